@@ -1,0 +1,565 @@
+//! Installing a TensorFlow release into a virtual environment of its own.
+
+use std::collections::VecDeque;
+use std::env;
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, IsTerminal};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use fs4::FileExt;
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::python::{self, Interpreter, PYTHON_VARIABLE, major_minor};
+use crate::tensorflow::TensorFlow;
+
+/// Finds files that pip's records promise and that are not there.
+const VERIFY: &str = include_str!("verify.py");
+
+/// The last lines of a program's output that are searched for the cause of its failure.
+const KEPT_LINES: usize = 1000;
+
+/// The last lines of a program's output that an error shows.
+const SHOWN_LINES: usize = 15;
+
+/// Packages of one release, at one place.
+///
+/// A virtual environment cannot be renamed (its scripts contain its path), so it grows in its final place, and a
+/// stamp written last tells a complete one from one that was interrupted.
+#[derive(Debug)]
+pub(crate) struct Installation {
+    version: String,
+    venv: PathBuf,
+    lock: PathBuf,
+    /// Interpreter named by the user.
+    pub(crate) python: Option<OsString>,
+    /// Where to look for an interpreter otherwise.
+    pub(crate) search: Option<OsString>,
+    /// More settings for pip.
+    pub(crate) environment: Vec<(OsString, OsString)>,
+}
+
+impl Installation {
+    /// Release `version` in `directory`; nothing is done yet.
+    pub(crate) fn new(version: &str, directory: &Path) -> Result<Self> {
+        let plain =
+            version.chars().all(|c| c.is_ascii_digit() || c.is_ascii_lowercase() || c == '.');
+        if !plain || version.split('.').any(str::is_empty) || major_minor(version).is_none() {
+            bail!("`{version}` is no TensorFlow version; write one such as {}", crate::NEWEST);
+        }
+        let directory = std::path::absolute(directory)
+            .with_context(|| format!("cannot find the directory {}", directory.display()))?;
+        Ok(Self {
+            version: version.to_owned(),
+            venv: directory.join(version),
+            lock: directory.join(format!("{version}.lock")),
+            python: env::var_os(PYTHON_VARIABLE).filter(|name| !name.is_empty()),
+            search: env::var_os("PATH"),
+            environment: Vec::new(),
+        })
+    }
+
+    /// The TensorFlow of this installation, which is made first if it is not there or not complete.
+    pub(crate) fn provide(&self) -> Result<TensorFlow> {
+        // Without the lock: a stamp never appears before everything else is in place.
+        if let Some(tensorflow) = self.complete() {
+            return Ok(tensorflow);
+        }
+        let lock = self.lock()?;
+        // Another process may have finished while this one waited.
+        if let Some(tensorflow) = self.complete().or_else(|| self.adopt()) {
+            return Ok(tensorflow);
+        }
+        self.install(&lock)
+    }
+
+    fn stamp(&self) -> PathBuf {
+        self.venv.join("tensorflow-complete")
+    }
+
+    fn interpreter(&self) -> PathBuf {
+        if cfg!(windows) {
+            self.venv.join("Scripts").join("python.exe")
+        } else {
+            self.venv.join("bin").join("python")
+        }
+    }
+
+    /// A stamped environment whose interpreter still runs and whose TensorFlow is still there.
+    fn complete(&self) -> Option<TensorFlow> {
+        (fs::read_to_string(self.stamp()).ok()?.trim() == self.version).then(|| self.usable())?
+    }
+
+    fn usable(&self) -> Option<TensorFlow> {
+        let tensorflow = TensorFlow::from_python(&self.interpreter()).ok()?;
+        (tensorflow.version() == self.version).then_some(tensorflow)
+    }
+
+    /// An environment without a stamp, made by hand or by an earlier version of this tool: taken over if every
+    /// file that pip recorded is there and the packages fit each other.
+    fn adopt(&self) -> Option<TensorFlow> {
+        let tensorflow = self.usable()?;
+        if !python::ask(tensorflow.python(), VERIFY).ok()?.get("missing")?.is_null() {
+            return None;
+        }
+        let check = self.pip(tensorflow.python()).arg("check").output().ok()?;
+        if !check.status.success() {
+            return None;
+        }
+        self.write_stamp().ok()?;
+        Some(tensorflow)
+    }
+
+    fn write_stamp(&self) -> Result<()> {
+        let stamp = self.stamp();
+        fs::write(&stamp, format!("{}\n", self.version))
+            .map_err(|error| self.disk_error(error))
+            .with_context(|| format!("cannot write {}", stamp.display()))
+    }
+
+    /// Waits until no other process installs this release.
+    fn lock(&self) -> Result<File> {
+        let directory = self.lock.parent().unwrap_or(Path::new("."));
+        fs::create_dir_all(directory).map_err(|error| self.disk_error(error)).with_context(
+            || format!("cannot make the directory {}; is it writable?", directory.display()),
+        )?;
+        let file = File::options()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(&self.lock)
+            .map_err(|error| self.disk_error(error))
+            .with_context(|| format!("cannot open the lock file {}", self.lock.display()))?;
+        if FileExt::try_lock(&file).is_err() {
+            eprintln!("waiting for another process that installs TensorFlow {}", self.version);
+            FileExt::lock(&file).with_context(|| format!("cannot lock {}", self.lock.display()))?;
+        }
+        Ok(file)
+    }
+
+    fn install(&self, lock: &File) -> Result<TensorFlow> {
+        let base = Interpreter::for_tensorflow(
+            &self.version,
+            self.python.as_deref(),
+            self.search.as_deref(),
+        )?;
+        if self.venv.symlink_metadata().is_ok() {
+            eprintln!("removing the incomplete environment {}", self.venv.display());
+            fs::remove_dir_all(&self.venv).with_context(|| {
+                format!("cannot remove {}; delete it by hand", self.venv.display())
+            })?;
+        }
+        eprintln!(
+            "installing TensorFlow {} into {} (about 250 MB to download, 1.5 GB on disk)",
+            self.version,
+            self.venv.display()
+        );
+
+        // In two steps: `venv` would hide what the second one says when it fails.
+        let mut venv = isolated(base.path());
+        venv.args(["-m", "venv", "--without-pip"]).arg(&self.venv);
+        let mut ensurepip = isolated(&self.interpreter());
+        ensurepip.args(["-m", "ensurepip", "--default-pip"]);
+        for step in [venv, ensurepip] {
+            let (status, output) = self.run(step, lock, "making the environment")?;
+            if !status.success() {
+                return Err(self.venv_failure(base.path(), &output));
+            }
+        }
+
+        let mut pip = self.pip(&self.interpreter());
+        pip.args(["install", "--no-compile", "--no-input", "--progress-bar", "off"]);
+        pip.arg(format!("{}=={}", distribution(), self.version));
+        let (status, output) = self.run(pip, lock, "starting pip")?;
+        if !status.success() {
+            return Err(self.pip_failure(status, &output));
+        }
+
+        let tensorflow = TensorFlow::from_python(&self.interpreter())
+            .context("pip succeeded, but TensorFlow is not there; please run the command again")?;
+        self.write_stamp()?;
+        eprintln!("TensorFlow {} is ready", self.version);
+        Ok(tensorflow)
+    }
+
+    fn pip(&self, python: &Path) -> Command {
+        let mut command = isolated(python);
+        command.args(["-m", "pip", "--disable-pip-version-check"]);
+        // Settings that would send packages elsewhere; index, proxy and certificates stay the user's.
+        for name in ["PIP_USER", "PIP_TARGET", "PIP_PREFIX", "PIP_ROOT"] {
+            command.env_remove(name);
+        }
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
+        command
+    }
+
+    /// Runs a command, shows its lines as progress and returns the last ones.
+    fn run(
+        &self,
+        mut command: Command,
+        lock: &File,
+        first: &'static str,
+    ) -> Result<(ExitStatus, Vec<String>)> {
+        let program = command.get_program().to_owned();
+        let failed = || format!("cannot run {}", program.display());
+        let (reader, writer) = io::pipe().with_context(failed)?;
+        let mut child = command
+            // The child holds the lock as well: if this process is killed, nobody else starts before pip ends.
+            .stdin(Stdio::from(lock.try_clone().with_context(failed)?))
+            .stdout(writer.try_clone().with_context(failed)?)
+            .stderr(writer)
+            .spawn()
+            .with_context(failed)?;
+        // It keeps copies of the pipe's write end, which would keep the reader waiting.
+        drop(command);
+
+        let progress = Progress::start(first);
+        let mut last = VecDeque::new();
+        for line in BufReader::new(reader).split(b'\n') {
+            let line = line.with_context(failed)?;
+            let line = String::from_utf8_lossy(&line).trim_end().to_owned();
+            if line.is_empty() {
+                continue;
+            }
+            progress.show(&line);
+            if last.len() == KEPT_LINES {
+                last.pop_front();
+            }
+            last.push_back(line);
+        }
+        let status = child.wait().with_context(failed)?;
+        progress.finish();
+        Ok((status, last.into()))
+    }
+
+    fn venv_failure(&self, base: &Path, output: &[String]) -> anyhow::Error {
+        let text = output.join("\n");
+        let advice = self.disk_advice(&text).unwrap_or_else(|| {
+            "read its messages above; if its `venv` or `ensurepip` module is missing, install it (on Debian and \
+             Ubuntu: `apt install python3-venv`), or name another Python with TF_PLUGIN_PYTHON=/path/to/python"
+                .to_owned()
+        });
+        anyhow::anyhow!(
+            "{} could not make a virtual environment in {}:\n{}\n{advice}",
+            base.display(),
+            self.venv.display(),
+            last_lines(output)
+        )
+    }
+
+    fn pip_failure(&self, status: ExitStatus, output: &[String]) -> anyhow::Error {
+        let text = output.join("\n");
+        let unreachable = [
+            "NewConnectionError",
+            "Connection refused",
+            "Connection broken",
+            "ConnectionResetError",
+            "ConnectTimeoutError",
+            "ReadTimeout",
+            "Max retries exceeded",
+            "Name or service not known",
+            "Temporary failure in name resolution",
+            "Network is unreachable",
+            "ProxyError",
+            "SSLError",
+            "No route to host",
+            // All that pip says when its retries are used up. The Python was found suitable before, so an index
+            // that answers has some release for it.
+            "(from versions: none)",
+        ];
+        let advice = if let Some(advice) = self.disk_advice(&text) {
+            advice
+        } else if unreachable.iter().any(|sign| text.contains(sign)) {
+            "pip could not reach its package index: connect to the network, or name a mirror with PIP_INDEX_URL \
+             or a proxy with HTTPS_PROXY, and run the command again; or use a TensorFlow that is installed \
+             already, with `--python /path/to/python`"
+                .to_owned()
+        } else if text.contains("No matching distribution found") {
+            format!(
+                "the package index has no TensorFlow {} for this Python and system; name another version, such as {}",
+                self.version,
+                crate::NEWEST
+            )
+        } else {
+            "read pip's messages above; running the command again starts the installation afresh"
+                .to_owned()
+        };
+        anyhow::anyhow!(
+            "pip could not install TensorFlow {} ({status}):\n{}\n{advice}",
+            self.version,
+            last_lines(output)
+        )
+    }
+
+    fn disk_advice(&self, text: &str) -> Option<String> {
+        (text.contains("No space left on device")
+            || text.contains("Errno 28")
+            || text.contains("Disk quota"))
+        .then(|| {
+            format!(
+                "the disk is full: free 3 GB for {} and for temporary files (TMPDIR), \
+                     or set CARGO_TARGET_DIR to a place with more room",
+                self.venv.display()
+            )
+        })
+    }
+
+    /// Adds the advice for a full disk to an error of our own writing.
+    fn disk_error(&self, error: io::Error) -> anyhow::Error {
+        let full =
+            matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded);
+        let advice = if full { self.disk_advice("No space left on device") } else { None };
+        match advice {
+            Some(advice) => anyhow::Error::new(error).context(advice),
+            None => error.into(),
+        }
+    }
+}
+
+/// The name under which the release without GPU support is published for this machine.
+fn distribution() -> &'static str {
+    if cfg!(all(target_arch = "x86_64", not(target_os = "macos"))) {
+        "tensorflow-cpu"
+    } else {
+        "tensorflow"
+    }
+}
+
+/// Python without the caller's `PYTHON*` settings and user packages.
+fn isolated(python: &Path) -> Command {
+    let mut command = Command::new(python);
+    command.arg("-I");
+    // pip's own children read these again.
+    command.env_remove("PYTHONPATH").env_remove("PYTHONHOME");
+    command
+}
+
+fn last_lines(lines: &[String]) -> String {
+    lines[lines.len().saturating_sub(SHOWN_LINES)..]
+        .iter()
+        .map(|line| format!("  | {line}"))
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+/// Progress on standard error: one changing line on a terminal, else the steps that matter.
+enum Progress {
+    Terminal(ProgressBar),
+    Lines,
+}
+
+impl Progress {
+    fn start(first: &'static str) -> Self {
+        if !io::stderr().is_terminal() {
+            return Self::Lines;
+        }
+        let bar = ProgressBar::new_spinner();
+        if let Ok(style) = ProgressStyle::with_template("{spinner} [{elapsed}] {wide_msg}") {
+            bar.set_style(style);
+        }
+        bar.set_message(first);
+        bar.enable_steady_tick(Duration::from_millis(120));
+        Self::Terminal(bar)
+    }
+
+    fn show(&self, line: &str) {
+        match self {
+            Self::Terminal(bar) => bar.set_message(line.trim().to_owned()),
+            Self::Lines => {
+                let step = line.trim_start();
+                if ["Collecting", "Downloading", "Installing", "Successfully", "ERROR", "WARNING"]
+                    .iter()
+                    .any(|start| step.starts_with(start))
+                {
+                    eprintln!("  {step}");
+                }
+            }
+        }
+    }
+
+    fn finish(self) {
+        if let Self::Terminal(bar) = self {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+    use std::sync::mpsc;
+    use std::thread;
+
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::{NEWEST, TensorFlow};
+
+    /// An empty directory on the file system of the real environments, which hard links cannot leave.
+    fn scratch() -> TempDir {
+        let environments = environments();
+        fs::create_dir_all(&environments).expect("the directory can be made");
+        tempfile::tempdir_in(environments).expect("a scratch directory")
+    }
+
+    fn environments() -> PathBuf {
+        let workspace = crate::workspace::Workspace::current().expect("tests run in a workspace");
+        workspace.target_dir().join("tf-venv")
+    }
+
+    fn link_tree(from: &Path, to: &Path) {
+        fs::create_dir(to).expect("a new directory");
+        for entry in fs::read_dir(from).expect("a directory") {
+            let entry = entry.expect("an entry");
+            let (path, copy) = (entry.path(), to.join(entry.file_name()));
+            if entry.file_type().expect("a file type").is_dir() {
+                link_tree(&path, &copy);
+            } else {
+                // A symbolic link is linked as such.
+                fs::hard_link(&path, &copy).expect("a hard link");
+            }
+        }
+    }
+
+    /// The real environment of [`NEWEST`], as if it had been installed into `directory` without a stamp.
+    fn unstamped(directory: &Path) -> Installation {
+        TensorFlow::pinned(NEWEST).expect("TensorFlow is provided");
+        let installation = Installation::new(NEWEST, directory).expect("a version");
+        link_tree(&environments().join(NEWEST), &installation.venv);
+        fs::remove_file(installation.stamp()).expect("the stamp was there");
+        installation
+    }
+
+    #[test]
+    fn a_complete_environment_without_a_stamp_is_adopted() {
+        let directory = scratch();
+        let mut installation = unstamped(directory.path());
+        // Nothing may be installed.
+        installation.python = Some("/nonexistent/python".into());
+        let tensorflow = installation.provide().expect("adopted");
+        assert!(tensorflow.python().starts_with(&installation.venv), "{tensorflow:?}");
+        assert!(installation.complete().is_some(), "it was not stamped");
+    }
+
+    #[test]
+    fn an_interrupted_environment_is_not_adopted() {
+        let directory = scratch();
+        let mut installation = unstamped(directory.path());
+        let site_packages = installation.usable().expect("usable").site_packages().to_owned();
+        // What pip had not yet unpacked: one file of many, none of those that are looked at by name.
+        fs::remove_file(site_packages.join("tensorflow/python/framework/errors_impl.py"))
+            .expect("it was there");
+        assert!(installation.usable().is_some(), "the quick check should not see this");
+        assert!(installation.adopt().is_none());
+        installation.python = Some("/nonexistent/python".into());
+        let error = installation.provide().expect_err("it must be made anew");
+        assert!(error.to_string().contains(PYTHON_VARIABLE), "{error:#}");
+        assert!(installation.complete().is_none());
+    }
+
+    #[test]
+    fn an_environment_without_a_dependency_is_not_adopted() {
+        let directory = scratch();
+        let installation = unstamped(directory.path());
+        let site_packages = installation.usable().expect("usable").site_packages().to_owned();
+        for entry in fs::read_dir(&site_packages).expect("site-packages") {
+            let entry = entry.expect("an entry");
+            if entry.file_name().to_string_lossy().starts_with("keras") {
+                fs::remove_dir_all(entry.path()).expect("it can be removed");
+            }
+        }
+        assert!(installation.adopt().is_none());
+    }
+
+    #[test]
+    fn a_lost_library_makes_a_stamped_environment_incomplete() {
+        let directory = scratch();
+        let installation = unstamped(directory.path());
+        installation.write_stamp().expect("a stamp");
+        let tensorflow = installation.complete().expect("complete");
+        fs::remove_file(tensorflow.library_dir().join("libtensorflow_cc.so.2"))
+            .expect("it was there");
+        assert!(installation.complete().is_none());
+        let error = TensorFlow::from_python(tensorflow.python()).expect_err("incomplete");
+        assert!(error.to_string().contains("libtensorflow_cc.so.2 is missing"), "{error:#}");
+    }
+
+    #[test]
+    fn a_second_process_waits_for_the_first() {
+        let directory = scratch();
+        let installation = unstamped(directory.path());
+        let lock = installation.lock().expect("the lock");
+        let (sender, receiver) = mpsc::channel();
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let provided = installation.provide();
+                sender.send(provided.is_ok()).expect("the test listens");
+            });
+            let early = receiver.recv_timeout(Duration::from_secs(3));
+            assert!(early.is_err(), "it did not wait");
+            drop(lock);
+            assert!(receiver.recv().expect("an answer"), "it failed after waiting");
+        });
+    }
+
+    #[test]
+    fn an_unreachable_package_index_is_named_and_leaves_no_complete_environment() {
+        let directory = scratch();
+        let mut installation = Installation::new(NEWEST, directory.path()).expect("a version");
+        // A port of this machine where nobody listens any more.
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let index = format!("http://{}/simple", listener.local_addr().expect("its address"));
+        drop(listener);
+        installation.environment = [
+            ("PIP_INDEX_URL", index.as_str()),
+            ("PIP_EXTRA_INDEX_URL", ""),
+            ("PIP_FIND_LINKS", ""),
+            ("PIP_CONFIG_FILE", "/dev/null"),
+            ("PIP_RETRIES", "0"),
+        ]
+        .map(|(name, value)| (name.into(), value.into()))
+        .into();
+        let error = installation.provide().expect_err("nothing can be installed").to_string();
+        assert!(error.contains("  | "), "pip's own words are missing: {error}");
+        assert!(error.contains("pip could not reach its package index"), "{error}");
+        assert!(installation.complete().is_none());
+        assert!(installation.adopt().is_none());
+    }
+
+    #[test]
+    fn a_release_that_does_not_exist_is_named() {
+        let directory = scratch();
+        // An index that has another release; pip reads no more than the name.
+        let wheels = tempfile::tempdir().expect("an empty directory");
+        let name = distribution().replace('-', "_");
+        fs::write(wheels.path().join(format!("{name}-2.20.0-py3-none-any.whl")), "")
+            .expect("a file");
+        let mut installation = Installation::new("2.21.99", directory.path()).expect("a version");
+        installation.environment = [
+            ("PIP_NO_INDEX", "1".as_ref()),
+            ("PIP_FIND_LINKS", wheels.path().as_os_str()),
+            ("PIP_CONFIG_FILE", "/dev/null".as_ref()),
+        ]
+        .map(|(name, value): (_, &std::ffi::OsStr)| (name.into(), value.into()))
+        .into();
+        let error = installation.provide().expect_err("no such release").to_string();
+        assert!(error.contains("the package index has no TensorFlow 2.21.99"), "{error}");
+    }
+
+    #[test]
+    fn a_full_disk_is_named_with_its_place() {
+        let installation = Installation::new(NEWEST, Path::new("/somewhere")).expect("a version");
+        let error = installation.disk_error(io::ErrorKind::StorageFull.into());
+        assert!(
+            format!("{error:#}").contains("the disk is full: free 3 GB for /somewhere/"),
+            "{error:#}"
+        );
+        let said = ["ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device".to_owned()];
+        let error = installation.venv_failure(Path::new("python3"), &said).to_string();
+        assert!(error.contains("the disk is full"), "{error}");
+    }
+}

@@ -1,0 +1,22 @@
+//! What the command `cargo tf-plugin` is made of, as a library, so that tests can use it too.
+//!
+//! [`TensorFlow`] is the part that others need: a real TensorFlow with its Python, headers and libraries,
+//! taken from the user or installed on first use.
+//!
+//! ```no_run
+//! # fn main() -> anyhow::Result<()> {
+//! use cargo_tf_plugin::{NEWEST, TensorFlow};
+//!
+//! let tensorflow = TensorFlow::pinned(NEWEST)?;
+//! let framework = tensorflow.library_dir().join("libtensorflow_framework.so.2");
+//! # Ok(())
+//! # }
+//! ```
+
+pub mod commands;
+mod install;
+mod python;
+mod tensorflow;
+pub mod workspace;
+
+pub use tensorflow::{MATRIX, NEWEST, TensorFlow};

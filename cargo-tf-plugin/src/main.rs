@@ -1,0 +1,33 @@
+//! The command `cargo tf-plugin`.
+
+use std::env;
+use std::process::ExitCode;
+
+use cargo_tf_plugin::commands::Command;
+use clap::Parser;
+
+/// Tools for TensorFlow plugins written in Rust.
+#[derive(Parser)]
+#[command(name = "cargo tf-plugin", bin_name = "cargo tf-plugin", version)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+fn main() -> ExitCode {
+    // Cargo gives its subcommands their own name as first argument; the alias of this workspace does not.
+    let mut given: Vec<_> = env::args_os().collect();
+    if given.get(1).is_some_and(|first| first == "tf-plugin") {
+        given.remove(1);
+    }
+    match Arguments::parse_from(given).command.run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            for cause in error.chain().skip(1) {
+                eprintln!("  caused by: {cause}");
+            }
+            ExitCode::FAILURE
+        }
+    }
+}

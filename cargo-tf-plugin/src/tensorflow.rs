@@ -1,0 +1,183 @@
+//! A real TensorFlow: where it is, and how it gets there.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+use crate::install::Installation;
+use crate::python;
+use crate::workspace::Workspace;
+
+/// The newest TensorFlow that the project is tested with; the default wherever no version is named.
+pub const NEWEST: &str = "2.21.0";
+
+/// The older TensorFlow releases that the same plugins are tested with.
+pub const MATRIX: &[&str] = &["2.12.1", "2.16.2", "2.18.1", "2.20.0"];
+
+/// The oldest release whose plugin interface is the one used here.
+const OLDEST: (u32, u32) = (2, 12);
+
+/// Finds TensorFlow without importing it, which would take seconds and run its plugin loader.
+const LOCATE: &str = include_str!("locate.py");
+
+/// One TensorFlow on this machine, with the Python that imports it.
+///
+/// The value only names places; it owns nothing on disk and stays valid until somebody deletes them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TensorFlow {
+    version: String,
+    python: PathBuf,
+    package: PathBuf,
+}
+
+impl TensorFlow {
+    /// The TensorFlow release `version` (such as [`NEWEST`]) in a virtual environment of the current
+    /// workspace, `<target>/tf-venv/<version>`.
+    ///
+    /// The environment is made on first use: a download of about 250 MB that becomes 1.5 GB on disk, with
+    /// progress on standard error. Later calls take milliseconds. Processes that ask at the same time wait for
+    /// each other. An installation that was interrupted is made anew.
+    ///
+    /// `TF_PLUGIN_PYTHON` names the interpreter to make it with; otherwise the first suitable one of
+    /// `python3.11`, the other versions that the release supports, `python3` and `python` on `PATH` is taken.
+    ///
+    /// # Errors
+    /// When no suitable Python is found, its `venv` module is missing, pip fails (no network, no such release)
+    /// or the disk is full. The text names the cause and the next step.
+    pub fn pinned(version: &str) -> Result<Self> {
+        Self::pinned_in(version, &Workspace::current()?.target_dir().join("tf-venv"))
+    }
+
+    /// As [`TensorFlow::pinned`], with the environments in `directory` instead: `<directory>/<version>`.
+    ///
+    /// # Errors
+    /// As [`TensorFlow::pinned`].
+    pub fn pinned_in(version: &str, directory: &Path) -> Result<Self> {
+        Installation::new(version, directory)?.provide()
+    }
+
+    /// The TensorFlow that the interpreter `python` imports; nothing is installed or changed.
+    ///
+    /// # Errors
+    /// When `python` does not run, has no TensorFlow, or has one that is too old or lacks the files that
+    /// plugins need.
+    pub fn from_python(python: &Path) -> Result<Self> {
+        let found = python::ask(python, LOCATE)?;
+        let text = |key: &str| found.get(key).and_then(Value::as_str).map(str::to_owned);
+        let Some(package) = text("package").map(PathBuf::from) else {
+            bail!(
+                "{} has no TensorFlow; install one with `{} -m pip install tensorflow-cpu=={NEWEST}`, \
+                 or leave the choice of Python to this command",
+                python.display(),
+                python.display(),
+            );
+        };
+        let version = text("version").with_context(|| {
+            format!(
+                "the TensorFlow in {} does not say its version; reinstall it with pip",
+                package.display()
+            )
+        })?;
+        if python::major_minor(&version).is_none_or(|version| version < OLDEST) {
+            bail!(
+                "TensorFlow {version} of {} cannot load these plugins; use {}.{} or newer",
+                python.display(),
+                OLDEST.0,
+                OLDEST.1
+            );
+        }
+        let tensorflow = Self {
+            version,
+            python: text("executable").map_or_else(|| python.to_owned(), PathBuf::from),
+            package,
+        };
+        for file in tensorflow.needed_files() {
+            if !file.is_file() {
+                bail!(
+                    "TensorFlow {} of {} is incomplete: {} is missing; reinstall it with pip",
+                    tensorflow.version,
+                    tensorflow.python.display(),
+                    file.display()
+                );
+            }
+        }
+        Ok(tensorflow)
+    }
+
+    /// The TensorFlow release, such as `2.21.0`.
+    #[must_use]
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// Major and minor number of the release, for what depends on it.
+    #[must_use]
+    pub fn major_minor(&self) -> (u32, u32) {
+        python::major_minor(&self.version).unwrap_or_default()
+    }
+
+    /// The Python interpreter that imports this TensorFlow, as an absolute path.
+    #[must_use]
+    pub fn python(&self) -> &Path {
+        &self.python
+    }
+
+    /// The directory to give a C compiler with `-I`: it contains `tensorflow/c/...`.
+    #[must_use]
+    pub fn include_dir(&self) -> PathBuf {
+        self.package.join("include")
+    }
+
+    /// The directory that holds `libtensorflow_framework.so.2` and `libtensorflow_cc.so.2`.
+    #[must_use]
+    pub fn library_dir(&self) -> &Path {
+        &self.package
+    }
+
+    /// The directory of Python packages that TensorFlow is in; a `tensorflow-plugins` directory inside it is
+    /// scanned at `import tensorflow`.
+    #[must_use]
+    pub fn site_packages(&self) -> &Path {
+        self.package.parent().unwrap_or(&self.package)
+    }
+
+    /// A command that runs this Python with TensorFlow's start-up chatter turned off.
+    ///
+    /// Settings that the caller's environment has already are left alone.
+    #[must_use]
+    pub fn python_command(&self) -> Command {
+        let mut command = Command::new(&self.python);
+        for (name, value) in [
+            // Warnings and errors only.
+            ("TF_CPP_MIN_LOG_LEVEL", "2"),
+            // oneDNN announces itself and makes results depend on the processor.
+            ("TF_ENABLE_ONEDNN_OPTS", "0"),
+            ("PYTHONUNBUFFERED", "1"),
+        ] {
+            if std::env::var_os(name).is_none() {
+                command.env(name, value);
+            }
+        }
+        command
+    }
+
+    fn needed_files(&self) -> [PathBuf; 3] {
+        [
+            self.package.join(library_name("tensorflow_framework")),
+            self.package.join(library_name("tensorflow_cc")),
+            self.include_dir().join("tensorflow/c/experimental/filesystem/filesystem_interface.h"),
+        ]
+    }
+}
+
+/// The file name of one of TensorFlow's versioned shared libraries on this system.
+fn library_name(stem: &str) -> OsString {
+    if cfg!(target_os = "macos") {
+        format!("lib{stem}.2.dylib").into()
+    } else {
+        format!("lib{stem}.so.2").into()
+    }
+}

@@ -1,0 +1,54 @@
+//! The TensorFlow that the library provides is a real one.
+
+use std::path::Path;
+
+use cargo_tf_plugin::{NEWEST, TensorFlow};
+
+/// Everything that is promised about `tensorflow` is there, and its Python imports it.
+fn assert_real(tensorflow: &TensorFlow) {
+    for library in ["libtensorflow_framework.so.2", "libtensorflow_cc.so.2"] {
+        assert!(tensorflow.library_dir().join(library).is_file(), "{library}");
+    }
+    let header = "tensorflow/c/experimental/filesystem/filesystem_interface.h";
+    assert!(tensorflow.include_dir().join(header).is_file(), "{header}");
+    let output = tensorflow
+        .python_command()
+        .arg("-c")
+        .arg("import os, tensorflow as tf; print(tf.__version__, os.path.dirname(os.path.dirname(tf.__file__)))")
+        .output()
+        .expect("Python runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let said = String::from_utf8(output.stdout).expect("the answer is UTF-8");
+    let (version, site_packages) = said.trim_end().split_once(' ').expect("two words");
+    assert_eq!(version, tensorflow.version());
+    assert_eq!(Path::new(site_packages), tensorflow.site_packages());
+}
+
+#[test]
+fn the_newest_pinned_release_is_provided_and_found_again() {
+    let tensorflow = TensorFlow::pinned(NEWEST).expect("TensorFlow is provided");
+    assert_eq!(tensorflow.version(), NEWEST);
+    assert_eq!(tensorflow.major_minor(), (2, 21));
+    assert_real(&tensorflow);
+    let again = TensorFlow::pinned(NEWEST).expect("TensorFlow is there already");
+    assert_eq!(again, tensorflow);
+    let by_python = TensorFlow::from_python(tensorflow.python()).expect("its Python has it");
+    assert_eq!(by_python, tensorflow);
+}
+
+#[test]
+fn a_version_that_is_none_is_refused() {
+    for version in ["", "newest", "2", "2.", "../2.21.0", "2.21.0 --pre", "2..1"] {
+        let error = TensorFlow::pinned(version).expect_err(version);
+        assert!(error.to_string().contains("no TensorFlow version"), "{error}");
+    }
+}
+
+#[test]
+fn a_python_that_is_none_is_refused() {
+    let error =
+        TensorFlow::from_python(Path::new("/nonexistent/python")).expect_err("no such file");
+    assert!(error.to_string().contains("cannot run /nonexistent/python"), "{error}");
+    let error = TensorFlow::from_python(Path::new("/bin/false")).expect_err("not Python");
+    assert!(error.to_string().contains("is it a Python 3 interpreter?"), "{error}");
+}

@@ -1,0 +1,99 @@
+//! An in-memory filesystem for TensorFlow: what is under `mem://` lives as long as the process.
+#![forbid(unsafe_code)]
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, RwLock};
+use tf_fs_plugin::prelude::*;
+
+/// Files, and directories as `None`, by their names. Roots such as `mem://box/` are always there.
+#[derive(Default)]
+pub struct MemFs(RwLock<Nodes>);
+type Nodes = BTreeMap<Vec<u8>, Option<File>>;
+
+/// An open file; what a writer appends, readers see at once.
+#[derive(Clone, Default)]
+pub struct File(Arc<RwLock<Vec<u8>>>);
+
+fn find(nodes: &Nodes, uri: Uri<'_>) -> Result<Option<File>> {
+    let is_file = |dir: Uri<'_>| matches!(nodes.get(dir.as_bytes()), Some(Some(_)));
+    match nodes.get(uri.as_bytes()) {
+        Some(node) => Ok(node.clone()),
+        None if uri.is_root() => Ok(None),
+        None if uri.ancestors().any(is_file) => Err(Error::not_a_directory(uri)),
+        None => Err(Error::not_found(uri)),
+    }
+}
+fn find_file(nodes: &Nodes, uri: Uri<'_>) -> Result<File> {
+    find(nodes, uri)?.ok_or_else(|| Error::is_a_directory(uri))
+}
+fn find_dir<'n>(nodes: &'n Nodes, uri: Uri<'_>) -> Result<impl Iterator<Item = &'n [u8]>> {
+    ensure!(find(nodes, uri)?.is_none(), Error::not_a_directory(uri));
+    let below = nodes.range(uri.join("")..).map_while(move |(name, _)| uri.strip(name));
+    Ok(below.filter(|rest| !rest.contains(&b'/')))
+}
+fn insert(nodes: &mut Nodes, uri: Uri<'_>, node: Option<File>) -> Result<()> {
+    uri.parent().map_or(Ok(()), |parent| find_dir(nodes, parent).map(drop))?;
+    Ok(drop(nodes.insert(uri.as_bytes().to_vec(), node)))
+}
+fn create(nodes: &mut Nodes, uri: Uri<'_>) -> Result<File> {
+    ensure!(!matches!(find(nodes, uri), Ok(None)), Error::is_a_directory(uri));
+    let file = File::default();
+    insert(nodes, uri, Some(file.clone()))?;
+    Ok(file)
+}
+
+#[filesystem_plugin(scheme = "mem")]
+impl Filesystem for MemFs {
+    type Reader = File;
+    type Writer = File;
+    fn new(_scheme: &str) -> Result<Self> {
+        Ok(Self::default())
+    }
+    fn new_random_access_file(&self, uri: Uri<'_>) -> Result<File> {
+        find_file(&*self.0.read()?, uri)
+    }
+    fn new_writable_file(&self, uri: Uri<'_>) -> Result<File> {
+        create(&mut *self.0.write()?, uri)
+    }
+    fn new_appendable_file(&self, uri: Uri<'_>) -> Result<File> {
+        let nodes = &mut *self.0.write()?;
+        find_file(nodes, uri).or_else(|_| create(nodes, uri))
+    }
+    fn create_dir(&self, uri: Uri<'_>) -> Result<()> {
+        let nodes = &mut *self.0.write()?;
+        ensure!(find(nodes, uri).is_err(), Error::already_exists(uri));
+        insert(nodes, uri, None)
+    }
+    fn delete_file(&self, uri: Uri<'_>) -> Result<()> {
+        let nodes = &mut *self.0.write()?;
+        find_file(nodes, uri)?;
+        Ok(drop(nodes.remove(uri.as_bytes())))
+    }
+    fn delete_dir(&self, uri: Uri<'_>) -> Result<()> {
+        let nodes = &mut *self.0.write()?;
+        ensure!(find_dir(nodes, uri)?.next().is_none(), Error::directory_not_empty(uri));
+        Ok(drop(nodes.remove(uri.as_bytes())))
+    }
+    fn stat(&self, uri: Uri<'_>) -> Result<FileStatistics> {
+        match find(&*self.0.read()?, uri)? {
+            Some(file) => Ok(FileStatistics::file(file.0.read()?.len() as u64)),
+            None => Ok(FileStatistics::directory()),
+        }
+    }
+    fn get_children(&self, uri: Uri<'_>) -> Result<Entries> {
+        Ok(find_dir(&*self.0.read()?, uri)?.collect())
+    }
+}
+impl RandomAccessFile for File {
+    fn read_at(&self, offset: u64, buf: &mut ReadBuf<'_>) -> Result<()> {
+        Ok(buf.fill_from(&self.0.read()?, offset))
+    }
+}
+impl WritableFile for File {
+    fn append(&mut self, data: &[u8]) -> Result<()> {
+        Ok(self.0.write()?.extend_from_slice(data))
+    }
+    fn tell(&mut self) -> Result<u64> {
+        Ok(self.0.read()?.len() as u64)
+    }
+}

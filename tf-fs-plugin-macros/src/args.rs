@@ -1,0 +1,235 @@
+//! The options of the macros.
+
+use crate::conditions::split;
+use crate::errors::Errors;
+use crate::schemes::{self, Scheme, Schemes};
+use proc_macro2::{Ident, Span, TokenStream, TokenTree};
+use quote::quote;
+use syn::ext::IdentExt as _;
+use syn::parse::{ParseStream, Parser as _};
+use syn::{LitBool, LitStr, Path, Token};
+
+/// Which macro the options belong to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Macro {
+    /// `#[filesystem_plugin]`
+    FilesystemPlugin,
+    /// `#[filesystem]`
+    Filesystem,
+    /// `filesystem_plugins!`
+    FilesystemPlugins,
+}
+
+/// The options of a macro.
+pub(crate) struct Options {
+    /// Valid and without duplicates.
+    pub(crate) schemes: Vec<Scheme>,
+    /// Whether `TF_InitKernel` is exported.
+    pub(crate) autoload: bool,
+    /// Whether the crate may be built with `panic = "abort"`.
+    pub(crate) allow_panic_abort: bool,
+    /// Where `tf-fs-plugin` is.
+    pub(crate) krate: Path,
+}
+
+const SCHEME: &str = "`scheme = \"mem\"`";
+const SCHEMES: &str = "`schemes(\"s3\", \"s3a\")`";
+
+impl Macro {
+    fn options(self) -> &'static [&'static str] {
+        match self {
+            Self::FilesystemPlugin => {
+                &["scheme", "schemes", "autoload", "allow_panic_abort", "crate"]
+            }
+            Self::Filesystem => &["crate"],
+            Self::FilesystemPlugins => &["autoload", "allow_panic_abort", "crate"],
+        }
+    }
+
+    fn usage(self) -> &'static str {
+        match self {
+            Self::FilesystemPlugin => {
+                "one of `scheme = \"...\"`, `schemes(\"...\", \"...\")`, `autoload = false`, \
+                 `allow_panic_abort`, `crate = path`"
+            }
+            Self::Filesystem => "`crate = path` or nothing",
+            Self::FilesystemPlugins => {
+                "one of `autoload = false`, `allow_panic_abort`, `crate = path`"
+            }
+        }
+    }
+}
+
+/// Reads the options, and goes on after a mistake.
+pub(crate) fn parse(tokens: TokenStream, of: Macro, errors: &mut Errors) -> Options {
+    let mut options = Options {
+        schemes: Vec::new(),
+        autoload: true,
+        allow_panic_abort: false,
+        krate: syn::parse_quote!(::tf_fs_plugin),
+    };
+    let mut schemes = Schemes::default();
+    let mut seen: Vec<String> = Vec::new();
+    // A mistake in an option may hide the scheme: then it is not reported as missing.
+    let mut scheme_is_unclear = false;
+    for tokens in split(tokens) {
+        let span =
+            tokens.clone().into_iter().next().map_or_else(Span::call_site, |first| first.span());
+        let mut rest = tokens.clone().into_iter();
+        let name = match rest.next() {
+            Some(TokenTree::Ident(name)) => name,
+            Some(TokenTree::Literal(_)) if of == Macro::FilesystemPlugin => {
+                scheme_is_unclear = true;
+                errors.over(
+                    &tokens,
+                    format!("expected an option, found a literal; write `scheme = {tokens}`"),
+                );
+                continue;
+            }
+            _ => {
+                scheme_is_unclear = true;
+                errors.at(span, format!("expected an option: {}", of.usage()));
+                continue;
+            }
+        };
+        let option = name.unraw().to_string();
+        if !of.options().contains(&option.as_str()) {
+            scheme_is_unclear = true;
+            errors.at(name.span(), unknown(&option, of));
+            continue;
+        }
+        if let Some(message) = repeated(&option, &seen) {
+            errors.at(name.span(), message);
+            continue;
+        }
+        let value: TokenStream = rest.collect();
+        match option.as_str() {
+            "scheme" => {
+                let parser = |input: ParseStream<'_>| parse_scheme(input, &name);
+                scheme_is_unclear = true;
+                let literal = errors.ok(parser.parse2(value));
+                options.schemes.extend(literal.and_then(|literal| schemes.add(&literal, errors)));
+            }
+            "schemes" => {
+                scheme_is_unclear = true;
+                for literal in parse_schemes(value, &name, errors) {
+                    options.schemes.extend(schemes.add(&literal, errors));
+                }
+            }
+            "autoload" => {
+                let parser = |input: ParseStream<'_>| parse_switch(input, &name);
+                options.autoload = errors.ok(parser.parse2(value)).unwrap_or(true);
+            }
+            "allow_panic_abort" => {
+                options.allow_panic_abort = true;
+                if !value.is_empty() {
+                    errors.over(
+                        value,
+                        "`allow_panic_abort` takes no value; write `allow_panic_abort`",
+                    );
+                }
+            }
+            _ => {
+                let parser = |input: ParseStream<'_>| parse_crate(input, &name);
+                options.krate = errors.ok(parser.parse2(value)).unwrap_or(options.krate);
+            }
+        }
+        seen.push(option);
+    }
+    if of == Macro::FilesystemPlugin && !scheme_is_unclear {
+        errors.at(
+            Span::call_site(),
+            "which scheme does this plugin serve? write `#[filesystem_plugin(scheme = \"mem\")]`",
+        );
+    }
+    options
+}
+
+fn unknown(option: &str, of: Macro) -> String {
+    if of != Macro::FilesystemPlugin && ["scheme", "schemes"].contains(&option) {
+        return match of {
+            Macro::Filesystem => "`#[filesystem]` exports nothing, so it takes no scheme; write \
+                 `#[filesystem_plugin(scheme = \"mem\")]`, or list the type in \
+                 `filesystem_plugins! { \"mem\" => ... }`"
+                .to_owned(),
+            _ => "schemes are listed with their types; write `\"mem\" => MemFs`".to_owned(),
+        };
+    }
+    format!("unknown option `{option}`; expected {}", of.usage())
+}
+
+fn repeated(option: &str, seen: &[String]) -> Option<String> {
+    let has = |name: &str| seen.iter().any(|seen| seen == name);
+    match option {
+        "scheme" if has("scheme") => {
+            Some(format!("`scheme` is given twice; list them all in {SCHEMES}"))
+        }
+        "scheme" | "schemes" if has("scheme") || has("schemes") && option == "scheme" => {
+            Some(format!("`scheme` and `schemes` are both given; list them all in {SCHEMES}"))
+        }
+        _ if has(option) => Some(format!("`{option}` is given twice; remove one of the two")),
+        _ => None,
+    }
+}
+
+fn parse_scheme(input: ParseStream<'_>, name: &Ident) -> syn::Result<LitStr> {
+    if input.parse::<Token![=]>().is_err() {
+        return Err(syn::Error::new(name.span(), format!("expected a value; write {SCHEME}")));
+    }
+    let literal = schemes::literal(input, SCHEME)?;
+    end(input)?;
+    Ok(literal)
+}
+
+fn parse_schemes(value: TokenStream, name: &Ident, errors: &mut Errors) -> Vec<LitStr> {
+    let mut tokens = value.into_iter();
+    let (Some(TokenTree::Group(list)), None) = (tokens.next(), tokens.next()) else {
+        errors.at(name.span(), format!("expected a list; write {SCHEMES}"));
+        return Vec::new();
+    };
+    let list = split(list.stream());
+    if list.is_empty() {
+        errors.at(name.span(), format!("the list of schemes is empty; write {SCHEMES}"));
+    }
+    let parser = |input: ParseStream<'_>| {
+        let literal = schemes::literal(input, SCHEMES)?;
+        end(input)?;
+        Ok(literal)
+    };
+    list.into_iter().filter_map(|element| errors.ok(parser.parse2(element))).collect()
+}
+
+fn parse_switch(input: ParseStream<'_>, name: &Ident) -> syn::Result<bool> {
+    let message = format!("expected `{name} = true` or `{name} = false`");
+    if input.parse::<Token![=]>().is_err() {
+        return Err(syn::Error::new(name.span(), message));
+    }
+    let span = if input.is_empty() { name.span() } else { input.span() };
+    let value: LitBool = input.parse().map_err(|_| syn::Error::new(span, message))?;
+    end(input)?;
+    Ok(value.value)
+}
+
+fn parse_crate(input: ParseStream<'_>, name: &Ident) -> syn::Result<Path> {
+    let message = "expected the path of the crate `tf-fs-plugin`; write `crate = ::renamed`";
+    if input.parse::<Token![=]>().is_err() {
+        return Err(syn::Error::new(name.span(), message));
+    }
+    let span = if input.is_empty() { name.span() } else { input.span() };
+    let path = input.call(Path::parse_mod_style).map_err(|_| syn::Error::new(span, message))?;
+    end(input)?;
+    Ok(path)
+}
+
+fn end(input: ParseStream<'_>) -> syn::Result<()> {
+    if input.is_empty() {
+        return Ok(());
+    }
+    let span = input.span();
+    let rest: TokenStream = input.parse()?;
+    let rest = quote!(#rest).to_string();
+    Err(syn::Error::new(
+        span,
+        format!("expected a `,` here, found `{rest}`; separate options with `,`"),
+    ))
+}

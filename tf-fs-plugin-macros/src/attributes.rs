@@ -1,0 +1,50 @@
+//! `#[filesystem_plugin]` and `#[filesystem]`.
+
+use crate::args::{self, Macro};
+use crate::errors::Errors;
+use crate::export::{self, Served};
+use crate::item::{self, Item, text};
+use crate::table;
+use proc_macro2::TokenStream;
+use quote::{ToTokens as _, quote};
+
+/// The output of `#[filesystem]`.
+pub(crate) fn filesystem(options: TokenStream, item: TokenStream) -> TokenStream {
+    expand(options, item, Macro::Filesystem)
+}
+
+/// The output of `#[filesystem_plugin]`.
+pub(crate) fn filesystem_plugin(options: TokenStream, item: TokenStream) -> TokenStream {
+    expand(options, item, Macro::FilesystemPlugin)
+}
+
+fn expand(options: TokenStream, item: TokenStream, of: Macro) -> TokenStream {
+    let mut errors = Errors::default();
+    let options = args::parse(options, of, &mut errors);
+    let output = match item::parse(item, &options.krate, &mut errors) {
+        Item::Other(item) => item,
+        Item::Filesystem(mut item) => {
+            let mut output = table::expand(&mut item, &options.krate, &mut errors);
+            let generics = &item.header.generics;
+            let ty = &item.header.self_type;
+            if of == Macro::FilesystemPlugin && !generics.params.is_empty() {
+                errors.over(
+                    &generics.params,
+                    format!(
+                        "a plugin exports a concrete type, and `{ty}` is generic; write \
+                         `#[filesystem]` here and `filesystem_plugins! {{ \"mem\" => {name}<...> }}`",
+                        ty = text(ty),
+                        name = text(ty).split('<').next().unwrap_or_default(),
+                    ),
+                );
+            } else if of == Macro::FilesystemPlugin {
+                let ty = ty.to_token_stream();
+                let served = [Served { ty: ty.clone(), schemes: options.schemes.clone() }];
+                output.extend(export::expand(&ty, &served, &options, item.condition().as_ref()));
+            }
+            output
+        }
+    };
+    let errors = errors.into_tokens();
+    quote!(#errors #output)
+}

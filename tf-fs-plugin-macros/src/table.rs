@@ -1,0 +1,154 @@
+//! `impl Filesystem for T`: the missing associated types, and the table of operations.
+
+use crate::conditions;
+use crate::errors::Errors;
+use crate::item::{FilesystemImpl, Method, names_macro};
+use crate::operations::{TYPES, flag, needed_type};
+use proc_macro2::{Ident, TokenStream, TokenTree};
+use quote::{format_ident, quote};
+use syn::Path;
+
+/// The `impl` with the missing associated types, and its `OperationTable`.
+pub(crate) fn expand(item: &mut FilesystemImpl, krate: &Path, errors: &mut Errors) -> TokenStream {
+    remove_second_attribute(item, errors);
+    for invocation in &item.macros {
+        errors.over(
+            invocation,
+            "macros cannot be used as items in `impl Filesystem`, because the attribute reads the \
+             names of the methods; write the methods out",
+        );
+    }
+    let types = missing_types(item, krate, errors);
+    let implementation = item.with_items(types);
+    let provided = item.methods.iter().filter_map(|method| {
+        let flag = flag(&method.name)?;
+        let condition = conditions::attribute(method.condition.as_ref());
+        Some(quote!(#condition let ops = ops.union(#krate::Ops::#flag);))
+    });
+    let condition = conditions::attribute(item.condition().as_ref());
+    let self_type = &item.header.self_type;
+    let (generics, _, where_clause) = item.header.generics.split_for_impl();
+    quote! {
+        #implementation
+
+        #condition
+        #[automatically_derived]
+        impl #generics #krate::OperationTable for #self_type #where_clause {
+            const PROVIDED: #krate::Ops = {
+                let ops = #krate::Ops::NONE;
+                #(#provided)*
+                ops
+            };
+        }
+    }
+}
+
+/// One attribute is enough; two would give two tables.
+fn remove_second_attribute(item: &mut FilesystemImpl, errors: &mut Errors) {
+    item.header.attributes.retain(|attribute| {
+        let plugin = names_macro(attribute, "filesystem_plugin");
+        if !plugin && !names_macro(attribute, "filesystem") {
+            return true;
+        }
+        let message = if plugin {
+            "only one attribute exports a filesystem; put all into one, such as \
+             `#[filesystem_plugin(schemes(\"s3\", \"s3a\"))]`, and remove the other"
+        } else {
+            "one attribute is enough, and `#[filesystem_plugin]` contains `#[filesystem]`; remove \
+             this `#[filesystem]`"
+        };
+        errors.over(attribute, message);
+        false
+    });
+}
+
+fn missing_types(item: &FilesystemImpl, krate: &Path, errors: &mut Errors) -> TokenStream {
+    let mut injected = TokenStream::new();
+    for name in TYPES {
+        let ident = format_ident!("{name}");
+        let given: Vec<_> =
+            item.types.iter().filter(|ty| ty.name == name).map(|ty| ty.condition.clone()).collect();
+        if given.iter().any(Option::is_none) {
+            continue;
+        }
+        let mut value = quote!(#krate::Unsupported);
+        if given.is_empty() {
+            let users: Vec<_> = item
+                .methods
+                .iter()
+                .filter(|method| needed_type(&method.name) == Some(name))
+                .collect();
+            if let Some(first) = users.first()
+                && item.macros.is_empty()
+            {
+                let condition = conditions::any(users.iter().map(|user| &user.condition));
+                let message = format!(
+                    "`{}` is implemented, so `type {name} = ...;` must be given too",
+                    first.name
+                );
+                errors.conditional(first.name.span(), condition, message);
+                value = users.iter().find_map(|user| mentioned_type(user, &ident)).unwrap_or(value);
+            }
+        }
+        // Where a type is given under a condition, it is missing where that does not hold.
+        let otherwise = conditions::any(&given).map(|given| quote!(#[cfg(not(#given))]));
+        injected.extend(quote!(#otherwise type #ident = #value;));
+    }
+    injected
+}
+
+/// The type that the signature has where `Self::Name` is expected. Used after a mistake only, to keep
+/// the compiler from reporting a second one.
+fn mentioned_type(method: &Method, name: &Ident) -> Option<TokenStream> {
+    let container = if name == "Transaction" { "Arc" } else { "Result" };
+    let ty = first_argument(method.signature.clone(), container)?;
+    let unclear = ["Self", "impl", "_"];
+    let is_clear = ty.clone().into_iter().all(|token| match token {
+        TokenTree::Ident(ident) => !unclear.iter().any(|unclear| ident == unclear),
+        _ => true,
+    });
+    (is_clear && !ty.is_empty()).then_some(ty)
+}
+
+/// `A` of the first `container<A, ...>` in `tokens`.
+fn first_argument(tokens: TokenStream, container: &str) -> Option<TokenStream> {
+    let mut tokens = tokens.into_iter().peekable();
+    while let Some(token) = tokens.next() {
+        let found = match &token {
+            TokenTree::Ident(ident) => ident == container,
+            TokenTree::Group(group) => {
+                if let Some(found) = first_argument(group.stream(), container) {
+                    return Some(found);
+                }
+                false
+            }
+            _ => false,
+        };
+        let opens = |token: &TokenTree| matches!(token, TokenTree::Punct(p) if p.as_char() == '<');
+        if !found || tokens.next_if(opens).is_none() {
+            continue;
+        }
+        let mut depth = 0_u32;
+        let mut previous = ' ';
+        let mut argument = TokenStream::new();
+        for token in tokens.by_ref() {
+            let punct = match &token {
+                TokenTree::Punct(punct) => punct.as_char(),
+                _ => ' ',
+            };
+            match punct {
+                '<' => depth += 1,
+                // Of an arrow.
+                '>' if previous == '-' => {}
+                '>' if depth == 0 => break,
+                '>' => depth -= 1,
+                ',' if depth == 0 => break,
+                _ => {}
+            }
+            previous = punct;
+            argument.extend([token]);
+        }
+        return Some(argument);
+    }
+    None
+}

@@ -1,0 +1,170 @@
+//! The allocator that TensorFlow frees the plugin's memory with. The only module that hands memory to
+//! the host.
+
+use crate::entries::Entries;
+use crate::error::{Error, Result};
+use core::ffi::{c_char, c_int, c_void};
+use core::ptr;
+
+/// `plugin_memory_allocate`: zeroed, null on failure.
+pub(super) unsafe extern "C" fn allocate(size: usize) -> *mut c_void {
+    // SAFETY: `calloc` takes any sizes; one byte at least, so that null always means failure.
+    unsafe { libc::calloc(size.max(1), 1) }
+}
+
+/// `plugin_memory_free`. Null is allowed.
+pub(super) unsafe extern "C" fn free(ptr: *mut c_void) {
+    // SAFETY: the caller promises that `ptr` is null or came from `allocate`, thus from `calloc`.
+    unsafe { libc::free(ptr) }
+}
+
+#[cold]
+fn out_of_memory() -> Error {
+    Error::resource_exhausted("the plugin is out of memory")
+}
+
+/// A zeroed block for `count` values of `T`, whose all-zero bytes must be a value. Freed when
+/// dropped, unless the host got it.
+pub(super) struct Block<T> {
+    start: *mut T,
+    count: usize,
+}
+
+impl<T: Copy> Block<T> {
+    pub(super) fn zeroed(count: usize) -> Result<Self> {
+        let size = count
+            .checked_mul(size_of::<T>())
+            .ok_or_else(out_of_memory)?;
+        // SAFETY: any size is allowed.
+        let start = unsafe { allocate(size) }.cast::<T>();
+        if start.is_null() {
+            Err(out_of_memory())
+        } else {
+            Ok(Self { start, count })
+        }
+    }
+
+    pub(super) fn of(values: &[T]) -> Result<Self> {
+        let block = Self::zeroed(values.len())?;
+        // SAFETY: the block has room for `values.len()` values, `calloc` aligns for any C type (all
+        // that is put here), and a fresh block overlaps nothing.
+        unsafe { ptr::copy_nonoverlapping(values.as_ptr(), block.start, values.len()) };
+        Ok(block)
+    }
+
+    pub(super) fn set(&mut self, index: usize, value: T) {
+        assert!(index < self.count, "a write behind a block");
+        // SAFETY: in bounds as just checked, and this is the only owner.
+        unsafe { self.start.add(index).write(value) };
+    }
+
+    /// The start, which stays the block's.
+    pub(super) fn as_ptr(&self) -> *mut T {
+        self.start
+    }
+
+    /// Gives the block to the host, which frees it with [`free`].
+    pub(super) fn into_raw(self) -> *mut T {
+        let start = self.start;
+        core::mem::forget(self);
+        start
+    }
+}
+
+impl<T> Drop for Block<T> {
+    fn drop(&mut self) {
+        // SAFETY: `start` came from `allocate` and was not given away, or `forget` had run.
+        unsafe { free(self.start.cast()) }
+    }
+}
+
+/// A C string.
+///
+/// # Errors
+/// `INTERNAL` if the bytes hold a NUL, which would cut the string; `RESOURCE_EXHAUSTED`.
+pub(super) fn c_string(bytes: &[u8]) -> Result<Block<c_char>> {
+    if bytes.contains(&0) {
+        return Err(nul_inside(bytes));
+    }
+    c_buffer(bytes)
+}
+
+#[cold]
+fn nul_inside(bytes: &[u8]) -> Error {
+    Error::internal(format_args!(
+        "the plugin returned a name with a NUL inside: \"{}\"",
+        bytes.escape_ascii()
+    ))
+}
+
+/// The bytes, whatever they are, followed by a NUL.
+pub(super) fn c_buffer(bytes: &[u8]) -> Result<Block<c_char>> {
+    let block = Block::<c_char>::zeroed(bytes.len() + 1)?;
+    // SAFETY: the block has one byte more than `bytes`, and a fresh block overlaps nothing.
+    unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), block.start.cast(), bytes.len()) };
+    Ok(block)
+}
+
+/// Writes an array of C strings to `*entries` and returns its length. On an error nothing is written
+/// and everything is freed.
+///
+/// # Safety
+/// `entries` must be valid for a write.
+pub(super) unsafe fn give_entries(
+    names: &Entries,
+    entries: *mut *mut *mut c_char,
+) -> Result<c_int> {
+    let count = c_int::try_from(names.len())
+        .map_err(|_| Error::resource_exhausted("more entries than TensorFlow can take"))?;
+    let strings = names.iter().map(c_string).collect::<Result<Vec<_>>>()?;
+    let mut array = Block::<*mut c_char>::zeroed(strings.len())?;
+    for (index, string) in strings.into_iter().enumerate() {
+        array.set(index, string.into_raw());
+    }
+    // SAFETY: as the caller promises.
+    unsafe { entries.write(array.into_raw()) };
+    Ok(count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::ffi::CStr;
+
+    #[test]
+    fn null_is_freed_and_nothing_is_allocated_as_something() {
+        // SAFETY: null, and a block from `allocate`.
+        unsafe {
+            free(ptr::null_mut());
+            let nothing = allocate(0);
+            assert!(!nothing.is_null());
+            free(nothing);
+        }
+    }
+
+    #[test]
+    fn impossible_sizes_are_errors() {
+        assert!(Block::<u64>::zeroed(usize::MAX).is_err());
+        assert!(Block::<u8>::zeroed(usize::MAX / 2).is_err());
+    }
+
+    #[test]
+    fn entries_become_c_strings_and_a_nul_inside_is_an_error() {
+        let mut array = ptr::null_mut();
+        let names: Entries = ["a", "", "é"].into_iter().collect();
+        // SAFETY: `array` is a local; what it gets is three C strings from `allocate`.
+        unsafe {
+            assert_eq!(give_entries(&names, &mut array).unwrap(), 3);
+            for (index, expected) in [c"a", c"", c"é"].into_iter().enumerate() {
+                let string = *array.add(index);
+                assert_eq!(CStr::from_ptr(string), expected);
+                free(string.cast());
+            }
+            free(array.cast());
+            array = ptr::null_mut();
+            let names: Entries = ["a", "b\0c"].into_iter().collect();
+            assert!(give_entries(&names, &mut array).is_err());
+            assert!(array.is_null());
+        }
+    }
+}

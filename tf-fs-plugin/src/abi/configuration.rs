@@ -1,0 +1,318 @@
+//! The slots of configuration options.
+
+use super::alloc::{Block, c_buffer, c_string};
+use super::filesystem::if_written;
+use super::guard::guard;
+use super::state::{State, bytes, null_argument, place};
+use crate::error::{Error, Result};
+use crate::filesystem::Filesystem;
+use crate::ops::Ops;
+use crate::options::{FilesystemOption, OptionValues};
+use core::ffi::{c_char, c_int};
+use tf_fs_sys::{
+    TF_Filesystem, TF_Filesystem_Option, TF_Filesystem_Option_Type_Buffer,
+    TF_Filesystem_Option_Type_Int, TF_Filesystem_Option_Type_Real, TF_Filesystem_Option_Value,
+    TF_Filesystem_Option_Value_Buffer, TF_Filesystem_Option_Value_Union, TF_FilesystemOps,
+    TF_Status,
+};
+
+const INT: c_int = TF_Filesystem_Option_Type_Int as c_int;
+const REAL: c_int = TF_Filesystem_Option_Type_Real as c_int;
+const BUFFER: c_int = TF_Filesystem_Option_Type_Buffer as c_int;
+
+/// Adds the slots of configuration options to a table.
+pub(super) const fn add_to<F: Filesystem>(ops: TF_FilesystemOps) -> TF_FilesystemOps {
+    TF_FilesystemOps {
+        get_filesystem_configuration: if_written!(
+            GET_FILESYSTEM_CONFIGURATION => get_filesystem_configuration::<F>
+        ),
+        set_filesystem_configuration: if_written!(
+            SET_FILESYSTEM_CONFIGURATION | SET_FILESYSTEM_CONFIGURATION_OPTION
+                => set_filesystem_configuration::<F>
+        ),
+        get_filesystem_configuration_option: if_written!(
+            GET_FILESYSTEM_CONFIGURATION_OPTION | GET_FILESYSTEM_CONFIGURATION
+                => get_filesystem_configuration_option::<F>
+        ),
+        set_filesystem_configuration_option: if_written!(
+            SET_FILESYSTEM_CONFIGURATION_OPTION => set_filesystem_configuration_option::<F>
+        ),
+        get_filesystem_configuration_keys: if_written!(
+            GET_FILESYSTEM_CONFIGURATION_KEYS | GET_FILESYSTEM_CONFIGURATION
+                => get_filesystem_configuration_keys::<F>
+        ),
+        ..ops
+    }
+}
+
+unsafe extern "C" fn get_filesystem_configuration<F: Filesystem>(
+    filesystem: *const TF_Filesystem,
+    options: *mut *mut TF_Filesystem_Option,
+    num_options: *mut c_int,
+    status: *mut TF_Status,
+) {
+    // SAFETY: the host passes a filesystem of this table, two places for the answer and a status.
+    unsafe {
+        guard("get_filesystem_configuration", status, (), || {
+            let state = State::<F>::of(filesystem)?;
+            let (options, num_options) = (place(options)?, place(num_options)?);
+            let answer = state.filesystem.get_filesystem_configuration()?;
+            let count = length(answer.len())?;
+            let owned = answer
+                .iter()
+                .map(OwnedOption::new)
+                .collect::<Result<Vec<_>>>()?;
+            *options = give_options(owned)?;
+            *num_options = count;
+            Ok(())
+        });
+    }
+}
+
+unsafe extern "C" fn set_filesystem_configuration<F: Filesystem>(
+    filesystem: *const TF_Filesystem,
+    options: *const TF_Filesystem_Option,
+    num_options: c_int,
+    status: *mut TF_Status,
+) {
+    // SAFETY: the host passes a filesystem of this table, `num_options` options and a status.
+    unsafe {
+        guard("set_filesystem_configuration", status, (), || {
+            let state = State::<F>::of(filesystem)?;
+            let options = array(options, num_options)?;
+            let options = options
+                .iter()
+                .map(|option| from_host(option))
+                .collect::<Result<Vec<_>>>()?;
+            state.filesystem.set_filesystem_configuration(&options)
+        });
+    }
+}
+
+unsafe extern "C" fn get_filesystem_configuration_option<F: Filesystem>(
+    filesystem: *const TF_Filesystem,
+    key: *const c_char,
+    option: *mut *mut TF_Filesystem_Option,
+    status: *mut TF_Status,
+) {
+    // SAFETY: the host passes a filesystem of this table, a C string, a place for the answer and a
+    // status.
+    unsafe {
+        guard("get_filesystem_configuration_option", status, (), || {
+            let state = State::<F>::of(filesystem)?;
+            let place = place(option)?;
+            let answer = state
+                .filesystem
+                .get_filesystem_configuration_option(text(key)?)?;
+            *place = give_options(vec![OwnedOption::new(&answer)?])?;
+            Ok(())
+        });
+    }
+}
+
+unsafe extern "C" fn set_filesystem_configuration_option<F: Filesystem>(
+    filesystem: *const TF_Filesystem,
+    option: *const TF_Filesystem_Option,
+    status: *mut TF_Status,
+) {
+    // SAFETY: the host passes a filesystem of this table, an option and a status.
+    unsafe {
+        guard("set_filesystem_configuration_option", status, (), || {
+            let state = State::<F>::of(filesystem)?;
+            let option = from_host(option.as_ref().ok_or_else(null_argument)?)?;
+            state
+                .filesystem
+                .set_filesystem_configuration_option(&option)
+        });
+    }
+}
+
+/// The header gives the keys the type of one string, so that is what they become: one block that
+/// holds them one after the other, each with its NUL.
+unsafe extern "C" fn get_filesystem_configuration_keys<F: Filesystem>(
+    filesystem: *const TF_Filesystem,
+    keys: *mut *mut c_char,
+    num_keys: *mut c_int,
+    status: *mut TF_Status,
+) {
+    // SAFETY: the host passes a filesystem of this table, two places for the answer and a status.
+    unsafe {
+        guard("get_filesystem_configuration_keys", status, (), || {
+            let state = State::<F>::of(filesystem)?;
+            let (keys, num_keys) = (place(keys)?, place(num_keys)?);
+            let answer = state.filesystem.get_filesystem_configuration_keys()?;
+            let count = length(answer.len())?;
+            let mut joined = Vec::new();
+            for key in &answer {
+                if key.contains('\0') {
+                    return Err(Error::internal(
+                        "the plugin returned an option key with a NUL inside",
+                    ));
+                }
+                joined.extend_from_slice(key.as_bytes());
+                joined.push(0);
+            }
+            *keys = c_buffer(&joined)?.into_raw();
+            *num_keys = count;
+            Ok(())
+        });
+    }
+}
+
+fn length(len: usize) -> Result<c_int> {
+    c_int::try_from(len)
+        .map_err(|_| Error::resource_exhausted("more values than TensorFlow can take"))
+}
+
+/// An option in memory for the host. What is not given away is freed when it is dropped.
+struct OwnedOption {
+    name: Block<c_char>,
+    description: Block<c_char>,
+    per_file: c_int,
+    type_tag: c_int,
+    num_values: c_int,
+    values: Block<TF_Filesystem_Option_Value_Union>,
+    buffers: Vec<Block<c_char>>,
+    value: Block<TF_Filesystem_Option_Value>,
+}
+
+impl OwnedOption {
+    fn new(option: &FilesystemOption) -> Result<Self> {
+        use TF_Filesystem_Option_Value_Union as Union;
+        let mut buffers = Vec::new();
+        let (type_tag, values): (_, Vec<Union>) = match &option.values {
+            OptionValues::Int(values) => (
+                INT,
+                values.iter().map(|&int_val| Union { int_val }).collect(),
+            ),
+            OptionValues::Real(values) => (
+                REAL,
+                values.iter().map(|&real_val| Union { real_val }).collect(),
+            ),
+            OptionValues::Buffer(values) => {
+                let mut unions = Vec::with_capacity(values.len());
+                for value in values {
+                    let block = c_buffer(value)?;
+                    let buffer_val = TF_Filesystem_Option_Value_Buffer {
+                        buf: block.as_ptr(),
+                        buf_length: length(value.len())?,
+                    };
+                    unions.push(Union { buffer_val });
+                    buffers.push(block);
+                }
+                (BUFFER, unions)
+            }
+        };
+        Ok(Self {
+            name: c_string(option.name.as_bytes())?,
+            description: c_string(option.description.as_bytes())?,
+            per_file: c_int::from(option.per_file),
+            type_tag,
+            num_values: length(values.len())?,
+            values: Block::of(&values)?,
+            buffers,
+            value: Block::zeroed(1)?,
+        })
+    }
+
+    /// Gives all blocks to the host. Cannot fail, so that nothing is given by halves.
+    fn into_raw(mut self) -> TF_Filesystem_Option {
+        for buffer in self.buffers {
+            buffer.into_raw();
+        }
+        self.value.set(
+            0,
+            TF_Filesystem_Option_Value {
+                type_tag: self.type_tag,
+                num_values: self.num_values,
+                values: self.values.into_raw(),
+            },
+        );
+        TF_Filesystem_Option {
+            name: self.name.into_raw(),
+            description: self.description.into_raw(),
+            per_file: self.per_file,
+            value: self.value.into_raw(),
+        }
+    }
+}
+
+fn give_options(owned: Vec<OwnedOption>) -> Result<*mut TF_Filesystem_Option> {
+    let mut array = Block::zeroed(owned.len())?;
+    for (index, option) in owned.into_iter().enumerate() {
+        array.set(index, option.into_raw());
+    }
+    Ok(array.into_raw())
+}
+
+/// A C array of the host.
+///
+/// # Safety
+/// `start` must be null or point to `count` values that live for `'a`.
+unsafe fn array<'a, T>(start: *const T, count: c_int) -> Result<&'a [T]> {
+    let count = usize::try_from(count)
+        .map_err(|_| Error::invalid_argument(format_args!("{count} is not a number of values")))?;
+    if count == 0 {
+        return Ok(&[]);
+    }
+    if start.is_null() {
+        return Err(null_argument());
+    }
+    // SAFETY: non-null, and valid as the caller promises.
+    Ok(unsafe { core::slice::from_raw_parts(start, count) })
+}
+
+/// A C string of the host as text.
+///
+/// # Safety
+/// `string` must be null or a C string that lives for `'a`.
+unsafe fn text<'a>(string: *const c_char) -> Result<&'a str> {
+    // SAFETY: as the caller promises.
+    core::str::from_utf8(unsafe { bytes(string) }?)
+        .map_err(|_| Error::invalid_argument("the name of an option is not valid UTF-8"))
+}
+
+/// Copies an option of the host.
+///
+/// # Safety
+/// All pointers in `option` must be null or valid, as the header says.
+unsafe fn from_host(option: &TF_Filesystem_Option) -> Result<FilesystemOption> {
+    // SAFETY: as the caller promises; which member of a union is set is what the tag says.
+    unsafe {
+        let name = text(option.name)?.to_owned();
+        let description = if option.description.is_null() {
+            String::new()
+        } else {
+            text(option.description)?.to_owned()
+        };
+        let value = option.value.as_ref().ok_or_else(null_argument)?;
+        let values = array(value.values.cast_const(), value.num_values)?;
+        let values = match value.type_tag {
+            INT => OptionValues::Int(values.iter().map(|value| value.int_val).collect()),
+            REAL => OptionValues::Real(values.iter().map(|value| value.real_val).collect()),
+            BUFFER => OptionValues::Buffer(
+                values
+                    .iter()
+                    .map(|value| {
+                        let buffer = value.buffer_val;
+                        Ok(
+                            array(buffer.buf.cast::<u8>().cast_const(), buffer.buf_length)?
+                                .to_vec(),
+                        )
+                    })
+                    .collect::<Result<_>>()?,
+            ),
+            other => {
+                return Err(Error::invalid_argument(format_args!(
+                    "option `{name}` has the unknown type {other}; expected 0 (int), 1 (real) or 2 (buffer)"
+                )));
+            }
+        };
+        Ok(FilesystemOption {
+            name,
+            description,
+            per_file: option.per_file != 0,
+            values,
+        })
+    }
+}

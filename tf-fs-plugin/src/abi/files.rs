@@ -1,0 +1,311 @@
+//! The slots of open files and mapped regions.
+
+use super::guard::{Answer, guard, guard_answer, guard_quiet};
+use super::state::{drop_state, null_argument, opened};
+use crate::error::{Code, Error, Result};
+use crate::file::{RandomAccessFile, ReadOnlyMemoryRegion, WritableFile};
+use crate::read_buf::ReadBuf;
+use core::ffi::{c_char, c_void};
+use std::sync::Mutex;
+use tf_fs_sys::{
+    TF_RandomAccessFile, TF_RandomAccessFileOps, TF_ReadOnlyMemoryRegion,
+    TF_ReadOnlyMemoryRegionOps, TF_Status, TF_WritableFile, TF_WritableFileOps,
+};
+
+/// What `plugin_file` of a [`TF_WritableFile`] points to. The host promises one thread at a time; the
+/// lock makes that sound, and its poison remembers a panic.
+pub(super) type WriterState<W> = Mutex<OpenWriter<W>>;
+
+pub(super) struct OpenWriter<W> {
+    pub(super) file: W,
+    /// Whether a `close` has succeeded.
+    pub(super) closed: bool,
+}
+
+/// What `plugin_memory_region` points to.
+pub(super) struct RegionState<R> {
+    /// Borrowed by `data` until it is dropped; nothing else touches it.
+    region: R,
+    data: *const u8,
+    len: usize,
+}
+
+impl<R: ReadOnlyMemoryRegion> RegionState<R> {
+    /// Puts a region in its final place and asks it once for its content, which must not be empty.
+    pub(super) fn into_raw(region: R) -> Result<*mut c_void> {
+        /// Frees the state unless all went well, also if `as_bytes` panics.
+        struct Owner<R>(*mut RegionState<R>);
+        impl<R> Drop for Owner<R> {
+            fn drop(&mut self) {
+                // SAFETY: from `Box::into_raw` below, and nobody else got it.
+                drop(unsafe { Box::from_raw(self.0) });
+            }
+        }
+
+        let state = Self {
+            region,
+            data: core::ptr::null(),
+            len: 0,
+        };
+        let owner = Owner(Box::into_raw(Box::new(state)));
+        // SAFETY: just made, and only used here. The content borrows `region`, which nothing touches
+        // until the state is dropped; the other two fields are written through the same pointer.
+        unsafe {
+            let content = (*owner.0).region.as_bytes();
+            if content.is_empty() {
+                return Err(Error::invalid_argument(
+                    "an empty file cannot be mapped into memory",
+                ));
+            }
+            let (data, len) = (content.as_ptr(), content.len());
+            (*owner.0).data = data;
+            (*owner.0).len = len;
+        }
+        let state = owner.0.cast();
+        core::mem::forget(owner);
+        Ok(state)
+    }
+}
+
+pub(super) const fn random_access_ops<R: RandomAccessFile>() -> TF_RandomAccessFileOps {
+    TF_RandomAccessFileOps {
+        cleanup: Some(cleanup_reader::<R>),
+        read: Some(read::<R>),
+    }
+}
+
+pub(super) const fn writable_ops<W: WritableFile>() -> TF_WritableFileOps {
+    TF_WritableFileOps {
+        cleanup: Some(cleanup_writer::<W>),
+        append: Some(append::<W>),
+        tell: Some(tell::<W>),
+        flush: Some(flush::<W>),
+        sync: Some(sync::<W>),
+        close: Some(close::<W>),
+    }
+}
+
+pub(super) const fn region_ops<R: ReadOnlyMemoryRegion>() -> TF_ReadOnlyMemoryRegionOps {
+    TF_ReadOnlyMemoryRegionOps {
+        cleanup: Some(cleanup_region::<R>),
+        data: Some(data::<R>),
+        length: Some(length::<R>),
+    }
+}
+
+unsafe extern "C" fn cleanup_reader<R: RandomAccessFile>(file: *mut TF_RandomAccessFile) {
+    guard_quiet(
+        "random access file cleanup",
+        || (),
+        || {
+            // SAFETY: the host passes a file of this table, whose state `new_random_access_file` made,
+            // for the last time.
+            unsafe {
+                if let Some(file) = file.as_mut() {
+                    drop_state::<R>(&mut file.plugin_file);
+                }
+            }
+            Ok(())
+        },
+    );
+}
+
+unsafe extern "C" fn read<R: RandomAccessFile>(
+    file: *const TF_RandomAccessFile,
+    offset: u64,
+    n: usize,
+    buffer: *mut c_char,
+    status: *mut TF_Status,
+) -> i64 {
+    // SAFETY: the host passes a file of this table, a buffer of `n` bytes and a status, all valid
+    // during the call.
+    unsafe {
+        guard_answer("read", status, -1, || {
+            let file = opened::<R>(file.as_ref().ok_or_else(null_argument)?.plugin_file)?;
+            let mut buf = ReadBuf::from_host(buffer.cast(), n)?;
+            buf.read_exact_or_end(file, offset)?;
+            let error = (buf.remaining() > 0).then(end_of_file);
+            Ok(Answer {
+                value: buf.filled().len() as i64,
+                error,
+            })
+        })
+    }
+}
+
+#[cold]
+fn end_of_file() -> Error {
+    Error::new(Code::OutOfRange, "the file ended before the read did")
+}
+
+unsafe extern "C" fn cleanup_writer<W: WritableFile>(file: *mut TF_WritableFile) {
+    guard_quiet(
+        "writable file cleanup",
+        || (),
+        || {
+            // SAFETY: the host passes a file of this table, whose state `new_writable_file` or
+            // `new_appendable_file` made, for the last time.
+            unsafe {
+                if let Some(file) = file.as_mut() {
+                    drop_state::<WriterState<W>>(&mut file.plugin_file);
+                }
+            }
+            Ok(())
+        },
+    );
+}
+
+/// Runs an operation on an open writer. With `when_closed` a file that was closed answers that.
+///
+/// # Safety
+/// `file` must be null or a file of `W`'s table.
+#[inline]
+unsafe fn with_writer<W: WritableFile, T>(
+    file: *const TF_WritableFile,
+    when_closed: impl FnOnce() -> Result<T>,
+    op: impl FnOnce(&mut OpenWriter<W>) -> Result<T>,
+) -> Result<T> {
+    // SAFETY: as the caller promises.
+    let state =
+        unsafe { opened::<WriterState<W>>(file.as_ref().ok_or_else(null_argument)?.plugin_file) }?;
+    let mut writer = state.lock().map_err(|_| broken())?;
+    if writer.closed {
+        when_closed()
+    } else {
+        op(&mut writer)
+    }
+}
+
+#[cold]
+fn broken() -> Error {
+    Error::internal(
+        "the file is broken: an earlier operation on it panicked, so data may be missing",
+    )
+}
+
+#[cold]
+fn is_closed<T>() -> Result<T> {
+    Err(Error::failed_precondition(
+        "the file is closed; open it again to append",
+    ))
+}
+
+unsafe extern "C" fn append<W: WritableFile>(
+    file: *const TF_WritableFile,
+    buffer: *const c_char,
+    n: usize,
+    status: *mut TF_Status,
+) {
+    // SAFETY: the host passes a file of this table, `n` readable bytes and a status, all valid during
+    // the call. A buffer for no bytes may be null, and is not looked at.
+    unsafe {
+        guard("append", status, (), || {
+            let data = if n == 0 {
+                &[]
+            } else if buffer.is_null() || isize::try_from(n).is_err() {
+                return Err(null_argument());
+            } else {
+                core::slice::from_raw_parts(buffer.cast::<u8>(), n)
+            };
+            with_writer::<W, _>(file, is_closed, |writer| writer.file.append(data))
+        });
+    }
+}
+
+unsafe extern "C" fn tell<W: WritableFile>(
+    file: *const TF_WritableFile,
+    status: *mut TF_Status,
+) -> i64 {
+    // SAFETY: the host passes a file of this table and a status.
+    unsafe {
+        guard("tell", status, -1, || {
+            let position = with_writer::<W, _>(file, is_closed, |writer| writer.file.tell())?;
+            i64::try_from(position)
+                .map_err(|_| Error::internal(format_args!("position {position} is out of range")))
+        })
+    }
+}
+
+unsafe extern "C" fn flush<W: WritableFile>(file: *const TF_WritableFile, status: *mut TF_Status) {
+    // SAFETY: the host passes a file of this table and a status.
+    unsafe {
+        guard("flush", status, (), || {
+            with_writer::<W, _>(file, || Ok(()), |writer| writer.file.flush())
+        });
+    }
+}
+
+unsafe extern "C" fn sync<W: WritableFile>(file: *const TF_WritableFile, status: *mut TF_Status) {
+    // SAFETY: the host passes a file of this table and a status.
+    unsafe {
+        guard("sync", status, (), || {
+            with_writer::<W, _>(file, || Ok(()), |writer| writer.file.sync())
+        });
+    }
+}
+
+unsafe extern "C" fn close<W: WritableFile>(file: *const TF_WritableFile, status: *mut TF_Status) {
+    // SAFETY: the host passes a file of this table and a status.
+    unsafe {
+        guard("close", status, (), || {
+            with_writer::<W, _>(
+                file,
+                || Ok(()),
+                |writer| {
+                    writer.file.close()?;
+                    writer.closed = true;
+                    Ok(())
+                },
+            )
+        });
+    }
+}
+
+unsafe extern "C" fn cleanup_region<R: ReadOnlyMemoryRegion>(region: *mut TF_ReadOnlyMemoryRegion) {
+    guard_quiet(
+        "memory region cleanup",
+        || (),
+        || {
+            // SAFETY: the host passes a region of this table, whose state
+            // `new_read_only_memory_region_from_file` made, for the last time.
+            unsafe {
+                if let Some(region) = region.as_mut() {
+                    drop_state::<RegionState<R>>(&mut region.plugin_memory_region);
+                }
+            }
+            Ok(())
+        },
+    );
+}
+
+unsafe extern "C" fn data<R: ReadOnlyMemoryRegion>(
+    region: *const TF_ReadOnlyMemoryRegion,
+) -> *const c_void {
+    // SAFETY: the host passes a region of this table.
+    unsafe { region_state::<R>(region) }.map_or(core::ptr::null(), |state| state.data.cast())
+}
+
+unsafe extern "C" fn length<R: ReadOnlyMemoryRegion>(
+    region: *const TF_ReadOnlyMemoryRegion,
+) -> u64 {
+    // SAFETY: the host passes a region of this table.
+    unsafe { region_state::<R>(region) }.map_or(0, |state| state.len as u64)
+}
+
+/// The state of a region; neither answer of it can fail, since both were taken when it was opened.
+///
+/// # Safety
+/// `region` must be null or a region of `R`'s table, for `'a`.
+unsafe fn region_state<'a, R>(
+    region: *const TF_ReadOnlyMemoryRegion,
+) -> Option<&'a RegionState<R>> {
+    // SAFETY: as the caller promises.
+    unsafe {
+        region.as_ref().and_then(|region| {
+            region
+                .plugin_memory_region
+                .cast::<RegionState<R>>()
+                .as_ref()
+        })
+    }
+}

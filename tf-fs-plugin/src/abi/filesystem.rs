@@ -1,0 +1,512 @@
+//! The slots of a filesystem, but for transactions and configuration.
+
+use super::alloc::{c_buffer, give_entries};
+use super::files::{OpenWriter, RegionState, WriterState};
+use super::guard::{Answer, guard, guard_answer, guard_quiet};
+use super::register::Scheme;
+use super::state::{State, bytes, drop_state, place};
+use crate::entries::Entries;
+use crate::error::{Error, Result};
+use crate::filesystem::{Filesystem, Undeleted};
+use crate::ops::Ops;
+use crate::uri::Uri;
+use crate::{defaults, file::WritableFile};
+use core::ffi::{c_char, c_int, c_void};
+use std::sync::Mutex;
+use tf_fs_sys::{
+    TF_FileStatistics, TF_Filesystem, TF_FilesystemOps, TF_RandomAccessFile,
+    TF_ReadOnlyMemoryRegion, TF_Status, TF_WritableFile,
+};
+
+/// `$slot` if the author wrote any of `$op`, else null.
+macro_rules! if_written {
+    ($($op:ident)|+ => $slot:expr) => {
+        if F::PROVIDED.intersects(Ops::NONE$(.union(Ops::$op))+) { Some($slot) } else { None }
+    };
+}
+pub(super) use if_written;
+
+/// The table of `F`, without transactions and configuration.
+///
+/// Null means TensorFlow's default. Where that is dangerous, or where TensorFlow has none although one
+/// follows from what is written, the slot is always filled and the trait's default body runs.
+pub(super) const fn ops<F: Filesystem, S: Scheme>() -> TF_FilesystemOps {
+    TF_FilesystemOps {
+        init: Some(init::<F, S>),
+        cleanup: Some(cleanup::<F>),
+        new_random_access_file: if_written!(NEW_RANDOM_ACCESS_FILE => new_random_access_file::<F>),
+        new_writable_file: if_written!(NEW_WRITABLE_FILE => new_writable_file::<F>),
+        new_appendable_file: if_written!(NEW_APPENDABLE_FILE => new_appendable_file::<F>),
+        new_read_only_memory_region_from_file: if_written!(
+            NEW_READ_ONLY_MEMORY_REGION_FROM_FILE => new_read_only_memory_region_from_file::<F>
+        ),
+        create_dir: if_written!(CREATE_DIR => create_dir::<F>),
+        recursively_create_dir: Some(recursively_create_dir::<F>),
+        delete_file: if_written!(DELETE_FILE => delete_file::<F>),
+        delete_dir: if_written!(DELETE_DIR => delete_dir::<F>),
+        delete_recursively: if_written!(DELETE_RECURSIVELY => delete_recursively::<F>),
+        rename_file: Some(rename_file::<F>),
+        copy_file: Some(copy_file::<F>),
+        path_exists: if_written!(PATH_EXISTS | STAT => path_exists::<F>),
+        paths_exist: if_written!(PATHS_EXIST => paths_exist::<F>),
+        stat: if_written!(STAT => stat::<F>),
+        is_directory: if_written!(IS_DIRECTORY => is_directory::<F>),
+        get_file_size: if_written!(GET_FILE_SIZE => get_file_size::<F>),
+        translate_name: Some(translate_name::<F>),
+        get_children: if_written!(GET_CHILDREN => get_children::<F>),
+        get_matching_paths: Some(get_matching_paths::<F>),
+        flush_caches: if_written!(FLUSH_CACHES => flush_caches::<F>),
+        ..NO_OPS
+    }
+}
+
+/// `TF_FilesystemOps::default()`, which is no `const fn`.
+const NO_OPS: TF_FilesystemOps = TF_FilesystemOps {
+    init: None,
+    cleanup: None,
+    new_random_access_file: None,
+    new_writable_file: None,
+    new_appendable_file: None,
+    new_read_only_memory_region_from_file: None,
+    create_dir: None,
+    recursively_create_dir: None,
+    delete_file: None,
+    delete_dir: None,
+    delete_recursively: None,
+    rename_file: None,
+    copy_file: None,
+    path_exists: None,
+    paths_exist: None,
+    stat: None,
+    is_directory: None,
+    get_file_size: None,
+    translate_name: None,
+    get_children: None,
+    get_matching_paths: None,
+    flush_caches: None,
+    start_transaction: None,
+    end_transaction: None,
+    add_to_transaction: None,
+    get_transaction_for_path: None,
+    get_or_start_transaction_for_path: None,
+    decode_transaction_token: None,
+    get_filesystem_configuration: None,
+    set_filesystem_configuration: None,
+    get_filesystem_configuration_option: None,
+    set_filesystem_configuration_option: None,
+    get_filesystem_configuration_keys: None,
+};
+
+unsafe extern "C" fn init<F: Filesystem, S: Scheme>(
+    filesystem: *mut TF_Filesystem,
+    status: *mut TF_Status,
+) {
+    super::status::watch_panics();
+    // SAFETY: the host passes a zeroed filesystem and a status.
+    unsafe {
+        guard("init", status, (), || {
+            let filesystem = place(filesystem)?;
+            let state = State::<F>::new(S::registration())?;
+            state.registration.set_live(true);
+            filesystem.plugin_filesystem = Box::into_raw(Box::new(state)).cast();
+            Ok(())
+        });
+    }
+}
+
+unsafe extern "C" fn cleanup<F: Filesystem>(filesystem: *mut TF_Filesystem) {
+    guard_quiet(
+        "cleanup",
+        || (),
+        || {
+            // SAFETY: the host passes a filesystem of this table, for the last time.
+            unsafe {
+                if let Ok(state) = State::<F>::of(filesystem) {
+                    state.registration.set_live(false);
+                    drop_state::<State<F>>(&mut (*filesystem).plugin_filesystem);
+                }
+            }
+            Ok(())
+        },
+    );
+}
+
+unsafe extern "C" fn new_random_access_file<F: Filesystem>(
+    filesystem: *const TF_Filesystem,
+    path: *const c_char,
+    file: *mut TF_RandomAccessFile,
+    status: *mut TF_Status,
+) {
+    // SAFETY: the host passes a filesystem of this table, a C string, a file to fill and a status.
+    unsafe {
+        guard("new_random_access_file", status, (), || {
+            let (state, file) = (State::<F>::of(filesystem)?, place(file)?);
+            let reader =
+                state.with_uri(path, |uri| state.filesystem.new_random_access_file(uri))?;
+            file.plugin_file = Box::into_raw(Box::new(reader)).cast();
+            Ok(())
+        });
+    }
+}
+
+fn writer_into_raw<W: WritableFile>(file: W) -> *mut c_void {
+    let state: WriterState<W> = Mutex::new(OpenWriter {
+        file,
+        closed: false,
+    });
+    Box::into_raw(Box::new(state)).cast()
+}
+
+unsafe extern "C" fn new_writable_file<F: Filesystem>(
+    filesystem: *const TF_Filesystem,
+    path: *const c_char,
+    file: *mut TF_WritableFile,
+    status: *mut TF_Status,
+) {
+    // SAFETY: the host passes a filesystem of this table, a C string, a file to fill and a status.
+    unsafe {
+        guard("new_writable_file", status, (), || {
+            let (state, file) = (State::<F>::of(filesystem)?, place(file)?);
+            let writer = state.with_uri(path, |uri| state.filesystem.new_writable_file(uri))?;
+            file.plugin_file = writer_into_raw(writer);
+            Ok(())
+        });
+    }
+}
+
+unsafe extern "C" fn new_appendable_file<F: Filesystem>(
+    filesystem: *const TF_Filesystem,
+    path: *const c_char,
+    file: *mut TF_WritableFile,
+    status: *mut TF_Status,
+) {
+    // SAFETY: the host passes a filesystem of this table, a C string, a file to fill and a status.
+    unsafe {
+        guard("new_appendable_file", status, (), || {
+            let (state, file) = (State::<F>::of(filesystem)?, place(file)?);
+            let writer = state.with_uri(path, |uri| state.filesystem.new_appendable_file(uri))?;
+            file.plugin_file = writer_into_raw(writer);
+            Ok(())
+        });
+    }
+}
+
+unsafe extern "C" fn new_read_only_memory_region_from_file<F: Filesystem>(
+    filesystem: *const TF_Filesystem,
+    path: *const c_char,
+    region: *mut TF_ReadOnlyMemoryRegion,
+    status: *mut TF_Status,
+) {
+    // SAFETY: the host passes a filesystem of this table, a C string, a region to fill and a status.
+    unsafe {
+        guard("new_read_only_memory_region_from_file", status, (), || {
+            let (state, place) = (State::<F>::of(filesystem)?, place(region)?);
+            place.plugin_memory_region = state.with_uri(path, |uri| {
+                let region = state
+                    .filesystem
+                    .new_read_only_memory_region_from_file(uri)?;
+                RegionState::into_raw(region).map_err(|error| error.context(uri))
+            })?;
+            Ok(())
+        });
+    }
+}
+
+/// Slots that take one path and answer with a status only.
+macro_rules! path_slots {
+    ($($op:ident),*) => {$(
+        unsafe extern "C" fn $op<F: Filesystem>(
+            filesystem: *const TF_Filesystem,
+            path: *const c_char,
+            status: *mut TF_Status,
+        ) {
+            // SAFETY: the host passes a filesystem of this table, a C string and a status.
+            unsafe {
+                guard(stringify!($op), status, (), || {
+                    let state = State::<F>::of(filesystem)?;
+                    state.with_uri(path, |uri| state.filesystem.$op(uri))
+                });
+            }
+        }
+    )*};
+}
+path_slots!(create_dir, recursively_create_dir, delete_file, delete_dir);
+
+/// Slots that take a source and a destination and answer with a status only.
+macro_rules! two_path_slots {
+    ($($op:ident),*) => {$(
+        unsafe extern "C" fn $op<F: Filesystem>(
+            filesystem: *const TF_Filesystem,
+            src: *const c_char,
+            dst: *const c_char,
+            status: *mut TF_Status,
+        ) {
+            // SAFETY: the host passes a filesystem of this table, two C strings and a status.
+            unsafe {
+                guard(stringify!($op), status, (), || {
+                    let state = State::<F>::of(filesystem)?;
+                    state.with_uris(src, dst, |src, dst| state.filesystem.$op(src, dst))
+                });
+            }
+        }
+    )*};
+}
+two_path_slots!(rename_file, copy_file);
+
+unsafe extern "C" fn delete_recursively<F: Filesystem>(
+    filesystem: *const TF_Filesystem,
+    path: *const c_char,
+    undeleted_files: *mut u64,
+    undeleted_dirs: *mut u64,
+    status: *mut TF_Status,
+) {
+    // SAFETY: the host passes a filesystem of this table, a C string, two counters and a status. The
+    // counters, which the host reads whatever the status, are written on every way, also after a
+    // panic, and may be null.
+    unsafe {
+        let (files, dirs) = guard_answer("delete_recursively", status, (0, 1), || {
+            let state = State::<F>::of(filesystem)?;
+            let deleted =
+                state.with_uri(path, |uri| Ok(state.filesystem.delete_recursively(uri)))?;
+            Ok(match deleted {
+                Ok(()) => Answer {
+                    value: (0, 0),
+                    error: None,
+                },
+                Err(Undeleted { error, files, dirs }) => Answer {
+                    value: (files, dirs),
+                    error: Some(error),
+                },
+            })
+        });
+        if let Some(place) = undeleted_files.as_mut() {
+            *place = files;
+        }
+        if let Some(place) = undeleted_dirs.as_mut() {
+            *place = dirs;
+        }
+    }
+}
+
+/// Turns the answer of `path_exists` into what the status says.
+fn require(exists: bool, uri: Uri<'_>) -> Result<()> {
+    if exists {
+        Ok(())
+    } else {
+        Err(Error::not_found(uri))
+    }
+}
+
+unsafe extern "C" fn path_exists<F: Filesystem>(
+    filesystem: *const TF_Filesystem,
+    path: *const c_char,
+    status: *mut TF_Status,
+) {
+    // SAFETY: the host passes a filesystem of this table, a C string and a status.
+    unsafe {
+        guard("path_exists", status, (), || {
+            let state = State::<F>::of(filesystem)?;
+            state.with_uri(path, |uri| require(state.filesystem.path_exists(uri)?, uri))
+        });
+    }
+}
+
+unsafe extern "C" fn paths_exist<F: Filesystem>(
+    filesystem: *const TF_Filesystem,
+    paths: *mut *mut c_char,
+    num_files: c_int,
+    statuses: *mut *mut TF_Status,
+) -> bool {
+    const OP: &str = "paths_exist";
+    // SAFETY: the host passes a filesystem of this table, `num_files` C strings and, unless `statuses`
+    // is null, as many statuses.
+    unsafe {
+        let count = usize::try_from(num_files).unwrap_or(0);
+        let mut answers = guard_quiet(OP, Vec::new, || {
+            let state = State::<F>::of(filesystem)?;
+            if count > 0 && paths.is_null() {
+                return Err(super::state::null_argument());
+            }
+            // A path that is no path of this filesystem gets its own error; the others are asked for
+            // in one call.
+            let names: Vec<Result<Vec<u8>>> = (0..count)
+                .map(|index| state.with_uri(*paths.add(index), |uri| Ok(uri.as_bytes().to_vec())))
+                .collect();
+            let uris: Vec<Uri<'_>> = names.iter().flatten().map(|name| Uri::new(name)).collect();
+            let mut found = state.filesystem.paths_exist(&uris).into_iter();
+            Ok(names
+                .iter()
+                .map(|name| match name {
+                    Ok(name) => require(found.next().unwrap_or_else(too_few)?, Uri::new(name)),
+                    Err(error) => Err(Error::new(error.code(), error.message().to_owned())),
+                })
+                .collect())
+        })
+        .into_iter();
+        let mut all = true;
+        for index in 0..count {
+            let answer = answers.next().unwrap_or_else(too_few);
+            all &= answer.is_ok();
+            if !statuses.is_null() && !(*statuses.add(index)).is_null() {
+                guard(OP, *statuses.add(index), (), || answer);
+            }
+        }
+        all
+    }
+}
+
+#[cold]
+fn too_few<T>() -> Result<T> {
+    Err(Error::internal(
+        "`paths_exist` failed, or answered for too few paths; see the log",
+    ))
+}
+
+unsafe extern "C" fn stat<F: Filesystem>(
+    filesystem: *const TF_Filesystem,
+    path: *const c_char,
+    stats: *mut TF_FileStatistics,
+    status: *mut TF_Status,
+) {
+    // SAFETY: the host passes a filesystem of this table, a C string, uninitialised statistics, which
+    // are only written, and a status.
+    unsafe {
+        guard("stat", status, (), || {
+            let state = State::<F>::of(filesystem)?;
+            if stats.is_null() {
+                return Err(super::state::null_argument());
+            }
+            let answer = state.with_uri(path, |uri| state.filesystem.stat(uri))?;
+            stats.write(TF_FileStatistics {
+                length: signed(answer.length)?,
+                mtime_nsec: answer.modified_nanos(),
+                is_directory: answer.is_directory,
+            });
+            Ok(())
+        });
+    }
+}
+
+/// A length as the host takes it.
+fn signed(length: u64) -> Result<i64> {
+    i64::try_from(length)
+        .map_err(|_| Error::internal(format_args!("length {length} is out of range")))
+}
+
+unsafe extern "C" fn is_directory<F: Filesystem>(
+    filesystem: *const TF_Filesystem,
+    path: *const c_char,
+    status: *mut TF_Status,
+) -> bool {
+    // SAFETY: the host passes a filesystem of this table, a C string and a status.
+    unsafe {
+        guard("is_directory", status, false, || {
+            let state = State::<F>::of(filesystem)?;
+            state.with_uri(path, |uri| match state.filesystem.is_directory(uri)? {
+                true => Ok(true),
+                false => Err(Error::not_a_directory(uri)),
+            })
+        })
+    }
+}
+
+unsafe extern "C" fn get_file_size<F: Filesystem>(
+    filesystem: *const TF_Filesystem,
+    path: *const c_char,
+    status: *mut TF_Status,
+) -> i64 {
+    // SAFETY: the host passes a filesystem of this table, a C string and a status.
+    unsafe {
+        guard("get_file_size", status, -1, || {
+            let state = State::<F>::of(filesystem)?;
+            state.with_uri(path, |uri| signed(state.filesystem.get_file_size(uri)?))
+        })
+    }
+}
+
+unsafe extern "C" fn translate_name<F: Filesystem>(
+    filesystem: *const TF_Filesystem,
+    uri: *const c_char,
+) -> *mut c_char {
+    // SAFETY: the host passes a filesystem of this table and a C string. Null would abort the process,
+    // so whatever happens the answer is a string; only without any memory left it is null.
+    unsafe {
+        let uri = bytes(uri).unwrap_or_default();
+        let unchanged =
+            || c_buffer(uri).map_or(core::ptr::null_mut(), super::alloc::Block::into_raw);
+        guard_quiet("translate_name", unchanged, || {
+            let name = if F::PROVIDED.contains(Ops::TRANSLATE_NAME) {
+                State::<F>::of(filesystem)?
+                    .filesystem
+                    .translate_name(uri)
+                    .into()
+            } else {
+                defaults::translate_name(uri)
+            };
+            Ok(super::alloc::c_string(&name)?.into_raw())
+        })
+    }
+}
+
+/// Answers with a list of names.
+///
+/// # Safety
+/// The arguments must be those of a `TF_ListOp` called by the host.
+unsafe fn list<F: Filesystem>(
+    op: &'static str,
+    filesystem: *const TF_Filesystem,
+    entries: *mut *mut *mut c_char,
+    status: *mut TF_Status,
+    names: impl FnOnce(&State<F>) -> Result<Entries>,
+) -> c_int {
+    // SAFETY: the host passes a filesystem of this table, a place for the array and a status.
+    unsafe {
+        guard(op, status, -1, || {
+            let state = State::<F>::of(filesystem)?;
+            let entries = place(entries)?;
+            give_entries(&names(state)?, entries)
+        })
+    }
+}
+
+unsafe extern "C" fn get_children<F: Filesystem>(
+    filesystem: *const TF_Filesystem,
+    path: *const c_char,
+    entries: *mut *mut *mut c_char,
+    status: *mut TF_Status,
+) -> c_int {
+    // SAFETY: the host's arguments are passed on; `path` is a C string.
+    unsafe {
+        list::<F>("get_children", filesystem, entries, status, |state| {
+            state.with_uri(path, |uri| state.filesystem.get_children(uri))
+        })
+    }
+}
+
+unsafe extern "C" fn get_matching_paths<F: Filesystem>(
+    filesystem: *const TF_Filesystem,
+    glob: *const c_char,
+    entries: *mut *mut *mut c_char,
+    status: *mut TF_Status,
+) -> c_int {
+    // SAFETY: the host's arguments are passed on; `glob` is a C string.
+    unsafe {
+        list::<F>("get_matching_paths", filesystem, entries, status, |state| {
+            state.filesystem.get_matching_paths(Uri::new(bytes(glob)?))
+        })
+    }
+}
+
+unsafe extern "C" fn flush_caches<F: Filesystem>(filesystem: *const TF_Filesystem) {
+    guard_quiet(
+        "flush_caches",
+        || (),
+        || {
+            // SAFETY: the host passes a filesystem of this table.
+            unsafe { State::<F>::of(filesystem) }?
+                .filesystem
+                .flush_caches();
+            Ok(())
+        },
+    );
+}

@@ -1,0 +1,128 @@
+//! What stands around every slot: no unwinding into C, a status always written.
+
+use super::status;
+use crate::error::{Error, Result};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use tf_fs_sys::TF_Status;
+
+/// What a slot answers: a value, and an error for the status that may come with one.
+pub(super) struct Answer<R> {
+    pub(super) value: R,
+    pub(super) error: Option<Error>,
+}
+
+/// Runs the body of a slot. An error or a panic is written to the status, and the slot then answers
+/// `fallback`.
+///
+/// Without a status nothing runs: the host would take whatever happened for success.
+///
+/// # Safety
+/// `status` must be null or a status of the host.
+#[inline]
+pub(super) unsafe fn guard<R>(
+    op: &'static str,
+    status: *mut TF_Status,
+    fallback: R,
+    body: impl FnOnce() -> Result<R>,
+) -> R {
+    if status.is_null() {
+        return without_status(op, fallback);
+    }
+    // The closure's captures are arguments from the host and shared references to the author's
+    // state, which guards itself with locks that a panic poisons.
+    match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(value)) => {
+            // SAFETY: non-null, so a status of the host as the caller promises.
+            unsafe { status::write_ok(status) };
+            value
+        }
+        Ok(Err(error)) => {
+            // SAFETY: as above.
+            unsafe { status::write_error(op, status, error) };
+            fallback
+        }
+        Err(payload) => {
+            // SAFETY: as above.
+            unsafe { status::write_panic(op, status, payload) };
+            fallback
+        }
+    }
+}
+
+/// As [`guard`], for slots in which an error comes with a value of its own.
+///
+/// # Safety
+/// `status` must be null or a status of the host.
+#[inline]
+pub(super) unsafe fn guard_answer<R>(
+    op: &'static str,
+    status: *mut TF_Status,
+    fallback: R,
+    body: impl FnOnce() -> Result<Answer<R>>,
+) -> R {
+    if status.is_null() {
+        return without_status(op, fallback);
+    }
+    match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(Answer { value, error: None })) => {
+            // SAFETY: non-null, so a status of the host as the caller promises.
+            unsafe { status::write_ok(status) };
+            value
+        }
+        Ok(Ok(Answer {
+            value,
+            error: Some(error),
+        })) => {
+            // SAFETY: as above.
+            unsafe { status::write_error(op, status, error) };
+            value
+        }
+        Ok(Err(error)) => {
+            // SAFETY: as above.
+            unsafe { status::write_error(op, status, error) };
+            fallback
+        }
+        Err(payload) => {
+            // SAFETY: as above.
+            unsafe { status::write_panic(op, status, payload) };
+            fallback
+        }
+    }
+}
+
+/// Runs the body of a slot that has no status. An error or a panic is logged, and the slot then
+/// answers `fallback`.
+#[inline]
+pub(super) fn guard_quiet<R>(
+    op: &'static str,
+    fallback: impl FnOnce() -> R,
+    body: impl FnOnce() -> Result<R>,
+) -> R {
+    match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(value)) => value,
+        Ok(Err(error)) => {
+            log_lost(op, &format_args!("{error:#}"));
+            fallback()
+        }
+        Err(payload) => {
+            log_lost(op, &status::Panic::take(op, payload));
+            fallback()
+        }
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn log_lost(op: &'static str, what: &dyn core::fmt::Display) {
+    // Formatting an error may panic, and there is nobody left to tell.
+    let _ = catch_unwind(AssertUnwindSafe(|| {
+        log::error!("`{op}` failed and TensorFlow cannot be told: {what}")
+    }));
+}
+
+#[cold]
+#[inline(never)]
+fn without_status<R>(op: &'static str, fallback: R) -> R {
+    log::error!("`{op}` was called without a status and did nothing");
+    fallback
+}

@@ -1,0 +1,264 @@
+//! A file mapped into memory by the kernel.
+
+use crate::error::{Error, Result};
+use crate::file::ReadOnlyMemoryRegion;
+use core::ffi::c_int;
+use core::ptr::NonNull;
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
+
+/// A region that the kernel fills from a file, page by page as TensorFlow reads it: nothing is copied
+/// but the end of the file that fills no whole page.
+///
+/// The first byte is at the start of a page, so at a multiple of 64, and a NUL follows the last byte
+/// for every length, also when the file grows later.
+///
+/// # A file that changes
+/// The region belongs to the file, not to a state of it. As with every mapping,
+/// - bytes that someone overwrites later may change in the region;
+/// - if someone **truncates the file, TensorFlow's next read behind the new end kills the process**
+///   (`SIGBUS`); only files shorter than a page are safe from that.
+///
+/// Replacing a file by renaming another onto it does neither, nor does deleting it: the region keeps
+/// the old content. Where files are rewritten in place while they are mapped, use
+/// [`AlignedRegion`](crate::AlignedRegion), which is a copy.
+///
+/// Because the content may change, it is meant for TensorFlow, which reads it as C++ does. Rust code
+/// must not look into the region of a file that changes meanwhile.
+///
+/// ```
+/// use tf_fs_plugin::{MappedRegion, ReadOnlyMemoryRegion};
+/// # let path = std::env::temp_dir().join(format!("mapped-region-{}", std::process::id()));
+/// # std::fs::write(&path, "content")?;
+///
+/// let region = MappedRegion::new(&std::fs::File::open(&path)?)?;
+/// assert_eq!(region.as_bytes(), b"content");
+/// # std::fs::remove_file(&path)?;
+/// # Ok::<(), tf_fs_plugin::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct MappedRegion {
+    /// The start of `mapped` bytes that this value owns, of which the first `len` are the file.
+    start: NonNull<u8>,
+    mapped: usize,
+    len: usize,
+}
+
+// SAFETY: the mapping is owned memory that is only read; it is not bound to a thread.
+unsafe impl Send for MappedRegion {}
+// SAFETY: as above; shared references only read.
+unsafe impl Sync for MappedRegion {}
+
+impl MappedRegion {
+    /// Maps all of a file that is open for reading. The file may be closed afterwards.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` for an empty file; `RESOURCE_EXHAUSTED` if there is no address space;
+    /// `DATA_LOSS` if the file gets shorter meanwhile; and what the system gives for something that
+    /// cannot be mapped, such as a directory or a device.
+    pub fn new(file: &File) -> Result<Self> {
+        let len = file.metadata()?.len();
+        if len == 0 {
+            return Err(Error::invalid_argument("an empty file cannot be mapped into memory"));
+        }
+        let too_large =
+            || Error::resource_exhausted(format_args!("no address space to map {len} bytes"));
+        let len = usize::try_from(len).map_err(|_| too_large())?;
+        let page = page_size();
+        // Whole pages come from the file. The last page, also if it holds nothing but the NUL, is
+        // memory of ours: what follows the end of a file in its last page is not sure to stay zero,
+        // and a file that ends with a page has nothing behind it.
+        let from_file = len - len % page;
+        let mapped = from_file.checked_add(page).ok_or_else(too_large)?;
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        // SAFETY: a new mapping at an address that the kernel chooses.
+        let start = unsafe { map(core::ptr::null_mut(), mapped, protection, flags, -1) }?;
+        let region = Self { start, mapped, len };
+        if from_file > 0 {
+            let flags = libc::MAP_PRIVATE | libc::MAP_FIXED;
+            let address = start.as_ptr().cast();
+            // SAFETY: replaces the beginning of the mapping above, which nothing else knows yet;
+            // `from_file` is a multiple of the page size and less than `mapped`.
+            unsafe { map(address, from_file, libc::PROT_READ, flags, file.as_raw_fd()) }?;
+        }
+        // SAFETY: inside the mapping, since `len - from_file` is less than a page; anonymous, so
+        // zeroed and writable; nothing else refers to it.
+        let tail = unsafe {
+            core::slice::from_raw_parts_mut(start.as_ptr().add(from_file), len - from_file)
+        };
+        file.read_exact_at(tail, from_file as u64).map_err(|error| match error.kind() {
+            io::ErrorKind::UnexpectedEof => {
+                Error::data_loss("the file got shorter while it was mapped")
+            }
+            _ => error.into(),
+        })?;
+        // SAFETY: the last page of the mapping, which was written to for the last time above.
+        let protected =
+            unsafe { libc::mprotect(start.as_ptr().add(from_file).cast(), page, libc::PROT_READ) };
+        if protected != 0 {
+            return Err(io::Error::last_os_error().into());
+        }
+        Ok(region)
+    }
+}
+
+impl ReadOnlyMemoryRegion for MappedRegion {
+    fn as_bytes(&self) -> &[u8] {
+        // SAFETY: `len` bytes of the mapping, initialised by the kernel and unmapped only on drop.
+        // That nobody changes the file is what the type's documentation asks for.
+        unsafe { core::slice::from_raw_parts(self.start.as_ptr(), self.len) }
+    }
+}
+
+impl Drop for MappedRegion {
+    fn drop(&mut self) {
+        // SAFETY: exactly the mapping that `new` made; no reference outlives `self`. It cannot fail
+        // for such arguments, and there would be nothing to do about it.
+        unsafe {
+            libc::munmap(self.start.as_ptr().cast(), self.mapped);
+        }
+    }
+}
+
+/// `mmap` from the start of a file, or of anonymous memory.
+///
+/// # Safety
+/// With `MAP_FIXED`, `len` bytes from `address` on must be mapped and nothing may refer to them.
+unsafe fn map(
+    address: *mut core::ffi::c_void,
+    len: usize,
+    protection: c_int,
+    flags: c_int,
+    file: c_int,
+) -> Result<NonNull<u8>> {
+    // SAFETY: as the caller promises.
+    let start = unsafe { libc::mmap(address, len, protection, flags, file, 0) };
+    if start == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error().into());
+    }
+    NonNull::new(start.cast()).ok_or_else(|| Error::internal("the kernel mapped the address 0"))
+}
+
+fn page_size() -> usize {
+    // SAFETY: only asks for a number.
+    let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    // Every system has one; 64 KiB is a multiple of all that are in use.
+    usize::try_from(page).unwrap_or(1 << 16)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Code;
+    use std::fs::OpenOptions;
+    use std::io::Write;
+    use std::path::PathBuf;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    /// A file that is removed at the end of the test.
+    struct Scratch(PathBuf);
+    impl Scratch {
+        fn new(content: &[u8]) -> Self {
+            static COUNT: AtomicU32 = AtomicU32::new(0);
+            let number = COUNT.fetch_add(1, Ordering::Relaxed);
+            let name = format!("tf-fs-plugin-map-{}-{number}", std::process::id());
+            let path = std::env::temp_dir().join(name);
+            std::fs::write(&path, content).unwrap();
+            Self(path)
+        }
+        fn map(&self) -> Result<MappedRegion> {
+            MappedRegion::new(&File::open(&self.0).unwrap())
+        }
+    }
+    impl Drop for Scratch {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_file(&self.0);
+        }
+    }
+
+    /// The content with the byte that follows it.
+    fn with_nul(region: &MappedRegion) -> Vec<u8> {
+        let content = region.as_bytes();
+        // SAFETY: what the type promises.
+        let after = unsafe { content.as_ptr().add(content.len()).read() };
+        [content, &[after]].concat()
+    }
+
+    #[test]
+    fn aligned_complete_and_followed_by_nul_at_every_length() {
+        let page = page_size();
+        for len in [1, 63, 64, page - 1, page, page + 1, 3 * page - 1, 3 * page] {
+            let content: Vec<u8> = (0..len).map(|i| (i % 255) as u8 + 1).collect();
+            let region = Scratch::new(&content).map().unwrap();
+            assert!(region.as_bytes().as_ptr().addr().is_multiple_of(64), "{len}");
+            assert_eq!(with_nul(&region), [&content[..], &[0]].concat(), "{len}");
+        }
+    }
+
+    #[test]
+    fn the_nul_stays_when_the_file_grows() {
+        let page = page_size();
+        for len in [5, page, page + 5] {
+            let file = Scratch::new(&vec![b'x'; len]);
+            let region = file.map().unwrap();
+            let mut appending = OpenOptions::new().append(true).open(&file.0).unwrap();
+            appending.write_all(&vec![b'y'; 2 * page]).unwrap();
+            assert_eq!(with_nul(&region), [&vec![b'x'; len][..], &[0]].concat(), "{len}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_replaced_or_deleted_stays() {
+        let old = vec![1; 3 * page_size()];
+        let (file, other) = (Scratch::new(&old), Scratch::new(b"new"));
+        let region = file.map().unwrap();
+        std::fs::rename(&other.0, &file.0).unwrap();
+        assert!(region.as_bytes() == old);
+        assert_eq!(file.map().unwrap().as_bytes(), b"new");
+    }
+
+    #[test]
+    fn a_short_file_survives_truncation() {
+        let file = Scratch::new(b"short");
+        let region = file.map().unwrap();
+        std::fs::write(&file.0, b"").unwrap();
+        assert_eq!(region.as_bytes(), b"short");
+    }
+
+    #[test]
+    fn what_cannot_be_mapped() {
+        let empty = Scratch::new(b"").map().unwrap_err();
+        assert_eq!(empty.code(), Code::InvalidArgument);
+        let directory = MappedRegion::new(&File::open(std::env::temp_dir()).unwrap());
+        assert!(directory.is_err());
+        let file = Scratch::new(b"not readable");
+        let write_only = OpenOptions::new().write(true).open(&file.0).unwrap();
+        assert!(MappedRegion::new(&write_only).is_err());
+    }
+
+    #[test]
+    fn nothing_stays_mapped() {
+        let maps = || std::fs::read_to_string("/proc/self/maps").unwrap();
+        let file = Scratch::new(&vec![1; 8 * page_size()]);
+        let name = file.0.file_name().unwrap().to_str().unwrap().to_owned();
+        let region = file.map().unwrap();
+        assert!(maps().contains(&name));
+        drop(region);
+        assert!(!maps().contains(&name));
+    }
+
+    #[test]
+    fn a_huge_sparse_file_takes_no_memory() {
+        let file = Scratch::new(b"");
+        let sparse = OpenOptions::new().read(true).write(true).open(&file.0).unwrap();
+        sparse.set_len((1 << 32) + 3).unwrap();
+        sparse.write_all_at(b"end", 1 << 32).unwrap();
+        let region = MappedRegion::new(&sparse).unwrap();
+        assert_eq!(region.as_bytes().len(), (1 << 32) + 3);
+        assert_eq!(region.as_bytes()[1 << 32..], *b"end");
+        assert_eq!(region.as_bytes()[0], 0);
+    }
+}

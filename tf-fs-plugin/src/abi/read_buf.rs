@@ -1,0 +1,349 @@
+//! The buffer of a read.
+
+use crate::error::{Code, Error, Result};
+use crate::file::RandomAccessFile;
+use core::fmt;
+use core::mem::MaybeUninit;
+use core::ptr;
+
+/// TensorFlow's buffer for one read, to be filled from its start.
+///
+/// TensorFlow hands over uninitialised memory and believes whatever length it is told. This type
+/// knows how much was filled: nothing beyond can be read, nothing beyond its end can be written, and
+/// the SDK reports exactly what is in it.
+///
+/// ```
+/// use tf_fs_plugin::ReadBuf;
+///
+/// let mut memory = [0; 8];
+/// let mut buf = ReadBuf::from_slice(&mut memory);
+/// buf.fill_from(b"the content of a file", 4);
+/// assert_eq!(buf.filled(), b"content ");
+/// ```
+pub struct ReadBuf<'a> {
+    /// The first `filled` bytes are initialised.
+    bytes: &'a mut [MaybeUninit<u8>],
+    filled: usize,
+    at_end: bool,
+    /// Whether all of `bytes` was initialised when it was borrowed, and has to be so in the end.
+    was_initialised: bool,
+}
+
+impl<'a> ReadBuf<'a> {
+    /// A buffer in memory of one's own, for calling [`RandomAccessFile::read_at`] without TensorFlow.
+    pub fn from_slice(bytes: &'a mut [u8]) -> Self {
+        let len = bytes.len();
+        // SAFETY: same layout. The slice must be initialised again when the borrow ends: all writes
+        // through `bytes` are of initialised bytes, except in `fill_uninit`, which repairs them.
+        let bytes = unsafe { core::slice::from_raw_parts_mut(bytes.as_mut_ptr().cast(), len) };
+        Self {
+            bytes,
+            filled: 0,
+            at_end: false,
+            was_initialised: true,
+        }
+    }
+
+    /// A buffer of the host.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` if `buffer` is null but `n` is not 0, or if `n` is larger than any object.
+    ///
+    /// # Safety
+    /// Unless it is null, `buffer` must be valid for writes of `n` bytes for `'a`, and nothing else
+    /// may use them.
+    pub(super) unsafe fn from_host(buffer: *mut u8, n: usize) -> Result<Self> {
+        let bytes: &mut [MaybeUninit<u8>] = if n == 0 {
+            &mut []
+        } else if buffer.is_null() || isize::try_from(n).is_err() {
+            return Err(bad_buffer(n));
+        } else {
+            // SAFETY: non-null and of a possible size as just checked, valid as the caller promises;
+            // `MaybeUninit` needs no initialisation.
+            unsafe { core::slice::from_raw_parts_mut(buffer.cast(), n) }
+        };
+        Ok(Self {
+            bytes,
+            filled: 0,
+            at_end: false,
+            was_initialised: false,
+        })
+    }
+
+    /// What was filled so far.
+    #[must_use]
+    pub fn filled(&self) -> &[u8] {
+        // SAFETY: the first `filled` bytes are initialised.
+        unsafe { core::slice::from_raw_parts(self.bytes.as_ptr().cast(), self.filled) }
+    }
+
+    /// How many bytes are wanted still.
+    #[inline]
+    #[must_use]
+    pub fn remaining(&self) -> usize {
+        self.bytes.len() - self.filled
+    }
+
+    /// Adds as much of `data` as there is room for, and returns how much that was.
+    #[inline]
+    pub fn put(&mut self, data: &[u8]) -> usize {
+        let n = data.len().min(self.remaining());
+        // SAFETY: `n` is at most the length of `data` and of the rest of `bytes`, which is borrowed
+        // mutably and so does not overlap `data`.
+        unsafe {
+            ptr::copy_nonoverlapping(
+                data.as_ptr(),
+                self.bytes.as_mut_ptr().add(self.filled).cast(),
+                n,
+            );
+        }
+        self.filled += n;
+        n
+    }
+
+    /// Adds what `content`, a whole file, has from byte `offset` on, and notes the end of the file.
+    #[inline]
+    pub fn fill_from(&mut self, content: &[u8], offset: u64) {
+        let start = usize::try_from(offset)
+            .unwrap_or(usize::MAX)
+            .min(content.len());
+        self.put(&content[start..]);
+        if self.remaining() > 0 {
+            self.at_end = true;
+        }
+    }
+
+    /// Lets `fill` write to the rest of the buffer, which is zeroed for it, and adds as many bytes as
+    /// it says.
+    ///
+    /// # Errors
+    /// Those of `fill`, and `INTERNAL` if it claims more bytes than it got.
+    pub fn fill_with<E: Into<Error>>(
+        &mut self,
+        fill: impl FnOnce(&mut [u8]) -> Result<usize, E>,
+    ) -> Result<usize> {
+        let rest = &mut self.bytes[self.filled..];
+        rest.fill(MaybeUninit::new(0));
+        // SAFETY: all of `rest` was initialised just now.
+        let rest = unsafe { core::slice::from_raw_parts_mut(rest.as_mut_ptr().cast(), rest.len()) };
+        let room = rest.len();
+        let n = fill(rest).map_err(Into::into)?;
+        if n > room {
+            return Err(too_much(n, room));
+        }
+        self.filled += n;
+        Ok(n)
+    }
+
+    /// Lets `fill` write to the rest of the buffer without zeroing it, and adds the part that it
+    /// returns: the initialised beginning of what it got. For functions such as `rustix::io::pread`
+    /// that fill uninitialised memory.
+    ///
+    /// # Errors
+    /// Those of `fill`, and `INTERNAL` if what it returns is not the beginning of what it got.
+    pub fn fill_uninit<E: Into<Error>>(
+        &mut self,
+        fill: impl FnOnce(&mut [MaybeUninit<u8>]) -> Result<&mut [u8], E>,
+    ) -> Result<usize> {
+        /// Zeroes the rest of memory that its owner takes for initialised, also if `fill` panics.
+        struct Repair<'r>(&'r mut [MaybeUninit<u8>], bool);
+        impl Drop for Repair<'_> {
+            fn drop(&mut self) {
+                if self.1 {
+                    self.0.fill(MaybeUninit::new(0));
+                }
+            }
+        }
+
+        let mut rest = Repair(&mut self.bytes[self.filled..], self.was_initialised);
+        let (start, room) = (rest.0.as_ptr().cast::<u8>(), rest.0.len());
+        let part = fill(&mut *rest.0).map_err(Into::into)?;
+        let n = part.len();
+        // A `&mut [u8]` that begins where the borrowed rest begins lies in it, since nothing else can
+        // refer to that memory now; and it is initialised, or it would not be a `&mut [u8]`.
+        if n > 0 && part.as_ptr() != start || n > room {
+            return Err(too_much(n, room));
+        }
+        rest.0 = &mut core::mem::take(&mut rest.0)[n..];
+        drop(rest);
+        self.filled += n;
+        Ok(n)
+    }
+
+    /// Says that the file ends with what was added so far.
+    pub fn end_of_file(&mut self) {
+        self.at_end = true;
+    }
+
+    /// Forgets what was filled, to use the memory again.
+    pub fn clear(&mut self) {
+        self.filled = 0;
+        self.at_end = false;
+    }
+
+    /// Reads until the buffer is full or the file ends.
+    #[inline]
+    pub(crate) fn read_exact_or_end(
+        &mut self,
+        file: &impl RandomAccessFile,
+        offset: u64,
+    ) -> Result<()> {
+        while self.remaining() > 0 && !self.at_end {
+            let before = self.filled;
+            let Some(position) = offset.checked_add(before as u64) else {
+                break;
+            };
+            match file.read_at(position, self) {
+                Ok(()) => {}
+                Err(error) if error.code() == Code::OutOfRange => break,
+                Err(error) => return Err(error),
+            }
+            if self.filled <= before {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for ReadBuf<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ReadBuf")
+            .field("filled", &self.filled)
+            .field("remaining", &self.remaining())
+            .field("at_end", &self.at_end)
+            .finish()
+    }
+}
+
+#[cold]
+fn bad_buffer(n: usize) -> Error {
+    Error::invalid_argument(format_args!(
+        "cannot read {n} bytes into the buffer that was passed"
+    ))
+}
+
+#[cold]
+fn too_much(n: usize, room: usize) -> Error {
+    Error::internal(format_args!(
+        "the plugin says that it read {n} bytes into a buffer of {room}; return the beginning of that buffer"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fill_all(part: &mut [MaybeUninit<u8>], byte: u8) -> &mut [u8] {
+        part.fill(MaybeUninit::new(byte));
+        // SAFETY: initialised just now.
+        unsafe { core::slice::from_raw_parts_mut(part.as_mut_ptr().cast(), part.len()) }
+    }
+
+    #[test]
+    fn nothing_is_written_past_the_end() {
+        let mut memory = [7; 6];
+        let mut buf = ReadBuf::from_slice(&mut memory[..4]);
+        assert_eq!(buf.put(b"ab"), 2);
+        assert_eq!(buf.put(b"cdef"), 2);
+        assert_eq!(buf.put(b"g"), 0);
+        assert_eq!(buf.filled(), b"abcd");
+        assert_eq!(memory, *b"abcd\x07\x07");
+    }
+
+    #[test]
+    fn filling_from_a_whole_file_knows_its_end() {
+        let mut memory = [0; 4];
+        for (offset, expected, at_end) in [
+            (0, &b"abcd"[..], false),
+            (2, b"cdef", false),
+            (4, b"ef", true),
+            (6, b"", true),
+            (u64::MAX, b"", true),
+        ] {
+            let mut buf = ReadBuf::from_slice(&mut memory);
+            buf.fill_from(b"abcdef", offset);
+            assert_eq!((buf.filled(), buf.at_end), (expected, at_end), "{offset}");
+        }
+    }
+
+    #[test]
+    fn a_claim_of_too_much_is_refused() {
+        let mut memory = [0; 4];
+        let mut buf = ReadBuf::from_slice(&mut memory);
+        assert_eq!(
+            buf.fill_with(|_| Ok::<_, Error>(5)).unwrap_err().code(),
+            Code::Internal
+        );
+        assert!(buf.filled().is_empty());
+        assert_eq!(buf.fill_with(|rest| Ok::<_, Error>(rest.len())).unwrap(), 4);
+        assert_eq!(buf.filled(), [0; 4]);
+    }
+
+    #[test]
+    fn memory_from_elsewhere_is_refused() {
+        let mut memory = [1; 4];
+        let mut buf = ReadBuf::from_slice(&mut memory);
+        let elsewhere = Box::leak(Box::new([9; 4]));
+        let refused = buf.fill_uninit(|_| Ok::<_, Error>(&mut elsewhere[..]));
+        assert_eq!(refused.unwrap_err().code(), Code::Internal);
+        let later = buf.fill_uninit(|rest| Ok::<_, Error>(fill_all(&mut rest[1..], 5)));
+        assert_eq!(later.unwrap_err().code(), Code::Internal);
+        assert!(buf.filled().is_empty());
+        assert_eq!(
+            memory, [0; 4],
+            "memory that the owner takes for initialised is repaired"
+        );
+    }
+
+    #[test]
+    fn an_initialised_beginning_is_taken() {
+        let mut memory = [1; 4];
+        let mut buf = ReadBuf::from_slice(&mut memory);
+        let n = buf
+            .fill_uninit(|rest| Ok::<_, Error>(fill_all(&mut rest[..3], 5)))
+            .unwrap();
+        assert_eq!((n, buf.filled()), (3, &[5, 5, 5][..]));
+        assert_eq!(buf.remaining(), 1);
+    }
+
+    #[test]
+    fn host_buffers_may_be_null_only_when_empty() {
+        // SAFETY: null pointers, which are checked for.
+        unsafe {
+            assert_eq!(
+                ReadBuf::from_host(ptr::null_mut(), 0).unwrap().remaining(),
+                0
+            );
+            assert_eq!(
+                ReadBuf::from_host(ptr::null_mut(), 1).unwrap_err().code(),
+                Code::InvalidArgument
+            );
+            let huge = ReadBuf::from_host(ptr::dangling_mut(), usize::MAX);
+            assert_eq!(huge.unwrap_err().code(), Code::InvalidArgument);
+        }
+    }
+
+    /// Gives one byte a call, and none past its length.
+    struct Slow(Vec<u8>);
+    impl RandomAccessFile for Slow {
+        fn read_at(&self, offset: u64, buf: &mut ReadBuf<'_>) -> Result<()> {
+            if let Some(byte) = self.0.get(usize::try_from(offset).unwrap()) {
+                buf.put(&[*byte]);
+            }
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn short_reads_are_not_taken_for_the_end() {
+        let file = Slow(b"abcdef".to_vec());
+        let mut memory = [0; 4];
+        let mut buf = ReadBuf::from_slice(&mut memory);
+        buf.read_exact_or_end(&file, 1).unwrap();
+        assert_eq!(buf.filled(), b"bcde");
+        buf.clear();
+        buf.read_exact_or_end(&file, 4).unwrap();
+        assert_eq!(buf.filled(), b"ef");
+    }
+}

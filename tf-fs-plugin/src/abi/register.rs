@@ -1,0 +1,225 @@
+//! Registration: what `TF_InitPlugin` gives to the host.
+
+use super::alloc::{self, Block, c_string};
+use super::{configuration, files, filesystem, status, transactions};
+use crate::error::Result;
+use crate::filesystem::Filesystem;
+use crate::logging;
+use crate::ops::Ops;
+use core::sync::atomic::{AtomicUsize, Ordering};
+use std::panic::catch_unwind;
+use tf_fs_sys::host::Table;
+use tf_fs_sys::{
+    StatusFunctions, TF_FilesystemOps, TF_FilesystemPluginInfo, TF_FilesystemPluginOps,
+    TF_RandomAccessFileOps, TF_ReadOnlyMemoryRegionOps, TF_SetFilesystemVersionMetadata,
+    TF_WritableFileOps,
+};
+
+/// What a crate exports: written by `#[filesystem_plugin]` for the filesystem itself, and by
+/// `filesystem_plugins!` for the type `FilesystemPlugins`.
+pub trait Plugin: 'static {
+    /// One element a scheme.
+    fn registrations() -> &'static [&'static Registration];
+}
+
+/// A scheme as a type, because the C function `init` has no argument that could name it.
+pub trait Scheme: 'static {
+    /// The registration that this scheme is part of.
+    fn registration() -> &'static Registration;
+}
+
+/// A scheme and the tables that serve it.
+#[derive(Debug)]
+pub struct Registration {
+    scheme: &'static str,
+    tables: &'static Tables,
+    /// How many filesystems of this registration the host has. Two registrations at the same time
+    /// make two for a moment, of which the host then cleans one up.
+    live: AtomicUsize,
+}
+
+#[derive(Debug)]
+struct Tables {
+    filesystem: TF_FilesystemOps,
+    random_access_file: Option<TF_RandomAccessFileOps>,
+    writable_file: Option<TF_WritableFileOps>,
+    memory_region: Option<TF_ReadOnlyMemoryRegionOps>,
+}
+
+/// Carries the tables of `F` under the scheme `S` as a constant.
+struct TablesOf<F, S>(core::marker::PhantomData<(F, S)>);
+
+impl<F: Filesystem, S: Scheme> TablesOf<F, S> {
+    const TABLES: &'static Tables = &Tables {
+        filesystem: configuration::add_to::<F>(
+            transactions::add_to::<F>(filesystem::ops::<F, S>()),
+        ),
+        random_access_file: if F::PROVIDED.contains(Ops::NEW_RANDOM_ACCESS_FILE) {
+            Some(files::random_access_ops::<F::Reader>())
+        } else {
+            None
+        },
+        writable_file: if F::PROVIDED
+            .intersects(Ops::NEW_WRITABLE_FILE.union(Ops::NEW_APPENDABLE_FILE))
+        {
+            Some(files::writable_ops::<F::Writer>())
+        } else {
+            None
+        },
+        memory_region: if F::PROVIDED.contains(Ops::NEW_READ_ONLY_MEMORY_REGION_FROM_FILE) {
+            Some(files::region_ops::<F::Region>())
+        } else {
+            None
+        },
+    };
+}
+
+impl Registration {
+    /// The registration of `F` under `scheme`, for the static that `S` refers to.
+    #[must_use]
+    pub const fn new<F: Filesystem, S: Scheme>(scheme: &'static str) -> Self {
+        Self {
+            scheme,
+            tables: TablesOf::<F, S>::TABLES,
+            live: AtomicUsize::new(0),
+        }
+    }
+
+    /// The scheme without `://`.
+    #[must_use]
+    pub const fn scheme(&self) -> &'static str {
+        self.scheme
+    }
+
+    pub(super) fn set_live(&self, live: bool) {
+        if live {
+            self.live.fetch_add(1, Ordering::AcqRel);
+        } else {
+            self.live.fetch_sub(1, Ordering::AcqRel);
+        }
+    }
+
+    fn is_live(&self) -> bool {
+        self.live.load(Ordering::Acquire) > 0
+    }
+}
+
+/// The body of `TF_InitPlugin`. Schemes that this plugin serves already are not offered again, so
+/// that registering a plugin twice is no error.
+///
+/// If the plugin cannot work, `info` stays as it is: zeroed, which the host refuses with a clear
+/// error.
+///
+/// # Safety
+/// `info` must be null or point to a zeroed [`TF_FilesystemPluginInfo`].
+pub unsafe fn init_plugin(
+    info: *mut TF_FilesystemPluginInfo,
+    registrations: &[&'static Registration],
+) {
+    let result = catch_unwind(|| {
+        logging::init();
+        status::watch_panics();
+        if let Err(missing) = StatusFunctions::get() {
+            log::error!("the plugin cannot be registered: {missing}");
+            return;
+        }
+        let fresh = registrations
+            .iter()
+            .copied()
+            .filter(|registration| !registration.is_live());
+        // SAFETY: null or valid as the caller promises.
+        if let Some(info) = unsafe { info.as_mut() }
+            && let Err(error) = fill(info, fresh)
+        {
+            log::error!("the plugin cannot be registered: {error:#}");
+        }
+    });
+    if let Err(payload) = result {
+        log::error!("{}", status::Panic::take("TF_InitPlugin", payload));
+    }
+}
+
+/// As [`init_plugin`] for a host that is none of this process's first: every scheme is offered, since
+/// a test may have several hosts at a time, each with filesystems of its own.
+#[cfg(feature = "testing")]
+pub(crate) fn offer_all(
+    info: &mut TF_FilesystemPluginInfo,
+    registrations: &[&'static Registration],
+) -> Result<()> {
+    logging::init();
+    status::watch_panics();
+    fill(info, registrations.iter().copied())
+}
+
+/// Fills `info`, or leaves it untouched on an error.
+fn fill(
+    info: &mut TF_FilesystemPluginInfo,
+    registrations: impl Iterator<Item = &'static Registration>,
+) -> Result<()> {
+    let offers = registrations.map(Offer::new).collect::<Result<Vec<_>>>()?;
+    let mut array = Block::zeroed(offers.len())?;
+    info.num_schemes = offers.len();
+    for (index, offer) in offers.into_iter().enumerate() {
+        array.set(index, offer.into_raw());
+    }
+    info.ops = array.into_raw();
+    info.plugin_memory_allocate = Some(alloc::allocate);
+    info.plugin_memory_free = Some(alloc::free);
+    Ok(())
+}
+
+/// A scheme's tables in memory for the host, which frees each block. What is not given away is freed
+/// when it is dropped.
+struct Offer {
+    scheme: Block<core::ffi::c_char>,
+    filesystem: Block<TF_FilesystemOps>,
+    random_access_file: Option<Block<TF_RandomAccessFileOps>>,
+    writable_file: Option<Block<TF_WritableFileOps>>,
+    memory_region: Option<Block<TF_ReadOnlyMemoryRegionOps>>,
+}
+
+impl Offer {
+    fn new(registration: &'static Registration) -> Result<Self> {
+        fn block<T: Copy>(table: &Option<T>) -> Result<Option<Block<T>>> {
+            table
+                .as_ref()
+                .map(|table| Block::of(core::slice::from_ref(table)))
+                .transpose()
+        }
+        let tables = registration.tables;
+        Ok(Self {
+            scheme: c_string(registration.scheme.as_bytes())?,
+            filesystem: Block::of(core::slice::from_ref(&tables.filesystem))?,
+            random_access_file: block(&tables.random_access_file)?,
+            writable_file: block(&tables.writable_file)?,
+            memory_region: block(&tables.memory_region)?,
+        })
+    }
+
+    fn into_raw(self) -> TF_FilesystemPluginOps {
+        fn raw<T: Copy>(block: Option<Block<T>>) -> *mut T {
+            block.map_or(core::ptr::null_mut(), Block::into_raw)
+        }
+        let mut ops = TF_FilesystemPluginOps {
+            scheme: self.scheme.into_raw(),
+            filesystem_ops: self.filesystem.into_raw(),
+            random_access_file_ops: raw(self.random_access_file),
+            writable_file_ops: raw(self.writable_file),
+            read_only_memory_region_ops: raw(self.memory_region),
+            filesystem_ops_abi: 0,
+            filesystem_ops_api: 0,
+            filesystem_ops_size: 0,
+            random_access_file_ops_abi: 0,
+            random_access_file_ops_api: 0,
+            random_access_file_ops_size: 0,
+            writable_file_ops_abi: 0,
+            writable_file_ops_api: 0,
+            writable_file_ops_size: 0,
+            read_only_memory_region_ops_abi: 0,
+            read_only_memory_region_ops_api: 0,
+            read_only_memory_region_ops_size: 0,
+        };
+        TF_SetFilesystemVersionMetadata(&mut ops);
+        ops
+    }
+}

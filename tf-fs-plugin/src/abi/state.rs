@@ -1,0 +1,180 @@
+//! What the host's `void*` of a filesystem points to, and how slots get at it.
+
+use super::register::Registration;
+use super::transactions::Tokens;
+use crate::error::{Code, Error, Result};
+use crate::filesystem::Filesystem;
+use crate::ops::Ops;
+use crate::uri::Uri;
+use core::ffi::{CStr, c_char};
+use std::borrow::Cow;
+use std::sync::Mutex;
+use tf_fs_sys::TF_Filesystem;
+
+/// A filesystem of the author's with what the SDK keeps beside it.
+pub(super) struct State<F: Filesystem> {
+    pub(super) filesystem: F,
+    pub(super) registration: &'static Registration,
+    pub(super) tokens: Mutex<Tokens<F::Transaction>>,
+    /// `scheme:///`, which TensorFlow knows as `/`.
+    root: Vec<u8>,
+}
+
+impl<F: Filesystem> State<F> {
+    pub(super) fn new(registration: &'static Registration) -> Result<Self> {
+        Ok(Self {
+            filesystem: F::new(registration.scheme())?,
+            registration,
+            tokens: Mutex::default(),
+            root: format!("{}:///", registration.scheme()).into_bytes(),
+        })
+    }
+
+    /// The state behind a filesystem of the host.
+    ///
+    /// # Errors
+    /// `FAILED_PRECONDITION` before `init` or after `cleanup`.
+    ///
+    /// # Safety
+    /// `filesystem` must be null or valid, and initialised by `init::<F, _>` or zeroed; it must stay
+    /// so for `'a`.
+    #[inline]
+    pub(super) unsafe fn of<'a>(filesystem: *const TF_Filesystem) -> Result<&'a Self> {
+        // SAFETY: null or valid as the caller promises; so is the state, which only `cleanup` frees,
+        // after it has set the pointer to null.
+        unsafe {
+            filesystem
+                .as_ref()
+                .and_then(|fs| fs.plugin_filesystem.cast::<Self>().as_ref())
+        }
+        .ok_or_else(not_initialised)
+    }
+
+    /// Runs an operation on the path that the host passes.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` for null, `FAILED_PRECONDITION` for another filesystem's scheme, and those
+    /// of `op`.
+    ///
+    /// # Safety
+    /// `path` must be null or a C string.
+    #[inline]
+    pub(super) unsafe fn with_uri<R>(
+        &self,
+        path: *const c_char,
+        op: impl FnOnce(Uri<'_>) -> Result<R>,
+    ) -> Result<R> {
+        // SAFETY: as the caller promises.
+        let path = unsafe { bytes(path) }?;
+        if F::PROVIDED.contains(Ops::TRANSLATE_NAME) {
+            // The author decides what a canonical name is.
+            return op(Uri::new(path));
+        }
+        let path = if path == b"/" { &self.root } else { path };
+        match Uri::canonical(path) {
+            Cow::Borrowed(path) => op(self.own(Uri::new(path))?),
+            Cow::Owned(path) => op(self.own(Uri::new(&path))?),
+        }
+    }
+
+    /// Runs an operation on the two paths that the host passes.
+    ///
+    /// # Errors
+    /// As [`with_uri`](Self::with_uri).
+    ///
+    /// # Safety
+    /// Both paths must be null or C strings.
+    pub(super) unsafe fn with_uris<R>(
+        &self,
+        src: *const c_char,
+        dst: *const c_char,
+        op: impl FnOnce(Uri<'_>, Uri<'_>) -> Result<R>,
+    ) -> Result<R> {
+        // SAFETY: as the caller promises.
+        unsafe { self.with_uri(src, |src| self.with_uri(dst, |dst| op(src, dst))) }
+    }
+
+    /// Checks that a name belongs to this filesystem; one without a scheme does.
+    #[inline]
+    fn own<'u>(&self, uri: Uri<'u>) -> Result<Uri<'u>> {
+        let scheme = uri.scheme();
+        if scheme == self.registration.scheme() || scheme.is_empty() {
+            Ok(uri)
+        } else {
+            Err(foreign(uri, self.registration.scheme()))
+        }
+    }
+}
+
+/// The bytes of a C string.
+///
+/// # Errors
+/// `INVALID_ARGUMENT` for null.
+///
+/// # Safety
+/// `string` must be null or a C string that lives for `'a`.
+#[inline]
+pub(super) unsafe fn bytes<'a>(string: *const c_char) -> Result<&'a [u8]> {
+    if string.is_null() {
+        return Err(null_argument());
+    }
+    // SAFETY: non-null, so a C string as the caller promises.
+    Ok(unsafe { CStr::from_ptr(string) }.to_bytes())
+}
+
+/// A place that the host passes for an answer.
+///
+/// # Errors
+/// `INVALID_ARGUMENT` for null.
+///
+/// # Safety
+/// `place` must be null or valid for reads and writes for `'a`, and nothing else may use it.
+pub(super) unsafe fn place<'a, T>(place: *mut T) -> Result<&'a mut T> {
+    // SAFETY: as the caller promises.
+    unsafe { place.as_mut() }.ok_or_else(null_argument)
+}
+
+#[cold]
+fn not_initialised() -> Error {
+    Error::failed_precondition(
+        "the filesystem or file is not open: it failed to open or was cleaned up",
+    )
+}
+
+#[cold]
+pub(super) fn null_argument() -> Error {
+    Error::new(Code::InvalidArgument, "an argument is a null pointer")
+}
+
+#[cold]
+fn foreign(uri: Uri<'_>, scheme: &str) -> Error {
+    Error::failed_precondition(format_args!(
+        "{uri}: this filesystem serves `{scheme}://`, not `{}://`",
+        uri.scheme()
+    ))
+}
+
+/// The state behind an open file or region.
+///
+/// # Errors
+/// `FAILED_PRECONDITION` if it failed to open or was cleaned up.
+///
+/// # Safety
+/// `state` must be null or valid for `'a`.
+#[inline]
+pub(super) unsafe fn opened<'a, T>(state: *mut core::ffi::c_void) -> Result<&'a T> {
+    // SAFETY: as the caller promises.
+    unsafe { state.cast::<T>().as_ref() }.ok_or_else(not_initialised)
+}
+
+/// Takes the state out of the host's field, leaving null, and drops it.
+///
+/// # Safety
+/// `field` must hold null or what `Box::<T>::into_raw` gave, with no reference to it left.
+pub(super) unsafe fn drop_state<T>(field: &mut *mut core::ffi::c_void) {
+    let state = core::mem::replace(field, core::ptr::null_mut()).cast::<T>();
+    if !state.is_null() {
+        // SAFETY: from `Box::into_raw` as the caller promises, and no longer reachable from the host.
+        drop(unsafe { Box::from_raw(state) });
+    }
+}

@@ -1,0 +1,214 @@
+//! Writing TensorFlow's status.
+
+use crate::error::{Code, Error};
+use core::ffi::CStr;
+use std::any::Any;
+use std::cell::RefCell;
+use std::fmt::Write;
+use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};
+use std::sync::Once;
+use tf_fs_sys::host::Table;
+use tf_fs_sys::{StatusFunctions, TF_Code, TF_OK, TF_Status};
+
+/// How long a message may be, in bytes.
+const MAX_MESSAGE: usize = 4096;
+
+/// Sets code and message. Does nothing without a host, which then has no status either.
+///
+/// # Safety
+/// `status` must be a status of the host.
+unsafe fn set(status: *mut TF_Status, code: TF_Code, message: &CStr) {
+    match StatusFunctions::get() {
+        // SAFETY: the function gets a status of the host, a code in range and a C string in UTF-8.
+        Ok(host) => unsafe { (host.TF_SetStatus)(status, code, message.as_ptr()) },
+        Err(missing) => log::error!("a status is lost: {missing}"),
+    }
+}
+
+/// Sets `TF_OK`.
+///
+/// # Safety
+/// `status` must be a status of the host.
+#[inline]
+pub(super) unsafe fn write_ok(status: *mut TF_Status) {
+    // SAFETY: as the caller promises.
+    unsafe { set(status, TF_OK, c"") }
+}
+
+/// Sets the code, the message with its causes, and the payloads of an error.
+///
+/// # Safety
+/// `status` must be a status of the host.
+#[cold]
+#[inline(never)]
+pub(super) unsafe fn write_error(op: &'static str, status: *mut TF_Status, error: Error) {
+    let code = error.code();
+    // The causes' `Display` and their destructors are the author's code and may panic, one after the
+    // other: a second panic while the first unwinds would abort the process.
+    let written = catch_unwind(AssertUnwindSafe(|| {
+        let text = Message::new(format_args!("{error:#}"));
+        // SAFETY: as the caller promises.
+        unsafe { set(status, code.as_raw(), text.as_c_str()) };
+        for (key, value) in error.payloads() {
+            let (key, value) =
+                (Message::new(format_args!("{key}")), Message::new(format_args!("{value}")));
+            if let Ok(host) = StatusFunctions::get() {
+                // SAFETY: a status of the host and two C strings.
+                unsafe {
+                    (host.TF_SetPayload)(status, key.as_c_str().as_ptr(), value.as_c_str().as_ptr());
+                }
+            }
+        }
+    }));
+    if let Err(payload) = written {
+        let panic = Panic::take(op, payload);
+        let text = Message::new(format_args!("{code:?} error, but its text is lost: {panic}"));
+        // SAFETY: as the caller promises.
+        unsafe { set(status, code.as_raw(), text.as_c_str()) };
+    }
+    if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(error))) {
+        log::error!("{}", Panic::take(op, payload));
+    }
+}
+
+/// Sets `INTERNAL` with what a panic said and where.
+///
+/// # Safety
+/// `status` must be a status of the host.
+#[cold]
+#[inline(never)]
+pub(super) unsafe fn write_panic(
+    op: &'static str,
+    status: *mut TF_Status,
+    payload: Box<dyn Any + Send>,
+) {
+    let text = Message::new(format_args!("{}", Panic::take(op, payload)));
+    // SAFETY: as the caller promises.
+    unsafe { set(status, Code::Internal.as_raw(), text.as_c_str()) };
+}
+
+/// A message as it may cross the boundary: UTF-8, no NUL inside, at most [`MAX_MESSAGE`] bytes, NUL
+/// at the end.
+struct Message(Vec<u8>);
+
+impl Message {
+    fn new(text: core::fmt::Arguments<'_>) -> Self {
+        let mut message = Self(Vec::with_capacity(128));
+        // Only a full message stops the writing.
+        if message.write_fmt(text).is_err() {
+            message.0.extend_from_slice("…".as_bytes());
+        }
+        message.0.push(0);
+        message
+    }
+
+    fn as_c_str(&self) -> &CStr {
+        CStr::from_bytes_until_nul(&self.0).unwrap_or_default()
+    }
+}
+
+impl Write for Message {
+    fn write_str(&mut self, text: &str) -> core::fmt::Result {
+        for (index, piece) in text.split('\0').enumerate() {
+            let escape = if index == 0 { "" } else { "\\0" };
+            for part in [escape, piece] {
+                let room = MAX_MESSAGE - self.0.len();
+                if part.len() > room {
+                    self.0
+                        .extend_from_slice(&part.as_bytes()[..part.floor_char_boundary(room)]);
+                    return Err(core::fmt::Error);
+                }
+                self.0.extend_from_slice(part.as_bytes());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a caught panic leaves: the operation, the message, and the place if the hook saw it.
+pub(super) struct Panic {
+    op: &'static str,
+    message: String,
+    place: Option<String>,
+}
+
+thread_local! {
+    /// Where the last panic of this thread happened.
+    static PLACE: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// Makes panics leave their place for [`Panic::take`]; then the hook that was there before runs, which
+/// by default prints the panic to stderr. A plugin's shared library has its own copy of Rust's
+/// standard library, so this is the plugin's hook alone.
+pub(super) fn watch_panics() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let previous = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info: &PanicHookInfo<'_>| {
+            let place = info
+                .location()
+                .map(|place| format!("{}:{}", place.file(), place.line()));
+            // A panic while this thread's locals are being destroyed has no place, and needs none.
+            let _ = PLACE.try_with(|slot| slot.replace(place));
+            previous(info);
+        }));
+    });
+}
+
+impl Panic {
+    pub(super) fn take(op: &'static str, payload: Box<dyn Any + Send>) -> Self {
+        let message = match payload.downcast::<String>() {
+            Ok(text) => *text,
+            Err(payload) => match payload.downcast::<&'static str>() {
+                Ok(text) => String::from(*text),
+                Err(payload) => {
+                    // The payload is the author's type; its destructor may panic too. Then that
+                    // panic's payload is leaked rather than given another chance.
+                    if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+                        core::mem::forget(again);
+                    }
+                    String::from("(no text)")
+                }
+            },
+        };
+        let place = PLACE.try_with(RefCell::take).unwrap_or_default();
+        Self { op, message, place }
+    }
+}
+
+impl core::fmt::Display for Panic {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "plugin panicked in `{}`", self.op)?;
+        if let Some(place) = &self.place {
+            write!(f, " at {place}")?;
+        }
+        write!(f, ": {}", self.message)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(text: &str) -> String {
+        Message::new(format_args!("{text}"))
+            .as_c_str()
+            .to_str()
+            .expect("UTF-8")
+            .to_owned()
+    }
+
+    #[test]
+    fn a_nul_is_shown_and_does_not_cut() {
+        assert_eq!(message("a\0b\0"), "a\\0b\\0");
+    }
+
+    #[test]
+    fn long_messages_end_at_a_character() {
+        let long = message(&"é".repeat(5000));
+        assert!(long.len() <= MAX_MESSAGE + '…'.len_utf8());
+        assert!(long.ends_with("é…"));
+        let uneven = message(&format!("a{}", "é".repeat(5000)));
+        assert!(uneven.ends_with("é…"));
+    }
+}

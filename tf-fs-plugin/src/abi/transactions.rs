@@ -1,0 +1,229 @@
+//! The slots of transactions.
+
+use super::alloc::{Block, c_string};
+use super::filesystem::if_written;
+use super::guard::{guard, guard_quiet};
+use super::state::{State, place};
+use crate::error::{Code, Error, Result};
+use crate::filesystem::Filesystem;
+use crate::ops::Ops;
+use core::ffi::{c_char, c_int, c_void};
+use std::collections::HashMap;
+use std::sync::Arc;
+use tf_fs_sys::{TF_Filesystem, TF_FilesystemOps, TF_Status, TF_TransactionToken};
+
+/// The transactions that the host holds a token of, by the token's address. A token that is not in
+/// here is never looked into, so a stale or foreign one does no harm.
+pub(super) struct Tokens<T> {
+    live: HashMap<usize, (Block<TF_TransactionToken>, Arc<T>)>,
+}
+
+// SAFETY: the blocks are owned memory that is only used through the lock around `Tokens`.
+unsafe impl<T: Send + Sync> Send for Tokens<T> {}
+
+impl<T> Default for Tokens<T> {
+    fn default() -> Self {
+        Self {
+            live: HashMap::new(),
+        }
+    }
+}
+
+impl<T> Tokens<T> {
+    /// The token of a transaction: the one that it has, or a new one.
+    fn token(
+        &mut self,
+        owner: *const TF_Filesystem,
+        transaction: Arc<T>,
+    ) -> Result<*mut TF_TransactionToken> {
+        let known = self
+            .live
+            .iter()
+            .find(|(_, (_, live))| Arc::ptr_eq(live, &transaction));
+        if let Some((&address, _)) = known {
+            return Ok(core::ptr::with_exposed_provenance_mut(address));
+        }
+        let token = Arc::as_ptr(&transaction).cast_mut().cast::<c_void>();
+        let block = Block::of(&[TF_TransactionToken {
+            token,
+            owner: owner.cast_mut(),
+        }])?;
+        let address = block.as_ptr().expose_provenance();
+        self.live.insert(address, (block, transaction));
+        Ok(core::ptr::with_exposed_provenance_mut(address))
+    }
+
+    fn find(&self, token: *const TF_TransactionToken) -> Result<Arc<T>> {
+        let (_, transaction) = self.live.get(&token.addr()).ok_or_else(unknown)?;
+        Ok(Arc::clone(transaction))
+    }
+}
+
+#[cold]
+fn unknown() -> Error {
+    Error::new(Code::NotFound, "the transaction has ended or is not of this filesystem")
+}
+
+/// Adds the slots of transactions to a table.
+pub(super) const fn add_to<F: Filesystem>(ops: TF_FilesystemOps) -> TF_FilesystemOps {
+    TF_FilesystemOps {
+        start_transaction: if_written!(START_TRANSACTION => start_transaction::<F>),
+        end_transaction: if_written!(END_TRANSACTION => end_transaction::<F>),
+        add_to_transaction: if_written!(ADD_TO_TRANSACTION => add_to_transaction::<F>),
+        get_transaction_for_path: if_written!(
+            GET_TRANSACTION_FOR_PATH => get_transaction_for_path::<F>
+        ),
+        get_or_start_transaction_for_path: if F::PROVIDED
+            .contains(Ops::GET_OR_START_TRANSACTION_FOR_PATH)
+            || F::PROVIDED.contains(
+                Ops::START_TRANSACTION
+                    .union(Ops::ADD_TO_TRANSACTION)
+                    .union(Ops::GET_TRANSACTION_FOR_PATH),
+            ) {
+            Some(get_or_start_transaction_for_path::<F>)
+        } else {
+            None
+        },
+        decode_transaction_token: if_written!(
+            DECODE_TRANSACTION_TOKEN | START_TRANSACTION | GET_OR_START_TRANSACTION_FOR_PATH
+                => decode_transaction_token::<F>
+        ),
+        ..ops
+    }
+}
+
+/// Writes the token of the transaction that `body` finds or makes.
+///
+/// # Safety
+/// The arguments must be those of a transaction slot called by the host.
+unsafe fn answer_token<F: Filesystem>(
+    op: &'static str,
+    filesystem: *const TF_Filesystem,
+    token: *mut *mut TF_TransactionToken,
+    status: *mut TF_Status,
+    body: impl FnOnce(&State<F>) -> Result<Arc<F::Transaction>>,
+) -> c_int {
+    // SAFETY: the host passes a filesystem of this table, a place for the token and a status.
+    unsafe {
+        guard(op, status, -1, || {
+            let state = State::<F>::of(filesystem)?;
+            let place = place(token)?;
+            let transaction = body(state)?;
+            *place = state.tokens.lock()?.token(filesystem, transaction)?;
+            Ok(0)
+        })
+    }
+}
+
+unsafe extern "C" fn start_transaction<F: Filesystem>(
+    filesystem: *const TF_Filesystem,
+    token: *mut *mut TF_TransactionToken,
+    status: *mut TF_Status,
+) -> c_int {
+    // SAFETY: the host's arguments are passed on.
+    unsafe {
+        answer_token::<F>("start_transaction", filesystem, token, status, |state| {
+            state.filesystem.start_transaction()
+        })
+    }
+}
+
+unsafe extern "C" fn end_transaction<F: Filesystem>(
+    filesystem: *const TF_Filesystem,
+    token: *mut TF_TransactionToken,
+    status: *mut TF_Status,
+) -> c_int {
+    // SAFETY: the host passes a filesystem of this table, any token and a status.
+    unsafe {
+        guard("end_transaction", status, -1, || {
+            let state = State::<F>::of(filesystem)?;
+            let ended = state.tokens.lock()?.live.remove(&token.addr());
+            let (_token, transaction) = ended.ok_or_else(unknown)?;
+            state.filesystem.end_transaction(transaction)?;
+            Ok(0)
+        })
+    }
+}
+
+unsafe extern "C" fn add_to_transaction<F: Filesystem>(
+    filesystem: *const TF_Filesystem,
+    path: *const c_char,
+    token: *mut TF_TransactionToken,
+    status: *mut TF_Status,
+) -> c_int {
+    // SAFETY: the host passes a filesystem of this table, a C string, any token and a status.
+    unsafe {
+        guard("add_to_transaction", status, -1, || {
+            let state = State::<F>::of(filesystem)?;
+            let transaction = state.tokens.lock()?.find(token)?;
+            state.with_uri(path, |uri| {
+                state.filesystem.add_to_transaction(uri, &transaction)
+            })?;
+            Ok(0)
+        })
+    }
+}
+
+unsafe extern "C" fn get_transaction_for_path<F: Filesystem>(
+    filesystem: *const TF_Filesystem,
+    path: *const c_char,
+    token: *mut *mut TF_TransactionToken,
+    status: *mut TF_Status,
+) -> c_int {
+    // SAFETY: the host's arguments are passed on; `path` is a C string.
+    unsafe {
+        answer_token::<F>(
+            "get_transaction_for_path",
+            filesystem,
+            token,
+            status,
+            |state| {
+                state.with_uri(path, |uri| {
+                    let found = state.filesystem.get_transaction_for_path(uri)?;
+                    found.ok_or_else(|| Error::not_found(format_args!("a transaction for {uri}")))
+                })
+            },
+        )
+    }
+}
+
+unsafe extern "C" fn get_or_start_transaction_for_path<F: Filesystem>(
+    filesystem: *const TF_Filesystem,
+    path: *const c_char,
+    token: *mut *mut TF_TransactionToken,
+    status: *mut TF_Status,
+) -> c_int {
+    // SAFETY: the host's arguments are passed on; `path` is a C string.
+    unsafe {
+        answer_token::<F>(
+            "get_or_start_transaction_for_path",
+            filesystem,
+            token,
+            status,
+            |state| {
+                state.with_uri(path, |uri| {
+                    state.filesystem.get_or_start_transaction_for_path(uri)
+                })
+            },
+        )
+    }
+}
+
+unsafe extern "C" fn decode_transaction_token<F: Filesystem>(
+    filesystem: *const TF_Filesystem,
+    token: *const TF_TransactionToken,
+) -> *mut c_char {
+    let text = |text: &str| Ok(c_string(text.as_bytes())?.into_raw());
+    let fallback = || text("(unknown transaction)").unwrap_or(core::ptr::null_mut());
+    guard_quiet("decode_transaction_token", fallback, || {
+        // SAFETY: the host passes a filesystem of this table and any token.
+        let state = unsafe { State::<F>::of(filesystem) }?;
+        let transaction = state.tokens.lock()?.find(token)?;
+        text(
+            &state
+                .filesystem
+                .decode_transaction_token(&transaction)
+                .replace('\0', "\\0"),
+        )
+    })
+}

@@ -1,0 +1,205 @@
+//! The SDK's own defaults, for operations that the author has not written and for which TensorFlow's
+//! default hangs, crashes or answers wrongly. They are written against the safe trait only.
+
+use crate::entries::Entries;
+use crate::error::{Code, Error, Result};
+use crate::file::{RandomAccessFile, WritableFile};
+use crate::filesystem::Filesystem;
+use crate::glob;
+use crate::read_buf::ReadBuf;
+use crate::uri::Uri;
+use std::borrow::Cow;
+
+pub(crate) fn unknown_option(key: &str) -> Error {
+    Error::not_found(format_args!("option `{key}`"))
+}
+
+/// The canonical form, except that the root of the empty host is just `/`, which is what TensorFlow
+/// expects of `x://`.
+pub(crate) fn translate_name(uri: &[u8]) -> Cow<'_, [u8]> {
+    let clean = Uri::canonical(uri);
+    let parts = Uri::new(&clean);
+    if parts.is_root() && parts.host().is_empty() {
+        return Cow::Borrowed(b"/");
+    }
+    clean
+}
+
+pub(crate) fn path_exists<F: Filesystem>(fs: &F, uri: Uri<'_>) -> Result<bool> {
+    match fs.stat(uri) {
+        Ok(_) => Ok(true),
+        Err(error) if error.code() == Code::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+pub(crate) fn recursively_create_dir<F: Filesystem>(fs: &F, uri: Uri<'_>) -> Result<()> {
+    if uri.is_root() {
+        return Ok(());
+    }
+    // Upwards to the nearest ancestor whose parent exists, then down again. The root is never
+    // created, so this ends whatever the filesystem answers.
+    let mut missing = Vec::new();
+    for directory in std::iter::once(uri).chain(uri.ancestors()) {
+        match create_one(fs, directory) {
+            Ok(()) => break,
+            Err(error) if error.code() != Code::NotFound => return Err(error),
+            Err(error) if directory.parent().is_none_or(|parent| parent.is_root()) => {
+                return Err(error);
+            }
+            Err(_) => missing.push(directory),
+        }
+    }
+    missing
+        .into_iter()
+        .rev()
+        .try_for_each(|directory| create_one(fs, directory))
+}
+
+/// Creates a directory unless it is there, perhaps because another thread was faster.
+fn create_one<F: Filesystem>(fs: &F, uri: Uri<'_>) -> Result<()> {
+    match fs.create_dir(uri) {
+        Err(error) if error.code() == Code::AlreadyExists => {
+            if fs.is_directory(uri)? {
+                Ok(())
+            } else {
+                Err(Error::not_a_directory(uri))
+            }
+        }
+        other => other,
+    }
+}
+
+/// Checks that both names are those of one file, so that there is nothing to do.
+fn is_same_file<F: Filesystem>(fs: &F, src: Uri<'_>, dst: Uri<'_>) -> Result<bool> {
+    if src != dst {
+        return Ok(false);
+    }
+    if fs.is_directory(src)? {
+        Err(Error::is_a_directory(src))
+    } else {
+        Ok(true)
+    }
+}
+
+pub(crate) fn rename_file<F: Filesystem>(fs: &F, src: Uri<'_>, dst: Uri<'_>) -> Result<()> {
+    if is_same_file(fs, src, dst)? {
+        return Ok(());
+    }
+    fs.copy_file(src, dst)?;
+    fs.delete_file(src).map_err(|error| {
+        error.context(format_args!(
+            "copied to {dst}, but could not delete the source"
+        ))
+    })
+}
+
+/// How much is copied at a time.
+const COPY_CHUNK: usize = 1 << 20;
+
+pub(crate) fn copy_file<F: Filesystem>(fs: &F, src: Uri<'_>, dst: Uri<'_>) -> Result<()> {
+    if is_same_file(fs, src, dst)? {
+        return Ok(());
+    }
+    let reader = fs.new_random_access_file(src)?;
+    let mut memory = Vec::new();
+    memory
+        .try_reserve_exact(COPY_CHUNK)
+        .map_err(|_| Error::resource_exhausted("no memory to copy a file"))?;
+    memory.resize(COPY_CHUNK, 0);
+    // The source is read once before the destination is touched, so that most failures leave both.
+    let mut chunk = ReadBuf::from_slice(&mut memory);
+    chunk.read_exact_or_end(&reader, 0)?;
+    let existed = fs.path_exists(dst)?;
+    let mut writer = fs.new_writable_file(dst)?;
+    let copied = copy_rest(&reader, &mut writer, chunk);
+    drop(writer);
+    if copied.is_err() && !existed {
+        // The first error counts, not that of cleaning up after it.
+        let _ = fs.delete_file(dst);
+    }
+    copied
+}
+
+fn copy_rest(
+    reader: &impl RandomAccessFile,
+    writer: &mut impl WritableFile,
+    mut chunk: ReadBuf<'_>,
+) -> Result<()> {
+    let mut offset = 0;
+    while !chunk.filled().is_empty() {
+        writer.append(chunk.filled())?;
+        offset += chunk.filled().len() as u64;
+        chunk.clear();
+        chunk.read_exact_or_end(reader, offset)?;
+    }
+    writer.close()
+}
+
+pub(crate) fn get_matching_paths<F: Filesystem>(fs: &F, pattern: Uri<'_>) -> Result<Entries> {
+    if !glob::is_literal(pattern.host()) {
+        return Err(Error::invalid_argument(format_args!(
+            "{pattern}: a wildcard cannot stand for a host; name the host and use wildcards after it"
+        )));
+    }
+    let (prefix, path) = pattern.split_path();
+    let mut found = vec![prefix.to_vec()];
+    let mut all_exist = false;
+    for component in path.split(|&byte| byte == b'/').skip(1) {
+        all_exist = !glob::is_literal(component);
+        if all_exist {
+            found = expand(fs, &found, component)?;
+        } else {
+            let name = glob::unescape(component);
+            for path in &mut found {
+                path.push(b'/');
+                path.extend_from_slice(&name);
+            }
+        }
+    }
+    let mut matches = Vec::with_capacity(found.len());
+    for path in found {
+        if all_exist || exists(fs, &path)? {
+            matches.push(path);
+        }
+    }
+    matches.sort_unstable();
+    Ok(matches.into_iter().collect())
+}
+
+/// The entries of each directory that match one component of a pattern.
+fn expand<F: Filesystem>(fs: &F, dirs: &[Vec<u8>], component: &[u8]) -> Result<Vec<Vec<u8>>> {
+    let mut matches = Vec::new();
+    for dir in dirs {
+        let clean = Uri::canonical(dir);
+        let children = match fs.get_children(Uri::new(&clean)) {
+            Ok(children) => children,
+            // Not a directory after all, or gone: nothing there matches.
+            Err(error) if is_absent(&error) => continue,
+            Err(error) => return Err(error),
+        };
+        matches.extend(
+            children
+                .iter()
+                .filter(|name| glob::matches(component, name))
+                .map(|name| {
+                    let mut path = dir.clone();
+                    path.push(b'/');
+                    path.extend_from_slice(name);
+                    path
+                }),
+        );
+    }
+    Ok(matches)
+}
+
+fn exists<F: Filesystem>(fs: &F, path: &[u8]) -> Result<bool> {
+    match fs.path_exists(Uri::new(&Uri::canonical(path))) {
+        Err(error) if is_absent(&error) => Ok(false),
+        other => other,
+    }
+}
+
+fn is_absent(error: &Error) -> bool {
+    matches!(error.code(), Code::NotFound | Code::FailedPrecondition)
+}

@@ -1,0 +1,390 @@
+//! What an operation answers when it fails: a code, a message, causes and payloads.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::io;
+use std::sync::PoisonError;
+use tf_fs_sys as sys;
+
+/// The result of every operation.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// The codes that TensorFlow knows for failures (`tf_status.h`); success is `Ok`.
+///
+/// Python raises the exception of the same name from `tf.errors`, such as
+/// `tf.errors.NotFoundError`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u32)]
+pub enum Code {
+    /// The operation was cancelled, typically by the caller.
+    Cancelled = sys::TF_CANCELLED,
+    /// An error with no better code.
+    Unknown = sys::TF_UNKNOWN,
+    /// An argument that is wrong whatever the state of the filesystem.
+    InvalidArgument = sys::TF_INVALID_ARGUMENT,
+    /// A time limit passed before the operation ended.
+    DeadlineExceeded = sys::TF_DEADLINE_EXCEEDED,
+    /// A file, directory, transaction or option that does not exist.
+    NotFound = sys::TF_NOT_FOUND,
+    /// Something that was to be created exists already.
+    AlreadyExists = sys::TF_ALREADY_EXISTS,
+    /// The caller may not do this.
+    PermissionDenied = sys::TF_PERMISSION_DENIED,
+    /// A quota, the disk or the memory is used up.
+    ResourceExhausted = sys::TF_RESOURCE_EXHAUSTED,
+    /// The filesystem is not in the state that the operation needs: a directory where a file is
+    /// wanted, a file where a directory is wanted, a directory that is not empty, a malformed path.
+    FailedPrecondition = sys::TF_FAILED_PRECONDITION,
+    /// A conflict with another operation.
+    Aborted = sys::TF_ABORTED,
+    /// Past the end of a file. The SDK reports it for a read that ends early; authors rarely need it.
+    OutOfRange = sys::TF_OUT_OF_RANGE,
+    /// Not supported by this filesystem.
+    Unimplemented = sys::TF_UNIMPLEMENTED,
+    /// A bug in the plugin, such as a panic.
+    Internal = sys::TF_INTERNAL,
+    /// Not available now; a retry may help.
+    Unavailable = sys::TF_UNAVAILABLE,
+    /// Data is lost or corrupt.
+    DataLoss = sys::TF_DATA_LOSS,
+    /// The caller has no valid credentials.
+    Unauthenticated = sys::TF_UNAUTHENTICATED,
+}
+
+impl Code {
+    /// All codes, in the order of their numbers.
+    pub const ALL: [Self; 16] = [
+        Self::Cancelled,
+        Self::Unknown,
+        Self::InvalidArgument,
+        Self::DeadlineExceeded,
+        Self::NotFound,
+        Self::AlreadyExists,
+        Self::PermissionDenied,
+        Self::ResourceExhausted,
+        Self::FailedPrecondition,
+        Self::Aborted,
+        Self::OutOfRange,
+        Self::Unimplemented,
+        Self::Internal,
+        Self::Unavailable,
+        Self::DataLoss,
+        Self::Unauthenticated,
+    ];
+
+    /// The number that crosses the C boundary.
+    #[must_use]
+    pub const fn as_raw(self) -> sys::TF_Code {
+        self as sys::TF_Code
+    }
+
+    /// The code of a number: `None` for `TF_OK`, [`Code::Unknown`] for a number that is no code.
+    #[must_use]
+    pub fn from_raw(code: sys::TF_Code) -> Option<Self> {
+        match code {
+            sys::TF_OK => None,
+            other => Some(
+                Self::ALL
+                    .into_iter()
+                    .find(|candidate| candidate.as_raw() == other)
+                    .unwrap_or(Self::Unknown),
+            ),
+        }
+    }
+}
+
+/// Why an operation failed.
+///
+/// TensorFlow gets the [code](Code), the message followed by its causes (`message: cause: cause`)
+/// and the payloads. Whatever the text holds, what crosses the C boundary is valid UTF-8 without NUL
+/// and at most 4 KiB.
+///
+/// ```
+/// use tf_fs_plugin::{Code, Error, ResultExt};
+///
+/// let failed: std::io::Result<()> = Err(std::io::ErrorKind::NotFound.into());
+/// let error = failed.context("reading the index").unwrap_err();
+/// assert_eq!(error.code(), Code::NotFound);
+/// assert_eq!(error.to_string(), "reading the index: entity not found");
+/// ```
+#[derive(Debug)]
+#[must_use = "an error does nothing until it is returned"]
+pub struct Error {
+    code: Code,
+    message: Cow<'static, str>,
+    details: Option<Box<Details>>,
+}
+
+#[derive(Debug, Default)]
+struct Details {
+    source: Option<Box<dyn std::error::Error + Send + Sync>>,
+    payloads: Vec<(String, String)>,
+}
+
+/// How many causes are printed; a chain may be a loop.
+const MAX_CAUSES: usize = 16;
+
+macro_rules! constructors {
+    ($($(#[$doc:meta])* $name:ident => $code:ident, $suffix:literal;)*) => {$(
+        $(#[$doc])*
+        #[cold]
+        pub fn $name(what: impl fmt::Display) -> Self {
+            Self::new(Code::$code, format!(concat!("{}", $suffix), what))
+        }
+    )*};
+}
+
+impl Error {
+    /// An error with this code and message.
+    pub fn new(code: Code, message: impl Into<Cow<'static, str>>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+            details: None,
+        }
+    }
+
+    constructors! {
+        /// [`Code::NotFound`] with the message `<what>: not found`.
+        not_found => NotFound, ": not found";
+        /// [`Code::AlreadyExists`] with the message `<what>: already exists`.
+        already_exists => AlreadyExists, ": already exists";
+        /// [`Code::FailedPrecondition`] with the message `<what>: is a directory`.
+        is_a_directory => FailedPrecondition, ": is a directory";
+        /// [`Code::FailedPrecondition`] with the message `<what>: not a directory`.
+        not_a_directory => FailedPrecondition, ": not a directory";
+        /// [`Code::FailedPrecondition`] with the message `<what>: directory is not empty`.
+        directory_not_empty => FailedPrecondition, ": directory is not empty";
+        /// [`Code::Unimplemented`] with the message `<what> is not supported by this filesystem`.
+        unimplemented => Unimplemented, " is not supported by this filesystem";
+        /// [`Code::InvalidArgument`] with this message.
+        invalid_argument => InvalidArgument, "";
+        /// [`Code::FailedPrecondition`] with this message.
+        failed_precondition => FailedPrecondition, "";
+        /// [`Code::PermissionDenied`] with this message.
+        permission_denied => PermissionDenied, "";
+        /// [`Code::ResourceExhausted`] with this message.
+        resource_exhausted => ResourceExhausted, "";
+        /// [`Code::Unavailable`] with this message.
+        unavailable => Unavailable, "";
+        /// [`Code::DataLoss`] with this message.
+        data_loss => DataLoss, "";
+        /// [`Code::Internal`] with this message.
+        internal => Internal, "";
+    }
+
+    /// The code.
+    #[must_use]
+    pub fn code(&self) -> Code {
+        self.code
+    }
+
+    /// The message without its causes.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// The payloads, in the order in which they were added.
+    pub fn payloads(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.details
+            .iter()
+            .flat_map(|details| &details.payloads)
+            .map(|(key, value)| (key.as_str(), value.as_str()))
+    }
+
+    /// The same error with another code.
+    pub fn with_code(mut self, code: Code) -> Self {
+        self.code = code;
+        self
+    }
+
+    /// The same error caused by `source`, which is printed after the message.
+    pub fn with_source(
+        mut self,
+        source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+    ) -> Self {
+        self.details.get_or_insert_default().source = Some(source.into());
+        self
+    }
+
+    /// The same error with a payload: a key, by convention a type URL, and a value for programs.
+    /// C++ callers see it with `absl::Status::ForEachPayload`.
+    pub fn with_payload(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
+        self.details
+            .get_or_insert_default()
+            .payloads
+            .push((key.into(), value.into()));
+        self
+    }
+
+    /// The same error with `context: ` in front of its message.
+    pub fn context(mut self, context: impl fmt::Display) -> Self {
+        self.message = format!("{context}: {}", self.message).into();
+        self
+    }
+}
+
+/// The message; with `{:#}` the message followed by its causes, as TensorFlow gets it.
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        if !f.alternate() {
+            return Ok(());
+        }
+        let mut cause = std::error::Error::source(self);
+        for _ in 0..MAX_CAUSES {
+            let Some(error) = cause else { break };
+            write!(f, ": {error}")?;
+            cause = error.source();
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        let source = self.details.as_ref()?.source.as_ref()?;
+        Some(source.as_ref())
+    }
+}
+
+impl From<io::Error> for Error {
+    /// The code that belongs to the error's kind; the message is the error's.
+    #[cold]
+    fn from(error: io::Error) -> Self {
+        Self::new(code_of(error.kind()), error.to_string())
+    }
+}
+
+/// The codes that TensorFlow's own POSIX filesystem gives for the same `errno`s.
+fn code_of(kind: io::ErrorKind) -> Code {
+    use io::ErrorKind as Kind;
+    match kind {
+        Kind::NotFound => Code::NotFound,
+        Kind::PermissionDenied | Kind::ReadOnlyFilesystem => Code::PermissionDenied,
+        Kind::AlreadyExists => Code::AlreadyExists,
+        Kind::NotADirectory
+        | Kind::IsADirectory
+        | Kind::DirectoryNotEmpty
+        | Kind::ResourceBusy
+        | Kind::ExecutableFileBusy
+        | Kind::NotSeekable
+        | Kind::BrokenPipe
+        | Kind::StaleNetworkFileHandle => Code::FailedPrecondition,
+        Kind::InvalidInput | Kind::InvalidFilename | Kind::ArgumentListTooLong => {
+            Code::InvalidArgument
+        }
+        Kind::InvalidData => Code::DataLoss,
+        Kind::UnexpectedEof => Code::OutOfRange,
+        Kind::TimedOut => Code::DeadlineExceeded,
+        Kind::StorageFull
+        | Kind::QuotaExceeded
+        | Kind::FileTooLarge
+        | Kind::OutOfMemory
+        | Kind::TooManyLinks => Code::ResourceExhausted,
+        Kind::WouldBlock
+        | Kind::Interrupted
+        | Kind::ConnectionRefused
+        | Kind::ConnectionReset
+        | Kind::ConnectionAborted
+        | Kind::NotConnected
+        | Kind::AddrNotAvailable
+        | Kind::HostUnreachable
+        | Kind::NetworkUnreachable
+        | Kind::NetworkDown => Code::Unavailable,
+        Kind::Deadlock => Code::Aborted,
+        Kind::Unsupported | Kind::CrossesDevices => Code::Unimplemented,
+        _ => Code::Unknown,
+    }
+}
+
+impl<T> From<PoisonError<T>> for Error {
+    /// [`Code::Internal`]: an earlier panic left the lock's data in an unknown state.
+    #[cold]
+    fn from(_: PoisonError<T>) -> Self {
+        Self::new(
+            Code::Internal,
+            "the plugin's state is locked for good: an earlier operation panicked",
+        )
+    }
+}
+
+/// Adds context or a code to a failure on its way up.
+pub trait ResultExt<T> {
+    /// Puts `context: ` in front of the error's message.
+    ///
+    /// # Errors
+    /// The same failure, with its code.
+    fn context(self, context: impl fmt::Display) -> Result<T>;
+
+    /// Replaces the error's code.
+    ///
+    /// # Errors
+    /// The same failure, with its message.
+    fn code(self, code: Code) -> Result<T>;
+}
+
+impl<T, E: Into<Error>> ResultExt<T> for Result<T, E> {
+    fn context(self, context: impl fmt::Display) -> Result<T> {
+        self.map_err(|error| error.into().context(context))
+    }
+
+    fn code(self, code: Code) -> Result<T> {
+        self.map_err(|error| error.into().with_code(code))
+    }
+}
+
+/// Returns the error from the surrounding function unless the condition holds.
+///
+/// ```
+/// use tf_fs_plugin::{Error, Result, ensure};
+///
+/// fn open(name: &str) -> Result<()> {
+///     ensure!(!name.is_empty(), Error::invalid_argument("the name is empty"));
+///     Ok(())
+/// }
+/// assert!(open("a").is_ok() && open("").is_err());
+/// ```
+#[macro_export]
+macro_rules! ensure {
+    ($condition:expr, $error:expr $(,)?) => {
+        if !$condition {
+            return ::core::result::Result::Err(::core::convert::From::from($error));
+        }
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_survives_the_round_trip() {
+        for code in Code::ALL {
+            assert_eq!(Code::from_raw(code.as_raw()), Some(code));
+        }
+        assert_eq!(Code::from_raw(sys::TF_OK), None);
+        assert_eq!(Code::from_raw(4711), Some(Code::Unknown));
+    }
+
+    #[test]
+    fn causes_follow_the_message() {
+        let error = Error::new(Code::Unavailable, "upload failed")
+            .with_source(Error::data_loss("checksum").with_source("bit flip"));
+        assert_eq!(error.to_string(), "upload failed");
+        assert_eq!(format!("{error:#}"), "upload failed: checksum: bit flip");
+    }
+
+    #[test]
+    fn io_errors_keep_their_meaning() {
+        for (kind, code) in [
+            (io::ErrorKind::NotFound, Code::NotFound),
+            (io::ErrorKind::NotADirectory, Code::FailedPrecondition),
+            (io::ErrorKind::DirectoryNotEmpty, Code::FailedPrecondition),
+            (io::ErrorKind::StorageFull, Code::ResourceExhausted),
+        ] {
+            assert_eq!(Error::from(io::Error::from(kind)).code(), code, "{kind:?}");
+        }
+    }
+}

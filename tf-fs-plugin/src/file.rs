@@ -1,0 +1,156 @@
+//! The traits of open files.
+
+use crate::error::{Error, Result};
+use crate::read_buf::ReadBuf;
+
+/// A file that is open for reading. Several threads read it at a time.
+pub trait RandomAccessFile: Send + Sync + 'static {
+    /// Reads from byte `offset` on into `buf`, until it is full or the file ends.
+    ///
+    /// Fewer bytes than fit are fine while the file goes on: the SDK asks again from where this call
+    /// stopped. A call that adds no byte means that the file ends here, and so does
+    /// [`ReadBuf::end_of_file`], which saves that call; the SDK then answers `OUT_OF_RANGE` with what
+    /// there is, as TensorFlow wants. An offset past the end is not an error but an end of file.
+    ///
+    /// # Errors
+    /// Any; the bytes added before are dropped.
+    fn read_at(&self, offset: u64, buf: &mut ReadBuf<'_>) -> Result<()>;
+}
+
+/// A file that is open for writing. TensorFlow uses it from one thread at a time; the SDK sees to it.
+///
+/// # Closing
+/// TensorFlow closes files twice, flushes them after closing, and drops some without closing. The SDK
+/// sorts this out: after a [`close`](Self::close) that succeeded it answers OK to `flush`, `sync` and
+/// `close`, and `FAILED_PRECONDITION` to `append`, without asking the file. After a `close` that
+/// failed the file is still open, and `close` may be tried again. A file that is dropped without
+/// having been closed is dropped as a Rust value: `Drop` decides whether its content stays.
+///
+/// After a panic in one of these methods the file is broken, and each later operation on it fails
+/// with `INTERNAL`, so that a gap in the data is never taken for success.
+pub trait WritableFile: Send + 'static {
+    /// Appends all of `data`, which may be empty. TensorFlow appends in small pieces; buffer them.
+    ///
+    /// # Errors
+    /// `RESOURCE_EXHAUSTED` if there is no space for all of it.
+    fn append(&mut self, data: &[u8]) -> Result<()>;
+
+    /// The position in bytes: 0 in a new file, then the number of bytes appended.
+    ///
+    /// # Errors
+    /// Any.
+    fn tell(&mut self) -> Result<u64>;
+
+    /// Hands buffered bytes on, so that other readers see them; may return before they are durable.
+    ///
+    /// Not written: nothing happens.
+    ///
+    /// # Errors
+    /// Any.
+    fn flush(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Returns once everything appended so far is durable.
+    ///
+    /// Not written: [`flush`](Self::flush).
+    ///
+    /// # Errors
+    /// Any.
+    fn sync(&mut self) -> Result<()> {
+        self.flush()
+    }
+
+    /// Flushes and closes. Called until it succeeds once, and never again then.
+    ///
+    /// Not written: [`flush`](Self::flush).
+    ///
+    /// # Errors
+    /// Any; an error means that data may be missing.
+    fn close(&mut self) -> Result<()> {
+        self.flush()
+    }
+}
+
+/// A file mapped into memory.
+pub trait ReadOnlyMemoryRegion: Send + Sync + 'static {
+    /// The content. The SDK asks once, right after the region was made, and TensorFlow uses the
+    /// answer until the region is dropped.
+    ///
+    /// TensorFlow's `ImmutableConst` wants the first byte at a multiple of 64, and some consumers
+    /// read one NUL after the last byte; [`AlignedRegion`](crate::AlignedRegion) is both.
+    fn as_bytes(&self) -> &[u8];
+}
+
+/// Stands for a type that a filesystem does not have, such as the writer of one that only reads.
+/// No value of it exists.
+#[derive(Clone, Copy, Debug)]
+pub enum Unsupported {}
+
+impl RandomAccessFile for Unsupported {
+    fn read_at(&self, _: u64, _: &mut ReadBuf<'_>) -> Result<()> {
+        match *self {}
+    }
+}
+
+impl WritableFile for Unsupported {
+    fn append(&mut self, _: &[u8]) -> Result<()> {
+        match *self {}
+    }
+
+    fn tell(&mut self) -> Result<u64> {
+        match *self {}
+    }
+}
+
+impl ReadOnlyMemoryRegion for Unsupported {
+    fn as_bytes(&self) -> &[u8] {
+        match *self {}
+    }
+}
+
+/// A region in the heap, aligned to 64 bytes and with one NUL after its last byte.
+#[derive(Debug)]
+pub struct AlignedRegion {
+    /// More than the content, so that an aligned start is in it. Never grown, so it does not move.
+    buffer: Vec<u8>,
+    start: usize,
+    len: usize,
+}
+
+impl AlignedRegion {
+    /// The alignment in bytes that TensorFlow's kernels want.
+    pub const ALIGNMENT: usize = 64;
+
+    /// Reads a file of `len` bytes.
+    ///
+    /// # Errors
+    /// `RESOURCE_EXHAUSTED` if there is no memory, `DATA_LOSS` if the file ends before `len`, and
+    /// whatever reading gives.
+    pub fn read(file: &impl RandomAccessFile, len: u64) -> Result<Self> {
+        let too_large = || Error::resource_exhausted(format!("no memory to map {len} bytes"));
+        let len = usize::try_from(len).map_err(|_| too_large())?;
+        let capacity = len.checked_add(Self::ALIGNMENT + 1).ok_or_else(too_large)?;
+        let mut buffer = Vec::new();
+        buffer
+            .try_reserve_exact(capacity)
+            .map_err(|_| too_large())?;
+        buffer.resize(capacity, 0);
+        let start = buffer.as_ptr().align_offset(Self::ALIGNMENT);
+        let mut target = ReadBuf::from_slice(&mut buffer[start..start + len]);
+        target.read_exact_or_end(file, 0)?;
+        let read = target.filled().len();
+        if read < len {
+            return Err(Error::data_loss(format!(
+                "the file ended after {read} of {len} bytes; it changed while it was mapped"
+            )));
+        }
+        Ok(Self { buffer, start, len })
+    }
+}
+
+impl ReadOnlyMemoryRegion for AlignedRegion {
+    fn as_bytes(&self) -> &[u8] {
+        &self.buffer[self.start..self.start + self.len]
+    }
+}

@@ -1,0 +1,123 @@
+//! Write TensorFlow filesystem plugins in safe Rust.
+//!
+//! Implement [`Filesystem`] for your type, put [`#[filesystem_plugin]`](macro@filesystem_plugin) on
+//! the `impl`, build a `cdylib`, and every TensorFlow from 2.12 on loads it. TensorFlow is needed
+//! neither to build nor to test the plugin.
+//!
+//! ```
+//! use tf_fs_plugin::prelude::*;
+//!
+//! /// `env://NAME` reads as the environment variable `NAME`.
+//! struct EnvFs;
+//! struct Value(Vec<u8>);
+//!
+//! #[filesystem_plugin(scheme = "env")]
+//! impl Filesystem for EnvFs {
+//!     type Reader = Value;
+//!
+//!     fn new(_scheme: &str) -> Result<Self> {
+//!         Ok(Self)
+//!     }
+//!     fn new_random_access_file(&self, uri: Uri<'_>) -> Result<Value> {
+//!         let value = std::env::var(uri.host_str()?).map_err(|_| Error::not_found(uri))?;
+//!         Ok(Value(value.into_bytes()))
+//!     }
+//!     fn stat(&self, uri: Uri<'_>) -> Result<FileStatistics> {
+//!         Ok(FileStatistics::file(self.new_random_access_file(uri)?.0.len() as u64))
+//!     }
+//! }
+//!
+//! impl RandomAccessFile for Value {
+//!     fn read_at(&self, offset: u64, buf: &mut ReadBuf<'_>) -> Result<()> {
+//!         buf.fill_from(&self.0, offset);
+//!         Ok(())
+//!     }
+//! }
+//! ```
+//!
+//! # What runs for an operation that you do not write
+//!
+//! | Operation | Runs |
+//! |---|---|
+//! | `new_random_access_file`, `new_writable_file`, `new_appendable_file`, `new_read_only_memory_region_from_file`, `create_dir`, `delete_file`, `delete_dir`, `stat`, `get_children` | nothing: TensorFlow answers `UNIMPLEMENTED` |
+//! | `is_directory`, `get_file_size`, `paths_exist`, `delete_recursively`, `flush_caches` | TensorFlow's default, made of the operations above |
+//! | `path_exists` | the SDK's default, from `stat`; TensorFlow has none |
+//! | `translate_name` | the SDK's default, because TensorFlow's drops the host |
+//! | `recursively_create_dir` | the SDK's default, because TensorFlow's never ends if the root is missing |
+//! | `get_matching_paths` | the SDK's default, because TensorFlow's crashes on a wildcard in the host and hides errors |
+//! | `rename_file`, `copy_file` | the SDK's default, because TensorFlow's loses a file that is renamed or copied to its own name, and copies into a directory |
+//! | `flush`, `sync`, `close` of a [`WritableFile`] | nothing, `flush`, and `flush`; TensorFlow has no default for `close` |
+//! | transactions, configuration | nothing: TensorFlow does not call them, but for `set_filesystem_configuration` |
+//!
+//! # Threads
+//! TensorFlow calls from any thread, several at a time, hence `Send` and `Sync` on everything. One
+//! writable file is used by one thread at a time.
+//!
+//! # Failure
+//! Every operation answers with [`Result`]; an [`Error`] carries one of TensorFlow's [codes](Code),
+//! converts from `std::io::Error`, and takes causes and context. A panic is caught: the operation
+//! fails with `INTERNAL`, naming the operation, the message and the place, and whatever lock it held
+//! is poisoned as always in Rust. That needs unwinding; with `panic = "abort"` in the profile the
+//! plugin does not compile.
+//!
+//! # Loading
+//! `import tensorflow` registers a plugin that lies in `site-packages/tensorflow-plugins/` or that
+//! `TF_PLUGGABLE_DEVICE_LIBRARY_PATH` names, unless the attribute says `autoload = false` or the
+//! environment `TF_FS_PLUGIN_AUTOLOAD=0`. `tf.experimental.register_filesystem_plugin(path)` registers
+//! it by hand; doing both, or either twice, is no error. TensorFlow never unloads a plugin and drops
+//! no registered filesystem, so nothing may depend on `Drop` of the [`Filesystem`] itself.
+//!
+//! # Names that TensorFlow cannot pass on
+//! TensorFlow cuts a name at its first NUL before a plugin sees it, and Python cannot show a listing
+//! with names that are not UTF-8.
+
+#![cfg_attr(docsrs, feature(doc_cfg))]
+#![deny(unsafe_code)]
+
+// So that the macros' paths also work in this crate's own tests.
+extern crate self as tf_fs_plugin;
+
+#[allow(unsafe_code, reason = "the C boundary; every block is argued")]
+mod abi;
+mod defaults;
+mod entries;
+mod error;
+mod file;
+mod filesystem;
+pub mod glob;
+pub mod logging;
+mod ops;
+mod options;
+mod statistics;
+mod uri;
+
+pub(crate) use abi::read_buf;
+
+pub use abi::mapped_region::MappedRegion;
+pub use abi::read_buf::ReadBuf;
+pub use entries::Entries;
+pub use error::{Code, Error, Result, ResultExt};
+pub use file::{AlignedRegion, RandomAccessFile, ReadOnlyMemoryRegion, Unsupported, WritableFile};
+pub use filesystem::{Filesystem, Undeleted};
+pub use ops::{OperationTable, Ops};
+pub use options::{FilesystemOption, OptionValues};
+pub use statistics::FileStatistics;
+pub use tf_fs_plugin_macros::{filesystem, filesystem_plugin, filesystem_plugins};
+pub use uri::Uri;
+
+/// What nearly every plugin needs: `use tf_fs_plugin::prelude::*;`.
+pub mod prelude {
+    pub use crate::{
+        AlignedRegion, Code, Entries, Error, FileStatistics, Filesystem, FilesystemOption,
+        OptionValues, RandomAccessFile, ReadBuf, ReadOnlyMemoryRegion, Result, ResultExt,
+        Undeleted, Uri, WritableFile, ensure, filesystem, filesystem_plugin, filesystem_plugins,
+    };
+}
+
+/// What the macros' output names. Not for other use: it changes without notice.
+#[doc(hidden)]
+pub mod __private {
+    pub use crate::abi::autoload::autoload;
+    pub use crate::abi::register::{Plugin, Registration, Scheme, init_plugin};
+    pub use tf_fs_sys::{TF_FilesystemPluginInfo, TF_InitPluginFn};
+}

@@ -1,0 +1,110 @@
+//! Log lines on stderr in TensorFlow's style.
+//!
+//! A plugin logs with the [`log`] crate (or with `tracing` and its feature `log`); loading the plugin
+//! installs the output. Levels follow TensorFlow's environment variables:
+//!
+//! | `TF_CPP_MIN_LOG_LEVEL` | Shown |
+//! |---|---|
+//! | not set, or 1 | `warn!`, `error!` |
+//! | 0 | also `info!`; `debug!` if `TF_CPP_MAX_VLOG_LEVEL` is at least 1, `trace!` if at least 2 |
+//! | 2 | `error!` |
+//! | 3 or more | nothing |
+
+use crate::abi::clock;
+use log::{Level, LevelFilter, Log, Metadata, Record};
+use std::io::Write;
+
+struct Stderr;
+
+/// Makes [`log`] write to stderr, unless the process part that this plugin is linked into has a
+/// logger already. TensorFlow's loading of a plugin does this; call it in programs that use a
+/// filesystem without TensorFlow.
+pub fn init() {
+    if log::set_logger(&Stderr).is_ok() {
+        log::set_max_level(level(|name| std::env::var(name).ok()));
+    }
+}
+
+fn level(variable: impl Fn(&str) -> Option<String>) -> LevelFilter {
+    let number = |name| variable(name).and_then(|value| value.trim().parse::<i64>().ok());
+    match number("TF_CPP_MIN_LOG_LEVEL") {
+        None | Some(1) => LevelFilter::Warn,
+        Some(..=0) => match number("TF_CPP_MAX_VLOG_LEVEL") {
+            None | Some(..=0) => LevelFilter::Info,
+            Some(1) => LevelFilter::Debug,
+            Some(_) => LevelFilter::Trace,
+        },
+        Some(2) => LevelFilter::Error,
+        Some(_) => LevelFilter::Off,
+    }
+}
+
+impl Log for Stderr {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        metadata.level() <= log::max_level()
+    }
+
+    fn log(&self, record: &Record<'_>) {
+        if self.enabled(record.metadata()) {
+            // One write, so that lines of several threads do not mix. A closed stderr is no reason
+            // to fail.
+            let _ = std::io::stderr().write_all(line(&clock::local_time(), record).as_bytes());
+        }
+    }
+
+    fn flush(&self) {}
+}
+
+fn line(time: &str, record: &Record<'_>) -> String {
+    let severity = match record.level() {
+        Level::Error => 'E',
+        Level::Warn => 'W',
+        Level::Info | Level::Debug | Level::Trace => 'I',
+    };
+    let file = record.file().unwrap_or_else(|| record.target());
+    let line = record.line().unwrap_or(0);
+    format!("{time}: {severity} {file}:{line}] {}\n", record.args())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn level_with(min: Option<&str>, verbose: Option<&str>) -> LevelFilter {
+        level(|name| match name {
+            "TF_CPP_MIN_LOG_LEVEL" => min.map(String::from),
+            "TF_CPP_MAX_VLOG_LEVEL" => verbose.map(String::from),
+            other => panic!("{other} is none of TensorFlow's variables"),
+        })
+    }
+
+    #[test]
+    fn tensorflows_variables_choose_the_level() {
+        assert_eq!(level_with(None, None), LevelFilter::Warn);
+        assert_eq!(level_with(None, Some("2")), LevelFilter::Warn);
+        assert_eq!(level_with(Some("0"), None), LevelFilter::Info);
+        assert_eq!(level_with(Some("0"), Some("1")), LevelFilter::Debug);
+        assert_eq!(level_with(Some("0"), Some("9")), LevelFilter::Trace);
+        assert_eq!(level_with(Some("1"), None), LevelFilter::Warn);
+        assert_eq!(level_with(Some("2"), None), LevelFilter::Error);
+        assert_eq!(level_with(Some("3"), Some("9")), LevelFilter::Off);
+        assert_eq!(level_with(Some("junk"), None), LevelFilter::Warn);
+    }
+
+    #[test]
+    fn a_line_looks_like_tensorflows() {
+        let line = line(
+            "2026-11-20 18:34:00.123456",
+            &Record::builder()
+                .level(Level::Warn)
+                .file(Some("src/lib.rs"))
+                .line(Some(15))
+                .args(format_args!("disk is slow"))
+                .build(),
+        );
+        assert_eq!(
+            line,
+            "2026-11-20 18:34:00.123456: W src/lib.rs:15] disk is slow\n"
+        );
+    }
+}

@@ -1,0 +1,57 @@
+//! Configuration options of a filesystem.
+
+/// A configuration option.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FilesystemOption {
+    /// The key.
+    pub name: String,
+    /// Text for people; empty when TensorFlow sets an option.
+    pub description: String,
+    /// Whether the option belongs to a file rather than to the whole filesystem.
+    pub per_file: bool,
+    /// Its values.
+    pub values: OptionValues,
+}
+
+/// The values of an option, all of one type.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum OptionValues {
+    /// Integers.
+    Int(Vec<i64>),
+    /// Real numbers.
+    Real(Vec<f64>),
+    /// Strings of bytes, which may hold NUL.
+    Buffer(Vec<Vec<u8>>),
+}
+
+impl FilesystemOption {
+    /// An option of the whole filesystem without a description.
+    #[must_use]
+    pub fn new(name: impl Into<String>, values: OptionValues) -> Self {
+        Self {
+            name: name.into(),
+            description: String::new(),
+            per_file: false,
+            values,
+        }
+    }
+
+    /// The same with a description.
+    #[must_use]
+    pub fn describe(self, description: impl Into<String>) -> Self {
+        Self {
+            description: description.into(),
+            ..self
+        }
+    }
+
+    /// The same as an option of a file.
+    #[must_use]
+    pub fn per_file(self) -> Self {
+        Self {
+            per_file: true,
+            ..self
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! What `stat` answers.
+
+use std::time::{Duration, SystemTime};
+
+/// Length, time of modification and kind of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileStatistics {
+    /// Length in bytes; 0 for a directory.
+    pub length: u64,
+    /// When the content was last modified; the Unix epoch if that is not known.
+    pub modified: SystemTime,
+    /// Whether the path is a directory.
+    pub is_directory: bool,
+}
+
+impl FileStatistics {
+    /// A file of `length` bytes.
+    #[must_use]
+    pub fn file(length: u64) -> Self {
+        Self {
+            length,
+            modified: SystemTime::UNIX_EPOCH,
+            is_directory: false,
+        }
+    }
+
+    /// A directory.
+    #[must_use]
+    pub fn directory() -> Self {
+        Self {
+            length: 0,
+            modified: SystemTime::UNIX_EPOCH,
+            is_directory: true,
+        }
+    }
+
+    /// The same with a time of modification.
+    #[must_use]
+    pub fn modified(self, modified: SystemTime) -> Self {
+        Self { modified, ..self }
+    }
+
+    /// The time of modification in nanoseconds since the Unix epoch, negative before it, at most what
+    /// 64 bits hold (the years 1677 to 2262).
+    #[must_use]
+    pub fn modified_nanos(&self) -> i64 {
+        let nanos = |span: Duration| i64::try_from(span.as_nanos()).unwrap_or(i64::MAX);
+        match self.modified.duration_since(SystemTime::UNIX_EPOCH) {
+            Ok(after) => nanos(after),
+            Err(before) => -nanos(before.duration()),
+        }
+    }
+}

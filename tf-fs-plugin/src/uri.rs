@@ -1,0 +1,401 @@
+//! The names that TensorFlow hands to a filesystem: `scheme://host/path`.
+
+use crate::error::{Code, Error, Result};
+use std::borrow::Cow;
+use std::fmt;
+
+/// A path of this filesystem, split into scheme, host and path.
+///
+/// TensorFlow's names are bytes, not text; every accessor that gives a `&str` has a sibling that
+/// gives the bytes. Equal names have equal [`as_bytes`](Self::as_bytes), because an operation gets
+/// its path in canonical form: no empty, `.` or `..` component, no trailing `/`, and `..` never
+/// climbs above the root of its host. (A filesystem with its own
+/// [`translate_name`](crate::Filesystem::translate_name) gets what that returned.) The host, the
+/// bucket of an object store, always stays part of the name.
+///
+/// ```
+/// use tf_fs_plugin::Uri;
+///
+/// let uri = Uri::new(b"s3://bucket/data/train/part-0");
+/// assert_eq!(uri.scheme(), "s3");
+/// assert_eq!(uri.host_str()?, "bucket");
+/// assert_eq!(uri.path_str()?, "/data/train/part-0");
+/// assert_eq!(uri.file_name(), b"part-0");
+/// assert_eq!(uri.parent().unwrap().to_str()?, "s3://bucket/data/train");
+/// assert_eq!(Uri::canonical(b"s3://bucket/a//b/./../../../c"), &b"s3://bucket/c"[..]);
+/// # Ok::<(), tf_fs_plugin::Error>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Uri<'a> {
+    bytes: &'a [u8],
+    /// Length of the scheme; 0 if the name has none.
+    scheme: usize,
+    /// Where the path begins: after the host. The host begins 3 bytes after the scheme.
+    path: usize,
+}
+
+impl<'a> Uri<'a> {
+    /// Splits a name without changing it. A name without `scheme://` is all path.
+    #[inline]
+    #[must_use]
+    pub fn new(bytes: &'a [u8]) -> Self {
+        let scheme = scheme_len(bytes);
+        let authority = if scheme == 0 { 0 } else { scheme + 3 };
+        let path = if scheme == 0 {
+            0
+        } else {
+            authority + position(&bytes[authority..], b'/')
+        };
+        Self {
+            bytes,
+            scheme,
+            path,
+        }
+    }
+
+    /// The canonical form of a name: empty and `.` components dropped, `..` resolved without leaving
+    /// the host, no trailing `/` except for the root, which is `scheme://host/`. Borrowed if the
+    /// name is in that form already.
+    #[must_use]
+    pub fn canonical(bytes: &'a [u8]) -> Cow<'a, [u8]> {
+        let uri = Self::new(bytes);
+        let path = &bytes[uri.path..];
+        if is_canonical(path) {
+            return Cow::Borrowed(bytes);
+        }
+        let mut clean = bytes[..uri.path].to_vec();
+        for component in path.split(|&byte| byte == b'/') {
+            match component {
+                b"" | b"." => {}
+                b".." => {
+                    let kept = clean[uri.path..]
+                        .iter()
+                        .rposition(|&byte| byte == b'/')
+                        .unwrap_or(0);
+                    clean.truncate(uri.path + kept);
+                }
+                name => {
+                    clean.push(b'/');
+                    clean.extend_from_slice(name);
+                }
+            }
+        }
+        if clean.len() == uri.path {
+            clean.push(b'/');
+        }
+        Cow::Owned(clean)
+    }
+
+    /// The whole name.
+    #[inline]
+    #[must_use]
+    pub const fn as_bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// The whole name as text.
+    ///
+    /// # Errors
+    /// [`Code::FailedPrecondition`] if it is not UTF-8: the code for a malformed path.
+    pub fn to_str(&self) -> Result<&'a str> {
+        text(self.bytes, self)
+    }
+
+    /// The scheme, such as `s3`; empty if the name has none.
+    #[must_use]
+    pub fn scheme(&self) -> &'a str {
+        // A scheme is made of ASCII characters by construction, so this never takes the default.
+        std::str::from_utf8(&self.bytes[..self.scheme]).unwrap_or_default()
+    }
+
+    /// What stands between `scheme://` and the next `/`: the bucket of an object store, the host of a
+    /// server, often nothing.
+    #[must_use]
+    pub fn host(&self) -> &'a [u8] {
+        let start = if self.scheme == 0 { 0 } else { self.scheme + 3 };
+        &self.bytes[start..self.path]
+    }
+
+    /// The host as text.
+    ///
+    /// # Errors
+    /// [`Code::FailedPrecondition`] if it is not UTF-8.
+    pub fn host_str(&self) -> Result<&'a str> {
+        text(self.host(), self)
+    }
+
+    /// The path, beginning with `/`; just `/` for the root.
+    #[inline]
+    #[must_use]
+    pub fn path(&self) -> &'a [u8] {
+        let path = &self.bytes[self.path..];
+        if path.is_empty() { b"/" } else { path }
+    }
+
+    /// What stands before the path, and the path as it was written: empty if nothing follows the host.
+    pub(crate) fn split_path(&self) -> (&'a [u8], &'a [u8]) {
+        self.bytes.split_at(self.path)
+    }
+
+    /// The path as text.
+    ///
+    /// # Errors
+    /// [`Code::FailedPrecondition`] if it is not UTF-8.
+    pub fn path_str(&self) -> Result<&'a str> {
+        text(self.path(), self)
+    }
+
+    /// The last component of the path; empty for the root.
+    #[must_use]
+    pub fn file_name(&self) -> &'a [u8] {
+        let path = self.path();
+        let start = path
+            .iter()
+            .rposition(|&byte| byte == b'/')
+            .map_or(0, |slash| slash + 1);
+        &path[start..]
+    }
+
+    /// Whether this is the root of its host: `scheme://host/`.
+    #[inline]
+    #[must_use]
+    pub fn is_root(&self) -> bool {
+        self.bytes.len() <= self.path + 1
+    }
+
+    /// The directory that holds this path; `None` for the root.
+    #[must_use]
+    pub fn parent(&self) -> Option<Uri<'a>> {
+        if self.is_root() {
+            return None;
+        }
+        let slash = self.bytes[self.path..]
+            .iter()
+            .rposition(|&byte| byte == b'/')?;
+        // The root keeps its slash.
+        let end = self.path + slash.max(1);
+        Some(Self {
+            bytes: &self.bytes[..end],
+            ..*self
+        })
+    }
+
+    /// The parent, its parent, and so on up to the root.
+    pub fn ancestors(&self) -> impl Iterator<Item = Uri<'a>> + use<'a> {
+        std::iter::successors(self.parent(), Uri::parent)
+    }
+
+    /// The name of an entry of this directory.
+    #[must_use]
+    pub fn join(&self, name: impl AsRef<[u8]>) -> Vec<u8> {
+        let name = name.as_ref();
+        let mut joined = Vec::with_capacity(self.bytes.len() + 1 + name.len());
+        joined.extend_from_slice(self.bytes);
+        if joined.last() != Some(&b'/') {
+            joined.push(b'/');
+        }
+        joined.extend_from_slice(name);
+        joined
+    }
+
+    /// If `name` lies below this directory: what follows this directory and a `/`.
+    ///
+    /// ```
+    /// use tf_fs_plugin::Uri;
+    /// let dir = Uri::new(b"mem://box/a");
+    /// assert_eq!(dir.strip(b"mem://box/a/b/c"), Some(&b"b/c"[..]));
+    /// assert_eq!(dir.strip(b"mem://box/ab"), None);
+    /// ```
+    #[must_use]
+    pub fn strip<'n>(&self, name: &'n [u8]) -> Option<&'n [u8]> {
+        let rest = name.strip_prefix(self.bytes)?;
+        let rest = if self.bytes.last() == Some(&b'/') {
+            rest
+        } else {
+            rest.strip_prefix(b"/")?
+        };
+        (!rest.is_empty()).then_some(rest)
+    }
+}
+
+/// The whole name; bytes that are not UTF-8 are shown as `\xNN`.
+impl fmt::Display for Uri<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for chunk in self.bytes.utf8_chunks() {
+            f.write_str(chunk.valid())?;
+            for byte in chunk.invalid() {
+                write!(f, "\\x{byte:02x}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Uri<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "\"{self}\"")
+    }
+}
+
+/// So that a `Uri` is a key for maps that are keyed by bytes.
+impl AsRef<[u8]> for Uri<'_> {
+    fn as_ref(&self) -> &[u8] {
+        self.bytes
+    }
+}
+
+fn text<'a>(bytes: &'a [u8], whole: &Uri<'_>) -> Result<&'a str> {
+    std::str::from_utf8(bytes).map_err(|_| {
+        Error::new(
+            Code::FailedPrecondition,
+            format!("{whole}: this filesystem needs names that are valid UTF-8"),
+        )
+    })
+}
+
+/// Length of the scheme if `bytes` begin with one as TensorFlow's parser accepts it, followed by
+/// `://`; otherwise 0.
+#[inline]
+fn scheme_len(bytes: &[u8]) -> usize {
+    let len = bytes
+        .iter()
+        .position(|byte| !byte.is_ascii_alphanumeric() && *byte != b'.')
+        .unwrap_or(bytes.len());
+    let starts_with_letter = bytes.first().is_some_and(u8::is_ascii_alphabetic);
+    if starts_with_letter && bytes[len..].starts_with(b"://") {
+        len
+    } else {
+        0
+    }
+}
+
+#[inline]
+fn position(bytes: &[u8], wanted: u8) -> usize {
+    bytes
+        .iter()
+        .position(|&byte| byte == wanted)
+        .unwrap_or(bytes.len())
+}
+
+/// Whether a path has no component that [`Uri::canonical`] changes. Looks only at what follows each
+/// slash: an empty component, `.` or `..`.
+#[inline]
+fn is_canonical(path: &[u8]) -> bool {
+    if path.len() <= 1 {
+        return path == b"/";
+    }
+    if path[0] != b'/' {
+        return false;
+    }
+    let mut previous = 0;
+    for byte in path.iter().copied().chain(std::iter::once(b'/')) {
+        // Two bytes tell `//` and `/.` apart from the rest; a name like `.hidden` takes the slow way.
+        if previous == b'/' && matches!(byte, b'/' | b'.') {
+            return !path
+                .get(1..)
+                .unwrap_or_default()
+                .split(|&byte| byte == b'/')
+                .any(|component| matches!(component, b"" | b"." | b".."));
+        }
+        previous = byte;
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn clean(uri: &str, expected: &str) {
+        let cleaned = Uri::canonical(uri.as_bytes());
+        assert_eq!(Uri::new(&cleaned).to_string(), expected, "{uri}");
+        assert_eq!(Uri::canonical(&cleaned), cleaned, "{uri} is not stable");
+    }
+
+    #[test]
+    fn canonical_form() {
+        clean("x://h/a", "x://h/a");
+        clean("x://h", "x://h/");
+        clean("x://h/", "x://h/");
+        clean("x://", "x:///");
+        clean("x:///", "x:///");
+        clean("x:////", "x:///");
+        clean("x://h/./a_file", "x://h/a_file");
+        clean(
+            "x://h/a/convoluted/../path/./to/.//.///a/file",
+            "x://h/a/path/to/a/file",
+        );
+        clean("x://h/a/b/", "x://h/a/b");
+        clean("x://h//b", "x://h/b");
+        clean("x://h/.hidden/..b/...", "x://h/.hidden/..b/...");
+    }
+
+    #[test]
+    fn dots_never_leave_the_host() {
+        clean("x://h/..", "x://h/");
+        clean("x://h/../../a", "x://h/a");
+        clean("x://h/a/../../b/..", "x://h/");
+        clean("x://../a", "x://../a");
+        clean("../../etc", "/etc");
+    }
+
+    #[test]
+    fn parts() {
+        let uri = Uri::new(b"s3://bucket/k/x");
+        assert_eq!(
+            (uri.scheme(), uri.host(), uri.path()),
+            ("s3", &b"bucket"[..], &b"/k/x"[..])
+        );
+        let uri = Uri::new(b"s3://bucket");
+        assert_eq!(
+            (uri.host(), uri.path(), uri.is_root()),
+            (&b"bucket"[..], &b"/"[..], true)
+        );
+        let uri = Uri::new(b"/local:path://x");
+        assert_eq!(
+            (uri.scheme(), uri.host(), uri.path()),
+            ("", &b""[..], &b"/local:path://x"[..])
+        );
+        let uri = Uri::new(b"my-fs://h/x");
+        assert_eq!(
+            uri.scheme(),
+            "",
+            "TensorFlow's parser knows no `-` in a scheme"
+        );
+        assert_eq!(Uri::new(b"1a://h/x").scheme(), "");
+    }
+
+    #[test]
+    fn parents_end_at_the_root() {
+        let ancestors: Vec<_> = Uri::new(b"x://h/a/b")
+            .ancestors()
+            .map(|uri| uri.to_string())
+            .collect();
+        assert_eq!(ancestors, ["x://h/a", "x://h/"]);
+        assert_eq!(Uri::new(b"x://h/").parent(), None);
+        assert_eq!(Uri::new(b"x:///a").parent(), Some(Uri::new(b"x:///")));
+        assert_eq!(Uri::new(b"/").parent(), None);
+        assert_eq!(Uri::new(b"/a").parent(), Some(Uri::new(b"/")));
+    }
+
+    #[test]
+    fn names_below_the_root_and_elsewhere() {
+        assert_eq!(Uri::new(b"x://h/").strip(b"x://h/a"), Some(&b"a"[..]));
+        assert_eq!(Uri::new(b"x://h/").strip(b"x://h/"), None);
+        assert_eq!(Uri::new(b"x://h/").join("a"), b"x://h/a");
+        assert_eq!(Uri::new(b"x://h/a").join("b"), b"x://h/a/b");
+        assert_eq!(Uri::new(b"x://h/a/b").file_name(), b"b");
+        assert_eq!(Uri::new(b"x://h/").file_name(), b"");
+    }
+
+    #[test]
+    fn bytes_that_are_not_text() {
+        let uri = Uri::new(b"x://h/\xff\xfe/a");
+        assert_eq!(uri.to_string(), "x://h/\\xff\\xfe/a");
+        assert_eq!(uri.path(), b"/\xff\xfe/a");
+        assert_eq!(uri.to_str().unwrap_err().code(), Code::FailedPrecondition);
+        assert_eq!(uri.host_str().unwrap(), "h");
+        assert_eq!(Uri::canonical(b"x://h/\xff//.."), &b"x://h/"[..]);
+    }
+}
