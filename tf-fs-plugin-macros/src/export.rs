@@ -1,7 +1,6 @@
 //! What the shared library exports: `TF_InitPlugin` and `TF_InitKernel`.
 
 use crate::args::Options;
-use crate::conditions;
 use crate::schemes::Scheme;
 use proc_macro2::TokenStream;
 use quote::{ToTokens, format_ident, quote};
@@ -17,7 +16,6 @@ pub(crate) fn expand<T: ToTokens>(
     plugin: &T,
     served: &[Served<T>],
     options: &Options,
-    condition: Option<&TokenStream>,
 ) -> TokenStream {
     let krate = &options.krate;
     let private = quote!(#krate::__private);
@@ -46,25 +44,23 @@ pub(crate) fn expand<T: ToTokens>(
         quote! {
             #[unsafe(no_mangle)]
             extern "C" fn TF_InitKernel() {
-                #private::autoload(TF_InitKernel as *const ::core::ffi::c_void);
+                #private::autoload();
             }
         }
     });
-    let condition = conditions::attribute(condition);
-    let panic_abort = panic_abort(options, condition.as_ref());
+    let panic_abort = panic_abort(options);
     quote! {
         #panic_abort
 
-        // A second one in the crate is a second macro of this name, which the compiler refuses where
-        // two functions of the same symbol would only be refused by a build.
-        #condition
+        // A second plugin in the crate is a second macro of this name, and `cargo check` refuses it in
+        // whatever modules the two are. Two functions of one symbol are refused by a build only.
+        #[allow(non_local_definitions)] // in a function, such as the `main` of an example
         #[doc(hidden)]
         #[macro_export]
         macro_rules! a_crate_exports_only_one_plugin__list_all_types_in_one_filesystem_plugins {
             () => {};
         }
 
-        #condition
         const _: () = {
             #items
             static __TF_FS_PLUGIN_REGISTRATIONS: [&#private::Registration; #count] =
@@ -86,11 +82,10 @@ pub(crate) fn expand<T: ToTokens>(
     }
 }
 
-fn panic_abort(options: &Options, condition: Option<&TokenStream>) -> Option<TokenStream> {
+fn panic_abort(options: &Options) -> Option<TokenStream> {
     (!options.allow_panic_abort).then(|| {
         quote! {
-            #condition
-            #[cfg(not(panic = "unwind"))]
+                #[cfg(not(panic = "unwind"))]
             ::core::compile_error!(
                 "with `panic = \"abort\"` a panic in this plugin would kill the Python process \
                  instead of becoming an error; remove `panic = \"abort\"` from the profile in \
@@ -98,4 +93,52 @@ fn panic_abort(options: &Options, condition: Option<&TokenStream>) -> Option<Tok
             );
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::{self, Macro};
+    use crate::errors::Errors;
+
+    fn output(options: &str) -> String {
+        let mut errors = Errors::default();
+        let options = args::parse(options.parse().unwrap(), Macro::FilesystemPlugin, &mut errors);
+        assert!(errors.messages().is_empty(), "{:?}", errors.messages());
+        let schemes = options.schemes.clone();
+        let served = [Served { ty: quote!(Fs<u8>), schemes }];
+        let output = expand(&quote!(P), &served, &options);
+        output.to_string().replace(' ', "")
+    }
+
+    #[test]
+    fn each_scheme_is_registered() {
+        let output = output("schemes(\"s3\", \"s3a\")");
+        for (index, scheme) in ["s3", "s3a"].iter().enumerate() {
+            let expected = format!(
+                "::tf_fs_plugin::__private::Registration::new::<Fs<u8>,__TfFsPluginScheme{index}>\
+                 (\"{scheme}\")"
+            );
+            assert!(output.contains(&expected), "{output}");
+        }
+        assert!(output.contains(
+            "[&::tf_fs_plugin::__private::Registration;2usize]=\
+             [&__TF_FS_PLUGIN_REGISTRATION_0,&__TF_FS_PLUGIN_REGISTRATION_1];"
+        ));
+        assert!(output.contains("impl::tf_fs_plugin::__private::PluginforP{"));
+    }
+
+    #[test]
+    fn options_choose_what_is_there() {
+        let all = output("scheme = \"mem\"");
+        assert_eq!(all.matches("#[unsafe(no_mangle)]").count(), 2);
+        assert!(all.contains("::autoload()"), "{all}");
+        assert!(all.contains("#[cfg(not(panic=\"unwind\"))]::core::compile_error!("), "{all}");
+        let few = output("scheme = \"mem\", autoload = false, allow_panic_abort, crate = a::b");
+        assert_eq!(few.matches("#[unsafe(no_mangle)]").count(), 1);
+        assert!(!few.contains("TF_InitKernel"), "{few}");
+        assert!(!few.contains("compile_error"), "{few}");
+        assert!(few.contains("a::b::__private::init_plugin(info"), "{few}");
+        assert!(!few.contains("tf_fs_plugin::"), "{few}");
+    }
 }

@@ -9,7 +9,7 @@ use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote};
 use syn::parse::{Parse, ParseStream};
 use syn::spanned::Spanned as _;
-use syn::{Attribute, Generics, Meta, Path, Token, Type};
+use syn::{Attribute, Generics, Path, Token, Type};
 
 /// An `impl` of the trait `Filesystem`.
 pub(crate) struct FilesystemImpl {
@@ -55,27 +55,29 @@ pub(crate) enum Item {
 }
 
 /// Reads what an attribute stands on.
-pub(crate) fn parse(item: TokenStream, krate: &Path, errors: &mut Errors) -> Item {
-    let mut tokens: Vec<_> = item.clone().into_iter().collect();
+pub(crate) fn parse(item: TokenStream, errors: &mut Errors) -> Item {
+    let mut tokens = Vec::new();
+    flatten(item.clone(), &mut tokens);
     let body = match tokens.pop() {
-        Some(TokenTree::Group(body)) if body.delimiter() == Delimiter::Brace => body,
+        Some(TokenTree::Group(body)) if body.delimiter() == Delimiter::Brace => Some(body),
         last => {
             tokens.extend(last);
-            report_wrong_item(tokens, errors);
-            return Item::Other(item);
+            None
         }
     };
-    let is_impl = tokens.iter().any(|token| is_ident(token, "impl"));
-    let header = match syn::parse2::<AnyHeader>(tokens.iter().cloned().collect()) {
-        _ if !is_impl => {
-            report_wrong_item(tokens, errors);
-            return Item::Other(item);
-        }
-        Ok(header) => header,
-        Err(error) => {
-            errors.push(error);
-            return Item::Other(item);
-        }
+    let (span, kind) = item_kind(&tokens);
+    let (Some(body), "an `impl`") = (body, kind) else {
+        errors.at(
+            span,
+            format!(
+                "expected `impl Filesystem for ...`, found {kind}; put the attribute on the `impl` \
+                 of the trait"
+            ),
+        );
+        return Item::Other(item);
+    };
+    let Some(header) = errors.ok(syn::parse2(tokens.into_iter().collect())) else {
+        return Item::Other(item);
     };
     let mut header = match header {
         AnyHeader::Trait(header) => header,
@@ -91,22 +93,24 @@ pub(crate) fn parse(item: TokenStream, krate: &Path, errors: &mut Errors) -> Ite
             return Item::Other(item);
         }
     };
-    let last = header.trait_path.segments.last().map(|segment| segment.ident.clone());
-    if last.as_ref().is_none_or(|last| last != "Filesystem") {
+    let last = header.trait_path.segments.last();
+    let last = last.map(|last| last.ident.to_string()).unwrap_or_default();
+    if last != "Filesystem" {
+        let is_slip = last.eq_ignore_ascii_case("filesystem");
+        let fix = if is_slip {
+            "write `Filesystem`"
+        } else {
+            "put the attribute on the `impl` of that trait, under its own name"
+        };
         errors.over(
             &header.trait_path,
             format!(
-                "expected `impl Filesystem for {}`, found `impl {} for ...`; this attribute is for \
-                 the trait `Filesystem` only, under its own name",
+                "expected `impl Filesystem for {}`, found `impl {} for ...`; {fix}",
                 text(&header.self_type),
                 text(&header.trait_path),
             ),
         );
-        if !last.is_some_and(|last| last.to_string().eq_ignore_ascii_case("filesystem")) {
-            return Item::Other(item);
-        }
-        // A slip: go on with what was meant, so that it is the only error.
-        header.trait_path = syn::parse_quote!(#krate::Filesystem);
+        return Item::Other(item);
     }
     if let Some(negative) = header.negative {
         errors.at(
@@ -115,6 +119,7 @@ pub(crate) fn parse(item: TokenStream, krate: &Path, errors: &mut Errors) -> Ite
         );
         return Item::Other(TokenStream::new());
     }
+    let body = own_what_is_borrowed(&mut header, body, errors);
     let mut read = FilesystemImpl {
         header: *header,
         methods: Vec::new(),
@@ -127,17 +132,6 @@ pub(crate) fn parse(item: TokenStream, krate: &Path, errors: &mut Errors) -> Ite
 }
 
 impl FilesystemImpl {
-    /// The `cfg` predicate of the `impl` itself.
-    pub(crate) fn condition(&self) -> Option<TokenStream> {
-        let attributes: Vec<_> = self
-            .header
-            .attributes
-            .iter()
-            .map(|attribute| attribute.meta.to_token_stream())
-            .collect();
-        conditions::of(&attributes)
-    }
-
     /// The `impl` as it was written, with `items` added to its end.
     pub(crate) fn with_items(&self, items: TokenStream) -> TokenStream {
         let Header { attributes, qualifiers, generics, trait_path, self_type, .. } = &self.header;
@@ -224,11 +218,7 @@ fn kind(head: &[TokenTree]) -> Kind {
         if is_ident(token, "type") {
             return Kind::Type(index);
         }
-        let is_named = |next: &TokenTree| {
-            let TokenTree::Ident(next) = next else { return false };
-            !["fn", "async", "unsafe", "extern"].iter().any(|keyword| next == keyword)
-        };
-        if is_ident(token, "const") && head.get(index + 1).is_some_and(is_named) {
+        if is_ident(token, "const") && is_constant(head, index) {
             return Kind::Const;
         }
     }
@@ -275,7 +265,7 @@ fn is_punct(token: &TokenTree, text: char) -> bool {
 
 enum AnyHeader {
     Trait(Box<Header>),
-    Inherent(Type),
+    Inherent(Box<Type>),
 }
 
 impl Parse for AnyHeader {
@@ -291,12 +281,12 @@ impl Parse for AnyHeader {
         let first: Type = input.parse()?;
         if !input.peek(Token![for]) {
             input.parse::<TokenStream>()?;
-            return Ok(Self::Inherent(first));
+            return Ok(Self::Inherent(Box::new(first)));
         }
         input.parse::<Token![for]>()?;
         let self_type = input.parse()?;
         generics.where_clause = input.parse()?;
-        let trait_path = match ungroup(first) {
+        let trait_path = match first {
             Type::Path(path) if path.qself.is_none() => path.path,
             other => return Err(syn::Error::new(other.span(), "expected a trait")),
         };
@@ -311,15 +301,10 @@ impl Parse for AnyHeader {
     }
 }
 
-fn ungroup(mut ty: Type) -> Type {
-    while let Type::Group(group) = ty {
-        ty = *group.elem;
-    }
-    ty
-}
-
-fn report_wrong_item(tokens: Vec<TokenTree>, errors: &mut Errors) {
-    const KINDS: [(&str, &str); 10] = [
+/// What an item is, and its keyword.
+fn item_kind(tokens: &[TokenTree]) -> (Span, &'static str) {
+    const KINDS: [(&str, &str); 11] = [
+        ("impl", "an `impl`"),
         ("fn", "a function"),
         ("struct", "a struct"),
         ("enum", "an enum"),
@@ -331,33 +316,88 @@ fn report_wrong_item(tokens: Vec<TokenTree>, errors: &mut Errors) {
         ("static", "a static"),
         ("const", "a constant"),
     ];
-    let mut tokens = tokens.into_iter().peekable();
-    take_attributes_of_any(&mut tokens);
-    let found = tokens.find_map(|token| {
-        let (_, name) = KINDS.iter().find(|(keyword, _)| is_ident(&token, keyword))?;
-        Some((token.span(), *name))
-    });
-    let (span, found) = found.unwrap_or((Span::call_site(), "something else"));
-    errors.at(
-        span,
-        format!(
-            "expected `impl Filesystem for ...`, found {found}; put the attribute on the `impl` of \
-             the trait"
-        ),
-    );
+    for (index, token) in tokens.iter().enumerate() {
+        if is_ident(token, "const") && !is_constant(tokens, index) {
+            continue;
+        }
+        if let Some((_, kind)) = KINDS.iter().find(|(keyword, _)| is_ident(token, keyword)) {
+            return (token.span(), kind);
+        }
+    }
+    (Span::call_site(), "something else")
 }
 
-fn take_attributes_of_any(tokens: &mut std::iter::Peekable<std::vec::IntoIter<TokenTree>>) {
-    let _ = take_attributes(tokens);
+/// Whether the `const` at `index` declares a constant, not a property of a function.
+fn is_constant(tokens: &[TokenTree], index: usize) -> bool {
+    let of_function = ["fn", "async", "unsafe", "extern"];
+    let next = tokens.get(index + 1);
+    next.is_some_and(|next| !of_function.iter().any(|keyword| is_ident(next, keyword)))
+}
+
+/// Reports lifetimes of the `impl`, and puts `'static` in their place, so that they are the only
+/// error: the compiler's own are many and hard to read.
+fn own_what_is_borrowed(header: &mut Header, body: Group, errors: &mut Errors) -> Group {
+    let self_type = header.self_type.to_token_stream();
+    let mut lifetimes: Vec<_> =
+        header.generics.lifetimes().map(|one| one.lifetime.clone()).collect();
+    if replace_lifetimes(self_type.clone(), &|name| name == "_").to_string()
+        != self_type.to_string()
+    {
+        lifetimes.push(syn::Lifetime::new("'_", self_type.span()));
+    }
+    let Some(first) = lifetimes.first() else { return body };
+    errors.at(
+        first.span(),
+        format!(
+            "a filesystem lives as long as the process, so `{}` cannot borrow; own the data, such \
+             as by an `Arc`",
+            text(&self_type)
+        ),
+    );
+    let is_static = |name: &Ident| lifetimes.iter().any(|lifetime| lifetime.ident == *name);
+    header.generics.params = std::mem::take(&mut header.generics.params)
+        .into_iter()
+        .filter(|param| !matches!(param, syn::GenericParam::Lifetime(_)))
+        .collect();
+    if header.generics.params.is_empty() {
+        header.generics.lt_token = None;
+        header.generics.gt_token = None;
+    }
+    if let Ok(ty) = syn::parse2(replace_lifetimes(self_type, &is_static)) {
+        header.self_type = ty;
+    }
+    // `'_` in a signature is another one.
+    let is_static = |name: &Ident| name != "_" && is_static(name);
+    let mut owned = Group::new(body.delimiter(), replace_lifetimes(body.stream(), &is_static));
+    owned.set_span(body.span());
+    owned
+}
+
+/// `tokens` with `'static` in place of the lifetimes that `is_static` picks.
+fn replace_lifetimes(tokens: TokenStream, is_static: &dyn Fn(&Ident) -> bool) -> TokenStream {
+    let mut after_quote = false;
+    let replace = |token| {
+        let is_lifetime = after_quote;
+        after_quote = is_punct(&token, '\'');
+        match token {
+            TokenTree::Ident(name) if is_lifetime && is_static(&name) => {
+                Ident::new("static", name.span()).into()
+            }
+            TokenTree::Group(group) => {
+                let stream = replace_lifetimes(group.stream(), is_static);
+                let mut replaced = Group::new(group.delimiter(), stream);
+                replaced.set_span(group.span());
+                replaced.into()
+            }
+            token => token,
+        }
+    };
+    tokens.into_iter().map(replace).collect()
 }
 
 /// Whether an attribute is one of this crate's, whatever path leads to it.
 pub(crate) fn names_macro(attribute: &Attribute, name: &str) -> bool {
-    let path = match &attribute.meta {
-        Meta::Path(path) => path,
-        Meta::List(list) => &list.path,
-        Meta::NameValue(pair) => &pair.path,
-    };
+    let path = attribute.path();
     path.segments.last().is_some_and(|last| last.ident == name)
 }
 
@@ -377,4 +417,159 @@ pub(crate) fn text(tokens: &impl ToTokens) -> String {
         text = text.replace(spaced, tight);
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse_text(text: &str) -> (Item, Vec<String>) {
+        let mut errors = Errors::default();
+        let item = parse(text.parse().unwrap(), &mut errors);
+        (item, errors.messages())
+    }
+
+    fn read(text: &str) -> FilesystemImpl {
+        match parse_text(text) {
+            (Item::Filesystem(item), errors) if errors.is_empty() => *item,
+            (_, errors) => panic!("{text}: {errors:?}"),
+        }
+    }
+
+    fn methods(body: &str) -> Vec<String> {
+        let item = read(&format!("impl Filesystem for T {{ {body} }}"));
+        item.methods.iter().map(|method| method.name.to_string()).collect()
+    }
+
+    fn error(text: &str) -> String {
+        match parse_text(text) {
+            (Item::Other(output), errors) if errors.len() == 1 => {
+                assert_eq!(output.to_string(), text.parse::<TokenStream>().unwrap().to_string());
+                errors[0].clone()
+            }
+            (_, errors) => panic!("{text}: {errors:?}"),
+        }
+    }
+
+    #[test]
+    fn the_names_of_methods_are_read() {
+        let body = "
+            #![allow(x)]
+            /// Text
+            #[inline] fn a(&self) -> Bytes<{ N }> where X<{ N }>: Y { { } }
+            pub(crate) const unsafe extern \"C\" fn b() {}
+            default async fn r#c<T: Fn(fn(u8)) -> u8>(x: [u8; { 3 }]) -> impl Fn() -> T {}
+            const N: usize = { 3 };
+            const F: fn() = d;
+            type Reader = fn() -> Bytes<{ 3 }>;
+            fn e();
+            fn f() {}";
+        assert_eq!(methods(body), ["a", "b", "r#c", "e", "f"]);
+    }
+
+    #[test]
+    fn bodies_may_be_anything() {
+        let body = "fn a(&self) { let x = ; self. } fn b(&self) -> { fn inner() {} } fn c(";
+        assert_eq!(methods(&format!("{body})")), ["a", "b", "c"]);
+        assert_eq!(methods("fn"), [""; 0]);
+        assert_eq!(methods("fn a() {} fn"), ["a"]);
+        assert_eq!(methods("; ; #[x]"), [""; 0]);
+    }
+
+    #[test]
+    fn fragments_of_macro_rules_are_read() {
+        let method = "fn a() {}".parse().unwrap();
+        let method = TokenTree::Group(Group::new(Delimiter::None, method));
+        let ty = TokenTree::Group(Group::new(Delimiter::None, quote!(T)));
+        let mut errors = Errors::default();
+        let item = quote!(impl Filesystem for #ty { #method fn b() {} });
+        let Item::Filesystem(item) = parse(item, &mut errors) else {
+            panic!("{:?}", errors.messages());
+        };
+        let names: Vec<_> = item.methods.iter().map(|method| method.name.to_string()).collect();
+        assert_eq!(names, ["a", "b"]);
+    }
+
+    #[test]
+    fn types_and_macros_are_read() {
+        let item = read(
+            "impl Filesystem for T { #[cfg(x)] type Reader = R; a::b! { } c!(d); type Writer = W; }",
+        );
+        let types: Vec<_> = item
+            .types
+            .iter()
+            .map(|ty| (ty.name.to_string(), ty.condition.as_ref().map(ToString::to_string)))
+            .collect();
+        assert_eq!(types, [("Reader".into(), Some("x".into())), ("Writer".into(), None)]);
+        let macros: Vec<_> = item.macros.iter().map(text).collect();
+        assert_eq!(macros, ["a::b !", "c !"]);
+    }
+
+    #[test]
+    fn the_impl_is_emitted_as_it_was() {
+        for header in [
+            "impl Filesystem for T",
+            "# [doc = \"x\"] unsafe impl tf_fs_plugin :: Filesystem for a :: T < u8 >",
+            "impl < T : Send , const N : usize > Filesystem for S < T , { N } > where T : Sync",
+        ] {
+            let item = format!("{header} {{ fn a () {{ }} }}");
+            let output = read(&item)
+                .with_items(quote!(
+                    type X = Y;
+                ))
+                .to_string();
+            assert_eq!(output, format!("{header} {{ fn a () {{ }} type X = Y ; }}"));
+        }
+    }
+
+    #[test]
+    fn wrong_items_are_named() {
+        for (item, name) in [
+            ("struct A;", "a struct"),
+            ("pub struct A<const N: usize> {}", "a struct"),
+            ("fn f() -> impl X {}", "a function"),
+            ("pub const unsafe fn f() {}", "a function"),
+            ("const X: fn() = f;", "a constant"),
+            ("type F = fn();", "a type alias"),
+            ("#[x(fn)] pub enum E {}", "an enum"),
+            ("unsafe trait T {}", "a trait"),
+            ("mod m {}", "a module"),
+            ("use a::b;", "a `use`"),
+            ("x! {}", "something else"),
+            ("", "something else"),
+        ] {
+            let error = error(item);
+            assert!(error.contains(&format!("found {name};")), "{item}: {error}");
+        }
+    }
+
+    #[test]
+    fn wrong_impls_are_named() {
+        assert!(error("impl<T> A<T> where T: X {}").contains("`impl Filesystem for A<T>`"));
+        assert!(error("impl Clone for A { fn f() {} }").contains("found `impl Clone for ...`"));
+        let slip = error("impl a::FileSystem for A {}");
+        assert!(slip.ends_with("found `impl a::FileSystem for ...`; write `Filesystem`"), "{slip}");
+    }
+
+    #[test]
+    fn a_borrowing_filesystem_is_made_static() {
+        for (item, expected) in [
+            (
+                "impl<'a, T> Filesystem for A<'a, T> { fn f(_: B<'a, '_>) { 'b: loop {} } }",
+                "impl < T > Filesystem for A < 'static , T > { fn f (_ : B < 'static , '_ >) { 'b : loop { } } }",
+            ),
+            (
+                "impl Filesystem for A<'_> { fn f(_: B<'_>) {} }",
+                "impl Filesystem for A < 'static > { fn f (_ : B < '_ >) { } }",
+            ),
+        ] {
+            let (item, errors) = parse_text(item);
+            assert_eq!(errors.len(), 1, "{errors:?}");
+            assert!(errors[0].ends_with("cannot borrow; own the data, such as by an `Arc`"));
+            let Item::Filesystem(item) = item else { panic!("{errors:?}") };
+            let output = item.with_items(quote!()).to_string();
+            assert_eq!(output.replace(' ', ""), expected.replace(' ', ""));
+        }
+        read("impl Filesystem for A<'static> {}");
+    }
 }

@@ -1,4 +1,8 @@
-//! The attributes of `tf-fs-plugin`, which re-exports them.
+//! The attributes of `tf-fs-plugin`, which re-exports them: use them from there.
+//!
+//! The macros read the names of the methods in an `impl Filesystem`, and write what a generic function
+//! cannot be: a table of the operations that are there, one type for each scheme, and the functions
+//! that TensorFlow looks for in a shared library.
 
 use proc_macro::TokenStream;
 
@@ -13,19 +17,113 @@ mod plugins;
 mod schemes;
 mod table;
 
-/// x
+/// Exports a filesystem as a TensorFlow plugin. Goes on `impl Filesystem for T`.
+///
+/// ```standalone_crate
+/// use tf_fs_plugin::prelude::*;
+///
+/// struct Empty;
+///
+/// #[filesystem_plugin(scheme = "empty")]
+/// impl Filesystem for Empty {
+///     fn new(_scheme: &str) -> Result<Self> {
+///         Ok(Self)
+///     }
+///
+///     fn stat(&self, uri: Uri<'_>) -> Result<FileStatistics> {
+///         Err(Error::not_found(uri))
+///     }
+/// }
+/// # fn main() {}
+/// ```
+///
+/// In a crate with `crate-type = ["cdylib"]` this is a plugin. A crate exports one plugin, so the
+/// attribute is there once; [`filesystem_plugins!`] exports several types together.
+///
+/// # Options
+/// - `scheme = "mem"`: the scheme that the filesystem serves, without `://`.
+/// - `schemes("s3", "s3a")`: several of them. Each gets a filesystem of its own, made by
+///   `Filesystem::new`, which is told the scheme.
+/// - `autoload = false`: do not register when TensorFlow is imported. Then `TF_InitKernel` is not
+///   exported, and a user registers the library by its path.
+/// - `allow_panic_abort`: build also with `panic = "abort"`. A panic then ends the Python process,
+///   where it would else become an error of the operation; so without this option such a build is
+///   an error.
+/// - `crate = ::renamed`: where `tf-fs-plugin` is, if not at `::tf_fs_plugin`.
+///
+/// Either `scheme` or `schemes` must be given. A scheme is an ASCII letter followed by ASCII letters,
+/// digits and `.`, and case matters: TensorFlow takes any other for a local path. `file`, `ram` and
+/// `gs` are TensorFlow's own.
+///
+/// # What is written
+/// - The `impl` as it is, with `type Reader = Unsupported;` and the like for each associated type that
+///   is left out. A type must be given if a method that needs it is there.
+/// - An `OperationTable` with the operations that the `impl` contains. An operation that is not there,
+///   also because of a `#[cfg]`, is a null pointer for TensorFlow.
+/// - `TF_InitPlugin` and `TF_InitKernel`, the two symbols that the library exports.
+///
+/// The methods must be written out: the names of what a macro between them expands to are not known
+/// here, so such a macro is an error.
 #[proc_macro_attribute]
 pub fn filesystem_plugin(options: TokenStream, item: TokenStream) -> TokenStream {
     attributes::filesystem_plugin(options.into(), item.into()).into()
 }
 
-/// x
+/// Prepares a filesystem for being exported elsewhere. Goes on `impl Filesystem for T`.
+///
+/// It does what [`#[filesystem_plugin]`](macro@filesystem_plugin) does, but for the exports: for types that
+/// [`filesystem_plugins!`] lists, for libraries of filesystems, and for generic types.
+///
+/// ```
+/// use std::marker::PhantomData;
+/// use tf_fs_plugin::prelude::*;
+///
+/// struct Empty<T>(PhantomData<T>);
+///
+/// #[filesystem]
+/// impl<T: Send + Sync + 'static> Filesystem for Empty<T> {
+///     fn new(_scheme: &str) -> Result<Self> {
+///         Ok(Self(PhantomData))
+///     }
+/// }
+/// ```
+///
+/// # Options
+/// - `crate = ::renamed`: where `tf-fs-plugin` is, if not at `::tf_fs_plugin`.
 #[proc_macro_attribute]
 pub fn filesystem(options: TokenStream, item: TokenStream) -> TokenStream {
     attributes::filesystem(options.into(), item.into()).into()
 }
 
-/// x
+/// Exports several filesystem types as one TensorFlow plugin. Each type has
+/// [`#[filesystem]`](macro@filesystem) on its `impl Filesystem`.
+///
+/// ```standalone_crate
+/// use tf_fs_plugin::prelude::*;
+///
+/// # struct S3;
+/// # #[filesystem]
+/// # impl Filesystem for S3 {
+/// #     fn new(_: &str) -> Result<Self> { Ok(Self) }
+/// # }
+/// # struct Gcs;
+/// # #[filesystem]
+/// # impl Filesystem for Gcs {
+/// #     fn new(_: &str) -> Result<Self> { Ok(Self) }
+/// # }
+/// filesystem_plugins! {
+///     "s3" | "s3a" => S3,
+///     "gs2" => Gcs;
+///     autoload = false
+/// }
+/// # fn main() {}
+/// ```
+///
+/// The entries are `"scheme" | "another scheme" => Type`, separated by commas. Options follow after a
+/// `;`: `autoload = false`, `allow_panic_abort` and `crate = path`, each as
+/// [`#[filesystem_plugin]`](macro@filesystem_plugin) has it.
+///
+/// It makes a type, `pub enum FilesystemPlugins {}`, that stands for all of them in tests.
 #[proc_macro]
 pub fn filesystem_plugins(input: TokenStream) -> TokenStream {
     plugins::expand(input.into()).into()

@@ -23,7 +23,7 @@ pub(crate) fn expand(input: TokenStream) -> TokenStream {
 }
 
 fn exports(served: &[Served<TokenStream>], options: &Options) -> TokenStream {
-    let exports = export::expand(&quote!(FilesystemPlugins), served, options, None);
+    let exports = export::expand(&quote!(FilesystemPlugins), served, options);
     quote! {
         /// All filesystems that this plugin exports; no value of it exists.
         #[derive(Debug)]
@@ -78,5 +78,67 @@ fn parse_schemes(input: ParseStream<'_>) -> syn::Result<Vec<syn::LitStr>> {
             let message = format!("expected `|` or `=>` after a scheme; write {EXAMPLE}");
             return Err(syn::Error::new(span, message));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> (Vec<String>, Vec<String>) {
+        let mut errors = Errors::default();
+        let served = parse_entries(text.parse().unwrap(), &mut errors);
+        let served = served.iter().map(|Served { ty, schemes }| {
+            let schemes = quote!(#(#schemes)*).to_string();
+            format!("{schemes} -> {ty}").replace('"', "")
+        });
+        (served.collect(), errors.messages())
+    }
+
+    #[test]
+    fn types_with_their_schemes() {
+        let (served, errors) = read("\"s3\" | \"s3a\" => S3<A, B>, \"x\" => a::X,");
+        assert!(errors.is_empty(), "{errors:?}");
+        assert_eq!(served, ["s3 s3a -> S3 < A , B >", "x -> a :: X"]);
+    }
+
+    #[test]
+    fn the_form_is_shown_after_a_mistake() {
+        for (text, expected) in [
+            ("", "which types does this plugin export?"),
+            ("A", "a scheme is a string literal"),
+            ("\"a\"", "expected `|` or `=>` after a scheme"),
+            ("\"a\" A", "expected `|` or `=>` after a scheme"),
+            ("\"a\" | => A", "a scheme is a string literal"),
+            ("\"a\" => A \"b\" => B", "expected `,`, or `;` before options"),
+            ("\"a\" => A, \"a\" => B", "the scheme \"a\" is listed twice"),
+            ("\"a\" => A, \"b-\" => B", "TensorFlow never finds the scheme \"b-\""),
+        ] {
+            let (_, errors) = read(text);
+            assert_eq!(errors.len(), 1, "{text}: {errors:?}");
+            assert!(errors[0].starts_with(expected), "{text}: {errors:?}");
+        }
+    }
+
+    #[test]
+    fn options_stand_after_the_semicolon() {
+        let output = |text: &str| expand(text.parse().unwrap()).to_string().replace(' ', "");
+        let all = output("\"a\" => A, \"b\" => B");
+        assert!(all.contains("pubenumFilesystemPlugins{}"), "{all}");
+        assert!(all.contains("Registration::new::<B,__TfFsPluginScheme1>(\"b\")"), "{all}");
+        assert!(all.contains("__private::PluginforFilesystemPlugins{"), "{all}");
+        assert!(all.contains("TF_InitKernel"), "{all}");
+        let few = output("\"a\" => A; autoload = false, allow_panic_abort");
+        assert!(!few.contains("TF_InitKernel"), "{few}");
+        assert!(!few.contains("compile_error"), "{few}");
+    }
+
+    #[test]
+    fn what_is_right_is_exported_in_spite_of_a_mistake() {
+        let output = expand("\"a\" => A, \"b-\" => B, \"c\" C".parse().unwrap());
+        let output = output.to_string().replace(' ', "");
+        assert_eq!(output.matches("::core::compile_error!{").count(), 2, "{output}");
+        assert!(output.contains("Registration::new::<A,"), "{output}");
+        assert!(output.contains("enumFilesystemPlugins"), "{output}");
     }
 }

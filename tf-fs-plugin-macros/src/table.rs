@@ -1,16 +1,22 @@
 //! `impl Filesystem for T`: the missing associated types, and the table of operations.
 
+use crate::args::Macro;
 use crate::conditions;
 use crate::errors::Errors;
 use crate::item::{FilesystemImpl, Method, names_macro};
 use crate::operations::{TYPES, flag, needed_type};
-use proc_macro2::{Ident, TokenStream, TokenTree};
+use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{format_ident, quote};
 use syn::Path;
 
 /// The `impl` with the missing associated types, and its `OperationTable`.
-pub(crate) fn expand(item: &mut FilesystemImpl, krate: &Path, errors: &mut Errors) -> TokenStream {
-    remove_second_attribute(item, errors);
+pub(crate) fn expand(
+    item: &mut FilesystemImpl,
+    of: Macro,
+    krate: &Path,
+    errors: &mut Errors,
+) -> TokenStream {
+    remove_second_attribute(item, of, errors);
     for invocation in &item.macros {
         errors.over(
             invocation,
@@ -25,13 +31,11 @@ pub(crate) fn expand(item: &mut FilesystemImpl, krate: &Path, errors: &mut Error
         let condition = conditions::attribute(method.condition.as_ref());
         Some(quote!(#condition let ops = ops.union(#krate::Ops::#flag);))
     });
-    let condition = conditions::attribute(item.condition().as_ref());
     let self_type = &item.header.self_type;
     let (generics, _, where_clause) = item.header.generics.split_for_impl();
     quote! {
         #implementation
 
-        #condition
         #[automatically_derived]
         impl #generics #krate::OperationTable for #self_type #where_clause {
             const PROVIDED: #krate::Ops = {
@@ -44,20 +48,24 @@ pub(crate) fn expand(item: &mut FilesystemImpl, krate: &Path, errors: &mut Error
 }
 
 /// One attribute is enough; two would give two tables.
-fn remove_second_attribute(item: &mut FilesystemImpl, errors: &mut Errors) {
+fn remove_second_attribute(item: &mut FilesystemImpl, of: Macro, errors: &mut Errors) {
+    const CONTAINED: &str = "one attribute is enough, and `#[filesystem_plugin]` contains \
+                             `#[filesystem]`; remove this `#[filesystem]`";
     item.header.attributes.retain(|attribute| {
-        let plugin = names_macro(attribute, "filesystem_plugin");
-        if !plugin && !names_macro(attribute, "filesystem") {
+        let is_plugin = names_macro(attribute, "filesystem_plugin");
+        if names_macro(attribute, "filesystem") {
+            errors.over(attribute, CONTAINED);
+        } else if is_plugin && of == Macro::Filesystem {
+            errors.at(Span::call_site(), CONTAINED);
+        } else if is_plugin {
+            errors.over(
+                attribute,
+                "one attribute exports all schemes; write them into the first, such as \
+                 `schemes(\"s3\", \"s3a\")`, and remove this one",
+            );
+        } else {
             return true;
         }
-        let message = if plugin {
-            "only one attribute exports a filesystem; put all into one, such as \
-             `#[filesystem_plugin(schemes(\"s3\", \"s3a\"))]`, and remove the other"
-        } else {
-            "one attribute is enough, and `#[filesystem_plugin]` contains `#[filesystem]`; remove \
-             this `#[filesystem]`"
-        };
-        errors.over(attribute, message);
         false
     });
 }
@@ -151,4 +159,137 @@ fn first_argument(tokens: TokenStream, container: &str) -> Option<TokenStream> {
         return Some(argument);
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::item::{self, Item};
+
+    /// The output without spaces, and the mistakes.
+    fn output(of: Macro, item: &str) -> (String, Vec<String>) {
+        let krate = syn::parse_quote!(k);
+        let mut errors = Errors::default();
+        let Item::Filesystem(mut item) = item::parse(item.parse().unwrap(), &mut errors) else {
+            panic!("{:?}", errors.messages());
+        };
+        let output = expand(&mut item, of, &krate, &mut errors).to_string();
+        (output.replace(' ', ""), errors.messages())
+    }
+
+    fn good(body: &str) -> String {
+        let item = format!("impl Filesystem for T {{ {body} }}");
+        let (output, errors) = output(Macro::Filesystem, &item);
+        assert!(errors.is_empty(), "{errors:?}");
+        output
+    }
+
+    fn bad(body: &str) -> (String, String) {
+        let item = format!("impl Filesystem for T {{ {body} }}");
+        let (output, errors) = output(Macro::Filesystem, &item);
+        assert_eq!(errors.len(), 1, "{errors:?}");
+        (output, errors[0].clone())
+    }
+
+    #[test]
+    fn operations_become_flags() {
+        let output = good("fn new() {} fn stat() {} fn lookup() {} fn get_children() {}");
+        assert!(
+            output.ends_with(
+                "#[automatically_derived]implk::OperationTableforT{constPROVIDED:k::Ops={\
+                 letops=k::Ops::NONE;letops=ops.union(k::Ops::STAT);\
+                 letops=ops.union(k::Ops::GET_CHILDREN);ops};}"
+            ),
+            "{output}"
+        );
+    }
+
+    #[test]
+    fn conditions_of_methods_reach_the_flags() {
+        let output = good(
+            "#[cfg(x)] #[inline] fn stat() {} #[cfg_attr(a, inline, cfg(b))] fn rename_file() {}",
+        );
+        assert!(output.contains("#[cfg(x)]letops=ops.union(k::Ops::STAT);"), "{output}");
+        let conditional = "#[cfg(any(not(a),b))]letops=ops.union(k::Ops::RENAME_FILE);";
+        assert!(output.contains(conditional), "{output}");
+    }
+
+    #[test]
+    fn missing_types_are_added() {
+        let output = good("type Reader = R; fn new_random_access_file() {}");
+        let expected = "typeReader=R;fnnew_random_access_file(){}typeWriter=k::Unsupported;\
+                        typeRegion=k::Unsupported;typeTransaction=k::Unsupported;}";
+        assert!(output.contains(expected), "{output}");
+    }
+
+    #[test]
+    fn a_type_given_under_a_condition_is_added_where_that_does_not_hold() {
+        let output = good("#[cfg(a)] type Writer = A; #[cfg(b)] type Writer = B;");
+        let expected = "#[cfg(not(any(a,b)))]typeWriter=k::Unsupported;";
+        assert!(output.contains(expected), "{output}");
+        let output = good("#[cfg(a)] type Writer = A; type Writer = B;");
+        assert!(!output.contains("Writer=k::Unsupported"), "{output}");
+    }
+
+    #[test]
+    fn a_type_that_a_method_needs_is_asked_for_once() {
+        let (output, error) = bad(
+            "fn new_writable_file(&self) -> Result<W<A, B>, E> {} fn new_appendable_file(&self) {}",
+        );
+        assert_eq!(
+            error,
+            "`new_writable_file` is implemented, so `type Writer = ...;` must be given too"
+        );
+        assert!(output.contains("typeWriter=W<A,B>;"), "{output}");
+    }
+
+    #[test]
+    fn what_a_signature_mentions_keeps_a_second_error_away() {
+        for (method, expected) in [
+            (
+                "new_random_access_file() -> tf::Result<Box<dyn Fn() -> u8>>",
+                "typeReader=Box<dynFn()->u8>;",
+            ),
+            ("new_random_access_file() -> Result<Self::Reader>", "typeReader=k::Unsupported;"),
+            ("new_random_access_file() -> Result<impl X>", "typeReader=k::Unsupported;"),
+            ("new_random_access_file()", "typeReader=k::Unsupported;"),
+            ("start_transaction() -> Result<Arc<Tx>>", "typeTransaction=Tx;"),
+            (
+                "add_to_transaction(&self, _: Uri<'_>, t: &Arc<Tx>) -> Result<()>",
+                "typeTransaction=Tx;",
+            ),
+        ] {
+            let (output, _) = bad(&format!("fn {method} {{}}"));
+            assert!(output.contains(expected), "{method}: {output}");
+        }
+    }
+
+    #[test]
+    fn generics_reach_the_table() {
+        let item = "impl<T: X> Filesystem for S<T> where T: Y {}";
+        let (output, errors) = output(Macro::Filesystem, item);
+        assert!(errors.is_empty(), "{errors:?}");
+        assert!(output.contains("impl<T:X>k::OperationTableforS<T>whereT:Y{"), "{output}");
+    }
+
+    #[test]
+    fn a_second_attribute_is_removed() {
+        for (of, attribute) in [
+            (Macro::FilesystemPlugin, "filesystem"),
+            (Macro::FilesystemPlugin, "tf::filesystem_plugin(scheme = \"x\")"),
+            (Macro::Filesystem, "filesystem_plugin(scheme = \"x\")"),
+            (Macro::Filesystem, "filesystem"),
+        ] {
+            let item = format!("#[{attribute}] #[doc = \"x\"] impl Filesystem for T {{}}");
+            let (output, errors) = output(of, &item);
+            assert_eq!(errors.len(), 1, "{errors:?}");
+            assert!(output.starts_with("#[doc=\"x\"]impl"), "{output}");
+        }
+    }
+
+    #[test]
+    fn macros_between_the_methods_are_refused() {
+        let (_, error) = bad("stat!(); fn new_writable_file() {}");
+        assert!(error.starts_with("macros cannot be used as items"));
+    }
 }

@@ -1,14 +1,17 @@
 //! The SDK's own defaults, for operations that the author has not written and for which TensorFlow's
 //! default hangs, crashes or answers wrongly. They are written against the safe trait only.
 
+use crate::ensure;
 use crate::entries::Entries;
 use crate::error::{Code, Error, Result};
 use crate::file::{RandomAccessFile, WritableFile};
 use crate::filesystem::Filesystem;
 use crate::glob;
+use crate::ops::Ops;
 use crate::read_buf::ReadBuf;
 use crate::uri::Uri;
 use std::borrow::Cow;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 pub(crate) fn unknown_option(key: &str) -> Error {
     Error::not_found(format_args!("option `{key}`"))
@@ -18,8 +21,8 @@ pub(crate) fn unknown_option(key: &str) -> Error {
 /// expects of `x://`.
 pub(crate) fn translate_name(uri: &[u8]) -> Cow<'_, [u8]> {
     let clean = Uri::canonical(uri);
-    let parts = Uri::new(&clean);
-    if parts.is_root() && parts.host().is_empty() {
+    // In canonical form only a root ends with a slash.
+    if clean.last() == Some(&b'/') && Uri::new(&clean).host().is_empty() {
         return Cow::Borrowed(b"/");
     }
     clean
@@ -43,17 +46,17 @@ pub(crate) fn recursively_create_dir<F: Filesystem>(fs: &F, uri: Uri<'_>) -> Res
     for directory in std::iter::once(uri).chain(uri.ancestors()) {
         match create_one(fs, directory) {
             Ok(()) => break,
-            Err(error) if error.code() != Code::NotFound => return Err(error),
+            // A directory that is there is fine, whatever `create_dir` thinks of creating it.
+            Err(error) if error.code() != Code::NotFound => {
+                return if fs.is_directory(uri).unwrap_or(false) { Ok(()) } else { Err(error) };
+            }
             Err(error) if directory.parent().is_none_or(|parent| parent.is_root()) => {
                 return Err(error);
             }
             Err(_) => missing.push(directory),
         }
     }
-    missing
-        .into_iter()
-        .rev()
-        .try_for_each(|directory| create_one(fs, directory))
+    missing.into_iter().rev().try_for_each(|directory| create_one(fs, directory))
 }
 
 /// Creates a directory unless it is there, perhaps because another thread was faster.
@@ -75,22 +78,21 @@ fn is_same_file<F: Filesystem>(fs: &F, src: Uri<'_>, dst: Uri<'_>) -> Result<boo
     if src != dst {
         return Ok(false);
     }
-    if fs.is_directory(src)? {
-        Err(Error::is_a_directory(src))
-    } else {
-        Ok(true)
-    }
+    if fs.is_directory(src)? { Err(Error::is_a_directory(src)) } else { Ok(true) }
 }
 
 pub(crate) fn rename_file<F: Filesystem>(fs: &F, src: Uri<'_>, dst: Uri<'_>) -> Result<()> {
+    // Before anything is touched.
+    ensure!(
+        F::PROVIDED.contains(Ops::DELETE_FILE),
+        Error::unimplemented("rename_file, for want of rename_file or delete_file,").context(src)
+    );
     if is_same_file(fs, src, dst)? {
         return Ok(());
     }
     fs.copy_file(src, dst)?;
     fs.delete_file(src).map_err(|error| {
-        error.context(format_args!(
-            "copied to {dst}, but could not delete the source"
-        ))
+        error.context(format_args!("copied to {dst}, but could not delete the source"))
     })
 }
 
@@ -110,15 +112,23 @@ pub(crate) fn copy_file<F: Filesystem>(fs: &F, src: Uri<'_>, dst: Uri<'_>) -> Re
     // The source is read once before the destination is touched, so that most failures leave both.
     let mut chunk = ReadBuf::from_slice(&mut memory);
     chunk.read_exact_or_end(&reader, 0)?;
-    let existed = fs.path_exists(dst)?;
+    let existed = match fs.path_exists(dst) {
+        Err(error) if error.code() == Code::Unimplemented => true,
+        existed => existed?,
+    };
     let mut writer = fs.new_writable_file(dst)?;
-    let copied = copy_rest(&reader, &mut writer, chunk);
-    drop(writer);
-    if copied.is_err() && !existed {
+    // Called one by one as TensorFlow's default does: a panic in the middle must not meet another one
+    // in the destructor of the file, which would end the process.
+    let copied = catch_unwind(AssertUnwindSafe(|| copy_rest(&reader, &mut writer, chunk)));
+    let closed = catch_unwind(AssertUnwindSafe(|| drop(writer)));
+    if !matches!(copied, Ok(Ok(()))) && !existed {
         // The first error counts, not that of cleaning up after it.
         let _ = fs.delete_file(dst);
     }
-    copied
+    match (copied, closed) {
+        (Err(panic), _) | (Ok(_), Err(panic)) => resume_unwind(panic),
+        (Ok(copied), Ok(())) => copied,
+    }
 }
 
 fn copy_rest(
@@ -137,6 +147,9 @@ fn copy_rest(
 }
 
 pub(crate) fn get_matching_paths<F: Filesystem>(fs: &F, pattern: Uri<'_>) -> Result<Entries> {
+    if pattern.as_bytes().is_empty() {
+        return Ok(Entries::new());
+    }
     if !glob::is_literal(pattern.host()) {
         return Err(Error::invalid_argument(format_args!(
             "{pattern}: a wildcard cannot stand for a host; name the host and use wildcards after it"
@@ -171,30 +184,33 @@ pub(crate) fn get_matching_paths<F: Filesystem>(fs: &F, pattern: Uri<'_>) -> Res
 fn expand<F: Filesystem>(fs: &F, dirs: &[Vec<u8>], component: &[u8]) -> Result<Vec<Vec<u8>>> {
     let mut matches = Vec::new();
     for dir in dirs {
-        let clean = Uri::canonical(dir);
-        let children = match fs.get_children(Uri::new(&clean)) {
+        let children = match fs.get_children(Uri::new(&translated(fs, dir))) {
             Ok(children) => children,
             // Not a directory after all, or gone: nothing there matches.
             Err(error) if is_absent(&error) => continue,
             Err(error) => return Err(error),
         };
-        matches.extend(
-            children
-                .iter()
-                .filter(|name| glob::matches(component, name))
-                .map(|name| {
-                    let mut path = dir.clone();
-                    path.push(b'/');
-                    path.extend_from_slice(name);
-                    path
-                }),
-        );
+        matches.extend(children.iter().filter(|name| glob::matches(component, name)).map(|name| {
+            let mut path = dir.clone();
+            path.push(b'/');
+            path.extend_from_slice(name);
+            path
+        }));
     }
     Ok(matches)
 }
 
+/// A path in the form in which TensorFlow hands it to the other operations.
+fn translated<'p, F: Filesystem>(fs: &F, path: &'p [u8]) -> Cow<'p, [u8]> {
+    if F::PROVIDED.contains(Ops::TRANSLATE_NAME) {
+        fs.translate_name(path).into()
+    } else {
+        Uri::canonical(path)
+    }
+}
+
 fn exists<F: Filesystem>(fs: &F, path: &[u8]) -> Result<bool> {
-    match fs.path_exists(Uri::new(&Uri::canonical(path))) {
+    match fs.path_exists(Uri::new(&translated(fs, path))) {
         Err(error) if is_absent(&error) => Ok(false),
         other => other,
     }

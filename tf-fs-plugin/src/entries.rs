@@ -23,6 +23,7 @@ impl Entries {
     }
 
     /// Adds a name.
+    #[inline]
     pub fn push(&mut self, name: impl AsRef<[u8]>) {
         self.bytes.extend_from_slice(name.as_ref());
         self.ends.push(self.bytes.len());
@@ -40,14 +41,14 @@ impl Entries {
         self.ends.is_empty()
     }
 
+    /// All names, one after the other.
+    pub(crate) fn all_bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
     /// The names, in the order in which they were added.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = &[u8]> {
-        let mut start = 0;
-        self.ends.iter().map(move |&end| {
-            let name = &self.bytes[start..end];
-            start = end;
-            name
-        })
+    pub fn iter(&self) -> Iter<'_> {
+        Iter { entries: self, next: 0 }
     }
 }
 
@@ -64,5 +65,39 @@ impl<T: AsRef<[u8]>> Extend<T> for Entries {
         for name in names {
             self.push(name);
         }
+    }
+}
+
+/// The names of [`Entries`].
+#[derive(Clone, Debug)]
+pub struct Iter<'a> {
+    entries: &'a Entries,
+    next: usize,
+}
+
+impl<'a> Iterator for Iter<'a> {
+    type Item = &'a [u8];
+
+    fn next(&mut self) -> Option<&'a [u8]> {
+        let end = *self.entries.ends.get(self.next)?;
+        let start = self.next.checked_sub(1).map_or(0, |before| self.entries.ends[before]);
+        self.next += 1;
+        Some(&self.entries.bytes[start..end])
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = self.entries.len() - self.next;
+        (left, Some(left))
+    }
+}
+
+impl ExactSizeIterator for Iter<'_> {}
+
+impl<'a> IntoIterator for &'a Entries {
+    type Item = &'a [u8];
+    type IntoIter = Iter<'a>;
+
+    fn into_iter(self) -> Iter<'a> {
+        self.iter()
     }
 }

@@ -1,7 +1,7 @@
 //! What an operation answers when it fails: a code, a message, causes and payloads.
 
 use std::borrow::Cow;
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::io;
 use std::sync::PoisonError;
 use tf_fs_sys as sys;
@@ -37,7 +37,8 @@ pub enum Code {
     FailedPrecondition = sys::TF_FAILED_PRECONDITION,
     /// A conflict with another operation.
     Aborted = sys::TF_ABORTED,
-    /// Past the end of a file. The SDK reports it for a read that ends early; authors rarely need it.
+    /// Past the end of a file. The SDK reports it for a read that ends early, and takes it from
+    /// `read_at` as the end of the file; authors rarely need it.
     OutOfRange = sys::TF_OUT_OF_RANGE,
     /// Not supported by this filesystem.
     Unimplemented = sys::TF_UNIMPLEMENTED,
@@ -129,19 +130,25 @@ macro_rules! constructors {
         $(#[$doc])*
         #[cold]
         pub fn $name(what: impl fmt::Display) -> Self {
-            Self::new(Code::$code, format!(concat!("{}", $suffix), what))
+            Self::new(Code::$code, text(&what, $suffix))
         }
     )*};
+}
+
+/// `what` and `suffix` in one allocation, which nearly always suffices for the NUL too that the message
+/// gets in the end. A missing path is an everyday answer.
+fn text(what: &dyn fmt::Display, suffix: &str) -> String {
+    let mut text = String::with_capacity(128);
+    // Only a `Display` that claims to have failed ends early, and then there is no more to say.
+    let _ = write!(text, "{what}");
+    text.push_str(suffix);
+    text
 }
 
 impl Error {
     /// An error with this code and message.
     pub fn new(code: Code, message: impl Into<Cow<'static, str>>) -> Self {
-        Self {
-            code,
-            message: message.into(),
-            details: None,
-        }
+        Self { code, message: message.into(), details: None }
     }
 
     constructors! {
@@ -185,6 +192,21 @@ impl Error {
         &self.message
     }
 
+    /// Takes the text that `{:#}` prints, if the message is all of it.
+    pub(crate) fn take_text(&mut self) -> Option<String> {
+        if self.details.is_some() {
+            return None;
+        }
+        Some(match std::mem::take(&mut self.message) {
+            Cow::Owned(text) => text,
+            Cow::Borrowed(text) => {
+                let mut owned = String::with_capacity(text.len() + 1);
+                owned.push_str(text);
+                owned
+            }
+        })
+    }
+
     /// The payloads, in the order in which they were added.
     pub fn payloads(&self) -> impl Iterator<Item = (&str, &str)> {
         self.details
@@ -211,10 +233,7 @@ impl Error {
     /// The same error with a payload: a key, by convention a type URL, and a value for programs.
     /// C++ callers see it with `absl::Status::ForEachPayload`.
     pub fn with_payload(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
-        self.details
-            .get_or_insert_default()
-            .payloads
-            .push((key.into(), value.into()));
+        self.details.get_or_insert_default().payloads.push((key.into(), value.into()));
         self
     }
 
@@ -250,15 +269,56 @@ impl std::error::Error for Error {
 }
 
 impl From<io::Error> for Error {
-    /// The code that belongs to the error's kind; the message is the error's.
+    /// The code that TensorFlow's own filesystem gives for the same system error, but for a file that
+    /// is too large (`RESOURCE_EXHAUSTED`); the message is the error's. An `Error` that went through
+    /// an [`io::Error`] comes back as it was.
     #[cold]
     fn from(error: io::Error) -> Self {
-        Self::new(code_of(error.kind()), error.to_string())
+        let code = error.raw_os_error().and_then(code_of_os_error);
+        let code = code.unwrap_or_else(|| code_of_kind(error.kind()));
+        error.downcast().unwrap_or_else(|error| Self::new(code, error.to_string()))
     }
 }
 
-/// The codes that TensorFlow's own POSIX filesystem gives for the same `errno`s.
-fn code_of(kind: io::ErrorKind) -> Code {
+impl From<Error> for io::Error {
+    fn from(error: Error) -> Self {
+        let kind = match error.code {
+            Code::NotFound => io::ErrorKind::NotFound,
+            Code::AlreadyExists => io::ErrorKind::AlreadyExists,
+            Code::PermissionDenied | Code::Unauthenticated => io::ErrorKind::PermissionDenied,
+            Code::InvalidArgument => io::ErrorKind::InvalidInput,
+            Code::DeadlineExceeded => io::ErrorKind::TimedOut,
+            Code::DataLoss => io::ErrorKind::InvalidData,
+            Code::Unimplemented => io::ErrorKind::Unsupported,
+            _ => io::ErrorKind::Other,
+        };
+        Self::new(kind, error)
+    }
+}
+
+impl From<std::str::Utf8Error> for Error {
+    /// [`Code::InvalidArgument`].
+    #[cold]
+    fn from(error: std::str::Utf8Error) -> Self {
+        Self::new(Code::InvalidArgument, error.to_string())
+    }
+}
+
+/// For system errors that the standard library has no kind for, or lumps together.
+fn code_of_os_error(errno: i32) -> Option<Code> {
+    Some(match errno {
+        libc::EMFILE | libc::ENFILE | libc::ENOBUFS => Code::ResourceExhausted,
+        libc::ENXIO | libc::ENODEV => Code::NotFound,
+        libc::EBADF => Code::FailedPrecondition,
+        libc::ENOLCK | libc::ENOLINK | libc::ENETRESET | libc::EHOSTDOWN => Code::Unavailable,
+        libc::ESTALE => Code::Aborted,
+        libc::ESPIPE => Code::InvalidArgument,
+        libc::ECANCELED => Code::Cancelled,
+        _ => return None,
+    })
+}
+
+fn code_of_kind(kind: io::ErrorKind) -> Code {
     use io::ErrorKind as Kind;
     match kind {
         Kind::NotFound => Code::NotFound,
@@ -269,14 +329,13 @@ fn code_of(kind: io::ErrorKind) -> Code {
         | Kind::DirectoryNotEmpty
         | Kind::ResourceBusy
         | Kind::ExecutableFileBusy
-        | Kind::NotSeekable
-        | Kind::BrokenPipe
-        | Kind::StaleNetworkFileHandle => Code::FailedPrecondition,
+        | Kind::BrokenPipe => Code::FailedPrecondition,
         Kind::InvalidInput | Kind::InvalidFilename | Kind::ArgumentListTooLong => {
             Code::InvalidArgument
         }
-        Kind::InvalidData => Code::DataLoss,
-        Kind::UnexpectedEof => Code::OutOfRange,
+        // A stream that ends too early is a loss. Were it taken for the end of the file, TensorFlow
+        // would go on without the rest.
+        Kind::InvalidData | Kind::UnexpectedEof => Code::DataLoss,
         Kind::TimedOut => Code::DeadlineExceeded,
         Kind::StorageFull
         | Kind::QuotaExceeded
@@ -383,8 +442,25 @@ mod tests {
             (io::ErrorKind::NotADirectory, Code::FailedPrecondition),
             (io::ErrorKind::DirectoryNotEmpty, Code::FailedPrecondition),
             (io::ErrorKind::StorageFull, Code::ResourceExhausted),
+            (io::ErrorKind::UnexpectedEof, Code::DataLoss),
         ] {
             assert_eq!(Error::from(io::Error::from(kind)).code(), code, "{kind:?}");
         }
+        for (errno, code) in [
+            (libc::ENOENT, Code::NotFound),
+            (libc::EMFILE, Code::ResourceExhausted),
+            (libc::EBADF, Code::FailedPrecondition),
+            (libc::ENOSPC, Code::ResourceExhausted),
+        ] {
+            assert_eq!(Error::from(io::Error::from_raw_os_error(errno)).code(), code, "{errno}");
+        }
+    }
+
+    #[test]
+    fn an_error_survives_being_an_io_error() {
+        let error = Error::new(Code::Aborted, "conflict").with_payload("key", "value");
+        let back = Error::from(io::Error::from(error));
+        assert_eq!((back.code(), back.message()), (Code::Aborted, "conflict"));
+        assert_eq!(back.payloads().collect::<Vec<_>>(), [("key", "value")]);
     }
 }

@@ -1,7 +1,10 @@
 //! The traits of open files.
 
+use crate::abi::region_content::RegionContent;
+use crate::ensure;
 use crate::error::{Error, Result};
 use crate::read_buf::ReadBuf;
+use std::sync::Arc;
 
 /// A file that is open for reading. Several threads read it at a time.
 pub trait RandomAccessFile: Send + Sync + 'static {
@@ -27,7 +30,8 @@ pub trait RandomAccessFile: Send + Sync + 'static {
 /// having been closed is dropped as a Rust value: `Drop` decides whether its content stays.
 ///
 /// After a panic in one of these methods the file is broken, and each later operation on it fails
-/// with `INTERNAL`, so that a gap in the data is never taken for success.
+/// with `INTERNAL`, so that a gap in the data is never taken for success. The value is still dropped
+/// in the end: a `Drop` that publishes the content has to know whether it is complete.
 pub trait WritableFile: Send + 'static {
     /// Appends all of `data`, which may be empty. TensorFlow appends in small pieces; buffer them.
     ///
@@ -74,12 +78,12 @@ pub trait WritableFile: Send + 'static {
 
 /// A file mapped into memory.
 pub trait ReadOnlyMemoryRegion: Send + Sync + 'static {
-    /// The content. The SDK asks once, right after the region was made, and TensorFlow uses the
-    /// answer until the region is dropped.
+    /// The content, usually `self.bytes.as_slice().into()`. The SDK asks once, right after the region
+    /// was made, and TensorFlow uses the answer until the region is dropped.
     ///
     /// TensorFlow's `ImmutableConst` wants the first byte at a multiple of 64, and some consumers
     /// read one NUL after the last byte; [`AlignedRegion`](crate::AlignedRegion) is both.
-    fn as_bytes(&self) -> &[u8];
+    fn content(&self) -> RegionContent<'_>;
 }
 
 /// Stands for a type that a filesystem does not have, such as the writer of one that only reads.
@@ -104,7 +108,7 @@ impl WritableFile for Unsupported {
 }
 
 impl ReadOnlyMemoryRegion for Unsupported {
-    fn as_bytes(&self) -> &[u8] {
+    fn content(&self) -> RegionContent<'_> {
         match *self {}
     }
 }
@@ -128,29 +132,91 @@ impl AlignedRegion {
     /// `RESOURCE_EXHAUSTED` if there is no memory, `DATA_LOSS` if the file ends before `len`, and
     /// whatever reading gives.
     pub fn read(file: &impl RandomAccessFile, len: u64) -> Result<Self> {
-        let too_large = || Error::resource_exhausted(format!("no memory to map {len} bytes"));
+        let too_large = || Error::resource_exhausted(format_args!("no memory to map {len} bytes"));
         let len = usize::try_from(len).map_err(|_| too_large())?;
         let capacity = len.checked_add(Self::ALIGNMENT + 1).ok_or_else(too_large)?;
-        let mut buffer = Vec::new();
-        buffer
-            .try_reserve_exact(capacity)
-            .map_err(|_| too_large())?;
-        buffer.resize(capacity, 0);
+        let mut buffer = Vec::<u8>::new();
+        buffer.try_reserve_exact(capacity).map_err(|_| too_large())?;
         let start = buffer.as_ptr().align_offset(Self::ALIGNMENT);
-        let mut target = ReadBuf::from_slice(&mut buffer[start..start + len]);
-        target.read_exact_or_end(file, 0)?;
-        let read = target.filled().len();
-        if read < len {
-            return Err(Error::data_loss(format!(
-                "the file ended after {read} of {len} bytes; it changed while it was mapped"
-            )));
+        buffer.resize(start, 0);
+        // Memory is touched as the file proves to be there, whatever length was claimed for it.
+        while buffer.len() < start + len {
+            let read = buffer.len() - start;
+            buffer.resize(start + len.min(read + Self::CHUNK), 0);
+            let mut target = ReadBuf::from_slice(&mut buffer[start + read..]);
+            target.read_exact_or_end(file, read as u64)?;
+            let read = read + target.filled().len();
+            ensure!(
+                target.remaining() == 0,
+                Error::data_loss(format_args!(
+                    "the file ended after {read} of {len} bytes; it changed while it was mapped"
+                ))
+            );
         }
+        buffer.resize(capacity, 0);
         Ok(Self { buffer, start, len })
+    }
+
+    /// How much is read at a time.
+    const CHUNK: usize = 1 << 20;
+
+    /// The content.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.buffer[self.start..self.start + self.len]
     }
 }
 
 impl ReadOnlyMemoryRegion for AlignedRegion {
-    fn as_bytes(&self) -> &[u8] {
-        &self.buffer[self.start..self.start + self.len]
+    fn content(&self) -> RegionContent<'_> {
+        self.as_bytes().into()
+    }
+}
+
+// So that a filesystem may choose between types at run time, and share them.
+
+impl<T: RandomAccessFile + ?Sized> RandomAccessFile for Box<T> {
+    fn read_at(&self, offset: u64, buf: &mut ReadBuf<'_>) -> Result<()> {
+        (**self).read_at(offset, buf)
+    }
+}
+
+impl<T: RandomAccessFile + ?Sized> RandomAccessFile for Arc<T> {
+    fn read_at(&self, offset: u64, buf: &mut ReadBuf<'_>) -> Result<()> {
+        (**self).read_at(offset, buf)
+    }
+}
+
+impl<T: WritableFile + ?Sized> WritableFile for Box<T> {
+    fn append(&mut self, data: &[u8]) -> Result<()> {
+        (**self).append(data)
+    }
+
+    fn tell(&mut self) -> Result<u64> {
+        (**self).tell()
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        (**self).flush()
+    }
+
+    fn sync(&mut self) -> Result<()> {
+        (**self).sync()
+    }
+
+    fn close(&mut self) -> Result<()> {
+        (**self).close()
+    }
+}
+
+impl<T: ReadOnlyMemoryRegion + ?Sized> ReadOnlyMemoryRegion for Box<T> {
+    fn content(&self) -> RegionContent<'_> {
+        (**self).content()
+    }
+}
+
+impl<T: ReadOnlyMemoryRegion + ?Sized> ReadOnlyMemoryRegion for Arc<T> {
+    fn content(&self) -> RegionContent<'_> {
+        (**self).content()
     }
 }

@@ -35,6 +35,10 @@ use std::sync::Arc;
 ///
 /// A panic in an operation becomes [`Code::Internal`](crate::Code::Internal) with the operation, the
 /// message and the place; the process goes on.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no filesystem",
+    note = "write `impl Filesystem for {Self}` with the attribute `#[filesystem]` or `#[filesystem_plugin(scheme = \"...\")]`"
+)]
 pub trait Filesystem: OperationTable + Sized + Send + Sync + 'static {
     /// A file open for reading; needed by `new_random_access_file`.
     type Reader: RandomAccessFile;
@@ -170,7 +174,8 @@ pub trait Filesystem: OperationTable + Sized + Send + Sync + 'static {
     /// one.
     ///
     /// Not written: the SDK's default, which reads `src` and appends to `dst`, because TensorFlow's
-    /// copies into `dst` when that is a directory and loses the file when `src` is `dst`.
+    /// copies into `dst` when that is a directory and loses the file when `src` is `dst`. When it fails
+    /// half-way, a `dst` that was not there before is deleted, and one that was has lost its content.
     fn copy_file(&self, src: Uri<'_>, dst: Uri<'_>) -> Result<()> {
         defaults::copy_file(self, src, dst)
     }
@@ -342,9 +347,7 @@ pub trait Filesystem: OperationTable + Sized + Send + Sync + 'static {
     /// Not written, but `set_filesystem_configuration_option` is: the SDK's default, one option after
     /// the other.
     fn set_filesystem_configuration(&self, options: &[FilesystemOption]) -> Result<()> {
-        options
-            .iter()
-            .try_for_each(|option| self.set_filesystem_configuration_option(option))
+        options.iter().try_for_each(|option| self.set_filesystem_configuration_option(option))
     }
 
     /// One option by its key.
@@ -393,11 +396,7 @@ pub struct Undeleted {
 impl<E: Into<Error>> From<E> for Undeleted {
     /// The traversal could not start: the header wants 0 files and 1 directory.
     fn from(error: E) -> Self {
-        Self {
-            error: error.into(),
-            files: 0,
-            dirs: 1,
-        }
+        Self { error: error.into(), files: 0, dirs: 1 }
     }
 }
 

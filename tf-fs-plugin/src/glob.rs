@@ -9,7 +9,8 @@
 //! | `\c` | the character `c` |
 //!
 //! A character is a Unicode scalar value where the bytes are UTF-8, otherwise a byte. `[` without its
-//! `]` is itself. This is what `fnmatch` does, which TensorFlow's own filesystems use.
+//! `]` is itself, and so is `\` at the end. But for that `\`, and for classes such as `[[:alpha:]]`,
+//! which the header does not know, this is what `fnmatch` does, which TensorFlow's own filesystems use.
 
 use std::borrow::Cow;
 
@@ -36,17 +37,12 @@ pub fn unescape(component: &[u8]) -> Cow<'_, [u8]> {
     let mut name = Vec::with_capacity(component.len());
     let mut bytes = component.iter();
     while let Some(&byte) = bytes.next() {
-        name.push(if byte == b'\\' {
-            *bytes.next().unwrap_or(&byte)
-        } else {
-            byte
-        });
+        name.push(if byte == b'\\' { *bytes.next().unwrap_or(&byte) } else { byte });
     }
     Cow::Owned(name)
 }
 
-/// Whether a name matches a pattern as a whole. Takes time proportional to the product of both
-/// lengths at most.
+/// Whether a name matches a pattern as a whole.
 ///
 /// ```
 /// use tf_fs_plugin::glob;
@@ -56,6 +52,9 @@ pub fn unescape(component: &[u8]) -> Cow<'_, [u8]> {
 /// ```
 #[must_use]
 pub fn matches(pattern: &[u8], name: &[u8]) -> bool {
+    // How much of the pattern follows its last `]`: there a `[` is just itself, and need not be looked at
+    // to the end again and again.
+    let unclosed = pattern.iter().rev().position(|&byte| byte == b']').unwrap_or(pattern.len());
     let (mut pattern, mut name) = (pattern, name);
     // After the last `*`, and where in the name its match would end next.
     let mut retry: Option<(&[u8], &[u8])> = None;
@@ -71,7 +70,7 @@ pub fn matches(pattern: &[u8], name: &[u8]) -> bool {
             }
             None
         } else {
-            match_one(pattern, name)
+            match_one(pattern, name, pattern.len() <= unclosed)
         };
         match (step, &mut retry) {
             (Some((rest_of_pattern, rest_of_name)), _) => {
@@ -88,12 +87,17 @@ pub fn matches(pattern: &[u8], name: &[u8]) -> bool {
     }
 }
 
-/// Matches one element of a pattern, not `*`, with the first character of a non-empty name.
-fn match_one<'p, 'n>(pattern: &'p [u8], name: &'n [u8]) -> Option<(&'p [u8], &'n [u8])> {
+/// Matches one element of a pattern, not `*`, with the first character of a non-empty name. No `[` of
+/// an `unclosed` pattern begins a list.
+fn match_one<'p, 'n>(
+    pattern: &'p [u8],
+    name: &'n [u8],
+    unclosed: bool,
+) -> Option<(&'p [u8], &'n [u8])> {
     let (character, rest) = name.split_at(char_len(name));
     match *pattern.first()? {
         b'?' => return Some((&pattern[1..], rest)),
-        b'[' => {
+        b'[' if !unclosed => {
             if let Some((is_in_list, after)) = match_list(&pattern[1..], character) {
                 return is_in_list.then_some((after, rest));
             }
@@ -164,16 +168,10 @@ mod tests {
     #[track_caller]
     fn check(pattern: &str, hits: &[&str], misses: &[&str]) {
         for name in hits {
-            assert!(
-                matches(pattern.as_bytes(), name.as_bytes()),
-                "{pattern} ~ {name}"
-            );
+            assert!(matches(pattern.as_bytes(), name.as_bytes()), "{pattern} ~ {name}");
         }
         for name in misses {
-            assert!(
-                !matches(pattern.as_bytes(), name.as_bytes()),
-                "{pattern} !~ {name}"
-            );
+            assert!(!matches(pattern.as_bytes(), name.as_bytes()), "{pattern} !~ {name}");
         }
     }
 
@@ -215,6 +213,14 @@ mod tests {
     fn many_stars_take_no_exponential_time() {
         let pattern = "a*".repeat(64) + "b";
         assert!(!matches(pattern.as_bytes(), "a".repeat(4096).as_bytes()));
+    }
+
+    #[test]
+    fn lists_that_never_end_are_looked_at_once() {
+        let pattern = format!("*{}", "[a".repeat(400));
+        assert!(!matches(pattern.as_bytes(), "[a".repeat(800).as_bytes().split_last().unwrap().1));
+        assert!(matches(pattern.as_bytes(), "[a".repeat(800).as_bytes()));
+        check("[a]*[b", &["axx[b"], &["axxb"]);
     }
 
     #[test]

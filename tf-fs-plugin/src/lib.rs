@@ -89,12 +89,16 @@ pub mod logging;
 mod ops;
 mod options;
 mod statistics;
+#[cfg(feature = "testing")]
+#[cfg_attr(docsrs, doc(cfg(feature = "testing")))]
+pub mod testing;
 mod uri;
 
 pub(crate) use abi::read_buf;
 
 pub use abi::mapped_region::MappedRegion;
 pub use abi::read_buf::ReadBuf;
+pub use abi::region_content::RegionContent;
 pub use entries::Entries;
 pub use error::{Code, Error, Result, ResultExt};
 pub use file::{AlignedRegion, RandomAccessFile, ReadOnlyMemoryRegion, Unsupported, WritableFile};
@@ -109,8 +113,9 @@ pub use uri::Uri;
 pub mod prelude {
     pub use crate::{
         AlignedRegion, Code, Entries, Error, FileStatistics, Filesystem, FilesystemOption,
-        OptionValues, RandomAccessFile, ReadBuf, ReadOnlyMemoryRegion, Result, ResultExt,
-        Undeleted, Uri, WritableFile, ensure, filesystem, filesystem_plugin, filesystem_plugins,
+        OptionValues, RandomAccessFile, ReadBuf, ReadOnlyMemoryRegion, RegionContent, Result,
+        ResultExt, Undeleted, Uri, WritableFile, ensure, filesystem, filesystem_plugin,
+        filesystem_plugins,
     };
 }
 
@@ -121,3 +126,8 @@ pub mod __private {
     pub use crate::abi::register::{Plugin, Registration, Scheme, init_plugin};
     pub use tf_fs_sys::{TF_FilesystemPluginInfo, TF_InitPluginFn};
 }
+
+/// The README's Rust compiles and runs.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;

@@ -1,12 +1,14 @@
 //! Log lines on stderr in TensorFlow's style.
 //!
 //! A plugin logs with the [`log`] crate (or with `tracing` and its feature `log`); loading the plugin
-//! installs the output. Levels follow TensorFlow's environment variables:
+//! installs the output, unless [`Filesystem::new`](crate::Filesystem::new) has installed another logger.
+//! To log in `new` itself, call [`init`] there first. Levels follow TensorFlow's environment variables:
 //!
 //! | `TF_CPP_MIN_LOG_LEVEL` | Shown |
 //! |---|---|
 //! | not set, or 1 | `warn!`, `error!` |
-//! | 0 | also `info!`; `debug!` if `TF_CPP_MAX_VLOG_LEVEL` is at least 1, `trace!` if at least 2 |
+//! | 0 | also `info!` |
+//! | not set, or 0, with `TF_CPP_MAX_VLOG_LEVEL` 1, or 2 and more | also `info!` and `debug!`, or all |
 //! | 2 | `error!` |
 //! | 3 or more | nothing |
 
@@ -16,9 +18,8 @@ use std::io::Write;
 
 struct Stderr;
 
-/// Makes [`log`] write to stderr, unless the process part that this plugin is linked into has a
-/// logger already. TensorFlow's loading of a plugin does this; call it in programs that use a
-/// filesystem without TensorFlow.
+/// Makes [`log`] write to stderr, unless there is a logger already. TensorFlow's loading of a plugin does
+/// this; call it to log earlier, or in programs that use a filesystem without TensorFlow.
 pub fn init() {
     if log::set_logger(&Stderr).is_ok() {
         log::set_max_level(level(|name| std::env::var(name).ok()));
@@ -27,15 +28,13 @@ pub fn init() {
 
 fn level(variable: impl Fn(&str) -> Option<String>) -> LevelFilter {
     let number = |name| variable(name).and_then(|value| value.trim().parse::<i64>().ok());
-    match number("TF_CPP_MIN_LOG_LEVEL") {
-        None | Some(1) => LevelFilter::Warn,
-        Some(..=0) => match number("TF_CPP_MAX_VLOG_LEVEL") {
-            None | Some(..=0) => LevelFilter::Info,
-            Some(1) => LevelFilter::Debug,
-            Some(_) => LevelFilter::Trace,
-        },
-        Some(2) => LevelFilter::Error,
-        Some(_) => LevelFilter::Off,
+    match (number("TF_CPP_MIN_LOG_LEVEL"), number("TF_CPP_MAX_VLOG_LEVEL").unwrap_or(0)) {
+        (None | Some(..=0), 2..) => LevelFilter::Trace,
+        (None | Some(..=0), 1) => LevelFilter::Debug,
+        (Some(..=0), _) => LevelFilter::Info,
+        (None | Some(1), _) => LevelFilter::Warn,
+        (Some(2), _) => LevelFilter::Error,
+        (Some(_), _) => LevelFilter::Off,
     }
 }
 
@@ -81,7 +80,8 @@ mod tests {
     #[test]
     fn tensorflows_variables_choose_the_level() {
         assert_eq!(level_with(None, None), LevelFilter::Warn);
-        assert_eq!(level_with(None, Some("2")), LevelFilter::Warn);
+        assert_eq!(level_with(None, Some("2")), LevelFilter::Trace);
+        assert_eq!(level_with(Some("1"), Some("2")), LevelFilter::Warn);
         assert_eq!(level_with(Some("0"), None), LevelFilter::Info);
         assert_eq!(level_with(Some("0"), Some("1")), LevelFilter::Debug);
         assert_eq!(level_with(Some("0"), Some("9")), LevelFilter::Trace);
@@ -102,9 +102,6 @@ mod tests {
                 .args(format_args!("disk is slow"))
                 .build(),
         );
-        assert_eq!(
-            line,
-            "2026-11-20 18:34:00.123456: W src/lib.rs:15] disk is slow\n"
-        );
+        assert_eq!(line, "2026-11-20 18:34:00.123456: W src/lib.rs:15] disk is slow\n");
     }
 }

@@ -81,12 +81,7 @@ impl Ops {
 impl std::fmt::Debug for Ops {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_set()
-            .entries(
-                Self::NAMES
-                    .iter()
-                    .filter(|(_, op)| self.contains(*op))
-                    .map(|(name, _)| name),
-            )
+            .entries(Self::NAMES.iter().filter(|(_, op)| self.contains(*op)).map(|(name, _)| name))
             .finish()
     }
 }

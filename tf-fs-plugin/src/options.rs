@@ -29,29 +29,18 @@ impl FilesystemOption {
     /// An option of the whole filesystem without a description.
     #[must_use]
     pub fn new(name: impl Into<String>, values: OptionValues) -> Self {
-        Self {
-            name: name.into(),
-            description: String::new(),
-            per_file: false,
-            values,
-        }
+        Self { name: name.into(), description: String::new(), per_file: false, values }
     }
 
     /// The same with a description.
     #[must_use]
     pub fn describe(self, description: impl Into<String>) -> Self {
-        Self {
-            description: description.into(),
-            ..self
-        }
+        Self { description: description.into(), ..self }
     }
 
     /// The same as an option of a file.
     #[must_use]
     pub fn per_file(self) -> Self {
-        Self {
-            per_file: true,
-            ..self
-        }
+        Self { per_file: true, ..self }
     }
 }

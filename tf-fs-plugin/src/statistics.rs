@@ -17,21 +17,13 @@ impl FileStatistics {
     /// A file of `length` bytes.
     #[must_use]
     pub fn file(length: u64) -> Self {
-        Self {
-            length,
-            modified: SystemTime::UNIX_EPOCH,
-            is_directory: false,
-        }
+        Self { length, modified: SystemTime::UNIX_EPOCH, is_directory: false }
     }
 
     /// A directory.
     #[must_use]
     pub fn directory() -> Self {
-        Self {
-            length: 0,
-            modified: SystemTime::UNIX_EPOCH,
-            is_directory: true,
-        }
+        Self { length: 0, modified: SystemTime::UNIX_EPOCH, is_directory: true }
     }
 
     /// The same with a time of modification.
@@ -44,6 +36,10 @@ impl FileStatistics {
     /// 64 bits hold (the years 1677 to 2262).
     #[must_use]
     pub fn modified_nanos(&self) -> i64 {
+        // Not known, as in many a simple filesystem: no need to calculate.
+        if self.modified == SystemTime::UNIX_EPOCH {
+            return 0;
+        }
         let nanos = |span: Duration| i64::try_from(span.as_nanos()).unwrap_or(i64::MAX);
         match self.modified.duration_since(SystemTime::UNIX_EPOCH) {
             Ok(after) => nanos(after),

@@ -41,16 +41,22 @@ impl<'a> Uri<'a> {
     pub fn new(bytes: &'a [u8]) -> Self {
         let scheme = scheme_len(bytes);
         let authority = if scheme == 0 { 0 } else { scheme + 3 };
-        let path = if scheme == 0 {
-            0
-        } else {
-            authority + position(&bytes[authority..], b'/')
-        };
-        Self {
-            bytes,
-            scheme,
-            path,
-        }
+        let path = if scheme == 0 { 0 } else { authority + position(&bytes[authority..], b'/') };
+        Self { bytes, scheme, path }
+    }
+
+    /// As [`new`](Self::new) for a name that begins with `prefix`, a scheme and `://`; `None` for any
+    /// other. Does not look for where the scheme ends.
+    #[inline]
+    pub(crate) fn with_prefix(bytes: &'a [u8], prefix: &[u8]) -> Option<Self> {
+        let rest = bytes.strip_prefix(prefix)?;
+        Some(Self { bytes, scheme: prefix.len() - 3, path: prefix.len() + position(rest, b'/') })
+    }
+
+    /// Whether [`canonical`](Self::canonical) would leave the name as it is.
+    #[inline]
+    pub(crate) fn is_canonical(&self) -> bool {
+        is_canonical(&self.bytes[self.path..])
     }
 
     /// The canonical form of a name: empty and `.` components dropped, `..` resolved without leaving
@@ -59,20 +65,20 @@ impl<'a> Uri<'a> {
     #[must_use]
     pub fn canonical(bytes: &'a [u8]) -> Cow<'a, [u8]> {
         let uri = Self::new(bytes);
-        let path = &bytes[uri.path..];
-        if is_canonical(path) {
-            return Cow::Borrowed(bytes);
-        }
-        let mut clean = bytes[..uri.path].to_vec();
+        if uri.is_canonical() { Cow::Borrowed(bytes) } else { Cow::Owned(uri.clean()) }
+    }
+
+    /// The canonical form of a name that is not in it.
+    #[cold]
+    pub(crate) fn clean(&self) -> Vec<u8> {
+        let (root, path) = self.bytes.split_at(self.path);
+        let mut clean = root.to_vec();
         for component in path.split(|&byte| byte == b'/') {
             match component {
                 b"" | b"." => {}
                 b".." => {
-                    let kept = clean[uri.path..]
-                        .iter()
-                        .rposition(|&byte| byte == b'/')
-                        .unwrap_or(0);
-                    clean.truncate(uri.path + kept);
+                    let kept = clean[self.path..].iter().rposition(|&byte| byte == b'/');
+                    clean.truncate(self.path + kept.unwrap_or(0));
                 }
                 name => {
                     clean.push(b'/');
@@ -80,10 +86,10 @@ impl<'a> Uri<'a> {
                 }
             }
         }
-        if clean.len() == uri.path {
+        if clean.len() == self.path {
             clean.push(b'/');
         }
-        Cow::Owned(clean)
+        clean
     }
 
     /// The whole name.
@@ -149,10 +155,7 @@ impl<'a> Uri<'a> {
     #[must_use]
     pub fn file_name(&self) -> &'a [u8] {
         let path = self.path();
-        let start = path
-            .iter()
-            .rposition(|&byte| byte == b'/')
-            .map_or(0, |slash| slash + 1);
+        let start = path.iter().rposition(|&byte| byte == b'/').map_or(0, |slash| slash + 1);
         &path[start..]
     }
 
@@ -169,15 +172,10 @@ impl<'a> Uri<'a> {
         if self.is_root() {
             return None;
         }
-        let slash = self.bytes[self.path..]
-            .iter()
-            .rposition(|&byte| byte == b'/')?;
+        let slash = self.bytes[self.path..].iter().rposition(|&byte| byte == b'/')?;
         // The root keeps its slash.
         let end = self.path + slash.max(1);
-        Some(Self {
-            bytes: &self.bytes[..end],
-            ..*self
-        })
+        Some(Self { bytes: &self.bytes[..end], ..*self })
     }
 
     /// The parent, its parent, and so on up to the root.
@@ -206,14 +204,11 @@ impl<'a> Uri<'a> {
     /// assert_eq!(dir.strip(b"mem://box/a/b/c"), Some(&b"b/c"[..]));
     /// assert_eq!(dir.strip(b"mem://box/ab"), None);
     /// ```
+    #[inline]
     #[must_use]
     pub fn strip<'n>(&self, name: &'n [u8]) -> Option<&'n [u8]> {
         let rest = name.strip_prefix(self.bytes)?;
-        let rest = if self.bytes.last() == Some(&b'/') {
-            rest
-        } else {
-            rest.strip_prefix(b"/")?
-        };
+        let rest = if self.bytes.last() == Some(&b'/') { rest } else { rest.strip_prefix(b"/")? };
         (!rest.is_empty()).then_some(rest)
     }
 }
@@ -221,6 +216,9 @@ impl<'a> Uri<'a> {
 /// The whole name; bytes that are not UTF-8 are shown as `\xNN`.
 impl fmt::Display for Uri<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Ok(text) = std::str::from_utf8(self.bytes) {
+            return f.write_str(text);
+        }
         for chunk in self.bytes.utf8_chunks() {
             f.write_str(chunk.valid())?;
             for byte in chunk.invalid() {
@@ -262,44 +260,59 @@ fn scheme_len(bytes: &[u8]) -> usize {
         .position(|byte| !byte.is_ascii_alphanumeric() && *byte != b'.')
         .unwrap_or(bytes.len());
     let starts_with_letter = bytes.first().is_some_and(u8::is_ascii_alphabetic);
-    if starts_with_letter && bytes[len..].starts_with(b"://") {
-        len
-    } else {
-        0
-    }
+    if starts_with_letter && bytes[len..].starts_with(b"://") { len } else { 0 }
 }
 
 #[inline]
 fn position(bytes: &[u8], wanted: u8) -> usize {
-    bytes
-        .iter()
-        .position(|&byte| byte == wanted)
-        .unwrap_or(bytes.len())
+    bytes.iter().position(|&byte| byte == wanted).unwrap_or(bytes.len())
 }
 
-/// Whether a path has no component that [`Uri::canonical`] changes. Looks only at what follows each
-/// slash: an empty component, `.` or `..`.
-#[inline]
+/// Whether a path has no component that [`Uri::canonical`] changes: it begins with a slash, only the
+/// root ends with one, and no component is empty, `.` or `..`.
 fn is_canonical(path: &[u8]) -> bool {
-    if path.len() <= 1 {
-        return path == b"/";
+    match path {
+        [b'/'] => true,
+        [b'/', .., b'/'] => false,
+        // Few names have a component that begins with a dot, so few are looked at twice.
+        [b'/', ..] => !may_have_dots(path) || !has_dots(path),
+        _ => false,
     }
-    if path[0] != b'/' {
-        return false;
+}
+
+/// Whether a slash or a dot follows a slash anywhere. Runs for every path of every operation, so it
+/// looks at 8 bytes at a time, without a branch, which compilers turn into vector instructions.
+#[inline]
+fn may_have_dots(path: &[u8]) -> bool {
+    const EACH: u64 = u64::from_ne_bytes([1; 8]);
+    const SLASHES: u64 = EACH * b'/' as u64;
+
+    // For the 8 neighbours in 9 bytes: the highest bit of a byte is set if one of them is found.
+    // `.` and `/` differ in the lowest bit only.
+    let find = |[here @ .., _]: &[u8; 9], [_, next @ ..]: &[u8; 9]| {
+        let (here, next) = (u64::from_ne_bytes(*here), u64::from_ne_bytes(*next));
+        let zero_where_found = (here ^ SLASHES) | ((next | EACH) ^ SLASHES);
+        zero_where_found.wrapping_sub(EACH) & !zero_where_found
+    };
+
+    let Some(last) = path.last_chunk() else {
+        return path.windows(2).any(|pair| pair[0] == b'/' && matches!(pair[1], b'/' | b'.'));
+    };
+    // With some neighbours that the loop looks at too.
+    let mut found = find(last, last);
+    let mut rest = path;
+    while let Some(bytes) = rest.first_chunk() {
+        found |= find(bytes, bytes);
+        rest = &rest[8..];
     }
-    let mut previous = 0;
-    for byte in path.iter().copied().chain(std::iter::once(b'/')) {
-        // Two bytes tell `//` and `/.` apart from the rest; a name like `.hidden` takes the slow way.
-        if previous == b'/' && matches!(byte, b'/' | b'.') {
-            return !path
-                .get(1..)
-                .unwrap_or_default()
-                .split(|&byte| byte == b'/')
-                .any(|component| matches!(component, b"" | b"." | b".."));
-        }
-        previous = byte;
-    }
-    true
+    found & (EACH << 7) != 0
+}
+
+/// Whether a path that begins with a slash has a component that is empty, `.` or `..`.
+#[cold]
+fn has_dots(path: &[u8]) -> bool {
+    let mut components = path.split(|&byte| byte == b'/').skip(1);
+    components.any(|component| matches!(component, b"" | b"." | b".."))
 }
 
 #[cfg(test)]
@@ -322,13 +335,32 @@ mod tests {
         clean("x:///", "x:///");
         clean("x:////", "x:///");
         clean("x://h/./a_file", "x://h/a_file");
-        clean(
-            "x://h/a/convoluted/../path/./to/.//.///a/file",
-            "x://h/a/path/to/a/file",
-        );
+        clean("x://h/a/convoluted/../path/./to/.//.///a/file", "x://h/a/path/to/a/file");
         clean("x://h/a/b/", "x://h/a/b");
         clean("x://h//b", "x://h/b");
         clean("x://h/.hidden/..b/...", "x://h/.hidden/..b/...");
+    }
+
+    #[test]
+    fn dots_and_slashes_are_seen_wherever_they_stand() {
+        for before in 0..40 {
+            for after in 0..20 {
+                let (before, after) = ("a".repeat(before), "b".repeat(after));
+                clean(&format!("x://h/{before}.c{after}"), &format!("x://h/{before}.c{after}"));
+                clean(
+                    &format!("x://h/{before}/.c{after}"),
+                    &format!("x://h/{before}/.c{after}").replace("h//", "h/"),
+                );
+                clean(&format!("x://h/c{before}//d{after}"), &format!("x://h/c{before}/d{after}"));
+                clean(&format!("x://h/c{before}/./d{after}"), &format!("x://h/c{before}/d{after}"));
+                clean(&format!("x://h/c{before}/../d{after}"), &format!("x://h/d{after}"));
+            }
+            let before = "a".repeat(before);
+            clean(&format!("x://h/c{before}/."), &format!("x://h/c{before}"));
+            clean(&format!("x://h/c{before}/.."), "x://h/");
+            clean(&format!("x://h/c{before}/"), &format!("x://h/c{before}"));
+            clean(&format!("x://h/c{before}/..."), &format!("x://h/c{before}/..."));
+        }
     }
 
     #[test]
@@ -343,35 +375,20 @@ mod tests {
     #[test]
     fn parts() {
         let uri = Uri::new(b"s3://bucket/k/x");
-        assert_eq!(
-            (uri.scheme(), uri.host(), uri.path()),
-            ("s3", &b"bucket"[..], &b"/k/x"[..])
-        );
+        assert_eq!((uri.scheme(), uri.host(), uri.path()), ("s3", &b"bucket"[..], &b"/k/x"[..]));
         let uri = Uri::new(b"s3://bucket");
-        assert_eq!(
-            (uri.host(), uri.path(), uri.is_root()),
-            (&b"bucket"[..], &b"/"[..], true)
-        );
+        assert_eq!((uri.host(), uri.path(), uri.is_root()), (&b"bucket"[..], &b"/"[..], true));
         let uri = Uri::new(b"/local:path://x");
-        assert_eq!(
-            (uri.scheme(), uri.host(), uri.path()),
-            ("", &b""[..], &b"/local:path://x"[..])
-        );
+        assert_eq!((uri.scheme(), uri.host(), uri.path()), ("", &b""[..], &b"/local:path://x"[..]));
         let uri = Uri::new(b"my-fs://h/x");
-        assert_eq!(
-            uri.scheme(),
-            "",
-            "TensorFlow's parser knows no `-` in a scheme"
-        );
+        assert_eq!(uri.scheme(), "", "TensorFlow's parser knows no `-` in a scheme");
         assert_eq!(Uri::new(b"1a://h/x").scheme(), "");
     }
 
     #[test]
     fn parents_end_at_the_root() {
-        let ancestors: Vec<_> = Uri::new(b"x://h/a/b")
-            .ancestors()
-            .map(|uri| uri.to_string())
-            .collect();
+        let ancestors: Vec<_> =
+            Uri::new(b"x://h/a/b").ancestors().map(|uri| uri.to_string()).collect();
         assert_eq!(ancestors, ["x://h/a", "x://h/"]);
         assert_eq!(Uri::new(b"x://h/").parent(), None);
         assert_eq!(Uri::new(b"x:///a").parent(), Some(Uri::new(b"x:///")));

@@ -1,6 +1,5 @@
 //! An in-memory filesystem for TensorFlow: what is under `mem://` lives as long as the process.
 #![forbid(unsafe_code)]
-
 use std::collections::BTreeMap;
 use std::sync::{Arc, RwLock};
 use tf_fs_plugin::prelude::*;
@@ -9,7 +8,6 @@ use tf_fs_plugin::prelude::*;
 #[derive(Default)]
 pub struct MemFs(RwLock<Nodes>);
 type Nodes = BTreeMap<Vec<u8>, Option<File>>;
-
 /// An open file; what a writer appends, readers see at once.
 #[derive(Clone, Default)]
 pub struct File(Arc<RwLock<Vec<u8>>>);
@@ -33,13 +31,13 @@ fn find_dir<'n>(nodes: &'n Nodes, uri: Uri<'_>) -> Result<impl Iterator<Item = &
 }
 fn insert(nodes: &mut Nodes, uri: Uri<'_>, node: Option<File>) -> Result<()> {
     uri.parent().map_or(Ok(()), |parent| find_dir(nodes, parent).map(drop))?;
-    Ok(drop(nodes.insert(uri.as_bytes().to_vec(), node)))
+    nodes.insert(uri.as_bytes().to_vec(), node);
+    Ok(())
 }
 fn create(nodes: &mut Nodes, uri: Uri<'_>) -> Result<File> {
     ensure!(!matches!(find(nodes, uri), Ok(None)), Error::is_a_directory(uri));
     let file = File::default();
-    insert(nodes, uri, Some(file.clone()))?;
-    Ok(file)
+    insert(nodes, uri, Some(file.clone())).map(|()| file)
 }
 
 #[filesystem_plugin(scheme = "mem")]
@@ -66,13 +64,13 @@ impl Filesystem for MemFs {
     }
     fn delete_file(&self, uri: Uri<'_>) -> Result<()> {
         let nodes = &mut *self.0.write()?;
-        find_file(nodes, uri)?;
-        Ok(drop(nodes.remove(uri.as_bytes())))
+        find_file(nodes, uri).map(|_file| drop(nodes.remove(uri.as_bytes())))
     }
     fn delete_dir(&self, uri: Uri<'_>) -> Result<()> {
         let nodes = &mut *self.0.write()?;
         ensure!(find_dir(nodes, uri)?.next().is_none(), Error::directory_not_empty(uri));
-        Ok(drop(nodes.remove(uri.as_bytes())))
+        nodes.remove(uri.as_bytes());
+        Ok(())
     }
     fn stat(&self, uri: Uri<'_>) -> Result<FileStatistics> {
         match find(&*self.0.read()?, uri)? {
@@ -86,12 +84,14 @@ impl Filesystem for MemFs {
 }
 impl RandomAccessFile for File {
     fn read_at(&self, offset: u64, buf: &mut ReadBuf<'_>) -> Result<()> {
-        Ok(buf.fill_from(&self.0.read()?, offset))
+        buf.fill_from(&self.0.read()?, offset);
+        Ok(())
     }
 }
 impl WritableFile for File {
     fn append(&mut self, data: &[u8]) -> Result<()> {
-        Ok(self.0.write()?.extend_from_slice(data))
+        self.0.write()?.extend_from_slice(data);
+        Ok(())
     }
     fn tell(&mut self) -> Result<u64> {
         Ok(self.0.read()?.len() as u64)

@@ -18,44 +18,45 @@ use tf_fs_sys::{StatusFunctions, TF_OK};
 /// Turns automatic registration off for all plugins made with this SDK: `0`, `false`, `no` or `off`.
 const SWITCH: &str = "TF_FS_PLUGIN_AUTOLOAD";
 
-/// The body of `TF_InitKernel`. `entry_point` is the address of a function in the plugin's library.
-/// Runs once a process, whatever TensorFlow does, and never fails: `import tensorflow` goes on.
-pub fn autoload(entry_point: *const c_void) {
+/// The body of `TF_InitKernel`. Runs once a process, whatever TensorFlow does, and never fails:
+/// `import tensorflow` goes on.
+pub fn autoload() {
     static ONCE: Once = Once::new();
     let result = catch_unwind(|| {
         ONCE.call_once(|| {
-            logging::init();
             let off = std::env::var(SWITCH).is_ok_and(|value| is_off(&value));
-            if !off && let Err(missing) = register(entry_point) {
-                log::error!("the filesystem plugin is not registered: {missing}");
+            if !off && let Err(missing) = register() {
+                status::log_error(&format_args!(
+                    "the filesystem plugin is not registered: {missing}"
+                ));
             }
         });
     });
     if let Err(payload) = result {
-        log::error!("{}", status::Panic::take("TF_InitKernel", payload));
+        status::log_error(&status::Panic::take("TF_InitKernel", payload));
     }
 }
 
 fn is_off(value: &str) -> bool {
-    ["0", "false", "no", "off"]
-        .iter()
-        .any(|off| value.trim().eq_ignore_ascii_case(off))
+    ["0", "false", "no", "off"].iter().any(|off| value.trim().eq_ignore_ascii_case(off))
 }
 
-fn register(entry_point: *const c_void) -> Result<(), MissingSymbol> {
+fn register() -> Result<(), MissingSymbol> {
     let host = StatusFunctions::get()?;
     let registration = RegistrationFunctions::get()?;
+    // Any address in this library will do, but one that another library cannot take the place of, as
+    // it can of an exported function.
+    let own = core::ptr::from_ref(SWITCH).cast::<c_void>();
     // SAFETY: `Dl_info` is pointers, for which zeros are a value; `dladdr` takes any address and
     // fills the struct if it answers non-zero.
     let info = unsafe {
         let mut info: libc::Dl_info = core::mem::zeroed();
-        (libc::dladdr(entry_point, &raw mut info) != 0).then_some(info)
+        (libc::dladdr(own, &raw mut info) != 0).then_some(info)
     };
-    let Some(path) = info
-        .map(|info| info.dli_fname)
-        .filter(|path| !path.is_null())
-    else {
-        log::error!("the filesystem plugin is not registered: the system does not know its file");
+    let Some(path) = info.map(|info| info.dli_fname).filter(|path| !path.is_null()) else {
+        status::log_error(
+            &"the filesystem plugin is not registered: the system does not know its file",
+        );
         return Ok(());
     };
     // SAFETY: `path` is a C string of the dynamic linker that lives as long as the library, which
@@ -65,6 +66,7 @@ fn register(entry_point: *const c_void) -> Result<(), MissingSymbol> {
         (registration.TF_RegisterFilesystemPlugin)(path, status);
         let code = (host.TF_GetCode)(status);
         if code != TF_OK {
+            logging::init();
             let message = CStr::from_ptr((host.TF_Message)(status)).to_string_lossy();
             let path = CStr::from_ptr(path).to_string_lossy();
             if Code::from_raw(code) == Some(Code::AlreadyExists) {

@@ -4,9 +4,7 @@ use std::time::{Duration, SystemTime};
 
 /// Now, as TensorFlow's log lines show it: `2026-11-20 18:34:00.123456`.
 pub(crate) fn local_time() -> String {
-    let now = SystemTime::now()
-        .duration_since(SystemTime::UNIX_EPOCH)
-        .unwrap_or(Duration::ZERO);
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO);
     let seconds = libc::time_t::try_from(now.as_secs()).unwrap_or(libc::time_t::MAX);
     // SAFETY: `tm` is plain data for which zeros are a value; both pointers are to locals.
     let tm = unsafe {

@@ -58,10 +58,7 @@ unsafe extern "C" fn get_filesystem_configuration<F: Filesystem>(
             let (options, num_options) = (place(options)?, place(num_options)?);
             let answer = state.filesystem.get_filesystem_configuration()?;
             let count = length(answer.len())?;
-            let owned = answer
-                .iter()
-                .map(OwnedOption::new)
-                .collect::<Result<Vec<_>>>()?;
+            let owned = answer.iter().map(OwnedOption::new).collect::<Result<Vec<_>>>()?;
             *options = give_options(owned)?;
             *num_options = count;
             Ok(())
@@ -80,10 +77,8 @@ unsafe extern "C" fn set_filesystem_configuration<F: Filesystem>(
         guard("set_filesystem_configuration", status, (), || {
             let state = State::<F>::of(filesystem)?;
             let options = array(options, num_options)?;
-            let options = options
-                .iter()
-                .map(|option| from_host(option))
-                .collect::<Result<Vec<_>>>()?;
+            let options =
+                options.iter().map(|option| from_host(option)).collect::<Result<Vec<_>>>()?;
             state.filesystem.set_filesystem_configuration(&options)
         });
     }
@@ -101,9 +96,7 @@ unsafe extern "C" fn get_filesystem_configuration_option<F: Filesystem>(
         guard("get_filesystem_configuration_option", status, (), || {
             let state = State::<F>::of(filesystem)?;
             let place = place(option)?;
-            let answer = state
-                .filesystem
-                .get_filesystem_configuration_option(text(key)?)?;
+            let answer = state.filesystem.get_filesystem_configuration_option(text(key)?)?;
             *place = give_options(vec![OwnedOption::new(&answer)?])?;
             Ok(())
         });
@@ -120,9 +113,7 @@ unsafe extern "C" fn set_filesystem_configuration_option<F: Filesystem>(
         guard("set_filesystem_configuration_option", status, (), || {
             let state = State::<F>::of(filesystem)?;
             let option = from_host(option.as_ref().ok_or_else(null_argument)?)?;
-            state
-                .filesystem
-                .set_filesystem_configuration_option(&option)
+            state.filesystem.set_filesystem_configuration_option(&option)
         });
     }
 }
@@ -181,14 +172,12 @@ impl OwnedOption {
         use TF_Filesystem_Option_Value_Union as Union;
         let mut buffers = Vec::new();
         let (type_tag, values): (_, Vec<Union>) = match &option.values {
-            OptionValues::Int(values) => (
-                INT,
-                values.iter().map(|&int_val| Union { int_val }).collect(),
-            ),
-            OptionValues::Real(values) => (
-                REAL,
-                values.iter().map(|&real_val| Union { real_val }).collect(),
-            ),
+            OptionValues::Int(values) => {
+                (INT, values.iter().map(|&int_val| Union { int_val }).collect())
+            }
+            OptionValues::Real(values) => {
+                (REAL, values.iter().map(|&real_val| Union { real_val }).collect())
+            }
             OptionValues::Buffer(values) => {
                 let mut unions = Vec::with_capacity(values.len());
                 for value in values {
@@ -268,8 +257,9 @@ unsafe fn array<'a, T>(start: *const T, count: c_int) -> Result<&'a [T]> {
 /// `string` must be null or a C string that lives for `'a`.
 unsafe fn text<'a>(string: *const c_char) -> Result<&'a str> {
     // SAFETY: as the caller promises.
-    core::str::from_utf8(unsafe { bytes(string) }?)
-        .map_err(|_| Error::invalid_argument("the name of an option is not valid UTF-8"))
+    core::str::from_utf8(unsafe { bytes(string) }?).map_err(|_| {
+        Error::invalid_argument("the name or description of an option is not valid UTF-8")
+    })
 }
 
 /// Copies an option of the host.
@@ -295,10 +285,7 @@ unsafe fn from_host(option: &TF_Filesystem_Option) -> Result<FilesystemOption> {
                     .iter()
                     .map(|value| {
                         let buffer = value.buffer_val;
-                        Ok(
-                            array(buffer.buf.cast::<u8>().cast_const(), buffer.buf_length)?
-                                .to_vec(),
-                        )
+                        Ok(array(buffer.buf.cast::<u8>().cast_const(), buffer.buf_length)?.to_vec())
                     })
                     .collect::<Result<_>>()?,
             ),
@@ -308,11 +295,6 @@ unsafe fn from_host(option: &TF_Filesystem_Option) -> Result<FilesystemOption> {
                 )));
             }
         };
-        Ok(FilesystemOption {
-            name,
-            description,
-            per_file: option.per_file != 0,
-            values,
-        })
+        Ok(FilesystemOption { name, description, per_file: option.per_file != 0, values })
     }
 }

@@ -1,20 +1,21 @@
 //! The slots of open files and mapped regions.
 
-use super::guard::{Answer, guard, guard_answer, guard_quiet};
+use super::exclusive::Exclusive;
+use super::guard::{Answer, discard, guard, guard_answer, guard_quiet};
 use super::state::{drop_state, null_argument, opened};
 use crate::error::{Code, Error, Result};
 use crate::file::{RandomAccessFile, ReadOnlyMemoryRegion, WritableFile};
 use crate::read_buf::ReadBuf;
 use core::ffi::{c_char, c_void};
-use std::sync::Mutex;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use tf_fs_sys::{
     TF_RandomAccessFile, TF_RandomAccessFileOps, TF_ReadOnlyMemoryRegion,
     TF_ReadOnlyMemoryRegionOps, TF_Status, TF_WritableFile, TF_WritableFileOps,
 };
 
-/// What `plugin_file` of a [`TF_WritableFile`] points to. The host promises one thread at a time; the
-/// lock makes that sound, and its poison remembers a panic.
-pub(super) type WriterState<W> = Mutex<OpenWriter<W>>;
+/// What `plugin_file` of a [`TF_WritableFile`] points to. The host promises one thread at a time;
+/// this makes that sound, and remembers a panic.
+pub(super) type WriterState<W> = Exclusive<OpenWriter<W>>;
 
 pub(super) struct OpenWriter<W> {
     pub(super) file: W,
@@ -24,54 +25,39 @@ pub(super) struct OpenWriter<W> {
 
 /// What `plugin_memory_region` points to.
 pub(super) struct RegionState<R> {
-    /// Borrowed by `data` until it is dropped; nothing else touches it.
+    /// Borrowed by `start` until it is dropped; nothing else touches it.
     region: R,
-    data: *const u8,
+    start: *const u8,
     len: usize,
 }
 
 impl<R: ReadOnlyMemoryRegion> RegionState<R> {
     /// Puts a region in its final place and asks it once for its content, which must not be empty.
     pub(super) fn into_raw(region: R) -> Result<*mut c_void> {
-        /// Frees the state unless all went well, also if `as_bytes` panics.
-        struct Owner<R>(*mut RegionState<R>);
-        impl<R> Drop for Owner<R> {
-            fn drop(&mut self) {
-                // SAFETY: from `Box::into_raw` below, and nobody else got it.
-                drop(unsafe { Box::from_raw(self.0) });
-            }
-        }
-
-        let state = Self {
-            region,
-            data: core::ptr::null(),
-            len: 0,
-        };
-        let owner = Owner(Box::into_raw(Box::new(state)));
+        let state = Box::into_raw(Box::new(Self { region, start: core::ptr::null(), len: 0 }));
         // SAFETY: just made, and only used here. The content borrows `region`, which nothing touches
         // until the state is dropped; the other two fields are written through the same pointer.
-        unsafe {
-            let content = (*owner.0).region.as_bytes();
-            if content.is_empty() {
-                return Err(Error::invalid_argument(
-                    "an empty file cannot be mapped into memory",
-                ));
-            }
-            let (data, len) = (content.as_ptr(), content.len());
-            (*owner.0).data = data;
-            (*owner.0).len = len;
+        let asked = catch_unwind(AssertUnwindSafe(|| unsafe {
+            let (start, len) = (*state).region.content().parts();
+            (*state).start = start;
+            (*state).len = len;
+            len
+        }));
+        if let Ok(1..) = asked {
+            return Ok(state.cast());
         }
-        let state = owner.0.cast();
-        core::mem::forget(owner);
-        Ok(state)
+        // A panic of the region's destructor must not meet one of `content`.
+        // SAFETY: from `Box::into_raw` above, and nobody else got it.
+        discard("region cleanup", unsafe { Box::from_raw(state) });
+        match asked {
+            Err(payload) => resume_unwind(payload),
+            Ok(_) => Err(Error::invalid_argument("an empty file cannot be mapped into memory")),
+        }
     }
 }
 
 pub(super) const fn random_access_ops<R: RandomAccessFile>() -> TF_RandomAccessFileOps {
-    TF_RandomAccessFileOps {
-        cleanup: Some(cleanup_reader::<R>),
-        read: Some(read::<R>),
-    }
+    TF_RandomAccessFileOps { cleanup: Some(cleanup_reader::<R>), read: Some(read::<R>) }
 }
 
 pub(super) const fn writable_ops<W: WritableFile>() -> TF_WritableFileOps {
@@ -125,10 +111,7 @@ unsafe extern "C" fn read<R: RandomAccessFile>(
             let mut buf = ReadBuf::from_host(buffer.cast(), n)?;
             buf.read_exact_or_end(file, offset)?;
             let error = (buf.remaining() > 0).then(end_of_file);
-            Ok(Answer {
-                value: buf.filled().len() as i64,
-                error,
-            })
+            Ok(Answer { value: buf.filled().len() as i64, error })
         })
     }
 }
@@ -168,12 +151,8 @@ unsafe fn with_writer<W: WritableFile, T>(
     // SAFETY: as the caller promises.
     let state =
         unsafe { opened::<WriterState<W>>(file.as_ref().ok_or_else(null_argument)?.plugin_file) }?;
-    let mut writer = state.lock().map_err(|_| broken())?;
-    if writer.closed {
-        when_closed()
-    } else {
-        op(&mut writer)
-    }
+    let answer = state.with(|writer| if writer.closed { when_closed() } else { op(writer) });
+    answer.ok_or_else(broken)?
 }
 
 #[cold]
@@ -185,9 +164,7 @@ fn broken() -> Error {
 
 #[cold]
 fn is_closed<T>() -> Result<T> {
-    Err(Error::failed_precondition(
-        "the file is closed; open it again to append",
-    ))
+    Err(Error::failed_precondition("the file is closed; open it again to go on"))
 }
 
 unsafe extern "C" fn append<W: WritableFile>(
@@ -282,7 +259,7 @@ unsafe extern "C" fn data<R: ReadOnlyMemoryRegion>(
     region: *const TF_ReadOnlyMemoryRegion,
 ) -> *const c_void {
     // SAFETY: the host passes a region of this table.
-    unsafe { region_state::<R>(region) }.map_or(core::ptr::null(), |state| state.data.cast())
+    unsafe { region_state::<R>(region) }.map_or(core::ptr::null(), |state| state.start.cast())
 }
 
 unsafe extern "C" fn length<R: ReadOnlyMemoryRegion>(
@@ -301,11 +278,8 @@ unsafe fn region_state<'a, R>(
 ) -> Option<&'a RegionState<R>> {
     // SAFETY: as the caller promises.
     unsafe {
-        region.as_ref().and_then(|region| {
-            region
-                .plugin_memory_region
-                .cast::<RegionState<R>>()
-                .as_ref()
-        })
+        region
+            .as_ref()
+            .and_then(|region| region.plugin_memory_region.cast::<RegionState<R>>().as_ref())
     }
 }

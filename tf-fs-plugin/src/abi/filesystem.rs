@@ -1,8 +1,9 @@
 //! The slots of a filesystem, but for transactions and configuration.
 
-use super::alloc::{c_buffer, give_entries};
+use super::alloc::{c_buffer, give_entries, has_byte};
+use super::exclusive::Exclusive;
 use super::files::{OpenWriter, RegionState, WriterState};
-use super::guard::{Answer, guard, guard_answer, guard_quiet};
+use super::guard::{Answer, discard, guard, guard_answer, guard_quiet};
 use super::register::Scheme;
 use super::state::{State, bytes, drop_state, place};
 use crate::entries::Entries;
@@ -12,7 +13,6 @@ use crate::ops::Ops;
 use crate::uri::Uri;
 use crate::{defaults, file::WritableFile};
 use core::ffi::{c_char, c_int, c_void};
-use std::sync::Mutex;
 use tf_fs_sys::{
     TF_FileStatistics, TF_Filesystem, TF_FilesystemOps, TF_RandomAccessFile,
     TF_ReadOnlyMemoryRegion, TF_Status, TF_WritableFile,
@@ -101,12 +101,15 @@ unsafe extern "C" fn init<F: Filesystem, S: Scheme>(
     filesystem: *mut TF_Filesystem,
     status: *mut TF_Status,
 ) {
-    super::status::watch_panics();
     // SAFETY: the host passes a zeroed filesystem and a status.
     unsafe {
         guard("init", status, (), || {
+            super::status::watch_panics();
             let filesystem = place(filesystem)?;
-            let state = State::<F>::new(S::registration())?;
+            let state = State::<F>::new(S::registration());
+            // Not before, so that `new` can install a logger of the author's.
+            crate::logging::init();
+            let state = state?;
             state.registration.set_live(true);
             filesystem.plugin_filesystem = Box::into_raw(Box::new(state)).cast();
             Ok(())
@@ -150,10 +153,7 @@ unsafe extern "C" fn new_random_access_file<F: Filesystem>(
 }
 
 fn writer_into_raw<W: WritableFile>(file: W) -> *mut c_void {
-    let state: WriterState<W> = Mutex::new(OpenWriter {
-        file,
-        closed: false,
-    });
+    let state: WriterState<W> = Exclusive::new(OpenWriter { file, closed: false });
     Box::into_raw(Box::new(state)).cast()
 }
 
@@ -202,9 +202,7 @@ unsafe extern "C" fn new_read_only_memory_region_from_file<F: Filesystem>(
         guard("new_read_only_memory_region_from_file", status, (), || {
             let (state, place) = (State::<F>::of(filesystem)?, place(region)?);
             place.plugin_memory_region = state.with_uri(path, |uri| {
-                let region = state
-                    .filesystem
-                    .new_read_only_memory_region_from_file(uri)?;
+                let region = state.filesystem.new_read_only_memory_region_from_file(uri)?;
                 RegionState::into_raw(region).map_err(|error| error.context(uri))
             })?;
             Ok(())
@@ -269,14 +267,10 @@ unsafe extern "C" fn delete_recursively<F: Filesystem>(
             let deleted =
                 state.with_uri(path, |uri| Ok(state.filesystem.delete_recursively(uri)))?;
             Ok(match deleted {
-                Ok(()) => Answer {
-                    value: (0, 0),
-                    error: None,
-                },
-                Err(Undeleted { error, files, dirs }) => Answer {
-                    value: (files, dirs),
-                    error: Some(error),
-                },
+                Ok(()) => Answer { value: (0, 0), error: None },
+                Err(Undeleted { error, files, dirs }) => {
+                    Answer { value: (files, dirs), error: Some(error) }
+                }
             })
         });
         if let Some(place) = undeleted_files.as_mut() {
@@ -290,11 +284,7 @@ unsafe extern "C" fn delete_recursively<F: Filesystem>(
 
 /// Turns the answer of `path_exists` into what the status says.
 fn require(exists: bool, uri: Uri<'_>) -> Result<()> {
-    if exists {
-        Ok(())
-    } else {
-        Err(Error::not_found(uri))
-    }
+    if exists { Ok(()) } else { Err(Error::not_found(uri)) }
 }
 
 unsafe extern "C" fn path_exists<F: Filesystem>(
@@ -306,7 +296,14 @@ unsafe extern "C" fn path_exists<F: Filesystem>(
     unsafe {
         guard("path_exists", status, (), || {
             let state = State::<F>::of(filesystem)?;
-            state.with_uri(path, |uri| require(state.filesystem.path_exists(uri)?, uri))
+            state.with_uri(path, |uri| {
+                if F::PROVIDED.contains(Ops::PATH_EXISTS) {
+                    require(state.filesystem.path_exists(uri)?, uri)
+                } else {
+                    // What `path_exists` would do, without making the error twice.
+                    state.filesystem.stat(uri).map(drop)
+                }
+            })
         });
     }
 }
@@ -347,7 +344,9 @@ unsafe extern "C" fn paths_exist<F: Filesystem>(
         for index in 0..count {
             let answer = answers.next().unwrap_or_else(too_few);
             all &= answer.is_ok();
-            if !statuses.is_null() && !(*statuses.add(index)).is_null() {
+            if statuses.is_null() || (*statuses.add(index)).is_null() {
+                discard(OP, answer);
+            } else {
                 guard(OP, *statuses.add(index), (), || answer);
             }
         }
@@ -357,9 +356,7 @@ unsafe extern "C" fn paths_exist<F: Filesystem>(
 
 #[cold]
 fn too_few<T>() -> Result<T> {
-    Err(Error::internal(
-        "`paths_exist` failed, or answered for too few paths; see the log",
-    ))
+    Err(Error::internal("`paths_exist` failed, or answered for too few paths; see the log"))
 }
 
 unsafe extern "C" fn stat<F: Filesystem>(
@@ -435,15 +432,18 @@ unsafe extern "C" fn translate_name<F: Filesystem>(
         let unchanged =
             || c_buffer(uri).map_or(core::ptr::null_mut(), super::alloc::Block::into_raw);
         guard_quiet("translate_name", unchanged, || {
+            let state = State::<F>::of(filesystem);
             let name = if F::PROVIDED.contains(Ops::TRANSLATE_NAME) {
-                State::<F>::of(filesystem)?
-                    .filesystem
-                    .translate_name(uri)
-                    .into()
+                super::alloc::c_string(&state?.filesystem.translate_name(uri))
             } else {
-                defaults::translate_name(uri)
+                // Nearly always a canonical name of a file in this filesystem, which stays as it is.
+                let own = state.ok().and_then(|state| Uri::with_prefix(uri, state.prefix()));
+                match own {
+                    Some(own) if own.is_canonical() && !own.is_root() => c_buffer(uri),
+                    _ => c_buffer(&defaults::translate_name(uri)),
+                }
             };
-            Ok(super::alloc::c_string(&name)?.into_raw())
+            Ok(name?.into_raw())
         })
     }
 }
@@ -469,6 +469,25 @@ unsafe fn list<F: Filesystem>(
     }
 }
 
+/// A name among them that no entry of a directory can have. TensorFlow checks nothing: its `walk` fails
+/// on an empty name and never ends on `.`.
+fn impossible_child(children: &Entries) -> Option<&[u8]> {
+    // One search through all names instead of one in each.
+    let any_slash = has_byte(children.all_bytes(), b'/');
+    children
+        .iter()
+        .find(|name| matches!(*name, b"" | b"." | b"..") || any_slash && has_byte(name, b'/'))
+}
+
+#[cold]
+fn no_child_name(uri: Uri<'_>, name: &[u8]) -> Error {
+    Error::internal(format_args!(
+        "{uri}: `get_children` returned \"{}\", which is no name of an entry; leave the directory and \
+         slashes out",
+        name.escape_ascii()
+    ))
+}
+
 unsafe extern "C" fn get_children<F: Filesystem>(
     filesystem: *const TF_Filesystem,
     path: *const c_char,
@@ -478,7 +497,13 @@ unsafe extern "C" fn get_children<F: Filesystem>(
     // SAFETY: the host's arguments are passed on; `path` is a C string.
     unsafe {
         list::<F>("get_children", filesystem, entries, status, |state| {
-            state.with_uri(path, |uri| state.filesystem.get_children(uri))
+            state.with_uri(path, |uri| {
+                let children = state.filesystem.get_children(uri)?;
+                if let Some(name) = impossible_child(&children) {
+                    return Err(no_child_name(uri, name));
+                }
+                Ok(children)
+            })
         })
     }
 }
@@ -492,7 +517,11 @@ unsafe extern "C" fn get_matching_paths<F: Filesystem>(
     // SAFETY: the host's arguments are passed on; `glob` is a C string.
     unsafe {
         list::<F>("get_matching_paths", filesystem, entries, status, |state| {
-            state.filesystem.get_matching_paths(Uri::new(bytes(glob)?))
+            let pattern = Uri::new(bytes(glob)?);
+            if !F::PROVIDED.contains(Ops::TRANSLATE_NAME) {
+                state.check_scheme(pattern)?;
+            }
+            state.filesystem.get_matching_paths(pattern)
         })
     }
 }
@@ -503,9 +532,7 @@ unsafe extern "C" fn flush_caches<F: Filesystem>(filesystem: *const TF_Filesyste
         || (),
         || {
             // SAFETY: the host passes a filesystem of this table.
-            unsafe { State::<F>::of(filesystem) }?
-                .filesystem
-                .flush_caches();
+            unsafe { State::<F>::of(filesystem) }?.filesystem.flush_caches();
             Ok(())
         },
     );

@@ -69,10 +69,7 @@ pub(super) unsafe fn guard_answer<R>(
             unsafe { status::write_ok(status) };
             value
         }
-        Ok(Ok(Answer {
-            value,
-            error: Some(error),
-        })) => {
+        Ok(Ok(Answer { value, error: Some(error) })) => {
             // SAFETY: as above.
             unsafe { status::write_error(op, status, error) };
             value
@@ -101,28 +98,30 @@ pub(super) fn guard_quiet<R>(
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(value)) => value,
         Ok(Err(error)) => {
-            log_lost(op, &format_args!("{error:#}"));
+            status::log_error(&format_args!(
+                "`{op}` failed and TensorFlow cannot be told: {error:#}"
+            ));
+            discard(op, error);
             fallback()
         }
         Err(payload) => {
-            log_lost(op, &status::Panic::take(op, payload));
+            status::log_error(&status::Panic::take(op, payload));
             fallback()
         }
     }
 }
 
-#[cold]
-#[inline(never)]
-fn log_lost(op: &'static str, what: &dyn core::fmt::Display) {
-    // Formatting an error may panic, and there is nobody left to tell.
-    let _ = catch_unwind(AssertUnwindSafe(|| {
-        log::error!("`{op}` failed and TensorFlow cannot be told: {what}")
-    }));
+/// Drops a value of the author's, whose destructor may panic.
+#[inline]
+pub(super) fn discard<T>(op: &'static str, value: T) {
+    if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(value))) {
+        status::log_error(&status::Panic::take(op, payload));
+    }
 }
 
 #[cold]
 #[inline(never)]
 fn without_status<R>(op: &'static str, fallback: R) -> R {
-    log::error!("`{op}` was called without a status and did nothing");
+    status::log_error(&format_args!("`{op}` was called without a status and did nothing"));
     fallback
 }

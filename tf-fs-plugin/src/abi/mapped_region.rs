@@ -1,5 +1,6 @@
 //! A file mapped into memory by the kernel.
 
+use super::region_content::RegionContent;
 use crate::error::{Error, Result};
 use crate::file::ReadOnlyMemoryRegion;
 use core::ffi::c_int;
@@ -25,8 +26,8 @@ use std::os::unix::fs::FileExt;
 /// the old content. Where files are rewritten in place while they are mapped, use
 /// [`AlignedRegion`](crate::AlignedRegion), which is a copy.
 ///
-/// Because the content may change, it is meant for TensorFlow, which reads it as C++ does. Rust code
-/// must not look into the region of a file that changes meanwhile.
+/// Because the content may change, there is no slice of it: it is meant for TensorFlow, which reads it
+/// as C++ does.
 ///
 /// ```
 /// use tf_fs_plugin::{MappedRegion, ReadOnlyMemoryRegion};
@@ -34,7 +35,7 @@ use std::os::unix::fs::FileExt;
 /// # std::fs::write(&path, "content")?;
 ///
 /// let region = MappedRegion::new(&std::fs::File::open(&path)?)?;
-/// assert_eq!(region.as_bytes(), b"content");
+/// assert_eq!(region.content().to_vec(), b"content");
 /// # std::fs::remove_file(&path)?;
 /// # Ok::<(), tf_fs_plugin::Error>(())
 /// ```
@@ -72,17 +73,20 @@ impl MappedRegion {
         // and a file that ends with a page has nothing behind it.
         let from_file = len - len % page;
         let mapped = from_file.checked_add(page).ok_or_else(too_large)?;
-        let protection = libc::PROT_READ | libc::PROT_WRITE;
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-        // SAFETY: a new mapping at an address that the kernel chooses.
-        let start = unsafe { map(core::ptr::null_mut(), mapped, protection, flags, -1) }?;
+        let (private, read) = (libc::MAP_PRIVATE, libc::PROT_READ);
+        let (anonymous, write) = (private | libc::MAP_ANONYMOUS, read | libc::PROT_WRITE);
+        let (file_flags, fd) =
+            if from_file > 0 { (private, file.as_raw_fd()) } else { (anonymous, -1) };
+        // SAFETY: a new mapping at an address that the kernel chooses. Its last page may lie behind the
+        // end of the file, and is replaced below.
+        let start = unsafe { map(core::ptr::null_mut(), mapped, read, file_flags, fd) }?;
         let region = Self { start, mapped, len };
-        if from_file > 0 {
-            let flags = libc::MAP_PRIVATE | libc::MAP_FIXED;
-            let address = start.as_ptr().cast();
-            // SAFETY: replaces the beginning of the mapping above, which nothing else knows yet;
-            // `from_file` is a multiple of the page size and less than `mapped`.
-            unsafe { map(address, from_file, libc::PROT_READ, flags, file.as_raw_fd()) }?;
+        // SAFETY: replaces the last page of the mapping above, which nothing else knows yet. Should
+        // the kernel refuse, all of the range is still this value's to unmap: it is anonymous memory
+        // that is mapped here, which the kernel refuses before it removes what was there.
+        unsafe {
+            let last = start.as_ptr().add(from_file).cast();
+            map(last, page, write, anonymous | libc::MAP_FIXED, -1)?;
         }
         // SAFETY: inside the mapping, since `len - from_file` is less than a page; anonymous, so
         // zeroed and writable; nothing else refers to it.
@@ -106,10 +110,9 @@ impl MappedRegion {
 }
 
 impl ReadOnlyMemoryRegion for MappedRegion {
-    fn as_bytes(&self) -> &[u8] {
-        // SAFETY: `len` bytes of the mapping, initialised by the kernel and unmapped only on drop.
-        // That nobody changes the file is what the type's documentation asks for.
-        unsafe { core::slice::from_raw_parts(self.start.as_ptr(), self.len) }
+    fn content(&self) -> RegionContent<'_> {
+        // SAFETY: `len` bytes of the mapping, which stay until `self` is dropped.
+        unsafe { RegionContent::shared(self.start.as_ptr(), self.len) }
     }
 }
 
@@ -181,10 +184,10 @@ mod tests {
 
     /// The content with the byte that follows it.
     fn with_nul(region: &MappedRegion) -> Vec<u8> {
-        let content = region.as_bytes();
+        let content = region.content();
         // SAFETY: what the type promises.
-        let after = unsafe { content.as_ptr().add(content.len()).read() };
-        [content, &[after]].concat()
+        let after = unsafe { content.start().add(content.len()).read() };
+        [content.to_vec(), vec![after]].concat()
     }
 
     #[test]
@@ -193,7 +196,7 @@ mod tests {
         for len in [1, 63, 64, page - 1, page, page + 1, 3 * page - 1, 3 * page] {
             let content: Vec<u8> = (0..len).map(|i| (i % 255) as u8 + 1).collect();
             let region = Scratch::new(&content).map().unwrap();
-            assert!(region.as_bytes().as_ptr().addr().is_multiple_of(64), "{len}");
+            assert!(region.content().start().addr().is_multiple_of(64), "{len}");
             assert_eq!(with_nul(&region), [&content[..], &[0]].concat(), "{len}");
         }
     }
@@ -216,8 +219,8 @@ mod tests {
         let (file, other) = (Scratch::new(&old), Scratch::new(b"new"));
         let region = file.map().unwrap();
         std::fs::rename(&other.0, &file.0).unwrap();
-        assert!(region.as_bytes() == old);
-        assert_eq!(file.map().unwrap().as_bytes(), b"new");
+        assert!(region.content().to_vec() == old);
+        assert_eq!(file.map().unwrap().content().to_vec(), b"new");
     }
 
     #[test]
@@ -225,7 +228,7 @@ mod tests {
         let file = Scratch::new(b"short");
         let region = file.map().unwrap();
         std::fs::write(&file.0, b"").unwrap();
-        assert_eq!(region.as_bytes(), b"short");
+        assert_eq!(region.content().to_vec(), b"short");
     }
 
     #[test]
@@ -257,8 +260,12 @@ mod tests {
         sparse.set_len((1 << 32) + 3).unwrap();
         sparse.write_all_at(b"end", 1 << 32).unwrap();
         let region = MappedRegion::new(&sparse).unwrap();
-        assert_eq!(region.as_bytes().len(), (1 << 32) + 3);
-        assert_eq!(region.as_bytes()[1 << 32..], *b"end");
-        assert_eq!(region.as_bytes()[0], 0);
+        let content = region.content();
+        assert_eq!(content.len(), (1 << 32) + 3);
+        // SAFETY: inside of the region, whose file nobody changes.
+        let end = unsafe { core::slice::from_raw_parts(content.start().add(1 << 32), 3) };
+        assert_eq!(end, b"end");
+        // SAFETY: as above.
+        assert_eq!(unsafe { content.start().read() }, 0);
     }
 }

@@ -24,6 +24,8 @@ pub struct ReadBuf<'a> {
     /// The first `filled` bytes are initialised.
     bytes: &'a mut [MaybeUninit<u8>],
     filled: usize,
+    /// The first `initialised` bytes are initialised, filled or not: at least `filled`.
+    initialised: usize,
     at_end: bool,
     /// Whether all of `bytes` was initialised when it was borrowed, and has to be so in the end.
     was_initialised: bool,
@@ -36,12 +38,7 @@ impl<'a> ReadBuf<'a> {
         // SAFETY: same layout. The slice must be initialised again when the borrow ends: all writes
         // through `bytes` are of initialised bytes, except in `fill_uninit`, which repairs them.
         let bytes = unsafe { core::slice::from_raw_parts_mut(bytes.as_mut_ptr().cast(), len) };
-        Self {
-            bytes,
-            filled: 0,
-            at_end: false,
-            was_initialised: true,
-        }
+        Self { bytes, filled: 0, initialised: len, at_end: false, was_initialised: true }
     }
 
     /// A buffer of the host.
@@ -52,6 +49,7 @@ impl<'a> ReadBuf<'a> {
     /// # Safety
     /// Unless it is null, `buffer` must be valid for writes of `n` bytes for `'a`, and nothing else
     /// may use them.
+    #[inline]
     pub(super) unsafe fn from_host(buffer: *mut u8, n: usize) -> Result<Self> {
         let bytes: &mut [MaybeUninit<u8>] = if n == 0 {
             &mut []
@@ -62,12 +60,7 @@ impl<'a> ReadBuf<'a> {
             // `MaybeUninit` needs no initialisation.
             unsafe { core::slice::from_raw_parts_mut(buffer.cast(), n) }
         };
-        Ok(Self {
-            bytes,
-            filled: 0,
-            at_end: false,
-            was_initialised: false,
-        })
+        Ok(Self { bytes, filled: 0, initialised: 0, at_end: false, was_initialised: false })
     }
 
     /// What was filled so far.
@@ -98,15 +91,14 @@ impl<'a> ReadBuf<'a> {
             );
         }
         self.filled += n;
+        self.initialised = self.initialised.max(self.filled);
         n
     }
 
     /// Adds what `content`, a whole file, has from byte `offset` on, and notes the end of the file.
     #[inline]
     pub fn fill_from(&mut self, content: &[u8], offset: u64) {
-        let start = usize::try_from(offset)
-            .unwrap_or(usize::MAX)
-            .min(content.len());
+        let start = usize::try_from(offset).unwrap_or(usize::MAX).min(content.len());
         self.put(&content[start..]);
         if self.remaining() > 0 {
             self.at_end = true;
@@ -122,9 +114,11 @@ impl<'a> ReadBuf<'a> {
         &mut self,
         fill: impl FnOnce(&mut [u8]) -> Result<usize, E>,
     ) -> Result<usize> {
+        // Once for the whole buffer, however small the pieces are in which it gets filled.
+        self.bytes[self.initialised..].fill(MaybeUninit::new(0));
+        self.initialised = self.bytes.len();
         let rest = &mut self.bytes[self.filled..];
-        rest.fill(MaybeUninit::new(0));
-        // SAFETY: all of `rest` was initialised just now.
+        // SAFETY: all of `bytes` is initialised.
         let rest = unsafe { core::slice::from_raw_parts_mut(rest.as_mut_ptr().cast(), rest.len()) };
         let room = rest.len();
         let n = fill(rest).map_err(Into::into)?;
@@ -155,6 +149,10 @@ impl<'a> ReadBuf<'a> {
             }
         }
 
+        if !self.was_initialised {
+            // What `fill` gets it may also leave uninitialised again.
+            self.initialised = self.filled;
+        }
         let mut rest = Repair(&mut self.bytes[self.filled..], self.was_initialised);
         let (start, room) = (rest.0.as_ptr().cast::<u8>(), rest.0.len());
         let part = fill(&mut *rest.0).map_err(Into::into)?;
@@ -167,6 +165,7 @@ impl<'a> ReadBuf<'a> {
         rest.0 = &mut core::mem::take(&mut rest.0)[n..];
         drop(rest);
         self.filled += n;
+        self.initialised = self.initialised.max(self.filled);
         Ok(n)
     }
 
@@ -182,18 +181,25 @@ impl<'a> ReadBuf<'a> {
     }
 
     /// Reads until the buffer is full or the file ends.
+    ///
+    /// # Errors
+    /// Those of the file, and `INTERNAL` if it put another buffer in the place of this one, whose
+    /// length the host must not be told.
     #[inline]
     pub(crate) fn read_exact_or_end(
         &mut self,
         file: &impl RandomAccessFile,
         offset: u64,
     ) -> Result<()> {
+        let memory = ptr::from_ref::<[_]>(self.bytes);
         while self.remaining() > 0 && !self.at_end {
             let before = self.filled;
-            let Some(position) = offset.checked_add(before as u64) else {
-                break;
-            };
-            match file.read_at(position, self) {
+            let Some(position) = offset.checked_add(before as u64) else { break };
+            let outcome = file.read_at(position, self);
+            if !ptr::eq(memory, &raw const *self.bytes) {
+                return Err(replaced());
+            }
+            match outcome {
                 Ok(()) => {}
                 Err(error) if error.code() == Code::OutOfRange => break,
                 Err(error) => return Err(error),
@@ -218,9 +224,12 @@ impl fmt::Debug for ReadBuf<'_> {
 
 #[cold]
 fn bad_buffer(n: usize) -> Error {
-    Error::invalid_argument(format_args!(
-        "cannot read {n} bytes into the buffer that was passed"
-    ))
+    Error::invalid_argument(format_args!("cannot read {n} bytes into the buffer that was passed"))
+}
+
+#[cold]
+fn replaced() -> Error {
+    Error::internal("`read_at` replaced the buffer that it got; fill that one")
 }
 
 #[cold]
@@ -271,10 +280,7 @@ mod tests {
     fn a_claim_of_too_much_is_refused() {
         let mut memory = [0; 4];
         let mut buf = ReadBuf::from_slice(&mut memory);
-        assert_eq!(
-            buf.fill_with(|_| Ok::<_, Error>(5)).unwrap_err().code(),
-            Code::Internal
-        );
+        assert_eq!(buf.fill_with(|_| Ok::<_, Error>(5)).unwrap_err().code(), Code::Internal);
         assert!(buf.filled().is_empty());
         assert_eq!(buf.fill_with(|rest| Ok::<_, Error>(rest.len())).unwrap(), 4);
         assert_eq!(buf.filled(), [0; 4]);
@@ -290,19 +296,14 @@ mod tests {
         let later = buf.fill_uninit(|rest| Ok::<_, Error>(fill_all(&mut rest[1..], 5)));
         assert_eq!(later.unwrap_err().code(), Code::Internal);
         assert!(buf.filled().is_empty());
-        assert_eq!(
-            memory, [0; 4],
-            "memory that the owner takes for initialised is repaired"
-        );
+        assert_eq!(memory, [0; 4], "memory that the owner takes for initialised is repaired");
     }
 
     #[test]
     fn an_initialised_beginning_is_taken() {
         let mut memory = [1; 4];
         let mut buf = ReadBuf::from_slice(&mut memory);
-        let n = buf
-            .fill_uninit(|rest| Ok::<_, Error>(fill_all(&mut rest[..3], 5)))
-            .unwrap();
+        let n = buf.fill_uninit(|rest| Ok::<_, Error>(fill_all(&mut rest[..3], 5))).unwrap();
         assert_eq!((n, buf.filled()), (3, &[5, 5, 5][..]));
         assert_eq!(buf.remaining(), 1);
     }
@@ -311,10 +312,7 @@ mod tests {
     fn host_buffers_may_be_null_only_when_empty() {
         // SAFETY: null pointers, which are checked for.
         unsafe {
-            assert_eq!(
-                ReadBuf::from_host(ptr::null_mut(), 0).unwrap().remaining(),
-                0
-            );
+            assert_eq!(ReadBuf::from_host(ptr::null_mut(), 0).unwrap().remaining(), 0);
             assert_eq!(
                 ReadBuf::from_host(ptr::null_mut(), 1).unwrap_err().code(),
                 Code::InvalidArgument
@@ -333,6 +331,46 @@ mod tests {
             }
             Ok(())
         }
+    }
+
+    /// Fills a buffer of its own and puts it in the place of the host's.
+    struct Swapper;
+    impl RandomAccessFile for Swapper {
+        fn read_at(&self, _: u64, buf: &mut ReadBuf<'_>) -> Result<()> {
+            let mut other = ReadBuf::from_slice(Box::leak(Box::new([7; 64])));
+            other.put(&[7; 64]);
+            *buf = other;
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn another_buffer_is_not_taken_for_the_hosts() {
+        let mut memory = [0; 16];
+        let error = ReadBuf::from_slice(&mut memory).read_exact_or_end(&Swapper, 0).unwrap_err();
+        assert_eq!(error.code(), Code::Internal);
+    }
+
+    #[test]
+    fn many_small_pieces_zero_the_buffer_once() {
+        let mut memory = vec![MaybeUninit::<u8>::uninit(); 64];
+        // SAFETY: the memory is only used through the buffer.
+        let mut buf = unsafe { ReadBuf::from_host(memory.as_mut_ptr().cast(), 64) }.unwrap();
+        buf.fill_with(|rest| {
+            rest[10] = 9;
+            Ok::<_, Error>(1)
+        })
+        .unwrap();
+        // The second piece sees what the first left behind, so nothing was zeroed in between.
+        buf.fill_with(|rest| Ok::<_, Error>(usize::from(rest[9] == 9))).unwrap();
+        assert_eq!(buf.filled(), [0, 0]);
+        buf.fill_uninit(|rest| Ok::<_, Error>(fill_all(&mut rest[..1], 5))).unwrap();
+        // After uninitialised memory was lent out, all of the rest is zeroed again.
+        buf.fill_with(|rest| {
+            assert_eq!(rest, [0; 61]);
+            Ok::<_, Error>(0)
+        })
+        .unwrap();
     }
 
     #[test]

@@ -4,7 +4,6 @@ use super::alloc::{self, Block, c_string};
 use super::{configuration, files, filesystem, status, transactions};
 use crate::error::Result;
 use crate::filesystem::Filesystem;
-use crate::logging;
 use crate::ops::Ops;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::panic::catch_unwind;
@@ -78,11 +77,7 @@ impl Registration {
     /// The registration of `F` under `scheme`, for the static that `S` refers to.
     #[must_use]
     pub const fn new<F: Filesystem, S: Scheme>(scheme: &'static str) -> Self {
-        Self {
-            scheme,
-            tables: TablesOf::<F, S>::TABLES,
-            live: AtomicUsize::new(0),
-        }
+        Self { scheme, tables: TablesOf::<F, S>::TABLES, live: AtomicUsize::new(0) }
     }
 
     /// The scheme without `://`.
@@ -117,25 +112,21 @@ pub unsafe fn init_plugin(
     registrations: &[&'static Registration],
 ) {
     let result = catch_unwind(|| {
-        logging::init();
         status::watch_panics();
         if let Err(missing) = StatusFunctions::get() {
-            log::error!("the plugin cannot be registered: {missing}");
+            status::log_error(&format_args!("the plugin cannot be registered: {missing}"));
             return;
         }
-        let fresh = registrations
-            .iter()
-            .copied()
-            .filter(|registration| !registration.is_live());
+        let fresh = registrations.iter().copied().filter(|registration| !registration.is_live());
         // SAFETY: null or valid as the caller promises.
         if let Some(info) = unsafe { info.as_mut() }
             && let Err(error) = fill(info, fresh)
         {
-            log::error!("the plugin cannot be registered: {error:#}");
+            status::log_error(&format_args!("the plugin cannot be registered: {error:#}"));
         }
     });
     if let Err(payload) = result {
-        log::error!("{}", status::Panic::take("TF_InitPlugin", payload));
+        status::log_error(&status::Panic::take("TF_InitPlugin", payload));
     }
 }
 
@@ -146,7 +137,6 @@ pub(crate) fn offer_all(
     info: &mut TF_FilesystemPluginInfo,
     registrations: &[&'static Registration],
 ) -> Result<()> {
-    logging::init();
     status::watch_panics();
     fill(info, registrations.iter().copied())
 }
@@ -181,10 +171,7 @@ struct Offer {
 impl Offer {
     fn new(registration: &'static Registration) -> Result<Self> {
         fn block<T: Copy>(table: &Option<T>) -> Result<Option<Block<T>>> {
-            table
-                .as_ref()
-                .map(|table| Block::of(core::slice::from_ref(table)))
-                .transpose()
+            table.as_ref().map(|table| Block::of(core::slice::from_ref(table))).transpose()
         }
         let tables = registration.tables;
         Ok(Self {

@@ -7,7 +7,6 @@ use crate::filesystem::Filesystem;
 use crate::ops::Ops;
 use crate::uri::Uri;
 use core::ffi::{CStr, c_char};
-use std::borrow::Cow;
 use std::sync::Mutex;
 use tf_fs_sys::TF_Filesystem;
 
@@ -42,12 +41,8 @@ impl<F: Filesystem> State<F> {
     pub(super) unsafe fn of<'a>(filesystem: *const TF_Filesystem) -> Result<&'a Self> {
         // SAFETY: null or valid as the caller promises; so is the state, which only `cleanup` frees,
         // after it has set the pointer to null.
-        unsafe {
-            filesystem
-                .as_ref()
-                .and_then(|fs| fs.plugin_filesystem.cast::<Self>().as_ref())
-        }
-        .ok_or_else(not_initialised)
+        unsafe { filesystem.as_ref().and_then(|fs| fs.plugin_filesystem.cast::<Self>().as_ref()) }
+            .ok_or_else(not_initialised)
     }
 
     /// Runs an operation on the path that the host passes.
@@ -71,10 +66,26 @@ impl<F: Filesystem> State<F> {
             return op(Uri::new(path));
         }
         let path = if path == b"/" { &self.root } else { path };
-        match Uri::canonical(path) {
-            Cow::Borrowed(path) => op(self.own(Uri::new(path))?),
-            Cow::Owned(path) => op(self.own(Uri::new(&path))?),
+        let mut uri = match Uri::with_prefix(path, self.prefix()) {
+            Some(uri) => uri,
+            None => {
+                let uri = Uri::new(path);
+                self.check_scheme(uri)?;
+                uri
+            }
+        };
+        let clean;
+        if !uri.is_canonical() {
+            clean = uri.clean();
+            uri = Uri::new(&clean);
         }
+        op(uri)
+    }
+
+    /// `scheme://`.
+    #[inline]
+    pub(super) fn prefix(&self) -> &[u8] {
+        &self.root[..self.root.len() - 1]
     }
 
     /// Runs an operation on the two paths that the host passes.
@@ -95,11 +106,11 @@ impl<F: Filesystem> State<F> {
     }
 
     /// Checks that a name belongs to this filesystem; one without a scheme does.
-    #[inline]
-    fn own<'u>(&self, uri: Uri<'u>) -> Result<Uri<'u>> {
+    #[cold]
+    pub(super) fn check_scheme(&self, uri: Uri<'_>) -> Result<()> {
         let scheme = uri.scheme();
         if scheme == self.registration.scheme() || scheme.is_empty() {
-            Ok(uri)
+            Ok(())
         } else {
             Err(foreign(uri, self.registration.scheme()))
         }

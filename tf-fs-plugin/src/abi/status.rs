@@ -1,5 +1,6 @@
 //! Writing TensorFlow's status.
 
+use super::alloc::has_nul;
 use crate::error::{Code, Error};
 use core::ffi::CStr;
 use std::any::Any;
@@ -7,7 +8,7 @@ use std::cell::RefCell;
 use std::fmt::Write;
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};
 use std::sync::Once;
-use tf_fs_sys::host::Table;
+use tf_fs_sys::host::{MissingSymbol, Table};
 use tf_fs_sys::{StatusFunctions, TF_Code, TF_OK, TF_Status};
 
 /// How long a message may be, in bytes.
@@ -17,12 +18,18 @@ const MAX_MESSAGE: usize = 4096;
 ///
 /// # Safety
 /// `status` must be a status of the host.
+#[inline]
 unsafe fn set(status: *mut TF_Status, code: TF_Code, message: &CStr) {
     match StatusFunctions::get() {
         // SAFETY: the function gets a status of the host, a code in range and a C string in UTF-8.
         Ok(host) => unsafe { (host.TF_SetStatus)(status, code, message.as_ptr()) },
-        Err(missing) => log::error!("a status is lost: {missing}"),
+        Err(missing) => lost(missing),
     }
+}
+
+#[cold]
+fn lost(missing: MissingSymbol) {
+    log::error!("a status is lost: {missing}");
 }
 
 /// Sets `TF_OK`.
@@ -41,12 +48,15 @@ pub(super) unsafe fn write_ok(status: *mut TF_Status) {
 /// `status` must be a status of the host.
 #[cold]
 #[inline(never)]
-pub(super) unsafe fn write_error(op: &'static str, status: *mut TF_Status, error: Error) {
+pub(super) unsafe fn write_error(op: &'static str, status: *mut TF_Status, mut error: Error) {
     let code = error.code();
     // The causes' `Display` and their destructors are the author's code and may panic, one after the
     // other: a second panic while the first unwinds would abort the process.
     let written = catch_unwind(AssertUnwindSafe(|| {
-        let text = Message::new(format_args!("{error:#}"));
+        let text = match error.take_text() {
+            Some(text) => Message::of(text),
+            None => Message::new(format_args!("{error:#}")),
+        };
         // SAFETY: as the caller promises.
         unsafe { set(status, code.as_raw(), text.as_c_str()) };
         for (key, value) in error.payloads() {
@@ -55,7 +65,11 @@ pub(super) unsafe fn write_error(op: &'static str, status: *mut TF_Status, error
             if let Ok(host) = StatusFunctions::get() {
                 // SAFETY: a status of the host and two C strings.
                 unsafe {
-                    (host.TF_SetPayload)(status, key.as_c_str().as_ptr(), value.as_c_str().as_ptr());
+                    (host.TF_SetPayload)(
+                        status,
+                        key.as_c_str().as_ptr(),
+                        value.as_c_str().as_ptr(),
+                    );
                 }
             }
         }
@@ -67,7 +81,7 @@ pub(super) unsafe fn write_error(op: &'static str, status: *mut TF_Status, error
         unsafe { set(status, code.as_raw(), text.as_c_str()) };
     }
     if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(error))) {
-        log::error!("{}", Panic::take(op, payload));
+        log_error(&Panic::take(op, payload));
     }
 }
 
@@ -87,6 +101,18 @@ pub(super) unsafe fn write_panic(
     unsafe { set(status, Code::Internal.as_raw(), text.as_c_str()) };
 }
 
+/// Logs an error where nobody else can be told. A logger of the author's may panic, and so may the
+/// formatting of what failed.
+#[cold]
+#[inline(never)]
+pub(super) fn log_error(what: &dyn core::fmt::Display) {
+    crate::logging::init();
+    if let Err(payload) = catch_unwind(AssertUnwindSafe(|| log::error!("{what}"))) {
+        // Its destructor is not to be trusted either.
+        core::mem::forget(payload);
+    }
+}
+
 /// A message as it may cross the boundary: UTF-8, no NUL inside, at most [`MAX_MESSAGE`] bytes, NUL
 /// at the end.
 struct Message(Vec<u8>);
@@ -102,8 +128,19 @@ impl Message {
         message
     }
 
+    /// As [`new`](Self::new), in the text's own memory if nothing has to change.
+    fn of(text: String) -> Self {
+        if text.len() > MAX_MESSAGE || has_nul(text.as_bytes()) {
+            return Self::new(format_args!("{text}"));
+        }
+        let mut bytes = text.into_bytes();
+        bytes.push(0);
+        Self(bytes)
+    }
+
     fn as_c_str(&self) -> &CStr {
-        CStr::from_bytes_until_nul(&self.0).unwrap_or_default()
+        // SAFETY: both constructors end the message with the only NUL in it.
+        unsafe { CStr::from_bytes_with_nul_unchecked(&self.0) }
     }
 }
 
@@ -114,8 +151,8 @@ impl Write for Message {
             for part in [escape, piece] {
                 let room = MAX_MESSAGE - self.0.len();
                 if part.len() > room {
-                    self.0
-                        .extend_from_slice(&part.as_bytes()[..part.floor_char_boundary(room)]);
+                    let end = (0..=room).rfind(|&end| part.is_char_boundary(end)).unwrap_or(0);
+                    self.0.extend_from_slice(&part.as_bytes()[..end]);
                     return Err(core::fmt::Error);
                 }
                 self.0.extend_from_slice(part.as_bytes());
@@ -125,6 +162,9 @@ impl Write for Message {
     }
 }
 
+/// Stands for what a panic said if it was no text.
+const NO_TEXT: &str = "(no text)";
+
 /// What a caught panic leaves: the operation, the message, and the place if the hook saw it.
 pub(super) struct Panic {
     op: &'static str,
@@ -133,8 +173,8 @@ pub(super) struct Panic {
 }
 
 thread_local! {
-    /// Where the last panic of this thread happened.
-    static PLACE: RefCell<Option<String>> = const { RefCell::new(None) };
+    /// Where the last panic of this thread happened, and what it said.
+    static PLACE: RefCell<Option<(String, String)>> = const { RefCell::new(None) };
 }
 
 /// Makes panics leave their place for [`Panic::take`]; then the hook that was there before runs, which
@@ -145,9 +185,13 @@ pub(super) fn watch_panics() {
     ONCE.call_once(|| {
         let previous = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info: &PanicHookInfo<'_>| {
-            let place = info
-                .location()
-                .map(|place| format!("{}:{}", place.file(), place.line()));
+            let place = info.location().map(|place| {
+                let payload = info.payload();
+                let text = payload.downcast_ref::<&'static str>().copied();
+                let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+                let text = text.unwrap_or(NO_TEXT);
+                (format!("{}:{}", place.file(), place.line()), String::from(text))
+            });
             // A panic while this thread's locals are being destroyed has no place, and needs none.
             let _ = PLACE.try_with(|slot| slot.replace(place));
             previous(info);
@@ -157,21 +201,28 @@ pub(super) fn watch_panics() {
 
 impl Panic {
     pub(super) fn take(op: &'static str, payload: Box<dyn Any + Send>) -> Self {
+        // First, since dropping the payload may panic elsewhere.
+        let place = PLACE.try_with(RefCell::take).unwrap_or_default();
         let message = match payload.downcast::<String>() {
             Ok(text) => *text,
             Err(payload) => match payload.downcast::<&'static str>() {
                 Ok(text) => String::from(*text),
                 Err(payload) => {
-                    // The payload is the author's type; its destructor may panic too. Then that
-                    // panic's payload is leaked rather than given another chance.
-                    if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+                    // The payload is the author's type; its destructor may panic too. What that panic
+                    // carries is leaked rather than given another chance, unless it is just text.
+                    if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(payload)))
+                        && !again.is::<String>()
+                        && !again.is::<&'static str>()
+                    {
                         core::mem::forget(again);
                     }
-                    String::from("(no text)")
+                    String::from(NO_TEXT)
                 }
             },
         };
-        let place = PLACE.try_with(RefCell::take).unwrap_or_default();
+        // Another text is that of an earlier panic, which the author caught: what is thrown again does
+        // not pass through the hook.
+        let place = place.filter(|(_, text)| *text == message).map(|(place, _)| place);
         Self { op, message, place }
     }
 }
@@ -190,17 +241,21 @@ impl core::fmt::Display for Panic {
 mod tests {
     use super::*;
 
+    /// What both ways of making a message give.
+    #[track_caller]
     fn message(text: &str) -> String {
-        Message::new(format_args!("{text}"))
-            .as_c_str()
-            .to_str()
-            .expect("UTF-8")
-            .to_owned()
+        let [formatted, taken] =
+            [Message::new(format_args!("{text}")), Message::of(String::from(text))]
+                .map(|message| message.as_c_str().to_str().expect("UTF-8").to_owned());
+        assert_eq!(formatted, taken);
+        taken
     }
 
     #[test]
     fn a_nul_is_shown_and_does_not_cut() {
         assert_eq!(message("a\0b\0"), "a\\0b\\0");
+        assert_eq!(message("a"), "a");
+        assert_eq!(message(""), "");
     }
 
     #[test]

@@ -16,6 +16,8 @@ use tf_fs_sys::{TF_Filesystem, TF_FilesystemOps, TF_Status, TF_TransactionToken}
 /// here is never looked into, so a stale or foreign one does no harm.
 pub(super) struct Tokens<T> {
     live: HashMap<usize, (Block<TF_TransactionToken>, Arc<T>)>,
+    /// The address of the token of each transaction in `live`, by the transaction's own.
+    by_transaction: HashMap<usize, usize>,
 }
 
 // SAFETY: the blocks are owned memory that is only used through the lock around `Tokens`.
@@ -23,9 +25,7 @@ unsafe impl<T: Send + Sync> Send for Tokens<T> {}
 
 impl<T> Default for Tokens<T> {
     fn default() -> Self {
-        Self {
-            live: HashMap::new(),
-        }
+        Self { live: HashMap::new(), by_transaction: HashMap::new() }
     }
 }
 
@@ -36,21 +36,23 @@ impl<T> Tokens<T> {
         owner: *const TF_Filesystem,
         transaction: Arc<T>,
     ) -> Result<*mut TF_TransactionToken> {
-        let known = self
-            .live
-            .iter()
-            .find(|(_, (_, live))| Arc::ptr_eq(live, &transaction));
-        if let Some((&address, _)) = known {
+        let identity = Arc::as_ptr(&transaction).addr();
+        if let Some(&address) = self.by_transaction.get(&identity) {
             return Ok(core::ptr::with_exposed_provenance_mut(address));
         }
         let token = Arc::as_ptr(&transaction).cast_mut().cast::<c_void>();
-        let block = Block::of(&[TF_TransactionToken {
-            token,
-            owner: owner.cast_mut(),
-        }])?;
+        let block = Block::of(&[TF_TransactionToken { token, owner: owner.cast_mut() }])?;
         let address = block.as_ptr().expose_provenance();
         self.live.insert(address, (block, transaction));
+        self.by_transaction.insert(identity, address);
         Ok(core::ptr::with_exposed_provenance_mut(address))
+    }
+
+    /// Forgets a token, which is freed.
+    fn remove(&mut self, token: *const TF_TransactionToken) -> Result<Arc<T>> {
+        let (_, transaction) = self.live.remove(&token.addr()).ok_or_else(unknown)?;
+        self.by_transaction.remove(&Arc::as_ptr(&transaction).addr());
+        Ok(transaction)
     }
 
     fn find(&self, token: *const TF_TransactionToken) -> Result<Arc<T>> {
@@ -137,8 +139,7 @@ unsafe extern "C" fn end_transaction<F: Filesystem>(
     unsafe {
         guard("end_transaction", status, -1, || {
             let state = State::<F>::of(filesystem)?;
-            let ended = state.tokens.lock()?.live.remove(&token.addr());
-            let (_token, transaction) = ended.ok_or_else(unknown)?;
+            let transaction = state.tokens.lock()?.remove(token)?;
             state.filesystem.end_transaction(transaction)?;
             Ok(0)
         })
@@ -156,9 +157,7 @@ unsafe extern "C" fn add_to_transaction<F: Filesystem>(
         guard("add_to_transaction", status, -1, || {
             let state = State::<F>::of(filesystem)?;
             let transaction = state.tokens.lock()?.find(token)?;
-            state.with_uri(path, |uri| {
-                state.filesystem.add_to_transaction(uri, &transaction)
-            })?;
+            state.with_uri(path, |uri| state.filesystem.add_to_transaction(uri, &transaction))?;
             Ok(0)
         })
     }
@@ -172,18 +171,12 @@ unsafe extern "C" fn get_transaction_for_path<F: Filesystem>(
 ) -> c_int {
     // SAFETY: the host's arguments are passed on; `path` is a C string.
     unsafe {
-        answer_token::<F>(
-            "get_transaction_for_path",
-            filesystem,
-            token,
-            status,
-            |state| {
-                state.with_uri(path, |uri| {
-                    let found = state.filesystem.get_transaction_for_path(uri)?;
-                    found.ok_or_else(|| Error::not_found(format_args!("a transaction for {uri}")))
-                })
-            },
-        )
+        answer_token::<F>("get_transaction_for_path", filesystem, token, status, |state| {
+            state.with_uri(path, |uri| {
+                let found = state.filesystem.get_transaction_for_path(uri)?;
+                found.ok_or_else(|| Error::not_found(format_args!("a transaction for {uri}")))
+            })
+        })
     }
 }
 
@@ -195,17 +188,9 @@ unsafe extern "C" fn get_or_start_transaction_for_path<F: Filesystem>(
 ) -> c_int {
     // SAFETY: the host's arguments are passed on; `path` is a C string.
     unsafe {
-        answer_token::<F>(
-            "get_or_start_transaction_for_path",
-            filesystem,
-            token,
-            status,
-            |state| {
-                state.with_uri(path, |uri| {
-                    state.filesystem.get_or_start_transaction_for_path(uri)
-                })
-            },
-        )
+        answer_token::<F>("get_or_start_transaction_for_path", filesystem, token, status, |state| {
+            state.with_uri(path, |uri| state.filesystem.get_or_start_transaction_for_path(uri))
+        })
     }
 }
 
@@ -219,11 +204,6 @@ unsafe extern "C" fn decode_transaction_token<F: Filesystem>(
         // SAFETY: the host passes a filesystem of this table and any token.
         let state = unsafe { State::<F>::of(filesystem) }?;
         let transaction = state.tokens.lock()?.find(token)?;
-        text(
-            &state
-                .filesystem
-                .decode_transaction_token(&transaction)
-                .replace('\0', "\\0"),
-        )
+        text(&state.filesystem.decode_transaction_token(&transaction).replace('\0', "\\0"))
     })
 }

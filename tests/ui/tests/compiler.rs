@@ -1,0 +1,31 @@
+//! What the compiler says to authors: one mistake, one error, in the right place, with the fix.
+//!
+//! `fail/*.stderr` is on record for one release of Rust, since others word their own errors
+//! differently. After a change, write them anew and read each one:
+//!
+//! ```sh
+//! TRYBUILD=overwrite cargo test -p tf-plugin-ui-tests --test compiler
+//! ```
+
+use std::process::Command;
+
+/// Whose words are on record.
+const RUST: &str = "1.95.";
+
+#[test]
+fn mistakes_are_explained() {
+    let output = Command::new(env!("CARGO")).arg("--version").output().unwrap();
+    let version = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        version.starts_with(&format!("cargo {RUST}")),
+        "the errors on record are those of Rust {RUST}x, and this is {version}; use that toolchain, \
+         or put the new release into {} and write the errors anew with `TRYBUILD=overwrite`",
+        file!(),
+    );
+    trybuild::TestCases::new().compile_fail("tests/fail/*.rs");
+}
+
+#[test]
+fn what_is_right_compiles() {
+    trybuild::TestCases::new().pass("tests/pass/*.rs");
+}

@@ -1,0 +1,14 @@
+//! TensorFlow takes `my-fs://` for a local path.
+
+use tf_fs_plugin::prelude::*;
+
+struct MemFs;
+
+#[filesystem_plugin(scheme = "my-fs")]
+impl Filesystem for MemFs {
+    fn new(_: &str) -> Result<Self> {
+        Ok(Self)
+    }
+}
+
+fn main() {}

@@ -1,0 +1,18 @@
+//! The form is shown.
+
+use tf_fs_plugin::prelude::*;
+
+struct MemFs;
+
+#[filesystem]
+impl Filesystem for MemFs {
+    fn new(_: &str) -> Result<Self> {
+        Ok(Self)
+    }
+}
+
+filesystem_plugins! { "mem" => MemFs "mem2" => MemFs }
+
+fn main() {
+    let _: Option<FilesystemPlugins> = None;
+}

@@ -1,0 +1,10 @@
+//! Nothing is implemented there.
+
+use tf_fs_plugin::prelude::*;
+
+struct MemFs;
+
+#[filesystem_plugin(scheme = "mem")]
+impl !Filesystem for MemFs {}
+
+fn main() {}

@@ -1,0 +1,14 @@
+//! What is missing is named.
+
+use tf_fs_plugin::prelude::*;
+
+struct MemFs;
+
+#[filesystem_plugin(scheme = "mem" autoload = false)]
+impl Filesystem for MemFs {
+    fn new(_: &str) -> Result<Self> {
+        Ok(Self)
+    }
+}
+
+fn main() {}

@@ -1,0 +1,14 @@
+//! One of them says it all.
+
+use tf_fs_plugin::prelude::*;
+
+struct MemFs;
+
+#[filesystem_plugin(scheme = "mem", schemes("a", "b"))]
+impl Filesystem for MemFs {
+    fn new(_: &str) -> Result<Self> {
+        Ok(Self)
+    }
+}
+
+fn main() {}

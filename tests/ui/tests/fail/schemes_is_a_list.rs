@@ -1,0 +1,14 @@
+//! `scheme` takes a value, `schemes` a list.
+
+use tf_fs_plugin::prelude::*;
+
+struct MemFs;
+
+#[filesystem_plugin(schemes = "mem")]
+impl Filesystem for MemFs {
+    fn new(_: &str) -> Result<Self> {
+        Ok(Self)
+    }
+}
+
+fn main() {}

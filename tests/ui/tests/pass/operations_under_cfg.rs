@@ -1,0 +1,55 @@
+//! An operation that `#[cfg]` removes is not provided, and its type may go with it.
+
+#![deny(warnings)]
+
+use tf_fs_plugin::prelude::*;
+use tf_fs_plugin::{OperationTable, Ops};
+
+struct MemFs;
+
+#[filesystem_plugin(scheme = "mem")]
+impl Filesystem for MemFs {
+    #[cfg(any())]
+    type Writer = Missing;
+    #[cfg(all())]
+    type Region = AlignedRegion;
+    #[cfg(not(all()))]
+    type Region = Missing;
+
+    fn new(_: &str) -> Result<Self> {
+        Ok(Self)
+    }
+
+    #[cfg(any())]
+    fn new_writable_file(&self, _: Uri<'_>) -> Result<Missing> {
+        missing()
+    }
+
+    #[cfg(all())]
+    #[inline]
+    fn stat(&self, uri: Uri<'_>) -> Result<FileStatistics> {
+        Err(Error::not_found(uri))
+    }
+
+    #[cfg_attr(all(), inline, cfg(any()))]
+    fn delete_file(&self, _: Uri<'_>) -> Result<Missing> {
+        missing()
+    }
+
+    #[cfg_attr(any(), cfg(any()))]
+    fn delete_dir(&self, uri: Uri<'_>) -> Result<()> {
+        Err(Error::not_found(uri))
+    }
+
+    #[cfg_attr(all(), doc = "Text", inline)]
+    fn new_read_only_memory_region_from_file(&self, uri: Uri<'_>) -> Result<AlignedRegion> {
+        Err(Error::not_found(uri))
+    }
+}
+
+fn main() {
+    assert_eq!(
+        MemFs::PROVIDED,
+        Ops::STAT.union(Ops::DELETE_DIR).union(Ops::NEW_READ_ONLY_MEMORY_REGION_FROM_FILE)
+    );
+}

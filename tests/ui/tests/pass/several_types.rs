@@ -1,0 +1,45 @@
+//! One library serves filesystems of several types, which may be generic.
+
+#![deny(warnings)]
+
+use std::marker::PhantomData;
+use tf_fs_plugin::__private::Plugin;
+use tf_fs_plugin::prelude::*;
+
+mod plain {
+    use super::*;
+
+    pub struct Plain;
+
+    #[filesystem]
+    impl Filesystem for Plain {
+        fn new(_: &str) -> Result<Self> {
+            Ok(Self)
+        }
+    }
+}
+
+struct Cache<T, const N: usize>(PhantomData<T>);
+
+#[filesystem]
+impl<T, const N: usize> Filesystem for Cache<T, N>
+where
+    T: Send + Sync + 'static,
+{
+    fn new(_: &str) -> Result<Self> {
+        Ok(Self(PhantomData))
+    }
+}
+
+filesystem_plugins! {
+    "a" | "b" => plain::Plain,
+    "c" => Cache<plain::Plain, 3>,
+    "d" => Cache<(u8, u16), { 1 + 2 }>;
+    autoload = false, allow_panic_abort
+}
+
+fn main() {
+    let registrations = FilesystemPlugins::registrations();
+    let schemes: Vec<_> = registrations.iter().map(|one| one.scheme()).collect();
+    assert_eq!(schemes, ["a", "b", "c", "d"]);
+}

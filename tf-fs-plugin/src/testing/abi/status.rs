@@ -1,0 +1,354 @@
+//! The host's side of `tf_status.h`.
+//!
+//! A status is a number that was never an address, so that no pointer from the plugin is ever
+//! followed: one that names no living status, or never named one, is found out instead.
+
+use crate::error::{Code, Error, Result};
+use crate::testing::violations::Log;
+use core::ffi::{CStr, c_char, c_int, c_void};
+use core::ptr;
+use std::collections::{BTreeMap, VecDeque};
+use std::ffi::CString;
+use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
+use tf_fs_sys::host::Table;
+use tf_fs_sys::{
+    StatusFunctions, TF_Code, TF_OK, TF_PayloadVisitor, TF_Status, TF_UNAUTHENTICATED, TF_UNKNOWN,
+};
+
+static FUNCTIONS: StatusFunctions = StatusFunctions {
+    TF_NewStatus: new_status,
+    TF_DeleteStatus: delete_status,
+    TF_SetStatus: set_status,
+    TF_SetPayload: set_payload,
+    TF_SetStatusFromIOError: set_status_from_io_error,
+    TF_GetCode: get_code,
+    TF_Message: message,
+    TF_ForEachPayload: Some(for_each_payload),
+};
+
+/// Makes this process's plugins use the statuses of this module.
+pub(in crate::testing) fn install() {
+    static ONCE: Once = Once::new();
+    // SAFETY: the functions below keep the promises of the table's fields, for any pointers.
+    ONCE.call_once(|| unsafe { StatusFunctions::install(&FUNCTIONS) });
+}
+
+/// The first status. No address of a program on a 64-bit system: whoever follows it faults at once.
+const FIRST: usize = 0x5ad0_0000_0000_0000_u64 as usize;
+const STEP: usize = 16;
+/// How many deleted statuses are remembered, to say which operation they belonged to.
+const REMEMBERED: usize = 4096;
+
+struct Object {
+    log: Option<Arc<Log>>,
+    operation: &'static str,
+    subject: Vec<u8>,
+    code: TF_Code,
+    message: CString,
+    payloads: Vec<(CString, CString)>,
+    /// Whether the plugin has set the code since the host handed the status out.
+    was_set: bool,
+}
+
+struct Statuses {
+    next: usize,
+    live: BTreeMap<usize, Object>,
+    deleted: VecDeque<(usize, Object)>,
+}
+
+static STATUSES: Mutex<Statuses> =
+    Mutex::new(Statuses { next: FIRST, live: BTreeMap::new(), deleted: VecDeque::new() });
+
+fn statuses() -> MutexGuard<'static, Statuses> {
+    STATUSES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Statuses {
+    fn add(&mut self, log: Option<Arc<Log>>, operation: &'static str, subject: &[u8]) -> usize {
+        let id = self.next;
+        self.next += STEP;
+        let object = Object {
+            log,
+            operation,
+            subject: subject.to_vec(),
+            code: TF_OK,
+            message: CString::default(),
+            payloads: Vec::new(),
+            was_set: false,
+        };
+        self.live.insert(id, object);
+        id
+    }
+
+    fn delete(&mut self, id: usize) -> Option<&mut Object> {
+        let object = self.live.remove(&id)?;
+        if self.deleted.len() == REMEMBERED {
+            self.deleted.pop_front();
+        }
+        self.deleted.push_back((id, object));
+        self.deleted.back_mut().map(|(_, object)| object)
+    }
+
+    /// A living status. For any other the misuse is noted with the host that made the status; one
+    /// that no host made ends the process, since there is no test that could be told.
+    fn find(&mut self, function: &str, status: *const TF_Status) -> Option<&mut Object> {
+        let id = status.addr();
+        // The borrow checker wants the successful look-up apart from the rest.
+        if self.live.contains_key(&id) {
+            return self.live.get_mut(&id);
+        }
+        let owner =
+            self.deleted.iter().find(|(deleted, _)| *deleted == id).map(|(_, object)| object);
+        match owner.and_then(|object| Some((object, object.log.as_ref()?))) {
+            Some((object, log)) => log.add(
+                object.operation,
+                &object.subject,
+                format!("the plugin called {function} on the status after the operation had returned and the status was deleted; TensorFlow would corrupt its memory"),
+            ),
+            None => {
+                eprintln!(
+                    "the plugin called {function} on {status:p}, which is no status; TensorFlow would crash, and so does this test"
+                );
+                std::process::abort();
+            }
+        }
+        None
+    }
+}
+
+impl Object {
+    fn violation(&self, what: impl Into<String>) {
+        if let Some(log) = &self.log {
+            log.add(self.operation, &self.subject, what);
+        }
+    }
+
+    fn set(&mut self, code: TF_Code, message: CString) {
+        self.was_set = true;
+        self.payloads.clear();
+        if code > TF_UNAUTHENTICATED {
+            self.violation(format!(
+                "the status got the code {code}, which does not exist; TensorFlow 2.12 aborts the process"
+            ));
+            self.code = TF_UNKNOWN;
+        } else {
+            self.code = code;
+        }
+        self.message = if code == TF_OK { CString::default() } else { message };
+    }
+
+    fn result(&self) -> Result<()> {
+        let Some(code) = Code::from_raw(self.code) else {
+            return Ok(());
+        };
+        let text = |string: &CString| string.to_string_lossy().into_owned();
+        let error = Error::new(code, text(&self.message));
+        Err(self
+            .payloads
+            .iter()
+            .fold(error, |error, (key, value)| error.with_payload(text(key), text(value))))
+    }
+}
+
+/// A status that the host hands to one call, deleted when the call is over.
+pub(in crate::testing) struct Status(usize);
+
+impl Status {
+    pub(in crate::testing) fn new(log: &Arc<Log>, operation: &'static str, subject: &[u8]) -> Self {
+        Self(statuses().add(Some(Arc::clone(log)), operation, subject))
+    }
+
+    pub(in crate::testing) fn as_ptr(&self) -> *mut TF_Status {
+        ptr::without_provenance_mut(self.0)
+    }
+
+    /// What the plugin has set. A status that it never set is a violation: TensorFlow takes it for
+    /// success.
+    pub(in crate::testing) fn result(&self) -> Result<()> {
+        let statuses = statuses();
+        let Some(object) = statuses.live.get(&self.0) else {
+            // The plugin deleted it, which was noted then.
+            return Ok(());
+        };
+        if !object.was_set {
+            object.violation(
+                "the status was never set, which TensorFlow takes for success; set it in every case",
+            );
+        }
+        object.result()
+    }
+}
+
+impl Drop for Status {
+    fn drop(&mut self) {
+        statuses().delete(self.0);
+    }
+}
+
+/// How many statuses are alive in this process: those of calls that are running, and those that
+/// plugins made and did not delete.
+pub(in crate::testing) fn live() -> usize {
+    statuses().live.len()
+}
+
+unsafe extern "C" fn new_status() -> *mut TF_Status {
+    ptr::without_provenance_mut(statuses().add(None, "TF_NewStatus", b""))
+}
+
+unsafe extern "C" fn delete_status(status: *mut TF_Status) {
+    if status.is_null() {
+        return;
+    }
+    let mut statuses = statuses();
+    if let Some(object) = statuses.find("TF_DeleteStatus", status)
+        && object.log.is_some()
+    {
+        object.violation("the plugin deleted the host's status; TensorFlow would delete it again");
+    }
+    statuses.delete(status.addr());
+}
+
+/// Copies a string of the plugin; null and text that is not UTF-8 are violations.
+///
+/// # Safety
+/// `string` must be null or a C string.
+unsafe fn copied(object: &Object, what: &str, string: *const c_char) -> CString {
+    if string.is_null() {
+        object
+            .violation(format!("the {what} of the status is null; TensorFlow up to 2.20 crashes"));
+        return CString::default();
+    }
+    // SAFETY: non-null, so a C string as the caller promises.
+    let string = unsafe { CStr::from_ptr(string) };
+    if string.to_str().is_err() {
+        object.violation(format!(
+            "the {what} of the status is not UTF-8; Python raises UnicodeDecodeError in place of the error"
+        ));
+    }
+    string.to_owned()
+}
+
+unsafe extern "C" fn set_status(status: *mut TF_Status, code: TF_Code, message: *const c_char) {
+    let mut statuses = statuses();
+    if let Some(object) = statuses.find("TF_SetStatus", status) {
+        // SAFETY: the plugin passes a C string.
+        let message = unsafe { copied(object, "message", message) };
+        object.set(code, message);
+    }
+}
+
+unsafe extern "C" fn set_payload(status: *mut TF_Status, key: *const c_char, value: *const c_char) {
+    let mut statuses = statuses();
+    if let Some(object) = statuses.find("TF_SetPayload", status) {
+        // SAFETY: the plugin passes two C strings.
+        let (key, value) = unsafe {
+            (copied(object, "key of a payload", key), copied(object, "value of a payload", value))
+        };
+        if object.code != TF_OK {
+            object.payloads.retain(|(known, _)| *known != key);
+            object.payloads.push((key, value));
+        }
+    }
+}
+
+unsafe extern "C" fn set_status_from_io_error(
+    status: *mut TF_Status,
+    error_code: c_int,
+    context: *const c_char,
+) {
+    let mut statuses = statuses();
+    if let Some(object) = statuses.find("TF_SetStatusFromIOError", status) {
+        // SAFETY: the plugin passes a C string.
+        let context = unsafe { copied(object, "context", context) };
+        let error = std::io::Error::from_raw_os_error(error_code);
+        let text = format!("{}: {error}", context.to_string_lossy());
+        let code = if error_code == 0 { TF_OK } else { Error::from(error).code().as_raw() };
+        object.set(code, CString::new(text).unwrap_or_default());
+    }
+}
+
+unsafe extern "C" fn get_code(status: *const TF_Status) -> TF_Code {
+    statuses().find("TF_GetCode", status).map_or(TF_UNKNOWN, |object| object.code)
+}
+
+/// Borrowed from the status until its next change, as from TensorFlow's.
+unsafe extern "C" fn message(status: *const TF_Status) -> *const c_char {
+    statuses().find("TF_Message", status).map_or(c"".as_ptr(), |object| object.message.as_ptr())
+}
+
+unsafe extern "C" fn for_each_payload(
+    status: *const TF_Status,
+    visitor: TF_PayloadVisitor,
+    capture: *mut c_void,
+) {
+    let payloads = statuses()
+        .find("TF_ForEachPayload", status)
+        .map(|object| object.payloads.clone())
+        .unwrap_or_default();
+    if let Some(visitor) = visitor {
+        for (key, value) in payloads {
+            // SAFETY: two C strings that outlive the call, and the pointer that the caller wants.
+            unsafe { visitor(key.as_ptr(), value.as_ptr(), capture) };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_takes_what_tensorflows_takes() {
+        install();
+        let log = Arc::new(Log::default());
+        let status = Status::new(&log, "stat", b"x");
+        // SAFETY: a living status and C strings.
+        unsafe {
+            assert_eq!(get_code(status.as_ptr()), TF_OK);
+            set_payload(status.as_ptr(), c"k".as_ptr(), c"dropped".as_ptr());
+            set_status(status.as_ptr(), 5, c"gone".as_ptr());
+            set_payload(status.as_ptr(), c"k".as_ptr(), c"v".as_ptr());
+            assert_eq!(CStr::from_ptr(message(status.as_ptr())), c"gone");
+        }
+        let error = status.result().unwrap_err();
+        assert_eq!((error.code(), error.message()), (Code::NotFound, "gone"));
+        assert_eq!(error.payloads().collect::<Vec<_>>(), [("k", "v")]);
+        // SAFETY: as above.
+        unsafe { set_status(status.as_ptr(), TF_OK, c"dropped".as_ptr()) };
+        assert!(status.result().is_ok());
+        assert_eq!(log.take(), []);
+    }
+
+    #[test]
+    fn what_breaks_tensorflow_is_noted() {
+        let log = Arc::new(Log::default());
+        let status = Status::new(&log, "stat", b"x");
+        status.result().unwrap();
+        // SAFETY: a living status, and null or C strings, which are what is tested.
+        unsafe {
+            set_status(status.as_ptr(), 17, c"".as_ptr());
+            set_status(status.as_ptr(), 5, ptr::null());
+            set_status(status.as_ptr(), 5, c"\xff".as_ptr());
+        }
+        let deleted = status.as_ptr();
+        drop(status);
+        // SAFETY: a deleted status, which is what is tested; it is never followed.
+        unsafe {
+            set_status(deleted, 5, c"late".as_ptr());
+            assert_eq!(get_code(deleted), TF_UNKNOWN);
+        }
+        let expected = [
+            "never set",
+            "code 17",
+            "is null",
+            "not UTF-8",
+            "TF_SetStatus on the status after",
+            "TF_GetCode on the status after",
+        ];
+        let noted = log.take();
+        assert_eq!(noted.len(), expected.len(), "{noted:?}");
+        for (violation, part) in noted.iter().zip(expected) {
+            assert!(violation.what.contains(part), "{violation} / {part}");
+        }
+    }
+}

@@ -1,0 +1,312 @@
+//! The SDK's own defaults, and TensorFlow's where the SDK leaves a slot null.
+
+use crate::basic::{Basic, Rootless};
+use crate::full::{Trip, arm, disarm};
+use crate::support::{code, fails};
+use tf_fs_plugin::testing::Host;
+use tf_fs_plugin::{Code, Ops};
+
+const A: &str = "basic://h/a";
+const B: &str = "basic://h/b";
+const DIR: &str = "basic://h/dir";
+const BIG: usize = (2 << 20) + 17;
+
+type Op = fn(&Host, &str, &str) -> tf_fs_plugin::Result<()>;
+const COPY: Op = |host, src, dst| host.copy_file(src, dst);
+const RENAME: Op = |host, src, dst| host.rename_file(src, dst);
+
+fn host() -> Host {
+    let host = Host::load::<Basic>().expect("loaded");
+    host.write_file(A, "a's content").expect("written");
+    host.create_dir(DIR).expect("created");
+    host
+}
+
+fn big() -> Vec<u8> {
+    (0..BIG).map(|index| (index % 251) as u8).collect()
+}
+
+#[test]
+fn recursively_create_dir_creates_what_is_missing() {
+    let host = host();
+    host.recursively_create_dir("basic://h/x/y/z").expect("created");
+    host.is_directory("basic://h/x/y/z").expect("there");
+    host.recursively_create_dir("basic://h/x/y/z").expect("there already");
+    host.recursively_create_dir("basic://h/x/y/w/v").expect("half of it is there");
+    host.recursively_create_dir("basic://h/").expect("the root");
+    host.recursively_create_dir("basic://h").expect("the root");
+    fails(host.recursively_create_dir(A), Code::FailedPrecondition, "not a directory");
+    for below in ["basic://h/a/x", "basic://h/a/x/y/z"] {
+        assert_eq!(code(host.recursively_create_dir(below)), Code::FailedPrecondition);
+    }
+    arm("create_dir", Trip::Fail(Code::PermissionDenied), 1);
+    assert_eq!(code(host.recursively_create_dir("basic://h/p/q")), Code::PermissionDenied);
+    // "There already", but gone when it is looked at: on the way up it is created again, on the way
+    // down that is an error.
+    arm("create_dir", Trip::Fail(Code::AlreadyExists), 0);
+    host.recursively_create_dir("basic://h/r/s").expect("created");
+    host.is_directory("basic://h/r/s").expect("there");
+    arm("create_dir", Trip::Fail(Code::AlreadyExists), 2);
+    assert_eq!(code(host.recursively_create_dir("basic://h/t/u")), Code::NotFound);
+    assert!(!disarm());
+}
+
+#[test]
+fn threads_that_create_one_directory_do_not_disturb_each_other() {
+    let host = host();
+    for round in 0..20 {
+        let path = format!("basic://h/race{round}/a/b/c/d");
+        let barrier = std::sync::Barrier::new(8);
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    barrier.wait();
+                    host.recursively_create_dir(&path).expect("created");
+                });
+            }
+        });
+        host.is_directory(&path).expect("there");
+    }
+}
+
+#[test]
+fn recursively_create_dir_ends_where_tensorflow_s_does_not() {
+    let host = Host::load::<Rootless>().expect("loaded");
+    assert_eq!(code(host.recursively_create_dir("rootless://h/a/b")), Code::NotFound);
+    assert_eq!(code(host.recursively_create_dir("rootless://h/a")), Code::NotFound);
+    host.check();
+    let host = Host::new();
+    host.register_without::<Rootless>(Ops::RECURSIVELY_CREATE_DIR).expect("loaded");
+    assert_eq!(code(host.recursively_create_dir("rootless://h/a/b")), Code::Internal);
+    assert!(host.take_violations()[0].what.contains("never ends"));
+}
+
+#[test]
+fn copy_file_copies() {
+    let host = host();
+    host.copy_file(A, B).expect("copied");
+    assert_eq!(host.read_file(B).expect("there"), b"a's content");
+    assert_eq!(host.read_file(A).expect("there"), b"a's content");
+    host.write_file(A, big()).expect("written");
+    host.copy_file(A, B).expect("replaced");
+    assert!(host.read_file(B).expect("there") == big());
+    host.write_file(A, "").expect("written");
+    host.copy_file(A, B).expect("replaced");
+    assert_eq!(host.read_file(B).expect("there"), b"");
+    for exact in [1 << 20, 2 << 20] {
+        host.write_file(A, vec![7; exact]).expect("written");
+        host.copy_file(A, B).expect("copied");
+        assert!(host.read_file(B).expect("there") == vec![7; exact]);
+    }
+}
+
+#[test]
+fn copies_and_renames_that_cannot_be() {
+    let host = host();
+    for op in [COPY, RENAME] {
+        assert_eq!(code(op(&host, "basic://h/none", B)), Code::NotFound);
+        assert_eq!(code(op(&host, "basic://h/none/none", B)), Code::NotFound);
+        assert_eq!(code(op(&host, "basic://h/a/none", B)), Code::FailedPrecondition);
+        assert_eq!(code(op(&host, A, "basic://h/none/b")), Code::NotFound);
+        assert_eq!(code(op(&host, A, "basic://h/a/b")), Code::FailedPrecondition);
+        assert_eq!(code(op(&host, A, DIR)), Code::FailedPrecondition);
+        assert_eq!(code(op(&host, DIR, B)), Code::FailedPrecondition);
+        assert_eq!(code(op(&host, DIR, DIR)), Code::FailedPrecondition);
+        assert_eq!(code(op(&host, "basic://h/none", "basic://h/none")), Code::NotFound);
+        assert_eq!(host.read_file(A).expect("untouched"), b"a's content");
+        assert_eq!(code(host.path_exists(B)), Code::NotFound);
+        assert_eq!(host.get_children(DIR).expect("listed"), [b""; 0]);
+    }
+}
+
+#[test]
+fn onto_itself_nothing_is_lost() {
+    let host = host();
+    for same in [A, "basic://h/./a", "basic://h//dir/../a"] {
+        host.copy_file(A, same).expect("nothing to do");
+        host.rename_file(A, same).expect("nothing to do");
+        assert_eq!(host.read_file(A).expect("there"), b"a's content");
+    }
+    // TensorFlow's own defaults lose it.
+    let host = Host::new();
+    let without = Ops::RENAME_FILE.union(Ops::COPY_FILE);
+    host.register_without::<Basic>(without).expect("loaded");
+    host.write_file(A, "a's content").expect("written");
+    host.rename_file(A, A).expect("TensorFlow thinks so");
+    assert_eq!(code(host.read_file(A)), Code::NotFound);
+}
+
+#[test]
+fn rename_file_moves() {
+    let host = host();
+    host.rename_file(A, B).expect("renamed");
+    assert_eq!(code(host.path_exists(A)), Code::NotFound);
+    assert_eq!(host.read_file(B).expect("there"), b"a's content");
+    host.write_file(A, "new").expect("written");
+    host.rename_file(A, B).expect("replaced");
+    assert_eq!(host.read_file(B).expect("there"), b"new");
+    host.write_file(A, "newer").expect("written");
+    arm("delete_file", Trip::Fail(Code::PermissionDenied), 0);
+    fails(host.rename_file(A, B), Code::PermissionDenied, "could not delete the source");
+    assert_eq!(host.read_file(A).expect("still there"), b"newer");
+}
+
+#[test]
+fn a_copy_that_fails_leaves_no_half_made_file() {
+    let host = host();
+    host.write_file(A, big()).expect("written");
+    for (place, after) in [
+        ("new_random_access_file", 0),
+        ("read", 0),
+        ("read", 1),
+        ("read", 2),
+        ("new_writable_file", 0),
+        ("append", 0),
+        ("append", 2),
+        ("close", 0),
+    ] {
+        for op in [COPY, RENAME] {
+            arm(place, Trip::Fail(Code::Unavailable), after);
+            assert_eq!(code(op(&host, A, B)), Code::Unavailable, "{place} {after}");
+            assert!(!disarm(), "{place} {after}");
+            assert_eq!(code(host.path_exists(B)), Code::NotFound, "{place} {after}");
+            assert!(host.read_file(A).expect("there") == big());
+        }
+    }
+    // As long as only the source was read, an existing target keeps its content.
+    host.write_file(B, "old").expect("written");
+    for place in ["new_random_access_file", "read", "new_writable_file"] {
+        arm(place, Trip::Fail(Code::Unavailable), 0);
+        assert_eq!(code(host.copy_file(A, B)), Code::Unavailable);
+        assert_eq!(host.read_file(B).expect("there"), b"old");
+    }
+}
+
+#[test]
+fn tensorflows_copy_goes_into_a_directory_and_from_one_filesystem_to_another() {
+    let host = Host::new();
+    host.register_without::<Basic>(Ops::COPY_FILE).expect("loaded");
+    host.register::<crate::full::Full>().expect("loaded");
+    host.create_dir(DIR).expect("created");
+    host.write_file(A, big()).expect("written");
+    host.copy_file(A, DIR).expect("copied into it");
+    assert!(host.read_file("basic://h/dir/a").expect("there") == big());
+    host.copy_file(A, "full://h/a").expect("copied across");
+    assert!(host.read_file("full://h/a").expect("there") == big());
+}
+
+#[test]
+fn path_exists_comes_from_stat() {
+    let host = host();
+    host.path_exists(A).expect("there");
+    host.path_exists(DIR).expect("there");
+    host.path_exists("basic://h").expect("the root");
+    fails(host.path_exists(B), Code::NotFound, "basic://h/b: not found");
+    assert_eq!(code(host.path_exists("basic://h/a/x")), Code::FailedPrecondition);
+    arm("stat", Trip::Fail(Code::Unavailable), 0);
+    assert_eq!(code(host.path_exists(A)), Code::Unavailable);
+}
+
+#[test]
+fn tensorflows_defaults_build_on_it() {
+    let host = host();
+    host.is_directory(DIR).expect("it is one");
+    fails(host.is_directory(A), Code::FailedPrecondition, "Not a directory");
+    assert_eq!(code(host.is_directory(B)), Code::NotFound);
+    assert_eq!(host.get_file_size(A).expect("known"), 11);
+    fails(host.get_file_size(DIR), Code::FailedPrecondition, "Called GetFileSize on a directory");
+    let found = host.paths_exist(&[A, B, "basic://h/a/x", DIR]).expect("asked");
+    let codes: Vec<_> = found.into_iter().map(|one| one.err().map(|e| e.code())).collect();
+    assert_eq!(codes, [None, Some(Code::NotFound), Some(Code::FailedPrecondition), None]);
+    let fs = host.filesystem("basic").expect("there");
+    assert!(fs.all_paths_exist(&[A, DIR]).expect("asked"));
+    assert!(!fs.all_paths_exist(&[B, DIR]).expect("asked"));
+
+    host.recursively_create_dir("basic://h/t/u/v").expect("created");
+    for file in ["basic://h/t/1", "basic://h/t/u/2", "basic://h/t/u/v/3"] {
+        host.write_file(file, file).expect("written");
+    }
+    let left = host.delete_recursively(B).expect_err("missing");
+    assert_eq!((left.error.code(), left.files, left.dirs), (Code::NotFound, 0, 1));
+    // Three files, of which the second cannot be deleted: it and the two directories above stay.
+    arm("delete_file", Trip::Fail(Code::PermissionDenied), 1);
+    let left = host.delete_recursively("basic://h/t").expect_err("one stays");
+    assert_eq!((left.error.code(), left.files, left.dirs), (Code::PermissionDenied, 1, 2));
+    host.delete_recursively("basic://h/t").expect("deleted");
+    assert_eq!(code(host.stat("basic://h/t")), Code::NotFound);
+    host.delete_recursively(A).expect("a file is deleted too");
+    assert_eq!(code(host.stat(A)), Code::NotFound);
+}
+
+#[track_caller]
+fn glob(host: &Host, pattern: &str, expected: &[&str]) {
+    let found = host.get_matching_paths(pattern).expect(pattern);
+    let found: Vec<_> = found.iter().map(|name| String::from_utf8_lossy(name)).collect();
+    assert_eq!(found, expected, "{pattern}");
+}
+
+#[test]
+fn get_matching_paths_finds_what_the_header_says() {
+    let host = host();
+    host.recursively_create_dir("basic://h/t/u1").expect("created");
+    host.recursively_create_dir("basic://h/t/u2").expect("created");
+    for file in ["t/u1/part-0", "t/u1/part-1", "t/u2/part-0", "t/u2/[x]", "t/u2/*", ".hid"] {
+        host.write_file(format!("basic://h/{file}"), file).expect("written");
+    }
+    glob(&host, "basic://h/*", &["basic://h/.hid", A, DIR, "basic://h/t"]);
+    glob(
+        &host,
+        "basic://h/t/u?/part-[0-9]",
+        &["basic://h/t/u1/part-0", "basic://h/t/u1/part-1", "basic://h/t/u2/part-0"],
+    );
+    glob(&host, "basic://h/t/*/part-1", &["basic://h/t/u1/part-1"]);
+    glob(&host, "basic://h/*/u1/part-[^0]", &["basic://h/t/u1/part-1"]);
+    glob(&host, "basic://h/t/u2/\\[x]", &["basic://h/t/u2/[x]"]);
+    glob(&host, "basic://h/t/u2/\\*", &["basic://h/t/u2/*"]);
+    glob(&host, "basic://h/a", &[A]);
+    glob(&host, "basic://h/dir", &[DIR]);
+    glob(&host, "basic://h/none", &[]);
+    glob(&host, "basic://h/none/*", &[]);
+    glob(&host, "basic://h/a/*", &[]);
+    glob(&host, "basic://h/dir/*", &[]);
+    glob(&host, "basic://h/*/*/*/*/*", &[]);
+    glob(&host, "basic://other/*", &[]);
+    glob(&host, "basic://h/t//u1/*0", &["basic://h/t//u1/part-0"]);
+    glob(&host, "basic://h/t/u2/../u1/*0", &["basic://h/t/u2/../u1/part-0"]);
+    // `*` never matches a slash.
+    glob(&host, "basic://h/t*part-0", &[]);
+    let fs = host.filesystem("basic").expect("there");
+    assert_eq!(fs.get_matching_paths("").expect("no match"), [b""; 0]);
+    fails(
+        fs.get_matching_paths("other://h/*"),
+        Code::FailedPrecondition,
+        "this filesystem serves `basic://`",
+    );
+}
+
+#[test]
+fn get_matching_paths_tells_what_tensorflow_hides() {
+    let host = host();
+    for pattern in ["basic://*", "basic://*/x", "basic://h*/x", "basic://h?/*", "basic://[h]/*"] {
+        fails(
+            host.get_matching_paths(pattern),
+            Code::InvalidArgument,
+            "a wildcard cannot stand for a host",
+        );
+    }
+    arm("get_children", Trip::Fail(Code::Unavailable), 0);
+    assert_eq!(code(host.get_matching_paths("basic://h/*")), Code::Unavailable);
+    arm("stat", Trip::Fail(Code::PermissionDenied), 0);
+    assert_eq!(code(host.get_matching_paths("basic://h/a")), Code::PermissionDenied);
+    arm("get_children", Trip::Panic, 1);
+    fails(
+        host.get_matching_paths("basic://h/*/*"),
+        Code::Internal,
+        "plugin panicked in `get_matching_paths`",
+    );
+    // TensorFlow's default swallows them.
+    let host = Host::new();
+    host.register_without::<Basic>(Ops::GET_MATCHING_PATHS).expect("loaded");
+    arm("get_children", Trip::Fail(Code::Unavailable), 0);
+    glob(&host, "basic://h/*", &[]);
+}

@@ -1,0 +1,577 @@
+//! A filesystem in memory that writes every operation, and fails or panics where a test wants it.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, SystemTime};
+use tf_fs_plugin::*;
+
+/// What happens at a place that a test has armed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Trip {
+    /// Panics with a text.
+    Panic,
+    /// Panics with a value that is no text and whose destructor panics.
+    PanicWithBomb,
+    /// Fails with this code.
+    Fail(Code),
+    /// Fails with an error whose text panics while it is written.
+    FailWithBadText,
+    /// Fails with an error whose source panics when it is dropped.
+    FailWithBomb,
+    /// Fails with an error whose text and whose destructor panic.
+    FailWithBoth,
+}
+
+#[derive(Debug)]
+struct Armed {
+    place: String,
+    trip: Trip,
+    /// How often the place is passed unharmed before.
+    after: usize,
+}
+
+thread_local! {
+    static ARMED: RefCell<Option<Armed>> = const { RefCell::new(None) };
+    /// The line of the last panic on purpose.
+    static LINE: Cell<u32> = const { Cell::new(0) };
+}
+
+/// The line of this file in which this thread last panicked on purpose.
+pub(crate) fn panic_line() -> u32 {
+    LINE.get()
+}
+
+/// Makes a place of this thread trip once, after it was passed `after` times.
+pub(crate) fn arm(place: &str, trip: Trip, after: usize) {
+    let place = place.to_owned();
+    ARMED.set(Some(Armed { place, trip, after }));
+}
+
+/// Disarms, and tells whether the place had not tripped.
+pub(crate) fn disarm() -> bool {
+    ARMED.take().is_some()
+}
+
+/// A value that panics when it is dropped, and an error that may panic when it is shown.
+#[derive(Debug)]
+struct Bomb {
+    silent: bool,
+    live: bool,
+}
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        if self.live {
+            panic!("a bomb was dropped");
+        }
+    }
+}
+
+impl std::fmt::Display for Bomb {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.silent {
+            return f.write_str("a quiet bomb");
+        }
+        panic!("a bomb was shown");
+    }
+}
+
+impl std::error::Error for Bomb {}
+
+/// A place where a test may make this thread fail.
+pub(crate) fn trip(place: &str) -> Result<()> {
+    let trip = ARMED.with_borrow_mut(|armed| {
+        let found = armed.as_mut().filter(|found| found.place == place)?;
+        if found.after > 0 {
+            found.after -= 1;
+            return None;
+        }
+        armed.take().map(|found| found.trip)
+    });
+    let error = |silent, live| {
+        Err(Error::data_loss("the disk is on fire").with_source(Bomb { silent, live }))
+    };
+    match trip {
+        None => Ok(()),
+        Some(Trip::Panic) => {
+            LINE.set(line!() + 1);
+            panic!("boom in {place}")
+        }
+        Some(Trip::PanicWithBomb) => {
+            let bomb = Bomb { silent: true, live: true };
+            LINE.set(line!() + 1);
+            std::panic::panic_any(bomb)
+        }
+        Some(Trip::Fail(code)) => Err(Error::new(code, format!("{place} was told to fail"))),
+        Some(Trip::FailWithBadText) => error(false, false),
+        Some(Trip::FailWithBomb) => error(true, true),
+        Some(Trip::FailWithBoth) => error(false, true),
+    }
+}
+
+/// A place without a result.
+fn trip_or_panic(place: &str) {
+    if let Err(error) = trip(place) {
+        panic!("{error}");
+    }
+}
+
+type Content = Arc<Mutex<Vec<u8>>>;
+
+#[derive(Clone, Debug)]
+enum Node {
+    Dir,
+    File(Content),
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The filesystem.
+#[derive(Debug)]
+pub(crate) struct Full {
+    nodes: Arc<Mutex<BTreeMap<Vec<u8>, Node>>>,
+    options: Mutex<BTreeMap<String, FilesystemOption>>,
+    transactions: Mutex<Vec<Arc<Tx>>>,
+}
+
+thread_local! {
+    /// How many filesystems and open things were made on this thread, less those dropped on it.
+    static ALIVE: Cell<i64> = const { Cell::new(0) };
+    /// The transaction that was started last.
+    static TRANSACTION: RefCell<Weak<Tx>> = const { RefCell::new(Weak::new()) };
+}
+
+/// How many filesystems, files, regions and transactions are alive, in a test of one thread.
+pub(crate) fn alive() -> i64 {
+    ALIVE.get()
+}
+
+/// The transaction that this thread started last.
+pub(crate) fn last_transaction() -> Weak<Tx> {
+    TRANSACTION.with_borrow(Weak::clone)
+}
+
+macro_rules! counted {
+    ($($type:ident, $place:literal;)*) => {$(
+        impl Drop for $type {
+            fn drop(&mut self) {
+                ALIVE.set(ALIVE.get() - 1);
+                trip_or_panic($place);
+            }
+        }
+    )*};
+}
+counted! {
+    Full, "drop filesystem";
+    Reader, "drop reader";
+    Writer, "drop writer";
+    Region, "drop region";
+    Tx, "drop transaction";
+}
+
+fn born<T>(value: T) -> T {
+    ALIVE.set(ALIVE.get() + 1);
+    value
+}
+
+#[derive(Debug)]
+pub(crate) struct Reader(Content);
+
+#[derive(Debug)]
+pub(crate) struct Writer {
+    content: Content,
+    buffered: Vec<u8>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Region(Vec<u8>);
+
+/// A transaction: the paths in it.
+#[derive(Debug)]
+pub(crate) struct Tx {
+    paths: Mutex<Vec<Vec<u8>>>,
+}
+
+operations!(Full:
+    NEW_RANDOM_ACCESS_FILE NEW_WRITABLE_FILE NEW_APPENDABLE_FILE
+    NEW_READ_ONLY_MEMORY_REGION_FROM_FILE CREATE_DIR RECURSIVELY_CREATE_DIR DELETE_FILE DELETE_DIR
+    DELETE_RECURSIVELY RENAME_FILE COPY_FILE PATH_EXISTS PATHS_EXIST STAT IS_DIRECTORY GET_FILE_SIZE
+    TRANSLATE_NAME GET_CHILDREN GET_MATCHING_PATHS FLUSH_CACHES START_TRANSACTION END_TRANSACTION
+    ADD_TO_TRANSACTION GET_TRANSACTION_FOR_PATH GET_OR_START_TRANSACTION_FOR_PATH
+    DECODE_TRANSACTION_TOKEN GET_FILESYSTEM_CONFIGURATION SET_FILESYSTEM_CONFIGURATION
+    GET_FILESYSTEM_CONFIGURATION_OPTION SET_FILESYSTEM_CONFIGURATION_OPTION
+    GET_FILESYSTEM_CONFIGURATION_KEYS);
+export!(Full: "full" => Full);
+
+impl Full {
+    fn nodes(&self) -> MutexGuard<'_, BTreeMap<Vec<u8>, Node>> {
+        lock(&self.nodes)
+    }
+
+    /// What is at a path; an ancestor that is a file is an error.
+    fn look(&self, uri: Uri<'_>) -> Result<Option<Node>> {
+        if uri.is_root() {
+            return Ok(Some(Node::Dir));
+        }
+        let nodes = self.nodes();
+        for ancestor in uri.ancestors() {
+            if let Some(Node::File(_)) = nodes.get(ancestor.as_bytes()) {
+                return Err(Error::not_a_directory(uri));
+            }
+        }
+        Ok(nodes.get(uri.as_bytes()).cloned())
+    }
+
+    fn get(&self, uri: Uri<'_>) -> Result<Node> {
+        self.look(uri)?.ok_or_else(|| Error::not_found(uri))
+    }
+
+    fn file(&self, uri: Uri<'_>) -> Result<Content> {
+        match self.get(uri)? {
+            Node::File(content) => Ok(content),
+            Node::Dir => Err(Error::is_a_directory(uri)),
+        }
+    }
+
+    fn dir(&self, uri: Uri<'_>) -> Result<()> {
+        match self.get(uri)? {
+            Node::Dir => Ok(()),
+            Node::File(_) => Err(Error::not_a_directory(uri)),
+        }
+    }
+
+    /// The file at a path, created if it is missing.
+    fn file_to_write(&self, uri: Uri<'_>) -> Result<Content> {
+        match self.look(uri)? {
+            Some(Node::File(content)) => Ok(content),
+            Some(Node::Dir) => Err(Error::is_a_directory(uri)),
+            None => {
+                self.parent(uri)?;
+                let content = Content::default();
+                let node = Node::File(Arc::clone(&content));
+                self.nodes().insert(uri.as_bytes().to_vec(), node);
+                Ok(content)
+            }
+        }
+    }
+
+    fn parent(&self, uri: Uri<'_>) -> Result<()> {
+        uri.parent().map_or(Ok(()), |parent| self.dir(parent))
+    }
+
+    fn children(&self, uri: Uri<'_>) -> Vec<Vec<u8>> {
+        let nodes = self.nodes();
+        let below = nodes.keys().filter_map(|name| uri.strip(name));
+        below.filter(|rest| !rest.contains(&b'/')).map(<[u8]>::to_vec).collect()
+    }
+
+    fn exists(&self, uri: Uri<'_>) -> Result<bool> {
+        self.look(uri).map(|node| node.is_some())
+    }
+
+    fn transaction_of(&self, uri: Uri<'_>) -> Option<Arc<Tx>> {
+        lock(&self.transactions)
+            .iter()
+            .find(|transaction| lock(&transaction.paths).iter().any(|path| path == uri.as_bytes()))
+            .map(Arc::clone)
+    }
+
+    fn begin(&self) -> Arc<Tx> {
+        let transaction = Arc::new(born(Tx { paths: Mutex::default() }));
+        TRANSACTION.set(Arc::downgrade(&transaction));
+        lock(&self.transactions).push(Arc::clone(&transaction));
+        transaction
+    }
+
+    fn option(&self, key: &str) -> Result<FilesystemOption> {
+        lock(&self.options)
+            .get(key)
+            .cloned()
+            .ok_or_else(|| Error::not_found(format_args!("option `{key}`")))
+    }
+
+    fn set_option(&self, option: &FilesystemOption) -> Result<()> {
+        if option.name == "fixed" {
+            return Err(Error::invalid_argument("option `fixed` cannot be set"));
+        }
+        lock(&self.options).insert(option.name.clone(), option.clone());
+        Ok(())
+    }
+}
+
+impl Filesystem for Full {
+    type Reader = Reader;
+    type Writer = Writer;
+    type Region = Region;
+    type Transaction = Tx;
+
+    fn new(_scheme: &str) -> Result<Self> {
+        trip("init")?;
+        Ok(born(Self {
+            nodes: Arc::default(),
+            options: Mutex::default(),
+            transactions: Mutex::default(),
+        }))
+    }
+
+    fn new_random_access_file(&self, uri: Uri<'_>) -> Result<Reader> {
+        trip("new_random_access_file")?;
+        self.file(uri).map(|content| born(Reader(content)))
+    }
+
+    fn new_writable_file(&self, uri: Uri<'_>) -> Result<Writer> {
+        trip("new_writable_file")?;
+        let content = self.file_to_write(uri)?;
+        lock(&content).clear();
+        Ok(born(Writer { content, buffered: Vec::new() }))
+    }
+
+    fn new_appendable_file(&self, uri: Uri<'_>) -> Result<Writer> {
+        trip("new_appendable_file")?;
+        let content = self.file_to_write(uri)?;
+        Ok(born(Writer { content, buffered: Vec::new() }))
+    }
+
+    fn new_read_only_memory_region_from_file(&self, uri: Uri<'_>) -> Result<Region> {
+        trip("new_read_only_memory_region_from_file")?;
+        let content = self.file(uri)?;
+        let content = lock(&content).clone();
+        Ok(born(Region(content)))
+    }
+
+    fn create_dir(&self, uri: Uri<'_>) -> Result<()> {
+        trip("create_dir")?;
+        if self.exists(uri)? {
+            return Err(Error::already_exists(uri));
+        }
+        self.parent(uri)?;
+        self.nodes().insert(uri.as_bytes().to_vec(), Node::Dir);
+        Ok(())
+    }
+
+    fn recursively_create_dir(&self, uri: Uri<'_>) -> Result<()> {
+        trip("recursively_create_dir")?;
+        let mut missing = Vec::new();
+        for dir in std::iter::once(uri).chain(uri.ancestors()) {
+            match self.look(dir)? {
+                Some(Node::Dir) => break,
+                Some(Node::File(_)) => return Err(Error::not_a_directory(dir)),
+                None => missing.push(dir.as_bytes().to_vec()),
+            }
+        }
+        self.nodes().extend(missing.into_iter().map(|dir| (dir, Node::Dir)));
+        Ok(())
+    }
+
+    fn delete_file(&self, uri: Uri<'_>) -> Result<()> {
+        trip("delete_file")?;
+        self.file(uri)?;
+        self.nodes().remove(uri.as_bytes());
+        Ok(())
+    }
+
+    fn delete_dir(&self, uri: Uri<'_>) -> Result<()> {
+        trip("delete_dir")?;
+        self.dir(uri)?;
+        if !self.children(uri).is_empty() {
+            return Err(Error::directory_not_empty(uri));
+        }
+        self.nodes().remove(uri.as_bytes());
+        Ok(())
+    }
+
+    fn delete_recursively(&self, uri: Uri<'_>) -> Result<(), Undeleted> {
+        trip("delete_recursively").map_err(|error| Undeleted { error, files: 3, dirs: 2 })?;
+        self.get(uri)?;
+        self.nodes().retain(|name, _| name != uri.as_bytes() && uri.strip(name).is_none());
+        Ok(())
+    }
+
+    fn rename_file(&self, src: Uri<'_>, dst: Uri<'_>) -> Result<()> {
+        trip("rename_file")?;
+        let content = self.file(src)?;
+        self.file_to_write(dst)?;
+        let mut nodes = self.nodes();
+        nodes.remove(src.as_bytes());
+        nodes.insert(dst.as_bytes().to_vec(), Node::File(content));
+        Ok(())
+    }
+
+    fn copy_file(&self, src: Uri<'_>, dst: Uri<'_>) -> Result<()> {
+        trip("copy_file")?;
+        let content = lock(&*self.file(src)?).clone();
+        *lock(&*self.file_to_write(dst)?) = content;
+        Ok(())
+    }
+
+    fn path_exists(&self, uri: Uri<'_>) -> Result<bool> {
+        trip("path_exists")?;
+        self.exists(uri)
+    }
+
+    fn paths_exist(&self, uris: &[Uri<'_>]) -> Vec<Result<bool>> {
+        match trip("paths_exist") {
+            // Too few answers.
+            Err(_) => Vec::new(),
+            Ok(()) => uris.iter().map(|uri| self.exists(*uri)).collect(),
+        }
+    }
+
+    fn stat(&self, uri: Uri<'_>) -> Result<FileStatistics> {
+        trip("stat")?;
+        let statistics = match self.get(uri)? {
+            Node::Dir => FileStatistics::directory(),
+            Node::File(content) => FileStatistics::file(lock(&content).len() as u64),
+        };
+        Ok(statistics.modified(SystemTime::UNIX_EPOCH + Duration::new(1_700_000_000, 123_456_789)))
+    }
+
+    fn is_directory(&self, uri: Uri<'_>) -> Result<bool> {
+        trip("is_directory")?;
+        Ok(matches!(self.get(uri)?, Node::Dir))
+    }
+
+    fn get_file_size(&self, uri: Uri<'_>) -> Result<u64> {
+        trip("get_file_size")?;
+        Ok(lock(&*self.file(uri)?).len() as u64)
+    }
+
+    fn translate_name(&self, uri: &[u8]) -> Vec<u8> {
+        trip_or_panic("translate_name");
+        Uri::canonical(uri).into_owned()
+    }
+
+    fn get_children(&self, uri: Uri<'_>) -> Result<Entries> {
+        trip("get_children")?;
+        self.dir(uri)?;
+        Ok(self.children(uri).into_iter().collect())
+    }
+
+    fn get_matching_paths(&self, pattern: Uri<'_>) -> Result<Entries> {
+        trip("get_matching_paths")?;
+        let nodes = self.nodes();
+        let names = nodes.keys();
+        Ok(names.filter(|name| glob::matches(pattern.as_bytes(), name)).collect())
+    }
+
+    fn flush_caches(&self) {
+        trip_or_panic("flush_caches");
+    }
+
+    fn start_transaction(&self) -> Result<Arc<Tx>> {
+        trip("start_transaction")?;
+        Ok(self.begin())
+    }
+
+    fn end_transaction(&self, transaction: Arc<Tx>) -> Result<()> {
+        trip("end_transaction")?;
+        lock(&self.transactions).retain(|other| !Arc::ptr_eq(other, &transaction));
+        Ok(())
+    }
+
+    fn add_to_transaction(&self, uri: Uri<'_>, transaction: &Arc<Tx>) -> Result<()> {
+        trip("add_to_transaction")?;
+        match self.transaction_of(uri) {
+            Some(other) if !Arc::ptr_eq(&other, transaction) => {
+                Err(Error::failed_precondition(format_args!("{uri} is in another transaction")))
+            }
+            _ => {
+                lock(&transaction.paths).push(uri.as_bytes().to_vec());
+                Ok(())
+            }
+        }
+    }
+
+    fn get_transaction_for_path(&self, uri: Uri<'_>) -> Result<Option<Arc<Tx>>> {
+        trip("get_transaction_for_path")?;
+        Ok(self.transaction_of(uri))
+    }
+
+    fn get_or_start_transaction_for_path(&self, uri: Uri<'_>) -> Result<Arc<Tx>> {
+        trip("get_or_start_transaction_for_path")?;
+        Ok(self.transaction_of(uri).unwrap_or_else(|| {
+            let transaction = self.begin();
+            lock(&transaction.paths).push(uri.as_bytes().to_vec());
+            transaction
+        }))
+    }
+
+    fn decode_transaction_token(&self, transaction: &Arc<Tx>) -> String {
+        trip_or_panic("decode_transaction_token");
+        let paths = lock(&transaction.paths);
+        let paths: Vec<String> = paths.iter().map(|path| Uri::new(path).to_string()).collect();
+        format!("[{}]\0", paths.join(", "))
+    }
+
+    fn get_filesystem_configuration(&self) -> Result<Vec<FilesystemOption>> {
+        trip("get_filesystem_configuration")?;
+        Ok(lock(&self.options).values().cloned().collect())
+    }
+
+    fn set_filesystem_configuration(&self, options: &[FilesystemOption]) -> Result<()> {
+        trip("set_filesystem_configuration")?;
+        options.iter().try_for_each(|option| self.set_option(option))
+    }
+
+    fn get_filesystem_configuration_option(&self, key: &str) -> Result<FilesystemOption> {
+        trip("get_filesystem_configuration_option")?;
+        self.option(key)
+    }
+
+    fn set_filesystem_configuration_option(&self, option: &FilesystemOption) -> Result<()> {
+        trip("set_filesystem_configuration_option")?;
+        self.set_option(option)
+    }
+
+    fn get_filesystem_configuration_keys(&self) -> Result<Vec<String>> {
+        trip("get_filesystem_configuration_keys")?;
+        Ok(lock(&self.options).keys().cloned().collect())
+    }
+}
+
+impl RandomAccessFile for Reader {
+    fn read_at(&self, offset: u64, buf: &mut ReadBuf<'_>) -> Result<()> {
+        trip("read")?;
+        buf.fill_from(&lock(&self.0), offset);
+        Ok(())
+    }
+}
+
+impl WritableFile for Writer {
+    fn append(&mut self, data: &[u8]) -> Result<()> {
+        trip("append")?;
+        self.buffered.extend_from_slice(data);
+        Ok(())
+    }
+
+    fn tell(&mut self) -> Result<u64> {
+        trip("tell")?;
+        Ok((lock(&self.content).len() + self.buffered.len()) as u64)
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        trip("flush")?;
+        lock(&self.content).append(&mut self.buffered);
+        Ok(())
+    }
+
+    fn sync(&mut self) -> Result<()> {
+        trip("sync")?;
+        self.flush()
+    }
+
+    fn close(&mut self) -> Result<()> {
+        trip("close")?;
+        self.flush()
+    }
+}
+
+impl ReadOnlyMemoryRegion for Region {
+    fn content(&self) -> RegionContent<'_> {
+        trip_or_panic("content");
+        self.0.as_slice().into()
+    }
+}

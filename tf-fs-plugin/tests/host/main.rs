@@ -1,0 +1,19 @@
+//! Plugins in the in-process host: what TensorFlow would do with them, without TensorFlow.
+
+#[macro_use]
+mod support;
+
+#[allow(unsafe_code, reason = "hand-made plugins and calls that no safe code can make")]
+mod abi;
+mod bad_input;
+mod basic;
+mod concurrency;
+mod defaults;
+mod fidelity;
+mod full;
+mod panics;
+mod partial;
+mod slots;
+mod typed;
+mod violations;
+mod writers;

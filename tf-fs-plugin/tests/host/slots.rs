@@ -1,0 +1,265 @@
+//! Which slots are filled for which methods.
+
+use crate::abi::raw;
+use crate::basic::{Basic, Half, Rootless};
+use crate::full::Full;
+use crate::support::fails;
+use std::collections::BTreeSet;
+use tf_fs_plugin::testing::{Host, Plugin};
+use tf_fs_plugin::{Code, Ops};
+use tf_fs_sys::TF_FilesystemOps;
+
+/// The names of the slots that are filled.
+fn filled(ops: &TF_FilesystemOps) -> BTreeSet<&'static str> {
+    macro_rules! names {
+        ($($name:ident)*) => {{
+            let TF_FilesystemOps { $($name),* } = ops;
+            [$((stringify!($name), $name.is_some())),*]
+        }};
+    }
+    let slots = names!(
+        init cleanup new_random_access_file new_writable_file new_appendable_file
+        new_read_only_memory_region_from_file create_dir recursively_create_dir delete_file
+        delete_dir delete_recursively rename_file copy_file path_exists paths_exist stat is_directory
+        get_file_size translate_name get_children get_matching_paths flush_caches start_transaction
+        end_transaction add_to_transaction get_transaction_for_path
+        get_or_start_transaction_for_path decode_transaction_token get_filesystem_configuration
+        set_filesystem_configuration get_filesystem_configuration_option
+        set_filesystem_configuration_option get_filesystem_configuration_keys
+    );
+    slots.into_iter().filter(|(_, is_filled)| *is_filled).map(|(name, _)| name).collect()
+}
+
+/// Slots that are never null, because TensorFlow needs them or its default does harm.
+const ALWAYS: [&str; 7] = [
+    "init",
+    "cleanup",
+    "recursively_create_dir",
+    "rename_file",
+    "copy_file",
+    "translate_name",
+    "get_matching_paths",
+];
+
+/// Slots that are filled besides, because they follow from a method.
+fn implied(op: &str) -> &'static [&'static str] {
+    match op {
+        "stat" => &["path_exists"],
+        "start_transaction" | "get_or_start_transaction_for_path" => &["decode_transaction_token"],
+        "get_filesystem_configuration" => {
+            &["get_filesystem_configuration_option", "get_filesystem_configuration_keys"]
+        }
+        "set_filesystem_configuration_option" => &["set_filesystem_configuration"],
+        _ => &[],
+    }
+}
+
+#[track_caller]
+fn check<P: Plugin>(scheme: &str, written: &[&'static str]) {
+    let host = Host::load::<P>().expect("loaded");
+    let tables = host.filesystem(scheme).expect("there").tables();
+    let mut expected: BTreeSet<&str> = ALWAYS.into_iter().chain(written.iter().copied()).collect();
+    expected.extend(written.iter().flat_map(|op| implied(op)));
+    assert_eq!(filled(&tables.filesystem), expected, "{written:?}");
+    let writes = |ops: &[&str]| written.iter().any(|op| ops.contains(op));
+    let reader = tables.random_access_file;
+    assert_eq!(reader.cleanup.is_some(), writes(&["new_random_access_file"]));
+    assert_eq!(reader.read.is_some(), reader.cleanup.is_some());
+    let writer = tables.writable_file;
+    assert_eq!(
+        [
+            writer.cleanup.is_some(),
+            writer.append.is_some(),
+            writer.tell.is_some(),
+            writer.flush.is_some(),
+            writer.sync.is_some(),
+            writer.close.is_some()
+        ],
+        [writes(&["new_writable_file", "new_appendable_file"]); 6]
+    );
+    let region = tables.read_only_memory_region;
+    assert_eq!(
+        [region.cleanup.is_some(), region.data.is_some(), region.length.is_some()],
+        [writes(&["new_read_only_memory_region_from_file"]); 3]
+    );
+}
+
+#[test]
+fn a_full_and_a_small_filesystem() {
+    let all: Vec<&str> = Ops::NAMES.iter().map(|(op, _)| *op).collect();
+    check::<Full>("full", &all);
+    check::<Basic>(
+        "basic",
+        &[
+            "new_random_access_file",
+            "new_writable_file",
+            "create_dir",
+            "delete_file",
+            "delete_dir",
+            "stat",
+            "get_children",
+        ],
+    );
+    check::<Rootless>("rootless", &["create_dir", "stat", "get_children"]);
+}
+
+/// One filesystem an operation, which is the only one that it says to write.
+macro_rules! only {
+    ($($op:ident, $name:literal;)*) => {
+        #[test]
+        fn each_operation_alone() {
+            let mut tested = BTreeSet::new();
+            $({
+                #[derive(Debug)]
+                struct Only;
+                operations!(Only: $op);
+                export!(Only: "only" => Only);
+                impl tf_fs_plugin::Filesystem for Only {
+                    type Reader = crate::full::Reader;
+                    type Writer = crate::full::Writer;
+                    type Region = crate::full::Region;
+                    type Transaction = ();
+                    fn new(_: &str) -> tf_fs_plugin::Result<Self> {
+                        Ok(Self)
+                    }
+                }
+                check::<Only>("only", &[$name]);
+                tested.insert($name);
+            })*
+            assert_eq!(tested, Ops::NAMES.iter().map(|(op, _)| *op).collect());
+        }
+    };
+}
+only! {
+    NEW_RANDOM_ACCESS_FILE, "new_random_access_file";
+    NEW_WRITABLE_FILE, "new_writable_file";
+    NEW_APPENDABLE_FILE, "new_appendable_file";
+    NEW_READ_ONLY_MEMORY_REGION_FROM_FILE, "new_read_only_memory_region_from_file";
+    CREATE_DIR, "create_dir";
+    RECURSIVELY_CREATE_DIR, "recursively_create_dir";
+    DELETE_FILE, "delete_file";
+    DELETE_DIR, "delete_dir";
+    DELETE_RECURSIVELY, "delete_recursively";
+    RENAME_FILE, "rename_file";
+    COPY_FILE, "copy_file";
+    PATH_EXISTS, "path_exists";
+    PATHS_EXIST, "paths_exist";
+    STAT, "stat";
+    IS_DIRECTORY, "is_directory";
+    GET_FILE_SIZE, "get_file_size";
+    TRANSLATE_NAME, "translate_name";
+    GET_CHILDREN, "get_children";
+    GET_MATCHING_PATHS, "get_matching_paths";
+    FLUSH_CACHES, "flush_caches";
+    START_TRANSACTION, "start_transaction";
+    END_TRANSACTION, "end_transaction";
+    ADD_TO_TRANSACTION, "add_to_transaction";
+    GET_TRANSACTION_FOR_PATH, "get_transaction_for_path";
+    GET_OR_START_TRANSACTION_FOR_PATH, "get_or_start_transaction_for_path";
+    DECODE_TRANSACTION_TOKEN, "decode_transaction_token";
+    GET_FILESYSTEM_CONFIGURATION, "get_filesystem_configuration";
+    SET_FILESYSTEM_CONFIGURATION, "set_filesystem_configuration";
+    GET_FILESYSTEM_CONFIGURATION_OPTION, "get_filesystem_configuration_option";
+    SET_FILESYSTEM_CONFIGURATION_OPTION, "set_filesystem_configuration_option";
+    GET_FILESYSTEM_CONFIGURATION_KEYS, "get_filesystem_configuration_keys";
+}
+
+#[test]
+fn three_transaction_methods_give_a_fourth() {
+    #[derive(Debug)]
+    struct Three;
+    operations!(Three: START_TRANSACTION ADD_TO_TRANSACTION GET_TRANSACTION_FOR_PATH);
+    export!(Three: "three" => Three);
+    impl tf_fs_plugin::Filesystem for Three {
+        type Reader = tf_fs_plugin::Unsupported;
+        type Writer = tf_fs_plugin::Unsupported;
+        type Region = tf_fs_plugin::Unsupported;
+        type Transaction = ();
+        fn new(_: &str) -> tf_fs_plugin::Result<Self> {
+            Ok(Self)
+        }
+    }
+    check::<Three>(
+        "three",
+        &[
+            "start_transaction",
+            "add_to_transaction",
+            "get_transaction_for_path",
+            "get_or_start_transaction_for_path",
+        ],
+    );
+}
+
+#[test]
+fn slots_can_be_taken_out() {
+    let host = Host::new();
+    for (op, flag) in Ops::NAMES {
+        let other = Host::new();
+        other.register_without::<Full>(*flag).expect("loaded");
+        let ops = other.filesystem("full").expect("there").tables().filesystem;
+        let all = filled(&ops);
+        assert!(!all.contains(op) && all.len() == 32, "{op}");
+    }
+    host.register_without::<Full>(Ops::NONE).expect("loaded");
+    assert_eq!(filled(&host.filesystem("full").expect("there").tables().filesystem).len(), 33);
+}
+
+#[test]
+fn a_scheme_that_fails_does_not_stop_the_other() {
+    let host = Host::new();
+    fails(host.register::<Half>(), Code::Unauthenticated, "no key");
+    assert_eq!(host.schemes(), ["half"]);
+    fails(host.register::<Half>(), Code::Unauthenticated, "no key");
+    assert_eq!(host.stat("half://h/x").expect("there").length, 1);
+}
+
+mod again {
+    //! A plugin that is only registered in the test below, which counts on that.
+    use tf_fs_plugin::*;
+
+    #[derive(Debug)]
+    pub(super) struct Again;
+    operations!(Again: STAT);
+    export!(Again: "again" => Again, "asecond" => Again);
+
+    impl Filesystem for Again {
+        type Reader = Unsupported;
+        type Writer = Unsupported;
+        type Region = Unsupported;
+        type Transaction = ();
+
+        fn new(scheme: &str) -> Result<Self> {
+            if scheme == "again" {
+                crate::full::trip("again")?;
+            }
+            Ok(Self)
+        }
+    }
+}
+
+#[test]
+fn registering_a_plugin_twice_is_no_error() {
+    use again::Again;
+    let host = Host::new();
+    crate::full::arm("again", crate::full::Trip::Fail(Code::Unavailable), 0);
+    fails(raw::register_exported::<Again>(&host), Code::Unavailable, "again was told");
+    assert_eq!(host.schemes(), ["asecond"]);
+    raw::register_exported::<Again>(&host).expect("only the one that failed is offered again");
+    assert_eq!(host.schemes(), ["again", "asecond"]);
+    raw::register_exported::<Again>(&host).expect("nothing is offered");
+    raw::init_plugin_without_info::<Again>();
+    // Without that care it would be.
+    fails(
+        host.register::<Again>(),
+        Code::AlreadyExists,
+        "File system for again already registered",
+    );
+    raw::register_exported::<Again>(&host)
+        .expect("the filesystems that were cleaned up do not count");
+    let other = Host::new();
+    raw::register_exported::<Again>(&other).expect("one process, one host: nothing is offered");
+    assert!(other.schemes().is_empty());
+    drop(host);
+    raw::register_exported::<Again>(&other).expect("the scheme is free again");
+    assert_eq!(other.schemes(), ["again", "asecond"]);
+}

@@ -1,0 +1,53 @@
+//! Exporting filesystems by hand: a test crate has many plugins, while `#[filesystem_plugin]` makes
+//! one a crate, with the C entry points of a shared library.
+
+use std::fmt::Debug;
+use tf_fs_plugin::{Code, Result};
+
+/// Says which operations a type provides: `operations!(Type: STAT DELETE_FILE);`.
+macro_rules! operations {
+    ($type:ty: $($op:ident)*) => {
+        impl tf_fs_plugin::OperationTable for $type {
+            const PROVIDED: tf_fs_plugin::Ops = tf_fs_plugin::Ops::NONE
+                $(.union(tf_fs_plugin::Ops::$op))*;
+        }
+    };
+}
+
+/// Makes a type the export of filesystems: `export!(Export: "mem" => MemFs, "log" => LogFs);`.
+macro_rules! export {
+    ($export:ty: $($scheme:literal => $type:ty),+) => {
+        impl tf_fs_plugin::testing::Plugin for $export {
+            fn registrations() -> &'static [&'static tf_fs_plugin::__private::Registration] {
+                use tf_fs_plugin::__private::{Registration, Scheme};
+                static ALL: std::sync::LazyLock<Vec<&'static Registration>> =
+                    std::sync::LazyLock::new(|| vec![$({
+                        struct This;
+                        impl Scheme for This {
+                            fn registration() -> &'static Registration {
+                                static REGISTRATION: Registration =
+                                    Registration::new::<$type, This>($scheme);
+                                &REGISTRATION
+                            }
+                        }
+                        This::registration()
+                    }),+]);
+                &ALL
+            }
+        }
+    };
+}
+
+/// The code that a call failed with.
+#[track_caller]
+pub(crate) fn code<T: Debug>(result: Result<T>) -> Code {
+    result.expect_err("the call must fail").code()
+}
+
+/// Asserts that a call failed with this code and with a message that contains `part`.
+#[track_caller]
+pub(crate) fn fails<T: Debug>(result: Result<T>, code: Code, part: &str) {
+    let error = result.expect_err("the call must fail");
+    assert_eq!(error.code(), code, "{error}");
+    assert!(error.message().contains(part), "{error}\n  lacks: {part}");
+}

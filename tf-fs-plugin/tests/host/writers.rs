@@ -1,0 +1,111 @@
+//! What a writable file says after it was closed, or was not.
+
+use crate::full::{Full, Trip, alive, arm, disarm};
+use crate::support::{code, fails};
+use tf_fs_plugin::Code;
+use tf_fs_plugin::testing::Host;
+
+const A: &str = "full://h/a";
+
+fn host() -> Host {
+    Host::load::<Full>().expect("loaded")
+}
+
+#[test]
+fn the_position_counts_what_was_appended() {
+    let host = host();
+    let mut file = host.new_writable_file(A).expect("opened");
+    assert_eq!(file.tell().expect("told"), 0);
+    for (piece, position) in [("ab", 2), ("", 2), ("cde", 5)] {
+        file.append(piece.as_bytes()).expect("appended");
+        assert_eq!(file.tell().expect("told"), position);
+        assert_eq!(file.tell().expect("told"), position, "again");
+    }
+    file.flush().expect("flushed");
+    assert_eq!(file.tell().expect("told"), 5);
+    file.close().expect("closed");
+    let mut file = host.new_appendable_file(A).expect("opened");
+    assert_eq!(file.tell().expect("told"), 5);
+    file.append(b"fg").expect("appended");
+    file.close().expect("closed");
+    assert_eq!(host.read_file(A).expect("there"), b"abcdefg");
+    let file = host.new_random_access_file(A).expect("opened");
+    assert_eq!(file.read(5, 2).expect("read"), b"fg");
+}
+
+#[test]
+fn after_a_close_only_appending_is_an_error() {
+    let host = host();
+    let mut file = host.new_writable_file(A).expect("opened");
+    file.append(b"x").expect("appended");
+    file.close().expect("closed");
+    // The plugin is not asked again.
+    for place in ["close", "flush", "sync", "append", "tell"] {
+        arm(place, Trip::Panic, 0);
+        file.close().expect("closed already");
+        file.flush().expect("nothing to flush");
+        file.sync().expect("nothing to sync");
+        fails(file.append(b"y"), Code::FailedPrecondition, "the file is closed");
+        fails(file.append(b""), Code::FailedPrecondition, "the file is closed");
+        assert_eq!(code(file.tell()), Code::FailedPrecondition);
+        assert!(disarm(), "{place}");
+    }
+    drop(file);
+    assert_eq!(host.read_file(A).expect("there"), b"x");
+}
+
+#[test]
+fn a_close_that_failed_may_be_tried_again() {
+    let host = host();
+    let mut file = host.new_writable_file(A).expect("opened");
+    file.append(b"x").expect("appended");
+    for _ in 0..2 {
+        arm("close", Trip::Fail(Code::Unavailable), 0);
+        assert_eq!(code(file.close()), Code::Unavailable);
+    }
+    file.append(b"y").expect("it is still open");
+    assert_eq!(file.tell().expect("told"), 2);
+    file.close().expect("closed");
+    assert_eq!(host.read_file(A).expect("there"), b"xy");
+}
+
+#[test]
+fn errors_of_each_operation_pass_and_break_nothing() {
+    let host = host();
+    let mut file = host.new_writable_file(A).expect("opened");
+    arm("append", Trip::Fail(Code::ResourceExhausted), 0);
+    fails(file.append(b"x"), Code::ResourceExhausted, "append was told to fail");
+    arm("tell", Trip::Fail(Code::Unavailable), 0);
+    assert_eq!(code(file.tell()), Code::Unavailable);
+    arm("flush", Trip::Fail(Code::Unavailable), 0);
+    assert_eq!(code(file.flush()), Code::Unavailable);
+    arm("sync", Trip::Fail(Code::Unavailable), 0);
+    assert_eq!(code(file.sync()), Code::Unavailable);
+    file.append(b"y").expect("appended");
+    file.sync().expect("synced");
+    assert_eq!(host.read_file(A).expect("there"), b"y");
+}
+
+#[test]
+fn a_file_may_be_dropped_without_a_close() {
+    let host = host();
+    let mut file = host.new_writable_file(A).expect("opened");
+    file.append(b"x").expect("appended");
+    let before = alive();
+    drop(file);
+    assert_eq!(alive(), before - 1);
+    host.stat(A).expect("it exists since it was opened");
+    drop(host);
+    assert_eq!(alive(), 0);
+}
+
+#[test]
+fn a_file_may_outlive_its_host() {
+    let host = host();
+    let mut file = host.new_writable_file(A).expect("opened");
+    drop(host);
+    file.append(b"x").expect("appended");
+    file.close().expect("closed");
+    drop(file);
+    assert_eq!(alive(), 0, "with the last file the filesystem is cleaned up");
+}
