@@ -270,7 +270,8 @@ impl std::error::Error for Error {
 
 impl From<io::Error> for Error {
     /// The code that TensorFlow's own filesystem gives for the same system error, but for a file that
-    /// is too large (`RESOURCE_EXHAUSTED`); the message is the error's. An `Error` that went through
+    /// is too large (`RESOURCE_EXHAUSTED`) and a name that cannot be (`FAILED_PRECONDITION`, as the
+    /// header wants it); the message is the error's. An `Error` that went through
     /// an [`io::Error`] comes back as it was.
     #[cold]
     fn from(error: io::Error) -> Self {
@@ -329,10 +330,10 @@ fn code_of_kind(kind: io::ErrorKind) -> Code {
         | Kind::DirectoryNotEmpty
         | Kind::ResourceBusy
         | Kind::ExecutableFileBusy
-        | Kind::BrokenPipe => Code::FailedPrecondition,
-        Kind::InvalidInput | Kind::InvalidFilename | Kind::ArgumentListTooLong => {
-            Code::InvalidArgument
-        }
+        | Kind::BrokenPipe
+        // The header's code for a path that the filesystem cannot accept.
+        | Kind::InvalidFilename => Code::FailedPrecondition,
+        Kind::InvalidInput | Kind::ArgumentListTooLong => Code::InvalidArgument,
         // A stream that ends too early is a loss. Were it taken for the end of the file, TensorFlow
         // would go on without the rest.
         Kind::InvalidData | Kind::UnexpectedEof => Code::DataLoss,

@@ -249,6 +249,14 @@ mod tests {
         unsafe { core::slice::from_raw_parts_mut(part.as_mut_ptr().cast(), part.len()) }
     }
 
+    /// Memory that lives for ever, which leak checkers can see from here.
+    fn forever(len: usize) -> &'static mut [u8] {
+        static KEPT: std::sync::Mutex<Vec<usize>> = std::sync::Mutex::new(Vec::new());
+        let memory = Box::leak(vec![9; len].into_boxed_slice());
+        KEPT.lock().unwrap().push(memory.as_ptr().expose_provenance());
+        memory
+    }
+
     #[test]
     fn nothing_is_written_past_the_end() {
         let mut memory = [7; 6];
@@ -290,8 +298,8 @@ mod tests {
     fn memory_from_elsewhere_is_refused() {
         let mut memory = [1; 4];
         let mut buf = ReadBuf::from_slice(&mut memory);
-        let elsewhere = Box::leak(Box::new([9; 4]));
-        let refused = buf.fill_uninit(|_| Ok::<_, Error>(&mut elsewhere[..]));
+        let elsewhere = forever(4);
+        let refused = buf.fill_uninit(|_| Ok::<_, Error>(elsewhere));
         assert_eq!(refused.unwrap_err().code(), Code::Internal);
         let later = buf.fill_uninit(|rest| Ok::<_, Error>(fill_all(&mut rest[1..], 5)));
         assert_eq!(later.unwrap_err().code(), Code::Internal);
@@ -337,7 +345,7 @@ mod tests {
     struct Swapper;
     impl RandomAccessFile for Swapper {
         fn read_at(&self, _: u64, buf: &mut ReadBuf<'_>) -> Result<()> {
-            let mut other = ReadBuf::from_slice(Box::leak(Box::new([7; 64])));
+            let mut other = ReadBuf::from_slice(forever(64));
             other.put(&[7; 64]);
             *buf = other;
             Ok(())

@@ -105,6 +105,19 @@ impl<F: Filesystem> State<F> {
         unsafe { self.with_uri(src, |src| self.with_uri(dst, |dst| op(src, dst))) }
     }
 
+    /// Checks that the path that the host passes belongs to this filesystem.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` for null, `code` for another filesystem's scheme.
+    ///
+    /// # Safety
+    /// `path` must be null or a C string.
+    pub(super) unsafe fn require_own(&self, path: *const c_char, code: Code) -> Result<()> {
+        // SAFETY: as the caller promises.
+        let path = unsafe { bytes(path) }?;
+        self.check_scheme(Uri::new(path)).map_err(|error| error.with_code(code))
+    }
+
     /// Checks that a name belongs to this filesystem; one without a scheme does.
     #[cold]
     pub(super) fn check_scheme(&self, uri: Uri<'_>) -> Result<()> {

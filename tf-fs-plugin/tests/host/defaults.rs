@@ -122,10 +122,13 @@ fn copies_and_renames_that_cannot_be() {
 #[test]
 fn onto_itself_nothing_is_lost() {
     let host = host();
+    // More than is copied at a time.
+    host.write_file(A, big()).expect("written");
     for same in [A, "basic://h/./a", "basic://h//dir/../a"] {
         host.copy_file(A, same).expect("nothing to do");
+        assert!(host.read_file(A).expect("there") == big());
         host.rename_file(A, same).expect("nothing to do");
-        assert_eq!(host.read_file(A).expect("there"), b"a's content");
+        assert!(host.read_file(A).expect("there") == big());
     }
     // TensorFlow's own defaults lose it.
     let host = Host::new();

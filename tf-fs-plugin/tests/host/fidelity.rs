@@ -169,7 +169,7 @@ fn without_a_hook_nothing_is_registered_or_freed() {
         (false, false, "plugin_memory_allocate"),
     ] {
         let host = Host::new();
-        let plan = Plan { allocate, free, ..Plan::of([]) };
+        let plan = Plan { allocate, free, no_array: true, ..Plan::of([]) };
         let error = register(&host, &plan).expect_err(hook);
         assert_eq!(error.code(), FP);
         assert_eq!(

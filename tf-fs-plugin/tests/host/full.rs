@@ -441,7 +441,9 @@ impl Filesystem for Full {
 
     fn translate_name(&self, uri: &[u8]) -> Vec<u8> {
         trip_or_panic("translate_name");
-        Uri::canonical(uri).into_owned()
+        let name = Uri::canonical(uri).into_owned();
+        // What TensorFlow expects of the root.
+        if name == b"full:///" { b"/".to_vec() } else { name }
     }
 
     fn get_children(&self, uri: Uri<'_>) -> Result<Entries> {
@@ -452,9 +454,19 @@ impl Filesystem for Full {
 
     fn get_matching_paths(&self, pattern: Uri<'_>) -> Result<Entries> {
         trip("get_matching_paths")?;
+        let components = |name: &'_ [u8]| -> Vec<Vec<u8>> {
+            name.split(|&byte| byte == b'/').map(<[u8]>::to_vec).collect()
+        };
+        let wanted = components(pattern.as_bytes());
         let nodes = self.nodes();
-        let names = nodes.keys();
-        Ok(names.filter(|name| glob::matches(pattern.as_bytes(), name)).collect())
+        Ok(nodes
+            .keys()
+            .filter(|name| {
+                let found = components(name);
+                found.len() == wanted.len()
+                    && wanted.iter().zip(&found).all(|(one, other)| glob::matches(one, other))
+            })
+            .collect())
     }
 
     fn flush_caches(&self) {

@@ -8,6 +8,7 @@ mod abi;
 mod bad_input;
 mod basic;
 mod concurrency;
+mod conformance;
 mod defaults;
 mod fidelity;
 mod full;

@@ -266,3 +266,57 @@ fn the_place_of_another_panic_is_not_shown() {
     let host = Host::load::<OddPlugin>().expect("loaded");
     fails(host.stat("odd://h/a"), Code::Internal, "plugin panicked in `stat`: second");
 }
+
+/// One directory `d` with a file `f`.
+struct Tree;
+operations!(Tree: STAT GET_CHILDREN START_TRANSACTION ADD_TO_TRANSACTION GET_TRANSACTION_FOR_PATH);
+impl Filesystem for Tree {
+    type Reader = tf_fs_plugin::Unsupported;
+    type Writer = tf_fs_plugin::Unsupported;
+    type Region = tf_fs_plugin::Unsupported;
+    type Transaction = ();
+
+    fn new(_: &str) -> Result<Self> {
+        Ok(Self)
+    }
+    fn stat(&self, uri: Uri<'_>) -> Result<FileStatistics> {
+        match uri.path() {
+            b"/" | b"/d" => Ok(FileStatistics::directory()),
+            b"/f" => Ok(FileStatistics::file(0)),
+            _ => Err(Error::not_found(uri)),
+        }
+    }
+    fn get_children(&self, uri: Uri<'_>) -> Result<Entries> {
+        ensure!(uri.is_root(), Error::not_found(uri));
+        Ok(["d", "f"].into_iter().collect())
+    }
+    fn start_transaction(&self) -> Result<Arc<()>> {
+        Ok(Arc::new(()))
+    }
+    fn add_to_transaction(&self, _: Uri<'_>, _: &Arc<()>) -> Result<()> {
+        Ok(())
+    }
+    fn get_transaction_for_path(&self, _: Uri<'_>) -> Result<Option<Arc<()>>> {
+        Ok(None)
+    }
+}
+struct TreePlugin;
+export!(TreePlugin: "tree" => Tree);
+
+#[test]
+fn a_pattern_that_ends_with_a_slash_matches_directories() {
+    let host = Host::load::<TreePlugin>().expect("loaded");
+    assert_eq!(host.get_matching_paths("tree://h/*/").expect("matched"), [b"tree://h/d/"]);
+    let all = host.get_matching_paths("tree://h/*").expect("matched");
+    assert_eq!(all, [b"tree://h/d", b"tree://h/f"]);
+}
+
+#[test]
+fn a_path_of_another_filesystem_has_no_transaction() {
+    let host = Host::load::<TreePlugin>().expect("loaded");
+    let fs = host.filesystem("tree").expect("there");
+    assert_eq!(code(fs.get_or_start_transaction_for_path("other://h/f").map(drop)), Code::NotFound);
+    let found = fs.get_transaction_for_path("other://h/f").map(drop);
+    assert_eq!(code(found), Code::FailedPrecondition);
+    fs.get_or_start_transaction_for_path("tree://h/f").expect("started");
+}

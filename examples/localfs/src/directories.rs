@@ -1,0 +1,66 @@
+//! Creating directories.
+
+use crate::names::Place;
+use crate::root::{Root, is_directory};
+use rustix::fs::Mode;
+use rustix::io::Errno;
+use std::io;
+use std::path::Path;
+use tf_fs_plugin::{Error, Result};
+
+/// Permissions of a new directory, before the process's mask.
+const DIRECTORY_MODE: Mode = Mode::from_raw_mode(0o777);
+
+pub(crate) fn create_dir(place: &Place<'_>) -> Result<()> {
+    make(place.root, &place.path).map_err(|error| place.describe(error))
+}
+
+pub(crate) fn recursively_create_dir(place: &Place<'_>) -> Result<()> {
+    // Upwards to the nearest ancestor that can be made or is there, then down again.
+    let mut missing = Vec::new();
+    for path in place.path.ancestors().filter(|path| !path.as_os_str().is_empty()) {
+        match make_or_find(place.root, path) {
+            Err(error) if Errno::from_io_error(&error) == Some(Errno::NOENT) => missing.push(path),
+            Err(error) if Errno::from_io_error(&error) == Some(Errno::NOTDIR) => {
+                return Err(not_a_directory(place, path));
+            }
+            Err(error) => return Err(place.describe(error)),
+            Ok(()) => break,
+        }
+    }
+    for path in missing.into_iter().rev() {
+        make_or_find(place.root, path).map_err(|error| place.describe(error))?;
+    }
+    Ok(())
+}
+
+#[cold]
+fn not_a_directory(place: &Place<'_>, ancestor: &Path) -> Error {
+    if ancestor == place.path {
+        return Error::not_a_directory(place.uri);
+    }
+    Error::not_a_directory(ancestor.display()).context(place.uri)
+}
+
+fn make(root: &Root, path: &Path) -> io::Result<()> {
+    let entry = root.entry(path)?.ok_or(Errno::EXIST)?;
+    Ok(rustix::fs::mkdirat(&entry.dir, &*entry.name, DIRECTORY_MODE)?)
+}
+
+/// Makes a directory unless there is one; `ENOTDIR` if there is something else.
+fn make_or_find(root: &Root, path: &Path) -> io::Result<()> {
+    match make(root, path) {
+        Err(error) if Errno::from_io_error(&error) == Some(Errno::EXIST) => {
+            match root.metadata(path) {
+                Ok(stat) if is_directory(&stat) => Ok(()),
+                // Also a link to nothing: its name is taken.
+                Ok(_) => Err(Errno::NOTDIR.into()),
+                Err(error) if Errno::from_io_error(&error) == Some(Errno::NOENT) => {
+                    Err(Errno::NOTDIR.into())
+                }
+                Err(error) => Err(error),
+            }
+        }
+        other => other,
+    }
+}

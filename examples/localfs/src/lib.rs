@@ -1,0 +1,248 @@
+//! `local://`: the files of this machine, as the reference for a complete filesystem plugin.
+//!
+//! Every operation that TensorFlow's C interface has is here, and every condition gets the code that
+//! the interface names for it. `local:///a/b` is the file `/a/b`, or, when a root directory is
+//! configured, `a/b` below that root, which then nothing leaves: no `..` and no symbolic link.
+//!
+//! Each module does one job: `names` turns names into paths, `root` opens them, the others
+//! are the operations.
+
+#![forbid(unsafe_code)]
+
+mod config;
+mod copying;
+mod deletion;
+mod directories;
+mod durability;
+mod failure;
+mod listing;
+mod matching;
+mod names;
+mod queries;
+mod reader;
+mod renaming;
+mod root;
+mod transaction;
+mod writer;
+
+pub use config::ROOT_VARIABLE;
+pub use reader::Reader;
+pub use transaction::Transaction;
+pub use writer::Writer;
+
+use config::Config;
+use names::Place;
+use root::{Access, Root, is_directory};
+use std::path::Path;
+use std::sync::Arc;
+use tf_fs_plugin::{MappedRegion, prelude::*};
+use transaction::Transactions;
+
+/// The files of this machine, or those below a root directory.
+#[derive(Debug)]
+pub struct LocalFs {
+    scheme: String,
+    config: Config,
+    transactions: Transactions,
+}
+
+impl LocalFs {
+    /// A filesystem whose `local:///` is `root`, an absolute path, which nothing leaves.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` for a relative path, `NOT_FOUND`, `FAILED_PRECONDITION` for a file.
+    pub fn confined(root: impl AsRef<Path>) -> Result<Self> {
+        Ok(Self::with("local", Config::confined(root.as_ref())?))
+    }
+
+    /// A filesystem whose `local:///` is `/`.
+    #[must_use]
+    pub fn unconfined() -> Self {
+        Self::with("local", Config::new(Root::Machine, false))
+    }
+
+    fn with(scheme: &str, config: Config) -> Self {
+        Self { scheme: scheme.to_owned(), config, transactions: Transactions::default() }
+    }
+
+    /// Runs an operation on the place that `uri` names.
+    fn at<T>(&self, uri: Uri<'_>, op: impl FnOnce(&Place<'_>) -> Result<T>) -> Result<T> {
+        op(&Place::new(&self.config.settings().root, uri)?)
+    }
+
+    /// Runs an operation from one place to another.
+    fn between(
+        &self,
+        src: Uri<'_>,
+        dst: Uri<'_>,
+        op: impl FnOnce(&Place<'_>, &Place<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let settings = self.config.settings();
+        op(&Place::new(&settings.root, src)?, &Place::new(&settings.root, dst)?)
+    }
+
+    fn open_writer(&self, uri: Uri<'_>, access: Access) -> Result<Writer> {
+        let settings = self.config.settings();
+        let place = Place::new(&settings.root, uri)?;
+        let capacity = settings.write_buffer_bytes;
+        Writer::open(&settings.root, &place, access, capacity, settings.sync_on_close)
+    }
+
+    /// Whether a path is of this filesystem, as the transaction operations ask.
+    fn is_own(&self, uri: Uri<'_>) -> bool {
+        uri.scheme().is_empty() || uri.scheme() == self.scheme
+    }
+
+    #[cold]
+    fn foreign(&self, uri: Uri<'_>) -> Error {
+        Error::failed_precondition(format_args!(
+            "{uri}: not of this filesystem, `{}://`",
+            self.scheme
+        ))
+    }
+}
+
+#[filesystem_plugin(scheme = "local")]
+impl Filesystem for LocalFs {
+    type Reader = Reader;
+    type Writer = Writer;
+    type Region = MappedRegion;
+    type Transaction = Transaction;
+
+    fn new(scheme: &str) -> Result<Self> {
+        Ok(Self::with(scheme, Config::from_environment()?))
+    }
+
+    fn new_random_access_file(&self, uri: Uri<'_>) -> Result<Reader> {
+        self.at(uri, Reader::open)
+    }
+
+    fn new_writable_file(&self, uri: Uri<'_>) -> Result<Writer> {
+        self.open_writer(uri, Access::Write)
+    }
+
+    fn new_appendable_file(&self, uri: Uri<'_>) -> Result<Writer> {
+        self.open_writer(uri, Access::Append)
+    }
+
+    fn new_read_only_memory_region_from_file(&self, uri: Uri<'_>) -> Result<MappedRegion> {
+        self.at(uri, |place| {
+            MappedRegion::new(&reader::open_file(place)?).map_err(|error| error.context(uri))
+        })
+    }
+
+    fn create_dir(&self, uri: Uri<'_>) -> Result<()> {
+        self.at(uri, directories::create_dir)
+    }
+
+    fn recursively_create_dir(&self, uri: Uri<'_>) -> Result<()> {
+        self.at(uri, directories::recursively_create_dir)
+    }
+
+    fn delete_file(&self, uri: Uri<'_>) -> Result<()> {
+        self.at(uri, deletion::delete_file)
+    }
+
+    fn delete_dir(&self, uri: Uri<'_>) -> Result<()> {
+        self.at(uri, deletion::delete_dir)
+    }
+
+    fn delete_recursively(&self, uri: Uri<'_>) -> Result<(), Undeleted> {
+        let settings = self.config.settings();
+        deletion::delete_recursively(&Place::new(&settings.root, uri)?)
+    }
+
+    fn rename_file(&self, src: Uri<'_>, dst: Uri<'_>) -> Result<()> {
+        self.between(src, dst, renaming::rename_file)
+    }
+
+    fn copy_file(&self, src: Uri<'_>, dst: Uri<'_>) -> Result<()> {
+        self.between(src, dst, copying::copy_file)
+    }
+
+    fn path_exists(&self, uri: Uri<'_>) -> Result<bool> {
+        self.at(uri, queries::path_exists)
+    }
+
+    fn paths_exist(&self, uris: &[Uri<'_>]) -> Vec<Result<bool>> {
+        uris.iter().map(|uri| self.path_exists(*uri)).collect()
+    }
+
+    fn stat(&self, uri: Uri<'_>) -> Result<FileStatistics> {
+        self.at(uri, queries::stat)
+    }
+
+    fn is_directory(&self, uri: Uri<'_>) -> Result<bool> {
+        self.at(uri, |place| Ok(is_directory(&place.metadata()?)))
+    }
+
+    fn get_file_size(&self, uri: Uri<'_>) -> Result<u64> {
+        self.at(uri, queries::get_file_size)
+    }
+
+    fn get_children(&self, uri: Uri<'_>) -> Result<Entries> {
+        self.at(uri, listing::get_children)
+    }
+
+    fn get_matching_paths(&self, pattern: Uri<'_>) -> Result<Entries> {
+        matching::get_matching_paths(&self.config.settings().root, pattern)
+    }
+
+    // Nothing is cached here; the kernel's caches are coherent.
+    fn flush_caches(&self) {}
+
+    fn start_transaction(&self) -> Result<Arc<Transaction>> {
+        Ok(self.transactions.start())
+    }
+
+    fn end_transaction(&self, transaction: Arc<Transaction>) -> Result<()> {
+        self.transactions.end(&transaction)
+    }
+
+    fn add_to_transaction(&self, uri: Uri<'_>, transaction: &Arc<Transaction>) -> Result<()> {
+        if !self.is_own(uri) {
+            return Err(self.foreign(uri));
+        }
+        let settings = self.config.settings();
+        self.transactions.add(&settings.root, &Place::new(&settings.root, uri)?, transaction)
+    }
+
+    fn get_transaction_for_path(&self, uri: Uri<'_>) -> Result<Option<Arc<Transaction>>> {
+        if !self.is_own(uri) {
+            return Err(self.foreign(uri));
+        }
+        self.at(uri, |place| Ok(self.transactions.find(place)))
+    }
+
+    fn get_or_start_transaction_for_path(&self, uri: Uri<'_>) -> Result<Arc<Transaction>> {
+        if !self.is_own(uri) {
+            return Err(self.foreign(uri).with_code(Code::NotFound));
+        }
+        let settings = self.config.settings();
+        self.transactions.find_or_start(&settings.root, &Place::new(&settings.root, uri)?)
+    }
+
+    fn decode_transaction_token(&self, transaction: &Arc<Transaction>) -> String {
+        transaction.to_string()
+    }
+
+    fn get_filesystem_configuration(&self) -> Result<Vec<FilesystemOption>> {
+        Ok(self.config.options())
+    }
+
+    fn set_filesystem_configuration(&self, options: &[FilesystemOption]) -> Result<()> {
+        self.config.set(options)
+    }
+
+    fn get_filesystem_configuration_option(&self, key: &str) -> Result<FilesystemOption> {
+        self.config.get(key)
+    }
+
+    fn set_filesystem_configuration_option(&self, option: &FilesystemOption) -> Result<()> {
+        self.config.set(std::slice::from_ref(option))
+    }
+
+    fn get_filesystem_configuration_keys(&self) -> Result<Vec<String>> {
+        Ok(Config::keys())
+    }
+}

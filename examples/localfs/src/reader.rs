@@ -1,0 +1,59 @@
+//! Files open for reading.
+
+use crate::failure::describe;
+use crate::names::Place;
+use crate::root::{Access, is_directory};
+use rustix::io::Errno;
+use std::fs::File;
+use tf_fs_plugin::{Error, RandomAccessFile, ReadBuf, Result};
+
+/// A file open for reading.
+#[derive(Debug)]
+pub struct Reader {
+    file: File,
+}
+
+impl Reader {
+    pub(crate) fn open(place: &Place<'_>) -> Result<Self> {
+        Ok(Self { file: open_file(place)? })
+    }
+}
+
+/// Opens anything but a directory, which the system would open too.
+pub(crate) fn open_file(place: &Place<'_>) -> Result<File> {
+    let file = place.open(Access::Read)?;
+    let stat = rustix::fs::fstat(&file).map_err(|error| place.describe(error))?;
+    if is_directory(&stat) {
+        return Err(Error::is_a_directory(place.uri));
+    }
+    Ok(file.into())
+}
+
+impl RandomAccessFile for Reader {
+    fn read_at(&self, offset: u64, buf: &mut ReadBuf<'_>) -> Result<()> {
+        let mut offset = offset;
+        while buf.remaining() > 0 {
+            // No file goes on behind what the system calls can name.
+            if offset.saturating_add(buf.remaining() as u64) > i64::MAX as u64 {
+                buf.end_of_file();
+                break;
+            }
+            let mut interrupted = false;
+            let read =
+                buf.fill_uninit(|rest| match rustix::io::pread(&self.file, rest, offset) {
+                    Ok((read, _)) => Ok(read),
+                    Err(Errno::INTR) => {
+                        interrupted = true;
+                        Ok(&mut [])
+                    }
+                    Err(error) => Err(describe(error.into(), "reading")),
+                })?;
+            if read == 0 && !interrupted {
+                buf.end_of_file();
+                break;
+            }
+            offset += read as u64;
+        }
+        Ok(())
+    }
+}
