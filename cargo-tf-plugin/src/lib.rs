@@ -13,6 +13,7 @@
 //! # }
 //! ```
 
+mod build;
 pub mod commands;
 mod install;
 mod python;

@@ -1,13 +1,8 @@
 //! `cargo tf-plugin demo`: TensorFlow trains a model on files that live in the example filesystem.
 
-use std::env;
-use std::env::consts::DLL_EXTENSION;
-use std::io::BufReader;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
-use cargo_metadata::Message;
 use clap::Args;
 
 use crate::workspace::Workspace;
@@ -45,7 +40,7 @@ impl Demo {
             Some(python) => TensorFlow::from_python(python)?,
             None => TensorFlow::pinned(&self.tf)?,
         };
-        let plugin = build_plugin(workspace.root(), PACKAGE)?;
+        let plugin = workspace.build_plugin(PACKAGE)?;
         let status = tensorflow
             .python_command()
             .arg(package.join("demo.py"))
@@ -57,47 +52,4 @@ impl Demo {
         }
         Ok(())
     }
-}
-
-/// Builds `package` in release mode and returns its shared library.
-fn build_plugin(root: &Path, package: &str) -> Result<PathBuf> {
-    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let failed = || format!("cannot run {}", cargo.display());
-    let mut child = Command::new(&cargo)
-        .current_dir(root)
-        .args([
-            "build",
-            "--release",
-            "--package",
-            package,
-            "--message-format=json-render-diagnostics",
-        ])
-        .stdout(Stdio::piped())
-        .spawn()
-        .with_context(failed)?;
-    let mut plugin = None;
-    if let Some(messages) = child.stdout.take() {
-        for message in Message::parse_stream(BufReader::new(messages)) {
-            let Message::CompilerArtifact(artifact) =
-                message.context("cannot read cargo's messages")?
-            else {
-                continue;
-            };
-            if artifact.target.is_cdylib() && artifact.target.name == package {
-                plugin = artifact
-                    .filenames
-                    .into_iter()
-                    .find(|file| file.extension() == Some(DLL_EXTENSION));
-            }
-        }
-    }
-    let status = child.wait().with_context(failed)?;
-    if !status.success() {
-        bail!("the package `{package}` does not build ({status}); cargo's messages are above");
-    }
-    plugin.map(Into::into).with_context(|| {
-        format!(
-            "the package `{package}` makes no shared library; give it `crate-type = [\"cdylib\"]`"
-        )
-    })
 }

@@ -1,0 +1,241 @@
+//! The C tables of `examples/memfs` against those of `memfs.cc`, a plugin of the same design written
+//! by hand in C++, side by side in one run.
+//!
+//! `cargo bench -p tf-plugin-benches --bench memfs [-- [--write] [--time] [--profiles DIRECTORY]]`:
+//! `--write` puts the tables into `docs/benchmarks.md`, `--time` leaves out the instruction counts and
+//! needs no valgrind, `--profiles` keeps callgrind's profiles, one a row and plugin.
+
+use std::env;
+use std::fs;
+use std::hint::black_box;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+use cargo_tf_plugin::workspace::Workspace;
+use cargo_tf_plugin::{NEWEST, TensorFlow};
+use tf_plugin_benches::callgrind::{self, Count, counted};
+use tf_plugin_benches::report::{self, Table, number};
+use tf_plugin_benches::rows::{Names, Row, Session};
+use tf_plugin_benches::stats::Spread;
+use tf_plugin_benches::{Host, Plugin, build, same};
+
+/// Rounds of each row on each plugin; the plugins take turns.
+const ROUNDS: usize = 101;
+
+/// What Rust may cost, relative to C++.
+const GOAL: f64 = 1.05;
+
+/// Given by this program to itself, under callgrind.
+const COUNT: &str = "--count-instructions";
+
+/// The plugins: the first is measured against each of the others.
+const PLUGINS: [&str; 3] = ["Rust", "C++, `std::map`", "C++, B-tree"];
+
+struct Arguments {
+    write: bool,
+    time_only: bool,
+    profiles: Option<PathBuf>,
+}
+
+impl Arguments {
+    fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Self> {
+        let mut parsed = Self { write: false, time_only: false, profiles: None };
+        while let Some(argument) = arguments.next() {
+            match argument.as_str() {
+                // What cargo adds.
+                "--bench" => {}
+                "--write" => parsed.write = true,
+                "--time" => parsed.time_only = true,
+                "--profiles" => {
+                    let directory = arguments.next().context("`--profiles` needs a directory")?;
+                    parsed.profiles = Some(PathBuf::from(directory));
+                }
+                other => bail!(
+                    "unknown argument `{other}`; there are `--write`, `--time` and `--profiles DIRECTORY`"
+                ),
+            }
+        }
+        if parsed.write && parsed.time_only {
+            bail!("tables without instruction counts are not written; leave out `--time`");
+        }
+        Ok(parsed)
+    }
+}
+
+fn main() -> Result<()> {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    if let [count, framework, plugin] = arguments.as_slice()
+        && count == COUNT
+    {
+        return run_counted(framework.as_ref(), plugin.as_ref());
+    }
+    let arguments = Arguments::parse(arguments.into_iter())?;
+
+    let tensorflow = TensorFlow::pinned(NEWEST)?;
+    let framework = tensorflow.library_dir().join("libtensorflow_framework.so.2");
+    let scratch = tempfile::tempdir()?;
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("memfs/memfs.cc");
+    let cpp =
+        |defines: &[&str]| build::cpp(&source, defines, &tensorflow.include_dir(), scratch.path());
+    let plugins = [Workspace::current()?.build_plugin("memfs")?, cpp(&[])?, cpp(&["MEMFS_BTREE"])?];
+
+    let mut text = String::new();
+    if !arguments.time_only {
+        let profiles = arguments.profiles.as_deref().unwrap_or(scratch.path());
+        let counts = count(&framework, &plugins, profiles)?;
+        text += &format!("Instructions an operation:\n\n{}\n", count_table(&counts));
+    }
+    let times = time(&framework, &plugins)?;
+    text += &format!("Nanoseconds an operation:\n\n{}\n", time_table(&times));
+    text += &format!(
+        "TensorFlow {} · {} · {} · {}\n",
+        tensorflow.version(),
+        build::rust_version(),
+        build::cpp_version(),
+        build::processor(),
+    );
+    println!("{text}");
+    if arguments.write {
+        println!("written to {}", report::write("memfs", &text)?.display());
+    }
+    Ok(())
+}
+
+/// Instructions of each row, on each plugin.
+fn count(
+    framework: &Path,
+    plugins: &[PathBuf; 3],
+    profiles: &Path,
+) -> Result<[Vec<Count>; PLUGINS.len()]> {
+    let mut counts = [const { Vec::new() }; PLUGINS.len()];
+    for (index, plugin) in plugins.iter().enumerate() {
+        eprintln!("counting instructions: {}", PLUGINS[index]);
+        let directory = profiles.join(plugin.file_stem().unwrap_or_default());
+        fs::create_dir_all(&directory).with_context(|| directory.display().to_string())?;
+        let arguments = [COUNT.as_ref(), framework.as_os_str(), plugin.as_os_str()];
+        let rows = Row::ALL.len();
+        counts[index] =
+            callgrind::count(&env::current_exe()?, arguments, plugin, rows, &directory)?;
+    }
+    Ok(counts)
+}
+
+/// Runs each row once for callgrind.
+fn run_counted(framework: &Path, plugin: &Path) -> Result<()> {
+    let plugin = Plugin::load(Host::load(framework)?, plugin)?;
+    let names = Names::create(&plugin)?;
+    for row in Row::ALL {
+        let mut session = Session::new(&plugin, &names, row)?;
+        // Once for what happens on first use only.
+        session.prepare()?;
+        session.run(row.operations());
+        session.prepare()?;
+        counted(&mut || session.run(row.operations()));
+        session.check(row.operations()).context("under callgrind")?;
+    }
+    Ok(())
+}
+
+/// Nanoseconds an operation on each plugin, and Rust's relative to each other plugin's in the same
+/// round.
+struct Times {
+    plugins: [Spread; PLUGINS.len()],
+    ratios: [Spread; PLUGINS.len() - 1],
+}
+
+fn time(framework: &Path, plugins: &[PathBuf; 3]) -> Result<Vec<Times>> {
+    let host = Host::load(framework)?;
+    let [rust, cpp, btree] = plugins;
+    let plugins = [Plugin::load(host, rust)?, Plugin::load(host, cpp)?, Plugin::load(host, btree)?];
+    let [rust, others @ ..] = &plugins;
+    for other in others {
+        same::check(rust, other)?;
+    }
+    let names: Vec<Names> = plugins.iter().map(Names::create).collect::<Result<_>>()?;
+    let mut times = Vec::new();
+    for row in Row::ALL {
+        eprintln!("timing: {}", row.name());
+        let mut sessions: Vec<Session<'_>> = plugins
+            .iter()
+            .zip(&names)
+            .map(|(plugin, names)| Session::new(plugin, names, row))
+            .collect::<Result<_>>()?;
+        // One list of rounds a plugin; the first round warms up.
+        let mut rounds = [const { Vec::new() }; PLUGINS.len()];
+        for round in 0..=ROUNDS {
+            for turn in 0..sessions.len() {
+                // Another one goes first in each round, so that none always finds the caches cold.
+                let index = (turn + round) % sessions.len();
+                let time = nanoseconds(&mut sessions[index], row)?;
+                if round > 0 {
+                    rounds[index].push(time);
+                }
+            }
+        }
+        let ratios = [1, 2].map(|other| {
+            let pairs = rounds[0].iter().zip(&rounds[other]);
+            Spread::of(&pairs.map(|(rust, cpp)| rust / cpp).collect::<Vec<_>>())
+        });
+        times.push(Times { plugins: rounds.map(|times| Spread::of(&times)), ratios });
+    }
+    Ok(times)
+}
+
+/// Nanoseconds an operation, in one round.
+fn nanoseconds(session: &mut Session<'_>, row: Row) -> Result<f64> {
+    session.prepare()?;
+    let start = Instant::now();
+    session.run(black_box(row.operations()));
+    let elapsed = start.elapsed();
+    session.check(row.operations())?;
+    Ok(elapsed.as_nanos() as f64 / row.operations() as f64)
+}
+
+fn count_table(counts: &[Vec<Count>; 3]) -> Table {
+    let mut table = Table::new(&[
+        "operation",
+        PLUGINS[0],
+        PLUGINS[1],
+        "ratio",
+        PLUGINS[2],
+        "ratio",
+        "in `TF_SetStatus`",
+    ]);
+    for (index, row) in Row::ALL.into_iter().enumerate() {
+        let [rust, cpp, btree] = counts.each_ref().map(|counts| counts[index]);
+        let each = |count: u64| number(count as f64 / row.operations() as f64);
+        let ratio = |cpp: Count| {
+            let ratio = rust.total as f64 / cpp.total as f64;
+            format!("{ratio:.2}{}", if ratio <= GOAL { "" } else { " (!)" })
+        };
+        table.push([
+            row.name(),
+            each(rust.total),
+            each(cpp.total),
+            ratio(cpp),
+            each(btree.total),
+            ratio(btree),
+            each(rust.status),
+        ]);
+    }
+    table
+}
+
+fn time_table(times: &[Times]) -> Table {
+    const RATIO: &str = "ratio (quartiles)";
+    let mut table = Table::new(&["operation", PLUGINS[0], PLUGINS[1], RATIO, PLUGINS[2], RATIO]);
+    for (row, Times { plugins: [rust, cpp, btree], ratios }) in Row::ALL.into_iter().zip(times) {
+        let [to_cpp, to_btree] =
+            ratios.map(|ratio| format!("{:.2} ({:.2}–{:.2})", ratio.median, ratio.low, ratio.high));
+        table.push([
+            row.name(),
+            number(rust.median),
+            number(cpp.median),
+            to_cpp,
+            number(btree.median),
+            to_btree,
+        ]);
+    }
+    table
+}

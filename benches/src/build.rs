@@ -1,0 +1,68 @@
+//! Building the C++ plugin, and what the report says about how.
+
+use std::env;
+use std::env::consts::{DLL_EXTENSION, DLL_PREFIX};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail, ensure};
+
+/// The C++ compiler's options: as fast as it can without knowing the machine, like cargo's release
+/// profile.
+const CXX_FLAGS: [&str; 7] =
+    ["-std=c++17", "-O3", "-DNDEBUG", "-g1", "-fPIC", "-shared", "-fvisibility=hidden"];
+
+/// Compiles a C++ plugin with the compiler that `CXX` names, or `c++`, and with `defines`; returns its
+/// shared library in `directory`.
+///
+/// # Errors
+/// When there is no compiler or it refuses the source.
+pub fn cpp(source: &Path, defines: &[&str], include: &Path, directory: &Path) -> Result<PathBuf> {
+    let compiler = env::var_os("CXX").unwrap_or_else(|| "c++".into());
+    let name = source.file_stem().unwrap_or_default().display();
+    let variant = defines.join("_").to_lowercase();
+    let library = directory.join(format!("{DLL_PREFIX}{name}_cpp{variant}.{DLL_EXTENSION}"));
+    let mut command = Command::new(&compiler);
+    command.args(CXX_FLAGS).args(defines.iter().map(|name| format!("-D{name}")));
+    command.arg("-I").arg(include).arg(source).arg("-o").arg(&library);
+    match command.status() {
+        Err(error) if error.kind() == ErrorKind::NotFound => bail!(
+            "the C++ compiler {} is not on this machine; install one (Debian and Ubuntu: `apt-get \
+             install g++`) or name one in the environment variable CXX",
+            compiler.display()
+        ),
+        status => ensure!(
+            status.context("cannot run the C++ compiler")?.success(),
+            "{} does not compile; see above",
+            source.display()
+        ),
+    }
+    Ok(library)
+}
+
+/// The name and version of what compiled the C++ plugin, for the report.
+#[must_use]
+pub fn cpp_version() -> String {
+    let compiler = env::var_os("CXX").unwrap_or_else(|| "c++".into());
+    first_line(Command::new(compiler).arg("--version"))
+}
+
+/// The version of the Rust compiler.
+#[must_use]
+pub fn rust_version() -> String {
+    first_line(Command::new(env::var_os("RUSTC").unwrap_or_else(|| "rustc".into())).arg("-V"))
+}
+
+fn first_line(command: &mut Command) -> String {
+    let output = command.output().map(|output| output.stdout).unwrap_or_default();
+    String::from_utf8_lossy(&output).lines().next().unwrap_or("unknown").to_owned()
+}
+
+/// What this machine's processor calls itself, for the report.
+#[must_use]
+pub fn processor() -> String {
+    let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
+    model.map_or(env::consts::ARCH, |(_, name)| name).to_owned()
+}

@@ -1,0 +1,135 @@
+//! Counting instructions: a part of this process runs again under callgrind.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail, ensure};
+
+use crate::abi::COUNTED_SYMBOL;
+pub use crate::abi::tf_plugin_bench_counted as counted;
+
+/// Instructions of one row on one plugin.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Count {
+    /// In the plugin and in what it calls.
+    pub total: u64,
+    /// Of these, in TensorFlow's `TF_SetStatus` and in what that calls.
+    pub status: u64,
+}
+
+/// Runs `executable` with `arguments` under callgrind, and counts in each call of [`counted`], in their
+/// order, the instructions that it spends in the shared library `plugin`. The profiles stay in
+/// `directory`, for `callgrind_annotate`.
+///
+/// # Errors
+/// When there is no valgrind, the program fails, or [`counted`] was not called `calls` times.
+pub fn count<A: AsRef<OsStr>>(
+    executable: &Path,
+    arguments: impl IntoIterator<Item = A>,
+    plugin: &Path,
+    calls: usize,
+    directory: &Path,
+) -> Result<Vec<Count>> {
+    let out = directory.join("callgrind");
+    let mut command = Command::new("valgrind");
+    command
+        .args(["--tool=callgrind", "--quiet", "--collect-atstart=no"])
+        .arg(format!("--toggle-collect={COUNTED_SYMBOL}"))
+        .arg(format!("--dump-after={COUNTED_SYMBOL}"))
+        // Plain names and numbers, as `read` wants them.
+        .args(["--compress-strings=no", "--compress-pos=no"])
+        .arg(format!("--callgrind-out-file={}", out.display()))
+        .arg(executable)
+        .args(arguments);
+    let status = match command.status() {
+        Err(error) if error.kind() == ErrorKind::NotFound => bail!(
+            "valgrind, which counts the instructions, is not on this machine; install it \
+             (Debian and Ubuntu: `apt-get install valgrind`) or measure time only with `-- --time`"
+        ),
+        status => status.context("cannot run valgrind")?,
+    };
+    ensure!(status.success(), "valgrind or the program under it failed ({status})");
+    let counts: Vec<Count> = (1..)
+        .map(|part| PathBuf::from(format!("{}.{part}", out.display())))
+        .take_while(|file| file.exists())
+        .map(|file| {
+            let profile = fs::read(&file).with_context(|| file.display().to_string())?;
+            Ok(read(&String::from_utf8_lossy(&profile), plugin))
+        })
+        .collect::<Result<_>>()?;
+    ensure!(
+        counts.len() >= calls && counts.iter().take(calls).all(|count| count.total > 0),
+        "callgrind wrote {} profiles where {calls} rows were run, or empty ones",
+        counts.len()
+    );
+    Ok(counts.into_iter().take(calls).collect())
+}
+
+/// Sums, from a profile in callgrind's format without compression, what calls into `plugin` cost, and
+/// what its calls of `TF_SetStatus` cost.
+fn read(profile: &str, plugin: &Path) -> Count {
+    let plugin = plugin.display().to_string();
+    let mut count = Count { total: 0, status: 0 };
+    let (mut object, mut called_object, mut called) = ("", None, "");
+    let mut lines = profile.lines();
+    while let Some(line) = lines.next() {
+        match line.split_once('=') {
+            Some(("ob", name)) => object = name,
+            Some(("cob", name)) => called_object = Some(name),
+            Some(("cfn", name)) => called = name,
+            Some(("calls", _)) => {
+                // The next line: where the call stands, and what it cost with all below it.
+                let cost = lines.next().and_then(|line| line.split(' ').nth(1));
+                let cost = cost.and_then(|cost| cost.parse::<u64>().ok()).unwrap_or(0);
+                let from = object == plugin;
+                let into = called_object.take().unwrap_or(object) == plugin;
+                if into && !from {
+                    count.total += cost;
+                }
+                if from && !into && called == "TF_SetStatus" {
+                    count.status += cost;
+                }
+            }
+            _ => {}
+        }
+    }
+    count
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_into_the_plugin_and_of_the_status_are_summed() {
+        let profile = "\
+events: Ir
+ob=/bench
+fn=run
+10 500
+cob=/plugin.so
+cfn=stat
+calls=3 7
+12 90
+cob=/libc.so
+cfn=malloc
+calls=1 1
+13 1000
+ob=/plugin.so
+fn=stat
+7 30
+cfn=helper
+calls=3 20
+8 15
+cob=/tensorflow.so
+cfn=TF_SetStatus
+calls=3 0
+9 24
+";
+        let count = read(profile, Path::new("/plugin.so"));
+        assert_eq!(count, Count { total: 90, status: 24 });
+    }
+}

@@ -1,0 +1,249 @@
+//! The measured operations and the files they work on.
+
+use std::ffi::CString;
+use std::hint::black_box;
+
+use anyhow::{Context, Result, ensure};
+use tf_fs_sys::{TF_NOT_FOUND, TF_OK};
+
+use crate::abi::{Plugin, Reader, Writer, c};
+
+/// How many files the measured directories hold in all.
+const FILES: usize = 1000;
+const DIRECTORIES: usize = 10;
+const KIB: usize = 1024;
+/// Length of the files that are read.
+const LARGE: usize = 256 * KIB;
+const LARGE_FILES: usize = 4;
+
+/// A row of the table: an operation and its size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Row {
+    /// `translate_name` of a canonical name, which precedes nearly every other operation.
+    TranslateName,
+    /// `path_exists` of a file.
+    PathExistsHit,
+    /// `path_exists` of a missing file in a directory that exists.
+    PathExistsMiss,
+    /// `stat` of a file.
+    Stat,
+    /// `new_random_access_file` and `cleanup`.
+    Open,
+    /// `read` of so many bytes.
+    Read(usize),
+    /// `append` of so many bytes to a growing file.
+    Append(usize),
+    /// `get_children` of a directory with 1,000 files.
+    GetChildren,
+}
+
+impl Row {
+    /// All rows, in the order of the table.
+    pub const ALL: [Self; 11] = [
+        Self::TranslateName,
+        Self::PathExistsHit,
+        Self::PathExistsMiss,
+        Self::Stat,
+        Self::Open,
+        Self::Read(16),
+        Self::Read(4 * KIB),
+        Self::Read(LARGE),
+        Self::Append(16),
+        Self::Append(4 * KIB),
+        Self::GetChildren,
+    ];
+
+    /// What the table calls the row.
+    #[must_use]
+    pub fn name(self) -> String {
+        let size = |bytes: usize| match bytes {
+            bytes if bytes < KIB => format!("{bytes} B"),
+            bytes => format!("{} KiB", bytes / KIB),
+        };
+        match self {
+            Self::TranslateName => "`translate_name`".into(),
+            Self::PathExistsHit => "`path_exists`, hit".into(),
+            Self::PathExistsMiss => "`path_exists`, miss".into(),
+            Self::Stat => "`stat`".into(),
+            Self::Open => "open for reading + `cleanup`".into(),
+            Self::Read(bytes) => format!("`read` {}", size(bytes)),
+            Self::Append(bytes) => format!("`append` {}", size(bytes)),
+            Self::GetChildren => "`get_children`, 1,000 entries".into(),
+        }
+    }
+
+    /// How many operations make up a round; a round takes about a millisecond.
+    #[must_use]
+    pub fn operations(self) -> usize {
+        match self {
+            Self::Read(LARGE) => 50,
+            Self::Append(bytes) if bytes > KIB => 500,
+            Self::GetChildren => 10,
+            _ => 4 * FILES,
+        }
+    }
+}
+
+/// The names of the files that the rows use.
+#[derive(Debug)]
+pub struct Names {
+    files: Vec<CString>,
+    missing: Vec<CString>,
+    listed: CString,
+    large: Vec<CString>,
+    written: CString,
+}
+
+impl Names {
+    /// Fills a filesystem: 1,000 files in 10 directories, 1,000 files in one directory and a few
+    /// large ones.
+    ///
+    /// # Errors
+    /// When the plugin refuses one of them.
+    pub fn create(plugin: &Plugin) -> Result<Self> {
+        const ROOT: &str = "mem://bench/datasets";
+        let directory = |name: &str| -> Result<String> {
+            let path = format!("{ROOT}/{name}");
+            plugin.create_dir(&c(path.as_str()))?;
+            Ok(path)
+        };
+        let of = FILES / DIRECTORIES;
+        plugin.create_dir(&c(ROOT))?;
+        let mut names = Self {
+            files: Vec::new(),
+            missing: Vec::new(),
+            listed: c(directory("listed")?),
+            large: Vec::new(),
+            written: c(directory("written")? + "/events.out.tfevents.1763661900"),
+        };
+        let shards: Vec<String> = (0..DIRECTORIES)
+            .map(|shard| directory(&format!("train-{shard:02}")))
+            .collect::<Result<_>>()?;
+        // Written in the order of their names, as a job writes its shards.
+        for index in 0..FILES {
+            let path = format!("{}/part-{:05}-of-{of:05}.tfrecord", shards[index / of], index % of);
+            plugin.write(&c(path.as_str()), path.as_bytes())?;
+            names.missing.push(c(format!("{path}.index")));
+            names.files.push(c(path));
+        }
+        // Looked at in another order, as a shuffling reader does: 617 has no factor in common with 1000.
+        for files in [&mut names.files, &mut names.missing] {
+            *files = (0..FILES).map(|index| files[index * 617 % FILES].clone()).collect();
+        }
+        for index in 0..FILES {
+            let name = format!("{ROOT}/listed/part-{index:05}-of-{FILES:05}.tfrecord");
+            plugin.write(&c(name), b"")?;
+        }
+        for index in 0..LARGE_FILES {
+            let name = c(format!("{ROOT}/large-{index}.bin"));
+            plugin.write(&name, &vec![b'x'; LARGE])?;
+            names.large.push(name);
+        }
+        Ok(names)
+    }
+}
+
+/// A row on a plugin, ready to run.
+#[derive(Debug)]
+pub struct Session<'p> {
+    plugin: &'p Plugin,
+    names: &'p Names,
+    row: Row,
+    readers: Vec<Reader<'p>>,
+    writer: Option<Writer<'p>>,
+    buffer: Vec<u8>,
+}
+
+impl<'p> Session<'p> {
+    /// Opens what the row needs.
+    ///
+    /// # Errors
+    /// When the plugin refuses.
+    pub fn new(plugin: &'p Plugin, names: &'p Names, row: Row) -> Result<Self> {
+        let mut session =
+            Self { plugin, names, row, readers: Vec::new(), writer: None, buffer: Vec::new() };
+        if let Row::Read(bytes) = row {
+            session.buffer = vec![0; bytes];
+            for name in &names.large {
+                session.readers.push(plugin.open(name).context("a large file is missing")?);
+            }
+        }
+        if let Row::Append(bytes) = row {
+            session.buffer = vec![b'a'; bytes];
+        }
+        Ok(session)
+    }
+
+    /// Prepares a round, outside the measured time: a row that appends begins with an empty file.
+    ///
+    /// # Errors
+    /// When the plugin refuses.
+    pub fn prepare(&mut self) -> Result<()> {
+        if matches!(self.row, Row::Append(_)) {
+            self.writer = None;
+            self.writer =
+                Some(self.plugin.create(&self.names.written, false).context("cannot create")?);
+        }
+        Ok(())
+    }
+
+    /// Runs the operation so many times.
+    pub fn run(&mut self, operations: usize) {
+        let Self { plugin, names, .. } = *self;
+        let files = names.files.iter().cycle().take(operations);
+        match self.row {
+            Row::TranslateName => files.for_each(|path| {
+                plugin.translate_name(path, |name| {
+                    black_box(name);
+                });
+            }),
+            Row::PathExistsHit => files.for_each(|path| plugin.path_exists(path)),
+            Row::PathExistsMiss => {
+                names.missing.iter().cycle().take(operations).for_each(|path| {
+                    plugin.path_exists(path);
+                });
+            }
+            Row::Stat => files.for_each(|path| {
+                black_box(plugin.stat(path));
+            }),
+            Row::Open => files.for_each(|path| {
+                black_box(plugin.open(path));
+            }),
+            Row::Read(bytes) => {
+                let mut offset = 0;
+                for operation in 0..operations {
+                    let reader = &self.readers[operation % LARGE_FILES];
+                    black_box(reader.read(offset as u64, &mut self.buffer));
+                    offset = (offset + bytes) % LARGE;
+                }
+            }
+            Row::Append(_) => {
+                if let Some(writer) = &mut self.writer {
+                    (0..operations).for_each(|_| writer.append(&self.buffer));
+                }
+            }
+            Row::GetChildren => {
+                for _ in 0..operations {
+                    black_box(plugin.get_children(&names.listed, |name| {
+                        black_box(name);
+                    }));
+                }
+            }
+        }
+    }
+
+    /// Checks that the last operation did what it was measured for.
+    ///
+    /// # Errors
+    /// When it did not.
+    pub fn check(&mut self, operations: usize) -> Result<()> {
+        let expected = if self.row == Row::PathExistsMiss { TF_NOT_FOUND } else { TF_OK };
+        let (code, message) = self.plugin.outcome();
+        ensure!(code == expected, "{}: code {code}, {message}", self.row.name());
+        if let (Row::Append(bytes), Some(writer)) = (self.row, &mut self.writer) {
+            let length = writer.tell();
+            ensure!(length == (bytes * operations) as i64, "appending made {length} bytes");
+        }
+        Ok(())
+    }
+}
