@@ -145,7 +145,7 @@ fn names_with_a_nul_are_the_plugins_fault() {
     #[derive(Debug)]
     struct Nul;
     operations!(Nul: GET_FILESYSTEM_CONFIGURATION GET_FILESYSTEM_CONFIGURATION_KEYS GET_CHILDREN
-        TRANSLATE_NAME);
+        GET_MATCHING_PATHS TRANSLATE_NAME);
     export!(Nul: "nul" => Nul);
     impl Filesystem for Nul {
         type Reader = Unsupported;
@@ -164,6 +164,9 @@ fn names_with_a_nul_are_the_plugins_fault() {
         fn get_children(&self, _: Uri<'_>) -> Result<Entries> {
             Ok(["good", "a\0b"].into_iter().collect())
         }
+        fn get_matching_paths(&self, _: Uri<'_>) -> Result<Entries> {
+            Ok(["nul://h/good", "nul://h/a\0b", "nul://h/good2"].into_iter().collect())
+        }
         fn translate_name(&self, _: &[u8]) -> Vec<u8> {
             b"a\0b".to_vec()
         }
@@ -173,6 +176,7 @@ fn names_with_a_nul_are_the_plugins_fault() {
     fails(fs.get_filesystem_configuration(), Code::Internal, "NUL inside");
     fails(fs.get_filesystem_configuration_keys(), Code::Internal, "NUL inside");
     fails(fs.get_children("nul://h/"), Code::Internal, "NUL inside");
+    fails(fs.get_matching_paths("nul://h/*"), Code::Internal, "NUL inside");
     assert_eq!(fs.translate_name("nul://h/x").expect("unchanged"), b"nul://h/x");
 }
 

@@ -1,5 +1,9 @@
 //! The functions of `tf_status.h`, as a plugin calls them.
 
+#[path = "../../host/abi/hand_made.rs"]
+#[allow(dead_code, reason = "the tests of the host use the rest")]
+pub(crate) mod hand_made;
+
 use core::ffi::{CStr, c_char, c_int, c_void};
 use tf_fs_sys::host::Table;
 use tf_fs_sys::{StatusFunctions, TF_Code, TF_Status};
@@ -64,4 +68,14 @@ pub(crate) fn payloads(status: *mut TF_Status) -> Vec<(String, String)> {
     // SAFETY: a status of this host, and a list that outlives the call.
     unsafe { for_each(status, Some(visit), (&raw mut list).cast()) };
     list
+}
+
+/// Reads memory that was freed: a mistake, for tools that must find it.
+pub(crate) fn use_after_free() {
+    let freed = Box::into_raw(Box::new(7_u8));
+    // SAFETY: there is none for the read; it is the mistake.
+    unsafe {
+        drop(Box::from_raw(freed));
+        std::hint::black_box(freed.read_volatile());
+    }
 }

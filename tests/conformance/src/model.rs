@@ -1,0 +1,276 @@
+//! A filesystem of one host as a map of paths.
+
+use std::collections::BTreeMap;
+use tf_fs_plugin::Code;
+
+/// What is at a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Node {
+    /// A directory.
+    Dir,
+    /// A file with its content, as far as it is known: what was appended and not flushed may or may
+    /// not be visible.
+    File(File),
+}
+
+/// The content of a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct File {
+    /// What every reader sees.
+    pub flushed: Vec<u8>,
+    /// What an open writer has appended since; a reader may see any part of it from its start.
+    pub pending: Vec<u8>,
+}
+
+impl File {
+    /// Whether a reader may see this content.
+    #[must_use]
+    pub fn may_be(&self, content: &[u8]) -> bool {
+        content.strip_prefix(&self.flushed[..]).is_some_and(|rest| self.pending.starts_with(rest))
+    }
+
+    /// Whether the file may have this length.
+    #[must_use]
+    pub fn may_have(&self, length: u64) -> bool {
+        let (min, max) = (self.flushed.len(), self.flushed.len() + self.pending.len());
+        (min as u64..=max as u64).contains(&length)
+    }
+
+    /// Makes all of it visible.
+    pub fn flush(&mut self) {
+        self.flushed.append(&mut self.pending);
+    }
+}
+
+/// A path as the components below the root.
+pub type Path = Vec<String>;
+
+/// What an operation may answer, when the conditions for each code are known.
+#[derive(Clone, Debug, Default)]
+pub struct Verdict(Vec<Code>);
+
+impl Verdict {
+    /// It must succeed.
+    #[must_use]
+    pub fn ok() -> Self {
+        Self::default()
+    }
+
+    /// It must fail with this code.
+    #[must_use]
+    pub fn of(code: Code) -> Self {
+        Self(vec![code])
+    }
+
+    /// It must fail if either must, with a code of one of them.
+    #[must_use]
+    pub fn or(mut self, other: Self) -> Self {
+        self.0.extend(other.0);
+        self
+    }
+
+    /// Whether it must succeed.
+    #[must_use]
+    pub fn is_ok(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether an answer is allowed.
+    #[must_use]
+    pub fn allows(&self, answer: Option<Code>) -> bool {
+        match answer {
+            None => self.is_ok(),
+            Some(code) => self.0.contains(&code),
+        }
+    }
+}
+
+/// The model.
+#[derive(Clone, Debug, Default)]
+pub struct Model {
+    nodes: BTreeMap<Path, Node>,
+}
+
+/// What the model knows about a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Found<'m> {
+    /// It is there; the root is a directory.
+    Node(&'m Node),
+    /// It is not, but its parent is a directory.
+    Missing,
+    /// An ancestor is missing.
+    ParentMissing,
+    /// An ancestor is a file.
+    BelowFile,
+}
+
+impl Model {
+    /// What is at a path.
+    #[must_use]
+    pub fn find(&self, path: &[String]) -> Found<'_> {
+        if path.is_empty() {
+            return Found::Node(&Node::Dir);
+        }
+        for end in 1..path.len() {
+            match self.nodes.get(&path[..end]) {
+                Some(Node::Dir) => {}
+                Some(Node::File(_)) => return Found::BelowFile,
+                None => return Found::ParentMissing,
+            }
+        }
+        self.nodes.get(path).map_or(Found::Missing, Found::Node)
+    }
+
+    /// The file at a path.
+    #[must_use]
+    pub fn file(&self, path: &[String]) -> Option<&File> {
+        match self.nodes.get(path) {
+            Some(Node::File(file)) => Some(file),
+            _ => None,
+        }
+    }
+
+    /// The file at a path.
+    pub fn file_mut(&mut self, path: &[String]) -> Option<&mut File> {
+        match self.nodes.get_mut(path) {
+            Some(Node::File(file)) => Some(file),
+            _ => None,
+        }
+    }
+
+    /// Puts something at a path.
+    pub fn insert(&mut self, path: Path, node: Node) {
+        self.nodes.insert(path, node);
+    }
+
+    /// Takes away what is at a path and below.
+    pub fn remove(&mut self, path: &[String]) {
+        self.nodes.retain(|other, _| !other.starts_with(path));
+    }
+
+    /// All paths, without the root.
+    pub fn paths(&self) -> impl Iterator<Item = (&Path, &Node)> {
+        self.nodes.iter()
+    }
+
+    /// The names of the entries of a directory, sorted.
+    #[must_use]
+    pub fn children(&self, path: &[String]) -> Vec<Vec<u8>> {
+        let mut names: Vec<Vec<u8>> = self
+            .nodes
+            .keys()
+            .filter(|other| other.len() == path.len() + 1 && other.starts_with(path))
+            .filter_map(|other| other.last())
+            .map(|name| name.clone().into_bytes())
+            .collect();
+        names.sort_unstable();
+        names
+    }
+
+    /// For operations on what exists, with what files and directories say.
+    fn existing(&self, path: &[String], file: Verdict, dir: Verdict) -> Verdict {
+        match self.find(path) {
+            Found::Node(Node::File(_)) => file,
+            Found::Node(Node::Dir) => dir,
+            Found::Missing | Found::ParentMissing => Verdict::of(Code::NotFound),
+            Found::BelowFile => Verdict::of(Code::FailedPrecondition),
+        }
+    }
+
+    /// `new_random_access_file`, `get_file_size`, `delete_file`, and the source of a copy.
+    #[must_use]
+    pub fn read_file(&self, path: &[String]) -> Verdict {
+        self.existing(path, Verdict::ok(), Verdict::of(Code::FailedPrecondition))
+    }
+
+    /// `get_children`.
+    #[must_use]
+    pub fn read_dir(&self, path: &[String]) -> Verdict {
+        self.existing(path, Verdict::of(Code::FailedPrecondition), Verdict::ok())
+    }
+
+    /// `path_exists` and `stat`.
+    #[must_use]
+    pub fn look(&self, path: &[String]) -> Verdict {
+        self.existing(path, Verdict::ok(), Verdict::ok())
+    }
+
+    /// `new_read_only_memory_region_from_file`.
+    #[must_use]
+    pub fn map(&self, path: &[String]) -> Verdict {
+        match self.file(path) {
+            Some(file) if file.flushed.is_empty() => Verdict::of(Code::InvalidArgument),
+            _ => self.read_file(path),
+        }
+    }
+
+    /// `new_writable_file`, `new_appendable_file`, and the target of a copy.
+    #[must_use]
+    pub fn write_file(&self, path: &[String]) -> Verdict {
+        match self.find(path) {
+            Found::Node(Node::File(_)) | Found::Missing => Verdict::ok(),
+            Found::Node(Node::Dir) | Found::BelowFile => Verdict::of(Code::FailedPrecondition),
+            Found::ParentMissing => Verdict::of(Code::NotFound),
+        }
+    }
+
+    /// `create_dir`.
+    #[must_use]
+    pub fn create_dir(&self, path: &[String]) -> Verdict {
+        match self.find(path) {
+            Found::Node(_) => Verdict::of(Code::AlreadyExists),
+            Found::Missing => Verdict::ok(),
+            Found::BelowFile => Verdict::of(Code::FailedPrecondition),
+            Found::ParentMissing => Verdict::of(Code::NotFound),
+        }
+    }
+
+    /// `recursively_create_dir`.
+    #[must_use]
+    pub fn recursively_create_dir(&self, path: &[String]) -> Verdict {
+        match self.find(path) {
+            Found::Node(Node::File(_)) | Found::BelowFile => Verdict::of(Code::FailedPrecondition),
+            _ => Verdict::ok(),
+        }
+    }
+
+    /// `delete_dir`.
+    #[must_use]
+    pub fn delete_dir(&self, path: &[String]) -> Verdict {
+        if self.children(path).is_empty() {
+            self.read_dir(path)
+        } else {
+            self.read_dir(path).or(Verdict::of(Code::FailedPrecondition))
+        }
+    }
+
+    /// `rename_file` and `copy_file`.
+    #[must_use]
+    pub fn transfer(&self, src: &[String], dst: &[String]) -> Verdict {
+        self.read_file(src).or(self.write_file(dst))
+    }
+}
+
+/// Whether one component of a pattern matches a name. Written anew, and slow, to compare with.
+#[must_use]
+pub fn matches(pattern: &[char], name: &[char]) -> bool {
+    match (pattern, name) {
+        ([], []) => true,
+        (['*', rest @ ..], _) => (0..=name.len()).any(|skipped| matches(rest, &name[skipped..])),
+        (['?', rest @ ..], [_, after @ ..]) => matches(rest, after),
+        (['\\', literal, rest @ ..], [first, after @ ..]) => {
+            literal == first && matches(rest, after)
+        }
+        (['[', list @ ..], [first, after @ ..]) => {
+            let Some(end) = list.iter().skip(1).position(|one| *one == ']') else { return false };
+            let (list, rest) = (&list[..=end], &list[end + 2..]);
+            let (negated, list) = match list {
+                ['^', list @ ..] => (true, list),
+                list => (false, list),
+            };
+            list.contains(first) != negated && matches(rest, after)
+        }
+        ([one, rest @ ..], [first, after @ ..]) => one == first && matches(rest, after),
+        _ => false,
+    }
+}

@@ -1,0 +1,30 @@
+//! `memfs` against the header and against the model.
+
+use memfs::MemFs;
+use proptest::prelude::*;
+use tf_fs_plugin::testing::{Conformance, Host};
+use tf_plugin_conformance_tests::{run, sequence};
+
+#[test]
+fn every_condition_of_the_header() {
+    let host = Host::load::<MemFs>().expect("loaded");
+    Conformance::new(&host, "mem://box/").check();
+    Conformance::new(&host, "mem:///").check();
+}
+
+/// At least 512 cases, more if `PROPTEST_CASES` says so. The shortest sequence that fails is printed;
+/// nothing is kept in files.
+fn config() -> ProptestConfig {
+    let default = ProptestConfig::default();
+    ProptestConfig { cases: default.cases.max(512), failure_persistence: None, ..default }
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn random_operations(ops in sequence()) {
+        let host = Host::load::<MemFs>().expect("loaded");
+        run(&host, "mem://box/", &ops)?;
+    }
+}

@@ -1,0 +1,114 @@
+//! What is of the whole process: the count of statuses, the logger.
+
+#[allow(unsafe_code, reason = "calls the functions that the host gives to plugins")]
+mod abi;
+
+use abi::hand_made::{Offer, Plan, register};
+use std::sync::Mutex;
+use tf_fs_plugin::Code;
+use tf_fs_plugin::testing::Host;
+
+/// One test at a time.
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// Keeps what is logged.
+struct Lines(Mutex<Vec<String>>);
+
+static LINES: Lines = Lines(Mutex::new(Vec::new()));
+
+impl log::Log for Lines {
+    fn enabled(&self, _: &log::Metadata<'_>) -> bool {
+        true
+    }
+
+    fn log(&self, record: &log::Record<'_>) {
+        let line = format!("{} {}", record.level(), record.args());
+        self.0.lock().expect("no panic here").push(line);
+    }
+
+    fn flush(&self) {}
+}
+
+#[test]
+fn another_api_number_is_only_logged() {
+    let _alone = ALONE.lock();
+    log::set_logger(&LINES).expect("the only logger of this process");
+    log::set_max_level(log::LevelFilter::Info);
+    let host = Host::new();
+    let mut offer = Offer::good(c"newer");
+    offer.metadata.push(|ops| {
+        ops.filesystem_ops_api = 7;
+        ops.writable_file_ops_api = -1;
+    });
+    register(&host, &Plan::of([offer])).expect("good");
+    let mut without = Offer::without_files(c"without");
+    without.metadata.push(|ops| ops.random_access_file_ops_api = 7);
+    register(&host, &Plan::of([without])).expect("good");
+    assert_eq!(
+        *LINES.0.lock().expect("no panic there"),
+        [
+            "INFO Plugin API (7) for filesystem operations doesn't match expected core API (0). Plugin will be loaded but functionality might be missing.",
+            "INFO Plugin API (-1) for writable file operations doesn't match expected core API (0). Plugin will be loaded but functionality might be missing.",
+        ]
+    );
+    assert_eq!(abi::hand_made::live_blocks(), [""; 0]);
+}
+
+#[test]
+fn statuses_are_counted() {
+    let _alone = ALONE.lock();
+    let host = Host::new();
+    assert_eq!(Host::live_statuses(), 0);
+    let status = abi::new_status();
+    assert_eq!(Host::live_statuses(), 1);
+    abi::set_from_io_error(status, 2, c"opening");
+    let (code, message) = abi::content(status);
+    assert_eq!(Code::from_raw(code), Some(Code::NotFound));
+    assert!(message.starts_with("opening: No such file"), "{message}");
+    abi::set_from_io_error(status, 0, c"fine");
+    assert_eq!(abi::content(status), (0, String::new()));
+    abi::set(status, 13, c"bad", &[(c"k", c"v"), (c"k2", c"v2"), (c"k", c"again")]);
+    assert_eq!(abi::payloads(status), [("k2", "v2"), ("k", "again")].map(own));
+    abi::set(status, 0, c"no message and no payload with OK", &[(c"k", c"v")]);
+    assert_eq!((abi::content(status), abi::payloads(status)), ((0, String::new()), vec![]));
+    abi::delete(status);
+    abi::delete_null();
+    assert_eq!(Host::live_statuses(), 0);
+    drop(host);
+
+    // A pointer that is no status ends the process, with a word about it.
+    if std::env::var_os(CHILD).is_some() {
+        abi::set(status, 0, c"", &[]);
+    }
+    let this = std::env::current_exe().expect("the test");
+    let child = std::process::Command::new(this)
+        .args(["--exact", "statuses_are_counted", "--nocapture"])
+        .env(CHILD, "1")
+        .output()
+        .expect("started");
+    let text = String::from_utf8_lossy(&child.stderr);
+    assert!(!child.status.success() && text.contains("which is no status"), "{text}");
+}
+
+/// Makes a mistake if this variable asks for one, so that a run under AddressSanitizer or valgrind can
+/// show that it would be found.
+const MISTAKE: &str = "TF_FS_PLUGIN_TEST_MISTAKE";
+
+#[test]
+fn a_mistake_on_purpose() {
+    let _alone = ALONE.lock();
+    let host = Host::new();
+    register(&host, &Plan::of([Offer::good(c"hand")])).expect("good");
+    match std::env::var(MISTAKE).as_deref() {
+        Err(_) => {}
+        Ok("leak") => std::mem::forget(host),
+        Ok("use-after-free") => abi::use_after_free(),
+        Ok(other) => panic!("{MISTAKE} is `leak` or `use-after-free`, not `{other}`"),
+    }
+}
+
+const CHILD: &str = "TF_FS_PLUGIN_TEST_OF_A_DELETED_STATUS";
+
+fn own((key, value): (&str, &str)) -> (String, String) {
+    (key.to_owned(), value.to_owned())
+}
