@@ -1,0 +1,127 @@
+//! What only a real TensorFlow can judge.
+//!
+//! `cargo test -p tf-plugin-tensorflow-tests` builds the examples, provides the newest TensorFlow and
+//! runs both together: from Python, and from C with no Python in the process. With `--features matrix`
+//! the older releases get the same `.so` files.
+//!
+//! This library is what the tests have in common: [`plugin`] builds, [`python`] and [`child`] run
+//! within a time limit, [`overlay`] makes a `site-packages` that a test may change, and [`abi`] is
+//! TensorFlow's C API as safe functions.
+
+#[allow(unsafe_code, reason = "TensorFlow's C API; every block is argued")]
+pub mod abi;
+pub mod child;
+pub mod overlay;
+pub mod plugin;
+pub mod python;
+
+pub use plugin::Plugin;
+
+use cargo_tf_plugin::TensorFlow;
+use std::path::{Path, PathBuf};
+
+/// The releases that [`each_tensorflow!`] makes tests for, the newest first.
+pub const VERSIONS: &[&str] = &["2.21.0", "2.12.1", "2.16.2", "2.18.1", "2.20.0"];
+
+/// Makes a module for each TensorFlow release, with a `#[test]` in it for each function named: one that
+/// takes a [`TensorFlow`]. Releases but the newest need the feature `matrix`.
+#[macro_export]
+macro_rules! each_tensorflow {
+    ($($test:ident),* $(,)?) => {
+        $crate::each_tensorflow!(@module tensorflow_2_21_0 "2.21.0" $($test)*);
+        #[cfg(feature = "matrix")]
+        $crate::each_tensorflow!(@module tensorflow_2_12_1 "2.12.1" $($test)*);
+        #[cfg(feature = "matrix")]
+        $crate::each_tensorflow!(@module tensorflow_2_16_2 "2.16.2" $($test)*);
+        #[cfg(feature = "matrix")]
+        $crate::each_tensorflow!(@module tensorflow_2_18_1 "2.18.1" $($test)*);
+        #[cfg(feature = "matrix")]
+        $crate::each_tensorflow!(@module tensorflow_2_20_0 "2.20.0" $($test)*);
+    };
+    (@module $module:ident $version:literal $($test:ident)*) => {
+        mod $module {
+            $(
+                #[test]
+                fn $test() {
+                    super::$test(&$crate::tensorflow($version));
+                }
+            )*
+        }
+    };
+}
+
+/// A TensorFlow release, installed on first use.
+///
+/// # Panics
+/// When it cannot be provided; the text says what to do.
+#[must_use]
+pub fn tensorflow(version: &str) -> TensorFlow {
+    TensorFlow::pinned(version).unwrap_or_else(|error| panic!("{error:#}"))
+}
+
+/// A Python script of the project: a path from the workspace's `tests` directory on.
+#[must_use]
+pub fn script(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name(name)
+}
+
+/// A plugin of `examples/` with the place in it that tests may use.
+#[derive(Debug)]
+pub struct Example {
+    /// Its package.
+    pub package: &'static str,
+    /// Its scheme.
+    pub scheme: &'static str,
+    /// The plugin.
+    pub plugin: &'static Plugin,
+    /// A URI without `/` at the end; nothing else uses what is below it.
+    pub root: String,
+    /// What the root is in, for a filesystem on disk.
+    scratch: Option<tempfile::TempDir>,
+}
+
+impl Example {
+    /// `examples/memfs`.
+    #[must_use]
+    pub fn memfs() -> Self {
+        Self {
+            package: "memfs",
+            scheme: "mem",
+            plugin: Plugin::of("memfs"),
+            root: String::from("mem://box/tests"),
+            scratch: None,
+        }
+    }
+
+    /// `examples/localfs`, with a root in a new directory that vanishes with the value.
+    ///
+    /// # Panics
+    /// When there is no room for the directory.
+    #[must_use]
+    pub fn localfs() -> Self {
+        let scratch = tempfile::tempdir().expect("a scratch directory");
+        Self {
+            package: "localfs",
+            scheme: "local",
+            plugin: Plugin::of("localfs"),
+            root: format!("local://{}/tests", scratch.path().display()),
+            scratch: Some(scratch),
+        }
+    }
+
+    /// Where the root is on disk, if it is.
+    #[must_use]
+    pub fn directory(&self) -> Option<PathBuf> {
+        self.scratch.as_ref().map(|scratch| scratch.path().join("tests"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_releases_are_those_of_the_command_line_tool() {
+        let mut releases = vec![cargo_tf_plugin::NEWEST];
+        releases.extend(cargo_tf_plugin::MATRIX);
+        assert_eq!(super::VERSIONS, releases);
+    }
+}

@@ -1,0 +1,80 @@
+//! A Python environment of one's own that shares the packages of another.
+
+use cargo_tf_plugin::TensorFlow;
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+/// The directory that TensorFlow scans at import.
+const PLUGINS: &str = "tensorflow-plugins";
+
+/// A virtual environment whose `site-packages` holds links to the packages of a TensorFlow release, and a
+/// `tensorflow-plugins` directory of its own. It vanishes with the value.
+#[derive(Debug)]
+pub struct Overlay {
+    root: TempDir,
+    /// `site-packages`, from the root on.
+    site_packages: PathBuf,
+    python: PathBuf,
+}
+
+impl Overlay {
+    /// Makes one; it takes milliseconds.
+    ///
+    /// # Panics
+    /// When a file operation fails.
+    #[must_use]
+    pub fn new(tensorflow: &TensorFlow) -> Self {
+        let root = tempfile::tempdir().expect("a scratch directory");
+        let bin = tensorflow.python().parent().expect("an interpreter is in a directory");
+        let original = bin.parent().expect("which is in an environment");
+        let site_packages = tensorflow
+            .site_packages()
+            .strip_prefix(original)
+            .expect("site-packages are in the environment")
+            .to_owned();
+
+        // Python is in an environment if `pyvenv.cfg` is beside the directory that it was started
+        // from; where links lead does not matter.
+        fs::copy(original.join("pyvenv.cfg"), root.path().join("pyvenv.cfg")).expect("pyvenv.cfg");
+        let python = root.path().join("bin/python");
+        fs::create_dir(root.path().join("bin")).expect("bin");
+        let interpreter = fs::canonicalize(tensorflow.python()).expect("the interpreter exists");
+        symlink(interpreter, &python).expect("python");
+
+        let packages = root.path().join(&site_packages);
+        fs::create_dir_all(packages.join(PLUGINS)).expect("site-packages");
+        for entry in fs::read_dir(tensorflow.site_packages()).expect("the packages") {
+            let entry = entry.expect("a package");
+            if entry.file_name() != OsStr::new(PLUGINS) {
+                symlink(entry.path(), packages.join(entry.file_name())).expect("a package");
+            }
+        }
+        Self { root, site_packages, python }
+    }
+
+    /// The interpreter.
+    #[must_use]
+    pub fn python(&self) -> &Path {
+        &self.python
+    }
+
+    /// `site-packages/tensorflow-plugins`.
+    #[must_use]
+    pub fn plugins(&self) -> PathBuf {
+        self.root.path().join(&self.site_packages).join(PLUGINS)
+    }
+
+    /// A second name of `site-packages`, by way of the link `lib64 -> lib` that some systems have.
+    ///
+    /// # Panics
+    /// When the link cannot be made.
+    #[must_use]
+    pub fn second_name(&self) -> PathBuf {
+        symlink("lib", self.root.path().join("lib64")).expect("a link");
+        let below = self.site_packages.strip_prefix("lib").expect("site-packages are in lib");
+        self.root.path().join("lib64").join(below)
+    }
+}

@@ -1,0 +1,84 @@
+//! Plugins as an author builds them.
+
+use cargo_tf_plugin::workspace::Workspace;
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+/// A plugin's shared library.
+#[derive(Debug)]
+pub struct Plugin {
+    path: PathBuf,
+    digest: String,
+}
+
+impl Plugin {
+    /// The plugin of a package of this workspace, built with `cargo build --release` on the first call
+    /// in a process.
+    ///
+    /// # Panics
+    /// When the package does not build.
+    #[must_use]
+    pub fn of(package: &'static str) -> &'static Self {
+        static BUILT: Mutex<BTreeMap<&str, &'static Plugin>> = Mutex::new(BTreeMap::new());
+        let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
+        built.entry(package).or_insert_with(|| {
+            let path = build(package);
+            let digest = digest(&path);
+            Box::leak(Box::new(Self { path, digest }))
+        })
+    }
+
+    /// The file.
+    ///
+    /// # Panics
+    /// When it is another one than was built: every TensorFlow release gets the same.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        assert_eq!(
+            digest(&self.path),
+            self.digest,
+            "{} has changed during the tests",
+            self.path.display()
+        );
+        &self.path
+    }
+
+    /// The SHA-256 of the file, in hexadecimal.
+    #[must_use]
+    pub fn digest(&self) -> &str {
+        &self.digest
+    }
+
+    /// The file's content.
+    ///
+    /// # Panics
+    /// When it cannot be read.
+    #[must_use]
+    pub fn read(&self) -> Vec<u8> {
+        fs::read(self.path()).expect("a built library can be read")
+    }
+
+    /// Puts a copy into a directory and returns the copy's path.
+    ///
+    /// # Panics
+    /// When the copy cannot be made.
+    pub fn copy_to(&self, directory: &Path) -> PathBuf {
+        let copy = directory.join(self.path.file_name().expect("a library has a name"));
+        fs::copy(self.path(), &copy).expect("a library can be copied");
+        copy
+    }
+}
+
+fn digest(path: &Path) -> String {
+    let content =
+        fs::read(path).unwrap_or_else(|error| panic!("cannot read {}: {error}", path.display()));
+    Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn build(package: &str) -> PathBuf {
+    let workspace = Workspace::current().expect("tests run in the workspace");
+    workspace.build_plugin(package).unwrap_or_else(|error| panic!("{error:#}"))
+}

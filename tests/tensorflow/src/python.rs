@@ -1,0 +1,90 @@
+//! Python with TensorFlow.
+
+use crate::child::{self, Finished};
+use crate::script;
+use cargo_tf_plugin::TensorFlow;
+use std::env;
+use std::ffi::OsStr;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+/// How long one Python process may take. Ten times what the slowest needs on two busy cores.
+const LIMIT: Duration = Duration::from_secs(600);
+
+/// A Python process to be. What surrounds the tests has no influence on it.
+#[derive(Debug)]
+pub struct Python {
+    command: Command,
+    limit: Duration,
+}
+
+impl Python {
+    /// The Python of a TensorFlow release running a script of this project's `tests` directory.
+    #[must_use]
+    pub fn new(tensorflow: &TensorFlow, name: &str) -> Self {
+        Self::with_interpreter(tensorflow.python(), name)
+    }
+
+    /// As [`Python::new`] with another interpreter.
+    #[must_use]
+    pub fn with_interpreter(interpreter: &Path, name: &str) -> Self {
+        let mut command = Command::new(interpreter);
+        for (name, _) in env::vars_os() {
+            let name_text = name.to_string_lossy();
+            let matters = ["TF_", "PYTHON", "KERAS_", "RUST_", "LD_", "MALLOC_"];
+            if matters.iter().any(|prefix| name_text.starts_with(prefix)) {
+                command.env_remove(&name);
+            }
+        }
+        command
+            // Tracebacks for crashes and for the end of the time limit.
+            .env("PYTHONFAULTHANDLER", "1")
+            .env("CUDA_VISIBLE_DEVICES", "-1")
+            .env("TF_ENABLE_ONEDNN_OPTS", "0")
+            .env("TF_CPP_MIN_LOG_LEVEL", "2")
+            .arg(script(name));
+        Self { command, limit: LIMIT }
+    }
+
+    /// Adds an argument.
+    #[must_use]
+    pub fn arg(mut self, argument: impl AsRef<OsStr>) -> Self {
+        self.command.arg(argument);
+        self
+    }
+
+    /// Adds arguments.
+    #[must_use]
+    pub fn args<S: AsRef<OsStr>>(mut self, arguments: impl IntoIterator<Item = S>) -> Self {
+        self.command.args(arguments);
+        self
+    }
+
+    /// Sets an environment variable.
+    #[must_use]
+    pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
+        self.command.env(name, value);
+        self
+    }
+
+    /// Leaves an environment variable unset.
+    #[must_use]
+    pub fn without(mut self, name: &str) -> Self {
+        self.command.env_remove(name);
+        self
+    }
+
+    /// Sets the time limit in seconds.
+    #[must_use]
+    pub fn limit(mut self, seconds: u64) -> Self {
+        self.limit = Duration::from_secs(seconds);
+        self
+    }
+
+    /// Runs it to its end, successful or not.
+    #[must_use]
+    pub fn run(self) -> Finished {
+        child::run(self.command, self.limit)
+    }
+}

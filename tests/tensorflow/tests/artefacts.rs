@@ -1,0 +1,98 @@
+//! What the shared libraries of the examples export and need.
+
+use object::read::elf::{Dyn, ElfFile64, FileHeader, SectionHeader};
+use object::{Endianness, Object, ObjectSymbol, elf};
+use std::collections::BTreeSet;
+use tf_plugin_tensorflow_tests::Plugin;
+
+/// What every Linux has. Nothing of TensorFlow, and no C++ runtime.
+const SYSTEM: &[&str] =
+    &["libc.so.6", "libgcc_s.so.1", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1", "libm.so.6"];
+
+/// A plugin of a few operations has this many bytes at most. One that drags in an unexpected library, or its
+/// debugging symbols, has more.
+const LARGEST: usize = 2 << 20;
+
+/// The names in the dynamic symbol table, and the libraries that the dynamic linker loads.
+struct Library {
+    size: usize,
+    exported: BTreeSet<String>,
+    imported: BTreeSet<String>,
+    needed: BTreeSet<String>,
+    has_text_relocations: bool,
+}
+
+impl Library {
+    fn of(package: &'static str) -> Self {
+        let content = Plugin::of(package).read();
+        let file: ElfFile64<'_, Endianness> = ElfFile64::parse(&*content).expect("an ELF file");
+        let (mut exported, mut imported) = (BTreeSet::new(), BTreeSet::new());
+        for symbol in file.dynamic_symbols() {
+            let name = symbol.name().expect("a name is text").to_owned();
+            let names = if symbol.is_undefined() { &mut imported } else { &mut exported };
+            names.insert(name);
+        }
+        imported.remove("");
+
+        let endian = file.endian();
+        let sections = file.elf_header().sections(endian, &*content).expect("sections");
+        let mut needed = BTreeSet::new();
+        let mut has_text_relocations = false;
+        for section in sections.iter() {
+            let dynamic = section.dynamic(endian, &*content).expect("a dynamic section");
+            let Some((entries, strings)) = dynamic else { continue };
+            let strings = sections.strings(endian, &*content, strings).expect("strings");
+            for entry in entries {
+                if entry.tag(endian) == elf::DT_NEEDED {
+                    let name = entry.string(endian, strings).expect("a name");
+                    needed.insert(String::from_utf8(name.to_vec()).expect("text"));
+                }
+                has_text_relocations |= entry.tag(endian) == elf::DT_TEXTREL;
+            }
+        }
+        Self { size: content.len(), exported, imported, needed, has_text_relocations }
+    }
+}
+
+#[track_caller]
+fn check(package: &'static str, exports: &[&str]) {
+    let library = Library::of(package);
+    let exports: BTreeSet<String> = exports.iter().map(|name| (*name).to_owned()).collect();
+    assert_eq!(library.exported, exports, "{package}'s exports");
+
+    // Bound at run time: an undefined one stops TensorFlow 2.12 to 2.18 from loading the library.
+    for name in &library.imported {
+        let of_tensorflow = ["TF_", "TFE_", "TSL_", "SE_", "SP_", "_ZN"];
+        assert!(
+            !of_tensorflow.iter().any(|prefix| name.starts_with(prefix)),
+            "{package} imports {name}"
+        );
+    }
+    assert!(
+        library.imported.contains("dlsym"),
+        "{package} finds no functions: {:?}",
+        library.imported
+    );
+    for name in &library.needed {
+        assert!(SYSTEM.contains(&name.as_str()), "{package} needs {name}");
+    }
+    assert!(library.needed.contains("libc.so.6"), "{package} needs {:?}", library.needed);
+    assert!(!library.has_text_relocations, "{package} has text relocations");
+    assert!(library.size <= LARGEST, "{package} has {} bytes", library.size);
+    println!("{package}: {} bytes, needs {:?}", library.size, library.needed);
+}
+
+#[test]
+fn memfs() {
+    check("memfs", &["TF_InitKernel", "TF_InitPlugin"]);
+}
+
+#[test]
+fn localfs() {
+    check("localfs", &["TF_InitKernel", "TF_InitPlugin"]);
+}
+
+#[test]
+fn without_automatic_registration_there_is_one_entry_point() {
+    check("manualfs", &["TF_InitPlugin"]);
+}

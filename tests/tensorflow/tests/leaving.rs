@@ -1,0 +1,85 @@
+//! A process that has used a plugin ends as any other: at once, with exit status 0 and without a word.
+
+use cargo_tf_plugin::{NEWEST, TensorFlow};
+use std::fs;
+use tf_plugin_tensorflow_tests::child::Finished;
+use tf_plugin_tensorflow_tests::python::Python;
+use tf_plugin_tensorflow_tests::{Example, each_tensorflow, tensorflow};
+
+each_tensorflow!(memfs, localfs);
+
+const SCRIPT: &str = "tensorflow/python/leaving.py";
+
+/// What a process needs at most for the work and the end, in seconds. A hang is what is looked for.
+const LIMIT: u64 = 180;
+
+fn memfs(tensorflow: &TensorFlow) {
+    in_every_way(tensorflow, Example::memfs);
+}
+
+fn localfs(tensorflow: &TensorFlow) {
+    in_every_way(tensorflow, Example::localfs);
+}
+
+fn leave(tensorflow: &TensorFlow, way: &str, example: &Example) -> Finished {
+    let finished = Python::new(tensorflow, SCRIPT)
+        .env("TF_PLUGGABLE_DEVICE_LIBRARY_PATH", example.plugin.path())
+        .args([way, &example.root])
+        .limit(LIMIT)
+        .run();
+    if !finished.stdout.lines().any(|line| line == format!("ok {way}")) {
+        finished.fail("the work was not done");
+    }
+    for sign in ["tf-fs-plugin/src", "panicked"] {
+        if finished.stderr.contains(sign) {
+            finished.fail("the plugin had something to say");
+        }
+    }
+    finished
+}
+
+fn in_every_way(tensorflow: &TensorFlow, example: fn() -> Example) {
+    for way in ["with_tensorflow_threads", "with_forks", "with_spawned_processes"] {
+        leave(tensorflow, way, &example()).success();
+    }
+
+    let place = example();
+    leave(tensorflow, "with_open_files", &place).success();
+    if let Some(directory) = place.directory() {
+        // Python drops what is open when it ends, and what was written is not lost by that.
+        for (name, content) in [("never-closed", "some bytes"), ("appended", "more bytes")] {
+            let found = fs::read_to_string(directory.join(name)).expect("the file is on disk");
+            assert_eq!(found, content, "{name}");
+        }
+    }
+
+    // Python ends its own threads wherever they stand. Up to Python 3.13 it does so by unwinding their
+    // stacks, and where these are TensorFlow's the C++ runtime ends the process instead: with the
+    // built-in `ram://` as well. Whichever it is, there is no other crash, and no hang.
+    let finished = leave(tensorflow, "with_python_threads", &example());
+    if !finished.succeeded() {
+        let said = ["terminate called", "FATAL: exception not rethrown"];
+        let by_runtime = said.iter().any(|text| finished.stderr.contains(text));
+        if finished.signal() != Some(libc::SIGABRT) || !by_runtime {
+            finished.fail("it crashed or hung");
+        }
+    }
+}
+
+/// A race at exit shows in one run of many.
+fn again_and_again(example: &Example) {
+    let tensorflow = tensorflow(NEWEST);
+    for _ in 0..10 {
+        leave(&tensorflow, "at_once", example).success();
+    }
+}
+
+#[test]
+fn ten_times_with_memfs() {
+    again_and_again(&Example::memfs());
+}
+
+#[test]
+fn ten_times_with_localfs() {
+    again_and_again(&Example::localfs());
+}
