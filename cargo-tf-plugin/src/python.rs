@@ -122,10 +122,10 @@ impl Interpreter {
 /// Runs `script` and reads the JSON that it prints. `-I` keeps the caller's `PYTHON*` settings and user packages
 /// out, `-B` writes no byte code.
 pub(crate) fn ask(python: &Path, script: &str) -> Result<Value> {
-    let output = Command::new(python)
-        .args(["-I", "-B", "-c", script])
-        .output()
-        .with_context(|| format!("cannot run {}; is it a Python interpreter?", python.display()))?;
+    let output =
+        Command::new(python).args(["-I", "-B", "-c", script]).output().with_context(|| {
+            format!("cannot run {}; name the path of a Python interpreter", python.display())
+        })?;
     if !output.status.success() {
         bail!(
             "{} failed ({}); is it a Python 3 interpreter?\n{}",

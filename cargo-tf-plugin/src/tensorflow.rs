@@ -56,7 +56,15 @@ impl TensorFlow {
     /// # Errors
     /// As [`TensorFlow::pinned`].
     pub fn pinned_in(version: &str, directory: &Path) -> Result<Self> {
-        Installation::new(version, directory)?.provide()
+        let installation = Installation::new(version, directory)?;
+        if python::major_minor(version).is_some_and(|version| version < OLDEST) {
+            bail!(
+                "TensorFlow {version} cannot load these plugins; name {}.{} or newer, such as {NEWEST}",
+                OLDEST.0,
+                OLDEST.1
+            );
+        }
+        installation.provide()
     }
 
     /// The TensorFlow that the interpreter `python` imports; nothing is installed or changed.

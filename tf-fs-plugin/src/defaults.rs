@@ -85,7 +85,12 @@ pub(crate) fn rename_file<F: Filesystem>(fs: &F, src: Uri<'_>, dst: Uri<'_>) -> 
     // Before anything is touched.
     ensure!(
         F::PROVIDED.contains(Ops::DELETE_FILE),
-        Error::unimplemented("rename_file, for want of rename_file or delete_file,").context(src)
+        Error::new(
+            Code::Unimplemented,
+            format!(
+                "{src}: rename_file is not supported: the plugin has neither rename_file nor delete_file"
+            )
+        )
     );
     if is_same_file(fs, src, dst)? {
         return Ok(());

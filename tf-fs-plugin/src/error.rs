@@ -365,7 +365,7 @@ impl<T> From<PoisonError<T>> for Error {
     fn from(_: PoisonError<T>) -> Self {
         Self::new(
             Code::Internal,
-            "the plugin's state is locked for good: an earlier operation panicked",
+            "the plugin's state is locked for good, because an earlier operation panicked; mend that panic, and start the process anew",
         )
     }
 }

@@ -7,6 +7,10 @@ use crate::read_buf::ReadBuf;
 use std::sync::Arc;
 
 /// A file that is open for reading. Several threads read it at a time.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no file open for reading",
+    note = "write `impl RandomAccessFile for {Self}`"
+)]
 pub trait RandomAccessFile: Send + Sync + 'static {
     /// Reads from byte `offset` on into `buf`, until it is full or the file ends.
     ///
@@ -32,6 +36,10 @@ pub trait RandomAccessFile: Send + Sync + 'static {
 /// After a panic in one of these methods the file is broken, and each later operation on it fails
 /// with `INTERNAL`, so that a gap in the data is never taken for success. The value is still dropped
 /// in the end: a `Drop` that publishes the content has to know whether it is complete.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no file open for writing",
+    note = "write `impl WritableFile for {Self}`"
+)]
 pub trait WritableFile: Send + 'static {
     /// Appends all of `data`, which may be empty. TensorFlow appends in small pieces; buffer them.
     ///
@@ -77,6 +85,10 @@ pub trait WritableFile: Send + 'static {
 }
 
 /// A file mapped into memory.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no file mapped into memory",
+    note = "write `impl ReadOnlyMemoryRegion for {Self}`"
+)]
 pub trait ReadOnlyMemoryRegion: Send + Sync + 'static {
     /// The content, usually `self.bytes.as_slice().into()`. The SDK asks once, right after the region
     /// was made, and TensorFlow uses the answer until the region is dropped.

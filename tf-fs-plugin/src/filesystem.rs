@@ -44,9 +44,11 @@ pub trait Filesystem: OperationTable + Sized + Send + Sync + 'static {
     type Reader: RandomAccessFile;
     /// A file open for writing; needed by `new_writable_file` and `new_appendable_file`.
     type Writer: WritableFile;
-    /// A file mapped into memory; needed by `new_read_only_memory_region_from_file`.
+    /// A file mapped into memory; needed by `new_read_only_memory_region_from_file`. If the compiler
+    /// misses it although no method needs it, the attribute on the `impl` is missing.
     type Region: ReadOnlyMemoryRegion;
-    /// A transaction; needed by the transaction operations.
+    /// A transaction; needed by the transaction operations. If the compiler misses it although no
+    /// method needs it, the attribute on the `impl` is missing.
     type Transaction: Send + Sync + 'static;
 
     /// Makes the filesystem that serves `scheme`. Runs once a scheme inside registration, often
@@ -237,7 +239,8 @@ pub trait Filesystem: OperationTable + Sized + Send + Sync + 'static {
     /// untouched. Write it only for a filesystem in which `a//b`, `.` or `..` are names of their own,
     /// such as the keys of an object store.
     ///
-    /// Not written: the SDK's default, [`Uri::canonical`], because TensorFlow's drops the host.
+    /// Not written: the SDK's default, because TensorFlow's drops the host. It is [`Uri::canonical`],
+    /// but `/` for the root of the empty host, as TensorFlow wants it.
     fn translate_name(&self, uri: &[u8]) -> Vec<u8> {
         defaults::translate_name(uri).into_owned()
     }
@@ -253,9 +256,9 @@ pub trait Filesystem: OperationTable + Sized + Send + Sync + 'static {
     }
 
     /// The complete name of each path that matches `pattern`, which arrives as the user wrote it, not
-    /// in canonical form. In a component `*` stands for any run of bytes, `?` for one byte, `[...]`
-    /// and `[^...]` for one of a list, `\c` for `c` itself; none of them matches a `/`. A pattern that
-    /// matches nothing is no error. [`glob`](crate::glob) has the matching itself.
+    /// in canonical form. In a component `*` stands for any run of characters, `?` for one character,
+    /// `[...]` and `[^...]` for one of a list, `\c` for `c` itself; none of them matches a `/`. A
+    /// pattern that matches nothing is no error. [`glob`](crate::glob) has the matching itself.
     ///
     /// Not written: the SDK's default, because TensorFlow's crashes on a wildcard in the host and
     /// swallows errors. It lists directory by directory with [`get_children`](Self::get_children)

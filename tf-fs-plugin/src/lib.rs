@@ -67,6 +67,14 @@
 //! it by hand; doing both, or either twice, is no error. TensorFlow never unloads a plugin and drops
 //! no registered filesystem, so nothing may depend on `Drop` of the [`Filesystem`] itself.
 //!
+//! # Logging
+//! What a plugin logs with the crate `log` appears on stderr like TensorFlow's own lines; see
+//! [`logging`].
+//!
+//! # Tests
+//! The feature `testing` brings a host that treats a plugin as TensorFlow does, without TensorFlow, and
+//! tries every condition for which the header names a code: the module `testing`.
+//!
 //! # Names that TensorFlow cannot pass on
 //! TensorFlow cuts a name at its first NUL before a plugin sees it, and Python cannot show a listing
 //! with names that are not UTF-8.
@@ -127,7 +135,7 @@ pub mod __private {
     pub use tf_fs_sys::{TF_FilesystemPluginInfo, TF_InitPluginFn};
 }
 
-/// The README's Rust compiles and runs.
+/// The README's Rust compiles.
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]
 struct Readme;

@@ -60,7 +60,9 @@ fn line(time: &str, record: &Record<'_>) -> String {
         Level::Warn => 'W',
         Level::Info | Level::Debug | Level::Trace => 'I',
     };
-    let file = record.file().unwrap_or_else(|| record.target());
+    // As in TensorFlow's lines the name without its directories, which are those of whoever built it.
+    let file = record.file().and_then(|file| file.rsplit(['/', '\\']).next());
+    let file = file.unwrap_or_else(|| record.target());
     let line = record.line().unwrap_or(0);
     format!("{time}: {severity} {file}:{line}] {}\n", record.args())
 }
@@ -102,6 +104,6 @@ mod tests {
                 .args(format_args!("disk is slow"))
                 .build(),
         );
-        assert_eq!(line, "2026-11-20 18:34:00.123456: W src/lib.rs:15] disk is slow\n");
+        assert_eq!(line, "2026-11-20 18:34:00.123456: W lib.rs:15] disk is slow\n");
     }
 }

@@ -8,7 +8,7 @@ use std::fmt;
 ///
 /// TensorFlow's names are bytes, not text; every accessor that gives a `&str` has a sibling that
 /// gives the bytes. Equal names have equal [`as_bytes`](Self::as_bytes), because an operation gets
-/// its path in canonical form: no empty, `.` or `..` component, no trailing `/`, and `..` never
+/// its path in canonical form: no empty, `.` or `..` component, no trailing `/` but the root's, and `..` never
 /// climbs above the root of its host. (A filesystem with its own
 /// [`translate_name`](crate::Filesystem::translate_name) gets what that returned.) The host, the
 /// bucket of an object store, always stays part of the name.

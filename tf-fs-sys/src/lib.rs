@@ -7,11 +7,11 @@
 //! | [`status`] | `tensorflow/c/tf_status.h` |
 //! | [`file_statistics`] | `tensorflow/c/tf_file_statistics.h` |
 //! | [`filesystem`] | `tensorflow/c/experimental/filesystem/filesystem_interface.h` |
-//! | [`registration`] | the function of `tensorflow/c/c_api.h` that loads a filesystem plugin |
+//! | `registration` | the function of `tensorflow/c/c_api.h` that loads a filesystem plugin |
 //!
 //! The crate links against no TensorFlow. The functions that TensorFlow provides (`TF_SetStatus` …)
 //! sit in tables of function pointers that are filled on first use from the libraries which the
-//! process has already loaded; see [`host`]. So one binary loads in every TensorFlow, and also in a
+//! process has already loaded; see the module `host`. So one binary loads in every TensorFlow, and also in a
 //! process without any.
 //!
 //! Without the default feature `host` the crate is `no_std` and only holds types and constants.

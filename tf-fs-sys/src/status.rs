@@ -1,6 +1,8 @@
 //! `tensorflow/c/tf_status.h`: the status object and its codes.
 
-use core::ffi::{c_char, c_int, c_uint, c_void};
+#[cfg(feature = "host")]
+use core::ffi::c_int;
+use core::ffi::{c_char, c_uint, c_void};
 use core::marker::{PhantomData, PhantomPinned};
 
 /// A status object of the host: a code, a message and payloads. Opaque; only ever behind a pointer.
@@ -60,7 +62,8 @@ pub type TF_PayloadVisitor =
 
 #[cfg(feature = "host")]
 crate::host::host_functions! {
-    /// The functions of `tf_status.h`. All live in `libtensorflow_framework.so.2`.
+    /// The functions of `tf_status.h`. All live in `libtensorflow_framework.so.2`. Required are those
+    /// without which no plugin can work.
     pub struct StatusFunctions {
         /// Makes a status, `TF_OK`, that [`TF_DeleteStatus`](Self::TF_DeleteStatus) frees. Never null.
         required fn TF_NewStatus() -> *mut TF_Status;
@@ -71,9 +74,9 @@ crate::host::host_functions! {
         /// error otherwise). Payloads set before are dropped.
         required fn TF_SetStatus(status: *mut TF_Status, code: TF_Code, message: *const c_char);
         /// Adds a payload, both strings copied; does nothing on a `TF_OK` status.
-        required fn TF_SetPayload(status: *mut TF_Status, key: *const c_char, value: *const c_char);
+        optional fn TF_SetPayload(status: *mut TF_Status, key: *const c_char, value: *const c_char);
         /// Sets the code that belongs to an `errno`, and `context: strerror` as the message.
-        required fn TF_SetStatusFromIOError(
+        optional fn TF_SetStatusFromIOError(
             status: *mut TF_Status,
             error_code: c_int,
             context: *const c_char,

@@ -25,28 +25,8 @@ pub(super) unsafe fn guard<R>(
     fallback: R,
     body: impl FnOnce() -> Result<R>,
 ) -> R {
-    if status.is_null() {
-        return without_status(op, fallback);
-    }
-    // The closure's captures are arguments from the host and shared references to the author's
-    // state, which guards itself with locks that a panic poisons.
-    match catch_unwind(AssertUnwindSafe(body)) {
-        Ok(Ok(value)) => {
-            // SAFETY: non-null, so a status of the host as the caller promises.
-            unsafe { status::write_ok(status) };
-            value
-        }
-        Ok(Err(error)) => {
-            // SAFETY: as above.
-            unsafe { status::write_error(op, status, error) };
-            fallback
-        }
-        Err(payload) => {
-            // SAFETY: as above.
-            unsafe { status::write_panic(op, status, payload) };
-            fallback
-        }
-    }
+    // SAFETY: as the caller promises.
+    unsafe { guard_answer(op, status, fallback, || Ok(Answer { value: body()?, error: None })) }
 }
 
 /// As [`guard`], for slots in which an error comes with a value of its own.
@@ -63,6 +43,8 @@ pub(super) unsafe fn guard_answer<R>(
     if status.is_null() {
         return without_status(op, fallback);
     }
+    // The closure's captures are arguments from the host and shared references to the author's
+    // state, which guards itself with locks that a panic poisons.
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(Answer { value, error: None })) => {
             // SAFETY: non-null, so a status of the host as the caller promises.

@@ -62,15 +62,11 @@ pub(super) unsafe fn write_error(op: &'static str, status: *mut TF_Status, mut e
         for (key, value) in error.payloads() {
             let (key, value) =
                 (Message::new(format_args!("{key}")), Message::new(format_args!("{value}")));
-            if let Ok(host) = StatusFunctions::get() {
+            if let Ok(StatusFunctions { TF_SetPayload: Some(set_payload), .. }) =
+                StatusFunctions::get()
+            {
                 // SAFETY: a status of the host and two C strings.
-                unsafe {
-                    (host.TF_SetPayload)(
-                        status,
-                        key.as_c_str().as_ptr(),
-                        value.as_c_str().as_ptr(),
-                    );
-                }
+                unsafe { set_payload(status, key.as_c_str().as_ptr(), value.as_c_str().as_ptr()) };
             }
         }
     }));

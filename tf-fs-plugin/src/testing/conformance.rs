@@ -195,7 +195,10 @@ impl Run<'_> {
             self.fs.write_file(format!("{cell}/full/file"), CONTENT)
         });
         if let Err(error) = made {
-            panic!("cannot make files and directories to test with in {cell}: {error:#}");
+            panic!(
+                "cannot make files and directories to test with in {cell}: {error:#}; the tests need \
+                 create_dir, new_writable_file, new_random_access_file and stat"
+            );
         }
         cell
     }

@@ -42,14 +42,24 @@ pub(crate) fn set(
     unsafe {
         (functions().TF_SetStatus)(status, code, message.as_ptr());
         for (key, value) in payloads {
-            (functions().TF_SetPayload)(status, key.as_ptr(), value.as_ptr());
+            functions().TF_SetPayload.expect("the host has it")(
+                status,
+                key.as_ptr(),
+                value.as_ptr(),
+            );
         }
     }
 }
 
 pub(crate) fn set_from_io_error(status: *mut TF_Status, error: c_int, context: &CStr) {
     // SAFETY: as above.
-    unsafe { (functions().TF_SetStatusFromIOError)(status, error, context.as_ptr()) }
+    unsafe {
+        functions().TF_SetStatusFromIOError.expect("the host has it")(
+            status,
+            error,
+            context.as_ptr(),
+        )
+    }
 }
 
 pub(crate) fn content(status: *mut TF_Status) -> (TF_Code, String) {
