@@ -11,4 +11,4 @@ mod ops;
 mod runner;
 
 pub use ops::{Name, Op, sequence};
-pub use runner::run;
+pub use runner::{config, run};

@@ -2,7 +2,7 @@
 
 use crate::model::{File, Found, Model, Node, Path, Verdict, matches};
 use crate::ops::{Name, Op, SLOTS};
-use proptest::test_runner::TestCaseError;
+use proptest::test_runner::{Config as ProptestConfig, TestCaseError};
 use tf_fs_plugin::testing::{Host, WritableFile};
 use tf_fs_plugin::{Code, Error};
 
@@ -22,6 +22,14 @@ struct Run<'h> {
     root: String,
     model: Model,
     writers: [Option<Writer>; SLOTS],
+}
+
+/// How many sequences are tried: at least 512, more if `PROPTEST_CASES` says so. The shortest sequence that fails is printed;
+/// nothing is kept in files.
+#[must_use]
+pub fn config() -> ProptestConfig {
+    let default = ProptestConfig::default();
+    ProptestConfig { cases: default.cases.max(512), failure_persistence: None, ..default }
 }
 
 /// Runs a sequence below `root`, the URI of an empty directory, and checks each answer and, at the end,

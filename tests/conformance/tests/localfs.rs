@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use tempfile::TempDir;
 use tf_fs_plugin::testing::{Conformance, Host};
 use tf_fs_plugin::{FilesystemOption, OptionValues};
-use tf_plugin_conformance_tests::{run, sequence};
+use tf_plugin_conformance_tests::{config, run, sequence};
 
 /// A host whose `local:///` is a fresh directory.
 fn confined() -> (Host, TempDir) {
@@ -27,13 +27,6 @@ fn every_condition_of_the_header() {
     let host = Host::load::<LocalFs>().expect("loaded");
     let root = format!("local://{}", directory.path().display());
     Conformance::new(&host, root).malformed("local://host/x").check();
-}
-
-/// At least 512 cases, more if `PROPTEST_CASES` says so. The shortest sequence that fails is printed;
-/// nothing is kept in files.
-fn config() -> ProptestConfig {
-    let default = ProptestConfig::default();
-    ProptestConfig { cases: default.cases.max(512), failure_persistence: None, ..default }
 }
 
 proptest! {

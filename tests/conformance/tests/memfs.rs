@@ -3,20 +3,13 @@
 use memfs::MemFs;
 use proptest::prelude::*;
 use tf_fs_plugin::testing::{Conformance, Host};
-use tf_plugin_conformance_tests::{run, sequence};
+use tf_plugin_conformance_tests::{config, run, sequence};
 
 #[test]
 fn every_condition_of_the_header() {
     let host = Host::load::<MemFs>().expect("loaded");
     Conformance::new(&host, "mem://box/").check();
     Conformance::new(&host, "mem:///").check();
-}
-
-/// At least 512 cases, more if `PROPTEST_CASES` says so. The shortest sequence that fails is printed;
-/// nothing is kept in files.
-fn config() -> ProptestConfig {
-    let default = ProptestConfig::default();
-    ProptestConfig { cases: default.cases.max(512), failure_persistence: None, ..default }
 }
 
 proptest! {
