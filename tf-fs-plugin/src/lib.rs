@@ -64,8 +64,9 @@
 //! `import tensorflow` registers a plugin that lies in `site-packages/tensorflow-plugins/` or that
 //! `TF_PLUGGABLE_DEVICE_LIBRARY_PATH` names, unless the attribute says `autoload = false` or the
 //! environment `TF_FS_PLUGIN_AUTOLOAD=0`. `tf.experimental.register_filesystem_plugin(path)` registers
-//! it by hand; doing both, or either twice, is no error. TensorFlow never unloads a plugin and drops
-//! no registered filesystem, so nothing may depend on `Drop` of the [`Filesystem`] itself.
+//! it by hand; doing both, or either twice, is no error, as long as it is the same file: a copy of it is
+//! another plugin, for which the scheme is taken. TensorFlow never unloads a plugin and drops no
+//! registered filesystem, so nothing may depend on `Drop` of the [`Filesystem`] itself.
 //!
 //! # Logging
 //! What a plugin logs with the crate `log` appears on stderr like TensorFlow's own lines; see
