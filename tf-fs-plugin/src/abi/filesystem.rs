@@ -110,7 +110,7 @@ unsafe extern "C" fn init<F: Filesystem, S: Scheme>(
             // Not before, so that `new` can install a logger of the author's.
             crate::logging::init();
             let state = state?;
-            state.registration.set_live(true);
+            state.registration.filesystem_made();
             filesystem.plugin_filesystem = Box::into_raw(Box::new(state)).cast();
             Ok(())
         });
@@ -125,7 +125,7 @@ unsafe extern "C" fn cleanup<F: Filesystem>(filesystem: *mut TF_Filesystem) {
             // SAFETY: the host passes a filesystem of this table, for the last time.
             unsafe {
                 if let Ok(state) = State::<F>::of(filesystem) {
-                    state.registration.set_live(false);
+                    state.registration.filesystem_dropped();
                     drop_state::<State<F>>(&mut (*filesystem).plugin_filesystem);
                 }
             }

@@ -86,12 +86,14 @@ impl Registration {
         self.scheme
     }
 
-    pub(super) fn set_live(&self, live: bool) {
-        if live {
-            self.live.fetch_add(1, Ordering::AcqRel);
-        } else {
-            self.live.fetch_sub(1, Ordering::AcqRel);
-        }
+    /// The host has one more filesystem of this registration.
+    pub(super) fn filesystem_made(&self) {
+        self.live.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// The host has dropped one.
+    pub(super) fn filesystem_dropped(&self) {
+        self.live.fetch_sub(1, Ordering::AcqRel);
     }
 
     fn is_live(&self) -> bool {

@@ -18,8 +18,7 @@ use run::Run;
 /// table, and `UNIMPLEMENTED` is fine where there is none.
 ///
 /// ```no_run
-/// # fn host() -> tf_fs_plugin::testing::Host { unimplemented!() }
-/// # let host = host();
+/// # let host = tf_fs_plugin::testing::Host::new();
 /// use tf_fs_plugin::testing::Conformance;
 /// Conformance::new(&host, "mem://box/").check();
 /// ```
