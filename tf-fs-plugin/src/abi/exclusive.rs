@@ -1,21 +1,33 @@
 //! A lock for what one thread at a time uses anyway.
 
+use super::fork;
 use core::cell::UnsafeCell;
-use core::sync::atomic::{AtomicU8, Ordering};
+use core::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-const FREE: u8 = 0;
-const HELD: u8 = 1;
+const FREE: u64 = 0;
 /// An operation panicked half-way.
-const BROKEN: u8 = 2;
+const BROKEN: u64 = 1;
+/// By a thread of the process of generation 0; then of 1, and so on.
+const HELD: u64 = 2;
+
+/// Why a value cannot be used.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Unusable {
+    /// An earlier operation panicked.
+    Broken,
+    /// A thread used it at the moment of a fork, and there is no such thread in this process.
+    Forked,
+}
 
 /// A value that is used by one thread at a time.
 ///
 /// TensorFlow promises as much for an open writer, and appends to it in small pieces. So this costs one
 /// atomic instruction an operation, half of what a `Mutex` does; in return a thread that comes second
-/// despite the promise looks again and again until it is let in, instead of being woken.
+/// despite the promise looks again and again until it is let in, instead of being woken. And in a forked
+/// child, where a `Mutex` that a thread held at that moment stays locked for ever, this one says so.
 pub(super) struct Exclusive<T> {
-    state: AtomicU8,
+    state: AtomicU64,
     value: UnsafeCell<T>,
 }
 
@@ -25,49 +37,51 @@ unsafe impl<T: Send> Sync for Exclusive<T> {}
 
 impl<T> Exclusive<T> {
     pub(super) const fn new(value: T) -> Self {
-        Self { state: AtomicU8::new(FREE), value: UnsafeCell::new(value) }
+        Self { state: AtomicU64::new(FREE), value: UnsafeCell::new(value) }
     }
 
-    /// Runs `op` on the value. `None` if an earlier `op` panicked.
+    /// Runs `op` on the value.
     #[inline]
-    pub(super) fn with<R>(&self, op: impl FnOnce(&mut T) -> R) -> Option<R> {
+    pub(super) fn with<R>(&self, op: impl FnOnce(&mut T) -> R) -> Result<R, Unusable> {
         /// Leaves the value free or, if `op` panicked, broken.
-        struct Leave<'l>(&'l AtomicU8, u8);
+        struct Leave<'l>(&'l AtomicU64, u64);
         impl Drop for Leave<'_> {
             fn drop(&mut self) {
                 self.0.store(self.1, Ordering::Release);
             }
         }
 
-        let found = self.state.swap(HELD, Ordering::Acquire);
-        if found != FREE && !self.wait(found) {
-            return None;
+        let held = HELD + u64::from(fork::generation());
+        let found = self.state.swap(held, Ordering::Acquire);
+        if found != FREE {
+            self.wait(held, found)?;
         }
         let mut leave = Leave(&self.state, BROKEN);
-        // SAFETY: the state went from `FREE` to `HELD` by this thread's doing, and until `leave` is
+        // SAFETY: the state went from `FREE` to held by this thread's doing, and until `leave` is
         // dropped no other thread's swap finds it `FREE`.
         let answer = op(unsafe { &mut *self.value.get() });
         leave.1 = FREE;
-        Some(answer)
+        Ok(answer)
     }
 
-    /// Waits for the value after a swap that `found` it not free; false if it is broken.
+    /// Waits for the value after a swap that `found` it not free.
     #[cold]
-    fn wait(&self, mut found: u8) -> bool {
+    fn wait(&self, held: u64, mut found: u64) -> Result<(), Unusable> {
         let mut looks = 0_u32;
-        while found == HELD {
+        while found == held {
             looks = looks.saturating_add(1);
             if looks < 64 {
                 std::thread::yield_now();
             } else {
                 std::thread::sleep(Duration::from_micros(100));
             }
-            found = self.state.swap(HELD, Ordering::Acquire);
+            found = self.state.swap(held, Ordering::Acquire);
         }
-        if found == BROKEN {
-            self.state.store(BROKEN, Ordering::Release);
+        if found == FREE {
+            return Ok(());
         }
-        found == FREE
+        self.state.store(found, Ordering::Release);
+        Err(if found == BROKEN { Unusable::Broken } else { Unusable::Forked })
     }
 }
 
@@ -83,7 +97,7 @@ mod tests {
             for _ in 0..4 {
                 scope.spawn(|| {
                     for round in 0..1000 {
-                        value.with(|(first, second)| {
+                        let used = value.with(|(first, second)| {
                             assert_eq!(first, second);
                             *first += 1;
                             if round % 100 == 0 {
@@ -92,20 +106,57 @@ mod tests {
                             }
                             *second += 1;
                         });
+                        assert_eq!(used, Ok(()));
                     }
                 });
             }
         });
-        assert_eq!(value.with(|value| *value), Some((4000, 4000)));
+        assert_eq!(value.with(|value| *value), Ok((4000, 4000)));
     }
 
     #[test]
     fn a_panic_breaks_it_for_good() {
         let value = Exclusive::new(1);
-        assert_eq!(value.with(|value| *value), Some(1));
+        assert_eq!(value.with(|value| *value), Ok(1));
         let panicked = catch_unwind(AssertUnwindSafe(|| value.with(|_| panic!("half-way"))));
         assert!(panicked.is_err());
-        assert_eq!(value.with(|value| *value), None);
-        assert_eq!(value.with(|value| *value), None);
+        assert_eq!(value.with(|value| *value), Err(Unusable::Broken));
+        assert_eq!(value.with(|value| *value), Err(Unusable::Broken));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_child_does_not_wait_for_a_thread_of_its_parent() {
+        use std::sync::mpsc;
+        fork::watch();
+        let value = Exclusive::new(1);
+        let ((held, is_held), (release, is_released)) = (mpsc::channel(), mpsc::channel::<()>());
+        std::thread::scope(|scope| {
+            let value = &value;
+            scope.spawn(move || {
+                value.with(|_| {
+                    held.send(()).unwrap();
+                    is_released.recv().unwrap();
+                })
+            });
+            is_held.recv().unwrap();
+            // SAFETY: the child calls nothing that needs a lock, and ends by `_exit`, at the latest by
+            // the alarm.
+            let status = unsafe {
+                let child = libc::fork();
+                if child == 0 {
+                    libc::alarm(10);
+                    let twice = [(), ()].map(|()| value.with(|value| *value));
+                    libc::_exit(i32::from(twice != [Err(Unusable::Forked); 2]));
+                }
+                assert!(child > 0, "cannot fork");
+                let mut status = -1;
+                assert_eq!(libc::waitpid(child, &raw mut status, 0), child);
+                status
+            };
+            release.send(()).unwrap();
+            assert_eq!(status, 0, "the child waited, or used the value");
+        });
+        assert_eq!(value.with(|value| *value), Ok(1), "the parent goes on");
     }
 }

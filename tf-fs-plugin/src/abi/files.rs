@@ -1,6 +1,6 @@
 //! The slots of open files and mapped regions.
 
-use super::exclusive::Exclusive;
+use super::exclusive::{Exclusive, Unusable};
 use super::guard::{Answer, discard, guard, guard_answer, guard_quiet};
 use super::state::{drop_state, null_argument, opened};
 use crate::error::{Code, Error, Result};
@@ -152,14 +152,19 @@ unsafe fn with_writer<W: WritableFile, T>(
     let state =
         unsafe { opened::<WriterState<W>>(file.as_ref().ok_or_else(null_argument)?.plugin_file) }?;
     let answer = state.with(|writer| if writer.closed { when_closed() } else { op(writer) });
-    answer.ok_or_else(broken)?
+    answer.map_err(unusable)?
 }
 
 #[cold]
-fn broken() -> Error {
-    Error::internal(
-        "the file is broken: an earlier operation on it panicked, so data may be missing",
-    )
+fn unusable(why: Unusable) -> Error {
+    match why {
+        Unusable::Broken => Error::internal(
+            "the file is broken: an earlier operation on it panicked, so data may be missing",
+        ),
+        Unusable::Forked => Error::failed_precondition(
+            "the file was being written when this process was forked; it belongs to the parent",
+        ),
+    }
 }
 
 #[cold]

@@ -11,6 +11,7 @@ mod configuration;
 mod exclusive;
 mod files;
 mod filesystem;
+mod fork;
 mod guard;
 pub(crate) mod mapped_region;
 pub(crate) mod read_buf;

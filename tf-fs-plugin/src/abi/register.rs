@@ -1,7 +1,7 @@
 //! Registration: what `TF_InitPlugin` gives to the host.
 
 use super::alloc::{self, Block, c_string};
-use super::{configuration, files, filesystem, status, transactions};
+use super::{configuration, files, filesystem, fork, status, transactions};
 use crate::error::Result;
 use crate::filesystem::Filesystem;
 use crate::ops::Ops;
@@ -115,6 +115,7 @@ pub unsafe fn init_plugin(
 ) {
     let result = catch_unwind(|| {
         status::watch_panics();
+        fork::watch();
         if let Err(missing) = StatusFunctions::get() {
             status::log_error(&format_args!("the plugin cannot be registered: {missing}"));
             return;
@@ -140,6 +141,7 @@ pub(crate) fn offer_all(
     registrations: &[&'static Registration],
 ) -> Result<()> {
     status::watch_panics();
+    fork::watch();
     fill(info, registrations.iter().copied())
 }
 
