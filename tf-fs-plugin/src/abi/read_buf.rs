@@ -169,6 +169,79 @@ impl<'a> ReadBuf<'a> {
         Ok(n)
     }
 
+    /// Splits the beginning of the rest into parts of these lengths, for `fill` to fill at once, also
+    /// on several threads, and adds what they hold: the parts that are full, one after the other, and
+    /// what the first one that is not full has. The end of the file counts if it was noted there.
+    ///
+    /// ```
+    /// use tf_fs_plugin::ReadBuf;
+    ///
+    /// let mut memory = [0; 8];
+    /// let mut buf = ReadBuf::from_slice(&mut memory);
+    /// buf.fill_parts(&[3, 3], |parts| {
+    ///     std::thread::scope(|threads| {
+    ///         for (part, data) in parts.iter_mut().zip([b"abc", b"def"]) {
+    ///             threads.spawn(move || part.put(data));
+    ///         }
+    ///     });
+    /// })?;
+    /// assert_eq!(buf.filled(), b"abcdef");
+    /// # tf_fs_plugin::Result::Ok(())
+    /// ```
+    ///
+    /// # Errors
+    /// `INTERNAL` if the parts are longer than the rest, or if `fill` put another buffer in the place
+    /// of one of them.
+    pub fn fill_parts<R>(
+        &mut self,
+        lens: &[usize],
+        fill: impl FnOnce(&mut [ReadBuf<'_>]) -> R,
+    ) -> Result<R> {
+        let total = lens.iter().try_fold(0, |sum: usize, &len| sum.checked_add(len));
+        if total.is_none_or(|total| total > self.remaining()) {
+            return Err(too_long_parts(lens.len(), self.remaining()));
+        }
+        let mut initialised = self.initialised - self.filled;
+        if !self.was_initialised {
+            // What a part gets it may also leave uninitialised again, and `fill` may panic then.
+            self.initialised = self.filled;
+        }
+        let mut rest = &mut self.bytes[self.filled..];
+        let mut places = Vec::with_capacity(lens.len());
+        let mut parts = Vec::with_capacity(lens.len());
+        for &len in lens {
+            let (bytes, after) = rest.split_at_mut(len);
+            rest = after;
+            places.push(ptr::from_ref::<[_]>(bytes));
+            parts.push(ReadBuf {
+                bytes,
+                filled: 0,
+                initialised: initialised.min(len),
+                at_end: false,
+                was_initialised: self.was_initialised,
+            });
+            initialised = initialised.saturating_sub(len);
+        }
+        let outcome = fill(&mut parts);
+        // What was filled of another buffer says nothing of the memory here.
+        if !parts.iter().zip(&places).all(|(part, place)| ptr::eq(*place, &raw const *part.bytes)) {
+            return Err(replaced());
+        }
+        let (mut filled, mut at_end) = (0, self.at_end);
+        for part in &parts {
+            filled += part.filled;
+            if part.remaining() > 0 || part.at_end {
+                at_end = part.at_end;
+                break;
+            }
+        }
+        drop(parts);
+        self.filled += filled;
+        self.initialised = self.initialised.max(self.filled);
+        self.at_end = at_end;
+        Ok(outcome)
+    }
+
     /// Says that the file ends with what was added so far.
     pub fn end_of_file(&mut self) {
         self.at_end = true;
@@ -212,6 +285,32 @@ impl<'a> ReadBuf<'a> {
     }
 }
 
+#[cfg(feature = "bytes")]
+#[cfg_attr(docsrs, doc(cfg(feature = "bytes")))]
+// SAFETY: `chunk_mut` always is the rest of `bytes`, which is borrowed mutably and as long as
+// `remaining_mut` says, and only `advance_mut` and the methods above change where it begins.
+unsafe impl bytes::BufMut for ReadBuf<'_> {
+    fn remaining_mut(&self) -> usize {
+        self.remaining()
+    }
+
+    unsafe fn advance_mut(&mut self, n: usize) {
+        assert!(
+            n <= self.remaining(),
+            "{n} bytes added to a buffer with room for {}",
+            self.remaining()
+        );
+        // The caller promises that these `n` bytes are initialised.
+        self.filled += n;
+        self.initialised = self.initialised.max(self.filled);
+    }
+
+    // Safe code cannot make what it gets here uninitialised again, so `initialised` stays.
+    fn chunk_mut(&mut self) -> &mut bytes::buf::UninitSlice {
+        bytes::buf::UninitSlice::uninit(&mut self.bytes[self.filled..])
+    }
+}
+
 impl fmt::Debug for ReadBuf<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ReadBuf")
@@ -228,8 +327,15 @@ fn bad_buffer(n: usize) -> Error {
 }
 
 #[cold]
+fn too_long_parts(parts: usize, room: usize) -> Error {
+    Error::internal(format_args!(
+        "{parts} parts do not fit into the {room} bytes that are wanted still; ask `remaining` first"
+    ))
+}
+
+#[cold]
 fn replaced() -> Error {
-    Error::internal("`read_at` replaced the buffer that it got; fill that one")
+    Error::internal("the plugin replaced the buffer that it got; fill that one")
 }
 
 #[cold]
@@ -379,6 +485,156 @@ mod tests {
             Ok::<_, Error>(0)
         })
         .unwrap();
+    }
+
+    /// An uninitialised buffer of 12 bytes, as the host's is.
+    fn with_host_memory(test: impl FnOnce(&mut ReadBuf<'_>)) {
+        let mut memory = vec![MaybeUninit::<u8>::uninit(); 12];
+        // SAFETY: the memory is only used through the buffer.
+        test(&mut unsafe { ReadBuf::from_host(memory.as_mut_ptr().cast(), 12) }.unwrap());
+    }
+
+    #[test]
+    fn parts_are_filled_at_once_and_count_as_far_as_they_are_full() {
+        for (fills, expected) in [
+            (["abc", "def", "ghi"], &b"!abcdefghi"[..]),
+            (["abc", "de", "ghi"], b"!abcde"),
+            (["", "def", "ghi"], b"!"),
+            (["abc", "def", ""], b"!abcdef"),
+        ] {
+            with_host_memory(|buf| {
+                buf.put(b"!");
+                buf.fill_parts(&[3; 3], |parts| {
+                    std::thread::scope(|threads| {
+                        for (part, data) in parts.iter_mut().zip(fills).rev() {
+                            threads.spawn(move || part.put(data.as_bytes()));
+                        }
+                    });
+                })
+                .unwrap();
+                assert_eq!(buf.filled(), expected);
+                assert!(!buf.at_end);
+                // What comes next goes where the prefix ends, and is zeroed first where it has to be.
+                buf.fill_with(|rest| {
+                    assert_eq!(rest.len(), 12 - expected.len());
+                    Ok::<_, Error>(rest.len())
+                })
+                .unwrap();
+                assert_eq!(buf.filled().len(), 12);
+            });
+        }
+    }
+
+    #[test]
+    fn the_end_of_the_file_counts_where_the_parts_end() {
+        for (end_in, expected) in [(0, true), (1, false)] {
+            with_host_memory(|buf| {
+                buf.fill_parts(&[3; 2], |parts| {
+                    parts[0].put(b"ab");
+                    parts[end_in].end_of_file();
+                })
+                .unwrap();
+                assert_eq!((buf.filled(), buf.at_end), (&b"ab"[..], expected));
+            });
+        }
+    }
+
+    #[test]
+    fn parts_know_what_is_initialised() {
+        with_host_memory(|buf| {
+            buf.fill_with(|rest| {
+                rest.fill(7);
+                Ok::<_, Error>(2)
+            })
+            .unwrap();
+            buf.fill_parts(&[4, 4], |parts| {
+                // Zeroed once already, and not again.
+                parts[0].fill_with(|rest| Ok::<_, Error>(usize::from(rest == [7; 4]) * 4)).unwrap();
+                parts[1].fill_uninit(|rest| Ok::<_, Error>(fill_all(&mut rest[..1], 5))).unwrap();
+            })
+            .unwrap();
+            assert_eq!(buf.filled(), [7, 7, 7, 7, 7, 7, 5]);
+            buf.fill_with(|rest| {
+                assert_eq!(
+                    rest, [0; 5],
+                    "memory that a part may have left uninitialised is zeroed"
+                );
+                Ok::<_, Error>(0)
+            })
+            .unwrap();
+        });
+    }
+
+    #[test]
+    fn parts_that_are_too_long_are_refused() {
+        let mut memory = [0; 4];
+        let mut buf = ReadBuf::from_slice(&mut memory);
+        for lens in [&[3, 2][..], &[5], &[usize::MAX, 2]] {
+            let refused = buf.fill_parts(lens, |_| panic!("called"));
+            assert_eq!(refused.unwrap_err().code(), Code::Internal);
+        }
+        buf.fill_parts(&[], |parts| assert!(parts.is_empty())).unwrap();
+    }
+
+    #[test]
+    fn parts_that_changed_places_are_not_taken() {
+        with_host_memory(|buf| {
+            let swapped = buf.fill_parts(&[3, 3], |parts| {
+                parts[0].put(b"abc");
+                parts.swap(0, 1);
+            });
+            assert_eq!(swapped.unwrap_err().code(), Code::Internal);
+            let elsewhere = buf.fill_parts(&[3], |parts| {
+                parts[0] = ReadBuf::from_slice(forever(3));
+                parts[0].put(b"abc");
+            });
+            assert_eq!(elsewhere.unwrap_err().code(), Code::Internal);
+            assert!(buf.filled().is_empty());
+        });
+    }
+
+    #[test]
+    fn memory_stays_initialised_when_filling_a_part_panics() {
+        let mut memory = [1; 4];
+        let caught = std::panic::catch_unwind(core::panic::AssertUnwindSafe(|| {
+            ReadBuf::from_slice(&mut memory).fill_parts(&[2, 2], |parts| {
+                let _ = parts[1].fill_uninit(|rest| {
+                    rest.fill(MaybeUninit::uninit());
+                    if rest.len() == 2 {
+                        panic!("half-way");
+                    }
+                    Ok::<_, Error>(&mut [])
+                });
+            })
+        }));
+        assert!(caught.is_err());
+        assert_eq!(memory, [1, 1, 0, 0]);
+    }
+
+    #[cfg(feature = "bytes")]
+    #[test]
+    fn other_crates_add_to_it_without_zeroing() {
+        use bytes::BufMut;
+
+        with_host_memory(|buf| {
+            buf.put_u8(1);
+            assert_eq!((buf.remaining_mut(), buf.chunk_mut().len()), (11, 11));
+            buf.chunk_mut()[..2].copy_from_slice(b"ab");
+            // SAFETY: written just now.
+            unsafe { buf.advance_mut(2) };
+            assert_eq!(buf.filled(), b"\x01ab");
+            let mut limited = buf.limit(3);
+            limited.put_slice(b"cde");
+            assert!(!limited.has_remaining_mut());
+        });
+    }
+
+    #[cfg(feature = "bytes")]
+    #[test]
+    #[should_panic(expected = "13 bytes added to a buffer with room for 12")]
+    fn other_crates_cannot_add_past_the_end() {
+        // SAFETY: refused before anything is taken for initialised.
+        with_host_memory(|buf| unsafe { bytes::BufMut::advance_mut(buf, 13) });
     }
 
     #[test]
