@@ -78,15 +78,32 @@ pub fn number(value: f64) -> String {
     }
 }
 
-/// Puts `text` between `<!-- <name>:begin -->` and `<!-- <name>:end -->` in `docs/benchmarks.md`.
+/// The directory of the documents.
+///
+/// # Errors
+/// When it is missing.
+pub fn directory() -> Result<PathBuf> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");
+    directory.canonicalize().with_context(|| format!("no {}", directory.display()))
+}
+
+/// As [`write_into`] `benchmarks.md`.
+///
+/// # Errors
+/// As there.
+pub fn write(name: &str, text: &str) -> Result<PathBuf> {
+    write_into("benchmarks.md", name, text)
+}
+
+/// Puts `text` between `<!-- <name>:begin -->` and `<!-- <name>:end -->` in a document.
 ///
 /// # Errors
 /// When the file or the markers are missing.
-pub fn write(name: &str, text: &str) -> Result<PathBuf> {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/benchmarks.md");
-    let file = file.canonicalize().with_context(|| format!("no {}", file.display()))?;
-    let document = replace(&fs::read_to_string(&file)?, name, text)?;
-    fs::write(&file, document)?;
+pub fn write_into(document: &str, name: &str, text: &str) -> Result<PathBuf> {
+    let file = directory()?.join(document);
+    let old = fs::read_to_string(&file).with_context(|| format!("no {}", file.display()))?;
+    let new = replace(&old, name, text).with_context(|| format!("cannot write docs/{document}"))?;
+    fs::write(&file, new)?;
     Ok(file)
 }
 
@@ -96,7 +113,7 @@ fn replace(document: &str, name: &str, text: &str) -> Result<String> {
         .split_once(&begin)
         .and_then(|(before, rest)| Some((before, rest.split_once(&end)?)))
     else {
-        bail!("docs/benchmarks.md has no lines `{}` and `{end}`; restore them", begin.trim_end());
+        bail!("it has no lines `{}` and `{end}`; restore them", begin.trim_end());
     };
     Ok(format!("{before}{begin}{}\n{end}{after}", text.trim_end()))
 }

@@ -1,8 +1,8 @@
-//! Installing a TensorFlow release into a virtual environment of its own.
+//! Installing a TensorFlow release, or other Python packages, into a virtual environment of its own.
 
 use std::collections::VecDeque;
 use std::env;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, IsTerminal};
 use std::path::{Path, PathBuf};
@@ -25,13 +25,98 @@ const KEPT_LINES: usize = 1000;
 /// The last lines of a program's output that an error shows.
 const SHOWN_LINES: usize = 15;
 
-/// Packages of one release, at one place.
+/// What an environment is made for.
+pub(crate) trait Goal {
+    /// What the finished environment is.
+    type Provided;
+
+    /// The name of it in messages.
+    fn title(&self) -> String;
+
+    /// What a first use costs, for the message before it.
+    fn cost(&self) -> &'static str;
+
+    /// What the stamp in a complete environment says; another text means that it is an outdated one.
+    fn stamp(&self) -> &str;
+
+    /// The stamp's file name.
+    fn stamp_name(&self) -> &'static str;
+
+    /// What pip is to install.
+    fn requirements(&self) -> Vec<String>;
+
+    /// Finds an interpreter to start from.
+    fn interpreter(&self, named: Option<&OsStr>, search: Option<&OsStr>) -> Result<Interpreter>;
+
+    /// Looks quickly whether the interpreter of an environment has what it is made for.
+    fn found(&self, python: &Path) -> Result<Self::Provided>;
+
+    /// Whether an environment without a stamp may be taken over after a thorough look.
+    fn adopts(&self) -> bool;
+
+    /// What to do about a package that the index does not have.
+    fn not_found(&self) -> String;
+}
+
+/// A TensorFlow release.
+#[derive(Debug)]
+pub(crate) struct Release(String);
+
+impl Goal for Release {
+    type Provided = TensorFlow;
+
+    fn title(&self) -> String {
+        format!("TensorFlow {}", self.0)
+    }
+
+    fn cost(&self) -> &'static str {
+        "about 250 MB to download, 1.5 GB on disk"
+    }
+
+    fn stamp(&self) -> &str {
+        &self.0
+    }
+
+    fn stamp_name(&self) -> &'static str {
+        "tensorflow-complete"
+    }
+
+    fn requirements(&self) -> Vec<String> {
+        vec![format!("{}=={}", distribution(), self.0)]
+    }
+
+    fn interpreter(&self, named: Option<&OsStr>, search: Option<&OsStr>) -> Result<Interpreter> {
+        Interpreter::for_tensorflow(&self.0, named, search)
+    }
+
+    fn found(&self, python: &Path) -> Result<TensorFlow> {
+        let tensorflow = TensorFlow::from_python(python)?;
+        if tensorflow.version() != self.0 {
+            bail!("{} has TensorFlow {}", python.display(), tensorflow.version());
+        }
+        Ok(tensorflow)
+    }
+
+    fn adopts(&self) -> bool {
+        true
+    }
+
+    fn not_found(&self) -> String {
+        format!(
+            "the package index has no TensorFlow {} for this Python and system; name another version, such as {}",
+            self.0,
+            crate::NEWEST
+        )
+    }
+}
+
+/// Packages that belong together, at one place.
 ///
 /// A virtual environment cannot be renamed (its scripts contain its path), so it grows in its final place, and a
 /// stamp written last tells a complete one from one that was interrupted.
 #[derive(Debug)]
-pub(crate) struct Installation {
-    version: String,
+pub(crate) struct Installation<G = Release> {
+    goal: G,
     venv: PathBuf,
     lock: PathBuf,
     /// Interpreter named by the user.
@@ -42,7 +127,7 @@ pub(crate) struct Installation {
     pub(crate) environment: Vec<(OsString, OsString)>,
 }
 
-impl Installation {
+impl Installation<Release> {
     /// Release `version` in `directory`; nothing is done yet.
     pub(crate) fn new(version: &str, directory: &Path) -> Result<Self> {
         let plain =
@@ -50,34 +135,41 @@ impl Installation {
         if !plain || version.split('.').any(str::is_empty) || major_minor(version).is_none() {
             bail!("`{version}` is no TensorFlow version; write one such as {}", crate::NEWEST);
         }
+        Self::of(Release(version.to_owned()), directory, version)
+    }
+}
+
+impl<G: Goal> Installation<G> {
+    /// What `goal` wants, as `name` in `directory`; nothing is done yet.
+    pub(crate) fn of(goal: G, directory: &Path, name: &str) -> Result<Self> {
         let directory = std::path::absolute(directory)
             .with_context(|| format!("cannot find the directory {}", directory.display()))?;
         Ok(Self {
-            version: version.to_owned(),
-            venv: directory.join(version),
-            lock: directory.join(format!("{version}.lock")),
+            goal,
+            venv: directory.join(name),
+            lock: directory.join(format!("{name}.lock")),
             python: env::var_os(PYTHON_VARIABLE).filter(|name| !name.is_empty()),
             search: env::var_os("PATH"),
             environment: Vec::new(),
         })
     }
 
-    /// The TensorFlow of this installation, which is made first if it is not there or not complete.
-    pub(crate) fn provide(&self) -> Result<TensorFlow> {
+    /// What this installation is made for; it is made first if it is not there or not complete.
+    pub(crate) fn provide(&self) -> Result<G::Provided> {
         // Without the lock: a stamp never appears before everything else is in place.
-        if let Some(tensorflow) = self.complete() {
-            return Ok(tensorflow);
+        if let Some(provided) = self.complete() {
+            return Ok(provided);
         }
         let lock = self.lock()?;
         // Another process may have finished while this one waited.
-        if let Some(tensorflow) = self.complete().or_else(|| self.adopt()) {
-            return Ok(tensorflow);
+        if let Some(provided) = self.complete().or_else(|| self.adopt()) {
+            return Ok(provided);
         }
         self.install(&lock)
     }
 
     fn stamp(&self) -> PathBuf {
-        self.venv.join("tensorflow-complete")
+        self.venv.join(self.goal.stamp_name())
     }
 
     fn interpreter(&self) -> PathBuf {
@@ -88,39 +180,40 @@ impl Installation {
         }
     }
 
-    /// A stamped environment whose interpreter still runs and whose TensorFlow is still there.
-    fn complete(&self) -> Option<TensorFlow> {
-        (fs::read_to_string(self.stamp()).ok()?.trim() == self.version).then(|| self.usable())?
+    /// A stamped environment whose interpreter still runs and whose packages are still there.
+    fn complete(&self) -> Option<G::Provided> {
+        (fs::read_to_string(self.stamp()).ok()?.trim() == self.goal.stamp())
+            .then(|| self.usable())?
     }
 
-    fn usable(&self) -> Option<TensorFlow> {
-        let tensorflow = TensorFlow::from_python(&self.interpreter()).ok()?;
-        (tensorflow.version() == self.version).then_some(tensorflow)
+    fn usable(&self) -> Option<G::Provided> {
+        self.goal.found(&self.interpreter()).ok()
     }
 
     /// An environment without a stamp, made by hand or by an earlier version of this tool: taken over if every
     /// file that pip recorded is there and the packages fit each other.
-    fn adopt(&self) -> Option<TensorFlow> {
-        let tensorflow = self.usable()?;
-        if !python::ask(tensorflow.python(), VERIFY).ok()?.get("missing")?.is_null() {
+    fn adopt(&self) -> Option<G::Provided> {
+        let provided = self.goal.adopts().then(|| self.usable())??;
+        let python = self.interpreter();
+        if !python::ask(&python, VERIFY).ok()?.get("missing")?.is_null() {
             return None;
         }
-        let check = self.pip(tensorflow.python()).arg("check").output().ok()?;
+        let check = self.pip(&python).arg("check").output().ok()?;
         if !check.status.success() {
             return None;
         }
         self.write_stamp().ok()?;
-        Some(tensorflow)
+        Some(provided)
     }
 
     fn write_stamp(&self) -> Result<()> {
         let stamp = self.stamp();
-        fs::write(&stamp, format!("{}\n", self.version))
+        fs::write(&stamp, format!("{}\n", self.goal.stamp()))
             .map_err(|error| self.disk_error(error))
             .with_context(|| format!("cannot write {}", stamp.display()))
     }
 
-    /// Waits until no other process installs this release.
+    /// Waits until no other process installs the same.
     fn lock(&self) -> Result<File> {
         let directory = self.lock.parent().unwrap_or(Path::new("."));
         fs::create_dir_all(directory).map_err(|error| self.disk_error(error)).with_context(
@@ -135,18 +228,14 @@ impl Installation {
             .map_err(|error| self.disk_error(error))
             .with_context(|| format!("cannot open the lock file {}", self.lock.display()))?;
         if FileExt::try_lock(&file).is_err() {
-            eprintln!("waiting for another process that installs TensorFlow {}", self.version);
+            eprintln!("waiting for another process that installs {}", self.goal.title());
             FileExt::lock(&file).with_context(|| format!("cannot lock {}", self.lock.display()))?;
         }
         Ok(file)
     }
 
-    fn install(&self, lock: &File) -> Result<TensorFlow> {
-        let base = Interpreter::for_tensorflow(
-            &self.version,
-            self.python.as_deref(),
-            self.search.as_deref(),
-        )?;
+    fn install(&self, lock: &File) -> Result<G::Provided> {
+        let base = self.goal.interpreter(self.python.as_deref(), self.search.as_deref())?;
         if self.venv.symlink_metadata().is_ok() {
             eprintln!("removing the incomplete environment {}", self.venv.display());
             fs::remove_dir_all(&self.venv).with_context(|| {
@@ -154,9 +243,10 @@ impl Installation {
             })?;
         }
         eprintln!(
-            "installing TensorFlow {} into {} (about 250 MB to download, 1.5 GB on disk)",
-            self.version,
-            self.venv.display()
+            "installing {} into {} ({})",
+            self.goal.title(),
+            self.venv.display(),
+            self.goal.cost()
         );
 
         // In two steps: `venv` would hide what the second one says when it fails.
@@ -173,17 +263,21 @@ impl Installation {
 
         let mut pip = self.pip(&self.interpreter());
         pip.args(["install", "--no-compile", "--no-input", "--progress-bar", "off"]);
-        pip.arg(format!("{}=={}", distribution(), self.version));
+        pip.args(self.goal.requirements());
         let (status, output) = self.run(pip, lock, "starting pip")?;
         if !status.success() {
             return Err(self.pip_failure(status, &output));
         }
 
-        let tensorflow = TensorFlow::from_python(&self.interpreter())
-            .context("pip succeeded, but TensorFlow is not there; please run the command again")?;
+        let provided = self.goal.found(&self.interpreter()).with_context(|| {
+            format!(
+                "pip succeeded, but {} is not there; please run the command again",
+                self.goal.title()
+            )
+        })?;
         self.write_stamp()?;
-        eprintln!("TensorFlow {} is ready", self.version);
-        Ok(tensorflow)
+        eprintln!("{} is ready", self.goal.title());
+        Ok(provided)
     }
 
     fn pip(&self, python: &Path) -> Command {
@@ -279,18 +373,14 @@ impl Installation {
              already, with `--python /path/to/python`"
                 .to_owned()
         } else if text.contains("No matching distribution found") {
-            format!(
-                "the package index has no TensorFlow {} for this Python and system; name another version, such as {}",
-                self.version,
-                crate::NEWEST
-            )
+            self.goal.not_found()
         } else {
             "read pip's messages above; running the command again starts the installation afresh"
                 .to_owned()
         };
         anyhow::anyhow!(
-            "pip could not install TensorFlow {} ({status}):\n{}\n{advice}",
-            self.version,
+            "pip could not install {} ({status}):\n{}\n{advice}",
+            self.goal.title(),
             last_lines(output)
         )
     }

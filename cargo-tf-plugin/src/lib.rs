@@ -1,7 +1,7 @@
 //! What the command `cargo tf-plugin` is made of, as a library, so that tests can use it too.
 //!
 //! [`TensorFlow`] is the part that others need: a real TensorFlow with its Python, headers and libraries,
-//! taken from the user or installed on first use.
+//! taken from the user or installed on first use. [`Packages`] are what they need beside it.
 //!
 //! ```no_run
 //! # fn main() -> anyhow::Result<()> {
@@ -16,8 +16,10 @@
 mod build;
 pub mod commands;
 mod install;
+mod packages;
 mod python;
 mod tensorflow;
 pub mod workspace;
 
+pub use packages::Packages;
 pub use tensorflow::{MATRIX, NEWEST, TensorFlow};

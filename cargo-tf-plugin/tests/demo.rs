@@ -18,45 +18,91 @@ fn text(output: &Output) -> String {
     )
 }
 
-#[test]
-fn the_demo_runs_to_its_end() {
+fn demo(arguments: &[&str]) -> Output {
     // The way cargo calls an installed subcommand: with its own name as first argument.
-    let output = Command::new(env!("CARGO_BIN_EXE_cargo-tf-plugin"))
+    Command::new(env!("CARGO_BIN_EXE_cargo-tf-plugin"))
         .current_dir(root())
         .args(["tf-plugin", "demo"])
+        .args(arguments)
+        // Somebody's own settings are not the demo's.
+        .env("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+        .env("AWS_PROFILE", "nobody")
         .output()
-        .expect("the command runs");
-    let said = text(&output);
+        .expect("the command runs")
+}
+
+fn assert_complete(output: &Output, lines: &[&str]) {
+    let said = text(output);
     assert!(output.status.success(), "{said}");
-    for line in [
-        &format!("TensorFlow {NEWEST}, plugin libmemfs"),
-        "mem:// is a filesystem like any other now",
-        "1000 points identical to those written",
-        "ckpt-3 restored, older ones deleted",
-        ".keras and SavedModel predict the same",
-        "Every result was as expected.",
-    ] {
+    for line in lines.iter().chain(&["Every result was as expected."]) {
         assert!(said.contains(line), "`{line}` is missing in:\n{said}");
     }
     // TensorFlow's own chatter, of which every line has a source file with a line number.
-    for noise in [".cc:", "oneDNN", "WARNING", "Warning"] {
+    for noise in [".cc:", ".rs:", "oneDNN", "WARNING", "Warning"] {
         assert!(!said.contains(noise), "`{noise}` is in:\n{said}");
     }
 }
 
 #[test]
-fn the_demo_script_fails_clearly_without_the_plugin() {
+fn the_demo_trains_is_killed_resumes_and_serves() {
+    let lines = [
+        "1797 images in 9 files",
+        "killed at step 300 of 540",
+        "begins at step 270, restored from ckpt-6",
+        "steps 271 to 540, test accuracy",
+        "540 steps in 2 logs",
+        "nothing temporary",
+    ];
+    assert_complete(&demo(&[]), &lines);
+}
+
+#[test]
+fn the_memfs_demo_runs_to_its_end() {
+    let lines = [
+        &format!("TensorFlow {NEWEST}, plugin libmemfs"),
+        "mem:// is a filesystem like any other now",
+        "1000 points identical to those written",
+        "ckpt-3 restored, older ones deleted",
+        ".keras and SavedModel predict the same",
+    ];
+    assert_complete(&demo(&["memfs"]), &lines);
+}
+
+fn script(path: &str, arguments: &[&str]) -> Output {
     let tensorflow = TensorFlow::pinned(NEWEST).expect("TensorFlow is provided");
-    let output = tensorflow
+    tensorflow
         .python_command()
-        .arg(root().join("examples/memfs/demo.py"))
-        .arg("/nonexistent/libmemfs.so")
+        .arg(root().join(path))
+        .args(arguments)
         .output()
-        .expect("Python runs");
+        .expect("Python runs")
+}
+
+#[test]
+fn the_memfs_demo_script_fails_clearly_without_the_plugin() {
+    let output = script("examples/memfs/demo.py", &["/nonexistent/libmemfs.so"]);
     let said = text(&output);
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(said.contains("FAILED in step 1, Register the plugin"), "{said}");
     assert!(!said.contains("Traceback"), "{said}");
+}
+
+#[test]
+fn the_demo_script_fails_clearly_without_what_it_needs() {
+    let this = file!();
+    for (plugin, tools, advice) in [
+        ("/nonexistent/libs3.so", "python3", "cargo build --release --package s3"),
+        (this, "/nonexistent/python", "name a Python with the packages in"),
+        // A Python that cannot have the server.
+        (this, "/bin/false", "the S3 server has ended"),
+    ] {
+        let plugin = root().join(plugin);
+        let output = script("examples/s3/demo.py", &[&plugin.to_string_lossy(), "--tools", tools]);
+        let said = text(&output);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.contains(advice), "`{advice}` is missing in:\n{said}");
+        assert!(!said.contains("Traceback"), "{said}");
+    }
 }
 
 #[test]

@@ -1,38 +1,60 @@
-//! `cargo tf-plugin demo`: TensorFlow trains a model on files that live in the example filesystem.
+//! `cargo tf-plugin demo`: TensorFlow trains a model on files that live in an example's filesystem.
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use crate::workspace::Workspace;
-use crate::{NEWEST, TensorFlow};
-
-/// The package whose plugin the demo uses.
-const PACKAGE: &str = "memfs";
+use crate::{NEWEST, Packages, TensorFlow};
 
 /// The arguments of `demo`.
 #[derive(Args, Debug)]
 pub struct Demo {
+    /// The example to show.
+    #[arg(value_enum, default_value_t = Example::S3)]
+    example: Example,
+
     /// TensorFlow release to use; installed into the target directory on first use.
     #[arg(long, value_name = "VERSION", default_value = NEWEST, conflicts_with = "python")]
     tf: String,
 
-    /// Use the TensorFlow that this Python interpreter has.
+    /// Use the TensorFlow that this Python interpreter has; nothing is installed into it.
     #[arg(long, value_name = "PATH")]
     python: Option<PathBuf>,
 }
 
+/// An example with a demo.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Example {
+    /// A training job on s3://, with a server on this machine: killed, resumed, served.
+    S3,
+    /// A training job in memory.
+    Memfs,
+}
+
+impl Example {
+    /// Its package, with `demo.py` in its directory.
+    fn package(self) -> &'static str {
+        match self {
+            Self::S3 => "s3",
+            Self::Memfs => "memfs",
+        }
+    }
+}
+
 impl Demo {
-    /// Provides TensorFlow, builds the example and runs its demo script.
+    /// Provides TensorFlow and what else the demo needs, builds the example and runs its demo script.
     ///
     /// # Errors
-    /// When TensorFlow cannot be provided, the example does not build, or the script finds a wrong result.
+    /// When a Python package cannot be provided, the example does not build, or the script finds a wrong result.
     pub fn run(self) -> Result<()> {
         let workspace = Workspace::current()?;
-        let Some(package) = workspace.package_dir(PACKAGE) else {
+        let name = self.example.package();
+        let Some(package) = workspace.package_dir(name) else {
             bail!(
-                "the workspace in {} has no package `{PACKAGE}`; run the demo in a clone of the project",
+                "the workspace in {} has no package `{name}`; run the demo in a clone of the project",
                 workspace.root().display()
             );
         };
@@ -40,16 +62,34 @@ impl Demo {
             Some(python) => TensorFlow::from_python(python)?,
             None => TensorFlow::pinned(&self.tf)?,
         };
-        let plugin = workspace.build_plugin(PACKAGE)?;
-        let status = tensorflow
-            .python_command()
-            .arg(package.join("demo.py"))
-            .arg(&plugin)
+        let tools = match self.example {
+            Example::S3 => Some(self.tools(package, &tensorflow)?),
+            Example::Memfs => None,
+        };
+        let plugin = workspace.build_plugin(name)?;
+        let mut command = tensorflow.python_command();
+        command.arg(package.join("demo.py")).arg(&plugin);
+        if let Some(tools) = tools {
+            command.arg("--tools").arg(tools.python());
+        }
+        let status = command
             .status()
             .with_context(|| format!("cannot run {}", tensorflow.python().display()))?;
         if !status.success() {
             bail!("the demo failed ({status}); its messages are above");
         }
         Ok(())
+    }
+
+    /// The server and the data set, beside TensorFlow rather than in its environment.
+    fn tools(&self, package: &Path, tensorflow: &TensorFlow) -> Result<Packages> {
+        let file = package.join("demo-requirements.txt");
+        let requirements =
+            fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
+        let base = self.python.is_some().then(|| tensorflow.python());
+        Packages::provide("s3-demo", &requirements, base).context(
+            "the demo's S3 server needs a Python environment of its own; TF_PLUGIN_PYTHON names \
+             the Python to make it with",
+        )
     }
 }

@@ -8,7 +8,7 @@ use clap::Subcommand;
 /// A subcommand with its arguments.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Run a real TensorFlow on the in-memory example filesystem.
+    /// Run a real TensorFlow on an example filesystem.
     Demo(demo::Demo),
 }
 

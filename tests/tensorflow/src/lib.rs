@@ -5,8 +5,8 @@
 //! the older releases get the same `.so` files.
 //!
 //! This library is what the tests have in common: [`plugin`] builds, [`python`] and [`child`] run
-//! within a time limit, [`overlay`] makes a `site-packages` that a test may change, and [`abi`] is
-//! TensorFlow's C API as safe functions.
+//! within a time limit, [`overlay`] makes a `site-packages` that a test may change, [`s3`] starts servers, and
+//! [`abi`] is TensorFlow's C API as safe functions.
 
 #[allow(unsafe_code, reason = "TensorFlow's C API; every block is argued")]
 pub mod abi;
@@ -14,6 +14,8 @@ pub mod child;
 pub mod overlay;
 pub mod plugin;
 pub mod python;
+pub mod s3;
+pub mod scenarios;
 
 pub use plugin::Plugin;
 

@@ -67,6 +67,20 @@ impl Overlay {
         self.root.path().join(&self.site_packages).join(PLUGINS)
     }
 
+    /// Links the packages of another directory that are not here yet.
+    ///
+    /// # Panics
+    /// When a file operation fails.
+    pub fn link_missing(&self, packages: &Path) {
+        for entry in fs::read_dir(packages).expect("the packages") {
+            let entry = entry.expect("a package");
+            let link = self.root.path().join(&self.site_packages).join(entry.file_name());
+            if link.symlink_metadata().is_err() {
+                symlink(entry.path(), link).expect("a package");
+            }
+        }
+    }
+
     /// A second name of `site-packages`, by way of the link `lib64 -> lib` that some systems have.
     ///
     /// # Panics

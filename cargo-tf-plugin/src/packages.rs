@@ -1,0 +1,187 @@
+//! Python packages beside TensorFlow, in an environment of their own.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+use crate::NEWEST;
+use crate::install::{Goal, Installation};
+use crate::python::{self, Interpreter};
+use crate::workspace::Workspace;
+
+/// Says where an interpreter and its packages are.
+const LOCATE: &str = "
+import json, sys, sysconfig
+print(json.dumps({'executable': sys.executable, 'packages': sysconfig.get_path('purelib')}))";
+
+/// Python packages, such as a server for a demo, with a Python that imports them.
+///
+/// They are not beside TensorFlow, so neither can hold the other at old versions. The value only names places; it
+/// owns nothing on disk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Packages {
+    python: PathBuf,
+    site_packages: PathBuf,
+}
+
+impl Packages {
+    /// The packages that `requirements` names, in a virtual environment of the current workspace,
+    /// `<target>/packages/<name>`. The text is that of a requirements file: a package a line, with
+    /// comments.
+    ///
+    /// The environment is made on first use, and made anew when the requirements have changed or an installation
+    /// was interrupted. It starts from the interpreter that `TF_PLUGIN_PYTHON` names, else from `base` if one is
+    /// given, else from the one that [`TensorFlow::pinned`](crate::TensorFlow::pinned) finds.
+    ///
+    /// # Errors
+    /// When no suitable Python is found, its `venv` module is missing, pip fails or the disk is full. The text names
+    /// the cause and the next step.
+    pub fn provide(name: &str, requirements: &str, base: Option<&Path>) -> Result<Self> {
+        let directory = Workspace::current()?.target_dir().join("packages");
+        Self::provide_in(&directory, name, requirements, base)
+    }
+
+    /// As [`Packages::provide`], with the environments in `directory`.
+    ///
+    /// # Errors
+    /// As [`Packages::provide`].
+    pub fn provide_in(
+        directory: &Path,
+        name: &str,
+        requirements: &str,
+        base: Option<&Path>,
+    ) -> Result<Self> {
+        let goal = Requirements::new(name, requirements)?;
+        let mut installation = Installation::of(goal, directory, name)?;
+        installation.python = installation.python.or_else(|| base.map(Into::into));
+        installation.provide()
+    }
+
+    /// The Python interpreter that imports them, as an absolute path.
+    #[must_use]
+    pub fn python(&self) -> &Path {
+        &self.python
+    }
+
+    /// The directory that they are in.
+    #[must_use]
+    pub fn site_packages(&self) -> &Path {
+        &self.site_packages
+    }
+}
+
+/// The lines of a requirements file that name packages.
+#[derive(Debug)]
+struct Requirements {
+    name: String,
+    /// One a line.
+    packages: String,
+}
+
+impl Requirements {
+    fn new(name: &str, text: &str) -> Result<Self> {
+        let lines = text.lines().map(str::trim);
+        let packages: Vec<_> =
+            lines.filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
+        if packages.is_empty() {
+            bail!("the requirements of `{name}` name no package; write one a line");
+        }
+        Ok(Self { name: name.to_owned(), packages: packages.join("\n") })
+    }
+}
+
+impl Goal for Requirements {
+    type Provided = Packages;
+
+    fn title(&self) -> String {
+        format!("the Python packages `{}`", self.name)
+    }
+
+    fn cost(&self) -> &'static str {
+        "up to 150 MB to download"
+    }
+
+    fn stamp(&self) -> &str {
+        &self.packages
+    }
+
+    fn stamp_name(&self) -> &'static str {
+        "packages-complete"
+    }
+
+    fn requirements(&self) -> Vec<String> {
+        self.packages.lines().map(str::to_owned).collect()
+    }
+
+    fn interpreter(&self, named: Option<&OsStr>, search: Option<&OsStr>) -> Result<Interpreter> {
+        Interpreter::for_tensorflow(NEWEST, named, search)
+    }
+
+    fn found(&self, python: &Path) -> Result<Packages> {
+        let found = python::ask(python, LOCATE)?;
+        let path = |key: &str| found.get(key).and_then(Value::as_str).map(PathBuf::from);
+        let (python, site_packages) = path("executable")
+            .zip(path("packages"))
+            .with_context(|| format!("{} does not say where it is", python.display()))?;
+        Ok(Packages { python, site_packages })
+    }
+
+    // Nothing tells an interrupted installation of these from a complete one.
+    fn adopts(&self) -> bool {
+        false
+    }
+
+    fn not_found(&self) -> String {
+        format!(
+            "the package index lacks one of the packages for this Python and system:\n{}",
+            self.packages
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn requirements_are_the_lines_that_name_packages() {
+        let requirements = Requirements::new("x", "# why\na==1\n\n  b>2  \n").expect("two");
+        assert_eq!(requirements.requirements(), ["a==1", "b>2"]);
+        let error = Requirements::new("x", "# nothing\n").expect_err("none").to_string();
+        assert!(error.contains("`x` name no package"), "{error}");
+    }
+
+    #[test]
+    fn packages_are_installed_once_and_again_when_the_requirements_change() {
+        let directory = tempfile::tempdir().expect("a scratch directory");
+        let provide = |text: &str| Packages::provide_in(directory.path(), "small", text, None);
+        let first = provide("# small and pure\nsix==1.16.0\n").expect("installed");
+        assert!(first.python().starts_with(directory.path()), "{first:?}");
+        let six = first.site_packages().join("six.py");
+        let version = |text: &str| text.contains("__version__ = \"1.16.0\"");
+        assert!(version(&fs::read_to_string(&six).expect("it is there")));
+
+        // A trace of one's own tells whether it is the same environment.
+        let trace = directory.path().join("small/trace");
+        fs::write(&trace, "").expect("a file");
+        assert_eq!(provide("six==1.16.0").expect("there already"), first);
+        assert!(trace.exists(), "it was made again for a comment");
+        assert_eq!(provide("six==1.17.0").expect("installed anew"), first);
+        assert!(!trace.exists(), "it was not made anew");
+        assert!(!version(&fs::read_to_string(&six).expect("it is there")));
+    }
+
+    #[test]
+    fn a_package_that_does_not_exist_is_named() {
+        let directory = tempfile::tempdir().expect("a scratch directory");
+        let text = format!("{}/no-such-file.whl", directory.path().display());
+        let error = Packages::provide_in(directory.path(), "missing", &text, None)
+            .expect_err("it does not exist")
+            .to_string();
+        assert!(error.contains("could not install the Python packages `missing`"), "{error}");
+        assert!(error.contains("no-such-file.whl"), "{error}");
+    }
+}

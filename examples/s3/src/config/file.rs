@@ -1,0 +1,183 @@
+//! Settings from the settings file.
+//!
+//! ```toml
+//! region = "eu-central-1"
+//!
+//! [bucket."my.models"]
+//! endpoint_url = "http://127.0.0.1:9000"
+//! read_part_bytes = "16MiB"
+//! ```
+
+use super::layer::{Entry, Layer, Source, complaint, nearest};
+use super::table::{FILE_VARIABLE, SETTINGS, Scope, Setting, find};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use tf_fs_plugin::prelude::*;
+use toml::{Table, Value as Toml};
+
+/// What a file or the options set: for all buckets, and for some.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Layers {
+    pub(super) general: Layer,
+    pub(super) buckets: BTreeMap<String, Layer>,
+}
+
+/// Reads the file.
+///
+/// # Errors
+/// `INVALID_ARGUMENT` if it cannot be read, or for anything in it that is no setting: somebody wrote it on
+/// purpose, and what they meant is not known.
+pub(super) fn read(path: &Path) -> Result<Layers> {
+    let shown = path.display();
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        Error::invalid_argument(format_args!(
+            "{FILE_VARIABLE}: cannot read the settings file {shown}: {error}; correct the path or unset the variable"
+        ))
+    })?;
+    parse(&text, &shown.to_string()).context(format_args!("settings file {shown}"))
+}
+
+fn parse(text: &str, path: &str) -> Result<Layers> {
+    // The parser's own text quotes the line, which may hold a secret.
+    let table: Table = text.parse().map_err(|error: toml::de::Error| {
+        let line = error.span().map_or(0, |span| text[..span.start].matches('\n').count() + 1);
+        Error::invalid_argument(format_args!("line {line}: {}; correct it", error.message()))
+    })?;
+    let source = Source::File(Arc::from(path));
+    let mut layers = Layers::default();
+    for (key, value) in table {
+        if key != "bucket" {
+            add(&mut layers.general, &key, &key, &value, &source, None)?;
+            continue;
+        }
+        let Toml::Table(buckets) = value else {
+            return Err(Error::invalid_argument(
+                "`bucket` is no section; write [bucket.\"name\"] and the settings below it",
+            ));
+        };
+        for (bucket, values) in buckets {
+            let Toml::Table(values) = values else {
+                return Err(Error::invalid_argument(format_args!(
+                    "`bucket.{bucket}` is no section; write [bucket.\"{bucket}\"] and the settings below it"
+                )));
+            };
+            let layer = layers.buckets.entry(bucket.clone()).or_default();
+            for (key, value) in values {
+                let place = format!("bucket.\"{bucket}\".{key}");
+                add(layer, &place, &key, &value, &source, Some(&bucket))?;
+            }
+        }
+    }
+    Ok(layers)
+}
+
+fn add(
+    layer: &mut Layer,
+    place: &str,
+    key: &str,
+    value: &Toml,
+    source: &Source,
+    bucket: Option<&str>,
+) -> Result<()> {
+    let setting = known(key, place, bucket.is_some())
+        .map_err(|error| error.with_code(Code::InvalidArgument))?;
+    let text = match value {
+        Toml::String(text) => text.clone(),
+        Toml::Integer(number) => number.to_string(),
+        Toml::Boolean(flag) => flag.to_string(),
+        other => {
+            return Err(Error::invalid_argument(format_args!(
+                "{place}: a {} is no value; write {}",
+                other.type_str(),
+                setting.kind
+            )));
+        }
+    };
+    let value = setting
+        .kind
+        .parse(&text)
+        .map_err(|reason| Error::invalid_argument(complaint(&place, setting, &text, reason)))?;
+    layer.insert(setting.key, Entry { value, source: source.clone() });
+    Ok(())
+}
+
+/// The setting of this key.
+///
+/// # Errors
+/// `NOT_FOUND` with the nearest key; `INVALID_ARGUMENT` for a setting of the process given to a bucket.
+pub(super) fn known(key: &str, place: &str, for_bucket: bool) -> Result<&'static Setting> {
+    let Some(setting) = find(key) else {
+        let keys = SETTINGS.iter().map(|setting| setting.key.to_owned());
+        let advice = nearest(key, keys)
+            .map(|nearest| format!("; did you mean {nearest}?"))
+            .unwrap_or_else(|| "; s3:///config.json shows all settings".to_owned());
+        return Err(Error::new(
+            Code::NotFound,
+            format!("{place}: there is no such setting{advice}"),
+        ));
+    };
+    ensure!(
+        !(for_bucket && setting.scope == Scope::Process),
+        Error::invalid_argument(format_args!(
+            "{place}: this is a setting of the whole process; set it outside of the bucket"
+        ))
+    );
+    Ok(setting)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::value::Value;
+
+    #[test]
+    fn a_file_sets_general_values_and_those_of_buckets() {
+        let layers = parse(
+            "region = \"r\"\nmax_attempts = 3\nanonymous = true\n\
+             [bucket.\"a.b\"]\nregion = \"other\"\nread_part_bytes = \"1MiB\"\n[bucket.c]\n",
+            "p",
+        )
+        .unwrap();
+        assert_eq!(layers.general["region"].value, Value::Text("r".into()));
+        assert_eq!(layers.general["max_attempts"].value, Value::Number(3));
+        assert_eq!(layers.general["anonymous"].value, Value::Flag(true));
+        assert_eq!(layers.general["region"].source.to_string(), "settings file p");
+        assert_eq!(layers.buckets["a.b"]["region"].value, Value::Text("other".into()));
+        assert_eq!(layers.buckets["a.b"]["read_part_bytes"].value, Value::Number(1 << 20));
+        assert!(layers.buckets["c"].is_empty());
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        for (text, parts) in [
+            ("region = ", &["line 1"][..]),
+            ("a = 1\nregion", &["line 2"]),
+            ("regoin = \"r\"", &["regoin", "did you mean region?"]),
+            ("max_attempts = 0", &["max_attempts", "`0`", "from 1 to 100"]),
+            ("max_attempts = 1.5", &["max_attempts", "float"]),
+            ("bucket = 1", &["[bucket.\"name\"]"]),
+            ("bucket.x = 1", &["[bucket.\"x\"]"]),
+            ("[bucket.x]\nthreads = 1", &["bucket.\"x\".threads", "whole process"]),
+            ("[bucket.x]\nendpoint_url = \"nota url\"", &["bucket.\"x\".endpoint_url", "no URL"]),
+        ] {
+            let error = parse(text, "p").unwrap_err();
+            assert_eq!(error.code(), Code::InvalidArgument, "{text}: {error}");
+            for part in parts {
+                assert!(error.message().contains(part), "{text}: {error}");
+            }
+        }
+    }
+
+    #[test]
+    fn errors_show_no_secret() {
+        for text in [
+            "secret_access_key = \"planted",
+            "secret_access_key = planted",
+            "secret_access_key = [\"planted\"]",
+        ] {
+            let error = parse(text, "p").unwrap_err();
+            assert!(!format!("{error:#} {error:?}").contains("planted"), "{error:?}");
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! Values from one source.
+
+use super::table::Setting;
+use super::value::{Kind, Value};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+/// The values that one source sets.
+pub(super) type Layer = BTreeMap<&'static str, Entry>;
+
+/// A value and where it is from.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Entry {
+    pub(crate) value: Value,
+    pub(crate) source: Source,
+}
+
+/// Where a value is from.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Source {
+    Default,
+    File(Arc<str>),
+    Variable(Arc<str>),
+    Option,
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => f.write_str("default"),
+            Self::File(path) => write!(f, "settings file {path}"),
+            Self::Variable(name) => write!(f, "environment variable {name}"),
+            Self::Option => f.write_str("option"),
+        }
+    }
+}
+
+/// Says what is wrong with `text` as the value that `place` gives to `setting`.
+pub(super) fn complaint(
+    place: &dyn fmt::Display,
+    setting: &Setting,
+    text: &str,
+    reason: Option<String>,
+) -> String {
+    let shown = match setting.kind {
+        Kind::Secret => String::new(),
+        // It may hold a password.
+        Kind::Url if text.contains('@') => String::new(),
+        _ => format!(" `{}`", text.escape_debug()),
+    };
+    let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
+    format!("{place}: the value{shown} cannot be used{reason}; write {}", setting.kind)
+}
+
+/// The candidate that is most like `word`, if one is like it at all.
+pub(super) fn nearest(word: &str, candidates: impl Iterator<Item = String>) -> Option<String> {
+    candidates
+        .map(|candidate| (distance(word, &candidate), candidate))
+        .min()
+        .filter(|(distance, candidate)| distance * 3 <= candidate.len())
+        .map(|(_, candidate)| candidate)
+}
+
+/// How many letters have to be put in, taken out or replaced to make `b` of `a`.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, &y) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_name_is_found() {
+        let names = || ["TF_S3_READ_PART_BYTES", "TF_S3_THREADS"].map(String::from).into_iter();
+        assert_eq!(
+            nearest("TF_S3_READ_PART_BYTE", names()).as_deref(),
+            Some("TF_S3_READ_PART_BYTES")
+        );
+        assert_eq!(nearest("TF_S3_THREAD", names()).as_deref(), Some("TF_S3_THREADS"));
+        assert_eq!(nearest("COLOUR", names()), None);
+        assert_eq!(distance("kitten", "sitting"), 3);
+    }
+}

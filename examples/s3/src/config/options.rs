@@ -1,0 +1,155 @@
+//! Settings through TensorFlow's options.
+
+use super::file::{Layers, known};
+use super::layer::{Entry, Source, complaint};
+use super::table::Setting;
+use super::value::{Kind, Value};
+use tf_fs_plugin::prelude::*;
+
+/// Begins the keys of a bucket's own settings: `bucket.<name>.<key>`.
+const BUCKET: &str = "bucket.";
+
+/// Adds options to those set before. An option with no value takes back what an option set.
+///
+/// # Errors
+/// `NOT_FOUND` for an unknown key, `INVALID_ARGUMENT` for a value that it cannot have. Then none is set.
+pub(super) fn add(layers: &mut Layers, options: &[FilesystemOption]) -> Result<()> {
+    for option in options {
+        // Bucket names may have dots, keys have none.
+        let (bucket, key) =
+            match option.name.strip_prefix(BUCKET).and_then(|rest| rest.rsplit_once('.')) {
+                Some((bucket, key)) => (Some(bucket), key),
+                None => (None, &*option.name),
+            };
+        let place = format!("option {}", option.name);
+        let setting = known(key, &place, bucket.is_some())?;
+        let layer = match bucket {
+            Some(bucket) => layers.buckets.entry(bucket.to_owned()).or_default(),
+            None => &mut layers.general,
+        };
+        match text(&place, setting, &option.values)? {
+            Some(text) => {
+                let value = setting.kind.parse(&text).map_err(|reason| {
+                    Error::invalid_argument(complaint(&place, setting, &text, reason))
+                })?;
+                layer.insert(setting.key, Entry { value, source: Source::Option });
+            }
+            None => drop(layer.remove(setting.key)),
+        }
+    }
+    Ok(())
+}
+
+fn text(place: &str, setting: &Setting, values: &OptionValues) -> Result<Option<String>> {
+    let text = match values {
+        OptionValues::Int(values) if values.is_empty() => None,
+        OptionValues::Buffer(values) if values.is_empty() => None,
+        OptionValues::Int(values) if values.len() == 1 => Some(values[0].to_string()),
+        OptionValues::Buffer(values) if values.len() == 1 => {
+            let text = std::str::from_utf8(&values[0]).map_err(|_| {
+                Error::invalid_argument(format_args!(
+                    "{place}: the value is not valid UTF-8; write {}",
+                    setting.kind
+                ))
+            })?;
+            Some(text.to_owned())
+        }
+        _ => {
+            return Err(Error::invalid_argument(format_args!(
+                "{place}: give one integer or one string; write {}",
+                setting.kind
+            )));
+        }
+    };
+    Ok(text)
+}
+
+/// The setting as an option. Secrets have no value.
+pub(super) fn show(name: String, setting: &Setting, value: Option<&Value>) -> FilesystemOption {
+    let values = match (value, setting.kind) {
+        (Some(Value::Number(number)), _) => {
+            OptionValues::Int(vec![i64::try_from(*number).unwrap_or(i64::MAX)])
+        }
+        (Some(Value::Flag(flag)), _) => OptionValues::Int(vec![i64::from(*flag)]),
+        (Some(Value::Text(text)), _) => OptionValues::Buffer(vec![text.clone().into_bytes()]),
+        (
+            None,
+            Kind::Flag | Kind::Count { .. } | Kind::Bytes { .. } | Kind::Milliseconds { .. },
+        ) => OptionValues::Int(Vec::new()),
+        (Some(Value::Secret(_)) | None, _) => OptionValues::Buffer(Vec::new()),
+    };
+    FilesystemOption::new(name, values).describe(setting.description)
+}
+
+/// The key of a bucket's own setting.
+pub(super) fn bucket_key(bucket: &str, key: &str) -> String {
+    format!("{BUCKET}{bucket}.{key}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn option(name: &str, values: OptionValues) -> FilesystemOption {
+        FilesystemOption::new(name, values)
+    }
+
+    fn buffer(text: &str) -> OptionValues {
+        OptionValues::Buffer(vec![text.into()])
+    }
+
+    #[test]
+    fn options_set_general_values_and_those_of_buckets() {
+        let mut layers = Layers::default();
+        add(
+            &mut layers,
+            &[
+                option("read_part_bytes", OptionValues::Int(vec![1 << 20])),
+                option("bucket.my.models.region", buffer("r")),
+                option("bucket.x.read_part_bytes", buffer("2MiB")),
+            ],
+        )
+        .unwrap();
+        assert_eq!(layers.general["read_part_bytes"].value, Value::Number(1 << 20));
+        assert_eq!(layers.buckets["my.models"]["region"].value, Value::Text("r".into()));
+        assert_eq!(layers.buckets["x"]["read_part_bytes"].value, Value::Number(2 << 20));
+        add(&mut layers, &[option("bucket.my.models.region", OptionValues::Buffer(vec![]))])
+            .unwrap();
+        assert!(layers.buckets["my.models"].is_empty());
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        for (name, values, code, part) in [
+            ("colour", buffer("x"), Code::NotFound, "no such setting"),
+            ("bucket.b.regoin", buffer("x"), Code::NotFound, "did you mean region?"),
+            ("bucket.region", buffer("x"), Code::NotFound, "no such setting"),
+            (
+                "region",
+                OptionValues::Real(vec![1.0]),
+                Code::InvalidArgument,
+                "one integer or one string",
+            ),
+            (
+                "threads",
+                OptionValues::Int(vec![1, 2]),
+                Code::InvalidArgument,
+                "one integer or one string",
+            ),
+            ("threads", OptionValues::Int(vec![-1]), Code::InvalidArgument, "from 1 to 64"),
+            ("region", OptionValues::Buffer(vec![vec![0xff]]), Code::InvalidArgument, "UTF-8"),
+        ] {
+            let error = add(&mut Layers::default(), &[option(name, values)]).unwrap_err();
+            assert_eq!(error.code(), code, "{name}: {error}");
+            assert!(error.message().contains(part), "{error}");
+        }
+    }
+
+    #[test]
+    fn secrets_have_no_value() {
+        let setting = super::super::table::find("secret_access_key").unwrap();
+        let secret = setting.kind.parse("planted").unwrap();
+        let shown = show("x".into(), setting, Some(&secret));
+        assert_eq!(shown.values, OptionValues::Buffer(vec![]));
+    }
+}

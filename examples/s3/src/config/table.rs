@@ -1,0 +1,413 @@
+//! The table of all settings: their names, what they may be, and what they are for.
+
+use super::value::{Kind, Value};
+
+/// A setting.
+#[derive(Debug)]
+pub(crate) struct Setting {
+    /// In the settings file, in TensorFlow's options, and in capitals after `TF_S3_` in the environment.
+    pub(crate) key: &'static str,
+    /// Further environment variables, after `TF_S3_<KEY>`; the first that is set counts.
+    pub(crate) variables: &'static [&'static str],
+    pub(crate) kind: Kind,
+    /// As in the environment; empty: not set.
+    pub(crate) default: &'static str,
+    pub(crate) scope: Scope,
+    pub(crate) description: &'static str,
+}
+
+/// What a setting belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// The process: not in the section of a bucket.
+    Process,
+    /// A bucket, or all buckets without a value of their own.
+    Bucket,
+}
+
+/// Begins the names of our own environment variables.
+pub(crate) const PREFIX: &str = "TF_S3_";
+
+/// The variable with the path of the settings file.
+pub(crate) const FILE_VARIABLE: &str = "TF_S3_CONFIG";
+
+impl Setting {
+    /// Our own environment variable. Secrets have none: the credential chain reads theirs.
+    pub(crate) fn own_variable(&self) -> Option<String> {
+        (self.kind != Kind::Secret).then(|| format!("{PREFIX}{}", self.key.to_uppercase()))
+    }
+
+    /// All environment variables that set it; the first that is set counts.
+    pub(crate) fn all_variables(&self) -> impl Iterator<Item = String> {
+        self.own_variable().into_iter().chain(self.variables.iter().map(ToString::to_string))
+    }
+
+    pub(crate) fn default_value(&self) -> Option<Value> {
+        if self.default.is_empty() {
+            return None;
+        }
+        Some(self.kind.parse(self.default).expect("a test parses every default"))
+    }
+}
+
+/// The setting of this key.
+pub(crate) fn find(key: &str) -> Option<&'static Setting> {
+    SETTINGS.iter().find(|setting| setting.key == key)
+}
+
+const MIB: u64 = 1 << 20;
+const GIB: u64 = 1 << 30;
+
+/// Every setting.
+pub(crate) const SETTINGS: &[Setting] = &[
+    Setting {
+        key: "memory_budget_bytes",
+        variables: &[],
+        kind: Kind::Bytes { min: 16 * MIB, max: 1 << 40 },
+        default: "256MiB",
+        scope: Scope::Process,
+        description: "Memory for reading ahead and for uploads, over all open files of the process.",
+    },
+    Setting {
+        key: "threads",
+        variables: &[],
+        kind: Kind::Count { min: 1, max: 64 },
+        default: "2",
+        scope: Scope::Process,
+        description: "Worker threads of the process. Read at the first use; a later change has no effect.",
+    },
+    Setting {
+        key: "endpoint_url",
+        variables: &["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "S3_ENDPOINT"],
+        kind: Kind::Url,
+        default: "",
+        scope: Scope::Bucket,
+        description: "The store's address, such as `http://127.0.0.1:9000`. Without `http://` or `https://` in front \
+                      `use_https` decides. Not set: `endpoint_url` of the AWS profile, else Amazon S3.",
+    },
+    Setting {
+        key: "use_https",
+        variables: &["S3_USE_HTTPS"],
+        kind: Kind::Flag,
+        default: "1",
+        scope: Scope::Bucket,
+        description: "Whether an `endpoint_url` that does not say so means `https://`.",
+    },
+    Setting {
+        key: "region",
+        variables: &["AWS_REGION", "AWS_DEFAULT_REGION", "S3_REGION"],
+        kind: Kind::Text,
+        default: "",
+        scope: Scope::Bucket,
+        description: "The region in which the bucket is looked for first; the store's answer corrects it. Not set: \
+                      `region` of the AWS profile, the EC2 instance's, else `us-east-1`.",
+    },
+    Setting {
+        key: "addressing_style",
+        variables: &[],
+        kind: Kind::OneOf(&["auto", "path", "virtual"]),
+        default: "auto",
+        scope: Scope::Bucket,
+        description: "Where the bucket's name stands: `path` in the path of the URL, `virtual` in its host. `auto`: \
+                      in the host for Amazon's endpoints and names that fit there, else in the path.",
+    },
+    Setting {
+        key: "use_fips",
+        variables: &["AWS_USE_FIPS_ENDPOINT"],
+        kind: Kind::Flag,
+        default: "",
+        scope: Scope::Bucket,
+        description: "Amazon's FIPS endpoints. Not set: as the AWS profile says.",
+    },
+    Setting {
+        key: "use_dualstack",
+        variables: &["AWS_USE_DUALSTACK_ENDPOINT"],
+        kind: Kind::Flag,
+        default: "",
+        scope: Scope::Bucket,
+        description: "Amazon's dual-stack (IPv4 and IPv6) endpoints. Not set: as the AWS profile says.",
+    },
+    Setting {
+        key: "profile",
+        variables: &["AWS_PROFILE", "AWS_DEFAULT_PROFILE"],
+        kind: Kind::Text,
+        default: "",
+        scope: Scope::Bucket,
+        description: "The profile in `~/.aws/config` and `~/.aws/credentials`. One set for a bucket, in the settings \
+                      file or as an option is used even if the environment has credentials.",
+    },
+    Setting {
+        key: "access_key_id",
+        variables: &[],
+        kind: Kind::Secret,
+        default: "",
+        scope: Scope::Bucket,
+        description: "Credentials to use instead of the credential chain, together with `secret_access_key`.",
+    },
+    Setting {
+        key: "secret_access_key",
+        variables: &[],
+        kind: Kind::Secret,
+        default: "",
+        scope: Scope::Bucket,
+        description: "See `access_key_id`.",
+    },
+    Setting {
+        key: "session_token",
+        variables: &[],
+        kind: Kind::Secret,
+        default: "",
+        scope: Scope::Bucket,
+        description: "See `access_key_id`; only with temporary credentials.",
+    },
+    Setting {
+        key: "anonymous",
+        variables: &["AWS_NO_SIGN_REQUEST"],
+        kind: Kind::Flag,
+        default: "0",
+        scope: Scope::Bucket,
+        description: "Requests without credentials and signature, for public buckets.",
+    },
+    Setting {
+        key: "requester_pays",
+        variables: &[],
+        kind: Kind::Flag,
+        default: "0",
+        scope: Scope::Bucket,
+        description: "Whoever asks agrees to pay: needed for requester-pays buckets.",
+    },
+    Setting {
+        key: "server_side_encryption",
+        variables: &[],
+        kind: Kind::OneOf(&["AES256", "aws:kms", "aws:kms:dsse"]),
+        default: "",
+        scope: Scope::Bucket,
+        description: "How the store encrypts what is written. Not set: as the bucket is set up.",
+    },
+    Setting {
+        key: "sse_kms_key_id",
+        variables: &[],
+        kind: Kind::Text,
+        default: "",
+        scope: Scope::Bucket,
+        description: "The KMS key for `aws:kms` and `aws:kms:dsse`.",
+    },
+    Setting {
+        key: "storage_class",
+        variables: &[],
+        kind: Kind::Text,
+        default: "",
+        scope: Scope::Bucket,
+        description: "The storage class of what is written, such as `STANDARD_IA`. Not set: the store's default.",
+    },
+    Setting {
+        key: "acl",
+        variables: &[],
+        kind: Kind::Text,
+        default: "",
+        scope: Scope::Bucket,
+        description: "A canned ACL of what is written, such as `bucket-owner-full-control`. Not set: none is sent.",
+    },
+    Setting {
+        key: "content_type",
+        variables: &[],
+        kind: Kind::Text,
+        default: "",
+        scope: Scope::Bucket,
+        description: "The media type of what is written. Not set: the store's default. What is appended to keeps its own.",
+    },
+    Setting {
+        key: "checksums",
+        variables: &["AWS_REQUEST_CHECKSUM_CALCULATION"],
+        kind: Kind::OneOf(&["when_supported", "when_required"]),
+        default: "when_supported",
+        scope: Scope::Bucket,
+        description: "Whether uploads carry a checksum that the store verifies. `when_required` is for stores that \
+                      refuse them.",
+    },
+    Setting {
+        key: "max_attempts",
+        variables: &["AWS_MAX_ATTEMPTS"],
+        kind: Kind::Count { min: 1, max: 100 },
+        default: "6",
+        scope: Scope::Bucket,
+        description: "How often a request is tried in all.",
+    },
+    Setting {
+        key: "retry_mode",
+        variables: &["AWS_RETRY_MODE"],
+        kind: Kind::OneOf(&["standard", "adaptive"]),
+        default: "standard",
+        scope: Scope::Bucket,
+        description: "`adaptive` also slows down before the store asks for it.",
+    },
+    Setting {
+        key: "connect_timeout_ms",
+        variables: &["S3_CONNECT_TIMEOUT_MSEC"],
+        kind: Kind::Milliseconds { min: 1, max: 3_600_000 },
+        default: "5000",
+        scope: Scope::Bucket,
+        description: "How long a connection may take to come about, TLS included.",
+    },
+    Setting {
+        key: "stall_timeout_ms",
+        variables: &["S3_REQUEST_TIMEOUT_MSEC"],
+        kind: Kind::Milliseconds { min: 1, max: 3_600_000 },
+        default: "20000",
+        scope: Scope::Bucket,
+        description: "How long a request may make no progress before it counts as failed. A long transfer that moves \
+                      is never cut.",
+    },
+    Setting {
+        key: "read_part_bytes",
+        variables: &["S3_MULTI_PART_DOWNLOAD_CHUNK_SIZE"],
+        kind: Kind::Bytes { min: 64 << 10, max: GIB },
+        default: "8MiB",
+        scope: Scope::Bucket,
+        description: "Bytes of one ranged GET when reading ahead.",
+    },
+    Setting {
+        key: "read_concurrency",
+        variables: &["S3_EXECUTOR_POOL_SIZE"],
+        kind: Kind::Count { min: 1, max: 1_000 },
+        default: "32",
+        scope: Scope::Bucket,
+        description: "Ranged GETs in flight for one file, at most.",
+    },
+    Setting {
+        key: "write_part_bytes",
+        variables: &["S3_MULTI_PART_UPLOAD_CHUNK_SIZE"],
+        kind: Kind::Bytes { min: 5 * MIB, max: 5 * GIB },
+        default: "8MiB",
+        scope: Scope::Bucket,
+        description: "Bytes of a part of an upload, and the size from which a file is uploaded in parts. Parts of \
+                      huge files grow by themselves.",
+    },
+    Setting {
+        key: "write_parts_equal",
+        variables: &[],
+        kind: Kind::Flag,
+        default: "0",
+        scope: Scope::Bucket,
+        description: "1: all parts of an upload have the same size, as Cloudflare R2 wants it. A file then has at \
+                      most 10,000 times `write_part_bytes`.",
+    },
+    Setting {
+        key: "publish_on_flush",
+        variables: &[],
+        kind: Kind::Flag,
+        default: "1",
+        scope: Scope::Bucket,
+        description: "0: `flush` and `sync` make nothing visible, only `close` does.",
+    },
+    Setting {
+        key: "flush_interval_ms",
+        variables: &[],
+        kind: Kind::Milliseconds { min: 0, max: 86_400_000 },
+        default: "0",
+        scope: Scope::Bucket,
+        description: "The least time between two flushes of a file that make something visible; flushes in between \
+                      do nothing. `close` always makes everything visible.",
+    },
+    Setting {
+        key: "write_concurrency",
+        variables: &["S3_EXECUTOR_POOL_SIZE"],
+        kind: Kind::Count { min: 1, max: 1_000 },
+        default: "16",
+        scope: Scope::Bucket,
+        description: "Parts in flight for one file, at most.",
+    },
+    Setting {
+        key: "listing_ttl_ms",
+        variables: &[],
+        kind: Kind::Milliseconds { min: 0, max: 3_600_000 },
+        default: "1000",
+        scope: Scope::Bucket,
+        description: "How long what a listing showed is believed; 0: not at all. Changes by this process are seen at \
+                      once.",
+    },
+    Setting {
+        key: "ca_file",
+        variables: &["AWS_CA_BUNDLE", "S3_CA_FILE"],
+        kind: Kind::File,
+        default: "",
+        scope: Scope::Bucket,
+        description: "Certificates (PEM) to trust besides the system's.",
+    },
+    Setting {
+        key: "ca_path",
+        variables: &["S3_CA_PATH"],
+        kind: Kind::Directory,
+        default: "",
+        scope: Scope::Bucket,
+        description: "A directory of certificates (PEM) to trust besides the system's.",
+    },
+    Setting {
+        key: "verify_tls",
+        variables: &["S3_VERIFY_SSL"],
+        kind: Kind::Flag,
+        default: "1",
+        scope: Scope::Bucket,
+        description: "0 accepts any certificate: everybody on the way can then read and change the data. Not \
+                      together with a proxy. Prefer `ca_file`.",
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn keys_are_unique_and_defaults_are_allowed() {
+        let mut keys = BTreeSet::new();
+        for setting in SETTINGS {
+            assert!(keys.insert(setting.key), "{} is there twice", setting.key);
+            assert!(
+                !setting.key.contains('.'),
+                "{}: dots separate `bucket.<name>.<key>`",
+                setting.key
+            );
+            if !setting.default.is_empty() {
+                setting.kind.parse(setting.default).unwrap();
+            }
+            assert!(setting.description.ends_with('.'), "{}", setting.key);
+        }
+    }
+
+    /// The table of `CONFIGURATION.md`.
+    fn markdown() -> String {
+        let mut table = String::from(
+            "| Key | Environment variables | Value | Default | For |\n|---|---|---|---|---|\n",
+        );
+        for setting in SETTINGS {
+            let variables: Vec<_> =
+                setting.all_variables().map(|variable| format!("`{variable}`")).collect();
+            let variables =
+                if variables.is_empty() { "–".to_owned() } else { variables.join(", ") };
+            let default = match setting.default {
+                "" => "not set".to_owned(),
+                default => format!("`{default}`"),
+            };
+            let scope = match setting.scope {
+                Scope::Process => " For the whole process only.",
+                Scope::Bucket => "",
+            };
+            table += &format!(
+                "| `{}` | {variables} | {} | {default} | {}{scope} |\n",
+                setting.key, setting.kind, setting.description
+            );
+        }
+        table
+    }
+
+    #[test]
+    fn the_document_has_this_table() {
+        let document = include_str!("../../CONFIGURATION.md");
+        let (_, rest) =
+            document.split_once("<!-- settings -->\n").expect("the mark before the table");
+        let (table, _) =
+            rest.split_once("<!-- end of settings -->").expect("the mark after the table");
+        assert_eq!(table, markdown(), "put this into CONFIGURATION.md:\n{}", markdown());
+    }
+}

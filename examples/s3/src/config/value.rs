@@ -1,0 +1,306 @@
+//! Values of settings, and how they are written.
+
+use std::fmt;
+use std::path::Path;
+
+/// What a setting may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Flag,
+    Count {
+        min: u64,
+        max: u64,
+    },
+    /// A number of bytes, alone or with a unit.
+    Bytes {
+        min: u64,
+        max: u64,
+    },
+    /// A number of milliseconds, alone or with a unit.
+    Milliseconds {
+        min: u64,
+        max: u64,
+    },
+    Text,
+    /// A text that no message may show.
+    Secret,
+    OneOf(&'static [&'static str]),
+    Url,
+    /// A file that has to exist.
+    File,
+    /// A directory that has to exist.
+    Directory,
+}
+
+/// A value of a setting.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Value {
+    Flag(bool),
+    Number(u64),
+    Text(String),
+    Secret(Secret),
+}
+
+/// A text that `Debug` and `Display` do not show.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Secret(String);
+
+/// Stands for a secret.
+const REDACTED: &str = "** redacted **";
+
+impl Secret {
+    pub(crate) fn new(secret: impl Into<String>) -> Self {
+        Self(secret.into())
+    }
+
+    /// The text itself.
+    pub(crate) fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(REDACTED)
+    }
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Flag(flag) => f.write_str(if *flag { "1" } else { "0" }),
+            Self::Number(number) => write!(f, "{number}"),
+            Self::Text(text) => f.write_str(text),
+            Self::Secret(_) => f.write_str(REDACTED),
+        }
+    }
+}
+
+/// What the value may be, for messages and for the documentation.
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Flag => {
+                f.write_str("`1` or `0`, `true` or `false`, `yes` or `no`, `on` or `off`")
+            }
+            Self::Count { min, max } => write!(f, "a number from {min} to {max}"),
+            Self::Bytes { min, max } => {
+                write!(f, "bytes, `KiB`, `MiB` or `GiB`, from {} to {}", Bytes(*min), Bytes(*max))
+            }
+            Self::Milliseconds { min, max } => {
+                write!(f, "milliseconds, or with `s` seconds, from {min} to {max} ms")
+            }
+            Self::Text => f.write_str("a text"),
+            Self::Secret => f.write_str("a text, shown nowhere"),
+            Self::OneOf(words) => {
+                for (i, word) in words.iter().enumerate() {
+                    let before = match i {
+                        0 => "",
+                        _ if i + 1 == words.len() => " or ",
+                        _ => ", ",
+                    };
+                    write!(f, "{before}`{word}`")?;
+                }
+                Ok(())
+            }
+            Self::Url => f.write_str("a URL of `http` or `https`"),
+            Self::File => f.write_str("the path of a file"),
+            Self::Directory => f.write_str("the path of a directory"),
+        }
+    }
+}
+
+/// A number of bytes in the largest unit that divides it.
+struct Bytes(u64);
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (shift, unit) in [(30, "GiB"), (20, "MiB"), (10, "KiB")] {
+            if self.0 >> shift << shift == self.0 && self.0 > 0 {
+                return write!(f, "{} {unit}", self.0 >> shift);
+            }
+        }
+        write!(f, "{} B", self.0)
+    }
+}
+
+impl Kind {
+    /// Whether going on with the default in place of a wrong value would be dangerous: data could go to
+    /// another place, or over a connection that is trusted less or not at all.
+    pub(crate) fn is_vital(self) -> bool {
+        matches!(self, Self::Url | Self::File | Self::Directory | Self::Secret)
+    }
+
+    /// Reads a value.
+    ///
+    /// # Errors
+    /// If it is none; the reason, where `self` does not say it already.
+    pub(crate) fn parse(self, text: &str) -> Result<Value, Option<String>> {
+        let text = text.trim();
+        let number = |number: Option<u64>, min, max| match number {
+            Some(number) if (min..=max).contains(&number) => Ok(Value::Number(number)),
+            _ => Err(None),
+        };
+        match self {
+            Self::Flag => match text.to_ascii_lowercase().as_str() {
+                "1" | "true" | "yes" | "on" => Ok(Value::Flag(true)),
+                "0" | "false" | "no" | "off" => Ok(Value::Flag(false)),
+                _ => Err(None),
+            },
+            Self::Count { min, max } => number(digits(text), min, max),
+            Self::Bytes { min, max } => number(bytes(text), min, max),
+            Self::Milliseconds { min, max } => number(milliseconds(text), min, max),
+            Self::Text => match text.chars().find(|c| c.is_control()) {
+                None if !text.is_empty() => Ok(Value::Text(text.to_owned())),
+                None => Err(None),
+                Some(control) => Err(Some(format!("it has the control character {control:?}"))),
+            },
+            Self::Secret if text.is_empty() => Err(None),
+            Self::Secret => Ok(Value::Secret(Secret::new(text))),
+            Self::OneOf(words) => words
+                .iter()
+                .find(|word| word.eq_ignore_ascii_case(text))
+                .map(|word| Value::Text((*word).to_owned()))
+                .ok_or(None),
+            Self::Url => url(text).map(|()| Value::Text(text.to_owned())).map_err(Some),
+            Self::File if Path::new(text).is_file() => Ok(Value::Text(text.to_owned())),
+            Self::File => Err(Some("there is no such file".to_owned())),
+            Self::Directory if Path::new(text).is_dir() => Ok(Value::Text(text.to_owned())),
+            Self::Directory => Err(Some("there is no such directory".to_owned())),
+        }
+    }
+}
+
+/// A number without sign. `str::parse` would take a `+`.
+fn digits(text: &str) -> Option<u64> {
+    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
+}
+
+fn bytes(text: &str) -> Option<u64> {
+    let (number, unit) = with_unit(text);
+    let unit = match unit.to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "k" | "kib" | "kb" => 1 << 10,
+        "m" | "mib" | "mb" => 1 << 20,
+        "g" | "gib" | "gb" => 1 << 30,
+        _ => return None,
+    };
+    digits(number)?.checked_mul(unit)
+}
+
+fn milliseconds(text: &str) -> Option<u64> {
+    let (number, unit) = with_unit(text);
+    let unit = match unit {
+        "" | "ms" => 1,
+        "s" => 1_000,
+        _ => return None,
+    };
+    digits(number)?.checked_mul(unit)
+}
+
+fn with_unit(text: &str) -> (&str, &str) {
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    (number, unit.trim_start())
+}
+
+/// Whether this is an address of a store, with its scheme or without.
+fn url(text: &str) -> Result<(), String> {
+    let whole = if text.contains("://") { text.to_owned() } else { format!("https://{text}") };
+    let uri: http::Uri = whole.parse().map_err(|error| format!("it is no URL: {error}"))?;
+    if !matches!(uri.scheme_str(), Some("http" | "https")) {
+        return Err("its scheme is neither http nor https".to_owned());
+    }
+    let authority = uri.authority().ok_or("it names no host")?;
+    if authority.as_str().contains('@') {
+        return Err(
+            "credentials do not belong into it; use access_key_id and secret_access_key".to_owned()
+        );
+    }
+    if authority.host().is_empty() {
+        return Err("it names no host".to_owned());
+    }
+    if uri.query().is_some() || whole.contains('#') {
+        return Err("it must end with the path".to_owned());
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers() {
+        let bytes = Kind::Bytes { min: 1, max: 1 << 40 };
+        for (text, number) in
+            [("1", 1), ("8MiB", 8 << 20), ("8 mib", 8 << 20), ("5G", 5 << 30), (" 7kb ", 7 << 10)]
+        {
+            assert_eq!(bytes.parse(text), Ok(Value::Number(number)), "{text}");
+        }
+        for text in [
+            "",
+            "-1",
+            "+1",
+            "0",
+            "1.5",
+            "MiB",
+            "8 apples",
+            "99999999999999999999",
+            "18014398509481984MiB",
+        ] {
+            assert_eq!(bytes.parse(text), Err(None), "{text}");
+        }
+        let time = Kind::Milliseconds { min: 0, max: 10_000 };
+        for (text, number) in [("0", 0), ("1500", 1_500), ("1500ms", 1_500), ("2s", 2_000)] {
+            assert_eq!(time.parse(text), Ok(Value::Number(number)), "{text}");
+        }
+        for text in ["11s", "1m", "-5", "s"] {
+            assert_eq!(time.parse(text), Err(None), "{text}");
+        }
+    }
+
+    #[test]
+    fn flags() {
+        for text in ["1", "true", "TRUE", "yes", "on"] {
+            assert_eq!(Kind::Flag.parse(text), Ok(Value::Flag(true)), "{text}");
+        }
+        for text in ["0", "false", "No", "off"] {
+            assert_eq!(Kind::Flag.parse(text), Ok(Value::Flag(false)), "{text}");
+        }
+        for text in ["", "2", "tru", "enable"] {
+            assert_eq!(Kind::Flag.parse(text), Err(None), "{text}");
+        }
+    }
+
+    #[test]
+    fn addresses() {
+        for text in [
+            "http://127.0.0.1:9000",
+            "https://s3.example.com/base",
+            "minio:9000",
+            "[::1]:9000",
+            "localhost",
+        ] {
+            assert_eq!(Kind::Url.parse(text), Ok(Value::Text(text.to_owned())), "{text}");
+        }
+        for (text, why) in [
+            ("", "no URL"),
+            ("ftp://host", "neither http nor https"),
+            ("http://", "no URL"),
+            ("http://user:pw@host", "credentials do not belong"),
+            ("http://host?x=1", "end with the path"),
+            ("http://ho st", "no URL"),
+        ] {
+            let reason = Kind::Url.parse(text).unwrap_err().unwrap();
+            assert!(reason.contains(why), "{text}: {reason}");
+            assert!(!reason.contains("pw"), "{reason}");
+        }
+    }
+
+    #[test]
+    fn secrets_do_not_show() {
+        let value = Kind::Secret.parse("planted").unwrap();
+        assert_eq!(format!("{value} {value:?}"), "** redacted ** Secret(** redacted **)");
+    }
+}

@@ -1,0 +1,498 @@
+//! A bucket and how it is reached.
+
+use super::Shared;
+use super::credentials::{Cache, Chain};
+use super::http::is_proxied;
+use super::region::{FALLBACK, Located, Resolver, asked_for};
+use super::retry::Refused;
+use super::tls::Tls;
+use crate::config::BucketSettings;
+use crate::metrics::Observer;
+use arc_swap::ArcSwapOption;
+use aws_config::BehaviorVersion;
+use aws_credential_types::Credentials;
+use aws_sdk_s3::Client;
+use aws_sdk_s3::config::endpoint::{Endpoint, Params};
+use aws_sdk_s3::config::retry::RetryConfig;
+use aws_sdk_s3::config::timeout::TimeoutConfig;
+use aws_sdk_s3::config::{
+    IdentityCache, RequestChecksumCalculation, SharedCredentialsProvider,
+    StalledStreamProtectionConfig,
+};
+use aws_smithy_runtime::client::retries::RetryPartition;
+use aws_types::SdkConfig;
+use aws_types::region::Region;
+use aws_types::service_config::ServiceConfigKey;
+use futures_util::FutureExt;
+use http::{HeaderName, HeaderValue, Uri};
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+use tf_fs_plugin::prelude::*;
+
+/// A bucket and the client for it.
+pub(crate) struct Bucket {
+    pub(crate) name: Arc<str>,
+    pub(crate) client: Client,
+    pub(crate) settings: Arc<BucketSettings>,
+    located: Arc<Located>,
+    /// `None`: anonymous.
+    credentials: Option<Arc<Cache>>,
+    endpoint: EndpointOf,
+    route: ArcSwapOption<Route>,
+    tls: Tls,
+    tls_config: OnceLock<Arc<rustls::ClientConfig>>,
+    shared: Arc<Shared>,
+}
+
+impl fmt::Debug for Bucket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Bucket")
+            .field("name", &self.name)
+            .field("region", &self.located.region())
+            .field("endpoint", &self.endpoint)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What the SDK's endpoint rules need besides the region.
+#[derive(Debug)]
+struct EndpointOf {
+    url: Option<String>,
+    path_style: bool,
+    use_fips: bool,
+    use_dualstack: bool,
+}
+
+/// Where requests for a bucket's objects go, for clients other than the SDK's.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Route {
+    /// `http` or `https`, host and port, and in a path style URL the bucket; without `/` at the end.
+    pub(crate) base: String,
+    pub(crate) https: bool,
+    pub(crate) host: String,
+    pub(crate) port: u16,
+    /// What comes before `/key` in the path, as it is sent; empty or with `/` in front.
+    pub(crate) path: String,
+    pub(crate) signing_region: String,
+    pub(crate) signing_name: String,
+    /// Whether a plain SigV4 signature will do. Otherwise only the SDK can make the request.
+    pub(crate) is_plain: bool,
+    /// Whether the environment sends requests for this host to a proxy.
+    pub(crate) is_proxied: bool,
+    region: Arc<String>,
+}
+
+impl Route {
+    /// The `Host` header.
+    pub(crate) fn authority(&self) -> String {
+        match (self.https, self.port) {
+            (true, 443) | (false, 80) => self.host.clone(),
+            (_, port) => format!("{}:{port}", self.host),
+        }
+    }
+}
+
+impl Bucket {
+    pub(super) async fn connect(
+        name: Arc<str>,
+        settings: Arc<BucketSettings>,
+        shared: &Arc<Shared>,
+    ) -> Result<Self> {
+        let tls = Tls {
+            file: settings.ca_file.clone(),
+            directory: settings.ca_path.clone(),
+            verify: settings.verify_tls,
+        };
+        if !tls.verify {
+            log::warn!(
+                "bucket {name}: any certificate is accepted, so that everybody on the way can read and change the \
+                 data; to trust a certificate of your own set AWS_CA_BUNDLE or ca_file and leave verify_tls alone"
+            );
+        }
+        let client = shared.client(&tls, settings.connect_timeout, settings.stall_timeout)?;
+        let sources = shared.sources()?;
+        let loaded = load(&settings, client).await;
+        let url = settings.endpoint_url.clone().or_else(|| endpoint_of_profile(&loaded));
+        let url = url.as_deref().map(with_slash);
+        let region = match &settings.region {
+            Some(region) => Region::new(region.clone()),
+            None => {
+                let is_amazon = url.as_deref().is_none_or(is_amazon);
+                let found = sources.region(settings.profile.as_ref(), is_amazon).await;
+                found.unwrap_or(Region::from_static(FALLBACK))
+            }
+        };
+        let located = Arc::new(Located::new(region.as_ref(), shared.rules()));
+        let chain = Chain::new(&settings, region.clone(), sources);
+        let cache = Arc::new(Cache::new(chain));
+        let endpoint = EndpointOf {
+            path_style: settings
+                .path_style
+                .unwrap_or_else(|| url.as_deref().is_some_and(|url| !is_amazon(url))),
+            url,
+            use_fips: settings.use_fips.or(loaded.use_fips()).unwrap_or(false),
+            use_dualstack: settings.use_dualstack.or(loaded.use_dual_stack()).unwrap_or(false),
+        };
+        if !tls.verify {
+            let url: Option<Uri> = endpoint.url.as_deref().and_then(|url| url.parse().ok());
+            ensure!(
+                !url.as_ref().is_some_and(is_proxied),
+                Error::invalid_argument(format_args!(
+                    "bucket {name}: verify_tls=0 does not work through a proxy; set ca_file instead, or NO_PROXY"
+                ))
+            );
+        }
+        let retries = if settings.adaptive_retries {
+            RetryConfig::adaptive()
+        } else {
+            RetryConfig::standard()
+        };
+        let mut config = aws_sdk_s3::config::Builder::from(&loaded)
+            .region(region)
+            .endpoint_resolver(Resolver(Arc::clone(&located)))
+            .force_path_style(endpoint.path_style)
+            .use_fips(endpoint.use_fips)
+            .use_dual_stack(endpoint.use_dualstack)
+            .retry_config(
+                retries
+                    .with_max_attempts(settings.max_attempts)
+                    .with_initial_backoff(Duration::from_millis(100)),
+            )
+            // Of its own, so that one store's trouble leaves the others their retries.
+            .retry_partition(RetryPartition::custom(format!("s3 {name}")).build())
+            .retry_classifier(Refused {
+                located: Arc::clone(&located),
+                credentials: Arc::clone(&cache),
+            })
+            .timeout_config(
+                TimeoutConfig::builder().connect_timeout(settings.connect_timeout).build(),
+            )
+            // `watch` does this.
+            .stalled_stream_protection(StalledStreamProtectionConfig::disabled())
+            .request_checksum_calculation(if settings.checksums {
+                RequestChecksumCalculation::WhenSupported
+            } else {
+                RequestChecksumCalculation::WhenRequired
+            })
+            .interceptor(Observer::new(settings.requester_pays));
+        config.set_endpoint_url(endpoint.url.clone());
+        let credentials = if settings.anonymous {
+            config.set_credentials_provider(None);
+            None
+        } else {
+            // The cache serves our own requests too.
+            config.set_credentials_provider(Some(SharedCredentialsProvider::new(Shareable(
+                Arc::clone(&cache),
+            ))));
+            config = config.identity_cache(IdentityCache::no_cache());
+            Some(cache)
+        };
+        let bucket = Self {
+            client: Client::from_conf(config.build()),
+            name,
+            settings,
+            located,
+            credentials,
+            endpoint,
+            route: ArcSwapOption::empty(),
+            tls,
+            tls_config: OnceLock::new(),
+            shared: Arc::clone(shared),
+        };
+        log::debug!(
+            "bucket {}: {} in {}",
+            bucket.name,
+            bucket.route().map_or_else(|_| "no plain URL".to_owned(), |route| route.base.clone()),
+            bucket.located.region(),
+        );
+        Ok(bucket)
+    }
+
+    /// Where requests for the bucket's objects go.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` if the settings and the bucket's name do not fit together.
+    pub(crate) fn route(&self) -> Result<Arc<Route>> {
+        let region = self.located.region();
+        if let Some(route) = &*self.route.load()
+            && Arc::ptr_eq(&route.region, &region)
+        {
+            return Ok(Arc::clone(route));
+        }
+        let wrong = |error: &dyn fmt::Display| {
+            Error::invalid_argument(format_args!(
+                "bucket {}: it has no URL: {error}; look at its name, endpoint_url, addressing_style and region",
+                self.name
+            ))
+        };
+        let params = Params::builder()
+            .bucket(&*self.name)
+            .region(region.as_str())
+            .set_endpoint(self.endpoint.url.clone())
+            .force_path_style(self.endpoint.path_style)
+            .use_fips(self.endpoint.use_fips)
+            .use_dual_stack(self.endpoint.use_dualstack)
+            .build()
+            .map_err(|error| wrong(&error))?;
+        let endpoint = self
+            .located
+            .resolve(params)
+            .now_or_never()
+            .ok_or_else(|| Error::internal("the SDK's endpoint rules wait for something"))?
+            .map_err(|error| wrong(&super::causes(&*error)))?;
+        let route = Arc::new(Route::of(&endpoint, region).map_err(|error| wrong(&error))?);
+        self.route.store(Some(Arc::clone(&route)));
+        Ok(route)
+    }
+
+    /// The credentials to sign with; `None`: requests are not signed.
+    ///
+    /// # Errors
+    /// `UNAUTHENTICATED` with the sources that were tried.
+    pub(crate) async fn credentials(&self) -> Result<Option<Credentials>> {
+        match &self.credentials {
+            None => Ok(None),
+            Some(cache) => {
+                let credentials = cache.get().await;
+                Ok(Some(credentials.map_err(|error| crate::failure::of_credentials(&error))?))
+            }
+        }
+    }
+
+    /// The TLS settings for connections of our own.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` if certificates cannot be read.
+    pub(crate) fn tls_config(&self) -> Result<Arc<rustls::ClientConfig>> {
+        if let Some(config) = self.tls_config.get() {
+            return Ok(Arc::clone(config));
+        }
+        let config = self.shared.tls(&self.tls)?;
+        Ok(Arc::clone(self.tls_config.get_or_init(|| config)))
+    }
+
+    /// Headers that every request for an object carries and signs.
+    pub(crate) fn headers(&self) -> impl Iterator<Item = (HeaderName, HeaderValue)> {
+        self.settings
+            .requester_pays
+            .then(|| {
+                (
+                    HeaderName::from_static("x-amz-request-payer"),
+                    HeaderValue::from_static("requester"),
+                )
+            })
+            .into_iter()
+    }
+
+    /// Whether a request that got this answer may be tried again at once: the store named the bucket's
+    /// region, which then counts from now on, or newer credentials may be had. `region` is the header of
+    /// that name ([`REGION_HEADER`](super::REGION_HEADER)), `body` as much of the body as was read.
+    pub(crate) fn may_try_again(&self, status: u16, region: Option<&str>, body: &[u8]) -> bool {
+        if let Some(region) = asked_for(status, region, body) {
+            return self.located.correct(&region);
+        }
+        (400..=499).contains(&status)
+            && super::code_of(body).is_some_and(|code| super::is_about_old_credentials(&code))
+            && self.credentials.as_ref().is_some_and(|cache| cache.expire())
+    }
+}
+
+impl Route {
+    fn of(endpoint: &Endpoint, region: Arc<String>) -> Result<Self, String> {
+        let base = endpoint.url().trim_end_matches('/').to_owned();
+        let uri: Uri = endpoint.url().parse().map_err(|error| format!("{base}: {error}"))?;
+        let https = uri.scheme_str() == Some("https");
+        let host = uri.host().ok_or("no host")?.to_owned();
+        let scheme = endpoint.properties().get("authSchemes").and_then(|schemes| match schemes {
+            aws_smithy_types::Document::Array(schemes) => schemes.first()?.as_object(),
+            _ => None,
+        });
+        let property = |name: &str| scheme?.get(name)?.as_string();
+        Ok(Self {
+            https,
+            port: uri.port_u16().unwrap_or(if https { 443 } else { 80 }),
+            host,
+            path: uri.path().trim_end_matches('/').to_owned(),
+            signing_region: property("signingRegion").unwrap_or(region.as_str()).to_owned(),
+            signing_name: property("signingName").unwrap_or("s3").to_owned(),
+            is_plain: property("name").is_none_or(|name| name == "sigv4")
+                && endpoint.headers().next().is_none(),
+            is_proxied: is_proxied(&uri),
+            base,
+            region,
+        })
+    }
+}
+
+/// What the AWS configuration files and the environment say besides our settings.
+async fn load(
+    settings: &BucketSettings,
+    client: aws_smithy_runtime_api::client::http::SharedHttpClient,
+) -> SdkConfig {
+    let mut loader = aws_config::defaults(BehaviorVersion::latest())
+        .http_client(client)
+        // Both are found elsewhere; asking here could wait for services that do not answer.
+        .region(Region::from_static(FALLBACK))
+        .no_credentials()
+        // Ours; reading them, the SDK panics at what is no number.
+        .retry_config(RetryConfig::standard());
+    if let Some(profile) = &settings.profile {
+        loader = loader.profile_name(&profile.name);
+    }
+    loader.load().await
+}
+
+/// The endpoint that the AWS profile names for S3, or for all services.
+fn endpoint_of_profile(config: &SdkConfig) -> Option<String> {
+    let key = ServiceConfigKey::builder()
+        .service_id("S3")
+        .env("AWS_ENDPOINT_URL")
+        .profile("endpoint_url")
+        .build()
+        .ok()?;
+    let of_service = config.service_config().and_then(|services| services.load_config(key));
+    of_service.or_else(|| config.endpoint_url().map(str::to_owned))
+}
+
+/// The URL, with a `/` after its path if it has one: the SDK appends the bucket as it is.
+fn with_slash(url: &str) -> String {
+    let url = url.trim_end_matches('/');
+    let host = url.split_once("://").map_or(url, |(_, rest)| rest);
+    if host.contains('/') { format!("{url}/") } else { url.to_owned() }
+}
+
+/// Whether a URL is one of Amazon's.
+fn is_amazon(url: &str) -> bool {
+    let uri: Option<Uri> = url.parse().ok();
+    uri.as_ref()
+        .and_then(Uri::host)
+        .is_some_and(|host| host.ends_with(".amazonaws.com") || host.ends_with(".amazonaws.com.cn"))
+}
+
+/// The cache as the SDK wants it.
+#[derive(Debug)]
+struct Shareable(Arc<Cache>);
+
+impl aws_credential_types::provider::ProvideCredentials for Shareable {
+    fn provide_credentials<'a>(
+        &'a self,
+    ) -> aws_credential_types::provider::future::ProvideCredentials<'a>
+    where
+        Self: 'a,
+    {
+        aws_credential_types::provider::future::ProvideCredentials::new(self.0.get())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The route to a bucket of this name with these settings.
+    async fn route(bucket: &str, change: impl FnOnce(&mut BucketSettings)) -> Result<Arc<Route>> {
+        let mut settings =
+            BucketSettings { region: Some("eu-west-1".into()), ..BucketSettings::default() };
+        change(&mut settings);
+        Bucket::connect(bucket.into(), Arc::new(settings), &Arc::default()).await?.route()
+    }
+
+    #[tokio::test]
+    async fn the_bucket_is_in_the_host_or_in_the_path() {
+        let endpoint = |url: &str| {
+            let url = Some(url.to_owned());
+            move |settings: &mut BucketSettings| settings.endpoint_url = url
+        };
+        let base = async |bucket, url| route(bucket, endpoint(url)).await.unwrap().base.clone();
+        let plain = async |bucket| route(bucket, |_| {}).await.unwrap().base.clone();
+        assert_eq!(plain("data").await, "https://data.s3.eu-west-1.amazonaws.com");
+        // No certificate fits, or no host.
+        assert_eq!(plain("my.data").await, "https://s3.eu-west-1.amazonaws.com/my.data");
+        assert_eq!(plain("Data").await, "https://s3.eu-west-1.amazonaws.com/Data");
+        assert_eq!(base("data", "http://127.0.0.1:9000").await, "http://127.0.0.1:9000/data");
+        assert_eq!(
+            base("data", "https://minio.internal/base").await,
+            "https://minio.internal/base/data"
+        );
+        assert_eq!(
+            base("data", "https://s3.eu-west-1.amazonaws.com").await,
+            "https://data.s3.eu-west-1.amazonaws.com"
+        );
+        let forced = route("data", |settings| settings.path_style = Some(true)).await.unwrap();
+        assert_eq!(forced.base, "https://s3.eu-west-1.amazonaws.com/data");
+        let forced = route("data", |settings| {
+            settings.endpoint_url = Some("http://localhost:9000".into());
+            settings.path_style = Some(false);
+        });
+        assert_eq!(forced.await.unwrap().base, "http://data.localhost:9000");
+        assert_eq!(base("data", "http://h/base/").await, "http://h/base/data");
+        let special = route("data", |settings| {
+            settings.use_fips = Some(true);
+            settings.use_dualstack = Some(true);
+        });
+        assert_eq!(
+            special.await.unwrap().base,
+            "https://data.s3-fips.dualstack.eu-west-1.amazonaws.com"
+        );
+    }
+
+    #[tokio::test]
+    async fn a_route_has_what_a_request_needs() {
+        let own =
+            route("data", |settings| settings.endpoint_url = Some("http://h:9000/base".into()));
+        let own = own.await.unwrap();
+        assert_eq!(
+            (own.https, own.host.as_str(), own.port, own.path.as_str()),
+            (false, "h", 9000, "/base/data")
+        );
+        assert_eq!(own.authority(), "h:9000");
+        assert_eq!(
+            (own.signing_region.as_str(), own.signing_name.as_str(), own.is_plain),
+            ("eu-west-1", "s3", true)
+        );
+        let amazon = route("data", |_| {}).await.unwrap();
+        assert_eq!((amazon.https, amazon.port, amazon.path.as_str()), (true, 443, ""));
+        assert_eq!(amazon.authority(), "data.s3.eu-west-1.amazonaws.com");
+        // An S3 Express bucket has sessions of its own.
+        let express = route("data--euw1-az1--x-s3", |_| {}).await.unwrap();
+        assert!(!express.is_plain, "{express:?}");
+    }
+
+    #[tokio::test]
+    async fn a_region_that_a_store_names_counts_from_then_on() {
+        let settings =
+            BucketSettings { region: Some("us-east-1".into()), ..BucketSettings::default() };
+        let bucket =
+            Bucket::connect("data".into(), Arc::new(settings), &Arc::default()).await.unwrap();
+        assert_eq!(bucket.route().unwrap().signing_region, "us-east-1");
+        assert!(bucket.may_try_again(301, Some("eu-west-1"), b""));
+        let route = bucket.route().unwrap();
+        assert_eq!(
+            (route.signing_region.as_str(), route.host.as_str()),
+            ("eu-west-1", "data.s3.eu-west-1.amazonaws.com")
+        );
+        assert!(!bucket.may_try_again(301, Some("evil.example.com/"), b""));
+        assert!(!bucket.may_try_again(403, None, b"<Error><Code>AccessDenied</Code></Error>"));
+        assert_eq!(bucket.route().unwrap().signing_region, "eu-west-1");
+    }
+
+    #[tokio::test]
+    async fn a_bucket_shows_no_secret() {
+        let secret = |text: &str| crate::config::Secret::new(text);
+        let settings = BucketSettings {
+            region: Some("us-east-1".into()),
+            keys: Some(crate::config::Keys {
+                access_key_id: secret("planted"),
+                secret_access_key: secret("planted"),
+                session_token: Some(secret("planted")),
+            }),
+            ..BucketSettings::default()
+        };
+        let shown = format!("{settings:?}");
+        let bucket =
+            Bucket::connect("data".into(), Arc::new(settings), &Arc::default()).await.unwrap();
+        bucket.credentials().await.unwrap().expect("keys");
+        let shown = format!("{shown} {bucket:?} {:?} {:?}", bucket.credentials, bucket.client);
+        assert!(!shown.contains("planted"));
+    }
+}

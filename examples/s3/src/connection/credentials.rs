@@ -1,0 +1,472 @@
+//! Where credentials are from, and how long they are kept.
+
+use super::http::{Proxy, client};
+use super::tls::Tls;
+use crate::config::{BucketSettings, Profile};
+use aws_config::ecs::EcsCredentialsProvider;
+use aws_config::environment::EnvironmentVariableCredentialsProvider;
+use aws_config::imds;
+use aws_config::imds::credentials::ImdsCredentialsProvider;
+use aws_config::profile::{ProfileFileCredentialsProvider, ProfileFileRegionProvider};
+use aws_config::provider_config::ProviderConfig;
+use aws_config::web_identity_token::WebIdentityTokenCredentialsProvider;
+use aws_credential_types::Credentials;
+use aws_credential_types::provider::ProvideCredentials;
+use aws_credential_types::provider::error::CredentialsError;
+use aws_smithy_runtime_api::client::http::SharedHttpClient;
+use aws_types::os_shim_internal::{Env, Fs};
+use aws_types::region::Region;
+use std::error::Error as StdError;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+use tf_fs_plugin::prelude::*;
+
+/// How long all sources together may take. A credential process or SSO may take its time.
+const LOAD_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How long the metadata service of an EC2 instance may take, where there is one.
+const IMDS_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// How long the silence of the metadata service is remembered, so that not every request waits for it.
+const IMDS_MEMORY: Duration = Duration::from_secs(30);
+
+/// Credentials this near to their end are replaced.
+const RENEW_BEFORE: Duration = Duration::from_secs(5 * 60);
+
+/// Credentials this near to their end are not used.
+const EXPIRES_BEFORE: Duration = Duration::from_secs(10);
+
+/// Credentials younger than this were no better when a store refuses them.
+const FRESH: Duration = Duration::from_secs(1);
+
+/// The sources of credentials, one after the other, as the AWS SDK asks them.
+pub(super) struct Chain {
+    fixed: Option<Credentials>,
+    profile: Option<Profile>,
+    region: Region,
+    sources: Arc<Sources>,
+}
+
+/// What the sources of all buckets share.
+#[derive(Debug)]
+pub(super) struct Sources {
+    /// For services of Amazon's.
+    services: SharedHttpClient,
+    /// For what only this machine can reach.
+    local: SharedHttpClient,
+    silence: Mutex<Option<Instant>>,
+}
+
+impl Sources {
+    pub(super) fn new() -> Result<Self> {
+        let (connect, stall) = (Duration::from_secs(5), Duration::from_secs(10));
+        Ok(Self {
+            services: client(&Tls::SYSTEM, Proxy::Environment, connect, stall)?,
+            local: client(&Tls::SYSTEM, Proxy::None, connect, stall)?,
+            silence: Mutex::default(),
+        })
+    }
+
+    fn imds(&self) -> imds::Client {
+        imds::Client::builder()
+            .configure(&self.config(&self.local))
+            .max_attempts(1)
+            .connect_timeout(IMDS_TIMEOUT)
+            .read_timeout(IMDS_TIMEOUT)
+            .operation_attempt_timeout(IMDS_TIMEOUT)
+            .operation_timeout(IMDS_TIMEOUT * 2)
+            .build()
+    }
+
+    fn config(&self, client: &SharedHttpClient) -> ProviderConfig {
+        ProviderConfig::without_region().with_http_client(client.clone())
+    }
+
+    /// Whether the metadata service did not answer a moment ago.
+    fn is_silent(&self) -> bool {
+        let silence = self.silence.lock().unwrap_or_else(PoisonError::into_inner);
+        silence.is_some_and(|since| since.elapsed() < IMDS_MEMORY)
+    }
+
+    fn was_silent(&self) {
+        *self.silence.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+    }
+
+    /// The region that the profile names, else the one that this EC2 instance is in.
+    pub(super) async fn region(
+        &self,
+        profile: Option<&Profile>,
+        is_amazon: bool,
+    ) -> Option<Region> {
+        use aws_config::meta::region::ProvideRegion;
+        let mut builder =
+            ProfileFileRegionProvider::builder().configure(&self.config(&self.services));
+        if let Some(profile) = profile {
+            builder = builder.profile_name(&profile.name);
+        }
+        if let Some(region) = builder.build().region().await {
+            return Some(region);
+        }
+        // Where an instance is says nothing about another store.
+        if !is_amazon || imds_is_disabled() || self.is_silent() {
+            return None;
+        }
+        let imds = self.imds();
+        match imds.get("/latest/meta-data/placement/region").await {
+            Ok(region) => Some(Region::new(region.as_ref().to_owned())),
+            Err(error) => {
+                log::debug!("the EC2 metadata service names no region: {}", causes(&error));
+                self.was_silent();
+                None
+            }
+        }
+    }
+}
+
+fn imds_is_disabled() -> bool {
+    std::env::var("AWS_EC2_METADATA_DISABLED")
+        .is_ok_and(|value| value.trim().eq_ignore_ascii_case("true"))
+}
+
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.trim().is_empty())
+}
+
+/// Why there are no credentials: what was tried, and what came of it.
+#[derive(Debug)]
+pub(crate) struct NoCredentials {
+    tried: Vec<(String, String)>,
+}
+
+impl fmt::Display for NoCredentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("no AWS credentials")?;
+        for (i, (source, reason)) in self.tried.iter().enumerate() {
+            write!(f, "{}{source}: {reason}", if i == 0 { ": " } else { "; " })?;
+        }
+        Ok(())
+    }
+}
+
+impl StdError for NoCredentials {}
+
+/// What came of a source.
+enum Outcome {
+    /// It is not set up: the next one is asked.
+    Absent(String),
+    /// It is set up but does not work. Going on would use credentials that nobody meant.
+    Broken(String),
+}
+
+impl Chain {
+    pub(super) fn new(settings: &BucketSettings, region: Region, sources: Arc<Sources>) -> Self {
+        let fixed = settings.keys.as_ref().map(|keys| {
+            Credentials::new(
+                keys.access_key_id.expose(),
+                keys.secret_access_key.expose(),
+                keys.session_token.as_ref().map(|token| token.expose().to_owned()),
+                None,
+                "settings",
+            )
+        });
+        Self { fixed, profile: settings.profile.clone(), region, sources }
+    }
+
+    async fn load(&self) -> Result<Credentials, NoCredentials> {
+        if let Some(fixed) = &self.fixed {
+            return Ok(fixed.clone());
+        }
+        // Someone who names a profile for us means it.
+        let skips_environment = self.profile.as_ref().is_some_and(|profile| profile.is_own);
+        let mut tried = Vec::new();
+        for source in Source::ALL {
+            if source == Source::Environment && skips_environment {
+                continue;
+            }
+            match self.ask(source).await {
+                Ok(credentials) => {
+                    log::debug!("credentials are from {}", self.name(source));
+                    return Ok(credentials);
+                }
+                Err(Outcome::Absent(reason)) => tried.push((self.name(source), reason)),
+                Err(Outcome::Broken(reason)) => {
+                    tried.push((self.name(source), reason));
+                    break;
+                }
+            }
+        }
+        Err(NoCredentials { tried })
+    }
+
+    fn name(&self, source: Source) -> String {
+        match source {
+            Source::Environment => "environment".to_owned(),
+            Source::Profile => format!("profile `{}`", self.profile_name()),
+            Source::WebIdentity => "web identity".to_owned(),
+            Source::Container => "container".to_owned(),
+            Source::Instance => "EC2 instance".to_owned(),
+        }
+    }
+
+    fn profile_name(&self) -> &str {
+        self.profile.as_ref().map_or("default", |profile| profile.name.as_str())
+    }
+
+    async fn ask(&self, source: Source) -> Result<Credentials, Outcome> {
+        let config =
+            self.sources.config(&self.sources.services).with_region(Some(self.region.clone()));
+        match source {
+            Source::Environment => {
+                match (variable("AWS_ACCESS_KEY_ID"), variable("AWS_SECRET_ACCESS_KEY")) {
+                    (None, None) => return absent("AWS_ACCESS_KEY_ID is not set"),
+                    (Some(_), None) => {
+                        return broken("AWS_ACCESS_KEY_ID is set, AWS_SECRET_ACCESS_KEY is not");
+                    }
+                    (None, Some(_)) => {
+                        return broken("AWS_SECRET_ACCESS_KEY is set, AWS_ACCESS_KEY_ID is not");
+                    }
+                    (Some(_), Some(_)) => {}
+                }
+                let provider = EnvironmentVariableCredentialsProvider::new();
+                provider
+                    .provide_credentials()
+                    .await
+                    .map_err(|error| Outcome::Broken(causes(&error)))
+            }
+            Source::Profile => {
+                self.has_profile().await?;
+                let provider = ProfileFileCredentialsProvider::builder()
+                    .configure(&config)
+                    .profile_name(self.profile_name())
+                    .build();
+                provider.provide_credentials().await.map_err(|error| match error {
+                    CredentialsError::CredentialsNotLoaded(_) => {
+                        Outcome::Absent("it has no credentials".to_owned())
+                    }
+                    error => Outcome::Broken(causes(&error)),
+                })
+            }
+            Source::WebIdentity => {
+                let Some(file) = variable("AWS_WEB_IDENTITY_TOKEN_FILE") else {
+                    return absent("AWS_WEB_IDENTITY_TOKEN_FILE is not set");
+                };
+                if variable("AWS_ROLE_ARN").is_none() {
+                    return broken("AWS_WEB_IDENTITY_TOKEN_FILE is set, AWS_ROLE_ARN is not");
+                }
+                if let Err(error) = std::fs::File::open(&file) {
+                    return broken(format!(
+                        "cannot read AWS_WEB_IDENTITY_TOKEN_FILE {file}: {error}"
+                    ));
+                }
+                let provider =
+                    WebIdentityTokenCredentialsProvider::builder().configure(&config).build();
+                provider
+                    .provide_credentials()
+                    .await
+                    .map_err(|error| Outcome::Broken(causes(&error)))
+            }
+            Source::Container => {
+                let variables = [
+                    "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
+                    "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+                ];
+                let Some(name) = variables.into_iter().find(|name| variable(name).is_some()) else {
+                    return absent(format!("{} is not set", variables.join(" or ")));
+                };
+                let provider = EcsCredentialsProvider::builder()
+                    .configure(&self.sources.config(&self.sources.local))
+                    .build();
+                provider.provide_credentials().await.map_err(|error| {
+                    let causes = causes(&error);
+                    // The SDK's text repeats the token.
+                    Outcome::Broken(if causes.contains("auth token") {
+                        "AWS_CONTAINER_AUTHORIZATION_TOKEN (or the file of …_FILE) cannot be sent: it has a line break or a control character".to_owned()
+                    } else {
+                        format!("{name}: {causes}")
+                    })
+                })
+            }
+            Source::Instance => {
+                if imds_is_disabled() {
+                    return absent("AWS_EC2_METADATA_DISABLED is set");
+                }
+                if self.sources.is_silent() {
+                    return absent("the metadata service did not answer a moment ago");
+                }
+                let provider = ImdsCredentialsProvider::builder()
+                    .configure(&self.sources.config(&self.sources.local))
+                    .imds_client(self.sources.imds())
+                    .build();
+                provider.provide_credentials().await.map_err(|error| {
+                    self.sources.was_silent();
+                    Outcome::Absent(causes(&error))
+                })
+            }
+        }
+    }
+
+    /// Looks whether there is the profile. The SDK takes a missing one for none wanted if there is no file.
+    async fn has_profile(&self) -> Result<(), Outcome> {
+        // Its successor is in a crate for the SDK's inside only.
+        #[allow(deprecated)]
+        let files = aws_config::profile::profile_file::ProfileFiles::default();
+        let name = self.profile_name();
+        let selected = Some(name.to_owned().into());
+        let profiles = aws_config::profile::load(&Fs::real(), &Env::real(), &files, selected)
+            .await
+            .map_err(|error| Outcome::Broken(causes(&error)))?;
+        if profiles.get_profile(name).is_some() {
+            return Ok(());
+        }
+        let place = |name: &str, usual: &str| variable(name).unwrap_or_else(|| usual.to_owned());
+        let reason = format!(
+            "not in {} and not in {}",
+            place("AWS_CONFIG_FILE", "~/.aws/config"),
+            place("AWS_SHARED_CREDENTIALS_FILE", "~/.aws/credentials"),
+        );
+        Err(match &self.profile {
+            None => Outcome::Absent(reason),
+            Some(_) => Outcome::Broken(reason),
+        })
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Source {
+    Environment,
+    Profile,
+    WebIdentity,
+    Container,
+    Instance,
+}
+
+impl Source {
+    /// In the order of the AWS SDK's default chain.
+    const ALL: [Self; 5] =
+        [Self::Environment, Self::Profile, Self::WebIdentity, Self::Container, Self::Instance];
+}
+
+fn absent<T>(reason: impl Into<String>) -> Result<T, Outcome> {
+    Err(Outcome::Absent(reason.into()))
+}
+
+fn broken<T>(reason: impl Into<String>) -> Result<T, Outcome> {
+    Err(Outcome::Broken(reason.into()))
+}
+
+/// An error's causes in one line, each once.
+pub(crate) fn causes(error: &dyn StdError) -> String {
+    let mut text = String::new();
+    let mut next = Some(error);
+    for _ in 0..16 {
+        let Some(error) = next else { break };
+        let part = error.to_string();
+        if !part.is_empty() && !text.contains(&part) {
+            if !text.is_empty() {
+                text.push_str(": ");
+            }
+            text.push_str(&part);
+        }
+        next = error.source();
+    }
+    text
+}
+
+/// Credentials, kept until shortly before they end. One load at a time; whoever comes meanwhile waits for it.
+pub(crate) struct Cache {
+    chain: Chain,
+    loaded: Mutex<Option<Loaded>>,
+    loading: tokio::sync::Mutex<()>,
+}
+
+struct Loaded {
+    credentials: Credentials,
+    at: Instant,
+    /// A renewal that failed is not tried again before this.
+    retry: Option<Instant>,
+}
+
+impl fmt::Debug for Cache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cache").field("profile", &self.chain.profile).finish_non_exhaustive()
+    }
+}
+
+impl Cache {
+    pub(super) fn new(chain: Chain) -> Self {
+        Self { chain, loaded: Mutex::default(), loading: tokio::sync::Mutex::default() }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Loaded>> {
+        self.loaded.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The credentials that are kept, if they need no renewal.
+    fn kept(&self) -> Option<Credentials> {
+        let loaded = self.lock();
+        let loaded = loaded.as_ref()?;
+        let wait = if loaded.retry.is_some_and(|retry| Instant::now() < retry) {
+            EXPIRES_BEFORE
+        } else {
+            RENEW_BEFORE
+        };
+        // Short-lived ones would be renewed all the time.
+        let is_young = loaded.at.elapsed() < Duration::from_secs(60);
+        let wait = if is_young { EXPIRES_BEFORE } else { wait };
+        ends_after(&loaded.credentials, wait).then(|| loaded.credentials.clone())
+    }
+
+    /// The credentials of now.
+    ///
+    /// # Errors
+    /// Which sources were tried and why each failed.
+    pub(crate) async fn get(&self) -> Result<Credentials, CredentialsError> {
+        if let Some(credentials) = self.kept() {
+            return Ok(credentials);
+        }
+        let _loading = self.loading.lock().await;
+        if let Some(credentials) = self.kept() {
+            return Ok(credentials);
+        }
+        let result = match tokio::time::timeout(LOAD_TIMEOUT, self.chain.load()).await {
+            Ok(Ok(credentials)) => Ok(credentials),
+            Ok(Err(error)) => Err(CredentialsError::provider_error(error)),
+            Err(_) => Err(CredentialsError::provider_timed_out(LOAD_TIMEOUT)),
+        };
+        let mut loaded = self.lock();
+        match (result, loaded.as_mut()) {
+            (Ok(credentials), _) => {
+                let at = Instant::now();
+                *loaded = Some(Loaded { credentials: credentials.clone(), at, retry: None });
+                Ok(credentials)
+            }
+            // The old ones still do for a while.
+            (Err(error), Some(old)) if ends_after(&old.credentials, EXPIRES_BEFORE) => {
+                log::warn!(
+                    "credentials could not be renewed, the old ones are used until they end: {}",
+                    causes(&error)
+                );
+                old.retry = Some(Instant::now() + Duration::from_secs(15));
+                Ok(old.credentials.clone())
+            }
+            (Err(error), _) => Err(error),
+        }
+    }
+
+    /// A store refused the credentials as too old: forgets them. Whether newer ones may be had.
+    pub(crate) fn expire(&self) -> bool {
+        let mut loaded = self.lock();
+        match &*loaded {
+            Some(young) if young.at.elapsed() < FRESH => false,
+            _ => {
+                *loaded = None;
+                true
+            }
+        }
+    }
+}
+
+fn ends_after(credentials: &Credentials, wait: Duration) -> bool {
+    credentials.expiry().is_none_or(|end| end > SystemTime::now() + wait)
+}

@@ -1,0 +1,164 @@
+//! Clients, one a bucket: region, endpoint, credentials.
+
+mod bucket;
+mod credentials;
+mod http;
+mod region;
+mod retry;
+mod tls;
+mod watch;
+
+pub(crate) use bucket::{Bucket, Route};
+pub(crate) use credentials::{NoCredentials, causes};
+pub(crate) use region::{REGION_HEADER, asked_for};
+pub(crate) use retry::{code_of, is_about_old_credentials};
+pub(crate) use watch::{ATTEMPT_HEADER, Attempt, Stalled};
+
+use crate::config::Settings;
+use crate::names::{Listings, Pending};
+use crate::process::Process;
+use aws_sdk_s3::config::endpoint::DefaultResolver;
+use aws_smithy_runtime_api::client::http::SharedHttpClient;
+use credentials::Sources;
+use std::collections::HashMap;
+use std::future::Future;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+use tf_fs_plugin::prelude::*;
+use tls::Tls;
+
+/// How this process reaches its stores, and what it knows of them.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    pub(crate) process: Arc<Process>,
+    settings: Arc<Settings>,
+    buckets: Mutex<HashMap<Arc<str>, Arc<Bucket>>>,
+    shared: Arc<Shared>,
+    /// What listings showed a moment ago.
+    pub(crate) listings: Arc<Listings>,
+    /// What this process is writing.
+    pub(crate) pending: Arc<Pending>,
+}
+
+/// What the buckets share, whatever the settings.
+#[derive(Debug, Default)]
+struct Shared {
+    clients: Mutex<HashMap<(Tls, Duration, Duration), SharedHttpClient>>,
+    tls: Mutex<HashMap<Tls, Arc<rustls::ClientConfig>>>,
+    sources: OnceLock<Arc<Sources>>,
+    /// The SDK's rules, which are large.
+    rules: OnceLock<Arc<DefaultResolver>>,
+}
+
+impl Connection {
+    /// A connection with these settings; of the one before it keeps what it knows if it is of this process.
+    pub(crate) fn new(settings: Arc<Settings>, before: Option<&Self>) -> Result<Self> {
+        quieten();
+        let before = before.filter(|before| before.is_of_this_process());
+        // Buckets whose settings stay the same keep their connections.
+        let buckets = before.map_or_else(HashMap::new, |before| {
+            let mut buckets = before.lock().clone();
+            buckets.retain(|name, bucket| bucket.settings == *settings.bucket(name));
+            buckets
+        });
+        Ok(Self {
+            process: Process::current(settings.threads, settings.memory_budget)?,
+            settings,
+            buckets: Mutex::new(buckets),
+            shared: before.map(|before| Arc::clone(&before.shared)).unwrap_or_default(),
+            listings: before.map(|before| Arc::clone(&before.listings)).unwrap_or_default(),
+            pending: before.map(|before| Arc::clone(&before.pending)).unwrap_or_default(),
+        })
+    }
+
+    /// Whether this process made it, and with these settings.
+    pub(crate) fn is_current(&self, settings: &Arc<Settings>) -> bool {
+        Arc::ptr_eq(&self.settings, settings) && self.is_of_this_process()
+    }
+
+    /// Whether this process made it, rather than a parent before a fork.
+    pub(crate) fn is_of_this_process(&self) -> bool {
+        self.process.is_current()
+    }
+
+    /// Runs `future` on the calling thread of TensorFlow's.
+    pub(crate) fn block_on<F: Future>(&self, future: F) -> F::Output {
+        self.process.block_on(future)
+    }
+
+    /// The bucket of this name; the first call finds out how to reach it.
+    ///
+    /// # Errors
+    /// If its settings are wrong; whether it exists only a request tells.
+    pub(crate) async fn bucket(&self, name: &Arc<str>) -> Result<Arc<Bucket>> {
+        if let Some(bucket) = self.lock().get(name) {
+            return Ok(Arc::clone(bucket));
+        }
+        let settings = Arc::clone(self.settings.bucket(name));
+        let new = Bucket::connect(Arc::clone(name), settings, &self.shared).await?;
+        Ok(Arc::clone(self.lock().entry(Arc::clone(name)).or_insert_with(|| Arc::new(new))))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, Arc<Bucket>>> {
+        self.buckets.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Keeps what the SDK says through `tracing` out of the log. At its finest level it tells session tokens and
+/// signed headers. Whether it reaches the log otherwise depends on features that any crate of a build may
+/// switch on.
+fn quieten() {
+    // A program that has its own subscriber keeps it, and knows what it does.
+    let none = tracing::subscriber::NoSubscriber::default();
+    let _ = tracing::subscriber::set_global_default(none);
+}
+
+impl Shared {
+    /// The HTTP client for requests to stores.
+    fn client(&self, tls: &Tls, connect: Duration, stall: Duration) -> Result<SharedHttpClient> {
+        let key = (tls.clone(), connect, stall);
+        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(client) = clients.get(&key) {
+            return Ok(client.clone());
+        }
+        let client = http::client(tls, http::Proxy::Environment, connect, stall)?;
+        clients.insert(key, client.clone());
+        Ok(client)
+    }
+
+    /// The TLS settings for connections of our own.
+    fn tls(&self, tls: &Tls) -> Result<Arc<rustls::ClientConfig>> {
+        let mut configs = self.tls.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(config) = configs.get(tls) {
+            return Ok(Arc::clone(config));
+        }
+        let config = Arc::new(tls::client_config(tls)?);
+        configs.insert(tls.clone(), Arc::clone(&config));
+        Ok(config)
+    }
+
+    fn rules(&self) -> Arc<DefaultResolver> {
+        Arc::clone(self.rules.get_or_init(|| Arc::new(DefaultResolver::new())))
+    }
+
+    fn sources(&self) -> Result<Arc<Sources>> {
+        if let Some(sources) = self.sources.get() {
+            return Ok(Arc::clone(sources));
+        }
+        let new = Arc::new(Sources::new()?);
+        Ok(Arc::clone(self.sources.get_or_init(|| new)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sdk_cannot_reach_the_log() {
+        let connection = Connection::new(Arc::default(), None).unwrap();
+        assert!(connection.is_of_this_process());
+        // `tracing` writes to the log only while no subscriber has been set.
+        assert!(tracing::dispatcher::has_been_set());
+    }
+}

@@ -1,0 +1,186 @@
+//! In which region a bucket is: the settings guess, the store's answers correct.
+
+use arc_swap::ArcSwap;
+use aws_sdk_s3::config::endpoint::{DefaultResolver, Params, ResolveEndpoint};
+use aws_smithy_runtime_api::client::endpoint::EndpointFuture;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Used where nothing names a region: the one that Amazon's old names of buckets lead to.
+pub(crate) const FALLBACK: &str = "us-east-1";
+
+/// The header in which a store names a bucket's region.
+pub(crate) const REGION_HEADER: &str = "x-amz-bucket-region";
+
+/// The region of a bucket, as far as it is known.
+#[derive(Debug)]
+pub(super) struct Located {
+    region: ArcSwap<String>,
+    corrections: Mutex<Corrections>,
+    rules: Arc<DefaultResolver>,
+}
+
+/// What the store said of the region lately.
+#[derive(Debug, Default)]
+struct Corrections {
+    /// When the first of them was made.
+    since: Option<Instant>,
+    made: u32,
+    /// Requests that were told what was known by then.
+    echoes: u32,
+}
+
+/// A store that names more regions than this in a minute goes in circles.
+const MAX_CORRECTIONS: u32 = 8;
+
+/// More requests than this are not on their way while the region is corrected.
+const MAX_ECHOES: u32 = 64;
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+impl Located {
+    pub(super) fn new(region: &str, rules: Arc<DefaultResolver>) -> Self {
+        Self {
+            region: ArcSwap::from_pointee(region.to_owned()),
+            corrections: Mutex::default(),
+            rules,
+        }
+    }
+
+    pub(super) fn region(&self) -> Arc<String> {
+        self.region.load_full()
+    }
+
+    /// Takes note of the store's word that the bucket is in `region`. Whether a request that was refused
+    /// for its region may be tried again at once.
+    pub(super) fn correct(&self, region: &str) -> bool {
+        if !is_region(region) {
+            return false;
+        }
+        let mut corrections = self.corrections.lock().unwrap_or_else(PoisonError::into_inner);
+        if corrections.since.is_some_and(|since| since.elapsed() > MINUTE) {
+            *corrections = Corrections::default();
+        }
+        if **self.region.load() == region {
+            // Another request was told a moment ago; this one was on its way then. Otherwise the store
+            // refuses the region that it asks for, and would go on doing so.
+            if corrections.made == 0 {
+                return false;
+            }
+            corrections.echoes += 1;
+            return corrections.echoes <= MAX_ECHOES;
+        }
+        corrections.made += 1;
+        if corrections.made > MAX_CORRECTIONS {
+            return false;
+        }
+        corrections.since.get_or_insert_with(Instant::now);
+        log::debug!("a bucket is in {region}, not in {}", self.region.load());
+        self.region.store(Arc::new(region.to_owned()));
+        true
+    }
+
+    /// The rules of the SDK for this region.
+    pub(super) fn resolve(&self, params: Params) -> EndpointFuture<'_> {
+        EndpointFuture::new(async move { self.rules.resolve_endpoint(&params).await })
+    }
+}
+
+/// The name goes into a host's name, so nothing else may pass for one.
+fn is_region(name: &str) -> bool {
+    (1..=32).contains(&name.len())
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
+}
+
+/// The region that an answer asks for: its header, else the element of its error, else the word in its text.
+pub(crate) fn asked_for(status: u16, header: Option<&str>, body: &[u8]) -> Option<String> {
+    // 400: signed for another region. 403 and 404 are never about the region.
+    if !matches!(status, 301 | 302 | 307 | 308 | 400) {
+        return None;
+    }
+    if let Some(region) = header {
+        return is_region(region).then(|| region.to_owned());
+    }
+    let body = std::str::from_utf8(body.get(..body.len().min(4096))?).ok()?;
+    let wrong_region = ["AuthorizationHeaderMalformed", "PermanentRedirect", "TemporaryRedirect"]
+        .iter()
+        .any(|code| body.contains(&format!("<Code>{code}</Code>")));
+    let (_, rest) = body.split_once("<Region>").filter(|_| wrong_region)?;
+    let (region, _) = rest.split_once("</Region>")?;
+    is_region(region).then(|| region.to_owned())
+}
+
+/// Resolves endpoints for the region that is known by now.
+#[derive(Debug)]
+pub(super) struct Resolver(pub(super) Arc<Located>);
+
+impl ResolveEndpoint for Resolver {
+    fn resolve_endpoint<'a>(&'a self, params: &'a Params) -> EndpointFuture<'a> {
+        let region = self.0.region();
+        if params.region() == Some(region.as_str()) {
+            return self.0.rules.resolve_endpoint(params);
+        }
+        let own = |text: Option<&str>| text.map(str::to_owned);
+        let params = Params::builder()
+            .region(region.as_str())
+            .set_bucket(own(params.bucket()))
+            .set_use_fips(params.use_fips())
+            .set_use_dual_stack(params.use_dual_stack())
+            .set_endpoint(own(params.endpoint()))
+            .set_force_path_style(params.force_path_style())
+            .set_accelerate(params.accelerate())
+            .set_use_global_endpoint(params.use_global_endpoint())
+            .set_use_object_lambda_endpoint(params.use_object_lambda_endpoint())
+            .set_key(own(params.key()))
+            .set_prefix(own(params.prefix()))
+            .set_copy_source(own(params.copy_source()))
+            .set_disable_access_points(params.disable_access_points())
+            .set_disable_multi_region_access_points(params.disable_multi_region_access_points())
+            .set_use_arn_region(params.use_arn_region())
+            .set_use_s3_express_control_endpoint(params.use_s3_express_control_endpoint())
+            .set_disable_s3_express_session_auth(params.disable_s3_express_session_auth())
+            .build();
+        match params {
+            Ok(params) => self.0.resolve(params),
+            Err(error) => EndpointFuture::ready(Err(error.into())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_region_is_taken_from_answers() {
+        let malformed =
+            b"<Error><Code>AuthorizationHeaderMalformed</Code><Region>eu-west-1</Region></Error>";
+        assert_eq!(asked_for(301, Some("eu-west-1"), b"").as_deref(), Some("eu-west-1"));
+        assert_eq!(asked_for(400, None, malformed).as_deref(), Some("eu-west-1"));
+        assert_eq!(
+            asked_for(400, None, b"<Error><Code>Other</Code><Region>x</Region></Error>"),
+            None
+        );
+        assert_eq!(asked_for(403, Some("eu-west-1"), malformed), None);
+        assert_eq!(asked_for(301, Some("evil.example.com/x"), b""), None);
+    }
+
+    #[test]
+    fn only_a_correction_allows_another_try() {
+        let located = Located::new("us-east-1", Arc::new(DefaultResolver::new()));
+        assert!(!located.correct("us-east-1"), "the store refuses what it asks for");
+        for evil in ["", "evil.example.com", "a/b", "x@y", "Eu-West-1", &"x".repeat(33)] {
+            assert!(!located.correct(evil), "{evil}");
+        }
+        assert!(located.correct("eu-west-1"));
+        assert_eq!(*located.region(), "eu-west-1");
+        assert!(located.correct("eu-west-1"), "a request that was on its way");
+        let again = (0..1000).filter(|_| located.correct("eu-west-1")).count();
+        assert_eq!(again, 63, "a store that refuses what it asks for is not asked for ever");
+        let around =
+            (0..1000).filter(|i| located.correct(["eu-west-2", "eu-west-1"][i % 2])).count();
+        assert_eq!(around, 7, "nor is one that sends us in circles");
+    }
+}

@@ -1,0 +1,178 @@
+//! Which certificates are trusted.
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tf_fs_plugin::prelude::*;
+
+/// Which certificates are trusted.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Tls {
+    pub(super) file: Option<PathBuf>,
+    pub(super) directory: Option<PathBuf>,
+    pub(super) verify: bool,
+}
+
+impl Tls {
+    /// The system's certificates only.
+    pub(super) const SYSTEM: Self = Self { file: None, directory: None, verify: true };
+
+    pub(super) fn has_own_certificates(&self) -> bool {
+        self.file.is_some() || self.directory.is_some()
+    }
+}
+
+/// Certificates that are trusted.
+pub(super) struct Roots {
+    store: RootCertStore,
+    /// The files of the settings, as PEM.
+    pub(super) own: Vec<Vec<u8>>,
+}
+
+/// Reads the certificates of the settings.
+///
+/// # Errors
+/// `INVALID_ARGUMENT` naming the file: without it connections would fail, with a text that leads nowhere.
+pub(super) fn roots(tls: &Tls) -> Result<Roots> {
+    let mut roots = Roots { store: RootCertStore::empty(), own: Vec::new() };
+    if let Some(file) = &tls.file {
+        roots.add(file)?;
+    }
+    if let Some(directory) = &tls.directory {
+        let unreadable = |error| {
+            Error::invalid_argument(format_args!(
+                "ca_path: cannot read the directory {}: {error}",
+                directory.display()
+            ))
+        };
+        for entry in std::fs::read_dir(directory).map_err(unreadable)? {
+            let path = entry.map_err(unreadable)?.path();
+            // A directory of certificates often has their revocation lists and keys too.
+            if path.is_file() && path.extension().is_none_or(|extension| extension != "key") {
+                roots.add(&path)?;
+            }
+        }
+    }
+    Ok(roots)
+}
+
+impl Roots {
+    fn add(&mut self, file: &Path) -> Result<()> {
+        let broken = |error: &dyn std::fmt::Display| {
+            Error::invalid_argument(format_args!(
+                "ca_file: {} cannot be used: {error}; it has to hold certificates in PEM",
+                file.display()
+            ))
+        };
+        let pem = std::fs::read(file).map_err(|error| broken(&error))?;
+        let mut count = 0;
+        for certificate in CertificateDer::pem_slice_iter(&pem) {
+            let certificate = certificate.map_err(|error| broken(&error))?;
+            self.store.add(certificate).map_err(|error| broken(&error))?;
+            count += 1;
+        }
+        ensure!(count > 0, broken(&"it holds no certificate"));
+        self.own.push(pem);
+        Ok(())
+    }
+}
+
+/// The TLS settings of our own connections.
+///
+/// # Errors
+/// As [`roots`].
+pub(super) fn client_config(tls: &Tls) -> Result<ClientConfig> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
+        .with_safe_default_protocol_versions()
+        .map_err(|error| Error::internal("cannot set up TLS").with_source(error))?;
+    let mut config = if tls.verify {
+        let mut store = roots(tls)?.store;
+        let system = rustls_native_certs::load_native_certs();
+        for error in system.errors {
+            log::warn!("a certificate of the system cannot be read: {error}");
+        }
+        store.add_parsable_certificates(system.certs);
+        builder.with_root_certificates(store).with_no_client_auth()
+    } else {
+        builder
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(AcceptAny(provider)))
+            .with_no_client_auth()
+    };
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(config)
+}
+
+/// Accepts whatever certificate a server shows, as `S3_VERIFY_SSL=0` asks for.
+#[derive(Debug)]
+struct AcceptAny(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for AcceptAny {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls12_signature(
+            message,
+            certificate,
+            signed,
+            &self.0.signature_verification_algorithms,
+        )
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls13_signature(
+            message,
+            certificate,
+            signed,
+            &self.0.signature_verification_algorithms,
+        )
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_without_certificates_is_named() {
+        let file = std::env::temp_dir().join(format!("s3-ca-{}.pem", std::process::id()));
+        std::fs::write(&file, "-----BEGIN NOTHING-----").unwrap();
+        let tls = Tls { file: Some(file.clone()), ..Tls::SYSTEM };
+        let error = client_config(&tls).unwrap_err();
+        assert_eq!(error.code(), Code::InvalidArgument);
+        assert!(error.message().contains(&*file.to_string_lossy()), "{error}");
+        std::fs::write(&file, "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")
+            .unwrap();
+        assert_eq!(client_config(&tls).unwrap_err().code(), Code::InvalidArgument);
+        std::fs::remove_file(&file).unwrap();
+        assert!(client_config(&tls).unwrap_err().message().contains("No such file"));
+    }
+}

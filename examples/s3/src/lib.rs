@@ -1,0 +1,210 @@
+//! `s3://` for TensorFlow: Amazon S3 and every store that speaks its protocol.
+//!
+//! What a user may rely on is in `SEMANTICS.md`, how to use it in `README.md`, both beside this crate.
+//!
+//! | Module | Job |
+//! |---|---|
+//! | `name` | `s3://bucket/key`, with the key exactly as written |
+//! | `config` | settings: environment, settings file, TensorFlow's options |
+//! | `process` | what belongs to one process, made anew after a fork: threads, memory budget |
+//! | `connection` | clients, one a bucket: region, endpoint, credentials |
+//! | `failure` | S3's errors as TensorFlow's codes |
+//! | `metrics` | counters, and how Python reads them |
+//! | `report` | what Python reads of the plugin itself |
+//! | `read` | files open for reading: ranged GETs, read-ahead |
+//! | `write` | files open for writing: PUT, multipart upload, flush, append |
+//! | `names` | everything by name: queries, listings, deletion, copies, renames, directories |
+
+#![forbid(unsafe_code)]
+
+mod config;
+mod connection;
+mod failure;
+mod metrics;
+mod name;
+mod names;
+mod process;
+mod read;
+mod report;
+mod write;
+
+pub use read::Reader;
+pub use report::File;
+pub use write::Writer;
+
+use arc_swap::ArcSwapOption;
+use config::Config;
+use connection::Connection;
+use name::Name;
+use std::sync::{Arc, LazyLock};
+use tf_fs_plugin::prelude::*;
+
+/// Amazon S3 and its like. All values share one client, whatever scheme they serve.
+#[derive(Clone, Debug)]
+pub struct S3(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    config: Config,
+    /// Of this process, or of its parent until the first use after a fork.
+    connection: ArcSwapOption<Connection>,
+}
+
+static SHARED: LazyLock<Arc<Shared>> = LazyLock::new(Arc::default);
+
+impl S3 {
+    /// The connection of this process with the settings of now, made at the first use.
+    fn connection(&self) -> Result<Arc<Connection>> {
+        let settings = self.0.config.settings()?;
+        loop {
+            let current = self.0.connection.load_full();
+            if let Some(connection) = &current
+                && connection.is_current(&settings)
+            {
+                return Ok(Arc::clone(connection));
+            }
+            let new = Arc::new(Connection::new(settings.clone(), current.as_deref())?);
+            let before = self.0.connection.compare_and_swap(&current, Some(new));
+            if let Some(old) = &*before
+                && !old.is_of_this_process()
+            {
+                // Its threads were not forked along: waiting for them would never end.
+                std::mem::forget(Arc::clone(old));
+            }
+        }
+    }
+}
+
+#[filesystem_plugin(schemes("s3", "s3a", "s3n"))]
+impl Filesystem for S3 {
+    type Reader = File;
+    type Writer = Writer;
+    type Region = AlignedRegion;
+
+    // Runs at `import tensorflow`: no thread, no connection, no look at the environment yet.
+    fn new(_scheme: &str) -> Result<Self> {
+        Ok(Self(Arc::clone(&SHARED)))
+    }
+
+    fn new_random_access_file(&self, uri: Uri<'_>) -> Result<File> {
+        let name = Name::file(uri)?;
+        match report::content(self, &name)? {
+            Some(text) => Ok(File::Report(text)),
+            None => Reader::open(self, name).map(File::Object),
+        }
+    }
+
+    fn new_writable_file(&self, uri: Uri<'_>) -> Result<Writer> {
+        Writer::create(self, Name::file(uri)?)
+    }
+
+    fn new_appendable_file(&self, uri: Uri<'_>) -> Result<Writer> {
+        Writer::append_to(self, Name::file(uri)?)
+    }
+
+    fn new_read_only_memory_region_from_file(&self, uri: Uri<'_>) -> Result<AlignedRegion> {
+        let file = Reader::open(self, Name::file(uri)?)?;
+        let len = file.len();
+        ensure!(
+            len > 0,
+            Error::invalid_argument(format_args!("{uri}: an empty file has no memory region"))
+        );
+        AlignedRegion::read(&file, len).context(uri)
+    }
+
+    fn create_dir(&self, uri: Uri<'_>) -> Result<()> {
+        names::create_dir(&*self.connection()?, &Name::parse(uri)?)
+    }
+
+    fn recursively_create_dir(&self, uri: Uri<'_>) -> Result<()> {
+        names::recursively_create_dir(&*self.connection()?, &Name::parse(uri)?)
+    }
+
+    fn delete_file(&self, uri: Uri<'_>) -> Result<()> {
+        names::delete_file(&*self.connection()?, &Name::file(uri)?)
+    }
+
+    fn delete_dir(&self, uri: Uri<'_>) -> Result<()> {
+        names::delete_dir(&*self.connection()?, &Name::parse(uri)?)
+    }
+
+    fn delete_recursively(&self, uri: Uri<'_>) -> Result<(), Undeleted> {
+        names::delete_recursively(&*self.connection()?, &Name::parse(uri)?)
+    }
+
+    fn rename_file(&self, src: Uri<'_>, dst: Uri<'_>) -> Result<()> {
+        names::rename_file(&*self.connection()?, &Name::parse(src)?, &Name::parse(dst)?)
+    }
+
+    fn copy_file(&self, src: Uri<'_>, dst: Uri<'_>) -> Result<()> {
+        names::copy_file(&*self.connection()?, &Name::parse(src)?, &Name::parse(dst)?)
+    }
+
+    fn path_exists(&self, uri: Uri<'_>) -> Result<bool> {
+        let name = Name::parse(uri)?;
+        if report::content(self, &name)?.is_some() {
+            return Ok(true);
+        }
+        names::path_exists(&*self.connection()?, &name)
+    }
+
+    fn paths_exist(&self, uris: &[Uri<'_>]) -> Vec<Result<bool>> {
+        match self.connection() {
+            Ok(connection) => names::paths_exist(&connection, uris),
+            Err(error) => {
+                uris.iter().map(|_| Err(Error::new(error.code(), format!("{error:#}")))).collect()
+            }
+        }
+    }
+
+    fn stat(&self, uri: Uri<'_>) -> Result<FileStatistics> {
+        let name = Name::parse(uri)?;
+        if let Some(text) = report::content(self, &name)? {
+            return Ok(FileStatistics::file(text.len() as u64));
+        }
+        names::stat(&*self.connection()?, &name)
+    }
+
+    fn is_directory(&self, uri: Uri<'_>) -> Result<bool> {
+        names::is_directory(&*self.connection()?, &Name::parse(uri)?)
+    }
+
+    // Keys are exact: `a//b`, `./a` and `a/../b` are names of their own. Only the list of all buckets has several
+    // names, of which TensorFlow wants to see this one.
+    fn translate_name(&self, uri: &[u8]) -> Vec<u8> {
+        match Uri::new(uri) {
+            root if root.host().is_empty() && root.path().iter().all(|&byte| byte == b'/') => {
+                b"/".to_vec()
+            }
+            _ => uri.to_vec(),
+        }
+    }
+
+    fn get_children(&self, uri: Uri<'_>) -> Result<Entries> {
+        names::get_children(&*self.connection()?, &Name::parse(uri)?)
+    }
+
+    fn get_matching_paths(&self, pattern: Uri<'_>) -> Result<Entries> {
+        names::get_matching_paths(&*self.connection()?, pattern)
+    }
+
+    fn flush_caches(&self) {
+        if let Some(connection) = &*self.0.connection.load()
+            && connection.is_of_this_process()
+        {
+            connection.listings.clear();
+        }
+    }
+
+    fn get_filesystem_configuration(&self) -> Result<Vec<FilesystemOption>> {
+        self.0.config.options()
+    }
+
+    fn set_filesystem_configuration(&self, options: &[FilesystemOption]) -> Result<()> {
+        self.0.config.set(options)
+    }
+
+    fn set_filesystem_configuration_option(&self, option: &FilesystemOption) -> Result<()> {
+        self.0.config.set(std::slice::from_ref(option))
+    }
+}

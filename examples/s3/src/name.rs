@@ -1,0 +1,269 @@
+//! `s3://bucket/key`, with the key exactly as written.
+
+use std::fmt;
+use std::sync::Arc;
+use tf_fs_plugin::prelude::*;
+
+/// The longest key that S3 allows, in bytes.
+const MAX_KEY: usize = 1024;
+/// The longest bucket name, of the old kind that is still about.
+const MAX_BUCKET: usize = 255;
+/// Files that exist in no bucket: what the plugin says of itself.
+const RESERVED: [&str; 2] = ["metrics.json", "config.json"];
+
+/// A bucket and a key in it. The key of the bucket itself is empty. Without a bucket it is the list of
+/// all buckets, or one of the plugin's own files.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Name {
+    pub(crate) bucket: Arc<str>,
+    pub(crate) key: String,
+}
+
+impl Name {
+    /// What `uri` names: an object, a directory, a bucket, or the list of buckets.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT`, with what to write instead.
+    pub(crate) fn parse(uri: Uri<'_>) -> Result<Self> {
+        let (bucket, key) = split(uri)?;
+        Self::new(bucket, key)
+    }
+
+    /// A key in a bucket.
+    ///
+    /// # Errors
+    /// As [`parse`](Self::parse), of which this is the second half.
+    pub(crate) fn new(bucket: &str, key: &str) -> Result<Self> {
+        ensure!(
+            !bucket.is_empty() || key.is_empty() || RESERVED.contains(&key),
+            Error::invalid_argument(format_args!("s3:///{key}: no bucket; write s3://bucket/key"))
+        );
+        ensure!(
+            key.len() <= MAX_KEY,
+            Error::invalid_argument(format_args!(
+                "s3://{bucket}/…: the key has {} bytes, but S3 allows {MAX_KEY}; shorten it",
+                key.len()
+            ))
+        );
+        // The official client takes it for no key at all.
+        ensure!(
+            key.is_empty() || !key.trim().is_empty(),
+            Error::invalid_argument(format_args!(
+                "s3://{bucket}/{key}: a key of nothing but blanks cannot be asked for; choose another"
+            ))
+        );
+        Ok(Self { bucket: bucket.into(), key: key.into() })
+    }
+
+    /// What `uri` names, which has to be possible for an object that is a file.
+    ///
+    /// # Errors
+    /// As [`parse`](Self::parse); `FAILED_PRECONDITION` for a bucket or a name that ends in `/`.
+    pub(crate) fn file(uri: Uri<'_>) -> Result<Self> {
+        let name = Self::parse(uri)?;
+        if name.is_always_directory() {
+            return Err(Error::is_a_directory(uri));
+        }
+        Ok(name)
+    }
+
+    /// Whether this can only be a directory: a bucket, the list of buckets, or a name that ends in `/`.
+    pub(crate) fn is_always_directory(&self) -> bool {
+        self.key.is_empty() || self.key.ends_with('/')
+    }
+
+    /// Another key in the same bucket.
+    pub(crate) fn with_key(&self, key: impl Into<String>) -> Self {
+        Self { bucket: Arc::clone(&self.bucket), key: key.into() }
+    }
+
+    /// What the keys below this directory begin with: empty for the bucket, else with `/` at the end.
+    pub(crate) fn prefix(&self) -> String {
+        match self.key.as_str() {
+            "" => String::new(),
+            key if key.ends_with('/') => key.to_owned(),
+            key => format!("{key}/"),
+        }
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "s3://{}/{}", self.bucket, self.key)
+    }
+}
+
+/// The bucket and what follows it and a `/`, neither of them unescaped; a pattern may have wildcards in
+/// what follows.
+///
+/// # Errors
+/// `INVALID_ARGUMENT` for what can be no bucket of any store.
+pub(crate) fn split(uri: Uri<'_>) -> Result<(&str, &str)> {
+    let text = std::str::from_utf8(uri.as_bytes()).map_err(|_| {
+        Error::invalid_argument(format_args!("{uri}: S3's keys are UTF-8; rename the object"))
+    })?;
+    let rest = text.split_once("://").map_or(text, |(_, rest)| rest);
+    let (bucket, key) = match rest.strip_prefix("arn:") {
+        Some(_) => split_arn(rest).ok_or_else(|| {
+            Error::invalid_argument(format_args!(
+                "{uri}: of ARNs only those of access points name a bucket; write s3://bucket/key"
+            ))
+        })?,
+        None => rest.split_once('/').unwrap_or((rest, "")),
+    };
+    check_bucket(bucket)?;
+    Ok((bucket, key))
+}
+
+/// Splits after the name of the access point, which stands after `accesspoint` and a `/` or `:`.
+fn split_arn(rest: &str) -> Option<(&str, &str)> {
+    const POINT: &str = "accesspoint";
+    let point = rest.match_indices(POINT).find_map(|(at, _)| {
+        let before = rest[..at].ends_with([':', '/']);
+        let end = at + POINT.len();
+        (before && rest[end..].starts_with([':', '/'])).then_some(end + 1)
+    })?;
+    let name = rest[point..].find('/').map_or(rest.len(), |slash| point + slash);
+    let key = rest[name..].strip_prefix('/').unwrap_or_default();
+    (name > point && !rest[..point].contains("://")).then_some((&rest[..name], key))
+}
+
+/// Refuses what some users write and no store can mean. The rest is for the store to judge: names of old
+/// buckets break today's rules.
+fn check_bucket(bucket: &str) -> Result<()> {
+    if bucket.starts_with("arn:") || bucket.is_empty() {
+        return Ok(());
+    }
+    // Not shown: there may be a password in it.
+    ensure!(
+        !bucket.contains('@'),
+        Error::invalid_argument(
+            "s3://…@…: credentials do not belong into a name; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and write s3://bucket/key"
+        )
+    );
+    ensure!(
+        !bucket.contains(':'),
+        Error::invalid_argument(format_args!(
+            "s3://{bucket}: a name has a bucket, not a host with a port; set AWS_ENDPOINT_URL, and write s3://bucket/key"
+        ))
+    );
+    ensure!(
+        !bucket.contains(['*', '?', '[']),
+        Error::invalid_argument(format_args!(
+            "s3://{bucket}: a wildcard cannot stand for a bucket; name the bucket and use wildcards after it"
+        ))
+    );
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
+    if let Some(odd) = bucket.chars().find(|&c| !fits(c)) {
+        return Err(Error::invalid_argument(format_args!(
+            "s3://{}: no bucket has {odd:?} in its name; write s3://bucket/key",
+            bucket.escape_debug()
+        )));
+    }
+    ensure!(
+        bucket.starts_with(|c: char| c.is_ascii_alphanumeric()) && bucket.len() <= MAX_BUCKET,
+        Error::invalid_argument(format_args!(
+            "s3://{bucket}: a bucket's name begins with a letter or digit and has at most {MAX_BUCKET} of them; write s3://bucket/key"
+        ))
+    );
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn parsed(uri: &[u8], bucket: &str, key: &str) {
+        let name = Name::parse(Uri::new(uri)).expect("a name");
+        assert_eq!((&*name.bucket, &*name.key), (bucket, key));
+    }
+
+    #[track_caller]
+    fn refused(uri: impl AsRef<[u8]>, text: &str) {
+        let error = Name::parse(Uri::new(uri.as_ref())).expect_err("no name");
+        assert_eq!(error.code(), Code::InvalidArgument);
+        assert_eq!(error.message(), text);
+    }
+
+    #[test]
+    fn keys_are_exact() {
+        for key in [
+            "k", "a/b", "/x", "//", "./x", "../x", "a//b", "d/", "..", "?a=b", "#x", "%20", "%2F",
+            "+", "a b", "a\nb", "\ta", "😀", "e\u{301}", "é", "[1]*?\\", " a ", "a:b@c",
+        ] {
+            parsed(format!("s3://bucket/{key}").as_bytes(), "bucket", key);
+        }
+        parsed("s3://b".as_bytes(), "b", "");
+        parsed("s3://b/".as_bytes(), "b", "");
+        parsed("s3a://b/k".as_bytes(), "b", "k");
+    }
+
+    #[test]
+    fn the_store_judges_odd_buckets() {
+        for bucket in ["B_UP", "192.168.1.1", "ab", &"x".repeat(64), "a.b", "my-ap-1234-s3alias"] {
+            parsed(format!("s3://{bucket}/k").as_bytes(), bucket, "k");
+        }
+    }
+
+    #[test]
+    fn no_bucket() {
+        parsed(b"s3://", "", "");
+        parsed(b"s3:///", "", "");
+        parsed(b"/", "", "");
+        parsed(b"s3:///metrics.json", "", "metrics.json");
+        parsed(b"s3:///config.json", "", "config.json");
+        refused("s3:///k", "s3:///k: no bucket; write s3://bucket/key");
+    }
+
+    #[test]
+    fn access_points() {
+        let arn = "arn:aws:s3:us-west-2:123456789012:accesspoint/mine";
+        parsed(format!("s3://{arn}/a/b").as_bytes(), arn, "a/b");
+        parsed(format!("s3://{arn}").as_bytes(), arn, "");
+        let arn = "arn:aws:s3-outposts:us-west-2:123456789012:outpost/op-1/accesspoint/mine";
+        parsed(format!("s3://{arn}/accesspoint/x").as_bytes(), arn, "accesspoint/x");
+        let text = "s3://arn:aws:s3:::bucket/key: of ARNs only those of access points name a bucket; write s3://bucket/key";
+        refused("s3://arn:aws:s3:::bucket/key", text);
+    }
+
+    #[test]
+    fn bad_names() {
+        refused(
+            "s3://user:pw@b/k",
+            "s3://…@…: credentials do not belong into a name; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and write s3://bucket/key",
+        );
+        refused(
+            "s3://b:80/k",
+            "s3://b:80: a name has a bucket, not a host with a port; set AWS_ENDPOINT_URL, and write s3://bucket/key",
+        );
+        refused(
+            "s3://b*/k",
+            "s3://b*: a wildcard cannot stand for a bucket; name the bucket and use wildcards after it",
+        );
+        refused("s3://b\n/k", "s3://b\\n: no bucket has '\\n' in its name; write s3://bucket/key");
+        refused(
+            "s3://../k",
+            "s3://..: a bucket's name begins with a letter or digit and has at most 255 of them; write s3://bucket/key",
+        );
+        refused(
+            "s3://b/ \t",
+            "s3://b/ \t: a key of nothing but blanks cannot be asked for; choose another",
+        );
+        refused(b"s3://b/\xff", "s3://b/\\xff: S3's keys are UTF-8; rename the object");
+        parsed(format!("s3://b/{}", "k".repeat(1024)).as_bytes(), "b", &"k".repeat(1024));
+        refused(
+            format!("s3://b/{}", "é".repeat(512) + "k"),
+            "s3://b/…: the key has 1025 bytes, but S3 allows 1024; shorten it",
+        );
+    }
+
+    #[test]
+    fn directories_are_no_files() {
+        for uri in ["s3://b", "s3://b/", "s3://b/d/", "s3://"] {
+            let error = Name::file(Uri::new(uri.as_bytes())).expect_err("a directory");
+            assert_eq!(error.code(), Code::FailedPrecondition);
+            assert_eq!(error.message(), format!("{uri}: is a directory"));
+        }
+    }
+}

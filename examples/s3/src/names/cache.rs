@@ -1,0 +1,579 @@
+//! What listings showed a moment ago, so that the questions that follow a listing need no request.
+//!
+//! A listing is believed until its time is over, but for the names that this process has changed since:
+//! of those nothing is known. That holds for listings on their way too, which may show what was there
+//! before the change.
+
+use crate::metrics;
+use crate::name::Name;
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::{Duration, Instant, SystemTime};
+
+/// What is known of an object.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Known {
+    pub(crate) size: u64,
+    pub(crate) modified: SystemTime,
+    /// With its quotes, as the store writes it; empty if unknown.
+    pub(crate) etag: String,
+}
+
+/// What a name is.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Found {
+    /// An object, whatever else begins with its name and a `/`.
+    File(Known),
+    Directory,
+    Nothing,
+}
+
+/// An entry of a directory: an object, a directory, or both.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Child {
+    pub(crate) name: Box<str>,
+    pub(crate) object: Option<Known>,
+    pub(crate) is_directory: bool,
+}
+
+/// A directory, or the part of it that a listing covered.
+#[derive(Debug, Default)]
+pub(crate) struct Listed {
+    /// What the keys in it begin with.
+    pub(crate) directory: String,
+    /// Only names that begin with this were listed.
+    pub(crate) names: String,
+    /// Only what sorts after this was listed, where directories have a `/` at their end.
+    pub(crate) after: Option<String>,
+    /// Only what sorts up to this was listed, where directories have a `/` at their end.
+    pub(crate) upto: Option<String>,
+    /// Sorted by name.
+    pub(crate) children: Vec<Child>,
+}
+
+/// When a listing began: what this process changed later is not to be learnt from it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Began {
+    pub(super) at: Instant,
+    changes: u64,
+}
+
+/// Answers of listings, kept for a moment.
+#[derive(Debug, Default)]
+pub(crate) struct Listings(RwLock<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    /// By [`id`] of the directory.
+    listings: HashMap<Box<str>, Listing>,
+    /// The listings in the order in which they came, with their numbers.
+    order: VecDeque<(u64, Box<str>)>,
+    next: u64,
+    bytes: usize,
+    /// How many changes there were.
+    changes: u64,
+    /// The latest of them, for listings that are on their way.
+    latest: VecDeque<Change>,
+}
+
+#[derive(Debug)]
+struct Listing {
+    number: u64,
+    listed: Listed,
+    until: Instant,
+    bytes: usize,
+    /// Names that this process has changed since.
+    unknown: BTreeSet<Box<str>>,
+    /// How many questions it answered.
+    hits: AtomicU32,
+    /// Whether [`Listings::take_children`] may answer from it.
+    is_ahead: bool,
+}
+
+#[derive(Debug)]
+struct Change {
+    name: Name,
+    /// Whether all below is changed too.
+    is_tree: bool,
+}
+
+/// Bytes of all listings together, roughly.
+const MAX_BYTES: usize = 32 << 20;
+/// How long listings are kept when they are not believed any more, to tell a walk through a tree.
+const GRACE: Duration = Duration::from_secs(30);
+/// Questions that a listing answered, from which on they are taken for a walk through all its names.
+const SCAN: u32 = 16;
+/// Changes that are remembered for listings on their way.
+const MAX_CHANGES: usize = 1024;
+
+impl Listings {
+    /// The object of this name, if a listing showed it a moment ago.
+    pub(crate) fn object(&self, name: &Name) -> Option<Known> {
+        match self.look(name) {
+            Some(Found::File(known)) => Some(known),
+            _ => None,
+        }
+    }
+
+    /// What this name is, if a listing showed it a moment ago.
+    pub(crate) fn find(&self, name: &Name) -> Option<Found> {
+        let found = self.look(name);
+        let counter = match found {
+            Some(_) => &metrics::LISTING_HITS,
+            None => &metrics::LISTING_MISSES,
+        };
+        counter.add(1);
+        found
+    }
+
+    fn look(&self, name: &Name) -> Option<Found> {
+        let state = self.read();
+        if state.listings.is_empty() || name.key.is_empty() {
+            return None;
+        }
+        let now = Instant::now();
+        let (path, wants_directory) = match name.key.strip_suffix('/') {
+            Some(path) => (path, true),
+            None => (name.key.as_str(), false),
+        };
+        let mut end = path.len();
+        let mut is_parent = true;
+        // The directory that it is in, and if that is not known its parent, and so on: what is below a
+        // name that is no directory does not exist.
+        loop {
+            let start = path[..end].rfind('/').map_or(0, |slash| slash + 1);
+            let component = &path[start..end];
+            let listing = state.listings.get(&*id(&name.bucket, &path[..start]));
+            if let Some(listing) = listing.filter(|listing| now < listing.until) {
+                let known = listing.child(component)?;
+                listing.hits.fetch_add(1, Ordering::Relaxed);
+                return match known {
+                    Some(child) if is_parent => match &child.object {
+                        Some(known) if !wants_directory => Some(Found::File(known.clone())),
+                        _ if child.is_directory => Some(Found::Directory),
+                        _ => Some(Found::Nothing),
+                    },
+                    Some(child) if child.is_directory => None,
+                    _ => Some(Found::Nothing),
+                };
+            }
+            is_parent = false;
+            end = start.checked_sub(1)?;
+        }
+    }
+
+    /// The children of a directory, if a listing of something else showed them a moment ago. Says so once:
+    /// who lists again wants to see what is new.
+    pub(crate) fn take_children(&self, bucket: &str, directory: &str) -> Option<Vec<Box<str>>> {
+        let mut state = self.write();
+        let listing = state.listings.get_mut(&*id(bucket, directory))?;
+        let is_whole = listing.is_ahead
+            && Instant::now() < listing.until
+            && listing.unknown.is_empty()
+            && listing.listed.is_whole();
+        if !is_whole {
+            return None;
+        }
+        listing.is_ahead = false;
+        Some(listing.listed.children.iter().map(|child| child.name.clone()).collect())
+    }
+
+    /// Whether the directory that this one is in was listed lately: then its other directories are likely
+    /// to be listed next.
+    pub(crate) fn is_walk(&self, directory: &Name) -> bool {
+        let parent = parent(directory.key.trim_end_matches('/'));
+        !directory.key.is_empty()
+            && self.read().listings.contains_key(&*id(&directory.bucket, parent))
+    }
+
+    /// Whether the listing of the directory that this name is in answered for many of its names, until its
+    /// time, or what it covered, was over: then the names that follow are likely to be asked for next.
+    pub(crate) fn is_scan(&self, name: &Name) -> bool {
+        let state = self.read();
+        let directory = parent(&name.key);
+        let listing = state.listings.get(&*id(&name.bucket, directory));
+        listing.is_some_and(|listing| {
+            let is_over = listing.until <= Instant::now()
+                || listing.listed.child(&name.key[directory.len()..]).is_none();
+            is_over && listing.hits.load(Ordering::Relaxed) >= SCAN
+        })
+    }
+
+    /// To be called before a listing is asked for.
+    pub(crate) fn begin(&self) -> Began {
+        Began { at: Instant::now(), changes: self.read().changes }
+    }
+
+    /// Keeps what a listing showed, for `ttl` from when it began. `is_ahead`: nobody asked for the children
+    /// themselves yet.
+    pub(crate) fn insert(
+        &self,
+        name: &Name,
+        listed: Listed,
+        began: Began,
+        ttl: Duration,
+        is_ahead: bool,
+    ) {
+        let Some(until) = began.at.checked_add(ttl).filter(|until| *until > Instant::now()) else {
+            return;
+        };
+        let bytes = listed.bytes();
+        if bytes > MAX_BYTES / 2 {
+            return;
+        }
+        let mut state = self.write();
+        let mut listing = Listing {
+            number: 0,
+            listed,
+            until,
+            bytes,
+            unknown: BTreeSet::new(),
+            hits: AtomicU32::new(0),
+            is_ahead,
+        };
+        let missed = usize::try_from(state.changes - began.changes).unwrap_or(usize::MAX);
+        if missed > state.latest.len() {
+            return;
+        }
+        for change in state.latest.iter().rev().take(missed) {
+            if change.name.bucket == name.bucket && !listing.changed(change) {
+                return;
+            }
+        }
+        state.insert(id(&name.bucket, &listing.listed.directory), listing);
+    }
+
+    /// This process wrote, copied or deleted this object: what listings showed of it is past.
+    pub(crate) fn changed(&self, name: &Name) {
+        self.write().changed(Change { name: name.clone(), is_tree: false });
+    }
+
+    /// This process changed any number of objects below this directory.
+    pub(crate) fn changed_below(&self, directory: &Name) {
+        self.write().changed(Change { name: directory.clone(), is_tree: true });
+    }
+
+    /// Forgets everything.
+    pub(crate) fn clear(&self) {
+        let mut state = self.write();
+        let changes = state.changes;
+        // Of what is on its way nothing is kept either.
+        *state = State { changes: changes + 1, ..State::default() };
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, State> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, State> {
+        self.0.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The directory that a path is in.
+fn parent(path: &str) -> &str {
+    &path[..path.rfind('/').map_or(0, |slash| slash + 1)]
+}
+
+/// No bucket has a newline in its name.
+fn id(bucket: &str, directory: &str) -> Box<str> {
+    let mut id = String::with_capacity(bucket.len() + 1 + directory.len());
+    id.push_str(bucket);
+    id.push('\n');
+    id.push_str(directory);
+    id.into_boxed_str()
+}
+
+impl State {
+    fn insert(&mut self, id: Box<str>, mut listing: Listing) {
+        self.next += 1;
+        listing.number = self.next;
+        self.order.push_back((self.next, id.clone()));
+        self.bytes += listing.bytes;
+        if let Some(old) = self.listings.insert(id, listing) {
+            self.bytes -= old.bytes;
+        }
+        let now = Instant::now();
+        while let Some((number, id)) = self.order.front() {
+            let current = self.listings.get(id).filter(|listing| listing.number == *number);
+            match current {
+                Some(listing) if listing.until + GRACE > now && self.bytes <= MAX_BYTES => break,
+                Some(listing) => {
+                    self.bytes -= listing.bytes;
+                    self.listings.remove(id);
+                }
+                None => {}
+            }
+            self.order.pop_front();
+        }
+    }
+
+    fn changed(&mut self, change: Change) {
+        self.changes += 1;
+        if !self.listings.is_empty() {
+            self.mark(&change);
+        }
+        self.latest.push_back(change);
+        if self.latest.len() > MAX_CHANGES {
+            self.latest.pop_front();
+        }
+    }
+
+    fn mark(&mut self, change: &Change) {
+        if change.is_tree {
+            let below = id(&change.name.bucket, &change.name.prefix());
+            let mut freed = 0;
+            self.listings.retain(|id, listing| {
+                let keep = !id.starts_with(&*below);
+                freed += if keep { 0 } else { listing.bytes };
+                keep
+            });
+            self.bytes -= freed;
+        }
+        let path = change.name.key.trim_end_matches('/');
+        let mut end = path.len();
+        loop {
+            let start = path[..end].rfind('/').map_or(0, |slash| slash + 1);
+            if let Some(listing) = self.listings.get_mut(&*id(&change.name.bucket, &path[..start]))
+            {
+                listing.changed(change);
+            }
+            match start.checked_sub(1) {
+                Some(slash) => end = slash,
+                None => break,
+            }
+        }
+    }
+}
+
+impl Listing {
+    /// What was shown of a child, `Some(None)` if it was shown to be missing, `None` if nothing was shown.
+    fn child(&self, name: &str) -> Option<Option<&Child>> {
+        if self.unknown.contains(name) { None } else { self.listed.child(name) }
+    }
+
+    /// Notes a change. Whether anything is known still.
+    fn changed(&mut self, change: &Change) -> bool {
+        let directory = self.listed.directory.as_str();
+        if change.is_tree && directory.starts_with(&change.name.prefix()) {
+            return false;
+        }
+        if let Some(rest) = change.name.key.strip_prefix(directory) {
+            let child = rest.split('/').next().unwrap_or_default();
+            self.unknown.insert(child.into());
+        }
+        true
+    }
+}
+
+impl Listed {
+    /// What was shown of a child, `Some(None)` if it was shown to be missing, `None` if nothing was shown.
+    pub(crate) fn child(&self, name: &str) -> Option<Option<&Child>> {
+        // The child may be a directory too, which comes later.
+        let is_before = |upto: &str| match upto.strip_prefix(name) {
+            Some(rest) => rest.starts_with(|next| next >= '/'),
+            None => name < upto,
+        };
+        let covered = name.starts_with(&*self.names)
+            && self.after.as_deref().is_none_or(|after| after < name)
+            && self.upto.as_deref().is_none_or(is_before);
+        covered.then(|| {
+            let found = self.children.binary_search_by(|child| (*child.name).cmp(name));
+            found.ok().map(|index| &self.children[index])
+        })
+    }
+
+    fn is_whole(&self) -> bool {
+        self.names.is_empty() && self.after.is_none() && self.upto.is_none()
+    }
+
+    fn bytes(&self) -> usize {
+        let children = self.children.iter().map(|child| {
+            let etag = child.object.as_ref().map_or(0, |known| known.etag.capacity());
+            size_of::<Child>() + child.name.len() + etag
+        });
+        size_of::<Listing>() + 4 * self.directory.len() + children.sum::<usize>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TTL: Duration = Duration::from_secs(3600);
+
+    fn name(key: &str) -> Name {
+        Name { bucket: "b".into(), key: key.into() }
+    }
+
+    fn known(size: u64) -> Known {
+        Known { size, modified: SystemTime::UNIX_EPOCH, etag: "\"e\"".into() }
+    }
+
+    /// `x/`: a directory, `x`: an object of one byte.
+    fn listed(directory: &str, children: &[&str]) -> Listed {
+        let mut children: Vec<Child> = children
+            .iter()
+            .map(|child| Child {
+                name: child.trim_end_matches('/').into(),
+                object: (!child.ends_with('/')).then(|| known(1)),
+                is_directory: child.ends_with('/'),
+            })
+            .collect();
+        children.sort_by(|a, b| a.name.cmp(&b.name));
+        Listed { directory: directory.into(), children, ..Listed::default() }
+    }
+
+    fn holding(directory: &str, children: &[&str]) -> Listings {
+        let listings = Listings::default();
+        let began = listings.begin();
+        listings.insert(&name(directory), listed(directory, children), began, TTL, false);
+        listings
+    }
+
+    #[test]
+    fn a_listing_answers_for_what_it_showed_and_what_it_did_not_show() {
+        let listings = holding("d/", &["a", "s/"]);
+        assert_eq!(listings.object(&name("d/a")), Some(known(1)));
+        assert_eq!(listings.find(&name("d/a")), Some(Found::File(known(1))));
+        assert_eq!(listings.find(&name("d/s")), Some(Found::Directory));
+        assert_eq!(listings.find(&name("d/s/")), Some(Found::Directory));
+        assert_eq!(listings.find(&name("d/a/")), Some(Found::Nothing));
+        assert_eq!(listings.find(&name("d/x")), Some(Found::Nothing));
+        assert_eq!(listings.find(&name("d/a/x")), Some(Found::Nothing));
+        assert_eq!(listings.find(&name("d/x/y/z")), Some(Found::Nothing));
+        assert_eq!(listings.find(&name("d/s/x")), None);
+        assert_eq!(listings.find(&name("d")), None);
+        assert_eq!(listings.find(&name("")), None);
+        let other = Name { bucket: "c".into(), key: "d/a".into() };
+        assert_eq!(listings.find(&other), None);
+    }
+
+    #[test]
+    fn a_part_of_a_listing_answers_for_that_part() {
+        let listings = Listings::default();
+        let part = |names: &str, after: Option<&str>, upto: Option<&str>| Listed {
+            names: names.into(),
+            after: after.map(str::to_owned),
+            upto: upto.map(str::to_owned),
+            ..listed("d/", &["pb"])
+        };
+        let began = listings.begin();
+        listings.insert(&name("d"), part("p", None, None), began, TTL, false);
+        assert_eq!(listings.find(&name("d/pa")), Some(Found::Nothing));
+        assert_eq!(listings.find(&name("d/q")), None);
+        listings.insert(&name("d"), part("", Some("pa"), Some("pc")), began, TTL, false);
+        for (key, is_known) in
+            [("d/pa", false), ("d/pb", true), ("d/pc", false), ("d/pd", false), ("d/a", false)]
+        {
+            assert_eq!(listings.find(&name(key)).is_some(), is_known, "{key}");
+        }
+        // The page ended with the directory `pc`: of `pc-1`, which sorts before `pc/`, all is known too.
+        listings.insert(&name("d"), part("", None, Some("pc/")), began, TTL, false);
+        for (key, is_known) in [("d/pc", true), ("d/pc-1", true), ("d/pc0", false), ("d/pd", false)]
+        {
+            assert_eq!(listings.find(&name(key)).is_some(), is_known, "{key}");
+        }
+    }
+
+    #[test]
+    fn changes_of_this_process_are_seen_at_once() {
+        let listings = holding("d/", &["a", "b", "s/"]);
+        listings.changed(&name("d/a"));
+        assert_eq!(listings.find(&name("d/a")), None);
+        assert_eq!(listings.object(&name("d/b")), Some(known(1)));
+        listings.changed(&name("d/new/x/y"));
+        assert_eq!(listings.find(&name("d/new")), None);
+        assert_eq!(listings.find(&name("d/new/x")), None);
+        listings.changed_below(&name("d"));
+        assert_eq!(listings.find(&name("d/b")), None);
+    }
+
+    #[test]
+    fn a_listing_that_began_before_a_change_does_not_hide_it() {
+        let listings = Listings::default();
+        let began = listings.begin();
+        listings.changed(&name("d/a"));
+        listings.insert(&name("d"), listed("d/", &["b"]), began, TTL, false);
+        assert_eq!(listings.find(&name("d/a")), None);
+        assert_eq!(listings.find(&name("d/b")), Some(Found::File(known(1))));
+        let began = listings.begin();
+        listings.changed_below(&name("e"));
+        listings.insert(&name("e/f"), listed("e/f/", &["b"]), began, TTL, false);
+        assert_eq!(listings.find(&name("e/f/b")), None);
+        let began = listings.begin();
+        for _ in 0..=MAX_CHANGES {
+            listings.changed(&name("far/away"));
+        }
+        listings.insert(&name("g"), listed("g/", &["b"]), began, TTL, false);
+        assert_eq!(listings.find(&name("g/b")), None);
+        let began = listings.begin();
+        listings.clear();
+        listings.insert(&name("g"), listed("g/", &["b"]), began, TTL, false);
+        assert_eq!(listings.find(&name("g/b")), None);
+    }
+
+    #[test]
+    fn the_time_of_a_listing_is_over_at_last() {
+        let listings = Listings::default();
+        let began = listings.begin();
+        listings.insert(&name("d"), listed("d/", &["a"]), began, Duration::ZERO, false);
+        assert_eq!(listings.find(&name("d/a")), None);
+        let ttl = Duration::from_millis(30);
+        listings.insert(&name("d"), listed("d/", &["a"]), listings.begin(), ttl, false);
+        assert!(listings.find(&name("d/a")).is_some());
+        std::thread::sleep(ttl);
+        assert_eq!(listings.find(&name("d/a")), None);
+    }
+
+    #[test]
+    fn children_are_given_once_and_only_if_all_are_known() {
+        let listings = Listings::default();
+        listings.insert(&name("d"), listed("d/", &["a"]), listings.begin(), TTL, true);
+        assert_eq!(listings.take_children("b", "d/"), Some(vec!["a".into()]));
+        assert_eq!(listings.take_children("b", "d/"), None);
+        listings.insert(&name("d"), listed("d/", &["a"]), listings.begin(), TTL, true);
+        listings.changed(&name("d/b"));
+        assert_eq!(listings.take_children("b", "d/"), None);
+    }
+
+    #[test]
+    fn walks_are_told_after_the_time_of_a_listing() {
+        let listings = Listings::default();
+        let children: Vec<String> = (0..SCAN).map(|n| n.to_string()).collect();
+        let children: Vec<&str> = children.iter().map(String::as_str).collect();
+        let ttl = Duration::from_millis(30);
+        listings.insert(&name("d"), listed("d/", &children), listings.begin(), ttl, false);
+        for child in &children {
+            listings.find(&name(&format!("d/{child}")));
+        }
+        assert!(!listings.is_scan(&name("d/x")));
+        std::thread::sleep(ttl);
+        assert!(listings.is_scan(&name("d/x")));
+        assert!(!listings.is_scan(&name("e/x")));
+        assert!(listings.is_walk(&name("d/x/")) && listings.is_walk(&name("d/x")));
+        assert!(!listings.is_walk(&name("d")) && !listings.is_walk(&name("")));
+    }
+
+    #[test]
+    fn memory_is_bounded() {
+        let listings = Listings::default();
+        let children: Vec<String> = (0..1000).map(|n| format!("{n:0100}")).collect();
+        let children: Vec<&str> = children.iter().map(String::as_str).collect();
+        for n in 0..1000 {
+            let directory = format!("{n}/");
+            listings.insert(
+                &name(&directory),
+                listed(&directory, &children),
+                listings.begin(),
+                TTL,
+                false,
+            );
+        }
+        let state = listings.read();
+        let bytes: usize = state.listings.values().map(|listing| listing.bytes).sum();
+        assert!(state.bytes == bytes && bytes <= MAX_BYTES && bytes > MAX_BYTES / 2);
+        assert!(state.listings.contains_key(&*id("b", "999/")));
+    }
+}

@@ -1,0 +1,178 @@
+//! Directories made of the keys that listings show.
+
+use super::cache::{Began, Child, Known, Listed, Listings};
+use super::pages::Page;
+use crate::name::Name;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// The entries of one directory, page by page.
+#[derive(Debug)]
+pub(super) struct Collected {
+    /// What the keys in it begin with.
+    directory: String,
+    /// What the names begin with that are listed.
+    names: String,
+    children: BTreeMap<String, Child>,
+    /// Whether anything was seen in it, if only its own marker.
+    pub(super) exists: bool,
+    /// When each page was asked for, and with what it ended.
+    pages: Vec<(Began, String)>,
+}
+
+impl Collected {
+    pub(super) fn new(directory: impl Into<String>, names: impl Into<String>) -> Self {
+        Self {
+            directory: directory.into(),
+            names: names.into(),
+            children: BTreeMap::new(),
+            exists: false,
+            pages: Vec::new(),
+        }
+    }
+
+    /// Adds a page of this directory, by directory or not.
+    pub(super) fn add(&mut self, page: Page, began: Began) {
+        let last = page.last().and_then(|last| last.strip_prefix(&*self.directory));
+        self.pages.push((began, last.unwrap_or_default().to_owned()));
+        for object in page.objects {
+            self.add_key(&object.key, Some(object.known));
+        }
+        for directory in page.directories {
+            self.add_key(&directory, None);
+        }
+    }
+
+    fn add_key(&mut self, key: &str, known: Option<Known>) {
+        let Some(rest) = key.strip_prefix(&*self.directory) else { return };
+        self.exists = true;
+        let (name, is_directory) = match rest.split_once('/') {
+            Some((name, _)) => (name, true),
+            None => (rest, false),
+        };
+        // The directory's own marker; or a `//`, which no path can be put together of.
+        if name.is_empty() {
+            return;
+        }
+        if !self.children.contains_key(name) {
+            let child = Child { name: name.into(), object: None, is_directory: false };
+            self.children.insert(name.to_owned(), child);
+        }
+        if let Some(child) = self.children.get_mut(name) {
+            if is_directory {
+                child.is_directory = true;
+            } else {
+                child.object = known;
+            }
+        }
+    }
+
+    pub(super) fn children(&self) -> impl Iterator<Item = &Child> {
+        self.children.values()
+    }
+
+    /// What was listed, up to where it ended if there is more.
+    pub(super) fn into_listed(self, is_truncated: bool) -> Listed {
+        let last = self.pages.into_iter().next_back().map(|(_, last)| last);
+        Listed {
+            directory: self.directory,
+            names: self.names,
+            after: None,
+            upto: last.filter(|_| is_truncated),
+            children: self.children.into_values().collect(),
+        }
+    }
+
+    /// Keeps it for the questions that follow. What was listed too long ago is left out.
+    pub(super) fn keep(self, listings: &Listings, name: &Name, ttl: Duration) {
+        // Half of the time is needed to be of use.
+        let is_fresh = |began: &Began| began.at.elapsed() < ttl / 2;
+        let fresh = self.pages.iter().position(|(began, _)| is_fresh(began));
+        let Some(first) = fresh.or(self.pages.len().checked_sub(1)) else { return };
+        let began = self.pages[first].0;
+        let after = first.checked_sub(1).map(|before| self.pages[before].1.clone());
+        let is_kept = |child: &Child| after.as_deref().is_none_or(|after| after < &*child.name);
+        let children = self.children.into_values().filter(is_kept).collect();
+        let listed =
+            Listed { directory: self.directory, names: self.names, after, upto: None, children };
+        listings.insert(name, listed, began, ttl, false);
+    }
+}
+
+/// All directories below a prefix, made of a listing that is not by directory.
+#[derive(Debug)]
+pub(super) struct Tree {
+    /// The directory that all of it is in.
+    prefix: String,
+    /// What the names in it begin with that are listed.
+    names: String,
+    /// All keys are after this one.
+    after: String,
+    /// By what their keys begin with.
+    directories: BTreeMap<String, Collected>,
+    last: String,
+}
+
+impl Tree {
+    pub(super) fn new(
+        prefix: impl Into<String>,
+        names: impl Into<String>,
+        after: impl Into<String>,
+    ) -> Self {
+        Self {
+            prefix: prefix.into(),
+            names: names.into(),
+            after: after.into(),
+            directories: BTreeMap::new(),
+            last: String::new(),
+        }
+    }
+
+    /// Adds a page.
+    pub(super) fn add(&mut self, page: &Page) {
+        for object in &page.objects {
+            let key = object.key.as_str();
+            let slashes = key.match_indices('/').map(|(slash, _)| slash + 1);
+            for end in std::iter::once(self.prefix.len())
+                .chain(slashes.filter(|&end| end > self.prefix.len()))
+            {
+                let directory = &key[..end];
+                if !self.directories.contains_key(directory) {
+                    let new = Collected::new(directory, "");
+                    self.directories.insert(directory.to_owned(), new);
+                }
+                if let Some(found) = self.directories.get_mut(directory) {
+                    found.add_key(key, Some(object.known.clone()));
+                }
+            }
+            if key > self.last.as_str() {
+                key.clone_into(&mut self.last);
+            }
+        }
+    }
+
+    /// Keeps what is known of each directory for the questions that follow.
+    pub(super) fn keep(
+        self,
+        listings: &Listings,
+        name: &Name,
+        began: Began,
+        is_done: bool,
+        ttl: Duration,
+    ) {
+        for (directory, found) in self.directories {
+            let rest = |key: &str| key.strip_prefix(&*directory).map(str::to_owned);
+            let after = rest(&self.after).filter(|after| !after.is_empty());
+            let upto = if is_done { None } else { rest(&self.last) };
+            let is_top = directory == self.prefix;
+            // Of the top this may be only a part, and more is known already.
+            if is_top && (after.is_some() || upto.is_some()) {
+                continue;
+            }
+            let names = if is_top { self.names.clone() } else { String::new() };
+            let children = found.children.into_values().collect();
+            let listed = Listed { directory, names, after, upto, children };
+            listings.insert(name, listed, began, ttl, true);
+        }
+    }
+}

@@ -1,0 +1,391 @@
+//! Copies made by the store.
+
+use super::cache::Found;
+use super::lookup;
+use super::pages::payer;
+use super::request::{encryption, storage_class};
+use crate::connection::{Bucket, Connection};
+use crate::failure::failure;
+use crate::name::Name;
+use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
+use aws_sdk_s3::operation::complete_multipart_upload::CompleteMultipartUploadError;
+use aws_sdk_s3::operation::copy_object::CopyObjectError;
+use aws_sdk_s3::operation::head_object::HeadObjectOutput;
+use aws_sdk_s3::types::{CompletedMultipartUpload, CompletedPart};
+use futures_util::stream;
+use futures_util::{StreamExt, TryStreamExt};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use tf_fs_plugin::prelude::*;
+
+/// Objects of this size and more are copied in parts, many at a time.
+pub(super) const IN_PARTS: u64 = 256 << 20;
+/// The longest object that one request can copy.
+const ONE_REQUEST: u64 = 5 << 30;
+/// Bytes of a part, unless there would be more parts than S3 allows.
+const PART: u64 = 64 << 20;
+const MAX_PARTS: u64 = 10_000;
+/// Parts that are copied at a time.
+const PARTS_IN_FLIGHT: usize = 16;
+
+/// Copies a file. The store does it; nothing comes here.
+///
+/// # Errors
+/// `NOT_FOUND`; `FAILED_PRECONDITION` if either is a directory, or the source is being written by this
+/// process; as the store says. The destination is whole or as it was.
+pub(super) async fn copy_file(connection: &Connection, src: &Name, dst: &Name) -> Result<()> {
+    if dst.is_always_directory() {
+        return Err(Error::is_a_directory(dst));
+    }
+    check_written(connection, src)?;
+    if src.is_always_directory() || src == dst {
+        return match lookup::find(connection, src).await? {
+            Found::File(_) => Ok(()),
+            Found::Directory => Err(Error::is_a_directory(src)),
+            Found::Nothing => Err(Error::not_found(src)),
+        };
+    }
+    if lookup::find(connection, dst).await? == Found::Directory {
+        return Err(Error::is_a_directory(dst));
+    }
+    match copy(connection, src, dst, None).await? {
+        Source::Copied => Ok(()),
+        Source::Directory => Err(Error::is_a_directory(src)),
+        Source::Missing => Err(Error::not_found(src)),
+    }
+}
+
+/// What the source of a copy is, as far as it is no error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Source {
+    /// An object, which was copied.
+    Copied,
+    Directory,
+    Missing,
+}
+
+/// Refuses a source that only this process has.
+pub(super) fn check_written(connection: &Connection, src: &Name) -> Result<()> {
+    match connection.pending.unpublished(src) {
+        Some(_) => Err(Error::failed_precondition(format_args!(
+            "{src}: is still being written by this process, and the store has nothing of it; close it first"
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Copies an object over whatever is there; `len` bytes if that is known. What the source is.
+pub(super) async fn copy(
+    connection: &Connection,
+    src: &Name,
+    dst: &Name,
+    len: Option<u64>,
+) -> Result<Source> {
+    let from = connection.bucket(&src.bucket).await?;
+    let to = connection.bucket(&dst.bucket).await?;
+    ensure!(
+        from.settings.endpoint_url == to.settings.endpoint_url,
+        Error::new(
+            Code::Unimplemented,
+            format!(
+                "{src}: cannot be copied to {dst}, because the buckets are of different stores; read one and write the other"
+            )
+        )
+    );
+    // To choose the way only: the store refuses what has changed since.
+    let len = len
+        .or_else(|| connection.listings.object(src).map(|known| known.size))
+        .or_else(|| connection.pending.published_len(src));
+    let copy = Copy { from: &from, to: &to, src, dst };
+    let copied = match len.filter(|&len| len >= IN_PARTS) {
+        Some(_) => copy.in_parts().await,
+        None => copy.at_once().await,
+    };
+    // Also after an error: it may have been done all the same.
+    connection.listings.changed(dst);
+    copied
+}
+
+struct Copy<'a> {
+    from: &'a Bucket,
+    to: &'a Bucket,
+    src: &'a Name,
+    dst: &'a Name,
+}
+
+impl Copy<'_> {
+    /// With one request.
+    async fn at_once(&self) -> Result<Source> {
+        let answer = self
+            .to
+            .client
+            .copy_object()
+            .bucket(&*self.to.name)
+            .key(&self.dst.key)
+            .copy_source(source(self.src))
+            .set_server_side_encryption(encryption(self.to))
+            .set_ssekms_key_id(self.to.settings.sse_kms_key_id.clone())
+            .set_storage_class(storage_class(self.to))
+            .set_request_payer(payer(self.to))
+            .send()
+            .await;
+        match answer {
+            Ok(copied) => {
+                let result = copied.copy_object_result();
+                let etag = result.and_then(|result| result.e_tag()).unwrap_or_default();
+                ensure!(
+                    !etag.is_empty(),
+                    Error::data_loss(format_args!(
+                        "{}: CopyObject: the store did not confirm the copy {}; copy it again",
+                        self.src, self.dst
+                    ))
+                );
+                Ok(Source::Copied)
+            }
+            Err(error) if is_missing(&error) => {
+                // A directory, or nothing at all; or somebody put it there just now.
+                match lookup::find_in_store(self.from, self.src).await? {
+                    Found::File(_) => Err(failure("CopyObject", self.src, error)),
+                    Found::Directory => Ok(Source::Directory),
+                    Found::Nothing => Ok(Source::Missing),
+                }
+            }
+            Err(error) if may_be_too_long(&error) => {
+                let head = self.head().await?;
+                if len(&head)? <= ONE_REQUEST {
+                    return Err(failure("CopyObject", self.src, error));
+                }
+                self.parts_of(head).await
+            }
+            Err(error) => Err(failure("CopyObject", self.src, error)),
+        }
+    }
+
+    async fn in_parts(&self) -> Result<Source> {
+        let head = self.from.client.head_object().bucket(&*self.from.name).key(&self.src.key);
+        let head = match head.set_request_payer(payer(self.from)).send().await {
+            Ok(head) => head,
+            Err(error) if error.raw_response().is_some_and(|r| r.status().as_u16() == 404) => {
+                return Ok(match lookup::find_in_store(self.from, self.src).await? {
+                    Found::Directory => Source::Directory,
+                    _ => Source::Missing,
+                });
+            }
+            Err(error) => return Err(failure("HeadObject", self.src, error)),
+        };
+        if len(&head)? < IN_PARTS {
+            return self.at_once_unless_long().await;
+        }
+        self.parts_of(head).await
+    }
+
+    /// It has become shorter since this process knew its length.
+    async fn at_once_unless_long(&self) -> Result<Source> {
+        Box::pin(self.at_once()).await
+    }
+
+    async fn head(&self) -> Result<HeadObjectOutput> {
+        let head = self.from.client.head_object().bucket(&*self.from.name).key(&self.src.key);
+        let head = head.set_request_payer(payer(self.from)).send().await;
+        head.map_err(|error| failure("HeadObject", self.src, error))
+    }
+
+    async fn parts_of(&self, head: HeadObjectOutput) -> Result<Source> {
+        let len = len(&head)?;
+        let etag = head.e_tag().unwrap_or_default().to_owned();
+        let created = self
+            .to
+            .client
+            .create_multipart_upload()
+            .bucket(&*self.to.name)
+            .key(&self.dst.key)
+            .set_cache_control(head.cache_control)
+            .set_content_disposition(head.content_disposition)
+            .set_content_encoding(head.content_encoding)
+            .set_content_language(head.content_language)
+            .set_content_type(head.content_type)
+            .set_website_redirect_location(head.website_redirect_location)
+            .set_metadata(head.metadata)
+            .set_server_side_encryption(encryption(self.to))
+            .set_ssekms_key_id(self.to.settings.sse_kms_key_id.clone())
+            .set_storage_class(storage_class(self.to))
+            .set_request_payer(payer(self.to))
+            .send()
+            .await
+            .map_err(|error| failure("CreateMultipartUpload", self.dst, error))?;
+        let upload = created.upload_id().unwrap_or_default();
+        ensure!(
+            !upload.is_empty(),
+            Error::data_loss(format_args!(
+                "{}: CreateMultipartUpload: the store gave no upload id; ask whoever runs the store",
+                self.dst
+            ))
+        );
+        let done = self.parts(upload, len, &etag).await;
+        if done.is_err() {
+            // What is left of it costs money. The error that counts is the first.
+            let aborted = self
+                .to
+                .client
+                .abort_multipart_upload()
+                .bucket(&*self.to.name)
+                .key(&self.dst.key)
+                .upload_id(upload)
+                .set_request_payer(payer(self.to))
+                .send()
+                .await;
+            if let Err(error) = aborted {
+                let error = failure("AbortMultipartUpload", self.dst, error);
+                log::warn!(
+                    "{error:#}: the store keeps its parts; let a lifecycle rule delete them"
+                );
+            }
+        }
+        done.map(|()| Source::Copied)
+    }
+
+    async fn parts(&self, upload: &str, len: u64, etag: &str) -> Result<()> {
+        let parts: Vec<CompletedPart> = stream::iter(ranges(len))
+            .map(|(number, first, last)| async move {
+                let answer = self
+                    .to
+                    .client
+                    .upload_part_copy()
+                    .bucket(&*self.to.name)
+                    .key(&self.dst.key)
+                    .upload_id(upload)
+                    .part_number(number)
+                    .copy_source(source(self.src))
+                    .copy_source_range(format!("bytes={first}-{last}"))
+                    .set_copy_source_if_match((!etag.is_empty()).then(|| etag.to_owned()))
+                    .set_request_payer(payer(self.to))
+                    .send()
+                    .await
+                    .map_err(|error| failure("UploadPartCopy", self.src, error))?;
+                let part = answer.copy_part_result().and_then(|part| part.e_tag());
+                let Some(part) = part.filter(|part| !part.is_empty()) else {
+                    return Err(Error::data_loss(format_args!(
+                        "{}: UploadPartCopy: the store did not confirm part {number}; copy it again",
+                        self.src
+                    )));
+                };
+                Ok(CompletedPart::builder().part_number(number).e_tag(part).build())
+            })
+            .buffered(PARTS_IN_FLIGHT)
+            .try_collect()
+            .await?;
+        let count = parts.len();
+        let whole = CompletedMultipartUpload::builder().set_parts(Some(parts)).build();
+        let completed = self
+            .to
+            .client
+            .complete_multipart_upload()
+            .bucket(&*self.to.name)
+            .key(&self.dst.key)
+            .upload_id(upload)
+            .multipart_upload(whole)
+            .set_request_payer(payer(self.to))
+            .send()
+            .await;
+        match completed {
+            Ok(_) => Ok(()),
+            // Whether it was done is not known: the answer may be lost.
+            Err(error) if self.was_completed(&error, len, count).await => Ok(()),
+            Err(error) => Err(failure("CompleteMultipartUpload", self.dst, error)),
+        }
+    }
+
+    /// Whether the destination is what was to be made, although the store says, or said nothing, of the kind.
+    async fn was_completed(
+        &self,
+        error: &SdkError<CompleteMultipartUploadError>,
+        len: u64,
+        parts: usize,
+    ) -> bool {
+        let refused = error.raw_response().is_some_and(|r| r.status().is_client_error());
+        if refused && error.code() != Some("NoSuchUpload") {
+            return false;
+        }
+        let head = self.to.client.head_object().bucket(&*self.to.name).key(&self.dst.key);
+        let Ok(head) = head.set_request_payer(payer(self.to)).send().await else { return false };
+        let is_of_parts =
+            head.e_tag().is_some_and(|etag| etag.trim_matches('"').ends_with(&format!("-{parts}")));
+        is_of_parts && head.content_length().and_then(|len| u64::try_from(len).ok()) == Some(len)
+    }
+}
+
+fn len(head: &HeadObjectOutput) -> Result<u64> {
+    head.content_length()
+        .and_then(|len| u64::try_from(len).ok())
+        .ok_or_else(|| Error::data_loss("HeadObject: the store gave no length"))
+}
+
+/// Part number, first and last byte of each part.
+fn ranges(len: u64) -> impl Iterator<Item = (i32, u64, u64)> {
+    const MIB: u64 = 1 << 20;
+    let part = len.div_ceil(MAX_PARTS).next_multiple_of(MIB).max(PART);
+    (1..)
+        .zip((0..len).step_by(usize::try_from(part).unwrap_or(usize::MAX)))
+        .map(move |(number, first)| (number, first, len.min(first.saturating_add(part)) - 1))
+}
+
+/// The source as a header has it.
+fn source(name: &Name) -> String {
+    const KEPT: &AsciiSet =
+        &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+    let key = utf8_percent_encode(&name.key, KEPT);
+    if name.bucket.starts_with("arn:") {
+        return format!("{}/object/{key}", utf8_percent_encode(&name.bucket, KEPT));
+    }
+    format!("{}/{key}", name.bucket)
+}
+
+fn is_missing(error: &SdkError<CopyObjectError>) -> bool {
+    error.raw_response().is_some_and(|response| response.status().as_u16() == 404)
+        && error.code() != Some("NoSuchBucket")
+}
+
+fn may_be_too_long(error: &SdkError<CopyObjectError>) -> bool {
+    matches!(error.code(), Some("InvalidRequest" | "EntityTooLarge" | "InvalidArgument"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_the_whole_and_within_the_limits() {
+        for len in [
+            1,
+            PART - 1,
+            PART,
+            PART + 1,
+            (100 << 20) + 1,
+            ONE_REQUEST,
+            ONE_REQUEST + 1,
+            PART * MAX_PARTS,
+            PART * MAX_PARTS + 1,
+            5 << 40,
+        ] {
+            let mut next = 0;
+            let mut count = 0;
+            for (number, first, last) in ranges(len) {
+                count += 1;
+                assert_eq!((i64::from(number), first), (count, next), "{len}");
+                assert!(last - first < ONE_REQUEST);
+                assert!(last + 1 == len || last - first + 1 >= 5 << 20);
+                next = last + 1;
+            }
+            assert_eq!(next, len);
+            assert!(count <= 10_000);
+        }
+    }
+
+    #[test]
+    fn sources_are_encoded() {
+        let name = |bucket: &str| Name { bucket: bucket.into(), key: "a/ü +%?~.x".into() };
+        assert_eq!(source(&name("b")), "b/a/%C3%BC%20%2B%25%3F~.x");
+        let arn = "arn:aws:s3:us-west-2:123456789012:accesspoint/mine";
+        let encoded = "arn%3Aaws%3As3%3Aus-west-2%3A123456789012%3Aaccesspoint/mine/object/a/%C3%BC%20%2B%25%3F~.x";
+        assert_eq!(source(&name(arn)), encoded);
+    }
+}

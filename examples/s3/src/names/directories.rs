@@ -1,0 +1,80 @@
+//! Making and removing directories.
+
+use super::cache::Found;
+use super::lookup;
+use super::pages::{self, Query};
+use super::request;
+use crate::connection::Connection;
+use crate::failure::failure;
+use crate::name::Name;
+use tf_fs_plugin::prelude::*;
+
+/// The same name without the `/` at its end, so that a file of this name is found too.
+fn without_slash(name: &Name) -> Name {
+    name.with_key(name.key.strip_suffix('/').unwrap_or(&name.key))
+}
+
+/// Makes a directory that is not there yet.
+///
+/// # Errors
+/// `ALREADY_EXISTS`; as the store says.
+pub(super) async fn create(connection: &Connection, name: &Name) -> Result<()> {
+    match lookup::find(connection, &without_slash(name)).await? {
+        Found::Nothing => mark(connection, name).await,
+        Found::File(_) | Found::Directory => Err(Error::already_exists(name)),
+    }
+}
+
+/// Makes a directory unless it is there. Nothing has to be made for its parents.
+///
+/// # Errors
+/// `FAILED_PRECONDITION` for a file; as the store says.
+pub(super) async fn create_recursively(connection: &Connection, name: &Name) -> Result<()> {
+    match lookup::find(connection, &without_slash(name)).await? {
+        Found::Nothing => mark(connection, name).await,
+        Found::File(_) => Err(Error::not_a_directory(name)),
+        Found::Directory => Ok(()),
+    }
+}
+
+async fn mark(connection: &Connection, name: &Name) -> Result<()> {
+    let bucket = connection.bucket(&name.bucket).await?;
+    request::put_marker(connection, &bucket, name).await
+}
+
+/// Removes a directory that has nothing but its marker.
+///
+/// # Errors
+/// `NOT_FOUND`; `FAILED_PRECONDITION` for a file, a bucket, and a directory that is not empty; as the store
+/// says.
+pub(super) async fn delete(connection: &Connection, name: &Name) -> Result<()> {
+    ensure!(
+        !name.key.is_empty(),
+        Error::failed_precondition(format_args!(
+            "{name}: buckets are not deleted through TensorFlow; delete it with the store's own tools"
+        ))
+    );
+    let marker = name.with_key(name.prefix());
+    if !connection.pending.below(name, &marker.key).is_empty() {
+        return Err(Error::directory_not_empty(name));
+    }
+    let bucket = connection.bucket(&name.bucket).await?;
+    let query = Query { prefix: marker.key.clone(), max_keys: Some(2), ..Query::default() };
+    let page = pages::page(&bucket, &query, None)
+        .await
+        .map_err(|error| failure("ListObjectsV2", name, error))?;
+    if page.objects.iter().any(|object| object.key != marker.key) {
+        return Err(Error::directory_not_empty(name));
+    }
+    // The last file in it may have been deleted, or renamed, a moment ago: then it is gone already, but it
+    // was there for whoever asks.
+    let was_emptied = connection.pending.take_emptied(&marker);
+    if !page.objects.is_empty() {
+        return request::delete(connection, &bucket, &marker).await;
+    }
+    match lookup::find_in_store(&bucket, &without_slash(name)).await? {
+        Found::File(_) => Err(Error::not_a_directory(name)),
+        _ if was_emptied => Ok(()),
+        _ => Err(Error::not_found(name)),
+    }
+}

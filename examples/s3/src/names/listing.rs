@@ -1,0 +1,124 @@
+//! The entries of a directory.
+
+use super::cache::Found;
+use super::collect::{Collected, Tree};
+use super::lookup;
+use super::pages::{self, Pages, Query};
+use crate::connection::{Bucket, Connection};
+use crate::failure::failure;
+use crate::name::Name;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use tf_fs_plugin::prelude::*;
+
+/// The names of the entries of a directory, each once.
+///
+/// # Errors
+/// `NOT_FOUND`, `FAILED_PRECONDITION` for a file; as the store says.
+pub(super) async fn children(connection: &Connection, name: &Name) -> Result<Entries> {
+    if name.bucket.is_empty() {
+        ensure!(name.key.is_empty(), Error::not_a_directory(name));
+        return buckets(connection, name).await;
+    }
+    let directory = name.prefix();
+    let mut names = BTreeSet::new();
+    for key in connection.pending.below(name, &directory) {
+        let child = key[directory.len()..].split('/').next().unwrap_or_default();
+        if !child.is_empty() {
+            names.insert(child.to_owned());
+        }
+    }
+    if let Some(children) = connection.listings.take_children(&name.bucket, &directory) {
+        names.extend(children.into_iter().map(String::from));
+        return Ok(names.into_iter().collect());
+    }
+    let bucket = connection.bucket(&name.bucket).await?;
+    let found = if connection.listings.is_walk(name) {
+        walk_on(connection, &bucket, name, &directory).await?
+    } else {
+        let listing = Collected::new(&*directory, "");
+        list_rest(connection, &bucket, name, listing, None).await?
+    };
+    let exists = found.exists || name.key.is_empty() || !names.is_empty();
+    names.extend(found.children().map(|child| child.name.to_string()));
+    found.keep(&connection.listings, name, bucket.settings.listing_ttl);
+    if !exists {
+        return Err(match lookup::find(connection, name).await? {
+            Found::File(_) => Error::not_a_directory(name),
+            // Made this very moment.
+            Found::Directory => return Ok(Entries::new()),
+            Found::Nothing => Error::not_found(name),
+        });
+    }
+    Ok(names.into_iter().collect())
+}
+
+/// Lists a directory from `after` on, page by page.
+async fn list_rest(
+    connection: &Connection,
+    bucket: &Arc<Bucket>,
+    name: &Name,
+    mut found: Collected,
+    after: Option<String>,
+) -> Result<Collected> {
+    let query = Query { prefix: name.prefix(), by_directory: true, after, ..Query::default() };
+    let mut pages = Pages::new(bucket, name, query);
+    loop {
+        let began = connection.listings.begin();
+        let Some(page) = pages.next().await? else { return Ok(found) };
+        found.add(page, began);
+    }
+}
+
+/// Lists one directory of several that are likely to be listed one after the other: the same request shows
+/// those that follow it, as far as a page reaches.
+async fn walk_on(
+    connection: &Connection,
+    bucket: &Arc<Bucket>,
+    name: &Name,
+    directory: &str,
+) -> Result<Collected> {
+    let path = directory.strip_suffix('/').unwrap_or(directory);
+    let parent = &path[..path.rfind('/').map_or(0, |slash| slash + 1)];
+    // Just before the directory's own marker.
+    let after = format!("{path}.\u{10fffd}");
+    let query = Query { prefix: parent.into(), after: Some(after.clone()), ..Query::default() };
+    let began = connection.listings.begin();
+    let page = pages::page(bucket, &query, None)
+        .await
+        .map_err(|error| failure("ListObjectsV2", name, error))?;
+    let is_done = !page.is_truncated;
+    let last = page.last().map(str::to_owned).filter(|_| !is_done);
+    let mut tree = Tree::new(parent, "", after);
+    tree.add(&page);
+    tree.keep(&connection.listings, name, began, is_done, bucket.settings.listing_ttl);
+    let mut found = Collected::new(directory, "");
+    found.add(page, began);
+    match last.filter(|last| last.starts_with(directory)) {
+        Some(last) => list_rest(connection, bucket, name, found, Some(last)).await,
+        None => Ok(found),
+    }
+}
+
+/// All buckets that the credentials may list.
+async fn buckets(connection: &Connection, name: &Name) -> Result<Entries> {
+    let any = connection.bucket(&name.bucket).await?;
+    let mut names = BTreeSet::new();
+    let mut token = None;
+    loop {
+        let answer = any
+            .client
+            .list_buckets()
+            .set_continuation_token(token.clone())
+            .send()
+            .await
+            .map_err(|error| failure("ListBuckets", name, error))?;
+        let before = names.len();
+        names.extend(answer.buckets().iter().filter_map(|bucket| bucket.name()).map(str::to_owned));
+        token = answer.continuation_token().filter(|token| !token.is_empty()).map(str::to_owned);
+        // A store that has no pages may say the same again.
+        if token.is_none() || names.len() == before {
+            return Ok(names.into_iter().collect());
+        }
+    }
+}

@@ -1,0 +1,305 @@
+//! What a name is: a file, a directory, or nothing.
+//!
+//! One `ListObjectsV2` tells, where a HEAD tells nothing of directories: the object comes first of all keys
+//! that begin with its name, and the directory stands among the few that sort between the two.
+
+use super::cache::{Child, Found, Known, Listed};
+use super::collect::Collected;
+use super::pages::{self, Page, Query, payer};
+use crate::connection::{Bucket, Connection};
+use crate::failure::failure;
+use crate::name::Name;
+use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
+use aws_sdk_s3::operation::list_objects_v2::ListObjectsV2Error;
+use futures_util::{StreamExt, stream};
+use std::collections::HashMap;
+use std::time::SystemTime;
+use tf_fs_plugin::prelude::*;
+
+/// Names between an object and the directory of its name that are looked at in the first request.
+const SIBLINGS: i32 = 100;
+
+/// What this name is for this process.
+///
+/// # Errors
+/// As the store says; `NOT_FOUND` if there is no such bucket.
+pub(super) async fn find(connection: &Connection, name: &Name) -> Result<Found> {
+    if name.bucket.is_empty() {
+        return Ok(if name.key.is_empty() { Found::Directory } else { Found::Nothing });
+    }
+    if let Some(file) = connection.pending.unpublished(name) {
+        return Ok(Found::File(Known {
+            size: file.len,
+            modified: file.since,
+            etag: String::new(),
+        }));
+    }
+    let found = match connection.listings.find(name) {
+        Some(found) => found,
+        None => {
+            let bucket = connection.bucket(&name.bucket).await?;
+            let scanned = if connection.listings.is_scan(name) {
+                scan_on(connection, &bucket, name).await?
+            } else {
+                None
+            };
+            match scanned {
+                Some(found) => found,
+                None => find_in_store(&bucket, name).await?,
+            }
+        }
+    };
+    if found == Found::Nothing && !connection.pending.below(name, &name.prefix()).is_empty() {
+        return Ok(Found::Directory);
+    }
+    Ok(found)
+}
+
+/// Names asked for at a time.
+const LOOKUPS: usize = 16;
+
+/// Whether each of these names exists. Those of one directory are looked for in one listing first.
+pub(super) async fn all_exist(connection: &Connection, uris: &[Uri<'_>]) -> Vec<Result<bool>> {
+    let names: Vec<Result<Name>> = uris.iter().map(|uri| Name::parse(*uri)).collect();
+    let mut of_directory: HashMap<(&str, &str), Vec<&Name>> = HashMap::new();
+    for name in names.iter().flatten().filter(|name| !name.is_always_directory()) {
+        let known = connection.listings.find(name).is_some();
+        if !known && !name.bucket.is_empty() {
+            let directory = &name.key[..name.key.rfind('/').map_or(0, |slash| slash + 1)];
+            of_directory.entry((&name.bucket, directory)).or_default().push(name);
+        }
+    }
+    let listed = stream::iter(of_directory)
+        .filter(|(_, names)| std::future::ready(names.len() > 1))
+        .map(|((bucket, directory), names)| async move {
+            // An error comes again when the names are asked for one by one.
+            let listed = list_together(connection, directory, &names).await.ok()?;
+            Some(((bucket, directory), listed))
+        })
+        .buffer_unordered(LOOKUPS)
+        .filter_map(std::future::ready)
+        .collect::<HashMap<_, _>>()
+        .await;
+    let is_listed = |name: &Name| {
+        let (directory, child) =
+            name.key.split_at(name.key.rfind('/').map_or(0, |slash| slash + 1));
+        let listed = listed.get(&(&*name.bucket, directory))?;
+        Some(listed.child(child)?.is_some())
+    };
+    stream::iter(&names)
+        .map(|name| async {
+            let name = name
+                .as_ref()
+                .map_err(|error| Error::new(error.code(), error.message().to_owned()))?;
+            match is_listed(name) {
+                Some(true) => Ok(true),
+                Some(false) => {
+                    let pending = &connection.pending;
+                    Ok(pending.unpublished(name).is_some()
+                        || !pending.below(name, &name.prefix()).is_empty())
+                }
+                None => find(connection, name).await.map(|found| found != Found::Nothing),
+            }
+        })
+        .buffered(LOOKUPS)
+        .collect()
+        .await
+}
+
+/// One page of a directory, as much of it as these names have in common.
+async fn list_together(
+    connection: &Connection,
+    directory: &str,
+    names: &[&Name],
+) -> Result<Listed> {
+    let first = names[0];
+    let common = names.iter().fold(&first.key[directory.len()..], |common, name| {
+        let other = &name.key[directory.len()..];
+        let same = common.char_indices().zip(other.chars()).find(|((_, a), b)| a != b);
+        let end = same.map_or(common.len().min(other.len()), |((at, _), _)| at);
+        &common[..end]
+    });
+    let bucket = connection.bucket(&first.bucket).await?;
+    let query =
+        Query { prefix: format!("{directory}{common}"), by_directory: true, ..Query::default() };
+    let began = connection.listings.begin();
+    let page = pages::page(&bucket, &query, None)
+        .await
+        .map_err(|error| failure("ListObjectsV2", first, error))?;
+    let is_truncated = page.is_truncated;
+    let mut found = Collected::new(directory, common);
+    found.add(page, began);
+    Ok(found.into_listed(is_truncated))
+}
+
+/// What this name is in the store, asked there.
+///
+/// # Errors
+/// As [`find`].
+pub(super) async fn find_in_store(bucket: &Bucket, name: &Name) -> Result<Found> {
+    let one = |prefix: String| Query { prefix, max_keys: Some(1), ..Query::default() };
+    if name.is_always_directory() {
+        let page = pages::page(bucket, &one(name.key.clone()), None)
+            .await
+            .map_err(|error| failure("ListObjectsV2", name, error))?;
+        let exists = name.key.is_empty() || !page.objects.is_empty();
+        return Ok(if exists { Found::Directory } else { Found::Nothing });
+    }
+    let query = Query {
+        prefix: name.key.clone(),
+        by_directory: true,
+        max_keys: Some(SIBLINGS),
+        ..Query::default()
+    };
+    let page = match pages::page(bucket, &query, None).await {
+        Ok(page) => page,
+        Err(error) if may_not_list(&error) => return head(bucket, name, error).await,
+        Err(error) => return Err(failure("ListObjectsV2", name, error)),
+    };
+    if let Some(found) = judge(&name.key, page) {
+        return Ok(found);
+    }
+    let page = pages::page(bucket, &one(name.prefix()), None)
+        .await
+        .map_err(|error| failure("ListObjectsV2", name, error))?;
+    Ok(if page.objects.is_empty() { Found::Nothing } else { Found::Directory })
+}
+
+/// Asks for a name of a directory whose names are asked for one after the other: a listing that begins with
+/// this name tells of those that follow too.
+async fn scan_on(connection: &Connection, bucket: &Bucket, name: &Name) -> Result<Option<Found>> {
+    let directory = &name.key[..name.key.rfind('/').map_or(0, |slash| slash + 1)];
+    let Some(last) = name.key[directory.len()..].chars().next_back() else { return Ok(None) };
+    // Just before the name: with its last character replaced by the one before, and much after that.
+    let mut after = name.key[..name.key.len() - last.len_utf8()].to_owned();
+    if let Some(before) = char::from_u32(u32::from(last).wrapping_sub(1)) {
+        after.push(before);
+        after.push('\u{10fffd}');
+    }
+    let query = Query {
+        prefix: directory.to_owned(),
+        by_directory: true,
+        after: Some(after.clone()),
+        ..Query::default()
+    };
+    let began = connection.listings.begin();
+    let page = pages::page(bucket, &query, None)
+        .await
+        .map_err(|error| failure("ListObjectsV2", name, error))?;
+    let is_truncated = page.is_truncated;
+    let mut found = Collected::new(directory, "");
+    found.add(page, began);
+    let listed = found.into_listed(is_truncated);
+    let listed = Listed { after: Some(after[directory.len()..].to_owned()), ..listed };
+    let known = listed.child(&name.key[directory.len()..]).map(|child| match child {
+        Some(Child { object: Some(known), .. }) => Found::File(known.clone()),
+        Some(_) => Found::Directory,
+        None => Found::Nothing,
+    });
+    let ttl = bucket.settings.listing_ttl;
+    connection.listings.insert(name, listed, began, ttl, false);
+    Ok(known)
+}
+
+/// What a page of the names that begin with `key` says of `key` itself; `None` if the directory may come on
+/// a later page.
+fn judge(key: &str, page: Page) -> Option<Found> {
+    let is_conclusive = !page.is_truncated || page.last().is_some_and(|last| is_past(last, key));
+    if let Some(object) = page.objects.into_iter().find(|object| object.key == key) {
+        return Some(Found::File(object.known));
+    }
+    let is_directory =
+        page.directories.iter().any(|directory| directory.strip_suffix('/') == Some(key));
+    match (is_directory, is_conclusive) {
+        (true, _) => Some(Found::Directory),
+        (false, true) => Some(Found::Nothing),
+        (false, false) => None,
+    }
+}
+
+/// Whether a name that begins with `key` sorts after the directory `key`.
+fn is_past(name: &str, key: &str) -> bool {
+    name.as_bytes().get(key.len()).is_some_and(|&next| next > b'/')
+}
+
+/// Who may read a bucket's objects may not always list it; and some stores cannot list so. Whoever has the
+/// wrong key is not helped by another request.
+fn may_not_list(error: &SdkError<ListObjectsV2Error>) -> bool {
+    match error.raw_response().map(|response| response.status().as_u16()) {
+        Some(403) => matches!(error.code(), None | Some("AccessDenied" | "AllAccessDisabled")),
+        Some(405 | 501) => true,
+        _ => false,
+    }
+}
+
+/// As [`find_in_store`], for objects only; `refused` is why.
+async fn head(
+    bucket: &Bucket,
+    name: &Name,
+    refused: SdkError<ListObjectsV2Error>,
+) -> Result<Found> {
+    let answer = bucket
+        .client
+        .head_object()
+        .bucket(&*bucket.name)
+        .key(&name.key)
+        .set_request_payer(payer(bucket))
+        .send()
+        .await;
+    match answer {
+        Ok(head) => Ok(Found::File(Known {
+            size: head.content_length().and_then(|len| u64::try_from(len).ok()).unwrap_or(0),
+            modified: head
+                .last_modified()
+                .and_then(|time| SystemTime::try_from(*time).ok())
+                .unwrap_or(SystemTime::UNIX_EPOCH),
+            etag: head.e_tag().unwrap_or_default().to_owned(),
+        })),
+        Err(error) => match error.raw_response().map(|response| response.status().as_u16()) {
+            Some(404) => Ok(Found::Nothing),
+            // To whom may not list, S3 says the same of an object that does not exist. The answer to the
+            // listing says more than that to a HEAD, which has no body.
+            Some(403) => Err(failure("ListObjectsV2", name, refused).context(
+                "no permission, or no such object: s3:ListBucket would tell which; grant it, or s3:GetObject",
+            )),
+            _ => Err(failure("HeadObject", name, error)),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::names::pages::Object;
+
+    fn judged(objects: &[&str], directories: &[&str], is_truncated: bool) -> Option<Found> {
+        let known = |key: &str| Known {
+            size: key.len() as u64,
+            modified: SystemTime::UNIX_EPOCH,
+            etag: String::new(),
+        };
+        let page = Page {
+            objects: objects
+                .iter()
+                .map(|key| Object { key: (*key).to_owned(), known: known(key) })
+                .collect(),
+            directories: directories.iter().map(|&key| key.to_owned()).collect(),
+            is_truncated,
+            ..Page::default()
+        };
+        judge("k", page)
+    }
+
+    #[test]
+    fn siblings_do_not_confuse() {
+        assert_eq!(judged(&[], &[], false), Some(Found::Nothing));
+        assert!(matches!(judged(&["k"], &["k/"], true), Some(Found::File(_))));
+        assert!(matches!(judged(&["k", "k-1"], &[], false), Some(Found::File(_))));
+        assert_eq!(judged(&["k-1"], &["k-2/", "k/"], true), Some(Found::Directory));
+        assert_eq!(judged(&["k-1", "k.index"], &["k-2/"], false), Some(Found::Nothing));
+        // The page ends before the directory would come.
+        assert_eq!(judged(&["k-1", "k.index"], &["k-2/"], true), None);
+        assert_eq!(judged(&["k-1", "k0"], &[], true), Some(Found::Nothing));
+        assert_eq!(judged(&["ké"], &[], true), Some(Found::Nothing));
+    }
+}

@@ -1,0 +1,347 @@
+//! Names that match a pattern.
+//!
+//! A wildcard in the last component needs one listing by directory. Wildcards in several could be followed
+//! directory by directory, a request each; but a listing of all that is below, which shows a thousand keys a
+//! request, often needs fewer. That is tried first, and given up as soon as it seems to need more.
+
+use super::cache::Found;
+use super::collect::{Collected, Tree};
+use super::lookup;
+use super::pages::{Page, Pages, Query};
+use crate::connection::{Bucket, Connection};
+use crate::name::{Name, split};
+use futures_util::{StreamExt, TryStreamExt, stream};
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::pin::Pin;
+use std::sync::Arc;
+use tf_fs_plugin::glob;
+use tf_fs_plugin::prelude::*;
+use tokio::sync::Semaphore;
+
+/// Requests in flight for a pattern.
+const REQUESTS: usize = 16;
+
+/// The names that match, as they would have to be written with the scheme of the pattern; sorted.
+///
+/// # Errors
+/// `INVALID_ARGUMENT` for a pattern that is no name; as the store says.
+pub(super) async fn matching(connection: &Connection, pattern: Uri<'_>) -> Result<Entries> {
+    if pattern.as_bytes().is_empty() {
+        return Ok(Entries::new());
+    }
+    let (bucket, path) = split(pattern)?;
+    // What comes before the key, as the user wrote it.
+    let start = pattern.as_bytes().len() - path.len();
+    let before = &pattern.as_bytes()[..start];
+    let root = Name { bucket: bucket.into(), key: String::new() };
+    let components: Vec<&str> = path.split('/').collect();
+    let keys = if bucket.is_empty() || components.iter().all(|part| is_literal(part)) {
+        let name = Name::new(bucket, &unescape(path))?;
+        match lookup::find(connection, &name).await? {
+            Found::Nothing => BTreeSet::new(),
+            Found::File(_) | Found::Directory => BTreeSet::from([name.key]),
+        }
+    } else {
+        let search = Search {
+            connection,
+            bucket: connection.bucket(&root.bucket).await?,
+            pattern: root.with_key(path),
+            components,
+            requests: Semaphore::new(REQUESTS),
+            found: RefCell::default(),
+        };
+        search.expand(String::new(), 0).await?;
+        for key in connection.pending.below(&root, "") {
+            search.judge("", 0, &key);
+        }
+        search.found.into_inner()
+    };
+    Ok(keys.into_iter().map(|key| [before, key.as_bytes()].concat()).collect())
+}
+
+fn is_literal(component: &str) -> bool {
+    glob::is_literal(component.as_bytes())
+}
+
+/// The name that a pattern without wildcards stands for.
+fn unescape(literal: &str) -> String {
+    String::from_utf8_lossy(&glob::unescape(literal.as_bytes())).into_owned()
+}
+
+/// What all names begin with that match a component.
+fn head(component: &str) -> String {
+    let mut head = String::new();
+    let mut chars = component.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '*' | '?' | '[' => break,
+            '\\' => head.push(chars.next().unwrap_or(c)),
+            _ => head.push(c),
+        }
+    }
+    head
+}
+
+struct Search<'a> {
+    connection: &'a Connection,
+    bucket: Arc<Bucket>,
+    /// For errors.
+    pattern: Name,
+    components: Vec<&'a str>,
+    requests: Semaphore,
+    /// Keys; of directories without the `/` at the end unless the pattern has one.
+    found: RefCell<BTreeSet<String>>,
+}
+
+/// What a listing by directory showed of one level.
+struct Level {
+    /// Directories, sorted, and whether their names match.
+    directories: Vec<(String, bool)>,
+}
+
+impl Search<'_> {
+    /// Finds what matches from component `depth` on, below `directory`, which is empty or ends in `/`.
+    fn expand(
+        &self,
+        mut directory: String,
+        mut depth: usize,
+    ) -> Pin<Box<dyn Future<Output = Result<()>> + '_>> {
+        Box::pin(async move {
+            while is_literal(self.components[depth]) {
+                directory.push_str(&unescape(self.components[depth]));
+                depth += 1;
+                if depth == self.components.len() {
+                    return self.check(directory).await;
+                }
+                directory.push('/');
+            }
+            match self.components[depth + 1..] {
+                [] | [""] => self.level(&directory, depth).await.map(drop),
+                _ => self.deep(directory, depth).await,
+            }
+        })
+    }
+
+    /// Looks whether a name exists that has no wildcard after its directory.
+    async fn check(&self, key: String) -> Result<()> {
+        let name = self.pattern.with_key(key);
+        let _permit = self.requests.acquire().await;
+        if lookup::find(self.connection, &name).await? != Found::Nothing {
+            self.found.borrow_mut().insert(name.key);
+        }
+        Ok(())
+    }
+
+    async fn next(&self, pages: &mut Pages<'_>) -> Result<Option<Page>> {
+        let _permit = self.requests.acquire().await;
+        pages.next().await
+    }
+
+    /// Lists one level by directory. What matches is found if this is the last level.
+    async fn level(&self, directory: &str, depth: usize) -> Result<Level> {
+        let component = self.components[depth];
+        let head = head(component);
+        let query =
+            Query { prefix: format!("{directory}{head}"), by_directory: true, ..Query::default() };
+        let mut listing = Collected::new(directory, head);
+        let mut pages = Pages::new(&self.bucket, &self.pattern, query);
+        loop {
+            let began = self.connection.listings.begin();
+            let Some(page) = self.next(&mut pages).await? else { break };
+            listing.add(page, began);
+        }
+        let rest = &self.components[depth + 1..];
+        let mut directories = Vec::new();
+        for child in listing.children() {
+            let matches = glob::matches(component.as_bytes(), child.name.as_bytes());
+            if child.is_directory {
+                directories.push((format!("{directory}{}", child.name), matches));
+            }
+            match rest {
+                [] if matches => {
+                    self.found.borrow_mut().insert(format!("{directory}{}", child.name));
+                }
+                [""] if matches && child.is_directory => {
+                    self.found.borrow_mut().insert(format!("{directory}{}/", child.name));
+                }
+                _ => {}
+            }
+        }
+        let ttl = self.bucket.settings.listing_ttl;
+        listing.keep(&self.connection.listings, &self.pattern, ttl);
+        Ok(Level { directories })
+    }
+
+    /// Follows wildcards in several components.
+    async fn deep(&self, directory: String, depth: usize) -> Result<()> {
+        let head = head(self.components[depth]);
+        let query = Query { prefix: format!("{directory}{head}"), ..Query::default() };
+        let mut pages = Pages::new(&self.bucket, &self.pattern, query);
+        let began = self.connection.listings.begin();
+        let mut tree = Tree::new(&*directory, head, "");
+        let mut flat = Flat::default();
+        let mut level: Option<Level> = None;
+        loop {
+            let Some(page) = self.next(&mut pages).await? else { break };
+            for object in &page.objects {
+                self.judge(&directory, depth, &object.key);
+            }
+            tree.add(&page);
+            flat.add(&page, &directory);
+            if pages.is_done() {
+                break;
+            }
+            // Where there are as many directories and files at this level as keys, nothing is saved by going
+            // directory by directory.
+            if level.is_none() && flat.is_shallow() {
+                continue;
+            }
+            let level = match &level {
+                Some(level) => level,
+                None => level.insert(self.level(&directory, depth).await?),
+            };
+            if !flat.is_cheaper(level) {
+                break;
+            }
+        }
+        let ttl = self.bucket.settings.listing_ttl;
+        tree.keep(&self.connection.listings, &self.pattern, began, pages.is_done(), ttl);
+        let Some(level) = level.filter(|_| !pages.is_done()) else { return Ok(()) };
+        let rest = level
+            .directories
+            .into_iter()
+            .filter(|(directory, matches)| *matches && !flat.has_passed(directory));
+        stream::iter(rest)
+            .map(|(directory, _)| self.expand(format!("{directory}/"), depth + 1))
+            .buffer_unordered(REQUESTS)
+            .try_collect()
+            .await
+    }
+
+    /// Notes what a key shows to exist, itself or a directory that it is in, if that matches from component
+    /// `depth` on.
+    fn judge(&self, directory: &str, depth: usize, key: &str) {
+        let Some(rest) = key.strip_prefix(directory) else { return };
+        let wanted = &self.components[depth..];
+        let parts: Vec<&str> = rest.splitn(wanted.len() + 1, '/').collect();
+        if parts.len() < wanted.len() {
+            return;
+        }
+        let (only_directories, wanted) = match wanted {
+            [wanted @ .., ""] => (true, wanted),
+            wanted => (false, wanted),
+        };
+        let all_match = wanted.iter().zip(&parts).all(|(component, part)| {
+            if is_literal(component) {
+                unescape(component) == *part
+            } else {
+                // A `//` in a key: a wildcard stands for a name.
+                !part.is_empty() && glob::matches(component.as_bytes(), part.as_bytes())
+            }
+        });
+        if all_match {
+            let mut path = format!("{directory}{}", parts[..wanted.len()].join("/"));
+            if only_directories {
+                path.push('/');
+            }
+            self.found.borrow_mut().insert(path);
+        }
+    }
+}
+
+/// How far a listing of all that is below has got.
+#[derive(Default)]
+struct Flat {
+    pages: usize,
+    keys: usize,
+    /// Directories and files of the level that the listing begins at.
+    at_level: usize,
+    last: String,
+    last_at_level: String,
+}
+
+impl Flat {
+    fn add(&mut self, page: &Page, directory: &str) {
+        self.pages += 1;
+        self.keys += page.objects.len();
+        for object in &page.objects {
+            let rest = object.key.strip_prefix(directory).unwrap_or_default();
+            let name = rest.split('/').next().unwrap_or_default();
+            if name != self.last_at_level {
+                self.at_level += 1;
+                name.clone_into(&mut self.last_at_level);
+            }
+        }
+        if let Some(last) = page.last() {
+            last.clone_into(&mut self.last);
+        }
+    }
+
+    fn is_shallow(&self) -> bool {
+        self.at_level * 2 >= self.keys
+    }
+
+    /// Whether all of this directory was shown.
+    fn has_passed(&self, directory: &str) -> bool {
+        match self.last.strip_prefix(directory) {
+            Some(rest) => rest.starts_with(|next| next > '/'),
+            None => *self.last > *directory,
+        }
+    }
+
+    /// Whether going on is likely to need clearly fewer requests than one for each directory that is left;
+    /// they take longer, because each has to wait for the one before.
+    fn is_cheaper(&self, level: &Level) -> bool {
+        let passed = level.directories.iter().filter(|(name, _)| self.has_passed(name)).count();
+        let is_left = |entry: &&(String, bool)| entry.1 && !self.has_passed(&entry.0);
+        let requests = level.directories.iter().filter(is_left).count();
+        let pages = (level.directories.len() - passed) * self.pages;
+        // `pages / passed` are left if the other directories are like those so far.
+        passed > 0 && requests > 0 && pages * 2 <= requests * passed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn heads() {
+        for (component, expected) in
+            [("part-*", "part-"), ("*", ""), (r"a\*b?", "a*b"), ("x[0-9]", "x"), ("é?", "é")]
+        {
+            assert_eq!(head(component), expected);
+        }
+    }
+
+    #[test]
+    fn what_a_listing_has_passed() {
+        let flat = Flat { last: "d/b/x".into(), ..Flat::default() };
+        assert!(flat.has_passed("d/a"));
+        assert!(flat.has_passed("d/a-"));
+        assert!(!flat.has_passed("d/b"));
+        assert!(!flat.has_passed("d/c"));
+        let flat = Flat { last: "d/b-".into(), ..Flat::default() };
+        assert!(!flat.has_passed("d/b"));
+        let flat = Flat { last: "d/b0".into(), ..Flat::default() };
+        assert!(flat.has_passed("d/b"));
+    }
+
+    #[test]
+    fn the_cheaper_way_is_taken() {
+        let level = |left: usize, passed: usize| Level {
+            directories: (0..passed)
+                .map(|n| (format!("a{n:04}"), true))
+                .chain((0..left).map(|n| (format!("c{n:04}"), true)))
+                .collect(),
+        };
+        let flat = |pages| Flat { pages, last: "b".into(), ..Flat::default() };
+        // 10 directories a page, 100 to go.
+        assert!(flat(1).is_cheaper(&level(100, 10)));
+        assert!(!flat(9).is_cheaper(&level(100, 10)));
+        assert!(!flat(1).is_cheaper(&level(100, 1)));
+        assert!(!flat(1).is_cheaper(&level(100, 0)));
+        assert!(!flat(1).is_cheaper(&level(0, 10)));
+    }
+}

@@ -1,0 +1,309 @@
+//! What this process has done and the store does not show: files that it is writing, names that it gave
+//! up, directories that it emptied.
+
+use crate::name::Name;
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::hash::Hash;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+/// The names that are open for writing and not published yet. For this process they exist.
+#[derive(Debug, Default)]
+pub(crate) struct Pending(Mutex<Names>);
+
+#[derive(Debug, Default)]
+struct Names {
+    /// The latest writer of each name that is open.
+    open: BTreeMap<Name, Arc<Write>>,
+    /// Names that were never published and may be deleted once.
+    given_up: Recent<Name, ()>,
+    /// Directories that may have vanished with the last file that this process deleted in them.
+    emptied: Recent<Name, ()>,
+    /// Lengths that this process published, to choose how to copy. The store has the last word.
+    published: Recent<Name, u64>,
+}
+
+#[derive(Debug)]
+struct Write {
+    since: SystemTime,
+    len: AtomicU64,
+    published: AtomicBool,
+    deleted: AtomicBool,
+}
+
+/// One file open for writing. Dropped: the file was published or given up.
+#[derive(Debug)]
+pub(crate) struct PendingWrite {
+    pending: Arc<Pending>,
+    name: Name,
+    write: Arc<Write>,
+    /// In a child of it the lock may be held for good.
+    process: u32,
+}
+
+/// A file that this process is writing and nobody else can see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Unpublished {
+    pub(crate) len: u64,
+    pub(crate) since: SystemTime,
+}
+
+impl Pending {
+    /// A file was opened for writing. It exists from now on for this process, with no bytes.
+    pub(crate) fn begin(self: &Arc<Self>, name: &Name) -> PendingWrite {
+        let write = Arc::new(Write {
+            since: SystemTime::now(),
+            len: AtomicU64::new(0),
+            published: AtomicBool::new(false),
+            deleted: AtomicBool::new(false),
+        });
+        let mut names = self.names();
+        names.given_up.take(name);
+        names.open.insert(name.clone(), Arc::clone(&write));
+        drop(names);
+        PendingWrite {
+            pending: Arc::clone(self),
+            name: name.clone(),
+            write,
+            process: std::process::id(),
+        }
+    }
+
+    /// The file of this name, if this process is writing it and has not published it.
+    pub(crate) fn unpublished(&self, name: &Name) -> Option<Unpublished> {
+        self.names().open.get(name).and_then(|write| write.unpublished())
+    }
+
+    /// The keys in this bucket that begin with `prefix`, are being written and are not published.
+    pub(crate) fn below(&self, name: &Name, prefix: &str) -> Vec<String> {
+        let names = self.names();
+        if names.open.is_empty() {
+            return Vec::new();
+        }
+        names
+            .open
+            .range(name.with_key(prefix)..)
+            .take_while(|(found, _)| found.bucket == name.bucket && found.key.starts_with(prefix))
+            .filter(|(_, write)| write.unpublished().is_some())
+            .map(|(found, _)| found.key.clone())
+            .collect()
+    }
+
+    /// The name was deleted or renamed: what is still written to it goes nowhere. Whether it was not
+    /// published, or was given up, so that deleting it is no mistake although no store has it.
+    pub(crate) fn delete(&self, name: &Name) -> bool {
+        let mut names = self.names();
+        let given_up = names.given_up.take(name).is_some();
+        names.published.take(name);
+        let unpublished = names.open.get(name).is_some_and(|write| {
+            let unpublished = write.unpublished().is_some();
+            write.deleted.store(true, Ordering::Release);
+            unpublished
+        });
+        unpublished || given_up
+    }
+
+    /// [`delete`](Self::delete) of all names that begin with `prefix`. How many there were.
+    pub(crate) fn delete_below(&self, name: &Name, prefix: &str) -> usize {
+        let below = self.below(name, prefix);
+        below.iter().filter(|key| self.delete(&name.with_key(key.as_str()))).count()
+    }
+
+    /// This process deleted a file in this directory.
+    pub(crate) fn emptied(&self, directory: Name) {
+        self.names().emptied.put(directory, ());
+    }
+
+    /// Whether this process deleted a file in this directory. Says so once.
+    pub(crate) fn take_emptied(&self, directory: &Name) -> bool {
+        self.names().emptied.take(directory).is_some()
+    }
+
+    /// The length that this process last published under this name.
+    pub(crate) fn published_len(&self, name: &Name) -> Option<u64> {
+        self.names().published.get(name).copied()
+    }
+
+    fn names(&self) -> MutexGuard<'_, Names> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Write {
+    fn unpublished(&self) -> Option<Unpublished> {
+        let hidden = self.published.load(Ordering::Acquire) || self.deleted.load(Ordering::Acquire);
+        (!hidden).then(|| Unpublished { len: self.len.load(Ordering::Acquire), since: self.since })
+    }
+}
+
+impl PendingWrite {
+    /// It has this many bytes now.
+    pub(crate) fn set_len(&self, len: u64) {
+        self.write.len.store(len, Ordering::Release);
+    }
+
+    /// The store has it, as far as it was written: ask there.
+    pub(crate) fn published(&self) {
+        self.write.published.store(true, Ordering::Release);
+        if self.is_of_this_process() {
+            let len = self.write.len.load(Ordering::Acquire);
+            self.pending.names().published.put(self.name.clone(), len);
+        }
+    }
+
+    /// It was given up without ever being published. TensorFlow deletes some such names afterwards
+    /// (the lock file of `Dataset.cache`), which then has to succeed once.
+    pub(crate) fn given_up(&self) {
+        let shown = self.write.published.load(Ordering::Acquire) || self.is_deleted();
+        if !shown && self.is_of_this_process() && self.close() {
+            self.pending.names().given_up.put(self.name.clone(), ());
+        }
+    }
+
+    /// Whether this process deleted the name while it was being written.
+    pub(crate) fn is_deleted(&self) -> bool {
+        self.write.deleted.load(Ordering::Acquire)
+    }
+
+    fn is_of_this_process(&self) -> bool {
+        self.process == std::process::id()
+    }
+
+    /// Takes it out of the names that are open, unless a later writer has taken its place.
+    fn close(&self) -> bool {
+        let mut names = self.pending.names();
+        let is_mine = names.open.get(&self.name).is_some_and(|open| Arc::ptr_eq(open, &self.write));
+        if is_mine {
+            names.open.remove(&self.name);
+        }
+        is_mine
+    }
+}
+
+impl Drop for PendingWrite {
+    fn drop(&mut self) {
+        if self.is_of_this_process() {
+            self.close();
+        }
+    }
+}
+
+/// The latest entries of a table, so that it never grows.
+#[derive(Debug)]
+struct Recent<K, V> {
+    entries: HashMap<K, (u64, V)>,
+    order: VecDeque<(u64, K)>,
+    next: u64,
+}
+
+impl<K, V> Default for Recent<K, V> {
+    fn default() -> Self {
+        Self { entries: HashMap::new(), order: VecDeque::new(), next: 0 }
+    }
+}
+
+impl<K: Clone + Eq + Hash, V> Recent<K, V> {
+    const MAX: usize = 4096;
+
+    fn put(&mut self, key: K, value: V) {
+        self.next += 1;
+        self.order.push_back((self.next, key.clone()));
+        self.entries.insert(key, (self.next, value));
+        // What was put again or taken since has another number or is gone.
+        while self.order.len() > Self::MAX {
+            let Some((number, key)) = self.order.pop_front() else { break };
+            if self.entries.get(&key).is_some_and(|entry| entry.0 == number) {
+                self.entries.remove(&key);
+            }
+        }
+    }
+
+    fn get(&self, key: &K) -> Option<&V> {
+        self.entries.get(key).map(|(_, value)| value)
+    }
+
+    fn take(&mut self, key: &K) -> Option<V> {
+        self.entries.remove(key).map(|(_, value)| value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(key: &str) -> Name {
+        Name { bucket: "b".into(), key: key.into() }
+    }
+
+    fn len(pending: &Pending, key: &str) -> Option<u64> {
+        pending.unpublished(&name(key)).map(|found| found.len)
+    }
+
+    #[test]
+    fn a_name_exists_from_the_first_moment_until_it_is_published() {
+        let pending = Arc::new(Pending::default());
+        assert_eq!(len(&pending, "d/a"), None);
+        let write = pending.begin(&name("d/a"));
+        assert_eq!(len(&pending, "d/a"), Some(0));
+        write.set_len(7);
+        assert_eq!(len(&pending, "d/a"), Some(7));
+        assert_eq!(pending.below(&name("d"), "d/"), ["d/a"]);
+        assert!(pending.below(&name("d"), "e").is_empty());
+        write.published();
+        assert_eq!(len(&pending, "d/a"), None);
+        assert_eq!(pending.published_len(&name("d/a")), Some(7));
+        write.given_up();
+        drop(write);
+        assert!(!pending.delete(&name("d/a")));
+    }
+
+    #[test]
+    fn a_name_given_up_can_be_deleted_once() {
+        let pending = Arc::new(Pending::default());
+        let write = pending.begin(&name("lock"));
+        write.given_up();
+        drop(write);
+        assert_eq!(len(&pending, "lock"), None);
+        assert!(pending.delete(&name("lock")));
+        assert!(!pending.delete(&name("lock")));
+    }
+
+    #[test]
+    fn what_is_deleted_while_it_is_written_stays_away() {
+        let pending = Arc::new(Pending::default());
+        let write = pending.begin(&name("a"));
+        assert!(pending.delete(&name("a")));
+        assert!(write.is_deleted());
+        assert_eq!(len(&pending, "a"), None);
+        write.given_up();
+        drop(write);
+        assert!(!pending.delete(&name("a")));
+    }
+
+    #[test]
+    fn the_later_writer_counts() {
+        let pending = Arc::new(Pending::default());
+        let first = pending.begin(&name("a"));
+        let second = pending.begin(&name("a"));
+        second.set_len(2);
+        first.given_up();
+        drop(first);
+        assert_eq!(len(&pending, "a"), Some(2));
+        drop(second);
+        assert_eq!(len(&pending, "a"), None);
+    }
+
+    #[test]
+    fn tables_do_not_grow() {
+        let mut recent = Recent::default();
+        for n in 0..2 * Recent::<usize, ()>::MAX {
+            recent.put(n, ());
+            recent.put(0, ());
+        }
+        assert!(recent.get(&0).is_some());
+        assert!(recent.get(&1).is_none());
+        assert!(recent.entries.len() <= Recent::<usize, ()>::MAX);
+        assert!(recent.take(&0).is_some() && recent.take(&0).is_none());
+    }
+}

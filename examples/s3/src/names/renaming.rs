@@ -1,0 +1,201 @@
+//! Renames: a copy by the store, confirmed, and then the deletion of exactly the source.
+
+use super::cache::Found;
+use super::copying::{self, Source};
+use super::deletion::{Deletion, note_emptied};
+use super::lookup;
+use super::pages::{Object, Pages, Query};
+use super::request;
+use crate::connection::Connection;
+use crate::name::Name;
+use futures_util::{StreamExt, future, stream};
+use std::collections::HashMap;
+use tf_fs_plugin::prelude::*;
+
+/// Objects that are copied at a time.
+const COPIES: usize = 16;
+
+/// Renames a file, or a directory with all in it.
+///
+/// # Errors
+/// `NOT_FOUND`; `FAILED_PRECONDITION` if the destination is a directory and the source is none, or the
+/// reverse, or this process is still writing the source; as the store says. The destination is whole or as
+/// it was; the source is there until the destination is confirmed.
+pub(super) async fn rename_file(connection: &Connection, src: &Name, dst: &Name) -> Result<()> {
+    copying::check_written(connection, src)?;
+    if src == dst {
+        return match lookup::find(connection, src).await? {
+            Found::Nothing => Err(Error::not_found(src)),
+            _ => Ok(()),
+        };
+    }
+    if src.is_always_directory() {
+        return rename_directory(connection, src, dst).await;
+    }
+    if connection.listings.find(src) == Some(Found::Directory) {
+        return rename_directory(connection, src, dst).await;
+    }
+    let dst_is = lookup::find(connection, dst).await?;
+    if dst_is == Found::Directory || dst.is_always_directory() {
+        // Only a directory can take the place of one.
+        return match lookup::find(connection, src).await? {
+            Found::Directory => rename_directory(connection, src, dst).await,
+            Found::File(_) => Err(Error::is_a_directory(dst)),
+            Found::Nothing => Err(Error::not_found(src)),
+        };
+    }
+    match copying::copy(connection, src, dst, None).await? {
+        Source::Copied => {}
+        Source::Directory => return rename_directory(connection, src, dst).await,
+        Source::Missing => {
+            check_below(connection, src)?;
+            return Err(Error::not_found(src));
+        }
+    }
+    let bucket = connection.bucket(&src.bucket).await?;
+    request::delete(connection, &bucket, src).await.map_err(|error| {
+        error.context(format_args!(
+            "the copy {dst} is whole, but the source could not be deleted; delete it, or rename it again"
+        ))
+    })?;
+    // What is still written to it goes nowhere.
+    connection.pending.delete(src);
+    note_emptied(connection, src);
+    Ok(())
+}
+
+/// Moves all keys below `src` to the same names below `dst`: all are copied before the first is deleted. It is
+/// not atomic; when it was interrupted it goes on where it was if it is asked for again.
+async fn rename_directory(connection: &Connection, src: &Name, dst: &Name) -> Result<()> {
+    ensure!(
+        !src.key.is_empty() && !dst.key.is_empty(),
+        Error::failed_precondition(format_args!(
+            "{src} to {dst}: buckets are not renamed through TensorFlow; name a directory"
+        ))
+    );
+    let (from, to) = (src.with_key(src.prefix()), dst.with_key(dst.prefix()));
+    ensure!(
+        src.bucket != dst.bucket
+            || !(from.key.starts_with(&to.key) || to.key.starts_with(&from.key)),
+        Error::failed_precondition(format_args!(
+            "{src} to {dst}: one of them is in the other; choose another name"
+        ))
+    );
+    check_below(connection, src)?;
+    let plain = dst.with_key(dst.key.strip_suffix('/').unwrap_or(&dst.key));
+    let (sources, targets, dst_is) = future::join3(
+        list(connection, &from),
+        list(connection, &to),
+        lookup::find(connection, &plain),
+    )
+    .await;
+    let (sources, targets) = (sources?, targets?);
+    if matches!(dst_is?, Found::File(_)) {
+        return Err(Error::not_a_directory(dst));
+    }
+    if sources.is_empty() {
+        return Err(Error::not_found(src));
+    }
+    let there: HashMap<&str, &Object> =
+        targets.iter().map(|object| (&object.key[to.key.len()..], object)).collect();
+    // What a rename that was interrupted has copied already is the same; anything else is not overwritten.
+    let mut missing = Vec::new();
+    for object in &sources {
+        let rest = &object.key[from.key.len()..];
+        match there.get(rest) {
+            None => missing.push((rest, object.known.size, true)),
+            Some(found) if found.known.size != object.known.size => {
+                return Err(Error::failed_precondition(format_args!(
+                    "{}: is there already and is not the same as {}; delete one of them",
+                    to.with_key(&*found.key),
+                    from.with_key(&*object.key)
+                )));
+            }
+            Some(found) if found.known.etag == object.known.etag => {}
+            Some(_) => missing.push((rest, object.known.size, false)),
+        }
+    }
+    let mut made = Vec::new();
+    let mut failed = None;
+    {
+        let copies = stream::iter(missing).map(|(rest, len, is_new)| {
+            let (src, dst) = (
+                from.with_key(format!("{}{rest}", from.key)),
+                to.with_key(format!("{}{rest}", to.key)),
+            );
+            async move {
+                let copied = copying::copy(connection, &src, &dst, Some(len)).await;
+                let copied = copied.and_then(|source| match source {
+                    Source::Copied => Ok(()),
+                    _ => Err(Error::new(
+                        Code::Aborted,
+                        format!("{src}: vanished while its directory was renamed; rename it again"),
+                    )),
+                });
+                (dst.key, is_new, copied)
+            }
+        });
+        let mut copies = std::pin::pin!(copies.buffer_unordered(COPIES));
+        while let Some((key, is_new, copied)) = copies.next().await {
+            match copied {
+                Ok(()) if is_new => made.push(key),
+                Ok(()) => {}
+                Err(error) => {
+                    failed = Some(error);
+                    break;
+                }
+            }
+        }
+    }
+    if let Some(error) = failed {
+        // As it was, as far as that can be had.
+        let _ = delete(connection, &to, made).await;
+        return Err(error);
+    }
+    let keys = sources.into_iter().map(|object| object.key).collect();
+    let deleted = delete(connection, &from, keys).await;
+    connection.listings.changed_below(&from);
+    connection.listings.changed_below(&to);
+    connection.pending.emptied(from);
+    deleted.map_err(|error| {
+        error.context(format_args!(
+            "all is copied to {dst}, but not all of the source could be deleted; rename it again"
+        ))
+    })
+}
+
+/// Refuses a directory in which this process is still writing a file.
+fn check_below(connection: &Connection, directory: &Name) -> Result<()> {
+    let below = connection.pending.below(directory, &directory.prefix());
+    below
+        .into_iter()
+        .try_for_each(|key| copying::check_written(connection, &directory.with_key(key)))
+}
+
+/// All objects below a directory.
+async fn list(connection: &Connection, directory: &Name) -> Result<Vec<Object>> {
+    let bucket = connection.bucket(&directory.bucket).await?;
+    let query = Query { prefix: directory.key.clone(), ..Query::default() };
+    let mut pages = Pages::new(&bucket, directory, query);
+    let mut objects = Vec::new();
+    while let Some(page) = pages.next().await? {
+        objects.extend(page.objects);
+    }
+    Ok(objects)
+}
+
+/// Deletes these keys.
+async fn delete(connection: &Connection, directory: &Name, keys: Vec<String>) -> Result<()> {
+    let bucket = connection.bucket(&directory.bucket).await?;
+    let deletion =
+        Deletion { connection, bucket: &bucket, name: directory, one_by_one: false.into() };
+    let batches: Vec<Vec<String>> = keys.chunks(1000).map(<[String]>::to_vec).collect();
+    let mut batches = std::pin::pin!(
+        stream::iter(batches).map(|keys| deletion.delete_keys(keys)).buffer_unordered(4)
+    );
+    let mut failed = None;
+    while let Some(batch) = batches.next().await {
+        failed = failed.or(batch.error);
+    }
+    failed.map_or(Ok(()), Err)
+}

@@ -1,0 +1,110 @@
+//! What belongs to one process: worker threads and the memory budget. A forked child makes its own.
+
+mod budget;
+
+pub(crate) use budget::{Budget, Reservation};
+
+use crate::read::Reads;
+use arc_swap::ArcSwapOption;
+use nix::sys::signal::SigSet;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+use tf_fs_plugin::prelude::*;
+use tokio::runtime::{Builder, Runtime};
+use tokio::task::JoinHandle;
+
+/// Worker threads and memory of this process.
+#[derive(Debug)]
+pub(crate) struct Process {
+    id: u32,
+    /// Taken only by `drop`.
+    runtime: Option<Runtime>,
+    pub(crate) budget: Arc<Budget>,
+    /// What open files share: connections, memory, habits.
+    pub(crate) reads: Arc<Reads>,
+}
+
+static CURRENT: ArcSwapOption<Process> = ArcSwapOption::const_empty();
+
+impl Process {
+    /// This process; the first call in it starts the threads.
+    ///
+    /// # Errors
+    /// `RESOURCE_EXHAUSTED` if no thread can be started.
+    pub(crate) fn current(threads: usize, memory_budget: usize) -> Result<Arc<Self>> {
+        loop {
+            let current = CURRENT.load_full();
+            if let Some(process) = &current
+                && process.is_current()
+            {
+                process.budget.resize(memory_budget);
+                return Ok(Arc::clone(process));
+            }
+            let new = Arc::new(Self::start(threads, memory_budget)?);
+            let before = CURRENT.compare_and_swap(&current, Some(new));
+            if let Some(old) = &*before
+                && !old.is_current()
+            {
+                // The parent's: its threads are not here, so ending them would never end.
+                std::mem::forget(Arc::clone(old));
+            }
+        }
+    }
+
+    fn start(threads: usize, memory_budget: usize) -> Result<Self> {
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(threads)
+            .thread_name("s3")
+            .enable_all()
+            // Signals are for the threads of the program.
+            .on_thread_start(|| {
+                let _ = SigSet::all().thread_block();
+            })
+            .build()
+            .map_err(|error| {
+                Error::resource_exhausted("cannot start threads for s3://").with_source(error)
+            })?;
+        Ok(Self {
+            id: std::process::id(),
+            runtime: Some(runtime),
+            budget: Arc::new(Budget::new(memory_budget)),
+            reads: Arc::default(),
+        })
+    }
+
+    /// Whether this process made it, rather than a parent before a fork.
+    pub(crate) fn is_current(&self) -> bool {
+        self.id == std::process::id()
+    }
+
+    /// Runs `future` on the calling thread, which must not be one of the worker threads.
+    pub(crate) fn block_on<F: Future>(&self, future: F) -> F::Output {
+        self.runtime().block_on(future)
+    }
+
+    /// Runs `future` on the worker threads.
+    pub(crate) fn spawn<F>(&self, future: F) -> JoinHandle<F::Output>
+    where
+        F: Future<Output: Send> + Send + 'static,
+    {
+        self.runtime().spawn(future)
+    }
+
+    fn runtime(&self) -> &Runtime {
+        self.runtime.as_ref().expect("taken only by `drop`")
+    }
+}
+
+impl Drop for Process {
+    // Only of one that lost the race to be the first: a process keeps its threads.
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            if self.is_current() {
+                runtime.shutdown_timeout(Duration::ZERO);
+            } else {
+                std::mem::forget(runtime);
+            }
+        }
+    }
+}

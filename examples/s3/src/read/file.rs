@@ -1,0 +1,556 @@
+//! An object that this process has open for reading.
+
+use super::Reads;
+use super::chunk::CHUNK;
+use super::get::{Range, Target};
+use super::part::{Part, Unavailable};
+use super::pattern::{KEPT, Limits, SMALL_PART, Streams, split};
+use super::source::{Fetch, Source, Version};
+use crate::connection::Connection;
+use crate::name::Name;
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use tf_fs_plugin::prelude::*;
+use tokio::sync::Semaphore;
+
+/// Of the beginning of a file as much arrives before anybody reads.
+const BEGINNING: u64 = 1 << 20;
+/// What a file may hold without a share of the budget.
+const SPARE: u64 = 64 << 10;
+/// Reads up to this length that belong to no sequence are kept, for those that ask again.
+const BLOCK: u64 = 1 << 20;
+/// After more reads elsewhere than this the beginning of a file is given up.
+const STRAYS: u32 = 2;
+/// Blocks kept.
+const BLOCKS: usize = 2;
+/// What follows the one byte that TensorFlow reads before it seeks.
+const AFTER_PROBE: u64 = 512 << 10;
+/// The end of a file is fetched at once: indexes are read from their last bytes on.
+const TAIL: u64 = 128 << 10;
+/// Up to this length a hole in a sequence is filled by a part; more goes straight to the reader.
+const HOLE: u64 = 2 << 20;
+/// Of a file that is expected to be read whole as much is fetched at its opening.
+const EXPECTED: u64 = 64 << 20;
+
+/// An object open for reading, in one process.
+#[derive(Debug)]
+pub(super) struct File {
+    pub(super) connection: Arc<Connection>,
+    source: Arc<Source>,
+    version: Version,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    /// In order, none overlapping another.
+    parts: Vec<Held>,
+    streams: Streams,
+    clock: u64,
+    reads_ahead: bool,
+    /// Whether anything was read, and whether all of it was.
+    was_read: bool,
+    was_whole: bool,
+    /// Reads elsewhere while nobody has read the beginning.
+    strays: u32,
+}
+
+#[derive(Debug)]
+struct Held {
+    part: Arc<Part>,
+    owner: Owner,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Owner {
+    /// The stream of this id.
+    Stream(u64),
+    /// None: a block, last used then.
+    Block(u64),
+    /// The beginning of the file.
+    Opening,
+}
+
+/// Where bytes of a read come from.
+enum Piece {
+    Part(Arc<Part>, Range),
+    Direct(Range),
+}
+
+impl Piece {
+    fn range(&self) -> Range {
+        match self {
+            Self::Part(_, range) | Self::Direct(range) => *range,
+        }
+    }
+}
+
+impl File {
+    /// Opens an object; `None` if there is none of this name.
+    pub(super) async fn open(connection: &Arc<Connection>, name: &Name) -> Result<Option<Self>> {
+        let reads = &connection.process.reads;
+        let target = reads.target(connection, name).await?;
+        let source = Arc::new(Source::new(name.clone(), target, Arc::clone(reads)));
+        if let Some(known) = connection.listings.object(name)
+            && !known.etag.is_empty()
+        {
+            let version = Version { size: known.size, etag: Some(known.etag) };
+            return Ok(Some(Self::of(connection, source, version, Vec::new())));
+        }
+        let settings = &source.target.bucket.settings;
+        let expected = reads.habits.expect(name).unwrap_or(0).min(EXPECTED);
+        let large = settings.read_part as u64;
+        let len = if expected > 0 { split(expected, large) } else { SMALL_PART.min(large) };
+        let mut parts = Vec::new();
+        let mut start = len;
+        // The last one reaches further: a neighbour that is a little longer needs no other GET.
+        while start + len / 8 < expected {
+            let end = if start + len < expected { start + len } else { start + len + len / 4 };
+            let range = Range::new(start, end);
+            let Some(reserved) = connection.process.budget.try_reserve(length(range)) else {
+                break;
+            };
+            let (part, arrival) = Part::new(range, range.end, Some(reserved));
+            let fetch = Fetch::new(Arc::clone(&source), range, "read");
+            connection.process.spawn(arrival.run(fetch, Arc::clone(&reads.chunks)));
+            parts.push(Held { part: Arc::new(part), owner: Owner::Opening });
+            start += len;
+        }
+        let range = Range::new(0, len);
+        let mut fetch = Fetch::new(Arc::clone(&source), range, "open");
+        let Some(head) = fetch.open().await? else { return Ok(None) };
+        let version = source.version().expect("settled by the answer").clone();
+        parts.retain(|held| held.part.range().start < version.size);
+        if head.end > 0 {
+            let whole = Range::new(0, head.end);
+            let wanted = if expected > 0 { head.end } else { head.end.min(BEGINNING) };
+            let mut reserved = connection.process.budget.try_reserve(length(whole));
+            let wanted = match &mut reserved {
+                Some(_) => wanted,
+                None => wanted.min(SPARE),
+            };
+            let (part, arrival) = Part::new(whole, wanted, reserved);
+            connection.process.spawn(arrival.run(fetch, Arc::clone(&reads.chunks)));
+            parts.insert(0, Held { part: Arc::new(part), owner: Owner::Opening });
+        }
+        Ok(Some(Self::of(connection, source, version, parts)))
+    }
+
+    /// The same version of an object that another process opened.
+    pub(super) async fn again(
+        connection: &Arc<Connection>,
+        name: &Name,
+        version: Version,
+    ) -> Result<Self> {
+        let target = connection.process.reads.target(connection, name).await?;
+        let source =
+            Arc::new(Source::new(name.clone(), target, Arc::clone(&connection.process.reads)));
+        Ok(Self::of(connection, source, version, Vec::new()))
+    }
+
+    fn of(
+        connection: &Arc<Connection>,
+        source: Arc<Source>,
+        version: Version,
+        parts: Vec<Held>,
+    ) -> Self {
+        let _ = source.pin(version.clone());
+        Self {
+            connection: Arc::clone(connection),
+            source,
+            version,
+            state: Mutex::new(State {
+                strays: 0,
+                parts,
+                streams: Streams::default(),
+                clock: 0,
+                reads_ahead: false,
+                was_read: false,
+                was_whole: false,
+            }),
+        }
+    }
+
+    pub(super) fn version(&self) -> &Version {
+        &self.version
+    }
+
+    /// Reads from byte `offset` on.
+    pub(super) fn read(&self, offset: u64, buf: &mut ReadBuf<'_>) -> Result<()> {
+        let end = offset.saturating_add(buf.remaining() as u64).min(self.version.size);
+        if offset >= end {
+            buf.end_of_file();
+            return Ok(());
+        }
+        let read = Range::new(offset, end);
+        let (id, pieces) = {
+            let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+            match state.at_hand(read) {
+                Some(part) => {
+                    let i = state.note(read, self);
+                    if state.streams.get(i).is_sequence() {
+                        let limits = self.limits();
+                        self.read_ahead(&mut state, i, limits);
+                    }
+                    drop(state);
+                    let copied = part.copy(read, buf) as u64;
+                    if copied == read.len() {
+                        return self.finish(end, buf);
+                    }
+                    // Freed by another reader, who is further on.
+                    let rest = Range::new(offset + copied, end);
+                    self.connection.block_on(self.direct(rest, buf))?;
+                    return self.finish(end, buf);
+                }
+                None => self.plan(&mut state, read),
+            }
+        };
+        self.collect(&pieces, buf)?;
+        if read.len() > KEPT {
+            drop(pieces);
+            let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+            state.free(id, end - KEPT);
+        }
+        self.finish(end, buf)
+    }
+
+    fn finish(&self, end: u64, buf: &mut ReadBuf<'_>) -> Result<()> {
+        if end == self.version.size && buf.remaining() > 0 {
+            buf.end_of_file();
+        }
+        Ok(())
+    }
+
+    fn limits(&self) -> Limits {
+        let settings = &self.source.target.bucket.settings;
+        let reading = self.source.reads.reading.load(Ordering::Relaxed).max(1);
+        let share = self.connection.process.budget.limit() / (reading + 1);
+        let window = settings.read_part.saturating_mul(settings.read_concurrency).min(share);
+        // Parts that fit into the memory.
+        let part = settings.read_part.min(share / 2).max(CHUNK);
+        Limits { size: self.version.size, part: part as u64, window: window as u64 }
+    }
+
+    /// Where the bytes of `read` are to come from, with the id of its stream; starts what has to be
+    /// started.
+    fn plan(&self, state: &mut State, read: Range) -> (u64, Vec<Piece>) {
+        let limits = self.limits();
+        let i = state.note(read, self);
+        let is_sequence = state.streams.get(i).is_sequence();
+        let mut pieces = Vec::with_capacity(2);
+        let mut waits = false;
+        let mut position = read.start;
+        while position < read.end {
+            if let Some(part) = state.part_at(position, limits.size) {
+                let end = part.range().end.min(read.end);
+                part.want(if is_sequence { part.range().end } else { end });
+                waits |= !part.has(end);
+                pieces.push(Piece::Part(part, Range::new(position, end)));
+                position = end;
+                continue;
+            }
+            waits = true;
+            let next = state.next_start(position);
+            let hole = Range::new(position, next.min(read.end));
+            let part = if is_sequence && hole.len() <= HOLE {
+                let stream = state.streams.get(i);
+                let part = stream.part_at(position, limits);
+                let owner = Owner::Stream(stream.id);
+                Some((Range::new(position, part.end.max(hole.end).min(next)), owner))
+            } else if hole.len() <= BLOCK {
+                Some((self.block(hole, next), Owner::Block(state.clock)))
+            } else {
+                None
+            };
+            if part.is_none_or(|(range, owner)| !self.start(state, range, owner)) {
+                let len = split(hole.len(), limits.part);
+                while position < hole.end {
+                    let piece = Range::new(position, (position + len).min(hole.end));
+                    pieces.push(Piece::Direct(piece));
+                    position = piece.end;
+                }
+            }
+        }
+        if is_sequence {
+            if waits {
+                state.streams.get(i).waited(read.len(), limits);
+            }
+            self.read_ahead(state, i, limits);
+        }
+        (state.streams.get(i).id, pieces)
+    }
+
+    /// What is fetched for a small read of `hole` that belongs to no sequence.
+    fn block(&self, hole: Range, next: u64) -> Range {
+        let size = self.version.size;
+        if hole.start + TAIL >= size && hole.len() <= TAIL {
+            // Nothing but the end of the file.
+            return Range::new(hole.start.min(size.saturating_sub(TAIL)), next.min(size));
+        }
+        if hole.len() == 1 {
+            return Range::new(hole.start, (hole.end + AFTER_PROBE).min(next).min(size));
+        }
+        hole
+    }
+
+    /// Starts to fetch `range`, as far as it is not there yet; false if there is no memory for it.
+    fn start(&self, state: &mut State, range: Range, owner: Owner) -> bool {
+        let at = state.parts.partition_point(|held| held.part.range().start < range.start);
+        let before = at.checked_sub(1).map_or(0, |i| state.parts[i].part.range().end);
+        let after = state.parts.get(at).map_or(u64::MAX, |held| held.part.range().start);
+        let range = Range::new(range.start.max(before), range.end.min(after));
+        if range.len() == 0 {
+            return false;
+        }
+        let reserved = self.connection.process.budget.try_reserve(length(range));
+        if reserved.is_none() && range.len() > SPARE {
+            return false;
+        }
+        let (part, arrival) = Part::new(range, range.end, reserved);
+        let fetch = Fetch::new(Arc::clone(&self.source), range, "read");
+        let chunks = Arc::clone(&self.source.reads.chunks);
+        self.connection.process.spawn(arrival.run(fetch, chunks));
+        state.parts.insert(at, Held { part: Arc::new(part), owner });
+        true
+    }
+
+    /// Starts the GETs that the window of the stream has room for.
+    fn read_ahead(&self, state: &mut State, i: usize, limits: Limits) {
+        let id = state.streams.get(i).id;
+        loop {
+            let ahead = state.streams.get(i).ahead();
+            if let Some(part) = state.part_at(ahead, limits.size) {
+                part.want(part.range().end);
+                state.streams.get(i).skip_to(part.range().end);
+                continue;
+            }
+            let Some(part) = state.streams.get(i).next_part(limits) else { break };
+            let part = Range::new(part.start, part.end.min(state.next_start(part.start)));
+            if !self.start(state, part, Owner::Stream(id)) {
+                break;
+            }
+            state.streams.get(i).skip_to(part.end);
+        }
+        self.count(state);
+    }
+
+    /// Keeps count of the files that read ahead, which share the memory.
+    fn count(&self, state: &mut State) {
+        let reads_ahead = state.streams.reads_ahead();
+        if reads_ahead != state.reads_ahead {
+            state.reads_ahead = reads_ahead;
+            let reading: &AtomicUsize = &self.source.reads.reading;
+            if reads_ahead {
+                reading.fetch_add(1, Ordering::Relaxed);
+            } else {
+                reading.fetch_sub(1, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Fills `buf` with the pieces, all at once.
+    fn collect(&self, pieces: &[Piece], buf: &mut ReadBuf<'_>) -> Result<()> {
+        if let [piece] = pieces {
+            return self.connection.block_on(self.piece(piece, buf));
+        }
+        let lens: Vec<usize> = pieces.iter().map(|piece| length(piece.range())).collect();
+        // As many GETs at a time as the settings allow; parts are being fetched already.
+        let gate = Semaphore::new(self.source.target.bucket.settings.read_concurrency.max(1));
+        let gate = &gate;
+        buf.fill_parts(&lens, |bufs| {
+            self.connection.block_on(async {
+                let fill = pieces.iter().zip(bufs).map(|(piece, buf)| async move {
+                    let _permit = match piece {
+                        Piece::Direct(_) => gate.acquire().await.ok(),
+                        Piece::Part(..) => None,
+                    };
+                    self.piece(piece, buf).await
+                });
+                let mut running: FuturesUnordered<_> = fill.collect();
+                while let Some(outcome) = running.next().await {
+                    outcome?;
+                }
+                Ok(())
+            })
+        })?
+    }
+
+    /// Fills `buf` with one piece.
+    async fn piece(&self, piece: &Piece, buf: &mut ReadBuf<'_>) -> Result<()> {
+        match piece {
+            Piece::Direct(range) => self.direct(*range, buf).await,
+            Piece::Part(part, range) => {
+                let mut position = range.start;
+                while position < range.end {
+                    let step = range.end.min(position + BLOCK);
+                    match part.wait(step).await {
+                        Ok(()) => {}
+                        Err(Unavailable::Before) => {
+                            self.forget(part);
+                            return self.direct(Range::new(position, range.end), buf).await;
+                        }
+                        Err(Unavailable::Now(error)) => {
+                            self.forget(part);
+                            return Err(error);
+                        }
+                    }
+                    let copied = part.copy(Range::new(position, step), buf);
+                    position += copied as u64;
+                    if copied == 0 {
+                        // Freed by another reader, who is further on.
+                        return self.direct(Range::new(position, range.end), buf).await;
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Fetches `range` straight into `buf`.
+    async fn direct(&self, range: Range, buf: &mut ReadBuf<'_>) -> Result<()> {
+        use bytes::BufMut;
+
+        let mut fetch = Fetch::new(Arc::clone(&self.source), range, "read");
+        let mut to = buf.limit(length(range));
+        while fetch.fill(&mut to).await? > 0 {}
+        Ok(())
+    }
+
+    /// Drops a part that failed.
+    fn forget(&self, part: &Arc<Part>) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.parts.retain(|held| !Arc::ptr_eq(&held.part, part));
+    }
+}
+
+impl State {
+    /// The part that has all of `read` already.
+    fn at_hand(&self, read: Range) -> Option<Arc<Part>> {
+        let after = self.parts.partition_point(|held| held.part.range().start <= read.start);
+        let held = &self.parts[after.checked_sub(1)?];
+        (held.part.range().end >= read.end && held.part.has(read.end))
+            .then(|| Arc::clone(&held.part))
+    }
+
+    /// Notes a read and frees what it leaves behind; its stream.
+    fn note(&mut self, read: Range, file: &File) -> usize {
+        self.clock += 1;
+        self.was_read = true;
+        let (i, given_up) = self.streams.note(read);
+        if let Some(id) = given_up {
+            self.parts.retain(|held| held.owner != Owner::Stream(id));
+        }
+        let stream = self.streams.get(i);
+        if stream.is_whole(file.version.size) && !self.was_whole {
+            self.was_whole = true;
+            file.source.reads.habits.read_whole(&file.source.name, file.version.size);
+        }
+        let id = stream.id;
+        let is_sequence = stream.is_sequence();
+        let clock = self.clock;
+        for held in &mut self.parts {
+            let range = held.part.range();
+            if range.start < read.end && range.end > read.start {
+                match held.owner {
+                    // The stream that reads it has it.
+                    Owner::Opening if is_sequence => held.owner = Owner::Stream(id),
+                    Owner::Block(_) => held.owner = Owner::Block(clock),
+                    _ => {}
+                }
+            }
+        }
+        if self.parts.iter().any(|held| held.owner == Owner::Opening) && !is_sequence {
+            self.strays += 1;
+            if self.strays > STRAYS {
+                self.parts.retain(|held| held.owner != Owner::Opening);
+            }
+        }
+        // What this read itself brings is not read yet.
+        self.free(id, read.start.saturating_sub(KEPT));
+        self.drop_blocks();
+        i
+    }
+
+    /// Frees what a stream has before `position`.
+    fn free(&mut self, id: u64, position: u64) {
+        self.parts.retain(|held| {
+            if held.owner != Owner::Stream(id) {
+                return true;
+            }
+            if held.part.range().start < position {
+                held.part.release(position);
+            }
+            held.part.range().end > position
+        });
+    }
+
+    /// Drops the blocks that were used the longest ago, but none that is on its way.
+    fn drop_blocks(&mut self) {
+        let mut blocks: Vec<(u64, usize)> = Vec::new();
+        for (i, held) in self.parts.iter().enumerate() {
+            if let Owner::Block(used) = held.owner
+                && held.part.is_over()
+            {
+                blocks.push((used, i));
+            }
+        }
+        if blocks.len() > BLOCKS {
+            blocks.sort_unstable();
+            let mut old: Vec<usize> =
+                blocks[..blocks.len() - BLOCKS].iter().map(|(_, i)| *i).collect();
+            old.sort_unstable();
+            for i in old.into_iter().rev() {
+                self.parts.remove(i);
+            }
+        }
+    }
+
+    /// The part in which `position` lies.
+    fn part_at(&self, position: u64, size: u64) -> Option<Arc<Part>> {
+        if position >= size {
+            return None;
+        }
+        let after = self.parts.partition_point(|held| held.part.range().start <= position);
+        let held = &self.parts[after.checked_sub(1)?];
+        (held.part.range().end > position).then(|| Arc::clone(&held.part))
+    }
+
+    /// Where the next part after `position` begins.
+    fn next_start(&self, position: u64) -> u64 {
+        let after = self.parts.partition_point(|held| held.part.range().start <= position);
+        self.parts.get(after).map_or(u64::MAX, |held| held.part.range().start)
+    }
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if state.reads_ahead {
+            self.source.reads.reading.fetch_sub(1, Ordering::Relaxed);
+        }
+        if state.was_read && !state.was_whole {
+            self.source.reads.habits.read_in_part(&self.source.name);
+        }
+    }
+}
+
+fn length(range: Range) -> usize {
+    usize::try_from(range.len()).unwrap_or(usize::MAX)
+}
+
+impl Reads {
+    /// Where the bucket of this name is.
+    async fn target(&self, connection: &Connection, name: &Name) -> Result<Arc<Target>> {
+        let bucket = connection.bucket(&name.bucket).await?;
+        let mut targets = self.targets.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(target) = targets.get(&name.bucket)
+            && Arc::ptr_eq(&target.bucket, &bucket)
+        {
+            return Ok(Arc::clone(target));
+        }
+        let target = Arc::new(Target::new(bucket));
+        targets.insert(Arc::clone(&name.bucket), Arc::clone(&target));
+        Ok(target)
+    }
+}

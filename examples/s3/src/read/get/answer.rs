@@ -1,0 +1,192 @@
+//! What is received: the head of an answer, and whether to believe it.
+
+use super::{Cause, Head, Range, Wanted};
+use crate::connection::REGION_HEADER;
+use crate::failure;
+use aws_smithy_types::DateTime;
+use aws_smithy_types::date_time::Format;
+use std::time::Duration;
+use std::time::SystemTime;
+
+/// What of an answer's head matters.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Answer {
+    pub(super) status: u16,
+    pub(super) content_length: Option<u64>,
+    pub(super) chunked: bool,
+    /// Whether the connection can be used again.
+    pub(super) keep: bool,
+    content_range: Option<String>,
+    content_encoding: Option<String>,
+    etag: Option<String>,
+    pub(super) retry_after: Option<Duration>,
+    request_id: Option<String>,
+    region: Option<String>,
+    date: Option<String>,
+}
+
+/// The head at the beginning of `bytes` and its length, unless it is incomplete.
+pub(super) fn parse(bytes: &[u8]) -> Result<Option<(Answer, usize)>, Cause> {
+    let mut headers = [httparse::EMPTY_HEADER; 96];
+    let mut response = httparse::Response::new(&mut headers);
+    let len = match response.parse(bytes) {
+        Ok(httparse::Status::Complete(len)) => len,
+        Ok(httparse::Status::Partial) => return Ok(None),
+        Err(error) => return Err(Cause::Nonsense(format!("its head is not HTTP: {error}"))),
+    };
+    let mut answer = Answer {
+        status: response.code.unwrap_or_default(),
+        keep: response.version == Some(1),
+        ..Answer::default()
+    };
+    for header in response.headers.iter() {
+        let value = String::from_utf8_lossy(header.value);
+        let value = value.trim();
+        let some = || Some(value.to_owned());
+        match header.name.to_ascii_lowercase().as_str() {
+            "content-length" => {
+                let length = value.parse().map_err(|_| {
+                    Cause::Nonsense(format!("Content-Length `{}`", value.escape_debug()))
+                })?;
+                if answer.content_length.replace(length).is_some_and(|before| before != length) {
+                    return Err(Cause::Nonsense("two Content-Lengths".into()));
+                }
+            }
+            "transfer-encoding" => answer.chunked = true,
+            "connection" if value.eq_ignore_ascii_case("close") => answer.keep = false,
+            "content-range" => answer.content_range = some(),
+            "content-encoding" if !value.eq_ignore_ascii_case("identity") => {
+                answer.content_encoding = some();
+            }
+            "etag" if !value.is_empty() => answer.etag = some(),
+            "x-amz-request-id" => answer.request_id = some(),
+            REGION_HEADER => answer.region = some(),
+            "date" => answer.date = some(),
+            "retry-after" => answer.retry_after = value.parse().ok().map(Duration::from_secs),
+            _ => {}
+        }
+    }
+    Ok(Some((answer, len)))
+}
+
+impl Answer {
+    /// One that the official client received.
+    pub(super) fn described(
+        content_range: Option<&str>,
+        content_length: Option<i64>,
+        content_encoding: Option<&str>,
+        etag: Option<&str>,
+    ) -> Self {
+        Self {
+            status: if content_range.is_some() { 206 } else { 200 },
+            content_length: content_length.and_then(|length| u64::try_from(length).ok()),
+            content_range: content_range.map(str::to_owned),
+            content_encoding: content_encoding.map(str::to_owned),
+            etag: etag.map(str::to_owned),
+            ..Self::default()
+        }
+    }
+
+    /// What it says of the object, if it is the answer to `wanted` and can be believed.
+    pub(super) fn head(&self, wanted: Wanted<'_>) -> Result<Head, Cause> {
+        let (size, end) = match self.status {
+            200 => {
+                let size = self.content_length.ok_or(Cause::Unsupported)?;
+                if wanted.range.start > 0 {
+                    return Err(Cause::Nonsense("the whole object in place of a range".into()));
+                }
+                (size, size.min(wanted.range.end))
+            }
+            206 => {
+                let (range, size) = self
+                    .content_range
+                    .as_deref()
+                    .and_then(content_range)
+                    .ok_or_else(|| self.wrong_range(wanted.range))?;
+                if range.start != wanted.range.start
+                    || range.end > wanted.range.end
+                    || range.end > size
+                    || range.len() == 0
+                {
+                    return Err(self.wrong_range(wanted.range));
+                }
+                match self.content_length {
+                    Some(length) if length != range.len() => {
+                        return Err(Cause::Nonsense(format!(
+                            "Content-Length {length} for {} bytes",
+                            range.len()
+                        )));
+                    }
+                    Some(_) => {}
+                    None => return Err(Cause::Unsupported),
+                }
+                (size, range.end)
+            }
+            status => return Err(Cause::Nonsense(format!("HTTP {status} to a GET"))),
+        };
+        if self.chunked {
+            return Err(Cause::Unsupported);
+        }
+        if let Some(encoding) = &self.content_encoding {
+            return Err(Cause::Nonsense(format!(
+                "Content-Encoding `{}` where the object's own bytes were asked for",
+                encoding.escape_debug()
+            )));
+        }
+        if let (Some(asked), Some(got)) = (wanted.etag, &self.etag)
+            && asked != got
+        {
+            return Err(Cause::Changed);
+        }
+        Ok(Head { size, etag: self.etag.clone(), end })
+    }
+
+    /// The size that an answer 416 tells.
+    pub(super) fn unsatisfied_size(&self) -> Option<u64> {
+        self.content_range.as_deref().and_then(unsatisfied_size)
+    }
+
+    fn wrong_range(&self, asked: Range) -> Cause {
+        Cause::Nonsense(format!(
+            "Content-Range `{}` for bytes {}-{}",
+            self.content_range.as_deref().unwrap_or_default().escape_debug(),
+            asked.start,
+            asked.end.saturating_sub(1)
+        ))
+    }
+
+    /// What the store says with it and as much of its body as was read.
+    pub(super) fn refusal(&self, body: &[u8]) -> failure::Answer {
+        let header = |name: &str| match name {
+            "x-amz-request-id" => self.request_id.as_deref(),
+            REGION_HEADER => self.region.as_deref(),
+            "date" => self.date.as_deref(),
+            _ => None,
+        };
+        failure::Answer::new(self.status, header, body, 1)
+    }
+
+    /// The region that the store names.
+    pub(super) fn region(&self) -> Option<&str> {
+        self.region.as_deref()
+    }
+
+    /// The store's clock.
+    pub(super) fn date(&self) -> Option<SystemTime> {
+        let date = DateTime::from_str(self.date.as_deref()?, Format::HttpDate).ok()?;
+        SystemTime::try_from(date).ok()
+    }
+}
+
+/// `bytes */100`
+pub(super) fn unsatisfied_size(text: &str) -> Option<u64> {
+    text.strip_prefix("bytes */")?.trim().parse().ok()
+}
+
+/// `bytes 0-9/100`
+fn content_range(text: &str) -> Option<(Range, u64)> {
+    let (range, size) = text.strip_prefix("bytes")?.trim_start().split_once('/')?;
+    let (first, last) = range.split_once('-')?;
+    let (first, last): (u64, u64) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
+    Some((Range::new(first, last.checked_add(1)?), size.trim().parse().ok()?))
+}

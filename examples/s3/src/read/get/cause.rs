@@ -1,0 +1,139 @@
+//! Why a GET failed.
+
+use crate::failure::{Answer, failure, of_answer, of_transport};
+use crate::metrics;
+use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
+use aws_sdk_s3::operation::get_object::GetObjectError;
+use std::fmt::Display;
+use std::io;
+use std::time::Duration;
+use tf_fs_plugin::prelude::*;
+
+/// Why one attempt failed.
+#[derive(Debug)]
+pub(in crate::read) enum Cause {
+    /// The store refused.
+    Answer(Box<Refusal>),
+    /// The object is not the one that was opened.
+    Changed,
+    /// No connection to this endpoint, or it broke off.
+    Transport(String, io::Error),
+    /// A connection that had been used before turned out to be closed.
+    Stale,
+    /// Nothing arrived for this long, or next to nothing.
+    Stalled(String, Duration),
+    /// The answer contradicts itself or the request.
+    Nonsense(String),
+    /// The official client failed, after all its attempts.
+    Sdk(Box<SdkError<GetObjectError>>),
+    /// Only the official client can do this.
+    Unsupported,
+    /// Ready-made: credentials, settings.
+    Other(Error),
+}
+
+/// What the store said.
+#[derive(Debug)]
+pub(in crate::read) struct Refusal {
+    pub(in crate::read) answer: Answer,
+    pub(in crate::read) retry_after: Option<Duration>,
+    /// The reason is known and mended: another attempt at once is worth while.
+    pub(in crate::read) is_mended: bool,
+}
+
+impl Cause {
+    /// Whether another attempt can help.
+    pub(in crate::read) fn is_transient(&self) -> bool {
+        match self {
+            Self::Answer(refusal) => refusal.is_transient(),
+            Self::Transport(..) | Self::Stale | Self::Stalled(..) | Self::Nonsense(_) => true,
+            Self::Changed | Self::Sdk(_) | Self::Unsupported | Self::Other(_) => false,
+        }
+    }
+
+    /// Whether another attempt should be made at once: this one says nothing of the store's health.
+    pub(in crate::read) fn is_mended(&self) -> bool {
+        match self {
+            Self::Answer(refusal) => refusal.is_mended,
+            Self::Stale => true,
+            _ => false,
+        }
+    }
+
+    /// The status of the answer, if there was one.
+    pub(in crate::read) fn status(&self) -> Option<u16> {
+        match self {
+            Self::Answer(refusal) => Some(refusal.answer.status),
+            Self::Changed => Some(412),
+            Self::Nonsense(_) | Self::Unsupported => Some(200),
+            Self::Sdk(error) => error.raw_response().map(|raw| raw.status().as_u16()),
+            Self::Transport(..) | Self::Stale | Self::Stalled(..) | Self::Other(_) => None,
+        }
+    }
+
+    /// How long the store asks to be left alone.
+    pub(in crate::read) fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Answer(refusal) => refusal.retry_after,
+            _ => None,
+        }
+    }
+
+    /// The object does not exist.
+    pub(in crate::read) fn is_no_such_key(&self) -> bool {
+        let (status, code) = match self {
+            Self::Answer(refusal) => (refusal.answer.status, refusal.answer.code.as_deref()),
+            Self::Sdk(error) => {
+                (error.raw_response().map_or(0, |raw| raw.status().as_u16()), error.code())
+            }
+            _ => return false,
+        };
+        status == 404 && code != Some("NoSuchBucket")
+    }
+
+    /// TensorFlow's error, once no further attempt is made.
+    #[cold]
+    pub(in crate::read) fn into_error(self, op: &str, what: &dyn Display, attempts: u32) -> Error {
+        match self {
+            Self::Answer(refusal) => of_answer(op, what, &Answer { attempts, ..refusal.answer }),
+            Self::Sdk(error) => failure(op, what, *error),
+            Self::Changed => {
+                metrics::failed("PreconditionFailed");
+                Error::failed_precondition(format_args!(
+                    "{what}: {op}: the object changed while it was open; open it again"
+                ))
+            }
+            Self::Transport(endpoint, error) => {
+                of_transport(op, what, Some(&endpoint), attempts, &error)
+            }
+            Self::Stale => {
+                let error = io::Error::other("it keeps closing connections");
+                of_transport(op, what, None, attempts, &error)
+            }
+            Self::Stalled(endpoint, time) => {
+                let error =
+                    io::Error::new(io::ErrorKind::TimedOut, format!("no progress for {time:?}"));
+                of_transport(op, what, Some(&endpoint), attempts, &error)
+            }
+            Self::Nonsense(how) => {
+                metrics::failed("other");
+                Error::unavailable(format_args!(
+                    "{what}: {op}: the answer cannot be right: {how} ({attempts} attempts); look at what stands \
+                     between here and the store"
+                ))
+            }
+            Self::Unsupported => Error::internal(format_args!("{what}: {op}: unsupported answer")),
+            Self::Other(error) => error.context(format_args!("{what}: {op}")),
+        }
+    }
+}
+
+impl Refusal {
+    fn is_transient(&self) -> bool {
+        matches!(self.answer.status, 408 | 429 | 500 | 502 | 503 | 504)
+            || matches!(
+                self.answer.code.as_deref(),
+                Some("RequestTimeout" | "SlowDown" | "InternalError" | "ServiceUnavailable")
+            )
+    }
+}

@@ -1,0 +1,203 @@
+//! Connections, kept for the next GET.
+
+use super::Cause;
+use super::target::Place;
+use bytes::{Buf, BufMut, BytesMut};
+use std::collections::HashMap;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+
+/// S3 closes idle connections after some 20 s; one that it closed costs a round trip.
+const IDLE: Duration = Duration::from_secs(15);
+/// Idle connections kept for one place.
+const KEPT: usize = 64;
+/// How long an answer of the name service is believed.
+const RESOLVED: Duration = Duration::from_secs(10);
+
+/// The idle connections of a process.
+#[derive(Debug, Default)]
+pub(in crate::read) struct Pool {
+    idle: Mutex<HashMap<Place, Vec<Wire>>>,
+    addresses: Mutex<HashMap<(String, u16), Resolved>>,
+}
+
+#[derive(Debug)]
+struct Resolved {
+    addresses: Arc<[SocketAddr]>,
+    at: Instant,
+    /// Counts up, so that connections spread over the addresses.
+    next: usize,
+}
+
+/// A connection.
+#[derive(Debug)]
+pub(super) struct Wire {
+    stream: Stream,
+    /// Received and not used yet.
+    pub(super) received: BytesMut,
+    /// Whether an answer came over it before.
+    pub(super) was_used: bool,
+    idle_since: Instant,
+}
+
+#[derive(Debug)]
+enum Stream {
+    Plain(TcpStream),
+    Tls(Box<TlsStream<TcpStream>>),
+}
+
+impl Pool {
+    /// A connection to `place`: an idle one if there is one.
+    pub(super) async fn connect(
+        &self,
+        place: &Place,
+        endpoint: &str,
+        timeout: Duration,
+    ) -> Result<Wire, Cause> {
+        while let Some(wire) = self.take(place) {
+            if wire.is_open() {
+                return Ok(wire);
+            }
+        }
+        let outcome = tokio::time::timeout(timeout, self.open(place)).await.unwrap_or_else(|_| {
+            let kind = io::ErrorKind::TimedOut;
+            Err(io::Error::new(kind, format!("no connection in {timeout:?}")))
+        });
+        outcome.map_err(|error| Cause::Transport(endpoint.to_owned(), error))
+    }
+
+    fn take(&self, place: &Place) -> Option<Wire> {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let wires = idle.get_mut(place)?;
+        // The last one that came back is the least likely to have been closed.
+        let wire = wires.pop()?;
+        if wire.idle_since.elapsed() < IDLE {
+            return Some(wire);
+        }
+        // All others were idle for longer.
+        wires.clear();
+        None
+    }
+
+    /// Keeps a connection on which nothing is left to be read.
+    pub(super) fn keep(&self, place: &Place, mut wire: Wire) {
+        if !wire.received.is_empty() {
+            return;
+        }
+        wire.was_used = true;
+        wire.idle_since = Instant::now();
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let wires = match idle.get_mut(place) {
+            Some(wires) => wires,
+            None => idle.entry(place.clone()).or_default(),
+        };
+        if wires.len() >= KEPT {
+            wires.remove(0);
+        }
+        wires.push(wire);
+    }
+
+    async fn open(&self, place: &Place) -> io::Result<Wire> {
+        let (addresses, start) = self.resolve(place).await?;
+        let mut outcome = Err(io::Error::new(io::ErrorKind::NotFound, "the host has no address"));
+        for i in 0..addresses.len() {
+            outcome = TcpStream::connect(addresses[(start + i) % addresses.len()]).await;
+            if outcome.is_ok() {
+                break;
+            }
+        }
+        let stream = match outcome {
+            Ok(stream) => stream,
+            Err(error) => {
+                // The host may have moved.
+                let mut known = self.addresses.lock().unwrap_or_else(PoisonError::into_inner);
+                known.remove(&(place.host.clone(), place.port));
+                return Err(error);
+            }
+        };
+        stream.set_nodelay(true)?;
+        let stream = match &place.tls {
+            None => Stream::Plain(stream),
+            Some(config) => {
+                let name = rustls::pki_types::ServerName::try_from(place.host.clone())
+                    .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+                let connector = TlsConnector::from(Arc::clone(config));
+                Stream::Tls(Box::new(connector.connect(name, stream).await?))
+            }
+        };
+        Ok(Wire { stream, received: BytesMut::new(), was_used: false, idle_since: Instant::now() })
+    }
+
+    async fn resolve(&self, place: &Place) -> io::Result<(Arc<[SocketAddr]>, usize)> {
+        let key = (place.host.clone(), place.port);
+        {
+            let mut known = self.addresses.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(resolved) = known.get_mut(&key)
+                && resolved.at.elapsed() < RESOLVED
+            {
+                resolved.next = resolved.next.wrapping_add(1);
+                return Ok((Arc::clone(&resolved.addresses), resolved.next));
+            }
+        }
+        let found = tokio::net::lookup_host((place.host.as_str(), place.port)).await?;
+        let addresses: Arc<[SocketAddr]> = found.collect();
+        let mut known = self.addresses.lock().unwrap_or_else(PoisonError::into_inner);
+        known.insert(
+            key,
+            Resolved { addresses: Arc::clone(&addresses), at: Instant::now(), next: 0 },
+        );
+        Ok((addresses, 0))
+    }
+}
+
+impl Wire {
+    /// Whether the other side has neither closed it nor said something unasked, as far as is known.
+    fn is_open(&self) -> bool {
+        match &self.stream {
+            Stream::Plain(stream) => {
+                matches!(stream.try_read(&mut [0]), Err(error) if error.kind() == io::ErrorKind::WouldBlock)
+            }
+            // Session tickets may have come.
+            Stream::Tls(_) => true,
+        }
+    }
+
+    pub(super) async fn send(&mut self, request: &[u8]) -> io::Result<()> {
+        match &mut self.stream {
+            Stream::Plain(stream) => stream.write_all(request).await,
+            Stream::Tls(stream) => {
+                stream.write_all(request).await?;
+                stream.flush().await
+            }
+        }
+    }
+
+    /// Adds to `received`, at most `most` bytes; 0 at the end.
+    pub(super) async fn receive(&mut self, most: usize) -> io::Result<usize> {
+        let mut to = (&mut self.received).limit(most);
+        match &mut self.stream {
+            Stream::Plain(stream) => stream.read_buf(&mut to).await,
+            Stream::Tls(stream) => stream.read_buf(&mut to).await,
+        }
+    }
+
+    /// Moves bytes to `to`: what was received already, else straight from the socket; 0 at the end.
+    pub(super) async fn read(&mut self, to: &mut (impl BufMut + ?Sized)) -> io::Result<usize> {
+        if self.received.has_remaining() {
+            let n = self.received.len().min(to.remaining_mut());
+            to.put_slice(&self.received[..n]);
+            self.received.advance(n);
+            return Ok(n);
+        }
+        match &mut self.stream {
+            Stream::Plain(stream) => stream.read_buf(to).await,
+            Stream::Tls(stream) => stream.read_buf(to).await,
+        }
+    }
+}

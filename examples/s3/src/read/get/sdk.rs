@@ -1,0 +1,84 @@
+//! A GET by the official client.
+
+use super::answer::{Answer, unsatisfied_size};
+use super::{Cause, Head, Target, Wanted, closed, past_the_end};
+use aws_sdk_s3::error::SdkError;
+use aws_sdk_s3::operation::get_object::GetObjectError;
+use aws_sdk_s3::primitives::ByteStream;
+use bytes::{Buf, BufMut, Bytes};
+use std::io;
+
+/// The body of an answer.
+pub(in crate::read) struct Body {
+    stream: ByteStream,
+    /// Arrived and not handed on yet.
+    rest: Bytes,
+    left: u64,
+}
+
+pub(super) async fn get(target: &Target, wanted: Wanted<'_>) -> Result<(Head, super::Body), Cause> {
+    let bucket = &target.bucket;
+    let answer = bucket
+        .client
+        .get_object()
+        .bucket(&*bucket.name)
+        .key(wanted.key)
+        .range(format!("bytes={}-{}", wanted.range.start, wanted.range.end.saturating_sub(1)))
+        .set_if_match(wanted.etag.map(str::to_owned))
+        .send()
+        .await;
+    let answer = match answer {
+        Ok(answer) => answer,
+        Err(error) => return refused(error, wanted),
+    };
+    let described = Answer::described(
+        answer.content_range(),
+        answer.content_length(),
+        answer.content_encoding(),
+        answer.e_tag(),
+    );
+    let head = described.head(wanted)?;
+    let left = head.end - wanted.range.start;
+    Ok((head, super::Body::Sdk(Body { stream: answer.body, rest: Bytes::new(), left })))
+}
+
+fn refused(
+    error: SdkError<GetObjectError>,
+    wanted: Wanted<'_>,
+) -> Result<(Head, super::Body), Cause> {
+    match error.raw_response().map(|response| response.status().as_u16()) {
+        Some(304 | 412) => Err(Cause::Changed),
+        Some(416) if wanted.etag.is_none() => {
+            let head = error.raw_response().map(|response| response.headers());
+            let range = head.and_then(|headers| headers.get("content-range"));
+            past_the_end(wanted, range.and_then(unsatisfied_size))
+        }
+        Some(416) => Err(Cause::Changed),
+        _ => Err(Cause::Sdk(Box::new(error))),
+    }
+}
+
+impl Body {
+    pub(super) async fn fill(&mut self, to: &mut (impl BufMut + ?Sized)) -> Result<usize, Cause> {
+        if self.left == 0 || !to.has_remaining_mut() {
+            return Ok(0);
+        }
+        while self.rest.is_empty() {
+            self.rest = match self.stream.next().await {
+                Some(Ok(rest)) => rest,
+                Some(Err(error)) => return Err(broken(io::Error::other(error))),
+                None => return Err(broken(closed(self.left))),
+            };
+        }
+        let left = usize::try_from(self.left).unwrap_or(usize::MAX);
+        let n = self.rest.len().min(to.remaining_mut()).min(left);
+        to.put_slice(&self.rest[..n]);
+        self.rest.advance(n);
+        self.left -= n as u64;
+        Ok(n)
+    }
+}
+
+fn broken(error: io::Error) -> Cause {
+    Cause::Transport("the store".into(), error)
+}

@@ -1,0 +1,328 @@
+//! A range that is read ahead, and can be read while it arrives.
+
+use super::chunk::{CHUNK, Chunk, Chunks};
+use super::get::Range;
+use super::source::Fetch;
+use crate::metrics;
+use crate::process::Reservation;
+use bytes::BufMut;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tf_fs_plugin::prelude::*;
+use tokio::sync::Notify;
+
+/// The first bytes of a part are there for readers once there are this many.
+const FIRST_CHUNK: usize = 64 << 10;
+/// What is left of an answer that nobody wants any more is read if it is at most this much, so that
+/// the connection can be used again.
+const DRAINED: u64 = 256 << 10;
+/// How long that may take.
+const DRAIN_TIME: Duration = Duration::from_millis(500);
+/// Reads up to this length are copied without leaving the lock.
+const SMALL: usize = 16 << 10;
+
+/// A range that is read ahead. Dropping it ends its GET.
+#[derive(Debug)]
+pub(super) struct Part {
+    range: Range,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    state: Mutex<State>,
+    /// For readers: bytes arrived that one waits for, or the end.
+    arrived: Notify,
+    /// For the GET: more is wanted, or nothing any more.
+    wanted: Notify,
+}
+
+#[derive(Debug)]
+struct State {
+    chunks: VecDeque<(u64, Arc<Chunk>)>,
+    /// Up to here bytes arrived.
+    filled: u64,
+    /// Up to here bytes are to arrive.
+    wanted: u64,
+    /// The nearest position that a reader waits for.
+    awaited: u64,
+    /// Up to here bytes were read.
+    read: u64,
+    done: bool,
+    cancelled: bool,
+    failure: Option<Failure>,
+    reservation: Option<Reservation>,
+}
+
+/// An error for several readers.
+#[derive(Clone, Debug)]
+struct Failure(Code, Arc<str>);
+
+/// Why a part cannot give bytes.
+#[derive(Debug)]
+pub(super) enum Unavailable {
+    /// Its GET had failed before: another attempt is worth while.
+    Before,
+    /// Its GET failed just now.
+    Now(Error),
+}
+
+impl Part {
+    /// A part of `range`, of which bytes up to `wanted` arrive unasked, and what has to be run for it.
+    pub(super) fn new(
+        range: Range,
+        wanted: u64,
+        reservation: Option<Reservation>,
+    ) -> (Self, Arrival) {
+        let shared = Arc::new(Shared {
+            state: Mutex::new(State {
+                chunks: VecDeque::new(),
+                filled: range.start,
+                wanted,
+                awaited: u64::MAX,
+                read: range.start,
+                done: false,
+                cancelled: false,
+                failure: None,
+                reservation,
+            }),
+            arrived: Notify::new(),
+            wanted: Notify::new(),
+        });
+        (Self { range, shared: Arc::clone(&shared) }, Arrival(shared))
+    }
+
+    /// What it was made for; the object may end earlier.
+    pub(super) fn range(&self) -> Range {
+        self.range
+    }
+
+    /// Whether bytes up to `end` are there.
+    pub(super) fn has(&self, end: u64) -> bool {
+        self.shared.lock().filled >= end
+    }
+
+    /// Whether nothing more will arrive.
+    pub(super) fn is_over(&self) -> bool {
+        let state = self.shared.lock();
+        state.done || state.failure.is_some()
+    }
+
+    /// Lets bytes up to `end` arrive.
+    pub(super) fn want(&self, end: u64) {
+        let mut state = self.shared.lock();
+        if state.wanted < end {
+            state.wanted = end;
+            drop(state);
+            self.shared.wanted.notify_one();
+        }
+    }
+
+    /// Adds what is there of `range` to `buf`, from its start on.
+    pub(super) fn copy(&self, range: Range, buf: &mut ReadBuf<'_>) -> usize {
+        let mut state = self.shared.lock();
+        let end = range.end.min(state.filled);
+        if range.start >= end {
+            return 0;
+        }
+        state.read = state.read.max(end);
+        let first = state.chunks.partition_point(|(start, _)| *start <= range.start);
+        let first = first.saturating_sub(1);
+        if state.chunks.get(first).is_none_or(|(start, _)| *start > range.start) {
+            return 0;
+        }
+        let small = range.len() <= SMALL as u64;
+        let mut taken = Vec::new();
+        let mut copied = 0;
+        for (start, chunk) in state.chunks.range(first..) {
+            if *start >= end {
+                break;
+            }
+            if small {
+                copied += copy_of(*start, chunk.bytes(), range.start, end, buf);
+            } else {
+                taken.push((*start, Arc::clone(chunk)));
+            }
+        }
+        drop(state);
+        for (start, chunk) in &taken {
+            copied += copy_of(*start, chunk.bytes(), range.start, end, buf);
+        }
+        metrics::READ_AHEAD_HIT_BYTES.add(copied as u64);
+        copied
+    }
+
+    /// Waits until the bytes up to `end`, or all that there are, have arrived.
+    pub(super) async fn wait(&self, end: u64) -> Result<(), Unavailable> {
+        let mut first = true;
+        loop {
+            let mut arrived = std::pin::pin!(self.shared.arrived.notified());
+            arrived.as_mut().enable();
+            {
+                let mut state = self.shared.lock();
+                if state.filled >= end || state.done {
+                    return Ok(());
+                }
+                if let Some(Failure(code, text)) = &state.failure {
+                    return Err(match first {
+                        true => Unavailable::Before,
+                        false => Unavailable::Now(Error::new(*code, text.to_string())),
+                    });
+                }
+                state.awaited = state.awaited.min(end);
+                if state.wanted < end {
+                    state.wanted = end;
+                    self.shared.wanted.notify_one();
+                }
+            }
+            first = false;
+            arrived.await;
+        }
+    }
+
+    /// Frees what lies before `position`.
+    pub(super) fn release(&self, position: u64) {
+        let mut state = self.shared.lock();
+        let mut freed = Vec::new();
+        while let Some((start, chunk)) = state.chunks.front()
+            && start + chunk.bytes().len() as u64 <= position
+        {
+            freed.extend(state.chunks.pop_front());
+        }
+        if !freed.is_empty() {
+            let start = state.chunks.front().map_or(state.filled, |(start, _)| *start);
+            let left = usize::try_from(self.range.end - start).unwrap_or(usize::MAX);
+            if let Some(reservation) = &mut state.reservation {
+                reservation.shrink(left);
+            }
+        }
+        drop(state);
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        let mut state = self.shared.lock();
+        state.cancelled = true;
+        metrics::READ_AHEAD_WASTED_BYTES.add(state.filled - state.read);
+        drop(state);
+        self.shared.wanted.notify_one();
+    }
+}
+
+/// Adds `from..end` of a chunk that begins at `start`, as far as it reaches and `buf` is not past it.
+fn copy_of(start: u64, bytes: &[u8], from: u64, end: u64, buf: &mut ReadBuf<'_>) -> usize {
+    let skip = usize::try_from(from.saturating_sub(start)).unwrap_or(usize::MAX);
+    let len = usize::try_from(end - start).unwrap_or(usize::MAX).min(bytes.len());
+    bytes.get(skip..len).map_or(0, |bytes| buf.put(bytes))
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The arrival of a part's bytes.
+#[derive(Debug)]
+pub(super) struct Arrival(Arc<Shared>);
+
+/// What the arrival may do next.
+enum Next {
+    Read(usize),
+    Wait,
+    Stop,
+}
+
+impl Arrival {
+    /// Runs until all bytes have arrived, the GET failed, or the part was dropped.
+    pub(super) async fn run(self, mut fetch: Fetch, chunks: Arc<Chunks>) {
+        let cancelled = self.receive(&mut fetch, &chunks).await;
+        if cancelled && fetch.is_open() && fetch.left().len() <= DRAINED {
+            let mut rest = chunks.take(CHUNK);
+            let drain = async { while matches!(fetch.fill(rest.bytes_mut()).await, Ok(1..)) {} };
+            let _ = tokio::time::timeout(DRAIN_TIME, drain).await;
+        }
+    }
+
+    /// Whether it ended because nobody wants the rest.
+    async fn receive(&self, fetch: &mut Fetch, chunks: &Arc<Chunks>) -> bool {
+        loop {
+            let room = match self.next(fetch) {
+                Next::Read(room) => room,
+                Next::Wait => {
+                    self.0.wanted.notified().await;
+                    continue;
+                }
+                Next::Stop => return true,
+            };
+            let start = fetch.left().start;
+            let mut chunk = chunks.take(room);
+            let mut outcome = Ok(1);
+            while chunk.bytes().len() < room && !matches!(outcome, Ok(0) | Err(_)) {
+                let room = room - chunk.bytes().len();
+                let mut to = chunk.bytes_mut().limit(room);
+                let mut fill = std::pin::pin!(fetch.fill(&mut to));
+                outcome = loop {
+                    tokio::select! {
+                        biased;
+                        filled = &mut fill => break filled,
+                        () = self.0.wanted.notified() => {
+                            if self.0.lock().cancelled {
+                                return true;
+                            }
+                        }
+                    }
+                };
+            }
+            if !self.add(start, chunk, outcome) {
+                return false;
+            }
+        }
+    }
+
+    fn next(&self, fetch: &Fetch) -> Next {
+        let state = self.0.lock();
+        if state.cancelled {
+            return Next::Stop;
+        }
+        if state.filled >= state.wanted {
+            return Next::Wait;
+        }
+        // Whole chunks from the second one on.
+        let position = state.filled;
+        drop(state);
+        let begun = fetch.read_so_far();
+        let room = if begun < FIRST_CHUNK as u64 {
+            FIRST_CHUNK
+        } else if begun < CHUNK as u64 {
+            CHUNK - FIRST_CHUNK
+        } else {
+            CHUNK
+        };
+        let left = fetch.left().end.saturating_sub(position);
+        Next::Read(usize::try_from(left).unwrap_or(usize::MAX).clamp(1, room))
+    }
+
+    /// Adds a chunk; whether more is to come.
+    fn add(&self, start: u64, chunk: Chunk, outcome: Result<usize>) -> bool {
+        let mut state = self.0.lock();
+        if !chunk.bytes().is_empty() {
+            state.filled = start + chunk.bytes().len() as u64;
+            state.chunks.push_back((start, Arc::new(chunk)));
+        }
+        match outcome {
+            Ok(0) => state.done = true,
+            Ok(_) => {}
+            Err(error) => state.failure = Some(Failure(error.code(), format!("{error:#}").into())),
+        }
+        let over = state.done || state.failure.is_some();
+        if over || state.filled >= state.awaited {
+            state.awaited = u64::MAX;
+            drop(state);
+            self.0.arrived.notify_waiters();
+        }
+        !over
+    }
+}

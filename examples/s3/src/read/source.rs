@@ -1,0 +1,296 @@
+//! Bytes of one version of an object, however often it takes to get them.
+
+use super::Reads;
+use super::get::{self, Body, Cause, Head, Range, Target, Wanted};
+use crate::name::Name;
+use bytes::BufMut;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+use tf_fs_plugin::prelude::*;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+/// The longest wait before another attempt.
+const LONGEST_BACKOFF: Duration = Duration::from_secs(5);
+/// The mean wait before the second attempt is half of it; it doubles with each attempt.
+const FIRST_BACKOFF: Duration = Duration::from_millis(100);
+/// A `Retry-After` is honoured up to this.
+const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(20);
+/// As many bytes make up for a failed attempt.
+const PROGRESS: u64 = 256 << 10;
+/// Attempts made at once, without counting: over each idle connection one may fail.
+const MENDED: u32 = 80;
+/// A body that brings less than this in `stall_timeout` has stalled.
+const TRICKLE: u64 = 4 << 10;
+
+/// An object open for reading.
+#[derive(Debug)]
+pub(super) struct Source {
+    pub(super) name: Name,
+    pub(super) target: Arc<Target>,
+    pub(super) reads: Arc<Reads>,
+    /// The version, from the first answer on.
+    version: OnceLock<Version>,
+    known: Notify,
+}
+
+/// One version of an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Version {
+    pub(super) size: u64,
+    /// `None` if the store does not tell.
+    pub(super) etag: Option<String>,
+}
+
+/// The bytes of a range, one after the other.
+pub(super) struct Fetch {
+    source: Arc<Source>,
+    /// Where it began.
+    start: u64,
+    /// What is missing.
+    left: Range,
+    /// Whether its first answer settles the version.
+    settles: bool,
+    body: Option<Body>,
+    failures: Failures,
+    pace: Pace,
+    op: &'static str,
+}
+
+/// What went wrong since bytes last arrived.
+#[derive(Debug, Default)]
+struct Failures {
+    count: u32,
+    /// Attempts that tell nothing of the store, such as over a connection that it had closed.
+    mended: u32,
+    bytes_since: u64,
+}
+
+/// How long was waited for how many bytes.
+#[derive(Debug, Default)]
+struct Pace {
+    waited: Duration,
+    bytes: u64,
+}
+
+impl Source {
+    pub(super) fn new(name: Name, target: Arc<Target>, reads: Arc<Reads>) -> Self {
+        Self { name, target, reads, version: OnceLock::new(), known: Notify::new() }
+    }
+
+    /// The version that is read, once it is known.
+    pub(super) fn version(&self) -> Option<&Version> {
+        self.version.get()
+    }
+
+    /// Waits until the version is settled.
+    async fn settled(&self) {
+        let mut known = std::pin::pin!(self.known.notified());
+        known.as_mut().enable();
+        if self.version.get().is_none() {
+            known.await;
+        }
+    }
+
+    /// Settles which version is read: this one, unless it is settled already.
+    ///
+    /// # Errors
+    /// [`Cause::Changed`] if that is another one.
+    pub(super) fn pin(&self, version: Version) -> Result<(), Cause> {
+        let pinned = self.version.get_or_init(|| version.clone());
+        self.known.notify_waiters();
+        let same_etag = match (&pinned.etag, &version.etag) {
+            (Some(pinned), Some(etag)) => pinned == etag,
+            // A store that does not tell is believed if the length is right.
+            _ => true,
+        };
+        if same_etag && pinned.size == version.size { Ok(()) } else { Err(Cause::Changed) }
+    }
+}
+
+impl Fetch {
+    pub(super) fn new(source: Arc<Source>, range: Range, op: &'static str) -> Self {
+        Self {
+            source,
+            start: range.start,
+            left: range,
+            settles: false,
+            body: None,
+            failures: Failures::default(),
+            pace: Pace::default(),
+            op,
+        }
+    }
+
+    /// Whether an answer is being received.
+    pub(super) fn is_open(&self) -> bool {
+        self.body.is_some()
+    }
+
+    /// How many bytes were handed over.
+    pub(super) fn read_so_far(&self) -> u64 {
+        self.left.start - self.start
+    }
+
+    /// What has not been handed over yet.
+    pub(super) fn left(&self) -> Range {
+        self.left
+    }
+
+    /// Asks, and returns at the head of the answer. Only before the first byte, and for the first
+    /// answer of a file: a missing object is no error here.
+    ///
+    /// # Errors
+    /// Any but *not found*, which is `Ok(None)`.
+    pub(super) async fn open(&mut self) -> Result<Option<Head>> {
+        self.settles = true;
+        loop {
+            match self.ask().await {
+                Ok(head) => return Ok(Some(head)),
+                Err(cause) if cause.is_no_such_key() => return Ok(None),
+                Err(cause) => self.failed(cause).await?,
+            }
+        }
+    }
+
+    /// Adds bytes to `to` as soon as there are some; 0 at the end of the range or of the object, or if
+    /// there is no room.
+    ///
+    /// # Errors
+    /// Once no further attempt is made.
+    pub(super) async fn fill(&mut self, to: &mut (impl BufMut + ?Sized)) -> Result<usize> {
+        if !to.has_remaining_mut() {
+            return Ok(0);
+        }
+        loop {
+            if let Some(version) = self.source.version() {
+                self.left.end = self.left.end.min(version.size);
+            }
+            if self.left.len() == 0 {
+                return Ok(0);
+            }
+            let outcome = match &mut self.body {
+                Some(body) => {
+                    let bucket = &self.source.target.bucket;
+                    let stall = bucket.settings.stall_timeout;
+                    let outcome = self.pace.time(stall, body.fill(to)).await;
+                    outcome.unwrap_or_else(|| {
+                        let endpoint = bucket.route().map(|route| route.base.clone());
+                        Err(Cause::Stalled(endpoint.unwrap_or_default(), stall))
+                    })
+                }
+                None => match self.ask().await {
+                    Ok(_) => continue,
+                    Err(cause) => Err(cause),
+                },
+            };
+            match outcome {
+                Ok(0) => {
+                    // The answer was shorter than what was asked for, and said so.
+                    self.body = None;
+                    self.failed(Cause::Nonsense("it ends early".into())).await?;
+                }
+                Ok(n) => {
+                    self.left.start += n as u64;
+                    self.failures.progress(n as u64);
+                    return Ok(n);
+                }
+                Err(cause) => {
+                    self.body = None;
+                    self.failed(cause).await?;
+                }
+            }
+        }
+    }
+
+    async fn ask(&mut self) -> Result<Head, Cause> {
+        self.pace = Pace::default();
+        let source = &self.source;
+        let wanted = Wanted {
+            key: &source.name.key,
+            range: self.left,
+            etag: source.version().and_then(|version| version.etag.as_deref()),
+        };
+        let attempt = self.failures.count + 1;
+        let (head, body) = get::get(&source.target, &source.reads.pool, wanted, attempt).await?;
+        if !self.settles {
+            source.settled().await;
+        }
+        source.pin(Version { size: head.size, etag: head.etag.clone() })?;
+        self.left.end = self.left.end.min(head.size);
+        self.body = Some(body);
+        Ok(head)
+    }
+
+    /// Waits until another attempt is due.
+    ///
+    /// # Errors
+    /// If none is.
+    #[cold]
+    async fn failed(&mut self, cause: Cause) -> Result<()> {
+        let settings = &self.source.target.bucket.settings;
+        if cause.is_mended() && self.failures.mended < MENDED {
+            self.failures.mended += 1;
+            return Ok(());
+        }
+        self.failures.count += 1;
+        self.failures.bytes_since = 0;
+        if !cause.is_transient() || self.failures.count >= settings.max_attempts {
+            return Err(cause.into_error(self.op, &self.source.name, self.failures.count));
+        }
+        let wait = match cause.retry_after() {
+            Some(asked) => asked.min(LONGEST_RETRY_AFTER),
+            None => backoff(self.failures.count, random()),
+        };
+        log::debug!(
+            "{}: {}: attempt {} failed: {cause:?}; next in {wait:?}",
+            self.source.name,
+            self.op,
+            self.failures.count
+        );
+        tokio::time::sleep(wait).await;
+        Ok(())
+    }
+}
+
+impl Failures {
+    fn progress(&mut self, bytes: u64) {
+        self.bytes_since = self.bytes_since.saturating_add(bytes);
+        if self.bytes_since >= PROGRESS {
+            self.count = 0;
+        }
+    }
+}
+
+impl Pace {
+    /// Runs `fill`; `None` if too little arrived in `stall` over all calls of late.
+    async fn time(
+        &mut self,
+        stall: Duration,
+        fill: impl Future<Output = Result<usize, Cause>>,
+    ) -> Option<Result<usize, Cause>> {
+        let start = Instant::now();
+        let outcome = tokio::time::timeout(stall.saturating_sub(self.waited), fill).await;
+        self.waited += start.elapsed();
+        if let Ok(Ok(n)) = &outcome {
+            self.bytes += *n as u64;
+            if self.bytes >= TRICKLE {
+                *self = Self::default();
+            }
+        }
+        outcome.ok()
+    }
+}
+
+/// How long to wait after so many failures: at random, so that many readers do not come back at once.
+fn backoff(failures: u32, random: u64) -> Duration {
+    let doubled = FIRST_BACKOFF.saturating_mul(1 << failures.saturating_sub(1).min(10));
+    let longest = doubled.min(LONGEST_BACKOFF);
+    longest.mul_f64(0.1 + 0.9 * (random >> 11) as f64 / (1u64 << 53) as f64)
+}
+
+fn random() -> u64 {
+    // Keyed anew for each value.
+    RandomState::new().hash_one(0)
+}

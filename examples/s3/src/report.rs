@@ -1,0 +1,54 @@
+//! What the plugin says of itself, as files without a bucket: `s3:///metrics.json`, `s3:///config.json`.
+
+use crate::name::Name;
+use crate::read::Reader;
+use crate::{S3, metrics};
+use tf_fs_plugin::prelude::*;
+
+/// A file open for reading.
+#[derive(Debug)]
+pub enum File {
+    /// An object of a store.
+    Object(Reader),
+    /// What the plugin says of itself, as it was when the file was opened.
+    Report(Vec<u8>),
+}
+
+impl RandomAccessFile for File {
+    fn read_at(&self, offset: u64, buf: &mut ReadBuf<'_>) -> Result<()> {
+        match self {
+            Self::Object(object) => object.read_at(offset, buf),
+            Self::Report(text) => {
+                buf.fill_from(text, offset);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// The metrics are filled up to this, so that the size that somebody asked for is still right when they
+/// are read.
+const METRICS_LEN: usize = 32 << 10;
+
+/// The report of this name, if it is one.
+///
+/// # Errors
+/// If the settings are wrong.
+pub(crate) fn content(s3: &S3, name: &Name) -> Result<Option<Vec<u8>>> {
+    if !name.bucket.is_empty() {
+        return Ok(None);
+    }
+    let text = match name.key.as_str() {
+        "metrics.json" => {
+            let connection = s3.connection()?;
+            let limit = s3.0.config.settings()?.memory_budget;
+            let mut text = metrics::json(connection.process.budget.used(), limit).into_bytes();
+            text.resize(text.len().max(METRICS_LEN) - 1, b' ');
+            text.push(b'\n');
+            text
+        }
+        "config.json" => s3.0.config.json()?.into_bytes(),
+        _ => return Ok(None),
+    };
+    Ok(Some(text))
+}

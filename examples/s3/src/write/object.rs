@@ -1,0 +1,434 @@
+//! The object that a file becomes: PUT in one request, and the proof that it is stored.
+
+use super::buffer::Content;
+use super::checksum::{Crc32, md5_etag, same_etag};
+use crate::connection::Bucket;
+use crate::failure::{failure, of_transport};
+use crate::name::Name;
+use aws_sdk_s3::config::retry::RetryConfig;
+use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
+use aws_sdk_s3::operation::head_object::HeadObjectOutput;
+use aws_sdk_s3::operation::put_object::PutObjectOutput;
+use aws_sdk_s3::types::{ChecksumMode, RequestPayer};
+use bytes::{Buf as _, Bytes};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+use tf_fs_plugin::prelude::*;
+
+/// Before another attempt.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// A transfer of a small object that is slower than this counts as broken.
+const SLOWEST_BYTES_PER_MS: u64 = 100;
+
+/// Where a file goes, and with what attributes.
+#[derive(Debug)]
+pub(super) struct Target {
+    pub(super) bucket: Arc<Bucket>,
+    pub(super) name: Name,
+    pub(super) kept: Kept,
+}
+
+/// What the object that is appended to has beside its bytes, and keeps.
+#[derive(Debug, Default)]
+pub(super) struct Kept {
+    pub(super) content_type: Option<String>,
+    pub(super) cache_control: Option<String>,
+    pub(super) content_disposition: Option<String>,
+    pub(super) content_encoding: Option<String>,
+    pub(super) content_language: Option<String>,
+    pub(super) metadata: Option<HashMap<String, String>>,
+}
+
+/// An object in the store.
+#[derive(Clone, Debug)]
+pub(super) struct Stored {
+    /// As the store writes it; empty if it did not tell.
+    pub(super) etag: String,
+    pub(super) len: u64,
+    /// If it is known without reading the object.
+    pub(super) crc: Option<Crc32>,
+}
+
+/// What has to be there when a file is published.
+#[derive(Clone, Debug)]
+pub(super) enum Before {
+    /// Whatever it is: it is replaced.
+    Anything,
+    /// No object of this name.
+    Nothing,
+    /// This object.
+    This(Stored),
+}
+
+/// The header that makes the store look.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Condition {
+    pub(super) if_match: Option<String>,
+    pub(super) if_none_match: Option<String>,
+}
+
+impl Before {
+    /// The object that is there.
+    pub(super) fn stored(&self) -> Option<&Stored> {
+        match self {
+            Self::This(stored) => Some(stored),
+            Self::Anything | Self::Nothing => None,
+        }
+    }
+
+    /// `None` if there is nothing to look for.
+    pub(super) fn condition(&self) -> Option<Condition> {
+        match self {
+            Self::Anything => None,
+            Self::Nothing => {
+                Some(Condition { if_none_match: Some("*".to_owned()), ..Condition::default() })
+            }
+            Self::This(stored) => {
+                let if_match = Some(stored.condition()?);
+                Some(Condition { if_match, ..Condition::default() })
+            }
+        }
+    }
+}
+
+/// How an object would be recognised as the one that was sent.
+#[derive(Debug)]
+pub(super) struct Expected {
+    pub(super) len: u64,
+    /// What its CRC32 may be, as S3 writes it.
+    pub(super) checksums: Vec<String>,
+    /// What its ETag may be.
+    pub(super) etag: Option<String>,
+}
+
+impl Expected {
+    fn is(&self, head: &HeadObjectOutput) -> bool {
+        has_len(head, self.len)
+            && (head
+                .checksum_crc32()
+                .is_some_and(|sum| self.checksums.iter().any(|own| own == sum))
+                || head
+                    .e_tag()
+                    .zip(self.etag.as_deref())
+                    .is_some_and(|(theirs, own)| same_etag(theirs, own)))
+    }
+}
+
+fn has_len(head: &HeadObjectOutput, len: u64) -> bool {
+    head.content_length().and_then(|found| u64::try_from(found).ok()) == Some(len)
+}
+
+/// Sets on a request that makes an object what the settings want of objects.
+macro_rules! with_attributes {
+    ($request:expr, $target:expr) => {{
+        let target: &Target = $target;
+        let (settings, kept) = (&target.bucket.settings, &target.kept);
+        $request
+            .bucket(&*target.bucket.name)
+            .key(&target.name.key)
+            .set_request_payer(target.payer())
+            .set_server_side_encryption(
+                settings.server_side_encryption.as_deref().map(|value| value.into()),
+            )
+            .set_ssekms_key_id(settings.sse_kms_key_id.clone())
+            .set_storage_class(settings.storage_class.as_deref().map(|value| value.into()))
+            .set_acl(settings.acl.as_deref().map(|value| value.into()))
+            .set_content_type(kept.content_type.clone().or_else(|| settings.content_type.clone()))
+            .set_cache_control(kept.cache_control.clone())
+            .set_content_disposition(kept.content_disposition.clone())
+            .set_content_encoding(kept.content_encoding.clone())
+            .set_content_language(kept.content_language.clone())
+            .set_metadata(kept.metadata.clone())
+    }};
+}
+pub(super) use with_attributes;
+
+impl Target {
+    pub(super) fn payer(&self) -> Option<RequestPayer> {
+        self.bucket.settings.requester_pays.then_some(RequestPayer::Requester)
+    }
+
+    /// The error of a request for this object.
+    #[cold]
+    pub(super) fn failure<E>(&self, op: &str, error: SdkError<E>) -> Error
+    where
+        E: std::error::Error + ProvideErrorMetadata + Send + Sync + 'static,
+    {
+        failure(op, &self.name, error)
+    }
+
+    /// Stores all of a file in one request, if what is there is as it was `before`.
+    ///
+    /// # Errors
+    /// `FAILED_PRECONDITION` if somebody else changed that, `DATA_LOSS` if the store has other bytes
+    /// than were sent, and those of the request.
+    pub(super) async fn put(&self, content: &Content, before: &Before) -> Result<Stored> {
+        let crc = self.bucket.settings.checksums.then(|| Crc32::of_content(content));
+        let mut condition = before.condition();
+        loop {
+            let Condition { if_match, if_none_match } = condition.clone().unwrap_or_default();
+            let sent = with_attributes!(self.bucket.client.put_object(), self)
+                .content_length(signed(content.len()))
+                .body(content.body())
+                .set_checksum_crc32(crc.map(Crc32::to_base64))
+                .set_if_match(if_match)
+                .set_if_none_match(if_none_match)
+                .customize()
+                .disable_payload_signing()
+                .send()
+                .await;
+            let error = match sent {
+                Ok(answer) => return self.confirm(content, crc, &answer).await,
+                Err(error) => error,
+            };
+            if condition.is_some() && status_of(&error) == Some(501) {
+                // The store knows no conditions for PUT.
+                condition = None;
+                continue;
+            }
+            let is_replaced = condition.is_some() && is_precondition_failure(&error);
+            // A PUT that was done but not acknowledged is done again, and finds its own object.
+            if is_replaced || leaves_open_whether_done(&error) {
+                let expected = Expected {
+                    len: content.len(),
+                    checksums: vec![crc.unwrap_or_else(|| Crc32::of_content(content)).to_base64()],
+                    etag: Some(md5_etag(content)),
+                };
+                if let Some(stored) = self.find(&expected).await {
+                    return Ok(Stored { crc, ..stored });
+                }
+            }
+            let error = self.failure("PutObject", error);
+            return Err(if is_replaced { replaced(error) } else { error });
+        }
+    }
+
+    async fn confirm(
+        &self,
+        content: &Content,
+        crc: Option<Crc32>,
+        answer: &PutObjectOutput,
+    ) -> Result<Stored> {
+        let mut etag = whole_etag(answer.e_tag());
+        if !is_proof("PutObject", &self.name, content, crc, answer.checksum_crc32(), &etag)?
+            || etag.is_empty()
+        {
+            etag = self.confirm_len(content.len(), &etag).await?;
+        }
+        Ok(Stored { etag, len: content.len(), crc })
+    }
+
+    /// Asks the store for an object's length where it gave no other proof. Its ETag.
+    pub(super) async fn confirm_len(&self, len: u64, etag: &str) -> Result<String> {
+        let head = self.head().await.map_err(|error| self.failure("HeadObject", error))?;
+        let found = whole_etag(head.e_tag());
+        let is_other = !etag.is_empty() && !found.is_empty() && !same_etag(&found, etag);
+        // If somebody else has replaced it already, its length says nothing about ours.
+        ensure!(
+            is_other || has_len(&head, len),
+            Error::data_loss(format_args!(
+                "{}: the store has {} bytes of the {len} that were written; write it again",
+                self.name,
+                head.content_length().unwrap_or_default()
+            ))
+        );
+        Ok(if is_other { etag.to_owned() } else { found })
+    }
+
+    /// The object, if it is the one that was sent.
+    pub(super) async fn find(&self, expected: &Expected) -> Option<Stored> {
+        let head = self.head().await.ok().filter(|head| expected.is(head))?;
+        log::debug!("{}: stored, although no acknowledgement came", self.name);
+        let etag = whole_etag(head.e_tag());
+        Some(Stored { etag, len: expected.len, crc: None })
+    }
+
+    /// Reads a small object.
+    ///
+    /// # Errors
+    /// `FAILED_PRECONDITION` if somebody else replaced it, and those of the request.
+    pub(super) async fn fetch(&self, object: &Stored) -> Result<Bytes> {
+        const OP: &str = "GetObject";
+        let mut attempt = 1;
+        loop {
+            let answer = self
+                .bucket
+                .client
+                .get_object()
+                .bucket(&*self.bucket.name)
+                .key(&self.name.key)
+                .set_request_payer(self.payer())
+                .set_if_match(object.condition())
+                .checksum_mode(ChecksumMode::Enabled)
+                .send()
+                .await
+                .map_err(|error| {
+                    let is_replaced = is_precondition_failure(&error);
+                    let error = self.failure(OP, error);
+                    if is_replaced { replaced(error) } else { error }
+                })?;
+            let promised = answer.content_length().and_then(|len| u64::try_from(len).ok());
+            let error = if promised == Some(object.len) {
+                let limit = self.bucket.settings.stall_timeout
+                    + Duration::from_millis(object.len / SLOWEST_BYTES_PER_MS);
+                match tokio::time::timeout(limit, answer.body.collect()).await {
+                    Ok(Ok(body)) if body.remaining() as u64 == object.len => {
+                        return Ok(body.into_bytes());
+                    }
+                    Ok(Ok(_)) => self.wrong_len(OP, object.len),
+                    Ok(Err(error)) => of_transport(OP, &self.name, None, attempt, &error),
+                    Err(late) => of_transport(OP, &self.name, None, attempt, &late),
+                }
+            } else {
+                self.wrong_len(OP, object.len)
+            };
+            // The SDK's attempts end when the transfer begins.
+            if attempt >= self.bucket.settings.max_attempts {
+                return Err(error);
+            }
+            tokio::time::sleep(PAUSE * attempt).await;
+            attempt += 1;
+        }
+    }
+
+    #[cold]
+    fn wrong_len(&self, op: &str, len: u64) -> Error {
+        Error::data_loss(format_args!(
+            "{}: {op}: the store said that it has {len} bytes, but does not send as many",
+            self.name
+        ))
+    }
+
+    async fn head(
+        &self,
+    ) -> Result<HeadObjectOutput, SdkError<aws_sdk_s3::operation::head_object::HeadObjectError>>
+    {
+        self.bucket
+            .client
+            .head_object()
+            .bucket(&*self.bucket.name)
+            .key(&self.name.key)
+            .set_request_payer(self.payer())
+            .checksum_mode(ChecksumMode::Enabled)
+            .customize()
+            // Asked after a failure that was retried already.
+            .config_override(aws_sdk_s3::config::Builder::new().retry_config(
+                RetryConfig::standard().with_max_attempts(2).with_initial_backoff(PAUSE),
+            ))
+            .send()
+            .await
+    }
+}
+
+impl Stored {
+    /// For `If-Match`, so that nobody else's object is replaced.
+    pub(super) fn condition(&self) -> Option<String> {
+        (!self.etag.is_empty()).then(|| self.etag.clone())
+    }
+}
+
+/// The ETag of an answer; empty if there is none, or it was cut off with the rest of a document.
+pub(super) fn whole_etag(etag: Option<&str>) -> String {
+    let etag = etag.unwrap_or_default();
+    let is_whole = etag.starts_with('"') == (etag.len() > 1 && etag.ends_with('"'));
+    if is_whole { etag.to_owned() } else { String::new() }
+}
+
+/// Whether an answer proves that the store has `content`.
+///
+/// # Errors
+/// `DATA_LOSS` if it proves the contrary.
+pub(super) fn is_proof(
+    op: &str,
+    name: &Name,
+    content: &Content,
+    crc: Option<Crc32>,
+    checksum: Option<&str>,
+    etag: &str,
+) -> Result<bool> {
+    match (crc.map(Crc32::to_base64), checksum) {
+        (Some(own), Some(theirs)) => {
+            ensure!(
+                own == theirs,
+                Error::data_loss(format_args!(
+                    "{name}: {op}: the store's checksum is {theirs}, of what was sent {own}; write it again"
+                ))
+            );
+            Ok(true)
+        }
+        // For stores without checksums. Some ETags are no MD5, so an unequal one proves nothing.
+        _ => Ok(same_etag(etag, &md5_etag(content))),
+    }
+}
+
+/// The error of a write that found somebody else's object.
+#[cold]
+pub(super) fn replaced(error: Error) -> Error {
+    error.with_code(Code::FailedPrecondition).context(
+        "somebody else replaced or deleted the object while it was open for writing, and theirs stays; \
+         write to a name of your own",
+    )
+}
+
+pub(super) fn status_of<E>(error: &SdkError<E>) -> Option<u16> {
+    error.raw_response().map(|response| response.status().as_u16())
+}
+
+/// Whether a condition did not hold: another object is there, or none.
+pub(super) fn is_precondition_failure<E: ProvideErrorMetadata>(error: &SdkError<E>) -> bool {
+    match status_of(error) {
+        Some(412) => true,
+        Some(404) => error.code() == Some("NoSuchKey"),
+        _ => false,
+    }
+}
+
+/// Whether the store may have done what it was asked for nevertheless.
+pub(super) fn leaves_open_whether_done<E>(error: &SdkError<E>) -> bool {
+    !matches!(error, SdkError::ConstructionFailure(_))
+        && !matches!(status_of(error), Some(400 | 401 | 403 | 404 | 405 | 411 | 413 | 501))
+}
+
+/// As the SDK wants lengths.
+pub(super) fn signed(len: u64) -> i64 {
+    i64::try_from(len).unwrap_or(i64::MAX)
+}
+
+/// The object of this name and what it has beside its bytes.
+pub(super) async fn find(bucket: &Bucket, name: &Name) -> Result<Option<(Stored, Kept)>> {
+    let requester_pays = bucket.settings.requester_pays;
+    let answer = bucket
+        .client
+        .head_object()
+        .bucket(&*bucket.name)
+        .key(&name.key)
+        .set_request_payer(requester_pays.then_some(RequestPayer::Requester))
+        .checksum_mode(ChecksumMode::Enabled)
+        .send()
+        .await;
+    match answer {
+        Ok(head) => Ok(Some((
+            Stored {
+                etag: whole_etag(head.e_tag()),
+                len: head.content_length().and_then(|len| u64::try_from(len).ok()).ok_or_else(|| {
+                    Error::unavailable(format_args!(
+                        "{name}: HeadObject: the store's answer has no length; is it a store that speaks S3?"
+                    ))
+                })?,
+                crc: head.checksum_crc32().and_then(Crc32::from_base64),
+            },
+            Kept {
+                content_type: head.content_type,
+                cache_control: head.cache_control,
+                content_disposition: head.content_disposition,
+                content_encoding: head.content_encoding,
+                content_language: head.content_language,
+                metadata: head.metadata,
+            },
+        ))),
+        Err(error) if status_of(&error) == Some(404) => Ok(None),
+        Err(error) => Err(failure("HeadObject", name, error)),
+    }
+}

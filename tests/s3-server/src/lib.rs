@@ -1,0 +1,279 @@
+//! An S3 server in memory, for tests and benches: exact keys in byte order, signatures really checked, a log of
+//! every request, a network of any slowness, and faults at any request.
+//!
+//! The protocol (routes, XML, SigV4, `aws-chunked`) is `s3s`'; buckets, conditions, multipart uploads, checksums
+//! and all that goes wrong are this crate's.
+//!
+//! ```
+//! use s3_server::{Fault, Options, Server, What, When};
+//!
+//! # fn main() -> std::io::Result<()> {
+//! let server = Server::start(Options { buckets: vec!["bench".into()], ..Options::default() })?;
+//! server.put("bench", "dir/", "");
+//! let fault = server.inject(Fault::new(When::Nth(2), What::status(503, "SlowDown")).operation("GetObject"));
+//! // ... let a client work with `server.endpoint()` ...
+//! assert_eq!(server.keys("bench"), ["dir/"]);
+//! assert_eq!(server.met(fault), 0);
+//! assert!(server.counts().is_empty());
+//! # Ok(())
+//! # }
+//! ```
+#![forbid(unsafe_code)]
+
+mod answer;
+mod auth;
+mod checksum;
+mod control;
+mod data;
+mod fault;
+mod front;
+mod list;
+mod log;
+mod operation;
+mod server;
+mod service;
+mod shape;
+mod store;
+mod tls;
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use bytes::Bytes;
+
+pub use auth::Credentials;
+pub use fault::{At, Fault, FaultId, Gate, Hook, Reply, What, When};
+pub use log::{Counters, Request};
+pub use server::{Options, Server};
+pub use shape::Shape;
+pub use store::{Info, Object, Upload};
+pub use tls::Tls;
+
+pub(crate) use server::Core;
+
+use data::Data;
+use store::Stored;
+
+/// Everything that can be asked of a running server; a clone is the same server. [`Server`] dereferences to it.
+///
+/// All methods that name a bucket panic if there is no such bucket: the test is wrong then.
+#[derive(Clone)]
+pub struct Handle(pub(crate) Arc<Core>);
+
+impl std::fmt::Debug for Handle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Handle").field("endpoint", &self.endpoint()).finish_non_exhaustive()
+    }
+}
+
+/// The most that [`Handle::get`] makes of a run of zeros that is nowhere in memory.
+const MAX_DENSE: u64 = 1 << 30;
+
+impl Handle {
+    /// `http://127.0.0.1:PORT`, or with `https`.
+    pub fn endpoint(&self) -> String {
+        let scheme = if self.0.ca_pem.is_some() { "https" } else { "http" };
+        format!("{scheme}://{}", self.0.address)
+    }
+
+    /// As [`endpoint`](Handle::endpoint) with the name `localhost`, below which `{bucket}.localhost` names a bucket.
+    pub fn localhost_endpoint(&self) -> String {
+        let scheme = if self.0.ca_pem.is_some() { "https" } else { "http" };
+        format!("{scheme}://localhost:{}", self.0.address.port())
+    }
+
+    /// The address that it listens on.
+    pub fn address(&self) -> std::net::SocketAddr {
+        self.0.address
+    }
+
+    /// The access key that it started with.
+    pub fn access_key(&self) -> &str {
+        &self.0.access_key
+    }
+
+    /// The secret key that it started with.
+    pub fn secret_key(&self) -> &str {
+        &self.0.secret_key
+    }
+
+    /// The certificate that a client must trust, if the server speaks TLS.
+    pub fn ca_pem(&self) -> Option<&str> {
+        self.0.ca_pem.as_deref()
+    }
+
+    /// From now on these keys are accepted and no other.
+    pub fn set_credentials(&self, credentials: impl IntoIterator<Item = Credentials>) {
+        self.0.keys.set(credentials);
+    }
+
+    /// Makes a bucket that any region may sign for; one that is there stays.
+    pub fn create_bucket(&self, bucket: &str) {
+        self.0.store.create(bucket, None);
+    }
+
+    /// Makes a bucket that only signatures for `region` reach.
+    pub fn create_bucket_in(&self, bucket: &str, region: &str) {
+        self.0.store.create(bucket, Some(region.to_owned()));
+    }
+
+    /// Whether anyone may read and list the bucket without a signature.
+    pub fn set_public(&self, bucket: &str, public: bool) {
+        self.with(bucket, |bucket| bucket.public = public);
+    }
+
+    fn with<T>(&self, name: &str, work: impl FnOnce(&mut store::Bucket) -> T) -> T {
+        let mut buckets = self.0.store.lock();
+        match buckets.get_mut(name) {
+            Some(bucket) => work(bucket),
+            None => panic!("there is no bucket {name:?}; make it first"),
+        }
+    }
+
+    fn store(&self, bucket: &str, key: &str, data: Data) -> String {
+        let info = Info {
+            len: data.len(),
+            etag: self.0.store.etag(&data, None),
+            modified: Some(SystemTime::now()),
+            ..Info::default()
+        };
+        let etag = info.etag.clone();
+        self.with(bucket, |bucket| {
+            bucket.objects.insert(key.to_owned(), Arc::new(Stored { data, info }))
+        });
+        etag
+    }
+
+    /// Writes an object and returns its ETag.
+    pub fn put(&self, bucket: &str, key: &str, content: impl Into<Bytes>) -> String {
+        self.store(bucket, key, Data::from(content.into()))
+    }
+
+    /// Writes an object of `len` zeros, which takes no memory, and returns its ETag.
+    pub fn put_sparse(&self, bucket: &str, key: &str, len: u64) -> String {
+        self.store(bucket, key, Data::zeros(len))
+    }
+
+    fn stored(&self, bucket: &str, key: &str) -> Option<Arc<Stored>> {
+        self.with(bucket, |bucket| bucket.objects.get(key).cloned())
+    }
+
+    /// An object with its content.
+    ///
+    /// # Panics
+    /// If it has more than 1 GiB and zeros from [`put_sparse`](Handle::put_sparse): use [`stat`](Handle::stat) or
+    /// [`read`](Handle::read).
+    pub fn get(&self, bucket: &str, key: &str) -> Option<Object> {
+        let stored = self.stored(bucket, key)?;
+        let sparse = stored.data.is_sparse() && stored.data.len() > MAX_DENSE;
+        assert!(!sparse, "{key:?} is too long to hold; use `stat` or `read`");
+        Some(Object { bytes: stored.data.to_bytes(), info: stored.info.clone() })
+    }
+
+    /// Changes what is known of an object beside its content, as the headers of its upload would have.
+    ///
+    /// # Panics
+    /// If there is no such object.
+    pub fn describe(&self, bucket: &str, key: &str, change: impl FnOnce(&mut Info)) {
+        self.with(bucket, |bucket| {
+            let stored = bucket.objects.get_mut(key).expect("the object is there");
+            let mut info = stored.info.clone();
+            change(&mut info);
+            *stored = Arc::new(Stored { data: stored.data.clone(), info });
+        });
+    }
+
+    /// What is known of an object beside its content.
+    pub fn stat(&self, bucket: &str, key: &str) -> Option<Info> {
+        Some(self.stored(bucket, key)?.info.clone())
+    }
+
+    /// Part of an object's content; less where the object ends.
+    pub fn read(&self, bucket: &str, key: &str, range: Range<u64>) -> Option<Bytes> {
+        let stored = self.stored(bucket, key)?;
+        let len = stored.data.len();
+        Some(stored.data.slice(range.start.min(len)..range.end.min(len)).to_bytes())
+    }
+
+    /// Removes an object; `false` if there was none.
+    pub fn delete(&self, bucket: &str, key: &str) -> bool {
+        self.with(bucket, |bucket| bucket.objects.remove(key)).is_some()
+    }
+
+    /// All keys in byte order.
+    pub fn keys(&self, bucket: &str) -> Vec<String> {
+        self.with(bucket, |bucket| bucket.objects.keys().cloned().collect())
+    }
+
+    /// All multipart uploads that are neither complete nor aborted.
+    pub fn uploads(&self, bucket: &str) -> Vec<Upload> {
+        self.with(bucket, |bucket| {
+            let upload = |(id, pending): (&String, &store::Pending)| Upload {
+                id: id.clone(),
+                key: pending.key.clone(),
+                initiated: pending.initiated,
+                parts: pending
+                    .parts
+                    .iter()
+                    .map(|(number, part)| (*number, part.data.len()))
+                    .collect(),
+            };
+            bucket.uploads.iter().map(upload).collect()
+        })
+    }
+
+    /// All requests since the start or the last [`reset_log`](Handle::reset_log), in the order of their arrival.
+    pub fn log(&self) -> Vec<Request> {
+        self.0.log.requests()
+    }
+
+    /// Requests by operation.
+    pub fn counts(&self) -> BTreeMap<String, usize> {
+        self.counters().operations
+    }
+
+    /// All sums.
+    pub fn counters(&self) -> Counters {
+        self.0.log.counters()
+    }
+
+    /// Forgets the log and returns its sums.
+    pub fn reset_log(&self) -> Counters {
+        self.0.log.reset()
+    }
+
+    /// Makes the network as slow as `shape`, for connections that are open too.
+    pub fn shape(&self, shape: Shape) {
+        self.0.network.set(shape);
+    }
+
+    /// Lets something go wrong.
+    pub fn inject(&self, fault: Fault<'_>) -> FaultId {
+        self.0.faults.inject(fault)
+    }
+
+    /// How many requests a fault has met, also after [`clear_faults`](Handle::clear_faults).
+    pub fn met(&self, fault: FaultId) -> usize {
+        self.0.faults.met(fault)
+    }
+
+    /// Ends all faults, but not those under way.
+    pub fn clear_faults(&self) {
+        self.0.faults.clear();
+    }
+
+    /// While `true` nobody listens on the port: clients are refused by the kernel. Connections that are open stay.
+    ///
+    /// # Errors
+    /// If the port has gone to another program meanwhile.
+    pub fn set_refusing(&self, refusing: bool) -> std::io::Result<()> {
+        self.0.set_refusing(refusing)
+    }
+
+    /// Resets all connections that are open.
+    pub fn reset_connections(&self) {
+        self.0.reset_connections();
+    }
+}

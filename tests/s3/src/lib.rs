@@ -1,0 +1,47 @@
+//! What the tests of `s3://` share: a store of their own for each, the host, child processes.
+//!
+//! All tests of one program share one plugin, as all users of a process do. A [`Store`] is a server of its own with a
+//! bucket of its own, made known to the plugin by the settings of that bucket.
+
+#[allow(unsafe_code, reason = "`fork`; every block is argued")]
+pub mod abi;
+pub mod child;
+pub mod fake;
+pub mod faults;
+pub mod logs;
+pub mod probe;
+mod store;
+
+pub use store::{IMPATIENT, Store, host};
+
+use std::time::{Duration, Instant};
+
+/// Bytes in which no two neighbouring pieces are alike: position and `seed` tell each.
+#[must_use]
+pub fn content(len: usize, seed: u64) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut bytes = Vec::with_capacity(len + 8);
+    while bytes.len() < len {
+        // xorshift64*: no period that a wrong offset could hide in.
+        state ^= state >> 12;
+        state ^= state << 25;
+        state ^= state >> 27;
+        bytes.extend_from_slice(&state.wrapping_mul(0x2545_f491_4f6c_dd1d).to_le_bytes());
+    }
+    bytes.truncate(len);
+    bytes
+}
+
+/// Asks until `done` says yes, or `within` has passed.
+pub fn eventually(within: Duration, mut done: impl FnMut() -> bool) -> bool {
+    let end = Instant::now() + within;
+    loop {
+        if done() {
+            return true;
+        }
+        if Instant::now() >= end {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}

@@ -1,0 +1,184 @@
+//! A server of one's own, known to the plugin.
+
+use s3_server::{Handle, Options, Server};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{LazyLock, Mutex};
+use std::time::Duration;
+use tf_fs_plugin::testing::Host;
+use tf_fs_plugin::{FilesystemOption, OptionValues};
+
+/// The host of this process, with the plugin loaded.
+///
+/// # Panics
+/// If the plugin does not load.
+pub fn host() -> &'static Host {
+    static HOST: LazyLock<Host> = LazyLock::new(|| {
+        let host = Host::load::<s3::S3>().expect("the plugin loads");
+        // Tests count requests.
+        host.read_once();
+        host
+    });
+    &HOST
+}
+
+/// A server with a bucket that no other test has.
+#[derive(Debug)]
+pub struct Store {
+    server: Handle,
+    bucket: String,
+    /// Runs as long as the store lives.
+    _running: Mutex<Server>,
+}
+
+impl std::ops::Deref for Store {
+    type Target = Handle;
+
+    fn deref(&self) -> &Handle {
+        &self.server
+    }
+}
+
+/// Faults are met within milliseconds, hanging ones given up after 0.8 s.
+pub const IMPATIENT: &[(&str, &str)] = &[
+    ("max_attempts", "3"),
+    ("connect_timeout_ms", "1000"),
+    ("stall_timeout_ms", "800"),
+    ("listing_ttl_ms", "0"),
+];
+
+impl Store {
+    /// A store whose bucket has the default settings. `topic` is part of the bucket's name: small letters, digits and
+    /// hyphens.
+    ///
+    /// # Panics
+    /// If the server does not start.
+    #[must_use]
+    pub fn new(topic: &str) -> Self {
+        Self::with(topic, &[])
+    }
+
+    /// A store with these settings of its bucket beside those that lead to it, as in `CONFIGURATION.md`.
+    ///
+    /// # Panics
+    /// If the server does not start or a setting is refused.
+    #[must_use]
+    pub fn with(topic: &str, settings: &[(&str, &str)]) -> Self {
+        Self::start(topic, Options { fast: true, threads: 1, ..Options::default() }, settings)
+    }
+
+    /// A store with a server of this kind.
+    ///
+    /// # Panics
+    /// As [`with`](Self::with).
+    #[must_use]
+    pub fn start(topic: &str, options: Options, settings: &[(&str, &str)]) -> Self {
+        let store = Self::hidden(topic, options);
+        let endpoint = store.endpoint();
+        let mut all = vec![
+            ("endpoint_url", &*endpoint),
+            ("addressing_style", "path"),
+            ("region", "us-east-1"),
+            ("access_key_id", store.access_key()),
+            ("secret_access_key", store.secret_key()),
+        ];
+        all.extend_from_slice(settings);
+        store.set(&all);
+        store
+    }
+
+    /// A store that the plugin of this process knows nothing of: for child processes.
+    ///
+    /// # Panics
+    /// If the server does not start.
+    #[must_use]
+    pub fn hidden(topic: &str, options: Options) -> Self {
+        static NUMBER: AtomicUsize = AtomicUsize::new(1);
+        let bucket = format!("{topic}-{}", NUMBER.fetch_add(1, Ordering::Relaxed));
+        let server = Server::start(options).expect("the server starts");
+        server.create_bucket(&bucket);
+        Self { server: server.handle(), bucket, _running: Mutex::new(server) }
+    }
+
+    /// Changes settings of the bucket.
+    ///
+    /// # Panics
+    /// If one is refused.
+    pub fn set(&self, settings: &[(&str, &str)]) {
+        let options: Vec<_> = settings
+            .iter()
+            .map(|(key, value)| {
+                let name = format!("bucket.{}.{key}", self.bucket);
+                FilesystemOption::new(name, OptionValues::Buffer(vec![value.as_bytes().to_vec()]))
+            })
+            .collect();
+        let fs = host().filesystem("s3").expect("s3 is registered");
+        fs.set_filesystem_configuration(&options).expect("the settings are accepted");
+    }
+
+    /// The environment in which a child process reaches this store, whatever the bucket.
+    #[must_use]
+    pub fn environment(&self) -> Vec<(String, String)> {
+        [
+            ("AWS_ENDPOINT_URL", self.endpoint()),
+            ("AWS_ACCESS_KEY_ID", self.access_key().to_owned()),
+            ("AWS_SECRET_ACCESS_KEY", self.secret_key().to_owned()),
+            ("AWS_REGION", "us-east-1".to_owned()),
+            ("AWS_EC2_METADATA_DISABLED", "true".to_owned()),
+        ]
+        .map(|(name, value)| (name.to_owned(), value))
+        .into()
+    }
+
+    /// The bucket's name.
+    #[must_use]
+    pub fn bucket(&self) -> &str {
+        &self.bucket
+    }
+
+    /// `s3://` with the bucket and this key, as it is.
+    #[must_use]
+    pub fn uri(&self, key: &str) -> String {
+        format!("s3://{}/{key}", self.bucket)
+    }
+
+    /// Writes an object without the plugin.
+    pub fn put(&self, key: &str, content: impl Into<Vec<u8>>) {
+        let content: Vec<u8> = content.into();
+        self.server.put(&self.bucket, key, content);
+    }
+
+    /// An object's content, asked without the plugin.
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<Vec<u8>> {
+        self.server.get(&self.bucket, key).map(|object| object.bytes.to_vec())
+    }
+
+    /// All keys, asked without the plugin.
+    #[must_use]
+    pub fn keys(&self) -> Vec<String> {
+        self.server.keys(&self.bucket)
+    }
+
+    /// The keys for which an upload is open.
+    #[must_use]
+    pub fn open_uploads(&self) -> Vec<String> {
+        self.server.uploads(&self.bucket).into_iter().map(|upload| upload.key).collect()
+    }
+
+    /// What `work` answers, and the requests that it made, by operation. Requests in the background that have begun
+    /// when `work` returns count too.
+    pub fn requests<T>(&self, work: impl FnOnce() -> T) -> (T, BTreeMap<String, usize>) {
+        self.server.reset_log();
+        let answer = work();
+        self.quiet();
+        (answer, self.server.counts())
+    }
+
+    /// Waits until no request is under way, but not longer than two seconds.
+    pub fn quiet(&self) -> bool {
+        crate::eventually(Duration::from_secs(2), || {
+            self.server.log().iter().all(|request| request.duration.is_some())
+        })
+    }
+}

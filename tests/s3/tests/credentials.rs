@@ -1,0 +1,507 @@
+//! Where credentials are from: every source against a stand-in on loopback, and what is said when there are none.
+
+use s3_server::{Credentials, Options};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+use tf_plugin_s3_tests::Store;
+use tf_plugin_s3_tests::fake::{Asked, Fake};
+use tf_plugin_s3_tests::probe::{Probe, is_child, probe};
+
+const NO_KEYS: [(&str, Option<&str>); 2] =
+    [("AWS_ACCESS_KEY_ID", None), ("AWS_SECRET_ACCESS_KEY", None)];
+
+/// A directory of the test's own, gone with the test.
+struct Home(PathBuf);
+
+impl Home {
+    fn new() -> Self {
+        static NUMBER: AtomicUsize = AtomicUsize::new(1);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("s3-home-{}-{number}", std::process::id()));
+        std::fs::create_dir_all(path.join(".aws/sso/cache")).unwrap();
+        Self(path)
+    }
+
+    fn write(&self, name: &str, content: &str) -> String {
+        let path = self.0.join(name);
+        std::fs::write(&path, content).unwrap();
+        path.to_str().unwrap().to_owned()
+    }
+
+    fn path(&self) -> &str {
+        self.0.to_str().unwrap()
+    }
+}
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A store with one object, of which this process's plugin knows nothing.
+fn store() -> Store {
+    let store =
+        Store::hidden("credentials", Options { fast: true, threads: 1, ..Options::default() });
+    store.put("k", "content");
+    store
+}
+
+/// Reads the object without keys in the environment.
+fn read(test: &str, store: &Store, change: &[(&str, Option<&str>)]) -> Probe {
+    let mut all = NO_KEYS.to_vec();
+    all.extend_from_slice(change);
+    probe(test, &store.uri("k"), store, &all)
+}
+
+/// Long after this test.
+const LATER: &str = "2099-01-01T00:00:00Z";
+
+fn json(store: &Store, token: &str) -> String {
+    format!(
+        "{{\"Code\":\"Success\",\"Version\":1,\"AccessKeyId\":\"{}\",\"SecretAccessKey\":\"{}\",\"Token\":\"{token}\",\"SessionToken\":\"{token}\",\"Expiration\":\"{LATER}\"}}",
+        store.access_key(),
+        store.secret_key()
+    )
+}
+
+/// Makes the store accept its keys only with this token, so that credentials of another source would be refused.
+fn want_token(store: &Store, token: &str) {
+    let keys = Credentials::new(store.access_key(), store.secret_key()).session_token(token);
+    store.set_credentials([keys]);
+}
+
+#[test]
+fn environment() {
+    if is_child() {
+        return;
+    }
+    let store = store();
+    let keys = [
+        ("AWS_ACCESS_KEY_ID", Some(store.access_key())),
+        ("AWS_SECRET_ACCESS_KEY", Some(store.secret_key())),
+    ];
+    assert_eq!(read("environment", &store, &keys).content(), "content");
+    want_token(&store, "T");
+    let token = [keys[0], keys[1], ("AWS_SESSION_TOKEN", Some("T"))];
+    assert_eq!(read("environment", &store, &token).content(), "content");
+    let half = read("environment", &store, &keys[..1]);
+    assert!(half.error("Unauthenticated").contains("AWS_SECRET_ACCESS_KEY is not"), "{half:?}");
+}
+
+#[test]
+fn none() {
+    if is_child() {
+        return;
+    }
+    let store = store();
+    let nothing = read("none", &store, &[]);
+    let text = nothing.error("Unauthenticated");
+    for part in [
+        &store.uri("k"),
+        "no AWS credentials",
+        "environment: AWS_ACCESS_KEY_ID is not set",
+        "profile `default`: not in ~/.aws/config and not in ~/.aws/credentials",
+        "web identity: AWS_WEB_IDENTITY_TOKEN_FILE is not set",
+        "container: AWS_CONTAINER_CREDENTIALS_RELATIVE_URI or AWS_CONTAINER_CREDENTIALS_FULL_URI is not set",
+        "EC2 instance: AWS_EC2_METADATA_DISABLED is set",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(store.log().is_empty(), "nothing is asked without credentials");
+}
+
+#[test]
+fn a_silent_metadata_service_costs_two_seconds_once() {
+    if is_child() {
+        return;
+    }
+    let store = store();
+    let silent = Fake::start(|_| None);
+    let change = [
+        NO_KEYS[0],
+        NO_KEYS[1],
+        ("AWS_EC2_METADATA_DISABLED", None),
+        ("AWS_EC2_METADATA_SERVICE_ENDPOINT", Some(&*silent.url())),
+    ]
+    .map(|(name, value)| (name, value.map(str::to_owned)));
+    let change: Vec<_> = change.iter().map(|(name, value)| (*name, value.as_deref())).collect();
+    let uri = store.uri("k");
+    let name = "a_silent_metadata_service_costs_two_seconds_once";
+    let once = probe(name, &uri, &store, &change);
+    assert!(once.error("Unauthenticated").contains("EC2 instance: "), "{once:?}");
+    assert!(once.took < Duration::from_secs(3), "{once:?}");
+    let thrice = probe(name, &format!("{uri} {uri} {uri}"), &store, &change);
+    assert!(thrice.error("Unauthenticated").contains("did not answer a moment ago"), "{thrice:?}");
+    assert!(thrice.took < Duration::from_secs(3), "{thrice:?}");
+}
+
+#[test]
+fn profiles() {
+    if is_child() {
+        return;
+    }
+    let (store, home) = (store(), Home::new());
+    want_token(&store, "P");
+    let keys = format!(
+        "aws_access_key_id = {}\naws_secret_access_key = {}\naws_session_token = P\n",
+        store.access_key(),
+        store.secret_key()
+    );
+    home.write(
+        ".aws/credentials",
+        &format!("[default]\n{keys}[other]\naws_access_key_id = x\naws_secret_access_key = y\n"),
+    );
+    home.write(".aws/config", "[profile bare]\nregion = us-east-1\n");
+    let at_home = ("HOME", Some(home.path()));
+    assert_eq!(read("profiles", &store, &[at_home]).content(), "content");
+    let other = read("profiles", &store, &[at_home, ("AWS_PROFILE", Some("other"))]);
+    let text = other.error("PermissionDenied");
+    assert!(
+        text.contains("InvalidAccessKeyId") && text.contains("does not know the access key"),
+        "{text}"
+    );
+    let missing = read("profiles", &store, &[at_home, ("AWS_PROFILE", Some("missing"))]);
+    let text = missing.error("Unauthenticated");
+    assert!(
+        text.ends_with("profile `missing`: not in ~/.aws/config and not in ~/.aws/credentials"),
+        "{text}"
+    );
+    // A profile for another purpose than credentials is no mistake.
+    let bare = read("profiles", &store, &[at_home, ("AWS_PROFILE", Some("bare"))]);
+    let text = bare.error("Unauthenticated");
+    assert!(text.contains("profile `bare`: it has no credentials; web identity: "), "{text}");
+}
+
+#[test]
+fn a_missing_profile_is_no_reason_to_use_others() {
+    if is_child() {
+        return;
+    }
+    let (store, home) = (store(), Home::new());
+    // No file at all: the AWS SDK would go on to the next source.
+    let fake_keys = json(&store, "I");
+    let container = Fake::start(move |_| Some((200, fake_keys.clone())));
+    let url = container.url();
+    let change = [
+        ("HOME", Some(home.path())),
+        ("AWS_PROFILE", Some("missing")),
+        ("AWS_CONTAINER_CREDENTIALS_FULL_URI", Some(url.as_str())),
+    ];
+    let answer = read("a_missing_profile_is_no_reason_to_use_others", &store, &change);
+    assert!(answer.error("Unauthenticated").contains("profile `missing`"), "{answer:?}");
+    assert!(container.asked().is_empty());
+}
+
+#[test]
+fn a_bucket_has_a_profile_of_its_own() {
+    if is_child() {
+        return;
+    }
+    let (store, home) = (store(), Home::new());
+    let keys = format!(
+        "[mine]\naws_access_key_id = {}\naws_secret_access_key = {}\n",
+        store.access_key(),
+        store.secret_key()
+    );
+    home.write(".aws/credentials", &keys);
+    let file =
+        home.write("s3.toml", &format!("[bucket.\"{}\"]\nprofile = \"mine\"\n", store.bucket()));
+    let answer = read(
+        "a_bucket_has_a_profile_of_its_own",
+        &store,
+        &[
+            ("HOME", Some(home.path())),
+            ("TF_S3_CONFIG", Some(&file)),
+            // They would be refused.
+            ("AWS_ACCESS_KEY_ID", Some("wrong")),
+            ("AWS_SECRET_ACCESS_KEY", Some("wrong")),
+        ],
+    );
+    assert_eq!(answer.content(), "content");
+}
+
+#[test]
+fn a_process() {
+    if is_child() {
+        return;
+    }
+    let (store, home) = (store(), Home::new());
+    want_token(&store, "C");
+    let keys = home.write("keys.json", &json(&store, "C"));
+    home.write(".aws/config", &format!("[default]\ncredential_process = /bin/cat {keys}\n"));
+    let at_home = ("HOME", Some(home.path()));
+    assert_eq!(
+        read("a_process", &store, &[at_home, ("PATH", Some("/bin:/usr/bin"))]).content(),
+        "content"
+    );
+    home.write(".aws/config", "[default]\ncredential_process = /bin/false\n");
+    let failed = read("a_process", &store, &[at_home, ("PATH", Some("/bin:/usr/bin"))]);
+    assert!(failed.error("Unauthenticated").contains("profile `default`: "), "{failed:?}");
+}
+
+/// The answer of STS.
+fn sts(action: &str, store: &Store, token: &str) -> String {
+    format!(
+        "<{action}Response><{action}Result><Credentials><AccessKeyId>{}</AccessKeyId><SecretAccessKey>{}</SecretAccessKey><SessionToken>{token}</SessionToken><Expiration>{LATER}</Expiration></Credentials><AssumedRoleUser><Arn>arn:aws:sts::1:assumed-role/r/s</Arn><AssumedRoleId>x</AssumedRoleId></AssumedRoleUser></{action}Result></{action}Response>",
+        store.access_key(),
+        store.secret_key()
+    )
+}
+
+#[test]
+fn web_identity() {
+    if is_child() {
+        return;
+    }
+    let (store, home) = (store(), Home::new());
+    want_token(&store, "W");
+    let answer = sts("AssumeRoleWithWebIdentity", &store, "W");
+    let service = Fake::start(move |asked| {
+        let right = asked.body.contains("WebIdentityToken=jwt-of-pod")
+            && asked.body.contains("RoleArn=arn");
+        Some(if right { (200, answer.clone()) } else { (403, "<Error/>".into()) })
+    });
+    let url = service.url();
+    let token = home.write("token", "jwt-of-pod");
+    let role = ("AWS_ROLE_ARN", Some("arn:aws:iam::1:role/r"));
+    let endpoint = ("AWS_ENDPOINT_URL_STS", Some(url.as_str()));
+    let file = ("AWS_WEB_IDENTITY_TOKEN_FILE", Some(token.as_str()));
+    assert_eq!(read("web_identity", &store, &[role, endpoint, file]).content(), "content");
+    let no_role = read("web_identity", &store, &[endpoint, file]);
+    assert!(no_role.error("Unauthenticated").ends_with("AWS_ROLE_ARN is not"), "{no_role:?}");
+    let gone = ("AWS_WEB_IDENTITY_TOKEN_FILE", Some("/nonexistent/token"));
+    let no_file = read("web_identity", &store, &[role, endpoint, gone]);
+    let text = no_file.error("Unauthenticated");
+    assert!(
+        text.contains("web identity: cannot read AWS_WEB_IDENTITY_TOKEN_FILE /nonexistent/token"),
+        "{text}"
+    );
+    assert!(!text.contains("EC2"), "no other source is asked: {text}");
+    let wrong = home.write("wrong", "planted-other-jwt");
+    let refused = read(
+        "web_identity",
+        &store,
+        &[role, endpoint, ("AWS_WEB_IDENTITY_TOKEN_FILE", Some(&wrong))],
+    );
+    let text = refused.error("Unauthenticated");
+    assert!(text.contains("web identity: ") && !text.contains("planted"), "{text}");
+}
+
+#[test]
+fn an_assumed_role() {
+    if is_child() {
+        return;
+    }
+    let (store, home) = (store(), Home::new());
+    want_token(&store, "R");
+    let answer = sts("AssumeRole", &store, "R");
+    let service = Fake::start(move |_| Some((200, answer.clone())));
+    let url = service.url();
+    home.write(
+        ".aws/config",
+        "[default]\nrole_arn = arn:aws:iam::1:role/r\nsource_profile = base\n[profile base]\naws_access_key_id = base-key\naws_secret_access_key = s\n",
+    );
+    let at_home = [("HOME", Some(home.path())), ("AWS_ENDPOINT_URL_STS", Some(url.as_str()))];
+    assert_eq!(read("an_assumed_role", &store, &at_home).content(), "content");
+    let asked = service.asked();
+    assert!(
+        asked[0].header("authorization").unwrap().contains("Credential=base-key/"),
+        "{asked:?}"
+    );
+}
+
+#[test]
+fn a_container() {
+    if is_child() {
+        return;
+    }
+    let (store, home) = (store(), Home::new());
+    want_token(&store, "E");
+    let keys = json(&store, "E");
+    let service = Fake::start(move |asked| {
+        let known = asked.header("authorization") == Some("pod-token");
+        Some(if known { (200, keys.clone()) } else { (401, "{\"message\":\"no\"}".into()) })
+    });
+    let url = format!("{}/keys", service.url());
+    let full = ("AWS_CONTAINER_CREDENTIALS_FULL_URI", Some(url.as_str()));
+    let token = ("AWS_CONTAINER_AUTHORIZATION_TOKEN", Some("pod-token"));
+    assert_eq!(read("a_container", &store, &[full, token]).content(), "content");
+    let file = home.write("token", "pod-token");
+    let file = ("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", Some(file.as_str()));
+    assert_eq!(read("a_container", &store, &[full, file]).content(), "content");
+    let refused = read("a_container", &store, &[full]);
+    assert!(
+        refused
+            .error("Unauthenticated")
+            .contains("container: AWS_CONTAINER_CREDENTIALS_FULL_URI: "),
+        "{refused:?}"
+    );
+    let broken = ("AWS_CONTAINER_AUTHORIZATION_TOKEN", Some("planted\nsecret"));
+    let unfit = read("a_container", &store, &[full, broken]);
+    let text = unfit.error("Unauthenticated");
+    assert!(
+        text.contains("line break") && !text.contains("planted") && !unfit.log.contains("planted"),
+        "{unfit:?}"
+    );
+}
+
+/// What IMDSv2 answers.
+fn metadata(asked: &Asked, keys: &str) -> Option<(u16, String)> {
+    let path = asked.line.split(' ').nth(1).unwrap_or_default();
+    if asked.line.starts_with("PUT /latest/api/token") {
+        return Some((200, "session".into()));
+    }
+    if asked.header("x-aws-ec2-metadata-token") != Some("session") {
+        return Some((401, String::new()));
+    }
+    Some(match path {
+        "/latest/meta-data/iam/security-credentials/" => (200, "role".into()),
+        "/latest/meta-data/iam/security-credentials/role" => (200, keys.to_owned()),
+        "/latest/meta-data/placement/region" => (200, "eu-north-1".into()),
+        _ => (404, String::new()),
+    })
+}
+
+#[test]
+fn an_instance() {
+    if is_child() {
+        return;
+    }
+    let store = store();
+    want_token(&store, "M");
+    let keys = json(&store, "M");
+    let service = Fake::start(move |asked| metadata(asked, &keys));
+    let url = service.url();
+    let on = [
+        ("AWS_EC2_METADATA_DISABLED", None),
+        ("AWS_EC2_METADATA_SERVICE_ENDPOINT", Some(url.as_str())),
+    ];
+    assert_eq!(read("an_instance", &store, &on).content(), "content");
+    let roleless = Fake::start(|asked| {
+        Some(if asked.line.starts_with("PUT") {
+            (200, "session".into())
+        } else {
+            (404, String::new())
+        })
+    });
+    let url = roleless.url();
+    let on = [
+        ("AWS_EC2_METADATA_DISABLED", None),
+        ("AWS_EC2_METADATA_SERVICE_ENDPOINT", Some(url.as_str())),
+    ];
+    let none = read("an_instance", &store, &on);
+    assert!(none.error("Unauthenticated").contains("EC2 instance: "), "{none:?}");
+    assert!(none.error("Unauthenticated").contains("404"), "{none:?}");
+    // A proxy has no business there.
+    let proxied =
+        [on[0], on[1], ("HTTP_PROXY", Some("http://127.0.0.1:9")), ("NO_PROXY", Some("127.0.0.2"))];
+    let _ = read("an_instance", &store, &proxied);
+    assert!(roleless.asked().len() >= 4, "{:?}", roleless.asked());
+}
+
+#[test]
+fn credentials_that_expire_are_renewed() {
+    if is_child() {
+        return;
+    }
+    let store = store();
+    let expired = Credentials::new("OLD", "old").session_token("O").expired();
+    let new = Credentials::new("NEW", "new").session_token("N");
+    store.set_credentials([expired, new]);
+    let calls = AtomicUsize::new(0);
+    let service = Fake::start(move |_| {
+        let (key, secret, token) = if calls.fetch_add(1, Ordering::Relaxed) == 0 {
+            ("OLD", "old", "O")
+        } else {
+            ("NEW", "new", "N")
+        };
+        Some((
+            200,
+            format!(
+                "{{\"AccessKeyId\":\"{key}\",\"SecretAccessKey\":\"{secret}\",\"Token\":\"{token}\",\"Expiration\":\"{LATER}\"}}"
+            ),
+        ))
+    });
+    let url = format!("{}/keys", service.url());
+    let mut change = NO_KEYS.to_vec();
+    change.push(("AWS_CONTAINER_CREDENTIALS_FULL_URI", Some(&url)));
+    let uri = store.uri("k");
+    let name = "credentials_that_expire_are_renewed";
+    // Just loaded: asking for newer ones at once would be in vain. A moment later they are renewed.
+    let answer = probe(name, &format!("{uri} later:{uri}"), &store, &change);
+    assert_eq!(answer.content(), "content");
+    assert_eq!(service.asked().len(), 2);
+}
+
+#[test]
+fn expired_credentials_are_told_from_wrong_ones() {
+    if is_child() {
+        return;
+    }
+    let store = store();
+    store.set_credentials([Credentials::new(store.access_key(), store.secret_key()).expired()]);
+    let keys = [
+        ("AWS_ACCESS_KEY_ID", Some(store.access_key())),
+        ("AWS_SECRET_ACCESS_KEY", Some(store.secret_key())),
+    ];
+    let name = "expired_credentials_are_told_from_wrong_ones";
+    let expired = read(name, &store, &keys);
+    let text = expired.error("Unauthenticated");
+    assert!(text.contains("ExpiredToken") && text.contains("have expired; renew them"), "{text}");
+    store.set_credentials([Credentials::new(store.access_key(), "another")]);
+    let wrong = read(name, &store, &keys);
+    let text = wrong.error("PermissionDenied");
+    assert!(
+        text.contains("SignatureDoesNotMatch") && text.contains("look at the secret access key"),
+        "{text}"
+    );
+}
+
+#[test]
+fn single_sign_on() {
+    if is_child() {
+        return;
+    }
+    let (store, home) = (store(), Home::new());
+    want_token(&store, "S");
+    let keys = format!(
+        "{{\"roleCredentials\":{{\"accessKeyId\":\"{}\",\"secretAccessKey\":\"{}\",\"sessionToken\":\"S\",\"expiration\":4070908800000}}}}",
+        store.access_key(),
+        store.secret_key()
+    );
+    let service = Fake::start(move |asked| {
+        let known = asked.header("x-amz-sso_bearer_token") == Some("cached-token");
+        Some(if known { (200, keys.clone()) } else { (401, "{}".into()) })
+    });
+    let url = service.url();
+    home.write(
+        ".aws/config",
+        "[default]\nsso_session = corp\nsso_account_id = 1\nsso_role_name = r\n[sso-session corp]\nsso_region = us-east-1\nsso_start_url = https://d-1.awsapps.com/start\n",
+    );
+    let at_home = [("HOME", Some(home.path())), ("AWS_ENDPOINT_URL_SSO", Some(url.as_str()))];
+    let without = read("single_sign_on", &store, &at_home);
+    assert!(without.error("Unauthenticated").contains("profile `default`: "), "{without:?}");
+    // The SHA-1 of `corp`.
+    let name = "ee0bfd2552fbd840c02cc48b6e823320543c450f";
+    home.write(
+        &format!(".aws/sso/cache/{name}.json"),
+        &format!("{{\"accessToken\":\"cached-token\",\"expiresAt\":\"{LATER}\",\"region\":\"us-east-1\",\"startUrl\":\"https://d-1.awsapps.com/start\"}}"),
+    );
+    assert_eq!(read("single_sign_on", &store, &at_home).content(), "content");
+}
+
+#[test]
+fn anonymous() {
+    if is_child() {
+        return;
+    }
+    let store = store();
+    let change = [("AWS_NO_SIGN_REQUEST", Some("YES"))];
+    let refused = read("anonymous", &store, &change);
+    assert!(refused.error("PermissionDenied").contains("AccessDenied"), "{refused:?}");
+    store.set_public(store.bucket(), true);
+    assert_eq!(read("anonymous", &store, &change).content(), "content");
+    assert!(store.log().iter().all(|request| !request.signed));
+}

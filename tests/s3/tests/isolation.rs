@@ -1,0 +1,476 @@
+//! Forked processes, other hosts, secrets, and what many failures leave behind.
+//!
+//! Each test runs again in a process of its own, since what it looks at belongs to a process.
+
+use s3_server::{At, Credentials, Fault, Options, Reply, What, When};
+use std::collections::BTreeMap;
+use std::io::Read as _;
+use std::net::TcpListener;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+use tf_fs_plugin::{Code, Error};
+use tf_plugin_s3_tests::abi::{Ended, in_fork};
+use tf_plugin_s3_tests::child::alone;
+use tf_plugin_s3_tests::faults::kinds;
+use tf_plugin_s3_tests::{IMPATIENT, Store, content, eventually, host, logs};
+
+/// A forked process works or says why not within this time, on a machine with other things to do.
+const SOON: Duration = Duration::from_secs(1);
+/// After this it hangs.
+const LATE: Duration = Duration::from_secs(10);
+
+fn answered(text: &str) -> Ended {
+    Ended::Answered(text.into())
+}
+
+/// Reads, writes and lists; `done`, or what went wrong.
+fn use_it(store: &Store, name: &str) -> String {
+    let work = || -> Result<String, Error> {
+        let read = host().read_file(store.uri("f"))?;
+        if read != content(1_000_000, 1) {
+            return Ok("wrong bytes".into());
+        }
+        host().write_file(store.uri(name), name)?;
+        let listed = host().get_children(store.uri(""))?;
+        Ok(if listed.iter().any(|entry| entry == name.as_bytes()) { "done" } else { "not listed" }
+            .into())
+    };
+    work().unwrap_or_else(|error| format!("{:?}: {error:#}", error.code()))
+}
+
+fn store_with_file(topic: &str) -> Store {
+    let store = Store::new(topic);
+    store.put("f", content(1_000_000, 1));
+    store
+}
+
+#[test]
+fn fork_before_use() {
+    alone("fork_before_use", || {
+        let store = store_with_file("fork-before");
+        let (ended, took) = in_fork(LATE, || use_it(&store, "child")).expect("forked");
+        assert_eq!(ended, answered("done"));
+        assert!(took < SOON, "{took:?}");
+        assert_eq!(use_it(&store, "parent"), "done");
+        assert_eq!(store.get("child").as_deref(), Some(&b"child"[..]));
+    });
+}
+
+#[test]
+fn fork_after_use() {
+    alone("fork_after_use", || {
+        let store = store_with_file("fork-after");
+        assert_eq!(use_it(&store, "parent"), "done");
+        for round in 0..5 {
+            let (ended, took) =
+                in_fork(LATE, || use_it(&store, &format!("child{round}"))).expect("forked");
+            assert_eq!(ended, answered("done"));
+            assert!(took < SOON, "{took:?}");
+            assert_eq!(use_it(&store, &format!("parent{round}")), "done");
+        }
+    });
+}
+
+#[test]
+fn fork_of_a_fork() {
+    alone("fork_of_a_fork", || {
+        let store = store_with_file("fork-fork");
+        assert_eq!(use_it(&store, "parent"), "done");
+        let (ended, took) = in_fork(LATE, || {
+            let first = use_it(&store, "child");
+            let inner = in_fork(LATE, || use_it(&store, "grandchild"));
+            format!("{first} {:?} {}", inner.map(|(ended, _)| ended), use_it(&store, "child2"))
+        })
+        .expect("forked");
+        assert_eq!(ended, answered("done Ok(Answered(\"done\")) done"));
+        assert!(took < 2 * SOON, "{took:?}");
+    });
+}
+
+#[test]
+fn fork_with_an_open_reader() {
+    alone("fork_with_an_open_reader", || {
+        let store = Store::with("fork-reader", &[("read_part_bytes", "65536")]);
+        let body = content(2_000_000, 1);
+        store.put("f", body.clone());
+        let file = host().new_random_access_file(store.uri("f")).expect("opened");
+        // In the middle of reading ahead.
+        assert_eq!(file.read(0, 300_000).expect("read"), &body[..300_000]);
+        let (ended, took) = in_fork(LATE, || match file.read(300_000, 300_000) {
+            Ok(read) if read == body[300_000..600_000] => "right".into(),
+            Ok(_) => "wrong bytes".into(),
+            Err(error) => format!("{:?}: {error:#}", error.code()),
+        })
+        .expect("forked");
+        assert!(
+            ended == answered("right")
+                || matches!(&ended, Ended::Answered(text) if text.starts_with("FailedPrecondition") && text.contains("fork")),
+            "{ended:?}"
+        );
+        assert!(took < SOON, "{took:?}");
+        // The parent's goes on, and so does dropping it in a child.
+        assert_eq!(file.read(300_000, 1_700_000).expect("read"), &body[300_000..]);
+        let mut file = Some(file);
+        let (ended, took) = in_fork(LATE, || {
+            drop(file.take());
+            "dropped".into()
+        })
+        .expect("forked");
+        assert_eq!(ended, answered("dropped"));
+        assert!(took < SOON, "{took:?}");
+    });
+}
+
+#[test]
+fn fork_with_an_open_writer() {
+    alone("fork_with_an_open_writer", || {
+        let store = Store::with("fork-writer", &[("write_part_bytes", "5MiB")]);
+        let body = content(12_000_000, 1);
+        let mut file = host().new_writable_file(store.uri("f")).expect("opened");
+        file.append(&body[..6_000_000]).expect("appended");
+        assert!(eventually(SOON, || !store.open_uploads().is_empty()), "no upload");
+        let (ended, took) = in_fork(LATE, || match file.append(b"child") {
+            Ok(()) => "appended".into(),
+            Err(error) => format!("{:?}: {error:#}", error.code()),
+        })
+        .expect("forked");
+        let says_why = matches!(&ended, Ended::Answered(text) if text.starts_with("FailedPrecondition") && text.contains("fork"));
+        assert!(says_why, "{ended:?}");
+        assert!(took < SOON, "{took:?}");
+        for close in [false, true] {
+            let mut held = Some(&mut file);
+            let (ended, took) = in_fork(LATE, || {
+                let file = held.take().expect("taken once");
+                let closed = if close {
+                    file.close().map_err(|error| error.code())
+                } else {
+                    Err(Code::FailedPrecondition)
+                };
+                // SAFETY-free way to run its drop in the child only: the parent's value stays as it is.
+                format!("{closed:?}")
+            })
+            .expect("forked");
+            assert_eq!(ended, answered("Err(FailedPrecondition)"));
+            assert!(took < SOON, "{took:?}");
+        }
+        let mut file = Some(file);
+        let (ended, took) = in_fork(LATE, || {
+            drop(file.take());
+            "dropped".into()
+        })
+        .expect("forked");
+        assert_eq!(ended, answered("dropped"));
+        assert!(took < SOON, "{took:?}");
+        assert_eq!(store.open_uploads(), ["f"], "the child has ended the parent's upload");
+        assert_eq!(store.keys(), [""; 0]);
+        let mut file = file.take().expect("the parent's");
+        file.append(&body[6_000_000..]).expect("appended");
+        file.close().expect("closed");
+        assert!(store.get("f").is_some_and(|stored| stored == body), "other bytes");
+    });
+}
+
+#[test]
+fn fork_while_other_threads_are_at_work() {
+    alone("fork_while_other_threads_are_at_work", || {
+        let store = store_with_file("fork-busy");
+        assert_eq!(use_it(&store, "parent"), "done");
+        let stop = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            for thread in 0..4 {
+                let (store, stop) = (&store, &stop);
+                scope.spawn(move || {
+                    for round in 0.. {
+                        if stop.load(Ordering::Relaxed) {
+                            break;
+                        }
+                        assert_eq!(use_it(store, &format!("thread{thread}-{round}")), "done");
+                    }
+                });
+            }
+            let mut slowest = Duration::ZERO;
+            let mut wrong = Vec::new();
+            for round in 0..30 {
+                let (ended, took) =
+                    in_fork(LATE, || use_it(&store, &format!("child{round}"))).expect("forked");
+                slowest = slowest.max(took);
+                if ended != answered("done") {
+                    wrong.push(ended);
+                }
+            }
+            stop.store(true, Ordering::Relaxed);
+            assert!(wrong.is_empty(), "{} of 30: {wrong:?}", wrong.len());
+            // Four busy threads and the server share the cores with it.
+            assert!(slowest < 4 * SOON, "{slowest:?}");
+        });
+    });
+}
+
+#[test]
+fn a_redirect_takes_no_credentials_elsewhere() {
+    alone("a_redirect_takes_no_credentials_elsewhere", || {
+        let elsewhere = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = elsewhere.local_addr().expect("an address");
+        let heard = Arc::new(Mutex::new(Vec::new()));
+        let listening = Arc::clone(&heard);
+        std::thread::spawn(move || {
+            for stream in elsewhere.incoming().flatten() {
+                let mut stream = stream;
+                let _ = stream.set_read_timeout(Some(Duration::from_millis(200)));
+                let mut bytes = [0; 4096];
+                let n = stream.read(&mut bytes).unwrap_or(0);
+                listening
+                    .lock()
+                    .expect("no panic")
+                    .push(String::from_utf8_lossy(&bytes[..n]).into_owned());
+            }
+        });
+        let store = Store::with("redirect", IMPATIENT);
+        let file = || store.put("f", content(1_000, 1));
+        file();
+        let operations: [(&str, &dyn Fn() -> Result<(), Error>); 6] = [
+            ("read", &|| host().read_file(store.uri("f")).map(drop)),
+            ("stat", &|| host().stat(store.uri("f")).map(drop)),
+            ("list", &|| host().get_children(store.uri("")).map(drop)),
+            ("write", &|| host().write_file(store.uri("g"), "x")),
+            ("copy", &|| host().copy_file(store.uri("f"), store.uri("g"))),
+            ("delete", &|| host().delete_file(store.uri("f"))),
+        ];
+        for status in [301, 302, 303, 307, 308] {
+            for region in [false, true] {
+                for (name, run) in operations {
+                    file();
+                    let location = format!("http://{address}/{}/f", store.bucket());
+                    let mut reply =
+                        Reply::new(status, "TemporaryRedirect").header("location", location);
+                    if region {
+                        reply = reply.header("x-amz-bucket-region", "eu-west-1");
+                    }
+                    let fault = store.inject(Fault::new(When::All, What::Status(reply)));
+                    let start = Instant::now();
+                    let answer = run();
+                    assert!(store.met(fault) > 0, "{name}: no request");
+                    store.clear_faults();
+                    assert!(answer.is_err(), "{name}: {status} as if there had been none");
+                    assert!(
+                        start.elapsed() < Duration::from_secs(6),
+                        "{name}: {status}: {:?}",
+                        start.elapsed()
+                    );
+                }
+            }
+        }
+        std::thread::sleep(Duration::from_millis(100));
+        let heard = heard.lock().expect("no panic");
+        assert!(heard.is_empty(), "another host was asked: {heard:?}");
+    });
+}
+
+/// Operations of all kinds, with their errors.
+fn everything(store: &Store) -> Vec<Error> {
+    let mut errors = Vec::new();
+    let mut note = |answer: Result<(), Error>| errors.extend(answer.err());
+    let host = host();
+    note(host.read_file(store.uri("f")).map(drop));
+    note(host.stat(store.uri("f")).map(drop));
+    note(host.get_children(store.uri("d")).map(drop));
+    note(host.get_matching_paths(store.uri("d/*")).map(drop));
+    note(host.write_file(store.uri("g"), "x"));
+    note((|| {
+        let mut file = host.new_writable_file(store.uri("h"))?;
+        file.append(&content(11 << 20, 1))?;
+        file.close()
+    })());
+    note((|| {
+        let mut file = host.new_appendable_file(store.uri("f"))?;
+        file.append(b"x")?;
+        file.close()
+    })());
+    note(host.copy_file(store.uri("f"), store.uri("c")));
+    note(host.rename_file(store.uri("c"), store.uri("e")));
+    note(host.create_dir(store.uri("new")));
+    note(host.delete_file(store.uri("e")));
+    note(host.delete_recursively(store.uri("d")).map_err(|left| left.error));
+    errors
+}
+
+fn fill(store: &Store) {
+    store.put("f", content(100_000, 1));
+    store.put("d/a", "1");
+    store.put("d/b", "2");
+    store.delete(store.bucket(), "new/");
+}
+
+#[test]
+fn secrets_are_shown_nowhere() {
+    const SECRET: &str = "PlantedSecretKey/0123456789+abcdefghijk";
+    const TOKEN: &str = "PlantedSessionToken//0123456789==";
+    alone("secrets_are_shown_nowhere", || {
+        logs::keep();
+        let options =
+            Options { secret_key: SECRET.into(), fast: true, threads: 1, ..Options::default() };
+        let store = Store::start("secrets", options, IMPATIENT);
+        store.set(&[("session_token", TOKEN), ("write_part_bytes", "5MiB")]);
+        store.set_credentials([Credentials::new(store.access_key(), SECRET).session_token(TOKEN)]);
+        let mut texts = Vec::new();
+        for kind in kinds() {
+            fill(&store);
+            store.inject(Fault::new(When::Every(2), kind.what.clone()));
+            for error in everything(&store) {
+                texts.push(format!("{error:#}"));
+                texts.push(format!("{error:?}"));
+            }
+            store.clear_faults();
+        }
+        assert!(texts.len() > 200, "only {} errors", texts.len());
+        // Credentials that are wrong, without a fault.
+        store.set_credentials([Credentials::new("other", "other")]);
+        texts.extend(everything(&store).into_iter().map(|error| format!("{error:#} {error:?}")));
+        let fs = host().filesystem("s3").expect("registered");
+        texts.extend(
+            fs.get_filesystem_configuration()
+                .expect("options")
+                .iter()
+                .map(|option| format!("{option:?}")),
+        );
+        for name in ["s3:///config.json", "s3:///metrics.json"] {
+            texts.push(String::from_utf8(host().read_file(name).expect("readable")).expect("text"));
+        }
+        let logged = logs::lines();
+        assert!(!logged.is_empty(), "nothing is logged");
+        texts.extend(logged);
+        for text in &texts {
+            // As it is, and as it would stand in a URL.
+            for planted in [SECRET, TOKEN, "PlantedSecretKey", "PlantedSessionToken"] {
+                assert!(!text.contains(planted), "a secret is in: {text}");
+            }
+        }
+    });
+}
+
+/// Threads of this process, and the plugin's ends of connections to `store` that are open.
+fn resources(store: &Store) -> (usize, usize) {
+    let threads = std::fs::read_dir("/proc/self/task").expect("/proc").count();
+    // ":1F90", the peer's port, in lines of which the fourth field is the state; 06 is waiting in the kernel only.
+    let port = format!(":{:04X}", store.address().port());
+    let table = std::fs::read_to_string("/proc/net/tcp").expect("/proc");
+    let is_open = |line: &&str| {
+        let fields: Vec<_> = line.split_whitespace().collect();
+        fields.len() > 3 && fields[2].ends_with(&port) && fields[3] != "06"
+    };
+    (threads, table.lines().filter(is_open).count())
+}
+
+/// All numbers of the metrics, by their path.
+fn metrics() -> BTreeMap<String, f64> {
+    fn walk(path: &str, value: &serde_json::Value, numbers: &mut BTreeMap<String, f64>) {
+        match value {
+            serde_json::Value::Object(map) => {
+                for (key, value) in map {
+                    walk(&format!("{path}/{key}"), value, numbers);
+                }
+            }
+            serde_json::Value::Number(number) => {
+                drop(numbers.insert(path.to_owned(), number.as_f64().unwrap_or(0.0)))
+            }
+            _ => {}
+        }
+    }
+    let text = host().read_file("s3:///metrics.json").expect("readable");
+    let mut numbers = BTreeMap::new();
+    walk("", &serde_json::from_slice(&text).expect("JSON"), &mut numbers);
+    numbers
+}
+
+#[test]
+fn failures_leave_nothing_behind() {
+    alone("failures_leave_nothing_behind", || {
+        let store = Store::with("leaks", IMPATIENT);
+        store.set(&[
+            ("read_part_bytes", "65536"),
+            ("write_part_bytes", "5MiB"),
+            ("stall_timeout_ms", "200"),
+        ]);
+        let round = || {
+            for what in [
+                What::Reset,
+                What::ResetBody(At::Middle),
+                What::StallBody(At::Middle),
+                What::Stall,
+                What::HalfClose,
+                What::status(503, "SlowDown"),
+                What::LoseAck,
+                What::CutBody(At::Last),
+            ] {
+                fill(&store);
+                store.inject(Fault::new(When::Every(2), what));
+                drop(everything(&store));
+                store.clear_faults();
+            }
+            std::thread::sleep(Duration::from_millis(500));
+            resources(&store)
+        };
+        round();
+        let rounds: Vec<_> = (0..3).map(|_| round()).collect();
+        // Idle connections are kept, but no more of them each time; and threads never.
+        let (first, last) = (rounds[0], rounds[2]);
+        assert!(
+            last.0 <= first.0 && last.1 <= first.1 + 4,
+            "threads and connections after each round: {rounds:?}"
+        );
+        let free = || {
+            let numbers = metrics();
+            let used: Vec<_> = numbers
+                .iter()
+                .filter(|(name, _)| name.contains("budget") && name.contains("use"))
+                .collect();
+            assert!(!used.is_empty(), "no budget in {:?}", numbers.keys());
+            used.iter().all(|(_, bytes)| **bytes == 0.0)
+        };
+        assert!(eventually(Duration::from_secs(5), free), "memory is still held: {:?}", metrics());
+        assert!(
+            eventually(Duration::from_secs(2), || store.open_uploads().is_empty()),
+            "{:?}",
+            store.open_uploads()
+        );
+    });
+}
+
+#[test]
+fn many_threads_and_faults_end() {
+    alone("many_threads_and_faults_end", || {
+        let store = Store::with("threads", IMPATIENT);
+        let body = content(3_000_000, 5);
+        store.put("f", body.clone());
+        store.set(&[("read_part_bytes", "65536")]);
+        store.inject(Fault::new(When::Every(5), What::ResetBody(At::Middle)));
+        store.inject(Fault::new(When::Every(7), What::status(503, "SlowDown")));
+        let file = host().new_random_access_file(store.uri("f"));
+        let (right, failed) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let file = file.expect("opened");
+        std::thread::scope(|scope| {
+            for thread in 0..64_usize {
+                let (file, body, right, failed) = (&file, &body, &right, &failed);
+                scope.spawn(move || {
+                    for round in 0..10_usize {
+                        let start = (thread * 45_001 + round * 290_003) % body.len();
+                        match file.read(start as u64, 20_000) {
+                            Ok(read) => {
+                                assert_eq!(
+                                    read,
+                                    body[start..body.len().min(start + 20_000)],
+                                    "wrong bytes"
+                                );
+                                right.fetch_add(1, Ordering::Relaxed);
+                            }
+                            Err(_) => drop(failed.fetch_add(1, Ordering::Relaxed)),
+                        }
+                    }
+                });
+            }
+        });
+        let (right, failed) = (right.into_inner(), failed.into_inner());
+        assert!(right > 600, "{right} right, {failed} failed");
+    });
+}

@@ -1,0 +1,257 @@
+//! S3 servers for the tests, and `examples/s3` with the settings for one.
+
+use crate::overlay::Overlay;
+use crate::python::Python;
+use crate::{Plugin, script};
+use cargo_tf_plugin::{Packages, TensorFlow};
+use s3_server::{Options, Server};
+use s3s::auth::SimpleAuth;
+use s3s::service::S3ServiceBuilder;
+use std::env;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::net::Ipv4Addr;
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use tempfile::TempDir;
+use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
+
+/// What the tests sign with; the servers that check signatures know them.
+const ACCESS_KEY: &str = "tests";
+const SECRET_KEY: &str = "tests-secret";
+
+/// A server with one empty bucket. It ends with the value.
+#[derive(Debug)]
+pub struct Store {
+    bucket: &'static str,
+    endpoint: String,
+    running: Running,
+}
+
+#[derive(Debug)]
+#[expect(dead_code, reason = "held until the end")]
+enum Running {
+    Own(Server),
+    Moto(Moto),
+    S3sFs(S3sFs),
+}
+
+impl Store {
+    /// The project's own server, `tests/s3-server`. `fast`: with ETags that cost nothing, for large objects.
+    ///
+    /// # Panics
+    /// When it does not start.
+    #[must_use]
+    pub fn own(bucket: &'static str, fast: bool) -> Self {
+        let server = Server::start(Options {
+            access_key: ACCESS_KEY.to_owned(),
+            secret_key: SECRET_KEY.to_owned(),
+            buckets: vec![bucket.to_owned()],
+            fast,
+            ..Options::default()
+        });
+        let server = server.expect("the server starts");
+        Self { bucket, endpoint: server.endpoint(), running: Running::Own(server) }
+    }
+
+    /// [moto](https://docs.getmoto.org), from the package index. It does not check signatures.
+    ///
+    /// # Panics
+    /// When it cannot be installed or does not start.
+    #[must_use]
+    pub fn moto(bucket: &'static str) -> Self {
+        let (moto, endpoint) = Moto::start(bucket);
+        Self { bucket, endpoint, running: Running::Moto(moto) }
+    }
+
+    /// The file-backed server of the `s3s` project, in this process: another implementation of everything above the
+    /// protocol, with defects of its own.
+    ///
+    /// # Panics
+    /// When it does not start.
+    #[must_use]
+    pub fn s3s_fs(bucket: &'static str) -> Self {
+        let (server, endpoint) = S3sFs::start(bucket);
+        Self { bucket, endpoint, running: Running::S3sFs(server) }
+    }
+
+    /// `http://127.0.0.1:PORT`.
+    #[must_use]
+    pub fn endpoint(&self) -> &str {
+        &self.endpoint
+    }
+
+    /// A URI below the bucket, without `/` at the end.
+    #[must_use]
+    pub fn root(&self) -> String {
+        format!("s3://{}/tests", self.bucket)
+    }
+
+    /// The project's server behind it.
+    ///
+    /// # Panics
+    /// When it is another one.
+    #[must_use]
+    pub fn server(&self) -> &Server {
+        match &self.running {
+            Running::Own(server) => server,
+            other => panic!("{other:?} is not the project's own server"),
+        }
+    }
+
+    /// The settings for this server, in the way that users give them: AWS's environment variables.
+    fn variables(&self) -> [(&'static str, &str); 8] {
+        [
+            ("AWS_ENDPOINT_URL", &self.endpoint),
+            ("AWS_ACCESS_KEY_ID", ACCESS_KEY),
+            ("AWS_SECRET_ACCESS_KEY", SECRET_KEY),
+            ("AWS_REGION", "us-east-1"),
+            // What whoever runs the tests has set up is not theirs.
+            ("AWS_CONFIG_FILE", "/dev/null"),
+            ("AWS_SHARED_CREDENTIALS_FILE", "/dev/null"),
+            ("AWS_EC2_METADATA_DISABLED", "true"),
+            ("NO_PROXY", "127.0.0.1"),
+        ]
+    }
+
+    /// Gives a Python process the settings for this server.
+    #[must_use]
+    pub fn settings(&self, python: Python) -> Python {
+        let python = foreign_variables().iter().fold(python, |python, name| python.without(name));
+        self.variables().iter().fold(python, |python, (name, value)| python.env(name, value))
+    }
+
+    /// Gives any process the settings for this server.
+    pub fn set(&self, command: &mut Command) {
+        for name in foreign_variables() {
+            command.env_remove(name);
+        }
+        command.envs(self.variables());
+    }
+}
+
+/// Settings that whoever runs the tests may have.
+fn foreign_variables() -> Vec<String> {
+    let names = env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    let foreign = |name: &String| {
+        ["AWS_", "S3_"].iter().any(|prefix| name.starts_with(prefix))
+            || name.to_lowercase().ends_with("_proxy")
+    };
+    names.filter(foreign).collect()
+}
+
+/// A Python in which `import tensorflow` loads the plugin, and nothing else does.
+#[derive(Debug)]
+pub struct Installed(Overlay);
+
+impl Installed {
+    /// Puts the plugin to the packages of a TensorFlow release, and `more` packages that are not there.
+    ///
+    /// # Panics
+    /// When the plugin does not build or a file operation fails.
+    #[must_use]
+    pub fn new(tensorflow: &TensorFlow, more: Option<&Packages>) -> Self {
+        let overlay = Overlay::new(tensorflow);
+        Plugin::of("s3").copy_to(&overlay.plugins());
+        if let Some(more) = more {
+            overlay.link_missing(more.site_packages());
+        }
+        Self(overlay)
+    }
+
+    /// A script with the settings for a server.
+    #[must_use]
+    pub fn python(&self, store: &Store, script: &str) -> Python {
+        store.settings(Python::with_interpreter(self.0.python(), script))
+    }
+}
+
+/// The process of moto's server, and what looks into it.
+#[derive(Debug)]
+struct Moto {
+    process: Child,
+    /// Its end is the server's.
+    input: Option<ChildStdin>,
+}
+
+impl Moto {
+    fn start(bucket: &str) -> (Self, String) {
+        let directory = script("../examples/s3");
+        let requirements = fs::read_to_string(directory.join("demo-requirements.txt"))
+            .expect("the requirements can be read");
+        let packages = Packages::provide("s3-demo", &requirements, None)
+            .unwrap_or_else(|error| panic!("{error:#}"));
+        let mut process = Command::new(packages.python())
+            .arg(directory.join("demo_server.py"))
+            .arg(bucket)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("Python runs");
+        let output = process.stdout.take().expect("it is piped");
+        let input = process.stdin.take();
+        let moto = Self { process, input };
+        let mut line = String::new();
+        BufReader::new(output).read_line(&mut line).expect("the server says something");
+        let endpoint = line.trim().trim_matches('"').to_owned();
+        assert!(endpoint.starts_with("http://127.0.0.1:"), "moto says {line:?}");
+        (moto, endpoint)
+    }
+}
+
+impl Drop for Moto {
+    fn drop(&mut self) {
+        drop(self.input.take());
+        if let Err(error) = self.process.wait() {
+            eprintln!("moto: {error}");
+        }
+    }
+}
+
+/// `s3s-fs` with the delay switched off that its own program has on each connection.
+#[derive(Debug)]
+#[expect(dead_code, reason = "held until the end")]
+struct S3sFs {
+    runtime: Runtime,
+    directory: TempDir,
+}
+
+impl S3sFs {
+    fn start(bucket: &str) -> (Self, String) {
+        let directory = tempfile::tempdir().expect("a scratch directory");
+        fs::create_dir(directory.path().join(bucket)).expect("a bucket");
+        let filesystem = filesystem(directory.path());
+        let mut builder = S3ServiceBuilder::new(filesystem);
+        builder.set_auth(SimpleAuth::from_single(ACCESS_KEY, SECRET_KEY));
+        let service = builder.build();
+
+        let runtime = Runtime::new().expect("a runtime");
+        let listener =
+            runtime.block_on(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))).expect("a port");
+        let endpoint = format!("http://{}", listener.local_addr().expect("an address"));
+        runtime.spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                // Without it each answer waits for the client's delayed acknowledgement.
+                if stream.set_nodelay(true).is_err() {
+                    continue;
+                }
+                let service = service.clone();
+                tokio::spawn(async move {
+                    let stream = hyper_util::rt::TokioIo::new(stream);
+                    let http = hyper::server::conn::http1::Builder::new();
+                    // A client that goes away is no error of the server.
+                    let _ = http.serve_connection(stream, service).await;
+                });
+            }
+        });
+        (Self { runtime, directory }, endpoint)
+    }
+}
+
+fn filesystem(directory: &Path) -> s3s_fs::FileSystem {
+    match s3s_fs::FileSystem::new(directory) {
+        Ok(filesystem) => filesystem,
+        Err(error) => panic!("{}: {error:?}", directory.display()),
+    }
+}

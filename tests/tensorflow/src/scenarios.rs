@@ -1,0 +1,56 @@
+//! Runs `tests/python/scenarios.py` and judges what it says.
+
+use crate::python::Python;
+use cargo_tf_plugin::TensorFlow;
+use std::collections::BTreeMap;
+
+/// The script, for [`Python`].
+pub const SCRIPT: &str = "python/scenarios.py";
+
+/// The cases that this TensorFlow cannot do on any plugin.
+fn not_applicable(tensorflow: &TensorFlow) -> &'static [&'static str] {
+    // Keras 2 writes these two with libraries that know local paths only.
+    if tensorflow.major_minor() < (2, 16) { &["keras_archive", "keras_weights"] } else { &[] }
+}
+
+/// Runs all cases in `python`, which is [`SCRIPT`] with its arguments. All must pass but for those that no plugin
+/// can do in this TensorFlow, and `unable`: what the server cannot do, each with the reason.
+///
+/// # Panics
+/// When a case fails, or others than expected have run.
+#[track_caller]
+pub fn run(tensorflow: &TensorFlow, what: &str, python: Python, unable: &[(&str, &str)]) {
+    let listed = Python::new(tensorflow, SCRIPT).arg("--list").run().success();
+    let listed: Vec<&str> = listed.stdout.lines().collect();
+    assert!(listed.len() > 40, "only {} cases are listed", listed.len());
+
+    let python = unable.iter().fold(python, |python, (name, reason)| {
+        python.arg("--unable").arg(format!("{name}={reason}"))
+    });
+    let finished = python.run().success();
+    let mut results: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for line in finished.stdout.lines() {
+        let mut words = line.split([' ', ':']);
+        let (result, name) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+        results.entry(result).or_default().push(name);
+    }
+    let mut expected_skips = not_applicable(tensorflow).to_vec();
+    expected_skips.extend(unable.iter().map(|(name, _)| *name));
+    expected_skips.sort_unstable();
+    let skipped = results.remove("not-applicable").unwrap_or_default();
+    let mut sorted_skips = skipped.clone();
+    sorted_skips.sort_unstable();
+    if sorted_skips != expected_skips {
+        finished.fail("other cases than expected are not applicable");
+    }
+    let passed = results.remove("ok").unwrap_or_default();
+    let expected: Vec<&str> = listed.into_iter().filter(|name| !skipped.contains(name)).collect();
+    if passed != expected {
+        finished.fail(&format!("other cases than expected have passed; expected: {expected:?}"));
+    }
+    let summary = format!("{} passed, 0 failed, {} not applicable", passed.len(), skipped.len());
+    if finished.stdout.lines().last() != Some(&summary) {
+        finished.fail(&format!("the last line is not {summary:?}"));
+    }
+    println!("{what} on {}: {summary}", tensorflow.version());
+}

@@ -1,0 +1,152 @@
+//! Processes that use `s3://` and fork, are interrupted, or end in the middle: `tests/python/s3_process.py`.
+
+use cargo_tf_plugin::NEWEST;
+use std::num::NonZero;
+use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+use tf_plugin_tensorflow_tests::child::{self, Finished};
+use tf_plugin_tensorflow_tests::s3::{Installed, Store};
+use tf_plugin_tensorflow_tests::{Plugin, tensorflow};
+
+const SCRIPT: &str = "python/s3_process.py";
+
+/// Ten times what a way needs. A hang is what is looked for.
+const LIMIT: u64 = 240;
+
+/// What the last work may take to end after it is done, on a busy machine: the end must not wait for transfers,
+/// time limits or retries, which take much longer.
+const END: Duration = Duration::from_secs(12);
+
+fn go(installed: &Installed, store: &Store, way: &str) -> Finished {
+    let finished = installed
+        .python(store, SCRIPT)
+        .arg(way)
+        .args(["--root", &store.root(), "--control", store.endpoint()])
+        .limit(LIMIT)
+        .run();
+    if !finished.stdout.lines().any(|line| line == format!("ok {way}")) {
+        finished.fail("the work was not done");
+    }
+    if finished.stderr.contains("panicked") {
+        finished.fail("the plugin panicked");
+    }
+    finished
+}
+
+macro_rules! ways {
+    ($($way:ident),* $(,)?) => {
+        $(
+            #[test]
+            fn $way() {
+                let store = Store::own("process", true);
+                let installed = Installed::new(&tensorflow(NEWEST), None);
+                go(&installed, &store, stringify!($way)).success();
+            }
+        )*
+    };
+}
+
+ways!(
+    fork_before_use,
+    fork_after_use,
+    fork_during_io,
+    inherited_reader,
+    inherited_writer,
+    spawned_processes,
+    a_fork_server,
+    open_files,
+    interrupted,
+    sixty_four_threads,
+);
+
+/// The end is timed from outside: what Python itself needs to start and to end is in `at_once`.
+fn ends_in_time(way: &str) {
+    let store = Store::own("process", true);
+    let installed = Installed::new(&tensorflow(NEWEST), None);
+    let started = Instant::now();
+    go(&installed, &store, "at_once").success();
+    let usual = started.elapsed();
+    let started = Instant::now();
+    go(&installed, &store, way).success();
+    let took = started.elapsed();
+    assert!(took < usual + END, "{way} took {took:?}, loading alone {usual:?}");
+}
+
+#[test]
+fn busy_background() {
+    ends_in_time("busy_background");
+}
+
+#[test]
+fn a_stalled_server() {
+    ends_in_time("a_stalled_server");
+}
+
+#[test]
+fn killed_by_sigint() {
+    let store = Store::own("process", true);
+    let installed = Installed::new(&tensorflow(NEWEST), None);
+    let finished = go(&installed, &store, "killed_by_sigint");
+    if finished.signal() != Some(libc::SIGINT) {
+        finished.fail("it was not ended by SIGINT");
+    }
+}
+
+/// A race at the end shows in one run of many.
+#[test]
+fn twenty_times_in_python() {
+    let store = Store::own("process", true);
+    let installed = Installed::new(&tensorflow(NEWEST), None);
+    for _ in 0..20 {
+        let finished = go(&installed, &store, "used").success();
+        assert!(!finished.stderr.contains("libs3"), "it had something to say: {}", finished.stderr);
+    }
+}
+
+/// A thousand processes load the plugin with TensorFlow's C library, use it and end. Python, whose import of
+/// TensorFlow takes seconds, is left out.
+#[test]
+fn a_thousand_times_without_python() {
+    const PROCESSES: usize = 1000;
+    let store = Store::own("process", true);
+    let tensorflow = tensorflow(NEWEST);
+    let plugin = Plugin::of("s3").path();
+    let next = AtomicUsize::new(0);
+    let workers = thread::available_parallelism().map_or(2, NonZero::get).min(8);
+    thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(|| {
+                loop {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    if number >= PROCESSES {
+                        break;
+                    }
+                    let mut command = Command::new(env!("CARGO_BIN_EXE_load-and-leave"));
+                    command
+                        .arg(tensorflow.library_dir())
+                        .arg(plugin)
+                        .arg(format!("{}/{number}", store.root()));
+                    store.set(&mut command);
+                    child::run(command, Duration::from_secs(60)).success();
+                }
+            });
+        }
+    });
+    assert_eq!(store.server().keys("process").len(), PROCESSES, "files of processes");
+    assert_eq!(store.server().uploads("process").len(), 0, "unfinished uploads");
+}
+
+#[test]
+fn killed_in_the_middle_of_saving() {
+    let store = Store::own("kill", true);
+    let installed = Installed::new(&tensorflow(NEWEST), None);
+    let finished = installed
+        .python(&store, "python/s3_kill.py")
+        .args(["--root", &store.root(), "--control", store.endpoint(), "--kills", "8"])
+        .limit(600)
+        .run()
+        .success();
+    assert_eq!(finished.stdout.lines().last(), Some("ok 8 kills"), "{}", finished.stdout);
+}
