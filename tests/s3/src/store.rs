@@ -42,6 +42,7 @@ impl std::ops::Deref for Store {
 /// Faults are met within milliseconds, hanging ones given up after 0.8 s.
 pub const IMPATIENT: &[(&str, &str)] = &[
     ("max_attempts", "3"),
+    ("retry_backoff_ms", "5"),
     ("connect_timeout_ms", "1000"),
     ("stall_timeout_ms", "800"),
     ("listing_ttl_ms", "0"),

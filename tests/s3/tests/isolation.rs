@@ -147,7 +147,6 @@ fn fork_with_an_open_writer() {
                 } else {
                     Err(Code::FailedPrecondition)
                 };
-                // SAFETY-free way to run its drop in the child only: the parent's value stays as it is.
                 format!("{closed:?}")
             })
             .expect("forked");

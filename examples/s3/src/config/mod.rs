@@ -62,6 +62,8 @@ pub(crate) struct BucketSettings {
     pub(crate) max_attempts: u32,
     /// Slow down before the store asks for it.
     pub(crate) adaptive_retries: bool,
+    /// The longest wait before the second attempt.
+    pub(crate) retry_backoff: Duration,
     pub(crate) connect_timeout: Duration,
     /// How long a request may make no progress.
     pub(crate) stall_timeout: Duration,
@@ -231,6 +233,7 @@ impl BucketSettings {
             checksums: values.text("checksums").as_deref() != Some("when_required"),
             max_attempts: values.number("max_attempts").try_into().unwrap_or(u32::MAX),
             adaptive_retries: values.text("retry_mode").as_deref() == Some("adaptive"),
+            retry_backoff: values.time("retry_backoff_ms"),
             connect_timeout: values.time("connect_timeout_ms"),
             stall_timeout: values.time("stall_timeout_ms"),
             read_part: values.size("read_part_bytes"),

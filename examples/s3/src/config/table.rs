@@ -242,6 +242,15 @@ pub(crate) const SETTINGS: &[Setting] = &[
         description: "`adaptive` also slows down before the store asks for it.",
     },
     Setting {
+        key: "retry_backoff_ms",
+        variables: &[],
+        kind: Kind::Milliseconds { min: 1, max: 60_000 },
+        default: "100",
+        scope: Scope::Bucket,
+        description: "The longest wait before the second attempt; it doubles with each further one. The wait itself is \
+                      random. What the store asks for counts instead.",
+    },
+    Setting {
         key: "connect_timeout_ms",
         variables: &["S3_CONNECT_TIMEOUT_MSEC"],
         kind: Kind::Milliseconds { min: 1, max: 3_600_000 },

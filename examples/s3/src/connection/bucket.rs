@@ -55,6 +55,9 @@ impl fmt::Debug for Bucket {
     }
 }
 
+/// No wait between attempts is longer, unless the first one is.
+const LONGEST_BACKOFF: Duration = Duration::from_secs(20);
+
 /// What the SDK's endpoint rules need besides the region.
 #[derive(Debug)]
 struct EndpointOf {
@@ -157,7 +160,8 @@ impl Bucket {
             .retry_config(
                 retries
                     .with_max_attempts(settings.max_attempts)
-                    .with_initial_backoff(Duration::from_millis(100)),
+                    .with_initial_backoff(settings.retry_backoff)
+                    .with_max_backoff(settings.retry_backoff.max(LONGEST_BACKOFF)),
             )
             // Of its own, so that one store's trouble leaves the others their retries.
             .retry_partition(RetryPartition::custom(format!("s3 {name}")).build())

@@ -332,6 +332,10 @@ impl State {
             self.bytes -= freed;
         }
         let path = change.name.key.trim_end_matches('/');
+        if let Some(listing) = self.listings.get_mut(&*id(&change.name.bucket, &format!("{path}/")))
+        {
+            listing.changed(change);
+        }
         let mut end = path.len();
         loop {
             let start = path[..end].rfind('/').map_or(0, |slash| slash + 1);
@@ -358,6 +362,10 @@ impl Listing {
         let directory = self.listed.directory.as_str();
         if change.is_tree && directory.starts_with(&change.name.prefix()) {
             return false;
+        }
+        if change.name.key.trim_end_matches('/') == directory.trim_end_matches('/') {
+            // The directory itself may be gone now, or a file.
+            self.is_ahead = false;
         }
         if let Some(rest) = change.name.key.strip_prefix(directory) {
             let child = rest.split('/').next().unwrap_or_default();

@@ -3,6 +3,7 @@
 use super::cache::Found;
 use super::lookup;
 use super::pages::{Page, Pages, Query, payer};
+use super::pending::Ours;
 use super::request;
 use crate::connection::{Bucket, Connection};
 use crate::failure::failure;
@@ -29,12 +30,14 @@ pub(super) async fn delete_file(connection: &Connection, name: &Name) -> Result<
         Some(found) => found,
         None => lookup::find_in_store(&bucket, name).await?,
     };
-    let was_ours = connection.pending.delete(name);
-    match found {
-        Found::File(_) => request::delete(connection, &bucket, name).await?,
-        Found::Directory if !was_ours => return Err(Error::is_a_directory(name)),
-        Found::Nothing if !was_ours => return Err(Error::not_found(name)),
-        Found::Directory | Found::Nothing => {}
+    if let Found::File(_) = found {
+        request::delete(connection, &bucket, name).await?;
+    }
+    // Not before the store has confirmed it: a file whose deletion failed can still be written.
+    match (found, connection.pending.delete(name)) {
+        (Found::File(_), _) | (_, Ours::Unpublished) | (Found::Nothing, Ours::GivenUp) => {}
+        (Found::Directory, _) => return Err(Error::is_a_directory(name)),
+        (Found::Nothing, Ours::No) => return Err(Error::not_found(name)),
     }
     note_emptied(connection, name);
     Ok(())
@@ -95,13 +98,18 @@ pub(super) async fn delete_recursively(
         return Err(left_over(error, &left.files, &directory));
     }
     let was_emptied = connection.pending.take_emptied(&name.with_key(directory));
-    if !found_any && unpublished == 0 && !was_emptied {
-        if name.key.ends_with('/') {
-            return Err(Error::not_found(name).into());
-        }
-        return Ok(delete_file(connection, name).await?);
+    if found_any || unpublished > 0 {
+        return Ok(());
     }
-    Ok(())
+    let deleted = if name.key.ends_with('/') {
+        Err(Error::not_found(name))
+    } else {
+        delete_file(connection, name).await
+    };
+    match deleted {
+        Err(error) if was_emptied && error.code() == Code::NotFound => Ok(()),
+        deleted => Ok(deleted?),
+    }
 }
 
 #[derive(Default)]
@@ -204,7 +212,7 @@ impl Deletion<'_> {
     ) -> Result<Vec<(String, Error, bool)>, Option<Error>> {
         let objects =
             keys.iter().filter_map(|key| ObjectIdentifier::builder().key(key).build().ok());
-        let delete = Delete::builder().set_objects(Some(objects.collect())).quiet(true).build();
+        let delete = Delete::builder().set_objects(Some(objects.collect())).build();
         let answer = self
             .bucket
             .client
@@ -221,21 +229,34 @@ impl Deletion<'_> {
                 || status == Some(400) && error.code() != Some("MalformedXML");
             (!cannot).then(|| failure("DeleteObjects", self.name, error))
         })?;
-        Ok(answer
-            .errors()
-            .iter()
-            .filter(|error| error.code() != Some("NoSuchKey"))
-            .filter_map(|error| {
-                let code = error.code().unwrap_or("no code");
-                let text = format!(
-                    "{}: DeleteObjects: {code}: {}",
-                    self.name.with_key(error.key()?),
-                    error.message().unwrap_or("no message")
-                );
-                let (code, may_pass) = judge(code);
-                Some((error.key()?.to_owned(), Error::new(code, text), may_pass))
-            })
-            .collect())
+        let mut unconfirmed: BTreeSet<&str> = keys.iter().map(String::as_str).collect();
+        for deleted in answer.deleted() {
+            unconfirmed.remove(deleted.key().unwrap_or_default());
+        }
+        let mut failed = Vec::new();
+        for error in answer.errors() {
+            let Some(key) = error.key() else { continue };
+            unconfirmed.remove(key);
+            let reason = error.code().unwrap_or("no code");
+            if reason != "NoSuchKey" {
+                let (code, may_pass) = judge(reason);
+                let what = error.message().unwrap_or("no message");
+                failed.push((key.to_owned(), self.failed(key, code, reason, what), may_pass));
+            }
+        }
+        // An answer that is cut off says nothing of some.
+        failed.extend(unconfirmed.into_iter().map(|key| {
+            let error =
+                self.failed(key, Code::DataLoss, "the store did not confirm it", "try again");
+            (key.to_owned(), error, true)
+        }));
+        Ok(failed)
+    }
+
+    #[cold]
+    fn failed(&self, key: &str, code: Code, reason: &str, what: &str) -> Error {
+        let name = self.name.with_key(key);
+        Error::new(code, format!("{name}: DeleteObjects: {reason}: {what}"))
     }
 }
 

@@ -5,7 +5,6 @@ use super::lookup;
 use super::pages::{self, Query};
 use super::request;
 use crate::connection::Connection;
-use crate::failure::failure;
 use crate::name::Name;
 use tf_fs_plugin::prelude::*;
 
@@ -60,9 +59,7 @@ pub(super) async fn delete(connection: &Connection, name: &Name) -> Result<()> {
     }
     let bucket = connection.bucket(&name.bucket).await?;
     let query = Query { prefix: marker.key.clone(), max_keys: Some(2), ..Query::default() };
-    let page = pages::page(&bucket, &query, None)
-        .await
-        .map_err(|error| failure("ListObjectsV2", name, error))?;
+    let page = pages::page(&bucket, &query, None).await.map_err(|error| error.of(name))?;
     if page.objects.iter().any(|object| object.key != marker.key) {
         return Err(Error::directory_not_empty(name));
     }
@@ -72,7 +69,11 @@ pub(super) async fn delete(connection: &Connection, name: &Name) -> Result<()> {
     if !page.objects.is_empty() {
         return request::delete(connection, &bucket, &marker).await;
     }
-    match lookup::find_in_store(&bucket, &without_slash(name)).await? {
+    let file = without_slash(name);
+    if connection.pending.unpublished(&file).is_some() {
+        return Err(Error::not_a_directory(name));
+    }
+    match lookup::find_in_store(&bucket, &file).await? {
         Found::File(_) => Err(Error::not_a_directory(name)),
         _ if was_emptied => Ok(()),
         _ => Err(Error::not_found(name)),

@@ -84,9 +84,7 @@ async fn walk_on(
     let after = format!("{path}.\u{10fffd}");
     let query = Query { prefix: parent.into(), after: Some(after.clone()), ..Query::default() };
     let began = connection.listings.begin();
-    let page = pages::page(bucket, &query, None)
-        .await
-        .map_err(|error| failure("ListObjectsV2", name, error))?;
+    let page = pages::page(bucket, &query, None).await.map_err(|error| error.of(name))?;
     let is_done = !page.is_truncated;
     let last = page.last().map(str::to_owned).filter(|_| !is_done);
     let mut tree = Tree::new(parent, "", after);

@@ -5,7 +5,7 @@
 
 use super::cache::{Child, Found, Known, Listed};
 use super::collect::Collected;
-use super::pages::{self, Page, Query, payer};
+use super::pages::{self, NoPage, Page, Query, payer};
 use crate::connection::{Bucket, Connection};
 use crate::failure::failure;
 use crate::name::Name;
@@ -81,6 +81,9 @@ pub(super) async fn all_exist(connection: &Connection, uris: &[Uri<'_>]) -> Vec<
         .collect::<HashMap<_, _>>()
         .await;
     let is_listed = |name: &Name| {
+        if name.is_always_directory() {
+            return None;
+        }
         let (directory, child) =
             name.key.split_at(name.key.rfind('/').map_or(0, |slash| slash + 1));
         let listed = listed.get(&(&*name.bucket, directory))?;
@@ -123,9 +126,7 @@ async fn list_together(
     let query =
         Query { prefix: format!("{directory}{common}"), by_directory: true, ..Query::default() };
     let began = connection.listings.begin();
-    let page = pages::page(&bucket, &query, None)
-        .await
-        .map_err(|error| failure("ListObjectsV2", first, error))?;
+    let page = pages::page(&bucket, &query, None).await.map_err(|error| error.of(first))?;
     let is_truncated = page.is_truncated;
     let mut found = Collected::new(directory, common);
     found.add(page, began);
@@ -141,7 +142,7 @@ pub(super) async fn find_in_store(bucket: &Bucket, name: &Name) -> Result<Found>
     if name.is_always_directory() {
         let page = pages::page(bucket, &one(name.key.clone()), None)
             .await
-            .map_err(|error| failure("ListObjectsV2", name, error))?;
+            .map_err(|error| error.of(name))?;
         let exists = name.key.is_empty() || !page.objects.is_empty();
         return Ok(if exists { Found::Directory } else { Found::Nothing });
     }
@@ -153,15 +154,16 @@ pub(super) async fn find_in_store(bucket: &Bucket, name: &Name) -> Result<Found>
     };
     let page = match pages::page(bucket, &query, None).await {
         Ok(page) => page,
-        Err(error) if may_not_list(&error) => return head(bucket, name, error).await,
-        Err(error) => return Err(failure("ListObjectsV2", name, error)),
+        Err(NoPage::Failed(error)) if may_not_list(&error) => {
+            return head(bucket, name, *error).await;
+        }
+        Err(error) => return Err(error.of(name)),
     };
     if let Some(found) = judge(&name.key, page) {
         return Ok(found);
     }
-    let page = pages::page(bucket, &one(name.prefix()), None)
-        .await
-        .map_err(|error| failure("ListObjectsV2", name, error))?;
+    let page =
+        pages::page(bucket, &one(name.prefix()), None).await.map_err(|error| error.of(name))?;
     Ok(if page.objects.is_empty() { Found::Nothing } else { Found::Directory })
 }
 
@@ -183,9 +185,7 @@ async fn scan_on(connection: &Connection, bucket: &Bucket, name: &Name) -> Resul
         ..Query::default()
     };
     let began = connection.listings.begin();
-    let page = pages::page(bucket, &query, None)
-        .await
-        .map_err(|error| failure("ListObjectsV2", name, error))?;
+    let page = pages::page(bucket, &query, None).await.map_err(|error| error.of(name))?;
     let is_truncated = page.is_truncated;
     let mut found = Collected::new(directory, "");
     found.add(page, began);

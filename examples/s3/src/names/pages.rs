@@ -59,6 +59,26 @@ impl Page {
     }
 }
 
+/// Why there is no page.
+#[derive(Debug)]
+pub(super) enum NoPage {
+    Failed(Box<SdkError<ListObjectsV2Error>>),
+    /// XML that ends too early has fewer names in it, and is XML all the same to the SDK.
+    CutOff,
+}
+
+impl NoPage {
+    #[cold]
+    pub(super) fn of(self, name: &Name) -> Error {
+        match self {
+            Self::Failed(error) => failure("ListObjectsV2", name, *error),
+            Self::CutOff => Error::data_loss(format_args!(
+                "{name}: ListObjectsV2: the store's answer is cut off; try again, and ask whoever runs the store"
+            )),
+        }
+    }
+}
+
 /// Who pays for a request.
 pub(super) fn payer(bucket: &Bucket) -> Option<RequestPayer> {
     bucket.settings.requester_pays.then_some(RequestPayer::Requester)
@@ -69,7 +89,7 @@ pub(super) async fn page(
     bucket: &Bucket,
     query: &Query,
     token: Option<&str>,
-) -> Result<Page, SdkError<ListObjectsV2Error>> {
+) -> Result<Page, NoPage> {
     let output = bucket
         .client
         .list_objects_v2()
@@ -83,14 +103,16 @@ pub(super) async fn page(
         .set_max_keys(query.max_keys)
         .set_request_payer(payer(bucket))
         .send()
-        .await?;
+        .await
+        .map_err(|error| NoPage::Failed(error.into()))?;
+    let Some(is_truncated) = output.is_truncated() else { return Err(NoPage::CutOff) };
+    let names = output.contents().len() + output.common_prefixes().len();
+    if output.key_count().is_some_and(|count| usize::try_from(count) != Ok(names)) {
+        return Err(NoPage::CutOff);
+    }
     let is_encoded = output.encoding_type() == Some(&EncodingType::Url);
     let text = |text: String| if is_encoded { decode(&text) } else { text };
-    let mut page = Page {
-        is_truncated: output.is_truncated() == Some(true),
-        next: output.next_continuation_token,
-        ..Page::default()
-    };
+    let mut page = Page { is_truncated, next: output.next_continuation_token, ..Page::default() };
     for object in output.contents.unwrap_or_default() {
         let Some(key) = object.key.map(text).filter(|key| key.starts_with(&query.prefix)) else {
             continue;
@@ -171,7 +193,7 @@ impl<'a> Pages<'a> {
         }
         let page = page(&self.bucket, &self.query, self.token.as_deref())
             .await
-            .map_err(|error| failure("ListObjectsV2", self.name, error))?;
+            .map_err(|error| error.of(self.name))?;
         self.is_done = !page.is_truncated;
         if page.is_truncated {
             let Some(token) = page.next.clone().filter(|token| !token.is_empty()) else {

@@ -49,6 +49,16 @@ pub(crate) struct Unpublished {
     pub(crate) since: SystemTime,
 }
 
+/// What this process has to do with a name that is deleted, where the store has nothing of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ours {
+    No,
+    /// It is writing it.
+    Unpublished,
+    /// It was writing it and has given up.
+    GivenUp,
+}
+
 impl Pending {
     /// A file was opened for writing. It exists from now on for this process, with no bytes.
     pub(crate) fn begin(self: &Arc<Self>, name: &Name) -> PendingWrite {
@@ -90,9 +100,9 @@ impl Pending {
             .collect()
     }
 
-    /// The name was deleted or renamed: what is still written to it goes nowhere. Whether it was not
-    /// published, or was given up, so that deleting it is no mistake although no store has it.
-    pub(crate) fn delete(&self, name: &Name) -> bool {
+    /// The name was deleted or renamed: what is still written to it goes nowhere. Whether deleting it is no
+    /// mistake although no store has it.
+    pub(crate) fn delete(&self, name: &Name) -> Ours {
         let mut names = self.names();
         let given_up = names.given_up.take(name).is_some();
         names.published.take(name);
@@ -101,13 +111,20 @@ impl Pending {
             write.deleted.store(true, Ordering::Release);
             unpublished
         });
-        unpublished || given_up
+        match (unpublished, given_up) {
+            (true, _) => Ours::Unpublished,
+            (false, true) => Ours::GivenUp,
+            (false, false) => Ours::No,
+        }
     }
 
     /// [`delete`](Self::delete) of all names that begin with `prefix`. How many there were.
     pub(crate) fn delete_below(&self, name: &Name, prefix: &str) -> usize {
         let below = self.below(name, prefix);
-        below.iter().filter(|key| self.delete(&name.with_key(key.as_str()))).count()
+        below
+            .iter()
+            .filter(|key| self.delete(&name.with_key(key.as_str())) == Ours::Unpublished)
+            .count()
     }
 
     /// This process deleted a file in this directory.
@@ -255,7 +272,7 @@ mod tests {
         assert_eq!(pending.published_len(&name("d/a")), Some(7));
         write.given_up();
         drop(write);
-        assert!(!pending.delete(&name("d/a")));
+        assert_eq!(pending.delete(&name("d/a")), Ours::No);
     }
 
     #[test]
@@ -265,20 +282,20 @@ mod tests {
         write.given_up();
         drop(write);
         assert_eq!(len(&pending, "lock"), None);
-        assert!(pending.delete(&name("lock")));
-        assert!(!pending.delete(&name("lock")));
+        assert_eq!(pending.delete(&name("lock")), Ours::GivenUp);
+        assert_eq!(pending.delete(&name("lock")), Ours::No);
     }
 
     #[test]
     fn what_is_deleted_while_it_is_written_stays_away() {
         let pending = Arc::new(Pending::default());
         let write = pending.begin(&name("a"));
-        assert!(pending.delete(&name("a")));
+        assert_eq!(pending.delete(&name("a")), Ours::Unpublished);
         assert!(write.is_deleted());
         assert_eq!(len(&pending, "a"), None);
         write.given_up();
         drop(write);
-        assert!(!pending.delete(&name("a")));
+        assert_eq!(pending.delete(&name("a")), Ours::No);
     }
 
     #[test]

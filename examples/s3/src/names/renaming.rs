@@ -1,6 +1,6 @@
 //! Renames: a copy by the store, confirmed, and then the deletion of exactly the source.
 
-use super::cache::Found;
+use super::cache::{Found, Known};
 use super::copying::{self, Source};
 use super::deletion::{Deletion, note_emptied};
 use super::lookup;
@@ -98,21 +98,22 @@ async fn rename_directory(connection: &Connection, src: &Name, dst: &Name) -> Re
     }
     let there: HashMap<&str, &Object> =
         targets.iter().map(|object| (&object.key[to.key.len()..], object)).collect();
-    // What a rename that was interrupted has copied already is the same; anything else is not overwritten.
     let mut missing = Vec::new();
     for object in &sources {
         let rest = &object.key[from.key.len()..];
         match there.get(rest) {
             None => missing.push((rest, object.known.size, true)),
-            Some(found) if found.known.size != object.known.size => {
+            Some(found) if found.known.etag == object.known.etag => {}
+            Some(found) if may_be_copy(&found.known, &object.known) => {
+                missing.push((rest, object.known.size, false));
+            }
+            Some(found) => {
                 return Err(Error::failed_precondition(format_args!(
                     "{}: is there already and is not the same as {}; delete one of them",
                     to.with_key(&*found.key),
                     from.with_key(&*object.key)
                 )));
             }
-            Some(found) if found.known.etag == object.known.etag => {}
-            Some(_) => missing.push((rest, object.known.size, false)),
         }
     }
     let mut made = Vec::new();
@@ -162,6 +163,17 @@ async fn rename_directory(connection: &Connection, src: &Name, dst: &Name) -> Re
             "all is copied to {dst}, but not all of the source could be deleted; rename it again"
         ))
     })
+}
+
+/// Whether `found` may be what an interrupted rename copied from `original`, although its ETag is another.
+/// Anything else is not overwritten.
+fn may_be_copy(found: &Known, original: &Known) -> bool {
+    // The ETag of an object made of parts depends on the parts, so a copy's differs. Otherwise it stands
+    // for the bytes.
+    let is_of_parts = |known: &Known| known.etag.contains('-') || known.etag.is_empty();
+    found.size == original.size
+        && found.modified >= original.modified
+        && (is_of_parts(found) || is_of_parts(original))
 }
 
 /// Refuses a directory in which this process is still writing a file.

@@ -1,5 +1,7 @@
 //! An object that this process has open for reading.
 
+mod growth;
+
 use super::Reads;
 use super::chunk::CHUNK;
 use super::get::{Range, Target};
@@ -9,6 +11,7 @@ use super::source::{Fetch, Source, Version};
 use crate::connection::Connection;
 use crate::name::Name;
 use futures_util::stream::{FuturesUnordered, StreamExt};
+use growth::End;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use tf_fs_plugin::prelude::*;
@@ -40,6 +43,8 @@ pub(super) struct File {
     source: Arc<Source>,
     version: Version,
     state: Mutex<State>,
+    /// Once a reader came to the end.
+    end: Mutex<Option<End>>,
 }
 
 #[derive(Debug)]
@@ -169,6 +174,7 @@ impl File {
                 was_read: false,
                 was_whole: false,
             }),
+            end: Mutex::default(),
         }
     }
 
@@ -180,8 +186,7 @@ impl File {
     pub(super) fn read(&self, offset: u64, buf: &mut ReadBuf<'_>) -> Result<()> {
         let end = offset.saturating_add(buf.remaining() as u64).min(self.version.size);
         if offset >= end {
-            buf.end_of_file();
-            return Ok(());
+            return self.finish(self.version.size, buf);
         }
         let read = Range::new(offset, end);
         let (id, pieces) = {
@@ -218,6 +223,7 @@ impl File {
     fn finish(&self, end: u64, buf: &mut ReadBuf<'_>) -> Result<()> {
         if end == self.version.size && buf.remaining() > 0 {
             buf.end_of_file();
+            self.end_is_told(buf.filled());
         }
         Ok(())
     }

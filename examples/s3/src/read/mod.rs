@@ -84,7 +84,15 @@ impl Reader {
 
 impl RandomAccessFile for Reader {
     fn read_at(&self, offset: u64, buf: &mut ReadBuf<'_>) -> Result<()> {
-        self.file()?.read(offset, buf)
+        let file = self.file()?;
+        if file.may_have_grown(offset)
+            && let Some(longer) = file.connection.block_on(file.grown())?
+        {
+            let longer = Arc::new(longer);
+            self.file.compare_and_swap(&file, Arc::clone(&longer));
+            return longer.read(offset, buf);
+        }
+        file.read(offset, buf)
     }
 }
 

@@ -276,7 +276,8 @@ impl Arrival {
                     }
                 };
             }
-            if !self.add(start, chunk, outcome) {
+            let ended = fetch.left().len() == 0;
+            if !self.add(start, chunk, outcome, ended) {
                 return false;
             }
         }
@@ -306,15 +307,14 @@ impl Arrival {
     }
 
     /// Adds a chunk; whether more is to come.
-    fn add(&self, start: u64, chunk: Chunk, outcome: Result<usize>) -> bool {
+    fn add(&self, start: u64, chunk: Chunk, outcome: Result<usize>, ended: bool) -> bool {
         let mut state = self.0.lock();
         if !chunk.bytes().is_empty() {
             state.filled = start + chunk.bytes().len() as u64;
             state.chunks.push_back((start, Arc::new(chunk)));
         }
         match outcome {
-            Ok(0) => state.done = true,
-            Ok(_) => {}
+            Ok(n) => state.done |= n == 0 || ended,
             Err(error) => state.failure = Some(Failure(error.code(), format!("{error:#}").into())),
         }
         let over = state.done || state.failure.is_some();

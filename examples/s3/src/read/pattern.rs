@@ -179,7 +179,7 @@ impl Stream {
         let len = if start.saturating_sub(self.start) < SMALL_PARTS {
             small
         } else {
-            (rest / 4).next_multiple_of(1 << 20).clamp(small, limits.part.max(small))
+            (limits.size / 8).next_multiple_of(1 << 20).clamp(small, limits.part.max(small))
         };
         // No tiny part at the end.
         let len = if rest <= len + len / 4 { rest } else { len };

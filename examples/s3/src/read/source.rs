@@ -11,18 +11,16 @@ use tf_fs_plugin::prelude::*;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// The longest wait before another attempt.
+/// No wait between attempts is longer, unless the first one is.
 const LONGEST_BACKOFF: Duration = Duration::from_secs(5);
-/// The mean wait before the second attempt is half of it; it doubles with each attempt.
-const FIRST_BACKOFF: Duration = Duration::from_millis(100);
 /// A `Retry-After` is honoured up to this.
 const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(20);
 /// As many bytes make up for a failed attempt.
 const PROGRESS: u64 = 256 << 10;
 /// Attempts made at once, without counting: over each idle connection one may fail.
 const MENDED: u32 = 80;
-/// A body that brings less than this in `stall_timeout` has stalled.
-const TRICKLE: u64 = 4 << 10;
+/// A body that brings fewer bytes a second than this, over `stall_timeout`, has stalled.
+const TRICKLE: u64 = 200;
 
 /// An object open for reading.
 #[derive(Debug)]
@@ -241,7 +239,7 @@ impl Fetch {
         }
         let wait = match cause.retry_after() {
             Some(asked) => asked.min(LONGEST_RETRY_AFTER),
-            None => backoff(self.failures.count, random()),
+            None => backoff(settings.retry_backoff, self.failures.count, random()),
         };
         log::debug!(
             "{}: {}: attempt {} failed: {cause:?}; next in {wait:?}",
@@ -275,7 +273,7 @@ impl Pace {
         self.waited += start.elapsed();
         if let Ok(Ok(n)) = &outcome {
             self.bytes += *n as u64;
-            if self.bytes >= TRICKLE {
+            if self.bytes.saturating_mul(1000) >= TRICKLE * stall.as_millis() as u64 {
                 *self = Self::default();
             }
         }
@@ -284,9 +282,9 @@ impl Pace {
 }
 
 /// How long to wait after so many failures: at random, so that many readers do not come back at once.
-fn backoff(failures: u32, random: u64) -> Duration {
-    let doubled = FIRST_BACKOFF.saturating_mul(1 << failures.saturating_sub(1).min(10));
-    let longest = doubled.min(LONGEST_BACKOFF);
+fn backoff(first: Duration, failures: u32, random: u64) -> Duration {
+    let doubled = first.saturating_mul(1 << failures.saturating_sub(1).min(10));
+    let longest = doubled.min(LONGEST_BACKOFF.max(first));
     longest.mul_f64(0.1 + 0.9 * (random >> 11) as f64 / (1u64 << 53) as f64)
 }
 

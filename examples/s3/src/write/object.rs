@@ -16,9 +16,6 @@ use std::sync::Arc;
 use std::time::Duration;
 use tf_fs_plugin::prelude::*;
 
-/// Before another attempt.
-const PAUSE: Duration = Duration::from_millis(100);
-
 /// A transfer of a small object that is slower than this counts as broken.
 const SLOWEST_BYTES_PER_MS: u64 = 100;
 
@@ -288,7 +285,7 @@ impl Target {
             if attempt >= self.bucket.settings.max_attempts {
                 return Err(error);
             }
-            tokio::time::sleep(PAUSE * attempt).await;
+            tokio::time::sleep(self.bucket.settings.retry_backoff * attempt).await;
             attempt += 1;
         }
     }
@@ -314,9 +311,13 @@ impl Target {
             .checksum_mode(ChecksumMode::Enabled)
             .customize()
             // Asked after a failure that was retried already.
-            .config_override(aws_sdk_s3::config::Builder::new().retry_config(
-                RetryConfig::standard().with_max_attempts(2).with_initial_backoff(PAUSE),
-            ))
+            .config_override(
+                aws_sdk_s3::config::Builder::new().retry_config(
+                    RetryConfig::standard()
+                        .with_max_attempts(2)
+                        .with_initial_backoff(self.bucket.settings.retry_backoff),
+                ),
+            )
             .send()
             .await
     }

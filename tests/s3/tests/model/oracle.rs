@@ -83,6 +83,12 @@ impl Bucket {
         below
     }
 
+    /// Whether nothing below a directory is published.
+    pub(crate) fn is_only_being_written(&self, dir: &str) -> bool {
+        let prefix = prefix(dir);
+        !self.objects.keys().any(|key| key.starts_with(&prefix))
+    }
+
     pub(crate) fn find(&self, key: &str) -> Found {
         match (self.has_file(key), key.is_empty() || !self.below(key).is_empty()) {
             (false, false) => Found::Nothing,

@@ -725,6 +725,10 @@ impl<'s> Run<'s> {
                 Verdict::fails(Code::NotFound).or(Code::FailedPrecondition)
             }
             (Found::Nothing, _) => Verdict::fails(Code::NotFound),
+            // A directory only by what is being written in it: there is no file of this name, either way.
+            (Found::Dir, _) if self.bucket.is_only_being_written(&from) => {
+                Verdict::fails(Code::FailedPrecondition).or(Code::NotFound)
+            }
             (Found::Dir, _) | (_, Found::Dir) => Verdict::fails(Code::FailedPrecondition),
             _ => {
                 if from != to {

@@ -14,6 +14,8 @@ use std::time::Duration;
 
 /// Longer heads than this are refused.
 const HEAD_LIMIT: usize = 32 << 10;
+/// A head that keeps coming may take so many times the time that anything may take to move.
+const HEAD_PATIENCE: u32 = 5;
 /// What is received with a head at most; the rest of the body goes where it belongs at once.
 const HEAD_READ: usize = 4 << 10;
 /// Of the body of a refusal no more is read.
@@ -42,17 +44,19 @@ pub(super) async fn get(
     let settings = &target.bucket.settings;
     let place = target.place(route).map_err(Cause::Other)?;
     let mut wire = pool.connect(&place, &route.base, settings.connect_timeout).await?;
+    let stall = settings.stall_timeout;
     let answered = async {
-        wire.send(&request).await.map_err(|error| Cause::Transport(route.base.clone(), error))?;
-        receive_head(&mut wire, route).await
+        let sent = tokio::time::timeout(stall, wire.send(&request)).await;
+        sent.map_err(|_| stalled(route, stall))?.map_err(|error| broken(route, error))?;
+        receive_head(&mut wire, route, stall).await
     };
-    let answer = match tokio::time::timeout(settings.stall_timeout, answered).await {
+    let answer = match tokio::time::timeout(stall * HEAD_PATIENCE, answered).await {
         Ok(Ok(answer)) => answer,
         Ok(Err(Cause::Transport(..))) if wire.was_used && wire.received.is_empty() => {
             return Err(Cause::Stale);
         }
         Ok(Err(cause)) => return Err(cause),
-        Err(_) => return Err(Cause::Stalled(route.base.clone(), settings.stall_timeout)),
+        Err(_) => return Err(stalled(route, stall)),
     };
     match answer.status {
         200 | 206 => {
@@ -95,8 +99,7 @@ pub(super) async fn get(
     }
 }
 
-async fn receive_head(wire: &mut Wire, route: &Route) -> Result<Answer, Cause> {
-    let broken = |error| Cause::Transport(route.base.clone(), error);
+async fn receive_head(wire: &mut Wire, route: &Route, stall: Duration) -> Result<Answer, Cause> {
     loop {
         if let Some((answer, len)) = answer::parse(&wire.received)? {
             let _ = wire.received.split_to(len);
@@ -109,11 +112,21 @@ async fn receive_head(wire: &mut Wire, route: &Route) -> Result<Answer, Cause> {
         if wire.received.len() >= HEAD_LIMIT {
             return Err(Cause::Nonsense(format!("its head is longer than {HEAD_LIMIT} bytes")));
         }
-        if wire.receive(HEAD_READ).await.map_err(broken)? == 0 {
+        let received = tokio::time::timeout(stall, wire.receive(HEAD_READ)).await;
+        let received = received.map_err(|_| stalled(route, stall))?;
+        if received.map_err(|error| broken(route, error))? == 0 {
             let kind = io::ErrorKind::UnexpectedEof;
-            return Err(broken(io::Error::new(kind, "closed without an answer")));
+            return Err(broken(route, io::Error::new(kind, "closed without an answer")));
         }
     }
+}
+
+fn broken(route: &Route, error: io::Error) -> Cause {
+    Cause::Transport(route.base.clone(), error)
+}
+
+fn stalled(route: &Route, stall: Duration) -> Cause {
+    Cause::Stalled(route.base.clone(), stall)
 }
 
 /// What a refusal says, as far as it arrives; chunked or not, the XML is in one piece of it.

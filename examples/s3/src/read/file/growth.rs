@@ -1,0 +1,102 @@
+//! Objects that are appended to while they are open, as event files are while TensorBoard reads them.
+//!
+//! An open file is one version. A reader that keeps asking at its end wants to know whether it goes on:
+//! if the object is longer now, and what was at its end is still there, the file is the new version from
+//! then on. Any other change is an error.
+
+use super::super::get::{Cause, Range};
+use super::super::source::{Fetch, Source};
+use super::{BEGINNING, File, Held, Owner, Part, length};
+use bytes::BufMut;
+use std::sync::{Arc, PoisonError};
+use tf_fs_plugin::prelude::*;
+use tokio::time::Instant;
+
+/// Bytes before the end that have to be the same in a longer version.
+const SAME: u64 = 4 << 10;
+
+/// A reader was told that the file ends.
+#[derive(Debug)]
+pub(super) struct End {
+    /// When the store was last known to say so too, or the reader first asked.
+    told: Instant,
+    /// The last bytes, as far as they were at hand.
+    tail: Vec<u8>,
+}
+
+impl File {
+    /// Notes that a reader came to the end, where `read` are the bytes that it was just given before that.
+    pub(super) fn end_is_told(&self, read: &[u8]) {
+        let mut end = self.end.lock().unwrap_or_else(PoisonError::into_inner);
+        if end.is_none() {
+            let tail = self
+                .tail_at_hand()
+                .unwrap_or_else(|| read[read.len().saturating_sub(SAME as usize)..].to_vec());
+            *end = Some(End { told: Instant::now(), tail });
+        }
+    }
+
+    fn tail_at_hand(&self) -> Option<Vec<u8>> {
+        let size = self.version.size;
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let part = state.part_at(size.checked_sub(1)?, size)?;
+        drop(state);
+        let range = Range::new(part.range().start.max(size.saturating_sub(SAME)), size);
+        let mut tail = vec![0; length(range)];
+        let copied = part.copy(range, &mut ReadBuf::from_slice(&mut tail));
+        (copied == tail.len()).then_some(tail)
+    }
+
+    /// Whether a read at `offset` should look if the object has grown: the reader asks for more again, and
+    /// what it was told may be out of date.
+    pub(in super::super) fn may_have_grown(&self, offset: u64) -> bool {
+        if offset < self.version.size {
+            return false;
+        }
+        let end = self.end.lock().unwrap_or_else(PoisonError::into_inner);
+        let ttl = self.source.target.bucket.settings.listing_ttl;
+        end.as_ref().is_some_and(|end| end.told.elapsed() >= ttl)
+    }
+
+    /// The object as it is now, if it has been appended to.
+    ///
+    /// # Errors
+    /// `FAILED_PRECONDITION` if it has changed otherwise; as the store says.
+    pub(in super::super) async fn grown(&self) -> Result<Option<Self>> {
+        let tail = {
+            let mut end = self.end.lock().unwrap_or_else(PoisonError::into_inner);
+            let Some(end) = end.as_mut() else { return Ok(None) };
+            end.told = Instant::now();
+            end.tail.clone()
+        };
+        let old = &self.source;
+        let size = self.version.size;
+        let source = Arc::new(Source::new(
+            old.name.clone(),
+            Arc::clone(&old.target),
+            Arc::clone(&old.reads),
+        ));
+        let range = Range::new(size - tail.len() as u64, size.saturating_add(BEGINNING));
+        let mut fetch = Fetch::new(Arc::clone(&source), range, "read");
+        // An object that was deleted ends where it ended, like a deleted file that is open.
+        let Some(head) = fetch.open().await? else { return Ok(None) };
+        let version = source.version().expect("settled by the answer").clone();
+        if version.size == size {
+            return Ok(None);
+        }
+        let mut same = Vec::with_capacity(tail.len()).limit(tail.len());
+        while version.size > size && fetch.fill(&mut same).await? > 0 {}
+        if version.size < size || same.into_inner() != tail || tail.is_empty() && size > 0 {
+            return Err(Cause::Changed.into_error("read", &old.name, 1));
+        }
+        let mut parts = Vec::new();
+        if head.end > size {
+            let added = Range::new(size, head.end);
+            let reserved = self.connection.process.budget.try_reserve(length(added));
+            let (part, arrival) = Part::new(added, added.end, reserved);
+            self.connection.process.spawn(arrival.run(fetch, Arc::clone(&old.reads.chunks)));
+            parts.push(Held { part: Arc::new(part), owner: Owner::Opening });
+        }
+        Ok(Some(Self::of(&self.connection, source, version, parts)))
+    }
+}

@@ -1,0 +1,61 @@
+//! Objects that are appended to while they are open, as TensorBoard reads event files.
+
+use tf_fs_plugin::Code;
+use tf_plugin_s3_tests::{Store, host};
+
+fn store(topic: &str, ttl: &str) -> Store {
+    Store::with(topic, &[("listing_ttl_ms", ttl)])
+}
+
+#[test]
+fn a_reader_at_the_end_sees_what_is_appended() {
+    let store = store("growth-seen", "0");
+    for len in [0, 1, 11, 5000, 300_000] {
+        let mut content: Vec<u8> = (0..len).map(|i| (i % 251) as u8).collect();
+        store.put("events", content.clone());
+        let file = host().new_random_access_file(store.uri("events")).unwrap();
+        assert_eq!(file.read(0, 1 << 20).unwrap(), content);
+        assert_eq!(file.read(content.len() as u64, 100).unwrap(), b"");
+        for round in 0..3 {
+            let old = content.len() as u64;
+            content.extend_from_slice(format!("round {round}").as_bytes());
+            store.put("events", content.clone());
+            assert_eq!(file.read(old, 100).unwrap(), &content[old as usize..], "{len} {round}");
+            assert_eq!(file.read(0, 1 << 20).unwrap(), content, "{len} {round}");
+            assert_eq!(file.read(content.len() as u64, 100).unwrap(), b"");
+        }
+    }
+}
+
+#[test]
+fn any_other_change_is_an_error() {
+    let store = store("growth-other", "0");
+    for other in ["ever so different and longer", "short"] {
+        store.put("events", "what was there");
+        let file = host().new_random_access_file(store.uri("events")).unwrap();
+        assert_eq!(file.read(0, 100).unwrap(), b"what was there");
+        store.put("events", other);
+        let error = file.read(14, 100).unwrap_err();
+        assert_eq!(error.code(), Code::FailedPrecondition, "{error}");
+    }
+    // Deleted: it ends where it ended.
+    store.put("events", "what was there");
+    let file = host().new_random_access_file(store.uri("events")).unwrap();
+    assert_eq!(file.read(0, 100).unwrap(), b"what was there");
+    store.delete(store.bucket(), "events");
+    assert_eq!(file.read(14, 100).unwrap(), b"");
+}
+
+#[test]
+fn reading_to_the_end_once_asks_nothing_more() {
+    let store = store("growth-once", "1000");
+    store.put("file", "content");
+    let (_, counts) = store.requests(|| {
+        let file = host().new_random_access_file(store.uri("file")).unwrap();
+        for _ in 0..5 {
+            assert_eq!(file.read(0, 100).unwrap(), b"content");
+            assert_eq!(file.read(7, 100).unwrap(), b"");
+        }
+    });
+    assert_eq!(counts.values().sum::<usize>(), 1, "{counts:?}");
+}
