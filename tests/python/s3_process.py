@@ -320,6 +320,8 @@ def a_stalled_server(root, control):
 @way
 def interrupted(root, control):
     """SIGINT in the middle of reading and writing: Python's KeyboardInterrupt, once, and everything goes on."""
+    # Whoever started this in the background may have had SIGINT ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     data = pattern(8 * MIB, 6)
     write(root + "/file", data)
     for _ in range(5):

@@ -63,7 +63,7 @@ fn files_just_listed_are_deleted_with_one_request_each() {
 
 #[test]
 fn directories_are_made_once() {
-    let store = Store::new("deleting-mkdir");
+    let store = Store::with("deleting-mkdir", &[("listing_ttl_ms", "0")]);
     store.put("file", "x");
     store.put("implied/x", "x");
     let (answer, requests) = store.requests(|| fs().create_dir(store.uri("new")));

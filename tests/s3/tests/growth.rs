@@ -59,3 +59,22 @@ fn reading_to_the_end_once_asks_nothing_more() {
     });
     assert_eq!(counts.values().sum::<usize>(), 1, "{counts:?}");
 }
+
+#[test]
+fn what_was_remembered_of_an_object_is_not_held_against_it() {
+    let store = store("growth-remembered", "3600000");
+    for key in ["listed", "asked"] {
+        store.put(key, "old");
+    }
+    host().get_children(store.uri("")).unwrap();
+    host().stat(store.uri("asked")).unwrap();
+    for key in ["listed", "asked"] {
+        store.put(key, "new and longer");
+        let file = host().new_random_access_file(store.uri(key)).unwrap();
+        assert_eq!(file.read(0, 100).unwrap(), b"new and longer", "{key}");
+        // From now on it is one version.
+        store.put(key, "newer still, and longer again");
+        let error = file.read(3, 100).map(|_| ());
+        assert!(error.is_ok() || error.unwrap_err().code() == Code::FailedPrecondition);
+    }
+}

@@ -351,12 +351,13 @@ fn secrets_are_shown_nowhere() {
 /// Threads of this process, and the plugin's ends of connections to `store` that are open.
 fn resources(store: &Store) -> (usize, usize) {
     let threads = std::fs::read_dir("/proc/self/task").expect("/proc").count();
-    // ":1F90", the peer's port, in lines of which the fourth field is the state; 06 is waiting in the kernel only.
+    // ":1F90", the peer's port, in lines of which the tenth field is the inode of the socket; 0: nobody holds it any
+    // more, and the kernel waits for the other end, which a server that stalls never closes.
     let port = format!(":{:04X}", store.address().port());
     let table = std::fs::read_to_string("/proc/net/tcp").expect("/proc");
     let is_open = |line: &&str| {
         let fields: Vec<_> = line.split_whitespace().collect();
-        fields.len() > 3 && fields[2].ends_with(&port) && fields[3] != "06"
+        fields.len() > 9 && fields[2].ends_with(&port) && fields[9] != "0"
     };
     (threads, table.lines().filter(is_open).count())
 }
@@ -371,7 +372,7 @@ fn metrics() -> BTreeMap<String, f64> {
                 }
             }
             serde_json::Value::Number(number) => {
-                drop(numbers.insert(path.to_owned(), number.as_f64().unwrap_or(0.0)))
+                numbers.insert(path.to_owned(), number.as_f64().unwrap_or(0.0));
             }
             _ => {}
         }

@@ -27,7 +27,7 @@ fn code<T: std::fmt::Debug>(result: tf_fs_plugin::Result<T>) -> Code {
 
 #[test]
 fn every_question_is_one_request() {
-    let store = Store::new("names-one");
+    let store = Store::with("names-one", &[("listing_ttl_ms", "0")]);
     store.put("d/file", "content");
     store.put("d/empty", "");
     store.put("marked/", "");
@@ -73,7 +73,7 @@ fn the_time_of_a_file_is_that_of_the_store() {
 
 #[test]
 fn a_question_is_one_round_trip() {
-    let store = Store::new("names-latency");
+    let store = Store::with("names-latency", &[("listing_ttl_ms", "0")]);
     store.put("d/file", "content");
     fs().stat(store.uri("d/file")).unwrap();
     // Long enough that it does not matter how busy the machine is.
@@ -92,7 +92,7 @@ fn a_question_is_one_round_trip() {
 
 #[test]
 fn siblings_do_not_hide_a_directory() {
-    let store = Store::new("names-siblings");
+    let store = Store::with("names-siblings", &[("listing_ttl_ms", "0")]);
     for n in 0..250 {
         store.put(&format!("ckpt-{n:03}"), "x");
         store.put(&format!("ckpt.{n:03}/part"), "x");

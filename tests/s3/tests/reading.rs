@@ -185,7 +185,10 @@ fn the_end_of_a_file_is_fetched_at_once() {
         let len = body.len();
         // As TensorFlow reads the index of a checkpoint: the footer, then blocks before it.
         for (back, n) in [(48, 48), (400, 300), (90_000, 4_000), (5_000, 4_000)] {
-            assert_eq!(file.read((len - back) as u64, n).unwrap(), body[len - back..len - back + n]);
+            assert_eq!(
+                file.read((len - back) as u64, n).unwrap(),
+                body[len - back..len - back + n]
+            );
         }
     });
     assert_eq!(gets(&counts), 2);
@@ -222,7 +225,8 @@ fn what_cannot_be_opened_says_so() {
     assert_eq!(code("d"), (Code::FailedPrecondition, 2));
     assert_eq!(code("d/"), (Code::FailedPrecondition, 0));
     assert_eq!(code(""), (Code::FailedPrecondition, 0));
-    let error = host().new_random_access_file("s3://no-such-bucket-here/f").err().expect("no bucket");
+    let error =
+        host().new_random_access_file("s3://no-such-bucket-here/f").err().expect("no bucket");
     assert_ne!(error.code(), Code::Internal, "{error:#}");
     let writing = host().new_writable_file(store.uri("w")).unwrap();
     let error = host().new_random_access_file(store.uri("w")).err().expect("not closed yet");
@@ -234,9 +238,17 @@ fn what_cannot_be_opened_says_so() {
 #[test]
 fn keys_are_exact() {
     let store = Store::new("keys");
-    for key in
-        ["a//b", "./x", "d/../x", "ä +%2F?#&=.txt", "tab\tnew\nline", "~'()*!", "😀", "a b%20c", "[1]*?\\"]
-    {
+    for key in [
+        "a//b",
+        "./x",
+        "d/../x",
+        "ä +%2F?#&=.txt",
+        "tab\tnew\nline",
+        "~'()*!",
+        "😀",
+        "a b%20c",
+        "[1]*?\\",
+    ] {
         store.put(key, key.as_bytes());
         assert_eq!(read_by(&store, key, 100), key.as_bytes(), "{key}");
     }
@@ -272,9 +284,12 @@ fn one_version_is_read() {
         let replaced = new.clone();
         // Overwritten in the middle of the reads.
         store.inject(
-            Fault::new(When::Nth(6), What::run(move |server, request| {
-                server.put(request.bucket.as_deref().unwrap(), "f", replaced.clone());
-            }))
+            Fault::new(
+                When::Nth(6),
+                What::run(move |server, request| {
+                    server.put(request.bucket.as_deref().unwrap(), "f", replaced.clone());
+                }),
+            )
             .operation("GetObject"),
         );
         let file = open(&store, "f");
@@ -295,7 +310,8 @@ fn one_version_is_read() {
 
 #[test]
 fn what_broke_off_is_resumed() {
-    let store = Store::with("resumed", &[("stall_timeout_ms", "2000"), ("read_part_bytes", "1048576")]);
+    let store =
+        Store::with("resumed", &[("stall_timeout_ms", "2000"), ("read_part_bytes", "1048576")]);
     let body = content(5 * MIB, 9);
     store.put("f", body.clone());
     for (what, more) in [
@@ -386,7 +402,10 @@ fn failures_end_in_bounded_time() {
         let outcome = read.map(|read| read.len());
         store.clear_faults();
         match outcome {
-            Ok(len) => assert!(len == 2 * MIB && matches!(what, What::StallBody(_)), "{what:?}: {len} bytes"),
+            Ok(len) => assert!(
+                len == 2 * MIB && matches!(what, What::StallBody(_)),
+                "{what:?}: {len} bytes"
+            ),
             Err(error) => assert!(codes.contains(&error.code()), "{what:?}: {error:#}"),
         }
         assert!(took < Duration::from_secs(4), "{what:?}: {took:?}");
@@ -469,7 +488,8 @@ fn connections_are_used_again() {
         read_by(&store, "f", 2_000);
     }
     let log = store.log();
-    let connections: std::collections::BTreeSet<_> = log.iter().map(|request| request.connection).collect();
+    let connections: std::collections::BTreeSet<_> =
+        log.iter().map(|request| request.connection).collect();
     assert!(connections.len() <= 2, "{connections:?}");
     // All of them closed by the store: no read notices.
     store.reset_connections();
@@ -504,7 +524,8 @@ fn a_wrong_region_is_corrected() {
 
 #[test]
 fn tls_is_spoken() {
-    let options = Options { tls: Some(Tls::default()), fast: true, threads: 1, ..Options::default() };
+    let options =
+        Options { tls: Some(Tls::default()), fast: true, threads: 1, ..Options::default() };
     let store = Store::start("tls", options, &[]);
     let body = content(20 * MIB, 1);
     store.put("f", body.clone());

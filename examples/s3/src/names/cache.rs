@@ -67,6 +67,8 @@ pub(crate) struct Listings(RwLock<State>);
 struct State {
     /// By [`id`] of the directory.
     listings: HashMap<Box<str>, Listing>,
+    /// Answers about single names, by name.
+    names: HashMap<Name, (Found, Instant)>,
     /// The listings in the order in which they came, with their numbers.
     order: VecDeque<(u64, Box<str>)>,
     next: u64,
@@ -104,6 +106,8 @@ const MAX_BYTES: usize = 32 << 20;
 const GRACE: Duration = Duration::from_secs(30);
 /// Questions that a listing answered, from which on they are taken for a walk through all its names.
 const SCAN: u32 = 16;
+/// Single names that are remembered.
+const MAX_NAMES: usize = 4096;
 /// Changes that are remembered for listings on their way.
 const MAX_CHANGES: usize = 1024;
 
@@ -129,10 +133,15 @@ impl Listings {
 
     fn look(&self, name: &Name) -> Option<Found> {
         let state = self.read();
-        if state.listings.is_empty() || name.key.is_empty() {
+        if name.key.is_empty() || state.listings.is_empty() && state.names.is_empty() {
             return None;
         }
         let now = Instant::now();
+        if let Some((found, until)) = state.names.get(name)
+            && now < *until
+        {
+            return Some(found.clone());
+        }
         let (path, wants_directory) = match name.key.strip_suffix('/') {
             Some(path) => (path, true),
             None => (name.key.as_str(), false),
@@ -200,7 +209,24 @@ impl Listings {
         })
     }
 
-    /// To be called before a listing is asked for.
+    /// Keeps what the store said of a single name, for `ttl` from when it was asked, unless this process
+    /// has changed anything since.
+    pub(crate) fn insert_name(&self, name: &Name, found: &Found, began: Began, ttl: Duration) {
+        let now = Instant::now();
+        let Some(until) = began.at.checked_add(ttl).filter(|until| *until > now) else { return };
+        let mut state = self.write();
+        if state.changes != began.changes {
+            return;
+        }
+        if state.names.len() >= MAX_NAMES {
+            state.names.retain(|_, (_, until)| *until > now);
+        }
+        if state.names.len() < MAX_NAMES {
+            state.names.insert(name.clone(), (found.clone(), until));
+        }
+    }
+
+    /// To be called before a listing, or a name, is asked for.
     pub(crate) fn begin(&self) -> Began {
         Began { at: Instant::now(), changes: self.read().changes }
     }
@@ -271,6 +297,12 @@ impl Listings {
     }
 }
 
+/// Whether a path is this directory or something in it.
+fn is_same_or_below(path: &str, directory: &str) -> bool {
+    path.strip_prefix(directory)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/') || directory.is_empty())
+}
+
 /// The directory that a path is in.
 fn parent(path: &str) -> &str {
     &path[..path.rfind('/').map_or(0, |slash| slash + 1)]
@@ -311,6 +343,15 @@ impl State {
 
     fn changed(&mut self, change: Change) {
         self.changes += 1;
+        if !self.names.is_empty() {
+            // The name, what is below it, and the directories that it is in.
+            let path = change.name.key.trim_end_matches('/');
+            self.names.retain(|name, _| {
+                let known = name.key.trim_end_matches('/');
+                name.bucket != change.name.bucket
+                    || !(is_same_or_below(known, path) || is_same_or_below(path, known))
+            });
+        }
         if !self.listings.is_empty() {
             self.mark(&change);
         }
@@ -562,6 +603,31 @@ mod tests {
         assert!(!listings.is_scan(&name("e/x")));
         assert!(listings.is_walk(&name("d/x/")) && listings.is_walk(&name("d/x")));
         assert!(!listings.is_walk(&name("d")) && !listings.is_walk(&name("")));
+    }
+
+    #[test]
+    fn single_names_are_remembered_until_this_process_changes_something_there() {
+        let file = || Found::File(known(1));
+        for (changed, is_kept) in
+            [("d/a", false), ("d/a/below", false), ("d", false), ("d/ab", true), ("e", true)]
+        {
+            let listings = Listings::default();
+            let began = listings.begin();
+            listings.insert_name(&name("d/a"), &file(), began, TTL);
+            assert_eq!(listings.find(&name("d/a")), Some(file()));
+            listings.changed(&name(changed));
+            assert_eq!(listings.find(&name("d/a")).is_some(), is_kept, "{changed}");
+            // Asked before the change, answered after it.
+            listings.insert_name(&name("d/b"), &file(), began, TTL);
+            assert_eq!(listings.find(&name("d/b")), None);
+        }
+        let listings = Listings::default();
+        listings.insert_name(&name("gone"), &Found::Nothing, listings.begin(), Duration::ZERO);
+        assert_eq!(listings.find(&name("gone")), None);
+        listings.insert_name(&name("gone"), &Found::Nothing, listings.begin(), TTL);
+        assert_eq!(listings.find(&name("gone")), Some(Found::Nothing));
+        listings.changed_below(&name(""));
+        assert_eq!(listings.find(&name("gone")), None);
     }
 
     #[test]

@@ -45,7 +45,13 @@ pub(super) async fn find(connection: &Connection, name: &Name) -> Result<Found> 
             };
             match scanned {
                 Some(found) => found,
-                None => find_in_store(&bucket, name).await?,
+                None => {
+                    let began = connection.listings.begin();
+                    let found = find_in_store(&bucket, name).await?;
+                    let ttl = bucket.settings.listing_ttl;
+                    connection.listings.insert_name(name, &found, began, ttl);
+                    found
+                }
             }
         }
     };

@@ -12,7 +12,7 @@ use crate::connection::Connection;
 use crate::name::Name;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use growth::End;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use tf_fs_plugin::prelude::*;
 use tokio::sync::Semaphore;
@@ -45,6 +45,8 @@ pub(super) struct File {
     state: Mutex<State>,
     /// Once a reader came to the end.
     end: Mutex<Option<End>>,
+    /// The version is what was remembered of the object, and no answer has confirmed it yet.
+    is_assumed: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -101,7 +103,9 @@ impl File {
             && !known.etag.is_empty()
         {
             let version = Version { size: known.size, etag: Some(known.etag) };
-            return Ok(Some(Self::of(connection, source, version, Vec::new())));
+            let file = Self::of(connection, source, version, Vec::new());
+            file.is_assumed.store(true, Ordering::Relaxed);
+            return Ok(Some(file));
         }
         let settings = &source.target.bucket.settings;
         let expected = reads.habits.expect(name).unwrap_or(0).min(EXPECTED);
@@ -175,11 +179,17 @@ impl File {
                 was_whole: false,
             }),
             end: Mutex::default(),
+            is_assumed: AtomicBool::new(false),
         }
     }
 
     pub(super) fn version(&self) -> &Version {
         &self.version
+    }
+
+    /// Whether the version is only what was remembered of the object.
+    pub(super) fn is_assumed(&self) -> bool {
+        self.is_assumed.load(Ordering::Relaxed)
     }
 
     /// Reads from byte `offset` on.
@@ -221,6 +231,9 @@ impl File {
     }
 
     fn finish(&self, end: u64, buf: &mut ReadBuf<'_>) -> Result<()> {
+        if self.is_assumed() && !buf.filled().is_empty() {
+            self.is_assumed.store(false, Ordering::Relaxed);
+        }
         if end == self.version.size && buf.remaining() > 0 {
             buf.end_of_file();
             self.end_is_told(buf.filled());

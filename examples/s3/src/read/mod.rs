@@ -56,6 +56,8 @@ impl Reader {
         // Only now does it matter: one more request.
         match names::is_directory(&connection, &name) {
             Ok(true) => Err(Error::is_a_directory(&name)),
+            // Who may not list need not know: there is no such object either way.
+            Err(error) if error.code() != Code::PermissionDenied => Err(error),
             _ => Err(Error::not_found(&name)),
         }
     }
@@ -92,7 +94,21 @@ impl RandomAccessFile for Reader {
             self.file.compare_and_swap(&file, Arc::clone(&longer));
             return longer.read(offset, buf);
         }
-        file.read(offset, buf)
+        match file.read(offset, buf) {
+            // What was remembered of it a moment ago is past, and nobody has seen a byte of it.
+            Err(error) if error.code() == Code::FailedPrecondition && file.is_assumed() => {
+                let connection = &file.connection;
+                connection.listings.changed(&self.name);
+                let Some(new) = connection.block_on(File::open(connection, &self.name))? else {
+                    return Err(Error::not_found(&self.name));
+                };
+                let new = Arc::new(new);
+                self.file.compare_and_swap(&file, Arc::clone(&new));
+                buf.clear();
+                new.read(offset, buf)
+            }
+            outcome => outcome,
+        }
     }
 }
 

@@ -276,11 +276,10 @@ impl<'s> Run<'s> {
         Ok(())
     }
 
-    /// The writers of a file, or of all files below, lose it.
-    fn detach_writers(&mut self, path: &[String]) {
-        let key = key(path);
+    /// The writers of all files in a directory lose them.
+    fn detach_writers_below(&mut self, dir: &str) {
         for writer in self.writers.iter_mut().flatten() {
-            writer.detached |= writer.key == key || writer.key.starts_with(&format!("{key}/"));
+            writer.detached |= writer.key.starts_with(&format!("{dir}/"));
         }
     }
 
@@ -694,8 +693,8 @@ impl<'s> Run<'s> {
             Found::Nothing => Verdict::fails(Code::NotFound),
             _ => Verdict::ok(),
         };
-        // With both, the tree goes; whether the file of this name does is checked to be one or the other.
-        if before == Found::File || (before == Found::Both && !self.objects().contains_key(&name)) {
+        // With both, the tree goes and the file of this name stays.
+        if before == Found::File {
             after.remove(&name);
         }
         if let Err(left) = &deleted
@@ -705,7 +704,10 @@ impl<'s> Run<'s> {
             ensure((left.files, left.dirs) == (0, 1), || format!("{left:?}"))?;
         }
         if deleted.is_ok() {
-            self.detach_writers(path);
+            self.detach_writers_below(&name);
+            if before != Found::Both {
+                self.detach_writers_of(&name);
+            }
         }
         let verdict = if self.setting.faults { verdict.or(Code::NotFound) } else { verdict };
         self.change(deleted.map_err(|left| left.error), &verdict, after)
