@@ -74,6 +74,20 @@ pub struct Kind {
     pub on: On,
 }
 
+impl Kind {
+    /// Whether the store says that the bucket is in another region.
+    #[must_use]
+    pub fn is_redirect(&self) -> bool {
+        self.name.contains("region") || self.name.starts_with("301")
+    }
+
+    /// Whether the store denies the permission.
+    #[must_use]
+    pub fn is_refusal(&self) -> bool {
+        self.name.starts_with("403") || self.name == "clock skew"
+    }
+}
+
 /// Not reachable.
 const GONE: &[Code] = &[Code::Unavailable];
 /// No answer in time.

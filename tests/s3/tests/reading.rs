@@ -219,17 +219,16 @@ fn what_cannot_be_opened_says_so() {
     store.put("d/f", "x");
     let code = |key: &str| {
         let (opened, counts) = store.requests(|| host().new_random_access_file(store.uri(key)));
-        (opened.err().expect(key).code(), counts.values().sum::<usize>())
+        (opened.expect_err(key).code(), counts.values().sum::<usize>())
     };
     assert_eq!(code("nothing"), (Code::NotFound, 2));
     assert_eq!(code("d"), (Code::FailedPrecondition, 2));
     assert_eq!(code("d/"), (Code::FailedPrecondition, 0));
     assert_eq!(code(""), (Code::FailedPrecondition, 0));
-    let error =
-        host().new_random_access_file("s3://no-such-bucket-here/f").err().expect("no bucket");
+    let error = host().new_random_access_file("s3://no-such-bucket-here/f").expect_err("no bucket");
     assert_ne!(error.code(), Code::Internal, "{error:#}");
     let writing = host().new_writable_file(store.uri("w")).unwrap();
-    let error = host().new_random_access_file(store.uri("w")).err().expect("not closed yet");
+    let error = host().new_random_access_file(store.uri("w")).expect_err("not closed yet");
     assert_eq!(error.code(), Code::FailedPrecondition);
     assert!(error.message().contains("close it first"), "{error:#}");
     drop(writing);
@@ -530,7 +529,7 @@ fn tls_is_spoken() {
     let body = content(20 * MIB, 1);
     store.put("f", body.clone());
     // Not trusted.
-    let error = host().new_random_access_file(store.uri("f")).err().expect("an unknown issuer");
+    let error = host().new_random_access_file(store.uri("f")).expect_err("an unknown issuer");
     assert_eq!(error.code(), Code::Unavailable, "{error:#}");
     let file = std::env::temp_dir().join(format!("s3-tests-reading-{}.pem", std::process::id()));
     std::fs::write(&file, store.ca_pem().unwrap()).unwrap();
@@ -546,7 +545,7 @@ fn tls_is_spoken() {
 fn a_public_bucket_needs_no_signature() {
     let store = Store::with("public", &[("anonymous", "true")]);
     store.put("f", "public");
-    let error = host().new_random_access_file(store.uri("f")).err().expect("not public yet");
+    let error = host().new_random_access_file(store.uri("f")).expect_err("not public yet");
     assert_eq!(error.code(), Code::PermissionDenied, "{error:#}");
     store.set_public(store.bucket(), true);
     store.reset_log();

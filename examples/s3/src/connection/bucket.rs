@@ -6,6 +6,7 @@ use super::http::is_proxied;
 use super::region::{FALLBACK, Located, Resolver, asked_for};
 use super::retry::Refused;
 use super::tls::Tls;
+use super::whole::Whole;
 use crate::config::BucketSettings;
 use crate::metrics::Observer;
 use arc_swap::ArcSwapOption;
@@ -179,6 +180,7 @@ impl Bucket {
             } else {
                 RequestChecksumCalculation::WhenRequired
             })
+            .interceptor(Whole)
             .interceptor(Observer::new(settings.requester_pays));
         config.set_endpoint_url(endpoint.url.clone());
         let credentials = if settings.anonymous {

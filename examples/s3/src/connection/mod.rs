@@ -7,6 +7,7 @@ mod region;
 mod retry;
 mod tls;
 mod watch;
+mod whole;
 
 pub(crate) use bucket::{Bucket, Route};
 pub(crate) use credentials::{NoCredentials, causes};

@@ -2,6 +2,7 @@
 
 use super::credentials::Cache;
 use super::region::{Located, REGION_HEADER, asked_for};
+use super::whole::is_cut_off;
 use aws_smithy_runtime_api::client::interceptors::context::InterceptorContext;
 use aws_smithy_runtime_api::client::retries::classifiers::{
     ClassifyRetry, RetryAction, RetryClassifierPriority,
@@ -33,10 +34,13 @@ impl ClassifyRetry for Refused {
     fn classify_retry(&self, context: &InterceptorContext) -> RetryAction {
         let Some(response) = context.response() else { return RetryAction::NoActionIndicated };
         let status = response.status().as_u16();
-        if response.status().is_success() {
-            return RetryAction::NoActionIndicated;
-        }
         let body = response.body().bytes().unwrap_or_default();
+        if response.status().is_success() {
+            return match is_cut_off(body) {
+                true => RetryAction::transient_error(),
+                false => RetryAction::NoActionIndicated,
+            };
+        }
         let again = match asked_for(status, response.headers().get(REGION_HEADER), body) {
             Some(region) => self.located.correct(&region),
             // The SDK knows them by Amazon's codes only.

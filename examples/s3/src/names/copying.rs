@@ -150,11 +150,11 @@ impl Copy<'_> {
                 }
             }
             Err(error) if may_be_too_long(&error) => {
-                let head = self.head().await?;
-                if len(&head)? <= ONE_REQUEST {
-                    return Err(failure("CopyObject", self.src, error));
+                match self.head().await {
+                    Ok(head) if len(&head)? > ONE_REQUEST => self.parts_of(head).await,
+                    // What was said of the copy tells more.
+                    _ => Err(failure("CopyObject", self.src, error)),
                 }
-                self.parts_of(head).await
             }
             Err(error) => Err(failure("CopyObject", self.src, error)),
         }

@@ -16,6 +16,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use tf_fs_plugin::prelude::*;
 
+/// Before another attempt.
+const PAUSE: Duration = Duration::from_millis(100);
+
 /// A transfer of a small object that is slower than this counts as broken.
 const SLOWEST_BYTES_PER_MS: u64 = 100;
 
@@ -285,7 +288,7 @@ impl Target {
             if attempt >= self.bucket.settings.max_attempts {
                 return Err(error);
             }
-            tokio::time::sleep(self.bucket.settings.retry_backoff * attempt).await;
+            tokio::time::sleep(PAUSE * attempt).await;
             attempt += 1;
         }
     }
@@ -311,13 +314,9 @@ impl Target {
             .checksum_mode(ChecksumMode::Enabled)
             .customize()
             // Asked after a failure that was retried already.
-            .config_override(
-                aws_sdk_s3::config::Builder::new().retry_config(
-                    RetryConfig::standard()
-                        .with_max_attempts(2)
-                        .with_initial_backoff(self.bucket.settings.retry_backoff),
-                ),
-            )
+            .config_override(aws_sdk_s3::config::Builder::new().retry_config(
+                RetryConfig::standard().with_max_attempts(2).with_initial_backoff(PAUSE),
+            ))
             .send()
             .await
     }
@@ -333,7 +332,10 @@ impl Stored {
 /// The ETag of an answer; empty if there is none, or it was cut off with the rest of a document.
 pub(super) fn whole_etag(etag: Option<&str>) -> String {
     let etag = etag.unwrap_or_default();
-    let is_whole = etag.starts_with('"') == (etag.len() > 1 && etag.ends_with('"'));
+    let is_whole = match etag.strip_prefix('"') {
+        Some(rest) => rest.ends_with('"'),
+        None => !etag.ends_with('"'),
+    };
     if is_whole { etag.to_owned() } else { String::new() }
 }
 
@@ -431,5 +433,19 @@ pub(super) async fn find(bucket: &Bucket, name: &Name) -> Result<Option<(Stored,
         ))),
         Err(error) if status_of(&error) == Some(404) => Ok(None),
         Err(error) => Err(failure("HeadObject", name, error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_etag_that_was_cut_off_is_none() {
+        assert_eq!(whole_etag(Some("\"0123-4\"")), "\"0123-4\"");
+        assert_eq!(whole_etag(Some("0123-4")), "0123-4");
+        for cut in [None, Some(""), Some("\""), Some("\"0123"), Some("0123\"")] {
+            assert_eq!(whole_etag(cut), "", "{cut:?}");
+        }
     }
 }

@@ -57,7 +57,21 @@ proptest! {
         let mut run = Run::new(&STORE, &root(), Setting { large, faults: true, ..Setting::default() });
         STORE.clear_faults();
         for (when, what) in faults {
-            STORE.inject(Fault::new(when, what));
+            let operations: &[_] = match &what {
+                // Only copies and the ends of uploads begin to answer before they know.
+                What::ErrorIn200(_) => &["CopyObject", "UploadPartCopy", "CompleteMultipartUpload"],
+                // Who may not list cannot tell a directory from nothing.
+                What::Status(reply) if format!("{reply:?}").contains("AccessDenied") => {
+                    &["GetObject", "PutObject", "CopyObject", "DeleteObject", "DeleteObjects"]
+                }
+                what => {
+                    STORE.inject(Fault::new(when, what.clone()));
+                    continue;
+                }
+            };
+            for operation in operations {
+                STORE.inject(Fault::new(when, what.clone()).operation(operation));
+            }
         }
         let outcome = run.all(&ops);
         STORE.clear_faults();

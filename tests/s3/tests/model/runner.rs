@@ -623,7 +623,9 @@ impl<'s> Run<'s> {
             Found::Dir
                 if self.bucket.objects.keys().all(|key| !key.starts_with(&format!("{name}/"))) =>
             {
-                Verdict::fails(Code::FailedPrecondition).or(Code::NotFound)
+                let verdict = Verdict::fails(Code::FailedPrecondition).or(Code::NotFound);
+                // Unless it was given up a moment ago, which one deletion may be about.
+                if after.given_up.remove(&name) { verdict.or_ok() } else { verdict }
             }
             Found::Dir => Verdict::fails(Code::FailedPrecondition),
             Found::Nothing if after.given_up.remove(&name) => Verdict::ok().or(Code::NotFound),

@@ -6,10 +6,12 @@ use bytes::{Buf, BufMut, BytesMut};
 use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio::runtime::Handle;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
@@ -23,8 +25,15 @@ const RESOLVED: Duration = Duration::from_secs(10);
 /// The idle connections of a process.
 #[derive(Debug, Default)]
 pub(in crate::read) struct Pool {
-    idle: Mutex<HashMap<Place, Vec<Wire>>>,
+    idle: Arc<Idle>,
     addresses: Mutex<HashMap<(String, u16), Resolved>>,
+}
+
+#[derive(Debug, Default)]
+struct Idle {
+    wires: Mutex<HashMap<Place, Vec<Wire>>>,
+    /// Whether a task closes those that are idle for too long. Set with the lock held.
+    is_tidied: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -52,6 +61,29 @@ enum Stream {
     Tls(Box<TlsStream<TcpStream>>),
 }
 
+impl Idle {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Place, Vec<Wire>>> {
+        self.wires.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Closes what is idle for too long, until nothing is left: the store may have closed it, and nobody else looks.
+async fn tidy(idle: Weak<Idle>) {
+    loop {
+        tokio::time::sleep(IDLE).await;
+        let Some(idle) = idle.upgrade() else { return };
+        let mut places = idle.lock();
+        places.retain(|_, wires| {
+            wires.retain(|wire| wire.idle_since.elapsed() < IDLE);
+            !wires.is_empty()
+        });
+        if places.is_empty() {
+            idle.is_tidied.store(false, Ordering::Relaxed);
+            return;
+        }
+    }
+}
+
 impl Pool {
     /// A connection to `place`: an idle one if there is one.
     pub(super) async fn connect(
@@ -73,7 +105,7 @@ impl Pool {
     }
 
     fn take(&self, place: &Place) -> Option<Wire> {
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut idle = self.idle.lock();
         let wires = idle.get_mut(place)?;
         // The last one that came back is the least likely to have been closed.
         let wire = wires.pop()?;
@@ -92,7 +124,7 @@ impl Pool {
         }
         wire.was_used = true;
         wire.idle_since = Instant::now();
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut idle = self.idle.lock();
         let wires = match idle.get_mut(place) {
             Some(wires) => wires,
             None => idle.entry(place.clone()).or_default(),
@@ -101,6 +133,12 @@ impl Pool {
             wires.remove(0);
         }
         wires.push(wire);
+        if !self.idle.is_tidied.load(Ordering::Relaxed)
+            && let Ok(runtime) = Handle::try_current()
+        {
+            self.idle.is_tidied.store(true, Ordering::Relaxed);
+            runtime.spawn(tidy(Arc::downgrade(&self.idle)));
+        }
     }
 
     async fn open(&self, place: &Place) -> io::Result<Wire> {
