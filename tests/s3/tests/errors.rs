@@ -184,7 +184,7 @@ fn no_answer_is_a_deadline() {
     for (operation, error) in failures(&store, &What::Stall) {
         let text = format!("{error:#}");
         assert_eq!(error.code(), Code::DeadlineExceeded, "{operation}: {text}");
-        assert!(text.contains("no progress for 300ms (3 attempts)"), "{operation}: {text}");
+        assert!(text.contains("no progress for 800ms (3 attempts)"), "{operation}: {text}");
     }
 }
 
