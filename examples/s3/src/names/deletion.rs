@@ -66,7 +66,7 @@ pub(super) async fn delete_recursively(
     );
     let bucket = connection.bucket(&name.bucket).await?;
     let directory = name.prefix();
-    let unpublished = connection.pending.delete_below(name, &directory);
+    let unpublished = connection.pending.below(name, &directory).len();
     let deletion = Deletion { connection, bucket: &bucket, name, one_by_one: false.into() };
     let query = Query { prefix: directory.clone(), ..Query::default() };
     let pages = Pages::new(&bucket, name, query).stream();
@@ -97,6 +97,8 @@ pub(super) async fn delete_recursively(
     if let Some(error) = left.error {
         return Err(left_over(error, &left.files, &directory));
     }
+    // Not before all else is gone: a file in a directory that could not be deleted can still be written.
+    connection.pending.delete_below(name, &directory);
     let was_emptied = connection.pending.take_emptied(&name.with_key(directory));
     if found_any || unpublished > 0 {
         return Ok(());

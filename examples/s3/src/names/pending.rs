@@ -118,13 +118,11 @@ impl Pending {
         }
     }
 
-    /// [`delete`](Self::delete) of all names that begin with `prefix`. How many there were.
-    pub(crate) fn delete_below(&self, name: &Name, prefix: &str) -> usize {
-        let below = self.below(name, prefix);
-        below
-            .iter()
-            .filter(|key| self.delete(&name.with_key(key.as_str())) == Ours::Unpublished)
-            .count()
+    /// [`delete`](Self::delete) of all names that begin with `prefix`.
+    pub(crate) fn delete_below(&self, name: &Name, prefix: &str) {
+        for key in self.below(name, prefix) {
+            self.delete(&name.with_key(key));
+        }
     }
 
     /// This process deleted a file in this directory.

@@ -1,8 +1,7 @@
 //! Random sequences of operations, through the C tables on the fault server and on a model of a bucket beside it.
 //!
-//! Four machines: without faults; with a fault at some requests, where each answer is right or an error and what is in
-//! the store is explained by it; two threads with roots of which one's name begins with the other's; and with somebody
-//! else who changes the bucket meanwhile. The operations are those of the conformance tests; what they mean in a bucket
+//! Four machines: as it is; with nothing remembered of listings; two threads with roots of which one's name begins with
+//! the other's; and with somebody else who changes the bucket meanwhile. Faults are `faults.rs`'s. The operations are those of the conformance tests; what they mean in a bucket
 //! (implied directories, exact keys, nothing visible before it is published) is the [`oracle`]'s.
 
 mod oracle;
@@ -12,11 +11,10 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 use runner::{Run, Setting};
-use s3_server::{At, Fault, Reply, What, When};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tf_plugin_conformance_tests::sequence;
-use tf_plugin_s3_tests::{IMPATIENT, Store, host};
+use tf_plugin_s3_tests::{Store, host};
 
 /// At least 256 cases; more if `PROPTEST_CASES` says so. The shortest sequence that fails is printed.
 fn config() -> ProptestConfig {
@@ -52,33 +50,6 @@ proptest! {
     }
 
     #[test]
-    fn random_operations_and_faults(ops in sequence(), faults in vec(fault(), 1..4), large in prop::bool::weighted(0.05)) {
-        static STORE: LazyLock<Store> = LazyLock::new(|| Store::with("model-faults", IMPATIENT));
-        let mut run = Run::new(&STORE, &root(), Setting { large, faults: true, ..Setting::default() });
-        STORE.clear_faults();
-        for (when, what) in faults {
-            let operations: &[_] = match &what {
-                // Only copies and the ends of uploads begin to answer before they know.
-                What::ErrorIn200(_) => &["CopyObject", "UploadPartCopy", "CompleteMultipartUpload"],
-                // Who may not list cannot tell a directory from nothing.
-                What::Status(reply) if format!("{reply:?}").contains("AccessDenied") => {
-                    &["GetObject", "PutObject", "CopyObject", "DeleteObject", "DeleteObjects"]
-                }
-                what => {
-                    STORE.inject(Fault::new(when, what.clone()));
-                    continue;
-                }
-            };
-            for operation in operations {
-                STORE.inject(Fault::new(when, what.clone()).operation(operation));
-            }
-        }
-        let outcome = run.all(&ops);
-        STORE.clear_faults();
-        outcome?;
-    }
-
-    #[test]
     fn two_threads(one in sequence(), other in sequence()) {
         static STORE: LazyLock<Store> = LazyLock::new(|| Store::new("model-threads"));
         let (first, store) = (root(), &*STORE);
@@ -111,42 +82,4 @@ fn other() -> impl Strategy<Value = Other> {
             let content = if name.ends_with('/') { content.map(|_| Vec::new()) } else { content };
             (at, name, content)
         })
-}
-
-fn fault() -> impl Strategy<Value = (When, What)> {
-    let when = prop_oneof![
-        (1..30_usize).prop_map(When::Nth),
-        (2..9_usize).prop_map(When::Every),
-        // As long as nobody clears it.
-        (20..60_usize).prop_map(When::From),
-    ];
-    let whats = vec![
-        What::Reset,
-        What::Close,
-        What::CloseIdle,
-        What::ResetOnReuse,
-        What::ResetBody(At::Middle),
-        What::ResetBody(At::Byte(0)),
-        What::CutBody(At::Last),
-        What::status(500, "InternalError"),
-        What::status(503, "SlowDown"),
-        What::status(403, "AccessDenied"),
-        What::status(412, "PreconditionFailed"),
-        What::Status(Reply::new(504, "").no_body()),
-        What::LoseAck,
-        What::DoneThenStatus(Reply::new(500, "InternalError")),
-        What::ErrorIn200("InternalError".into()),
-        What::WrongContentRange,
-        What::WholeFor206,
-        What::ContentLength(-3),
-        What::ContentLength(3),
-        What::NoEtag,
-        What::ChangedEtag,
-        What::BadXml,
-        What::UnknownXml,
-        What::EndlessListing,
-        What::TruncatedWithoutToken,
-        What::Gzip,
-    ];
-    (when, select(whats))
 }
