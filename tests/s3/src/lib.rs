@@ -14,7 +14,28 @@ mod store;
 
 pub use store::{IMPATIENT, Store, host};
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
+use tf_fs_plugin::Code;
+use tf_fs_plugin::testing::Filesystem;
+
+/// The plugin, as the host sees it.
+#[must_use]
+pub fn fs() -> Filesystem {
+    host().filesystem("s3").expect("the plugin registers `s3`")
+}
+
+/// Numbers of requests, to compare with those that a [`Store`] counted.
+#[must_use]
+pub fn counts<const N: usize>(expected: [(&str, usize); N]) -> BTreeMap<String, usize> {
+    expected.map(|(operation, count)| (operation.to_owned(), count)).into()
+}
+
+/// The code of what has to be an error.
+#[track_caller]
+pub fn code<T: std::fmt::Debug>(result: tf_fs_plugin::Result<T>) -> Code {
+    result.unwrap_err().code()
+}
 
 /// Bytes in which no two neighbouring pieces are alike: position and `seed` tell each.
 #[must_use]

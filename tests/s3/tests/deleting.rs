@@ -1,24 +1,9 @@
 //! Deleting, and making and removing directories.
 
 use s3_server::{Fault, Shape, What, When};
-use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use tf_fs_plugin::Code;
-use tf_fs_plugin::testing::Filesystem;
-use tf_plugin_s3_tests::{Store, host};
-
-fn fs() -> Filesystem {
-    host().filesystem("s3").unwrap()
-}
-
-fn counts<const N: usize>(expected: [(&str, usize); N]) -> BTreeMap<String, usize> {
-    expected.map(|(operation, count)| (operation.to_owned(), count)).into()
-}
-
-#[track_caller]
-fn code<T: std::fmt::Debug>(result: tf_fs_plugin::Result<T>) -> Code {
-    result.unwrap_err().code()
-}
+use tf_plugin_s3_tests::{Store, code, counts, fs};
 
 #[test]
 fn a_file_is_deleted_and_nothing_else() {

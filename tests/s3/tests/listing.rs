@@ -3,21 +3,11 @@
 use s3_server::{Fault, Shape, What, When};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
-use tf_fs_plugin::testing::Filesystem;
 use tf_fs_plugin::{Code, glob};
-use tf_plugin_s3_tests::{Store, child, host};
-
-fn fs() -> Filesystem {
-    host().filesystem("s3").unwrap()
-}
+use tf_plugin_s3_tests::{Store, child, code, fs};
 
 fn list(count: usize) -> BTreeMap<String, usize> {
     [("ListObjectsV2".to_owned(), count)].into()
-}
-
-#[track_caller]
-fn code<T: std::fmt::Debug>(result: tf_fs_plugin::Result<T>) -> Code {
-    result.unwrap_err().code()
 }
 
 fn children(store: &Store, key: &str) -> Vec<String> {

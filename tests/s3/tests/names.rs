@@ -4,25 +4,12 @@ use s3_server::{Fault, Shape, What, When};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use tf_fs_plugin::Code;
-use tf_fs_plugin::testing::{Filesystem, Host};
-use tf_plugin_s3_tests::{Store, child, eventually, host};
-
-fn fs() -> Filesystem {
-    host().filesystem("s3").unwrap()
-}
-
-fn counts<const N: usize>(expected: [(&str, usize); N]) -> BTreeMap<String, usize> {
-    expected.map(|(operation, count)| (operation.to_owned(), count)).into()
-}
+use tf_fs_plugin::testing::Host;
+use tf_plugin_s3_tests::{Store, child, code, counts, eventually, fs, host};
 
 /// One listing.
 fn list(count: usize) -> BTreeMap<String, usize> {
     counts([("ListObjectsV2", count)])
-}
-
-#[track_caller]
-fn code<T: std::fmt::Debug>(result: tf_fs_plugin::Result<T>) -> Code {
-    result.unwrap_err().code()
 }
 
 #[test]

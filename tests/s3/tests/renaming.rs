@@ -1,27 +1,12 @@
 //! Copies and renames.
 
 use s3_server::{Fault, Options, Reply, Shape, What, When};
-use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use tf_fs_plugin::Code;
-use tf_fs_plugin::testing::Filesystem;
-use tf_plugin_s3_tests::{Store, host};
+use tf_plugin_s3_tests::{Store, code, counts, fs};
 
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
-
-fn fs() -> Filesystem {
-    host().filesystem("s3").unwrap()
-}
-
-fn counts<const N: usize>(expected: [(&str, usize); N]) -> BTreeMap<String, usize> {
-    expected.map(|(operation, count)| (operation.to_owned(), count)).into()
-}
-
-#[track_caller]
-fn code<T: std::fmt::Debug>(result: tf_fs_plugin::Result<T>) -> Code {
-    result.unwrap_err().code()
-}
 
 #[test]
 fn a_copy_is_two_requests_and_a_rename_three() {

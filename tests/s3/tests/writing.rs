@@ -1,24 +1,15 @@
 //! Files open for writing: what is stored, when it is visible, and what it costs.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 use tf_fs_plugin::Code;
-use tf_fs_plugin::testing::{Filesystem, WritableFile};
-use tf_plugin_s3_tests::{Store, content, eventually, host};
+use tf_fs_plugin::testing::WritableFile;
+use tf_plugin_s3_tests::{Store, code, content, counts, eventually, fs};
 
 const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
 
-fn fs() -> Filesystem {
-    host().filesystem("s3").unwrap()
-}
-
 fn create(store: &Store, key: &str) -> WritableFile {
     fs().new_writable_file(store.uri(key)).unwrap()
-}
-
-fn counts<const N: usize>(expected: [(&str, usize); N]) -> BTreeMap<String, usize> {
-    expected.map(|(operation, count)| (operation.to_owned(), count)).into()
 }
 
 /// Bytes sent by the plugin.
@@ -29,11 +20,6 @@ fn bytes_up(store: &Store) -> u64 {
 /// Bytes of bodies sent to the plugin.
 fn bytes_down(store: &Store) -> u64 {
     store.log().iter().map(|request| request.bytes_out).sum()
-}
-
-#[track_caller]
-fn code<T: std::fmt::Debug>(result: tf_fs_plugin::Result<T>) -> Code {
-    result.unwrap_err().code()
 }
 
 #[test]
