@@ -4,7 +4,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use cargo_metadata::{Metadata, MetadataCommand};
+use cargo_metadata::{Metadata, MetadataCommand, Package};
 
 /// The Cargo workspace around the current directory.
 #[derive(Debug)]
@@ -46,8 +46,11 @@ impl Workspace {
     /// The directory of the workspace member named `package`, if there is one.
     #[must_use]
     pub fn package_dir(&self, package: &str) -> Option<&Path> {
-        let package =
-            self.metadata.workspace_packages().into_iter().find(|member| member.name == package)?;
-        package.manifest_path.parent().map(|dir| dir.as_std_path())
+        self.package(package)?.manifest_path.parent().map(|dir| dir.as_std_path())
+    }
+
+    /// What cargo knows of the workspace member named `package`, if there is one.
+    pub(crate) fn package(&self, package: &str) -> Option<&Package> {
+        self.metadata.workspace_packages().into_iter().find(|member| member.name == package)
     }
 }

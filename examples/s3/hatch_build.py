@@ -24,7 +24,9 @@ def cargo_version():
 
 class CustomBuildHook(BuildHookInterface):
     def initialize(self, version, build_data):
-        messages = cargo("build", "--release", "--message-format=json-render-diagnostics").splitlines()
+        # The profile's own optimisation needs the shared library alone.
+        build = ["rustc", "--profile=dist", "--lib", "--crate-type=cdylib"]
+        messages = cargo(*build, "--message-format=json-render-diagnostics").splitlines()
         artifacts = [m for m in map(json.loads, messages) if m["reason"] == "compiler-artifact"]
         library = next(
             name
