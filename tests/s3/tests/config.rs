@@ -1,8 +1,11 @@
 //! Settings from every source, and what they do: endpoints, regions, TLS, proxies.
 
 use s3_server::{Options, Tls};
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use tf_fs_plugin::{Code, FilesystemOption, OptionValues};
 use tf_plugin_s3_tests::fake::Fake;
 use tf_plugin_s3_tests::probe::{Probe, is_child, probe};
@@ -331,12 +334,75 @@ fn proxies() {
     let past =
         read("proxies", &store, &[("HTTP_PROXY", Some(&url)), ("NO_PROXY", Some("127.0.0.1"))]);
     assert_eq!(past.content(), "content");
-    let refused =
+    let unverified =
         read("proxies", &store, &[("HTTP_PROXY", Some(&url)), ("S3_VERIFY_SSL", Some("0"))]);
-    assert!(
-        refused.error("InvalidArgument").contains("does not work through a proxy"),
-        "{refused:?}"
-    );
+    assert!(unverified.error("Unauthenticated").contains("the proxy wants"), "{unverified:?}");
+}
+
+/// A proxy that makes tunnels for whoever knows the password. Its address, and what it was asked.
+fn tunnel() -> (String, Arc<Mutex<Vec<String>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let log = Arc::clone(&asked);
+    std::thread::spawn(move || {
+        for client in listener.incoming().flatten() {
+            let log = Arc::clone(&log);
+            std::thread::spawn(move || serve_tunnel(client, &log));
+        }
+    });
+    (address, asked)
+}
+
+fn serve_tunnel(mut client: TcpStream, log: &Mutex<Vec<String>>) {
+    let (mut head, mut byte) = (Vec::new(), [0]);
+    while !head.ends_with(b"\r\n\r\n") {
+        if client.read_exact(&mut byte).is_err() {
+            return;
+        }
+        head.push(byte[0]);
+    }
+    let head = String::from_utf8_lossy(&head).into_owned();
+    let target = head.split(' ').nth(1).unwrap_or_default().to_owned();
+    // user:planted
+    let is_known =
+        head.to_ascii_lowercase().contains("proxy-authorization: basic dxnlcjpwbgfudgvk");
+    log.lock().unwrap().push(head);
+    let Ok(server) = TcpStream::connect(target) else { return };
+    if !is_known {
+        let _ = client.write_all(b"HTTP/1.1 407 Who\r\ncontent-length: 0\r\n\r\n");
+        return;
+    }
+    client.write_all(b"HTTP/1.1 200 OK\r\n\r\n").unwrap();
+    let (mut from, mut to) = (client.try_clone().unwrap(), server.try_clone().unwrap());
+    std::thread::spawn(move || std::io::copy(&mut from, &mut to));
+    let _ = std::io::copy(&mut &server, &mut client);
+}
+
+#[test]
+fn tunnels() {
+    if is_child() {
+        return;
+    }
+    let store = server(Options { tls: Some(Tls::Valid), ..Options::default() });
+    let ca = Temporary::new(store.ca_pem().unwrap());
+    let ca = ("AWS_CA_BUNDLE", Some(ca.path()));
+    let (address, asked) = tunnel();
+    let with_password = format!("http://user:planted@{address}");
+    for trust in [ca, ("S3_VERIFY_SSL", Some("0"))] {
+        let through = read("tunnels", &store, &[trust, ("HTTPS_PROXY", Some(&with_password))]);
+        assert_eq!(through.content(), "content");
+        assert!(!through.log.contains("planted"), "{through:?}");
+        let asked = std::mem::take(&mut *asked.lock().unwrap());
+        let connect = format!("CONNECT {} HTTP/1.1\r\n", store.endpoint().replace("https://", ""));
+        assert!(!asked.is_empty(), "past the proxy");
+        assert!(asked.iter().all(|head| head.starts_with(&connect)), "{asked:?}");
+    }
+    let without = format!("http://{address}");
+    let refused = read("tunnels", &store, &[ca, ("HTTPS_PROXY", Some(&without))]);
+    assert!(refused.error("Unavailable").contains("proxy authorization required"), "{refused:?}");
+    let stranger = read("tunnels", &store, &[("HTTPS_PROXY", Some(&with_password))]);
+    assert!(stranger.error("Unavailable").contains("certificate"), "{stranger:?}");
 }
 
 #[test]

@@ -396,10 +396,10 @@ fn failures_leave_nothing_behind() {
             ("stall_timeout_ms", "200"),
         ]);
         let round = || {
-            // Not among them: a server that takes nothing of an upload and does not close either (`Stall`, `HalfClose`)
-            // keeps that connection, and the part that is on its way, until it closes.
             for what in [
                 What::Reset,
+                What::Stall,
+                What::HalfClose,
                 What::ResetBody(At::Middle),
                 What::StallBody(At::Middle),
                 What::status(503, "SlowDown"),

@@ -138,15 +138,6 @@ impl Bucket {
             use_fips: settings.use_fips.or(loaded.use_fips()).unwrap_or(false),
             use_dualstack: settings.use_dualstack.or(loaded.use_dual_stack()).unwrap_or(false),
         };
-        if !tls.verify {
-            let url: Option<Uri> = endpoint.url.as_deref().and_then(|url| url.parse().ok());
-            ensure!(
-                !url.as_ref().is_some_and(is_proxied),
-                Error::invalid_argument(format_args!(
-                    "bucket {name}: verify_tls=0 does not work through a proxy; set ca_file instead, or NO_PROXY"
-                ))
-            );
-        }
         let retries = if settings.adaptive_retries {
             RetryConfig::adaptive()
         } else {

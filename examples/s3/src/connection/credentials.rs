@@ -1,7 +1,6 @@
 //! Where credentials are from, and how long they are kept.
 
 use super::http::{Proxy, client};
-use super::tls::Tls;
 use crate::config::{BucketSettings, Profile};
 use aws_config::ecs::EcsCredentialsProvider;
 use aws_config::environment::EnvironmentVariableCredentialsProvider;
@@ -59,13 +58,14 @@ pub(super) struct Sources {
 }
 
 impl Sources {
-    pub(super) fn new() -> Result<Self> {
+    pub(super) fn new(tls: &Arc<rustls::ClientConfig>) -> Self {
         let (connect, stall) = (Duration::from_secs(5), Duration::from_secs(10));
-        Ok(Self {
-            services: client(&Tls::SYSTEM, Proxy::Environment, connect, stall)?,
-            local: client(&Tls::SYSTEM, Proxy::None, connect, stall)?,
+        let client = |proxy| client(Arc::clone(tls), proxy, connect, stall);
+        Self {
+            services: client(Proxy::Environment),
+            local: client(Proxy::None),
             silence: Mutex::default(),
-        })
+        }
     }
 
     fn imds(&self) -> imds::Client {

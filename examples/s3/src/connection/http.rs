@@ -1,11 +1,13 @@
-//! HTTP clients for the SDK.
+//! The HTTP client under the SDK.
+//!
+//! The SDK's own hides its connections. Here they are seen: one whose peer takes no more bytes would otherwise stay, with
+//! the part of a file that it was sending, for as long as the peer likes, whatever became of the request.
 
-use super::tls::{Tls, roots};
-use super::watch::Watched;
+mod guard;
+
+use super::watch::{Watched, longest_patience};
 use aws_sdk_s3::primitives::SdkBody;
-use aws_smithy_http_client::proxy::ProxyConfig;
-use aws_smithy_http_client::tls::rustls_provider::CryptoMode;
-use aws_smithy_http_client::tls::{Provider, TlsContext, TrustStore};
+use aws_smithy_runtime_api::client::connection::{CaptureSmithyConnection, ConnectionMetadata};
 use aws_smithy_runtime_api::client::http::{
     HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpClient,
     SharedHttpConnector, http_client_fn,
@@ -13,13 +15,26 @@ use aws_smithy_runtime_api::client::http::{
 use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
 use aws_smithy_runtime_api::client::result::ConnectorError;
 use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use futures_util::future::BoxFuture;
+use guard::Guarded;
+use http::header::PROXY_AUTHORIZATION;
+use http::uri::Scheme;
+use http::{Request, Uri};
+use hyper_rustls::HttpsConnector;
 use hyper_util::client::legacy::Client;
-use hyper_util::client::legacy::connect::HttpConnector as Tcp;
-use hyper_util::client::proxy::matcher::Matcher;
+use hyper_util::client::legacy::connect::proxy::Tunnel;
+use hyper_util::client::legacy::connect::{
+    CaptureConnection, HttpConnector as Tcp, HttpInfo, capture_connection,
+};
+use hyper_util::client::proxy::matcher::{Intercept, Matcher};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
+use std::io;
+use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
-use tf_fs_plugin::prelude::*;
+use tower_service::Service;
+
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Whether requests go to a proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -31,97 +46,151 @@ pub(super) enum Proxy {
 }
 
 /// Whether the environment sends requests for this URL to a proxy.
-pub(super) fn is_proxied(url: &http::Uri) -> bool {
+pub(super) fn is_proxied(url: &Uri) -> bool {
     Matcher::from_env().intercept(url).is_some()
-}
-
-/// A client. A request that makes no progress for `stall` fails.
-///
-/// # Errors
-/// `INVALID_ARGUMENT` if certificates cannot be read.
-pub(super) fn client(
-    tls: &Tls,
-    proxy: Proxy,
-    connect: Duration,
-    stall: Duration,
-) -> Result<SharedHttpClient> {
-    let client = if tls.verify { verified(tls, proxy)? } else { unverified(tls, connect)? };
-    Ok(SharedHttpClient::new(Watched::new(client, stall)))
-}
-
-fn verified(tls: &Tls, proxy: Proxy) -> Result<SharedHttpClient> {
-    let mut trusted = TrustStore::default();
-    if tls.has_own_certificates() {
-        for pem in roots(tls)?.own {
-            trusted.add_pem_certificate(pem);
-        }
-    }
-    let context = TlsContext::builder()
-        .with_trust_store(trusted)
-        .build()
-        .map_err(|error| Error::internal("cannot set up TLS").with_source(error))?;
-    let proxy = match proxy {
-        Proxy::Environment => ProxyConfig::from_env(),
-        Proxy::None => ProxyConfig::disabled(),
-    };
-    let connector = move |settings: Option<&HttpConnectorSettings>| {
-        let mut builder = aws_smithy_http_client::Connector::builder()
-            .proxy_config(proxy.clone())
-            .pool_idle_timeout(IDLE);
-        builder.set_connector_settings(settings.cloned());
-        builder
-            .tls_provider(Provider::Rustls(CryptoMode::Ring))
-            .tls_context(context.clone())
-            .build()
-    };
-    // The first one reads the system's certificates, once for the process. Now, while TensorFlow's thread waits: if a
-    // thread in the background did it when that thread forks, the child would wait for it for ever.
-    drop(connector(None));
-    Ok(aws_smithy_http_client::Builder::new()
-        .build_with_connector_fn(move |settings, _| connector(settings)))
 }
 
 /// How long a connection without requests is kept. Stores close it after a minute or less.
 const IDLE: Duration = Duration::from_secs(20);
 
-/// A client that accepts any certificate. The SDK's own cannot.
-#[derive(Clone, Debug)]
-struct Unverified(Client<HttpsConnector<Tcp>, SdkBody>);
-
-fn unverified(tls: &Tls, connect: Duration) -> Result<SharedHttpClient> {
+/// A client. A request that makes no progress for `stall` fails, and so does a connection that is not made in
+/// `connect`.
+pub(super) fn client(
+    tls: Arc<rustls::ClientConfig>,
+    proxy: Proxy,
+    connect: Duration,
+    stall: Duration,
+) -> SharedHttpClient {
     let mut tcp = Tcp::new();
     tcp.enforce_http(false);
     tcp.set_nodelay(true);
-    tcp.set_connect_timeout(Some(connect));
-    let mut config = super::tls::client_config(tls)?;
-    // The builder sets its own.
-    config.alpn_protocols.clear();
-    let https = HttpsConnectorBuilder::new()
-        .with_tls_config(config)
-        .https_or_http()
-        .enable_http1()
-        .wrap_connector(tcp);
+    let proxies = match proxy {
+        Proxy::Environment => Some(Arc::new(Matcher::from_env())),
+        Proxy::None => None,
+    };
+    let connector = Connector {
+        direct: HttpsConnector::from((tcp, Arc::clone(&tls))),
+        tls,
+        proxies: proxies.clone(),
+        timeout: connect,
+        patience: longest_patience(stall),
+    };
     let client = Client::builder(TokioExecutor::new())
         .pool_timer(TokioTimer::new())
         .pool_idle_timeout(IDLE)
-        .build(https);
-    let connector = SharedHttpConnector::new(Unverified(client));
-    Ok(http_client_fn(move |_: &HttpConnectorSettings, _: &RuntimeComponents| connector.clone()))
+        .build(connector);
+    let connector = SharedHttpConnector::new(Hyper { client, proxies });
+    let client =
+        http_client_fn(move |_: &HttpConnectorSettings, _: &RuntimeComponents| connector.clone());
+    SharedHttpClient::new(Watched::new(client, stall))
 }
 
-impl HttpConnector for Unverified {
+/// hyper's client as the SDK wants it.
+#[derive(Clone, Debug)]
+struct Hyper {
+    client: Client<Connector, SdkBody>,
+    proxies: Option<Arc<Matcher>>,
+}
+
+impl HttpConnector for Hyper {
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
-        let request = match request.try_into_http1x() {
+        let mut request: Request<SdkBody> = match request.try_into_http1x() {
             Ok(request) => request,
             Err(error) => {
                 return HttpConnectorFuture::ready(Err(ConnectorError::user(error.into())));
             }
         };
-        let response = self.0.request(request);
+        // A request in a tunnel is no business of the proxy's.
+        if request.uri().scheme() == Some(&Scheme::HTTP)
+            && let Some(proxy) = intercept(&self.proxies, request.uri())
+            && let Some(authorization) = proxy.basic_auth()
+        {
+            request.headers_mut().insert(PROXY_AUTHORIZATION, authorization.clone());
+        }
+        let captured = capture_connection(&mut request);
+        if let Some(connection) = request.extensions().get::<CaptureSmithyConnection>() {
+            connection.set_connection_retriever(move || described(captured.clone()));
+        }
+        let response = self.client.request(request);
         HttpConnectorFuture::new(async move {
             let response = response.await.map_err(|error| ConnectorError::io(error.into()))?;
             HttpResponse::try_from(response.map(SdkBody::from_body_1_x))
                 .map_err(|error| ConnectorError::other(error.into(), None))
+        })
+    }
+}
+
+/// The connection of a request, for the SDK: it uses one that brought a failure no more.
+fn described(captured: CaptureConnection) -> Option<ConnectionMetadata> {
+    let mut builder = ConnectionMetadata::builder();
+    {
+        let connected = captured.connection_metadata();
+        let connected = connected.as_ref()?;
+        let mut extras = http::Extensions::new();
+        connected.get_extras(&mut extras);
+        let info = extras.get::<HttpInfo>();
+        builder.set_proxied(Some(connected.is_proxied()));
+        builder.set_local_addr(info.map(HttpInfo::local_addr));
+        builder.set_remote_addr(info.map(HttpInfo::remote_addr));
+    }
+    let poison = move || {
+        if let Some(connected) = &*captured.connection_metadata() {
+            connected.poison();
+        }
+    };
+    Some(builder.poison_fn(poison).build())
+}
+
+fn intercept(proxies: &Option<Arc<Matcher>>, url: &Uri) -> Option<Intercept> {
+    proxies.as_ref()?.intercept(url)
+}
+
+/// Makes connections, straight or through a proxy.
+#[derive(Clone, Debug)]
+struct Connector {
+    direct: HttpsConnector<Tcp>,
+    tls: Arc<rustls::ClientConfig>,
+    proxies: Option<Arc<Matcher>>,
+    timeout: Duration,
+    /// After so long without a byte taken a connection is broken.
+    patience: Duration,
+}
+
+impl Connector {
+    async fn connect(mut self, to: Uri) -> Result<Guarded, BoxError> {
+        let Some(proxy) = intercept(&self.proxies, &to) else {
+            return Ok(Guarded::new(self.direct.call(to).await?, false, self.patience));
+        };
+        if to.scheme() == Some(&Scheme::HTTP) {
+            let stream = self.direct.call(proxy.uri().clone()).await?;
+            return Ok(Guarded::new(stream, true, self.patience));
+        }
+        let mut tunnel = Tunnel::new(proxy.uri().clone(), self.direct);
+        if let Some(authorization) = proxy.basic_auth() {
+            tunnel = tunnel.with_auth(authorization.clone());
+        }
+        let stream = HttpsConnector::from((tunnel, self.tls)).call(to).await?;
+        Ok(Guarded::new(stream, false, self.patience))
+    }
+}
+
+impl Service<Uri> for Connector {
+    type Response = Guarded;
+    type Error = BoxError;
+    type Future = BoxFuture<'static, Result<Guarded, BoxError>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, to: Uri) -> Self::Future {
+        let (connector, timeout) = (self.clone(), self.timeout);
+        Box::pin(async move {
+            let connected = tokio::time::timeout(timeout, connector.connect(to)).await;
+            connected.unwrap_or_else(|_| {
+                let kind = io::ErrorKind::TimedOut;
+                Err(io::Error::new(kind, format!("no connection in {timeout:?}")).into())
+            })
         })
     }
 }

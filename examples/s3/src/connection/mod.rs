@@ -122,12 +122,14 @@ impl Shared {
         if let Some(client) = clients.get(&key) {
             return Ok(client.clone());
         }
-        let client = http::client(tls, http::Proxy::Environment, connect, stall)?;
+        let config = self.tls(tls)?;
+        let client = http::client(config, http::Proxy::Environment, connect, stall);
         clients.insert(key, client.clone());
         Ok(client)
     }
 
-    /// The TLS settings for connections of our own.
+    /// The TLS settings. The first call reads the system's certificates, while TensorFlow's thread waits: if one in
+    /// the background did when that thread forks, the child would wait for it for ever.
     fn tls(&self, tls: &Tls) -> Result<Arc<rustls::ClientConfig>> {
         let mut configs = self.tls.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(config) = configs.get(tls) {
@@ -146,7 +148,7 @@ impl Shared {
         if let Some(sources) = self.sources.get() {
             return Ok(Arc::clone(sources));
         }
-        let new = Arc::new(Sources::new()?);
+        let new = Arc::new(Sources::new(&self.tls(&Tls::SYSTEM)?));
         Ok(Arc::clone(self.sources.get_or_init(|| new)))
     }
 }

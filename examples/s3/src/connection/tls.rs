@@ -20,27 +20,16 @@ pub(super) struct Tls {
 impl Tls {
     /// The system's certificates only.
     pub(super) const SYSTEM: Self = Self { file: None, directory: None, verify: true };
-
-    pub(super) fn has_own_certificates(&self) -> bool {
-        self.file.is_some() || self.directory.is_some()
-    }
-}
-
-/// Certificates that are trusted.
-pub(super) struct Roots {
-    store: RootCertStore,
-    /// The files of the settings, as PEM.
-    pub(super) own: Vec<Vec<u8>>,
 }
 
 /// Reads the certificates of the settings.
 ///
 /// # Errors
 /// `INVALID_ARGUMENT` naming the file: without it connections would fail, with a text that leads nowhere.
-pub(super) fn roots(tls: &Tls) -> Result<Roots> {
-    let mut roots = Roots { store: RootCertStore::empty(), own: Vec::new() };
+fn roots(tls: &Tls) -> Result<RootCertStore> {
+    let mut roots = RootCertStore::empty();
     if let Some(file) = &tls.file {
-        roots.add(file)?;
+        add(&mut roots, file)?;
     }
     if let Some(directory) = &tls.directory {
         let unreadable = |error| {
@@ -53,35 +42,32 @@ pub(super) fn roots(tls: &Tls) -> Result<Roots> {
             let path = entry.map_err(unreadable)?.path();
             // A directory of certificates often has their revocation lists and keys too.
             if path.is_file() && path.extension().is_none_or(|extension| extension != "key") {
-                roots.add(&path)?;
+                add(&mut roots, &path)?;
             }
         }
     }
     Ok(roots)
 }
 
-impl Roots {
-    fn add(&mut self, file: &Path) -> Result<()> {
-        let broken = |error: &dyn std::fmt::Display| {
-            Error::invalid_argument(format_args!(
-                "ca_file: {} cannot be used: {error}; it has to hold certificates in PEM",
-                file.display()
-            ))
-        };
-        let pem = std::fs::read(file).map_err(|error| broken(&error))?;
-        let mut count = 0;
-        for certificate in CertificateDer::pem_slice_iter(&pem) {
-            let certificate = certificate.map_err(|error| broken(&error))?;
-            self.store.add(certificate).map_err(|error| broken(&error))?;
-            count += 1;
-        }
-        ensure!(count > 0, broken(&"it holds no certificate"));
-        self.own.push(pem);
-        Ok(())
+fn add(roots: &mut RootCertStore, file: &Path) -> Result<()> {
+    let broken = |error: &dyn std::fmt::Display| {
+        Error::invalid_argument(format_args!(
+            "ca_file: {} cannot be used: {error}; it has to hold certificates in PEM",
+            file.display()
+        ))
+    };
+    let pem = std::fs::read(file).map_err(|error| broken(&error))?;
+    let mut count = 0;
+    for certificate in CertificateDer::pem_slice_iter(&pem) {
+        let certificate = certificate.map_err(|error| broken(&error))?;
+        roots.add(certificate).map_err(|error| broken(&error))?;
+        count += 1;
     }
+    ensure!(count > 0, broken(&"it holds no certificate"));
+    Ok(())
 }
 
-/// The TLS settings of our own connections.
+/// The TLS settings of all connections.
 ///
 /// # Errors
 /// As [`roots`].
@@ -91,7 +77,7 @@ pub(super) fn client_config(tls: &Tls) -> Result<ClientConfig> {
         .with_safe_default_protocol_versions()
         .map_err(|error| Error::internal("cannot set up TLS").with_source(error))?;
     let mut config = if tls.verify {
-        let mut store = roots(tls)?.store;
+        let mut store = roots(tls)?;
         let system = rustls_native_certs::load_native_certs();
         for error in system.errors {
             log::warn!("a certificate of the system cannot be read: {error}");

@@ -196,7 +196,7 @@ impl Progress {
         loop {
             // What was sent last may be in the system's buffers for a while, where its progress is not seen.
             let buffered = self.sent.load(Ordering::Relaxed).min(BUFFERED);
-            let patience = stall + Duration::from_micros(buffered).min(stall * 4);
+            let patience = stall + longest_grace(stall).min(Duration::from_micros(buffered));
             let deadline =
                 self.start + Duration::from_millis(self.last.load(Ordering::Relaxed)) + patience;
             if Instant::now() >= deadline {
@@ -205,6 +205,16 @@ impl Progress {
             sleep_until(deadline).await;
         }
     }
+}
+
+/// What the system's buffers may add to `stall`.
+fn longest_grace(stall: Duration) -> Duration {
+    Duration::from_micros(BUFFERED).min(stall * 4)
+}
+
+/// No request that makes no progress is waited for longer than this.
+pub(super) fn longest_patience(stall: Duration) -> Duration {
+    stall + longest_grace(stall)
 }
 
 /// A body on its way to the store, in pieces that show whether it moves.
