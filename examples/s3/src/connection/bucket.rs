@@ -296,15 +296,13 @@ impl Bucket {
 }
 
 impl Route {
-    fn of(endpoint: &Endpoint, region: Arc<String>) -> Result<Self, String> {
+    /// `region` is that of the bucket, if `endpoint` names none to sign for.
+    pub(crate) fn of(endpoint: &Endpoint, region: Arc<String>) -> Result<Self, String> {
         let base = endpoint.url().trim_end_matches('/').to_owned();
         let uri: Uri = endpoint.url().parse().map_err(|error| format!("{base}: {error}"))?;
         let https = uri.scheme_str() == Some("https");
         let host = uri.host().ok_or("no host")?.to_owned();
-        let scheme = endpoint.properties().get("authSchemes").and_then(|schemes| match schemes {
-            aws_smithy_types::Document::Array(schemes) => schemes.first()?.as_object(),
-            _ => None,
-        });
+        let scheme = endpoint.auth_schemes().first();
         let property = |name: &str| scheme?.get(name)?.as_string();
         Ok(Self {
             https,
@@ -313,7 +311,7 @@ impl Route {
             path: uri.path().trim_end_matches('/').to_owned(),
             signing_region: property("signingRegion").unwrap_or(region.as_str()).to_owned(),
             signing_name: property("signingName").unwrap_or("s3").to_owned(),
-            is_plain: property("name").is_none_or(|name| name == "sigv4")
+            is_plain: scheme.is_none_or(|scheme| scheme.name() == "sigv4")
                 && endpoint.headers().next().is_none(),
             is_proxied: is_proxied(&uri),
             base,
