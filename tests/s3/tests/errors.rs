@@ -44,7 +44,7 @@ fn answers_have_the_codes_of_the_contract() {
         (Reply::new(401, "Unauthorized"), Code::Unauthenticated, 1),
         (Reply::new(400, "ExpiredToken"), Code::Unauthenticated, 0),
         (Reply::new(400, "InvalidRequest"), Code::InvalidArgument, 1),
-        (Reply::new(429, "TooManyRequests"), Code::Unavailable, 0),
+        (Reply::new(429, "TooManyRequests"), Code::Unavailable, 3),
         (Reply::new(503, "SlowDown"), Code::Unavailable, 3),
         (Reply::new(500, "InternalError"), Code::Unavailable, 3),
         (Reply::new(502, "BadGateway"), Code::Unavailable, 3),
@@ -232,4 +232,61 @@ fn a_slow_upload_is_not_a_stalled_one() {
     store.shape(s3_server::Shape::default());
     assert_eq!(store.get("k").unwrap(), content);
     assert_eq!(store.counts().get("PutObject"), Some(&1), "{:?}", store.counts());
+}
+
+#[test]
+fn who_may_not_list_is_not_told_that_a_directory_is_missing() {
+    let store = store("nolist");
+    store.put("d/file", "content");
+    let denied = || What::status(403, "AccessDenied");
+    store.inject(Fault::new(When::All, denied()).operation("ListObjectsV2"));
+    let host = host();
+    assert_eq!(host.stat(store.uri("k")).unwrap().length, 7);
+    for name in ["missing", "d"] {
+        for (operation, error) in [
+            ("stat", host.stat(store.uri(name)).unwrap_err()),
+            ("path_exists", host.path_exists(store.uri(name)).unwrap_err()),
+        ] {
+            let text = format!("{error:#}");
+            assert_eq!(error.code(), Code::PermissionDenied, "{operation} of {name}: {text}");
+            for part in [&store.uri(name), "s3:ListBucket", "HTTP 403 AccessDenied", "request id "]
+            {
+                assert!(text.contains(part), "{operation} of {name}: {part}: {text}");
+            }
+        }
+    }
+    // An object to be read exists or does not.
+    assert_eq!(host.read_file(store.uri("missing")).unwrap_err().code(), Code::NotFound);
+    // A store that cannot list has no directories.
+    store.clear_faults();
+    let cannot = What::status(501, "NotImplemented");
+    store.inject(Fault::new(When::All, cannot).operation("ListObjectsV2"));
+    assert_eq!(host.stat(store.uri("missing")).unwrap_err().code(), Code::NotFound);
+}
+
+#[test]
+fn the_first_wait_is_as_set() {
+    for operation in ["read", "stat"] {
+        let took = |backoff: &str| {
+            let settings =
+                [("max_attempts", "5"), ("retry_backoff_ms", backoff), ("listing_ttl_ms", "0")];
+            let store = Store::with("backoff", &settings);
+            store.put("k", "content");
+            // Connects.
+            host().stat(store.uri("k")).unwrap();
+            store.inject(Fault::new(When::All, What::status(429, "TooManyRequests")));
+            let start = Instant::now();
+            let error = match operation {
+                "read" => host().read_file(store.uri("k")).map(drop),
+                _ => host().stat(store.uri("k")).map(drop),
+            };
+            let text = format!("{:#}", error.unwrap_err());
+            assert!(text.contains("5 attempts"), "{operation}: {text}");
+            start.elapsed()
+        };
+        // Doubled each time, and at random below that: 3 s on average, and 7.5 ms.
+        let (slow, fast) = (took("400"), took("1"));
+        assert!(slow > Duration::from_millis(300), "{operation}: {slow:?}");
+        assert!(fast < Duration::from_millis(300), "{operation}: {fast:?}");
+    }
 }

@@ -357,8 +357,8 @@ pub(crate) const SETTINGS: &[Setting] = &[
         kind: Kind::Flag,
         default: "1",
         scope: Scope::Bucket,
-        description: "0 accepts any certificate: everybody on the way can then read and change the data. Not \
-                      together with a proxy. Prefer `ca_file`.",
+        description: "0 accepts any certificate: everybody on the way can then read and change the data. \
+                      Prefer `ca_file`.",
     },
 ];
 

@@ -231,11 +231,16 @@ fn is_past(name: &str, key: &str) -> bool {
 /// Who may read a bucket's objects may not always list it; and some stores cannot list so. Whoever has the
 /// wrong key is not helped by another request.
 fn may_not_list(error: &SdkError<ListObjectsV2Error>) -> bool {
-    match error.raw_response().map(|response| response.status().as_u16()) {
-        Some(403) => matches!(error.code(), None | Some("AccessDenied" | "AllAccessDisabled")),
-        Some(405 | 501) => true,
-        _ => false,
-    }
+    is_denied(error) || matches!(status(error), Some(405 | 501))
+}
+
+fn is_denied(error: &SdkError<ListObjectsV2Error>) -> bool {
+    status(error) == Some(403)
+        && matches!(error.code(), None | Some("AccessDenied" | "AllAccessDisabled"))
+}
+
+fn status<E>(error: &SdkError<E>) -> Option<u16> {
+    error.raw_response().map(|response| response.status().as_u16())
 }
 
 /// As [`find_in_store`], for objects only; `refused` is why.
@@ -261,7 +266,14 @@ async fn head(
                 .unwrap_or(SystemTime::UNIX_EPOCH),
             etag: head.e_tag().unwrap_or_default().to_owned(),
         })),
-        Err(error) => match error.raw_response().map(|response| response.status().as_u16()) {
+        Err(error) => match status(&error) {
+            // It may be a directory all the same.
+            Some(404) if is_denied(&refused) => {
+                Err(failure("ListObjectsV2", name, refused).context(
+                    "there is no such object, and whether it is a directory only s3:ListBucket would tell; \
+                     grant it",
+                ))
+            }
             Some(404) => Ok(Found::Nothing),
             // To whom may not list, S3 says the same of an object that does not exist. The answer to the
             // listing says more than that to a HEAD, which has no body.
