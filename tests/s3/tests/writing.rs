@@ -1,9 +1,11 @@
 //! Files open for writing: what is stored, when it is visible, and what it costs.
 
+use s3_server::{Fault, What, When};
 use std::time::Duration;
 use tf_fs_plugin::Code;
 use tf_fs_plugin::testing::WritableFile;
-use tf_plugin_s3_tests::{Store, code, content, counts, eventually, fs};
+use tf_plugin_s3_tests::child::alone;
+use tf_plugin_s3_tests::{Store, code, content, counts, eventually, fs, host, logs};
 
 const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
@@ -692,4 +694,63 @@ fn own_writes_are_seen_at_once() {
     let mut children = fs().get_children(store.uri("dir")).unwrap();
     children.sort();
     assert_eq!(children, [&b"new"[..], b"old"]);
+}
+
+#[test]
+fn what_is_stored_compressed_is_given_as_it_is() {
+    let store = Store::with("writing-gzip", &[("read_part_bytes", "65536")]);
+    for len in [3_000, 300_000] {
+        // Bytes that no decoder would like.
+        let body = content(len, 7);
+        store.put("file.gz", body.clone());
+        store.describe(store.bucket(), "file.gz", |info| {
+            info.content_encoding = Some("gzip".into());
+        });
+        assert!(host().read_file(store.uri("file.gz")).unwrap() == body);
+        let file = fs().new_random_access_file(store.uri("file.gz")).unwrap();
+        assert!(file.read(1_000, 1_500).unwrap() == body[1_000..2_500]);
+        assert_eq!(fs().stat(store.uri("file.gz")).unwrap().length, len as u64);
+        fs().copy_file(store.uri("file.gz"), store.uri("copy.gz")).unwrap();
+        let mut file = fs().new_appendable_file(store.uri("copy.gz")).unwrap();
+        file.append(b"more").unwrap();
+        file.close().unwrap();
+        assert!(store.get("copy.gz").unwrap() == [&body, &b"more"[..]].concat());
+        let kept = store.stat(store.bucket(), "copy.gz").unwrap().content_encoding;
+        assert_eq!(kept.as_deref(), Some("gzip"));
+    }
+    // A proxy that compresses on the way is not believed.
+    store.set(&[("max_attempts", "2"), ("retry_backoff_ms", "1")]);
+    store.inject(Fault::new(When::All, What::Gzip).operation("GetObject"));
+    assert_eq!(code(host().read_file(store.uri("file.gz"))), Code::Unavailable);
+}
+
+#[test]
+fn what_is_lost_is_warned_of() {
+    alone("what_is_lost_is_warned_of", || {
+        logs::keep();
+        let store = Store::with("writing-lost", &[("max_attempts", "1")]);
+        let warnings = || {
+            let lines = logs::lines();
+            let is_warning = |line: &&String| line.starts_with("WARN") || line.starts_with("ERROR");
+            lines.iter().filter(is_warning).cloned().collect::<Vec<_>>()
+        };
+        // As `Dataset.cache` does.
+        let mut file = create(&store, "cache_0.lockfile");
+        file.append(b"Created at: 1").unwrap();
+        drop(file);
+        fs().delete_file(store.uri("cache_0.lockfile")).unwrap();
+        // Whose close failed is known already.
+        store.inject(Fault::new(When::All, What::status(500, "InternalError")));
+        let mut file = create(&store, "failed");
+        file.append(b"four").unwrap();
+        file.close().unwrap_err();
+        drop(file);
+        assert_eq!(warnings(), [""; 0]);
+        let mut file = create(&store, "lost");
+        file.append(b"four").unwrap();
+        drop(file);
+        let warnings = warnings();
+        assert_eq!(warnings.len(), 1, "{warnings:?}");
+        assert!(warnings[0].contains("4 bytes are lost"), "{warnings:?}");
+    });
 }

@@ -30,6 +30,9 @@ use upload::{Upload, again};
 /// How long giving a file up waits for the store. It goes on in the background.
 const ABORT_PATIENCE: Duration = Duration::from_secs(1);
 
+/// `Dataset.cache` writes such a file, drops it open and deletes it: nothing is lost.
+const LOCK_FILE: &str = ".lockfile";
+
 /// An object open for writing. It becomes visible whole, at a flush, a sync or the close; whoever drops
 /// it without closing it gives up what was not published.
 #[derive(Debug)]
@@ -52,6 +55,8 @@ struct Open {
     len: u64,
     /// Whether the log says that what is written goes nowhere.
     goes_nowhere: bool,
+    /// Whether the last attempt to publish it failed.
+    was_told: bool,
     /// Why the file cannot be completed any more.
     broken: Option<Error>,
 }
@@ -96,6 +101,7 @@ impl Writer {
             upload: None,
             len: 0,
             goes_nowhere: false,
+            was_told: false,
             broken: None,
         })))
     }
@@ -263,7 +269,9 @@ impl Open {
         let stored = if self.upload.is_none() && self.held_from == 0 {
             // What is held stays, so this can be tried again.
             let content = self.held.share();
-            self.connection.block_on(self.target.put(&content, &self.before))?
+            let put = self.connection.block_on(self.target.put(&content, &self.before));
+            self.was_told = put.is_err();
+            put?
         } else {
             self.publish_parts().or_else(|error| self.fail(error))?
         };
@@ -316,9 +324,11 @@ impl Open {
         }
         let lost = self.len - published.unwrap_or(0);
         // Whoever was told of a failure knows.
-        if lost > 0 && self.broken.is_none() && !self.pending.is_deleted() {
+        if lost > 0 && self.broken.is_none() && !self.was_told && !self.pending.is_deleted() {
             let rest = if published.is_some() { "; what was there before stays" } else { "" };
-            log::warn!(
+            let is_lock = self.target.name.key.ends_with(LOCK_FILE);
+            log::log!(
+                if is_lock { log::Level::Debug } else { log::Level::Warn },
                 "{}: dropped without being closed: {lost} bytes are lost{rest}",
                 self.target.name
             );
