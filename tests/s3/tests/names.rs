@@ -415,6 +415,81 @@ fn what_this_process_does_is_seen_at_once() {
     list_root(&store, &["f", "new"]);
 }
 
+#[test]
+fn what_this_process_wrote_needs_no_question() {
+    let store = Store::with("names-wrote", &[("listing_ttl_ms", "60000")]);
+    let (answer, requests) = store.requests(|| fs().recursively_create_dir(store.uri("d/new")));
+    answer.unwrap();
+    assert_eq!(requests, counts([("ListObjectsV2", 1), ("PutObject", 1)]));
+    let ((), requests) = store.requests(|| {
+        fs().is_directory(store.uri("d/new")).unwrap();
+        fs().is_directory(store.uri("d/new/")).unwrap();
+        fs().recursively_create_dir(store.uri("d/new")).unwrap();
+        // Nothing was there a moment ago, so nothing is in it.
+        assert_eq!(code(fs().stat(store.uri("d/new/a"))), Code::NotFound);
+        assert_eq!(code(fs().path_exists(store.uri("d/new/a/b"))), Code::NotFound);
+    });
+    assert_eq!(requests, counts([]));
+
+    fs().write_file(store.uri("d/new/a"), "content").unwrap();
+    let ((), requests) = store.requests(|| {
+        let found = fs().stat(store.uri("d/new/a")).unwrap();
+        assert_eq!((found.length, found.is_directory), (7, false));
+        assert!(found.modified.elapsed().unwrap() < Duration::from_secs(60));
+        fs().path_exists(store.uri("d/new/a")).unwrap();
+        fs().is_directory(store.uri("d/new")).unwrap();
+        assert_eq!(code(fs().is_directory(store.uri("d/new/a"))), Code::FailedPrecondition);
+        assert_eq!(code(fs().stat(store.uri("d/new/b"))), Code::NotFound);
+    });
+    assert_eq!(requests, counts([]));
+    let (content, requests) = store.requests(|| fs().read_file(store.uri("d/new/a")).unwrap());
+    assert_eq!((&*content, requests), (&b"content"[..], counts([("GetObject", 1)])));
+
+    let (answer, requests) =
+        store.requests(|| fs().rename_file(store.uri("d/new/a"), store.uri("d/new/b")));
+    answer.unwrap();
+    assert_eq!(requests, counts([("CopyObject", 1), ("DeleteObject", 1)]));
+    let (found, requests) = store.requests(|| fs().stat(store.uri("d/new/b")).unwrap());
+    assert_eq!((found.length, requests), (7, counts([])));
+    let time = store.stat(store.bucket(), "d/new/b").unwrap().modified.unwrap();
+    let apart = found.modified.duration_since(time).unwrap_or_else(|early| early.duration());
+    assert!(apart < Duration::from_secs(1), "{apart:?}");
+    assert_eq!(code(fs().stat(store.uri("d/new/a"))), Code::NotFound);
+    let (answer, requests) = store.requests(|| fs().delete_file(store.uri("d/new/b")));
+    answer.unwrap();
+    assert_eq!(requests, counts([("DeleteObject", 1)]));
+    assert_eq!(code(fs().stat(store.uri("d/new/b"))), Code::NotFound);
+    fs().is_directory(store.uri("d/new")).unwrap();
+}
+
+#[test]
+fn what_this_process_wrote_is_believed_no_longer_than_what_it_was_told() {
+    let store = Store::with("names-wrote-ttl", &[("listing_ttl_ms", "150")]);
+    fs().write_file(store.uri("d/a"), "own").unwrap();
+    store.put("d/a", "another's");
+    let start = Instant::now();
+    assert!(eventually(Duration::from_secs(5), || fs().stat(store.uri("d/a")).unwrap().length == 9));
+    assert!(start.elapsed() < Duration::from_millis(400), "{:?}", start.elapsed());
+    assert_eq!(code(fs().path_exists(store.uri("e"))), Code::NotFound);
+    store.put("e/a", "another's");
+    assert!(eventually(Duration::from_secs(5), || fs().stat(store.uri("e/a")).is_ok()));
+
+    let store = Store::with("names-wrote-no-ttl", &[("listing_ttl_ms", "0")]);
+    fs().write_file(store.uri("d/a"), "own").unwrap();
+    let (found, requests) = store.requests(|| fs().stat(store.uri("d/a")).unwrap());
+    assert_eq!((found.length, requests), (3, list(1)));
+}
+
+#[test]
+fn where_no_listing_says_so_nothing_is_known_of_what_is_below() {
+    let store = Store::with("names-head-below", &[("listing_ttl_ms", "60000")]);
+    store.put("d/x", "content");
+    let unknown = What::status(501, "NotImplemented");
+    store.inject(Fault::new(When::All, unknown).operation("ListObjectsV2"));
+    assert_eq!(code(fs().stat(store.uri("d"))), Code::NotFound);
+    assert_eq!(fs().stat(store.uri("d/x")).unwrap().length, 7);
+}
+
 #[track_caller]
 fn list_root(store: &Store, expected: &[&str]) {
     let names = fs().get_children(store.uri("")).unwrap();

@@ -33,6 +33,53 @@ fn a_copy_is_two_requests_and_a_rename_three() {
 }
 
 #[test]
+fn names_that_begin_alike_are_looked_for_together() {
+    let store = Store::with("renaming-alike", &[("listing_ttl_ms", "60000")]);
+    let names = ["ckpt.part.data", "ckpt.part.index", "ckpt.data"];
+    for name in names {
+        store.put(&format!("d/{name}.tmp"), "x");
+    }
+    store.put("d/ckpt.taken/x", "x");
+    let rename = |from: &str, to: &str| fs().rename_file(store.uri(from), store.uri(to));
+    let ((), requests) = store.requests(|| {
+        for name in names {
+            rename(&format!("d/{name}.tmp"), &format!("d/{name}")).unwrap();
+        }
+        assert_eq!(code(rename("d/ckpt.data", "d/ckpt.taken")), Code::FailedPrecondition);
+    });
+    // The last one asks for the source.
+    let expected = [("CopyObject", 3), ("DeleteObject", 3), ("ListObjectsV2", 1)];
+    assert_eq!(requests, counts(expected));
+
+    // More of them than a page holds, which is found out once.
+    for n in 0..1200 {
+        store.put(&format!("many/part.{n:04}"), "x");
+    }
+    store.put("many/part.9999/x", "x");
+    let (answer, requests) = store.requests(|| rename("many/part.0000", "many/part.8000"));
+    answer.unwrap();
+    assert_eq!(requests["ListObjectsV2"], 2);
+    let (answer, requests) = store.requests(|| rename("many/part.0001", "many/part.8001"));
+    answer.unwrap();
+    assert_eq!(requests["ListObjectsV2"], 1);
+    assert_eq!(code(rename("many/part.0002", "many/part.9999")), Code::FailedPrecondition);
+}
+
+#[test]
+fn what_is_remembered_of_a_source_is_not_said_of_another_one() {
+    let store = Store::with("renaming-remembered", &[("listing_ttl_ms", "60000")]);
+    store.put("a", "old");
+    fs().stat(store.uri("a")).unwrap();
+    store.put("a", "new and longer");
+    let (answer, requests) = store.requests(|| fs().copy_file(store.uri("a"), store.uri("b")));
+    answer.unwrap();
+    // The store refuses to copy what it does not have.
+    assert_eq!(requests, counts([("CopyObject", 2), ("ListObjectsV2", 1)]));
+    assert_eq!(fs().stat(store.uri("b")).unwrap().length, 14);
+    assert_eq!(store.get("b").unwrap(), b"new and longer");
+}
+
+#[test]
 fn no_request_waits_for_more_than_it_needs() {
     let store = Store::new("renaming-slow");
     store.put_sparse(store.bucket(), "file", 100 * MIB);

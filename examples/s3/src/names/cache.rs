@@ -1,12 +1,13 @@
-//! What listings showed a moment ago, so that the questions that follow a listing need no request.
+//! What listings showed a moment ago, so that the questions that follow a listing need no request; and what
+//! the store said of single names: when it was asked for them, opened them, or confirmed that they are written.
 //!
 //! A listing is believed until its time is over, but for the names that this process has changed since:
-//! of those nothing is known. That holds for listings on their way too, which may show what was there
-//! before the change.
+//! of those only the confirmation of the change tells. That holds for listings on their way too, which may
+//! show what was there before the change.
 
 use crate::metrics;
 use crate::name::Name;
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant, SystemTime};
@@ -68,7 +69,7 @@ struct State {
     /// By [`id`] of the directory.
     listings: HashMap<Box<str>, Listing>,
     /// Answers about single names, by name.
-    names: HashMap<Name, (Found, Instant)>,
+    names: BTreeMap<Name, (Found, Instant)>,
     /// The listings in the order in which they came, with their numbers.
     order: VecDeque<(u64, Box<str>)>,
     next: u64,
@@ -91,13 +92,24 @@ struct Listing {
     hits: AtomicU32,
     /// Whether [`Listings::take_children`] may answer from it.
     is_ahead: bool,
+    /// Nobody listed it: it was not there, so nothing was in it.
+    is_absence: bool,
 }
 
 #[derive(Debug)]
 struct Change {
     name: Name,
-    /// Whether all below is changed too.
-    is_tree: bool,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// An object is there now.
+    Written,
+    /// An object is gone, or nobody knows.
+    Other,
+    /// Any number of objects below it, and itself.
+    Tree,
 }
 
 /// Bytes of all listings together, roughly.
@@ -146,6 +158,13 @@ impl Listings {
             Some(path) => (path, true),
             None => (name.key.as_str(), false),
         };
+        if wants_directory
+            && let Some((found @ (Found::Directory | Found::Nothing), until)) =
+                state.names.get(&name.with_key(path))
+            && now < *until
+        {
+            return Some(found.clone());
+        }
         let mut end = path.len();
         let mut is_parent = true;
         // The directory that it is in, and if that is not known its parent, and so on: what is below a
@@ -193,7 +212,20 @@ impl Listings {
     pub(crate) fn is_walk(&self, directory: &Name) -> bool {
         let parent = parent(directory.key.trim_end_matches('/'));
         !directory.key.is_empty()
-            && self.read().listings.contains_key(&*id(&directory.bucket, parent))
+            && self
+                .read()
+                .listings
+                .get(&*id(&directory.bucket, parent))
+                .is_some_and(|listing| !listing.is_absence)
+    }
+
+    /// Whether more names of this directory begin like this than one page holds, as far as is remembered.
+    pub(crate) fn is_long(&self, bucket: &str, directory: &str, names: &str) -> bool {
+        let state = self.read();
+        state
+            .listings
+            .get(&*id(bucket, directory))
+            .is_some_and(|listing| listing.listed.names == names && listing.listed.upto.is_some())
     }
 
     /// Whether the listing of the directory that this name is in answered for many of its names, until its
@@ -205,25 +237,33 @@ impl Listings {
         listing.is_some_and(|listing| {
             let is_over = listing.until <= Instant::now()
                 || listing.listed.child(&name.key[directory.len()..]).is_none();
-            is_over && listing.hits.load(Ordering::Relaxed) >= SCAN
+            is_over && !listing.is_absence && listing.hits.load(Ordering::Relaxed) >= SCAN
         })
     }
 
     /// Keeps what the store said of a single name, for `ttl` from when it was asked, unless this process
-    /// has changed anything since.
+    /// has changed something there since.
     pub(crate) fn insert_name(&self, name: &Name, found: &Found, began: Began, ttl: Duration) {
-        let now = Instant::now();
-        let Some(until) = began.at.checked_add(ttl).filter(|until| *until > now) else { return };
+        let Some(until) = until(began, ttl) else { return };
         let mut state = self.write();
-        if state.changes != began.changes {
+        if state.is_unchanged(name, began) {
+            state.insert_name(name, found.clone(), until);
+        }
+    }
+
+    /// Keeps that there is nothing of this name, nor below it, as a listing showed.
+    pub(crate) fn insert_absence(&self, name: &Name, began: Began, ttl: Duration) {
+        let Some(until) = until(began, ttl) else { return };
+        let mut state = self.write();
+        if !state.is_unchanged(name, began) {
             return;
         }
-        if state.names.len() >= MAX_NAMES {
-            state.names.retain(|_, (_, until)| *until > now);
-        }
-        if state.names.len() < MAX_NAMES {
-            state.names.insert(name.clone(), (found.clone(), until));
-        }
+        state.insert_name(name, Found::Nothing, until);
+        let listed = Listed { directory: name.prefix(), ..Listed::default() };
+        let bytes = listed.bytes();
+        let id = id(&name.bucket, &listed.directory);
+        let listing = Listing { is_absence: true, ..Listing::new(listed, until, bytes) };
+        state.insert(id, listing);
     }
 
     /// To be called before a listing, or a name, is asked for.
@@ -241,43 +281,51 @@ impl Listings {
         ttl: Duration,
         is_ahead: bool,
     ) {
-        let Some(until) = began.at.checked_add(ttl).filter(|until| *until > Instant::now()) else {
-            return;
-        };
+        let Some(until) = until(began, ttl) else { return };
         let bytes = listed.bytes();
         if bytes > MAX_BYTES / 2 {
             return;
         }
         let mut state = self.write();
-        let mut listing = Listing {
-            number: 0,
-            listed,
-            until,
-            bytes,
-            unknown: BTreeSet::new(),
-            hits: AtomicU32::new(0),
-            is_ahead,
-        };
-        let missed = usize::try_from(state.changes - began.changes).unwrap_or(usize::MAX);
-        if missed > state.latest.len() {
-            return;
-        }
-        for change in state.latest.iter().rev().take(missed) {
+        let mut listing = Listing { is_ahead, ..Listing::new(listed, until, bytes) };
+        let Some(changes) = state.changes_since(began) else { return };
+        for change in changes {
             if change.name.bucket == name.bucket && !listing.changed(change) {
                 return;
             }
         }
-        state.insert(id(&name.bucket, &listing.listed.directory), listing);
+        let id = id(&name.bucket, &listing.listed.directory);
+        // A part tells less than the whole.
+        let is_known = |old: &Listing| old.until > Instant::now() && old.listed.is_whole();
+        if listing.listed.is_whole() || !state.listings.get(&id).is_some_and(is_known) {
+            state.insert(id, listing);
+        }
     }
 
-    /// This process wrote, copied or deleted this object: what listings showed of it is past.
+    /// This process wrote this object, or the marker of this directory, and the store has confirmed it: that
+    /// is known of it for `ttl` from when it was asked to. What listings showed of it is past.
+    pub(crate) fn wrote(&self, name: &Name, known: Option<Known>, began: Began, ttl: Duration) {
+        let found = match name.key.ends_with('/') {
+            true => Some(Found::Directory),
+            false => known.map(Found::File),
+        };
+        let mut state = self.write();
+        // Of two writes at a time nobody knows which came last.
+        let is_only = state.is_unchanged(name, began);
+        state.changed(Change { name: name.clone(), kind: Kind::Written });
+        if let (Some(found), Some(until), true) = (found, until(began, ttl), is_only) {
+            state.insert_name(name, found, until);
+        }
+    }
+
+    /// This process deleted this object, or may have changed it: what listings showed of it is past.
     pub(crate) fn changed(&self, name: &Name) {
-        self.write().changed(Change { name: name.clone(), is_tree: false });
+        self.write().changed(Change { name: name.clone(), kind: Kind::Other });
     }
 
     /// This process changed any number of objects below this directory.
     pub(crate) fn changed_below(&self, directory: &Name) {
-        self.write().changed(Change { name: directory.clone(), is_tree: true });
+        self.write().changed(Change { name: directory.clone(), kind: Kind::Tree });
     }
 
     /// Forgets everything.
@@ -295,6 +343,11 @@ impl Listings {
     fn write(&self) -> RwLockWriteGuard<'_, State> {
         self.0.write().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Until when to believe what was asked then; `None` if that is over.
+fn until(began: Began, ttl: Duration) -> Option<Instant> {
+    began.at.checked_add(ttl).filter(|until| *until > Instant::now())
 }
 
 /// Whether a path is this directory or something in it.
@@ -341,16 +394,38 @@ impl State {
         }
     }
 
+    /// The changes since then, the latest first; `None` if there were more than are remembered.
+    fn changes_since(&self, began: Began) -> Option<impl Iterator<Item = &Change>> {
+        let missed = usize::try_from(self.changes - began.changes).unwrap_or(usize::MAX);
+        (missed <= self.latest.len()).then(|| self.latest.iter().rev().take(missed))
+    }
+
+    /// Whether this process has changed neither this name since then, nor anything in it, nor what it is in.
+    fn is_unchanged(&self, name: &Name, began: Began) -> bool {
+        let path = name.key.trim_end_matches('/');
+        self.changes_since(began).is_some_and(|mut changes| {
+            changes.all(|change| {
+                let changed = change.name.key.trim_end_matches('/');
+                name.bucket != change.name.bucket
+                    || !(is_same_or_below(path, changed) || is_same_or_below(changed, path))
+            })
+        })
+    }
+
+    fn insert_name(&mut self, name: &Name, found: Found, until: Instant) {
+        if self.names.len() >= MAX_NAMES {
+            let now = Instant::now();
+            self.names.retain(|_, (_, until)| *until > now);
+        }
+        if self.names.len() < MAX_NAMES {
+            self.names.insert(name.clone(), (found, until));
+        }
+    }
+
     fn changed(&mut self, change: Change) {
         self.changes += 1;
         if !self.names.is_empty() {
-            // The name, what is below it, and the directories that it is in.
-            let path = change.name.key.trim_end_matches('/');
-            self.names.retain(|name, _| {
-                let known = name.key.trim_end_matches('/');
-                name.bucket != change.name.bucket
-                    || !(is_same_or_below(known, path) || is_same_or_below(path, known))
-            });
+            self.change_names(&change);
         }
         if !self.listings.is_empty() {
             self.mark(&change);
@@ -361,8 +436,40 @@ impl State {
         }
     }
 
+    /// Forgets the single names that a change concerns, but for what it tells of them.
+    fn change_names(&mut self, change: &Change) {
+        let Change { name, kind } = change;
+        // The directories that it is in: they are there now, or may be gone.
+        for (slash, _) in name.key.match_indices('/') {
+            for directory in [&name.key[..slash], &name.key[..=slash]] {
+                let directory = name.with_key(directory);
+                if *kind != Kind::Written {
+                    self.names.remove(&directory);
+                } else if let Some((found @ Found::Nothing, _)) = self.names.get_mut(&directory) {
+                    *found = Found::Directory;
+                }
+            }
+        }
+        if *kind == Kind::Written {
+            self.names.remove(name);
+            return;
+        }
+        let path = name.key.trim_end_matches('/');
+        let below: Vec<Name> = self
+            .names
+            .range(name.with_key(path)..)
+            .map(|(known, _)| known)
+            .take_while(|known| known.bucket == name.bucket && known.key.starts_with(path))
+            .filter(|known| is_same_or_below(known.key.trim_end_matches('/'), path))
+            .cloned()
+            .collect();
+        for known in below {
+            self.names.remove(&known);
+        }
+    }
+
     fn mark(&mut self, change: &Change) {
-        if change.is_tree {
+        if change.kind == Kind::Tree {
             let below = id(&change.name.bucket, &change.name.prefix());
             let mut freed = 0;
             self.listings.retain(|id, listing| {
@@ -393,6 +500,19 @@ impl State {
 }
 
 impl Listing {
+    fn new(listed: Listed, until: Instant, bytes: usize) -> Self {
+        Self {
+            number: 0,
+            listed,
+            until,
+            bytes,
+            unknown: BTreeSet::new(),
+            hits: AtomicU32::new(0),
+            is_ahead: false,
+            is_absence: false,
+        }
+    }
+
     /// What was shown of a child, `Some(None)` if it was shown to be missing, `None` if nothing was shown.
     fn child(&self, name: &str) -> Option<Option<&Child>> {
         if self.unknown.contains(name) { None } else { self.listed.child(name) }
@@ -401,7 +521,7 @@ impl Listing {
     /// Notes a change. Whether anything is known still.
     fn changed(&mut self, change: &Change) -> bool {
         let directory = self.listed.directory.as_str();
-        if change.is_tree && directory.starts_with(&change.name.prefix()) {
+        if change.kind == Kind::Tree && directory.starts_with(&change.name.prefix()) {
             return false;
         }
         if change.name.key.trim_end_matches('/') == directory.trim_end_matches('/') {
@@ -409,8 +529,14 @@ impl Listing {
             self.is_ahead = false;
         }
         if let Some(rest) = change.name.key.strip_prefix(directory) {
-            let child = rest.split('/').next().unwrap_or_default();
-            self.unknown.insert(child.into());
+            let (child, below) = rest.split_once('/').unwrap_or((rest, ""));
+            // What is written into a directory does not change what is in the one above.
+            let is_no_news = change.kind == Kind::Written
+                && !below.is_empty()
+                && matches!(self.listed.child(child), Some(Some(child)) if child.is_directory);
+            if !is_no_news {
+                self.unknown.insert(child.into());
+            }
         }
         true
     }
@@ -618,8 +744,10 @@ mod tests {
             listings.changed(&name(changed));
             assert_eq!(listings.find(&name("d/a")).is_some(), is_kept, "{changed}");
             // Asked before the change, answered after it.
-            listings.insert_name(&name("d/b"), &file(), began, TTL);
-            assert_eq!(listings.find(&name("d/b")), None);
+            listings.insert_name(&name("d/a"), &file(), began, TTL);
+            assert_eq!(listings.find(&name("d/a")).is_some(), is_kept, "{changed}");
+            listings.insert_absence(&name("d/a"), began, TTL);
+            assert_eq!(listings.find(&name("d/a/x")).is_some(), is_kept, "{changed}");
         }
         let listings = Listings::default();
         listings.insert_name(&name("gone"), &Found::Nothing, listings.begin(), Duration::ZERO);
@@ -628,6 +756,79 @@ mod tests {
         assert_eq!(listings.find(&name("gone")), Some(Found::Nothing));
         listings.changed_below(&name(""));
         assert_eq!(listings.find(&name("gone")), None);
+    }
+
+    #[test]
+    fn a_write_tells_what_is_there() {
+        let listings = Listings::default();
+        let began = listings.begin();
+        for directory in ["d", "d/e"] {
+            listings.insert_absence(&name(directory), began, TTL);
+        }
+        assert_eq!(listings.find(&name("d/x/y")), Some(Found::Nothing));
+        listings.wrote(&name("d/e/f"), Some(known(7)), listings.begin(), TTL);
+        assert_eq!(listings.find(&name("d/e/f")), Some(Found::File(known(7))));
+        for directory in ["d", "d/", "d/e", "d/e/"] {
+            assert_eq!(listings.find(&name(directory)), Some(Found::Directory), "{directory}");
+        }
+        for missing in ["d/x", "d/e/x", "d/x/y"] {
+            assert_eq!(listings.find(&name(missing)), Some(Found::Nothing), "{missing}");
+        }
+        // Gone, and with it perhaps the directories: nothing is known of them.
+        listings.changed(&name("d/e/f"));
+        for unknown in ["d", "d/e", "d/e/f"] {
+            assert_eq!(listings.find(&name(unknown)), None, "{unknown}");
+        }
+        assert_eq!(listings.find(&name("d/e/x")), Some(Found::Nothing));
+        // An object beside a directory of its name.
+        listings.wrote(&name("a"), Some(known(1)), listings.begin(), TTL);
+        listings.wrote(&name("a/b"), Some(known(2)), listings.begin(), TTL);
+        listings.wrote(&name("m/"), None, listings.begin(), TTL);
+        assert_eq!(listings.find(&name("a")), Some(Found::File(known(1))));
+        assert_eq!(listings.find(&name("a/b")), Some(Found::File(known(2))));
+        assert_eq!(listings.find(&name("m/")), Some(Found::Directory));
+        assert_eq!(listings.find(&name("m")), None);
+        listings.wrote(&name("a"), None, listings.begin(), TTL);
+        assert_eq!(listings.find(&name("a")), None);
+        assert_eq!(listings.find(&name("a/b")), Some(Found::File(known(2))));
+        listings.wrote(&name("b"), Some(known(1)), listings.begin(), Duration::ZERO);
+        assert_eq!(listings.find(&name("b")), None);
+    }
+
+    #[test]
+    fn of_two_writes_at_a_time_none_is_believed() {
+        let listings = Listings::default();
+        let (first, second) = (listings.begin(), listings.begin());
+        listings.wrote(&name("a"), Some(known(1)), first, TTL);
+        assert_eq!(listings.find(&name("a")), Some(Found::File(known(1))));
+        listings.wrote(&name("b"), Some(known(3)), second, TTL);
+        assert_eq!(listings.find(&name("b")), Some(Found::File(known(3))));
+        listings.wrote(&name("a"), Some(known(2)), second, TTL);
+        assert_eq!(listings.find(&name("a")), None);
+    }
+
+    #[test]
+    fn what_is_written_into_a_directory_is_no_news_of_the_directories_above() {
+        let listings = holding("d/", &["a", "s/"]);
+        listings.wrote(&name("d/s/x"), None, listings.begin(), TTL);
+        assert_eq!(listings.find(&name("d/s")), Some(Found::Directory));
+        listings.wrote(&name("d/a/x"), None, listings.begin(), TTL);
+        assert_eq!(listings.find(&name("d/a")), None);
+        listings.changed(&name("d/s/x"));
+        assert_eq!(listings.find(&name("d/s")), None);
+    }
+
+    #[test]
+    fn a_part_of_a_listing_does_not_take_the_place_of_the_whole() {
+        let listings = holding("d/", &["a", "pb"]);
+        let part = Listed { names: "p".into(), upto: Some("pz".into()), ..listed("d/", &["pb"]) };
+        assert!(!listings.is_long("b", "d/", "p"));
+        listings.insert(&name("d"), part, listings.begin(), TTL, false);
+        assert_eq!(listings.find(&name("d/a")), Some(Found::File(known(1))));
+        assert!(!listings.is_long("b", "d/", "p"));
+        let part = Listed { names: "p".into(), upto: Some("pz".into()), ..listed("e/", &["pb"]) };
+        listings.insert(&name("e"), part, listings.begin(), TTL, false);
+        assert!(listings.is_long("b", "e/", "p") && !listings.is_long("b", "e/", "q"));
     }
 
     #[test]

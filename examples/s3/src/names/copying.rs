@@ -1,6 +1,6 @@
 //! Copies made by the store.
 
-use super::cache::Found;
+use super::cache::{Found, Known};
 use super::lookup;
 use super::pages::payer;
 use super::request::{encryption, storage_class};
@@ -9,12 +9,13 @@ use crate::failure::failure;
 use crate::name::Name;
 use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_s3::operation::complete_multipart_upload::CompleteMultipartUploadError;
-use aws_sdk_s3::operation::copy_object::CopyObjectError;
+use aws_sdk_s3::operation::copy_object::{CopyObjectError, CopyObjectOutput};
 use aws_sdk_s3::operation::head_object::HeadObjectOutput;
 use aws_sdk_s3::types::{CompletedMultipartUpload, CompletedPart};
 use futures_util::stream;
 use futures_util::{StreamExt, TryStreamExt};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use std::time::SystemTime;
 use tf_fs_plugin::prelude::*;
 
 /// Objects of this size and more are copied in parts, many at a time.
@@ -44,7 +45,7 @@ pub(super) async fn copy_file(connection: &Connection, src: &Name, dst: &Name) -
             Found::Nothing => Err(Error::not_found(src)),
         };
     }
-    if lookup::find(connection, dst).await? == Found::Directory {
+    if lookup::find_destination(connection, dst).await? == Found::Directory {
         return Err(Error::is_a_directory(dst));
     }
     match copy(connection, src, dst, None).await? {
@@ -91,18 +92,28 @@ pub(super) async fn copy(
             )
         )
     );
+    let known = connection.listings.object(src).filter(|known| !known.etag.is_empty());
     // To choose the way only: the store refuses what has changed since.
     let len = len
-        .or_else(|| connection.listings.object(src).map(|known| known.size))
+        .or_else(|| known.as_ref().map(|known| known.size))
         .or_else(|| connection.pending.published_len(src));
-    let copy = Copy { from: &from, to: &to, src, dst };
+    let began = connection.listings.begin();
+    let copy = Copy { from: &from, to: &to, src, dst, known };
     let copied = match len.filter(|&len| len >= IN_PARTS) {
         Some(_) => copy.in_parts().await,
         None => copy.at_once().await,
     };
-    // Also after an error: it may have been done all the same.
-    connection.listings.changed(dst);
-    copied
+    match copied {
+        Ok((Source::Copied, known)) => {
+            connection.listings.wrote(dst, known, began, to.settings.listing_ttl);
+            Ok(Source::Copied)
+        }
+        copied => {
+            // Also after an error: it may have been done all the same.
+            connection.listings.changed(dst);
+            copied.map(|(source, _)| source)
+        }
+    }
 }
 
 struct Copy<'a> {
@@ -110,24 +121,23 @@ struct Copy<'a> {
     to: &'a Bucket,
     src: &'a Name,
     dst: &'a Name,
+    /// What is believed of the source. If it is true, it is known what the copy is.
+    known: Option<Known>,
 }
+
+/// What the source is, and what the copy if that is known.
+type Copied = (Source, Option<Known>);
 
 impl Copy<'_> {
     /// With one request.
-    async fn at_once(&self) -> Result<Source> {
-        let answer = self
-            .to
-            .client
-            .copy_object()
-            .bucket(&*self.to.name)
-            .key(&self.dst.key)
-            .copy_source(source(self.src))
-            .set_server_side_encryption(encryption(self.to))
-            .set_ssekms_key_id(self.to.settings.sse_kms_key_id.clone())
-            .set_storage_class(storage_class(self.to))
-            .set_request_payer(payer(self.to))
-            .send()
-            .await;
+    async fn at_once(&self) -> Result<Copied> {
+        let mut known = self.known.as_ref();
+        let mut answer = self.send(known).await;
+        if known.is_some() && answer.as_ref().is_err_and(is_other) {
+            // It has changed since, or the store cannot tell: then the copy is of whatever is there.
+            known = None;
+            answer = self.send(known).await;
+        }
         match answer {
             Ok(copied) => {
                 let result = copied.copy_object_result();
@@ -139,14 +149,21 @@ impl Copy<'_> {
                         self.src, self.dst
                     ))
                 );
-                Ok(Source::Copied)
+                let modified = result.and_then(|result| result.last_modified());
+                let modified = modified.and_then(|time| SystemTime::try_from(*time).ok());
+                let copy = known.zip(modified).map(|(known, modified)| Known {
+                    size: known.size,
+                    modified,
+                    etag: etag.to_owned(),
+                });
+                Ok((Source::Copied, copy))
             }
             Err(error) if is_missing(&error) => {
                 // A directory, or nothing at all; or somebody put it there just now.
                 match lookup::find_in_store(self.from, self.src).await? {
                     Found::File(_) => Err(failure("CopyObject", self.src, error)),
-                    Found::Directory => Ok(Source::Directory),
-                    Found::Nothing => Ok(Source::Missing),
+                    Found::Directory => Ok((Source::Directory, None)),
+                    Found::Nothing => Ok((Source::Missing, None)),
                 }
             }
             Err(error) if may_be_too_long(&error) => {
@@ -160,15 +177,36 @@ impl Copy<'_> {
         }
     }
 
-    async fn in_parts(&self) -> Result<Source> {
+    /// Asks for the copy, of exactly `known` if that is given.
+    async fn send(
+        &self,
+        known: Option<&Known>,
+    ) -> Result<CopyObjectOutput, SdkError<CopyObjectError>> {
+        self.to
+            .client
+            .copy_object()
+            .bucket(&*self.to.name)
+            .key(&self.dst.key)
+            .copy_source(source(self.src))
+            .set_copy_source_if_match(known.map(|known| known.etag.clone()))
+            .set_server_side_encryption(encryption(self.to))
+            .set_ssekms_key_id(self.to.settings.sse_kms_key_id.clone())
+            .set_storage_class(storage_class(self.to))
+            .set_request_payer(payer(self.to))
+            .send()
+            .await
+    }
+
+    async fn in_parts(&self) -> Result<Copied> {
         let head = self.from.client.head_object().bucket(&*self.from.name).key(&self.src.key);
         let head = match head.set_request_payer(payer(self.from)).send().await {
             Ok(head) => head,
             Err(error) if error.raw_response().is_some_and(|r| r.status().as_u16() == 404) => {
-                return Ok(match lookup::find_in_store(self.from, self.src).await? {
+                let source = match lookup::find_in_store(self.from, self.src).await? {
                     Found::Directory => Source::Directory,
                     _ => Source::Missing,
-                });
+                };
+                return Ok((source, None));
             }
             Err(error) => return Err(failure("HeadObject", self.src, error)),
         };
@@ -179,7 +217,7 @@ impl Copy<'_> {
     }
 
     /// It has become shorter since this process knew its length.
-    async fn at_once_unless_long(&self) -> Result<Source> {
+    async fn at_once_unless_long(&self) -> Result<Copied> {
         Box::pin(self.at_once()).await
     }
 
@@ -189,7 +227,7 @@ impl Copy<'_> {
         head.map_err(|error| failure("HeadObject", self.src, error))
     }
 
-    async fn parts_of(&self, head: HeadObjectOutput) -> Result<Source> {
+    async fn parts_of(&self, head: HeadObjectOutput) -> Result<Copied> {
         let len = len(&head)?;
         let etag = head.e_tag().unwrap_or_default().to_owned();
         let created = self
@@ -240,7 +278,7 @@ impl Copy<'_> {
                 );
             }
         }
-        done.map(|()| Source::Copied)
+        done.map(|()| (Source::Copied, None))
     }
 
     async fn parts(&self, upload: &str, len: u64, etag: &str) -> Result<()> {
@@ -337,6 +375,11 @@ fn source(name: &Name) -> String {
         return format!("{}/object/{key}", utf8_percent_encode(&name.bucket, KEPT));
     }
     format!("{}/{key}", name.bucket)
+}
+
+/// Whether the source is not what it was believed to be, or the store cannot tell.
+fn is_other(error: &SdkError<CopyObjectError>) -> bool {
+    error.raw_response().is_some_and(|response| matches!(response.status().as_u16(), 412 | 501))
 }
 
 fn is_missing(error: &SdkError<CopyObjectError>) -> bool {

@@ -24,6 +24,16 @@ const SIBLINGS: i32 = 100;
 /// # Errors
 /// As the store says; `NOT_FOUND` if there is no such bucket.
 pub(super) async fn find(connection: &Connection, name: &Name) -> Result<Found> {
+    find_by(connection, name, false).await
+}
+
+/// As [`find`], for a name that something is to be copied to: others of its kind are likely to be asked for
+/// next, as the files of a checkpoint are.
+pub(super) async fn find_destination(connection: &Connection, name: &Name) -> Result<Found> {
+    find_by(connection, name, true).await
+}
+
+async fn find_by(connection: &Connection, name: &Name, with_siblings: bool) -> Result<Found> {
     if name.bucket.is_empty() {
         return Ok(if name.key.is_empty() { Found::Directory } else { Found::Nothing });
     }
@@ -38,18 +48,24 @@ pub(super) async fn find(connection: &Connection, name: &Name) -> Result<Found> 
         Some(found) => found,
         None => {
             let bucket = connection.bucket(&name.bucket).await?;
-            let scanned = if connection.listings.is_scan(name) {
+            let listed = if connection.listings.is_scan(name) {
                 scan_on(connection, &bucket, name).await?
+            } else if with_siblings {
+                list_siblings(connection, &bucket, name).await?
             } else {
                 None
             };
-            match scanned {
+            match listed {
                 Some(found) => found,
                 None => {
                     let began = connection.listings.begin();
-                    let found = find_in_store(&bucket, name).await?;
-                    let ttl = bucket.settings.listing_ttl;
-                    connection.listings.insert_name(name, &found, began, ttl);
+                    let (found, is_listed) = ask(&bucket, name).await?;
+                    let (listings, ttl) = (&connection.listings, bucket.settings.listing_ttl);
+                    if is_listed && found == Found::Nothing {
+                        listings.insert_absence(name, began, ttl);
+                    } else {
+                        listings.insert_name(name, &found, began, ttl);
+                    }
                     found
                 }
             }
@@ -144,13 +160,18 @@ async fn list_together(
 /// # Errors
 /// As [`find`].
 pub(super) async fn find_in_store(bucket: &Bucket, name: &Name) -> Result<Found> {
+    ask(bucket, name).await.map(|(found, _)| found)
+}
+
+/// What this name is in the store, and whether a listing said so: what does not exist then has nothing in it.
+async fn ask(bucket: &Bucket, name: &Name) -> Result<(Found, bool)> {
     let one = |prefix: String| Query { prefix, max_keys: Some(1), ..Query::default() };
     if name.is_always_directory() {
         let page = pages::page(bucket, &one(name.key.clone()), None)
             .await
             .map_err(|error| error.of(name))?;
         let exists = name.key.is_empty() || !page.objects.is_empty();
-        return Ok(if exists { Found::Directory } else { Found::Nothing });
+        return Ok((if exists { Found::Directory } else { Found::Nothing }, true));
     }
     let query = Query {
         prefix: name.key.clone(),
@@ -161,16 +182,61 @@ pub(super) async fn find_in_store(bucket: &Bucket, name: &Name) -> Result<Found>
     let page = match pages::page(bucket, &query, None).await {
         Ok(page) => page,
         Err(NoPage::Failed(error)) if may_not_list(&error) => {
-            return head(bucket, name, *error).await;
+            return head(bucket, name, *error).await.map(|found| (found, false));
         }
         Err(error) => return Err(error.of(name)),
     };
     if let Some(found) = judge(&name.key, page) {
-        return Ok(found);
+        return Ok((found, true));
     }
     let page =
         pages::page(bucket, &one(name.prefix()), None).await.map_err(|error| error.of(name))?;
-    Ok(if page.objects.is_empty() { Found::Nothing } else { Found::Directory })
+    Ok((if page.objects.is_empty() { Found::Nothing } else { Found::Directory }, true))
+}
+
+/// Asks for a name and for those of its directory that begin alike, up to the first dot: one page of them,
+/// unless it is known that there are more.
+async fn list_siblings(
+    connection: &Connection,
+    bucket: &Bucket,
+    name: &Name,
+) -> Result<Option<Found>> {
+    let (directory, child) = name.key.split_at(name.key.rfind('/').map_or(0, |slash| slash + 1));
+    let Some(dot) = child.find('.').filter(|&dot| dot > 0) else { return Ok(None) };
+    let alike = &child[..=dot];
+    let listings = &connection.listings;
+    if listings.is_long(&name.bucket, directory, alike) {
+        return Ok(None);
+    }
+    let prefix = format!("{directory}{alike}");
+    let query = Query { prefix, by_directory: true, ..Query::default() };
+    let began = listings.begin();
+    let page = match pages::page(bucket, &query, None).await {
+        Ok(page) => page,
+        // There is another way to ask.
+        Err(NoPage::Failed(error)) if may_not_list(&error) => return Ok(None),
+        Err(error) => return Err(error.of(name)),
+    };
+    let is_truncated = page.is_truncated;
+    let mut found = Collected::new(directory, alike);
+    found.add(page, began);
+    let listed = found.into_listed(is_truncated);
+    let found = listed.child(child).map(told);
+    let ttl = bucket.settings.listing_ttl;
+    listings.insert(name, listed, began, ttl, false);
+    if let Some(found) = &found {
+        listings.insert_name(name, found, began, ttl);
+    }
+    Ok(found)
+}
+
+/// What a listing says of a name, which may be both a file and a directory.
+fn told(child: Option<&Child>) -> Found {
+    match child {
+        Some(Child { object: Some(known), .. }) => Found::File(known.clone()),
+        Some(_) => Found::Directory,
+        None => Found::Nothing,
+    }
 }
 
 /// Asks for a name of a directory whose names are asked for one after the other: a listing that begins with
@@ -197,11 +263,7 @@ async fn scan_on(connection: &Connection, bucket: &Bucket, name: &Name) -> Resul
     found.add(page, began);
     let listed = found.into_listed(is_truncated);
     let listed = Listed { after: Some(after[directory.len()..].to_owned()), ..listed };
-    let known = listed.child(&name.key[directory.len()..]).map(|child| match child {
-        Some(Child { object: Some(known), .. }) => Found::File(known.clone()),
-        Some(_) => Found::Directory,
-        None => Found::Nothing,
-    });
+    let known = listed.child(&name.key[directory.len()..]).map(told);
     let ttl = bucket.settings.listing_ttl;
     connection.listings.insert(name, listed, began, ttl, false);
     Ok(known)

@@ -24,12 +24,11 @@ mod pending;
 mod renaming;
 mod request;
 
-pub(crate) use cache::Listings;
+pub(crate) use cache::{Found, Known, Listings};
 pub(crate) use pending::{Pending, PendingWrite};
 
 use crate::connection::Connection;
 use crate::name::Name;
-use cache::Found;
 use tf_fs_plugin::prelude::*;
 
 pub(crate) fn create_dir(connection: &Connection, name: &Name) -> Result<()> {

@@ -35,7 +35,7 @@ pub(super) async fn rename_file(connection: &Connection, src: &Name, dst: &Name)
     if connection.listings.find(src) == Some(Found::Directory) {
         return rename_directory(connection, src, dst).await;
     }
-    let dst_is = lookup::find(connection, dst).await?;
+    let dst_is = lookup::find_destination(connection, dst).await?;
     if dst_is == Found::Directory || dst.is_always_directory() {
         // Only a directory can take the place of one.
         return match lookup::find(connection, src).await? {

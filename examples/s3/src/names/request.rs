@@ -18,6 +18,7 @@ pub(super) async fn put_marker(
     name: &Name,
 ) -> Result<()> {
     let marker = name.with_key(name.prefix());
+    let began = connection.listings.begin();
     let put = bucket
         .client
         .put_object()
@@ -31,8 +32,17 @@ pub(super) async fn put_marker(
         .set_request_payer(payer(bucket))
         .send()
         .await;
-    connection.listings.changed(&marker);
-    put.map(drop).map_err(|error| failure("PutObject", &marker, error))
+    match put {
+        Ok(_) => {
+            connection.listings.wrote(&marker, None, began, bucket.settings.listing_ttl);
+            Ok(())
+        }
+        Err(error) => {
+            // It may have been done all the same.
+            connection.listings.changed(&marker);
+            Err(failure("PutObject", &marker, error))
+        }
+    }
 }
 
 /// Deletes exactly this key, whether or not there is such an object.

@@ -266,16 +266,23 @@ impl Open {
             }
             return Ok(());
         }
+        let listings = Arc::clone(&self.connection.listings);
+        let began = listings.begin();
         let stored = if self.upload.is_none() && self.held_from == 0 {
             // What is held stays, so this can be tried again.
             let content = self.held.share();
             let put = self.connection.block_on(self.target.put(&content, &self.before));
             self.was_told = put.is_err();
-            put?
+            put
         } else {
-            self.publish_parts().or_else(|error| self.fail(error))?
+            self.publish_parts().or_else(|error| self.fail(error))
         };
-        self.connection.listings.changed(&self.target.name);
+        let stored = stored.inspect_err(|_| {
+            // It may have been done all the same.
+            listings.changed(&self.target.name);
+        })?;
+        let ttl = self.target.bucket.settings.listing_ttl;
+        listings.wrote(&self.target.name, Some(stored.known()), began, ttl);
         self.pending.published();
         self.before = Before::This(stored);
         self.published_at = Some(Instant::now());

@@ -5,6 +5,7 @@ use super::checksum::{Crc32, md5_etag, same_etag};
 use crate::connection::Bucket;
 use crate::failure::{failure, of_transport};
 use crate::name::Name;
+use crate::names::Known;
 use aws_sdk_s3::config::retry::RetryConfig;
 use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_s3::operation::head_object::HeadObjectOutput;
@@ -13,7 +14,7 @@ use aws_sdk_s3::types::{ChecksumMode, RequestPayer};
 use bytes::{Buf as _, Bytes};
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tf_fs_plugin::prelude::*;
 
 /// Before another attempt.
@@ -323,6 +324,13 @@ impl Target {
 }
 
 impl Stored {
+    /// What a listing would say of it. Its time is that of this machine, in seconds as the store's.
+    pub(super) fn known(&self) -> Known {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let modified = UNIX_EPOCH + Duration::from_secs(since.as_secs());
+        Known { size: self.len, modified, etag: self.etag.clone() }
+    }
+
     /// For `If-Match`, so that nobody else's object is replaced.
     pub(super) fn condition(&self) -> Option<String> {
         (!self.etag.is_empty()).then(|| self.etag.clone())
