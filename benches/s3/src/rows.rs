@@ -297,7 +297,7 @@ pub const ROWS: &[Row] = &[
         title: "open and read 1 KiB",
         count: SMALL,
         peers: ALL,
-        target: reach(0.066, 2.0),
+        target: reach(0.066, 1.0),
         ..ROW
     },
     Row {

@@ -104,12 +104,18 @@ impl Filesystem for S3 {
 
     fn new_read_only_memory_region_from_file(&self, uri: Uri<'_>) -> Result<AlignedRegion> {
         let file = Reader::open(self, Name::file(uri)?)?;
-        let len = file.len();
-        ensure!(
-            len > 0,
-            Error::invalid_argument(format_args!("{uri}: an empty file has no memory region"))
-        );
-        AlignedRegion::read(&file, len).context(uri)
+        loop {
+            let len = file.len();
+            ensure!(
+                len > 0,
+                Error::invalid_argument(format_args!("{uri}: an empty file has no memory region"))
+            );
+            let region = AlignedRegion::read(&file, len);
+            // Otherwise the length was only remembered, and the first read found another.
+            if file.len() == len {
+                return region.context(uri);
+            }
+        }
     }
 
     fn create_dir(&self, uri: Uri<'_>) -> Result<()> {

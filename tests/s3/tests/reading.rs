@@ -56,9 +56,10 @@ fn a_small_file_takes_one_request() {
     let store = Store::new("small");
     for len in [0, 1, 1_000, 70_000, MIB] {
         let body = content(len, len as u64);
-        store.put("f", body.clone());
+        let key = format!("f-{len}");
+        store.put(&key, body.clone());
         for n in [1_000.min(len.max(1)), len + 1, 4 * MIB] {
-            let (read, counts) = store.requests(|| read_by(&store, "f", n));
+            let (read, counts) = store.requests(|| read_by(&store, &key, n));
             assert_eq!(read, body, "{len} bytes by {n}");
             assert_eq!(gets(&counts), 1, "{len} bytes by {n}");
         }
@@ -192,6 +193,103 @@ fn the_end_of_a_file_is_fetched_at_once() {
         }
     });
     assert_eq!(gets(&counts), 2);
+}
+
+#[test]
+fn data_of_a_checkpoint_is_not_read_from_its_beginning_unasked() {
+    let store = Store::new("checkpoint-data");
+    let body = content(40 * MIB, 4);
+    let (key, other) = ("ckpt-1.data-00000-of-00001", "ckpt-1.data-0-of-1");
+    store.put(key, body.clone());
+    store.put(other, body.clone());
+    let read = |key: &str| {
+        let (_, counts) = store.requests(|| {
+            let file = open(&store, key);
+            assert_eq!(
+                file.read((body.len() - 900) as u64, 900).unwrap(),
+                body[body.len() - 900..]
+            );
+        });
+        assert_eq!(gets(&counts), 2, "{key}");
+        store.log().iter().map(|request| request.headers["range"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(read(key)[0], "bytes=0-65535");
+    assert_eq!(read(other)[0], "bytes=0-4194303");
+    assert!(read_by(&store, key, MIB) == body);
+}
+
+#[test]
+fn a_file_that_was_read_at_random_is_not_expected_to_be_read_whole() {
+    let store = Store::with("habits", &[("listing_ttl_ms", "0")]);
+    let body = content(32 * MIB, 4);
+    store.put("d/f", body.clone());
+    let open_only = || {
+        let (file, counts) = store.requests(|| open(&store, "d/f"));
+        (file, gets(&counts))
+    };
+    let read_whole = || assert!(read_by(&store, "d/f", MIB) == body);
+    let read_at_random = || {
+        let (file, gets) = open_only();
+        assert_eq!(file.read(20_000_000, 1_000).unwrap(), body[20_000_000..20_001_000]);
+        gets
+    };
+    read_whole();
+    assert!(open_only().1 > 1, "as the last time");
+    assert!(read_at_random() > 1);
+    assert_eq!(read_at_random(), 1);
+    read_whole();
+    assert_eq!(read_at_random(), 1, "one time tells nothing");
+    read_whole();
+    read_whole();
+    assert!(open_only().1 > 1);
+}
+
+#[test]
+fn a_large_read_has_no_tiny_last_request() {
+    let store = Store::new("last-piece");
+    let body = content(40 * MIB, 4);
+    store.put("f.data-00000-of-00001", body.clone());
+    let file = open(&store, "f.data-00000-of-00001");
+    let start = 20 * MIB;
+    for (len, most) in [(5 * MIB, 1), (9 * MIB, 2)] {
+        let (read, counts) = store.requests(|| file.read(start as u64, len).unwrap());
+        assert!(read == body[start..start + len]);
+        assert_eq!(gets(&counts), most, "{len}");
+    }
+}
+
+#[test]
+fn an_open_file_tells_its_length() {
+    let store = Store::with("open-stat", &[("listing_ttl_ms", "60000")]);
+    store.put("f", "content");
+    // As `GFile.read()` does.
+    let (found, counts) = store.requests(|| {
+        let file = open(&store, "f");
+        let found = host().stat(store.uri("f")).unwrap();
+        assert_eq!(file.read(0, 7).unwrap(), b"content");
+        found
+    });
+    assert_eq!((found.length, found.is_directory, gets(&counts)), (7, false, 1));
+    let time = store.stat(store.bucket(), "f").unwrap().modified.unwrap();
+    let apart = found.modified.duration_since(time).unwrap_or_else(|early| early.duration());
+    assert!(apart < Duration::from_secs(1), "{apart:?}");
+
+    let store = Store::with("open-stat-no-ttl", &[("listing_ttl_ms", "0")]);
+    store.put("f", "content");
+    let file = open(&store, "f");
+    store.put("f", "longer content");
+    assert_eq!(host().stat(store.uri("f")).unwrap().length, 14);
+    drop(file);
+
+    // A region is as long as the object that is read, not as the one that is remembered.
+    let store = Store::with("open-region", &[("listing_ttl_ms", "60000")]);
+    for (key, other) in [("longer", "longer content"), ("shorter", "short")] {
+        store.put(key, "content");
+        host().stat(store.uri(key)).unwrap();
+        store.put(key, other);
+        let region = host().new_read_only_memory_region_from_file(store.uri(key)).unwrap();
+        assert_eq!(region.bytes(), other.as_bytes(), "{key}");
+    }
 }
 
 #[test]

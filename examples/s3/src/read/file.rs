@@ -4,12 +4,13 @@ mod growth;
 
 use super::Reads;
 use super::chunk::CHUNK;
-use super::get::{Range, Target};
+use super::get::{Head, Range, Target};
 use super::part::{Part, Unavailable};
 use super::pattern::{KEPT, Limits, SMALL_PART, Streams, split};
 use super::source::{Fetch, Source, Version};
 use crate::connection::Connection;
 use crate::name::Name;
+use crate::names::{Found, Known};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use growth::End;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -108,9 +109,18 @@ impl File {
             return Ok(Some(file));
         }
         let settings = &source.target.bucket.settings;
-        let expected = reads.habits.expect(name).unwrap_or(0).min(EXPECTED);
+        let is_jumped_into = is_checkpoint_data(&name.key);
+        let expected = match is_jumped_into {
+            false => reads.habits.expect(name).unwrap_or(0).min(EXPECTED),
+            true => 0,
+        };
         let large = settings.read_part as u64;
-        let len = if expected > 0 { split(expected, large) } else { SMALL_PART.min(large) };
+        let len = match expected {
+            0 if is_jumped_into => SPARE,
+            0 => SMALL_PART.min(large),
+            _ => split(expected, large),
+        };
+        let began = connection.listings.begin();
         let mut parts = Vec::new();
         let mut start = len;
         // The last one reaches further: a neighbour that is a little longer needs no other GET.
@@ -130,6 +140,11 @@ impl File {
         let mut fetch = Fetch::new(Arc::clone(&source), range, "open");
         let Some(head) = fetch.open().await? else { return Ok(None) };
         let version = source.version().expect("settled by the answer").clone();
+        // TensorFlow asks for its length next, or opens it once more.
+        if let Some(known) = known(&head, &version) {
+            let ttl = source.target.bucket.settings.listing_ttl;
+            connection.listings.insert_name(name, &Found::File(known), began, ttl);
+        }
         parts.retain(|held| held.part.range().start < version.size);
         if head.end > 0 {
             let whole = Range::new(0, head.end);
@@ -285,9 +300,11 @@ impl File {
             if part.is_none_or(|(range, owner)| !self.start(state, range, owner)) {
                 let len = split(hole.len(), limits.part);
                 while position < hole.end {
-                    let piece = Range::new(position, (position + len).min(hole.end));
-                    pieces.push(Piece::Direct(piece));
-                    position = piece.end;
+                    // No tiny piece at the end.
+                    let is_last = hole.end - position <= len + len / 4;
+                    let end = if is_last { hole.end } else { position + len };
+                    pieces.push(Piece::Direct(Range::new(position, end)));
+                    position = end;
                 }
             }
         }
@@ -480,6 +497,14 @@ impl State {
             }
         }
         if self.parts.iter().any(|held| held.owner == Owner::Opening) && !is_sequence {
+            if self.strays == 0 {
+                // It is not read as its neighbours were.
+                self.parts.retain(|held| {
+                    let range = held.part.range();
+                    let is_read = range.start < read.end && range.end > read.start;
+                    held.owner != Owner::Opening || range.start == 0 || is_read
+                });
+            }
             self.strays += 1;
             if self.strays > STRAYS {
                 self.parts.retain(|held| held.owner != Owner::Opening);
@@ -552,6 +577,19 @@ impl Drop for File {
             self.source.reads.habits.read_in_part(&self.source.name);
         }
     }
+}
+
+/// What a listing would say of an object that was just opened.
+fn known(head: &Head, version: &Version) -> Option<Known> {
+    let etag = version.etag.clone().unwrap_or_default();
+    Some(Known { size: version.size, modified: head.modified?, etag })
+}
+
+/// `*.data-?????-of-?????`, in which TensorFlow reads from where the index says, and first near the end.
+fn is_checkpoint_data(key: &str) -> bool {
+    let is_number = |text: &str| text.len() == 5 && text.bytes().all(|byte| byte.is_ascii_digit());
+    let numbers = key.rsplit_once(".data-").and_then(|(_, numbers)| numbers.split_once("-of-"));
+    numbers.is_some_and(|(shard, shards)| is_number(shard) && is_number(shards))
 }
 
 fn length(range: Range) -> usize {

@@ -326,3 +326,131 @@ impl Arrival {
         !over
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RANGE: Range = Range { start: 1_000, end: 1_000 + 3 * CHUNK as u64 };
+
+    /// Of each position another byte than of its neighbours.
+    fn byte(position: u64) -> u8 {
+        (position % 251) as u8
+    }
+
+    fn is_right(range: Range, bytes: &[u8]) -> bool {
+        (range.start..range.end).map(byte).eq(bytes.iter().copied())
+    }
+
+    fn chunk(chunks: &Arc<Chunks>, range: Range) -> Chunk {
+        let mut chunk = chunks.take(range.len() as usize);
+        chunk.bytes_mut().extend((range.start..range.end).map(byte));
+        chunk
+    }
+
+    fn arrive(arrival: &Arrival, start: u64, end: u64) -> bool {
+        let chunk = chunk(&Arc::default(), Range::new(start, end));
+        arrival.add(start, chunk, Ok(1), end == RANGE.end)
+    }
+
+    fn copy(part: &Part, range: Range) -> Vec<u8> {
+        let mut bytes = vec![0; range.len() as usize];
+        let copied = part.copy(range, &mut ReadBuf::from_slice(&mut bytes));
+        bytes.truncate(copied);
+        bytes
+    }
+
+    /// What comes of a future that has to be ready.
+    fn now<F: Future>(future: F) -> Option<F::Output> {
+        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+        match std::pin::pin!(future).poll(&mut context) {
+            std::task::Poll::Ready(output) => Some(output),
+            std::task::Poll::Pending => None,
+        }
+    }
+
+    #[test]
+    fn a_part_can_be_read_while_it_arrives() {
+        let (part, arrival) = Part::new(RANGE, RANGE.end, None);
+        assert!(!part.has(RANGE.start + 1) && !part.is_over());
+        assert!(copy(&part, RANGE).is_empty());
+        let middle = RANGE.start + CHUNK as u64;
+        assert!(arrive(&arrival, RANGE.start, middle));
+        assert!(part.has(middle) && !part.has(middle + 1));
+        // As much as there is, over the borders of chunks, long and short.
+        let first = copy(&part, RANGE);
+        assert!(first.len() == CHUNK && is_right(Range::new(RANGE.start, middle), &first));
+        assert!(arrive(&arrival, middle, middle + 10));
+        for range in [Range::new(middle - 5, middle + 5), Range::new(RANGE.start + 3, middle + 7)] {
+            assert!(is_right(range, &copy(&part, range)));
+        }
+        assert!(!arrive(&arrival, middle + 10, RANGE.end), "that was all");
+        assert!(part.is_over() && is_right(RANGE, &copy(&part, RANGE)));
+    }
+
+    #[test]
+    fn who_waits_is_woken_when_there_is_enough() {
+        let (part, arrival) = Part::new(RANGE, RANGE.start + 1, None);
+        let enough = RANGE.start + 100;
+        let mut wait = std::pin::pin!(part.wait(enough));
+        assert!(now(wait.as_mut()).is_none());
+        assert_eq!(arrival.0.lock().wanted, enough, "asked for by whoever waits");
+        arrive(&arrival, RANGE.start, enough - 1);
+        assert!(now(wait.as_mut()).is_none());
+        arrive(&arrival, enough - 1, enough);
+        assert!(matches!(now(wait), Some(Ok(()))));
+        // The object may end earlier than was thought.
+        let mut wait = std::pin::pin!(part.wait(RANGE.end));
+        assert!(now(wait.as_mut()).is_none());
+        arrival.add(enough, chunk(&Arc::default(), Range::new(enough, enough)), Ok(0), false);
+        assert!(matches!(now(wait), Some(Ok(()))));
+        assert!(!part.has(RANGE.end));
+    }
+
+    #[test]
+    fn a_failure_is_told_to_who_waits_and_tried_again_by_who_comes_later() {
+        let (part, arrival) = Part::new(RANGE, RANGE.end, None);
+        arrive(&arrival, RANGE.start, RANGE.start + 10);
+        let mut wait = std::pin::pin!(part.wait(RANGE.end));
+        assert!(now(wait.as_mut()).is_none());
+        let rest = chunk(&Arc::default(), Range::new(RANGE.start + 10, RANGE.start + 20));
+        let failed = Err(Error::unavailable("broken"));
+        assert!(!arrival.add(RANGE.start + 10, rest, failed, false));
+        match now(wait) {
+            Some(Err(Unavailable::Now(error))) => assert_eq!(error.code(), Code::Unavailable),
+            other => panic!("{other:?}"),
+        }
+        assert!(matches!(now(part.wait(RANGE.end)), Some(Err(Unavailable::Before))));
+        // What arrived before is good.
+        assert!(matches!(now(part.wait(RANGE.start + 20)), Some(Ok(()))));
+        let range = Range::new(RANGE.start, RANGE.start + 20);
+        assert!(is_right(range, &copy(&part, range)));
+    }
+
+    #[test]
+    fn what_lies_behind_is_freed_by_whole_chunks() {
+        let (part, arrival) = Part::new(RANGE, RANGE.end, None);
+        let step = CHUNK as u64;
+        for n in 0..3 {
+            arrive(&arrival, RANGE.start + n * step, RANGE.start + (n + 1) * step);
+        }
+        part.release(RANGE.start + 2 * step - 1);
+        assert_eq!(arrival.0.lock().chunks.len(), 2);
+        assert!(
+            copy(&part, Range::new(RANGE.start, RANGE.end)).is_empty(),
+            "its beginning is gone"
+        );
+        let rest = Range::new(RANGE.start + step, RANGE.end);
+        assert!(is_right(rest, &copy(&part, rest)));
+        part.release(RANGE.end);
+        assert!(arrival.0.lock().chunks.is_empty());
+    }
+
+    #[test]
+    fn a_part_that_is_dropped_ends_its_request() {
+        let (part, arrival) = Part::new(RANGE, RANGE.end, None);
+        drop(part);
+        assert!(arrival.0.lock().cancelled);
+        assert!(now(arrival.0.wanted.notified()).is_some(), "the request is told");
+    }
+}

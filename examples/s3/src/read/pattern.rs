@@ -192,3 +192,188 @@ pub(super) fn split(len: u64, part: u64) -> u64 {
     let small = SMALL_PART.min(part);
     (len.div_ceil(4)).next_multiple_of(1 << 20).clamp(small, part.max(small))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KIB: u64 = 1 << 10;
+    const MIB: u64 = 1 << 20;
+    const LIMITS: Limits = Limits { size: 256 * MIB, part: 8 * MIB, window: 64 * MIB };
+
+    fn read(start: u64, len: u64) -> Range {
+        Range::new(start, start + len)
+    }
+
+    #[test]
+    fn from_the_beginning_on_the_first_read_is_a_sequence() {
+        let mut streams = Streams::default();
+        let (i, _) = streams.note(read(0, 256 * KIB));
+        let stream = streams.get(i);
+        assert!(stream.is_sequence());
+        // Nobody has waited yet.
+        assert_eq!(stream.next_part(LIMITS), None);
+        stream.waited(256 * KIB, LIMITS);
+        assert_eq!(stream.next_part(LIMITS), Some(read(256 * KIB, SMALL_PART)));
+        assert!(streams.reads_ahead());
+    }
+
+    #[test]
+    fn elsewhere_the_third_read_in_a_row_makes_a_sequence() {
+        let mut streams = Streams::default();
+        for n in 0..3 {
+            let (i, _) = streams.note(read(100 * MIB + n * MIB, MIB));
+            assert_eq!(i, 0);
+            assert_eq!(streams.get(i).is_sequence(), n == 2);
+        }
+        // Probes of a byte tell nothing, but many small reads do.
+        let mut streams = Streams::default();
+        for n in 0..RUN / 16 {
+            let (i, _) = streams.note(read(100 * MIB + n * 16, 16));
+            assert_eq!(streams.get(i).is_sequence(), n + 1 == RUN / 16, "{n}");
+        }
+    }
+
+    #[test]
+    fn the_window_doubles_with_each_wait_up_to_what_was_read_and_is_allowed() {
+        let mut streams = Streams::default();
+        let mut position = 0;
+        let mut windows = Vec::new();
+        for _ in 0..7 {
+            let (i, _) = streams.note(read(position, MIB));
+            position += MIB;
+            streams.get(i).waited(MIB, LIMITS);
+            windows.push(streams.get(i).window / MIB);
+        }
+        assert_eq!(windows, [4, 8, 16, 32, 64, 64, 64]);
+        // Of little that was read not much is made.
+        let mut streams = Streams::default();
+        let (i, _) = streams.note(read(0, 100 * KIB));
+        for _ in 0..9 {
+            streams.get(i).waited(100 * KIB, LIMITS);
+        }
+        assert_eq!(streams.get(i).window, LEAD * 100 * KIB);
+    }
+
+    #[test]
+    fn parts_are_made_as_far_as_the_window_reaches() {
+        let mut streams = Streams::default();
+        let (i, _) = streams.note(read(0, 4 * MIB));
+        let stream = streams.get(i);
+        stream.window = 20 * MIB;
+        let mut lens = Vec::new();
+        while let Some(part) = stream.next_part(LIMITS) {
+            lens.push(part.len() / MIB);
+            stream.skip_to(part.end);
+        }
+        // A part of which half lies within it.
+        assert_eq!((lens, stream.ahead()), (vec![4, 4, 8, 8], 28 * MIB));
+        // What is read moves it on.
+        let (i, _) = streams.note(read(4 * MIB, 8 * MIB));
+        assert_eq!(streams.get(i).next_part(LIMITS), Some(read(28 * MIB, 8 * MIB)));
+    }
+
+    #[test]
+    fn random_reads_never_make_a_sequence() {
+        let mut streams = Streams::default();
+        for n in 1..200 {
+            let place = n * 7_654_321 % (250 * MIB) + MIB;
+            // As TensorFlow does: a byte before the place, then twice what is there.
+            for range in [read(place - 1, 1), read(place, 512 * KIB), read(place, 512 * KIB)] {
+                let (i, _) = streams.note(range);
+                let stream = streams.get(i);
+                stream.waited(512 * KIB, LIMITS);
+                assert!(!stream.is_sequence(), "{n}: {stream:?}");
+                assert_eq!(stream.next_part(LIMITS), None);
+            }
+        }
+        assert_eq!(streams.list.len(), STREAMS);
+    }
+
+    #[test]
+    fn a_sequence_goes_on_over_small_gaps_and_a_little_way_back() {
+        let mut streams = Streams::default();
+        let (first, _) = streams.note(read(0, MIB));
+        for range in [read(MIB + GAP, MIB), read(2 * MIB - 1, 1), read(2 * MIB + 2 * GAP, 100)] {
+            assert_eq!(streams.note(range), (first, None), "{range:?}");
+        }
+        // What is read ahead belongs to it, too.
+        streams.get(first).skip_to(20 * MIB);
+        assert_eq!(streams.note(read(15 * MIB, 100)), (first, None));
+        let window = 64 * MIB;
+        streams.get(first).window = window;
+        assert_eq!(streams.note(read(19 * MIB, 100)), (first, None));
+        assert_eq!(streams.get(first).window, window / 4, "it skips more than it reads");
+        assert_ne!(streams.note(read(100 * MIB, 100)).0, first);
+    }
+
+    #[test]
+    fn of_too_many_streams_one_that_is_no_sequence_is_given_up() {
+        let mut streams = Streams::default();
+        let (i, _) = streams.note(read(0, MIB));
+        let kept = streams.get(i).id;
+        let mut ids = Vec::new();
+        for n in 1..STREAMS as u64 {
+            let (i, given_up) = streams.note(read(n * 40 * MIB, MIB));
+            assert_eq!(given_up, None);
+            ids.push(streams.get(i).id);
+        }
+        for (n, id) in ids.into_iter().enumerate() {
+            let (_, given_up) = streams.note(read(200 * MIB + n as u64 * 10 * MIB, MIB));
+            assert_eq!(given_up, Some(id));
+        }
+        assert!(streams.list.iter().any(|stream| stream.id == kept));
+    }
+
+    #[test]
+    fn a_file_is_read_whole_by_one_sequence() {
+        let mut streams = Streams::default();
+        let size = 10 * MIB;
+        for n in 0..10 {
+            let (i, _) = streams.note(read(n * MIB, MIB));
+            assert_eq!(streams.get(i).is_whole(size), n == 9);
+        }
+        let mut streams = Streams::default();
+        let (i, _) = streams.note(read(9 * MIB, MIB));
+        assert!(!streams.get(i).is_whole(size), "only its end");
+    }
+
+    #[test]
+    fn parts_are_small_first_then_large_and_the_last_is_not_tiny() {
+        let mut streams = Streams::default();
+        let (i, _) = streams.note(read(0, MIB));
+        let stream = streams.get(i);
+        let parts = |limits: Limits| {
+            let mut lens = Vec::new();
+            let mut start = 0;
+            while start < limits.size {
+                let part = stream.part_at(start, limits);
+                lens.push(part.len());
+                start = part.end;
+            }
+            lens
+        };
+        assert_eq!(parts(Limits { size: 38 * MIB + 5, ..LIMITS }), {
+            let mut lens = vec![4 * MIB; 3];
+            lens.extend([5 * MIB; 4]);
+            lens.push(6 * MIB + 5);
+            lens
+        });
+        let lens = parts(Limits { size: 100 * MIB + 1913, ..LIMITS });
+        assert_eq!(lens[..3], [4 * MIB; 3]);
+        assert_eq!(lens[3..13], [8 * MIB; 10]);
+        assert_eq!(lens[13..], [8 * MIB + 1913]);
+        // What is left joins the part before it if it is at most a quarter.
+        assert_eq!(parts(Limits { size: 5 * MIB, ..LIMITS }), [5 * MIB]);
+        assert_eq!(parts(Limits { size: 5 * MIB + 1, ..LIMITS }), [4 * MIB, MIB + 1]);
+        assert_eq!(parts(Limits { size: 3 * MIB, part: MIB, ..LIMITS }), [MIB; 3]);
+    }
+
+    #[test]
+    fn large_reads_are_split_into_four() {
+        for (len, expected) in [(MIB, 4), (16 * MIB, 4), (20 * MIB, 5), (256 * MIB, 8)] {
+            assert_eq!(split(len, 8 * MIB), expected * MIB, "{}", len / MIB);
+        }
+        assert_eq!(split(256 * MIB, MIB), MIB, "parts may be set to be small");
+    }
+}

@@ -19,6 +19,7 @@ pub(super) struct Answer {
     content_range: Option<String>,
     content_encoding: Option<String>,
     etag: Option<String>,
+    modified: Option<SystemTime>,
     pub(super) retry_after: Option<Duration>,
     request_id: Option<String>,
     region: Option<String>,
@@ -62,6 +63,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Option<(Answer, usize)>, Cause> {
             "x-amz-request-id" => answer.request_id = some(),
             REGION_HEADER => answer.region = some(),
             "date" => answer.date = some(),
+            "last-modified" => answer.modified = time(value),
             "retry-after" => answer.retry_after = value.parse().ok().map(Duration::from_secs),
             _ => {}
         }
@@ -76,6 +78,7 @@ impl Answer {
         content_length: Option<i64>,
         content_encoding: Option<&str>,
         etag: Option<&str>,
+        modified: Option<SystemTime>,
     ) -> Self {
         Self {
             status: if content_range.is_some() { 206 } else { 200 },
@@ -83,6 +86,7 @@ impl Answer {
             content_range: content_range.map(str::to_owned),
             content_encoding: content_encoding.map(str::to_owned),
             etag: etag.map(str::to_owned),
+            modified,
             ..Self::default()
         }
     }
@@ -142,7 +146,7 @@ impl Answer {
         {
             return Err(Cause::Changed);
         }
-        Ok(Head { size, etag: self.etag.clone(), end })
+        Ok(Head { size, etag: self.etag.clone(), end, modified: self.modified })
     }
 
     /// The size that an answer 416 tells.
@@ -177,9 +181,14 @@ impl Answer {
 
     /// The store's clock.
     pub(super) fn date(&self) -> Option<SystemTime> {
-        let date = DateTime::from_str(self.date.as_deref()?, Format::HttpDate).ok()?;
-        SystemTime::try_from(date).ok()
+        time(self.date.as_deref()?)
     }
+}
+
+/// `Sun, 06 Nov 1994 08:49:37 GMT`
+fn time(text: &str) -> Option<SystemTime> {
+    let time = DateTime::from_str(text, Format::HttpDate).ok()?;
+    SystemTime::try_from(time).ok()
 }
 
 /// `bytes */100`

@@ -17,7 +17,7 @@ use crate::metrics;
 use bytes::BufMut;
 use std::io;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 /// The bytes from `start` up to `end`, which is not one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +54,8 @@ pub(super) struct Head {
     pub(super) etag: Option<String>,
     /// Where the body goes on to.
     pub(super) end: u64,
+    /// If the store tells.
+    pub(super) modified: Option<SystemTime>,
 }
 
 /// The bytes of an answer, as they arrive.
@@ -106,7 +108,7 @@ fn past_the_end(wanted: Wanted<'_>, size: Option<u64>) -> Result<(Head, Body), C
     let size = size.or((wanted.range.start == 0).then_some(0));
     match size {
         Some(size) if size <= wanted.range.start => {
-            Ok((Head { size, etag: None, end: size }, Body::Empty))
+            Ok((Head { size, etag: None, end: size, modified: None }, Body::Empty))
         }
         _ => Err(Cause::Nonsense("HTTP 416 for a range that the object has".into())),
     }

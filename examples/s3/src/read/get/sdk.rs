@@ -7,6 +7,7 @@ use aws_sdk_s3::operation::get_object::GetObjectError;
 use aws_sdk_s3::primitives::ByteStream;
 use bytes::{Buf, BufMut, Bytes};
 use std::io;
+use std::time::SystemTime;
 
 /// The body of an answer.
 pub(in crate::read) struct Body {
@@ -36,6 +37,7 @@ pub(super) async fn get(target: &Target, wanted: Wanted<'_>) -> Result<(Head, su
         answer.content_length(),
         answer.content_encoding(),
         answer.e_tag(),
+        answer.last_modified().and_then(|time| SystemTime::try_from(*time).ok()),
     );
     let head = described.head(wanted)?;
     let left = head.end - wanted.range.start;
