@@ -1,8 +1,10 @@
 //! Random sequences of operations, through the C tables on the fault server and on a model of a bucket beside it.
 //!
-//! Four machines: as it is; with nothing remembered of listings; two threads with roots of which one's name begins with
-//! the other's; and with somebody else who changes the bucket meanwhile. Faults are `faults.rs`'s. The operations are those of the conformance tests; what they mean in a bucket
-//! (implied directories, exact keys, nothing visible before it is published) is the [`oracle`]'s.
+//! Five machines: without faults; with nothing remembered of listings; with faults, where each answer is right or an
+//! error and what is in the store is explained by it; two threads with roots of which one's name begins with the
+//! other's; and with somebody else who changes the bucket meanwhile. The operations are those of the conformance tests;
+//! what they mean in a bucket (implied directories, exact keys, nothing visible before it is published) is the
+//! [`oracle`]'s.
 
 mod oracle;
 mod runner;
@@ -10,11 +12,13 @@ mod runner;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
+use proptest::test_runner::TestRunner;
 use runner::{Run, Setting};
+use s3_server::{At, Fault, Reply, What, When};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tf_plugin_conformance_tests::sequence;
-use tf_plugin_s3_tests::{Store, host};
+use tf_plugin_s3_tests::{IMPATIENT, Store, host};
 
 /// At least 256 cases; more if `PROPTEST_CASES` says so. The shortest sequence that fails is printed.
 fn config() -> ProptestConfig {
@@ -71,6 +75,55 @@ proptest! {
     }
 }
 
+/// Cases at a time: with faults they mostly wait, for ends of connections and before another attempt.
+const AT_ONCE: usize = 8;
+
+/// Each thread has a server of its own, which only its own faults meet.
+#[test]
+fn random_operations_and_faults() {
+    let one = |store: &Store| {
+        let cases = config().cases.div_ceil(AT_ONCE as u32);
+        let mut runner = TestRunner::new(ProptestConfig { cases, ..config() });
+        let cases = (sequence(), vec(fault(), 1..4), prop::bool::weighted(0.05));
+        runner.run(&cases, |(ops, faults, large)| {
+            let setting = Setting { large, faults: true, ..Setting::default() };
+            let mut run = Run::new(store, &root(), setting);
+            for (when, what) in faults {
+                inject(store, when, &what);
+            }
+            let outcome = run.all(&ops);
+            store.clear_faults();
+            outcome
+        })
+    };
+    let stores: Vec<_> = (0..AT_ONCE).map(|_| Store::with("model-faults", IMPATIENT)).collect();
+    let failures: Vec<String> = std::thread::scope(|scope| {
+        let runs: Vec<_> = stores.iter().map(|store| scope.spawn(move || one(store))).collect();
+        let ends = runs.into_iter().map(|run| run.join().expect("no panic"));
+        ends.filter_map(Result::err).map(|error| error.to_string()).collect()
+    });
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+    assert_eq!(host().take_violations(), [], "the rules of the C boundary");
+}
+
+fn inject(store: &Store, when: When, what: &What) {
+    let operations: &[_] = match what {
+        // Only copies and the ends of uploads begin to answer before they know.
+        What::ErrorIn200(_) => &["CopyObject", "UploadPartCopy", "CompleteMultipartUpload"],
+        // Who may not list cannot tell a directory from nothing.
+        What::Status(reply) if format!("{reply:?}").contains("AccessDenied") => {
+            &["GetObject", "PutObject", "CopyObject", "DeleteObject", "DeleteObjects"]
+        }
+        what => {
+            store.inject(Fault::new(when, what.clone()));
+            return;
+        }
+    };
+    for operation in operations {
+        store.inject(Fault::new(when, what.clone()).operation(operation));
+    }
+}
+
 /// What somebody else does before the operation of this number: writes this content, or deletes.
 pub(crate) type Other = (usize, &'static str, Option<Vec<u8>>);
 
@@ -82,4 +135,42 @@ fn other() -> impl Strategy<Value = Other> {
             let content = if name.ends_with('/') { content.map(|_| Vec::new()) } else { content };
             (at, name, content)
         })
+}
+
+fn fault() -> impl Strategy<Value = (When, What)> {
+    let when = prop_oneof![
+        (1..30_usize).prop_map(When::Nth),
+        (2..9_usize).prop_map(When::Every),
+        // As long as nobody clears it.
+        (20..60_usize).prop_map(When::From),
+    ];
+    let whats = vec![
+        What::Reset,
+        What::Close,
+        What::CloseIdle,
+        What::ResetOnReuse,
+        What::ResetBody(At::Middle),
+        What::ResetBody(At::Byte(0)),
+        What::CutBody(At::Last),
+        What::status(500, "InternalError"),
+        What::status(503, "SlowDown"),
+        What::status(403, "AccessDenied"),
+        What::status(412, "PreconditionFailed"),
+        What::Status(Reply::new(504, "").no_body()),
+        What::LoseAck,
+        What::DoneThenStatus(Reply::new(500, "InternalError")),
+        What::ErrorIn200("InternalError".into()),
+        What::WrongContentRange,
+        What::WholeFor206,
+        What::ContentLength(-3),
+        What::ContentLength(3),
+        What::NoEtag,
+        What::ChangedEtag,
+        What::BadXml,
+        What::UnknownXml,
+        What::EndlessListing,
+        What::TruncatedWithoutToken,
+        What::Gzip,
+    ];
+    (when, select(whats))
 }
