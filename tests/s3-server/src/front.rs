@@ -229,13 +229,16 @@ fn answer_with(
             What::CloseIdle => idle = true,
             What::ContentLength(by) => {
                 let told = len.saturating_add_signed(*by);
-                if *by >= 0 {
-                    answer::set(answer.headers_mut(), "content-length", &told.to_string());
-                    cut = Some((u64::MAX, Then::Close));
-                } else {
+                if *by < 0 || bodiless {
+                    // hyper holds the head against the body that it has, or has not.
                     answer::set(answer.headers_mut(), "content-length", &len.to_string());
                     let line = |len: u64| format!("content-length: {len}\r\n");
                     connection.wire.patch(line(len), line(told));
+                } else {
+                    answer::set(answer.headers_mut(), "content-length", &told.to_string());
+                }
+                if *by >= 0 {
+                    cut = Some((u64::MAX, Then::Close));
                 }
             }
             _ => {}

@@ -328,6 +328,37 @@ fn wrong_lengths() {
     recovers(&server);
 }
 
+/// Answers whose body hyper knows or does without lie all the same.
+#[test]
+fn wrong_lengths_of_other_answers() {
+    let length = |answer: &Answer| answer.header("content-length").map(str::to_owned);
+    let told = |target: &str, by: i64| {
+        let (_server, mut client) = with(What::ContentLength(by));
+        client.call("HEAD", target, &[], b"")
+    };
+    assert_eq!(length(&told("/bucket/k", 3)).as_deref(), Some("23"));
+    assert_eq!(length(&told("/bucket/k", -3)).as_deref(), Some("17"));
+    let truth = length(&told("/bucket/none", 0)).map(|length| length.parse::<i64>());
+    let lie = length(&told("/bucket/none", 3)).map(|length| length.parse::<i64>());
+    assert_eq!(lie, truth.map(|length| length.map(|length| length + 3)));
+
+    // A page of a listing, an error, and an answer without a body.
+    for (method, target, status) in [
+        ("GET", "/bucket?list-type=2", 200),
+        ("GET", "/bucket/none", 404),
+        ("PUT", "/bucket/new", 200),
+    ] {
+        let (server, mut client) = with(What::ContentLength(3));
+        let answer = client.call(method, target, &[], b"");
+        assert_eq!(answer.status, status, "{method} {target}");
+        let length: usize = length(&answer).expect("a length").parse().expect("a number");
+        assert_eq!(length, answer.body.len() + 3, "{method} {target}");
+        let broken = answer.broken.expect("the connection ends before the length");
+        assert_eq!(broken.kind(), ErrorKind::UnexpectedEof, "{method} {target}");
+        recovers(&server);
+    }
+}
+
 #[test]
 fn etags() {
     let (_server, mut client) = with(What::NoEtag);
