@@ -227,7 +227,7 @@ pub fn kinds() -> Vec<Kind> {
     add("no ETag", What::NoEtag, RightOr(CHANGED), RightOr(CHANGED), On::Any);
     add("another ETag", What::ChangedEtag, RightOr(CHANGED), RightOr(CHANGED), On::Any);
     add("broken XML", What::BadXml, RightOr(BROKEN), RightOr(BROKEN), On::Xml);
-    add("huge XML", What::HugeXml(1 << 20), RightOr(BROKEN), RightOr(BROKEN), On::Xml);
+    add("huge XML", What::HugeXml(1 << 18), RightOr(BROKEN), RightOr(BROKEN), On::Xml);
     add("XML bomb", What::XmlBomb, RightOr(BROKEN), RightOr(BROKEN), On::Xml);
     add("unknown XML", What::UnknownXml, Right, Right, On::Xml);
     add("listing in a circle", What::EndlessListing, RightOr(BROKEN), RightOr(BROKEN), On::Listing);

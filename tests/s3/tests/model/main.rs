@@ -114,6 +114,16 @@ fn inject(store: &Store, when: When, what: &What) {
         What::Status(reply) if format!("{reply:?}").contains("AccessDenied") => {
             &["GetObject", "PutObject", "CopyObject", "DeleteObject", "DeleteObjects"]
         }
+        // In the bytes of an object they would be other bytes, which nobody can tell.
+        What::BadXml | What::UnknownXml => &[
+            "ListObjectsV2",
+            "CopyObject",
+            "UploadPartCopy",
+            "CompleteMultipartUpload",
+            "DeleteObjects",
+            "CreateMultipartUpload",
+        ],
+        What::EndlessListing | What::TruncatedWithoutToken => &["ListObjectsV2"],
         what => {
             store.inject(Fault::new(when, what.clone()));
             return;
