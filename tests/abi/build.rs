@@ -17,13 +17,14 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use doctored::DOCTORED;
-use headers::{HEADERS, OTHER_MODULES};
+use headers::{HEADERS, NEEDED_MODULES, OTHER_MODULES};
 use rust_source::{Module, Record, RustSource};
 
 type Error = Box<dyn std::error::Error>;
 
 fn main() -> Result<(), Error> {
     let sources = read_sources()?;
+    let needed = read_needed()?;
     let out_dir = PathBuf::from(env::var("OUT_DIR")?);
 
     let mut code = String::new();
@@ -38,7 +39,7 @@ fn main() -> Result<(), Error> {
             copies.push((name.clone(), doctored.apply(name, text)?));
         }
         let source = parse(&copies).map_err(|problem| format!("{}: {problem}", doctored.name))?;
-        copy(&mut code, doctored.name, &copies, &source)?;
+        copy(&mut code, doctored.name, &needed, &copies, &source)?;
         writeln!(table, "(\"{0}\", {0}::measure),", doctored.name)?;
     }
     table.push(']');
@@ -55,9 +56,23 @@ fn main() -> Result<(), Error> {
     Ok(())
 }
 
+fn sources_directory() -> Result<PathBuf, Error> {
+    Ok(Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("../../tf-fs-sys/src"))
+}
+
+/// Name and text of each module that the declarations need.
+fn read_needed() -> Result<Vec<(String, String)>, Error> {
+    let directory = sources_directory()?;
+    let read = |name: &&str| {
+        let path = directory.join(name).with_extension("rs");
+        Ok(((*name).to_owned(), fs::read_to_string(path)?))
+    };
+    NEEDED_MODULES.iter().map(read).collect()
+}
+
 /// Name and text of each module that mirrors a header.
 fn read_sources() -> Result<Vec<(String, String)>, Error> {
-    let directory = Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("../../tf-fs-sys/src");
+    let directory = sources_directory()?;
     println!("cargo::rerun-if-changed={}", directory.display());
     let mut sources = Vec::new();
     for entry in fs::read_dir(&directory)? {
@@ -98,6 +113,7 @@ fn parse(sources: &[(String, String)]) -> Result<RustSource, String> {
 fn copy(
     code: &mut String,
     name: &str,
+    needed: &[(String, String)],
     copies: &[(String, String)],
     source: &RustSource,
 ) -> Result<(), Error> {
@@ -107,11 +123,17 @@ fn copy(
          non_camel_case_types, non_snake_case, non_upper_case_globals, clippy::all)]\n\
          pub mod {name} {{"
     )?;
-    for (module, text) in copies {
+    let mut module = |name_of_module: &str, text: &str| {
+        let text = text.replace("crate::", &format!("crate::{name}::"));
+        writeln!(code, "pub mod {name_of_module} {{\n{text}\n}}")
+    };
+    for (name, text) in needed {
+        module(name, text)?;
+    }
+    for (name, text) in copies {
         // What binds host functions and nothing else has nothing to measure, and needs `host.rs`.
-        if measurable(&source.modules[module]) {
-            let text = text.replace("crate::", &format!("crate::{name}::"));
-            writeln!(code, "pub mod {module} {{\n{text}\n}}")?;
+        if measurable(&source.modules[name]) {
+            module(name, text)?;
         }
     }
     measure_function(code, "measure", &format!("crate::{name}"), source)?;
@@ -147,6 +169,10 @@ fn measure_function(
         let path = format!("{root}::{name}");
         for record in &module.records {
             measure_record(code, &path, record)?;
+        }
+        for name in &module.opaque {
+            let opaque = Record { name: name.clone(), is_union: false, fields: Vec::new() };
+            measure_record(code, &path, &opaque)?;
         }
         for (constant, _) in &module.constants {
             writeln!(
@@ -185,7 +211,9 @@ fn measure_record(code: &mut String, path: &str, record: &Record) -> Result<(), 
         record.name
     )?;
     for field in &record.fields {
-        let field = &field.name;
+        // Raw, because C has fields with names that are keywords in Rust.
+        let name = &field.name;
+        let field = format!("r#{name}");
         let (offset, size) = if record.is_union {
             (
                 format!("::memoffset::offset_of_union!({ty}, {field})"),
@@ -199,7 +227,7 @@ fn measure_record(code: &mut String, path: &str, record: &Record) -> Result<(), 
                 format!("::memoffset::span_of!({ty}, {field}).len()"),
             )
         };
-        writeln!(code, "MeasuredField {{ name: \"{field}\", offset: {offset}, size: {size} }},")?;
+        writeln!(code, "MeasuredField {{ name: \"{name}\", offset: {offset}, size: {size} }},")?;
     }
     code.push_str("] });\n");
     Ok(())

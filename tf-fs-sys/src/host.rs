@@ -138,14 +138,15 @@ pub fn symbol(name: &CStr) -> Option<*mut c_void> {
         })
 }
 
-/// Declares a table of host functions; see the module documentation.
+/// Declares a table of host functions; see the module documentation. A function that takes further
+/// arguments as `printf` does ends its list with `; ...`.
 macro_rules! host_functions {
     (
         $(#[$table_doc:meta])*
         pub struct $table:ident {
             $(
                 $(#[$doc:meta])*
-                $need:ident fn $name:ident($($arg:ident: $ty:ty),* $(,)?) $(-> $ret:ty)?;
+                $need:ident fn $name:ident($($arg:ident: $ty:ty),* $(,)? $(; $variadic:tt)?) $(-> $ret:ty)?;
             )*
         }
     ) => {
@@ -154,7 +155,7 @@ macro_rules! host_functions {
         pub struct $table {
             $(
                 $(#[$doc])*
-                pub $name: $crate::host::host_functions!(@type $need unsafe extern "C" fn($($arg: $ty),*) $(-> $ret)?),
+                pub $name: $crate::host::host_functions!(@type $need unsafe extern "C" fn($($arg: $ty),* $(, $variadic)?) $(-> $ret)?),
             )*
         }
 
@@ -174,7 +175,7 @@ macro_rules! host_functions {
                         let function = $crate::host::symbol(NAME).map(|address| unsafe {
                             core::mem::transmute::<
                                 *mut core::ffi::c_void,
-                                unsafe extern "C" fn($($arg: $ty),*) $(-> $ret)?,
+                                unsafe extern "C" fn($($arg: $ty),* $(, $variadic)?) $(-> $ret)?,
                             >(address)
                         });
                         $crate::host::host_functions!(@value $need function, stringify!($name))

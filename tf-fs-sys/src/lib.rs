@@ -8,6 +8,20 @@
 //! | [`file_statistics`] | `tensorflow/c/tf_file_statistics.h` |
 //! | [`filesystem`] | `tensorflow/c/experimental/filesystem/filesystem_interface.h` |
 //! | `registration` | the function of `tensorflow/c/c_api.h` that loads a filesystem plugin |
+//! | [`stream_executor`] | `tensorflow/c/experimental/stream_executor/stream_executor.h` |
+//! | [`kernels`] | `tensorflow/c/kernels.h` |
+//! | [`kernels_experimental`] | `tensorflow/c/kernels_experimental.h` |
+//! | [`ops`] | `tensorflow/c/ops.h` |
+//! | [`grappler`] | `tensorflow/c/experimental/grappler/grappler.h` |
+//! | [`profiler`] | `tensorflow/c/experimental/pluggable_profiler/pluggable_profiler.h` |
+//! | [`tensor`] | `tensorflow/c/tf_tensor.h` |
+//! | [`datatype`] | `tensorflow/c/tf_datatype.h` |
+//! | [`attrtype`] | `tensorflow/c/tf_attrtype.h` |
+//! | [`buffer`] | `tensorflow/c/tf_buffer.h` |
+//! | [`string_view`] | the string type of `tensorflow/c/c_api.h` |
+//! | `tstring`, [`ctstring`] | `tensorflow/c/tf_tstring.h`, and its string type |
+//! | [`logging`] | `tensorflow/c/logging.h` |
+//! | [`c_api_macros`] | `tensorflow/c/c_api_macros.h` |
 //!
 //! The crate links against no TensorFlow. The functions that TensorFlow provides (`TF_SetStatus` …)
 //! sit in tables of function pointers that are filled on first use from the libraries which the
@@ -16,9 +30,10 @@
 //!
 //! Without the default feature `host` the crate is `no_std` and only holds types and constants.
 //!
-//! The layouts are those of TensorFlow 2.12 to 2.21, in which the three headers do not differ; the
-//! workspace's ABI test compares each size, alignment, field offset and constant with the headers of
-//! an installed TensorFlow.
+//! The layouts are those of TensorFlow 2.12 to 2.21, between which no struct of these headers differs;
+//! functions and constants that some of these releases lack say so. The workspace's ABI test compares
+//! each size, alignment, field offset, constant and function type with the headers of installed
+//! TensorFlow releases.
 
 #![no_std]
 #![allow(non_camel_case_types, non_snake_case, non_upper_case_globals)]
@@ -27,14 +42,45 @@
 #[cfg(feature = "host")]
 extern crate std;
 
+pub mod attrtype;
+pub mod buffer;
+pub mod c_api_macros;
+pub mod ctstring;
+pub mod datatype;
 pub mod file_statistics;
 pub mod filesystem;
+pub mod grappler;
 #[cfg(feature = "host")]
 pub mod host;
+pub mod kernels;
+pub mod kernels_experimental;
+mod layout;
+pub mod logging;
+pub mod ops;
+pub mod profiler;
 #[cfg(feature = "host")]
 pub mod registration;
 pub mod status;
+pub mod stream_executor;
+pub mod string_view;
+pub mod tensor;
+#[cfg(feature = "host")]
+pub mod tstring;
 
+pub use attrtype::*;
+pub use buffer::*;
+pub use c_api_macros::*;
+pub use ctstring::*;
+pub use datatype::*;
 pub use file_statistics::*;
 pub use filesystem::*;
+pub use grappler::*;
+pub use kernels::*;
+pub use kernels_experimental::*;
+pub use logging::*;
+pub use ops::*;
+pub use profiler::*;
 pub use status::*;
+pub use stream_executor::*;
+pub use string_view::*;
+pub use tensor::*;

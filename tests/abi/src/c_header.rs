@@ -16,7 +16,7 @@ pub struct CHeader {
     pub types: Vec<String>,
     /// Tags that follow `struct` anywhere.
     pub tags: Vec<String>,
-    /// Enumerators, `constexpr` variables and object-like macros with a value.
+    /// Enumerators, `constexpr` and `const` variables and object-like macros with a value.
     pub constants: Vec<CConstant>,
     /// Functions, declared or defined.
     pub functions: Vec<CFunction>,
@@ -137,6 +137,10 @@ impl CHeader {
             (Some(keyword @ ("struct" | "union" | "enum")), Some(open)) => {
                 let close = matching(declaration, open)?;
                 let body = &declaration[open + 1..close];
+                if (keyword, open, close + 1) == ("enum", 1, declaration.len()) {
+                    // Constants without a type.
+                    return self.enumerators(body);
+                }
                 let name = match (&declaration[1..open], &declaration[close + 1..]) {
                     (_, [name]) if is_typedef && is_name(name) => name,
                     ([name], []) if !is_typedef && is_name(name) => name,
@@ -162,19 +166,20 @@ impl CHeader {
     }
 
     fn value_or_function(&mut self, declaration: &[String]) -> Result<(), String> {
-        if declaration.first().is_some_and(|first| first == "constexpr") {
-            let equals = declaration
-                .iter()
-                .position(|token| token == "=")
-                .ok_or("a constant without a value")?;
+        let first_of = |text: &str| declaration.iter().position(|token| token == text);
+        let is_constant = match declaration.first().map(String::as_str) {
+            Some("constexpr") => true,
+            // Not a function that returns something constant.
+            Some("const") => first_of("=").is_some(),
+            _ => false,
+        };
+        if is_constant {
+            let equals = first_of("=").ok_or("a constant without a value")?;
             let name = declarator(&declaration[..equals])?;
             self.add_constant(&name, false);
             return Ok(());
         }
-        let open = declaration
-            .iter()
-            .position(|token| token == "(")
-            .ok_or("neither type, constant nor function")?;
+        let open = first_of("(").ok_or("neither type, constant nor function")?;
         let name = declaration[..open]
             .last()
             .filter(|name| is_name(name) && !name.starts_with("__"))
@@ -244,17 +249,19 @@ impl CHeader {
 
 /// The name that a declaration without body and value declares.
 fn declarator(declaration: &[String]) -> Result<String, String> {
+    // Of an array the bounds do not matter, which may have parentheses too.
+    let bounds = declaration.iter().position(|token| token == "[");
     let name = match declaration.iter().position(|token| token == "(") {
+        Some(open) if bounds.is_some_and(|bounds| bounds < open) => {
+            declaration[..bounds.unwrap_or_default()].last()
+        }
         // `void (*name)(...)`, also `void (* const name)(...)`.
         Some(open) if declaration.get(open + 1).is_some_and(|star| star == "*") => {
             let close = matching(declaration, open)?;
             declaration[..close].last()
         }
         Some(_) => return Err("a function where a variable is expected".into()),
-        None => {
-            let end = declaration.iter().position(|token| token == "[");
-            declaration[..end.unwrap_or(declaration.len())].last()
-        }
+        None => declaration[..bounds.unwrap_or(declaration.len())].last(),
     };
     name.filter(|name| is_name(name)).cloned().ok_or_else(|| "no name".into())
 }
@@ -416,11 +423,21 @@ mod tests {
               struct { char* bytes; int length; } text;
             } Value;
             typedef enum Kind { KIND_A = 0, KIND_B, KIND_LAST, } Kind;
-            struct Point { double x, *y; char name[16]; TF_Bool (*hook)(int, int); };
+            struct Point {
+              double x, *y;
+              char name[16 + sizeof(char)];
+              TF_Bool (*hook)(int, int);
+            #define POINT_SIZE OFFSET(Point, hook)
+            };
+            struct Declared_st;
+            enum { UNNAMED = (1), };
             constexpr int VERSION = 1;
+            const size_t POINT_ARGS =
+                OFFSET(Point, y);
             constexpr size_t SIZE =
                 sizeof(Point);
             API extern void Declared(Hidden*, Kind);
+            API extern void Variadic(const char* format, ...);
             static inline void Defined(Value* v) { if (v) { v->whole = 1; } }
             const char* Message(void);
             #ifdef __cplusplus
@@ -432,7 +449,11 @@ mod tests {
         .expect("plain C");
         assert_eq!(header.includes, names(["some/header.h"]));
         assert_eq!(header.types, names(["Opaque", "Hidden", "Visitor", "Kind"]));
-        assert_eq!(header.tags, names(["Opaque_st", "Hidden", "Point"]), "tags in order");
+        assert_eq!(
+            header.tags,
+            names(["Opaque_st", "Hidden", "Point", "Declared_st"]),
+            "tags in order"
+        );
         let record = |name: &str| {
             header
                 .records
@@ -456,10 +477,13 @@ mod tests {
             [
                 ("MAJOR", true),
                 ("LONG_SIZE", true),
+                ("POINT_SIZE", true),
                 ("KIND_A", false),
                 ("KIND_B", false),
                 ("KIND_LAST", false),
+                ("UNNAMED", false),
                 ("VERSION", false),
+                ("POINT_ARGS", false),
                 ("SIZE", false),
             ]
         );
@@ -468,7 +492,10 @@ mod tests {
             .iter()
             .map(|function| (function.name.as_str(), function.inline))
             .collect();
-        assert_eq!(functions, [("Declared", false), ("Defined", true), ("Message", false)]);
+        assert_eq!(
+            functions,
+            [("Declared", false), ("Variadic", false), ("Defined", true), ("Message", false)]
+        );
     }
 
     #[test]

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::c_header::{CHeader, CRecord};
 use crate::compiler::Compiler;
-use crate::headers::{HEADERS, Header};
+use crate::headers::{DECLARED, HEADERS, Header};
 use crate::measured::{GARBAGE, Measured};
 use crate::rust_source::{AliasKind, Module, RustSource};
 
@@ -15,8 +15,9 @@ use crate::rust_source::{AliasKind, Module, RustSource};
 pub struct Comparison {
     /// One text for each difference; none if both sides agree.
     pub problems: Vec<String>,
-    /// Optional host functions that no header declares.
-    pub absent: Vec<String>,
+    /// Optional host functions that no header declares, and the types and constants of [`DECLARED`] that
+    /// no header has, sorted.
+    pub absent: BTreeSet<String>,
     /// The header's functions that fill a record, with the fields that each writes, as `Record::field`.
     pub filled: BTreeMap<String, Vec<String>>,
 }
@@ -35,7 +36,12 @@ pub fn compare(
     let mut comparer =
         Comparer { source, measured, result: Comparison::default(), program: Program::default() };
     for header in HEADERS {
-        let c = read_header(header, include_dirs)?;
+        let c = if header.in_all_releases || find_header(header.path, include_dirs).is_ok() {
+            comparer.program.include(header.path);
+            read_header(header, include_dirs)?
+        } else {
+            CHeader::default()
+        };
         let module = source
             .modules
             .get(header.module)
@@ -69,14 +75,18 @@ fn read_header(header: &Header, include_dirs: &[&Path]) -> Result<CHeader, Strin
     Ok(names)
 }
 
-fn parse_header(path: &str, include_dirs: &[&Path]) -> Result<CHeader, String> {
-    let file = include_dirs
+fn find_header(path: &str, include_dirs: &[&Path]) -> Result<PathBuf, String> {
+    include_dirs
         .iter()
         .map(|directory| directory.join(path))
         .find(|file| file.is_file())
         .ok_or_else(|| {
             format!("no include directory has {path}; is this TensorFlow's `include` directory?")
-        })?;
+        })
+}
+
+fn parse_header(path: &str, include_dirs: &[&Path]) -> Result<CHeader, String> {
+    let file = find_header(path, include_dirs)?;
     let text = std::fs::read_to_string(&file)
         .map_err(|problem| format!("{}: {problem}", file.display()))?;
     CHeader::parse(&text).map_err(|problem| format!("{}: {problem}", file.display()))
@@ -92,6 +102,8 @@ struct Comparer<'a> {
 /// The C++ program in the making, and what its output is compared with.
 #[derive(Default)]
 struct Program {
+    /// The headers.
+    includes: String,
     /// Declarations before the function.
     declarations: String,
     /// Statements; each prints one line.
@@ -101,6 +113,10 @@ struct Program {
 }
 
 impl Program {
+    fn include(&mut self, path: &str) {
+        let _ = writeln!(self.includes, "#include \"{path}\"");
+    }
+
     fn line(&mut self, kind: &'static str, item: &str, statement: &str) {
         self.lines.push((kind, item.to_owned()));
         self.statements.push_str("  ");
@@ -142,6 +158,11 @@ impl<'p> Pair<'p, '_> {
     }
 
     fn only_in_rust(&mut self, name: &str, what: &str) {
+        let known = DECLARED.iter().any(|(names, _)| names.contains(&name));
+        if known && what != "required function" {
+            self.comparer.result.absent.insert(name.to_owned());
+            return;
+        }
         self.problem(format!(
             "`{name}`: only tf-fs-sys (module `{}`) has this {what}, the header {} does not; remove it{}",
             self.header.module,
@@ -270,9 +291,12 @@ impl<'p> Pair<'p, '_> {
             .map(String::as_str)
             .collect();
         for name in &c_types {
+            // A header may declare once more what is another's.
             let known = is_record(name)
-                || self.module.opaque.iter().any(|opaque| opaque == name)
-                || self.module.aliases.iter().any(|alias| alias.name == *name);
+                || self.comparer.source.modules.values().any(|module| {
+                    module.opaque.iter().any(|opaque| opaque == name)
+                        || module.aliases.iter().any(|alias| alias.name == *name)
+                });
             if !known && self.header.whole {
                 self.only_in_header(name, "type");
             }
@@ -281,6 +305,10 @@ impl<'p> Pair<'p, '_> {
             let known = c_types.contains(name.as_str()) || c.tags.contains(name) || is_record(name);
             if !known {
                 self.only_in_rust(name, "type");
+            } else if self.comparer.measured.record(name).is_some_and(|record| record.size > 0) {
+                // The storage is private, but there is some.
+                let statement = format!("record(\"{name}\", sizeof({name}), alignof({name}));");
+                self.comparer.program.line("record", name, &statement);
             }
         }
         for alias in &self.module.aliases {
@@ -362,6 +390,7 @@ impl<'p> Pair<'p, '_> {
                 found.insert(name);
                 self.comparer.program.ty(name, &format!("decltype(&{name})"), cpp);
             } else if self.header.whole
+                && !self.header.without.contains(&name)
                 && !module.aliases.iter().any(|alias| self.exported(&alias.name) == Some(name))
             {
                 self.only_in_header(name, "function");
@@ -372,7 +401,7 @@ impl<'p> Pair<'p, '_> {
             } else if function.required {
                 self.only_in_rust(&function.name, "required function");
             } else {
-                self.comparer.result.absent.push(function.name.clone());
+                self.comparer.result.absent.insert(function.name.clone());
             }
         }
         for function in &module.functions {
@@ -531,11 +560,7 @@ fn bytes(text: &str) -> Vec<u8> {
 
 impl Program {
     fn text(&self) -> String {
-        let mut includes = String::new();
-        for header in HEADERS {
-            let _ = writeln!(includes, "#include \"{}\"", header.path);
-        }
-        let Self { declarations, statements, .. } = self;
+        let Self { includes, declarations, statements, .. } = self;
         format!(
             r#"#include <cstddef>
 #include <cstdint>
@@ -547,6 +572,8 @@ namespace abi_tests {{
 
 // As the Rust types are spelled.
 template <class Result, class... Arguments> using Function = Result (*)(Arguments...);
+template <class Result, class... Arguments>
+using VariadicFunction = Result (*)(Arguments..., ...);
 template <class Element, std::size_t N> using Array = Element[N];
 
 // The integer below an enum; other types as they are.

@@ -6,6 +6,8 @@ use std::path::Path;
 
 use object::{Object as _, ObjectSymbol as _};
 
+use crate::rust_source::RustSource;
+
 /// The names that the library at `path` defines for others.
 ///
 /// # Errors
@@ -29,4 +31,21 @@ pub fn exports(path: &Path) -> Result<BTreeSet<String>, String> {
         }
     }
     Ok(names)
+}
+
+/// The host functions of `source`, required or optional, that are not among the `exported` names, sorted.
+#[must_use]
+pub fn missing<'a>(
+    source: &'a RustSource,
+    required: bool,
+    exported: &BTreeSet<String>,
+) -> Vec<&'a str> {
+    let mut names: Vec<&str> = source
+        .host_functions()
+        .filter(|function| function.required == required)
+        .map(|function| function.name.as_str())
+        .filter(|name| !exported.contains(*name))
+        .collect();
+    names.sort_unstable();
+    names
 }

@@ -3,14 +3,132 @@
 
 /// Every header that `tf-fs-sys` mirrors, in an order in which they can be included.
 pub const HEADERS: &[Header] = &[
+    Header::whole("tensorflow/c/c_api_macros.h", "c_api_macros"),
     Header::whole("tensorflow/c/tf_status.h", "status").wrapping("tsl_status.h", "TSL_", "TF_"),
     Header::whole("tensorflow/c/tf_file_statistics.h", "file_statistics"),
     Header::whole("tensorflow/c/experimental/filesystem/filesystem_interface.h", "filesystem"),
     Header::part("tensorflow/c/c_api.h", "registration"),
+    Header::part("tensorflow/c/c_api.h", "string_view"),
+    Header::whole("tensorflow/c/tf_attrtype.h", "attrtype"),
+    Header::whole("tensorflow/c/tf_datatype.h", "datatype"),
+    Header::whole("tensorflow/c/tf_buffer.h", "buffer"),
+    Header::whole("tensorflow/c/tf_tensor.h", "tensor"),
+    Header::part("tensorflow/tsl/platform/ctstring_internal.h", "ctstring"),
+    Header::whole("tensorflow/c/tf_tstring.h", "tstring"),
+    Header::whole("tensorflow/c/experimental/stream_executor/stream_executor.h", "stream_executor"),
+    // The excluded function takes and gives types of the API for PJRT plugins, which is another one.
+    Header::whole("tensorflow/c/kernels.h", "kernels").without(&["TF_GetRendezvous"]),
+    Header::whole("tensorflow/c/kernels_experimental.h", "kernels_experimental"),
+    Header::whole("tensorflow/c/ops.h", "ops"),
+    Header::whole("tensorflow/c/experimental/grappler/grappler.h", "grappler"),
+    Header::whole("tensorflow/c/experimental/pluggable_profiler/pluggable_profiler.h", "profiler"),
+    Header::whole("tensorflow/c/logging.h", "logging").not_in_all_releases(),
 ];
 
 /// Modules of `tf-fs-sys` that declare nothing of TensorFlow's.
-pub const OTHER_MODULES: &[&str] = &["lib", "host"];
+pub const OTHER_MODULES: &[&str] = &["lib", "host", "layout"];
+
+/// Those of [`OTHER_MODULES`] that the declarations need.
+pub const NEEDED_MODULES: &[&str] = &["layout"];
+
+/// What not all releases from 2.12 on declare: names, and the releases that have them. Only optional
+/// functions, types and constants can be here.
+pub const DECLARED: &[(&[&str], Releases)] = &[
+    (
+        &[
+            "TF_AsyncOpKernelDoneCallback",
+            "TF_NewAsyncKernelBuilder",
+            "TF_RunAsyncOpKernelDoneCallback",
+        ],
+        Releases::since(2, 13),
+    ),
+    (&["TF_ForEachPayload"], Releases::since(2, 14)),
+    (&["TF_INT4", "TF_UINT4"], Releases::since(2, 15)),
+    (&["TF_IncNumDeferredOps", "TF_DecNumDeferredOps"], Releases::since(2, 15)),
+    (&["TF_TemporaryVariable", "TF_DestroyTemporaryVariable"], Releases::since(2, 15)),
+    (&["TF_GetDeviceName"], Releases::since(2, 16)),
+    (&["TF_TensorDefaultAlignment"], Releases::since(2, 17)),
+    (
+        &["TF_FLOAT8_E4M3FNUZ", "TF_FLOAT8_E4M3B11FNUZ", "TF_FLOAT8_E5M2FNUZ"],
+        Releases::since(2, 19),
+    ),
+    (&["TF_INT2", "TF_UINT2"], Releases::since(2, 20)),
+    (&["TF_FLOAT4_E2M1FN"], Releases::since(2, 21)),
+    (&["TF_LogLevel", "TF_INFO", "TF_WARNING", "TF_ERROR", "TF_FATAL"], Releases::until(2, 20)),
+    (&["TF_Log", "TF_VLog", "TF_DVLog"], Releases::until(2, 20)),
+];
+
+/// What not all releases from 2.12 on export, as [`DECLARED`]: functions only.
+pub const EXPORTED: &[(&[&str], Releases)] = &[
+    (&["TF_NewAsyncKernelBuilder", "TF_RunAsyncOpKernelDoneCallback"], Releases::since(2, 13)),
+    (&["TF_ForEachPayload"], Releases::since(2, 14)),
+    (&["TF_IncNumDeferredOps", "TF_DecNumDeferredOps"], Releases::since(2, 15)),
+    (&["TF_GetDeviceName"], Releases::since(2, 16)),
+    (&["TF_TensorDefaultAlignment"], Releases::since(2, 17)),
+    (&["TF_Log", "TF_VLog", "TF_DVLog"], Releases::until(2, 20)),
+    // From 2.19 on the headers declare these, and no library has them.
+    (
+        &[
+            "TF_AddNVariant",
+            "TF_AssignRefVariable",
+            "TF_AssignUpdateVariable",
+            "TF_AssignVariable",
+            "TF_GetInputByName",
+            "TF_GetInputTensorFromVariable",
+            "TF_IsRefInput",
+            "TF_MaybeLockVariableInputMutexesInOrder",
+            "TF_OpKernelConstruction_GetAttrTensorShape",
+            "TF_OpKernelContext_ForwardRefInputToRefOutput",
+            "TF_ReleaseVariableInputLockHolder",
+            "TF_ZerosLikeVariant",
+        ],
+        Releases::until(2, 18),
+    ),
+    (
+        &["TF_TemporaryVariable", "TF_DestroyTemporaryVariable"],
+        Releases { first: (2, 15), last: (2, 18) },
+    ),
+];
+
+/// A range of releases, each given by major and minor number; both ends belong to it.
+#[derive(Clone, Copy, Debug)]
+pub struct Releases {
+    /// The first.
+    pub first: (u32, u32),
+    /// The last.
+    pub last: (u32, u32),
+}
+
+impl Releases {
+    const fn since(major: u32, minor: u32) -> Self {
+        Self { first: (major, minor), last: (u32::MAX, u32::MAX) }
+    }
+
+    const fn until(major: u32, minor: u32) -> Self {
+        Self { first: (0, 0), last: (major, minor) }
+    }
+
+    /// Whether `release` is one of them.
+    #[must_use]
+    pub fn contains(&self, release: (u32, u32)) -> bool {
+        (self.first..=self.last).contains(&release)
+    }
+}
+
+/// The names of `table` ([`DECLARED`] or [`EXPORTED`]) that `release` lacks, sorted.
+#[must_use]
+pub fn absent_from(
+    table: &[(&'static [&'static str], Releases)],
+    release: (u32, u32),
+) -> Vec<&'static str> {
+    let mut names: Vec<&str> = table
+        .iter()
+        .filter(|(_, releases)| !releases.contains(release))
+        .flat_map(|(names, _)| names.iter().copied())
+        .collect();
+    names.sort_unstable();
+    names
+}
 
 /// One header and the module that mirrors it.
 #[derive(Clone, Copy, Debug)]
@@ -24,6 +142,10 @@ pub struct Header {
     pub whole: bool,
     /// A header whose enumerators this one renames.
     pub wraps: Option<Wrapped>,
+    /// Functions that the module leaves out on purpose.
+    pub without: &'static [&'static str],
+    /// Whether each release has the header.
+    pub in_all_releases: bool,
 }
 
 /// A header of whose constants another one is to give its own name to each.
@@ -41,13 +163,13 @@ impl Header {
     /// A header of which the module mirrors everything.
     #[must_use]
     pub const fn whole(path: &'static str, module: &'static str) -> Self {
-        Self { path, module, whole: true, wraps: None }
+        Self { path, module, whole: true, wraps: None, without: &[], in_all_releases: true }
     }
 
     /// A header of which the module mirrors a few declarations.
     #[must_use]
     pub const fn part(path: &'static str, module: &'static str) -> Self {
-        Self { path, module, whole: false, wraps: None }
+        Self { whole: false, ..Self::whole(path, module) }
     }
 
     /// The header renames the constants of the included `file`: `becomes` stands in place of `prefix`. A
@@ -60,6 +182,20 @@ impl Header {
         becomes: &'static str,
     ) -> Self {
         self.wraps = Some(Wrapped { file, prefix, becomes });
+        self
+    }
+
+    /// The module leaves the `functions` out.
+    #[must_use]
+    pub const fn without(mut self, functions: &'static [&'static str]) -> Self {
+        self.without = functions;
+        self
+    }
+
+    /// A release may lack the header; then it lacks everything that the module has.
+    #[must_use]
+    pub const fn not_in_all_releases(mut self) -> Self {
+        self.in_all_releases = false;
         self
     }
 }

@@ -4,8 +4,8 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
+use syn::ext::IdentExt as _;
 use syn::parse::{Parse, ParseStream};
-use syn::punctuated::Punctuated;
 use syn::{
     Attribute, FnArg, GenericArgument, Ident, Item, PathArguments, PointerMutability, ReturnType,
     Token, Type, Visibility, braced, parenthesized,
@@ -203,8 +203,12 @@ impl Module {
                     .parse_body()
                     .map_err(|problem| format!("host_functions!: {problem}"))?;
                 for entry in table.entries {
+                    let mut cpp = types.pointer_to_function(&entry.inputs, &entry.output)?;
+                    if entry.variadic {
+                        cpp.insert_str(0, "Variadic");
+                    }
                     self.host_functions.push(HostFunction {
-                        cpp: types.pointer_to_function(&entry.inputs, &entry.output)?,
+                        cpp,
                         name: entry.name,
                         required: entry.required,
                     });
@@ -249,6 +253,7 @@ fn public_fields<'a>(
                 .ident
                 .as_ref()
                 .ok_or_else(|| format!("`{record}` has fields without names; name them"))?
+                .unraw()
                 .to_string();
             let cpp = types
                 .spell(&field.ty)
@@ -448,6 +453,8 @@ struct HostEntry {
     required: bool,
     name: String,
     inputs: Vec<Type>,
+    /// Whether `; ...` follows the inputs: further arguments of any type.
+    variadic: bool,
     output: ReturnType,
 }
 
@@ -486,16 +493,21 @@ impl Parse for HostEntry {
         let name = input.parse::<Ident>()?.to_string();
         let arguments;
         parenthesized!(arguments in input);
-        let arguments: Punctuated<Argument, Token![,]> =
-            arguments.parse_terminated(Argument::parse, Token![,])?;
+        let mut inputs = Vec::new();
+        while !arguments.is_empty() && !arguments.peek(Token![;]) {
+            inputs.push(arguments.parse::<Argument>()?.ty);
+            if arguments.peek(Token![,]) {
+                arguments.parse::<Token![,]>()?;
+            }
+        }
+        let variadic = !arguments.is_empty();
+        if variadic {
+            arguments.parse::<Token![;]>()?;
+            arguments.parse::<Token![...]>()?;
+        }
         let output = input.parse()?;
         input.parse::<Token![;]>()?;
-        Ok(Self {
-            required,
-            name,
-            inputs: arguments.into_iter().map(|argument| argument.ty).collect(),
-            output,
-        })
+        Ok(Self { required, name, inputs, variadic, output })
     }
 }
 

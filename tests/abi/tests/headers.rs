@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use cargo_tf_plugin::{MATRIX, NEWEST, TensorFlow};
 use tf_plugin_abi_tests::compare::compare;
 use tf_plugin_abi_tests::compiler::Compiler;
-use tf_plugin_abi_tests::exports::exports;
+use tf_plugin_abi_tests::exports::{exports, missing};
+use tf_plugin_abi_tests::headers::{DECLARED, EXPORTED, absent_from};
 use tf_plugin_abi_tests::rust_source::RustSource;
 use tf_plugin_abi_tests::{measure_tf_fs_sys, tf_fs_sys_sources};
 
@@ -25,11 +26,6 @@ fn source() -> RustSource {
         .expect("readable declarations")
 }
 
-/// The optional host functions that a release lacks, in its headers as in its libraries.
-fn expected_absent(tensorflow: &TensorFlow) -> &'static [&'static str] {
-    if tensorflow.major_minor() < (2, 14) { &["TF_ForEachPayload"] } else { &[] }
-}
-
 #[test]
 fn declarations_are_those_of_the_headers() {
     let compiler = Compiler::find().unwrap_or_else(|problem| panic!("{problem}"));
@@ -44,9 +40,9 @@ fn declarations_are_those_of_the_headers() {
             comparison.problems.join("\n")
         );
         assert_eq!(
-            comparison.absent,
-            expected_absent(&tensorflow),
-            "optional functions that the headers of TensorFlow {version} lack"
+            comparison.absent.iter().map(String::as_str).collect::<Vec<_>>(),
+            absent_from(DECLARED, tensorflow.major_minor()),
+            "what the headers of TensorFlow {version} lack"
         );
     }
 }
@@ -92,22 +88,14 @@ fn host_functions_are_exported() {
             let path = tensorflow.library_dir().join(format!("{library}{suffix}"));
             exported.append(&mut exports(&path).unwrap_or_else(|problem| panic!("{problem}")));
         }
-        let absent = |required: bool| -> Vec<&str> {
-            source
-                .host_functions()
-                .filter(|function| function.required == required)
-                .map(|function| function.name.as_str())
-                .filter(|name| !exported.contains(*name))
-                .collect()
-        };
         assert_eq!(
-            absent(true),
+            missing(&source, true, &exported),
             [""; 0],
             "TensorFlow {version} lacks functions that tf-fs-sys requires"
         );
         assert_eq!(
-            absent(false),
-            expected_absent(&tensorflow),
+            missing(&source, false, &exported),
+            absent_from(EXPORTED, tensorflow.major_minor()),
             "optional functions that TensorFlow {version} lacks"
         );
     }

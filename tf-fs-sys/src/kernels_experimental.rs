@@ -1,0 +1,188 @@
+//! `tensorflow/c/kernels_experimental.h`: variables and variants in kernels.
+//!
+//! TensorFlow 2.19 to 2.21 declares these functions and exports none of them, so each is optional.
+
+#[cfg(feature = "host")]
+use crate::{datatype::TF_DataType, status::TF_Status, string_view::TF_StringView};
+use crate::{kernels::TF_OpKernelContext, tensor::TF_Tensor};
+#[cfg(feature = "host")]
+use core::ffi::{c_char, c_int};
+use core::marker::{PhantomData, PhantomPinned};
+
+/// Locks on variables that a kernel holds. Opaque; freed by `TF_ReleaseVariableInputLockHolder`.
+#[repr(C)]
+pub struct TF_VariableInputLockHolder {
+    _opaque: [u8; 0],
+    _not_send_sync_unpin: PhantomData<(*mut u8, PhantomPinned)>,
+}
+
+/// Opaque. The header names it, and no function of it uses it.
+#[repr(C)]
+pub struct TF_CoordinationServiceAgent {
+    _opaque: [u8; 0],
+    _not_send_sync_unpin: PhantomData<(*mut u8, PhantomPinned)>,
+}
+
+/// A plugin's function that copies `source` to `dest`, both of one type and shape. It owns both and
+/// deletes them.
+pub type TF_CopyTensorFn = Option<
+    unsafe extern "C" fn(
+        ctx: *mut TF_OpKernelContext,
+        source: *mut TF_Tensor,
+        dest: *mut TF_Tensor,
+    ),
+>;
+
+#[cfg(feature = "host")]
+crate::host::host_functions! {
+    /// The functions of `kernels_experimental.h`, in `libtensorflow_framework.so.2` up to TensorFlow
+    /// 2.18.
+    ///
+    /// Each tensor that a callback gets is the callback's to delete.
+    pub struct KernelExperimentalFunctions {
+        /// Assigns an input to a resource variable. With `validate_shape` a variable that has a value
+        /// keeps its shape. `copy_func` runs if the buffer cannot be passed on. An error may be in the
+        /// context only: then `status` stays `TF_OK`, and the kernel just returns.
+        optional fn TF_AssignVariable(
+            ctx: *mut TF_OpKernelContext,
+            input_index: c_int,
+            value_index: c_int,
+            validate_shape: bool,
+            copy_func: TF_CopyTensorFn,
+            status: *mut TF_Status,
+        );
+        /// Assigns an input to a reference variable.
+        optional fn TF_AssignRefVariable(
+            ctx: *mut TF_OpKernelContext,
+            input_ref_index: c_int,
+            output_ref_index: c_int,
+            value_index: c_int,
+            use_locking: bool,
+            validate_shape: bool,
+            copy_func: TF_CopyTensorFn,
+            status: *mut TF_Status,
+        );
+        /// Changes a resource variable in place: `update_func` gets the variable's tensor, the value and
+        /// `op`, a number that the caller chooses. Errors as in `TF_AssignVariable`. **Aborts the
+        /// process** if there is no such variable.
+        optional fn TF_AssignUpdateVariable(
+            ctx: *mut TF_OpKernelContext,
+            input_index: c_int,
+            value_index: c_int,
+            op: c_int,
+            is_variant_type: c_int,
+            copy_func: TF_CopyTensorFn,
+            update_func: Option<
+                unsafe extern "C" fn(
+                    ctx: *mut TF_OpKernelContext,
+                    tensor: *mut TF_Tensor,
+                    value: *mut TF_Tensor,
+                    op: c_int,
+                ),
+            >,
+            status: *mut TF_Status,
+        );
+        /// Makes a temporary variable by a function of the plugin's. Not before TensorFlow 2.15.
+        optional fn TF_TemporaryVariable(
+            ctx: *mut TF_OpKernelContext,
+            dtype: TF_DataType,
+            dims: *const i64,
+            num_dims: c_int,
+            var_name: *mut TF_StringView,
+            plugin_allocator: Option<
+                unsafe extern "C" fn(
+                    ctx: *mut TF_OpKernelContext,
+                    tensor: *mut TF_Tensor,
+                    dtype: TF_DataType,
+                    dims: *const i64,
+                    num_dims: c_int,
+                    status: *mut TF_Status,
+                ),
+            >,
+            status: *mut TF_Status,
+        );
+        /// Frees a temporary variable. Not before TensorFlow 2.15.
+        optional fn TF_DestroyTemporaryVariable(
+            ctx: *mut TF_OpKernelContext,
+            index: c_int,
+            var_name: *mut TF_StringView,
+            status: *mut TF_Status,
+        );
+        /// Locks the variables at `len` input indices, always in the same order. The answer is freed by
+        /// [`TF_ReleaseVariableInputLockHolder`](Self::TF_ReleaseVariableInputLockHolder) once the
+        /// work is enqueued.
+        optional fn TF_MaybeLockVariableInputMutexesInOrder(
+            ctx: *mut TF_OpKernelContext,
+            do_lock: bool,
+            sparse: bool,
+            inputs: *const c_int,
+            len: usize,
+            copy_func: TF_CopyTensorFn,
+            lock_holder: *mut *mut TF_VariableInputLockHolder,
+            status: *mut TF_Status,
+        );
+        /// Fills in the tensor of a variable, for reading and writing in place.
+        optional fn TF_GetInputTensorFromVariable(
+            ctx: *mut TF_OpKernelContext,
+            input: c_int,
+            lock_held: bool,
+            is_variant_type: bool,
+            sparse: bool,
+            copy_func: TF_CopyTensorFn,
+            out: *mut *mut TF_Tensor,
+            status: *mut TF_Status,
+        );
+        /// Passes a reference variable on to an output.
+        optional fn TF_OpKernelContext_ForwardRefInputToRefOutput(
+            ctx: *mut TF_OpKernelContext,
+            input_index: i32,
+            output_index: i32,
+        );
+        /// Unlocks the variables and frees the holder.
+        optional fn TF_ReleaseVariableInputLockHolder(
+            lock_holder: *mut TF_VariableInputLockHolder,
+        );
+        /// Fills in an input by its name.
+        optional fn TF_GetInputByName(
+            ctx: *mut TF_OpKernelContext,
+            input_name: *const c_char,
+            tensor: *mut *mut TF_Tensor,
+            status: *mut TF_Status,
+        );
+        /// Reads an attribute that is a shape into `num_dims` elements, -1 for an unknown dimension.
+        /// `TF_OpKernelConstruction_GetAttrSize` says how many there are.
+        optional fn TF_OpKernelConstruction_GetAttrTensorShape(
+            ctx: *mut crate::kernels::TF_OpKernelConstruction,
+            attr_name: *const c_char,
+            dims: *mut i64,
+            num_dims: usize,
+            status: *mut TF_Status,
+        );
+        /// Whether an input is a reference.
+        optional fn TF_IsRefInput(
+            ctx: *mut TF_OpKernelContext,
+            i: c_int,
+            status: *mut TF_Status,
+        ) -> bool;
+        /// Adds up inputs that are variants, two tensors at a time by a function of the plugin's.
+        optional fn TF_AddNVariant(
+            ctx: *mut TF_OpKernelContext,
+            binary_add_func: Option<
+                unsafe extern "C" fn(
+                    ctx: *mut TF_OpKernelContext,
+                    a: *mut TF_Tensor,
+                    b: *mut TF_Tensor,
+                    out: *mut TF_Tensor,
+                ),
+            >,
+            status: *mut TF_Status,
+        );
+        /// Makes zeros for an input that is a variant, one tensor at a time by a function of the
+        /// plugin's.
+        optional fn TF_ZerosLikeVariant(
+            ctx: *mut TF_OpKernelContext,
+            zeros_like_func: TF_CopyTensorFn,
+            status: *mut TF_Status,
+        );
+    }
+}

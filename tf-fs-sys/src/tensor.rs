@@ -1,0 +1,101 @@
+//! `tensorflow/c/tf_tensor.h`: tensors.
+
+use crate::c_api_macros::TF_Bool;
+use crate::layout::offset_of_end;
+#[cfg(feature = "host")]
+use crate::{datatype::TF_DataType, status::TF_Status};
+#[cfg(feature = "host")]
+use core::ffi::{c_int, c_void};
+use core::marker::{PhantomData, PhantomPinned};
+
+/// How a tensor's memory is to be allocated.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TF_AllocatorAttributes {
+    /// [`TF_ALLOCATOR_ATTRIBUTES_STRUCT_SIZE`]; the host refuses 0 with `TF_INVALID_ARGUMENT`.
+    pub struct_size: usize,
+    /// Whether the memory is to be the host's rather than the device's.
+    pub on_host: TF_Bool,
+}
+
+/// Size in bytes of [`TF_AllocatorAttributes`] up to the end of its last field.
+pub const TF_ALLOCATOR_ATTRIBUTES_STRUCT_SIZE: usize =
+    offset_of_end!(TF_AllocatorAttributes, on_host);
+
+/// An array of elements of one type, row by row, in host or device memory. Opaque; only ever behind a
+/// pointer. It refers to a buffer that several tensors may share.
+///
+/// Whoever gets a `TF_Tensor*` out of a function owns it and frees it with `TF_DeleteTensor`.
+#[repr(C)]
+pub struct TF_Tensor {
+    _opaque: [u8; 0],
+    _not_send_sync_unpin: PhantomData<(*mut u8, PhantomPinned)>,
+}
+
+/// Frees the `len` bytes of a tensor that `TF_NewTensor` was given; `arg` is what it was given with
+/// them.
+#[cfg(feature = "host")]
+pub type TF_TensorDeallocator =
+    Option<unsafe extern "C" fn(data: *mut c_void, len: usize, arg: *mut c_void)>;
+
+#[cfg(feature = "host")]
+crate::host::host_functions! {
+    /// The functions of `tf_tensor.h`, in `libtensorflow_framework.so.2`.
+    pub struct TensorFunctions {
+        /// Makes a tensor of memory that the caller provides: `len` bytes at `data`, which
+        /// `deallocator` frees with the tensor's last reference. Null, after a call of `deallocator`, if
+        /// `len` does not fit type and shape.
+        required fn TF_NewTensor(
+            data_type: TF_DataType,
+            dims: *const i64,
+            num_dims: c_int,
+            data: *mut c_void,
+            len: usize,
+            deallocator: TF_TensorDeallocator,
+            deallocator_arg: *mut c_void,
+        ) -> *mut TF_Tensor;
+        /// The alignment in bytes that memory for `TF_NewTensor` should have. Not before TensorFlow
+        /// 2.17.
+        optional fn TF_TensorDefaultAlignment() -> usize;
+        /// Makes a tensor in host memory, `len` bytes, not initialised.
+        required fn TF_AllocateTensor(
+            data_type: TF_DataType,
+            dims: *const i64,
+            num_dims: c_int,
+            len: usize,
+        ) -> *mut TF_Tensor;
+        /// A new tensor with the content of `tensor`, which is deleted; or null, and `tensor` stays,
+        /// if that is not possible.
+        required fn TF_TensorMaybeMove(tensor: *mut TF_Tensor) -> *mut TF_Tensor;
+        /// Frees a tensor, and its memory with the last that refers to it; null is allowed.
+        required fn TF_DeleteTensor(tensor: *mut TF_Tensor);
+        /// The type of the elements.
+        required fn TF_TensorType(tensor: *const TF_Tensor) -> TF_DataType;
+        /// Gives the tensor another shape.
+        required fn TF_SetShape(tensor: *mut TF_Tensor, dims: *const i64, num_dims: c_int);
+        /// The number of dimensions.
+        required fn TF_NumDims(tensor: *const TF_Tensor) -> c_int;
+        /// The length of one dimension. The index must be at least 0 and below `TF_NumDims`.
+        required fn TF_Dim(tensor: *const TF_Tensor, dim_index: c_int) -> i64;
+        /// The size of the content in bytes.
+        required fn TF_TensorByteSize(tensor: *const TF_Tensor) -> usize;
+        /// The first byte, in host or device memory; may be null in a tensor without elements.
+        /// Borrowed from the tensor.
+        required fn TF_TensorData(tensor: *const TF_Tensor) -> *mut c_void;
+        /// The number of elements.
+        required fn TF_TensorElementCount(tensor: *const TF_Tensor) -> i64;
+        /// Makes `to` a tensor of another type and shape over the memory of `from`.
+        /// `TF_INVALID_ARGUMENT` if the sizes in bytes differ, or an element of either type has no
+        /// fixed size.
+        required fn TF_TensorBitcastFrom(
+            from: *const TF_Tensor,
+            data_type: TF_DataType,
+            to: *mut TF_Tensor,
+            new_dims: *const i64,
+            num_new_dims: c_int,
+            status: *mut TF_Status,
+        );
+        /// Whether the memory is aligned as TensorFlow prefers it.
+        required fn TF_TensorIsAligned(tensor: *const TF_Tensor) -> bool;
+    }
+}
