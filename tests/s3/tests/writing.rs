@@ -743,7 +743,7 @@ fn what_is_lost_is_warned_of() {
         store.inject(Fault::new(When::All, What::status(500, "InternalError")));
         let mut file = create(&store, "failed");
         file.append(b"four").unwrap();
-        file.close().unwrap_err();
+        assert!(file.close().is_err());
         drop(file);
         assert_eq!(warnings(), [""; 0]);
         let mut file = create(&store, "lost");
