@@ -418,6 +418,21 @@ def used(root, control):
     check(read(path), b"content", "the content")
 
 
+@way
+def used_by_children(root, control):
+    """Each of seventeen children begins with a plugin that is loaded and not used, and ends as programs do."""
+    for number in range(17):
+        child = os.fork()
+        if child == 0:
+            path = "%s/%d" % (root, number)
+            write(path, b"content")
+            check(read(path), b"content", "the content")
+            # With all of the interpreter's clean-up and of the libraries'.
+            sys.exit(0)
+        check(wait_for(child), 0, "the status of child %d" % number)
+    check(len(gfile.listdir(root)), 17, "files of children")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("way", choices=sorted(WAYS))
