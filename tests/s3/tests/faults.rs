@@ -4,7 +4,7 @@
 //! in the store is what was there before or what the operation makes of it, key by key; nothing is left behind; and
 //! without the fault the same operation succeeds. Writing has a sweep of its own in `writing*.rs`.
 
-use s3_server::{Fault, Options, When};
+use s3_server::{Fault, Gate, Options, What, When};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::sync::Mutex;
@@ -863,4 +863,28 @@ fn each_fault_at_each_request() {
 #[test]
 fn each_fault_at_all_requests() {
     sweep("lasting-faults", true);
+}
+
+/// One copy is refused while another is made and not answered yet: it must not be left behind.
+#[test]
+fn a_rename_that_failed_leaves_no_copy_that_was_under_way() {
+    let store = Store::with("late-copies", tf_plugin_s3_tests::IMPATIENT);
+    for name in ["t/a", "t/b", "t/c"] {
+        store.put(name, name);
+    }
+    let gate = Gate::new();
+    let to = |key, what| Fault::new(When::Nth(1), what).operation("CopyObject").key(key);
+    store.inject(to("u/a", What::PauseDone(gate.clone())));
+    store.inject(to("u/b", What::status(403, "AccessDenied")));
+    let failed = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            assert!(gate.wait_for(1, Duration::from_secs(20)), "no copy is under way");
+            std::thread::sleep(Duration::from_millis(300));
+            gate.open();
+        });
+        host().rename_file(store.uri("t"), store.uri("u"))
+    });
+    assert_eq!(failed.map_err(|error| error.code()), Err(Code::PermissionDenied));
+    store.quiet();
+    assert_eq!(store.keys(), ["t/a", "t/b", "t/c"]);
 }

@@ -10,6 +10,7 @@ use crate::connection::Connection;
 use crate::name::Name;
 use futures_util::{StreamExt, future, stream};
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tf_fs_plugin::prelude::*;
 
 /// Objects that are copied at a time.
@@ -119,7 +120,12 @@ async fn rename_directory(connection: &Connection, src: &Name, dst: &Name) -> Re
     let mut made = Vec::new();
     let mut failed = None;
     {
-        let copies = stream::iter(missing).map(|(rest, len, is_new)| {
+        // After a failure no further copy begins, but those under way come to their end: the store might make one
+        // after all, when nobody knows of it any more.
+        let stop = AtomicBool::new(false);
+        let going =
+            stream::iter(missing).take_while(|_| std::future::ready(!stop.load(Ordering::Relaxed)));
+        let copies = going.map(|(rest, len, is_new)| {
             let (src, dst) = (
                 from.with_key(format!("{}{rest}", from.key)),
                 to.with_key(format!("{}{rest}", to.key)),
@@ -142,8 +148,8 @@ async fn rename_directory(connection: &Connection, src: &Name, dst: &Name) -> Re
                 Ok(()) if is_new => made.push(key),
                 Ok(()) => {}
                 Err(error) => {
-                    failed = Some(error);
-                    break;
+                    stop.store(true, Ordering::Relaxed);
+                    failed.get_or_insert(error);
                 }
             }
         }
