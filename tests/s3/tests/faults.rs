@@ -553,6 +553,8 @@ fn operations() -> Vec<Op> {
             },
             moves: &[("t/a", "u/a"), ("t/b/c", "u/b/c"), ("t/b/d", "u/b/d")],
             done_already: &[Code::NotFound],
+            // Lists, copies, and takes the copies back.
+            patience: 2,
             needs_listing: true,
             ..QUERY
         },
