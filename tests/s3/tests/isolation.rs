@@ -442,7 +442,8 @@ fn many_threads_and_faults_end() {
         let store = Store::with("threads", IMPATIENT);
         let body = content(3_000_000, 5);
         store.put("f", body.clone());
-        store.set(&[("read_part_bytes", "65536")]);
+        // A third of all attempts fails.
+        store.set(&[("read_part_bytes", "65536"), ("max_attempts", "6")]);
         store.inject(Fault::new(When::Every(5), What::ResetBody(At::Middle)));
         store.inject(Fault::new(When::Every(7), What::status(503, "SlowDown")));
         let file = host().new_random_access_file(store.uri("f"));

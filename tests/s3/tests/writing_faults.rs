@@ -479,3 +479,23 @@ fn stores_without_conditions_are_written_without() {
         assert_eq!(store.get(KEY), Some([&new(size)[..], b"more"].concat()));
     }
 }
+
+#[test]
+fn whose_object_it_is_is_not_guessed() {
+    let store = impatient("writing-whose");
+    for (len, request) in [(500, "PutObject"), (6 * MIB, "CompleteMultipartUpload")] {
+        let mut file = host().new_writable_file(store.uri(KEY)).unwrap();
+        file.append(&new(len)).unwrap();
+        file.flush().unwrap();
+        file.append(b"more").unwrap();
+        // Done, not said, and nobody can look.
+        store.inject(Fault::new(When::Nth(1), What::LoseAck).operation(request));
+        store.inject(Fault::new(When::All, What::status(503, "SlowDown")).operation("HeadObject"));
+        let error = file.close().unwrap_err();
+        store.clear_faults();
+        let text = format!("{error:#}");
+        assert_eq!(error.code(), Code::Unavailable, "{request}: {text}");
+        assert!(!text.contains("somebody else replaced"), "{request}: {text}");
+        assert_eq!(store.get(KEY), Some([&new(len)[..], b"more"].concat()), "{request}");
+    }
+}

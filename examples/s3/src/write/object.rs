@@ -197,8 +197,10 @@ impl Target {
                     checksums: vec![crc.unwrap_or_else(|| Crc32::of_content(content)).to_base64()],
                     etag: Some(md5_etag(content)),
                 };
-                if let Some(stored) = self.find(&expected).await {
-                    return Ok(Stored { crc, ..stored });
+                match self.find(&expected).await {
+                    Ok(Some(stored)) => return Ok(Stored { crc, ..stored }),
+                    Err(error) if is_replaced => return Err(unknown(error)),
+                    Ok(None) | Err(_) => {}
                 }
             }
             let error = self.failure("PutObject", error);
@@ -239,11 +241,19 @@ impl Target {
     }
 
     /// The object, if it is the one that was sent.
-    pub(super) async fn find(&self, expected: &Expected) -> Option<Stored> {
-        let head = self.head().await.ok().filter(|head| expected.is(head))?;
+    ///
+    /// # Errors
+    /// If the store does not say.
+    pub(super) async fn find(&self, expected: &Expected) -> Result<Option<Stored>> {
+        let head = match self.head().await {
+            Ok(head) if expected.is(&head) => head,
+            Ok(_) => return Ok(None),
+            Err(error) if status_of(&error) == Some(404) => return Ok(None),
+            Err(error) => return Err(self.failure("HeadObject", error)),
+        };
         log::debug!("{}: stored, although no acknowledgement came", self.name);
         let etag = whole_etag(head.e_tag());
-        Some(Stored { etag, len: expected.len, crc: None })
+        Ok(Some(Stored { etag, len: expected.len, crc: None }))
     }
 
     /// Reads a small object.
@@ -380,6 +390,14 @@ pub(super) fn replaced(error: Error) -> Error {
     error.with_code(Code::FailedPrecondition).context(
         "somebody else replaced or deleted the object while it was open for writing, and theirs stays; \
          write to a name of your own",
+    )
+}
+
+/// The error of a write that found an object, and could not find out whose.
+#[cold]
+pub(super) fn unknown(error: Error) -> Error {
+    error.context(
+        "whether this is stored or somebody else's object is there is not known; write it again",
     )
 }
 

@@ -4,7 +4,7 @@ use super::buffer::Content;
 use super::checksum::{Crc32, composite, md5_etag_of_parts};
 use super::object::{
     Before, Condition, Expected, Stored, Target, is_precondition_failure, is_proof,
-    leaves_open_whether_done, replaced, signed, status_of, whole_etag, with_attributes,
+    leaves_open_whether_done, replaced, signed, status_of, unknown, whole_etag, with_attributes,
 };
 use super::parts;
 use crate::name::Name;
@@ -185,8 +185,12 @@ impl Upload {
             let may_be_done = is_replaced
                 || leaves_open_whether_done(&error)
                 || error.code() == Some("NoSuchUpload");
-            if may_be_done && let Some(stored) = self.settle(&id, &expected).await {
-                return Ok(Stored { crc, ..stored });
+            if may_be_done {
+                match self.settle(&id, &expected).await {
+                    Ok(Some(stored)) => return Ok(Stored { crc, ..stored }),
+                    Err(error) if is_replaced => return Err(unknown(error)),
+                    Ok(None) | Err(_) => {}
+                }
             }
             let code = error.code().map(str::to_owned);
             let error = target.failure("CompleteMultipartUpload", error);
@@ -202,13 +206,16 @@ impl Upload {
     }
 
     /// The object, if the store made it although it did not say so.
-    async fn settle(&self, id: &str, expected: &Expected) -> Option<Stored> {
-        if let Some(stored) = self.target.find(expected).await {
-            return Some(stored);
+    ///
+    /// # Errors
+    /// If the store does not say.
+    async fn settle(&self, id: &str, expected: &Expected) -> Result<Option<Stored>> {
+        if let Ok(Some(stored)) = self.target.find(expected).await {
+            return Ok(Some(stored));
         }
         // It may be about to. Aborting ends that, or comes too late.
         match self.target.abort(id).await {
-            Ok(true) => None,
+            Ok(true) => Ok(None),
             Ok(false) | Err(_) => self.target.find(expected).await,
         }
     }
