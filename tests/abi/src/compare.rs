@@ -305,6 +305,7 @@ impl<'p> Pair<'p, '_> {
             let known = c_types.contains(name.as_str()) || c.tags.contains(name) || is_record(name);
             if !known {
                 self.only_in_rust(name, "type");
+                let _ = writeln!(self.comparer.program.declarations, "struct {name};");
             } else if self.comparer.measured.record(name).is_some_and(|record| record.size > 0) {
                 // The storage is private, but there is some.
                 let statement = format!("record(\"{name}\", sizeof({name}), alignof({name}));");

@@ -239,6 +239,121 @@ pub const DOCTORED: &[Doctored] = &[
             "`TF_FilesystemPluginOps::random_access_file_ops_size`",
         ],
     },
+    Doctored {
+        name: "struct_size_of_an_earlier_field",
+        module: "stream_executor",
+        edits: &[(
+            "offset_of_end!(SP_Platform, force_memory_growth)",
+            "offset_of_end!(SP_Platform, use_bfc_allocator)",
+        )],
+        reported: &["`SP_PLATFORM_STRUCT_SIZE`", "is 35 ", "34"],
+    },
+    Doctored {
+        name: "struct_size_with_padding",
+        module: "grappler",
+        edits: &[(
+            "offset_of_end!(TP_OptimizerConfigs, scoped_allocator_optimization)",
+            "size_of::<TP_OptimizerConfigs>()",
+        )],
+        reported: &["`TP_OPTIMIZER_CONFIGS_STRUCT_SIZE`", "is 92 ", "96"],
+    },
+    Doctored {
+        name: "struct_size_removed",
+        module: "profiler",
+        edits: &[("pub const TP_PROFILER_STRUCT_SIZE", "const TP_PROFILER_STRUCT_SIZE")],
+        reported: &["`TP_PROFILER_STRUCT_SIZE`", "only the header"],
+    },
+    Doctored {
+        name: "version_changed",
+        module: "stream_executor",
+        edits: &[("pub const SE_PATCH: i32 = 1;", "pub const SE_PATCH: i32 = 2;")],
+        reported: &["`SE_PATCH`", "is 1 ", "2"],
+    },
+    Doctored {
+        name: "booleans_swapped",
+        module: "stream_executor",
+        edits: &[
+            ("pub supports_unified_memory: TF_Bool", "pub swapped: TF_Bool"),
+            ("pub use_bfc_allocator: TF_Bool", "pub supports_unified_memory: TF_Bool"),
+            ("pub swapped: TF_Bool", "pub use_bfc_allocator: TF_Bool"),
+        ],
+        reported: &["`SP_Platform::", "order"],
+    },
+    Doctored {
+        name: "callback_inserted",
+        module: "stream_executor",
+        edits: &[(
+            "pub mem_zero: Option<",
+            "pub mem_one: Option<SP_StreamOp>, pub mem_zero: Option<",
+        )],
+        reported: &["`SP_StreamExecutor::host_callback`", "offset", "280", "288"],
+    },
+    Doctored {
+        name: "keyword_field_retyped",
+        module: "stream_executor",
+        edits: &[("pub r#type: *const c_char", "pub r#type: *mut c_char")],
+        reported: &["`SP_Platform::type`", "the type is", "const"],
+    },
+    Doctored {
+        name: "handle_retyped",
+        module: "stream_executor",
+        edits: &[(
+            "pub type SP_Event = *mut SP_Event_st;",
+            "pub type SP_Event = *mut SP_Stream_st;",
+        )],
+        reported: &["`SP_StreamExecutor::destroy_event`", "the type is", "SP_Stream_st*"],
+    },
+    Doctored {
+        name: "storage_too_small",
+        module: "ctstring",
+        edits: &[("_storage: [u64; 3],", "_storage: [u64; 2],")],
+        reported: &["`TF_TString`", "size", "24", "16"],
+    },
+    Doctored {
+        name: "data_type_signed",
+        module: "datatype",
+        edits: &[(
+            "pub type TF_DataType = core::ffi::c_uint;",
+            "pub type TF_DataType = core::ffi::c_int;",
+        )],
+        reported: &["`TF_DataType`", "the type is", "unsigned int"],
+    },
+    Doctored {
+        name: "late_data_type_changed",
+        module: "datatype",
+        edits: &[("pub const TF_INT4: TF_DataType = 29;", "pub const TF_INT4: TF_DataType = 28;")],
+        reported: &["`TF_INT4`", "is 29 ", "28"],
+    },
+    Doctored {
+        name: "boolean_retyped",
+        module: "c_api_macros",
+        edits: &[("pub type TF_Bool = core::ffi::c_uchar;", "pub type TF_Bool = bool;")],
+        reported: &["`TF_Bool`", "the type is", "unsigned char"],
+    },
+    Doctored {
+        name: "kernel_callback_retyped",
+        module: "kernels",
+        edits: &[(
+            "Option<unsafe extern \"C\" fn(ctx: *mut TF_OpKernelConstruction) -> *mut c_void>",
+            "Option<unsafe extern \"C\" fn(ctx: *mut TF_OpKernelContext) -> *mut c_void>",
+        )],
+        reported: &["`TF_NewKernelBuilder`", "the type is", "TF_OpKernelConstruction*"],
+    },
+    Doctored {
+        name: "kernel_entry_point_retyped",
+        module: "kernels",
+        edits: &[(
+            "pub type TF_InitKernelFn = unsafe extern \"C\" fn();",
+            "pub type TF_InitKernelFn = unsafe extern \"C\" fn(status: *mut TF_Status);",
+        )],
+        reported: &["`TF_InitKernel`", "the type is"],
+    },
+    Doctored {
+        name: "optional_made_required",
+        module: "logging",
+        edits: &[("optional fn TF_Log(", "required fn TF_Log(")],
+        reported: &["`TF_Log`", "only tf-fs-sys", "required function"],
+    },
 ];
 
 impl Doctored {

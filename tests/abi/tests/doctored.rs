@@ -1,6 +1,7 @@
 //! The comparison itself: it must name each mistake that is planted into the sources of `tf-fs-sys` or
 //! into the headers.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::LazyLock;
 
@@ -8,6 +9,7 @@ use cargo_tf_plugin::{NEWEST, TensorFlow};
 use tf_plugin_abi_tests::compare::{Comparison, compare};
 use tf_plugin_abi_tests::compiler::Compiler;
 use tf_plugin_abi_tests::doctored::DOCTORED;
+use tf_plugin_abi_tests::exports::{exports, missing};
 use tf_plugin_abi_tests::measured::Measured;
 use tf_plugin_abi_tests::rust_source::RustSource;
 use tf_plugin_abi_tests::{measure_tf_fs_sys, tf_fs_sys_sources};
@@ -65,6 +67,15 @@ const FILESYSTEM: &str = "tensorflow/c/experimental/filesystem/filesystem_interf
 const STATISTICS: &str = "tensorflow/c/tf_file_statistics.h";
 const STATUS: &str = "tensorflow/c/tf_status.h";
 const API: &str = "tensorflow/c/c_api.h";
+const MACROS: &str = "tensorflow/c/c_api_macros.h";
+const DATA_TYPE: &str = "tensorflow/c/tf_datatype.h";
+// The copy that the other headers include; there is a second one for old paths.
+const STRING: &str = "tsl/platform/ctstring_internal.h";
+const STREAM_EXECUTOR: &str = "tensorflow/c/experimental/stream_executor/stream_executor.h";
+const KERNELS: &str = "tensorflow/c/kernels.h";
+const OPS: &str = "tensorflow/c/ops.h";
+const GRAPPLER: &str = "tensorflow/c/experimental/grappler/grappler.h";
+const PROFILER: &str = "tensorflow/c/experimental/pluggable_profiler/pluggable_profiler.h";
 
 /// A header, a text in it, its replacement, and what one problem must contain.
 type Edit = (&'static str, &'static str, &'static str, &'static [&'static str]);
@@ -257,28 +268,167 @@ const HEADER_EDITS: &[Edit] = &[
         "static inline void TF_SetVersionMetadata(",
         &["`TF_SetVersionMetadata`", "only the header"],
     ),
+    // Devices, kernels, ops, graph passes and profilers.
+    (
+        STREAM_EXECUTOR,
+        "TF_OFFSET_OF_END(SP_Platform, force_memory_growth)",
+        "TF_OFFSET_OF_END(SP_Platform, use_bfc_allocator)",
+        &["`SP_PLATFORM_STRUCT_SIZE`", "is 34 ", "35"],
+    ),
+    (
+        STREAM_EXECUTOR,
+        "  TF_Bool force_memory_growth;",
+        "  TF_Bool force_memory_growth; TF_Bool late;",
+        &["`SP_Platform::late`", "only the header"],
+    ),
+    (
+        STREAM_EXECUTOR,
+        "SE_EVENT_PENDING,",
+        "SE_EVENT_STARTED, SE_EVENT_PENDING,",
+        &["`SE_EVENT_PENDING`", "is 3 ", "2"],
+    ),
+    (
+        STREAM_EXECUTOR,
+        "typedef struct SP_Timer_st* SP_Timer;",
+        "typedef struct SP_Event_st* SP_Timer;",
+        &["`SP_Timer`", "the type is", "SP_Event_st*"],
+    ),
+    (STREAM_EXECUTOR, "#define SE_MAJOR 0", "#define SE_MAJOR 1", &["`SE_MAJOR`", "is 1 ", "0"]),
+    (
+        MACROS,
+        "#define TF_Bool unsigned char",
+        "#define TF_Bool signed char",
+        &["`TF_Bool`", "the type is", "signed char"],
+    ),
+    (
+        DATA_TYPE,
+        "  TF_INT2 = 31,",
+        "  TF_INT2 = 31, TF_INT1 = 34,",
+        &["`TF_INT1`", "only the header"],
+    ),
+    (STRING, "uint8_t raw[24];", "uint8_t raw[32];", &["`TF_TString`", "size", "32", "24"]),
+    (
+        KERNELS,
+        "TF_OFFSET_OF_END(TF_InputRange_Args, status)",
+        "TF_OFFSET_OF_END(TF_InputRange_Args, stop)",
+        &["`TF_InputRange_Args_STRUCT_SIZE`", "is 24 ", "32"],
+    ),
+    (
+        KERNELS,
+        "void TF_InitKernel();",
+        "void TF_InitKernel(TF_Status*);",
+        &["`TF_InitKernel`", "the type is"],
+    ),
+    (
+        KERNELS,
+        "TF_CAPI_EXPORT extern int TF_NumInputs(TF_OpKernelContext* ctx);",
+        "TF_CAPI_EXPORT extern int TF_NumInputs(TF_OpKernelContext* ctx);\nextern int TF_NumRefInputs(TF_OpKernelContext* ctx);",
+        &["`TF_NumRefInputs`", "only the header"],
+    ),
+    (
+        OPS,
+        "extern int64_t TF_DimensionHandleValue(",
+        "extern int32_t TF_DimensionHandleValue(",
+        &["`TF_DimensionHandleValue`", "the type is"],
+    ),
+    (
+        GRAPPLER,
+        "  TF_TriState shape_optimization;\n",
+        "",
+        &["`TP_OptimizerConfigs::shape_optimization`", "only tf-fs-sys"],
+    ),
+    (
+        PROFILER,
+        "TF_OFFSET_OF_END(TP_Profiler, device_type)",
+        "TF_OFFSET_OF_END(TP_Profiler, ext)",
+        &["`TP_PROFILER_STRUCT_SIZE`", "is 16 ", "24"],
+    ),
 ];
+
+/// Compares `tf-fs-sys` with the headers in `include_dir`, but for the one at `path`, which has the given
+/// text.
+fn compare_with_doctored(path: &str, text: &str, include_dir: &Path) -> Result<Comparison, String> {
+    let doctored = tempfile::tempdir().expect("a scratch directory");
+    let copy = doctored.path().join(path);
+    std::fs::create_dir_all(copy.parent().expect("a path with a directory"))
+        .and_then(|()| std::fs::write(&copy, text))
+        .expect("a copy of the header");
+    compare(
+        &Compiler::find().unwrap_or_else(|problem| panic!("{problem}")),
+        &[doctored.path(), include_dir],
+        &parse(&tf_fs_sys_sources().expect("sources")).expect("readable declarations"),
+        &measure_tf_fs_sys(),
+    )
+}
 
 #[test]
 fn each_mistake_in_the_headers_is_named() {
-    let compiler = Compiler::find().unwrap_or_else(|problem| panic!("{problem}"));
-    let source = parse(&tf_fs_sys_sources().expect("sources")).expect("readable declarations");
-    let measured = measure_tf_fs_sys();
     let include_dir = TENSORFLOW.include_dir();
     for (path, from, to, reported) in HEADER_EDITS {
         let case = format!("{path}: `{from}` -> `{to}`");
         let text = std::fs::read_to_string(include_dir.join(path)).expect("a header");
         assert_eq!(text.matches(from).count(), 1, "{case}: not found once");
-        let doctored = tempfile::tempdir().expect("a scratch directory");
-        let copy = doctored.path().join(path);
-        std::fs::create_dir_all(copy.parent().expect("a path with a directory"))
-            .and_then(|()| std::fs::write(&copy, text.replacen(from, to, 1)))
-            .expect("a copy of the header");
-        let include_dirs: [&Path; 2] = [doctored.path(), &include_dir];
-        let comparison = compare(&compiler, &include_dirs, &source, &measured)
+        let comparison = compare_with_doctored(path, &text.replacen(from, to, 1), &include_dir)
             .unwrap_or_else(|problem| panic!("{case}: {problem}"));
         assert_reported(&case, &comparison, reported);
     }
+}
+
+#[test]
+fn what_a_header_may_lack_is_listed() {
+    let include_dir = TENSORFLOW.include_dir();
+    let present = |absent: &BTreeSet<String>, name: &str| !absent.contains(name);
+
+    let text = std::fs::read_to_string(include_dir.join(GRAPPLER)).expect("a header");
+    let edited = text.replacen(" TF_LookUpOpDef(", " TF_FindOpDef(", 1);
+    let comparison = compare_with_doctored(GRAPPLER, &edited, &include_dir).expect("a comparison");
+    assert!(!present(&comparison.absent, "TF_LookUpOpDef"), "{:?}", comparison.absent);
+    assert_reported("renamed", &comparison, &["`TF_FindOpDef`", "only the header"]);
+
+    let text = std::fs::read_to_string(include_dir.join(DATA_TYPE)).expect("a header");
+    let edited = text.replacen("TF_INT4 = 29,", "", 1);
+    let comparison = compare_with_doctored(DATA_TYPE, &edited, &include_dir).expect("a comparison");
+    assert!(!present(&comparison.absent, "TF_INT4"), "{:?}", comparison.absent);
+    assert_eq!(comparison.problems, [""; 0]);
+
+    // A header that only older releases have.
+    let text = "typedef enum TF_LogLevel { TF_INFO = 0, TF_WARNING, TF_ERROR = 3, TF_FATAL } TF_LogLevel;\
+                extern \"C\" void TF_Log(TF_LogLevel level, const char* fmt);\
+                extern \"C\" void TF_VLog(int level, const char* fmt, ...);";
+    let comparison =
+        compare_with_doctored("tensorflow/c/logging.h", text, &include_dir).expect("a comparison");
+    assert!(present(&comparison.absent, "TF_VLog"), "{:?}", comparison.absent);
+    assert!(!present(&comparison.absent, "TF_DVLog"), "{:?}", comparison.absent);
+    assert_reported("constant", &comparison, &["`TF_ERROR`", "is 3 ", "2"]);
+    assert_reported("not variadic", &comparison, &["`TF_Log`", "the type is", "..."]);
+    assert_eq!(comparison.problems.len(), 3, "{:?}", comparison.problems);
+}
+
+#[test]
+fn a_required_function_that_no_library_has_is_named() {
+    let sources: Vec<_> = tf_fs_sys_sources()
+        .expect("sources")
+        .into_iter()
+        .map(|(module, text)| {
+            let text = match module {
+                "kernels_experimental" => text.replacen(
+                    "optional fn TF_AssignVariable(",
+                    "required fn TF_AssignVariable(",
+                    1,
+                ),
+                _ => text,
+            };
+            (module, text)
+        })
+        .collect();
+    let mut exported = BTreeSet::new();
+    for library in ["libtensorflow_framework", "libtensorflow_cc"] {
+        let suffix = if cfg!(target_os = "macos") { ".2.dylib" } else { ".so.2" };
+        let path = TENSORFLOW.library_dir().join(format!("{library}{suffix}"));
+        exported.append(&mut exports(&path).unwrap_or_else(|problem| panic!("{problem}")));
+    }
+    let source = parse(&sources).expect("readable declarations");
+    assert_eq!(missing(&source, true, &exported), ["TF_AssignVariable"]);
 }
 
 #[test]
@@ -304,5 +454,5 @@ fn a_missing_header_is_named() {
     let empty = tempfile::tempdir().expect("a scratch directory");
     let problem =
         compare(&compiler, &[empty.path()], &source, &measure_tf_fs_sys()).expect_err("no header");
-    assert!(problem.contains(STATUS), "{problem}");
+    assert!(problem.contains(MACROS), "{problem}");
 }
