@@ -6,7 +6,10 @@
 //! names on both sides, a generated C++ program says sizes, alignments, offsets, values and types
 //! ([`compare`]), and code that the build script generates says the same for Rust ([`measured`]).
 //!
-//! A new header is a line in [`headers::HEADERS`].
+//! A program of its own loads the libraries and binds every table of functions, to see that what is
+//! exported is found and can be called.
+//!
+//! A new header is a line in [`headers::HEADERS`]; what not all releases have is listed there too.
 //!
 //! `cargo test -p tf-plugin-abi-tests` compares with the newest TensorFlow, with `--features matrix` with
 //! the older releases too. It needs a C++ compiler.
