@@ -15,7 +15,7 @@ use crate::workspace::Workspace;
 pub const NEWEST: &str = "2.21.0";
 
 /// The older TensorFlow releases that the same plugins are tested with.
-pub const MATRIX: &[&str] = &["2.12.1", "2.16.2", "2.18.1", "2.20.0"];
+pub const MATRIX: &[&str] = &["2.12.1", "2.16.2", "2.18.1", "2.19.1", "2.20.0"];
 
 /// The oldest release whose plugin interface is the one used here.
 const OLDEST: (u32, u32) = (2, 12);

@@ -23,7 +23,7 @@ use cargo_tf_plugin::TensorFlow;
 use std::path::{Path, PathBuf};
 
 /// The releases that [`each_tensorflow!`] makes tests for, the newest first.
-pub const VERSIONS: &[&str] = &["2.21.0", "2.12.1", "2.16.2", "2.18.1", "2.20.0"];
+pub const VERSIONS: &[&str] = &["2.21.0", "2.12.1", "2.16.2", "2.18.1", "2.19.1", "2.20.0"];
 
 /// Makes a module for each TensorFlow release, with a `#[test]` in it for each function named: one that
 /// takes a [`TensorFlow`]. Releases but the newest need the feature `matrix`.
@@ -37,6 +37,8 @@ macro_rules! each_tensorflow {
         $crate::each_tensorflow!(@module tensorflow_2_16_2 "2.16.2" $($test)*);
         #[cfg(feature = "matrix")]
         $crate::each_tensorflow!(@module tensorflow_2_18_1 "2.18.1" $($test)*);
+        #[cfg(feature = "matrix")]
+        $crate::each_tensorflow!(@module tensorflow_2_19_1 "2.19.1" $($test)*);
         #[cfg(feature = "matrix")]
         $crate::each_tensorflow!(@module tensorflow_2_20_0 "2.20.0" $($test)*);
     };
