@@ -1,4 +1,6 @@
 //! `tensorflow/c/ops.h`: definitions of new ops, and what shapes their outputs have.
+//!
+//! Notes on behaviour say what TensorFlow 2.12 to 2.21 really does.
 
 #[cfg(feature = "host")]
 use crate::datatype::TF_DataType;
@@ -49,15 +51,15 @@ crate::host::host_functions! {
         /// Starts the definition of an op. Freed by registering it or by
         /// [`TF_DeleteOpDefinitionBuilder`](Self::TF_DeleteOpDefinitionBuilder), never both.
         required fn TF_NewOpDefinitionBuilder(op_name: *const c_char) -> *mut TF_OpDefinitionBuilder;
-        /// Registers the op, with or without success, and frees `builder`.
+        /// Registers the op and frees `builder`. **Aborts the process** if there is an op of that name
+        /// already or a text of the definition is wrong: `status` never says so.
         required fn TF_RegisterOpDefinition(
             builder: *mut TF_OpDefinitionBuilder,
             status: *mut TF_Status,
         );
         /// Frees a definition that is not registered.
         required fn TF_DeleteOpDefinitionBuilder(builder: *mut TF_OpDefinitionBuilder);
-        /// Adds an attribute, `name: type` or `name: type = default`, as in `T: {float, double}`. A
-        /// mistake in the text is reported when the op is registered.
+        /// Adds an attribute, `name: type` or `name: type = default`, as in `T: {float, double}`.
         required fn TF_OpDefinitionBuilderAddAttr(
             builder: *mut TF_OpDefinitionBuilder,
             attr_spec: *const c_char,
@@ -73,7 +75,8 @@ crate::host::host_functions! {
             builder: *mut TF_OpDefinitionBuilder,
             output_spec: *const c_char,
         );
-        /// Says that two inputs may be exchanged.
+        /// Says that two inputs may be exchanged. **The host ignores the boolean**, here and in the
+        /// next three: any call means true.
         required fn TF_OpDefinitionBuilderSetIsCommutative(
             builder: *mut TF_OpDefinitionBuilder,
             is_commutative: bool,
@@ -110,14 +113,15 @@ crate::host::host_functions! {
         required fn TF_ShapeInferenceContextNumInputs(ctx: *mut TF_ShapeInferenceContext) -> i64;
         /// Makes a handle for a shape.
         required fn TF_NewShapeHandle() -> *mut TF_ShapeHandle;
-        /// Fills in the shape of an input.
+        /// Fills in the shape of an input. An index that is out of range is `TF_INVALID_ARGUMENT`.
         required fn TF_ShapeInferenceContextGetInput(
             ctx: *mut TF_ShapeInferenceContext,
             i: c_int,
             handle: *mut TF_ShapeHandle,
             status: *mut TF_Status,
         );
-        /// Sets the shape of an output; the handle is copied.
+        /// Sets the shape of an output; the handle is copied. An index that is out of range is
+        /// `TF_INVALID_ARGUMENT`.
         required fn TF_ShapeInferenceContextSetOutput(
             ctx: *mut TF_ShapeInferenceContext,
             i: c_int,
@@ -176,7 +180,8 @@ crate::host::host_functions! {
             result: *mut TF_ShapeHandle,
             status: *mut TF_Status,
         );
-        /// Fills in one dimension of a shape.
+        /// Fills in one dimension of a shape; a negative index counts from the end. An index that is out
+        /// of range gives a dimension that reads as 0.
         required fn TF_ShapeInferenceContextDim(
             ctx: *mut TF_ShapeInferenceContext,
             shape_handle: *mut TF_ShapeHandle,

@@ -43,8 +43,9 @@ crate::host::host_functions! {
     /// The functions of `tf_tensor.h`, in `libtensorflow_framework.so.2`.
     pub struct TensorFunctions {
         /// Makes a tensor of memory that the caller provides: `len` bytes at `data`, which
-        /// `deallocator` frees with the tensor's last reference. Null, after a call of `deallocator`, if
-        /// `len` does not fit type and shape.
+        /// `deallocator` frees with the tensor's last reference. Memory that is not aligned is copied
+        /// and freed at once. Null, after a call of `deallocator`, if `len` is less than type and
+        /// shape need; a greater one is the size of the tensor.
         required fn TF_NewTensor(
             data_type: TF_DataType,
             dims: *const i64,
