@@ -51,8 +51,9 @@ crate::host::host_functions! {
         /// Starts the definition of an op. Freed by registering it or by
         /// [`TF_DeleteOpDefinitionBuilder`](Self::TF_DeleteOpDefinitionBuilder), never both.
         required fn TF_NewOpDefinitionBuilder(op_name: *const c_char) -> *mut TF_OpDefinitionBuilder;
-        /// Registers the op and frees `builder`. **Aborts the process** if there is an op of that name
-        /// already or a text of the definition is wrong: `status` never says so.
+        /// Registers the op and frees `builder`. If there is an op of that name already, or a text of the
+        /// definition is wrong, `status` does not say so: the host **aborts a process that has imported
+        /// TensorFlow**, also from inside `TF_InitKernel`.
         required fn TF_RegisterOpDefinition(
             builder: *mut TF_OpDefinitionBuilder,
             status: *mut TF_Status,
