@@ -1,6 +1,6 @@
 //! `s3://` in TensorFlow, by this project's plugin and by the others.
 //!
-//! `cargo bench -p tf-plugin-s3-benches [-- OPTIONS]`:
+//! `cargo bench -p tf-plugin-s3-benches --bench s3 [-- OPTIONS]`:
 //! `--write` puts tables and chart into `docs/`, `--quick` runs fewer rounds and only tenths of what takes
 //! tensorflow-io minutes, `--only TEXT` runs the rows whose name contains a text, `--peers none` runs the plugin alone,
 //! `--check` fails when a row needs more requests than its target, `--plugin PATH` takes a library that is built already.

@@ -73,7 +73,8 @@ fn machine() -> String {
 }
 
 /// Seconds, or milliseconds below one.
-fn seconds(value: f64) -> String {
+#[must_use]
+pub fn seconds(value: f64) -> String {
     match value {
         value if value < 0.0995 => format!("{:.1} ms", value * 1e3),
         value if value < 0.9995 => format!("{:.0} ms", value * 1e3),

@@ -29,6 +29,8 @@ mod report;
 mod write;
 
 pub use read::Reader;
+#[cfg(feature = "ranges")]
+pub use read::{Ranges, Way};
 pub use report::File;
 pub use write::Writer;
 

@@ -6,6 +6,8 @@ mod get;
 mod habits;
 mod part;
 mod pattern;
+#[cfg(feature = "ranges")]
+mod ranges;
 mod source;
 
 use crate::S3;
@@ -16,6 +18,8 @@ use chunk::Chunks;
 use file::File;
 use get::{Pool, Target};
 use habits::Habits;
+#[cfg(feature = "ranges")]
+pub use ranges::{Ranges, Way};
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::AtomicUsize;

@@ -54,7 +54,7 @@ impl Target {
     }
 
     /// From now on the official client is asked.
-    pub(super) fn use_sdk(&self) {
+    pub(in crate::read) fn use_sdk(&self) {
         self.needs_sdk.store(true, Ordering::Relaxed);
     }
 
