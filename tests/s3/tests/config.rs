@@ -409,9 +409,9 @@ fn tunnels() {
 fn whoever_asks_pays_where_that_is_set() {
     let store = Store::with("payer", &[("requester_pays", "1")]);
     store.put("k", "x");
+    host().path_exists(store.uri("k")).unwrap();
     host().read_file(store.uri("k")).unwrap();
     host().write_file(store.uri("new"), b"y").unwrap();
-    host().path_exists(store.uri("k")).unwrap();
     let log = store.log();
     assert!(log.len() >= 3, "{log:?}");
     for request in log {
