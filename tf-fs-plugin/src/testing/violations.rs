@@ -1,7 +1,7 @@
 //! What a plugin did that TensorFlow would suffer from.
 
+use super::abi::lock::{Guard, Lock};
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
 
 /// Something that a plugin did at the C boundary and that no correct plugin does, although the call
 /// went on: a length that is too large, a status that was never written, a name that is null.
@@ -27,7 +27,7 @@ impl fmt::Display for Violation {
 
 /// The violations of one host.
 #[derive(Debug, Default)]
-pub(super) struct Log(Mutex<Vec<Violation>>);
+pub(super) struct Log(Lock<Vec<Violation>>);
 
 impl Log {
     pub(super) fn add(&self, operation: &'static str, subject: &[u8], what: impl Into<String>) {
@@ -50,8 +50,8 @@ impl Log {
         panic!("the plugin broke {} rule(s) of the C boundary:{list}", violations.len());
     }
 
-    fn list(&self) -> std::sync::MutexGuard<'_, Vec<Violation>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn list(&self) -> Guard<'_, Vec<Violation>> {
+        self.0.lock()
     }
 }
 

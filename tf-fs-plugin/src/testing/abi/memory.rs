@@ -1,9 +1,10 @@
 //! What changes hands: blocks of the plugin's allocator, and buffers of the host.
 
+use super::lock::{Guard, Lock};
 use crate::testing::violations::Log;
 use core::ffi::{CStr, c_char, c_void};
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 pub(in crate::testing) type FreeFn = unsafe extern "C" fn(ptr: *mut c_void);
 
@@ -11,17 +12,17 @@ pub(in crate::testing) type FreeFn = unsafe extern "C" fn(ptr: *mut c_void);
 #[derive(Debug)]
 pub(in crate::testing) struct Blocks {
     free: FreeFn,
-    held: Mutex<BTreeSet<usize>>,
+    held: Lock<BTreeSet<usize>>,
     log: Arc<Log>,
 }
 
 impl Blocks {
     pub(super) fn new(free: FreeFn, log: Arc<Log>) -> Self {
-        Self { free, held: Mutex::default(), log }
+        Self { free, held: Lock::default(), log }
     }
 
-    fn held(&self) -> MutexGuard<'_, BTreeSet<usize>> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    fn held(&self) -> Guard<'_, BTreeSet<usize>> {
+        self.held.lock()
     }
 
     /// Notes that the host got a block. Null is fine and counts for nothing; a block that the host

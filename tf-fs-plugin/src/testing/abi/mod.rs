@@ -4,6 +4,7 @@
 pub(super) mod calls;
 pub(super) mod configuration;
 pub(super) mod files;
+pub(super) mod lock;
 pub(super) mod memory;
 pub(super) mod mounted;
 pub(super) mod pattern;

@@ -3,13 +3,14 @@
 //! A status is a number that was never an address, so that no pointer from the plugin is ever
 //! followed: one that names no living status, or never named one, is found out instead.
 
+use super::lock::{Guard, Lock};
 use crate::error::{Code, Error, Result};
 use crate::testing::violations::Log;
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr;
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::CString;
-use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
+use std::sync::{Arc, Once};
 use tf_fs_sys::host::Table;
 use tf_fs_sys::{
     StatusFunctions, TF_Code, TF_OK, TF_PayloadVisitor, TF_Status, TF_UNAUTHENTICATED, TF_UNKNOWN,
@@ -56,11 +57,11 @@ struct Statuses {
     deleted: VecDeque<(usize, Object)>,
 }
 
-static STATUSES: Mutex<Statuses> =
-    Mutex::new(Statuses { next: FIRST, live: BTreeMap::new(), deleted: VecDeque::new() });
+static STATUSES: Lock<Statuses> =
+    Lock::new(Statuses { next: FIRST, live: BTreeMap::new(), deleted: VecDeque::new() });
 
-fn statuses() -> MutexGuard<'static, Statuses> {
-    STATUSES.lock().unwrap_or_else(PoisonError::into_inner)
+fn statuses() -> Guard<'static, Statuses> {
+    STATUSES.lock()
 }
 
 impl Statuses {
