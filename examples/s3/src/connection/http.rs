@@ -75,11 +75,11 @@ pub(super) fn client(
         timeout: connect,
         patience: longest_patience(stall),
     };
-    let client = Client::builder(TokioExecutor::new())
-        .pool_timer(TokioTimer::new())
-        .pool_idle_timeout(IDLE)
-        .build(connector);
-    let connector = SharedHttpConnector::new(Hyper { client, proxies });
+    let mut builder = Client::builder(TokioExecutor::new());
+    builder.pool_timer(TokioTimer::new()).pool_idle_timeout(IDLE);
+    let pooled = builder.build(connector.clone());
+    let fresh = builder.pool_max_idle_per_host(0).build(connector);
+    let connector = SharedHttpConnector::new(Hyper { pooled, fresh, proxies });
     let client =
         http_client_fn(move |_: &HttpConnectorSettings, _: &RuntimeComponents| connector.clone());
     SharedHttpClient::new(Watched::new(client, stall))
@@ -88,7 +88,9 @@ pub(super) fn client(
 /// hyper's client as the SDK wants it.
 #[derive(Clone, Debug)]
 struct Hyper {
-    client: Client<Connector, SdkBody>,
+    pooled: Client<Connector, SdkBody>,
+    /// Without a pool, for requests that are made again: if one of the pooled connections was dead, the others may be.
+    fresh: Client<Connector, SdkBody>,
     proxies: Option<Arc<Matcher>>,
 }
 
@@ -111,13 +113,22 @@ impl HttpConnector for Hyper {
         if let Some(connection) = request.extensions().get::<CaptureSmithyConnection>() {
             connection.set_connection_retriever(move || described(captured.clone()));
         }
-        let response = self.client.request(request);
+        let client = if is_repeated(&request) { &self.fresh } else { &self.pooled };
+        let response = client.request(request);
         HttpConnectorFuture::new(async move {
             let response = response.await.map_err(|error| ConnectorError::io(error.into()))?;
             HttpResponse::try_from(response.map(SdkBody::from_body_1_x))
                 .map_err(|error| ConnectorError::other(error.into(), None))
         })
     }
+}
+
+/// Whether the SDK makes this request for a second time or more; it numbers them, from one.
+fn is_repeated(request: &Request<SdkBody>) -> bool {
+    let info = request.headers().get("amz-sdk-request").and_then(|info| info.to_str().ok());
+    let attempt = info
+        .and_then(|info| info.split(';').find_map(|field| field.trim().strip_prefix("attempt=")));
+    attempt.is_some_and(|attempt| attempt != "1")
 }
 
 /// The connection of a request, for the SDK: it uses one that brought a failure no more.
