@@ -16,7 +16,7 @@ pub const TF_TSTR_TYPE_MASK: TF_TString_Type = 3;
 /// An element of a tensor of type [`TF_STRING`](crate::datatype::TF_STRING).
 ///
 /// The storage is private because its use changes between releases (2.21 has a counted reference
-/// where 2.20 has nothing); the functions of [`tstring`](crate::tstring) read and write it.
+/// where 2.20 has nothing); the functions of the module `tstring` read and write it.
 /// It must not be moved by copying its bytes while a function still knows the old place.
 #[repr(C)]
 #[derive(Debug)]
