@@ -7,7 +7,8 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
-use cargo_metadata::{Message, Target};
+use cargo_metadata::{Message, Package, Target};
+use serde_json::Value;
 
 use crate::workspace::Workspace;
 
@@ -36,7 +37,7 @@ impl Workspace {
                 "the package `{name}` makes no shared library; give it `crate-type = [\"cdylib\"]`"
             );
         }
-        let profile = package.metadata["tf-plugin"]["profile"].as_str().unwrap_or("release");
+        let profile = profile(package)?;
         let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let failed = || format!("cannot run {}", cargo.display());
         let mut child = Command::new(&cargo)
@@ -69,5 +70,34 @@ impl Workspace {
         plugin
             .map(Into::into)
             .with_context(|| format!("cargo has built no shared library of the package `{name}`"))
+    }
+}
+
+/// The profile that a package is built with: `release`, or the one that its manifest names.
+fn profile(package: &Package) -> Result<&str> {
+    match &package.metadata["tf-plugin"]["profile"] {
+        Value::Null => Ok("release"),
+        Value::String(profile) => Ok(profile),
+        other => bail!(
+            "`package.metadata.tf-plugin.profile` of the package `{}` is {other}; name a profile, such as \"release\"",
+            package.name
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_manifest_names_the_profile_or_says_nothing() {
+        let workspace = Workspace::current().expect("tests run in the workspace");
+        let mut package = workspace.package("s3").expect("an example").clone();
+        assert_eq!(profile(&package).expect("a profile"), "dist");
+        package.metadata = Value::Null;
+        assert_eq!(profile(&package).expect("a profile"), "release");
+        package.metadata = serde_json::json!({"tf-plugin": {"profile": 1}});
+        let error = profile(&package).expect_err("no name").to_string();
+        assert!(error.contains("package `s3` is 1; name a profile"), "{error}");
     }
 }

@@ -225,6 +225,9 @@ pub(crate) fn of_answer(op: &str, what: &dyn Display, answer: &Answer) -> Error 
     Error::new(code, text)
 }
 
+/// What hyper's tunnels say of an answer 407; their errors have no type to ask.
+const PROXY_WANTS_CREDENTIALS: &str = "proxy authorization required";
+
 /// The error of a request that got no whole answer: `op` on `what`, which `endpoint` was asked for.
 #[cold]
 pub(crate) fn of_transport(
@@ -239,18 +242,24 @@ pub(crate) fn of_transport(
         Code::DeadlineExceeded
     } else if causes.contains("hecksum mismatch") {
         Code::DataLoss
+    } else if causes.contains(PROXY_WANTS_CREDENTIALS) {
+        Code::Unauthenticated
     } else {
         Code::Unavailable
     };
     metrics::failed(match code {
         Code::DeadlineExceeded => "timeout",
         Code::DataLoss => "checksum",
+        Code::Unauthenticated => "credentials",
         _ => "connection",
     });
     let endpoint = endpoint.map(|endpoint| format!(" by {endpoint}")).unwrap_or_default();
     let explanation = match code {
         Code::DeadlineExceeded => "not answered in time",
         Code::DataLoss => "wrong bytes were sent",
+        Code::Unauthenticated => {
+            "the proxy wants credentials; put them into HTTPS_PROXY or HTTP_PROXY; not answered"
+        }
         _ => "not answered",
     };
     Error::new(

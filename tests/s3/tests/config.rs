@@ -400,9 +400,26 @@ fn tunnels() {
     }
     let without = format!("http://{address}");
     let refused = read("tunnels", &store, &[ca, ("HTTPS_PROXY", Some(&without))]);
-    assert!(refused.error("Unavailable").contains("proxy authorization required"), "{refused:?}");
+    assert!(refused.error("Unauthenticated").contains("put them into HTTPS_PROXY"), "{refused:?}");
+    let before = asked.lock().unwrap().len();
+    let socks = format!("socks5://{address}");
+    let refused = read("tunnels", &store, &[ca, ("HTTPS_PROXY", Some(&socks))]);
+    let text = refused.error("Unavailable");
+    assert!(text.contains("socks5://: proxies with this scheme are not supported; set"), "{text}");
+    assert_eq!(asked.lock().unwrap().len(), before, "asked all the same");
     let stranger = read("tunnels", &store, &[("HTTPS_PROXY", Some(&with_password))]);
     assert!(stranger.error("Unavailable").contains("certificate"), "{stranger:?}");
+}
+
+#[test]
+fn other_settings_end_what_is_remembered() {
+    let store = Store::with("forget", &[("listing_ttl_ms", "3600000")]);
+    store.put("k", "x");
+    host().path_exists(store.uri("k")).unwrap();
+    assert!(store.delete(store.bucket(), "k"));
+    host().path_exists(store.uri("k")).expect("it is remembered");
+    store.set(&[("listing_ttl_ms", "3600000"), ("stall_timeout_ms", "9000")]);
+    assert_eq!(host().path_exists(store.uri("k")).unwrap_err().code(), Code::NotFound);
 }
 
 #[test]

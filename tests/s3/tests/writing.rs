@@ -729,7 +729,7 @@ fn what_is_lost_is_warned_of() {
     alone("what_is_lost_is_warned_of", || {
         logs::keep();
         let store = Store::with("writing-lost", &[("max_attempts", "1")]);
-        let warnings = || {
+        let lost = || {
             let lines = logs::lines();
             let is_warning = |line: &&String| line.starts_with("WARN") || line.starts_with("ERROR");
             lines.iter().filter(is_warning).cloned().collect::<Vec<_>>()
@@ -745,12 +745,22 @@ fn what_is_lost_is_warned_of() {
         file.append(b"four").unwrap();
         assert!(file.close().is_err());
         drop(file);
-        assert_eq!(warnings(), [""; 0]);
+        assert_eq!(lost(), [""; 0]);
         let mut file = create(&store, "lost");
         file.append(b"four").unwrap();
         drop(file);
-        let warnings = warnings();
+        let warnings = lost();
         assert_eq!(warnings.len(), 1, "{warnings:?}");
         assert!(warnings[0].contains("4 bytes are lost"), "{warnings:?}");
+        // What was appended after a failure that was made good is news.
+        let mut file = create(&store, "again");
+        file.append(b"four").unwrap();
+        assert!(file.flush().is_err());
+        store.clear_faults();
+        file.append(&[1; 10 << 20]).unwrap();
+        file.flush().unwrap();
+        file.append(b"three").unwrap();
+        drop(file);
+        assert_eq!(lost().len(), 2, "{:?}", lost());
     });
 }

@@ -332,8 +332,8 @@ pub(crate) const SETTINGS: &[Setting] = &[
         kind: Kind::Milliseconds { min: 0, max: 3_600_000 },
         default: "1000",
         scope: Scope::Bucket,
-        description: "How long what a listing showed is believed; 0: not at all. Changes by this process are seen at \
-                      once.",
+        description: "How long what the store said of names is believed: in listings, of single names, of opened files and of own \
+                      writes; 0: not at all. Changes by this process are seen at once.",
     },
     Setting {
         key: "ca_file",

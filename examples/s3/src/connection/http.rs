@@ -5,7 +5,7 @@
 
 mod guard;
 
-use super::watch::{Watched, longest_patience};
+use super::watch::{Watched, attempt, longest_patience};
 use aws_sdk_s3::primitives::SdkBody;
 use aws_smithy_runtime_api::client::connection::{CaptureSmithyConnection, ConnectionMetadata};
 use aws_smithy_runtime_api::client::http::{
@@ -29,9 +29,9 @@ use hyper_util::client::legacy::connect::{
 use hyper_util::client::proxy::matcher::{Intercept, Matcher};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tower_service::Service;
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -50,8 +50,13 @@ pub(super) fn is_proxied(url: &Uri) -> bool {
     Matcher::from_env().intercept(url).is_some()
 }
 
-/// How long a connection without requests is kept. Stores close it after a minute or less.
-const IDLE: Duration = Duration::from_secs(20);
+/// How long a connection without requests is kept: Amazon S3 closes it after some 20 s, and one that the store has
+/// closed costs a round trip.
+pub(crate) const IDLE: Duration = Duration::from_secs(15);
+
+/// How long after a request without an answer requests that are made again get connections of their own. Nothing that is
+/// made again waits longer.
+const DISTRUST: Duration = Duration::from_secs(30);
 
 /// A client. A request that makes no progress for `stall` fails, and so does a connection that is not made in
 /// `connect`.
@@ -79,7 +84,8 @@ pub(super) fn client(
     builder.pool_timer(TokioTimer::new()).pool_idle_timeout(IDLE);
     let pooled = builder.build(connector.clone());
     let fresh = builder.pool_max_idle_per_host(0).build(connector);
-    let connector = SharedHttpConnector::new(Hyper { pooled, fresh, proxies });
+    let connector =
+        SharedHttpConnector::new(Hyper { pooled, fresh, proxies, unanswered: Arc::default() });
     let client =
         http_client_fn(move |_: &HttpConnectorSettings, _: &RuntimeComponents| connector.clone());
     SharedHttpClient::new(Watched::new(client, stall))
@@ -89,19 +95,37 @@ pub(super) fn client(
 #[derive(Clone, Debug)]
 struct Hyper {
     pooled: Client<Connector, SdkBody>,
-    /// Without a pool, for requests that are made again: if one of the pooled connections was dead, the others may be.
+    /// Without a pool, for requests that got no answer before: if one of the pooled connections was dead, the others may be.
     fresh: Client<Connector, SdkBody>,
+    /// When a request last got no answer.
+    unanswered: Arc<Mutex<Option<Instant>>>,
     proxies: Option<Arc<Matcher>>,
+}
+
+impl Hyper {
+    fn unanswered(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.unanswered.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn distrusts_the_pool(&self) -> bool {
+        self.unanswered().is_some_and(|at| at.elapsed() < DISTRUST)
+    }
 }
 
 impl HttpConnector for Hyper {
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+        let is_repeated = attempt(&request).is_some_and(|attempt| attempt > 1);
         let mut request: Request<SdkBody> = match request.try_into_http1x() {
             Ok(request) => request,
             Err(error) => {
                 return HttpConnectorFuture::ready(Err(ConnectorError::user(error.into())));
             }
         };
+        if let Some(proxy) = intercept(&self.proxies, request.uri())
+            && let Some(error) = unusable(&proxy)
+        {
+            return HttpConnectorFuture::ready(Err(ConnectorError::user(error)));
+        }
         // A request in a tunnel is no business of the proxy's.
         if request.uri().scheme() == Some(&Scheme::HTTP)
             && let Some(proxy) = intercept(&self.proxies, request.uri())
@@ -113,22 +137,19 @@ impl HttpConnector for Hyper {
         if let Some(connection) = request.extensions().get::<CaptureSmithyConnection>() {
             connection.set_connection_retriever(move || described(captured.clone()));
         }
-        let client = if is_repeated(&request) { &self.fresh } else { &self.pooled };
+        let client =
+            if is_repeated && self.distrusts_the_pool() { &self.fresh } else { &self.pooled };
         let response = client.request(request);
+        let this = self.clone();
         HttpConnectorFuture::new(async move {
-            let response = response.await.map_err(|error| ConnectorError::io(error.into()))?;
+            let response = response.await.map_err(|error| {
+                *this.unanswered() = Some(Instant::now());
+                ConnectorError::io(error.into())
+            })?;
             HttpResponse::try_from(response.map(SdkBody::from_body_1_x))
                 .map_err(|error| ConnectorError::other(error.into(), None))
         })
     }
-}
-
-/// Whether the SDK makes this request for a second time or more; it numbers them, from one.
-fn is_repeated(request: &Request<SdkBody>) -> bool {
-    let info = request.headers().get("amz-sdk-request").and_then(|info| info.to_str().ok());
-    let attempt = info
-        .and_then(|info| info.split(';').find_map(|field| field.trim().strip_prefix("attempt=")));
-    attempt.is_some_and(|attempt| attempt != "1")
 }
 
 /// The connection of a request, for the SDK: it uses one that brought a failure no more.
@@ -150,6 +171,16 @@ fn described(captured: CaptureConnection) -> Option<ConnectionMetadata> {
         }
     };
     Some(builder.poison_fn(poison).build())
+}
+
+/// What is wrong with a proxy of a kind that there is no support for.
+fn unusable(proxy: &Intercept) -> Option<BoxError> {
+    let scheme = proxy.uri().scheme_str().unwrap_or_default();
+    (!matches!(scheme, "http" | "https")).then(|| {
+        let text = "proxies with this scheme are not supported; set HTTPS_PROXY or HTTP_PROXY to one with http:// or \
+                    https://, or name the endpoint in NO_PROXY";
+        format!("{scheme}://: {text}").into()
+    })
 }
 
 fn intercept(proxies: &Option<Arc<Matcher>>, url: &Uri) -> Option<Intercept> {

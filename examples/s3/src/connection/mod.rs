@@ -11,6 +11,7 @@ mod whole;
 
 pub(crate) use bucket::{Bucket, Route};
 pub(crate) use credentials::{NoCredentials, causes};
+pub(crate) use http::IDLE;
 pub(crate) use region::{REGION_HEADER, asked_for};
 pub(crate) use retry::{code_of, is_about_old_credentials};
 pub(crate) use watch::{ATTEMPT_HEADER, Attempt, Stalled};
@@ -59,7 +60,12 @@ impl Connection {
         // Buckets whose settings stay the same keep their connections.
         let buckets = before.map_or_else(HashMap::new, |before| {
             let mut buckets = before.lock().clone();
+            let all = buckets.len();
             buckets.retain(|name, bucket| bucket.settings == *settings.bucket(name));
+            if buckets.len() < all {
+                // Another store may have said it, or to somebody else.
+                before.listings.clear();
+            }
             buckets
         });
         Ok(Self {

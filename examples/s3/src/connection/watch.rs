@@ -64,7 +64,7 @@ struct WatchedConnector {
 
 impl HttpConnector for WatchedConnector {
     fn call(&self, mut request: HttpRequest) -> HttpConnectorFuture {
-        let attempt = request.headers().get("amz-sdk-request").and_then(attempt).unwrap_or(1);
+        let attempt = attempt(&request).unwrap_or(1);
         let endpoint = endpoint(request.uri());
         let progress = Arc::new(Progress::new());
         let body = request.take_body();
@@ -102,8 +102,13 @@ impl HttpConnector for WatchedConnector {
     }
 }
 
+/// The attempt that the SDK says a request is, from one.
+pub(super) fn attempt(request: &HttpRequest) -> Option<u32> {
+    attempt_in(request.headers().get("amz-sdk-request")?)
+}
+
 /// The number in `attempt=2; max=6`.
-fn attempt(header: &str) -> Option<u32> {
+fn attempt_in(header: &str) -> Option<u32> {
     let (_, rest) = header.split_once("attempt=")?;
     rest.split(';').next()?.trim().parse().ok()
 }
@@ -319,9 +324,9 @@ mod tests {
 
     #[test]
     fn the_attempt_is_read() {
-        assert_eq!(attempt("attempt=2; max=6"), Some(2));
-        assert_eq!(attempt("ttl=x; attempt=11; max=6"), Some(11));
-        assert_eq!(attempt("max=6"), None);
+        assert_eq!(attempt_in("attempt=2; max=6"), Some(2));
+        assert_eq!(attempt_in("ttl=x; attempt=11; max=6"), Some(11));
+        assert_eq!(attempt_in("max=6"), None);
     }
 
     #[test]

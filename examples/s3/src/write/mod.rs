@@ -271,12 +271,11 @@ impl Open {
         let stored = if self.upload.is_none() && self.held_from == 0 {
             // What is held stays, so this can be tried again.
             let content = self.held.share();
-            let put = self.connection.block_on(self.target.put(&content, &self.before));
-            self.was_told = put.is_err();
-            put
+            self.connection.block_on(self.target.put(&content, &self.before))
         } else {
             self.publish_parts().or_else(|error| self.fail(error))
         };
+        self.was_told = stored.is_err();
         let stored = stored.inspect_err(|_| {
             // It may have been done all the same.
             listings.changed(&self.target.name);

@@ -2,6 +2,7 @@
 
 use super::Cause;
 use super::target::Place;
+use crate::connection::IDLE;
 use bytes::{Buf, BufMut, BytesMut};
 use std::collections::HashMap;
 use std::io;
@@ -15,8 +16,6 @@ use tokio::runtime::Handle;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-/// S3 closes idle connections after some 20 s; one that it closed costs a round trip.
-const IDLE: Duration = Duration::from_secs(15);
 /// Idle connections kept for one place.
 const KEPT: usize = 64;
 /// How long an answer of the name service is believed.
