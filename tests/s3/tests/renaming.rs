@@ -286,6 +286,40 @@ fn a_lost_answer_is_settled() {
 }
 
 #[test]
+fn the_copy_before_is_not_taken_for_one_that_failed() {
+    let store =
+        Store::with("renaming-again", &[("listing_ttl_ms", "60000"), ("max_attempts", "1")]);
+    let rename = || fs().rename_file(store.uri("file"), store.uri("dst"));
+    let replace = || {
+        // Of the same length and the same number of parts each time.
+        store.put_sparse(store.bucket(), "file", 300 * MIB);
+        fs().get_children(store.uri("")).unwrap();
+    };
+    replace();
+    rename().unwrap();
+    let etag = || store.stat(store.bucket(), "dst").unwrap().etag;
+    let old = etag();
+    for answer in [Reply::new(500, "InternalError"), Reply::new(404, "NoSuchUpload")] {
+        replace();
+        let fault = store.inject(
+            Fault::new(When::All, What::Status(answer.clone()))
+                .operation("CompleteMultipartUpload"),
+        );
+        assert!(rename().is_err(), "{answer:?}");
+        assert_eq!(store.met(fault), 1);
+        assert_eq!(store.keys(), ["dst", "file"], "{answer:?}");
+        assert_eq!(etag(), old);
+        assert!(store.open_uploads().is_empty());
+        store.clear_faults();
+    }
+    // But what was done is taken for what it is, whatever was there.
+    store.inject(Fault::new(When::All, What::LoseAck).operation("CompleteMultipartUpload"));
+    rename().unwrap();
+    assert_eq!(store.keys(), ["dst"]);
+    assert_ne!(etag(), old);
+}
+
+#[test]
 fn a_rename_that_fails_leaves_both_as_they_were() {
     let store = Store::with("renaming-fails", &[("max_attempts", "1")]);
     store.put("file", "new");

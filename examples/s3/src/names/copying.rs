@@ -7,14 +7,16 @@ use super::request::{encryption, storage_class};
 use crate::connection::{Bucket, Connection};
 use crate::failure::failure;
 use crate::name::Name;
+use crate::write::checksum::md5_etag_of_parts;
+use crate::write::object::{Expected, Kept, Replaced, Target, leaves_open_whether_done};
 use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
-use aws_sdk_s3::operation::complete_multipart_upload::CompleteMultipartUploadError;
 use aws_sdk_s3::operation::copy_object::{CopyObjectError, CopyObjectOutput};
 use aws_sdk_s3::operation::head_object::HeadObjectOutput;
 use aws_sdk_s3::types::{CompletedMultipartUpload, CompletedPart};
 use futures_util::stream;
 use futures_util::{StreamExt, TryStreamExt};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use std::sync::Arc;
 use std::time::SystemTime;
 use tf_fs_plugin::prelude::*;
 
@@ -45,11 +47,12 @@ pub(super) async fn copy_file(connection: &Connection, src: &Name, dst: &Name) -
             Found::Nothing => Err(Error::not_found(src)),
         };
     }
-    if lookup::find_destination(connection, dst).await? == Found::Directory {
+    let replaced = lookup::find_destination(connection, dst).await?;
+    if replaced == Found::Directory {
         return Err(Error::is_a_directory(dst));
     }
-    match copy(connection, src, dst, None).await? {
-        Source::Copied => Ok(()),
+    match copy(connection, src, dst, None, &replaced).await? {
+        Source::File => Ok(()),
         Source::Directory => Err(Error::is_a_directory(src)),
         Source::Missing => Err(Error::not_found(src)),
     }
@@ -58,8 +61,8 @@ pub(super) async fn copy_file(connection: &Connection, src: &Name, dst: &Name) -
 /// What the source of a copy is, as far as it is no error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Source {
-    /// An object, which was copied.
-    Copied,
+    /// An object. It is copied.
+    File,
     Directory,
     Missing,
 }
@@ -74,12 +77,14 @@ pub(super) fn check_written(connection: &Connection, src: &Name) -> Result<()> {
     }
 }
 
-/// Copies an object over whatever is there; `len` bytes if that is known. What the source is.
+/// Copies an object over what is there, which is believed to be `replaced`; `len` bytes if that is known. What
+/// the source is.
 pub(super) async fn copy(
     connection: &Connection,
     src: &Name,
     dst: &Name,
     len: Option<u64>,
+    replaced: &Found,
 ) -> Result<Source> {
     let from = connection.bucket(&src.bucket).await?;
     let to = connection.bucket(&dst.bucket).await?;
@@ -98,39 +103,41 @@ pub(super) async fn copy(
         .or_else(|| known.as_ref().map(|known| known.size))
         .or_else(|| connection.pending.published_len(src));
     let began = connection.listings.begin();
-    let copy = Copy { from: &from, to: &to, src, dst, known };
-    let copied = match len.filter(|&len| len >= IN_PARTS) {
+    let copy = Copy { from: &from, to: &to, src, dst, known, replaced };
+    let outcome = match len.filter(|&len| len >= IN_PARTS) {
         Some(_) => copy.in_parts().await,
         None => copy.at_once().await,
     };
-    match copied {
-        Ok((Source::Copied, known)) => {
+    match outcome {
+        Ok((Source::File, known)) => {
             connection.listings.wrote(dst, known, began, to.settings.listing_ttl);
-            Ok(Source::Copied)
+            Ok(Source::File)
         }
-        copied => {
+        outcome => {
             // Also after an error: it may have been done all the same.
             connection.listings.changed(dst);
-            copied.map(|(source, _)| source)
+            outcome.map(|(source, _)| source)
         }
     }
 }
 
 struct Copy<'a> {
     from: &'a Bucket,
-    to: &'a Bucket,
+    to: &'a Arc<Bucket>,
     src: &'a Name,
     dst: &'a Name,
     /// What is believed of the source. If it is true, it is known what the copy is.
     known: Option<Known>,
+    /// What is believed to be at the destination.
+    replaced: &'a Found,
 }
 
 /// What the source is, and what the copy if that is known.
-type Copied = (Source, Option<Known>);
+type Outcome = (Source, Option<Known>);
 
 impl Copy<'_> {
     /// With one request.
-    async fn at_once(&self) -> Result<Copied> {
+    async fn at_once(&self) -> Result<Outcome> {
         let mut known = self.known.as_ref();
         let mut answer = self.send(known).await;
         if known.is_some() && answer.as_ref().is_err_and(is_other) {
@@ -139,8 +146,8 @@ impl Copy<'_> {
             answer = self.send(known).await;
         }
         match answer {
-            Ok(copied) => {
-                let result = copied.copy_object_result();
+            Ok(answer) => {
+                let result = answer.copy_object_result();
                 let etag = result.and_then(|result| result.e_tag()).unwrap_or_default();
                 ensure!(
                     !etag.is_empty(),
@@ -156,7 +163,7 @@ impl Copy<'_> {
                     modified,
                     etag: etag.to_owned(),
                 });
-                Ok((Source::Copied, copy))
+                Ok((Source::File, copy))
             }
             Err(error) if is_missing(&error) => {
                 // A directory, or nothing at all; or somebody put it there just now.
@@ -197,7 +204,7 @@ impl Copy<'_> {
             .await
     }
 
-    async fn in_parts(&self) -> Result<Copied> {
+    async fn in_parts(&self) -> Result<Outcome> {
         let head = self.from.client.head_object().bucket(&*self.from.name).key(&self.src.key);
         let head = match head.set_request_payer(payer(self.from)).send().await {
             Ok(head) => head,
@@ -211,14 +218,10 @@ impl Copy<'_> {
             Err(error) => return Err(failure("HeadObject", self.src, error)),
         };
         if len(&head)? < IN_PARTS {
-            return self.at_once_unless_long().await;
+            // It has become shorter since this process knew its length.
+            return Box::pin(self.at_once()).await;
         }
         self.parts_of(head).await
-    }
-
-    /// It has become shorter since this process knew its length.
-    async fn at_once_unless_long(&self) -> Result<Copied> {
-        Box::pin(self.at_once()).await
     }
 
     async fn head(&self) -> Result<HeadObjectOutput> {
@@ -227,7 +230,7 @@ impl Copy<'_> {
         head.map_err(|error| failure("HeadObject", self.src, error))
     }
 
-    async fn parts_of(&self, head: HeadObjectOutput) -> Result<Copied> {
+    async fn parts_of(&self, head: HeadObjectOutput) -> Result<Outcome> {
         let len = len(&head)?;
         let etag = head.e_tag().unwrap_or_default().to_owned();
         let created = self
@@ -258,31 +261,25 @@ impl Copy<'_> {
                 self.dst
             ))
         );
-        let done = self.parts(upload, len, &etag).await;
+        let target =
+            Target { bucket: Arc::clone(self.to), name: self.dst.clone(), kept: Kept::default() };
+        let done = match self.parts(upload, len, &etag).await {
+            Ok(parts) => self.complete(&target, upload, len, parts).await,
+            Err(error) => Err(error),
+        };
         if done.is_err() {
             // What is left of it costs money. The error that counts is the first.
-            let aborted = self
-                .to
-                .client
-                .abort_multipart_upload()
-                .bucket(&*self.to.name)
-                .key(&self.dst.key)
-                .upload_id(upload)
-                .set_request_payer(payer(self.to))
-                .send()
-                .await;
-            if let Err(error) = aborted {
-                let error = failure("AbortMultipartUpload", self.dst, error);
+            if let Err(error) = target.abort(upload).await {
                 log::warn!(
                     "{error:#}: the store keeps its parts; let a lifecycle rule delete them"
                 );
             }
         }
-        done.map(|()| (Source::Copied, None))
+        done.map(|()| (Source::File, None))
     }
 
-    async fn parts(&self, upload: &str, len: u64, etag: &str) -> Result<()> {
-        let parts: Vec<CompletedPart> = stream::iter(ranges(len))
+    async fn parts(&self, upload: &str, len: u64, etag: &str) -> Result<Vec<CompletedPart>> {
+        stream::iter(ranges(len))
             .map(|(number, first, last)| async move {
                 let answer = self
                     .to
@@ -310,8 +307,28 @@ impl Copy<'_> {
             })
             .buffered(PARTS_IN_FLIGHT)
             .try_collect()
-            .await?;
-        let count = parts.len();
+            .await
+    }
+
+    async fn complete(
+        &self,
+        target: &Target,
+        upload: &str,
+        len: u64,
+        parts: Vec<CompletedPart>,
+    ) -> Result<()> {
+        let etags = parts.iter().map(|part| part.e_tag().unwrap_or_default());
+        let replaced = match self.replaced {
+            Found::File(known) if known.etag.is_empty() => None,
+            Found::File(known) => Some(known.etag.clone()),
+            Found::Nothing | Found::Directory => Some(String::new()),
+        };
+        let expected = Expected {
+            len,
+            checksums: Vec::new(),
+            etag: md5_etag_of_parts(etags),
+            replaced: replaced.map(|etag| Replaced { etag, parts: parts.len() }),
+        };
         let whole = CompletedMultipartUpload::builder().set_parts(Some(parts)).build();
         let completed = self
             .to
@@ -324,30 +341,13 @@ impl Copy<'_> {
             .set_request_payer(payer(self.to))
             .send()
             .await;
-        match completed {
-            Ok(_) => Ok(()),
-            // Whether it was done is not known: the answer may be lost.
-            Err(error) if self.was_completed(&error, len, count).await => Ok(()),
-            Err(error) => Err(failure("CompleteMultipartUpload", self.dst, error)),
+        let Err(error) = completed else { return Ok(()) };
+        // The answer may be lost, and a second attempt finds no upload.
+        let may_be_done = leaves_open_whether_done(&error) || error.code() == Some("NoSuchUpload");
+        if may_be_done && matches!(target.settle(upload, &expected).await, Ok(Some(_))) {
+            return Ok(());
         }
-    }
-
-    /// Whether the destination is what was to be made, although the store says, or said nothing, of the kind.
-    async fn was_completed(
-        &self,
-        error: &SdkError<CompleteMultipartUploadError>,
-        len: u64,
-        parts: usize,
-    ) -> bool {
-        let refused = error.raw_response().is_some_and(|r| r.status().is_client_error());
-        if refused && error.code() != Some("NoSuchUpload") {
-            return false;
-        }
-        let head = self.to.client.head_object().bucket(&*self.to.name).key(&self.dst.key);
-        let Ok(head) = head.set_request_payer(payer(self.to)).send().await else { return false };
-        let is_of_parts =
-            head.e_tag().is_some_and(|etag| etag.trim_matches('"').ends_with(&format!("-{parts}")));
-        is_of_parts && head.content_length().and_then(|len| u64::try_from(len).ok()) == Some(len)
+        Err(failure("CompleteMultipartUpload", self.dst, error))
     }
 }
 

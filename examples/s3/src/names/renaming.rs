@@ -45,8 +45,8 @@ pub(super) async fn rename_file(connection: &Connection, src: &Name, dst: &Name)
             Found::Nothing => Err(Error::not_found(src)),
         };
     }
-    match copying::copy(connection, src, dst, None).await? {
-        Source::Copied => {}
+    match copying::copy(connection, src, dst, None, &dst_is).await? {
+        Source::File => {}
         Source::Directory => return rename_directory(connection, src, dst).await,
         Source::Missing => {
             check_below(connection, src)?;
@@ -103,10 +103,10 @@ async fn rename_directory(connection: &Connection, src: &Name, dst: &Name) -> Re
     for object in &sources {
         let rest = &object.key[from.key.len()..];
         match there.get(rest) {
-            None => missing.push((rest, object.known.size, true)),
+            None => missing.push((rest, object.known.size, Found::Nothing)),
             Some(found) if found.known.etag == object.known.etag => {}
             Some(found) if may_be_copy(&found.known, &object.known) => {
-                missing.push((rest, object.known.size, false));
+                missing.push((rest, object.known.size, Found::File(found.known.clone())));
             }
             Some(found) => {
                 return Err(Error::failed_precondition(format_args!(
@@ -125,21 +125,21 @@ async fn rename_directory(connection: &Connection, src: &Name, dst: &Name) -> Re
         let stop = AtomicBool::new(false);
         let going =
             stream::iter(missing).take_while(|_| std::future::ready(!stop.load(Ordering::Relaxed)));
-        let copies = going.map(|(rest, len, is_new)| {
+        let copies = going.map(|(rest, len, replaced)| {
             let (src, dst) = (
                 from.with_key(format!("{}{rest}", from.key)),
                 to.with_key(format!("{}{rest}", to.key)),
             );
             async move {
-                let copied = copying::copy(connection, &src, &dst, Some(len)).await;
-                let copied = copied.and_then(|source| match source {
-                    Source::Copied => Ok(()),
+                let source = copying::copy(connection, &src, &dst, Some(len), &replaced).await;
+                let copied = source.and_then(|source| match source {
+                    Source::File => Ok(()),
                     _ => Err(Error::new(
                         Code::Aborted,
                         format!("{src}: vanished while its directory was renamed; rename it again"),
                     )),
                 });
-                (dst.key, is_new, copied)
+                (dst.key, replaced == Found::Nothing, copied)
             }
         });
         let mut copies = std::pin::pin!(copies.buffer_unordered(COPIES));

@@ -7,7 +7,7 @@ use md5::{Digest as _, Md5};
 
 /// The CRC32 of some bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Crc32(u32);
+pub(crate) struct Crc32(u32);
 
 impl Crc32 {
     pub(super) fn of<'c>(chunks: impl IntoIterator<Item = &'c [u8]>) -> Self {
@@ -64,7 +64,7 @@ pub(super) fn md5_etag(content: &Content) -> String {
 }
 
 /// The ETag that most stores give to an object of parts with these ETags; `None` if one is of another kind.
-pub(super) fn md5_etag_of_parts<'e>(
+pub(crate) fn md5_etag_of_parts<'e>(
     etags: impl ExactSizeIterator<Item = &'e str>,
 ) -> Option<String> {
     let count = etags.len();
@@ -76,7 +76,7 @@ pub(super) fn md5_etag_of_parts<'e>(
 }
 
 /// Whether two ETags are the same; stores differ in the quotes.
-pub(super) fn same_etag(one: &str, other: &str) -> bool {
+pub(crate) fn same_etag(one: &str, other: &str) -> bool {
     one.trim_matches('"') == other.trim_matches('"')
 }
 

@@ -9,8 +9,8 @@
 //! and the new bytes.
 
 mod buffer;
-mod checksum;
-mod object;
+pub(crate) mod checksum;
+pub(crate) mod object;
 mod parts;
 mod upload;
 

@@ -25,15 +25,15 @@ const SLOWEST_BYTES_PER_MS: u64 = 100;
 
 /// Where a file goes, and with what attributes.
 #[derive(Debug)]
-pub(super) struct Target {
-    pub(super) bucket: Arc<Bucket>,
-    pub(super) name: Name,
-    pub(super) kept: Kept,
+pub(crate) struct Target {
+    pub(crate) bucket: Arc<Bucket>,
+    pub(crate) name: Name,
+    pub(crate) kept: Kept,
 }
 
 /// What the object that is appended to has beside its bytes, and keeps.
 #[derive(Debug, Default)]
-pub(super) struct Kept {
+pub(crate) struct Kept {
     pub(super) content_type: Option<String>,
     pub(super) cache_control: Option<String>,
     pub(super) content_disposition: Option<String>,
@@ -44,7 +44,7 @@ pub(super) struct Kept {
 
 /// An object in the store.
 #[derive(Clone, Debug)]
-pub(super) struct Stored {
+pub(crate) struct Stored {
     /// As the store writes it; empty if it did not tell.
     pub(super) etag: String,
     pub(super) len: u64,
@@ -96,24 +96,43 @@ impl Before {
 
 /// How an object would be recognised as the one that was sent.
 #[derive(Debug)]
-pub(super) struct Expected {
-    pub(super) len: u64,
+pub(crate) struct Expected {
+    pub(crate) len: u64,
     /// What its CRC32 may be, as S3 writes it.
-    pub(super) checksums: Vec<String>,
+    pub(crate) checksums: Vec<String>,
     /// What its ETag may be.
-    pub(super) etag: Option<String>,
+    pub(crate) etag: Option<String>,
+    /// What it replaces, for stores whose ETags are made of something else.
+    pub(crate) replaced: Option<Replaced>,
+}
+
+/// What was there before an object of parts.
+#[derive(Debug)]
+pub(crate) struct Replaced {
+    /// Empty if nothing was there.
+    pub(crate) etag: String,
+    /// Of how many parts the new one is.
+    pub(crate) parts: usize,
+}
+
+impl Replaced {
+    /// Whether this is the ETag of another object, which has as many parts as the new one.
+    fn is_by(&self, etag: &str) -> bool {
+        etag.trim_matches('"').ends_with(&format!("-{}", self.parts))
+            && !same_etag(etag, &self.etag)
+    }
 }
 
 impl Expected {
     fn is(&self, head: &HeadObjectOutput) -> bool {
+        let etag = whole_etag(head.e_tag());
         has_len(head, self.len)
             && (head
                 .checksum_crc32()
                 .is_some_and(|sum| self.checksums.iter().any(|own| own == sum))
-                || head
-                    .e_tag()
-                    .zip(self.etag.as_deref())
-                    .is_some_and(|(theirs, own)| same_etag(theirs, own)))
+                || !etag.is_empty()
+                    && (self.etag.as_deref().is_some_and(|own| same_etag(&etag, own))
+                        || self.replaced.as_ref().is_some_and(|old| old.is_by(&etag))))
     }
 }
 
@@ -196,6 +215,7 @@ impl Target {
                     len: content.len(),
                     checksums: vec![crc.unwrap_or_else(|| Crc32::of_content(content)).to_base64()],
                     etag: Some(md5_etag(content)),
+                    replaced: None,
                 };
                 match self.find(&expected).await {
                     Ok(Some(stored)) => return Ok(Stored { crc, ..stored }),
@@ -415,7 +435,7 @@ pub(super) fn is_precondition_failure<E: ProvideErrorMetadata>(error: &SdkError<
 }
 
 /// Whether the store may have done what it was asked for nevertheless.
-pub(super) fn leaves_open_whether_done<E>(error: &SdkError<E>) -> bool {
+pub(crate) fn leaves_open_whether_done<E>(error: &SdkError<E>) -> bool {
     !matches!(error, SdkError::ConstructionFailure(_))
         && !matches!(status_of(error), Some(400 | 401 | 403 | 404 | 405 | 411 | 413 | 501))
 }

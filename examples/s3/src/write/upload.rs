@@ -186,7 +186,7 @@ impl Upload {
                 || leaves_open_whether_done(&error)
                 || error.code() == Some("NoSuchUpload");
             if may_be_done {
-                match self.settle(&id, &expected).await {
+                match target.settle(&id, &expected).await {
                     Ok(Some(stored)) => return Ok(Stored { crc, ..stored }),
                     Err(error) if is_replaced => return Err(unknown(error)),
                     Ok(None) | Err(_) => {}
@@ -205,21 +205,6 @@ impl Upload {
         }
     }
 
-    /// The object, if the store made it although it did not say so.
-    ///
-    /// # Errors
-    /// If the store does not say.
-    async fn settle(&self, id: &str, expected: &Expected) -> Result<Option<Stored>> {
-        if let Ok(Some(stored)) = self.target.find(expected).await {
-            return Ok(Some(stored));
-        }
-        // It may be about to. Aborting ends that, or comes too late.
-        match self.target.abort(id).await {
-            Ok(true) => Ok(None),
-            Ok(false) | Err(_) => self.target.find(expected).await,
-        }
-    }
-
     fn expected(&self) -> Expected {
         let mut checksums: Vec<_> = self.crc().map(Crc32::to_base64).into_iter().collect();
         let crcs: Option<Vec<_>> = self.stored.iter().map(|part| part.crc).collect();
@@ -228,6 +213,7 @@ impl Upload {
             len: self.stored.iter().map(|part| part.len).sum(),
             checksums,
             etag: md5_etag_of_parts(self.stored.iter().map(|part| part.etag.as_str())),
+            replaced: None,
         }
     }
 
@@ -290,8 +276,24 @@ impl Upload {
 }
 
 impl Target {
+    /// The object that an upload was to become, if the store made it although it did not say so. Otherwise the
+    /// upload is aborted.
+    ///
+    /// # Errors
+    /// If the store does not say.
+    pub(crate) async fn settle(&self, id: &str, expected: &Expected) -> Result<Option<Stored>> {
+        if let Ok(Some(stored)) = self.find(expected).await {
+            return Ok(Some(stored));
+        }
+        // It may be about to. Aborting ends that, or comes too late.
+        match self.abort(id).await {
+            Ok(true) => Ok(None),
+            Ok(false) | Err(_) => self.find(expected).await,
+        }
+    }
+
     /// Makes the store forget an upload. Whether there was one.
-    async fn abort(&self, id: &str) -> Result<bool> {
+    pub(crate) async fn abort(&self, id: &str) -> Result<bool> {
         self.bucket
             .client
             .abort_multipart_upload()
