@@ -1,6 +1,6 @@
 //! Deleting, and making and removing directories.
 
-use s3_server::{Fault, Shape, What, When};
+use s3_server::{Fault, Gate, Shape, What, When};
 use std::time::{Duration, Instant};
 use tf_fs_plugin::Code;
 use tf_plugin_s3_tests::{Store, code, counts, fs};
@@ -200,6 +200,33 @@ fn a_tree_is_listed_and_deleted_at_the_same_time() {
     // Four pages, one after the other, and the deletion of the last. One after the other they would be eight.
     assert!(start.elapsed() < 7 * latency, "{:?}", start.elapsed());
     assert!(store.keys().is_empty());
+}
+
+#[test]
+fn a_tree_that_cannot_be_listed_to_the_end_waits_for_the_deletions_under_way() {
+    let store = Store::with("deleting-listing", &[("max_attempts", "1")]);
+    for n in 0..1500 {
+        store.put(&format!("d/{n:04}"), "x");
+    }
+    let slow = Gate::new();
+    store.inject(Fault::new(When::All, What::Pause(slow.clone())).operation("DeleteObjects"));
+    // The second page is refused while the deletion of the first is on its way, which takes a while longer.
+    let later = slow.clone();
+    let refused = What::run(move |_, _| {
+        let later = later.clone();
+        assert!(later.wait_for(1, Duration::from_secs(30)));
+        std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(300));
+            later.open();
+        });
+    });
+    store.inject(Fault::new(When::Nth(2), refused).operation("ListObjectsV2"));
+    store.inject(
+        Fault::new(When::Nth(2), What::status(403, "AccessDenied")).operation("ListObjectsV2"),
+    );
+    let left = fs().delete_recursively(store.uri("d")).unwrap_err();
+    assert_eq!(left.error.code(), Code::PermissionDenied);
+    assert_eq!((store.keys().len(), left.dirs), (500, 1));
 }
 
 #[test]

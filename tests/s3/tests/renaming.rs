@@ -407,6 +407,36 @@ fn the_rename_of_a_directory_is_all_or_nothing_until_all_is_copied_and_goes_on_a
 }
 
 #[test]
+fn copies_that_a_failed_rename_took_back_are_not_believed_to_be_there() {
+    // With ETags that tell what is the same: then it is known what the copies are.
+    let options = Options { fast: false, threads: 1, ..Options::default() };
+    let settings = [("listing_ttl_ms", "60000"), ("max_attempts", "1")];
+    let store = Store::start("renaming-back", options, &settings);
+    for key in ["a", "b", "c"] {
+        store.put(&format!("d/{key}"), key);
+    }
+    fs().get_children(store.uri("d")).unwrap();
+    // Refused when the other two are made.
+    let refused = What::run(|server, request| {
+        let bucket = request.bucket.clone().unwrap_or_default();
+        let start = Instant::now();
+        while ["e/a", "e/b"].iter().any(|key| server.stat(&bucket, key).is_none()) {
+            assert!(start.elapsed() < Duration::from_secs(30));
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    });
+    for what in [refused, What::status(403, "AccessDenied")] {
+        store.inject(Fault::new(When::All, what).operation("CopyObject").key("e/c"));
+    }
+    let rename = fs().rename_file(store.uri("d"), store.uri("e"));
+    assert_eq!(code(rename), Code::PermissionDenied);
+    assert_eq!(store.keys(), ["d/a", "d/b", "d/c"]);
+    for key in ["e/a", "e/b", "e/c", "e"] {
+        assert_eq!(code(fs().stat(store.uri(key))), Code::NotFound, "{key}");
+    }
+}
+
+#[test]
 fn buckets_of_different_stores() {
     let (here, there) = (Store::new("renaming-here"), Store::new("renaming-there"));
     here.put("file", "x");

@@ -82,6 +82,7 @@ pub(super) async fn delete_recursively(
     );
     let mut left = Left::default();
     let mut found_any = false;
+    // To the end also after an error: the store may carry out all deletions that are on their way.
     while let Some(batch) = batches.next().await {
         match batch {
             Ok(batch) => {
@@ -89,12 +90,14 @@ pub(super) async fn delete_recursively(
                 left.files.extend(batch.left);
                 left.error = left.error.or(batch.error);
             }
-            Err(error) if !found_any && left.files.is_empty() => return Err(error.into()),
             Err(error) => left.error = Some(error),
         }
     }
     connection.listings.changed_below(name);
     if let Some(error) = left.error {
+        if !found_any {
+            return Err(error.into());
+        }
         return Err(left_over(error, &left.files, &directory));
     }
     // Not before all else is gone: a file in a directory that could not be deleted can still be written.
@@ -135,7 +138,7 @@ fn left_over(error: Error, left: &[String], directory: &str) -> Undeleted {
 pub(super) struct Deletion<'a> {
     pub(super) connection: &'a Connection,
     pub(super) bucket: &'a Bucket,
-    /// For errors.
+    /// The directory that all of them are in.
     pub(super) name: &'a Name,
     /// The store cannot delete many at a time.
     pub(super) one_by_one: AtomicBool,
@@ -224,6 +227,8 @@ impl Deletion<'_> {
             .set_request_payer(payer(self.bucket))
             .send()
             .await;
+        // Also after an error: it may have been done all the same.
+        self.connection.listings.changed_below(self.name);
         let answer = answer.map_err(|error| {
             let status = error.raw_response().map(|response| response.status().as_u16());
             // Older stores want the sum of the request in another header, or have no such operation.
