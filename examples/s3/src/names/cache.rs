@@ -258,12 +258,13 @@ impl Listings {
         if !state.is_unchanged(name, began) {
             return;
         }
-        state.insert_name(name, Found::Nothing, until);
         let listed = Listed { directory: name.prefix(), ..Listed::default() };
         let bytes = listed.bytes();
         let id = id(&name.bucket, &listed.directory);
         let listing = Listing { is_absence: true, ..Listing::new(listed, until, bytes) };
-        state.insert(id, listing);
+        if state.insert(id, listing) {
+            state.insert_name(name, Found::Nothing, until);
+        }
     }
 
     /// To be called before a listing, or a name, is asked for.
@@ -371,7 +372,11 @@ fn id(bucket: &str, directory: &str) -> Box<str> {
 }
 
 impl State {
-    fn insert(&mut self, id: Box<str>, mut listing: Listing) {
+    /// Keeps a listing, unless one of the same directory that was asked for later is there. Whether it is kept.
+    fn insert(&mut self, id: Box<str>, mut listing: Listing) -> bool {
+        if self.listings.get(&id).is_some_and(|kept| kept.until > listing.until) {
+            return false;
+        }
         self.next += 1;
         listing.number = self.next;
         self.order.push_back((self.next, id.clone()));
@@ -392,6 +397,7 @@ impl State {
             }
             self.order.pop_front();
         }
+        true
     }
 
     /// The changes since then, the latest first; `None` if there were more than are remembered.
@@ -412,7 +418,14 @@ impl State {
         })
     }
 
+    /// Keeps an answer about a name, unless one to a later question is there.
     fn insert_name(&mut self, name: &Name, found: Found, until: Instant) {
+        if let Some(kept) = self.names.get_mut(name) {
+            if kept.1 <= until {
+                *kept = (found, until);
+            }
+            return;
+        }
         if self.names.len() >= MAX_NAMES {
             let now = Instant::now();
             self.names.retain(|_, (_, until)| *until > now);
@@ -829,6 +842,42 @@ mod tests {
         let part = Listed { names: "p".into(), upto: Some("pz".into()), ..listed("e/", &["pb"]) };
         listings.insert(&name("e"), part, listings.begin(), TTL, false);
         assert!(listings.is_long("b", "e/", "p") && !listings.is_long("b", "e/", "q"));
+    }
+
+    #[test]
+    fn of_two_answers_that_to_the_later_question_is_believed() {
+        let listings = Listings::default();
+        let first = listings.begin();
+        std::thread::sleep(Duration::from_millis(2));
+        let second = listings.begin();
+        listings.insert_name(&name("a"), &Found::File(known(2)), second, TTL);
+        listings.insert_name(&name("a"), &Found::Nothing, first, TTL);
+        assert_eq!(listings.find(&name("a")), Some(Found::File(known(2))));
+        listings.insert_absence(&name("a"), first, TTL);
+        assert_eq!(listings.find(&name("a")), Some(Found::File(known(2))));
+        listings.insert(&name("d"), listed("d/", &["new"]), second, TTL, false);
+        listings.insert(&name("d"), listed("d/", &["old"]), first, TTL, false);
+        listings.insert_absence(&name("d"), first, TTL);
+        assert_eq!(listings.find(&name("d/new")), Some(Found::File(known(1))));
+        assert_eq!(listings.find(&name("d/old")), Some(Found::Nothing));
+        assert_eq!(listings.find(&name("d")), None);
+        // The other way round.
+        listings.insert_name(&name("b"), &Found::Nothing, first, TTL);
+        listings.insert_name(&name("b"), &Found::File(known(2)), second, TTL);
+        assert_eq!(listings.find(&name("b")), Some(Found::File(known(2))));
+    }
+
+    #[test]
+    fn a_name_that_is_remembered_gets_its_new_answer_however_many_there_are() {
+        let listings = Listings::default();
+        let began = listings.begin();
+        for n in 0..MAX_NAMES {
+            listings.insert_name(&name(&n.to_string()), &Found::Nothing, began, TTL);
+        }
+        listings.insert_name(&name("too many"), &Found::Nothing, began, TTL);
+        assert_eq!(listings.find(&name("too many")), None);
+        listings.insert_name(&name("7"), &Found::File(known(2)), listings.begin(), TTL);
+        assert_eq!(listings.find(&name("7")), Some(Found::File(known(2))));
     }
 
     #[test]
