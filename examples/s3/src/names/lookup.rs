@@ -16,7 +16,7 @@ use std::collections::HashMap;
 use std::time::SystemTime;
 use tf_fs_plugin::prelude::*;
 
-/// Names between an object and the directory of its name that are looked at in the first request.
+/// Names that are looked at in one request: between an object and the directory of its name, or beside it.
 const SIBLINGS: i32 = 100;
 
 /// What this name is for this process.
@@ -194,7 +194,7 @@ async fn ask(bucket: &Bucket, name: &Name) -> Result<(Found, bool)> {
     Ok((if page.objects.is_empty() { Found::Nothing } else { Found::Directory }, true))
 }
 
-/// Asks for a name and for those of its directory that begin alike, up to the first dot: one page of them,
+/// Asks for a name and for those of its directory that begin alike, up to the first dot: [`SIBLINGS`] of them,
 /// unless it is known that there are more.
 async fn list_siblings(
     connection: &Connection,
@@ -208,8 +208,12 @@ async fn list_siblings(
     if listings.is_long(&name.bucket, directory, alike) {
         return Ok(None);
     }
-    let prefix = format!("{directory}{alike}");
-    let query = Query { prefix, by_directory: true, ..Query::default() };
+    let query = Query {
+        prefix: format!("{directory}{alike}"),
+        by_directory: true,
+        max_keys: Some(SIBLINGS),
+        ..Query::default()
+    };
     let began = listings.begin();
     let page = match pages::page(bucket, &query, None).await {
         Ok(page) => page,
