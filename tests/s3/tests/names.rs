@@ -1,6 +1,6 @@
 //! What a name is: the answers, the requests that they cost, and what is remembered.
 
-use s3_server::{Fault, Shape, What, When};
+use s3_server::{Fault, Options, Shape, What, When};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use tf_fs_plugin::Code;
@@ -417,7 +417,9 @@ fn what_this_process_does_is_seen_at_once() {
 
 #[test]
 fn what_this_process_wrote_needs_no_question() {
-    let store = Store::with("names-wrote", &[("listing_ttl_ms", "60000")]);
+    // With ETags by which a copy is known.
+    let options = Options { fast: false, threads: 1, ..Options::default() };
+    let store = Store::start("names-wrote", options, &[("listing_ttl_ms", "60000")]);
     let (answer, requests) = store.requests(|| fs().recursively_create_dir(store.uri("d/new")));
     answer.unwrap();
     assert_eq!(requests, counts([("ListObjectsV2", 1), ("PutObject", 1)]));

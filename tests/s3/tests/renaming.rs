@@ -34,7 +34,9 @@ fn a_copy_is_two_requests_and_a_rename_three() {
 
 #[test]
 fn names_that_begin_alike_are_looked_for_together() {
-    let store = Store::with("renaming-alike", &[("listing_ttl_ms", "60000")]);
+    // With ETags by which a copy is known.
+    let options = Options { fast: false, threads: 1, ..Options::default() };
+    let store = Store::start("renaming-alike", options, &[("listing_ttl_ms", "60000")]);
     let names = ["ckpt.part.data", "ckpt.part.index", "ckpt.data"];
     for name in names {
         store.put(&format!("d/{name}.tmp"), "x");
@@ -437,6 +439,51 @@ fn copies_that_a_failed_rename_took_back_are_not_believed_to_be_there() {
     for key in ["e/a", "e/b", "e/c", "e"] {
         assert_eq!(code(fs().stat(store.uri(key))), Code::NotFound, "{key}");
     }
+}
+
+#[test]
+fn files_at_the_destination_are_not_taken_for_copies_without_proof() {
+    let settings = [("listing_ttl_ms", "60000"), ("max_attempts", "1")];
+    let store = Store::with("renaming-proof", &settings);
+    let rename = || fs().rename_file(store.uri("d"), store.uri("e"));
+    // All without ETags are not all the same.
+    store.put("d/a", "new");
+    store.put("e/a", "old");
+    store.inject(Fault::new(When::All, What::NoEtag).operation("ListObjectsV2"));
+    let error = rename().unwrap_err();
+    assert_eq!(error.code(), Code::FailedPrecondition, "{error}");
+    assert!(error.message().contains("delete one of them"), "{error}");
+    assert_eq!(store.get("d/a").unwrap(), b"new");
+    assert_eq!(store.get("e/a").unwrap(), b"old");
+    store.clear_faults();
+    // Nor are all of the same length that were made of parts.
+    for key in ["d/a", "other"] {
+        store.put_sparse(store.bucket(), key, 300 * MIB);
+    }
+    fs().get_children(store.uri("")).unwrap();
+    fs().copy_file(store.uri("other"), store.uri("e/a")).unwrap();
+    let etag = || store.stat(store.bucket(), "e/a").unwrap().etag;
+    let old = etag();
+    assert!(old.contains('-'), "{old}");
+    assert_eq!(code(rename()), Code::FailedPrecondition);
+    assert_eq!(etag(), old);
+    assert_eq!(store.keys(), ["d/a", "e/a", "other"]);
+}
+
+#[test]
+fn a_copy_of_other_bytes_is_not_taken_for_one_of_those_that_are_known() {
+    let options = Options { fast: false, threads: 1, ..Options::default() };
+    let store = Store::start("renaming-other", options, &[("listing_ttl_ms", "60000")]);
+    store.put("a", "x");
+    fs().get_children(store.uri("")).unwrap();
+    let copy = |key: &str| {
+        fs().copy_file(store.uri("a"), store.uri(key)).unwrap();
+        store.requests(|| fs().stat(store.uri(key)).unwrap()).1
+    };
+    assert_eq!(copy("b"), counts([]));
+    // As a store would that does not look at the condition of the copy.
+    store.inject(Fault::new(When::All, What::ChangedEtag).operation("CopyObject"));
+    assert_eq!(copy("c"), counts([("ListObjectsV2", 1)]));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use super::request::{encryption, storage_class};
 use crate::connection::{Bucket, Connection};
 use crate::failure::failure;
 use crate::name::Name;
-use crate::write::checksum::md5_etag_of_parts;
+use crate::write::checksum::{md5_etag_of_parts, same_etag};
 use crate::write::object::{Expected, Kept, Replaced, Target, leaves_open_whether_done};
 use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_s3::operation::copy_object::{CopyObjectError, CopyObjectOutput};
@@ -158,6 +158,8 @@ impl Copy<'_> {
                 );
                 let modified = result.and_then(|result| result.last_modified());
                 let modified = modified.and_then(|time| SystemTime::try_from(*time).ok());
+                // Another one is that of the copy of other bytes, or of an object made of parts.
+                let known = known.filter(|known| same_etag(etag, &known.etag));
                 let copy = known.zip(modified).map(|(known, modified)| Known {
                     size: known.size,
                     modified,

@@ -8,6 +8,7 @@ use super::pages::{Object, Pages, Query};
 use super::request;
 use crate::connection::Connection;
 use crate::name::Name;
+use crate::write::checksum::same_etag;
 use futures_util::{StreamExt, future, stream};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -103,14 +104,11 @@ async fn rename_directory(connection: &Connection, src: &Name, dst: &Name) -> Re
     for object in &sources {
         let rest = &object.key[from.key.len()..];
         match there.get(rest) {
-            None => missing.push((rest, object.known.size, Found::Nothing)),
-            Some(found) if found.known.etag == object.known.etag => {}
-            Some(found) if may_be_copy(&found.known, &object.known) => {
-                missing.push((rest, object.known.size, Found::File(found.known.clone())));
-            }
+            None => missing.push((rest, object.known.size)),
+            Some(found) if is_copy(&found.known, &object.known) => {}
             Some(found) => {
                 return Err(Error::failed_precondition(format_args!(
-                    "{}: is there already and is not the same as {}; delete one of them",
+                    "{}: is there already, and its ETag does not tell that it is a copy of {}; delete one of them",
                     to.with_key(&*found.key),
                     from.with_key(&*object.key)
                 )));
@@ -125,13 +123,14 @@ async fn rename_directory(connection: &Connection, src: &Name, dst: &Name) -> Re
         let stop = AtomicBool::new(false);
         let going =
             stream::iter(missing).take_while(|_| std::future::ready(!stop.load(Ordering::Relaxed)));
-        let copies = going.map(|(rest, len, replaced)| {
+        let copies = going.map(|(rest, len)| {
             let (src, dst) = (
                 from.with_key(format!("{}{rest}", from.key)),
                 to.with_key(format!("{}{rest}", to.key)),
             );
             async move {
-                let source = copying::copy(connection, &src, &dst, Some(len), &replaced).await;
+                let source =
+                    copying::copy(connection, &src, &dst, Some(len), &Found::Nothing).await;
                 let copied = source.and_then(|source| match source {
                     Source::File => Ok(()),
                     _ => Err(Error::new(
@@ -139,14 +138,13 @@ async fn rename_directory(connection: &Connection, src: &Name, dst: &Name) -> Re
                         format!("{src}: vanished while its directory was renamed; rename it again"),
                     )),
                 });
-                (dst.key, replaced == Found::Nothing, copied)
+                (dst.key, copied)
             }
         });
         let mut copies = std::pin::pin!(copies.buffer_unordered(COPIES));
-        while let Some((key, is_new, copied)) = copies.next().await {
+        while let Some((key, copied)) = copies.next().await {
             match copied {
-                Ok(()) if is_new => made.push(key),
-                Ok(()) => {}
+                Ok(()) => made.push(key),
                 Err(error) => {
                     stop.store(true, Ordering::Relaxed);
                     failed.get_or_insert(error);
@@ -171,15 +169,12 @@ async fn rename_directory(connection: &Connection, src: &Name, dst: &Name) -> Re
     })
 }
 
-/// Whether `found` may be what an interrupted rename copied from `original`, although its ETag is another.
-/// Anything else is not overwritten.
-fn may_be_copy(found: &Known, original: &Known) -> bool {
-    // The ETag of an object made of parts depends on the parts, so a copy's differs. Otherwise it stands
-    // for the bytes.
-    let is_of_parts = |known: &Known| known.etag.contains('-') || known.etag.is_empty();
-    found.size == original.size
-        && found.modified >= original.modified
-        && (is_of_parts(found) || is_of_parts(original))
+/// Whether `found` is what an interrupted rename copied from `original`. The copy of an object that was made of
+/// parts has another ETag, and so nothing that tells it from a file of the same length.
+fn is_copy(found: &Known, original: &Known) -> bool {
+    !original.etag.is_empty()
+        && same_etag(&found.etag, &original.etag)
+        && found.size == original.size
 }
 
 /// Refuses a directory in which this process is still writing a file.
