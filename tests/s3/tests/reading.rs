@@ -412,6 +412,88 @@ fn one_version_is_read() {
     }
 }
 
+/// A file of this content, opened with what was remembered of it: no request yet.
+fn open_remembered(store: &Store, body: &[u8]) -> tf_fs_plugin::testing::RandomAccessFile {
+    store.put("f", body);
+    assert_eq!(host().stat(store.uri("f")).unwrap().length, body.len() as u64);
+    let (file, counts) = store.requests(|| open(store, "f"));
+    assert_eq!(gets(&counts), 0);
+    file
+}
+
+#[test]
+fn a_remembered_version_is_kept_once_the_store_has_begun_to_send_it() {
+    let store = Store::with("remembered-begun", &[("listing_ttl_ms", "60000")]);
+    let (old, new) = (content(16 * MIB, 1), content(16 * MIB, 2));
+    let file = open_remembered(&store, &old);
+    store.shape(Shape { bytes_per_second_per_connection: Some(2_000_000), ..Shape::default() });
+    std::thread::scope(|threads| {
+        let long = threads.spawn(|| file.read(4 * MIB as u64, MIB));
+        let begun = || store.log().iter().any(|request| request.bytes_out > 400_000);
+        assert!(eventually(Duration::from_secs(5), begun));
+        store.put("f", new.clone());
+        // The other thread has yet to see its first byte, but the file has been begun.
+        let read = file.read(12 * MIB as u64, 1_000).map(|read| read == new[12 * MIB..][..1_000]);
+        assert_eq!(read.map_err(|error| error.code()), Err(Code::FailedPrecondition));
+        assert!(long.join().unwrap().unwrap() == old[4 * MIB..5 * MIB]);
+    });
+    store.shape(Shape::default());
+    assert!(read_by(&store, "f", MIB) == new, "opened again");
+}
+
+#[test]
+fn a_remembered_version_that_is_past_is_read_by_no_thread() {
+    let store = Store::with("remembered-past", &[("listing_ttl_ms", "60000")]);
+    let (old, new) = (content(8 * MIB, 1), content(8 * MIB, 2));
+    let file = open_remembered(&store, &old);
+    let read = |start: usize| (file.read(start as u64, 1_000), &new[start..][..1_000]);
+    // The answer to the first thread is of the version that was remembered, and comes last.
+    let gate = Gate::new();
+    store.inject(Fault::new(When::Nth(1), What::PauseDone(gate.clone())).operation("GetObject"));
+    std::thread::scope(|threads| {
+        let first = threads.spawn(|| read(2 * MIB));
+        assert!(gate.wait_for(1, Duration::from_secs(5)));
+        store.put("f", new.clone());
+        let (second, right) = read(4 * MIB);
+        assert_eq!(second.unwrap(), right);
+        gate.open();
+        let (first, right) = first.join().unwrap();
+        assert_eq!(first.unwrap(), right);
+    });
+    let (later, right) = read(2 * MIB + 500);
+    assert_eq!(later.unwrap(), right);
+}
+
+#[test]
+fn threads_that_find_a_remembered_version_past_read_one_other() {
+    let store = Store::with("remembered-both", &[("listing_ttl_ms", "60000")]);
+    let versions: Vec<_> = (1..4).map(|seed| content(MIB, seed)).collect();
+    let file = open_remembered(&store, &versions[0]);
+    store.put("f", versions[1].clone());
+    let gate = Gate::new();
+    let get = |when, what| Fault::new(when, what).operation("GetObject");
+    store.inject(get(When::Nth(1), What::Pause(gate.clone())));
+    store.inject(get(When::Nth(2), What::Pause(gate.clone())));
+    // It is replaced again between the two openings, if there are two.
+    let third = versions[2].clone();
+    let replace = What::run(move |server, request| {
+        server.put(request.bucket.as_deref().unwrap(), "f", third.clone());
+    });
+    store.inject(get(When::Nth(4), replace));
+    let read = std::thread::scope(|threads| {
+        let threads = [200_000, 600_000].map(|start| {
+            let file = &file;
+            threads.spawn(move || (start, file.read(start as u64, 1_000).unwrap()))
+        });
+        assert!(gate.wait_for(2, Duration::from_secs(5)));
+        gate.open();
+        threads.map(|thread| thread.join().unwrap())
+    });
+    let is_of =
+        |version: &Vec<u8>| read.iter().all(|(start, read)| *read == version[*start..][..1_000]);
+    assert!(versions[1..].iter().any(is_of), "two versions: {}", summary(&store));
+}
+
 #[test]
 fn what_broke_off_is_resumed() {
     let store =

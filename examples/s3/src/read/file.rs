@@ -13,7 +13,7 @@ use crate::name::Name;
 use crate::names::{Found, Known};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use growth::End;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use tf_fs_plugin::prelude::*;
 use tokio::sync::Semaphore;
@@ -46,8 +46,6 @@ pub(super) struct File {
     state: Mutex<State>,
     /// Once a reader came to the end.
     end: Mutex<Option<End>>,
-    /// The version is what was remembered of the object, and no answer has confirmed it yet.
-    is_assumed: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -97,17 +95,20 @@ impl Piece {
 impl File {
     /// Opens an object; `None` if there is none of this name.
     pub(super) async fn open(connection: &Arc<Connection>, name: &Name) -> Result<Option<Self>> {
-        let reads = &connection.process.reads;
-        let target = reads.target(connection, name).await?;
-        let source = Arc::new(Source::new(name.clone(), target, Arc::clone(reads)));
-        if let Some(known) = connection.listings.object(name)
-            && !known.etag.is_empty()
-        {
-            let version = Version { size: known.size, etag: Some(known.etag) };
-            let file = Self::of(connection, source, version, Vec::new());
-            file.is_assumed.store(true, Ordering::Relaxed);
-            return Ok(Some(file));
+        match connection.listings.object(name) {
+            Some(known) if !known.etag.is_empty() => {
+                let version = Version { size: known.size, etag: Some(known.etag) };
+                let source = Self::source(connection, name).await?.assuming();
+                Ok(Some(Self::of(connection, Arc::new(source), version, Vec::new())))
+            }
+            _ => Self::ask(connection, name).await,
         }
+    }
+
+    /// Opens an object as it is now, whatever was remembered of it; `None` if there is none of this name.
+    pub(super) async fn ask(connection: &Arc<Connection>, name: &Name) -> Result<Option<Self>> {
+        let source = Arc::new(Self::source(connection, name).await?);
+        let reads = &source.reads;
         let settings = &source.target.bucket.settings;
         let is_jumped_into = is_checkpoint_data(&name.key);
         let expected = match is_jumped_into {
@@ -167,10 +168,14 @@ impl File {
         name: &Name,
         version: Version,
     ) -> Result<Self> {
-        let target = connection.process.reads.target(connection, name).await?;
-        let source =
-            Arc::new(Source::new(name.clone(), target, Arc::clone(&connection.process.reads)));
+        let source = Arc::new(Self::source(connection, name).await?);
         Ok(Self::of(connection, source, version, Vec::new()))
+    }
+
+    async fn source(connection: &Arc<Connection>, name: &Name) -> Result<Source> {
+        let reads = &connection.process.reads;
+        let target = reads.target(connection, name).await?;
+        Ok(Source::new(name.clone(), target, Arc::clone(reads)))
     }
 
     fn of(
@@ -194,7 +199,6 @@ impl File {
                 was_whole: false,
             }),
             end: Mutex::default(),
-            is_assumed: AtomicBool::new(false),
         }
     }
 
@@ -202,9 +206,10 @@ impl File {
         &self.version
     }
 
-    /// Whether the version is only what was remembered of the object.
-    pub(super) fn is_assumed(&self) -> bool {
-        self.is_assumed.load(Ordering::Relaxed)
+    /// Gives up a version that was only what was remembered of the object; false if the store has confirmed
+    /// it: that is the version of this file for good.
+    pub(super) fn give_up(&self) -> bool {
+        self.source.assumption.give_up()
     }
 
     /// Reads from byte `offset` on.
@@ -246,9 +251,6 @@ impl File {
     }
 
     fn finish(&self, end: u64, buf: &mut ReadBuf<'_>) -> Result<()> {
-        if self.is_assumed() && !buf.filled().is_empty() {
-            self.is_assumed.store(false, Ordering::Relaxed);
-        }
         if end == self.version.size && buf.remaining() > 0 {
             buf.end_of_file();
             self.end_is_told(buf.filled());

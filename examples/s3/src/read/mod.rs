@@ -1,5 +1,6 @@
 //! Files open for reading.
 
+mod assumption;
 mod chunk;
 mod file;
 mod get;
@@ -86,32 +87,43 @@ impl Reader {
             std::mem::forget(file);
         }
     }
+
+    /// Opens the object as it is now in place of `file`, unless another thread has done so.
+    fn open_anew(&self, file: &Arc<File>) -> Result<()> {
+        if !Arc::ptr_eq(file, &self.file.load()) {
+            return Ok(());
+        }
+        let connection = &file.connection;
+        connection.listings.changed(&self.name);
+        let new = connection.block_on(File::ask(connection, &self.name))?;
+        self.replace(file, new.ok_or_else(|| Error::not_found(&self.name))?);
+        Ok(())
+    }
+
+    /// Of threads that come with one at a time the first wins: there is one version for all of them.
+    fn replace(&self, file: &Arc<File>, new: File) {
+        self.file.compare_and_swap(file, Arc::new(new));
+    }
 }
 
 impl RandomAccessFile for Reader {
     fn read_at(&self, offset: u64, buf: &mut ReadBuf<'_>) -> Result<()> {
-        let file = self.file()?;
-        if file.may_have_grown(offset)
-            && let Some(longer) = file.connection.block_on(file.grown())?
-        {
-            let longer = Arc::new(longer);
-            self.file.compare_and_swap(&file, Arc::clone(&longer));
-            return longer.read(offset, buf);
-        }
-        match file.read(offset, buf) {
-            // What was remembered of it a moment ago is past, and nobody has seen a byte of it.
-            Err(error) if error.code() == Code::FailedPrecondition && file.is_assumed() => {
-                let connection = &file.connection;
-                connection.listings.changed(&self.name);
-                let Some(new) = connection.block_on(File::open(connection, &self.name))? else {
-                    return Err(Error::not_found(&self.name));
-                };
-                let new = Arc::new(new);
-                self.file.compare_and_swap(&file, Arc::clone(&new));
-                buf.clear();
-                new.read(offset, buf)
+        loop {
+            let file = self.file()?;
+            if file.may_have_grown(offset)
+                && let Some(longer) = file.connection.block_on(file.grown())?
+            {
+                self.replace(&file, longer);
+                continue;
             }
-            outcome => outcome,
+            match file.read(offset, buf) {
+                // What was remembered of it a moment ago is past, and nobody has seen a byte of it.
+                Err(error) if error.code() == Code::FailedPrecondition && file.give_up() => {
+                    self.open_anew(&file)?;
+                    buf.clear();
+                }
+                outcome => return outcome,
+            }
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Bytes of one version of an object, however often it takes to get them.
 
 use super::Reads;
+use super::assumption::Assumption;
 use super::get::{self, Body, Cause, Head, Range, Target, Wanted};
 use crate::name::Name;
 use bytes::BufMut;
@@ -31,6 +32,7 @@ pub(super) struct Source {
     /// The version, from the first answer on.
     version: OnceLock<Version>,
     known: Notify,
+    pub(super) assumption: Assumption,
 }
 
 /// One version of an object.
@@ -74,7 +76,13 @@ struct Pace {
 
 impl Source {
     pub(super) fn new(name: Name, target: Arc<Target>, reads: Arc<Reads>) -> Self {
-        Self { name, target, reads, version: OnceLock::new(), known: Notify::new() }
+        let (version, known) = (OnceLock::new(), Notify::new());
+        Self { name, target, reads, version, known, assumption: Assumption::none() }
+    }
+
+    /// One whose version is still to be confirmed by the store.
+    pub(super) fn assuming(self) -> Self {
+        Self { assumption: Assumption::made(), ..self }
     }
 
     /// The version that is read, once it is known.
@@ -216,6 +224,10 @@ impl Fetch {
             source.settled().await;
         }
         source.pin(Version { size: head.size, etag: head.etag.clone() })?;
+        if !source.assumption.confirm() {
+            // Right then, but others read another version by now.
+            return Err(Cause::Changed);
+        }
         self.left.end = self.left.end.min(head.size);
         self.body = Some(body);
         Ok(head)

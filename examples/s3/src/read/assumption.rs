@@ -1,0 +1,90 @@
+//! Whether a file's version is only what was remembered of the object.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+
+/// An assumed version is confirmed by the first answer that agrees with it, or given up for what the object is now.
+/// Never both, however many threads read: no byte of a version that is given up is handed over.
+#[derive(Debug)]
+pub(super) struct Assumption(AtomicU8);
+
+// One variable is all that matters: the order of what happens to it is the same for everyone.
+const ASSUMED: u8 = 0;
+const CONFIRMED: u8 = 1;
+const GIVEN_UP: u8 = 2;
+
+impl Assumption {
+    /// The version is what was remembered.
+    pub(super) fn made() -> Self {
+        Self(AtomicU8::new(ASSUMED))
+    }
+
+    /// The version is what the store says.
+    pub(super) fn none() -> Self {
+        Self(AtomicU8::new(CONFIRMED))
+    }
+
+    /// The store agrees; false if the version was given up before.
+    pub(super) fn confirm(&self) -> bool {
+        self.settle(CONFIRMED)
+    }
+
+    /// The store disagrees; false if it had agreed before.
+    pub(super) fn give_up(&self) -> bool {
+        self.settle(GIVEN_UP)
+    }
+
+    pub(super) fn is_confirmed(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == CONFIRMED
+    }
+
+    fn settle(&self, outcome: u8) -> bool {
+        // Nearly always it is settled: no write then.
+        let before = match self.0.load(Ordering::Relaxed) {
+            ASSUMED => self
+                .0
+                .compare_exchange(ASSUMED, outcome, Ordering::Relaxed, Ordering::Relaxed)
+                .map_or_else(|other| other, |_| outcome),
+            settled => settled,
+        };
+        before == outcome
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Barrier;
+
+    #[test]
+    fn what_was_settled_first_stays() {
+        let assumption = Assumption::made();
+        assert!(!assumption.is_confirmed());
+        assert!(assumption.confirm() && assumption.is_confirmed());
+        assert!(!assumption.give_up() && assumption.confirm() && assumption.is_confirmed());
+        let assumption = Assumption::made();
+        assert!(assumption.give_up() && !assumption.is_confirmed());
+        assert!(!assumption.confirm() && assumption.give_up() && !assumption.is_confirmed());
+        assert!(Assumption::none().is_confirmed() && !Assumption::none().give_up());
+    }
+
+    #[test]
+    fn threads_agree_on_the_outcome() {
+        for _ in 0..200 {
+            let (assumption, barrier) = (Assumption::made(), Barrier::new(4));
+            let settled = std::thread::scope(|threads| {
+                let threads = [0, 1, 2, 3].map(|i| {
+                    let (assumption, barrier) = (&assumption, &barrier);
+                    threads.spawn(move || {
+                        barrier.wait();
+                        match i % 2 {
+                            0 => assumption.confirm(),
+                            _ => !assumption.give_up(),
+                        }
+                    })
+                });
+                threads.map(|thread| thread.join().unwrap())
+            });
+            assert_eq!(settled, [assumption.is_confirmed(); 4]);
+        }
+    }
+}
