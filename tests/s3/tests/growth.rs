@@ -1,5 +1,6 @@
 //! Objects that are appended to while they are open, as TensorBoard reads event files.
 
+use std::time::Duration;
 use tf_fs_plugin::Code;
 use tf_plugin_s3_tests::{Store, host};
 
@@ -77,4 +78,24 @@ fn what_was_remembered_of_an_object_is_not_held_against_it() {
         let error = file.read(3, 100).map(|_| ());
         assert!(error.is_ok() || error.unwrap_err().code() == Code::FailedPrecondition);
     }
+}
+
+#[test]
+fn what_is_appended_to_a_remembered_object_is_seen() {
+    let ttl = Duration::from_millis(500);
+    let store = store("growth-appended", "500");
+    let mut content: Vec<u8> = (0..20_000).map(|i| (i % 251) as u8).collect();
+    store.put("events", content.clone());
+    host().stat(store.uri("events")).unwrap();
+    let file = host().new_random_access_file(store.uri("events")).unwrap();
+    // The first read of all is at the end.
+    for _ in 0..3 {
+        let end = content.len() as u64;
+        assert_eq!(file.read(end, 100).unwrap(), b"");
+        content.extend_from_slice(b"more");
+        store.put("events", content.clone());
+        std::thread::sleep(ttl);
+        assert_eq!(file.read(end, 100).unwrap(), b"more");
+    }
+    assert_eq!(file.read(0, 1 << 20).unwrap(), content);
 }

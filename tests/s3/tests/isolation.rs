@@ -123,6 +123,37 @@ fn fork_with_an_open_reader() {
 }
 
 #[test]
+fn fork_with_a_reader_that_nobody_has_used() {
+    alone("fork_with_a_reader_that_nobody_has_used", || {
+        let store = Store::with("fork-unused", &[("listing_ttl_ms", "60000")]);
+        let (old, new) = (content(100_000, 1), content(90_000, 2));
+        let in_child = |file: &tf_fs_plugin::testing::RandomAccessFile| {
+            let (ended, took) = in_fork(LATE, || match file.read(0, 200_000) {
+                Ok(read) if read == old => "old".into(),
+                Ok(read) if read == new => "new".into(),
+                Ok(_) => "wrong bytes".into(),
+                Err(error) => format!("{:?}", error.code()),
+            })
+            .expect("forked");
+            assert!(took < SOON, "{took:?}");
+            ended
+        };
+        store.put("f", old.clone());
+        host().stat(store.uri("f")).expect("there");
+        let [unused, used] =
+            [0, 1].map(|_| host().new_random_access_file(store.uri("f")).expect("opened"));
+        assert_eq!(in_child(&unused), answered("old"));
+        assert_eq!(used.read(0, 10).expect("read"), old[..10]);
+        // Nobody has seen a byte of what was remembered; of the other file the parent has.
+        store.put("f", new.clone());
+        assert_eq!(in_child(&unused), answered("new"));
+        assert_eq!(in_child(&used), answered("FailedPrecondition"));
+        assert_eq!(unused.read(0, 200_000).expect("read"), new);
+        assert_eq!(in_child(&unused), answered("new"));
+    });
+}
+
+#[test]
 fn fork_with_an_open_writer() {
     alone("fork_with_an_open_writer", || {
         let store = Store::with("fork-writer", &[("write_part_bytes", "5MiB")]);

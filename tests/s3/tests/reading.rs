@@ -310,8 +310,9 @@ fn what_a_listing_showed_needs_no_request_to_open() {
     assert_eq!(gets(&counts), 0);
     let (read, counts) = store.requests(|| file.read(0, 200_000).unwrap());
     assert_eq!((read == body, gets(&counts)), (true, 1));
+    // Empty, unless it has been filled since.
     let (read, counts) = store.requests(|| read_by(&store, "d/empty", 10));
-    assert_eq!((read.len(), gets(&counts)), (0, 0));
+    assert_eq!((read.len(), gets(&counts)), (0, 1));
     // It was replaced since the listing, and nobody has seen a byte of what it was.
     let new = content(90_000, 5);
     store.put("d/f", new.clone());
@@ -492,6 +493,43 @@ fn threads_that_find_a_remembered_version_past_read_one_other() {
     let is_of =
         |version: &Vec<u8>| read.iter().all(|(start, read)| *read == version[*start..][..1_000]);
     assert!(versions[1..].iter().any(is_of), "two versions: {}", summary(&store));
+}
+
+#[test]
+fn what_turns_out_to_be_gone_is_not_remembered() {
+    for offset in [0, 1_000, 5_000] {
+        let store = Store::with("remembered-gone", &[("listing_ttl_ms", "60000")]);
+        let file = open_remembered(&store, &content(1_000, 1));
+        store.delete(store.bucket(), "f");
+        assert_eq!(file.read(offset, 10).unwrap_err().code(), Code::NotFound, "{offset}");
+        assert!(host().path_exists(store.uri("f")).is_err(), "{offset}");
+    }
+}
+
+#[test]
+fn the_end_of_a_remembered_version_is_asked_for_once() {
+    let store = Store::with("remembered-end", &[("listing_ttl_ms", "60000")]);
+    let body = content(1_000, 1);
+    let file = open_remembered(&store, &body);
+    let read_at_end = || store.requests(|| file.read(1_000, 10).unwrap());
+    assert_eq!(store.requests(|| file.read(1_000, 0).unwrap()).1.len(), 0, "nothing is wanted");
+    let (read, counts) = read_at_end();
+    assert_eq!((read.len(), gets(&counts)), (0, 1));
+    let (read, counts) = read_at_end();
+    assert_eq!((read.len(), gets(&counts)), (0, 0));
+    // What is longer by now, or no longer empty, does not end there.
+    let longer = content(2_000, 2);
+    let file = open_remembered(&store, &body);
+    store.put("f", longer.clone());
+    assert!(file.read(1_000, 3_000).unwrap() == longer[1_000..]);
+    for key in ["file", "region"] {
+        store.put(key, "");
+        assert_eq!(host().stat(store.uri(key)).unwrap().length, 0);
+        store.put(key, longer.clone());
+    }
+    assert!(read_by(&store, "file", 3_000) == longer);
+    let region = host().new_read_only_memory_region_from_file(store.uri("region")).unwrap();
+    assert!(region.bytes() == longer);
 }
 
 #[test]

@@ -96,7 +96,8 @@ impl File {
     /// Opens an object; `None` if there is none of this name.
     pub(super) async fn open(connection: &Arc<Connection>, name: &Name) -> Result<Option<Self>> {
         match connection.listings.object(name) {
-            Some(known) if !known.etag.is_empty() => {
+            // Of an empty one nothing would be asked for by its ETag: nobody would see that it has been filled.
+            Some(known) if !known.etag.is_empty() && known.size > 0 => {
                 let version = Version { size: known.size, etag: Some(known.etag) };
                 let source = Self::source(connection, name).await?.assuming();
                 Ok(Some(Self::of(connection, Arc::new(source), version, Vec::new())))
@@ -162,14 +163,14 @@ impl File {
         Ok(Some(Self::of(connection, source, version, parts)))
     }
 
-    /// The same version of an object that another process opened.
-    pub(super) async fn again(
-        connection: &Arc<Connection>,
-        name: &Name,
-        version: Version,
-    ) -> Result<Self> {
-        let source = Arc::new(Self::source(connection, name).await?);
-        Ok(Self::of(connection, source, version, Vec::new()))
+    /// The same version of an object that another process opened. No locks of `old` are used: they may be held
+    /// for ever.
+    pub(super) async fn again(connection: &Arc<Connection>, old: &Self) -> Result<Self> {
+        let mut source = Self::source(connection, &old.source.name).await?;
+        if !old.source.assumption.is_confirmed() {
+            source = source.assuming();
+        }
+        Ok(Self::of(connection, Arc::new(source), old.version.clone(), Vec::new()))
     }
 
     async fn source(connection: &Arc<Connection>, name: &Name) -> Result<Source> {
@@ -216,6 +217,9 @@ impl File {
     pub(super) fn read(&self, offset: u64, buf: &mut ReadBuf<'_>) -> Result<()> {
         let end = offset.saturating_add(buf.remaining() as u64).min(self.version.size);
         if offset >= end {
+            if buf.remaining() > 0 && !self.source.assumption.is_confirmed() {
+                self.connection.block_on(self.confirm_end())?;
+            }
             return self.finish(self.version.size, buf);
         }
         let read = Range::new(offset, end);

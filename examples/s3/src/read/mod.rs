@@ -80,8 +80,7 @@ impl Reader {
                 return Ok(file);
             }
             let connection = self.s3.connection()?;
-            let version = file.version().clone();
-            let new = connection.block_on(File::again(&connection, &self.name, version))?;
+            let new = connection.block_on(File::again(&connection, &file))?;
             self.file.compare_and_swap(&file, Arc::new(new));
             // The parent's: its locks may be held for ever, its threads are not here.
             std::mem::forget(file);
@@ -121,6 +120,10 @@ impl RandomAccessFile for Reader {
                 Err(error) if error.code() == Code::FailedPrecondition && file.give_up() => {
                     self.open_anew(&file)?;
                     buf.clear();
+                }
+                Err(error) if error.code() == Code::NotFound => {
+                    file.connection.listings.changed(&self.name);
+                    return Err(error);
                 }
                 outcome => return outcome,
             }

@@ -36,6 +36,17 @@ impl File {
         }
     }
 
+    /// Asks for the last bytes, since what was remembered of the object says that it ends there.
+    pub(super) async fn confirm_end(&self) -> Result<()> {
+        let size = self.version.size;
+        let range = Range::new(size.saturating_sub(SAME), size);
+        let mut fetch = Fetch::new(Arc::clone(&self.source), range, "read");
+        let mut tail = Vec::with_capacity(length(range));
+        while fetch.fill(&mut tail).await? > 0 {}
+        self.end_is_told(&tail);
+        Ok(())
+    }
+
     fn tail_at_hand(&self) -> Option<Vec<u8>> {
         let size = self.version.size;
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
