@@ -432,6 +432,7 @@ fn what_this_process_wrote_needs_no_question() {
         assert_eq!(code(fs().path_exists(store.uri("d/new/a/b"))), Code::NotFound);
     });
     assert_eq!(requests, counts([]));
+    assert_eq!(code(fs().is_directory(store.uri("d/new//"))), Code::NotFound);
 
     fs().write_file(store.uri("d/new/a"), "content").unwrap();
     let ((), requests) = store.requests(|| {

@@ -186,7 +186,7 @@ impl<'a> ReadBuf<'a> {
     ///     });
     /// })?;
     /// assert_eq!(buf.filled(), b"abcdef");
-    /// # tf_fs_plugin::Result::Ok(())
+    /// # Ok::<(), tf_fs_plugin::Error>(())
     /// ```
     ///
     /// # Errors

@@ -158,7 +158,9 @@ impl Listings {
             Some(path) => (path, true),
             None => (name.key.as_str(), false),
         };
+        // `d/` is what `d` is if that is no file; `d//` has nothing to do with it.
         if wants_directory
+            && !path.ends_with('/')
             && let Some((found @ (Found::Directory | Found::Nothing), until)) =
                 state.names.get(&name.with_key(path))
             && now < *until
