@@ -101,9 +101,9 @@ impl Store {
     }
 
     /// The settings for this server, in the way that users give them: AWS's environment variables.
-    fn variables(&self) -> [(&'static str, &str); 8] {
-        [
-            ("AWS_ENDPOINT_URL", &self.endpoint),
+    fn variables(&self) -> Vec<(&'static str, &str)> {
+        let mut variables = vec![
+            ("AWS_ENDPOINT_URL", self.endpoint.as_str()),
             ("AWS_ACCESS_KEY_ID", ACCESS_KEY),
             ("AWS_SECRET_ACCESS_KEY", SECRET_KEY),
             ("AWS_REGION", "us-east-1"),
@@ -112,7 +112,12 @@ impl Store {
             ("AWS_SHARED_CREDENTIALS_FILE", "/dev/null"),
             ("AWS_EC2_METADATA_DISABLED", "true"),
             ("NO_PROXY", "127.0.0.1"),
-        ]
+        ];
+        if let Running::S3sFs(_) = self.running {
+            // A listing is status 500 while a file in it is deleted; with many threads it is asked for again and again.
+            variables.extend([("AWS_MAX_ATTEMPTS", "15"), ("TF_S3_RETRY_BACKOFF_MS", "20")]);
+        }
+        variables
     }
 
     /// Gives a Python process the settings for this server.
