@@ -5,10 +5,10 @@
 
 No program here loads the plugin or knows of S3: `import tensorflow` does (`site-packages/tensorflow-plugins`), and
 settings come from the environment (AWS_ENDPOINT_URL, AWS_ACCESS_KEY_ID, ...), which the processes inherit. On real
-machines start each role by hand, with addresses in place of 127.0.0.1:
+machines start each role by hand:
 
-    python scale.py dispatcher                     prints its address
-    python scale.py worker DISPATCHER              on each reading machine; prints what it has read at its end
+    python scale.py dispatcher WORKER...           with the address (HOST:PORT) of each worker; prints its own
+    python scale.py worker DISPATCHER WORKER       on each reading machine; prints what it has read at its end
     python scale.py trainer DISPATCHER s3://...    the one that trains
     TF_CONFIG=... python scale.py strategy s3://...    on each machine of the other way
 
@@ -30,6 +30,8 @@ FILES = 8
 RECORDS = 500
 # A hang of one of them must not be one of all.
 LIMIT = 240
+# A worker on this machine; TensorFlow replaces the last part by a free port.
+LOCAL = "127.0.0.1:%port%"
 
 
 def say(**what):
@@ -69,20 +71,23 @@ def records(root, shards=1, shard=0):
 # tf.data service ----------------------------------------------------------------------------------------------
 
 
-def dispatcher():
+def dispatcher(*workers):
     import tensorflow as tf
 
-    server = tf.data.experimental.service.DispatchServer(tf.data.experimental.service.DispatcherConfig(port=0))
+    # Files are shared out among these, so that each reads its part however fast the others are.
+    server = tf.data.experimental.service.DispatchServer(
+        tf.data.experimental.service.DispatcherConfig(port=0, worker_addresses=workers))
     say(address=server.target.split("://")[1])
     sys.stdin.read()
 
 
-def worker(address):
+def worker(dispatcher, address):
     import tensorflow as tf
 
-    # Port 0 is replaced by the port in use.
+    port = address.rpartition(":")[2]
     config = tf.data.experimental.service.WorkerConfig(
-        dispatcher_address=address, worker_address="127.0.0.1:%port%", port=0, heartbeat_interval_ms=100)
+        dispatcher_address=dispatcher, worker_address=address, port=int(port) if port.isdigit() else 0,
+        heartbeat_interval_ms=100)
     server = tf.data.experimental.service.WorkerServer(config)
     say(ready=True)
     sys.stdin.read()
@@ -94,7 +99,7 @@ def trainer(address, root):
     import tensorflow as tf
 
     dataset = records(root).apply(tf.data.experimental.service.distribute(
-        processing_mode=tf.data.experimental.service.ShardingPolicy.DYNAMIC, service="grpc://" + address))
+        processing_mode=tf.data.experimental.service.ShardingPolicy.FILE, service="grpc://" + address))
     seen = sorted(int(row[0]) for row in dataset)
     say(seen=len(seen), complete=seen == list(range(FILES * RECORDS)))
 
@@ -187,9 +192,9 @@ def service(root):
     with contextlib.ExitStack() as stack:
         prepared = Role(stack, "prepare", root)
         prepared.end()
-        dispatching = Role(stack, "dispatcher")
+        dispatching = Role(stack, "dispatcher", LOCAL, LOCAL)
         address = dispatching.line()["address"]
-        workers = [Role(stack, "worker", address) for _ in range(2)]
+        workers = [Role(stack, "worker", address, LOCAL) for _ in range(2)]
         for one in workers:
             one.line()
         training = Role(stack, "trainer", address, root)
