@@ -18,6 +18,8 @@ pub(crate) enum Macro {
     Filesystem,
     /// `filesystem_plugins!`
     FilesystemPlugins,
+    /// `#[device_plugin]`
+    DevicePlugin,
 }
 
 /// The options of a macro.
@@ -43,6 +45,7 @@ impl Macro {
             }
             Self::Filesystem => &["crate"],
             Self::FilesystemPlugins => &["autoload", "allow_panic_abort", "crate"],
+            Self::DevicePlugin => &["allow_panic_abort", "crate"],
         }
     }
 
@@ -56,6 +59,7 @@ impl Macro {
             Self::FilesystemPlugins => {
                 "one of `autoload = false`, `allow_panic_abort`, `crate = path`"
             }
+            Self::DevicePlugin => "`allow_panic_abort`, `crate = path` or nothing",
         }
     }
 }
@@ -66,7 +70,10 @@ pub(crate) fn parse(tokens: TokenStream, of: Macro, errors: &mut Errors) -> Opti
         schemes: Vec::new(),
         autoload: true,
         allow_panic_abort: false,
-        krate: syn::parse_quote!(::tf_fs_plugin),
+        krate: match of {
+            Macro::DevicePlugin => syn::parse_quote!(::se_plugin),
+            _ => syn::parse_quote!(::tf_fs_plugin),
+        },
     };
     let mut schemes = Schemes::default();
     let mut seen: Vec<String> = Vec::new();
@@ -146,6 +153,16 @@ pub(crate) fn parse(tokens: TokenStream, of: Macro, errors: &mut Errors) -> Opti
 }
 
 fn unknown(option: &str, of: Macro) -> String {
+    if of == Macro::DevicePlugin && ["name", "type"].contains(&option) {
+        return format!(
+            "name and type are constants of the trait; write `const {}: &'static str = \"MY_DEVICE\";` in \
+             the `impl`",
+            option.to_ascii_uppercase()
+        );
+    }
+    if of == Macro::DevicePlugin {
+        return format!("unknown option `{option}`; expected {}", of.usage());
+    }
     if of != Macro::FilesystemPlugin && ["scheme", "schemes"].contains(&option) {
         return match of {
             Macro::Filesystem => "`#[filesystem]` exports nothing, so it takes no scheme; write \

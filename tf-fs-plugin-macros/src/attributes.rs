@@ -21,7 +21,7 @@ pub(crate) fn filesystem_plugin(options: TokenStream, item: TokenStream) -> Toke
 fn expand(options: TokenStream, item: TokenStream, of: Macro) -> TokenStream {
     let mut errors = Errors::default();
     let options = args::parse(options, of, &mut errors);
-    let output = match item::parse(item, &mut errors) {
+    let output = match item::parse(item, "Filesystem", &mut errors) {
         Item::Other(item) => item,
         Item::Filesystem(mut item) => {
             let mut output = table::expand(&mut item, of, &options.krate, &mut errors);

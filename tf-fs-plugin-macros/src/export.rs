@@ -82,7 +82,7 @@ pub(crate) fn expand<T: ToTokens>(
     }
 }
 
-fn panic_abort(options: &Options) -> Option<TokenStream> {
+pub(crate) fn panic_abort(options: &Options) -> Option<TokenStream> {
     (!options.allow_panic_abort).then(|| {
         quote! {
                 #[cfg(not(panic = "unwind"))]

@@ -55,7 +55,7 @@ pub(crate) enum Item {
 }
 
 /// Reads what an attribute stands on.
-pub(crate) fn parse(item: TokenStream, errors: &mut Errors) -> Item {
+pub(crate) fn parse(item: TokenStream, wanted: &str, errors: &mut Errors) -> Item {
     let mut tokens = Vec::new();
     flatten(item.clone(), &mut tokens);
     let body = match tokens.pop() {
@@ -70,7 +70,7 @@ pub(crate) fn parse(item: TokenStream, errors: &mut Errors) -> Item {
         errors.at(
             span,
             format!(
-                "expected `impl Filesystem for ...`, found {kind}; put the attribute on the `impl` \
+                "expected `impl {wanted} for ...`, found {kind}; put the attribute on the `impl` \
                  of the trait"
             ),
         );
@@ -85,8 +85,8 @@ pub(crate) fn parse(item: TokenStream, errors: &mut Errors) -> Item {
             errors.over(
                 &self_type,
                 format!(
-                    "expected `impl Filesystem for {0}`, found an inherent `impl`; put the attribute \
-                     on `impl Filesystem for {0}`",
+                    "expected `impl {wanted} for {0}`, found an inherent `impl`; put the attribute \
+                     on `impl {wanted} for {0}`",
                     text(&self_type),
                 ),
             );
@@ -95,17 +95,17 @@ pub(crate) fn parse(item: TokenStream, errors: &mut Errors) -> Item {
     };
     let last = header.trait_path.segments.last();
     let last = last.map(|last| last.ident.to_string()).unwrap_or_default();
-    if last != "Filesystem" {
-        let is_slip = last.eq_ignore_ascii_case("filesystem");
+    if last != wanted {
+        let is_slip = last.eq_ignore_ascii_case(wanted);
         let fix = if is_slip {
-            "write `Filesystem`"
+            format!("write `{wanted}`")
         } else {
-            "put the attribute on the `impl` of that trait, under its own name"
+            "put the attribute on the `impl` of that trait, under its own name".to_owned()
         };
         errors.over(
             &header.trait_path,
             format!(
-                "expected `impl Filesystem for {}`, found `impl {} for ...`; {fix}",
+                "expected `impl {wanted} for {}`, found `impl {} for ...`; {fix}",
                 text(&header.self_type),
                 text(&header.trait_path),
             ),
@@ -115,7 +115,10 @@ pub(crate) fn parse(item: TokenStream, errors: &mut Errors) -> Item {
     if let Some(negative) = header.negative {
         errors.at(
             negative.span(),
-            "`impl !Filesystem` says that the type is no filesystem; remove the `!`",
+            format!(
+                "`impl !{wanted}` says that the type is no {}; remove the `!`",
+                wanted.to_lowercase()
+            ),
         );
         return Item::Other(TokenStream::new());
     }
@@ -425,7 +428,7 @@ mod tests {
 
     fn parse_text(text: &str) -> (Item, Vec<String>) {
         let mut errors = Errors::default();
-        let item = parse(text.parse().unwrap(), &mut errors);
+        let item = parse(text.parse().unwrap(), "Filesystem", &mut errors);
         (item, errors.messages())
     }
 
@@ -483,7 +486,7 @@ mod tests {
         let ty = TokenTree::Group(Group::new(Delimiter::None, quote!(T)));
         let mut errors = Errors::default();
         let item = quote!(impl Filesystem for #ty { #method fn b() {} });
-        let Item::Filesystem(item) = parse(item, &mut errors) else {
+        let Item::Filesystem(item) = parse(item, "Filesystem", &mut errors) else {
             panic!("{:?}", errors.messages());
         };
         let names: Vec<_> = item.methods.iter().map(|method| method.name.to_string()).collect();

@@ -9,6 +9,7 @@ use proc_macro::TokenStream;
 mod args;
 mod attributes;
 mod conditions;
+mod device;
 mod errors;
 mod export;
 mod item;
@@ -67,6 +68,23 @@ mod table;
 #[proc_macro_attribute]
 pub fn filesystem_plugin(options: TokenStream, item: TokenStream) -> TokenStream {
     attributes::filesystem_plugin(options.into(), item.into()).into()
+}
+
+/// Exports a platform as a TensorFlow plugin. Goes on `impl Platform for T`, of the crate `se-plugin`.
+///
+/// In a crate with `crate-type = ["cdylib"]` the platform is then a plugin. A crate exports one platform.
+///
+/// # Options
+/// - `allow_panic_abort`: build also with `panic = "abort"`. A panic then ends the Python process, where it
+///   would else become an error; so without this option such a build is an error.
+/// - `crate = ::renamed`: where `se-plugin` is, if not at `::se_plugin`.
+///
+/// # What is written
+/// The `impl` as it is, a check of `NAME` and `TYPE` at compile time, and `SE_InitPlugin`, the symbol that
+/// the library exports.
+#[proc_macro_attribute]
+pub fn device_plugin(options: TokenStream, item: TokenStream) -> TokenStream {
+    device::device_plugin(options.into(), item.into()).into()
 }
 
 /// Prepares a filesystem for being exported elsewhere. Goes on `impl Filesystem for T`.

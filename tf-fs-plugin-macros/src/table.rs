@@ -170,7 +170,9 @@ mod tests {
     fn output(of: Macro, item: &str) -> (String, Vec<String>) {
         let krate = syn::parse_quote!(k);
         let mut errors = Errors::default();
-        let Item::Filesystem(mut item) = item::parse(item.parse().unwrap(), &mut errors) else {
+        let Item::Filesystem(mut item) =
+            item::parse(item.parse().unwrap(), "Filesystem", &mut errors)
+        else {
             panic!("{:?}", errors.messages());
         };
         let output = expand(&mut item, of, &krate, &mut errors).to_string();

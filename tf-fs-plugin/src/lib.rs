@@ -134,6 +134,12 @@ pub mod __private {
     pub use crate::abi::autoload::autoload;
     pub use crate::abi::register::{Plugin, Registration, Scheme, init_plugin};
     pub use tf_fs_sys::{TF_FilesystemPluginInfo, TF_InitPluginFn};
+
+    /// What the SDK for devices, `se-plugin`, shares with this one.
+    pub mod boundary {
+        pub use crate::abi::guard::{catch, discard, guard, guard_quiet};
+        pub use crate::abi::status::{log_error, watch_panics, write_error};
+    }
 }
 
 /// The README's Rust compiles.

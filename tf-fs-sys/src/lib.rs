@@ -7,7 +7,7 @@
 //! | [`status`] | `tensorflow/c/tf_status.h` |
 //! | [`file_statistics`] | `tensorflow/c/tf_file_statistics.h` |
 //! | [`filesystem`] | `tensorflow/c/experimental/filesystem/filesystem_interface.h` |
-//! | `registration` | the function of `tensorflow/c/c_api.h` that loads a filesystem plugin |
+//! | `registration` | the functions of `tensorflow/c/c_api.h` that load a filesystem plugin and name the release |
 //! | [`stream_executor`] | `tensorflow/c/experimental/stream_executor/stream_executor.h` |
 //! | [`kernels`] | `tensorflow/c/kernels.h` |
 //! | [`kernels_experimental`] | `tensorflow/c/kernels_experimental.h` |

@@ -1,4 +1,4 @@
-//! The function of `tensorflow/c/c_api.h` that loads a filesystem plugin.
+//! The functions of `tensorflow/c/c_api.h` that load a filesystem plugin and name the release.
 
 use crate::status::TF_Status;
 use core::ffi::c_char;
@@ -11,5 +11,7 @@ crate::host::host_functions! {
         /// registers every scheme it offers. The first error is in `status`; schemes that were
         /// registered stay so.
         required fn TF_RegisterFilesystemPlugin(path: *const c_char, status: *mut TF_Status);
+        /// The release, as in `2.21.0` or `2.22.0-rc1`: a static text. Never null.
+        optional fn TF_Version() -> *const c_char;
     }
 }

@@ -19,7 +19,7 @@ pub(super) struct Answer<R> {
 /// # Safety
 /// `status` must be null or a status of the host.
 #[inline]
-pub(super) unsafe fn guard<R>(
+pub unsafe fn guard<R>(
     op: &'static str,
     status: *mut TF_Status,
     fallback: R,
@@ -72,7 +72,7 @@ pub(super) unsafe fn guard_answer<R>(
 /// Runs the body of a slot that has no status. An error or a panic is logged, and the slot then
 /// answers `fallback`.
 #[inline]
-pub(super) fn guard_quiet<R>(
+pub fn guard_quiet<R>(
     op: &'static str,
     fallback: impl FnOnce() -> R,
     body: impl FnOnce() -> Result<R>,
@@ -93,9 +93,17 @@ pub(super) fn guard_quiet<R>(
     }
 }
 
+/// Runs code of the author's outside of a slot, or whose failure a slot does not simply pass on. A panic
+/// becomes an error.
+#[inline]
+pub fn catch<R>(op: &'static str, body: impl FnOnce() -> Result<R>) -> Result<R> {
+    catch_unwind(AssertUnwindSafe(body))
+        .unwrap_or_else(|payload| Err(Error::internal(status::Panic::take(op, payload))))
+}
+
 /// Drops a value of the author's, whose destructor may panic.
 #[inline]
-pub(super) fn discard<T>(op: &'static str, value: T) {
+pub fn discard<T>(op: &'static str, value: T) {
     if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(value))) {
         status::log_error(&status::Panic::take(op, payload));
     }

@@ -48,7 +48,7 @@ pub(super) unsafe fn write_ok(status: *mut TF_Status) {
 /// `status` must be a status of the host.
 #[cold]
 #[inline(never)]
-pub(super) unsafe fn write_error(op: &'static str, status: *mut TF_Status, mut error: Error) {
+pub unsafe fn write_error(op: &'static str, status: *mut TF_Status, mut error: Error) {
     let code = error.code();
     // The causes' `Display` and their destructors are the author's code and may panic, one after the
     // other: a second panic while the first unwinds would abort the process.
@@ -101,7 +101,7 @@ pub(super) unsafe fn write_panic(
 /// formatting of what failed.
 #[cold]
 #[inline(never)]
-pub(super) fn log_error(what: &dyn core::fmt::Display) {
+pub fn log_error(what: &dyn core::fmt::Display) {
     crate::logging::init();
     if let Err(payload) = catch_unwind(AssertUnwindSafe(|| log::error!("{what}"))) {
         // Its destructor is not to be trusted either.
@@ -176,7 +176,7 @@ thread_local! {
 /// Makes panics leave their place for [`Panic::take`]; then the hook that was there before runs, which
 /// by default prints the panic to stderr. A plugin's shared library has its own copy of Rust's
 /// standard library, so this is the plugin's hook alone.
-pub(super) fn watch_panics() {
+pub fn watch_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let previous = std::panic::take_hook();

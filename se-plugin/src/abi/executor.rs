@@ -1,0 +1,889 @@
+//! The callbacks of devices.
+
+use super::host_callback::HostCallback;
+use super::host_memory::Ordinary;
+use super::host_ptr::{HostSource, HostTarget};
+use super::release::takes_errors_of_copies;
+use super::state::{
+    DeviceState, EventState, StreamState, TimerState, address, borrow, device as device_of,
+    into_handle, share, shared_device, take,
+};
+use super::versions::{Versioned as _, field, fill};
+use crate::device::Device;
+use crate::health::Health;
+use crate::memory::DevicePtr;
+use crate::stream::{EventStatus, Pattern, Stream as _};
+use core::ffi::c_void;
+use core::ptr::{self, NonNull};
+use std::sync::Arc;
+use tf_fs_plugin::__private::boundary::{self, catch, guard, guard_quiet};
+use tf_fs_plugin::{Code, Error, Result, ensure};
+use tf_fs_sys::{
+    SE_EVENT_COMPLETE, SE_EVENT_PENDING, SE_EventStatus, SE_StatusCallbackFn, SP_AllocatorStats,
+    SP_Device, SP_DeviceMemoryBase, SP_Event, SP_Stream, SP_StreamExecutor, SP_Timer, TF_Bool,
+    TF_Status,
+};
+
+/// Requests of up to so many bytes TensorFlow repeats for ever if they get nothing, when it divides
+/// regions itself: it asks for nine tenths, rounded up to a multiple of 256, which is as much again.
+const REPEATED_FOR_EVER: u64 = 2304;
+
+/// All callbacks: each is there in every release.
+pub(super) const fn table<D: Device>() -> SP_StreamExecutor {
+    SP_StreamExecutor {
+        struct_size: SP_StreamExecutor::STRUCT_SIZE,
+        ext: ptr::null_mut(),
+        allocate: Some(allocate::<D>),
+        deallocate: Some(deallocate::<D>),
+        host_memory_allocate: Some(host_memory_allocate::<D>),
+        host_memory_deallocate: Some(host_memory_deallocate::<D>),
+        unified_memory_allocate: Some(unified_memory_allocate),
+        unified_memory_deallocate: Some(unified_memory_deallocate),
+        get_allocator_stats: Some(get_allocator_stats::<D>),
+        device_memory_usage: Some(device_memory_usage::<D>),
+        create_stream: Some(create_stream::<D>),
+        destroy_stream: Some(destroy_stream::<D>),
+        create_stream_dependency: Some(create_stream_dependency::<D>),
+        get_stream_status: Some(get_stream_status::<D>),
+        create_event: Some(create_event::<D>),
+        destroy_event: Some(destroy_event::<D>),
+        get_event_status: Some(get_event_status::<D>),
+        record_event: Some(record_event::<D>),
+        wait_for_event: Some(wait_for_event::<D>),
+        create_timer: Some(create_timer::<D>),
+        destroy_timer: Some(destroy_timer::<D>),
+        start_timer: Some(start_timer::<D>),
+        stop_timer: Some(stop_timer::<D>),
+        memcpy_dtoh: Some(memcpy_dtoh::<D>),
+        memcpy_htod: Some(memcpy_htod::<D>),
+        memcpy_dtod: Some(memcpy_dtod::<D>),
+        sync_memcpy_dtoh: Some(sync_memcpy_dtoh::<D>),
+        sync_memcpy_htod: Some(sync_memcpy_htod::<D>),
+        sync_memcpy_dtod: Some(sync_memcpy_dtod::<D>),
+        block_host_for_event: Some(block_host_for_event::<D>),
+        block_host_until_done: Some(block_host_until_done::<D>),
+        synchronize_all_activity: Some(synchronize_all_activity::<D>),
+        mem_zero: Some(mem_zero::<D>),
+        memset: Some(memset::<D>),
+        memset32: Some(memset32::<D>),
+        host_callback: Some(host_callback::<D>),
+    }
+}
+
+/// An error for a handle that is null, since an earlier `create_*` failed.
+#[cold]
+fn null(what: &str) -> Error {
+    Error::failed_precondition(format!("TensorFlow passed no {what}, because it could not be made"))
+}
+
+/// The stream of a handle.
+///
+/// # Safety
+/// `stream` is null or from `create_stream` of the same `D`, and not destroyed.
+unsafe fn stream_of<'a, D: Device>(stream: SP_Stream) -> Result<&'a StreamState<D>> {
+    // SAFETY: as the caller promises.
+    unsafe { borrow::<StreamState<D>, _>(stream) }.ok_or_else(|| null("stream"))
+}
+
+/// Does what enqueues work, unless the device has failed. An error goes to the host where it takes it;
+/// where it would abort the process, the device keeps it and reports it later.
+fn enqueue<D: Device>(
+    op: &'static str,
+    device: &DeviceState<D>,
+    body: impl FnOnce(&mut Option<Health>) -> Result<()>,
+) -> Result<()> {
+    let mut health = None;
+    if takes_errors_of_copies() {
+        device.health.check()?;
+        return body(&mut health);
+    }
+    body(&mut health).or_else(|error| {
+        health.as_ref().unwrap_or(&device.health).note(op, &error);
+        Ok(())
+    })
+}
+
+// Memory.
+
+unsafe extern "C" fn allocate<D: Device>(
+    device: *const SP_Device,
+    size: u64,
+    _memory_space: i64,
+    memory: *mut SP_DeviceMemoryBase,
+) {
+    const OP: &str = "allocate";
+    let give = |address: Option<DevicePtr>| {
+        let memory_base = SP_DeviceMemoryBase {
+            opaque: address.map_or(ptr::null_mut(), |address| {
+                ptr::without_provenance_mut(address.address() as usize)
+            }),
+            size: if address.is_some() { size } else { 0 },
+            ..SP_DeviceMemoryBase::default()
+        };
+        // SAFETY: the host passes a struct with its size.
+        let filled = unsafe { fill(memory, &memory_base) };
+        filled.map(drop).map_err(Error::invalid_argument)
+    };
+    let body = || {
+        give(None)?;
+        // SAFETY: the host passes a device.
+        let device = unsafe { device_of::<D>(device)? };
+        if size == 0 {
+            return Ok(());
+        }
+        match catch(OP, || device.device.allocate(size)) {
+            Ok(address) if !address.is_refused() => give(Some(address)),
+            Ok(address) => Err(Error::internal(format!("{address:?} is no address of a device's"))),
+            Err(error) => {
+                if error.code() == Code::ResourceExhausted {
+                    log::debug!("{size} bytes were refused: {error:#}");
+                } else {
+                    device.health.note(OP, &error);
+                }
+                if device.host_insists && size <= REPEATED_FOR_EVER {
+                    boundary::log_error(&format_args!(
+                        "the memory of the device is used up; work that needs more fails: {error:#}"
+                    ));
+                    give(Some(device.refused()))?;
+                }
+                Ok(())
+            }
+        }
+    };
+    guard_quiet(OP, || (), body);
+}
+
+unsafe extern "C" fn deallocate<D: Device>(
+    device: *const SP_Device,
+    memory: *mut SP_DeviceMemoryBase,
+) {
+    let body = || {
+        // SAFETY: the host passes a device, and a struct with its size.
+        let (device, address) =
+            unsafe { (device_of::<D>(device)?, field!(memory => SP_DeviceMemoryBase.opaque)) };
+        match address.and_then(|address| DevicePtr::new(address.addr() as u64)) {
+            Some(address) if !address.is_refused() => device.device.deallocate(address),
+            _ => Ok(()),
+        }
+    };
+    guard_quiet("deallocate", || (), body);
+}
+
+unsafe extern "C" fn host_memory_allocate<D: Device>(
+    device: *const SP_Device,
+    size: u64,
+) -> *mut c_void {
+    let body = || {
+        // SAFETY: the host passes a device.
+        let device = unsafe { device_of::<D>(device)? };
+        let bytes = usize::try_from(size).map_err(Error::resource_exhausted)?;
+        if bytes == 0 {
+            return Ok(ptr::null_mut());
+        }
+        let own = device.device.host_allocator().filter(|_| device.has_host_allocator);
+        let memory = own.unwrap_or(&Ordinary).allocate(bytes)?;
+        Ok(memory.as_ptr().cast())
+    };
+    guard_quiet("host_memory_allocate", ptr::null_mut, body)
+}
+
+unsafe extern "C" fn host_memory_deallocate<D: Device>(
+    device: *const SP_Device,
+    memory: *mut c_void,
+) {
+    let body = || {
+        // SAFETY: the host passes a device.
+        let device = unsafe { device_of::<D>(device)? };
+        let Some(memory) = NonNull::new(memory.cast()) else { return Ok(()) };
+        let allocator = match device.device.host_allocator() {
+            Some(own) if device.has_host_allocator => own,
+            None if device.has_host_allocator => {
+                return Err(Error::internal("the device has no host allocator any more"));
+            }
+            _ => &Ordinary,
+        };
+        // SAFETY: the host frees once what `host_memory_allocate` answered, which was from this allocator
+        // or from another of the device's.
+        unsafe { allocator.deallocate(memory) };
+        Ok(())
+    };
+    guard_quiet("host_memory_deallocate", || (), body);
+}
+
+unsafe extern "C" fn unified_memory_allocate(_: *const SP_Device, _: u64) -> *mut c_void {
+    ptr::null_mut()
+}
+
+unsafe extern "C" fn unified_memory_deallocate(_: *const SP_Device, _: *mut c_void) {}
+
+unsafe extern "C" fn get_allocator_stats<D: Device>(
+    device: *const SP_Device,
+    stats: *mut SP_AllocatorStats,
+) -> TF_Bool {
+    let signed = |bytes: u64| i64::try_from(bytes).unwrap_or(i64::MAX);
+    let body = || {
+        // SAFETY: the host passes a device.
+        let Some(known) = (unsafe { device_of::<D>(device)? }).device.allocator_stats() else {
+            return Ok(0);
+        };
+        let with = SP_AllocatorStats {
+            struct_size: 0,
+            num_allocs: signed(known.allocations),
+            bytes_in_use: signed(known.in_use),
+            peak_bytes_in_use: signed(known.peak_in_use),
+            largest_alloc_size: signed(known.largest_allocation),
+            has_bytes_limit: known.limit.is_some().into(),
+            bytes_limit: signed(known.limit.unwrap_or(0)),
+            bytes_reserved: signed(known.reserved),
+            peak_bytes_reserved: signed(known.peak_reserved),
+            has_bytes_reservable_limit: known.reservable_limit.is_some().into(),
+            bytes_reservable_limit: signed(known.reservable_limit.unwrap_or(0)),
+            largest_free_block_bytes: signed(known.largest_free_block),
+        };
+        // SAFETY: the host passes a struct with its size.
+        unsafe { fill(stats, &with) }.map_err(Error::invalid_argument)?;
+        Ok(1)
+    };
+    guard_quiet("get_allocator_stats", || 0, body)
+}
+
+unsafe extern "C" fn device_memory_usage<D: Device>(
+    device: *const SP_Device,
+    free: *mut i64,
+    total: *mut i64,
+) -> TF_Bool {
+    let body = || {
+        // SAFETY: the host passes a device.
+        let usage = unsafe { device_of::<D>(device)? }.device.memory_usage()?;
+        for (place, bytes) in [(free, usage.free), (total, usage.total)] {
+            // SAFETY: null or a number of the host's.
+            if let Some(place) = unsafe { place.as_mut() } {
+                *place = i64::try_from(bytes).unwrap_or(i64::MAX);
+            }
+        }
+        Ok(1)
+    };
+    guard_quiet("device_memory_usage", || 0, body)
+}
+
+// Streams.
+
+unsafe extern "C" fn create_stream<D: Device>(
+    device: *const SP_Device,
+    stream: *mut SP_Stream,
+    status: *mut TF_Status,
+) {
+    let body = || {
+        // SAFETY: null or a handle's place.
+        let place = unsafe { stream.as_mut() }.ok_or_else(|| null("place for a stream"))?;
+        *place = ptr::null_mut();
+        // SAFETY: the host passes a device.
+        let device = unsafe { shared_device::<D>(device)? };
+        let stream =
+            catch("create_stream", || device.device.create_stream()).inspect_err(|error| {
+                device.health.note("create_stream", error);
+            })?;
+        let (health, copies) = (device.health.of_stream(), Default::default());
+        *place = into_handle(Arc::new(StreamState { stream, device, health, copies }));
+        Ok(())
+    };
+    // SAFETY: the host passes a status.
+    unsafe { guard("create_stream", status, (), body) };
+}
+
+unsafe extern "C" fn destroy_stream<D: Device>(_: *const SP_Device, stream: SP_Stream) {
+    let body = || {
+        // SAFETY: the host destroys a stream once.
+        let Some(stream) = (unsafe { take::<StreamState<D>, _>(stream) }) else { return Ok(()) };
+        if let Err(error) = stream.drain("destroy_stream") {
+            stream.health.note("destroy_stream", &error);
+        }
+        Ok(())
+    };
+    guard_quiet("destroy_stream", || (), body);
+}
+
+unsafe extern "C" fn create_stream_dependency<D: Device>(
+    device: *const SP_Device,
+    dependent: SP_Stream,
+    other: SP_Stream,
+    status: *mut TF_Status,
+) {
+    const OP: &str = "create_stream_dependency";
+    let body = || {
+        // SAFETY: the host passes a device and two streams.
+        let device = unsafe { device_of::<D>(device)? };
+        enqueue(OP, device, |health| {
+            // SAFETY: as above.
+            let (dependent, other) =
+                unsafe { (stream_of::<D>(dependent)?, stream_of::<D>(other)?) };
+            *health = Some(dependent.health.clone());
+            let copies = other.copies.open();
+            catch(OP, || dependent.stream.wait_for_stream(&other.stream))?;
+            if !ptr::eq(dependent, other) {
+                dependent.copies.add_all(copies);
+            }
+            Ok(())
+        })
+    };
+    // SAFETY: the host passes a status.
+    unsafe { guard(OP, status, (), body) };
+}
+
+unsafe extern "C" fn get_stream_status<D: Device>(
+    _: *const SP_Device,
+    stream: SP_Stream,
+    status: *mut TF_Status,
+) {
+    let body = || {
+        // SAFETY: the host passes a stream.
+        let stream = unsafe { stream_of::<D>(stream)? };
+        stream.stream.status()?;
+        stream.health.check()
+    };
+    // SAFETY: the host passes a status.
+    unsafe { guard("get_stream_status", status, (), body) };
+}
+
+// Events.
+
+unsafe extern "C" fn create_event<D: Device>(
+    device: *const SP_Device,
+    event: *mut SP_Event,
+    status: *mut TF_Status,
+) {
+    const OP: &str = "create_event";
+    let body = || {
+        // SAFETY: null or a handle's place.
+        let place = unsafe { event.as_mut() }.ok_or_else(|| null("place for an event"))?;
+        *place = ptr::null_mut();
+        // SAFETY: the host passes a device.
+        let device = unsafe { device_of::<D>(device)? };
+        // An error would abort the process; an event that waits instead does as well.
+        let event = catch(OP, || device.device.create_event()).map_err(|error| {
+            boundary::log_error(&format_args!(
+                "`{OP}` failed, so the stream is waited for instead: {error:#}"
+            ));
+            boundary::discard(OP, error);
+        });
+        *place = into_handle(Arc::new(EventState::<D>::new(event.ok())));
+        Ok(())
+    };
+    // SAFETY: the host passes a status.
+    unsafe { guard(OP, status, (), body) };
+}
+
+unsafe extern "C" fn destroy_event<D: Device>(_: *const SP_Device, event: SP_Event) {
+    let body = || {
+        // SAFETY: the host destroys an event once.
+        drop(unsafe { take::<EventState<D>, _>(event) });
+        Ok(())
+    };
+    guard_quiet("destroy_event", || (), body);
+}
+
+unsafe extern "C" fn get_event_status<D: Device>(
+    device: *const SP_Device,
+    event: SP_Event,
+) -> SE_EventStatus {
+    let body = || {
+        // SAFETY: the host passes a device and an event.
+        let (device, event) =
+            unsafe { (device_of::<D>(device)?, borrow::<EventState<D>, _>(event)) };
+        Ok(match event.map(|event| event.status(device)) {
+            Some(EventStatus::Pending) => SE_EVENT_PENDING,
+            Some(EventStatus::Complete) | None => SE_EVENT_COMPLETE,
+        })
+    };
+    // Any other answer would abort the process.
+    guard_quiet("get_event_status", || SE_EVENT_COMPLETE, body)
+}
+
+unsafe extern "C" fn record_event<D: Device>(
+    _: *const SP_Device,
+    stream: SP_Stream,
+    event: SP_Event,
+    status: *mut TF_Status,
+) {
+    let body = || {
+        // SAFETY: the host passes a stream and an event.
+        let (stream, event) =
+            unsafe { (share::<StreamState<D>, _>(stream), borrow::<EventState<D>, _>(event)) };
+        let stream = stream.ok_or_else(|| null("stream"))?;
+        event.ok_or_else(|| null("event"))?.record(&stream)
+    };
+    // SAFETY: the host passes a status.
+    unsafe { guard("record_event", status, (), body) };
+}
+
+unsafe extern "C" fn wait_for_event<D: Device>(
+    device: *const SP_Device,
+    stream: SP_Stream,
+    event: SP_Event,
+    status: *mut TF_Status,
+) {
+    const OP: &str = "wait_for_event";
+    let body = || {
+        // SAFETY: the host passes a device, a stream and an event.
+        let device = unsafe { device_of::<D>(device)? };
+        enqueue(OP, device, |health| {
+            // SAFETY: as above.
+            let (stream, event) =
+                unsafe { (stream_of::<D>(stream)?, borrow::<EventState<D>, _>(event)) };
+            *health = Some(stream.health.clone());
+            let event = event.ok_or_else(|| null("event"))?;
+            if let Some(event) = &event.event {
+                catch(OP, || stream.stream.wait(event))?;
+            }
+            stream.copies.add_all(event.copies.open());
+            Ok(())
+        })
+    };
+    // SAFETY: the host passes a status.
+    unsafe { guard(OP, status, (), body) };
+}
+
+unsafe extern "C" fn block_host_for_event<D: Device>(
+    _: *const SP_Device,
+    event: SP_Event,
+    status: *mut TF_Status,
+) {
+    // SAFETY: the host passes an event.
+    let body = || match unsafe { borrow::<EventState<D>, _>(event) } {
+        Some(event) => event.wait(),
+        None => Ok(()),
+    };
+    // SAFETY: the host passes a status.
+    unsafe { guard("block_host_for_event", status, (), body) };
+}
+
+unsafe extern "C" fn block_host_until_done<D: Device>(
+    _: *const SP_Device,
+    stream: SP_Stream,
+    status: *mut TF_Status,
+) {
+    // SAFETY: the host passes a stream; null once it could not be made.
+    let body = || match unsafe { borrow::<StreamState<D>, _>(stream) } {
+        Some(stream) => {
+            stream.drain("block_host_until_done")?;
+            stream.health.check()
+        }
+        None => Ok(()),
+    };
+    // SAFETY: the host passes a status.
+    unsafe { guard("block_host_until_done", status, (), body) };
+}
+
+unsafe extern "C" fn synchronize_all_activity<D: Device>(
+    device: *const SP_Device,
+    status: *mut TF_Status,
+) {
+    const OP: &str = "synchronize_all_activity";
+    let body = || {
+        // SAFETY: the host passes a device.
+        let device = unsafe { device_of::<D>(device)? };
+        let result = catch(OP, || device.device.synchronize());
+        device.copies.wait();
+        result?;
+        device.health.check()
+    };
+    // SAFETY: the host passes a status.
+    unsafe { guard(OP, status, (), body) };
+}
+
+// Timers.
+
+unsafe extern "C" fn create_timer<D: Device>(
+    device: *const SP_Device,
+    timer: *mut SP_Timer,
+    status: *mut TF_Status,
+) {
+    let body = || {
+        // SAFETY: null or a handle's place.
+        let place = unsafe { timer.as_mut() }.ok_or_else(|| null("place for a timer"))?;
+        *place = ptr::null_mut();
+        // SAFETY: the host passes a device.
+        let timer = unsafe { device_of::<D>(device)? }.device.create_timer()?;
+        *place = into_handle(Arc::new(TimerState::<D>(timer)));
+        Ok(())
+    };
+    // SAFETY: the host passes a status.
+    unsafe { guard("create_timer", status, (), body) };
+}
+
+unsafe extern "C" fn destroy_timer<D: Device>(_: *const SP_Device, timer: SP_Timer) {
+    let body = || {
+        // SAFETY: the host destroys a timer once.
+        drop(unsafe { take::<TimerState<D>, _>(timer) });
+        Ok(())
+    };
+    guard_quiet("destroy_timer", || (), body);
+}
+
+unsafe extern "C" fn start_timer<D: Device>(
+    _: *const SP_Device,
+    stream: SP_Stream,
+    timer: SP_Timer,
+    status: *mut TF_Status,
+) {
+    let body = || {
+        // SAFETY: the host passes a stream and a timer.
+        let (stream, timer) =
+            unsafe { (stream_of::<D>(stream)?, borrow::<TimerState<D>, _>(timer)) };
+        timer.ok_or_else(|| null("timer"))?.0.start(&stream.stream)
+    };
+    // SAFETY: the host passes a status.
+    unsafe { guard("start_timer", status, (), body) };
+}
+
+unsafe extern "C" fn stop_timer<D: Device>(
+    _: *const SP_Device,
+    stream: SP_Stream,
+    timer: SP_Timer,
+    status: *mut TF_Status,
+) {
+    let body = || {
+        // SAFETY: the host passes a stream and a timer.
+        let (stream, timer) =
+            unsafe { (stream_of::<D>(stream)?, borrow::<TimerState<D>, _>(timer)) };
+        timer.ok_or_else(|| null("timer"))?.0.stop(&stream.stream)
+    };
+    // SAFETY: the host passes a status.
+    unsafe { guard("stop_timer", status, (), body) };
+}
+
+pub(super) unsafe extern "C" fn nanoseconds<D: Device>(timer: SP_Timer) -> u64 {
+    // SAFETY: the host passes a timer.
+    let body = || match unsafe { borrow::<TimerState<D>, _>(timer) } {
+        Some(timer) => Ok(u64::try_from(timer.0.elapsed().as_nanos()).unwrap_or(u64::MAX)),
+        None => Ok(0),
+    };
+    guard_quiet("nanoseconds", || 0, body)
+}
+
+// Copies and fills.
+
+/// A size that is one of this process's memory.
+fn host_size(size: u64) -> Result<usize> {
+    usize::try_from(size).map_err(Error::invalid_argument)
+}
+
+unsafe extern "C" fn memcpy_dtoh<D: Device>(
+    device: *const SP_Device,
+    stream: SP_Stream,
+    target: *mut c_void,
+    source: *const SP_DeviceMemoryBase,
+    size: u64,
+    status: *mut TF_Status,
+) {
+    const OP: &str = "memcpy_dtoh";
+    let body = || {
+        // SAFETY: the host passes a device, a stream and structs with their sizes. It keeps `size` bytes at
+        // `target` until an event behind the copy is complete, which waits for the token.
+        unsafe {
+            // Nobody looks behind this copy: an error is the only way to prevent wrong numbers, even where
+            // it aborts the process.
+            device_of::<D>(device)?.health.check()?;
+            let stream = stream_of::<D>(stream)?;
+            if size == 0 {
+                return Ok(());
+            }
+            let source = address(source)?;
+            ensure!(
+                !target.is_null(),
+                Error::invalid_argument("TensorFlow passed no memory to copy to")
+            );
+            let len = host_size(size)?;
+            let pending = stream.pending(OP);
+            let target = HostTarget::new(target.cast(), len, Arc::clone(&pending));
+            catch(OP, || stream.stream.copy_to_host(target, source))?;
+            pending.enqueued();
+        }
+        Ok(())
+    };
+    // SAFETY: the host passes a status.
+    unsafe { guard(OP, status, (), body) };
+}
+
+unsafe extern "C" fn memcpy_htod<D: Device>(
+    device: *const SP_Device,
+    stream: SP_Stream,
+    target: *mut SP_DeviceMemoryBase,
+    source: *const c_void,
+    size: u64,
+    status: *mut TF_Status,
+) {
+    const OP: &str = "memcpy_htod";
+    let body = || {
+        // SAFETY: the host passes a device.
+        let device = unsafe { device_of::<D>(device)? };
+        enqueue(OP, device, |health| {
+            // SAFETY: the host passes a stream and structs with their sizes. It keeps `size` bytes at
+            // `source` until an event behind the copy is complete, which waits for the token.
+            unsafe {
+                let stream = stream_of::<D>(stream)?;
+                *health = Some(stream.health.clone());
+                if size == 0 {
+                    return Ok(());
+                }
+                let target = address(target)?;
+                ensure!(
+                    !source.is_null(),
+                    Error::invalid_argument("TensorFlow passed no memory to copy from")
+                );
+                let len = host_size(size)?;
+                let pending = stream.pending(OP);
+                let source = HostSource::new(source.cast(), len, Arc::clone(&pending));
+                catch(OP, || stream.stream.copy_to_device(target, source))?;
+                pending.enqueued();
+            }
+            Ok(())
+        })
+    };
+    // SAFETY: the host passes a status.
+    unsafe { guard(OP, status, (), body) };
+}
+
+unsafe extern "C" fn memcpy_dtod<D: Device>(
+    device: *const SP_Device,
+    stream: SP_Stream,
+    target: *mut SP_DeviceMemoryBase,
+    source: *const SP_DeviceMemoryBase,
+    size: u64,
+    status: *mut TF_Status,
+) {
+    const OP: &str = "memcpy_dtod";
+    let body = || {
+        // SAFETY: the host passes a device.
+        let device = unsafe { device_of::<D>(device)? };
+        enqueue(OP, device, |health| {
+            // SAFETY: the host passes a stream and structs with their sizes.
+            let (stream, addresses) =
+                unsafe { (stream_of::<D>(stream)?, [address(target), address(source)]) };
+            *health = Some(stream.health.clone());
+            if size == 0 {
+                return Ok(());
+            }
+            let [target, source] = addresses;
+            let (target, source) = (target?, source?);
+            catch(OP, || stream.stream.copy_on_device(target, source, size))
+        })
+    };
+    // SAFETY: the host passes a status.
+    unsafe { guard(OP, status, (), body) };
+}
+
+unsafe extern "C" fn sync_memcpy_dtoh<D: Device>(
+    device: *const SP_Device,
+    target: *mut c_void,
+    source: *const SP_DeviceMemoryBase,
+    size: u64,
+    status: *mut TF_Status,
+) {
+    let body = || {
+        // SAFETY: the host passes a device, a struct with its size, and `size` bytes of its own that stay
+        // during the call.
+        unsafe {
+            let device = device_of::<D>(device)?;
+            if size == 0 {
+                return Ok(());
+            }
+            let source = address(source)?;
+            ensure!(
+                !target.is_null(),
+                Error::invalid_argument("TensorFlow passed no memory to copy to")
+            );
+            let target = core::slice::from_raw_parts_mut(target.cast(), host_size(size)?);
+            device.device.copy_to_host(target, source)
+        }
+    };
+    // SAFETY: the host passes a status.
+    unsafe { guard("sync_memcpy_dtoh", status, (), body) };
+}
+
+unsafe extern "C" fn sync_memcpy_htod<D: Device>(
+    device: *const SP_Device,
+    target: *mut SP_DeviceMemoryBase,
+    source: *const c_void,
+    size: u64,
+    status: *mut TF_Status,
+) {
+    let body = || {
+        // SAFETY: as in `sync_memcpy_dtoh`.
+        unsafe {
+            let device = device_of::<D>(device)?;
+            if size == 0 {
+                return Ok(());
+            }
+            let target = address(target)?;
+            ensure!(
+                !source.is_null(),
+                Error::invalid_argument("TensorFlow passed no memory to copy from")
+            );
+            let source = core::slice::from_raw_parts(source.cast(), host_size(size)?);
+            device.device.copy_to_device(target, source)
+        }
+    };
+    // SAFETY: the host passes a status.
+    unsafe { guard("sync_memcpy_htod", status, (), body) };
+}
+
+unsafe extern "C" fn sync_memcpy_dtod<D: Device>(
+    device: *const SP_Device,
+    target: *mut SP_DeviceMemoryBase,
+    source: *const SP_DeviceMemoryBase,
+    size: u64,
+    status: *mut TF_Status,
+) {
+    let body = || {
+        // SAFETY: the host passes a device, and structs with their sizes.
+        let device = unsafe { device_of::<D>(device)? };
+        if size == 0 {
+            return Ok(());
+        }
+        // SAFETY: as above.
+        let (target, source) = unsafe { (address(target)?, address(source)?) };
+        device.device.copy_on_device(target, source, size)
+    };
+    // SAFETY: the host passes a status.
+    unsafe { guard("sync_memcpy_dtod", status, (), body) };
+}
+
+/// The body of the three fills.
+///
+/// # Safety
+/// The host passes a device, a stream, a struct with its size, and a status.
+unsafe fn fill_memory<D: Device>(
+    op: &'static str,
+    device: *const SP_Device,
+    stream: SP_Stream,
+    target: *mut SP_DeviceMemoryBase,
+    pattern: Pattern,
+    size: u64,
+    status: *mut TF_Status,
+) {
+    let body = || {
+        // SAFETY: as the caller promises.
+        let device = unsafe { device_of::<D>(device)? };
+        enqueue(op, device, |health| {
+            // SAFETY: as the caller promises.
+            let (stream, target) = unsafe { (stream_of::<D>(stream)?, address(target)) };
+            *health = Some(stream.health.clone());
+            if size == 0 {
+                return Ok(());
+            }
+            if matches!(pattern, Pattern::Word(_)) {
+                ensure!(
+                    size.is_multiple_of(4),
+                    Error::invalid_argument(format!(
+                        "{size} bytes are no multiple of a pattern of 4"
+                    ))
+                );
+            }
+            let target = target?;
+            catch(op, || stream.stream.fill(target, pattern, size))
+        })
+    };
+    // SAFETY: the host passes a status.
+    unsafe { guard(op, status, (), body) };
+}
+
+unsafe extern "C" fn mem_zero<D: Device>(
+    device: *const SP_Device,
+    stream: SP_Stream,
+    target: *mut SP_DeviceMemoryBase,
+    size: u64,
+    status: *mut TF_Status,
+) {
+    // SAFETY: the host keeps the promises of the header.
+    unsafe { fill_memory::<D>("mem_zero", device, stream, target, Pattern::Zero, size, status) };
+}
+
+unsafe extern "C" fn memset<D: Device>(
+    device: *const SP_Device,
+    stream: SP_Stream,
+    target: *mut SP_DeviceMemoryBase,
+    pattern: u8,
+    size: u64,
+    status: *mut TF_Status,
+) {
+    let pattern = Pattern::Byte(pattern);
+    // SAFETY: the host keeps the promises of the header.
+    unsafe { fill_memory::<D>("memset", device, stream, target, pattern, size, status) };
+}
+
+unsafe extern "C" fn memset32<D: Device>(
+    device: *const SP_Device,
+    stream: SP_Stream,
+    target: *mut SP_DeviceMemoryBase,
+    pattern: u32,
+    size: u64,
+    status: *mut TF_Status,
+) {
+    let pattern = Pattern::Word(pattern);
+    // SAFETY: the host keeps the promises of the header.
+    unsafe { fill_memory::<D>("memset32", device, stream, target, pattern, size, status) };
+}
+
+// Callbacks.
+
+unsafe extern "C" fn host_callback<D: Device>(
+    device: *const SP_Device,
+    stream: SP_Stream,
+    function: SE_StatusCallbackFn,
+    argument: *mut c_void,
+) -> TF_Bool {
+    const OP: &str = "host_callback";
+    let Some(function) = function else { return 0 };
+    let body = || {
+        // SAFETY: the host passes a device and a stream.
+        let (device, stream) = unsafe { (device_of::<D>(device), stream_of::<D>(stream)) };
+        let health = match (&stream, &device) {
+            (Ok(stream), _) => stream.health.clone(),
+            (Err(_), Ok(device)) => device.health.clone(),
+            (Err(_), Err(_)) => Health::default(),
+        };
+        // SAFETY: the host's function is called once with its argument, on any thread. Whatever goes
+        // wrong, the value makes the call, which frees the argument; so the answer is always "true".
+        let callback = unsafe { HostCallback::of_host(function, argument, health.clone()) };
+        match stream {
+            Err(error) => callback.complete(Err(error)),
+            Ok(stream) => {
+                if let Err(error) = catch(OP, || stream.stream.host_callback(callback)) {
+                    health.note(OP, &error);
+                }
+            }
+        }
+        Ok(1)
+    };
+    guard_quiet(OP, || 1, body)
+}
+
+// Description.
+
+pub(super) unsafe extern "C" fn get_numa_node<D: Device>(device: *const SP_Device) -> i32 {
+    let body = || {
+        // SAFETY: the host passes a device.
+        let node = unsafe { device_of::<D>(device)? }.device.numa_node();
+        Ok(node.map_or(-1, i32::from))
+    };
+    guard_quiet("get_numa_node", || -1, body)
+}
+
+pub(super) unsafe extern "C" fn get_memory_bandwidth<D: Device>(device: *const SP_Device) -> i64 {
+    let body = || {
+        // SAFETY: the host passes a device.
+        let bandwidth = unsafe { device_of::<D>(device)? }.device.memory_bandwidth();
+        Ok(bandwidth.map_or(-1, |bytes| i64::try_from(bytes).unwrap_or(i64::MAX)))
+    };
+    guard_quiet("get_memory_bandwidth", || -1, body)
+}
+
+pub(super) unsafe extern "C" fn get_gflops<D: Device>(device: *const SP_Device) -> f64 {
+    let body = || {
+        // SAFETY: the host passes a device.
+        let gflops = unsafe { device_of::<D>(device)? }.device.gflops();
+        Ok(gflops.unwrap_or(-1.0))
+    };
+    guard_quiet("get_gflops", || -1.0, body)
+}

@@ -1,0 +1,123 @@
+//! Callbacks into the host.
+
+use super::pending::dropped;
+use crate::health::Health;
+use core::ffi::c_void;
+use core::fmt;
+use tf_fs_plugin::__private::boundary;
+use tf_fs_plugin::{Code, Error, Result};
+use tf_fs_sys::host::Table;
+use tf_fs_sys::{StatusFunctions, TF_Status};
+
+const OP: &str = "host_callback";
+
+type HostFunction = unsafe extern "C" fn(*mut c_void, *mut TF_Status);
+type RustFunction = Box<dyn FnOnce(Result<()>) -> Result<()> + Send>;
+
+/// A call that a stream makes once it gets there: [`complete`](Self::complete) it, exactly once, which the
+/// type sees to. One that is dropped is completed with an error.
+pub struct HostCallback {
+    /// `None` once completed.
+    function: Option<Function>,
+    health: Option<Health>,
+}
+
+enum Function {
+    Host { function: HostFunction, argument: Argument },
+    Rust(RustFunction),
+}
+
+/// What TensorFlow wants back.
+struct Argument(*mut c_void);
+
+// SAFETY: the header has the callback called on another thread than the caller's.
+unsafe impl Send for Argument {}
+
+impl HostCallback {
+    /// A callback of Rust's, which gets the outcome of the work before it. Its own error is logged.
+    #[must_use]
+    pub fn new(function: impl FnOnce(Result<()>) -> Result<()> + Send + 'static) -> Self {
+        Self { function: Some(Function::Rust(Box::new(function))), health: None }
+    }
+
+    /// # Safety
+    /// `function` can be called once with `argument`, on any thread.
+    pub(super) unsafe fn of_host(
+        function: HostFunction,
+        argument: *mut c_void,
+        health: Health,
+    ) -> Self {
+        let function = Function::Host { function, argument: Argument(argument) };
+        Self { function: Some(function), health: Some(health) }
+    }
+
+    /// Makes the call. `outcome` is that of the work before it.
+    pub fn complete(mut self, outcome: Result<()>) {
+        self.run(outcome);
+    }
+
+    fn run(&mut self, outcome: Result<()>) {
+        let Some(function) = self.function.take() else { return };
+        let result = match function {
+            Function::Rust(function) => boundary::catch(OP, || function(outcome)),
+            // SAFETY: taken, so this is the one call.
+            Function::Host { function, argument } => unsafe { call(function, argument, outcome) },
+        };
+        match (&result, &self.health) {
+            (Ok(()), _) => {}
+            (Err(error), Some(health)) => health.note(OP, error),
+            (Err(error), None) => {
+                boundary::log_error(&format_args!("a callback failed: {error:#}"));
+            }
+        }
+    }
+}
+
+/// Calls the host with a status of its own, and answers what the host makes of it.
+///
+/// # Safety
+/// `function` can be called once with `argument`.
+unsafe fn call(function: HostFunction, argument: Argument, outcome: Result<()>) -> Result<()> {
+    let host = match StatusFunctions::get() {
+        Ok(host) => host,
+        // Without a status the host would crash: better that its argument is lost.
+        Err(missing) => return Err(Error::internal(missing)),
+    };
+    let failed = outcome.is_err();
+    // SAFETY: the status is made and deleted here; the rest is as the caller promises, and the message is
+    // copied before the status goes.
+    unsafe {
+        let status = (host.TF_NewStatus)();
+        if let Err(error) = outcome {
+            boundary::write_error(OP, status, error);
+        }
+        function(argument.0, status);
+        let code = Code::from_raw((host.TF_GetCode)(status));
+        let text = core::ffi::CStr::from_ptr((host.TF_Message)(status));
+        let result = match code {
+            // What came in may still be there; then the work's own token has reported it.
+            Some(code) if !failed => Err(Error::new(code, text.to_string_lossy().into_owned())),
+            _ => Ok(()),
+        };
+        (host.TF_DeleteStatus)(status);
+        result
+    }
+}
+
+impl Drop for HostCallback {
+    fn drop(&mut self) {
+        if self.function.is_some() {
+            let error = dropped("a `HostCallback`").with_code(Code::Cancelled);
+            if let Some(health) = &self.health {
+                health.note(OP, &error);
+            }
+            self.run(Err(error));
+        }
+    }
+}
+
+impl fmt::Debug for HostCallback {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HostCallback").field("completed", &self.function.is_none()).finish()
+    }
+}

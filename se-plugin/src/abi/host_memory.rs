@@ -1,0 +1,49 @@
+//! Host memory for the host.
+
+use core::ffi::c_void;
+use core::ptr::NonNull;
+use tf_fs_plugin::{Error, Result};
+
+/// Alignment of host memory in bytes; TensorFlow needs 64.
+const ALIGNMENT: usize = 256;
+
+/// Host memory that a device can copy fast from and to, such as what a driver has pinned.
+///
+/// # Safety
+/// [`allocate`](Self::allocate) answers memory of the size asked for, aligned to 64 bytes, that can be read
+/// and written until it is given to [`deallocate`](Self::deallocate), and that nobody else uses. All
+/// allocators that one device answers free each other's memory.
+pub unsafe trait HostAllocator: Send + Sync {
+    /// Allocates `bytes`, never 0.
+    ///
+    /// # Errors
+    /// `RESOURCE_EXHAUSTED` if there is not enough left.
+    fn allocate(&self, bytes: usize) -> Result<NonNull<u8>>;
+
+    /// Frees memory.
+    ///
+    /// # Safety
+    /// `memory` is from [`allocate`](Self::allocate) of an allocator of the same device, and freed once.
+    unsafe fn deallocate(&self, memory: NonNull<u8>);
+}
+
+/// Ordinary memory.
+pub(super) struct Ordinary;
+
+// SAFETY: `posix_memalign` keeps the promises.
+unsafe impl HostAllocator for Ordinary {
+    fn allocate(&self, bytes: usize) -> Result<NonNull<u8>> {
+        let mut memory: *mut c_void = core::ptr::null_mut();
+        // SAFETY: the alignment is a power of two and a multiple of a pointer's size.
+        let failed = unsafe { libc::posix_memalign(&raw mut memory, ALIGNMENT, bytes) };
+        let memory = if failed == 0 { NonNull::new(memory.cast()) } else { None };
+        memory.ok_or_else(|| {
+            Error::resource_exhausted(format!("no {bytes} bytes of host memory are left"))
+        })
+    }
+
+    unsafe fn deallocate(&self, memory: NonNull<u8>) {
+        // SAFETY: from `posix_memalign`, as the caller promises.
+        unsafe { libc::free(memory.as_ptr().cast()) };
+    }
+}

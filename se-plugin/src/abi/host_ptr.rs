@@ -1,0 +1,163 @@
+//! Host memory that outlives a call.
+
+use super::pending::{Pending, dropped};
+use core::ptr;
+use std::sync::Arc;
+use tf_fs_plugin::Result;
+
+/// A range of the host's memory for which nobody but the holder of this is responsible.
+#[derive(Debug)]
+struct Range {
+    address: *mut u8,
+    len: usize,
+    what: &'static str,
+    /// `None` once completed.
+    pending: Option<Arc<Pending>>,
+}
+
+// SAFETY: the memory belongs to no thread, and for as long as this exists TensorFlow neither frees it nor
+// writes to it (see `Pending`); shared references only read.
+unsafe impl Send for Range {}
+// SAFETY: as above.
+unsafe impl Sync for Range {}
+
+impl Range {
+    fn at(&self, offset: usize, len: usize) -> *mut u8 {
+        let end = offset.checked_add(len);
+        assert!(
+            end.is_some_and(|end| end <= self.len),
+            "{len} bytes from {offset} on are not within the {} bytes of {}",
+            self.len,
+            self.what
+        );
+        // SAFETY: within the range, as was just checked.
+        unsafe { self.address.add(offset) }
+    }
+
+    fn complete(&mut self, outcome: Result<()>) {
+        if let Some(pending) = self.pending.take() {
+            pending.complete(outcome);
+        }
+    }
+}
+
+impl Drop for Range {
+    fn drop(&mut self) {
+        if self.pending.is_some() {
+            let error = dropped(self.what);
+            self.complete(Err(error));
+        }
+    }
+}
+
+/// Host memory to copy from.
+///
+/// It stays valid as long as this value exists, however long that is: TensorFlow is not told that work
+/// behind the copy is done before. So **complete it**: [`copy_to`](Self::copy_to) does, and
+/// [`complete`](Self::complete) is for copies made by others, such as a driver. One that is dropped is a
+/// failed copy.
+#[derive(Debug)]
+pub struct HostSource(Range);
+
+impl HostSource {
+    /// # Safety
+    /// `len` bytes at `address` can be read until `pending` is complete.
+    pub(super) unsafe fn new(address: *const u8, len: usize, pending: Arc<Pending>) -> Self {
+        let what = "a `HostSource`";
+        Self(Range { address: address.cast_mut(), len, what, pending: Some(pending) })
+    }
+
+    /// Size in bytes, never 0.
+    #[must_use]
+    #[expect(clippy::len_without_is_empty, reason = "it is never empty")]
+    pub fn len(&self) -> usize {
+        self.0.len
+    }
+
+    /// The address, for a driver.
+    #[must_use]
+    pub fn as_ptr(&self) -> *const u8 {
+        self.0.address
+    }
+
+    /// Copies a part of it.
+    ///
+    /// # Panics
+    /// When the part reaches beyond the end.
+    pub fn read(&self, offset: usize, target: &mut [u8]) {
+        let from = self.0.at(offset, target.len());
+        // SAFETY: `at` has checked the range, which can be read while `self` exists; the slice is the
+        // caller's own. (`copy` because nothing keeps the two from being neighbours in one buffer.)
+        unsafe { ptr::copy(from.cast_const(), target.as_mut_ptr(), target.len()) };
+    }
+
+    /// Copies all of it and completes.
+    ///
+    /// # Panics
+    /// When the sizes differ.
+    pub fn copy_to(self, target: &mut [u8]) {
+        assert_eq!(target.len(), self.len(), "a copy fills all of its target");
+        self.read(0, target);
+        self.complete(Ok(()));
+    }
+
+    /// Gives the memory back, with the outcome of the copy.
+    pub fn complete(mut self, outcome: Result<()>) {
+        self.0.complete(outcome);
+    }
+}
+
+/// Host memory to copy to.
+///
+/// It stays valid as long as this value exists, however long that is: TensorFlow is not told that work
+/// behind the copy is done before. So **complete it**: [`copy_from`](Self::copy_from) does, and
+/// [`complete`](Self::complete) is for copies made by others, such as a driver. One that is dropped is a
+/// failed copy.
+#[derive(Debug)]
+pub struct HostTarget(Range);
+
+impl HostTarget {
+    /// # Safety
+    /// `len` bytes at `address` can be written, and nobody else uses them, until `pending` is complete.
+    pub(super) unsafe fn new(address: *mut u8, len: usize, pending: Arc<Pending>) -> Self {
+        Self(Range { address, len, what: "a `HostTarget`", pending: Some(pending) })
+    }
+
+    /// Size in bytes, never 0.
+    #[must_use]
+    #[expect(clippy::len_without_is_empty, reason = "it is never empty")]
+    pub fn len(&self) -> usize {
+        self.0.len
+    }
+
+    /// The address, for a driver.
+    #[must_use]
+    pub fn as_mut_ptr(&mut self) -> *mut u8 {
+        self.0.address
+    }
+
+    /// Writes a part of it.
+    ///
+    /// # Panics
+    /// When the part reaches beyond the end.
+    pub fn write(&mut self, offset: usize, source: &[u8]) {
+        let to = self.0.at(offset, source.len());
+        // SAFETY: `at` has checked the range, which can be written while `self` exists.
+        unsafe { ptr::copy(source.as_ptr(), to, source.len()) };
+    }
+
+    /// Fills all of it and completes.
+    ///
+    /// # Panics
+    /// When the sizes differ.
+    pub fn copy_from(mut self, source: &[u8]) {
+        assert_eq!(source.len(), self.len(), "a copy fills all of its target");
+        self.write(0, source);
+        self.complete(Ok(()));
+    }
+
+    /// Gives the memory back, with the outcome of the copy.
+    pub fn complete(mut self, outcome: Result<()>) {
+        self.0.complete(outcome);
+    }
+}

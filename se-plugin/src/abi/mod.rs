@@ -1,0 +1,15 @@
+//! The C boundary: everything unsafe in this crate, and nothing else.
+//!
+//! `platform` and `executor` hold one generic `extern "C"` function a slot of TensorFlow's tables. Each is a
+//! few lines around a guard: arguments are checked and converted, the author's method runs, a panic is
+//! caught, the status is written. `versions` is the one place that touches the host's versioned structs.
+
+mod executor;
+pub(crate) mod host_callback;
+pub(crate) mod host_memory;
+pub(crate) mod host_ptr;
+mod pending;
+pub(crate) mod platform;
+mod release;
+mod state;
+pub(crate) mod versions;

@@ -1,0 +1,448 @@
+//! The plugin's entry, and the callbacks of the platform.
+
+use super::executor;
+use super::state::{DeviceState, into_handle, share, take};
+use super::versions::{
+    self, Refusal, Versioned as _, check_major_version, field, fill, read_at_least, set_field,
+};
+use crate::limit::limit;
+use crate::platform::Platform;
+use core::ffi::{c_int, c_void};
+use core::ptr;
+use core::sync::atomic::{AtomicUsize, Ordering};
+use std::ffi::CString;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use tf_fs_plugin::__private::boundary::{self, guard, guard_quiet};
+use tf_fs_plugin::{Error, Result};
+use tf_fs_sys::{
+    SE_CreateDeviceFnsParams, SE_CreateDeviceParams, SE_CreateStreamExecutorParams,
+    SE_PlatformRegistrationParams, SP_Device, SP_DeviceFns, SP_Platform, SP_PlatformFns,
+    SP_StreamExecutor, SP_TimerFns, TF_Status,
+};
+
+/// How often a plugin was loaded, for its static.
+#[derive(Debug, Default)]
+pub struct Loads(AtomicUsize);
+
+impl Loads {
+    /// Not loaded yet.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self(AtomicUsize::new(0))
+    }
+
+    /// Behind which number this load comes.
+    fn next(&self) -> usize {
+        self.0.fetch_add(1, Ordering::AcqRel)
+    }
+}
+
+/// A platform as one load registers it; `SP_Platform::ext` is a reference of its own to it.
+struct PlatformState<P: Platform> {
+    name: CString,
+    kind: CString,
+    /// Why there are no devices, if that is known before they are counted.
+    declined: Mutex<bool>,
+    devices: OnceLock<Vec<Arc<DeviceState<P::Device>>>>,
+}
+
+impl<P: Platform> PlatformState<P> {
+    /// A repeated load registers a name and a type of its own, since TensorFlow aborts on one that it
+    /// has. It has no devices.
+    fn new(load: usize) -> Result<Self> {
+        let name = |name: &str| CString::new(name_of_load(name, load)).map_err(Error::internal);
+        Ok(Self {
+            name: name(P::NAME)?,
+            kind: name(P::TYPE)?,
+            declined: Mutex::new(load > 0),
+            devices: OnceLock::new(),
+        })
+    }
+
+    /// There will be no devices, and the log says why.
+    fn decline(&self, why: &dyn core::fmt::Display) {
+        let mut declined = self.declined.lock().unwrap_or_else(PoisonError::into_inner);
+        if !*declined {
+            *declined = true;
+            warn(&format_args!("{} has no devices: {why}", P::TYPE));
+        }
+    }
+
+    fn is_declined(&self) -> bool {
+        *self.declined.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The devices, which are opened when they are first counted: TensorFlow 2.12 and 2.13 abort if one
+    /// that was counted cannot be opened.
+    fn devices(&self) -> &[Arc<DeviceState<P::Device>>] {
+        self.devices.get_or_init(|| {
+            let mut devices = Vec::new();
+            if self.is_declined() {
+                return devices;
+            }
+            let limit = limit();
+            if limit == 0 {
+                return devices;
+            }
+            let opened = boundary::catch("get_device_count", || {
+                let platform = P::new()?;
+                let count = platform.device_count()?.min(limit).min(c_int::MAX as usize);
+                for ordinal in 0..count {
+                    let device = platform.open(ordinal)?;
+                    devices.push(Arc::new(DeviceState::new(device, P::DIVIDES_REGIONS)?));
+                }
+                Ok(())
+            });
+            match opened {
+                Ok(()) => {}
+                Err(error) if devices.is_empty() => {
+                    warn(&format_args!("{} has no devices: {error:#}", P::TYPE));
+                }
+                Err(error) => warn(&format_args!(
+                    "{} has {} devices, the next cannot be opened: {error:#}",
+                    P::TYPE,
+                    devices.len()
+                )),
+            }
+            devices
+        })
+    }
+}
+
+/// A line of the log; the logger and the texts may be the author's and panic.
+fn warn(what: &dyn core::fmt::Display) {
+    tf_fs_plugin::logging::init();
+    let logged = boundary::catch("log", || {
+        log::warn!("{what}");
+        Ok(())
+    });
+    if let Err(error) = logged {
+        boundary::discard("log", error);
+    }
+}
+
+/// The name that the `load`th repetition registers in place of `name`: capital letters only.
+fn name_of_load(name: &str, load: usize) -> String {
+    let mut text = String::from(name);
+    if load > 0 {
+        text.push_str("_DUP_");
+        let mut rest = load;
+        while rest > 0 {
+            text.push(char::from(b'A' + (rest % 26) as u8));
+            rest /= 26;
+        }
+    }
+    text
+}
+
+/// The body of `SE_InitPlugin`.
+///
+/// TensorFlow aborts on an error from here. So whatever is wrong, the tables are complete, the status is
+/// OK and there are 0 devices, unless there is no room for the tables: then TensorFlow aborts in any case,
+/// and the status at least says why.
+///
+/// # Safety
+/// `params` is null, or points to a struct of which `struct_size` bytes can be read and written, and so do
+/// the pointers in it; `status` is null or a status of the host.
+pub unsafe fn init_plugin<P: Platform>(
+    params: *mut SE_PlatformRegistrationParams,
+    status: *mut TF_Status,
+    loads: &Loads,
+) {
+    boundary::watch_panics();
+    let body = || {
+        tf_fs_plugin::logging::init();
+        // SAFETY: as the caller promises.
+        unsafe { register::<P>(params, loads.next()) }.map_err(|error| {
+            warn(&format_args!("{} cannot be registered: {error:#}", P::TYPE));
+            error
+        })
+    };
+    // SAFETY: as the caller promises.
+    unsafe { guard("SE_InitPlugin", status, (), body) };
+}
+
+/// # Safety
+/// As for [`init_plugin`].
+unsafe fn register<P: Platform>(
+    params: *mut SE_PlatformRegistrationParams,
+    load: usize,
+) -> Result<()> {
+    // SAFETY: as the caller promises.
+    let host = unsafe { read_at_least(params, SE_PlatformRegistrationParams::STRUCT_SIZE) };
+    let host = host.map_err(refused)?;
+    let state = Arc::new(PlatformState::<P>::new(load)?);
+    if let Err(refusal) = check_major_version(&host) {
+        state.decline(&refusal);
+    }
+    let platform = SP_Platform {
+        name: state.name.as_ptr(),
+        r#type: state.kind.as_ptr(),
+        supports_unified_memory: 0,
+        use_bfc_allocator: P::DIVIDES_REGIONS.into(),
+        force_memory_growth: P::GROWS_ON_DEMAND.into(),
+        ext: into_handle::<_, c_void>(state),
+        ..SP_Platform::default()
+    };
+    let own = SE_PlatformRegistrationParams {
+        destroy_platform: Some(destroy_platform::<P>),
+        destroy_platform_fns: Some(destroy_platform_fns),
+        ..SE_PlatformRegistrationParams::default()
+    };
+    // SAFETY: as the caller promises; the strings live in the state, as long as `ext`.
+    unsafe {
+        let needed = core::mem::offset_of!(SP_Platform, r#type) + size_of_val(&platform.r#type);
+        let room = read_at_least(host.platform, needed);
+        let room = room.and_then(|_| {
+            let needed = core::mem::offset_of!(SP_PlatformFns, create_timer_fns);
+            read_at_least(host.platform_fns, needed)
+        });
+        if let Err(refusal) = room {
+            drop(take::<PlatformState<P>, _>(platform.ext));
+            return Err(refused(refusal));
+        }
+        fill(host.platform, &platform).map_err(refused)?;
+        fill(host.platform_fns, &platform_fns::<P>()).map_err(refused)?;
+        set_field!(params => SE_PlatformRegistrationParams.destroy_platform = own.destroy_platform);
+        set_field!(
+            params => SE_PlatformRegistrationParams.destroy_platform_fns = own.destroy_platform_fns
+        );
+    }
+    Ok(())
+}
+
+#[cold]
+fn refused(refusal: Refusal) -> Error {
+    Error::invalid_argument(refusal)
+}
+
+const fn platform_fns<P: Platform>() -> SP_PlatformFns {
+    SP_PlatformFns {
+        struct_size: SP_PlatformFns::STRUCT_SIZE,
+        ext: ptr::null_mut(),
+        get_device_count: Some(get_device_count::<P>),
+        create_device: Some(create_device::<P>),
+        destroy_device: Some(destroy_device::<P>),
+        create_device_fns: Some(create_device_fns::<P>),
+        destroy_device_fns: Some(destroy_device_fns),
+        create_stream_executor: Some(create_stream_executor::<P>),
+        destroy_stream_executor: Some(destroy_stream_executor),
+        create_timer_fns: Some(create_timer_fns::<P>),
+        destroy_timer_fns: Some(destroy_timer_fns),
+    }
+}
+
+/// The platform of a struct of the host's.
+///
+/// # Safety
+/// `platform` is null or was filled by [`register`] for this `P`.
+unsafe fn state<P: Platform>(platform: *const SP_Platform) -> Result<Arc<PlatformState<P>>> {
+    // SAFETY: as the caller promises.
+    let state =
+        unsafe { field!(platform => SP_Platform.ext).and_then(|ext| share::<_, c_void>(ext)) };
+    state.ok_or_else(|| {
+        Error::failed_precondition("TensorFlow passed no platform, or a destroyed one")
+    })
+}
+
+unsafe extern "C" fn destroy_platform<P: Platform>(platform: *mut SP_Platform) {
+    guard_quiet(
+        "destroy_platform",
+        || (),
+        || {
+            // SAFETY: the host passes the struct that `register` has filled; `ext` is cleared, so the
+            // reference is given back once.
+            unsafe {
+                if let Some(ext) = field!(platform => SP_Platform.ext) {
+                    set_field!(platform => SP_Platform.ext = ptr::null_mut());
+                    drop(take::<PlatformState<P>, c_void>(ext));
+                }
+            }
+            Ok(())
+        },
+    );
+}
+
+unsafe extern "C" fn destroy_platform_fns(_: *mut SP_PlatformFns) {}
+
+unsafe extern "C" fn get_device_count<P: Platform>(
+    platform: *const SP_Platform,
+    count: *mut c_int,
+    status: *mut TF_Status,
+) {
+    let body = || {
+        // SAFETY: the host passes the platform.
+        let devices = unsafe { state::<P>(platform) }.map(|state| state.devices().len());
+        // SAFETY: null or an integer of the host's.
+        if let Some(count) = unsafe { count.as_mut() } {
+            *count = *devices.as_ref().unwrap_or(&0) as c_int;
+        }
+        devices.map(drop)
+    };
+    // SAFETY: the host passes a status.
+    unsafe { guard("get_device_count", status, (), body) };
+}
+
+unsafe extern "C" fn create_device<P: Platform>(
+    platform: *const SP_Platform,
+    params: *mut SE_CreateDeviceParams,
+    status: *mut TF_Status,
+) {
+    let body = || {
+        // SAFETY: the host passes structs with their sizes. What is given to it lives as long as the
+        // handle, which `destroy_device` takes back.
+        unsafe {
+            let params =
+                read_at_least(params, SE_CreateDeviceParams::STRUCT_SIZE).map_err(refused)?;
+            let needed = core::mem::offset_of!(SP_Device, hardware_name);
+            read_at_least(params.device, needed).map_err(refused)?;
+            let state = state::<P>(platform)?;
+            let ordinal = params.ordinal;
+            let device = usize::try_from(ordinal).ok().and_then(|at| state.devices().get(at));
+            let device = device.ok_or_else(|| {
+                Error::invalid_argument(format!(
+                    "{} has no device {ordinal}: there are {}",
+                    P::TYPE,
+                    state.devices().len()
+                ))
+            })?;
+            let [name, vendor, pci] =
+                device.description().map(|text| text.map_or(ptr::null(), core::ffi::CStr::as_ptr));
+            let described = SP_Device {
+                ordinal,
+                device_handle: into_handle::<_, c_void>(Arc::clone(device)),
+                hardware_name: name,
+                device_vendor: vendor,
+                pci_bus_id: pci,
+                ..SP_Device::default()
+            };
+            fill(params.device, &described).map_err(refused)?;
+        }
+        Ok(())
+    };
+    // SAFETY: the host passes a status.
+    unsafe { guard("create_device", status, (), body) };
+}
+
+unsafe extern "C" fn destroy_device<P: Platform>(_: *const SP_Platform, device: *mut SP_Device) {
+    guard_quiet(
+        "destroy_device",
+        || (),
+        || {
+            // SAFETY: the host passes a struct that `create_device` has filled; the handle is cleared, so
+            // the reference is given back once.
+            unsafe {
+                if let Some(handle) = field!(device => SP_Device.device_handle) {
+                    set_field!(device => SP_Device.device_handle = ptr::null_mut());
+                    drop(take::<DeviceState<P::Device>, c_void>(handle));
+                }
+            }
+            Ok(())
+        },
+    );
+}
+
+unsafe extern "C" fn create_device_fns<P: Platform>(
+    platform: *const SP_Platform,
+    params: *mut SE_CreateDeviceFnsParams,
+    status: *mut TF_Status,
+) {
+    let body = || {
+        let fns = SP_DeviceFns {
+            get_numa_node: Some(executor::get_numa_node::<P::Device>),
+            get_memory_bandwidth: Some(executor::get_memory_bandwidth::<P::Device>),
+            get_gflops: Some(executor::get_gflops::<P::Device>),
+            ..SP_DeviceFns::default()
+        };
+        // SAFETY: the host passes structs with their sizes.
+        unsafe {
+            let filled = read_at_least(params, SE_CreateDeviceFnsParams::STRUCT_SIZE)
+                .and_then(|params| fill(params.device_fns, &fns));
+            note::<P>(platform, filled.map(drop))
+        }
+    };
+    // SAFETY: the host passes a status.
+    unsafe { guard("create_device_fns", status, (), body) };
+}
+
+/// A struct of the host's that does not do means that there are no devices; no error, which would abort.
+///
+/// # Safety
+/// As for [`state`].
+unsafe fn note<P: Platform>(
+    platform: *const SP_Platform,
+    filled: Result<(), Refusal>,
+) -> Result<()> {
+    if let Err(refusal) = filled {
+        // SAFETY: as the caller promises.
+        unsafe { state::<P>(platform)? }.decline(&refusal);
+    }
+    Ok(())
+}
+
+unsafe extern "C" fn destroy_device_fns(_: *const SP_Platform, _: *mut SP_DeviceFns) {}
+
+unsafe extern "C" fn create_stream_executor<P: Platform>(
+    platform: *const SP_Platform,
+    params: *mut SE_CreateStreamExecutorParams,
+    status: *mut TF_Status,
+) {
+    let body = || {
+        // SAFETY: the host passes structs with their sizes.
+        unsafe {
+            let filled = read_at_least(params, SE_CreateStreamExecutorParams::STRUCT_SIZE)
+                .and_then(|params| {
+                    let found = versions::size_of_host(params.stream_executor)?;
+                    fill(params.stream_executor, &executor::table::<P::Device>())?;
+                    let needed = SP_StreamExecutor::STRUCT_SIZE;
+                    if found < needed {
+                        let record = SP_StreamExecutor::NAME;
+                        return Err(Refusal::TooShort { record, found, needed });
+                    }
+                    Ok(())
+                });
+            note::<P>(platform, filled)
+        }
+    };
+    // SAFETY: the host passes a status.
+    unsafe { guard("create_stream_executor", status, (), body) };
+}
+
+unsafe extern "C" fn destroy_stream_executor(_: *const SP_Platform, _: *mut SP_StreamExecutor) {}
+
+unsafe extern "C" fn create_timer_fns<P: Platform>(
+    platform: *const SP_Platform,
+    timer_fns: *mut SP_TimerFns,
+    status: *mut TF_Status,
+) {
+    let body = || {
+        let fns = SP_TimerFns {
+            nanoseconds: Some(executor::nanoseconds::<P::Device>),
+            ..SP_TimerFns::default()
+        };
+        // SAFETY: the host passes structs with their sizes.
+        unsafe { note::<P>(platform, fill(timer_fns, &fns).map(drop)) }
+    };
+    // SAFETY: the host passes a status.
+    unsafe { guard("create_timer_fns", status, (), body) };
+}
+
+unsafe extern "C" fn destroy_timer_fns(_: *const SP_Platform, _: *mut SP_TimerFns) {}
+
+#[cfg(test)]
+mod tests {
+    use super::name_of_load;
+
+    #[test]
+    fn repeated_loads_have_names_of_their_own() {
+        let names: Vec<String> = (0..1000).map(|load| name_of_load("MY_X", load)).collect();
+        assert_eq!(names[..3], ["MY_X", "MY_X_DUP_B", "MY_X_DUP_C"]);
+        let mut different = names.clone();
+        different.sort();
+        different.dedup();
+        assert_eq!(different.len(), names.len());
+        assert!(
+            names.iter().flat_map(|name| name.bytes()).all(|b| b.is_ascii_uppercase() || b == b'_')
+        );
+    }
+}

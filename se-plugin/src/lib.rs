@@ -1,0 +1,73 @@
+//! Write TensorFlow devices in safe Rust.
+//!
+//! Implement [`Platform`], [`Device`], [`Stream`] and [`Event`], put
+//! [`#[device_plugin]`](macro@device_plugin) on the `impl Platform`, build a `cdylib`, and every TensorFlow
+//! from 2.12 on shows the device. TensorFlow is needed neither to build nor to test the plugin.
+//!
+//! # What the host is like
+//! TensorFlow aborts the process on most mistakes of a device, so the SDK stands between the two:
+//!
+//! - Every callback that TensorFlow could call is there, also those that it calls without looking.
+//! - A plugin that cannot work (no driver, no card, an unsuitable TensorFlow) has 0 devices and says why in
+//!   one line of the log. A device that cannot be opened is not counted.
+//! - A failure of work that was enqueued is sticky, as with CUDA: the device reports it, in the log at once
+//!   and as an error from the next value that Python fetches on.
+//! - An event never answers that it failed, which would abort. One that cannot be recorded waits for its
+//!   stream instead.
+//! - A panic is caught and becomes an error, as in `tf-fs-plugin`.
+//!
+//! # Threads
+//! TensorFlow calls from many threads, also several at a time on one stream; hence `Send` and `Sync` on
+//! everything. At exit it destroys nothing.
+//!
+//! # Switching devices off
+//! The environment variable `TF_SE_PLUGIN_DEVICES` limits the number of devices of each plugin made with
+//! this SDK: with 0 there are none, and operations stay on the CPU.
+//!
+//! # Loading
+//! TensorFlow loads a plugin from `site-packages/tensorflow-plugins/`, from where
+//! `TF_PLUGGABLE_DEVICE_LIBRARY_PATH` says, or with `load_pluggable_device_library`. The same file may be
+//! loaded twice; the second time adds no device.
+
+#![cfg_attr(docsrs, feature(doc_cfg))]
+#![deny(unsafe_code)]
+
+// So that the macro's paths also work in this crate's own tests.
+extern crate self as se_plugin;
+
+#[allow(unsafe_code, reason = "the C boundary; every block is argued")]
+mod abi;
+mod device;
+mod health;
+mod limit;
+mod memory;
+mod platform;
+mod stream;
+mod timer;
+
+pub use abi::host_callback::HostCallback;
+pub use abi::host_memory::HostAllocator;
+pub use abi::host_ptr::{HostSource, HostTarget};
+pub use device::{AllocatorStats, Device, MemoryUsage};
+pub use memory::DevicePtr;
+pub use platform::Platform;
+pub use stream::{Event, EventStatus, Pattern, Stream};
+pub use tf_fs_plugin::{Code, Error, Result, ResultExt, ensure, logging};
+pub use tf_fs_plugin_macros::device_plugin;
+pub use timer::{HostTimer, Timer};
+
+/// What nearly every device needs: `use se_plugin::prelude::*;`.
+pub mod prelude {
+    pub use crate::{
+        Code, Device, DevicePtr, Error, Event, EventStatus, HostCallback, HostSource, HostTarget,
+        MemoryUsage, Pattern, Platform, Result, ResultExt, Stream, device_plugin, ensure,
+    };
+}
+
+/// What the macro's output names. Not for other use: it changes without notice.
+#[doc(hidden)]
+pub mod __private {
+    pub use crate::abi::platform::{Loads, init_plugin};
+    pub use crate::platform::check;
+    pub use tf_fs_sys::{SE_InitPluginFn, SE_PlatformRegistrationParams, TF_Status};
+}

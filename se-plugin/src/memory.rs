@@ -1,0 +1,59 @@
+//! Addresses in a device's memory.
+
+use core::fmt;
+use core::num::NonZeroU64;
+
+/// An address in a device's memory.
+///
+/// TensorFlow treats it as a number: it adds to it to divide an allocation, and never follows it. So it
+/// need not be an address of this process, as long as allocations do not overlap. What is at the address,
+/// only the device knows.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DevicePtr(NonZeroU64);
+
+/// From here on addresses stand for memory that there was none left of. No program has such addresses on
+/// the systems for which TensorFlow is made; they are the kernel's.
+const REFUSED: u64 = 0xffff_f000_0000_0000;
+
+impl DevicePtr {
+    /// The address `address`: `None` for 0.
+    #[must_use]
+    pub const fn new(address: u64) -> Option<Self> {
+        match NonZeroU64::new(address) {
+            Some(address) => Some(Self(address)),
+            None => None,
+        }
+    }
+
+    /// The address as a number.
+    #[must_use]
+    pub const fn address(self) -> u64 {
+        self.0.get()
+    }
+
+    /// How many bytes this lies behind `base`, or `None` if it lies before.
+    #[must_use]
+    pub const fn offset_from(self, base: Self) -> Option<u64> {
+        self.address().checked_sub(base.address())
+    }
+
+    /// The `index`th of the ranges for refused requests, none of which is longer than a page.
+    pub(crate) const fn refused(index: u64) -> Self {
+        // Many more than anybody could ask for; then they are used again.
+        match Self::new(REFUSED + (index % (1 << 24) + 1) * 4096) {
+            Some(address) => address,
+            None => unreachable!(),
+        }
+    }
+
+    /// Whether this is in memory that there was none left of.
+    pub(crate) const fn is_refused(self) -> bool {
+        self.address() >= REFUSED
+    }
+}
+
+impl fmt::Debug for DevicePtr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "DevicePtr({:#x})", self.address())
+    }
+}

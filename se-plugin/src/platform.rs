@@ -1,0 +1,132 @@
+//! A kind of device.
+
+use crate::device::Device;
+use tf_fs_plugin::Result;
+
+/// A kind of device: what a plugin adds to TensorFlow.
+///
+/// [`#[device_plugin]`](macro@crate::device_plugin) on the `impl` exports it.
+pub trait Platform: Sized + Send + Sync + 'static {
+    /// The platform's name, unique among the plugins of a process: `[A-Z][A-Z_]*`, and not `HOST`, `CUDA`
+    /// or `ROCM`, which TensorFlow uses. Another name does not compile.
+    const NAME: &'static str;
+
+    /// The type of its devices, as users write it in `/device:TYPE:0`: `[A-Z][A-Z_]*`, and not `CPU`,
+    /// `GPU` or `DEFAULT`, which TensorFlow has kernels for. Another type does not compile.
+    const TYPE: &'static str;
+
+    /// Whether TensorFlow divides large regions of device memory by itself, in the order of the streams:
+    /// the default. Without, each tensor is an allocation, and **is deallocated while enqueued work still
+    /// uses it**: the device then has to delay the reuse.
+    const DIVIDES_REGIONS: bool = true;
+
+    /// Whether TensorFlow takes regions as they are needed: the default. Without, it allocates nearly all
+    /// of the free memory at once.
+    const GROWS_ON_DEMAND: bool = true;
+
+    /// The devices.
+    type Device: Device;
+
+    /// Makes the platform, once, when TensorFlow first asks for the number of devices.
+    ///
+    /// # Errors
+    /// Whatever keeps the platform from working, such as a missing driver. There are then 0 devices, and
+    /// the log says why.
+    fn new() -> Result<Self>;
+
+    /// How many devices there are. Asked once.
+    ///
+    /// # Errors
+    /// As for [`new`](Self::new).
+    fn device_count(&self) -> Result<usize>;
+
+    /// Opens a device, once, when the devices are counted: `ordinal` is 0, then 1, and so on.
+    ///
+    /// # Errors
+    /// Whatever keeps the device from working. It and those after it are then not counted, and the log
+    /// says why.
+    fn open(&self, ordinal: usize) -> Result<Self::Device>;
+}
+
+/// Names that a platform cannot have, since TensorFlow registers them itself.
+const RESERVED_NAMES: [&str; 3] = ["HOST", "CUDA", "ROCM"];
+/// Types that a device cannot have, since TensorFlow has kernels for them.
+const RESERVED_TYPES: [&str; 3] = ["CPU", "GPU", "DEFAULT"];
+
+/// Ends the compilation if the name or the type of a platform would make TensorFlow abort.
+pub const fn check<P: Platform>() {
+    assert!(
+        is_identifier(P::NAME),
+        "`Platform::NAME` must be capital letters and `_`, beginning with a letter; write \"MY_DEVICE\""
+    );
+    assert!(
+        is_identifier(P::TYPE),
+        "`Platform::TYPE` must be capital letters and `_`, beginning with a letter; write \"MY_DEVICE\""
+    );
+    assert!(
+        !is_one_of(P::NAME, &RESERVED_NAMES),
+        "`Platform::NAME` is one of TensorFlow's own: HOST, CUDA, ROCM; write another, such as \"MY_DEVICE\""
+    );
+    assert!(
+        !is_one_of(P::TYPE, &RESERVED_TYPES),
+        "`Platform::TYPE` is one of TensorFlow's own: CPU, GPU, DEFAULT; write another, such as \"MY_GPU\""
+    );
+}
+
+/// `[A-Z][A-Z_]*`
+const fn is_identifier(text: &str) -> bool {
+    let text = text.as_bytes();
+    let mut index = 0;
+    while index < text.len() {
+        if !(text[index].is_ascii_uppercase() || (index > 0 && text[index] == b'_')) {
+            return false;
+        }
+        index += 1;
+    }
+    !text.is_empty()
+}
+
+const fn is_one_of(text: &str, list: &[&str]) -> bool {
+    let mut index = 0;
+    while index < list.len() {
+        if equal(text.as_bytes(), list[index].as_bytes()) {
+            return true;
+        }
+        index += 1;
+    }
+    false
+}
+
+const fn equal(a: &[u8], b: &[u8]) -> bool {
+    let mut index = 0;
+    while index < a.len() && index < b.len() && a[index] == b[index] {
+        index += 1;
+    }
+    index == a.len() && index == b.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn identifiers_are_those_of_tensorflow() {
+        for good in ["A", "MY_DEVICE", "A_", "RUST_TEST"] {
+            assert!(is_identifier(good), "{good}");
+        }
+        for bad in ["", "_A", "my", "MY_DEVICE2", "MY-DEVICE", "MÜ", "A B", "A\0"] {
+            assert!(!is_identifier(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn reserved_names_are_compared_whole() {
+        assert!(is_one_of("HOST", &RESERVED_NAMES) && is_one_of("GPU", &RESERVED_TYPES));
+        for free in ["HOS", "HOSTS", "RUST_GPU", "INTERPRETER"] {
+            assert!(
+                !is_one_of(free, &RESERVED_NAMES) && !is_one_of(free, &RESERVED_TYPES),
+                "{free}"
+            );
+        }
+    }
+}

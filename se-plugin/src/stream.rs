@@ -1,0 +1,143 @@
+//! Streams and events.
+
+use crate::abi::host_callback::HostCallback;
+use crate::abi::host_ptr::{HostSource, HostTarget};
+use crate::memory::DevicePtr;
+use tf_fs_plugin::Result;
+
+/// A queue of work for a device, done in order, used by several threads at a time.
+///
+/// "Enqueues" means that the work is done when the queue gets there, before the call returns or after. The
+/// memory that it uses stays there until an event that is recorded behind it is complete.
+///
+/// # Errors
+/// An error from a method says that the work could not be enqueued. Where TensorFlow can take it, it
+/// becomes an error there; where TensorFlow would abort (up to 2.16) or take no notice, it is sticky: the
+/// device reports it from then on. Work that fails later completes its token ([`HostSource`],
+/// [`HostTarget`]) with an error, or is reported by [`status`](Self::status) and by
+/// [`Device::synchronize`](crate::Device::synchronize).
+pub trait Stream: Sized + Send + Sync + 'static {
+    /// What can be recorded.
+    type Event: Event;
+
+    /// Enqueues a copy of all of `source` to the device.
+    ///
+    /// # Errors
+    /// See [`Stream`].
+    fn copy_to_device(&self, target: DevicePtr, source: HostSource) -> Result<()>;
+
+    /// Enqueues a copy that fills all of `target` from the device.
+    ///
+    /// # Errors
+    /// See [`Stream`].
+    fn copy_to_host(&self, target: HostTarget, source: DevicePtr) -> Result<()>;
+
+    /// Enqueues a copy of `bytes`, never 0, within the device, or between two devices of the platform.
+    /// The ranges do not overlap.
+    ///
+    /// # Errors
+    /// See [`Stream`].
+    fn copy_on_device(&self, target: DevicePtr, source: DevicePtr, bytes: u64) -> Result<()>;
+
+    /// Enqueues filling `bytes`, never 0, with a pattern.
+    ///
+    /// # Errors
+    /// See [`Stream`].
+    fn fill(&self, target: DevicePtr, pattern: Pattern, bytes: u64) -> Result<()>;
+
+    /// Makes later work of this stream wait for what is in `other` now, and not for what comes later.
+    /// The two can be the same stream.
+    ///
+    /// # Errors
+    /// See [`Stream`].
+    fn wait_for_stream(&self, other: &Self) -> Result<()>;
+
+    /// Puts an event behind the work that is in the stream now. It may have been recorded before, here
+    /// or elsewhere: only the latest record counts.
+    ///
+    /// # Errors
+    /// The SDK then waits for the stream, and the error is sticky.
+    fn record(&self, event: &Self::Event) -> Result<()>;
+
+    /// Makes later work of this stream wait for the latest record of an event.
+    ///
+    /// # Errors
+    /// See [`Stream`].
+    fn wait(&self, event: &Self::Event) -> Result<()>;
+
+    /// Enqueues the completion of a callback, in order with the other work and not on the caller's
+    /// thread.
+    ///
+    /// # Errors
+    /// See [`Stream`].
+    fn host_callback(&self, callback: HostCallback) -> Result<()>;
+
+    /// Waits for the present work.
+    ///
+    /// # Errors
+    /// Those of the work.
+    fn synchronize(&self) -> Result<()>;
+
+    /// Whether the stream works, without waiting for it. It does by default.
+    ///
+    /// # Errors
+    /// What has kept the stream from working.
+    fn status(&self) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// What memory is filled with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pattern {
+    /// Zeros.
+    Zero,
+    /// A byte.
+    Byte(u8),
+    /// Four bytes in the order of the machine. Size and address of the range are multiples of 4.
+    Word(u32),
+}
+
+impl Pattern {
+    /// The pattern as four bytes in the order of the machine.
+    #[must_use]
+    pub const fn to_bytes(self) -> [u8; 4] {
+        match self {
+            Self::Zero => [0; 4],
+            Self::Byte(byte) => [byte; 4],
+            Self::Word(word) => word.to_ne_bytes(),
+        }
+    }
+
+    /// Fills a slice.
+    pub fn fill(self, target: &mut [u8]) {
+        let bytes = self.to_bytes();
+        for chunk in target.chunks_mut(bytes.len()) {
+            chunk.copy_from_slice(&bytes[..chunk.len()]);
+        }
+    }
+}
+
+/// A point in a stream that can be waited for.
+pub trait Event: Send + Sync + 'static {
+    /// How far the latest record is, without waiting for it. TensorFlow asks about every 10 µs.
+    ///
+    /// # Errors
+    /// The SDK then waits for the stream, and the error is sticky: TensorFlow would abort.
+    fn status(&self) -> Result<EventStatus>;
+
+    /// Waits for the latest record.
+    ///
+    /// # Errors
+    /// Become those of TensorFlow's caller.
+    fn wait(&self) -> Result<()>;
+}
+
+/// How far an event is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventStatus {
+    /// The work before the event is not done.
+    Pending,
+    /// The work before the event is done, or the event was never recorded.
+    Complete,
+}

@@ -1,0 +1,66 @@
+//! Stopwatches.
+
+use crate::abi::host_callback::HostCallback;
+use crate::stream::Stream;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use tf_fs_plugin::Result;
+
+/// A stopwatch between two points in a stream. Only TensorFlow 2.12 and 2.13 use it.
+pub trait Timer<S: Stream>: Send + Sync {
+    /// Enqueues the start.
+    ///
+    /// # Errors
+    /// The start could not be enqueued.
+    fn start(&self, stream: &S) -> Result<()>;
+
+    /// Enqueues the end.
+    ///
+    /// # Errors
+    /// The end could not be enqueued.
+    fn stop(&self, stream: &S) -> Result<()>;
+
+    /// The time between the two; 0 if either has not come yet.
+    fn elapsed(&self) -> Duration;
+}
+
+/// A stopwatch for any stream: it takes the host's time in callbacks.
+#[derive(Debug, Default)]
+pub struct HostTimer {
+    times: Arc<Mutex<Times>>,
+}
+
+#[derive(Debug, Default)]
+struct Times {
+    start: Option<Instant>,
+    stop: Option<Instant>,
+}
+
+impl HostTimer {
+    fn mark<S: Stream>(&self, stream: &S, set: fn(&mut Times, Instant)) -> Result<()> {
+        let times = Arc::clone(&self.times);
+        stream.host_callback(HostCallback::new(move |result| {
+            result?;
+            set(&mut times.lock().unwrap_or_else(PoisonError::into_inner), Instant::now());
+            Ok(())
+        }))
+    }
+}
+
+impl<S: Stream> Timer<S> for HostTimer {
+    fn start(&self, stream: &S) -> Result<()> {
+        self.mark(stream, |times, now| *times = Times { start: Some(now), stop: None })
+    }
+
+    fn stop(&self, stream: &S) -> Result<()> {
+        self.mark(stream, |times, now| times.stop = Some(now))
+    }
+
+    fn elapsed(&self) -> Duration {
+        let times = self.times.lock().unwrap_or_else(PoisonError::into_inner);
+        match (times.start, times.stop) {
+            (Some(start), Some(stop)) => stop.duration_since(start),
+            _ => Duration::ZERO,
+        }
+    }
+}
