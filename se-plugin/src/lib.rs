@@ -43,6 +43,9 @@ mod limit;
 mod memory;
 mod platform;
 mod stream;
+#[cfg(feature = "testing")]
+#[cfg_attr(docsrs, doc(cfg(feature = "testing")))]
+pub mod testing;
 mod timer;
 
 pub use abi::host_callback::HostCallback;

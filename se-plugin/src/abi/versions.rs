@@ -301,3 +301,6 @@ pub(crate) fn check_major_version(params: &SE_PlatformRegistrationParams) -> Res
     let host = [params.major_version, params.minor_version, params.patch_version];
     if params.major_version == SE_MAJOR { Ok(()) } else { Err(Refusal::MajorVersion { host }) }
 }
+
+#[cfg(test)]
+mod tests;

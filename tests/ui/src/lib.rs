@@ -1,1 +1,3 @@
-//! Nothing: this package has tests only.
+//! What the cases of the tests have in common.
+
+pub mod device;

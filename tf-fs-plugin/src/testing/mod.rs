@@ -118,3 +118,10 @@ impl Drop for Session {
         }
     }
 }
+
+/// What the host for devices, of `se-plugin`, shares with this one.
+#[doc(hidden)]
+pub mod __private {
+    pub use super::abi::status::{Status, install, live};
+    pub use super::violations::Log;
+}

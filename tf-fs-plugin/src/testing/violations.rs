@@ -27,21 +27,23 @@ impl fmt::Display for Violation {
 
 /// The violations of one host.
 #[derive(Debug, Default)]
-pub(super) struct Log(Lock<Vec<Violation>>);
+pub struct Log(Lock<Vec<Violation>>);
 
 impl Log {
-    pub(super) fn add(&self, operation: &'static str, subject: &[u8], what: impl Into<String>) {
+    /// Notes a violation.
+    pub fn add(&self, operation: &'static str, subject: &[u8], what: impl Into<String>) {
         let violation = Violation { operation, subject: shown(subject), what: what.into() };
         self.list().push(violation);
     }
 
-    pub(super) fn take(&self) -> Vec<Violation> {
+    /// All violations since the last call.
+    pub fn take(&self) -> Vec<Violation> {
         std::mem::take(&mut *self.list())
     }
 
     /// Panics with a list of all violations, if there are any.
     #[track_caller]
-    pub(super) fn check(&self) {
+    pub fn check(&self) {
         let violations = self.take();
         if violations.is_empty() {
             return;

@@ -28,7 +28,7 @@ static FUNCTIONS: StatusFunctions = StatusFunctions {
 };
 
 /// Makes this process's plugins use the statuses of this module.
-pub(in crate::testing) fn install() {
+pub fn install() {
     static ONCE: Once = Once::new();
     // SAFETY: the functions below keep the promises of the table's fields, for any pointers.
     ONCE.call_once(|| unsafe { StatusFunctions::install(&FUNCTIONS) });
@@ -152,20 +152,22 @@ impl Object {
 }
 
 /// A status that the host hands to one call, deleted when the call is over.
-pub(in crate::testing) struct Status(usize);
+pub struct Status(usize);
 
 impl Status {
-    pub(in crate::testing) fn new(log: &Arc<Log>, operation: &'static str, subject: &[u8]) -> Self {
+    /// A fresh status, `TF_OK`, for one call.
+    pub fn new(log: &Arc<Log>, operation: &'static str, subject: &[u8]) -> Self {
         Self(statuses().add(Some(Arc::clone(log)), operation, subject))
     }
 
-    pub(in crate::testing) fn as_ptr(&self) -> *mut TF_Status {
+    /// What the plugin gets.
+    pub fn as_ptr(&self) -> *mut TF_Status {
         ptr::without_provenance_mut(self.0)
     }
 
     /// What the plugin has set. A status that it never set is a violation: TensorFlow takes it for
     /// success.
-    pub(in crate::testing) fn result(&self) -> Result<()> {
+    pub fn result(&self) -> Result<()> {
         let statuses = statuses();
         let Some(object) = statuses.live.get(&self.0) else {
             // The plugin deleted it, which was noted then.
@@ -188,7 +190,7 @@ impl Drop for Status {
 
 /// How many statuses are alive in this process: those of calls that are running, and those that
 /// plugins made and did not delete.
-pub(in crate::testing) fn live() -> usize {
+pub fn live() -> usize {
     statuses().live.len()
 }
 

@@ -1,0 +1,157 @@
+//! Real structs, cut and extended: an older and a newer side, byte for byte.
+
+use super::*;
+
+/// What lies where nobody may write.
+const CANARY: u8 = 0xa5;
+/// How many bytes longer than ours a struct of a newer side gets.
+const LONGER: usize = 64;
+
+/// Memory for a struct of any size, aligned as the C API has it.
+struct Memory(Vec<u64>);
+
+impl Memory {
+    /// `struct_size` is `size`; so many bytes are zero, and the rest is not the struct's.
+    fn new<T: Versioned>(size: usize) -> Self {
+        let words = (size_of::<T>().max(T::STRUCT_SIZE) + 2 * LONGER) / 8;
+        let mut memory = Self(vec![u64::from_ne_bytes([CANARY; 8]); words]);
+        memory.bytes()[..size].fill(0);
+        memory.0[0] = size as u64;
+        memory
+    }
+
+    fn bytes(&mut self) -> &mut [u8] {
+        let len = self.0.len() * 8;
+        // SAFETY: all of the vector, as bytes, which have no invalid values.
+        unsafe { core::slice::from_raw_parts_mut(self.0.as_mut_ptr().cast(), len) }
+    }
+
+    fn record<T: Versioned>(&mut self) -> *mut T {
+        self.0.as_mut_ptr().cast()
+    }
+}
+
+/// A struct whose every field byte is 1, which each of these types has as a value or is never read as.
+fn ones<T: Versioned>() -> Vec<u8> {
+    let mut bytes = vec![0_u8; size_of::<T>()];
+    for field in T::FIELDS {
+        bytes[field.offset..field.end()].fill(1);
+    }
+    bytes
+}
+
+fn every_size<T: Versioned>() {
+    for size in 0..=T::STRUCT_SIZE + LONGER {
+        let covered = |field: &&Field| field.end() <= size;
+        let last = T::FIELDS.iter().filter(covered).map(|field| field.end()).next_back();
+
+        // We fill a struct of the host's.
+        let mut memory = Memory::new::<T>(size);
+        let ours = ones::<T>();
+        // SAFETY: as long as a `T`, whose fields are integers, pointers and functions, none of which is
+        // used; `read_unaligned` because a vector of bytes has no alignment.
+        let ours = unsafe { ours.as_ptr().cast::<T>().read_unaligned() };
+        let before = memory.bytes().to_vec();
+        // SAFETY: memory for any size.
+        let filled = unsafe { fill(memory.record::<T>(), &ours) };
+        match size {
+            0 => assert_eq!(filled, Err(Refusal::NoSize { record: T::NAME })),
+            1..8 => assert!(matches!(filled, Err(Refusal::TooShort { .. })), "{} {size}", T::NAME),
+            _ => assert_eq!(filled, Ok(last.unwrap_or(8)), "{} {size}", T::NAME),
+        }
+        let mut expected = before;
+        if let Ok(filled) = filled {
+            expected[..8].copy_from_slice(&filled.to_ne_bytes());
+            for field in T::FIELDS.iter().filter(covered) {
+                expected[field.offset..field.end()].fill(1);
+            }
+        }
+        assert_eq!(memory.bytes(), expected, "{} {size}", T::NAME);
+
+        // We read a struct of the host's: what it does not cover is not provided.
+        let mut memory = Memory::new::<T>(size);
+        for field in T::FIELDS.iter().filter(covered) {
+            memory.bytes()[field.offset..field.end()].fill(1);
+        }
+        // SAFETY: memory for any size.
+        let copy = unsafe { read(memory.record::<T>()) };
+        assert_eq!(copy.is_ok(), size >= 8, "{} {size}", T::NAME);
+        if let Ok(copy) = copy {
+            for field in T::FIELDS {
+                let value = u8::from(covered(&field));
+                // SAFETY: bytes of a field, all of which are initialised.
+                let bytes = unsafe {
+                    core::slice::from_raw_parts(
+                        ptr::from_ref(&copy).cast::<u8>().add(field.offset),
+                        field.size,
+                    )
+                };
+                assert!(bytes.iter().all(|&byte| byte == value), "{} {size} {field:?}", T::NAME);
+            }
+        }
+    }
+}
+
+#[test]
+fn structs_of_every_size_are_read_and_filled_within_it() {
+    every_size::<SE_PlatformRegistrationParams>();
+    every_size::<SP_Platform>();
+    every_size::<SP_PlatformFns>();
+    every_size::<SE_CreateDeviceParams>();
+    every_size::<SP_Device>();
+    every_size::<SE_CreateDeviceFnsParams>();
+    every_size::<SP_DeviceFns>();
+    every_size::<SE_CreateStreamExecutorParams>();
+    every_size::<SP_StreamExecutor>();
+    every_size::<SP_TimerFns>();
+    every_size::<SP_AllocatorStats>();
+    every_size::<SP_DeviceMemoryBase>();
+}
+
+#[test]
+fn a_single_field_needs_all_of_its_bytes() {
+    for size in 0..=SP_Device::STRUCT_SIZE + LONGER {
+        let mut memory = Memory::new::<SP_Device>(size);
+        let handle = ptr::without_provenance_mut(0x1234);
+        // SAFETY: memory for any size.
+        unsafe {
+            let record = memory.record::<SP_Device>();
+            let written = set_field!(record => SP_Device.device_handle = handle);
+            assert_eq!(written, size >= 32, "{size}");
+            let found = field!(record.cast_const() => SP_Device.device_handle);
+            assert_eq!(found, (size >= 32).then_some(handle), "{size}");
+        }
+        assert_eq!(memory.0[0], size as u64, "`struct_size` is not ours to change here");
+        assert!(memory.bytes()[size.max(8)..].iter().all(|&byte| byte == CANARY), "{size}");
+    }
+    // SAFETY: no struct at all.
+    unsafe {
+        assert_eq!(field!(ptr::null() => SP_Device.ordinal), None);
+        assert_eq!(
+            read(ptr::null::<SP_Device>()).err(),
+            Some(Refusal::Null { record: "SP_Device" })
+        );
+    }
+}
+
+#[test]
+fn sizes_end_with_the_last_field() {
+    use tf_fs_sys as sys;
+    assert_eq!(SP_Platform::STRUCT_SIZE, sys::SP_PLATFORM_STRUCT_SIZE);
+    assert_eq!(SP_StreamExecutor::STRUCT_SIZE, sys::SP_STREAMEXECUTOR_STRUCT_SIZE);
+    assert_eq!(SP_PlatformFns::STRUCT_SIZE, sys::SP_PLATFORM_FNS_STRUCT_SIZE);
+    assert_eq!(SP_AllocatorStats::STRUCT_SIZE, sys::SP_ALLOCATORSTATS_STRUCT_SIZE);
+}
+
+#[test]
+fn another_major_version_is_refused_and_both_are_named() {
+    let of = |major_version, minor_version| SE_PlatformRegistrationParams {
+        major_version,
+        minor_version,
+        patch_version: 7,
+        ..SE_PlatformRegistrationParams::default()
+    };
+    assert_eq!(check_major_version(&of(SE_MAJOR, 99)), Ok(()));
+    let text = check_major_version(&of(SE_MAJOR + 1, 2)).unwrap_err().to_string();
+    assert!(text.contains("0.0.1") && text.contains("1.2.7"), "{text}");
+}

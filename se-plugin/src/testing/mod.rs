@@ -1,0 +1,10 @@
+//! A host for tests of a device: it loads a platform and calls it as TensorFlow does, without TensorFlow.
+//!
+//! It makes the structs at their sizes with guard bytes behind them, demands what TensorFlow demands, with
+//! its texts, counts what is created and destroyed, and makes the calls that Python never leads to.
+
+#[allow(unsafe_code, reason = "the C boundary from the host's side; every block is argued")]
+mod abi;
+
+pub use abi::{Host, Sizes, TestDevice, TestEvent, TestStream, TestTimer};
+pub use tf_fs_plugin::testing::Violation;

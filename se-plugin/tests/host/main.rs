@@ -1,0 +1,5 @@
+//! Devices in the in-process host.
+
+mod faults;
+mod versions;
+mod working;

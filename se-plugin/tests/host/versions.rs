@@ -1,0 +1,108 @@
+//! Hosts of other versions: no device, no error, nothing written behind a struct.
+
+use hostdevice::HostPlatform;
+use se_plugin::__private::Loads;
+use se_plugin::Code;
+use se_plugin::testing::{Host, Sizes};
+
+fn load(sizes: Sizes) -> se_plugin::Result<Host> {
+    Host::load_with::<HostPlatform>(sizes, &Loads::new())
+}
+
+/// The number of devices, and that nothing else went wrong.
+fn devices(sizes: Sizes) -> usize {
+    let host = load(sizes).unwrap_or_else(|error| panic!("{sizes:?}: {error}"));
+    assert_eq!(host.violations(), [], "{sizes:?}");
+    let count = host.device_count().unwrap();
+    if count > 0 {
+        drop(host.device(0).unwrap());
+    }
+    assert_eq!(host.violations(), [], "{sizes:?}");
+    count
+}
+
+#[test]
+fn longer_structs_are_taken() {
+    let ours = Sizes::default();
+    for more in 0..=64 {
+        let sizes = Sizes {
+            params: ours.params + more,
+            platform: ours.platform + more,
+            platform_fns: ours.platform_fns + more,
+            device_fns: ours.device_fns + more,
+            stream_executor: ours.stream_executor + more,
+            timer_fns: ours.timer_fns + more,
+            device: ours.device + more,
+            major: ours.major,
+        };
+        assert_eq!(devices(sizes), 1, "{more}");
+    }
+}
+
+#[test]
+fn a_short_stream_executor_means_no_devices() {
+    for stream_executor in 8..288 {
+        assert_eq!(devices(Sizes { stream_executor, ..Sizes::default() }), 0, "{stream_executor}");
+    }
+}
+
+#[test]
+fn optional_fields_may_be_missing() {
+    let all = Sizes::default();
+    assert_eq!(devices(Sizes { platform: 34, ..all }), 1, "before `force_memory_growth`");
+    assert_eq!(devices(Sizes { platform_fns: 72, ..all }), 1, "without timers");
+    for device_fns in 8..40 {
+        assert_eq!(devices(Sizes { device_fns, ..all }), 1, "{device_fns}");
+    }
+    for device in 32..56 {
+        assert_eq!(devices(Sizes { device, ..all }), 1, "{device}");
+    }
+}
+
+#[test]
+fn tables_without_room_are_refused_with_the_reason() {
+    let all = Sizes::default();
+    for params in 0..64 {
+        let error = load(Sizes { params, ..all }).err().expect("no room");
+        assert_eq!(error.code(), Code::InvalidArgument, "{params}: {error}");
+    }
+    for platform in 0..32 {
+        let error = load(Sizes { platform, ..all }).err().expect("no room");
+        assert!(error.message().contains("SP_Platform"), "{platform}: {error}");
+    }
+    for platform_fns in 0..72 {
+        let error = load(Sizes { platform_fns, ..all }).err().expect("no room");
+        assert!(error.message().contains("SP_PlatformFns"), "{platform_fns}: {error}");
+    }
+    let error = load(Sizes { params: 0, ..all }).err().expect("no size");
+    assert!(error.message().contains("struct_size"), "{error}");
+}
+
+#[test]
+fn a_device_without_room_fails_alone() {
+    for device in 0..32 {
+        let host = load(Sizes { device, ..Sizes::default() }).unwrap();
+        assert!(host.device(0).is_err(), "{device}");
+        assert_eq!((host.live(), host.violations()), (0, vec![]), "{device}");
+    }
+}
+
+#[test]
+fn another_major_version_means_no_devices() {
+    for major in [-1, 1, 2, i32::MAX] {
+        assert_eq!(devices(Sizes { major, ..Sizes::default() }), 0, "{major}");
+    }
+}
+
+#[test]
+fn a_second_load_has_other_names_and_no_devices() {
+    let loads = Loads::new();
+    let first = Host::load_with::<HostPlatform>(Sizes::default(), &loads).unwrap();
+    let second = Host::load_with::<HostPlatform>(Sizes::default(), &loads).unwrap();
+    let third = Host::load_with::<HostPlatform>(Sizes::default(), &loads).unwrap();
+    assert_eq!(first.device_count().unwrap(), 1);
+    assert_eq!([&second, &third].map(|host| host.device_count().unwrap()), [0, 0]);
+    let names = [&first, &second, &third].map(Host::names);
+    assert!(names[0] != names[1] && names[1] != names[2] && names[0] != names[2], "{names:?}");
+    assert_eq!(second.null_members(), []);
+}
