@@ -6,6 +6,8 @@ use se_plugin::testing::Host;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 static FAULT: Mutex<(&str, bool)> = Mutex::new(("", false));
+/// Copies that nobody has made yet.
+static KEPT: Mutex<Vec<HostSource>> = Mutex::new(Vec::new());
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 fn fault(op: &'static str, panics: bool) {
@@ -84,6 +86,10 @@ impl Stream for FaultyStream {
     type Event = FaultyEvent;
 
     fn copy_to_device(&self, target: DevicePtr, source: HostSource) -> Result<()> {
+        if trip("keep the token").is_err() {
+            KEPT.lock().unwrap_or_else(PoisonError::into_inner).push(source);
+            return Ok(());
+        }
         trip("copy_to_device").and_then(|()| self.0.copy_to_device(target, source))
     }
     fn copy_to_host(&self, target: HostTarget, source: DevicePtr) -> Result<()> {
@@ -235,5 +241,41 @@ fn what_cannot_be_opened_is_not_counted() {
             assert!(host.device(0).is_err());
             assert_eq!(host.null_members(), []);
         }
+    }
+}
+
+/// The host frees the memory as soon as an event behind the copy is complete.
+#[test]
+fn no_event_is_complete_before_the_copies_in_front_of_it() {
+    let _alone = alone();
+    for completes in [true, false] {
+        fault("", false);
+        let host = Host::load::<Faulty>().unwrap();
+        let device = host.device(0).unwrap();
+        let memory = device.allocate(64).unwrap();
+        let (stream, _) = device.stream();
+        fault("keep the token", false);
+        std::thread::scope(|scope| {
+            let copy = scope.spawn(|| stream.copy_to_device(memory, &[3; 64]));
+            let source = loop {
+                match KEPT.lock().unwrap_or_else(PoisonError::into_inner).pop() {
+                    Some(source) => break source,
+                    None => std::thread::yield_now(),
+                }
+            };
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            assert!(!copy.is_finished(), "the event is complete and the token is not");
+            let mut content = [0; 64];
+            if completes {
+                source.copy_to(&mut content);
+                assert_eq!(content, [3; 64]);
+            } else {
+                drop(source);
+            }
+            copy.join().unwrap().unwrap();
+        });
+        fault("", false);
+        let result = device.synchronize();
+        assert_eq!(result.is_ok(), completes, "{result:?}");
     }
 }
