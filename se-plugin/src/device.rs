@@ -25,17 +25,19 @@ pub trait Device: Send + Sync + 'static {
     /// Are logged.
     fn deallocate(&self, memory: DevicePtr) -> Result<()>;
 
-    /// How much memory there is. TensorFlow derives from it how much it will take.
+    /// How much memory there is. TensorFlow derives from it how much it will take. Asked first when the
+    /// device is opened.
     ///
     /// # Errors
-    /// The device is then of no use to TensorFlow.
+    /// When the device is opened: as for [`Platform::open`](crate::Platform::open). Later, the SDK logs
+    /// them and answers what it was told before.
     fn memory_usage(&self) -> Result<MemoryUsage>;
 
     /// Makes a stream. TensorFlow makes four for each device, of which it does not use all.
     ///
     /// # Errors
-    /// Leave the device without streams: whatever streams need is better reserved when the device is
-    /// opened.
+    /// Leave the device without the stream, and so of no use: it reports them from then on. Whatever streams
+    /// need is better reserved when the device is opened.
     fn create_stream(&self) -> Result<Self::Stream>;
 
     /// Makes an event, complete as long as it is not recorded.

@@ -9,43 +9,77 @@ use tf_fs_plugin::{Code, Error, Result};
 ///
 /// What was computed from the result of failed work is wrong, so the failure stays.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Health {
-    own: Arc<Failure>,
-    device: Option<Arc<Failure>>,
-}
+pub(crate) struct Health(Arc<Failure>);
 
 #[derive(Debug, Default)]
 struct Failure {
     happened: AtomicBool,
     first: Mutex<Option<(Code, String)>>,
+    /// The device's, if this is a stream's.
+    device: Option<Health>,
 }
 
 impl Health {
     /// The health of a stream of the device with this health.
     pub(crate) fn of_stream(&self) -> Self {
-        Self { own: Arc::default(), device: Some(Arc::clone(&self.own)) }
+        Self(Arc::new(Failure { device: Some(self.clone()), ..Failure::default() }))
     }
 
     /// Notes and logs a failure that TensorFlow cannot be told of right now.
+    #[cold]
     pub(crate) fn note(&self, op: &'static str, error: &Error) {
         boundary::log_error(&format_args!(
             "`{op}` failed; the device reports it from now on: {error:#}"
         ));
-        for failure in [Some(&self.own), self.device.as_ref()].into_iter().flatten() {
+        // The text of a cause is the author's code, which may panic.
+        let text = boundary::catch(op, || Ok(format!("`{op}` failed: {error:#}")));
+        let text = text.unwrap_or_else(|panic| format!("`{op}` failed: {}", panic.message()));
+        for failure in
+            [Some(&self.0), self.0.device.as_ref().map(|device| &device.0)].into_iter().flatten()
+        {
             let mut first = failure.first.lock().unwrap_or_else(PoisonError::into_inner);
-            first.get_or_insert_with(|| (error.code(), format!("`{op}` failed: {error:#}")));
+            first.get_or_insert_with(|| (error.code(), text.clone()));
             failure.happened.store(true, Ordering::Release);
         }
     }
 
     /// The first failure, if there was one.
+    #[inline]
     pub(crate) fn check(&self) -> Result<()> {
-        if !self.own.happened.load(Ordering::Acquire) {
-            return Ok(());
-        }
-        match &*self.own.first.lock().unwrap_or_else(PoisonError::into_inner) {
+        if self.0.happened.load(Ordering::Acquire) { self.first() } else { Ok(()) }
+    }
+
+    #[cold]
+    fn first(&self) -> Result<()> {
+        match &*self.0.first.lock().unwrap_or_else(PoisonError::into_inner) {
             Some((code, text)) => Err(Error::new(*code, text.clone())),
             None => Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::fmt;
+
+    #[derive(Debug)]
+    struct Rude;
+
+    impl fmt::Display for Rude {
+        fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
+            panic!("no text")
+        }
+    }
+
+    impl std::error::Error for Rude {}
+
+    #[test]
+    fn a_failure_whose_text_panics_is_noted() {
+        let health = Health::default();
+        health.note("copy", &Error::unavailable("gone").with_source(Rude));
+        let error = health.check().unwrap_err();
+        assert_eq!(error.code(), Code::Unavailable);
+        assert!(error.message().contains("`copy` failed"), "{error}");
     }
 }

@@ -16,9 +16,17 @@
 //!   stream instead.
 //! - A panic is caught and becomes an error, as in `tf-fs-plugin`.
 //!
+//! # Kernels
+//! What a device computes are kernels: implement [`kernel::Kernel`], with [`#[kernel]`](macro@kernel) on the
+//! `impl`.
+//!
 //! # Threads
 //! TensorFlow calls from many threads, also several at a time on one stream; hence `Send` and `Sync` on
 //! everything. At exit it destroys nothing.
+//!
+//! # Graphs and profiles
+//! The attribute also takes a pass that rewrites graphs ([`graph`]) and a profiler ([`profiler`]):
+//! `#[device_plugin(graph_pass = MyPass, profiler = &TIMELINE)]`.
 //!
 //! # Switching devices off
 //! The environment variable `TF_SE_PLUGIN_DEVICES` limits the number of devices of each plugin made with
@@ -38,15 +46,20 @@ extern crate self as se_plugin;
 #[allow(unsafe_code, reason = "the C boundary; every block is argued")]
 mod abi;
 mod device;
+pub mod graph;
 mod health;
+pub mod kernel;
 mod limit;
 mod memory;
+pub mod parts;
 mod platform;
+pub mod profiler;
 mod stream;
 #[cfg(feature = "testing")]
 #[cfg_attr(docsrs, doc(cfg(feature = "testing")))]
 pub mod testing;
 mod timer;
+mod wire;
 
 pub use abi::host_callback::HostCallback;
 pub use abi::host_memory::HostAllocator;
@@ -56,21 +69,32 @@ pub use memory::DevicePtr;
 pub use platform::Platform;
 pub use stream::{Event, EventStatus, Pattern, Stream};
 pub use tf_fs_plugin::{Code, Error, Result, ResultExt, ensure, logging};
-pub use tf_fs_plugin_macros::device_plugin;
+pub use tf_fs_plugin_macros::{device_plugin, kernel};
 pub use timer::{HostTimer, Timer};
 
 /// What nearly every device needs: `use se_plugin::prelude::*;`.
 pub mod prelude {
+    pub use crate::kernel::{
+        AsyncContext, AsyncKernel, Construction, Context, DType, DeviceTensor, Element, Kernel,
+    };
     pub use crate::{
         Code, Device, DevicePtr, Error, Event, EventStatus, HostCallback, HostSource, HostTarget,
-        MemoryUsage, Pattern, Platform, Result, ResultExt, Stream, device_plugin, ensure,
+        MemoryUsage, Pattern, Platform, Result, ResultExt, Stream, device_plugin, ensure, kernel,
     };
 }
 
 /// What the macro's output names. Not for other use: it changes without notice.
 #[doc(hidden)]
 pub mod __private {
+    pub use crate::abi::exports::Exported;
+    pub use crate::abi::graph::{GraphExport, init_graph};
     pub use crate::abi::platform::{Loads, init_plugin};
+    pub use crate::abi::profiler::{ProfilerExport, init_profiler};
+    pub use crate::kernel::{Element, OpRegistration, Registration};
     pub use crate::platform::check;
-    pub use tf_fs_sys::{SE_InitPluginFn, SE_PlatformRegistrationParams, TF_Status};
+    pub use inventory;
+    pub use tf_fs_sys::{
+        SE_InitPluginFn, SE_PlatformRegistrationParams, TF_InitGraphFn, TF_InitProfilerFn,
+        TF_ProfilerRegistrationParams, TF_Status, TP_OptimizerRegistrationParams,
+    };
 }

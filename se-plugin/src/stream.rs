@@ -111,9 +111,15 @@ impl Pattern {
 
     /// Fills a slice.
     pub fn fill(self, target: &mut [u8]) {
-        let bytes = self.to_bytes();
-        for chunk in target.chunks_mut(bytes.len()) {
-            chunk.copy_from_slice(&bytes[..chunk.len()]);
+        match self {
+            Self::Zero => target.fill(0),
+            Self::Byte(byte) => target.fill(byte),
+            Self::Word(word) => {
+                let bytes = word.to_ne_bytes();
+                let (words, rest) = target.as_chunks_mut();
+                words.fill(bytes);
+                rest.copy_from_slice(&bytes[..rest.len()]);
+            }
         }
     }
 }
@@ -140,4 +146,25 @@ pub enum EventStatus {
     Pending,
     /// The work before the event is done, or the event was never recorded.
     Complete,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_fill_ranges_of_any_length() {
+        for len in [0, 1, 3, 4, 7, 64] {
+            for (pattern, expected) in [
+                (Pattern::Zero, [0; 4]),
+                (Pattern::Byte(7), [7; 4]),
+                (Pattern::Word(u32::from_ne_bytes([1, 2, 3, 4])), [1, 2, 3, 4]),
+            ] {
+                let mut target = vec![0xee; len];
+                pattern.fill(&mut target);
+                let expected: Vec<u8> = expected.into_iter().cycle().take(len).collect();
+                assert_eq!(target, expected, "{pattern:?} on {len} bytes");
+            }
+        }
+    }
 }

@@ -30,6 +30,10 @@ pub(crate) struct Options {
     pub(crate) autoload: bool,
     /// Whether the crate may be built with `panic = "abort"`.
     pub(crate) allow_panic_abort: bool,
+    /// The expression that makes the graph pass.
+    pub(crate) graph_pass: Option<TokenStream>,
+    /// The expression that makes the profiler.
+    pub(crate) profiler: Option<TokenStream>,
     /// Where `tf-fs-plugin` is.
     pub(crate) krate: Path,
 }
@@ -45,7 +49,7 @@ impl Macro {
             }
             Self::Filesystem => &["crate"],
             Self::FilesystemPlugins => &["autoload", "allow_panic_abort", "crate"],
-            Self::DevicePlugin => &["allow_panic_abort", "crate"],
+            Self::DevicePlugin => &["graph_pass", "profiler", "allow_panic_abort", "crate"],
         }
     }
 
@@ -59,7 +63,10 @@ impl Macro {
             Self::FilesystemPlugins => {
                 "one of `autoload = false`, `allow_panic_abort`, `crate = path`"
             }
-            Self::DevicePlugin => "`allow_panic_abort`, `crate = path` or nothing",
+            Self::DevicePlugin => {
+                "`graph_pass = MyPass`, `profiler = &TIMELINE`, `allow_panic_abort`, `crate = path` or \
+                 nothing"
+            }
         }
     }
 }
@@ -70,6 +77,8 @@ pub(crate) fn parse(tokens: TokenStream, of: Macro, errors: &mut Errors) -> Opti
         schemes: Vec::new(),
         autoload: true,
         allow_panic_abort: false,
+        graph_pass: None,
+        profiler: None,
         krate: match of {
             Macro::DevicePlugin => syn::parse_quote!(::se_plugin),
             _ => syn::parse_quote!(::tf_fs_plugin),
@@ -135,6 +144,14 @@ pub(crate) fn parse(tokens: TokenStream, of: Macro, errors: &mut Errors) -> Opti
                         "`allow_panic_abort` takes no value; write `allow_panic_abort`",
                     );
                 }
+            }
+            "graph_pass" => {
+                let parser = |input: ParseStream<'_>| parse_expression(input, &name, "MyPass");
+                options.graph_pass = errors.ok(parser.parse2(value));
+            }
+            "profiler" => {
+                let parser = |input: ParseStream<'_>| parse_expression(input, &name, "&TIMELINE");
+                options.profiler = errors.ok(parser.parse2(value));
             }
             _ => {
                 let parser = |input: ParseStream<'_>| parse_crate(input, &name);
@@ -225,6 +242,19 @@ fn parse_switch(input: ParseStream<'_>, name: &Ident) -> syn::Result<bool> {
     let value: LitBool = input.parse().map_err(|_| syn::Error::new(span, message))?;
     end(input)?;
     Ok(value.value)
+}
+
+/// Whatever it is, the compiler says what is wrong with it.
+fn parse_expression(
+    input: ParseStream<'_>,
+    name: &Ident,
+    example: &str,
+) -> syn::Result<TokenStream> {
+    let message = format!("expected an expression; write `{name} = {example}`");
+    if input.parse::<Token![=]>().is_err() || input.is_empty() {
+        return Err(syn::Error::new(name.span(), message));
+    }
+    input.parse()
 }
 
 fn parse_crate(input: ParseStream<'_>, name: &Ident) -> syn::Result<Path> {

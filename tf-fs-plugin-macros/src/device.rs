@@ -40,6 +40,7 @@ fn export(platform: &TokenStream, options: &Options) -> TokenStream {
     let krate = &options.krate;
     let private = quote!(#krate::__private);
     let panic_abort = panic_abort(options);
+    let graph_and_profiler = graph_and_profiler(platform, options);
     quote! {
         #panic_abort
 
@@ -66,6 +67,72 @@ fn export(platform: &TokenStream, options: &Options) -> TokenStream {
             // The type in the header.
             const _: #private::SE_InitPluginFn = SE_InitPlugin;
         };
+
+        #graph_and_profiler
+    }
+}
+
+/// `TF_InitGraph` and `TF_InitProfiler`. Also for a plugin that has neither: the SDK has a pass of its own.
+fn graph_and_profiler(platform: &TokenStream, options: &Options) -> TokenStream {
+    let krate = &options.krate;
+    let private = quote!(#krate::__private);
+    // A function each, so that the compiler's errors are about the author's expression alone.
+    let constructor = |name: TokenStream, bound: TokenStream, expression: &Option<TokenStream>| {
+        let Some(expression) = expression else {
+            return (TokenStream::new(), quote!(::core::option::Option::None));
+        };
+        let function = quote! {
+            fn #name() -> ::std::boxed::Box<dyn #bound> {
+                ::std::boxed::Box::new(#expression)
+            }
+        };
+        (function, quote!(::core::option::Option::Some(#name)))
+    };
+    let (make_graph_pass, graph_pass) = constructor(
+        quote!(__se_plugin_graph_pass),
+        quote!(#krate::graph::GraphPass),
+        &options.graph_pass,
+    );
+    let (make_profiler, profiler) = constructor(
+        quote!(__se_plugin_profiler),
+        quote!(#krate::profiler::Profiler),
+        &options.profiler,
+    );
+    quote! {
+        const _: () = {
+            #make_graph_pass
+            #make_profiler
+            static __SE_PLUGIN_GRAPH: #private::GraphExport = #private::GraphExport::new(#graph_pass);
+            static __SE_PLUGIN_PROFILER: #private::ProfilerExport =
+                #private::ProfilerExport::new(#profiler);
+            impl #private::Exported for #platform {
+                fn graph() -> &'static #private::GraphExport {
+                    &__SE_PLUGIN_GRAPH
+                }
+                fn profiler() -> &'static #private::ProfilerExport {
+                    &__SE_PLUGIN_PROFILER
+                }
+            }
+            #[unsafe(no_mangle)]
+            unsafe extern "C" fn TF_InitGraph(
+                params: *mut #private::TP_OptimizerRegistrationParams,
+                status: *mut #private::TF_Status,
+            ) {
+                // SAFETY: the host hands over its own structs, each with its size, and a status.
+                unsafe { #private::init_graph::<#platform>(params, status) }
+            }
+            #[unsafe(no_mangle)]
+            unsafe extern "C" fn TF_InitProfiler(
+                params: *mut #private::TF_ProfilerRegistrationParams,
+                status: *mut #private::TF_Status,
+            ) {
+                // SAFETY: as above.
+                unsafe { #private::init_profiler::<#platform>(params, status) }
+            }
+            // The types in the headers.
+            const _: #private::TF_InitGraphFn = TF_InitGraph;
+            const _: #private::TF_InitProfilerFn = TF_InitProfiler;
+        };
     }
 }
 
@@ -88,7 +155,30 @@ mod tests {
         assert!(output.contains("fnSE_InitPlugin("), "{output}");
         assert!(output.contains("init_plugin::<T>(params,status,&__SE_PLUGIN_LOADS)"), "{output}");
         assert!(output.contains("compile_error!"), "{output}");
-        assert_eq!(output.matches("#[unsafe(no_mangle)]").count(), 1);
+        for (entry, function) in
+            [("TF_InitGraph", "init_graph"), ("TF_InitProfiler", "init_profiler")]
+        {
+            assert!(output.contains(&format!("fn{entry}(")), "{output}");
+            assert!(output.contains(&format!("{function}::<T>(params,status)")), "{output}");
+        }
+        assert!(output.contains("GraphExport::new(::core::option::Option::None)"), "{output}");
+        assert!(output.contains("ProfilerExport::new(::core::option::Option::None)"), "{output}");
+        assert_eq!(output.matches("#[unsafe(no_mangle)]").count(), 3);
+    }
+
+    #[test]
+    fn a_graph_pass_and_a_profiler_are_expressions() {
+        let output =
+            output("graph_pass = a::Pass::new(1, 2), profiler = &TIMELINE, crate = x", ITEM);
+        for expected in [
+            "fn__se_plugin_graph_pass()->::std::boxed::Box<dynx::graph::GraphPass>\
+             {::std::boxed::Box::new(a::Pass::new(1,2))}",
+            "::std::boxed::Box<dynx::profiler::Profiler>{::std::boxed::Box::new(&TIMELINE)}",
+            "GraphExport::new(::core::option::Option::Some(__se_plugin_graph_pass))",
+            "ProfilerExport::new(::core::option::Option::Some(__se_plugin_profiler))",
+        ] {
+            assert!(output.contains(expected), "{expected}: {output}");
+        }
     }
 
     #[test]
@@ -108,6 +198,9 @@ mod tests {
             ("", "impl<X> Platform for T<X> {}", "`T<X>`isgeneric"),
             ("name = \"X\"", ITEM, "constNAME:&'staticstr"),
             ("autoload = false", ITEM, "unknownoption`autoload`"),
+            ("graph_pass", ITEM, "write`graph_pass=MyPass`"),
+            ("profiler =", ITEM, "write`profiler=&TIMELINE`"),
+            ("graph_pass = A, graph_pass = B", ITEM, "`graph_pass`isgiventwice"),
         ] {
             let output = output(options, item);
             assert!(output.contains(expected), "{options} {item}: {output}");

@@ -122,7 +122,7 @@ pub(crate) fn parse(item: TokenStream, wanted: &str, errors: &mut Errors) -> Ite
         );
         return Item::Other(TokenStream::new());
     }
-    let body = own_what_is_borrowed(&mut header, body, errors);
+    let body = own_what_is_borrowed(&mut header, body, wanted, errors);
     let mut read = FilesystemImpl {
         header: *header,
         methods: Vec::new(),
@@ -339,7 +339,12 @@ fn is_constant(tokens: &[TokenTree], index: usize) -> bool {
 
 /// Reports lifetimes of the `impl`, and puts `'static` in their place, so that they are the only
 /// error: the compiler's own are many and hard to read.
-fn own_what_is_borrowed(header: &mut Header, body: Group, errors: &mut Errors) -> Group {
+fn own_what_is_borrowed(
+    header: &mut Header,
+    body: Group,
+    wanted: &str,
+    errors: &mut Errors,
+) -> Group {
     let self_type = header.self_type.to_token_stream();
     let mut lifetimes: Vec<_> =
         header.generics.lifetimes().map(|one| one.lifetime.clone()).collect();
@@ -349,10 +354,15 @@ fn own_what_is_borrowed(header: &mut Header, body: Group, errors: &mut Errors) -
         lifetimes.push(syn::Lifetime::new("'_", self_type.span()));
     }
     let Some(first) = lifetimes.first() else { return body };
+    let what = match wanted {
+        "Filesystem" => "a filesystem",
+        "Platform" => "a platform",
+        _ => "a kernel",
+    };
     errors.at(
         first.span(),
         format!(
-            "a filesystem lives as long as the process, so `{}` cannot borrow; own the data, such \
+            "{what} lives as long as the process, so `{}` cannot borrow; own the data, such \
              as by an `Arc`",
             text(&self_type)
         ),

@@ -13,6 +13,7 @@ mod device;
 mod errors;
 mod export;
 mod item;
+mod kernel;
 mod operations;
 mod plugins;
 mod schemes;
@@ -75,16 +76,46 @@ pub fn filesystem_plugin(options: TokenStream, item: TokenStream) -> TokenStream
 /// In a crate with `crate-type = ["cdylib"]` the platform is then a plugin. A crate exports one platform.
 ///
 /// # Options
+/// - `graph_pass = MyPass`: a pass that rewrites graphs, `se_plugin::graph::GraphPass`. Any expression,
+///   evaluated once, when the plugin is loaded.
+/// - `profiler = &TIMELINE`: a profiler, `se_plugin::profiler::Profiler`. Any expression, as well.
 /// - `allow_panic_abort`: build also with `panic = "abort"`. A panic then ends the Python process, where it
 ///   would else become an error; so without this option such a build is an error.
 /// - `crate = ::renamed`: where `se-plugin` is, if not at `::se_plugin`.
 ///
 /// # What is written
-/// The `impl` as it is, a check of `NAME` and `TYPE` at compile time, and `SE_InitPlugin`, the symbol that
-/// the library exports.
+/// The `impl` as it is, a check of `NAME` and `TYPE` at compile time, and `SE_InitPlugin`, `TF_InitGraph` and
+/// `TF_InitProfiler`, the symbols that the library exports. `SE_InitPlugin` also registers the kernels and
+/// ops of the library: there is no `TF_InitKernel`, so that a filesystem in the same library can have it.
 #[proc_macro_attribute]
 pub fn device_plugin(options: TokenStream, item: TokenStream) -> TokenStream {
     device::device_plugin(options.into(), item.into()).into()
+}
+
+/// Registers a kernel for an op on a platform's devices. Goes on `impl Kernel for T` or `impl AsyncKernel for T`,
+/// of the crate `se-plugin`.
+///
+/// It is registered when the plugin is loaded, from whatever module or crate of the plugin it is in. An `impl`
+/// may have the attribute several times, for several ops.
+///
+/// # Options
+/// - `op = "Relu"`: the op, as in `tf.raw_ops`. Required.
+/// - `types(T = [f32, f64], Tidx = [i32, i64])`: the types that attributes of the op are to have: one
+///   kernel for each combination. A parameter of the `impl` has the name of its attribute and stands for the
+///   type. An attribute without a parameter only restricts the kernel; for such a one there are also types
+///   that Rust does not have, as in `T = [DType::Variant]`. An attribute that is not named may have any
+///   type.
+/// - `host_memory("perm")`: inputs and outputs that are in host memory.
+/// - `label = "..."`: only for nodes with this label.
+/// - `priority = 1`: preferred to kernels of a lower priority, which is 0 without.
+/// - `variables`: only where TensorFlow exports its functions for variables, which 2.19 to 2.21 do not.
+/// - `crate = ::renamed`: where `se-plugin` is, if not at `::se_plugin`.
+///
+/// # What is written
+/// The `impl` as it is, and a registration for each combination of types.
+#[proc_macro_attribute]
+pub fn kernel(options: TokenStream, item: TokenStream) -> TokenStream {
+    kernel::kernel(options.into(), item.into()).into()
 }
 
 /// Prepares a filesystem for being exported elsewhere. Goes on `impl Filesystem for T`.

@@ -40,7 +40,7 @@ pub enum Code {
     /// Past the end of a file. The SDK reports it for a read that ends early, and takes it from
     /// `read_at` as the end of the file; authors rarely need it.
     OutOfRange = sys::TF_OUT_OF_RANGE,
-    /// Not supported by this filesystem.
+    /// Not supported by this plugin.
     Unimplemented = sys::TF_UNIMPLEMENTED,
     /// A bug in the plugin, such as a panic.
     Internal = sys::TF_INTERNAL,
@@ -162,8 +162,8 @@ impl Error {
         not_a_directory => FailedPrecondition, ": not a directory";
         /// [`Code::FailedPrecondition`] with the message `<what>: directory is not empty`.
         directory_not_empty => FailedPrecondition, ": directory is not empty";
-        /// [`Code::Unimplemented`] with the message `<what> is not supported by this filesystem`.
-        unimplemented => Unimplemented, " is not supported by this filesystem";
+        /// [`Code::Unimplemented`] with the message `<what> is not supported by this plugin`.
+        unimplemented => Unimplemented, " is not supported by this plugin";
         /// [`Code::InvalidArgument`] with this message.
         invalid_argument => InvalidArgument, "";
         /// [`Code::FailedPrecondition`] with this message.
@@ -426,6 +426,30 @@ mod tests {
         }
         assert_eq!(Code::from_raw(sys::TF_OK), None);
         assert_eq!(Code::from_raw(4711), Some(Code::Unknown));
+    }
+
+    #[test]
+    fn constructors_complete_the_sentence() {
+        for (error, code, text) in [
+            (Error::not_found("a"), Code::NotFound, "a: not found"),
+            (Error::already_exists("a"), Code::AlreadyExists, "a: already exists"),
+            (Error::is_a_directory("a"), Code::FailedPrecondition, "a: is a directory"),
+            (Error::not_a_directory("a"), Code::FailedPrecondition, "a: not a directory"),
+            (
+                Error::directory_not_empty("a"),
+                Code::FailedPrecondition,
+                "a: directory is not empty",
+            ),
+            // For every kind of plugin.
+            (
+                Error::unimplemented("an inverse"),
+                Code::Unimplemented,
+                "an inverse is not supported by this plugin",
+            ),
+            (Error::internal("a text"), Code::Internal, "a text"),
+        ] {
+            assert_eq!((error.code(), error.message()), (code, text));
+        }
     }
 
     #[test]

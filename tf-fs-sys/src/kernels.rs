@@ -60,8 +60,9 @@ pub type TF_CreateKernelFn =
 pub type TF_ComputeKernelFn =
     Option<unsafe extern "C" fn(kernel: *mut c_void, ctx: *mut TF_OpKernelContext)>;
 
-/// Runs an asynchronous kernel. Exactly once, now or later, on this thread or another, `done` is
-/// passed to `TF_RunAsyncOpKernelDoneCallback`.
+/// Runs an asynchronous kernel. Exactly once, on this thread or another, `done` is passed to
+/// `TF_RunAsyncOpKernelDoneCallback`: **before this function returns**. `done` points to the stack of the host's
+/// caller, so that a later call crashes the process, whatever the header intends.
 pub type TF_ComputeAsyncKernelFn = Option<
     unsafe extern "C" fn(
         kernel: *mut c_void,

@@ -1,12 +1,12 @@
 //! The callbacks of devices.
 
 use super::host_callback::HostCallback;
-use super::host_memory::Ordinary;
+use super::host_memory::{HostAllocator, Ordinary};
 use super::host_ptr::{HostSource, HostTarget};
-use super::release::takes_errors_of_copies;
+use super::platform::refused;
 use super::state::{
     DeviceState, EventState, StreamState, TimerState, address, borrow, device as device_of,
-    into_handle, share, shared_device, take,
+    into_handle, into_own_handle, shared_device, take, take_own,
 };
 use super::versions::{Versioned as _, field, fill};
 use crate::device::Device;
@@ -87,20 +87,21 @@ unsafe fn stream_of<'a, D: Device>(stream: SP_Stream) -> Result<&'a StreamState<
 
 /// Does what enqueues work, unless the device has failed. An error goes to the host where it takes it;
 /// where it would abort the process, the device keeps it and reports it later.
-fn enqueue<D: Device>(
+#[inline]
+fn enqueue<'a, D: Device>(
     op: &'static str,
-    device: &DeviceState<D>,
-    body: impl FnOnce(&mut Option<Health>) -> Result<()>,
+    device: &'a DeviceState<D>,
+    body: impl FnOnce(&mut Option<&'a StreamState<D>>) -> Result<()>,
 ) -> Result<()> {
-    let mut health = None;
-    if takes_errors_of_copies() {
+    let mut stream = None;
+    if device.takes_errors {
         device.health.check()?;
-        return body(&mut health);
+        return body(&mut stream);
     }
-    body(&mut health).or_else(|error| {
-        health.as_ref().unwrap_or(&device.health).note(op, &error);
-        Ok(())
-    })
+    if let Err(error) = body(&mut stream) {
+        stream.map_or(&device.health, StreamState::health).note(op, &error);
+    }
+    Ok(())
 }
 
 // Memory.
@@ -111,7 +112,6 @@ unsafe extern "C" fn allocate<D: Device>(
     _memory_space: i64,
     memory: *mut SP_DeviceMemoryBase,
 ) {
-    const OP: &str = "allocate";
     let give = |address: Option<DevicePtr>| {
         let memory_base = SP_DeviceMemoryBase {
             opaque: address.map_or(ptr::null_mut(), |address| {
@@ -122,35 +122,51 @@ unsafe extern "C" fn allocate<D: Device>(
         };
         // SAFETY: the host passes a struct with its size.
         let filled = unsafe { fill(memory, &memory_base) };
-        filled.map(drop).map_err(Error::invalid_argument)
+        filled.map(drop).map_err(refused)
     };
     let body = || {
-        give(None)?;
         // SAFETY: the host passes a device.
         let device = unsafe { device_of::<D>(device)? };
         if size == 0 {
-            return Ok(());
+            return give(None);
         }
-        match catch(OP, || device.device.allocate(size)) {
+        match catch(ALLOCATE, || device.device.allocate(size)) {
             Ok(address) if !address.is_refused() => give(Some(address)),
-            Ok(address) => Err(Error::internal(format!("{address:?} is no address of a device's"))),
-            Err(error) => {
-                if error.code() == Code::ResourceExhausted {
-                    log::debug!("{size} bytes were refused: {error:#}");
-                } else {
-                    device.health.note(OP, &error);
-                }
-                if device.host_insists && size <= REPEATED_FOR_EVER {
-                    boundary::log_error(&format_args!(
-                        "the memory of the device is used up; work that needs more fails: {error:#}"
-                    ));
-                    give(Some(device.refused()))?;
-                }
-                Ok(())
-            }
+            refused => give(refuse(device, size, refused)),
         }
     };
-    guard_quiet(OP, || (), body);
+    guard_quiet(ALLOCATE, || drop(give(None)), body);
+}
+
+const ALLOCATE: &str = "allocate";
+
+/// What the host gets when there is no memory.
+#[cold]
+fn refuse<D: Device>(
+    device: &DeviceState<D>,
+    size: u64,
+    answer: Result<DevicePtr>,
+) -> Option<DevicePtr> {
+    let error = match answer {
+        Ok(address) => {
+            let error = Error::internal(format!("{address:?} is no address of a device's"));
+            boundary::log_error(&format_args!("`{ALLOCATE}` failed: {error:#}"));
+            return None;
+        }
+        Err(error) => error,
+    };
+    if error.code() == Code::ResourceExhausted {
+        log::debug!("{size} bytes were refused: {error:#}");
+    } else {
+        device.health.note(ALLOCATE, &error);
+    }
+    if !device.host_insists || size > REPEATED_FOR_EVER {
+        return None;
+    }
+    boundary::log_error(&format_args!(
+        "the memory of the device is used up; work that needs more fails: {error:#}"
+    ));
+    Some(device.refused())
 }
 
 unsafe extern "C" fn deallocate<D: Device>(
@@ -169,6 +185,18 @@ unsafe extern "C" fn deallocate<D: Device>(
     guard_quiet("deallocate", || (), body);
 }
 
+/// The one allocator of host memory that there is for a device, from when it was opened on: what it has
+/// allocated no other kind may free.
+fn host_allocator<D: Device>(device: &DeviceState<D>) -> Result<&dyn HostAllocator> {
+    match device.device.host_allocator() {
+        Some(own) if device.has_host_allocator => Ok(own),
+        None if device.has_host_allocator => {
+            Err(Error::internal("the device has no host allocator any more"))
+        }
+        _ => Ok(&Ordinary),
+    }
+}
+
 unsafe extern "C" fn host_memory_allocate<D: Device>(
     device: *const SP_Device,
     size: u64,
@@ -180,8 +208,7 @@ unsafe extern "C" fn host_memory_allocate<D: Device>(
         if bytes == 0 {
             return Ok(ptr::null_mut());
         }
-        let own = device.device.host_allocator().filter(|_| device.has_host_allocator);
-        let memory = own.unwrap_or(&Ordinary).allocate(bytes)?;
+        let memory = host_allocator(device)?.allocate(bytes)?;
         Ok(memory.as_ptr().cast())
     };
     guard_quiet("host_memory_allocate", ptr::null_mut, body)
@@ -195,13 +222,7 @@ unsafe extern "C" fn host_memory_deallocate<D: Device>(
         // SAFETY: the host passes a device.
         let device = unsafe { device_of::<D>(device)? };
         let Some(memory) = NonNull::new(memory.cast()) else { return Ok(()) };
-        let allocator = match device.device.host_allocator() {
-            Some(own) if device.has_host_allocator => own,
-            None if device.has_host_allocator => {
-                return Err(Error::internal("the device has no host allocator any more"));
-            }
-            _ => &Ordinary,
-        };
+        let allocator = host_allocator(device)?;
         // SAFETY: the host frees once what `host_memory_allocate` answered, which was from this allocator
         // or from another of the device's.
         unsafe { allocator.deallocate(memory) };
@@ -241,7 +262,7 @@ unsafe extern "C" fn get_allocator_stats<D: Device>(
             largest_free_block_bytes: signed(known.largest_free_block),
         };
         // SAFETY: the host passes a struct with its size.
-        unsafe { fill(stats, &with) }.map_err(Error::invalid_argument)?;
+        unsafe { fill(stats, &with) }.map_err(refused)?;
         Ok(1)
     };
     guard_quiet("get_allocator_stats", || 0, body)
@@ -254,7 +275,7 @@ unsafe extern "C" fn device_memory_usage<D: Device>(
 ) -> TF_Bool {
     let body = || {
         // SAFETY: the host passes a device.
-        let usage = unsafe { device_of::<D>(device)? }.device.memory_usage()?;
+        let usage = unsafe { device_of::<D>(device)? }.memory_usage();
         for (place, bytes) in [(free, usage.free), (total, usage.total)] {
             // SAFETY: null or a number of the host's.
             if let Some(place) = unsafe { place.as_mut() } {
@@ -279,12 +300,11 @@ unsafe extern "C" fn create_stream<D: Device>(
         *place = ptr::null_mut();
         // SAFETY: the host passes a device.
         let device = unsafe { shared_device::<D>(device)? };
-        let stream =
-            catch("create_stream", || device.device.create_stream()).inspect_err(|error| {
-                device.health.note("create_stream", error);
-            })?;
-        let (health, copies) = (device.health.of_stream(), Default::default());
-        *place = into_handle(Arc::new(StreamState { stream, device, health, copies }));
+        // Without a stream TensorFlow up to 2.16 would abort at the first copy, and later ones would not
+        // say why there is none. One that reports the failure wherever it is used does both better.
+        let stream = catch("create_stream", || device.device.create_stream())
+            .inspect_err(|error| device.health.note("create_stream", error));
+        *place = into_handle(Arc::new(StreamState::new(stream.ok(), device)));
         Ok(())
     };
     // SAFETY: the host passes a status.
@@ -296,7 +316,7 @@ unsafe extern "C" fn destroy_stream<D: Device>(_: *const SP_Device, stream: SP_S
         // SAFETY: the host destroys a stream once.
         let Some(stream) = (unsafe { take::<StreamState<D>, _>(stream) }) else { return Ok(()) };
         if let Err(error) = stream.drain("destroy_stream") {
-            stream.health.note("destroy_stream", &error);
+            stream.health().note("destroy_stream", &error);
         }
         Ok(())
     };
@@ -313,13 +333,13 @@ unsafe extern "C" fn create_stream_dependency<D: Device>(
     let body = || {
         // SAFETY: the host passes a device and two streams.
         let device = unsafe { device_of::<D>(device)? };
-        enqueue(OP, device, |health| {
+        enqueue(OP, device, |used| {
             // SAFETY: as above.
             let (dependent, other) =
                 unsafe { (stream_of::<D>(dependent)?, stream_of::<D>(other)?) };
-            *health = Some(dependent.health.clone());
+            *used = Some(dependent);
             let copies = other.copies.open();
-            catch(OP, || dependent.stream.wait_for_stream(&other.stream))?;
+            catch(OP, || dependent.author()?.wait_for_stream(other.author()?))?;
             if !ptr::eq(dependent, other) {
                 dependent.copies.add_all(copies);
             }
@@ -338,8 +358,8 @@ unsafe extern "C" fn get_stream_status<D: Device>(
     let body = || {
         // SAFETY: the host passes a stream.
         let stream = unsafe { stream_of::<D>(stream)? };
-        stream.stream.status()?;
-        stream.health.check()
+        stream.author()?.status()?;
+        stream.check()
     };
     // SAFETY: the host passes a status.
     unsafe { guard("get_stream_status", status, (), body) };
@@ -366,7 +386,7 @@ unsafe extern "C" fn create_event<D: Device>(
             ));
             boundary::discard(OP, error);
         });
-        *place = into_handle(Arc::new(EventState::<D>::new(event.ok())));
+        *place = into_own_handle(EventState::<D>::new(event.ok()));
         Ok(())
     };
     // SAFETY: the host passes a status.
@@ -376,7 +396,7 @@ unsafe extern "C" fn create_event<D: Device>(
 unsafe extern "C" fn destroy_event<D: Device>(_: *const SP_Device, event: SP_Event) {
     let body = || {
         // SAFETY: the host destroys an event once.
-        drop(unsafe { take::<EventState<D>, _>(event) });
+        drop(unsafe { take_own::<EventState<D>, _>(event) });
         Ok(())
     };
     guard_quiet("destroy_event", || (), body);
@@ -406,11 +426,12 @@ unsafe extern "C" fn record_event<D: Device>(
     status: *mut TF_Status,
 ) {
     let body = || {
-        // SAFETY: the host passes a stream and an event.
-        let (stream, event) =
-            unsafe { (share::<StreamState<D>, _>(stream), borrow::<EventState<D>, _>(event)) };
-        let stream = stream.ok_or_else(|| null("stream"))?;
-        event.ok_or_else(|| null("event"))?.record(&stream)
+        // SAFETY: the host passes a stream and an event, which are handles.
+        unsafe {
+            let stream = NonNull::new(stream.cast()).ok_or_else(|| null("stream"))?;
+            let event = borrow::<EventState<D>, _>(event).ok_or_else(|| null("event"))?;
+            event.record(stream)
+        }
     };
     // SAFETY: the host passes a status.
     unsafe { guard("record_event", status, (), body) };
@@ -426,14 +447,14 @@ unsafe extern "C" fn wait_for_event<D: Device>(
     let body = || {
         // SAFETY: the host passes a device, a stream and an event.
         let device = unsafe { device_of::<D>(device)? };
-        enqueue(OP, device, |health| {
+        enqueue(OP, device, |used| {
             // SAFETY: as above.
             let (stream, event) =
                 unsafe { (stream_of::<D>(stream)?, borrow::<EventState<D>, _>(event)) };
-            *health = Some(stream.health.clone());
+            *used = Some(stream);
             let event = event.ok_or_else(|| null("event"))?;
             if let Some(event) = &event.event {
-                catch(OP, || stream.stream.wait(event))?;
+                catch(OP, || stream.author()?.wait(event))?;
             }
             stream.copies.add_all(event.copies.open());
             Ok(())
@@ -466,7 +487,7 @@ unsafe extern "C" fn block_host_until_done<D: Device>(
     let body = || match unsafe { borrow::<StreamState<D>, _>(stream) } {
         Some(stream) => {
             stream.drain("block_host_until_done")?;
-            stream.health.check()
+            stream.check()
         }
         None => Ok(()),
     };
@@ -504,7 +525,7 @@ unsafe extern "C" fn create_timer<D: Device>(
         *place = ptr::null_mut();
         // SAFETY: the host passes a device.
         let timer = unsafe { device_of::<D>(device)? }.device.create_timer()?;
-        *place = into_handle(Arc::new(TimerState::<D>(timer)));
+        *place = into_own_handle(TimerState::<D>(timer));
         Ok(())
     };
     // SAFETY: the host passes a status.
@@ -514,7 +535,7 @@ unsafe extern "C" fn create_timer<D: Device>(
 unsafe extern "C" fn destroy_timer<D: Device>(_: *const SP_Device, timer: SP_Timer) {
     let body = || {
         // SAFETY: the host destroys a timer once.
-        drop(unsafe { take::<TimerState<D>, _>(timer) });
+        drop(unsafe { take_own::<TimerState<D>, _>(timer) });
         Ok(())
     };
     guard_quiet("destroy_timer", || (), body);
@@ -530,7 +551,7 @@ unsafe extern "C" fn start_timer<D: Device>(
         // SAFETY: the host passes a stream and a timer.
         let (stream, timer) =
             unsafe { (stream_of::<D>(stream)?, borrow::<TimerState<D>, _>(timer)) };
-        timer.ok_or_else(|| null("timer"))?.0.start(&stream.stream)
+        timer.ok_or_else(|| null("timer"))?.0.start(stream.author()?)
     };
     // SAFETY: the host passes a status.
     unsafe { guard("start_timer", status, (), body) };
@@ -546,7 +567,7 @@ unsafe extern "C" fn stop_timer<D: Device>(
         // SAFETY: the host passes a stream and a timer.
         let (stream, timer) =
             unsafe { (stream_of::<D>(stream)?, borrow::<TimerState<D>, _>(timer)) };
-        timer.ok_or_else(|| null("timer"))?.0.stop(&stream.stream)
+        timer.ok_or_else(|| null("timer"))?.0.stop(stream.author()?)
     };
     // SAFETY: the host passes a status.
     unsafe { guard("stop_timer", status, (), body) };
@@ -594,12 +615,11 @@ unsafe extern "C" fn memcpy_dtoh<D: Device>(
                 Error::invalid_argument("TensorFlow passed no memory to copy to")
             );
             let len = host_size(size)?;
-            let pending = stream.pending(OP);
-            let target = HostTarget::new(target.cast(), len, Arc::clone(&pending));
-            catch(OP, || stream.stream.copy_to_host(target, source))?;
-            pending.enqueued();
+            let author = stream.author()?;
+            stream.begin_copy(OP, |token| {
+                author.copy_to_host(HostTarget::new(target.cast(), len, token), source)
+            })
         }
-        Ok(())
     };
     // SAFETY: the host passes a status.
     unsafe { guard(OP, status, (), body) };
@@ -617,12 +637,12 @@ unsafe extern "C" fn memcpy_htod<D: Device>(
     let body = || {
         // SAFETY: the host passes a device.
         let device = unsafe { device_of::<D>(device)? };
-        enqueue(OP, device, |health| {
+        enqueue(OP, device, |used| {
             // SAFETY: the host passes a stream and structs with their sizes. It keeps `size` bytes at
             // `source` until an event behind the copy is complete, which waits for the token.
             unsafe {
                 let stream = stream_of::<D>(stream)?;
-                *health = Some(stream.health.clone());
+                *used = Some(stream);
                 if size == 0 {
                     return Ok(());
                 }
@@ -632,12 +652,11 @@ unsafe extern "C" fn memcpy_htod<D: Device>(
                     Error::invalid_argument("TensorFlow passed no memory to copy from")
                 );
                 let len = host_size(size)?;
-                let pending = stream.pending(OP);
-                let source = HostSource::new(source.cast(), len, Arc::clone(&pending));
-                catch(OP, || stream.stream.copy_to_device(target, source))?;
-                pending.enqueued();
+                let author = stream.author()?;
+                stream.begin_copy(OP, |token| {
+                    author.copy_to_device(target, HostSource::new(source.cast(), len, token))
+                })
             }
-            Ok(())
         })
     };
     // SAFETY: the host passes a status.
@@ -656,17 +675,17 @@ unsafe extern "C" fn memcpy_dtod<D: Device>(
     let body = || {
         // SAFETY: the host passes a device.
         let device = unsafe { device_of::<D>(device)? };
-        enqueue(OP, device, |health| {
+        enqueue(OP, device, |used| {
             // SAFETY: the host passes a stream and structs with their sizes.
             let (stream, addresses) =
                 unsafe { (stream_of::<D>(stream)?, [address(target), address(source)]) };
-            *health = Some(stream.health.clone());
+            *used = Some(stream);
             if size == 0 {
                 return Ok(());
             }
             let [target, source] = addresses;
             let (target, source) = (target?, source?);
-            catch(OP, || stream.stream.copy_on_device(target, source, size))
+            catch(OP, || stream.author()?.copy_on_device(target, source, size))
         })
     };
     // SAFETY: the host passes a status.
@@ -765,10 +784,10 @@ unsafe fn fill_memory<D: Device>(
     let body = || {
         // SAFETY: as the caller promises.
         let device = unsafe { device_of::<D>(device)? };
-        enqueue(op, device, |health| {
+        enqueue(op, device, |used| {
             // SAFETY: as the caller promises.
             let (stream, target) = unsafe { (stream_of::<D>(stream)?, address(target)) };
-            *health = Some(stream.health.clone());
+            *used = Some(stream);
             if size == 0 {
                 return Ok(());
             }
@@ -781,7 +800,13 @@ unsafe fn fill_memory<D: Device>(
                 );
             }
             let target = target?;
-            catch(op, || stream.stream.fill(target, pattern, size))
+            catch(op, || stream.author()?.fill(target, pattern, size)).inspect_err(|error| {
+                // TensorFlow does not look at the status and goes on with whatever is in the memory.
+                // Where `enqueue` answers no error, it keeps this one.
+                if device.takes_errors {
+                    stream.health().note(op, error);
+                }
+            })
         })
     };
     // SAFETY: the host passes a status.
@@ -836,21 +861,22 @@ unsafe extern "C" fn host_callback<D: Device>(
     const OP: &str = "host_callback";
     let Some(function) = function else { return 0 };
     let body = || {
-        // SAFETY: the host passes a device and a stream.
-        let (device, stream) = unsafe { (device_of::<D>(device), stream_of::<D>(stream)) };
-        let health = match (&stream, &device) {
-            (Ok(stream), _) => stream.health.clone(),
-            (Err(_), Ok(device)) => device.health.clone(),
-            (Err(_), Err(_)) => Health::default(),
+        // SAFETY: the host passes a stream.
+        let stream = unsafe { stream_of::<D>(stream) };
+        let health = match &stream {
+            Ok(stream) => stream.health().clone(),
+            // SAFETY: the host passes a device.
+            Err(_) => unsafe { device_of::<D>(device) }
+                .map_or_else(|_| Health::default(), |device| device.health.clone()),
         };
         // SAFETY: the host's function is called once with its argument, on any thread. Whatever goes
         // wrong, the value makes the call, which frees the argument; so the answer is always "true".
-        let callback = unsafe { HostCallback::of_host(function, argument, health.clone()) };
+        let callback = unsafe { HostCallback::of_host(function, argument, health) };
         match stream {
             Err(error) => callback.complete(Err(error)),
             Ok(stream) => {
-                if let Err(error) = catch(OP, || stream.stream.host_callback(callback)) {
-                    health.note(OP, &error);
+                if let Err(error) = catch(OP, || stream.author()?.host_callback(callback)) {
+                    stream.health().note(OP, &error);
                 }
             }
         }

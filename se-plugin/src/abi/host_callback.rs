@@ -92,11 +92,12 @@ unsafe fn call(function: HostFunction, argument: Argument, outcome: Result<()>) 
             boundary::write_error(OP, status, error);
         }
         function(argument.0, status);
-        let code = Code::from_raw((host.TF_GetCode)(status));
-        let text = core::ffi::CStr::from_ptr((host.TF_Message)(status));
-        let result = match code {
+        let result = match Code::from_raw((host.TF_GetCode)(status)) {
             // What came in may still be there; then the work's own token has reported it.
-            Some(code) if !failed => Err(Error::new(code, text.to_string_lossy().into_owned())),
+            Some(code) if !failed => {
+                let text = core::ffi::CStr::from_ptr((host.TF_Message)(status));
+                Err(Error::new(code, text.to_string_lossy().into_owned()))
+            }
             _ => Ok(()),
         };
         (host.TF_DeleteStatus)(status);

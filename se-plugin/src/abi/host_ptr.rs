@@ -10,9 +10,31 @@ use tf_fs_plugin::Result;
 struct Range {
     address: *mut u8,
     len: usize,
-    what: &'static str,
+    way: Way,
     /// `None` once completed.
     pending: Option<Arc<Pending>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Way {
+    ToDevice,
+    ToHost,
+}
+
+impl Way {
+    fn op(self) -> &'static str {
+        match self {
+            Self::ToDevice => "memcpy_htod",
+            Self::ToHost => "memcpy_dtoh",
+        }
+    }
+
+    fn token(self) -> &'static str {
+        match self {
+            Self::ToDevice => "a `HostSource`",
+            Self::ToHost => "a `HostTarget`",
+        }
+    }
 }
 
 // SAFETY: the memory belongs to no thread, and for as long as this exists TensorFlow neither frees it nor
@@ -22,13 +44,14 @@ unsafe impl Send for Range {}
 unsafe impl Sync for Range {}
 
 impl Range {
+    #[inline]
     fn at(&self, offset: usize, len: usize) -> *mut u8 {
         let end = offset.checked_add(len);
         assert!(
             end.is_some_and(|end| end <= self.len),
             "{len} bytes from {offset} on are not within the {} bytes of {}",
             self.len,
-            self.what
+            self.way.token()
         );
         // SAFETY: within the range, as was just checked.
         unsafe { self.address.add(offset) }
@@ -36,16 +59,29 @@ impl Range {
 
     fn complete(&mut self, outcome: Result<()>) {
         if let Some(pending) = self.pending.take() {
-            pending.complete(outcome);
+            pending.complete(self.way.op(), outcome);
         }
+    }
+
+    #[inline]
+    fn succeed(&mut self) {
+        if let Some(pending) = self.pending.take() {
+            pending.succeed();
+        }
+    }
+
+    #[cold]
+    fn give_up(&mut self) {
+        let error = dropped(self.way.token());
+        self.complete(Err(error));
     }
 }
 
 impl Drop for Range {
+    #[inline]
     fn drop(&mut self) {
         if self.pending.is_some() {
-            let error = dropped(self.what);
-            self.complete(Err(error));
+            self.give_up();
         }
     }
 }
@@ -62,20 +98,23 @@ pub struct HostSource(Range);
 impl HostSource {
     /// # Safety
     /// `len` bytes at `address` can be read until `pending` is complete.
+    #[inline]
     pub(super) unsafe fn new(address: *const u8, len: usize, pending: Arc<Pending>) -> Self {
-        let what = "a `HostSource`";
-        Self(Range { address: address.cast_mut(), len, what, pending: Some(pending) })
+        let (address, way) = (address.cast_mut(), Way::ToDevice);
+        Self(Range { address, len, way, pending: Some(pending) })
     }
 
     /// Size in bytes, never 0.
     #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "it is never empty")]
+    #[inline]
     pub fn len(&self) -> usize {
         self.0.len
     }
 
     /// The address, for a driver.
     #[must_use]
+    #[inline]
     pub fn as_ptr(&self) -> *const u8 {
         self.0.address
     }
@@ -84,6 +123,7 @@ impl HostSource {
     ///
     /// # Panics
     /// When the part reaches beyond the end.
+    #[inline]
     pub fn read(&self, offset: usize, target: &mut [u8]) {
         let from = self.0.at(offset, target.len());
         // SAFETY: `at` has checked the range, which can be read while `self` exists; the slice is the
@@ -95,13 +135,15 @@ impl HostSource {
     ///
     /// # Panics
     /// When the sizes differ.
-    pub fn copy_to(self, target: &mut [u8]) {
-        assert_eq!(target.len(), self.len(), "a copy fills all of its target");
+    #[inline]
+    pub fn copy_to(mut self, target: &mut [u8]) {
+        assert!(target.len() == self.len(), "a copy fills all of its target");
         self.read(0, target);
-        self.complete(Ok(()));
+        self.0.succeed();
     }
 
     /// Gives the memory back, with the outcome of the copy.
+    #[inline]
     pub fn complete(mut self, outcome: Result<()>) {
         self.0.complete(outcome);
     }
@@ -119,19 +161,22 @@ pub struct HostTarget(Range);
 impl HostTarget {
     /// # Safety
     /// `len` bytes at `address` can be written, and nobody else uses them, until `pending` is complete.
+    #[inline]
     pub(super) unsafe fn new(address: *mut u8, len: usize, pending: Arc<Pending>) -> Self {
-        Self(Range { address, len, what: "a `HostTarget`", pending: Some(pending) })
+        Self(Range { address, len, way: Way::ToHost, pending: Some(pending) })
     }
 
     /// Size in bytes, never 0.
     #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "it is never empty")]
+    #[inline]
     pub fn len(&self) -> usize {
         self.0.len
     }
 
     /// The address, for a driver.
     #[must_use]
+    #[inline]
     pub fn as_mut_ptr(&mut self) -> *mut u8 {
         self.0.address
     }
@@ -140,6 +185,7 @@ impl HostTarget {
     ///
     /// # Panics
     /// When the part reaches beyond the end.
+    #[inline]
     pub fn write(&mut self, offset: usize, source: &[u8]) {
         let to = self.0.at(offset, source.len());
         // SAFETY: `at` has checked the range, which can be written while `self` exists.
@@ -150,13 +196,15 @@ impl HostTarget {
     ///
     /// # Panics
     /// When the sizes differ.
+    #[inline]
     pub fn copy_from(mut self, source: &[u8]) {
-        assert_eq!(source.len(), self.len(), "a copy fills all of its target");
+        assert!(source.len() == self.len(), "a copy fills all of its target");
         self.write(0, source);
-        self.complete(Ok(()));
+        self.0.succeed();
     }
 
     /// Gives the memory back, with the outcome of the copy.
+    #[inline]
     pub fn complete(mut self, outcome: Result<()>) {
         self.0.complete(outcome);
     }

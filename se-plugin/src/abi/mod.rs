@@ -1,15 +1,20 @@
 //! The C boundary: everything unsafe in this crate, and nothing else.
 //!
-//! `platform` and `executor` hold one generic `extern "C"` function a slot of TensorFlow's tables. Each is a
+//! `platform`, `executor`, `graph` and `profiler` hold one `extern "C"` function a slot of TensorFlow's tables. Each is a
 //! few lines around a guard: arguments are checked and converted, the author's method runs, a panic is
 //! caught, the status is written. `versions` is the one place that touches the host's versioned structs.
 
 mod executor;
+pub(crate) mod exports;
+pub(crate) mod graph;
 pub(crate) mod host_callback;
 pub(crate) mod host_memory;
 pub(crate) mod host_ptr;
+pub(crate) mod kernel;
+pub(crate) mod parts;
 mod pending;
 pub(crate) mod platform;
-mod release;
+pub(crate) mod profiler;
+pub(crate) mod release;
 mod state;
 pub(crate) mod versions;

@@ -1,6 +1,9 @@
 //! Work of which host memory is part, and that is not done yet.
 
 use crate::health::Health;
+use core::ptr;
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, Ordering};
+use std::collections::HashSet;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use tf_fs_plugin::{Error, Result};
 
@@ -11,58 +14,169 @@ use tf_fs_plugin::{Error, Result};
 /// is what makes the tokens safe.
 #[derive(Debug)]
 pub(super) struct Pending {
-    op: &'static str,
     health: Health,
-    state: Mutex<State>,
+    /// The bits below.
+    state: AtomicU8,
+    /// Why the copy failed, until somebody notes it. Also the lock of those who wait.
+    failure: Mutex<Option<Error>>,
     done: Condvar,
 }
 
-#[derive(Debug, Default)]
-struct State {
-    /// Whether the author's method has returned without an error, so that a failure is nobody's yet.
-    enqueued: bool,
-    outcome: Option<Result<()>>,
-}
+/// The author's method has returned without an error, so that a failure is nobody's yet.
+const ENQUEUED: u8 = 1;
+/// The copy has failed; its error is there to be noted.
+const FAILED: u8 = 2;
+/// The memory is used no more.
+const DONE: u8 = 4;
+/// Somebody waits for that.
+const AWAITED: u8 = 8;
 
 impl Pending {
-    pub(super) fn new(op: &'static str, health: Health) -> Arc<Self> {
-        let (state, done) = Default::default();
-        Arc::new(Self { op, health, state, done })
+    fn new(health: Health) -> Arc<Self> {
+        let (state, failure, done) = Default::default();
+        Arc::new(Self { health, state, failure, done })
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn failure(&self) -> MutexGuard<'_, Option<Error>> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The author's method has returned without an error.
-    pub(super) fn enqueued(&self) {
-        let mut state = self.state();
-        state.enqueued = true;
-        self.note(&state);
-    }
-
-    /// The memory is used no more.
-    pub(super) fn complete(&self, outcome: Result<()>) {
-        let mut state = self.state();
-        state.outcome = Some(outcome);
-        self.note(&state);
-        drop(state);
-        self.done.notify_all();
-    }
-
-    fn note(&self, state: &State) {
-        if let State { enqueued: true, outcome: Some(Err(error)) } = state {
-            self.health.note(self.op, error);
+    /// The author's method for `op` has returned without an error.
+    #[cold]
+    fn enqueued(&self, op: &'static str) {
+        if self.state.fetch_or(ENQUEUED, Ordering::AcqRel) & FAILED != 0 {
+            self.note(op);
         }
     }
 
+    /// The memory for `op` is used no more.
+    pub(super) fn complete(&self, op: &'static str, outcome: Result<()>) {
+        if let Err(error) = outcome {
+            self.fail(op, error);
+        }
+        self.succeed();
+    }
+
+    /// As [`complete`](Self::complete), without an error.
+    #[inline]
+    pub(super) fn succeed(&self) {
+        if self.state.fetch_or(DONE, Ordering::AcqRel) & AWAITED != 0 {
+            self.wake();
+        }
+    }
+
+    #[cold]
+    fn wake(&self) {
+        // Who has seen that the copy is not done waits by now, or has not looked yet.
+        drop(self.failure());
+        self.done.notify_all();
+    }
+
+    #[cold]
+    fn fail(&self, op: &'static str, error: Error) {
+        *self.failure() = Some(error);
+        // Whoever is the second to set a bit sees the other one.
+        if self.state.fetch_or(FAILED, Ordering::AcqRel) & ENQUEUED != 0 {
+            self.note(op);
+        }
+    }
+
+    fn note(&self, op: &'static str) {
+        let failure = self.failure().take();
+        if let Some(error) = failure {
+            self.health.note(op, &error);
+        }
+    }
+
+    #[inline]
     pub(super) fn is_done(&self) -> bool {
-        self.state().outcome.is_some()
+        self.state.load(Ordering::Acquire) & DONE != 0
     }
 
     pub(super) fn wait(&self) {
-        let waiting = self.done.wait_while(self.state(), |state| state.outcome.is_none());
+        if self.is_done() {
+            return;
+        }
+        let lock = self.failure();
+        self.state.fetch_or(AWAITED, Ordering::AcqRel);
+        let waiting = self.done.wait_while(lock, |_| !self.is_done());
         drop(waiting.unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+/// A copy that is done, to be used again: most are done before the next one begins.
+#[derive(Debug, Default)]
+pub(super) struct Spare(AtomicPtr<Pending>);
+
+impl Spare {
+    /// A copy of the stream, whose health this is.
+    #[inline]
+    pub(super) fn begin(&self, health: impl FnOnce() -> Health) -> Arc<Pending> {
+        match self.take() {
+            Some(pending) => {
+                // Nobody else looks at it: it was done before anybody could wait for it.
+                pending.state.store(0, Ordering::Relaxed);
+                pending
+            }
+            None => Pending::new(health()),
+        }
+    }
+
+    /// Keeps a copy that was done before it got into a ledger.
+    #[inline]
+    fn keep(&self, pending: Arc<Pending>) {
+        let old = self.0.swap(Arc::into_raw(pending).cast_mut(), Ordering::AcqRel);
+        // SAFETY: the place holds null or what `Arc::into_raw` answered here, whose reference the swap has
+        // taken out.
+        drop(unsafe { of_place(old) });
+    }
+
+    #[inline]
+    fn take(&self) -> Option<Arc<Pending>> {
+        // SAFETY: as in `keep`.
+        unsafe { of_place(self.0.swap(ptr::null_mut(), Ordering::AcqRel)) }
+    }
+}
+
+/// # Safety
+/// `raw` is null or a reference from `Arc::into_raw`, which is the caller's.
+#[inline]
+unsafe fn of_place(raw: *mut Pending) -> Option<Arc<Pending>> {
+    // SAFETY: as the caller promises.
+    (!raw.is_null()).then(|| unsafe { Arc::from_raw(raw.cast_const()) })
+}
+
+impl Drop for Spare {
+    fn drop(&mut self) {
+        drop(self.take());
+    }
+}
+
+/// The author's method has returned: a copy that is not done by now is one for which those wait who have
+/// one of the ledgers. No event is behind it yet, because the host does not know yet that it has begun.
+#[inline]
+pub(super) fn begun(
+    op: &'static str,
+    pending: Arc<Pending>,
+    outcome: &Result<()>,
+    spare: &Spare,
+    ledgers: [&Ledger; 2],
+) {
+    match pending.state.load(Ordering::Acquire) {
+        DONE => spare.keep(pending),
+        _ => goes_on(op, &pending, outcome, ledgers),
+    }
+}
+
+#[cold]
+fn goes_on(op: &'static str, pending: &Arc<Pending>, outcome: &Result<()>, ledgers: [&Ledger; 2]) {
+    match outcome {
+        Ok(()) => pending.enqueued(op),
+        // After an error the host takes its memory back at once, whatever the stream still does.
+        Err(_) => pending.wait(),
+    }
+    if !pending.is_done() {
+        ledgers.into_iter().for_each(|ledger| ledger.add(pending));
     }
 }
 
@@ -76,47 +190,216 @@ pub(super) fn dropped(what: &str) -> Error {
 
 /// The copies that a stream, an event or a device has to wait for.
 #[derive(Debug, Default)]
-pub(super) struct Ledger(Mutex<Vec<Arc<Pending>>>);
+pub(super) struct Ledger {
+    list: Mutex<Vec<Arc<Pending>>>,
+    /// Whether there may be any. Changes under the lock; who does not lock sees at least what happened
+    /// before, in the order in which the host calls.
+    is_used: AtomicBool,
+}
 
 impl Ledger {
     fn list(&self) -> MutexGuard<'_, Vec<Arc<Pending>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.list.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn add(&self, pending: &Arc<Pending>) {
+    #[inline]
+    fn is_used(&self) -> bool {
+        self.is_used.load(Ordering::Acquire)
+    }
+
+    /// Locks what is not done now.
+    #[cold]
+    fn open_list(&self) -> MutexGuard<'_, Vec<Arc<Pending>>> {
         let mut list = self.list();
         list.retain(|pending| !pending.is_done());
+        self.is_used.store(!list.is_empty(), Ordering::Release);
+        list
+    }
+
+    fn add(&self, pending: &Arc<Pending>) {
+        let mut list = self.open_list();
         list.push(Arc::clone(pending));
+        self.is_used.store(true, Ordering::Release);
     }
 
     /// Waits for what another one waits for, too.
-    pub(super) fn add_all(&self, other: Vec<Arc<Pending>>) {
-        let mut list = self.list();
-        list.retain(|pending| !pending.is_done());
-        list.extend(other);
+    #[inline]
+    pub(super) fn add_all(&self, other: Option<Vec<Arc<Pending>>>) {
+        if let Some(other) = other {
+            self.extend(other);
+        }
+    }
+
+    #[cold]
+    fn extend(&self, other: Vec<Arc<Pending>>) {
+        let mut list = self.open_list();
+        // Streams that wait for each other hand the same copies to and fro.
+        let known: HashSet<_> = list.iter().map(Arc::as_ptr).collect();
+        let new = other.into_iter().filter(|pending| !known.contains(&Arc::as_ptr(pending)));
+        list.extend(new.collect::<Vec<_>>());
+        self.is_used.store(!list.is_empty(), Ordering::Release);
     }
 
     /// What is not done now.
-    pub(super) fn open(&self) -> Vec<Arc<Pending>> {
-        let mut list = self.list();
-        list.retain(|pending| !pending.is_done());
-        list.clone()
+    #[inline]
+    pub(super) fn open(&self) -> Option<Vec<Arc<Pending>>> {
+        if self.is_used() { Some(self.open_list().clone()) } else { None }
     }
 
     /// Replaces everything.
-    pub(super) fn set(&self, list: Vec<Arc<Pending>>) {
-        *self.list() = list;
-    }
-
-    pub(super) fn is_done(&self) -> bool {
-        let mut list = self.list();
-        list.retain(|pending| !pending.is_done());
-        list.is_empty()
-    }
-
-    pub(super) fn wait(&self) {
-        for pending in self.open() {
-            pending.wait();
+    #[inline]
+    pub(super) fn set(&self, new: Option<Vec<Arc<Pending>>>) {
+        if self.is_used() || new.is_some() {
+            self.replace(new.unwrap_or_default());
         }
+    }
+
+    #[cold]
+    fn replace(&self, new: Vec<Arc<Pending>>) {
+        let mut list = self.list();
+        self.is_used.store(!new.is_empty(), Ordering::Release);
+        *list = new;
+    }
+
+    #[inline]
+    pub(super) fn is_done(&self) -> bool {
+        !self.is_used() || self.open_list().is_empty()
+    }
+
+    #[inline]
+    pub(super) fn wait(&self) {
+        if self.is_used() {
+            self.wait_for_each();
+        }
+    }
+
+    #[cold]
+    fn wait_for_each(&self) {
+        // Not under the lock, so that others can go on.
+        let open = self.open_list().clone();
+        open.iter().for_each(|pending| pending.wait());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::thread;
+    use std::time::Duration;
+
+    /// What a stream has.
+    #[derive(Default)]
+    struct Parts {
+        health: Health,
+        spare: Spare,
+        ledgers: [Ledger; 2],
+    }
+
+    impl Parts {
+        fn begin(&self) -> Arc<Pending> {
+            self.spare.begin(|| self.health.clone())
+        }
+
+        fn begun(&self, pending: Arc<Pending>, outcome: Result<()>) {
+            begun("copy", pending, &outcome, &self.spare, self.ledgers.each_ref());
+        }
+    }
+
+    #[test]
+    fn a_copy_that_is_done_at_once_is_used_again() {
+        let parts = Parts::default();
+        let mut at = None;
+        for _ in 0..3 {
+            let copy = parts.begin();
+            assert!(!copy.is_done());
+            assert_eq!(*at.get_or_insert(Arc::as_ptr(&copy)), Arc::as_ptr(&copy));
+            let token = Arc::clone(&copy);
+            token.succeed();
+            parts.begun(copy, Ok(()));
+            assert!(parts.ledgers.iter().all(|ledger| ledger.is_done() && ledger.open().is_none()));
+        }
+        let (copy, other) = (parts.begin(), parts.begin());
+        assert!(!Arc::ptr_eq(&copy, &other), "two at a time have one each");
+    }
+
+    #[test]
+    fn a_copy_that_goes_on_is_waited_for() {
+        let parts = Parts::default();
+        let copy = parts.begin();
+        let token = Arc::clone(&copy);
+        parts.begun(copy, Ok(()));
+        let event = Ledger::default();
+        event.set(parts.ledgers[0].open());
+        assert!(!event.is_done() && !Arc::ptr_eq(&parts.begin(), &token));
+        let waiter = thread::spawn(move || {
+            event.wait();
+            event.is_done()
+        });
+        thread::sleep(Duration::from_millis(20));
+        assert!(!waiter.is_finished());
+        token.succeed();
+        assert!(waiter.join().unwrap());
+        assert!(parts.ledgers.iter().all(Ledger::is_done));
+    }
+
+    #[test]
+    fn a_failure_is_noted_unless_the_caller_has_it() {
+        let failed = || Error::unavailable("asked for it");
+        for (fails_first, outcome, is_noted) in [
+            (true, Ok(()), true),
+            (true, Err(failed()), false),
+            (false, Ok(()), true),
+            (false, Err(failed()), false),
+        ] {
+            let parts = Parts::default();
+            let copy = parts.begin();
+            let token = Arc::clone(&copy);
+            let fail = |token: &Pending| token.complete("copy", Err(failed()));
+            if fails_first {
+                fail(&token);
+                parts.begun(copy, outcome);
+            } else {
+                // After an error of the method the copy is waited for.
+                let waits = outcome.is_err();
+                thread::scope(|scope| {
+                    let begin = || parts.begun(copy, outcome);
+                    let begun = scope.spawn(begin);
+                    while !waits && !begun.is_finished() {
+                        thread::yield_now();
+                    }
+                    fail(&token);
+                });
+            }
+            assert_eq!(parts.health.check().is_err(), is_noted, "{fails_first}");
+            assert!(!Arc::ptr_eq(&parts.begin(), &token), "one that has failed is not used again");
+        }
+    }
+
+    #[test]
+    fn ledgers_that_wait_for_each_other_stay_small() {
+        let (one, other) = (Ledger::default(), Ledger::default());
+        let copy = Pending::new(Health::default());
+        one.add(&copy);
+        for _ in 0..100 {
+            other.add_all(one.open());
+            one.add_all(other.open());
+        }
+        assert_eq!([one.open(), other.open()].map(|open| open.unwrap().len()), [1, 1]);
+        copy.succeed();
+        assert!(one.is_done() && other.is_done());
+    }
+
+    #[test]
+    fn a_copy_that_could_not_be_started_has_given_its_memory_up() {
+        let parts = Parts::default();
+        let copy = parts.begin();
+        let [token, late] = [(); 2].map(|()| Arc::clone(&copy));
+        let keeper = thread::spawn(move || {
+            thread::sleep(Duration::from_millis(50));
+            late.succeed();
+        });
+        parts.begun(copy, Err(Error::unavailable("not started")));
+        assert!(token.is_done());
+        keeper.join().unwrap();
     }
 }

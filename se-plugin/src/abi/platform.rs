@@ -1,10 +1,10 @@
 //! The plugin's entry, and the callbacks of the platform.
 
-use super::executor;
 use super::state::{DeviceState, into_handle, share, take};
 use super::versions::{
     self, Refusal, Versioned as _, check_major_version, field, fill, read_at_least, set_field,
 };
+use super::{executor, kernel};
 use crate::limit::limit;
 use crate::platform::Platform;
 use core::ffi::{c_int, c_void};
@@ -12,12 +12,12 @@ use core::ptr;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::ffi::CString;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use tf_fs_plugin::__private::boundary::{self, guard, guard_quiet};
+use tf_fs_plugin::__private::boundary::{self, guard, guard_quiet, log_error};
 use tf_fs_plugin::{Error, Result};
 use tf_fs_sys::{
-    SE_CreateDeviceFnsParams, SE_CreateDeviceParams, SE_CreateStreamExecutorParams,
-    SE_PlatformRegistrationParams, SP_Device, SP_DeviceFns, SP_Platform, SP_PlatformFns,
-    SP_StreamExecutor, SP_TimerFns, TF_Status,
+    SE_CreateDeviceFnsParams, SE_CreateDeviceParams, SE_CreateStreamExecutorParams, SE_MAJOR,
+    SE_MINOR, SE_PATCH, SE_PlatformRegistrationParams, SP_Device, SP_DeviceFns, SP_Platform,
+    SP_PlatformFns, SP_StreamExecutor, SP_TimerFns, TF_Status,
 };
 
 /// How often a plugin was loaded, for its static.
@@ -32,7 +32,7 @@ impl Loads {
     }
 
     /// Behind which number this load comes.
-    fn next(&self) -> usize {
+    pub(super) fn next(&self) -> usize {
         self.0.fetch_add(1, Ordering::AcqRel)
     }
 }
@@ -64,7 +64,7 @@ impl<P: Platform> PlatformState<P> {
         let mut declined = self.declined.lock().unwrap_or_else(PoisonError::into_inner);
         if !*declined {
             *declined = true;
-            warn(&format_args!("{} has no devices: {why}", P::TYPE));
+            log_error(&format_args!("{} has no devices: {why}", P::TYPE));
         }
     }
 
@@ -96,9 +96,9 @@ impl<P: Platform> PlatformState<P> {
             match opened {
                 Ok(()) => {}
                 Err(error) if devices.is_empty() => {
-                    warn(&format_args!("{} has no devices: {error:#}", P::TYPE));
+                    log_error(&format_args!("{} has no devices: {error:#}", P::TYPE));
                 }
-                Err(error) => warn(&format_args!(
+                Err(error) => log_error(&format_args!(
                     "{} has {} devices, the next cannot be opened: {error:#}",
                     P::TYPE,
                     devices.len()
@@ -109,20 +109,8 @@ impl<P: Platform> PlatformState<P> {
     }
 }
 
-/// A line of the log; the logger and the texts may be the author's and panic.
-fn warn(what: &dyn core::fmt::Display) {
-    tf_fs_plugin::logging::init();
-    let logged = boundary::catch("log", || {
-        log::warn!("{what}");
-        Ok(())
-    });
-    if let Err(error) = logged {
-        boundary::discard("log", error);
-    }
-}
-
 /// The name that the `load`th repetition registers in place of `name`: capital letters only.
-fn name_of_load(name: &str, load: usize) -> String {
+pub(super) fn name_of_load(name: &str, load: usize) -> String {
     let mut text = String::from(name);
     if load > 0 {
         text.push_str("_DUP_");
@@ -152,11 +140,16 @@ pub unsafe fn init_plugin<P: Platform>(
     boundary::watch_panics();
     let body = || {
         tf_fs_plugin::logging::init();
+        let load = loads.next();
         // SAFETY: as the caller promises.
-        unsafe { register::<P>(params, loads.next()) }.map_err(|error| {
-            warn(&format_args!("{} cannot be registered: {error:#}", P::TYPE));
+        unsafe { register::<P>(params, load) }.map_err(|error| {
+            log_error(&format_args!("{} cannot be registered: {error:#}", P::TYPE));
             error
-        })
+        })?;
+        if load == 0 {
+            kernel::register::register::<P>();
+        }
+        Ok(())
     };
     // SAFETY: as the caller promises.
     unsafe { guard("SE_InitPlugin", status, (), body) };
@@ -172,7 +165,12 @@ unsafe fn register<P: Platform>(
     let host = unsafe { read_at_least(params, SE_PlatformRegistrationParams::STRUCT_SIZE) };
     let host = host.map_err(refused)?;
     let state = Arc::new(PlatformState::<P>::new(load)?);
-    if let Err(refusal) = check_major_version(&host) {
+    let version = check_major_version(
+        "StreamExecutor",
+        [SE_MAJOR, SE_MINOR, SE_PATCH],
+        [host.major_version, host.minor_version, host.patch_version],
+    );
+    if let Err(refusal) = version {
         state.decline(&refusal);
     }
     let platform = SP_Platform {
@@ -212,7 +210,7 @@ unsafe fn register<P: Platform>(
 }
 
 #[cold]
-fn refused(refusal: Refusal) -> Error {
+pub(super) fn refused(refusal: Refusal) -> Error {
     Error::invalid_argument(refusal)
 }
 

@@ -1,16 +1,19 @@
 //! What the handles of the host point to.
 
-use super::pending::{Ledger, Pending};
+use super::pending::{self, Ledger, Pending, Spare};
+use super::release::takes_errors_of_copies;
 use super::versions::field;
-use crate::device::Device;
+use crate::device::{Device, MemoryUsage};
 use crate::health::Health;
 use crate::memory::DevicePtr;
 use crate::stream::{Event as _, EventStatus, Stream as _};
 use crate::timer::Timer;
 use core::ffi::{CStr, c_void};
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::mem::ManuallyDrop;
+use core::ptr::NonNull;
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::ffi::CString;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use tf_fs_plugin::__private::boundary;
 use tf_fs_plugin::{Error, Result};
 use tf_fs_sys::{SP_Device, SP_DeviceMemoryBase};
@@ -23,17 +26,23 @@ pub(super) struct DeviceState<D: Device> {
     pub(super) copies: Ledger,
     /// Whether the host asks for memory again and again.
     pub(super) host_insists: bool,
+    /// Whether the host turns the error of a copy into an exception.
+    pub(super) takes_errors: bool,
     /// Whether host memory is the author's.
     pub(super) has_host_allocator: bool,
     refused: AtomicU64,
+    /// The latest that is known.
+    memory: Mutex<MemoryUsage>,
     description: [Option<CString>; 3],
 }
 
 impl<D: Device> DeviceState<D> {
     pub(super) fn new(device: D, host_insists: bool) -> Result<Self> {
-        let (description, has_host_allocator) = boundary::catch("create_device", || {
+        // TensorFlow with a device whose memory it cannot learn runs nothing, not even on the CPU. So one
+        // that cannot tell is not counted.
+        let (description, has_host_allocator, memory) = boundary::catch("create_device", || {
             let description = [device.hardware_name(), device.vendor(), device.pci_bus_id()];
-            Ok((description, device.host_allocator().is_some()))
+            Ok((description, device.host_allocator().is_some(), device.memory_usage()?))
         })?;
         let description = description.map(|text| CString::new(text?).ok());
         Ok(Self {
@@ -41,8 +50,10 @@ impl<D: Device> DeviceState<D> {
             health: Health::default(),
             copies: Ledger::default(),
             host_insists,
+            takes_errors: takes_errors_of_copies(),
             has_host_allocator,
             refused: AtomicU64::new(0),
+            memory: Mutex::new(memory),
             description,
         })
     }
@@ -50,6 +61,20 @@ impl<D: Device> DeviceState<D> {
     /// Name, vendor and PCI address, which live as long as this.
     pub(super) fn description(&self) -> [Option<&CStr>; 3] {
         self.description.each_ref().map(|text| text.as_deref())
+    }
+
+    /// How much memory there is; the latest answer where there is none now.
+    pub(super) fn memory_usage(&self) -> MemoryUsage {
+        const OP: &str = "device_memory_usage";
+        let answer = boundary::catch(OP, || self.device.memory_usage()).map_err(|error| {
+            boundary::log_error(&format_args!(
+                "`{OP}` failed, so the answer is the one before: {error:#}"
+            ));
+            boundary::discard(OP, error);
+        });
+        let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
+        *memory = answer.unwrap_or(*memory);
+        *memory
     }
 
     /// An address for memory that there is none left of.
@@ -60,27 +85,77 @@ impl<D: Device> DeviceState<D> {
 
 /// A stream; `SP_Stream` points to it.
 pub(super) struct StreamState<D: Device> {
-    pub(super) stream: D::Stream,
+    /// `None` if the author's could not be made.
+    stream: Option<D::Stream>,
     pub(super) device: Arc<DeviceState<D>>,
-    pub(super) health: Health,
+    /// Made when it is first used, which it is not in most of the streams that the host makes.
+    health: OnceLock<Health>,
     /// The copies before the end of the stream.
     pub(super) copies: Ledger,
+    spare: Spare,
 }
 
 impl<D: Device> StreamState<D> {
-    /// Waits for all work, whatever the author's stream says.
+    pub(super) fn new(stream: Option<D::Stream>, device: Arc<DeviceState<D>>) -> Self {
+        let (health, copies, spare) = Default::default();
+        Self { stream, device, health, copies, spare }
+    }
+
+    #[inline]
+    pub(super) fn health(&self) -> &Health {
+        self.health.get_or_init(|| self.device.health.of_stream())
+    }
+
+    /// The first failure, if there was one.
+    #[inline]
+    pub(super) fn check(&self) -> Result<()> {
+        match self.health.get() {
+            Some(health) => health.check(),
+            None => Ok(()),
+        }
+    }
+
+    /// The author's stream.
+    #[inline]
+    pub(super) fn author(&self) -> Result<&D::Stream> {
+        match &self.stream {
+            Some(stream) => Ok(stream),
+            None => Err(self.never_made()),
+        }
+    }
+
+    #[cold]
+    fn never_made(&self) -> Error {
+        // The device says why.
+        self.device.health.check().err().unwrap_or_else(|| {
+            Error::failed_precondition("the stream could not be made; the log says why")
+        })
+    }
+
+    /// Waits for all work, whatever the author's stream says. There is none in one that was never made.
+    #[inline]
     pub(super) fn drain(&self, op: &'static str) -> Result<()> {
-        let result = boundary::catch(op, || self.stream.synchronize());
+        let result = match &self.stream {
+            Some(stream) => boundary::catch(op, || stream.synchronize()),
+            None => Ok(()),
+        };
         self.copies.wait();
         result
     }
 
-    /// A copy of this stream's.
-    pub(super) fn pending(&self, op: &'static str) -> Arc<Pending> {
-        let pending = Pending::new(op, self.health.clone());
-        self.copies.add(&pending);
-        self.device.copies.add(&pending);
-        pending
+    /// Lets the author's method enqueue a copy, for which `copy` makes a token of what it gets, before
+    /// anything can fail: the token says when the copy is done.
+    #[inline]
+    pub(super) fn begin_copy(
+        &self,
+        op: &'static str,
+        copy: impl FnOnce(Arc<Pending>) -> Result<()>,
+    ) -> Result<()> {
+        let pending = self.spare.begin(|| self.health().clone());
+        let token = Arc::clone(&pending);
+        let outcome = boundary::catch(op, || copy(token));
+        pending::begun(op, pending, &outcome, &self.spare, [&self.copies, &self.device.copies]);
+        outcome
     }
 }
 
@@ -90,87 +165,111 @@ pub(super) struct EventState<D: Device> {
     pub(super) event: Option<D::Event>,
     /// The copies before the latest record.
     pub(super) copies: Ledger,
-    record: Mutex<Record<D>>,
-}
-
-/// Where an event was last recorded.
-enum Record<D: Device> {
-    /// Nowhere, or where all work is done.
-    Done,
-    Stream(Weak<StreamState<D>>),
+    /// The address of the stream in which it is recorded; 0 where all work is known to be done.
+    recorded: AtomicUsize,
+    /// The stream at that address, which so is no other's.
+    stream: Mutex<Weak<StreamState<D>>>,
 }
 
 impl<D: Device> EventState<D> {
     pub(super) fn new(event: Option<D::Event>) -> Self {
-        Self { event, copies: Ledger::default(), record: Mutex::new(Record::Done) }
+        let (copies, recorded) = Default::default();
+        Self { event, copies, recorded, stream: Mutex::new(Weak::new()) }
     }
 
-    fn set(&self, record: Record<D>) {
-        *self.record.lock().unwrap_or_else(PoisonError::into_inner) = record;
+    fn stream(&self) -> MutexGuard<'_, Weak<StreamState<D>>> {
+        self.stream.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Records the event. If that fails the stream is drained, so that "complete" is true; the host does
     /// not look at the status.
-    pub(super) fn record(&self, stream: &Arc<StreamState<D>>) -> Result<()> {
+    ///
+    /// # Safety
+    /// `handle` is from `create_stream` of the same `D`, and not destroyed.
+    #[inline]
+    pub(super) unsafe fn record(&self, handle: NonNull<StreamState<D>>) -> Result<()> {
         const OP: &str = "record_event";
+        // SAFETY: as the caller promises.
+        let stream = unsafe { handle.as_ref() };
         let copies = stream.copies.open();
         let recorded = match &self.event {
-            Some(event) => boundary::catch(OP, || stream.stream.record(event)),
-            None => {
-                self.set(Record::Done);
-                self.copies.set(copies);
-                if let Err(error) = stream.drain(OP) {
-                    stream.health.note(OP, &error);
-                }
-                return Ok(());
-            }
+            Some(event) => boundary::catch(OP, || stream.author()?.record(event)).map_err(Some),
+            None => Err(None),
         };
         self.copies.set(copies);
         match recorded {
-            Ok(()) => self.set(Record::Stream(Arc::downgrade(stream))),
-            Err(error) => {
-                self.set(Record::Done);
-                stream.health.note(OP, &error);
-                if let Err(error) = stream.drain(OP) {
-                    stream.health.note(OP, &error);
+            Ok(()) => {
+                if self.recorded.load(Ordering::Acquire) != handle.addr().get() {
+                    // SAFETY: as the caller promises.
+                    self.remember(unsafe { weak(handle) });
                 }
             }
+            Err(error) => self.drain(stream, error),
         }
         Ok(())
     }
 
+    #[inline]
+    fn is_recorded(&self) -> bool {
+        self.recorded.load(Ordering::Acquire) != 0
+    }
+
+    #[cold]
+    fn remember(&self, new: Weak<StreamState<D>>) {
+        let mut stream = self.stream();
+        self.recorded.store(new.as_ptr().addr(), Ordering::Release);
+        *stream = new;
+    }
+
+    /// Takes the place of a record that was not made.
+    #[cold]
+    fn drain(&self, stream: &StreamState<D>, error: Option<Error>) {
+        const OP: &str = "record_event";
+        if let Some(error) = error {
+            stream.health().note(OP, &error);
+        }
+        if let Err(error) = stream.drain(OP) {
+            stream.health().note(OP, &error);
+        }
+        self.recorded.store(0, Ordering::Release);
+    }
+
     /// How far the latest record is. Never an error, which would abort the process.
+    #[inline]
     pub(super) fn status(&self, device: &DeviceState<D>) -> EventStatus {
         const OP: &str = "get_event_status";
-        let stream = match &*self.record.lock().unwrap_or_else(PoisonError::into_inner) {
-            Record::Done => None,
-            Record::Stream(stream) => Some(Weak::clone(stream)),
-        };
-        if let (Some(stream), Some(event)) = (stream, &self.event) {
+        if let Some(event) = &self.event
+            && self.is_recorded()
+        {
             match boundary::catch(OP, || event.status()) {
                 Ok(EventStatus::Pending) => return EventStatus::Pending,
                 Ok(EventStatus::Complete) => {}
-                Err(error) => {
-                    device.health.note(OP, &error);
-                    // A stream that is gone was drained.
-                    if let Some(Err(error)) = stream.upgrade().map(|stream| stream.drain(OP)) {
-                        device.health.note(OP, &error);
-                    }
-                    self.set(Record::Done);
-                }
+                Err(error) => self.wait_instead(device, error),
             }
         }
         if self.copies.is_done() { EventStatus::Complete } else { EventStatus::Pending }
     }
 
+    /// Waits for the stream of an event that does not say how far it is.
+    #[cold]
+    fn wait_instead(&self, device: &DeviceState<D>, error: Error) {
+        const OP: &str = "get_event_status";
+        device.health.note(OP, &error);
+        let stream = self.stream().upgrade();
+        // A stream that is gone was drained.
+        if let Some(Err(error)) = stream.map(|stream| stream.drain(OP)) {
+            device.health.note(OP, &error);
+        }
+        self.recorded.store(0, Ordering::Release);
+    }
+
     /// Waits for the latest record.
+    #[inline]
     pub(super) fn wait(&self) -> Result<()> {
-        let is_recorded = matches!(
-            &*self.record.lock().unwrap_or_else(PoisonError::into_inner),
-            Record::Stream(_)
-        );
         let result = match &self.event {
-            Some(event) if is_recorded => boundary::catch("block_host_for_event", || event.wait()),
+            Some(event) if self.is_recorded() => {
+                boundary::catch("block_host_for_event", || event.wait())
+            }
             _ => Ok(()),
         };
         self.copies.wait();
@@ -185,6 +284,20 @@ pub(super) struct TimerState<D: Device>(pub(super) Box<dyn Timer<D::Stream>>);
 /// `destroy_*`, while others that need the object hold references of their own.
 pub(super) fn into_handle<T, H>(state: Arc<T>) -> *mut H {
     Arc::into_raw(state).cast_mut().cast()
+}
+
+/// What a handle of the host points to and nobody else refers to.
+pub(super) fn into_own_handle<T, H>(state: T) -> *mut H {
+    Box::into_raw(Box::new(state)).cast()
+}
+
+/// What a handle pointed to; `None` for null.
+///
+/// # Safety
+/// `handle` is null or from [`into_own_handle`] with the same `T`; it is not used afterwards.
+pub(super) unsafe fn take_own<T, H>(handle: *mut H) -> Option<Box<T>> {
+    // SAFETY: null, or from `Box::into_raw` as the caller promises.
+    (!handle.is_null()).then(|| unsafe { Box::from_raw(handle.cast::<T>()) })
 }
 
 /// Another reference to what a handle points to; `None` for null.
@@ -203,10 +316,20 @@ pub(super) unsafe fn share<T, H>(handle: *mut H) -> Option<Arc<T>> {
     }
 }
 
+/// A reference to what a handle points to that does not keep it.
+///
+/// # Safety
+/// `handle` is from [`into_handle`] with the same `T`, and not given to [`take`].
+unsafe fn weak<T>(handle: NonNull<T>) -> Weak<T> {
+    // SAFETY: from `Arc::into_raw`; the handle keeps its reference, which is not dropped here.
+    Arc::downgrade(&ManuallyDrop::new(unsafe { Arc::from_raw(handle.as_ptr()) }))
+}
+
 /// What a handle points to; `None` for null.
 ///
 /// # Safety
-/// As for [`share`], and the handle lives for `'a`.
+/// As for [`share`], or from [`into_own_handle`] with the same `T`; the handle lives for `'a`.
+#[inline]
 pub(super) unsafe fn borrow<'a, T, H>(handle: *mut H) -> Option<&'a T> {
     // SAFETY: null, or a pointer to a living `T` as the caller promises.
     unsafe { handle.cast::<T>().as_ref() }
@@ -225,6 +348,7 @@ pub(super) unsafe fn take<T, H>(handle: *mut H) -> Option<Arc<T>> {
 ///
 /// # Safety
 /// `device` is null or a struct that `create_device` has filled for a `D`.
+#[inline]
 pub(super) unsafe fn device<'a, D: Device>(device: *const SP_Device) -> Result<&'a DeviceState<D>> {
     // SAFETY: as the caller promises; a handle that is not covered reads as `None`.
     let state = unsafe {
@@ -256,14 +380,20 @@ fn no_device() -> Error {
 ///
 /// # Safety
 /// `memory` is null or points to a struct of which `struct_size` bytes can be read.
+#[inline]
 pub(super) unsafe fn address(memory: *const SP_DeviceMemoryBase) -> Result<DevicePtr> {
     // SAFETY: as the caller promises.
     let address = unsafe { field!(memory => SP_DeviceMemoryBase.opaque) };
-    let address = address.and_then(|address| DevicePtr::new(address.addr() as u64));
-    let address =
-        address.ok_or_else(|| Error::invalid_argument("TensorFlow passed no device memory"))?;
-    if address.is_refused() {
-        return Err(Error::resource_exhausted("the memory of the device is used up"));
+    match address.and_then(|address| DevicePtr::new(address.addr() as u64)) {
+        Some(address) if !address.is_refused() => Ok(address),
+        address => Err(no_address(address.is_some())),
     }
-    Ok(address)
+}
+
+#[cold]
+fn no_address(is_refused: bool) -> Error {
+    if is_refused {
+        return Error::resource_exhausted("the memory of the device is used up");
+    }
+    Error::invalid_argument("TensorFlow passed no device memory")
 }

@@ -15,9 +15,10 @@
 use core::fmt;
 use core::ptr;
 use tf_fs_sys::{
-    SE_CreateDeviceFnsParams, SE_CreateDeviceParams, SE_CreateStreamExecutorParams, SE_MAJOR,
-    SE_MINOR, SE_PATCH, SE_PlatformRegistrationParams, SP_AllocatorStats, SP_Device, SP_DeviceFns,
-    SP_DeviceMemoryBase, SP_Platform, SP_PlatformFns, SP_StreamExecutor, SP_TimerFns,
+    SE_CreateDeviceFnsParams, SE_CreateDeviceParams, SE_CreateStreamExecutorParams,
+    SE_PlatformRegistrationParams, SP_AllocatorStats, SP_Device, SP_DeviceFns, SP_DeviceMemoryBase,
+    SP_Platform, SP_PlatformFns, SP_StreamExecutor, SP_TimerFns, TF_ProfilerRegistrationParams,
+    TP_Optimizer, TP_OptimizerConfigs, TP_OptimizerRegistrationParams, TP_Profiler, TP_ProfilerFns,
 };
 
 /// A field behind `struct_size`: where it begins and how long it is, in bytes.
@@ -105,6 +106,24 @@ versioned! {
         largest_free_block_bytes,
     }
     SP_DeviceMemoryBase { ext, opaque, size, payload }
+    TP_OptimizerRegistrationParams {
+        ext, major_version, minor_version, patch_version, device_type, optimizer_configs, optimizer,
+    }
+    TP_Optimizer { ext, create_func, optimize_func, destroy_func }
+    TP_OptimizerConfigs {
+        ext, disable_model_pruning, implementation_selector, function_optimization,
+        common_subgraph_elimination, arithmetic_optimization, debug_stripper, constant_folding,
+        shape_optimization, auto_mixed_precision, auto_mixed_precision_onednn_bfloat16,
+        auto_mixed_precision_mkl, pin_to_host_optimization, layout_optimizer, remapping,
+        loop_optimization, dependency_optimization, auto_parallel, memory_optimization,
+        scoped_allocator_optimization,
+    }
+    TF_ProfilerRegistrationParams {
+        ext, major_version, minor_version, patch_version, profiler, profiler_fns, destroy_profiler,
+        destroy_profiler_fns,
+    }
+    TP_Profiler { ext, device_type }
+    TP_ProfilerFns { ext, start, stop, collect_data_xspace }
 }
 
 /// Why a struct of the host is not used.
@@ -117,7 +136,7 @@ pub(crate) enum Refusal {
     /// `struct_size` does not reach as far as this plugin needs.
     TooShort { record: &'static str, found: usize, needed: usize },
     /// The host has another major version.
-    MajorVersion { host: [i32; 3] },
+    MajorVersion { api: &'static str, ours: [i32; 3], host: [i32; 3] },
 }
 
 impl fmt::Display for Refusal {
@@ -135,12 +154,15 @@ impl fmt::Display for Refusal {
                 "TensorFlow's {record} has {found} bytes and this plugin needs {needed}; use a release \
                  from 2.12 on"
             ),
-            Self::MajorVersion { host: [major, minor, patch] } => write!(
-                f,
-                "this plugin is made for version {SE_MAJOR}.{SE_MINOR}.{SE_PATCH} of the StreamExecutor \
-                 C API and TensorFlow has {major}.{minor}.{patch}, whose major version differs; use a \
-                 plugin and a TensorFlow of one major version"
-            ),
+            Self::MajorVersion { api, ours, host } => {
+                let [ours, host] =
+                    [ours, host].map(|[major, minor, patch]| format!("{major}.{minor}.{patch}"));
+                write!(
+                    f,
+                    "this plugin is made for version {ours} of the {api} C API and TensorFlow has {host}, \
+                     whose major version differs; use a plugin and a TensorFlow of one major version"
+                )
+            }
         }
     }
 }
@@ -212,9 +234,33 @@ pub(crate) unsafe fn read_at_least<T: Versioned>(
 ///
 /// # Safety
 /// `record` is null or points to a struct of which `struct_size` bytes can be written.
+#[inline]
 pub(crate) unsafe fn fill<T: Versioned>(record: *mut T, with: &T) -> Result<usize, Refusal> {
     // SAFETY: as the caller promises.
     let host = unsafe { size_of_host(record)? };
+    if host >= T::STRUCT_SIZE {
+        // SAFETY: all bytes up to the end of the last field, which are within both structs.
+        unsafe {
+            let behind = size_of::<usize>();
+            ptr::copy_nonoverlapping(
+                ptr::from_ref(with).cast::<u8>().add(behind),
+                record.cast::<u8>().add(behind),
+                T::STRUCT_SIZE - behind,
+            );
+            record.cast::<usize>().write(T::STRUCT_SIZE);
+        }
+        return Ok(T::STRUCT_SIZE);
+    }
+    // SAFETY: as the caller promises.
+    Ok(unsafe { fill_part(record, with, host) })
+}
+
+/// The rest of [`fill`], for a struct that ends before the last field.
+///
+/// # Safety
+/// `record` points to a struct of which `host` bytes can be written, `struct_size` among them.
+#[cold]
+unsafe fn fill_part<T: Versioned>(record: *mut T, with: &T, host: usize) -> usize {
     let mut filled = size_of::<usize>();
     // SAFETY: only bytes of fields within both structs.
     unsafe {
@@ -225,7 +271,7 @@ pub(crate) unsafe fn fill<T: Versioned>(record: *mut T, with: &T) -> Result<usiz
         }
         record.cast::<usize>().write(filled);
     }
-    Ok(filled)
+    filled
 }
 
 /// One field of a host's struct, or `None` if there is no struct or it does not cover the field. An
@@ -297,9 +343,12 @@ pub(crate) unsafe fn write_field<T: Versioned, V: Copy>(
 
 /// Refuses a host whose major version is another. Minor and patch versions tell nothing: releases
 /// appended fields without raising them.
-pub(crate) fn check_major_version(params: &SE_PlatformRegistrationParams) -> Result<(), Refusal> {
-    let host = [params.major_version, params.minor_version, params.patch_version];
-    if params.major_version == SE_MAJOR { Ok(()) } else { Err(Refusal::MajorVersion { host }) }
+pub(crate) fn check_major_version(
+    api: &'static str,
+    ours: [i32; 3],
+    host: [i32; 3],
+) -> Result<(), Refusal> {
+    if ours[0] == host[0] { Ok(()) } else { Err(Refusal::MajorVersion { api, ours, host }) }
 }
 
 #[cfg(test)]

@@ -6,5 +6,8 @@
 #[allow(unsafe_code, reason = "the C boundary from the host's side; every block is argued")]
 mod abi;
 
-pub use abi::{Host, Sizes, TestDevice, TestEvent, TestStream, TestTimer};
+pub use abi::{
+    GraphHost, GraphSizes, Host, ProfilerHost, ProfilerSizes, Sizes, TestDevice, TestEvent,
+    TestStream, TestTimer,
+};
 pub use tf_fs_plugin::testing::Violation;

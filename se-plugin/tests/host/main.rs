@@ -1,5 +1,10 @@
 //! Devices in the in-process host.
 
+#[allow(unsafe_code, reason = "a host allocator; every block is argued")]
+mod abi;
 mod faults;
+mod graphs;
+mod parts;
+mod profiles;
 mod versions;
 mod working;

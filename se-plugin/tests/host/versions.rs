@@ -33,7 +33,7 @@ fn longer_structs_are_taken() {
             stream_executor: ours.stream_executor + more,
             timer_fns: ours.timer_fns + more,
             device: ours.device + more,
-            major: ours.major,
+            ..ours
         };
         assert_eq!(devices(sizes), 1, "{more}");
     }

@@ -2,6 +2,26 @@
 
 use se_plugin::prelude::*;
 
+/// The platform, which is not exported.
+#[derive(Debug)]
+pub struct P;
+
+impl Platform for P {
+    const NAME: &'static str = "MINE";
+    const TYPE: &'static str = "MINE";
+    type Device = D;
+
+    fn new() -> Result<Self> {
+        Ok(Self)
+    }
+    fn device_count(&self) -> Result<usize> {
+        Ok(0)
+    }
+    fn open(&self, _: usize) -> Result<D> {
+        Err(Error::unavailable("no driver"))
+    }
+}
+
 /// The device.
 #[derive(Debug)]
 pub struct D;

@@ -2,6 +2,7 @@
 
 use super::status;
 use crate::error::{Error, Result};
+use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use tf_fs_sys::TF_Status;
 
@@ -43,24 +44,28 @@ pub(super) unsafe fn guard_answer<R>(
     if status.is_null() {
         return without_status(op, fallback);
     }
-    // The closure's captures are arguments from the host and shared references to the author's
-    // state, which guards itself with locks that a panic poisons.
-    match catch_unwind(AssertUnwindSafe(body)) {
-        Ok(Ok(Answer { value, error: None })) => {
+    // An error is written where it arises, so that nothing large is handed on when all is well.
+    let run = || match body() {
+        Ok(Answer { value, error: None }) => {
             // SAFETY: non-null, so a status of the host as the caller promises.
             unsafe { status::write_ok(status) };
-            value
+            Some(value)
         }
-        Ok(Ok(Answer { value, error: Some(error) })) => {
+        Ok(Answer { value, error: Some(error) }) => {
             // SAFETY: as above.
             unsafe { status::write_error(op, status, error) };
-            value
+            Some(value)
         }
-        Ok(Err(error)) => {
+        Err(error) => {
             // SAFETY: as above.
             unsafe { status::write_error(op, status, error) };
-            fallback
+            None
         }
+    };
+    // The closure's captures are arguments from the host and shared references to the author's
+    // state, which guards itself with locks that a panic poisons.
+    match catch_unwind(AssertUnwindSafe(run)) {
+        Ok(value) => value.unwrap_or(fallback),
         Err(payload) => {
             // SAFETY: as above.
             unsafe { status::write_panic(op, status, payload) };
@@ -77,28 +82,50 @@ pub fn guard_quiet<R>(
     fallback: impl FnOnce() -> R,
     body: impl FnOnce() -> Result<R>,
 ) -> R {
-    match catch_unwind(AssertUnwindSafe(body)) {
-        Ok(Ok(value)) => value,
-        Ok(Err(error)) => {
-            status::log_error(&format_args!(
-                "`{op}` failed and TensorFlow cannot be told: {error:#}"
-            ));
-            discard(op, error);
-            fallback()
+    let run = || match body() {
+        Ok(value) => Some(value),
+        Err(error) => {
+            failed_quietly(op, error);
+            None
         }
+    };
+    match catch_unwind(AssertUnwindSafe(run)) {
+        Ok(Some(value)) => value,
+        Ok(None) => fallback(),
         Err(payload) => {
-            status::log_error(&status::Panic::take(op, payload));
+            panicked_quietly(op, payload);
             fallback()
         }
     }
+}
+
+#[cold]
+#[inline(never)]
+fn failed_quietly(op: &'static str, error: Error) {
+    status::log_error(&format_args!("`{op}` failed and TensorFlow cannot be told: {error:#}"));
+    discard(op, error);
+}
+
+#[cold]
+#[inline(never)]
+fn panicked_quietly(op: &'static str, payload: Box<dyn Any + Send>) {
+    status::log_error(&status::Panic::take(op, payload));
 }
 
 /// Runs code of the author's outside of a slot, or whose failure a slot does not simply pass on. A panic
 /// becomes an error.
 #[inline]
 pub fn catch<R>(op: &'static str, body: impl FnOnce() -> Result<R>) -> Result<R> {
-    catch_unwind(AssertUnwindSafe(body))
-        .unwrap_or_else(|payload| Err(Error::internal(status::Panic::take(op, payload))))
+    match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(result) => result,
+        Err(payload) => Err(panicked(op, payload)),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn panicked(op: &'static str, payload: Box<dyn Any + Send>) -> Error {
+    Error::internal(status::Panic::take(op, payload))
 }
 
 /// Drops a value of the author's, whose destructor may panic.

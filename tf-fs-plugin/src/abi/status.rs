@@ -173,7 +173,7 @@ thread_local! {
     static PLACE: RefCell<Option<(String, String)>> = const { RefCell::new(None) };
 }
 
-/// Makes panics leave their place for [`Panic::take`]; then the hook that was there before runs, which
+/// Makes panics leave their place for `Panic::take`; then the hook that was there before runs, which
 /// by default prints the panic to stderr. A plugin's shared library has its own copy of Rust's
 /// standard library, so this is the plugin's hook alone.
 pub fn watch_panics() {

@@ -106,6 +106,12 @@ fn structs_of_every_size_are_read_and_filled_within_it() {
     every_size::<SP_TimerFns>();
     every_size::<SP_AllocatorStats>();
     every_size::<SP_DeviceMemoryBase>();
+    every_size::<TP_OptimizerRegistrationParams>();
+    every_size::<TP_Optimizer>();
+    every_size::<TP_OptimizerConfigs>();
+    every_size::<TF_ProfilerRegistrationParams>();
+    every_size::<TP_Profiler>();
+    every_size::<TP_ProfilerFns>();
 }
 
 #[test]
@@ -141,17 +147,13 @@ fn sizes_end_with_the_last_field() {
     assert_eq!(SP_StreamExecutor::STRUCT_SIZE, sys::SP_STREAMEXECUTOR_STRUCT_SIZE);
     assert_eq!(SP_PlatformFns::STRUCT_SIZE, sys::SP_PLATFORM_FNS_STRUCT_SIZE);
     assert_eq!(SP_AllocatorStats::STRUCT_SIZE, sys::SP_ALLOCATORSTATS_STRUCT_SIZE);
+    assert_eq!(TP_OptimizerConfigs::STRUCT_SIZE, sys::TP_OPTIMIZER_CONFIGS_STRUCT_SIZE);
+    assert_eq!(TP_ProfilerFns::STRUCT_SIZE, sys::TP_PROFILER_FNS_STRUCT_SIZE);
 }
 
 #[test]
 fn another_major_version_is_refused_and_both_are_named() {
-    let of = |major_version, minor_version| SE_PlatformRegistrationParams {
-        major_version,
-        minor_version,
-        patch_version: 7,
-        ..SE_PlatformRegistrationParams::default()
-    };
-    assert_eq!(check_major_version(&of(SE_MAJOR, 99)), Ok(()));
-    let text = check_major_version(&of(SE_MAJOR + 1, 2)).unwrap_err().to_string();
-    assert!(text.contains("0.0.1") && text.contains("1.2.7"), "{text}");
+    assert_eq!(check_major_version("test", [0, 0, 1], [0, 99, 7]), Ok(()));
+    let text = check_major_version("test", [0, 0, 1], [1, 2, 7]).unwrap_err().to_string();
+    assert!(text.contains("0.0.1") && text.contains("test") && text.contains("1.2.7"), "{text}");
 }

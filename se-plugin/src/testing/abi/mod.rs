@@ -1,6 +1,7 @@
 //! The host's side of the C boundary.
 
 use crate::__private::{Loads, init_plugin};
+use crate::abi::release::pretended;
 use crate::abi::versions::{self, Versioned};
 use crate::{DevicePtr, Error, EventStatus, Pattern, Platform, Result};
 use core::ffi::{CStr, c_void};
@@ -19,6 +20,12 @@ use tf_fs_sys::{
     SP_Device, SP_DeviceFns, SP_DeviceMemoryBase, SP_Event, SP_Platform, SP_PlatformFns, SP_Stream,
     SP_StreamExecutor, SP_Timer, SP_TimerFns, TF_Code, TF_Status,
 };
+
+mod graph;
+mod profiler;
+
+pub use graph::{GraphHost, GraphSizes};
+pub use profiler::{ProfilerHost, ProfilerSizes};
 
 /// What the bytes behind a struct hold.
 const GUARD: u8 = 0xa5;
@@ -107,6 +114,9 @@ pub struct Sizes {
     pub device: usize,
     /// The major version.
     pub major: i32,
+    /// Whether the error of a copy is an exception, as in TensorFlow from 2.17 on; by default it would end the
+    /// process.
+    pub takes_errors: bool,
 }
 
 impl Default for Sizes {
@@ -120,6 +130,7 @@ impl Default for Sizes {
             timer_fns: SP_TimerFns::STRUCT_SIZE,
             device: SP_Device::STRUCT_SIZE,
             major: tf_fs_sys::SE_MAJOR,
+            takes_errors: false,
         }
     }
 }
@@ -130,6 +141,7 @@ pub struct Host {
     sizes: Sizes,
     platform: SP_Platform,
     fns: SP_PlatformFns,
+    device_fns: SP_DeviceFns,
     executor: SP_StreamExecutor,
     timer_fns: SP_TimerFns,
     destroy_platform: Option<unsafe extern "C" fn(*mut SP_Platform)>,
@@ -194,14 +206,7 @@ impl Host {
         for (what, text) in [("name", platform.name), ("type", platform.r#type)] {
             must(!text.is_null(), what, "SP_Platform")?;
             // SAFETY: a C string that lives as long as the platform.
-            let text = unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned();
-            let fits = text.starts_with(|first: char| first.is_ascii_uppercase())
-                && text.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_');
-            if !fits {
-                return Err(Error::failed_precondition(format!(
-                    "Device name/type '{text}' must match [A-Z][A-Z_]*."
-                )));
-            }
+            unsafe { check_name(text) }?;
         }
         for (set, what) in [
             (fns.get_device_count.is_some(), "get_device_count"),
@@ -219,6 +224,7 @@ impl Host {
             sizes,
             platform,
             fns,
+            device_fns: SP_DeviceFns::default(),
             executor: SP_StreamExecutor::default(),
             timer_fns: SP_TimerFns::default(),
             destroy_platform: params.destroy_platform,
@@ -240,7 +246,7 @@ impl Host {
         self.status("create_device_fns", |status| unsafe {
             create(&self.platform, &mut params, status)
         })?;
-        device_fns.take(&self.log, "create_device_fns")?;
+        self.device_fns = device_fns.take(&self.log, "create_device_fns")?;
 
         let mut executor = Guarded::<SP_StreamExecutor>::new(self.sizes.stream_executor);
         let mut params = SE_CreateStreamExecutorParams {
@@ -300,9 +306,11 @@ impl Host {
     pub fn device_count(&self) -> Result<usize> {
         let mut count = -1;
         let get = self.fns.get_device_count.expect("was checked");
-        // SAFETY: the platform as it was filled.
-        self.status("get_device_count", |status| unsafe {
-            get(&self.platform, &mut count, status)
+        pretended::with(self.sizes.takes_errors, || {
+            // SAFETY: the platform as it was filled.
+            self.status("get_device_count", |status| unsafe {
+                get(&self.platform, &mut count, status)
+            })
         })?;
         usize::try_from(count).map_err(Error::internal)
     }
@@ -320,9 +328,11 @@ impl Host {
             ..Default::default()
         };
         let create = self.fns.create_device.expect("was checked");
-        // SAFETY: the structs that the callback wants.
-        self.status("create_device", |status| unsafe {
-            create(&self.platform, &mut params, status)
+        pretended::with(self.sizes.takes_errors, || {
+            // SAFETY: the structs that the callback wants.
+            self.status("create_device", |status| unsafe {
+                create(&self.platform, &mut params, status)
+            })
         })?;
         let device = device.take(&self.log, "create_device")?;
         self.live.fetch_add(1, Ordering::AcqRel);
@@ -340,6 +350,23 @@ impl Host {
     pub fn violations(&self) -> Vec<Violation> {
         self.log.take()
     }
+}
+
+/// A name that a plugin may register.
+///
+/// # Safety
+/// A C string.
+unsafe fn check_name(text: *const core::ffi::c_char) -> Result<String> {
+    // SAFETY: as the caller promises.
+    let text = unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned();
+    let fits = text.starts_with(|first: char| first.is_ascii_uppercase())
+        && text.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_');
+    if !fits {
+        return Err(Error::failed_precondition(format!(
+            "Device name/type '{text}' must match [A-Z][A-Z_]*."
+        )));
+    }
+    Ok(text)
 }
 
 fn must(is_set: bool, field: &str, record: &str) -> Result<()> {
@@ -453,6 +480,27 @@ impl TestDevice<'_> {
         (unsafe { usage(&self.device, free, total) } != 0).then_some(bytes)
     }
 
+    /// Name, vendor and PCI address.
+    #[must_use]
+    pub fn description(&self) -> [Option<String>; 3] {
+        [self.device.hardware_name, self.device.device_vendor, self.device.pci_bus_id].map(|text| {
+            // SAFETY: null, or a C string that lives as long as the device.
+            (!text.is_null())
+                .then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
+        })
+    }
+
+    /// NUMA node, bandwidth of the memory, and operations a nanosecond; each -1 if it is not known.
+    #[must_use]
+    pub fn figures(&self) -> (i32, i64, f64) {
+        let fns = &self.host.device_fns;
+        let node = fns.get_numa_node.expect("every callback is there");
+        let bandwidth = fns.get_memory_bandwidth.expect("every callback is there");
+        let gflops = fns.get_gflops.expect("every callback is there");
+        // SAFETY: a device.
+        unsafe { (node(&self.device), bandwidth(&self.device), gflops(&self.device)) }
+    }
+
     /// The allocator's statistics, in a struct of `size` bytes.
     #[must_use]
     pub fn allocator_stats(&self, size: usize) -> Option<SP_AllocatorStats> {
@@ -473,6 +521,12 @@ impl TestDevice<'_> {
         }
         self.host.live.fetch_add((!stream.is_null()).into(), Ordering::AcqRel);
         (TestStream(self, stream), result)
+    }
+
+    /// The null stream, which TensorFlow up to 2.16 passes where it has none.
+    #[must_use]
+    pub fn null_stream(&self) -> TestStream<'_> {
+        TestStream(self, ptr::null_mut())
     }
 
     /// Makes an event.
@@ -520,6 +574,16 @@ impl TestDevice<'_> {
         let len = target.len() as u64;
         let source = memory_base(Some(source), len);
         call!(self, sync_memcpy_dtoh(target.as_mut_ptr().cast(), &source, len))
+    }
+
+    /// Copies within the device at once.
+    ///
+    /// # Errors
+    /// The plugin's.
+    pub fn copy_on_device(&self, target: DevicePtr, source: DevicePtr, bytes: u64) -> Result<()> {
+        let (mut target, source) =
+            (memory_base(Some(target), bytes), memory_base(Some(source), bytes));
+        call!(self, sync_memcpy_dtod(&mut target, &source, bytes))
     }
 
     /// Waits for all streams.

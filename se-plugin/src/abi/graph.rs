@@ -1,0 +1,299 @@
+//! `TF_InitGraph`, and the callbacks of the graph pass.
+
+use super::exports::Exported;
+use super::kernel::status::Status;
+use super::platform::{Loads, name_of_load, refused};
+use super::versions::{Versioned as _, check_major_version, fill, read_at_least, set_field};
+use crate::graph::cures::Cures;
+use crate::graph::{Graph, GraphPass, OptimizerConfigs};
+use core::ffi::{c_char, c_int, c_void};
+use core::ptr;
+use std::collections::BTreeSet;
+use std::ffi::CString;
+use std::sync::OnceLock;
+use tf_fs_plugin::__private::boundary::{self, guard, guard_quiet, log_error};
+use tf_fs_plugin::{Code, Error, Result};
+use tf_fs_sys::host::Table as _;
+use tf_fs_sys::{
+    GO_MAJOR, GO_MINOR, GO_PATCH, GrapplerFunctions, StatusFunctions, TF_Buffer, TF_GrapplerItem,
+    TF_Status, TP_Optimizer, TP_OptimizerRegistrationParams,
+};
+
+/// The author's graph pass, if there is one, and how often it was registered: for the plugin's static.
+pub struct GraphExport {
+    loads: Loads,
+    make: Option<fn() -> Box<dyn GraphPass>>,
+    /// `None` if it could not be made.
+    pass: OnceLock<Option<Box<dyn GraphPass>>>,
+}
+
+impl GraphExport {
+    /// Not loaded yet.
+    #[must_use]
+    pub const fn new(make: Option<fn() -> Box<dyn GraphPass>>) -> Self {
+        Self { loads: Loads::new(), make, pass: OnceLock::new() }
+    }
+
+    /// The pass, made once.
+    fn pass(&self) -> Option<&dyn GraphPass> {
+        let pass = self.pass.get_or_init(|| {
+            let make = self.make?;
+            match boundary::catch("TF_InitGraph", || Ok(make())) {
+                Ok(pass) => Some(pass),
+                Err(error) => {
+                    log_error(&format_args!(
+                        "the graph pass cannot be made and does not run: {error:#}"
+                    ));
+                    None
+                }
+            }
+        });
+        pass.as_deref()
+    }
+}
+
+/// The body of `TF_InitGraph`.
+///
+/// TensorFlow aborts on an error from here, so there is none unless there is no room for the tables. A
+/// host that is too different gets a pass that does nothing.
+///
+/// # Safety
+/// `params` is null, or points to a struct of which `struct_size` bytes can be read and written, and so do
+/// the pointers in it; `status` is null or a status of the host.
+pub unsafe fn init_graph<P: Exported>(
+    params: *mut TP_OptimizerRegistrationParams,
+    status: *mut TF_Status,
+) {
+    // SAFETY: as the caller promises.
+    unsafe { init_graph_again::<P>(params, status, P::graph().loads.next()) };
+}
+
+/// As [`init_graph`], as the load behind so many others.
+///
+/// # Safety
+/// As for [`init_graph`].
+pub(crate) unsafe fn init_graph_again<P: Exported>(
+    params: *mut TP_OptimizerRegistrationParams,
+    status: *mut TF_Status,
+    load: usize,
+) {
+    boundary::watch_panics();
+    let body = || {
+        tf_fs_plugin::logging::init();
+        // SAFETY: as the caller promises.
+        unsafe { register::<P>(params, load) }.map_err(|error| {
+            log_error(&format_args!(
+                "the graph pass of {} cannot be registered: {error:#}",
+                P::TYPE
+            ));
+            error
+        })
+    };
+    // SAFETY: as the caller promises.
+    unsafe { guard("TF_InitGraph", status, (), body) };
+}
+
+/// # Safety
+/// As for [`init_graph`].
+unsafe fn register<P: Exported>(
+    params: *mut TP_OptimizerRegistrationParams,
+    load: usize,
+) -> Result<()> {
+    let export = P::graph();
+    // SAFETY: as the caller promises.
+    let host = unsafe { read_at_least(params, TP_OptimizerRegistrationParams::STRUCT_SIZE) };
+    let host = host.map_err(refused)?;
+    let version = check_major_version(
+        "graph optimizer",
+        [GO_MAJOR, GO_MINOR, GO_PATCH],
+        [host.major_version, host.minor_version, host.patch_version],
+    );
+    if let Err(refusal) = &version {
+        log_error(&format_args!("the graph pass of {} does not run: {refusal}", P::TYPE));
+    }
+    let runs = load == 0 && version.is_ok();
+    let configs = match export.pass().filter(|_| runs) {
+        Some(pass) => {
+            boundary::catch("TF_InitGraph", || Ok(pass.configs())).unwrap_or_else(|error| {
+                log_error(&format_args!(
+                    "TensorFlow's own graph passes run as they would: {error:#}"
+                ));
+                OptimizerConfigs::default()
+            })
+        }
+        None => OptimizerConfigs::default(),
+    };
+    let optimizer = TP_Optimizer {
+        create_func: Some(create),
+        optimize_func: Some(if runs { optimize::<P> } else { leave_alone }),
+        destroy_func: Some(destroy),
+        ..TP_Optimizer::default()
+    };
+    // TensorFlow aborts on a type that it has; it keeps the pointer for ever.
+    let device_type = CString::new(name_of_load(P::TYPE, load)).map_err(Error::internal)?;
+    // SAFETY: as the caller promises.
+    unsafe {
+        read_at_least(host.optimizer, TP_Optimizer::STRUCT_SIZE).map_err(refused)?;
+        fill(host.optimizer, &optimizer).map_err(refused)?;
+        fill(host.optimizer_configs, &configs.as_raw()).map_err(refused)?;
+        set_field!(
+            params => TP_OptimizerRegistrationParams.device_type = device_type.into_raw().cast_const()
+        );
+    }
+    Ok(())
+}
+
+/// There is no state for each graph.
+unsafe extern "C" fn create() -> *mut c_void {
+    ptr::null_mut()
+}
+
+unsafe extern "C" fn destroy(_: *mut c_void) {}
+
+#[cold]
+fn nothing_to_change() -> Error {
+    Error::new(Code::Aborted, "nothing to change")
+}
+
+unsafe extern "C" fn leave_alone(
+    _: *mut c_void,
+    _: *const TF_Buffer,
+    _: *const TF_GrapplerItem,
+    _: *mut TF_Buffer,
+    status: *mut TF_Status,
+) {
+    // SAFETY: the host passes a status.
+    unsafe { guard("optimize_func", status, (), || Err(nothing_to_change())) };
+}
+
+unsafe extern "C" fn optimize<P: Exported>(
+    _: *mut c_void,
+    input: *const TF_Buffer,
+    item: *const TF_GrapplerItem,
+    output: *mut TF_Buffer,
+    status: *mut TF_Status,
+) {
+    let body = || {
+        // SAFETY: the host passes buffers that live for the length of the call.
+        let (input, output) = unsafe { (input.as_ref(), output.as_mut()) };
+        let (Some(input), Some(output)) = (input, output) else {
+            return Err(Error::invalid_argument("TensorFlow passed no graph, or no room for one"));
+        };
+        let graph: &[u8] = if input.data.is_null() {
+            &[]
+        } else {
+            // SAFETY: a buffer of the host's with so many bytes.
+            unsafe { core::slice::from_raw_parts(input.data.cast(), input.length) }
+        };
+        let cures = Cures { device_type: P::TYPE, has_kernel: crate::kernel::has_kernel::<P> };
+        // SAFETY: the host's item, which lives for the length of the call.
+        let preserved = || unsafe { nodes_to_preserve(item) };
+        let rewritten = run(graph, &preserved, &cures, P::graph().pass())?;
+        give(output, rewritten.ok_or_else(nothing_to_change)?)
+    };
+    // SAFETY: the host passes a status.
+    unsafe { guard("optimize_func", status, (), body) };
+}
+
+/// The graph after the SDK's pass and the author's; `None` if nothing is changed. A failure of the
+/// author's pass takes nothing from what the SDK's has mended.
+fn run(
+    graph: &[u8],
+    preserved: &dyn Fn() -> Result<Option<BTreeSet<String>>>,
+    cures: &Cures,
+    pass: Option<&dyn GraphPass>,
+) -> Result<Option<Vec<u8>>> {
+    let mended = {
+        let mut graph = Graph::decode_preserving(graph, preserved)?;
+        cures.apply(&mut graph)?;
+        graph.check()?;
+        graph.is_changed().then(|| graph.encode())
+    };
+    let Some(pass) = pass else { return Ok(mended) };
+    let rewrite = || {
+        let mut graph = Graph::decode_preserving(mended.as_deref().unwrap_or(graph), preserved)?;
+        pass.optimize(&mut graph)?;
+        graph.check()?;
+        Ok(graph.is_changed().then(|| graph.encode()))
+    };
+    match boundary::catch("optimize_func", rewrite) {
+        Ok(Some(rewritten)) => Ok(Some(rewritten)),
+        Ok(None) => Ok(mended),
+        Err(error) if mended.is_some() => {
+            boundary::log_error(&format_args!("the graph pass failed: {error:#}"));
+            boundary::discard("optimize_func", error);
+            Ok(mended)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Hands the graph to the host.
+fn give(output: &mut TF_Buffer, graph: Vec<u8>) -> Result<()> {
+    // The host reads it with a parser of protocol buffers.
+    if i32::try_from(graph.len()).is_err() {
+        return Err(Error::resource_exhausted("the rewritten graph has 2 GiB or more"));
+    }
+    let graph = Box::leak(graph.into_boxed_slice());
+    output.length = graph.len();
+    output.data = graph.as_mut_ptr().cast_const().cast();
+    output.data_deallocator = Some(free_graph);
+    Ok(())
+}
+
+unsafe extern "C" fn free_graph(data: *mut c_void, length: usize) {
+    guard_quiet(
+        "data_deallocator",
+        || (),
+        || {
+            if !data.is_null() {
+                let graph = ptr::slice_from_raw_parts_mut(data.cast::<u8>(), length);
+                // SAFETY: what `give` has leaked; the host gives it back once, with its length.
+                drop(unsafe { Box::from_raw(graph) });
+            }
+            Ok(())
+        },
+    );
+}
+
+/// The nodes that a pass must keep, or `None` if the host has no function for that.
+///
+/// # Safety
+/// `item` is the host's.
+unsafe fn nodes_to_preserve(item: *const TF_GrapplerItem) -> Result<Option<BTreeSet<String>>> {
+    let host = GrapplerFunctions::get().map_err(Error::failed_precondition)?;
+    let (Some(get_size), Some(get)) =
+        (host.TF_GetNodesToPreserveListSize, host.TF_GetNodesToPreserveList)
+    else {
+        return Ok(None);
+    };
+    let status = Status::new(StatusFunctions::get().map_err(Error::failed_precondition)?)?;
+    let (mut count, mut size): (c_int, usize) = (0, 0);
+    // SAFETY: the host's item, numbers to write to, and a status.
+    unsafe { get_size(item, &mut count, &mut size, status.as_ptr()) };
+    status.check()?;
+    let length = usize::try_from(count).map_err(Error::internal)?;
+    let mut values = vec![ptr::null_mut::<c_char>(); length];
+    let mut lengths = vec![0_usize; length];
+    let mut storage = vec![0_u8; size];
+    // SAFETY: as above, and room for so many names and bytes.
+    unsafe {
+        get(
+            item,
+            values.as_mut_ptr(),
+            lengths.as_mut_ptr(),
+            count,
+            storage.as_mut_ptr().cast(),
+            size,
+            status.as_ptr(),
+        );
+    }
+    status.check()?;
+    let named = values.into_iter().zip(lengths).filter(|(value, _)| !value.is_null());
+    let names = named.map(|(value, length)| {
+        // SAFETY: so many bytes within the storage, as the header promises.
+        let name = unsafe { core::slice::from_raw_parts(value.cast::<u8>(), length) };
+        String::from_utf8_lossy(name).into_owned()
+    });
+    Ok(Some(names.collect()))
+}

@@ -1,0 +1,397 @@
+//! Registering new ops, and reading the definitions of those that there are.
+
+use super::status::{HostApi, Status};
+use crate::kernel::op::{Definition, OpBuilder, OpRegistration};
+use crate::kernel::{DType, OpDefinition};
+use core::ffi::c_int;
+use core::fmt;
+use core::marker::PhantomData;
+use core::ptr::NonNull;
+use std::ffi::CString;
+use tf_fs_plugin::__private::boundary::{catch, guard};
+use tf_fs_plugin::{Code, Error, Result, ensure};
+use tf_fs_sys::host::Table as _;
+use tf_fs_sys::{
+    BufferFunctions, GrapplerFunctions, OpFunctions, StatusFunctions, TF_DimensionHandle,
+    TF_ShapeHandle, TF_ShapeInferenceContext, TF_Status,
+};
+
+/// The function that infers shapes.
+pub(crate) type Infer = unsafe extern "C" fn(*mut TF_ShapeInferenceContext, *mut TF_Status);
+
+/// Reads the definition of an op; `None` if there is none, and an error if the host does not say.
+pub(super) fn look_up(status: &Status, op: &str) -> Result<Option<Definition>> {
+    let host = GrapplerFunctions::get().map_err(Error::failed_precondition)?;
+    let buffers = BufferFunctions::get().map_err(Error::failed_precondition)?;
+    let (Some(new), Some(look_up), Some(delete)) = (
+        host.TF_NewFunctionLibraryDefinition,
+        host.TF_LookUpOpDef,
+        host.TF_DeleteFunctionLibraryDefinition,
+    ) else {
+        return Err(Error::failed_precondition("this TensorFlow does not say which ops there are"));
+    };
+    let op = CString::new(op).map_err(Error::invalid_argument)?;
+    // A graph with nothing but the field of its versions, which is empty.
+    let graph = [0x22_u8, 0];
+    // SAFETY: the buffers and the library are made and deleted here; the bytes of the answer are used
+    // before that.
+    unsafe {
+        let graph = (buffers.TF_NewBufferFromString)(graph.as_ptr().cast(), graph.len());
+        let library = new(graph, status.as_ptr());
+        let made = status.check();
+        (buffers.TF_DeleteBuffer)(graph);
+        if library.is_null() {
+            made?;
+            return Err(Error::internal("TensorFlow made no library"));
+        }
+        let answer = (buffers.TF_NewBuffer)();
+        look_up(library, op.as_ptr(), answer, status.as_ptr());
+        let found = status.check();
+        let content = (buffers.TF_GetBuffer)(answer);
+        let definition = catch("the definition of an op", || match found {
+            Err(error) if error.code() == Code::NotFound => Ok(None),
+            Err(error) => Err(error),
+            Ok(()) if content.data.is_null() => Ok(None),
+            Ok(()) => {
+                let bytes = core::slice::from_raw_parts(content.data.cast(), content.length);
+                Definition::read(bytes).map(Some)
+            }
+        });
+        (buffers.TF_DeleteBuffer)(answer);
+        delete(library);
+        definition
+    }
+}
+
+/// Registers an op, unless there is one of its name: a second one would abort the process.
+pub(super) fn register(_: &HostApi, status: &Status, op: &OpRegistration) -> Result<()> {
+    let host = OpFunctions::get().map_err(Error::failed_precondition)?;
+    let mut builder = OpBuilder::default();
+    catch("the definition of an op", || {
+        (op.define)(&mut builder);
+        builder.check(op.name)
+    })?;
+    if look_up(status, op.name)?.is_some() {
+        log::debug!("TensorFlow has an op {}", op.name);
+        return Ok(());
+    }
+    let texts = |texts: &[String]| -> Result<Vec<CString>> {
+        texts
+            .iter()
+            .map(|text| CString::new(text.as_str()).map_err(Error::invalid_argument))
+            .collect()
+    };
+    let name = CString::new(op.name).map_err(Error::invalid_argument)?;
+    let attributes = texts(&builder.attributes)?;
+    let inputs = texts(&builder.inputs)?;
+    let outputs = texts(&builder.outputs)?;
+    // SAFETY: C strings, a builder that the host frees when it registers it, and a status.
+    unsafe {
+        let raw = (host.TF_NewOpDefinitionBuilder)(name.as_ptr());
+        ensure!(!raw.is_null(), Error::resource_exhausted("TensorFlow made no builder"));
+        for text in &attributes {
+            (host.TF_OpDefinitionBuilderAddAttr)(raw, text.as_ptr());
+        }
+        for text in &inputs {
+            (host.TF_OpDefinitionBuilderAddInput)(raw, text.as_ptr());
+        }
+        for text in &outputs {
+            (host.TF_OpDefinitionBuilderAddOutput)(raw, text.as_ptr());
+        }
+        // Any call means true.
+        if builder.is_stateful {
+            (host.TF_OpDefinitionBuilderSetIsStateful)(raw, true);
+        }
+        if builder.is_commutative {
+            (host.TF_OpDefinitionBuilderSetIsCommutative)(raw, true);
+        }
+        if builder.is_aggregate {
+            (host.TF_OpDefinitionBuilderSetIsAggregate)(raw, true);
+        }
+        if builder.allows_uninitialized_input {
+            (host.TF_OpDefinitionBuilderSetAllowsUninitializedInput)(raw, true);
+        }
+        (host.TF_OpDefinitionBuilderSetShapeInferenceFunction)(raw, Some(op.infer));
+        (host.TF_RegisterOpDefinition)(raw, status.as_ptr());
+    }
+    status.check()
+}
+
+/// Runs an author's inference of shapes.
+///
+/// # Safety
+/// For the host alone: it passes a node and a status.
+pub(crate) unsafe extern "C" fn infer<O: OpDefinition>(
+    raw: *mut TF_ShapeInferenceContext,
+    status: *mut TF_Status,
+) {
+    let body = || {
+        let host = OpFunctions::get().map_err(Error::failed_precondition)?;
+        let statuses = StatusFunctions::get().map_err(Error::failed_precondition)?;
+        let raw = NonNull::new(raw).ok_or_else(|| Error::internal("TensorFlow passed no node"))?;
+        let status = Status::new(statuses)?;
+        O::infer_shapes(&mut ShapeInference { raw, host, status, call: PhantomData })
+    };
+    // SAFETY: the host passes a status.
+    unsafe { guard(O::NAME, status, (), body) };
+}
+
+/// A node whose shapes are inferred.
+pub struct ShapeInference<'a> {
+    raw: NonNull<TF_ShapeInferenceContext>,
+    host: &'static OpFunctions,
+    status: Status,
+    call: PhantomData<&'a mut TF_ShapeInferenceContext>,
+}
+
+/// A shape of which rank and dimensions may be unknown, of a node whose shapes are inferred.
+pub struct ShapeHandle<'a> {
+    raw: NonNull<TF_ShapeHandle>,
+    host: &'static OpFunctions,
+    call: PhantomData<&'a TF_ShapeInferenceContext>,
+}
+
+impl Drop for ShapeHandle<'_> {
+    fn drop(&mut self) {
+        // SAFETY: ours, freed once.
+        unsafe { (self.host.TF_DeleteShapeHandle)(self.raw.as_ptr()) }
+    }
+}
+
+impl fmt::Debug for ShapeHandle<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ShapeHandle").finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for ShapeInference<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ShapeInference").finish_non_exhaustive()
+    }
+}
+
+impl<'a> ShapeInference<'a> {
+    fn adopt(&self, raw: *mut TF_ShapeHandle) -> Result<ShapeHandle<'a>> {
+        let raw = NonNull::new(raw)
+            .ok_or_else(|| Error::resource_exhausted("TensorFlow made no shape"))?;
+        Ok(ShapeHandle { raw, host: self.host, call: PhantomData })
+    }
+
+    fn empty(&self) -> Result<ShapeHandle<'a>> {
+        // SAFETY: the function takes nothing; the handle is ours.
+        self.adopt(unsafe { (self.host.TF_NewShapeHandle)() })
+    }
+
+    /// The number of inputs.
+    #[must_use]
+    pub fn input_count(&self) -> usize {
+        // SAFETY: a node of the host's for the length of the call.
+        let count = unsafe { (self.host.TF_ShapeInferenceContextNumInputs)(self.raw.as_ptr()) };
+        usize::try_from(count).unwrap_or(0)
+    }
+
+    /// The shape of an input.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` without such an input.
+    pub fn input(&self, index: usize) -> Result<ShapeHandle<'a>> {
+        let at = c_int::try_from(index).map_err(Error::invalid_argument)?;
+        let shape = self.empty()?;
+        // SAFETY: a node of the host's, a handle that is ours and a status.
+        unsafe {
+            let get = self.host.TF_ShapeInferenceContextGetInput;
+            get(self.raw.as_ptr(), at, shape.raw.as_ptr(), self.status.as_ptr());
+        }
+        self.status.check()?;
+        Ok(shape)
+    }
+
+    /// Sets the shape of an output.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` without such an output.
+    pub fn set_output(&mut self, index: usize, shape: &ShapeHandle<'a>) -> Result<()> {
+        let at = c_int::try_from(index).map_err(Error::invalid_argument)?;
+        // SAFETY: a node of the host's, a handle that is ours, which the host copies, and a status.
+        unsafe {
+            let set = self.host.TF_ShapeInferenceContextSetOutput;
+            set(self.raw.as_ptr(), at, shape.raw.as_ptr(), self.status.as_ptr());
+        }
+        self.status.check()
+    }
+
+    /// Says that the shape of no output is known.
+    ///
+    /// # Errors
+    /// The host's.
+    pub fn set_unknown(&mut self) -> Result<()> {
+        // SAFETY: a node of the host's and a status.
+        unsafe {
+            let set = self.host.TF_ShapeInferenceContextSetUnknownShape;
+            set(self.raw.as_ptr(), self.status.as_ptr());
+        }
+        self.status.check()
+    }
+
+    /// The shape of a scalar.
+    ///
+    /// # Errors
+    /// The host's.
+    pub fn scalar(&self) -> Result<ShapeHandle<'a>> {
+        // SAFETY: a node of the host's; the handle is ours.
+        self.adopt(unsafe { (self.host.TF_ShapeInferenceContextScalar)(self.raw.as_ptr()) })
+    }
+
+    /// The shape of a vector.
+    ///
+    /// # Errors
+    /// The host's.
+    pub fn vector(&self, len: usize) -> Result<ShapeHandle<'a>> {
+        let vector = self.host.TF_ShapeInferenceContextVectorFromSize;
+        // SAFETY: a node of the host's; the handle is ours.
+        self.adopt(unsafe { vector(self.raw.as_ptr(), len) })
+    }
+
+    /// An attribute that is a type.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` without such an attribute.
+    pub fn attr_type(&self, name: &str) -> Result<DType> {
+        let name = CString::new(name).map_err(Error::invalid_argument)?;
+        let mut dtype = 0;
+        // SAFETY: a node of the host's, a C string, a place for the answer and a status.
+        unsafe {
+            let get = self.host.TF_ShapeInferenceContext_GetAttrType;
+            get(self.raw.as_ptr(), name.as_ptr(), &raw mut dtype, self.status.as_ptr());
+        }
+        self.status.check()?;
+        DType::from_raw(dtype)
+            .ok_or_else(|| Error::internal(format!("this SDK does not know the type {dtype}")))
+    }
+
+    /// The number of dimensions, if it is known.
+    #[must_use]
+    pub fn rank(&self, shape: &ShapeHandle<'a>) -> Option<usize> {
+        let (raw, shape) = (self.raw.as_ptr(), shape.raw.as_ptr());
+        // SAFETY: a node of the host's and a handle that is ours.
+        let rank = unsafe {
+            ((self.host.TF_ShapeInferenceContextRankKnown)(raw, shape) != 0)
+                .then(|| (self.host.TF_ShapeInferenceContextRank)(raw, shape))
+        };
+        rank.and_then(|rank| usize::try_from(rank).ok())
+    }
+
+    /// The shape with so many dimensions.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` if it has another number.
+    pub fn with_rank(&self, shape: &ShapeHandle<'a>, rank: usize) -> Result<ShapeHandle<'a>> {
+        let rank = i64::try_from(rank).map_err(Error::invalid_argument)?;
+        let result = self.empty()?;
+        // SAFETY: a node of the host's, handles that are ours and a status.
+        unsafe {
+            (self.host.TF_ShapeInferenceContextWithRank)(
+                self.raw.as_ptr(),
+                shape.raw.as_ptr(),
+                rank,
+                result.raw.as_ptr(),
+                self.status.as_ptr(),
+            );
+        }
+        self.status.check()?;
+        Ok(result)
+    }
+
+    /// The length of a dimension, if it is known. A negative index counts from the end.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` for an index that is out of range.
+    pub fn dim(&self, shape: &ShapeHandle<'a>, index: i64) -> Result<Option<i64>> {
+        let Some(rank) = self.rank(shape) else { return Ok(None) };
+        let rank = i64::try_from(rank).map_err(Error::internal)?;
+        ensure!(
+            (-rank..rank).contains(&index),
+            Error::invalid_argument(format!("there is no dimension {index} of {rank}"))
+        );
+        let dim = Dimension::new(self.host)?;
+        // SAFETY: a node of the host's, handles that are ours.
+        let len = unsafe {
+            let get = self.host.TF_ShapeInferenceContextDim;
+            get(self.raw.as_ptr(), shape.raw.as_ptr(), index, dim.raw.as_ptr());
+            (self.host.TF_DimensionHandleValue)(dim.raw.as_ptr())
+        };
+        Ok((len >= 0).then_some(len))
+    }
+
+    /// The dimensions from `start` up to, not including, `end`; negative ones count from the end.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` for dimensions that are not there.
+    pub fn subshape(
+        &self,
+        shape: &ShapeHandle<'a>,
+        start: i64,
+        end: i64,
+    ) -> Result<ShapeHandle<'a>> {
+        let result = self.empty()?;
+        // SAFETY: a node of the host's, handles that are ours and a status.
+        unsafe {
+            (self.host.TF_ShapeInferenceContextSubshape)(
+                self.raw.as_ptr(),
+                shape.raw.as_ptr(),
+                start,
+                end,
+                result.raw.as_ptr(),
+                self.status.as_ptr(),
+            );
+        }
+        self.status.check()?;
+        Ok(result)
+    }
+
+    /// The dimensions of one shape, followed by those of another.
+    ///
+    /// # Errors
+    /// The host's.
+    pub fn concatenate(
+        &self,
+        first: &ShapeHandle<'a>,
+        second: &ShapeHandle<'a>,
+    ) -> Result<ShapeHandle<'a>> {
+        let result = self.empty()?;
+        // SAFETY: a node of the host's, handles that are ours and a status.
+        unsafe {
+            (self.host.TF_ShapeInferenceContextConcatenateShapes)(
+                self.raw.as_ptr(),
+                first.raw.as_ptr(),
+                second.raw.as_ptr(),
+                result.raw.as_ptr(),
+                self.status.as_ptr(),
+            );
+        }
+        self.status.check()?;
+        Ok(result)
+    }
+}
+
+/// The length of a dimension, as the host has it.
+struct Dimension {
+    raw: NonNull<TF_DimensionHandle>,
+    host: &'static OpFunctions,
+}
+
+impl Dimension {
+    fn new(host: &'static OpFunctions) -> Result<Self> {
+        // SAFETY: the function takes nothing; the handle is ours.
+        let raw = NonNull::new(unsafe { (host.TF_NewDimensionHandle)() });
+        let raw = raw.ok_or_else(|| Error::resource_exhausted("TensorFlow made no dimension"))?;
+        Ok(Self { raw, host })
+    }
+}
+
+impl Drop for Dimension {
+    fn drop(&mut self) {
+        // SAFETY: ours, freed once.
+        unsafe { (self.host.TF_DeleteDimensionHandle)(self.raw.as_ptr()) }
+    }
+}

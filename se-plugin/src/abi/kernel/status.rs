@@ -1,0 +1,119 @@
+//! The tables of the host that kernels use, and a status of one's own for calls into them.
+
+use core::ffi::CStr;
+use core::ptr::NonNull;
+use tf_fs_plugin::__private::boundary;
+use tf_fs_plugin::{Code, Error, Result};
+use tf_fs_sys::host::{MissingSymbol, Table as _};
+use tf_fs_sys::{
+    KernelFunctions, StatusFunctions, TF_Code, TF_OK, TF_Status, TF_StringView, TensorFunctions,
+};
+
+/// The host's functions without which there are no kernels.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct HostApi {
+    pub(super) kernels: &'static KernelFunctions,
+    pub(super) tensors: &'static TensorFunctions,
+    pub(super) status: &'static StatusFunctions,
+}
+
+impl HostApi {
+    pub(super) fn get() -> Result<Self, MissingSymbol> {
+        Ok(Self {
+            kernels: KernelFunctions::get()?,
+            tensors: TensorFunctions::get()?,
+            status: StatusFunctions::get()?,
+        })
+    }
+}
+
+/// A status for calls into the host.
+#[derive(Debug)]
+pub(in crate::abi) struct Status {
+    raw: NonNull<TF_Status>,
+    host: &'static StatusFunctions,
+}
+
+// SAFETY: a status belongs to no thread, and one without `Sync` is used by one at a time.
+unsafe impl Send for Status {}
+
+impl Status {
+    pub(in crate::abi) fn new(host: &'static StatusFunctions) -> Result<Self> {
+        // SAFETY: the function takes nothing.
+        let raw = NonNull::new(unsafe { (host.TF_NewStatus)() });
+        let raw = raw.ok_or_else(|| Error::resource_exhausted("TensorFlow made no status"))?;
+        Ok(Self { raw, host })
+    }
+
+    pub(in crate::abi) fn as_ptr(&self) -> *mut TF_Status {
+        self.raw.as_ptr()
+    }
+
+    /// What the last call has reported. The status is OK afterwards.
+    #[inline]
+    pub(in crate::abi) fn check(&self) -> Result<()> {
+        // SAFETY: a status of the host that lives.
+        match unsafe { (self.host.TF_GetCode)(self.as_ptr()) } {
+            TF_OK => Ok(()),
+            code => Err(self.take(code)),
+        }
+    }
+
+    #[cold]
+    fn take(&self, code: TF_Code) -> Error {
+        let code = Code::from_raw(code).unwrap_or(Code::Unknown);
+        // SAFETY: a status of the host that lives, whose text is copied before it changes.
+        unsafe {
+            let message = CStr::from_ptr((self.host.TF_Message)(self.as_ptr()));
+            let error = Error::new(code, message.to_string_lossy().into_owned());
+            (self.host.TF_SetStatus)(self.as_ptr(), TF_OK, c"".as_ptr());
+            error
+        }
+    }
+}
+
+impl Drop for Status {
+    fn drop(&mut self) {
+        // SAFETY: made by `TF_NewStatus`, and deleted once.
+        unsafe { (self.host.TF_DeleteStatus)(self.as_ptr()) }
+    }
+}
+
+/// Hands an error to `tell`, in a status that lives for the call; to the log if there is nobody to tell.
+#[cold]
+pub(super) fn fail(
+    op: &'static str,
+    there_is_somebody: bool,
+    error: Error,
+    tell: impl FnOnce(&HostApi, *mut TF_Status),
+) {
+    let told = HostApi::get().map_err(Error::failed_precondition).and_then(|host| {
+        let status = Status::new(host.status)?;
+        Ok((host, status))
+    });
+    match told {
+        Ok((host, status)) if there_is_somebody => {
+            // SAFETY: a status of the host that lives.
+            unsafe { boundary::write_error(op, status.as_ptr(), error) };
+            tell(&host, status.as_ptr());
+        }
+        _ => {
+            boundary::log_error(&format_args!(
+                "`{op}` failed and TensorFlow cannot be told: {error:#}"
+            ));
+            boundary::discard(op, error);
+        }
+    }
+}
+
+/// The text that the host lends.
+///
+/// # Safety
+/// What `view` points to can be read for `'a`.
+pub(super) unsafe fn text<'a>(view: TF_StringView) -> std::borrow::Cow<'a, str> {
+    if view.data.is_null() {
+        return std::borrow::Cow::Borrowed("");
+    }
+    // SAFETY: as the caller promises.
+    String::from_utf8_lossy(unsafe { core::slice::from_raw_parts(view.data.cast(), view.len) })
+}

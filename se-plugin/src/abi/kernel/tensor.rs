@@ -1,0 +1,375 @@
+//! Tensors.
+
+use super::status::HostApi;
+use crate::kernel::{DType, Element};
+use crate::memory::DevicePtr;
+use core::ffi::c_int;
+use core::fmt;
+use core::marker::PhantomData;
+use core::ptr::NonNull;
+use std::sync::Arc;
+use tf_fs_plugin::{Code, Error, Result, ensure};
+use tf_fs_sys::{TF_DataType, TF_Tensor, TensorFunctions};
+
+/// A tensor of the host's, with what is asked of it most.
+pub(super) struct Tensor {
+    raw: NonNull<TF_Tensor>,
+    host: &'static TensorFunctions,
+    dtype: DType,
+    shape: Dims,
+    elements: usize,
+    bytes: usize,
+    data: *mut u8,
+}
+
+// SAFETY: the host counts references atomically and lets any thread delete them; all else here only reads
+// what was noted when the value was made.
+unsafe impl Send for Tensor {}
+// SAFETY: as above.
+unsafe impl Sync for Tensor {}
+
+impl Tensor {
+    /// Takes a tensor that a function of the host's has answered with.
+    ///
+    /// # Safety
+    /// `raw` is null, or a tensor that nobody else deletes.
+    #[inline]
+    pub(super) unsafe fn adopt(
+        raw: *mut TF_Tensor,
+        host: &HostApi,
+        what: &dyn fmt::Display,
+    ) -> Result<Self> {
+        let host = host.tensors;
+        let Some(raw) = NonNull::new(raw) else { return Err(missing(what)) };
+        let at = raw.as_ptr();
+        // SAFETY: a tensor that lives.
+        unsafe {
+            let dtype = (host.TF_TensorType)(at);
+            let Some(dtype) = DType::from_raw(dtype) else {
+                (host.TF_DeleteTensor)(at);
+                return Err(unknown(dtype, what));
+            };
+            let shape = Dims::new((host.TF_NumDims)(at), |index| (host.TF_Dim)(at, index));
+            let elements = elements_of(shape.as_slice()).unwrap_or(0);
+            let (bytes, data) = ((host.TF_TensorByteSize)(at), (host.TF_TensorData)(at).cast());
+            Ok(Self { raw, host, dtype, shape, elements, bytes, data })
+        }
+    }
+
+    pub(super) fn as_ptr(&self) -> *mut TF_Tensor {
+        self.raw.as_ptr()
+    }
+}
+
+#[cold]
+fn missing(what: &dyn fmt::Display) -> Error {
+    Error::internal(format!("TensorFlow passed no {what}"))
+}
+
+#[cold]
+fn unknown(dtype: TF_DataType, what: &dyn fmt::Display) -> Error {
+    let text = format!("{what} has elements of type {dtype}, which this SDK does not know");
+    Error::new(Code::Unimplemented, text)
+}
+
+/// An input or an output, for errors.
+pub(super) struct Argument(pub(super) &'static str, pub(super) usize);
+
+impl fmt::Display for Argument {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.0, self.1)
+    }
+}
+
+impl Drop for Tensor {
+    fn drop(&mut self) {
+        // SAFETY: this value alone deletes the tensor.
+        unsafe { (self.host.TF_DeleteTensor)(self.as_ptr()) }
+    }
+}
+
+/// As many dimensions as nearly all tensors have, without an allocation.
+const INLINE: usize = 4;
+
+enum Dims {
+    Inline { rank: usize, dims: [i64; INLINE] },
+    Heap(Vec<i64>),
+}
+
+impl Dims {
+    #[inline]
+    fn new(rank: c_int, dim: impl Fn(c_int) -> i64) -> Self {
+        let rank = rank.max(0);
+        if rank as usize > INLINE {
+            return Self::Heap((0..rank).map(dim).collect());
+        }
+        let mut dims = [0; INLINE];
+        for (index, place) in (0..rank).zip(&mut dims) {
+            *place = dim(index);
+        }
+        Self::Inline { rank: rank as usize, dims }
+    }
+
+    #[inline]
+    fn as_slice(&self) -> &[i64] {
+        match self {
+            Self::Inline { rank, dims } => &dims[..*rank],
+            Self::Heap(dims) => dims,
+        }
+    }
+}
+
+/// How many dimensions TensorFlow's tensors can have.
+const MAX_RANK: usize = 254;
+
+/// The number of elements of a shape that a kernel asks for. TensorFlow aborts the process on a shape that
+/// it cannot have: of more dimensions, or whose product, from the first on, is more than an `i64`. A 0 saves
+/// only what comes behind it.
+#[inline]
+pub(super) fn elements_of(shape: &[i64]) -> Result<usize> {
+    let mut product = 1_i64;
+    for &dim in shape {
+        match product.checked_mul(dim) {
+            Some(next) if dim >= 0 => product = next,
+            _ => return Err(no_such_shape(shape)),
+        }
+    }
+    match usize::try_from(product) {
+        Ok(elements) if shape.len() <= MAX_RANK => Ok(elements),
+        _ => Err(no_such_shape(shape)),
+    }
+}
+
+#[cold]
+fn no_such_shape(shape: &[i64]) -> Error {
+    Error::invalid_argument(match shape.len() {
+        ..=MAX_RANK => format!("no tensor has the shape {shape:?}; check the inputs"),
+        rank => format!("no tensor has {rank} dimensions: at most {MAX_RANK}"),
+    })
+}
+
+/// A tensor in device memory.
+///
+/// It refers to memory that TensorFlow counts the users of: as long as this value or a clone exists, the
+/// memory is not used for anything else. A kernel need not keep it until its work is done, since TensorFlow
+/// gives memory to later work of the same stream only
+/// (see [`Platform::DIVIDES_REGIONS`](crate::Platform::DIVIDES_REGIONS) for when it does not).
+#[derive(Clone)]
+pub struct DeviceTensor {
+    tensor: Arc<Tensor>,
+    ptr: Option<DevicePtr>,
+}
+
+impl DeviceTensor {
+    #[inline]
+    pub(super) fn new(tensor: Tensor) -> Result<Self> {
+        let ptr = match tensor.bytes {
+            0 => None,
+            _ => match DevicePtr::new(tensor.data.addr() as u64) {
+                Some(ptr) if !ptr.is_refused() => Some(ptr),
+                ptr => return Err(no_memory(ptr)),
+            },
+        };
+        Ok(Self { tensor: Arc::new(tensor), ptr })
+    }
+
+    pub(super) fn tensor(&self) -> &Tensor {
+        &self.tensor
+    }
+
+    /// The type of the elements.
+    #[must_use]
+    #[inline]
+    pub fn dtype(&self) -> DType {
+        self.tensor.dtype
+    }
+
+    /// The length of each dimension; none for a scalar.
+    #[must_use]
+    #[inline]
+    pub fn shape(&self) -> &[i64] {
+        self.tensor.shape.as_slice()
+    }
+
+    /// The number of elements.
+    #[must_use]
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.tensor.elements
+    }
+
+    /// Whether there are no elements.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The size in bytes.
+    #[must_use]
+    #[inline]
+    pub fn bytes(&self) -> u64 {
+        self.tensor.bytes as u64
+    }
+
+    /// Where the elements are, row by row; `None` if there are none.
+    #[must_use]
+    #[inline]
+    pub fn ptr(&self) -> Option<DevicePtr> {
+        self.ptr
+    }
+}
+
+#[cold]
+fn no_memory(ptr: Option<DevicePtr>) -> Error {
+    match ptr {
+        Some(_) => Error::resource_exhausted("the memory of the device is used up"),
+        None => Error::internal("TensorFlow passed a tensor without memory"),
+    }
+}
+
+impl fmt::Debug for DeviceTensor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "DeviceTensor({} {:?} at {:?})", self.dtype(), self.shape(), self.ptr)
+    }
+}
+
+/// A tensor in host memory, for reading.
+pub struct HostTensor<T> {
+    tensor: Tensor,
+    elements: PhantomData<T>,
+}
+
+impl<T: Element> HostTensor<T> {
+    /// # Safety
+    /// The tensor is in host memory, initialised, and not written to while this exists.
+    pub(super) unsafe fn new(tensor: Tensor, what: &dyn fmt::Display) -> Result<Self> {
+        check::<T>(&tensor, what)?;
+        let new = Self { tensor, elements: PhantomData };
+        let bytes = match new.tensor.elements {
+            0 => &[],
+            // SAFETY: as the caller promises, for all bytes of the tensor.
+            _ => unsafe { core::slice::from_raw_parts(new.tensor.data, new.tensor.bytes) },
+        };
+        ensure!(
+            T::are_valid(bytes),
+            Error::invalid_argument(format!("{what} has bytes that are no {}", T::DTYPE))
+        );
+        Ok(new)
+    }
+
+    /// The elements, row by row.
+    #[must_use]
+    pub fn as_slice(&self) -> &[T] {
+        match self.tensor.elements {
+            0 => &[],
+            // SAFETY: `check` has seen that memory, alignment and type are right, `new` that the bytes are
+            // values, and nobody writes to them.
+            len => unsafe { core::slice::from_raw_parts(self.tensor.data.cast(), len) },
+        }
+    }
+
+    /// The length of each dimension; none for a scalar.
+    #[must_use]
+    pub fn shape(&self) -> &[i64] {
+        self.tensor.shape.as_slice()
+    }
+}
+
+/// Whether a slice of `T` may be made of a host tensor's memory.
+fn check<T: Element>(tensor: &Tensor, what: &dyn fmt::Display) -> Result<()> {
+    ensure!(
+        tensor.dtype == T::DTYPE,
+        Error::invalid_argument(format!("{what} is of {}, not of {}", tensor.dtype, T::DTYPE))
+    );
+    let size = tensor.elements.checked_mul(size_of::<T>());
+    let fits = tensor.elements == 0
+        || size.is_some_and(|size| size <= tensor.bytes)
+            && !tensor.data.is_null()
+            && tensor.data.addr().is_multiple_of(align_of::<T>());
+    ensure!(fits, Error::internal(format!("TensorFlow passed {what} in unsuitable memory")));
+    Ok(())
+}
+
+impl<T: Element> fmt::Debug for HostTensor<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "HostTensor({} {:?})", T::DTYPE, self.shape())
+    }
+}
+
+/// An output in host memory, which begins as zeros. It is to be written before the kernel returns, or
+/// before an asynchronous one is complete.
+pub struct HostTensorMut<'a, T> {
+    tensor: Tensor,
+    elements: PhantomData<&'a mut T>,
+}
+
+impl<T: Element> HostTensorMut<'_, T> {
+    /// # Safety
+    /// The tensor is in host memory, which nobody else uses while this exists.
+    pub(super) unsafe fn new(tensor: Tensor, what: &dyn fmt::Display) -> Result<Self> {
+        check::<T>(&tensor, what)?;
+        if tensor.elements > 0 {
+            // SAFETY: as the caller promises, for all bytes of the tensor.
+            unsafe { tensor.data.write_bytes(0, tensor.bytes) };
+        }
+        Ok(Self { tensor, elements: PhantomData })
+    }
+
+    /// The elements, row by row.
+    #[must_use]
+    pub fn as_mut_slice(&mut self) -> &mut [T] {
+        match self.tensor.elements {
+            0 => &mut [],
+            // SAFETY: `check` has seen that memory, alignment and type are right, `new` has filled it with
+            // values, and nobody else uses it.
+            len => unsafe { core::slice::from_raw_parts_mut(self.tensor.data.cast(), len) },
+        }
+    }
+
+    /// The length of each dimension; none for a scalar.
+    #[must_use]
+    pub fn shape(&self) -> &[i64] {
+        self.tensor.shape.as_slice()
+    }
+}
+
+impl<T: Element> fmt::Debug for HostTensorMut<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "HostTensorMut({} {:?})", T::DTYPE, self.shape())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shapes_have_a_number_of_elements() {
+        assert_eq!(elements_of(&[]).unwrap(), 1);
+        assert_eq!(elements_of(&[2, 3]).unwrap(), 6);
+        assert_eq!(elements_of(&[0, i64::MAX, i64::MAX]).unwrap(), 0);
+        assert_eq!(elements_of(&[i64::MAX]).unwrap(), i64::MAX as usize);
+        assert_eq!(elements_of(&[1; 254]).unwrap(), 1);
+        for bad in [
+            &[-1_i64][..],
+            &[i64::MAX, i64::MAX],
+            &[0, -1],
+            &[i64::MAX, i64::MAX, -1, 0],
+            // TensorFlow multiplies from the first on, and aborts.
+            &[i64::MAX, i64::MAX, 0],
+            &[1 << 32, 1 << 31],
+            &[1; 255],
+        ] {
+            assert!(elements_of(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn dimensions_are_kept_whatever_their_number() {
+        for rank in [0, 1, 4, 5, 20] {
+            let dims = Dims::new(rank, |index| i64::from(index) + 2);
+            let expected: Vec<i64> = (0..rank).map(|index| i64::from(index) + 2).collect();
+            assert_eq!(dims.as_slice(), expected);
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! The functions that the host calls for a kernel.
+
+use super::asynchronous::{AsyncContext, Pending, Signal};
+use super::construction::{self, Construction};
+use super::context::{self, Context, Node};
+use crate::kernel::{AsyncKernel, Kernel};
+use crate::platform::Platform;
+use core::any::type_name;
+use core::ffi::c_void;
+use core::ptr;
+use std::sync::{Arc, OnceLock};
+use tf_fs_plugin::__private::boundary::{catch, guard_quiet, log_error};
+use tf_fs_plugin::{Error, Result};
+use tf_fs_sys::{TF_OpKernelConstruction, TF_OpKernelContext};
+
+type Create = unsafe extern "C" fn(*mut TF_OpKernelConstruction) -> *mut c_void;
+type Compute = unsafe extern "C" fn(*mut c_void, *mut TF_OpKernelContext);
+type Delete = unsafe extern "C" fn(*mut c_void);
+
+/// The functions of one kernel, all for the same type.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Functions {
+    pub(super) create: Create,
+    pub(super) compute: Compute,
+    pub(super) delete: Delete,
+    /// The type, for errors.
+    pub(crate) name: fn() -> &'static str,
+}
+
+impl Functions {
+    pub(crate) const fn of_kernel<K: Kernel>() -> Self {
+        Self {
+            create: create::<K>,
+            compute: compute::<K>,
+            delete: delete::<K>,
+            name: type_name::<K>,
+        }
+    }
+
+    pub(crate) const fn of_async_kernel<K: AsyncKernel>() -> Self {
+        Self {
+            create: create_async::<K>,
+            compute: compute_async::<K>,
+            delete: delete::<K>,
+            name: type_name::<K>,
+        }
+    }
+}
+
+/// A kernel of a node.
+struct Made<K> {
+    kernel: K,
+    /// What the first run has found.
+    node: OnceLock<Node>,
+}
+
+/// # Safety
+/// `raw` is null or a construction of the host's.
+unsafe fn create_with<K>(
+    raw: *mut TF_OpKernelConstruction,
+    new: fn(&Construction<'_>) -> Result<K>,
+) -> *mut c_void {
+    let op = type_name::<K>();
+    let made = catch(op, || {
+        // SAFETY: as the caller promises.
+        let construction = unsafe { Construction::new(raw)? };
+        new(&construction)
+    });
+    match made {
+        Ok(kernel) => Box::into_raw(Box::new(Made { kernel, node: OnceLock::new() })).cast(),
+        Err(error) => {
+            // SAFETY: as the caller promises.
+            unsafe { construction::fail(op, raw, error) };
+            ptr::null_mut()
+        }
+    }
+}
+
+unsafe extern "C" fn create<K: Kernel>(raw: *mut TF_OpKernelConstruction) -> *mut c_void {
+    // SAFETY: the host passes a construction.
+    unsafe { create_with::<K>(raw, K::new) }
+}
+
+unsafe extern "C" fn create_async<K: AsyncKernel>(
+    raw: *mut TF_OpKernelConstruction,
+) -> *mut c_void {
+    // SAFETY: the host passes a construction.
+    unsafe { create_with::<K>(raw, K::new) }
+}
+
+unsafe extern "C" fn delete<K>(kernel: *mut c_void) {
+    let op = type_name::<K>();
+    let body = || {
+        if !kernel.is_null() {
+            // SAFETY: made by `create` for this `K`, and deleted once.
+            drop(unsafe { Box::from_raw(kernel.cast::<Made<K>>()) });
+        }
+        Ok(())
+    };
+    guard_quiet(op, || (), body);
+}
+
+/// # Safety
+/// `kernel` is null or from `create` of this `K`, and not deleted during `'a`.
+unsafe fn kernel_of<'a, K>(kernel: *mut c_void) -> Result<&'a Made<K>> {
+    // SAFETY: as the caller promises.
+    unsafe { kernel.cast::<Made<K>>().as_ref() }
+        .ok_or_else(|| Error::internal("TensorFlow runs a kernel that could not be made"))
+}
+
+unsafe extern "C" fn compute<K: Kernel>(kernel: *mut c_void, raw: *mut TF_OpKernelContext) {
+    let op = type_name::<K>();
+    // SAFETY: the host passes what `create` has answered, and deletes it after its runs; and a run, which does
+    // not end before this returns. The kernel is only ever registered for its platform's devices.
+    unsafe {
+        match kernel_of::<K>(kernel) {
+            Ok(Made { kernel, node }) => run(op, raw, node, &|context| kernel.compute(context)),
+            Err(error) => context::fail(op, raw, error),
+        }
+    }
+}
+
+/// What is the same for all kernels of a platform, so that the library has it once.
+///
+/// # Safety
+/// `raw` is a run on a device of the platform, and does not end before this returns.
+unsafe fn run<P: Platform>(
+    op: &'static str,
+    raw: *mut TF_OpKernelContext,
+    node: &OnceLock<Node>,
+    body: &dyn Fn(&mut Context<'_, P>) -> Result<()>,
+) {
+    let result = catch(op, || {
+        // SAFETY: as the caller promises.
+        let mut context = unsafe { Context::new(raw, node)? };
+        body(&mut context)?;
+        context.check_outputs()
+    });
+    if let Err(error) = result {
+        // SAFETY: the run has not ended.
+        unsafe { context::fail(op, raw, error) };
+    }
+}
+
+/// Runs an asynchronous kernel, and waits for it.
+///
+/// TensorFlow has asynchronous kernels from 2.13 on (`TF_NewAsyncKernelBuilder`), but the callback that it
+/// hands to one is a variable on its stack, which is gone once the function returns: completing a run later
+/// crashes the process. So they are kernels like others here.
+unsafe extern "C" fn compute_async<K: AsyncKernel>(
+    kernel: *mut c_void,
+    raw: *mut TF_OpKernelContext,
+) {
+    let op = type_name::<K>();
+    let done = Arc::new(Signal::default());
+    // SAFETY: the host passes a run, which does not end before this returns, which waits for the signal.
+    let pending = unsafe { Pending::new(op, raw, Arc::clone(&done)) };
+    // SAFETY: as for `compute`, and above.
+    let prepared = catch(op, || unsafe {
+        let Made { kernel, node } = kernel_of::<K>(kernel)?;
+        Ok((kernel, AsyncContext::prepare(raw, node)?))
+    });
+    match prepared {
+        Err(error) => pending.finish(Err(error)),
+        Ok((kernel, prepared)) => {
+            let context = AsyncContext::new(prepared, pending);
+            let ran = catch(op, || {
+                kernel.compute(context);
+                Ok(())
+            });
+            // The context has been dropped and so completed.
+            if let Err(error) = ran {
+                log_error(&error);
+            }
+        }
+    }
+    done.wait();
+}

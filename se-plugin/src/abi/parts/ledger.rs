@@ -1,0 +1,218 @@
+//! Who uses which part of a memory, now.
+
+use super::mapping::Mapping;
+use core::ops::Range;
+use core::slice;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tf_fs_plugin::{Error, Result};
+
+/// Memory of which tasks borrow ranges: many may read one range, and only one may write it.
+///
+/// The rules are those of Rust's references, looked at while the program runs. So two tasks that use one
+/// range at the same time are an error, where they would be a race otherwise.
+#[derive(Debug)]
+pub(crate) struct Ledger {
+    mapping: Mapping,
+    users: Mutex<Users>,
+}
+
+#[derive(Debug, Default)]
+struct Users {
+    /// The number of the last borrow.
+    last: u64,
+    uses: Vec<Use>,
+}
+
+/// One range of one borrow.
+#[derive(Debug)]
+struct Use {
+    borrow: u64,
+    op: &'static str,
+    range: Range<usize>,
+    writes: bool,
+}
+
+impl Ledger {
+    /// `len` bytes, not 0; see [`Mapping::new`].
+    pub(crate) fn new(len: usize, guarded: bool) -> Result<Self> {
+        Ok(Self { mapping: Mapping::new(len, guarded)?, users: Mutex::default() })
+    }
+
+    /// Where others see the memory.
+    pub(crate) fn view(&self) -> u64 {
+        self.mapping.view()
+    }
+
+    /// # Errors
+    /// `FAILED_PRECONDITION` in a process that was forked off.
+    pub(crate) fn check_process(&self) -> Result<()> {
+        self.mapping.check_process()
+    }
+
+    fn users(&self) -> MutexGuard<'_, Users> {
+        self.users.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Borrows ranges, all of them or none. Empty ranges are borrowed from nobody.
+    ///
+    /// # Errors
+    /// `INTERNAL` if somebody writes a range, or uses one that is to be written; also when that is the
+    /// same borrow. `FAILED_PRECONDITION` in a process that was forked off.
+    ///
+    /// # Panics
+    /// When a range is not within the memory.
+    pub(crate) fn borrow(
+        self: &Arc<Self>,
+        op: &'static str,
+        reads: Vec<Range<usize>>,
+        writes: Vec<Range<usize>>,
+    ) -> Result<Borrow> {
+        self.check_process()?;
+        for range in reads.iter().chain(&writes) {
+            // The part of the check that the slices rely on.
+            assert!(range.start <= range.end, "ranges do not end before they start");
+            self.mapping.at(range.start, range.len());
+        }
+        let mut users = self.users();
+        let borrow = users.last + 1;
+        let before = users.uses.len();
+        let ranges = reads.iter().map(|range| (range, false));
+        let ranges = ranges.chain(writes.iter().map(|range| (range, true)));
+        for (range, writes) in ranges.filter(|(range, _)| !range.is_empty()) {
+            let conflict = users.uses.iter().find(|other| {
+                (writes || other.writes)
+                    && other.range.start < range.end
+                    && range.start < other.range.end
+            });
+            if let Some(other) = conflict {
+                let start = self.view() + range.start.max(other.range.start) as u64;
+                let error = race(op, other, borrow, start);
+                users.uses.truncate(before);
+                return Err(error);
+            }
+            users.uses.push(Use { borrow, op, range: range.clone(), writes });
+        }
+        users.last = borrow;
+        drop(users);
+        Ok(Borrow { ledger: Arc::clone(self), number: borrow, reads, writes })
+    }
+}
+
+#[cold]
+fn race(op: &'static str, other: &Use, borrow: u64, start: u64) -> Error {
+    if other.borrow == borrow {
+        return Error::internal(format!(
+            "`{op}` names the memory at {start:#x} twice and writes to it; work in place names it once, \
+             among what it writes"
+        ));
+    }
+    let other = other.op;
+    Error::internal(format!(
+        "`{op}` and `{other}` use the memory at {start:#x} at the same time and one of them writes to it: \
+         let the stream of one wait for the other"
+    ))
+}
+
+/// Ranges that are borrowed until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Borrow {
+    ledger: Arc<Ledger>,
+    number: u64,
+    reads: Vec<Range<usize>>,
+    writes: Vec<Range<usize>>,
+}
+
+impl Borrow {
+    /// The ranges, in the order in which they were named. Empty ones are as aligned as the others.
+    pub(crate) fn slices(&mut self) -> (Vec<&[u8]>, Vec<&mut [u8]>) {
+        let at = |range: &Range<usize>| match range.is_empty() {
+            true => self.ledger.mapping.at(0, 0),
+            false => self.ledger.mapping.at(range.start, range.len()),
+        };
+        let reads = self.reads.iter().map(|range| {
+            // SAFETY: within the mapping, which lives as long as `self`, and which nobody else has (the
+            // view is not for access, and a fork goes without). While the borrow is in the ledger nobody
+            // writes to the range, for `borrow` compares every two ranges of living borrows and within
+            // this one; and `&mut self` keeps these slices the only ones of this borrow.
+            unsafe { slice::from_raw_parts(at(range).as_ptr(), range.len()) }
+        });
+        let writes = self.writes.iter().map(|range| {
+            // SAFETY: as above; and nobody reads the range either.
+            unsafe { slice::from_raw_parts_mut(at(range).as_ptr(), range.len()) }
+        });
+        (reads.collect(), writes.collect())
+    }
+}
+
+impl Drop for Borrow {
+    fn drop(&mut self) {
+        self.ledger.users().uses.retain(|one| one.borrow != self.number);
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::single_range_in_vec_init, reason = "lists of ranges are meant")]
+mod tests {
+    use super::*;
+
+    fn ledger() -> Arc<Ledger> {
+        Arc::new(Ledger::new(4096, true).unwrap())
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let ledger = ledger();
+        let mut borrow = ledger.borrow("write", vec![], vec![8..12, 12..16]).unwrap();
+        let (_, mut writes) = borrow.slices();
+        writes[0].fill(1);
+        writes[1].fill(2);
+        drop(borrow);
+        let mut borrow = ledger.borrow("read", vec![10..14, 8..12], vec![]).unwrap();
+        assert_eq!(borrow.slices().0, [[1, 1, 2, 2], [1, 1, 1, 1]]);
+    }
+
+    #[test]
+    fn two_uses_of_a_range_conflict_if_one_writes() {
+        let ledger = ledger();
+        let reader = ledger.borrow("reader", vec![100..200], vec![]).unwrap();
+        drop(ledger.borrow("another reader", vec![150..160], vec![]).unwrap());
+        drop(ledger.borrow("next to it", vec![], vec![0..100, 200..300]).unwrap());
+        for range in [99..101, 199..200, 0..4096, 120..121] {
+            let error = ledger.borrow("writer", vec![0..8], vec![range]).unwrap_err();
+            assert!(error.message().contains("`writer` and `reader`"), "{error}");
+        }
+        drop(reader);
+        let writer = ledger.borrow("writer", vec![], vec![100..200]).unwrap();
+        assert!(ledger.borrow("reader", vec![199..201], vec![]).is_err());
+        assert!(ledger.borrow("writer", vec![], vec![199..201]).is_err());
+        drop(writer);
+        assert!(ledger.users().uses.is_empty(), "refused borrows leave nothing behind");
+    }
+
+    #[test]
+    fn a_borrow_may_not_conflict_with_itself() {
+        let ledger = ledger();
+        for (reads, writes) in [(vec![0..8], vec![4..12]), (vec![], vec![0..8, 0..8])] {
+            let error = ledger.borrow("twice", reads, writes).unwrap_err();
+            assert!(error.message().contains("among what it writes"), "{error}");
+        }
+        assert!(ledger.users().uses.is_empty());
+    }
+
+    #[test]
+    fn empty_ranges_conflict_with_nothing_and_are_aligned() {
+        let ledger = ledger();
+        let _writer = ledger.borrow("writer", vec![], vec![0..4096]).unwrap();
+        let mut empty = ledger.borrow("empty", vec![7..7], vec![9..9]).unwrap();
+        let (reads, writes) = empty.slices();
+        assert!(reads[0].is_empty() && writes[0].is_empty());
+        assert!(reads[0].as_ptr().addr().is_multiple_of(256));
+        assert!(writes[0].as_ptr().addr().is_multiple_of(256));
+    }
+
+    #[test]
+    #[should_panic(expected = "within the mapping")]
+    fn ranges_are_within_the_memory() {
+        let _ = ledger().borrow("beyond", vec![4000..4097], vec![]);
+    }
+}

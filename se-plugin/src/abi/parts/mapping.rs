@@ -1,0 +1,128 @@
+//! Memory that is mapped twice.
+
+use core::ffi::c_int;
+use core::ptr::{self, NonNull};
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd as _, FromRawFd as _};
+use tf_fs_plugin::{Error, Result, ResultExt as _};
+
+/// A piece of memory at two places: what others get to see, where it cannot be read or written, and an
+/// alias, where it can.
+#[derive(Debug)]
+pub(super) struct Mapping {
+    view: NonNull<u8>,
+    alias: NonNull<u8>,
+    len: usize,
+    /// The process that has made it. Others do not have it: see `map`.
+    process: u32,
+}
+
+// SAFETY: the two ranges belong to no thread; who may use which part of them when is the ledger's to say.
+unsafe impl Send for Mapping {}
+// SAFETY: as above.
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    /// `len` bytes, not 0. No memory is used for what is not written to. What is not `guarded` can be read
+    /// and written at both places.
+    pub(super) fn new(len: usize, guarded: bool) -> Result<Self> {
+        let text = || format!("mapping {len} bytes of memory for a device");
+        // SAFETY: the name is a C string, and the descriptor is a new one that nobody else owns.
+        let file = unsafe {
+            let descriptor = libc::memfd_create(c"device memory".as_ptr(), libc::MFD_CLOEXEC);
+            if descriptor < 0 {
+                return Err(io::Error::last_os_error()).context(text());
+            }
+            File::from_raw_fd(descriptor)
+        };
+        file.set_len(len as u64).context(text())?;
+        let usable = libc::PROT_READ | libc::PROT_WRITE;
+        let seen = if guarded { libc::PROT_NONE } else { usable };
+        let mut mapping =
+            Self { view: NonNull::dangling(), alias: NonNull::dangling(), len: 0, process: 0 };
+        mapping.view = map(&file, len, seen).context(text())?;
+        mapping.alias = match map(&file, len, usable) {
+            Ok(alias) => alias,
+            Err(error) => {
+                // SAFETY: mapped above, and used by nobody.
+                unsafe { libc::munmap(mapping.view.as_ptr().cast(), len) };
+                return Err(error).context(text());
+            }
+        };
+        (mapping.len, mapping.process) = (len, std::process::id());
+        // The file is closed here, so that nobody can truncate it; the mappings keep the memory.
+        Ok(mapping)
+    }
+
+    /// Where others see it.
+    pub(super) fn view(&self) -> u64 {
+        self.view.addr().get() as u64
+    }
+
+    /// # Errors
+    /// `FAILED_PRECONDITION` in a process that was forked off: the memory is not there.
+    pub(super) fn check_process(&self) -> Result<()> {
+        if self.process == std::process::id() {
+            return Ok(());
+        }
+        Err(Error::failed_precondition(
+            "the device belongs to the process that opened it, and this one is a fork of it; start \
+             processes that use devices with `spawn`",
+        ))
+    }
+
+    /// The byte at `offset`, for `len` bytes.
+    ///
+    /// # Panics
+    /// When the range is not within the memory, or the process is a fork.
+    pub(super) fn at(&self, offset: usize, len: usize) -> NonNull<u8> {
+        let end = offset.checked_add(len);
+        assert!(end.is_some_and(|end| end <= self.len), "the range is within the mapping");
+        assert_eq!(self.process, std::process::id(), "the process is the one that has the memory");
+        // SAFETY: within the mapping, as was just checked.
+        unsafe { self.alias.add(offset) }
+    }
+}
+
+fn map(file: &File, len: usize, protection: c_int) -> io::Result<NonNull<u8>> {
+    // SAFETY: a new mapping, wherever the system likes.
+    let address = unsafe {
+        libc::mmap(
+            ptr::null_mut(),
+            len,
+            protection,
+            libc::MAP_SHARED | libc::MAP_NORESERVE,
+            file.as_raw_fd(),
+            0,
+        )
+    };
+    if address == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    let Some(address) = NonNull::new(address.cast::<u8>()) else {
+        return Err(io::Error::other("the system has mapped the memory at address 0"));
+    };
+    // Shared memory would be shared with a fork, too, and the ledger would not: a fork goes without.
+    // SAFETY: the mapping from above.
+    if unsafe { libc::madvise(address.as_ptr().cast(), len, libc::MADV_DONTFORK) } != 0 {
+        let error = io::Error::last_os_error();
+        // SAFETY: as above; nobody uses it.
+        unsafe { libc::munmap(address.as_ptr().cast(), len) };
+        return Err(error);
+    }
+    Ok(address)
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // In a fork other things may be mapped there by now.
+        if self.process == std::process::id() {
+            // SAFETY: mapped in `new`; whoever borrows of the memory holds a reference to this.
+            unsafe {
+                libc::munmap(self.view.as_ptr().cast(), self.len);
+                libc::munmap(self.alias.as_ptr().cast(), self.len);
+            }
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! `TF_InitProfiler`, and the callbacks of the profiler.
+
+use super::exports::Exported;
+use super::platform::{Loads, name_of_load, refused};
+use super::versions::{Versioned as _, check_major_version, field, fill, read_at_least, set_field};
+use crate::profiler::Profiler;
+use core::ffi::c_void;
+use core::ptr;
+use std::ffi::CString;
+use std::sync::{Mutex, OnceLock, PoisonError};
+use tf_fs_plugin::__private::boundary::{self, guard, log_error};
+use tf_fs_plugin::{Error, Result};
+use tf_fs_sys::{
+    TF_ProfilerRegistrationParams, TF_Status, TP_MAJOR, TP_MINOR, TP_PATCH, TP_Profiler,
+    TP_ProfilerFns,
+};
+
+/// The author's profiler, if there is one, and how often it was registered: for the plugin's static.
+pub struct ProfilerExport {
+    loads: Loads,
+    make: Option<fn() -> Box<dyn Profiler>>,
+    /// `None` if it could not be made.
+    profiler: OnceLock<Option<Box<dyn Profiler>>>,
+    /// What the host has asked for the size of and not taken yet.
+    collected: Mutex<Vec<u8>>,
+}
+
+impl ProfilerExport {
+    /// Not loaded yet.
+    #[must_use]
+    pub const fn new(make: Option<fn() -> Box<dyn Profiler>>) -> Self {
+        Self {
+            loads: Loads::new(),
+            make,
+            profiler: OnceLock::new(),
+            collected: Mutex::new(Vec::new()),
+        }
+    }
+
+    /// The profiler, made once.
+    fn profiler(&self) -> Option<&dyn Profiler> {
+        let profiler = self.profiler.get_or_init(|| {
+            let make = self.make?;
+            match boundary::catch("TF_InitProfiler", || Ok(make())) {
+                Ok(profiler) => Some(profiler),
+                Err(error) => {
+                    log_error(&format_args!(
+                        "the profiler cannot be made and does not run: {error:#}"
+                    ));
+                    None
+                }
+            }
+        });
+        profiler.as_deref()
+    }
+
+    /// Runs `body` with the profiler, if there is one.
+    fn with(&self, body: impl FnOnce(&dyn Profiler) -> Result<()>) -> Result<()> {
+        self.profiler().map_or(Ok(()), body)
+    }
+
+    /// Collects. Answers the number of bytes.
+    fn collect(&self) -> Result<usize> {
+        let mut bytes = Vec::new();
+        self.with(|profiler| {
+            bytes = profiler.collect()?.encode();
+            Ok(())
+        })?;
+        // The host reads it with a parser of protocol buffers.
+        if i32::try_from(bytes.len()).is_err() {
+            return Err(Error::resource_exhausted("the profile has 2 GiB or more"));
+        }
+        let size = bytes.len();
+        *self.collected.lock().unwrap_or_else(PoisonError::into_inner) = bytes;
+        Ok(size)
+    }
+
+    fn take_collected(&self) -> Vec<u8> {
+        core::mem::take(&mut *self.collected.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// The body of `TF_InitProfiler`.
+///
+/// TensorFlow aborts on an error from here, so there is none unless there is no room for the tables. A
+/// host that is too different gets a profiler that collects nothing.
+///
+/// # Safety
+/// `params` is null, or points to a struct of which `struct_size` bytes can be read and written, and so do
+/// the pointers in it; `status` is null or a status of the host.
+pub unsafe fn init_profiler<P: Exported>(
+    params: *mut TF_ProfilerRegistrationParams,
+    status: *mut TF_Status,
+) {
+    // SAFETY: as the caller promises.
+    unsafe { init_profiler_again::<P>(params, status, P::profiler().loads.next()) };
+}
+
+/// As [`init_profiler`], as the load behind so many others.
+///
+/// # Safety
+/// As for [`init_profiler`].
+pub(crate) unsafe fn init_profiler_again<P: Exported>(
+    params: *mut TF_ProfilerRegistrationParams,
+    status: *mut TF_Status,
+    load: usize,
+) {
+    boundary::watch_panics();
+    let body = || {
+        tf_fs_plugin::logging::init();
+        // SAFETY: as the caller promises.
+        unsafe { register::<P>(params, load) }.map_err(|error| {
+            log_error(&format_args!("the profiler of {} cannot be registered: {error:#}", P::TYPE));
+            error
+        })
+    };
+    // SAFETY: as the caller promises.
+    unsafe { guard("TF_InitProfiler", status, (), body) };
+}
+
+/// # Safety
+/// As for [`init_profiler`].
+unsafe fn register<P: Exported>(
+    params: *mut TF_ProfilerRegistrationParams,
+    load: usize,
+) -> Result<()> {
+    let export = P::profiler();
+    // SAFETY: as the caller promises.
+    let host = unsafe { read_at_least(params, TF_ProfilerRegistrationParams::STRUCT_SIZE) };
+    let host = host.map_err(refused)?;
+    let version = check_major_version(
+        "profiler",
+        [TP_MAJOR, TP_MINOR, TP_PATCH],
+        [host.major_version, host.minor_version, host.patch_version],
+    );
+    if let Err(refusal) = &version {
+        log_error(&format_args!("the profiler of {} does not run: {refusal}", P::TYPE));
+    }
+    // What a repeated load collected would be in the trace twice.
+    let runs = load == 0 && version.is_ok() && export.profiler().is_some();
+    let ext =
+        if runs { ptr::from_ref(export).cast_mut().cast::<c_void>() } else { ptr::null_mut() };
+    // The host keeps the pointer for ever.
+    let device_type = CString::new(name_of_load(P::TYPE, load)).map_err(Error::internal)?;
+    let fns = TP_ProfilerFns {
+        start: Some(start),
+        stop: Some(stop),
+        collect_data_xspace: Some(collect_data_xspace),
+        ..TP_ProfilerFns::default()
+    };
+    let own = TF_ProfilerRegistrationParams {
+        destroy_profiler: Some(destroy_profiler),
+        destroy_profiler_fns: Some(destroy_profiler_fns),
+        ..TF_ProfilerRegistrationParams::default()
+    };
+    // SAFETY: as the caller promises.
+    unsafe {
+        read_at_least(host.profiler, TP_Profiler::STRUCT_SIZE).map_err(refused)?;
+        read_at_least(host.profiler_fns, TP_ProfilerFns::STRUCT_SIZE).map_err(refused)?;
+        let device_type = device_type.into_raw().cast_const();
+        let profiler = TP_Profiler { ext, device_type, ..TP_Profiler::default() };
+        fill(host.profiler, &profiler).map_err(refused)?;
+        fill(host.profiler_fns, &fns).map_err(refused)?;
+        set_field!(params => TF_ProfilerRegistrationParams.destroy_profiler = own.destroy_profiler);
+        set_field!(
+            params => TF_ProfilerRegistrationParams.destroy_profiler_fns = own.destroy_profiler_fns
+        );
+    }
+    Ok(())
+}
+
+/// The host calls this twice while it loads the plugin, and goes on with the profiler.
+unsafe extern "C" fn destroy_profiler(_: *mut TP_Profiler) {}
+
+/// As [`destroy_profiler`].
+unsafe extern "C" fn destroy_profiler_fns(_: *mut TP_ProfilerFns) {}
+
+/// The export behind a struct of the host's; `None` for one that does nothing.
+///
+/// # Safety
+/// `profiler` is null or was filled by [`register`], or copied from such.
+unsafe fn export(profiler: *const TP_Profiler) -> Option<&'static ProfilerExport> {
+    // SAFETY: as the caller promises; `ext` is null or points to a static.
+    unsafe { field!(profiler => TP_Profiler.ext)?.cast::<ProfilerExport>().as_ref() }
+}
+
+unsafe extern "C" fn start(profiler: *const TP_Profiler, status: *mut TF_Status) {
+    // SAFETY: the host passes the profiler and a status.
+    unsafe {
+        guard("start", status, (), || match export(profiler) {
+            Some(export) => {
+                drop(export.take_collected());
+                export.with(|profiler| profiler.start())
+            }
+            None => Ok(()),
+        });
+    }
+}
+
+unsafe extern "C" fn stop(profiler: *const TP_Profiler, status: *mut TF_Status) {
+    // SAFETY: the host passes the profiler and a status.
+    unsafe {
+        guard("stop", status, (), || match export(profiler) {
+            Some(export) => export.with(|profiler| profiler.stop()),
+            None => Ok(()),
+        });
+    }
+}
+
+unsafe extern "C" fn collect_data_xspace(
+    profiler: *const TP_Profiler,
+    buffer: *mut u8,
+    size_in_bytes: *mut usize,
+    status: *mut TF_Status,
+) {
+    let body = || {
+        if size_in_bytes.is_null() {
+            return Err(Error::invalid_argument(
+                "TensorFlow passed no place for the size of the profile",
+            ));
+        }
+        // SAFETY: the host passes the profiler.
+        let export = unsafe { export(profiler) };
+        if buffer.is_null() {
+            // SAFETY: a number of the host's, which is not initialised. 0 is there while the author's code
+            // runs, so also after an error or a panic.
+            unsafe { size_in_bytes.write(0) };
+            let size = export.map_or(Ok(0), ProfilerExport::collect)?;
+            // SAFETY: as above.
+            unsafe { size_in_bytes.write(size) };
+            return Ok(());
+        }
+        // SAFETY: the size of the host's buffer.
+        let room = unsafe { size_in_bytes.read() };
+        let bytes = export.map(ProfilerExport::take_collected).unwrap_or_default();
+        // Fewer bytes than the host has room for are as bad: it parses the whole buffer.
+        if bytes.len() != room {
+            return Err(Error::failed_precondition(format!(
+                "the profile has {} bytes and TensorFlow takes {room}; ask for the size first",
+                bytes.len()
+            )));
+        }
+        // SAFETY: a buffer of the host's with so many bytes.
+        unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), buffer, bytes.len()) };
+        Ok(())
+    };
+    // SAFETY: the host passes a status.
+    unsafe { guard("collect_data_xspace", status, (), body) };
+}

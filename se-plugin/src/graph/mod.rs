@@ -1,0 +1,423 @@
+//! Graph passes: rewriting a graph before TensorFlow runs it.
+//!
+//! TensorFlow hands each graph of at least four nodes to the plugin, twice, once a device of the plugin is
+//! there: also graphs that have nothing to do with the device, and each function's graph on its own. The
+//! nodes are placed on their devices already, and TensorFlow's own optimizers have run. In eager mode there
+//! is no graph.
+//!
+//! A pass is named in the attribute that exports the platform, as an expression that is evaluated when the
+//! plugin is loaded:
+//!
+//! ```
+//! use se_plugin::graph::{Graph, GraphPass};
+//! use se_plugin::prelude::*;
+//!
+//! /// Writes `Reciprocal` for its old name `Inv`, so that one kernel suffices.
+//! struct NewNames;
+//!
+//! impl GraphPass for NewNames {
+//!     fn optimize(&self, graph: &mut Graph<'_>) -> Result<()> {
+//!         for node in graph.nodes_mut() {
+//!             if node.is_on("MY_DEVICE") && node.op() == "Inv" {
+//!                 node.set_op("Reciprocal");
+//!             }
+//!         }
+//!         Ok(())
+//!     }
+//! }
+//!
+//! // #[device_plugin(graph_pass = NewNames)]
+//! // impl Platform for MyPlatform { … }
+//!
+//! // Without TensorFlow:
+//! let mut graph = Graph::new();
+//! let mut node = se_plugin::graph::Node::new("a", "Inv");
+//! node.set_device("/job:localhost/replica:0/task:0/device:MY_DEVICE:0");
+//! graph.add_node(node)?;
+//! NewNames.optimize(&mut graph)?;
+//! assert_eq!(graph.node("a").map(|node| node.op()), Some("Reciprocal"));
+//! # Ok::<(), Error>(())
+//! ```
+//!
+//! # What the SDK does by itself
+//! Every device plugin has a pass of the SDK's, which runs before the author's, because without it much of
+//! Keras fails on a plugin's devices:
+//!
+//! - `_XlaMustCompile` is taken away from nodes on the device: TensorFlow has no XLA for devices of plugins,
+//!   and Keras asks for it by default.
+//! - `AssignAddVariableOp` and `AssignSubVariableOp` on the device become a read, an addition or a subtraction,
+//!   and an assignment, for types of which the plugin has a kernel of `AddV2` or `Sub` and none of these
+//!   operations: it cannot have one where TensorFlow gives plugins no access to variables (2.19 to 2.21), and
+//!   TensorFlow's own kernels compute on the host. Two steps that change a variable at the same time may then
+//!   lose one of the changes, as with `v.assign(v + d)`.
+//!
+//! # Failures
+//! When a pass fails or panics, TensorFlow goes on with the graph as it was, and logs the error. A graph that
+//! could not run is an error too: a node with an input that is not there, for instance.
+
+mod attribute;
+pub(crate) mod cures;
+mod node;
+
+pub use crate::kernel::{DType, PartialShape};
+pub use attribute::Attribute;
+pub use node::{Input, Node};
+
+use crate::wire::{Value, fields, put_bytes, put_message};
+use std::borrow::Cow;
+use std::cell::OnceCell;
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::fmt;
+use tf_fs_plugin::{Error, Result};
+
+/// The field of `GraphDef` that holds the nodes.
+const NODE: u32 = 1;
+
+/// Rewrites graphs.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no graph pass",
+    label = "`GraphPass` is not implemented for this",
+    note = "write `impl se_plugin::graph::GraphPass for {Self}` with a method `optimize`"
+)]
+pub trait GraphPass: Send + Sync + 'static {
+    /// Which of TensorFlow's own passes run for graphs in a process with such devices. Asked once.
+    fn configs(&self) -> OptimizerConfigs {
+        OptimizerConfigs::default()
+    }
+
+    /// Rewrites a graph. Many threads call it at a time, with a graph each.
+    ///
+    /// Look at [`Node::is_on`] first: most graphs have no node on the device.
+    ///
+    /// # Errors
+    /// TensorFlow logs the error and runs the graph as it was.
+    fn optimize(&self, graph: &mut Graph<'_>) -> Result<()>;
+}
+
+/// Whether one of TensorFlow's own passes runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Switch {
+    /// As the user has set it.
+    #[default]
+    Default,
+    /// It does not run, whatever the user has set. TensorFlow warns of what that changes.
+    Off,
+    /// It runs.
+    On,
+}
+
+macro_rules! optimizer_configs {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// Which of TensorFlow's own graph passes run, **for all graphs** of a process that has a device of
+        /// the plugin. All as the user has set them, unless changed:
+        ///
+        /// ```
+        /// use se_plugin::graph::{OptimizerConfigs, Switch};
+        ///
+        /// let mut configs = OptimizerConfigs::default();
+        /// configs.remapping = Switch::Off;
+        /// ```
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        #[non_exhaustive]
+        pub struct OptimizerConfigs {
+            $($(#[$doc])* pub $name: Switch,)*
+        }
+
+        impl OptimizerConfigs {
+            /// The struct of the C API.
+            pub(crate) fn as_raw(&self) -> tf_fs_sys::TP_OptimizerConfigs {
+                tf_fs_sys::TP_OptimizerConfigs {
+                    struct_size: tf_fs_sys::TP_OPTIMIZER_CONFIGS_STRUCT_SIZE,
+                    ext: std::ptr::null_mut(),
+                    $($name: match self.$name {
+                        Switch::Default => tf_fs_sys::TF_TriState_Default,
+                        Switch::Off => tf_fs_sys::TF_TriState_Off,
+                        Switch::On => tf_fs_sys::TF_TriState_On,
+                    },)*
+                }
+            }
+        }
+    };
+}
+
+optimizer_configs! {
+    /// On: nodes that nothing needs stay in the graph. Off by default.
+    disable_model_pruning,
+    /// Choosing between implementations of a function.
+    implementation_selector,
+    /// Inlining and specialising functions.
+    function_optimization,
+    /// Merging nodes that compute the same.
+    common_subgraph_elimination,
+    /// Simplifying arithmetic.
+    arithmetic_optimization,
+    /// Removing assertions and prints.
+    debug_stripper,
+    /// Computing constants in advance.
+    constant_folding,
+    /// Simplifying computations of shapes.
+    shape_optimization,
+    /// Using 16-bit floats where that is safe.
+    auto_mixed_precision,
+    /// Using bfloat16 in oneDNN.
+    auto_mixed_precision_onednn_bfloat16,
+    /// Using bfloat16 in oneDNN, by its old name.
+    auto_mixed_precision_mkl,
+    /// Moving small operations to the host.
+    pin_to_host_optimization,
+    /// Changing the order of dimensions to what the device prefers.
+    layout_optimizer,
+    /// Fusing common groups of operations.
+    remapping,
+    /// Simplifying loops.
+    loop_optimization,
+    /// Removing inputs that a node only waits for.
+    dependency_optimization,
+    /// Distributing a graph over devices.
+    auto_parallel,
+    /// Lowering the peak use of memory.
+    memory_optimization,
+    /// Allocating together what is used together.
+    scoped_allocator_optimization,
+}
+
+/// What TensorFlow says of the nodes that must stay: `None` if it cannot say.
+type Preserved = Option<BTreeSet<String>>;
+
+/// A graph: a `GraphDef` of which nothing is lost. Whatever is not changed is passed on byte by byte, what
+/// this SDK knows nothing of included.
+pub struct Graph<'a> {
+    /// `None` where a node was removed.
+    nodes: Vec<Option<Node<'a>>>,
+    /// All fields but the nodes.
+    others: Vec<&'a [u8]>,
+    /// Where the node of a name is. Made when it is first needed.
+    places: OnceCell<HashMap<Cow<'a, str>, usize>>,
+    /// Whether somebody could change nodes, and so also exchange them.
+    may_be_exchanged: bool,
+    /// Whether nodes were added or removed.
+    is_changed: bool,
+    ask_preserved: Option<&'a dyn Fn() -> Result<Preserved>>,
+    preserved: OnceCell<Preserved>,
+}
+
+impl<'a> Graph<'a> {
+    /// A graph without nodes.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            nodes: Vec::new(),
+            others: Vec::new(),
+            places: OnceCell::new(),
+            may_be_exchanged: false,
+            is_changed: false,
+            ask_preserved: None,
+            preserved: OnceCell::from(Some(BTreeSet::new())),
+        }
+    }
+
+    /// Reads a serialised `GraphDef`. No node must stay.
+    ///
+    /// # Errors
+    /// [`Code::DataLoss`](crate::Code::DataLoss) if it is none.
+    pub fn decode(graph: &'a [u8]) -> Result<Self> {
+        let mut read = Self::new();
+        for field in fields(graph) {
+            let field = field?;
+            match (field.number, field.value) {
+                (NODE, Value::Bytes(node)) => read.nodes.push(Some(Node::decode(node)?)),
+                _ => read.others.push(field.raw),
+            }
+        }
+        Ok(read)
+    }
+
+    /// As [`decode`](Self::decode), with a way to find out which nodes must stay.
+    pub(crate) fn decode_preserving(
+        graph: &'a [u8],
+        ask_preserved: &'a dyn Fn() -> Result<Preserved>,
+    ) -> Result<Self> {
+        let mut read = Self::decode(graph)?;
+        read.ask_preserved = Some(ask_preserved);
+        read.preserved = OnceCell::new();
+        Ok(read)
+    }
+
+    /// The serialised `GraphDef`.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        for node in self.nodes() {
+            match node.untouched() {
+                Some(node) => put_bytes(&mut out, NODE, node),
+                None => put_message(&mut out, NODE, |out| node.encode(out)),
+            }
+        }
+        for other in &self.others {
+            out.extend_from_slice(other);
+        }
+        out
+    }
+
+    /// Whether the graph is another than the one that was decoded.
+    #[must_use]
+    pub fn is_changed(&self) -> bool {
+        self.is_changed || self.nodes().any(Node::is_changed)
+    }
+
+    /// The nodes, in no particular order.
+    pub fn nodes(&self) -> impl Iterator<Item = &Node<'a>> {
+        self.nodes.iter().flatten()
+    }
+
+    /// The nodes, to be changed.
+    pub fn nodes_mut(&mut self) -> impl Iterator<Item = &mut Node<'a>> {
+        self.may_be_exchanged = true;
+        self.nodes.iter_mut().flatten()
+    }
+
+    /// The node of this name.
+    #[must_use]
+    pub fn node(&self, name: &str) -> Option<&Node<'a>> {
+        self.nodes[self.place(name)?].as_ref()
+    }
+
+    /// The node of this name, to be changed.
+    pub fn node_mut(&mut self, name: &str) -> Option<&mut Node<'a>> {
+        let place = self.place(name)?;
+        self.may_be_exchanged = true;
+        self.nodes[place].as_mut()
+    }
+
+    fn place(&self, name: &str) -> Option<usize> {
+        let places = self.places.get_or_init(|| {
+            let named = self.nodes.iter().enumerate();
+            named.filter_map(|(at, node)| Some((node.as_ref()?.shared_name(), at))).collect()
+        });
+        let is_there =
+            |&place: &usize| self.nodes[place].as_ref().is_some_and(|node| node.name() == name);
+        match places.get(name).copied().filter(is_there) {
+            None if self.may_be_exchanged => (0..self.nodes.len()).find(is_there),
+            place => place,
+        }
+    }
+
+    /// Adds a node.
+    ///
+    /// # Errors
+    /// [`Code::AlreadyExists`](crate::Code::AlreadyExists) if there is one of this name; see
+    /// [`free_name`](Self::free_name).
+    pub fn add_node(&mut self, node: Node<'a>) -> Result<()> {
+        if self.node(node.name()).is_some() {
+            return Err(Error::already_exists(format!("the node `{}`", node.name())));
+        }
+        if let Some(places) = self.places.get_mut() {
+            places.insert(node.shared_name(), self.nodes.len());
+        }
+        self.nodes.push(Some(node));
+        self.is_changed = true;
+        Ok(())
+    }
+
+    /// Takes a node away. The inputs of others must not name it in the end.
+    ///
+    /// # Errors
+    /// [`Code::NotFound`](crate::Code::NotFound) if there is none of this name,
+    /// [`Code::FailedPrecondition`](crate::Code::FailedPrecondition) if it
+    /// [must stay](Self::is_preserved).
+    pub fn remove_node(&mut self, name: &str) -> Result<Node<'a>> {
+        let place = self.place(name).ok_or_else(|| no_node(name))?;
+        if self.is_preserved(name)? {
+            return Err(Error::failed_precondition(format!(
+                "the node `{name}` must stay, because its value is fetched or fed; change it instead"
+            )));
+        }
+        self.is_changed = true;
+        if let Some(places) = self.places.get_mut() {
+            places.remove(name);
+        }
+        self.nodes[place].take().ok_or_else(|| no_node(name))
+    }
+
+    /// Whether a node must stay in the graph under its name: its value is fetched or fed, or the user named
+    /// it. Where TensorFlow does not say, all must.
+    ///
+    /// # Errors
+    /// TensorFlow's.
+    pub fn is_preserved(&self, name: &str) -> Result<bool> {
+        if self.preserved.get().is_none() {
+            let preserved = match self.ask_preserved {
+                Some(ask) => ask()?,
+                None => None,
+            };
+            // Nobody else could have set it since.
+            let _ = self.preserved.set(preserved);
+        }
+        Ok(match self.preserved.get() {
+            Some(Some(preserved)) => preserved.contains(name),
+            _ => true,
+        })
+    }
+
+    /// A name that no node has: `wanted`, or it with a number.
+    #[must_use]
+    pub fn free_name(&self, wanted: &str) -> String {
+        let mut name = String::from(wanted);
+        let mut number = 0;
+        while self.node(&name).is_some() {
+            number += 1;
+            name = format!("{wanted}_{number}");
+        }
+        name
+    }
+
+    /// Refuses a graph that a pass has broken and that TensorFlow could not run.
+    pub(crate) fn check(&self) -> Result<()> {
+        if !self.is_changed() {
+            return Ok(());
+        }
+        let mut names = HashSet::new();
+        for node in self.nodes() {
+            if node.name().is_empty() {
+                return Err(Error::internal(format!("a node has no name: {node:?}")));
+            }
+            if !names.insert(node.name()) {
+                return Err(Error::internal(format!("two nodes have the name `{}`", node.name())));
+            }
+        }
+        for node in self.nodes() {
+            if let Some(input) = node.inputs().find(|input| !names.contains(input.node())) {
+                return Err(Error::internal(format!(
+                    "the node `{}` has the input `{input}` and there is no node `{}`; give it another input \
+                     or keep that node",
+                    node.name(),
+                    input.node()
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cold]
+fn no_node(name: &str) -> Error {
+    Error::not_found(format!("the node `{name}`"))
+}
+
+impl Default for Graph<'_> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for Graph<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Graph")
+            .field("nodes", &self.nodes().collect::<Vec<_>>())
+            .field("is_changed", &self.is_changed())
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,229 @@
+//! New ops.
+
+use crate::abi::kernel::op::{Infer, ShapeInference, infer};
+use crate::wire::{Value, values};
+use core::fmt;
+use tf_fs_plugin::{Error, Result, ensure};
+
+/// The definition of an op that TensorFlow does not have. [`register_op!`](crate::register_op) registers it
+/// when the plugin is loaded, before the kernels.
+///
+/// Python has no wrapper for such an op. In a graph or a `tf.function` it is
+/// `op_def_library.apply_op("MyOp", x=x)`, of `tensorflow.python.framework`.
+pub trait OpDefinition: 'static {
+    /// The op's name: a capital letter followed by letters and digits. Where TensorFlow has an op of this
+    /// name, that one stays.
+    const NAME: &'static str;
+
+    /// Adds attributes, inputs and outputs.
+    fn define(op: &mut OpBuilder);
+
+    /// Says what shapes the outputs have; by default nothing is known.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` for inputs that do not fit together: the node is then not made.
+    fn infer_shapes(shapes: &mut ShapeInference<'_>) -> Result<()> {
+        shapes.set_unknown()
+    }
+}
+
+/// The parts of an op's definition, in the language of TensorFlow's `REGISTER_OP`. A mistake in a text
+/// **aborts the process** when the plugin is loaded: TensorFlow offers no way to ask.
+#[derive(Debug, Default)]
+pub struct OpBuilder {
+    pub(crate) attributes: Vec<String>,
+    pub(crate) inputs: Vec<String>,
+    pub(crate) outputs: Vec<String>,
+    pub(crate) is_stateful: bool,
+    pub(crate) is_commutative: bool,
+    pub(crate) is_aggregate: bool,
+    pub(crate) allows_uninitialized_input: bool,
+}
+
+impl OpBuilder {
+    /// Adds an attribute, as in `"T: {float, double} = DT_FLOAT"`.
+    pub fn attribute(&mut self, text: impl Into<String>) -> &mut Self {
+        self.attributes.push(text.into());
+        self
+    }
+
+    /// Adds an input, as in `"x: T"` or `"xs: N * T"`.
+    pub fn input(&mut self, text: impl Into<String>) -> &mut Self {
+        self.inputs.push(text.into());
+        self
+    }
+
+    /// Adds an output, as in `"y: T"`.
+    pub fn output(&mut self, text: impl Into<String>) -> &mut Self {
+        self.outputs.push(text.into());
+        self
+    }
+
+    /// The op depends on more than its inputs, or has an effect besides its outputs.
+    pub fn stateful(&mut self) -> &mut Self {
+        self.is_stateful = true;
+        self
+    }
+
+    /// The two inputs may be exchanged.
+    pub fn commutative(&mut self) -> &mut Self {
+        self.is_commutative = true;
+        self
+    }
+
+    /// The op combines any number of inputs of one type and shape, in any grouping.
+    pub fn aggregate(&mut self) -> &mut Self {
+        self.is_aggregate = true;
+        self
+    }
+
+    /// Inputs may be variables without a value.
+    pub fn allows_uninitialized_input(&mut self) -> &mut Self {
+        self.allows_uninitialized_input = true;
+        self
+    }
+
+    /// Finds the mistakes that can be seen from here.
+    pub(crate) fn check(&self, name: &str) -> Result<()> {
+        let is_name = name.starts_with(|first: char| first.is_ascii_uppercase())
+            && name.chars().all(|one| one.is_ascii_alphanumeric());
+        ensure!(
+            is_name,
+            Error::invalid_argument(format!(
+                "`{name}` is no name of an op; write a capital letter followed by letters and digits"
+            ))
+        );
+        for text in self.attributes.iter().chain(&self.inputs).chain(&self.outputs) {
+            let parts = text.split_once(':');
+            let is_fine = parts.is_some_and(|(name, of)| {
+                let name = name.trim();
+                name.starts_with(|first: char| first.is_ascii_alphabetic())
+                    && name.chars().all(|one| one.is_ascii_alphanumeric() || one == '_')
+                    && !of.trim().is_empty()
+                    && text.is_ascii()
+                    && !text.contains('\0')
+            });
+            ensure!(
+                is_fine,
+                Error::invalid_argument(format!("`{text}` should have the form `name: type`"))
+            );
+        }
+        Ok(())
+    }
+}
+
+/// An op, as [`register_op!`](crate::register_op) collects it.
+#[derive(Clone, Copy)]
+pub struct OpRegistration {
+    pub(crate) name: &'static str,
+    pub(crate) define: fn(&mut OpBuilder),
+    pub(crate) infer: Infer,
+}
+
+inventory::collect!(OpRegistration);
+
+impl OpRegistration {
+    /// The op of a definition.
+    #[must_use]
+    pub const fn new<O: OpDefinition>() -> Self {
+        Self { name: O::NAME, define: O::define, infer: infer::<O> }
+    }
+}
+
+impl fmt::Debug for OpRegistration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OpRegistration").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// Registers an [`OpDefinition`] when the plugin is loaded: `register_op!(MyOp);`, outside of functions.
+#[macro_export]
+macro_rules! register_op {
+    ($definition:ty) => {
+        $crate::__private::inventory::submit! {
+            $crate::__private::OpRegistration::new::<$definition>()
+        }
+    };
+}
+
+/// What of a host's op is of interest to a kernel.
+#[derive(Debug, Default)]
+pub(crate) struct Definition {
+    /// Attributes that are a type or a list of types.
+    pub(crate) type_attributes: Vec<String>,
+    /// Inputs, then outputs.
+    pub(crate) arguments: Vec<String>,
+}
+
+impl Definition {
+    /// Reads an `OpDef`.
+    pub(crate) fn read(message: &[u8]) -> Result<Self> {
+        let mut definition = Self::default();
+        for field in values(message) {
+            match field? {
+                (2 | 3, Value::Bytes(argument)) => definition.arguments.push(string(argument, 1)?),
+                (4, Value::Bytes(attribute)) => {
+                    let (name, kind) = (string(attribute, 1)?, string(attribute, 2)?);
+                    let is_type = kind == "type" || kind == "list(type)";
+                    definition.type_attributes.extend(is_type.then_some(name));
+                }
+                _ => {}
+            }
+        }
+        Ok(definition)
+    }
+}
+
+/// The string in a field of a message.
+fn string(message: &[u8], wanted: u32) -> Result<String> {
+    for field in values(message) {
+        if let (number, Value::Bytes(bytes)) = field?
+            && number == wanted
+        {
+            return Ok(String::from_utf8_lossy(bytes).into_owned());
+        }
+    }
+    Ok(String::new())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_definition_is_read() {
+        // name: "Op" input_arg { name: "x" } output_arg { name: "y" } attr { name: "T" type: "type" }
+        // attr { name: "N" type: "int" }
+        let mut message = vec![0x0a, 2, b'O', b'p', 0x12, 3, 0x0a, 1, b'x', 0x1a, 3, 0x0a, 1, b'y'];
+        message.extend([0x22, 9, 0x0a, 1, b'T', 0x12, 4]);
+        message.extend(b"type");
+        message.extend([0x22, 8, 0x0a, 1, b'N', 0x12, 3]);
+        message.extend(b"int");
+        let definition = Definition::read(&message).unwrap();
+        assert_eq!(definition.arguments, ["x", "y"]);
+        assert_eq!(definition.type_attributes, ["T"]);
+        assert!(Definition::read(&message[..message.len() - 1]).is_err());
+    }
+
+    #[test]
+    fn mistakes_are_found_before_tensorflow_aborts() {
+        let check = |name: &str, input: &str| {
+            let mut op = OpBuilder::default();
+            op.attribute("T: {float, double} = DT_FLOAT").input(input).output("y: T");
+            op.check(name)
+        };
+        check("MyOp2", "xs: N * T").unwrap();
+        for (name, input) in [
+            ("myOp", "x: T"),
+            ("My-Op", "x: T"),
+            ("", "x: T"),
+            ("MyOp", "x"),
+            ("MyOp", "x:"),
+            ("MyOp", "2x: T"),
+            ("MyOp", "x y: T"),
+            ("MyOp", ": T"),
+        ] {
+            assert!(check(name, input).is_err(), "{name} {input}");
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Shapes that are known in part.
+
+use crate::wire::{Value, values};
+use crate::wire::{put_message, put_varint};
+use tf_fs_plugin::Result;
+
+/// A shape of which the number of dimensions or some of them may be unknown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PartialShape(Option<Vec<Option<i64>>>);
+
+impl PartialShape {
+    /// A shape with these dimensions, `None` for each that is unknown.
+    #[must_use]
+    pub fn new(dims: impl IntoIterator<Item = Option<i64>>) -> Self {
+        Self(Some(dims.into_iter().collect()))
+    }
+
+    /// A shape of which not even the number of dimensions is known.
+    #[must_use]
+    pub const fn unknown() -> Self {
+        Self(None)
+    }
+
+    /// The dimensions, each of which may be unknown; `None` if their number is.
+    #[must_use]
+    pub fn dims(&self) -> Option<&[Option<i64>]> {
+        self.0.as_deref()
+    }
+
+    /// The shape, if all of it is known.
+    #[must_use]
+    pub fn to_shape(&self) -> Option<Vec<i64>> {
+        self.0.as_ref()?.iter().copied().collect()
+    }
+
+    /// Writes a `TensorShapeProto`.
+    pub(crate) fn to_proto(&self, out: &mut Vec<u8>) {
+        match &self.0 {
+            None => put_varint(out, 3, 1),
+            Some(dims) => {
+                for dim in dims {
+                    put_message(out, 2, |out| {
+                        put_varint(out, 1, dim.unwrap_or(-1).cast_unsigned())
+                    });
+                }
+            }
+        }
+    }
+
+    /// Reads a `TensorShapeProto`.
+    pub(crate) fn of_proto(message: &[u8]) -> Result<Self> {
+        let mut dims = Vec::new();
+        for field in values(message) {
+            match field? {
+                (2, Value::Bytes(dim)) => {
+                    let mut size = 0;
+                    for field in values(dim) {
+                        if let (1, Value::Varint(value)) = field? {
+                            size = value.cast_signed();
+                        }
+                    }
+                    dims.push((size >= 0).then_some(size));
+                }
+                (3, Value::Varint(1..)) => return Ok(Self(None)),
+                _ => {}
+            }
+        }
+        Ok(Self(Some(dims)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shapes_are_read() {
+        let scalar = PartialShape::of_proto(&[]).unwrap();
+        assert_eq!(scalar.to_shape(), Some(vec![]));
+        let unknown = PartialShape::of_proto(&[0x18, 1]).unwrap();
+        assert_eq!((unknown.dims(), unknown.to_shape()), (None, None));
+        // A dimension of 0 has no field of its own.
+        let empty = PartialShape::of_proto(&[0x12, 0, 0x12, 2, 0x08, 2]).unwrap();
+        assert_eq!(empty.to_shape(), Some(vec![0, 2]));
+    }
+}

@@ -1,0 +1,268 @@
+//! Which kernels there are.
+
+use crate::abi::kernel::trampoline::Functions;
+use crate::kernel::op::Definition;
+use crate::kernel::{AsyncKernel, DType, Kernel};
+use crate::platform::Platform;
+use core::any::TypeId;
+use core::fmt;
+use tf_fs_plugin::{Error, Result, ensure};
+
+/// A kernel for an op and some types of its attributes, as [`#[kernel]`](macro@crate::kernel) collects it.
+#[derive(Clone, Copy, Debug)]
+pub struct Registration {
+    pub(crate) op: &'static str,
+    /// The types that attributes are to have.
+    pub(crate) types: &'static [(&'static str, DType)],
+    /// The arguments that are in host memory.
+    pub(crate) host_memory: &'static [&'static str],
+    pub(crate) label: &'static str,
+    pub(crate) priority: i32,
+    /// Whether the kernel needs the host's functions for variables.
+    pub(crate) variables: bool,
+    pub(crate) functions: Functions,
+    platform: fn() -> TypeId,
+    /// File and line of the attribute.
+    place: &'static str,
+}
+
+inventory::collect!(Registration);
+
+impl Registration {
+    /// A kernel for all types, with everything in device memory.
+    #[must_use]
+    pub const fn new<K: Kernel>(op: &'static str, place: &'static str) -> Self {
+        Self::with_functions::<K::Platform>(op, place, Functions::of_kernel::<K>())
+    }
+
+    /// As [`new`](Self::new), for an asynchronous kernel.
+    #[must_use]
+    pub const fn new_async<K: AsyncKernel>(op: &'static str, place: &'static str) -> Self {
+        Self::with_functions::<K::Platform>(op, place, Functions::of_async_kernel::<K>())
+    }
+
+    /// The functions are of a kernel for `P`.
+    const fn with_functions<P: Platform>(
+        op: &'static str,
+        place: &'static str,
+        functions: Functions,
+    ) -> Self {
+        Self {
+            op,
+            types: &[],
+            host_memory: &[],
+            label: "",
+            priority: 0,
+            variables: false,
+            functions,
+            platform: TypeId::of::<P>,
+            place,
+        }
+    }
+
+    /// With the types that attributes are to have.
+    #[must_use]
+    pub const fn types(self, types: &'static [(&'static str, DType)]) -> Self {
+        Self { types, ..self }
+    }
+
+    /// With arguments in host memory.
+    #[must_use]
+    pub const fn host_memory(self, host_memory: &'static [&'static str]) -> Self {
+        Self { host_memory, ..self }
+    }
+
+    /// For nodes with a label only.
+    #[must_use]
+    pub const fn label(self, label: &'static str) -> Self {
+        Self { label, ..self }
+    }
+
+    /// Preferred to kernels of a lower priority; 0 without.
+    #[must_use]
+    pub const fn priority(self, priority: i32) -> Self {
+        Self { priority, ..self }
+    }
+
+    /// Only where the host has functions for variables.
+    #[must_use]
+    pub const fn variables(self) -> Self {
+        Self { variables: true, ..self }
+    }
+
+    /// Whether there is a node that both match, and TensorFlow could not choose.
+    fn overlaps(&self, other: &Self) -> bool {
+        let of = |attribute: &str| {
+            other.types.iter().find(|(name, _)| *name == attribute).map(|&(_, dtype)| dtype)
+        };
+        self.op == other.op
+            && self.label == other.label
+            && self.priority == other.priority
+            && self.types.iter().all(|&(name, dtype)| of(name).is_none_or(|of| of == dtype))
+    }
+
+    /// Whether this is for nodes with a type in an attribute.
+    pub(crate) fn is_for(&self, op: &str, attribute: &str, dtype: DType) -> bool {
+        let mut constraints = self.types.iter().filter(|(name, _)| *name == attribute);
+        self.op == op && self.label.is_empty() && constraints.all(|&(_, other)| other == dtype)
+    }
+
+    /// Whether the op has the attributes and arguments that are named: with one that it does not have, the
+    /// op would fail on all devices.
+    pub(crate) fn check(&self, definition: &Definition) -> Result<()> {
+        for (name, _) in self.types {
+            ensure!(
+                definition.type_attributes.iter().any(|has| has == name),
+                Error::invalid_argument(format!(
+                    "{} has no attribute `{name}` that is a type; it has {:?}",
+                    self.op, definition.type_attributes
+                ))
+            );
+        }
+        for name in self.host_memory {
+            ensure!(
+                definition.arguments.iter().any(|has| has == name),
+                Error::invalid_argument(format!(
+                    "{} has no input or output `{name}`; it has {:?}",
+                    self.op, definition.arguments
+                ))
+            );
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Registration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the kernel `{}` for {}", (self.functions.name)(), self.op)?;
+        for (index, (name, dtype)) in self.types.iter().enumerate() {
+            let between = if index == 0 { " with" } else { "," };
+            write!(f, "{between} {name} = {dtype}")?;
+        }
+        write!(f, " ({})", self.place)
+    }
+}
+
+/// The kernels of a platform, always in the same order.
+pub(crate) fn of_platform<P: Platform>() -> Vec<&'static Registration> {
+    let all = inventory::iter::<Registration>;
+    let mut own: Vec<_> =
+        all.into_iter().filter(|one| (one.platform)() == TypeId::of::<P>()).collect();
+    own.sort_by_key(|one| (one.op, one.place, one.types, (one.functions.name)()));
+    own
+}
+
+/// Whether a platform has a kernel for an op with a type in an attribute, as its author wrote it.
+pub fn has_kernel<P: Platform>(op: &str, attribute: &str, dtype: DType) -> bool {
+    let all = inventory::iter::<Registration>;
+    all.into_iter().any(|one| {
+        (one.platform)() == TypeId::of::<P>()
+            && one.is_for(op, attribute, dtype)
+            && (!one.variables || crate::kernel::host_has_variables())
+    })
+}
+
+/// The kernels to register, and why others are not.
+#[derive(Debug, Default)]
+pub(crate) struct Choice<'a> {
+    pub(crate) chosen: Vec<&'a Registration>,
+    pub(crate) refused: Vec<String>,
+}
+
+/// Leaves out what the host cannot run, and of two that match the same node the second: with both, the op
+/// would fail.
+pub(crate) fn choose<'a>(
+    all: impl IntoIterator<Item = &'a Registration>,
+    has_variables: bool,
+) -> Choice<'a> {
+    let mut choice = Choice::default();
+    for one in all {
+        if one.variables && !has_variables {
+            continue;
+        }
+        match choice.chosen.iter().find(|chosen| chosen.overlaps(one)) {
+            None => choice.chosen.push(one),
+            Some(first) => choice.refused.push(format!(
+                "{one} is not registered, because {first} matches the same nodes; remove one of the two, or \
+                 give them different types, labels or priorities"
+            )),
+        }
+    }
+    choice
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::cures::Poison;
+    use crate::kernel::test_platform::Nothing;
+
+    fn registration(types: &'static [(&'static str, DType)]) -> Registration {
+        Registration::new::<Poison<Nothing>>("Op", "here").types(types)
+    }
+
+    const FLOAT: &[(&str, DType)] = &[("T", DType::Float32)];
+    const DOUBLE: &[(&str, DType)] = &[("T", DType::Float64)];
+    const INDEX: &[(&str, DType)] = &[("Tidx", DType::Int32)];
+
+    #[test]
+    fn kernels_that_match_the_same_node_are_refused() {
+        for (first, second) in [(FLOAT, FLOAT), (FLOAT, &[]), (&[], DOUBLE), (FLOAT, INDEX)] {
+            let (first, second) = (registration(first), registration(second));
+            let choice = choose([&first, &second], true);
+            assert_eq!(choice.chosen.len(), 1);
+            assert_eq!(choice.refused.len(), 1);
+            assert!(choice.refused[0].contains("matches the same nodes"), "{:?}", choice.refused);
+        }
+    }
+
+    #[test]
+    fn kernels_that_tensorflow_can_tell_apart_are_chosen() {
+        let float = registration(FLOAT);
+        for other in [
+            registration(DOUBLE),
+            float.label("x"),
+            float.priority(1),
+            Registration { op: "Other", ..float },
+        ] {
+            let choice = choose([&float, &other], true);
+            assert_eq!(choice.chosen.len(), 2, "{other}");
+        }
+    }
+
+    #[test]
+    fn kernels_for_variables_need_a_host_that_has_them() {
+        let one = registration(FLOAT).variables();
+        assert_eq!(choose([&one], true).chosen.len(), 1);
+        let choice = choose([&one], false);
+        assert!(choice.chosen.is_empty() && choice.refused.is_empty());
+    }
+
+    #[test]
+    fn a_kernel_is_for_the_types_that_it_names_or_for_all() {
+        assert!(registration(FLOAT).is_for("Op", "T", DType::Float32));
+        assert!(!registration(FLOAT).is_for("Op", "T", DType::Float64));
+        assert!(registration(&[]).is_for("Op", "T", DType::Float64));
+        assert!(!registration(&[]).is_for("Other", "T", DType::Float64));
+    }
+
+    #[test]
+    fn names_that_the_op_does_not_have_are_refused() {
+        let definition = Definition {
+            type_attributes: vec![String::from("T")],
+            arguments: vec![String::from("x"), String::from("y")],
+        };
+        let one = registration(FLOAT).host_memory(&["x", "y"]);
+        one.check(&definition).unwrap();
+        let error = registration(INDEX).check(&definition).unwrap_err().to_string();
+        assert!(error.contains("no attribute `Tidx`"), "{error}");
+        let error = one.host_memory(&["z"]).check(&definition).unwrap_err().to_string();
+        assert!(error.contains("no input or output `z`"), "{error}");
+    }
+
+    #[test]
+    fn a_registration_says_what_and_where() {
+        let text = registration(FLOAT).to_string();
+        assert!(text.ends_with("for Op with T = float32 (here)"), "{text}");
+    }
+}

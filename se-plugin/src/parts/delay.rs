@@ -1,0 +1,78 @@
+//! Random delays.
+
+use std::time::Duration;
+
+/// Random delays of tasks: the slow device that brings out whatever does not wait.
+///
+/// A task waits up to [`longest`](Self::longest) before it takes its memory, and as long again while it
+/// has it. The same seed gives the same delays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Delay {
+    longest: Duration,
+    seed: u64,
+}
+
+impl Delay {
+    /// No delay.
+    pub const NONE: Self = Self { longest: Duration::ZERO, seed: 0 };
+
+    /// Delays of up to `longest`, each as likely as the others.
+    #[must_use]
+    pub const fn up_to(longest: Duration, seed: u64) -> Self {
+        Self { longest, seed }
+    }
+
+    /// The longest delay.
+    #[must_use]
+    pub const fn longest(self) -> Duration {
+        self.longest
+    }
+
+    /// The delays of the stream with this number.
+    pub(super) fn of_stream(self, number: u64) -> Delays {
+        let seed = self.seed ^ number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        Delays { longest: self.longest, random: fastrand::Rng::with_seed(seed) }
+    }
+}
+
+impl Default for Delay {
+    fn default() -> Self {
+        Self::NONE
+    }
+}
+
+/// The delays of one stream, one after the other.
+#[derive(Debug)]
+pub(super) struct Delays {
+    longest: Duration,
+    random: fastrand::Rng,
+}
+
+impl Delays {
+    pub(super) fn next(&mut self) -> Duration {
+        if self.longest.is_zero() {
+            return Duration::ZERO;
+        }
+        self.longest.mul_f64(self.random.f64())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn delays_are_reproducible_and_within_the_limit() {
+        let longest = Duration::from_millis(3);
+        let take = |seed, stream| {
+            let mut delays = Delay::up_to(longest, seed).of_stream(stream);
+            (0..100).map(|_| delays.next()).collect::<Vec<_>>()
+        };
+        assert_eq!(take(1, 0), take(1, 0));
+        assert_ne!(take(1, 0), take(2, 0));
+        assert_ne!(take(1, 0), take(1, 1));
+        assert!(take(1, 0).iter().all(|&delay| delay < longest));
+        assert!(take(1, 0).iter().any(|&delay| delay > longest / 2));
+        assert_eq!(Delay::NONE.of_stream(0).next(), Duration::ZERO);
+    }
+}

@@ -1,0 +1,166 @@
+//! A device on the host.
+
+use super::delay::Delay;
+use super::event::WorkerEvent;
+use super::memory::HostMemory;
+use super::observer::Observer;
+use super::stream::{Core, Point, WorkerStream};
+use crate::device::{AllocatorStats, Device, MemoryUsage};
+use crate::health::Health;
+use crate::memory::DevicePtr;
+use core::fmt;
+use core::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use tf_fs_plugin::{Code, Error, Result};
+
+/// A device whose memory is [`HostMemory`] and whose streams are [`WorkerStream`]s: the whole of a device
+/// for which somebody only has to write kernels.
+///
+/// Memory that TensorFlow frees while work in a stream may still use it is not allocated again before all
+/// streams are past that work. So `Platform::DIVIDES_REGIONS` can be either.
+pub struct HostDevice {
+    memory: HostMemory,
+    health: Health,
+    delay: Delay,
+    observer: Option<Arc<dyn Observer>>,
+    streams: Mutex<Vec<Weak<Core>>>,
+    /// How many streams were made so far.
+    made: AtomicU64,
+    /// What will be free once the streams are at these points.
+    retired: Mutex<Vec<(DevicePtr, Vec<Point>)>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl HostDevice {
+    /// A device with this memory.
+    #[must_use]
+    pub fn new(memory: HostMemory) -> Self {
+        Self {
+            memory,
+            health: Health::default(),
+            delay: Delay::NONE,
+            observer: None,
+            streams: Mutex::default(),
+            made: AtomicU64::new(0),
+            retired: Mutex::default(),
+        }
+    }
+
+    /// The device with tasks that are delayed at random.
+    #[must_use]
+    pub fn with_delay(self, delay: Delay) -> Self {
+        Self { delay, ..self }
+    }
+
+    /// The device with somebody who is told of each task.
+    #[must_use]
+    pub fn with_observer(self, observer: impl Observer) -> Self {
+        Self { observer: Some(Arc::new(observer)), ..self }
+    }
+
+    /// The memory.
+    #[must_use]
+    pub fn memory(&self) -> &HostMemory {
+        &self.memory
+    }
+
+    /// How far the streams are to be, for what they have to do now to be done.
+    fn ends(&self) -> Vec<Point> {
+        let mut streams = lock(&self.streams);
+        streams.retain(|stream| stream.strong_count() > 0);
+        let streams = streams.iter().filter_map(Weak::upgrade);
+        streams.map(|stream| stream.end()).filter(|end| !end.is_done()).collect()
+    }
+
+    /// Frees what can be freed by now, or, with `wait`, all of it.
+    fn reclaim(&self, wait: bool) -> Result<()> {
+        if wait {
+            // Not under the lock: a host callback may free something, too.
+            let all: Vec<_> =
+                lock(&self.retired).iter().flat_map(|(_, points)| points.clone()).collect();
+            all.iter().try_for_each(Point::wait_elsewhere)?;
+        }
+        let mut retired = lock(&self.retired);
+        let is_done = |(_, points): &mut (_, Vec<Point>)| points.iter().all(Point::is_done);
+        retired.extract_if(.., is_done).try_for_each(|(memory, _)| self.memory.deallocate(memory))
+    }
+}
+
+impl fmt::Debug for HostDevice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HostDevice").field("memory", &self.memory).finish_non_exhaustive()
+    }
+}
+
+impl Device for HostDevice {
+    type Stream = WorkerStream;
+    type Event = WorkerEvent;
+
+    fn allocate(&self, bytes: u64) -> Result<DevicePtr> {
+        self.reclaim(false)?;
+        match self.memory.allocate(bytes) {
+            Err(error) if error.code() == Code::ResourceExhausted => {
+                self.reclaim(true)?;
+                self.memory.allocate(bytes)
+            }
+            result => result,
+        }
+    }
+
+    fn deallocate(&self, memory: DevicePtr) -> Result<()> {
+        self.reclaim(false)?;
+        let mut retired = lock(&self.retired);
+        if !self.memory.is_allocated(memory) || retired.iter().any(|&(other, _)| other == memory) {
+            return Err(Error::invalid_argument(format!(
+                "no allocation of this device starts at {memory:?}"
+            )));
+        }
+        let ends = self.ends();
+        if ends.is_empty() {
+            return self.memory.deallocate(memory);
+        }
+        retired.push((memory, ends));
+        Ok(())
+    }
+
+    fn memory_usage(&self) -> Result<MemoryUsage> {
+        self.reclaim(false)?;
+        Ok(self.memory.usage())
+    }
+
+    fn create_stream(&self) -> Result<WorkerStream> {
+        let number = self.made.fetch_add(1, Ordering::Relaxed);
+        let (health, observer) = (self.health.clone(), self.observer.clone());
+        let stream = WorkerStream::with(&self.memory, health, self.delay, number, observer);
+        lock(&self.streams).push(Arc::downgrade(stream.core()));
+        Ok(stream)
+    }
+
+    fn create_event(&self) -> Result<WorkerEvent> {
+        Ok(WorkerEvent::new())
+    }
+
+    fn copy_to_device(&self, target: DevicePtr, source: &[u8]) -> Result<()> {
+        self.memory.write("copy_to_device", target, source)
+    }
+
+    fn copy_to_host(&self, target: &mut [u8], source: DevicePtr) -> Result<()> {
+        self.memory.read("copy_to_host", target, source)
+    }
+
+    fn copy_on_device(&self, target: DevicePtr, source: DevicePtr, bytes: u64) -> Result<()> {
+        self.memory.copy("copy_on_device", target, source, bytes)
+    }
+
+    fn synchronize(&self) -> Result<()> {
+        self.ends().iter().try_for_each(Point::wait_elsewhere)?;
+        self.health.check()
+    }
+
+    fn allocator_stats(&self) -> Option<AllocatorStats> {
+        Some(self.memory.stats())
+    }
+}

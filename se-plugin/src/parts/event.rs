@@ -1,0 +1,46 @@
+//! Events of worker streams.
+
+use super::stream::Point;
+use crate::stream::{Event, EventStatus};
+use std::sync::{Mutex, PoisonError};
+use tf_fs_plugin::Result;
+
+/// An event of [`WorkerStream`](super::WorkerStream)s: how far the stream was when it was last recorded.
+#[derive(Debug, Default)]
+pub struct WorkerEvent {
+    /// `None` as long as it was never recorded.
+    latest: Mutex<Option<Point>>,
+}
+
+impl WorkerEvent {
+    /// An event that is complete.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    pub(super) fn set(&self, point: Point) {
+        *self.latest.lock().unwrap_or_else(PoisonError::into_inner) = Some(point);
+    }
+
+    pub(super) fn latest(&self) -> Option<Point> {
+        self.latest.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Event for WorkerEvent {
+    fn status(&self) -> Result<EventStatus> {
+        let latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(match &*latest {
+            Some(point) if !point.is_done() => EventStatus::Pending,
+            _ => EventStatus::Complete,
+        })
+    }
+
+    fn wait(&self) -> Result<()> {
+        match self.latest() {
+            Some(point) => point.wait_elsewhere(),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,350 @@
+//! Device memory on the host.
+
+use super::allocator::Allocator;
+use super::range::DeviceRange;
+use crate::abi::parts::ledger::{Borrow, Ledger};
+use crate::device::{AllocatorStats, MemoryUsage};
+use crate::memory::DevicePtr;
+use core::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use tf_fs_plugin::{Error, Result};
+
+/// Memory of the host that stands for a device's.
+///
+/// It is mapped twice. TensorFlow gets addresses at which **nothing can be read or written**, as on a real
+/// device: a program that takes device memory for its own crashes on the spot. The device's tasks use the
+/// other place, as slices, and the rules of Rust's references are kept while they run: two tasks that use
+/// one range at the same time, of which one writes, are an error and not a race.
+///
+/// Clones are the same memory. It is given back when the last one is dropped.
+///
+/// A task that asks for memory which the system no longer has ends the process (`SIGBUS` or the system's
+/// out-of-memory killer), as everywhere on a system that promises more memory than it has: only what was
+/// written to is really there.
+#[derive(Clone, Debug)]
+pub struct HostMemory {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    ledger: Arc<Ledger>,
+    allocator: Mutex<Allocator>,
+}
+
+/// The memories of this plugin, for copies between devices.
+static MEMORIES: Mutex<Vec<Weak<Shared>>> = Mutex::new(Vec::new());
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl HostMemory {
+    /// `bytes` of memory, of which none is used before it is written to.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` for less than 256 bytes or more than there are addresses for; those of the
+    /// system if it refuses.
+    pub fn new(bytes: u64) -> Result<Self> {
+        Self::with(bytes, true)
+    }
+
+    /// As [`new`](Self::new), at addresses that the host can read and write: for comparison with a device
+    /// that lets it. What the host does there, nobody notices.
+    ///
+    /// # Errors
+    /// As for [`new`](Self::new).
+    pub fn unguarded(bytes: u64) -> Result<Self> {
+        Self::with(bytes, false)
+    }
+
+    fn with(bytes: u64, guarded: bool) -> Result<Self> {
+        let allocator = Allocator::new(bytes);
+        let len = usize::try_from(allocator.len()).ok();
+        let len = len.filter(|&len| len > 0 && isize::try_from(len).is_ok()).ok_or_else(|| {
+            Error::invalid_argument(format!("a device cannot have {bytes} bytes of memory"))
+        })?;
+        let ledger = Arc::new(Ledger::new(len, guarded)?);
+        let shared = Arc::new(Shared { ledger, allocator: Mutex::new(allocator) });
+        let mut memories = lock(&MEMORIES);
+        memories.retain(|memory| memory.strong_count() > 0);
+        memories.push(Arc::downgrade(&shared));
+        Ok(Self { shared })
+    }
+
+    fn allocator(&self) -> MutexGuard<'_, Allocator> {
+        lock(&self.shared.allocator)
+    }
+
+    /// Allocates `bytes` at a multiple of 256, in the first gap that is large enough.
+    ///
+    /// # Errors
+    /// `RESOURCE_EXHAUSTED` if there is none; `INVALID_ARGUMENT` for 0 bytes.
+    pub fn allocate(&self, bytes: u64) -> Result<DevicePtr> {
+        if bytes == 0 {
+            return Err(Error::invalid_argument("an allocation has at least one byte"));
+        }
+        let mut allocator = self.allocator();
+        let offset = allocator.allocate(bytes).ok_or_else(|| {
+            let (used, all) = (allocator.in_use(), allocator.len());
+            Error::resource_exhausted(format!(
+                "no gap of {bytes} bytes is left: {used} of {all} bytes are in use"
+            ))
+        })?;
+        drop(allocator);
+        DevicePtr::new(self.shared.ledger.view() + offset)
+            .ok_or_else(|| Error::internal("memory is not at address 0"))
+    }
+
+    /// Frees what [`allocate`](Self::allocate) has answered. Work that still uses it fails.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` if nothing was allocated there.
+    pub fn deallocate(&self, memory: DevicePtr) -> Result<()> {
+        let freed = self.allocator().free(self.offset(memory));
+        freed.ok_or_else(|| not_allocated(memory))
+    }
+
+    /// Whether an allocation starts there.
+    pub(super) fn is_allocated(&self, memory: DevicePtr) -> bool {
+        self.allocator().is_allocated(self.offset(memory))
+    }
+
+    /// What is in use, and all of it.
+    #[must_use]
+    pub fn usage(&self) -> MemoryUsage {
+        let allocator = self.allocator();
+        MemoryUsage { free: allocator.len() - allocator.in_use(), total: allocator.len() }
+    }
+
+    /// What was allocated so far.
+    #[must_use]
+    pub fn stats(&self) -> AllocatorStats {
+        self.allocator().stats()
+    }
+
+    /// Copies to the memory, now.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` if the range is not within an allocation, `INTERNAL` if a task uses it.
+    pub fn write(&self, op: &'static str, target: DevicePtr, source: &[u8]) -> Result<()> {
+        let target = DeviceRange::new(target, source.len() as u64);
+        self.access(op, &[], &[target], |_, writes| {
+            writes[0].copy_from_slice(source);
+            Ok(())
+        })
+    }
+
+    /// Copies from the memory, now.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` if the range is not within an allocation, `INTERNAL` if a task writes to it.
+    pub fn read(&self, op: &'static str, target: &mut [u8], source: DevicePtr) -> Result<()> {
+        let source = DeviceRange::new(source, target.len() as u64);
+        self.access(op, &[source], &[], |reads, _| {
+            target.copy_from_slice(reads[0]);
+            Ok(())
+        })
+    }
+
+    /// Copies within the memory, or between it and another one of this plugin's, now.
+    ///
+    /// # Errors
+    /// As for [`read`](Self::read) and [`write`](Self::write), and `INVALID_ARGUMENT` if the ranges
+    /// overlap.
+    pub fn copy(
+        &self,
+        op: &'static str,
+        target: DevicePtr,
+        source: DevicePtr,
+        bytes: u64,
+    ) -> Result<()> {
+        let (to, from) = (self.owner(target), self.owner(source));
+        let (target, source) = (DeviceRange::new(target, bytes), DeviceRange::new(source, bytes));
+        if Arc::ptr_eq(&to.shared, &from.shared) {
+            return to.access(op, &[source], &[target], |reads, writes| {
+                writes[0].copy_from_slice(reads[0]);
+                Ok(())
+            });
+        }
+        to.access(op, &[], &[target], |_, writes| {
+            from.access(op, &[source], &[], |reads, _| {
+                writes[0].copy_from_slice(reads[0]);
+                Ok(())
+            })
+        })
+    }
+
+    /// Lets `work` use ranges of the memory, and nobody else meanwhile what it writes. The slices are in
+    /// the order of the ranges, and aligned as these are; empty ones are aligned, too.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` if a range is not within an allocation, `INTERNAL` if a task uses it already or
+    /// if what is written is named twice; and those of `work`.
+    pub fn access<R>(
+        &self,
+        op: &'static str,
+        reads: &[DeviceRange],
+        writes: &[DeviceRange],
+        work: impl FnOnce(&[&[u8]], &mut [&mut [u8]]) -> Result<R>,
+    ) -> Result<R> {
+        let mut borrow = self.borrow(op, reads, writes)?;
+        let (reads, mut writes) = borrow.slices();
+        work(&reads, &mut writes)
+    }
+
+    pub(super) fn borrow(
+        &self,
+        op: &'static str,
+        reads: &[DeviceRange],
+        writes: &[DeviceRange],
+    ) -> Result<Borrow> {
+        let reads = self.ranges(op, reads)?;
+        let writes = self.ranges(op, writes)?;
+        self.shared.ledger.borrow(op, reads, writes)
+    }
+
+    /// # Errors
+    /// `INVALID_ARGUMENT` if a range is not within an allocation, naming `op`; `FAILED_PRECONDITION` in a
+    /// process that was forked off.
+    pub(super) fn check(&self, op: &'static str, ranges: &[DeviceRange]) -> Result<()> {
+        self.shared.ledger.check_process()?;
+        self.ranges(op, ranges).map(drop)
+    }
+
+    fn ranges(&self, op: &'static str, ranges: &[DeviceRange]) -> Result<Vec<Range<usize>>> {
+        let allocator = self.allocator();
+        let range = |range: &DeviceRange| {
+            let Some(start) = range.start().filter(|_| range.bytes() > 0) else {
+                if range.bytes() == 0 {
+                    return Ok(0..0);
+                }
+                let bytes = range.bytes();
+                return Err(Error::invalid_argument(format!(
+                    "`{op}` is to use {bytes} bytes and does not get an address"
+                )));
+            };
+            let (offset, bytes) = (self.offset(start), range.bytes());
+            if !allocator.contains(offset, bytes) {
+                return Err(Error::invalid_argument(format!(
+                    "`{op}` is to use {bytes} bytes at {start:?}, which are not all allocated on this device"
+                )));
+            }
+            // Both are within the mapping, and so fit.
+            Ok(offset as usize..(offset + bytes) as usize)
+        };
+        ranges.iter().map(range).collect()
+    }
+
+    fn offset(&self, address: DevicePtr) -> u64 {
+        // Before the start it becomes a number behind the end.
+        address.address().wrapping_sub(self.shared.ledger.view())
+    }
+
+    /// The memory of this plugin's that the address is in; this one if it is in none.
+    pub(super) fn owner(&self, address: DevicePtr) -> Self {
+        let is_in = |memory: &Self| memory.offset(address) < memory.allocator().len();
+        if is_in(self) {
+            return self.clone();
+        }
+        let memories: Vec<_> = lock(&MEMORIES).iter().filter_map(Weak::upgrade).collect();
+        let mut memories = memories.into_iter().map(|shared| Self { shared });
+        memories.find(is_in).unwrap_or_else(|| self.clone())
+    }
+}
+
+#[cold]
+fn not_allocated(memory: DevicePtr) -> Error {
+    Error::invalid_argument(format!("no allocation of this device starts at {memory:?}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Code;
+
+    #[test]
+    fn content_comes_back_from_either_memory() {
+        for guarded in [true, false] {
+            let [here, there] = [(); 2].map(|()| HostMemory::with(1 << 20, guarded).unwrap());
+            let (a, b, c) = (
+                here.allocate(100).unwrap(),
+                here.allocate(100).unwrap(),
+                there.allocate(100).unwrap(),
+            );
+            here.write("write", a, &[7; 100]).unwrap();
+            here.copy("copy", b, a, 100).unwrap();
+            here.copy("copy to another device", c, b, 100).unwrap();
+            let mut back = [0; 100];
+            there.read("read", &mut back, c).unwrap();
+            assert_eq!(back, [7; 100]);
+        }
+    }
+
+    #[test]
+    fn ranges_that_are_not_allocated_are_refused_by_name() {
+        let memory = HostMemory::new(1 << 20).unwrap();
+        let a = memory.allocate(100).unwrap();
+        let behind = DevicePtr::new(a.address() + 100).unwrap();
+        let before = DevicePtr::new(a.address() - 1).unwrap();
+        let elsewhere = DevicePtr::new(64).unwrap();
+        for at in [behind, before, elsewhere] {
+            let error = memory.write("Relu", at, &[0]).unwrap_err();
+            assert_eq!(error.code(), Code::InvalidArgument);
+            assert!(error.message().contains("`Relu`"), "{error}");
+        }
+        memory.deallocate(a).unwrap();
+        assert!(memory.write("Relu", a, &[0]).is_err(), "freed");
+        assert_eq!(memory.deallocate(a).unwrap_err().code(), Code::InvalidArgument);
+    }
+
+    #[test]
+    fn a_range_in_use_is_refused() {
+        let memory = HostMemory::new(1 << 20).unwrap();
+        let a = memory.allocate(100).unwrap();
+        let range = DeviceRange::new(a, 100);
+        memory
+            .access("MatMul", &[range], &[], |_, _| {
+                memory.read("copy_to_host", &mut [0; 100], a)?;
+                let error = memory.write("copy_to_device", a, &[0; 8]).unwrap_err();
+                assert_eq!(error.code(), Code::Internal);
+                assert!(error.message().contains("`copy_to_device` and `MatMul`"), "{error}");
+                Ok(())
+            })
+            .unwrap();
+        memory.write("copy_to_device", a, &[0; 8]).unwrap();
+    }
+
+    #[test]
+    fn the_limit_holds() {
+        let memory = HostMemory::new(1 << 20).unwrap();
+        let all = memory.allocate(1 << 20).unwrap();
+        assert_eq!(memory.usage(), MemoryUsage { free: 0, total: 1 << 20 });
+        assert_eq!(memory.allocate(1).unwrap_err().code(), Code::ResourceExhausted);
+        memory.deallocate(all).unwrap();
+        assert_eq!(memory.usage().free, 1 << 20);
+        assert!(HostMemory::new(255).is_err() && HostMemory::new(u64::MAX).is_err());
+    }
+
+    #[test]
+    fn the_host_cannot_touch_guarded_memory() {
+        for (guarded, expected) in [(true, "---s"), (false, "rw-s")] {
+            let memory = HostMemory::with(1 << 20, guarded).unwrap();
+            let address = memory.allocate(8).unwrap().address();
+            assert_eq!(protection(address), expected);
+            assert_eq!(protection(address + (1 << 20) - 1), expected, "to the end");
+        }
+    }
+
+    /// What the system lets this process do at an address.
+    fn protection(address: u64) -> String {
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+        let found = maps.lines().find_map(|line| {
+            let (range, rest) = line.split_once(' ')?;
+            let (start, end) = range.split_once('-')?;
+            let [start, end] = [start, end].map(|text| u64::from_str_radix(text, 16).unwrap());
+            (start..end).contains(&address).then(|| rest[..4].to_owned())
+        });
+        found.expect("the address is mapped")
+    }
+}

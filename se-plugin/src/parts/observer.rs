@@ -1,0 +1,33 @@
+//! Who wants to know what streams do.
+
+use std::time::Duration;
+
+/// Is told of each task of a device's streams: for counters, or for the timeline of a profiler.
+///
+/// Closures are observers.
+pub trait Observer: Send + Sync + 'static {
+    /// A task is done. Called on the stream's thread, before whoever waits for the task goes on.
+    fn ran(&self, task: &Ran);
+}
+
+impl<F: Fn(&Ran) + Send + Sync + 'static> Observer for F {
+    fn ran(&self, task: &Ran) {
+        self(task);
+    }
+}
+
+/// A task that is done: a copy, a fill, or what was launched. Waiting and host callbacks are none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Ran {
+    /// The number of the stream among those of its device, from 0 on.
+    pub stream: u64,
+    /// The name that the task was launched under; for copies and fills that of the method.
+    pub op: &'static str,
+    /// When it began, in nanoseconds since the Unix epoch, as [`profiler::now`](crate::profiler::now).
+    pub start: u64,
+    /// How long it took, with its delay.
+    pub duration: Duration,
+    /// Whether it failed.
+    pub failed: bool,
+}

@@ -1,0 +1,522 @@
+//! Streams of worker threads.
+
+use super::delay::{Delay, Delays};
+use super::event::WorkerEvent;
+use super::memory::HostMemory;
+use super::observer::{Observer, Ran};
+use super::range::DeviceRange;
+use crate::abi::host_callback::HostCallback;
+use crate::abi::host_ptr::{HostSource, HostTarget};
+use crate::health::Health;
+use crate::memory::DevicePtr;
+use crate::profiler;
+use crate::stream::{Pattern, Stream};
+use core::sync::atomic::{AtomicU64, Ordering};
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
+use std::thread::{self, JoinHandle, ThreadId};
+use std::time::{Duration, Instant};
+use tf_fs_plugin::__private::boundary;
+use tf_fs_plugin::{Error, Result};
+
+/// A stream whose work a thread of its own does, in order, on [`HostMemory`].
+///
+/// Copies, fills and what kernels [`launch`](Self::launch) all wait in one queue; nothing runs on the
+/// caller's thread. The thread is made with the first task, so a stream that nobody uses costs nothing.
+///
+/// The first task that fails or panics is the end of the work of all streams that were made together: what
+/// would use its result is not done. [`status`](Stream::status), [`synchronize`](Stream::synchronize) and
+/// whatever is launched later report the failure.
+///
+/// Dropping a stream does what is in its queue first.
+#[derive(Debug)]
+pub struct WorkerStream {
+    core: Arc<Core>,
+}
+
+/// What the thread, events and other streams share.
+pub(super) struct Core {
+    pub(super) memory: HostMemory,
+    health: Health,
+    number: u64,
+    observer: Option<Arc<dyn Observer>>,
+    queue: Mutex<Queue>,
+    /// Wakes the thread up.
+    filled: Condvar,
+    /// How many tasks are done.
+    done: AtomicU64,
+    /// Wakes those up who wait for a task, under the lock of the queue.
+    progress: Condvar,
+}
+
+struct Queue {
+    tasks: VecDeque<Task>,
+    /// How many tasks there were so far.
+    pushed: u64,
+    /// Whether no more will come.
+    is_closed: bool,
+    worker: Option<JoinHandle<()>>,
+    id: Option<ThreadId>,
+    delays: Option<Delays>,
+}
+
+struct Task {
+    op: &'static str,
+    /// Whether it is delayed.
+    is_work: bool,
+    run: Box<dyn FnOnce(Turn) -> Result<()> + Send>,
+}
+
+/// What a task finds when it gets its turn.
+struct Turn {
+    /// The first failure so far.
+    health: Result<()>,
+    /// How long to wait while it has its memory.
+    hold: Duration,
+}
+
+/// The end of what was in a stream at some time.
+#[derive(Clone)]
+pub(super) struct Point {
+    core: Arc<Core>,
+    /// How many tasks there were.
+    number: u64,
+}
+
+impl Point {
+    pub(super) fn is_done(&self) -> bool {
+        self.core.done.load(Ordering::Acquire) >= self.number
+    }
+
+    pub(super) fn wait(&self) {
+        if self.is_done() {
+            return;
+        }
+        let waiting = self.core.progress.wait_while(self.core.queue(), |_| !self.is_done());
+        drop(waiting.unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Waits on a thread that is not the stream's own.
+    ///
+    /// # Errors
+    /// `FAILED_PRECONDITION` on the stream's own, which would wait for ever.
+    pub(super) fn wait_elsewhere(&self) -> Result<()> {
+        if !self.is_done() && self.core.queue().id == Some(thread::current().id()) {
+            return Err(Error::failed_precondition(
+                "a task waits for its own stream, which waits for the task; wait on another thread",
+            ));
+        }
+        self.wait();
+        Ok(())
+    }
+}
+
+impl Core {
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The end of what is in the stream now.
+    pub(super) fn end(self: &Arc<Self>) -> Point {
+        Point { core: Arc::clone(self), number: self.queue().pushed }
+    }
+
+    fn push(self: &Arc<Self>, task: Task) -> Result<Point> {
+        let mut queue = self.queue();
+        if queue.worker.is_none() {
+            let delays = queue.delays.take();
+            let core = Arc::clone(self);
+            let worker = thread::Builder::new()
+                .name(String::from("device stream"))
+                .spawn(move || core.work(delays.unwrap_or_else(|| Delay::NONE.of_stream(0))))?;
+            queue.id = Some(worker.thread().id());
+            queue.worker = Some(worker);
+        }
+        queue.pushed += 1;
+        queue.tasks.push_back(task);
+        let number = queue.pushed;
+        drop(queue);
+        self.filled.notify_one();
+        Ok(Point { core: Arc::clone(self), number })
+    }
+
+    /// What the thread does.
+    fn work(&self, mut delays: Delays) {
+        loop {
+            let is_empty = |queue: &mut Queue| queue.tasks.is_empty() && !queue.is_closed;
+            let waiting = self.filled.wait_while(self.queue(), is_empty);
+            let task = waiting.unwrap_or_else(PoisonError::into_inner).tasks.pop_front();
+            let Some(Task { op, is_work, run }) = task else { return };
+            let mut hold = Duration::ZERO;
+            if is_work {
+                sleep(delays.next());
+                hold = delays.next();
+            }
+            let health = self.health.check();
+            let was_well = health.is_ok();
+            let observer = self.observer.as_ref().filter(|_| is_work && was_well);
+            let start = observer.map(|observer| (observer, profiler::now(), Instant::now()));
+            let result = boundary::catch(op, || run(Turn { health, hold }));
+            if let Some((observer, start, instant)) = start {
+                let (stream, failed) = (self.number, result.is_err());
+                let ran = Ran { stream, op, start, duration: instant.elapsed(), failed };
+                let tell = || {
+                    observer.ran(&ran);
+                    Ok(())
+                };
+                boundary::guard_quiet(op, || (), tell);
+            }
+            if let Err(error) = result
+                && was_well
+            {
+                self.health.note(op, &error);
+            }
+            let queue = self.queue();
+            self.done.fetch_add(1, Ordering::Release);
+            drop(queue);
+            self.progress.notify_all();
+        }
+    }
+}
+
+fn sleep(time: Duration) {
+    if !time.is_zero() {
+        thread::sleep(time);
+    }
+}
+
+impl core::fmt::Debug for Core {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let (pushed, done) = (self.queue().pushed, self.done.load(Ordering::Acquire));
+        f.debug_struct("Core").field("pushed", &pushed).field("done", &done).finish_non_exhaustive()
+    }
+}
+
+impl core::fmt::Debug for Point {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_tuple("Point").field(&self.number).finish()
+    }
+}
+
+impl WorkerStream {
+    /// A stream of its own on this memory.
+    #[must_use]
+    pub fn new(memory: &HostMemory, delay: Delay) -> Self {
+        Self::with(memory, Health::default(), delay, 0, None)
+    }
+
+    /// A stream that shares its failures with others, and has a number among them.
+    pub(super) fn with(
+        memory: &HostMemory,
+        health: Health,
+        delay: Delay,
+        number: u64,
+        observer: Option<Arc<dyn Observer>>,
+    ) -> Self {
+        let queue = Queue {
+            tasks: VecDeque::new(),
+            pushed: 0,
+            is_closed: false,
+            worker: None,
+            id: None,
+            delays: Some(delay.of_stream(number)),
+        };
+        let core = Core {
+            memory: memory.clone(),
+            health,
+            number,
+            observer,
+            queue: Mutex::new(queue),
+            filled: Condvar::new(),
+            done: AtomicU64::new(0),
+            progress: Condvar::new(),
+        };
+        Self { core: Arc::new(core) }
+    }
+
+    pub(super) fn core(&self) -> &Arc<Core> {
+        &self.core
+    }
+
+    /// The memory that the stream works on.
+    #[must_use]
+    pub fn memory(&self) -> &HostMemory {
+        &self.core.memory
+    }
+
+    /// Enqueues work for `op`, such as a kernel: `work` gets what it reads and what it writes, in the order
+    /// in which the ranges are named. Work in place names its range once, among what it writes.
+    ///
+    /// ```
+    /// use se_plugin::parts::{Delay, DeviceRange, HostMemory, WorkerStream};
+    /// use se_plugin::Stream as _;
+    ///
+    /// let memory = HostMemory::new(1 << 20)?;
+    /// let [a, b] = [memory.allocate(4)?, memory.allocate(4)?].map(|at| DeviceRange::new(at, 4));
+    /// let stream = WorkerStream::new(&memory, Delay::NONE);
+    /// stream.launch("Fill", [], [a], |[], [a]| {
+    ///     a.fill(7);
+    ///     Ok(())
+    /// })?;
+    /// stream.launch("Copy", [a], [b], |[a], [b]| {
+    ///     b.copy_from_slice(a);
+    ///     Ok(())
+    /// })?;
+    /// stream.synchronize()?;
+    /// # Ok::<(), se_plugin::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` if a range is not within an allocation; the first failure of the stream if there
+    /// was one. The error of `work` itself is the stream's failure.
+    pub fn launch<const R: usize, const W: usize>(
+        &self,
+        op: &'static str,
+        reads: [DeviceRange; R],
+        writes: [DeviceRange; W],
+        work: impl FnOnce([&[u8]; R], [&mut [u8]; W]) -> Result<()> + Send + 'static,
+    ) -> Result<()> {
+        self.start(op, reads.into(), writes.into(), None, Box::new(arrays(work))).map(drop)
+    }
+
+    /// As [`launch`](Self::launch), for as many ranges as there are.
+    ///
+    /// # Errors
+    /// As for [`launch`](Self::launch).
+    pub fn launch_lists(
+        &self,
+        op: &'static str,
+        reads: Vec<DeviceRange>,
+        writes: Vec<DeviceRange>,
+        work: impl FnOnce(Vec<&[u8]>, Vec<&mut [u8]>) -> Result<()> + Send + 'static,
+    ) -> Result<()> {
+        self.start(op, reads, writes, None, Box::new(work)).map(drop)
+    }
+
+    /// As [`launch`](Self::launch), and waits for the work. An error of `work` is the caller's, and not a
+    /// failure of the stream: for what has to look at the content, such as a division by zero.
+    ///
+    /// # Errors
+    /// As for [`launch`](Self::launch), and those of `work`.
+    pub fn run<const R: usize, const W: usize>(
+        &self,
+        op: &'static str,
+        reads: [DeviceRange; R],
+        writes: [DeviceRange; W],
+        work: impl FnOnce([&[u8]; R], [&mut [u8]; W]) -> Result<()> + Send + 'static,
+    ) -> Result<()> {
+        let (sender, receiver) = mpsc::sync_channel(1);
+        let work = Box::new(arrays(work));
+        let end = self.start(op, reads.into(), writes.into(), Some(sender), work)?;
+        end.wait_elsewhere()?;
+        receiver.try_recv().unwrap_or_else(|_| self.core.health.check())
+    }
+
+    /// The result of `work` goes to `caller`, or is the task's. Not generic: there are as many kinds of work as
+    /// kernels.
+    fn start(
+        &self,
+        op: &'static str,
+        reads: Vec<DeviceRange>,
+        writes: Vec<DeviceRange>,
+        caller: Option<mpsc::SyncSender<Result<()>>>,
+        work: Box<Work>,
+    ) -> Result<Point> {
+        let memory = &self.core.memory;
+        memory.check(op, &reads)?;
+        memory.check(op, &writes)?;
+        self.push(op, move |core, turn| {
+            turn.health?;
+            let mut borrow = core.memory.borrow(op, &reads, &writes)?;
+            sleep(turn.hold);
+            let (reads, writes) = borrow.slices();
+            let result = boundary::catch(op, || work(reads, writes));
+            match caller {
+                // Who waits is there until the work is done.
+                Some(caller) => caller.send(result).map_err(Error::internal),
+                None => result,
+            }
+        })
+    }
+
+    /// Enqueues work, unless the stream has failed.
+    fn push(
+        &self,
+        op: &'static str,
+        run: impl FnOnce(&Core, Turn) -> Result<()> + Send + 'static,
+    ) -> Result<Point> {
+        self.core.health.check()?;
+        self.push_always(op, true, run)
+    }
+
+    fn push_always(
+        &self,
+        op: &'static str,
+        is_work: bool,
+        run: impl FnOnce(&Core, Turn) -> Result<()> + Send + 'static,
+    ) -> Result<Point> {
+        // A fork has the queue and not the thread.
+        self.core.memory.check(op, &[])?;
+        let core = Arc::downgrade(&self.core);
+        let run = move |turn| {
+            // The thread that runs this has it.
+            let core = core.upgrade().ok_or_else(|| Error::internal("the stream is gone"))?;
+            run(&core, turn)
+        };
+        self.core.push(Task { op, is_work, run: Box::new(run) })
+    }
+}
+
+/// What a task does with what it reads and what it writes.
+type Work = dyn FnOnce(Vec<&[u8]>, Vec<&mut [u8]>) -> Result<()> + Send;
+
+/// Work on arrays as work on lists of the same lengths.
+fn arrays<const R: usize, const W: usize>(
+    work: impl FnOnce([&[u8]; R], [&mut [u8]; W]) -> Result<()> + Send + 'static,
+) -> impl FnOnce(Vec<&[u8]>, Vec<&mut [u8]>) -> Result<()> + Send + 'static {
+    move |reads, writes| match (reads.try_into(), writes.try_into()) {
+        (Ok(reads), Ok(writes)) => work(reads, writes),
+        _ => Err(Error::internal("there are as many slices as ranges")),
+    }
+}
+
+impl Stream for WorkerStream {
+    type Event = WorkerEvent;
+
+    fn copy_to_device(&self, target: DevicePtr, source: HostSource) -> Result<()> {
+        const OP: &str = "copy_to_device";
+        let range = DeviceRange::new(target, source.len() as u64);
+        self.core.memory.check(OP, &[range])?;
+        self.push(OP, move |core, turn| {
+            let result = turn.health.and_then(|()| core.memory.borrow(OP, &[], &[range]));
+            match result {
+                Ok(mut borrow) => {
+                    sleep(turn.hold);
+                    source.read(0, borrow.slices().1[0]);
+                    // Not before the memory is free again: the next task may be there already.
+                    drop(borrow);
+                    source.complete(Ok(()));
+                    Ok(())
+                }
+                Err(error) => {
+                    let copy = Error::new(error.code(), error.message().to_owned());
+                    source.complete(Err(error));
+                    Err(copy)
+                }
+            }
+        })
+        .map(drop)
+    }
+
+    fn copy_to_host(&self, mut target: HostTarget, source: DevicePtr) -> Result<()> {
+        const OP: &str = "copy_to_host";
+        let range = DeviceRange::new(source, target.len() as u64);
+        self.core.memory.check(OP, &[range])?;
+        self.push(OP, move |core, turn| {
+            let result = turn.health.and_then(|()| core.memory.borrow(OP, &[range], &[]));
+            match result {
+                Ok(mut borrow) => {
+                    sleep(turn.hold);
+                    target.write(0, borrow.slices().0[0]);
+                    drop(borrow);
+                    target.complete(Ok(()));
+                    Ok(())
+                }
+                Err(error) => {
+                    let copy = Error::new(error.code(), error.message().to_owned());
+                    target.complete(Err(error));
+                    Err(copy)
+                }
+            }
+        })
+        .map(drop)
+    }
+
+    fn copy_on_device(&self, target: DevicePtr, source: DevicePtr, bytes: u64) -> Result<()> {
+        const OP: &str = "copy_on_device";
+        let memory = &self.core.memory;
+        memory.owner(target).check(OP, &[DeviceRange::new(target, bytes)])?;
+        memory.owner(source).check(OP, &[DeviceRange::new(source, bytes)])?;
+        self.push(OP, move |core, turn| {
+            turn.health?;
+            core.memory.copy(OP, target, source, bytes)
+        })
+        .map(drop)
+    }
+
+    fn fill(&self, target: DevicePtr, pattern: Pattern, bytes: u64) -> Result<()> {
+        self.launch("fill", [], [DeviceRange::new(target, bytes)], move |[], [target]| {
+            pattern.fill(target);
+            Ok(())
+        })
+    }
+
+    fn wait_for_stream(&self, other: &Self) -> Result<()> {
+        // What is before in the same stream is done before anyway.
+        if Arc::ptr_eq(&self.core, &other.core) {
+            return Ok(());
+        }
+        self.wait_for("wait_for_stream", other.core.end())
+    }
+
+    fn record(&self, event: &WorkerEvent) -> Result<()> {
+        event.set(self.core.end());
+        Ok(())
+    }
+
+    fn wait(&self, event: &WorkerEvent) -> Result<()> {
+        match event.latest() {
+            Some(point) if !Arc::ptr_eq(&point.core, &self.core) => self.wait_for("wait", point),
+            _ => Ok(()),
+        }
+    }
+
+    fn host_callback(&self, callback: HostCallback) -> Result<()> {
+        self.push_always("host_callback", false, move |_, turn| {
+            callback.complete(turn.health);
+            Ok(())
+        })
+        .map(drop)
+    }
+
+    fn synchronize(&self) -> Result<()> {
+        self.core.end().wait_elsewhere()?;
+        self.status()
+    }
+
+    fn status(&self) -> Result<()> {
+        self.core.health.check()
+    }
+}
+
+impl WorkerStream {
+    fn wait_for(&self, op: &'static str, point: Point) -> Result<()> {
+        if point.is_done() {
+            return Ok(());
+        }
+        self.push_always(op, false, move |_, _| {
+            point.wait();
+            Ok(())
+        })
+        .map(drop)
+    }
+}
+
+impl Drop for WorkerStream {
+    fn drop(&mut self) {
+        let worker = {
+            let mut queue = self.core.queue();
+            queue.is_closed = true;
+            queue.worker.take()
+        };
+        self.core.filled.notify_one();
+        // The last owner may be a task; then the thread ends by itself. In a fork there is no thread.
+        if let Some(worker) = worker
+            && worker.thread().id() != thread::current().id()
+            && self.core.memory.check("drop", &[]).is_ok()
+        {
+            // It catches panics, so there is none.
+            let _ = worker.join();
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! Serialised protocol buffers, one field at a time: what is not understood keeps its bytes.
+
+use prost::DecodeError;
+use prost::encoding::{
+    DecodeContext, WireType, decode_key, decode_varint, encode_key, encode_varint, skip_field,
+};
+use tf_fs_plugin::{Error, Result};
+
+/// The value of a field.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Value<'a> {
+    Varint(u64),
+    Fixed32([u8; 4]),
+    /// A string, bytes, a message or a packed list.
+    Bytes(&'a [u8]),
+    /// Of a kind that no field that is read here has.
+    Other,
+}
+
+/// A field of a message.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Field<'a> {
+    pub(crate) number: u32,
+    pub(crate) value: Value<'a>,
+    /// All of it, key included.
+    pub(crate) raw: &'a [u8],
+}
+
+/// The fields of a message, in their order. Ends after an error.
+pub(crate) struct Fields<'a>(&'a [u8]);
+
+/// The fields of a message.
+pub(crate) fn fields(message: &[u8]) -> Fields<'_> {
+    Fields(message)
+}
+
+/// The numbers and values of the fields of a message.
+pub(crate) fn values(message: &[u8]) -> impl Iterator<Item = Result<(u32, Value<'_>)>> {
+    fields(message).map(|field| field.map(|field| (field.number, field.value)))
+}
+
+impl<'a> Iterator for Fields<'a> {
+    type Item = Result<Field<'a>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let field = field(&mut self.0);
+        if field.is_err() {
+            self.0 = &[];
+        }
+        Some(field)
+    }
+}
+
+fn field<'a>(rest: &mut &'a [u8]) -> Result<Field<'a>> {
+    let all = *rest;
+    let (number, wire_type) = decode_key(rest).map_err(malformed)?;
+    let value = match wire_type {
+        WireType::Varint => Value::Varint(decode_varint(rest).map_err(malformed)?),
+        WireType::LengthDelimited => {
+            let len = decode_varint(rest).map_err(malformed)?;
+            let (bytes, after) = usize::try_from(len)
+                .ok()
+                .and_then(|len| rest.split_at_checked(len))
+                .ok_or_else(|| truncated(len, rest.len()))?;
+            *rest = after;
+            Value::Bytes(bytes)
+        }
+        WireType::ThirtyTwoBit => {
+            let (bytes, after) =
+                rest.split_first_chunk().ok_or_else(|| truncated(4, rest.len()))?;
+            *rest = after;
+            Value::Fixed32(*bytes)
+        }
+        other => {
+            skip_field(other, number, rest, DecodeContext::default()).map_err(malformed)?;
+            Value::Other
+        }
+    };
+    Ok(Field { number, value, raw: &all[..all.len() - rest.len()] })
+}
+
+#[cold]
+fn malformed(error: DecodeError) -> Error {
+    Error::data_loss("a malformed protocol buffer").with_source(error)
+}
+
+#[cold]
+fn truncated(needed: u64, found: usize) -> Error {
+    Error::data_loss(format!(
+        "a malformed protocol buffer: a field has {needed} bytes, of which {found} are there"
+    ))
+}
+
+/// A field's text.
+pub(crate) fn text(bytes: &[u8]) -> Result<&str> {
+    std::str::from_utf8(bytes).map_err(|error| {
+        Error::data_loss("a malformed protocol buffer: a string is not UTF-8").with_source(error)
+    })
+}
+
+/// The numbers of a packed list of varints.
+pub(crate) fn packed(mut list: &[u8]) -> Result<Vec<u64>> {
+    let mut numbers = Vec::new();
+    while !list.is_empty() {
+        numbers.push(decode_varint(&mut list).map_err(malformed)?);
+    }
+    Ok(numbers)
+}
+
+/// Appends a string, bytes or a message.
+pub(crate) fn put_bytes(out: &mut Vec<u8>, number: u32, bytes: &[u8]) {
+    encode_key(number, WireType::LengthDelimited, out);
+    encode_varint(bytes.len() as u64, out);
+    out.extend_from_slice(bytes);
+}
+
+/// As [`put_bytes`], unless there are none, which is what a reader takes a field for that is not there.
+pub(crate) fn put_bytes_if_any(out: &mut Vec<u8>, number: u32, bytes: &[u8]) {
+    if !bytes.is_empty() {
+        put_bytes(out, number, bytes);
+    }
+}
+
+/// Appends a message that `write` writes.
+pub(crate) fn put_message(out: &mut Vec<u8>, number: u32, write: impl FnOnce(&mut Vec<u8>)) {
+    let mut message = Vec::new();
+    write(&mut message);
+    put_bytes(out, number, &message);
+}
+
+/// Appends an integer, a boolean or an enum.
+pub(crate) fn put_varint(out: &mut Vec<u8>, number: u32, value: u64) {
+    encode_key(number, WireType::Varint, out);
+    encode_varint(value, out);
+}
+
+/// Appends a number of 4 bytes.
+pub(crate) fn put_fixed32(out: &mut Vec<u8>, number: u32, value: [u8; 4]) {
+    encode_key(number, WireType::ThirtyTwoBit, out);
+    out.extend_from_slice(&value);
+}
+
+/// Appends a number of 8 bytes.
+pub(crate) fn put_fixed64(out: &mut Vec<u8>, number: u32, value: [u8; 8]) {
+    encode_key(number, WireType::SixtyFourBit, out);
+    out.extend_from_slice(&value);
+}
+
+/// Appends varints without keys, for a packed list.
+pub(crate) fn put_packed(out: &mut Vec<u8>, value: u64) {
+    encode_varint(value, out);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_come_back_with_their_bytes() {
+        let mut message = Vec::new();
+        put_varint(&mut message, 1, 300);
+        put_bytes(&mut message, 2, b"abc");
+        put_fixed32(&mut message, 3, 1.5_f32.to_le_bytes());
+        put_fixed64(&mut message, 1000, 2.5_f64.to_le_bytes());
+        // A group, which only ancient messages have.
+        message.extend_from_slice(&[0x2b, 0x08, 0x01, 0x2c]);
+        let read: Vec<Field<'_>> = fields(&message).collect::<Result<_>>().unwrap();
+        let values: Vec<_> = read.iter().map(|field| (field.number, field.value)).collect();
+        let expected = [
+            (1, Value::Varint(300)),
+            (2, Value::Bytes(b"abc")),
+            (3, Value::Fixed32(1.5_f32.to_le_bytes())),
+            (1000, Value::Other),
+            (5, Value::Other),
+        ];
+        assert_eq!(values, expected);
+        assert_eq!(read.iter().flat_map(|field| field.raw).copied().collect::<Vec<_>>(), message);
+    }
+
+    #[test]
+    fn garbage_is_an_error() {
+        for garbage in [
+            &[0xff_u8; 20][..],  // no end of a number
+            &[0x0a, 0x05, b'a'], // shorter than it says
+            &[0x0d, 1, 2],       // 4 bytes of which 2 are there
+            &[0x00],             // no field 0
+            &[0x0f],             // no such kind
+            &[0x0c],             // the end of a group that has not begun
+            &[0x0b, 0x08, 0x01], // a group without an end
+            &[0x12, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f], // longer than memory
+        ] {
+            let result: Result<Vec<_>> = fields(garbage).collect();
+            let error = result.expect_err("garbage");
+            assert_eq!(
+                fields(garbage).take(9).count(),
+                1,
+                "{garbage:?}: nothing follows the error"
+            );
+            assert_eq!(error.code(), tf_fs_plugin::Code::DataLoss, "{garbage:?}: {error}");
+        }
+    }
+}

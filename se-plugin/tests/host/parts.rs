@@ -1,0 +1,435 @@
+//! The ready-made parts, alone and as a device of the host's.
+
+use se_plugin::parts::{
+    Delay, DeviceRange, HostDevice, HostMemory, Ran, WorkerEvent, WorkerStream,
+};
+use se_plugin::prelude::*;
+use se_plugin::testing::{Host, TestDevice};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Barrier, mpsc};
+use std::time::{Duration, Instant};
+
+const SIZE: u64 = 1 << 20;
+
+struct Ready;
+
+impl Platform for Ready {
+    const NAME: &'static str = "READY";
+    const TYPE: &'static str = "READY";
+    type Device = HostDevice;
+
+    fn new() -> Result<Self> {
+        Ok(Self)
+    }
+    fn device_count(&self) -> Result<usize> {
+        Ok(2)
+    }
+    fn open(&self, ordinal: usize) -> Result<HostDevice> {
+        let delay = Delay::up_to(Duration::from_millis(2), ordinal as u64);
+        Ok(HostDevice::new(HostMemory::new(SIZE)?).with_delay(delay))
+    }
+}
+
+fn with_devices(body: impl FnOnce(&TestDevice<'_>, &TestDevice<'_>)) {
+    let host = Host::load::<Ready>().unwrap();
+    assert_eq!(host.device_count().unwrap(), 2);
+    body(&host.device(0).unwrap(), &host.device(1).unwrap());
+    assert_eq!(host.live(), 0);
+    assert_eq!(host.violations(), []);
+}
+
+fn range(memory: &HostMemory, bytes: u64) -> DeviceRange {
+    DeviceRange::new(memory.allocate(bytes).unwrap(), bytes)
+}
+
+fn content(memory: &HostMemory, range: DeviceRange) -> Vec<u8> {
+    let mut content = vec![0; range.bytes() as usize];
+    memory.read("test", &mut content, range.start().unwrap()).unwrap();
+    content
+}
+
+#[test]
+fn content_survives_each_kind_of_copy_also_between_devices() {
+    with_devices(|device, other| {
+        let (stream, _) = device.stream();
+        for len in [1_usize, 255, 256, 10_000] {
+            let there: Vec<u8> = (0..len).map(|at| (at * 7) as u8).collect();
+            let [a, b] = [device, other].map(|device| device.allocate(len as u64).unwrap());
+            stream.copy_to_device(a, &there).unwrap();
+            stream.copy_on_device(b, a, len as u64).unwrap();
+            stream.synchronize().unwrap();
+            let mut back = vec![0; len];
+            other.copy_to_host(&mut back, b).unwrap();
+            assert_eq!(back, there);
+            stream.fill(a, Pattern::Byte(9), len as u64).unwrap();
+            stream.copy_to_host(&mut back, a).unwrap();
+            assert!(back.iter().all(|&byte| byte == 9));
+            device.deallocate(a);
+            other.deallocate(b);
+        }
+        let usage = device.memory_usage().unwrap();
+        assert_eq!(usage, [SIZE as i64; 2]);
+        assert!(device.allocator_stats(96).unwrap().num_allocs >= 4);
+    });
+}
+
+#[test]
+fn eight_threads_use_one_device() {
+    with_devices(|device, _| {
+        let (stream, _) = device.stream();
+        std::thread::scope(|scope| {
+            for salt in 0..8_u8 {
+                let stream = &stream;
+                scope.spawn(move || {
+                    let (own, _) = device.stream();
+                    for round in 0..10 {
+                        let there = [salt * 16 + round; 1000];
+                        let [a, b] = [(); 2].map(|()| device.allocate(1000).unwrap());
+                        stream.copy_to_device(a, &there).unwrap();
+                        own.wait_for_stream(stream).unwrap();
+                        own.copy_on_device(b, a, 1000).unwrap();
+                        let event = device.event().unwrap();
+                        own.record(&event);
+                        stream.wait(&event).unwrap();
+                        let mut back = [0; 1000];
+                        stream.copy_to_host(&mut back, b).unwrap();
+                        assert_eq!(back, there);
+                        let called = own.host_callback().unwrap();
+                        own.synchronize().unwrap();
+                        assert_eq!(called.try_iter().collect::<Vec<_>>(), [0]);
+                        device.deallocate(a);
+                        device.deallocate(b);
+                    }
+                });
+            }
+        });
+        device.synchronize().unwrap();
+    });
+}
+
+#[test]
+fn work_is_done_in_order_and_later() {
+    let memory = HostMemory::new(SIZE).unwrap();
+    let stream = WorkerStream::new(&memory, Delay::up_to(Duration::from_millis(1), 7));
+    let (go, gate) = mpsc::channel::<()>();
+    let target = range(&memory, 100);
+    let event = WorkerEvent::new();
+    assert_eq!(event.status().unwrap(), EventStatus::Complete, "never recorded");
+    stream
+        .launch("wait", [], [], move |[], []| {
+            gate.recv().unwrap();
+            Ok(())
+        })
+        .unwrap();
+    for step in 0..100 {
+        stream
+            .launch("step", [], [target], move |[], [target]| {
+                assert!(target[..step].iter().enumerate().all(|(at, &byte)| byte == at as u8));
+                target[step] = step as u8;
+                Ok(())
+            })
+            .unwrap();
+    }
+    stream.record(&event).unwrap();
+    assert_eq!(event.status().unwrap(), EventStatus::Pending, "nothing ran on this thread");
+    go.send(()).unwrap();
+    event.wait().unwrap();
+    assert_eq!(event.status().unwrap(), EventStatus::Complete);
+    stream.status().unwrap();
+    assert_eq!(content(&memory, target), (0..100).collect::<Vec<u8>>());
+}
+
+/// Without the waiting the second stream would be there first: the first one is held up.
+#[test]
+fn streams_wait_for_each_other_and_for_events() {
+    let memory = HostMemory::new(SIZE).unwrap();
+    for by_event in [false, true] {
+        let [one, two] = [(); 2].map(|()| WorkerStream::new(&memory, Delay::NONE));
+        let [a, b] = [(); 2].map(|()| range(&memory, 8));
+        memory.write("test", a.start().unwrap(), &[1; 8]).unwrap();
+        let (go, gate) = mpsc::channel::<()>();
+        one.launch("slow", [], [], move |[], []| {
+            gate.recv().unwrap();
+            Ok(())
+        })
+        .unwrap();
+        one.launch("write", [], [a], |[], [a]| {
+            a.fill(2);
+            Ok(())
+        })
+        .unwrap();
+        let event = WorkerEvent::new();
+        one.record(&event).unwrap();
+        match by_event {
+            true => two.wait(&event).unwrap(),
+            false => two.wait_for_stream(&one).unwrap(),
+        }
+        // What comes later is not waited for.
+        let (late_go, late_gate) = mpsc::channel::<()>();
+        one.launch("later", [], [], move |[], []| {
+            late_gate.recv().unwrap();
+            Ok(())
+        })
+        .unwrap();
+        two.launch("copy", [a], [b], |[a], [b]| {
+            b.copy_from_slice(a);
+            Ok(())
+        })
+        .unwrap();
+        std::thread::sleep(Duration::from_millis(20));
+        go.send(()).unwrap();
+        two.synchronize().unwrap();
+        assert_eq!(content(&memory, b), [2; 8]);
+        late_go.send(()).unwrap();
+        one.wait_for_stream(&one).unwrap();
+        one.wait(&event).unwrap();
+        one.synchronize().unwrap();
+    }
+}
+
+#[test]
+fn the_latest_record_counts() {
+    let memory = HostMemory::new(SIZE).unwrap();
+    let [slow, fast] = [(); 2].map(|()| WorkerStream::new(&memory, Delay::NONE));
+    let (go, gate) = mpsc::channel::<()>();
+    slow.launch("slow", [], [], move |[], []| {
+        gate.recv().unwrap();
+        Ok(())
+    })
+    .unwrap();
+    let event = WorkerEvent::new();
+    slow.record(&event).unwrap();
+    assert_eq!(event.status().unwrap(), EventStatus::Pending);
+    fast.record(&event).unwrap();
+    assert_eq!(event.status().unwrap(), EventStatus::Complete);
+    event.wait().unwrap();
+    slow.record(&event).unwrap();
+    assert_eq!(event.status().unwrap(), EventStatus::Pending);
+    go.send(()).unwrap();
+    event.wait().unwrap();
+}
+
+#[test]
+fn two_tasks_on_one_range_are_an_error_and_not_a_race() {
+    let memory = HostMemory::new(SIZE).unwrap();
+    let [one, two] = [(); 2].map(|()| WorkerStream::new(&memory, Delay::NONE));
+    let target = range(&memory, 8);
+    let both = Arc::new(Barrier::new(2));
+    let (inside, done) = (Arc::clone(&both), Arc::clone(&both));
+    one.launch("first", [], [target], move |[], [target]| {
+        inside.wait();
+        target.fill(1);
+        inside.wait();
+        Ok(())
+    })
+    .unwrap();
+    done.wait();
+    two.launch("second", [target], [], |[_], []| Ok(())).unwrap();
+    let error = two.synchronize().unwrap_err();
+    assert!(error.message().contains("`second` and `first`"), "{error}");
+    done.wait();
+    one.synchronize().unwrap();
+}
+
+#[test]
+fn the_first_failure_stays_and_ends_the_work() {
+    for panics in [false, true] {
+        let memory = HostMemory::new(SIZE).unwrap();
+        let stream = WorkerStream::new(&memory, Delay::NONE);
+        let target = range(&memory, 8);
+        memory.write("test", target.start().unwrap(), &[1; 8]).unwrap();
+        let (go, gate) = mpsc::channel::<()>();
+        stream
+            .launch("Broken", [], [], move |[], []| {
+                gate.recv().unwrap();
+                assert!(!panics, "asked for it");
+                Err(Error::unavailable("asked for it"))
+            })
+            .unwrap();
+        stream
+            .launch("Later", [], [target], |[], [target]| {
+                target.fill(2);
+                Err(Error::internal("not the first"))
+            })
+            .unwrap();
+        let (sender, called) = mpsc::channel();
+        let callback = HostCallback::new(move |outcome| {
+            sender.send(outcome.is_err()).unwrap();
+            Ok(())
+        });
+        stream.host_callback(callback).unwrap();
+        go.send(()).unwrap();
+        let error = stream.synchronize().unwrap_err();
+        assert!(error.message().contains("`Broken`"), "{error}");
+        assert!(error.message().contains("asked for it"), "{error}");
+        assert_eq!(called.try_recv(), Ok(true), "callbacks are made, with the failure");
+        assert_eq!(content(&memory, target), [1; 8], "what comes later is not done");
+        let refused = stream.launch("Refused", [], [], |[], []| Ok(())).unwrap_err();
+        assert_eq!(refused.message(), error.message());
+        assert!(stream.status().is_err());
+        let event = WorkerEvent::new();
+        stream.record(&event).unwrap();
+        event.wait().unwrap();
+    }
+}
+
+#[test]
+fn an_error_of_work_that_is_waited_for_is_the_callers() {
+    let memory = HostMemory::new(SIZE).unwrap();
+    let stream = WorkerStream::new(&memory, Delay::NONE);
+    let target = range(&memory, 8);
+    let fails = |[]: [&[u8]; 0], [_]: [&mut [u8]; 1]| Err(Error::invalid_argument("by zero"));
+    let error = stream.run("Div", [], [target], fails).unwrap_err();
+    assert_eq!((error.code(), error.message()), (Code::InvalidArgument, "by zero"));
+    let panics = |[]: [&[u8]; 0], []: [&mut [u8]; 0]| panic!("asked for it");
+    let error = stream.run("Div", [], [], panics).unwrap_err();
+    assert!(error.message().contains("asked for it"), "{error}");
+    stream
+        .run("Fill", [], [target], |[], [target]| {
+            target.fill(3);
+            Ok(())
+        })
+        .unwrap();
+    assert_eq!(content(&memory, target), [3; 8]);
+    stream.synchronize().unwrap();
+}
+
+#[test]
+fn ranges_are_checked_on_the_callers_thread() {
+    let memory = HostMemory::new(SIZE).unwrap();
+    let stream = WorkerStream::new(&memory, Delay::NONE);
+    let target = range(&memory, 8);
+    let behind = DeviceRange::new(target.start().unwrap(), 9);
+    let error = stream.launch("MatMul", [behind], [], |[_], []| Ok(())).unwrap_err();
+    assert!(error.message().contains("`MatMul`"), "{error}");
+    let elsewhere = DevicePtr::new(4096).unwrap();
+    assert!(stream.fill(elsewhere, Pattern::Zero, 8).is_err());
+    assert!(stream.copy_on_device(target.start().unwrap(), elsewhere, 8).is_err());
+    assert!(stream.copy_on_device(elsewhere, target.start().unwrap(), 8).is_err());
+    // In place is a range that is written, named once.
+    stream.launch("twice", [target], [target], |[_], [_]| Ok(())).unwrap();
+    let error = stream.synchronize().unwrap_err();
+    assert!(error.message().contains("among what it writes"), "{error}");
+}
+
+#[test]
+fn a_stream_does_its_work_before_it_is_gone() {
+    let memory = HostMemory::new(SIZE).unwrap();
+    let count = Arc::new(AtomicU32::new(0));
+    let stream = WorkerStream::new(&memory, Delay::up_to(Duration::from_millis(2), 1));
+    for _ in 0..20 {
+        let count = Arc::clone(&count);
+        stream
+            .launch("count", [], [], move |[], []| {
+                count.fetch_add(1, Ordering::Relaxed);
+                Ok(())
+            })
+            .unwrap();
+    }
+    drop(stream);
+    assert_eq!(count.load(Ordering::Relaxed), 20);
+}
+
+#[test]
+fn a_task_that_waits_for_its_own_stream_fails() {
+    let memory = HostMemory::new(SIZE).unwrap();
+    let stream = Arc::new(WorkerStream::new(&memory, Delay::NONE));
+    let own = Arc::clone(&stream);
+    // The task drops its reference, which may be the last one.
+    stream.launch("own", [], [], move |[], []| own.synchronize()).unwrap();
+    let error = stream.synchronize().unwrap_err();
+    assert_eq!(error.code(), Code::FailedPrecondition);
+}
+
+#[test]
+fn the_delays_are_there() {
+    let memory = HostMemory::new(SIZE).unwrap();
+    let stream = WorkerStream::new(&memory, Delay::up_to(Duration::from_millis(20), 3));
+    let start = Instant::now();
+    for _ in 0..5 {
+        stream.launch("nothing", [], [], |[], []| Ok(())).unwrap();
+    }
+    stream.synchronize().unwrap();
+    assert!(start.elapsed() > Duration::from_millis(10), "{:?}", start.elapsed());
+}
+
+/// Without `DIVIDES_REGIONS` TensorFlow frees what enqueued work still uses.
+#[test]
+fn memory_in_use_is_not_allocated_again() {
+    let device = HostDevice::new(HostMemory::new(SIZE).unwrap());
+    let [busy, idle] = [(); 2].map(|()| device.create_stream().unwrap());
+    let memory = device.allocate(SIZE / 2).unwrap();
+    let range = DeviceRange::new(memory, SIZE / 2);
+    let (go, gate) = mpsc::channel::<()>();
+    busy.launch("slow", [], [], move |[], []| {
+        gate.recv().unwrap();
+        Ok(())
+    })
+    .unwrap();
+    busy.launch("late", [], [range], |[], [range]| {
+        range.fill(1);
+        Ok(())
+    })
+    .unwrap();
+    device.deallocate(memory).unwrap();
+    assert!(device.deallocate(memory).is_err(), "freed twice");
+    let other = device.allocate(SIZE / 2).unwrap();
+    assert_ne!(other, memory);
+    assert_eq!(device.memory_usage().unwrap().free, 0);
+    idle.fill(other, Pattern::Byte(2), SIZE / 2).unwrap();
+    let is_freed = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(Duration::from_millis(20));
+            is_freed.store(true, Ordering::Release);
+            go.send(()).unwrap();
+        });
+        assert_eq!(device.allocate(SIZE / 2).unwrap(), memory, "once it is free");
+        assert!(is_freed.load(Ordering::Acquire), "it was waited for");
+    });
+    device.synchronize().unwrap();
+    assert_eq!(device.allocate(1).unwrap_err().code(), Code::ResourceExhausted);
+    device.deallocate(other).unwrap();
+    device.deallocate(memory).unwrap();
+    assert_eq!(device.memory_usage().unwrap().free, SIZE);
+    assert!(device.deallocate(other).is_err(), "freed twice");
+}
+
+/// What one stream has failed at, the whole device reports.
+#[test]
+fn streams_of_a_device_fail_together() {
+    let device = HostDevice::new(HostMemory::new(SIZE).unwrap());
+    let [one, two] = [(); 2].map(|()| device.create_stream().unwrap());
+    one.launch("Broken", [], [], |[], []| Err(Error::unavailable("asked for it"))).unwrap();
+    let error = device.synchronize().unwrap_err();
+    assert!(error.message().contains("`Broken`"), "{error}");
+    assert!(two.launch("Refused", [], [], |[], []| Ok(())).is_err());
+}
+
+#[test]
+fn an_observer_is_told_of_each_task() {
+    let (sender, ran) = mpsc::channel();
+    let sender = std::sync::Mutex::new(sender);
+    let tell = move |task: &Ran| sender.lock().unwrap().send(*task).unwrap();
+    let device = HostDevice::new(HostMemory::new(SIZE).unwrap()).with_observer(tell);
+    let before = se_plugin::profiler::now();
+    let [one, two] = [(); 2].map(|()| device.create_stream().unwrap());
+    let memory = device.allocate(8).unwrap();
+    two.fill(memory, Pattern::Zero, 8).unwrap();
+    one.wait_for_stream(&two).unwrap();
+    let nap = Duration::from_millis(5);
+    one.launch("MatMul", [], [], move |[], []| {
+        std::thread::sleep(nap);
+        Ok(())
+    })
+    .unwrap();
+    let fails = |[]: [&[u8]; 0], []: [&mut [u8]; 0]| Err(Error::internal("asked for it"));
+    one.launch("Broken", [], [], fails).unwrap();
+    one.launch("Skipped", [], [], |[], []| Ok(())).unwrap_or_default();
+    assert!(device.synchronize().is_err());
+    let ran: Vec<_> = ran.try_iter().collect();
+    let told: Vec<_> = ran.iter().map(|task| (task.stream, task.op, task.failed)).collect();
+    assert_eq!(told, [(1, "fill", false), (0, "MatMul", false), (0, "Broken", true)]);
+    assert!(ran[1].duration >= nap && ran[0].start >= before);
+    assert!(ran[2].start >= ran[1].start + ran[1].duration.as_nanos() as u64);
+}

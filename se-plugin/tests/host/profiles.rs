@@ -1,0 +1,180 @@
+//! Profilers in the in-process host.
+
+use hostdevice::HostPlatform;
+use se_plugin::__private::{Exported, GraphExport, ProfilerExport};
+use se_plugin::Code;
+use se_plugin::prelude::*;
+use se_plugin::profiler::{Profiler, XPlane, XSpace};
+use se_plugin::testing::{Host, ProfilerHost, ProfilerSizes};
+use std::sync::{Mutex, PoisonError};
+
+static FAULT: Mutex<(&str, bool)> = Mutex::new(("", false));
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+struct Faulty;
+
+impl Faulty {
+    fn trip(op: &str) -> Result<()> {
+        let (wanted, panics) = *FAULT.lock().unwrap_or_else(PoisonError::into_inner);
+        match (wanted == op, panics) {
+            (false, _) => Ok(()),
+            (true, true) => panic!("asked for it"),
+            (true, false) => Err(Error::unavailable("asked for it")),
+        }
+    }
+}
+
+impl Profiler for Faulty {
+    fn start(&self) -> Result<()> {
+        Self::trip("start")
+    }
+    fn stop(&self) -> Result<()> {
+        Self::trip("stop")
+    }
+    fn collect(&self) -> Result<XSpace> {
+        Self::trip("collect")?;
+        Ok(XSpace { planes: vec![XPlane { name: "there".into(), ..XPlane::default() }] })
+    }
+}
+
+macro_rules! platform {
+    ($name:ident, $profiler:expr) => {
+        struct $name;
+        impl Platform for $name {
+            const NAME: &'static str = "RUST_TEST";
+            const TYPE: &'static str = "RUST_TEST";
+            type Device = hostdevice::HostDevice;
+
+            fn new() -> Result<Self> {
+                Ok(Self)
+            }
+            fn device_count(&self) -> Result<usize> {
+                Ok(0)
+            }
+            fn open(&self, ordinal: usize) -> Result<Self::Device> {
+                HostPlatform::new()?.open(ordinal)
+            }
+        }
+        impl Exported for $name {
+            fn graph() -> &'static GraphExport {
+                static GRAPH: GraphExport = GraphExport::new(None);
+                &GRAPH
+            }
+            fn profiler() -> &'static ProfilerExport {
+                static PROFILER: ProfilerExport = ProfilerExport::new($profiler);
+                &PROFILER
+            }
+        }
+    };
+}
+
+platform!(WithoutProfiler, None);
+platform!(WithProfiler, Some(|| Box::new(Faulty)));
+platform!(WithoutConstructor, Some(|| panic!("asked for it")));
+
+fn contains(bytes: &[u8], part: &[u8]) -> bool {
+    bytes.windows(part.len()).any(|window| window == part)
+}
+
+#[test]
+fn a_profile_has_what_was_done_meanwhile() {
+    let host = Host::load::<HostPlatform>().unwrap();
+    let device = host.device(0).unwrap();
+    let (stream, _) = device.stream();
+    let profiler = ProfilerHost::load::<HostPlatform>().unwrap();
+    assert_eq!(profiler.device_type(), "RUST_TEST");
+    for _ in 0..2 {
+        let memory = device.allocate(64).unwrap();
+        let space = profiler.profile(|| {
+            stream.copy_to_device(memory, &[3; 64]).unwrap();
+            stream.synchronize().unwrap();
+        });
+        let space = space.unwrap();
+        for part in [&b"/device:CUSTOM:RUST_TEST:0"[..], b"Stream ", b"job"] {
+            assert!(contains(&space, part), "{}", space.escape_ascii());
+        }
+        device.deallocate(memory);
+    }
+    assert_eq!(profiler.violations(), []);
+}
+
+#[test]
+fn a_plugin_without_a_profiler_collects_nothing() {
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    for host in [
+        ProfilerHost::load::<WithoutProfiler>(),
+        ProfilerHost::load::<WithoutConstructor>(),
+        ProfilerHost::load_with::<WithProfiler>(ProfilerSizes::default(), 1),
+        ProfilerHost::load_with::<WithProfiler>(
+            ProfilerSizes { major: 1, ..ProfilerSizes::default() },
+            0,
+        ),
+    ] {
+        let host = host.unwrap();
+        assert_eq!(host.profile(|| ()).unwrap(), []);
+        assert_eq!(host.violations(), []);
+    }
+    let second = ProfilerHost::load_with::<WithProfiler>(ProfilerSizes::default(), 1).unwrap();
+    assert_eq!(second.device_type(), "RUST_TEST_DUP_B");
+}
+
+#[test]
+fn failures_are_told_and_the_size_is_set() {
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let host = ProfilerHost::load::<WithProfiler>().unwrap();
+    for panics in [false, true] {
+        for op in ["start", "stop", "collect"] {
+            *FAULT.lock().unwrap_or_else(PoisonError::into_inner) = (op, panics);
+            let error = host.profile(|| ()).unwrap_err();
+            assert!(error.message().contains("asked for it"), "{op}: {error}");
+            let expected = if panics { Code::Internal } else { Code::Unavailable };
+            assert_eq!(error.code(), expected, "{op}: {error}");
+            *FAULT.lock().unwrap_or_else(PoisonError::into_inner) = ("", false);
+            assert!(contains(&host.profile(|| ()).unwrap(), b"there"), "{op}");
+            assert_eq!(host.violations(), [], "{op}");
+        }
+    }
+}
+
+#[test]
+fn only_what_was_asked_for_is_written() {
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let host = ProfilerHost::load::<WithProfiler>().unwrap();
+    let size = host.collect().unwrap().len();
+    // All of it is taken.
+    for room in [1, size, size + 1] {
+        let error = host.take(room).unwrap_err();
+        assert!(error.message().contains("ask for the size first"), "{room}: {error}");
+    }
+    assert_eq!(host.collect().unwrap().len(), size);
+}
+
+#[test]
+fn hosts_of_other_versions() {
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let ours = ProfilerSizes::default();
+    let load = |sizes| ProfilerHost::load_with::<WithProfiler>(sizes, 0);
+    for more in 0..=64 {
+        let host = load(ProfilerSizes {
+            params: ours.params + more,
+            profiler: ours.profiler + more,
+            profiler_fns: ours.profiler_fns + more,
+            major: ours.major,
+        });
+        let host = host.unwrap();
+        assert!(!host.profile(|| ()).unwrap().is_empty());
+        assert_eq!(host.violations(), [], "{more}");
+    }
+    for params in 0..ours.params {
+        let error = load(ProfilerSizes { params, ..ours }).err().expect("no room");
+        assert_eq!(error.code(), Code::InvalidArgument, "{params}: {error}");
+    }
+    for profiler in 0..ours.profiler {
+        let error = load(ProfilerSizes { profiler, ..ours }).err().expect("no room");
+        assert!(error.message().contains("TP_Profiler"), "{profiler}: {error}");
+    }
+    for profiler_fns in 0..ours.profiler_fns {
+        let error = load(ProfilerSizes { profiler_fns, ..ours }).err().expect("no room");
+        assert!(error.message().contains("TP_ProfilerFns"), "{profiler_fns}: {error}");
+    }
+}

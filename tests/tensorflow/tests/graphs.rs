@@ -1,0 +1,72 @@
+//! Graph passes and profilers made with `se-plugin` in real TensorFlow.
+
+use cargo_tf_plugin::TensorFlow;
+use tf_plugin_tensorflow_tests::child::Finished;
+use tf_plugin_tensorflow_tests::python::Python;
+use tf_plugin_tensorflow_tests::{Plugin, each_tensorflow};
+
+each_tensorflow!(
+    a_pass_rewrites_graphs_on_the_device,
+    a_failing_pass_leaves_the_graph_and_what_the_sdk_has_mended,
+    functions_that_ask_for_xla_run,
+    variables_change_in_graphs,
+    a_profile_has_what_the_device_did,
+    a_second_load_changes_nothing,
+);
+
+const SCRIPT: &str = "tensorflow/python/graphs.py";
+
+/// Names a plugin to load at import.
+const LIBRARY: &str = "TF_PLUGGABLE_DEVICE_LIBRARY_PATH";
+/// Makes the pass of `hostdevice` fail.
+const PASS: &str = "HOSTDEVICE_GRAPH_PASS";
+
+fn run(tensorflow: &TensorFlow, steps: &[&str], pass: Option<&str>) -> Finished {
+    let library = Plugin::of("hostdevice").path();
+    let mut python = Python::new(tensorflow, SCRIPT).env(LIBRARY, library).args(steps);
+    if let Some(pass) = pass {
+        python = python.env(PASS, pass);
+    }
+    let finished = python.run().success();
+    let done: Vec<&str> =
+        finished.stdout.lines().filter_map(|line| line.strip_prefix("ok ")).collect();
+    assert_eq!(done, steps);
+    finished
+}
+
+fn a_pass_rewrites_graphs_on_the_device(tensorflow: &TensorFlow) {
+    let finished = run(tensorflow, &["constant=5432.25", "elsewhere"], None);
+    assert!(!finished.stderr.contains("PluggableGraphOptimizer failed"), "{}", finished.stderr);
+}
+
+fn a_failing_pass_leaves_the_graph_and_what_the_sdk_has_mended(tensorflow: &TensorFlow) {
+    for (pass, message) in [
+        ("error", "asked for it"),
+        ("panic", "plugin panicked in `optimize_func`"),
+        ("break", "there is no node `no such node`"),
+    ] {
+        let finished = run(tensorflow, &["constant=1234.5", "jit"], Some(pass));
+        let told = finished
+            .stderr
+            .lines()
+            .any(|line| line.contains("PluggableGraphOptimizer failed") && line.contains(message));
+        assert!(told, "{pass}: {}", finished.stderr);
+    }
+}
+
+fn functions_that_ask_for_xla_run(tensorflow: &TensorFlow) {
+    run(tensorflow, &["jit"], None);
+}
+
+fn variables_change_in_graphs(tensorflow: &TensorFlow) {
+    run(tensorflow, &["variables"], None);
+}
+
+fn a_profile_has_what_the_device_did(tensorflow: &TensorFlow) {
+    run(tensorflow, &["profile=1", "profile=1"], None);
+}
+
+fn a_second_load_changes_nothing(tensorflow: &TensorFlow) {
+    let again = format!("load={}", Plugin::of("hostdevice").path().display());
+    run(tensorflow, &[&again, &again, "constant=5432.25", "profile=1", "jit"], None);
+}

@@ -1,0 +1,27 @@
+//! A graph pass that is none.
+
+use se_plugin::prelude::*;
+use tf_plugin_ui_tests::device::D;
+
+struct P;
+
+struct Pass;
+
+#[device_plugin(graph_pass = Pass)]
+impl Platform for P {
+    const NAME: &'static str = "MINE";
+    const TYPE: &'static str = "MINE";
+    type Device = D;
+
+    fn new() -> Result<Self> {
+        Ok(Self)
+    }
+    fn device_count(&self) -> Result<usize> {
+        Ok(0)
+    }
+    fn open(&self, _: usize) -> Result<D> {
+        Err(Error::unavailable("no driver"))
+    }
+}
+
+fn main() {}

@@ -1,0 +1,21 @@
+//! Several threads run a kernel at a time.
+
+use se_plugin::prelude::*;
+use tf_plugin_ui_tests::device::P;
+use std::cell::Cell;
+
+struct K(Cell<u8>);
+
+#[kernel(op = "Relu")]
+impl Kernel for K {
+    type Platform = P;
+
+    fn new(_: &Construction<'_>) -> Result<Self> {
+        Ok(Self(Cell::new(0)))
+    }
+    fn compute(&self, _: &mut Context<'_, P>) -> Result<()> {
+        Ok(())
+    }
+}
+
+fn main() {}

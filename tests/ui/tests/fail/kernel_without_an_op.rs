@@ -1,0 +1,20 @@
+//! Which op?
+
+use se_plugin::prelude::*;
+use tf_plugin_ui_tests::device::P;
+
+struct K;
+
+#[kernel(types(T = [f32]))]
+impl Kernel for K {
+    type Platform = P;
+
+    fn new(_: &Construction<'_>) -> Result<Self> {
+        Ok(Self)
+    }
+    fn compute(&self, _: &mut Context<'_, P>) -> Result<()> {
+        Ok(())
+    }
+}
+
+fn main() {}

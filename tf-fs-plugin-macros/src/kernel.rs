@@ -1,0 +1,527 @@
+//! `#[kernel]`.
+
+use crate::conditions::{self, split};
+use crate::errors::Errors;
+use crate::item::{self, Item, text};
+use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
+use quote::{ToTokens as _, quote};
+use syn::ext::IdentExt as _;
+use syn::parse::{ParseStream, Parser as _};
+use syn::{GenericParam, LitInt, LitStr, Path, Token};
+
+/// How many kernels one attribute may stand for.
+const MAX: usize = 1024;
+
+const USAGE: &str = "one of `op = \"...\"`, `types(T = [f32, f64])`, `host_memory(\"...\")`, \
+                     `label = \"...\"`, `priority = 1`, `variables`, `crate = path`";
+
+/// The options of `#[kernel]`.
+struct Options {
+    /// `None` after a mistake.
+    op: Option<LitStr>,
+    types: Vec<Types>,
+    host_memory: Vec<LitStr>,
+    label: Option<LitStr>,
+    priority: Option<TokenStream>,
+    variables: bool,
+    krate: Path,
+}
+
+/// An attribute of the op, and the types that it may have.
+struct Types {
+    attribute: Ident,
+    types: Vec<TokenStream>,
+}
+
+/// The output of `#[kernel]`.
+pub(crate) fn kernel(options: TokenStream, item: TokenStream) -> TokenStream {
+    let mut errors = Errors::default();
+    let options = parse(flatten(options), &mut errors);
+    let is_async = names(&item, "AsyncKernel");
+    let wanted = if is_async { "AsyncKernel" } else { "Kernel" };
+    let output = match item::parse(item, wanted, &mut errors) {
+        Item::Other(item) => item,
+        Item::Filesystem(item) => {
+            let mut output = item.with_items(TokenStream::new());
+            if let Some(registrations) =
+                registrations(&item.header, is_async, &options, &mut errors)
+            {
+                let attributes: Vec<_> =
+                    item.header.attributes.iter().map(|one| one.meta.to_token_stream()).collect();
+                let condition = conditions::attribute(conditions::of(&attributes).as_ref());
+                output.extend(quote! {
+                    #condition
+                    const _: () = { #registrations };
+                });
+            }
+            output
+        }
+    };
+    let errors = errors.into_tokens();
+    quote!(#errors #output)
+}
+
+/// Whether a trait of this name stands before the braces.
+fn names(item: &TokenStream, name: &str) -> bool {
+    let head = flatten(item.clone()).into_iter().take_while(
+        |token| !matches!(token, TokenTree::Group(group) if group.delimiter() == Delimiter::Brace),
+    );
+    head.into_iter().any(|token| matches!(token, TokenTree::Ident(ident) if ident == name))
+}
+
+/// Undoes the invisible groups in which fragments of a `macro_rules!` macro arrive, at any depth.
+fn flatten(tokens: TokenStream) -> TokenStream {
+    let mut flat = TokenStream::new();
+    for token in tokens {
+        match token {
+            TokenTree::Group(group) if group.delimiter() == Delimiter::None => {
+                flat.extend(flatten(group.stream()));
+            }
+            TokenTree::Group(group) => {
+                let mut inner = Group::new(group.delimiter(), flatten(group.stream()));
+                inner.set_span(group.span());
+                flat.extend([TokenTree::Group(inner)]);
+            }
+            token => flat.extend([token]),
+        }
+    }
+    flat
+}
+
+fn registrations(
+    header: &item::Header,
+    is_async: bool,
+    options: &Options,
+    errors: &mut Errors,
+) -> Option<TokenStream> {
+    let op = options.op.as_ref()?;
+    let private = {
+        let krate = &options.krate;
+        quote!(#krate::__private)
+    };
+    let mut params = Vec::new();
+    for param in &header.generics.params {
+        let param = match param {
+            GenericParam::Type(param) => &param.ident,
+            GenericParam::Const(param) => {
+                let message = format!(
+                    "TensorFlow chooses kernels by types, so `{}` cannot be a parameter of one; write an \
+                     `impl` for each value",
+                    param.ident
+                );
+                errors.over(&param.ident, message);
+                return None;
+            }
+            GenericParam::Lifetime(_) => continue,
+        };
+        if !options.types.iter().any(|types| types.attribute == *param) {
+            errors.over(
+                param,
+                format!(
+                    "which types can `{param}` be? name the parameter as the op names the attribute, and \
+                     write `types({param} = [f32, f64])`"
+                ),
+            );
+            return None;
+        }
+        params.push(param);
+    }
+    for Types { attribute, types } in &options.types {
+        if params.contains(&attribute)
+            && let Some(constant) = types.iter().find(|ty| is_constant(ty))
+        {
+            let message = format!(
+                "`{attribute}` is a parameter of the `impl`, so `{0}` should be a Rust type; for a type that \
+                 Rust does not have, write an `impl` without the parameter",
+                text(constant)
+            );
+            errors.over(constant, message);
+            return None;
+        }
+    }
+    let count = options.types.iter().try_fold(1_usize, |count, types| {
+        count.checked_mul(types.types.len()).filter(|&count| count <= MAX)
+    });
+    let Some(count) = count else {
+        errors.over(op, format!("these are more than {MAX} kernels; name fewer types"));
+        return None;
+    };
+    let new = if is_async { quote!(new_async) } else { quote!(new) };
+    let label = options.label.as_ref().map(|label| quote!(.label(#label)));
+    let priority = options.priority.as_ref().map(|priority| quote!(.priority(#priority)));
+    let variables = options.variables.then(|| quote!(.variables()));
+    let host_memory = match options.host_memory.as_slice() {
+        [] => None,
+        names => Some(quote!(.host_memory(&[#(#names),*]))),
+    };
+    let self_type = &header.self_type;
+    // Not a name that an author's type could have.
+    let alias = match params.as_slice() {
+        [] => quote!(type __SeKernel = #self_type;),
+        params => quote! {
+            #[allow(type_alias_bounds, clippy::type_complexity)]
+            type __SeKernel<#(#params),*> = #self_type;
+        },
+    };
+    let mut output = alias;
+    for number in 0..count {
+        // The last attribute changes fastest.
+        let mut rest = number;
+        let mut picked: Vec<(&Ident, &TokenStream)> = Vec::new();
+        for Types { attribute, types } in options.types.iter().rev() {
+            picked.insert(0, (attribute, &types[rest % types.len()]));
+            rest /= types.len();
+        }
+        let arguments = params.iter().map(|param| {
+            picked.iter().find(|(attribute, _)| attribute == param).map(|(_, ty)| *ty)
+        });
+        let kernel = match params.len() {
+            0 => quote!(__SeKernel),
+            _ => quote!(__SeKernel<#(#arguments),*>),
+        };
+        let constraints = picked.iter().map(|(attribute, ty)| {
+            let name = LitStr::new(&attribute.unraw().to_string(), attribute.span());
+            if is_constant(ty) {
+                quote!((#name, #ty))
+            } else {
+                quote!((#name, <#ty as #private::Element>::DTYPE))
+            }
+        });
+        let types = match picked.len() {
+            0 => None,
+            _ => Some(quote!(.types(&[#(#constraints),*]))),
+        };
+        output.extend(quote! {
+            #private::inventory::submit! {
+                #private::Registration::#new::<#kernel>(
+                    #op,
+                    ::core::concat!(::core::file!(), ":", ::core::line!()),
+                ) #types #host_memory #label #priority #variables
+            }
+        });
+    }
+    Some(output)
+}
+
+/// Whether this is a constant of the enum `DType` in place of a Rust type.
+fn is_constant(ty: &TokenStream) -> bool {
+    let idents: Vec<_> = ty
+        .clone()
+        .into_iter()
+        .filter_map(|token| match token {
+            TokenTree::Ident(ident) => Some(ident.to_string()),
+            _ => None,
+        })
+        .collect();
+    matches!(&*idents, [.., dtype, _] if dtype == "DType")
+}
+
+/// Reads the options, and goes on after a mistake.
+fn parse(tokens: TokenStream, errors: &mut Errors) -> Options {
+    let mut options = Options {
+        op: None,
+        types: Vec::new(),
+        host_memory: Vec::new(),
+        label: None,
+        priority: None,
+        variables: false,
+        krate: syn::parse_quote!(::se_plugin),
+    };
+    let mut seen: Vec<String> = Vec::new();
+    let mut op_is_unclear = false;
+    for tokens in split(tokens) {
+        let mut rest = tokens.clone().into_iter();
+        let Some(TokenTree::Ident(name)) = rest.next() else {
+            op_is_unclear = true;
+            errors.over(&tokens, format!("expected an option: {USAGE}"));
+            continue;
+        };
+        let option = name.unraw().to_string();
+        if seen.contains(&option) {
+            errors.at(name.span(), format!("`{option}` is given twice; remove one of the two"));
+            continue;
+        }
+        let value: TokenStream = rest.collect();
+        match option.as_str() {
+            "op" => {
+                op_is_unclear = true;
+                let example = "write `op = \"Relu\"`";
+                options.op = errors
+                    .ok((|input: ParseStream<'_>| string(input, &name, example)).parse2(value))
+                    .filter(|op| is_op(op, errors));
+            }
+            "types" => types(value, &name, &mut options.types, errors),
+            "host_memory" => options.host_memory = strings(value, &name, errors),
+            "label" => {
+                let example = "write `label = \"...\"`";
+                options.label = errors
+                    .ok((|input: ParseStream<'_>| string(input, &name, example)).parse2(value));
+            }
+            "priority" => {
+                options.priority =
+                    errors.ok((|input: ParseStream<'_>| priority(input, &name)).parse2(value));
+            }
+            "variables" => {
+                options.variables = true;
+                if !value.is_empty() {
+                    errors.over(value, "`variables` takes no value; write `variables`");
+                }
+            }
+            "crate" => {
+                let parser = |input: ParseStream<'_>| krate(input, &name);
+                options.krate = errors.ok(parser.parse2(value)).unwrap_or(options.krate);
+            }
+            _ => {
+                op_is_unclear = true;
+                errors.at(name.span(), format!("unknown option `{option}`; expected {USAGE}"));
+                continue;
+            }
+        }
+        seen.push(option);
+    }
+    if !op_is_unclear {
+        errors.at(
+            Span::call_site(),
+            "which op is this a kernel for? write `#[kernel(op = \"Relu\")]`",
+        );
+    }
+    options
+}
+
+fn is_op(op: &LitStr, errors: &mut Errors) -> bool {
+    let name = op.value();
+    let is_name = name.starts_with(|first: char| first.is_ascii_uppercase() || first == '_')
+        && name.chars().all(|one| one.is_ascii_alphanumeric() || one == '_');
+    if !is_name {
+        errors.at(
+            op.span(),
+            format!("no op has the name {name:?}; write it as in `tf.raw_ops`, such as \"MatMul\""),
+        );
+    }
+    is_name
+}
+
+fn equals(input: ParseStream<'_>, name: &Ident, example: &str) -> syn::Result<()> {
+    match input.parse::<Token![=]>() {
+        Ok(_) => Ok(()),
+        Err(_) => Err(syn::Error::new(name.span(), format!("expected a value; {example}"))),
+    }
+}
+
+fn end(input: ParseStream<'_>) -> syn::Result<()> {
+    if input.is_empty() {
+        return Ok(());
+    }
+    let span = input.span();
+    let rest: TokenStream = input.parse()?;
+    let message = format!("expected a `,` here, found `{rest}`; separate options with `,`");
+    Err(syn::Error::new(span, message))
+}
+
+fn string(input: ParseStream<'_>, name: &Ident, example: &str) -> syn::Result<LitStr> {
+    equals(input, name, example)?;
+    let span = if input.is_empty() { name.span() } else { input.span() };
+    let literal: LitStr = input
+        .parse()
+        .map_err(|_| syn::Error::new(span, format!("expected a string literal; {example}")))?;
+    end(input)?;
+    Ok(literal)
+}
+
+fn priority(input: ParseStream<'_>, name: &Ident) -> syn::Result<TokenStream> {
+    let example = "write `priority = 1`";
+    equals(input, name, example)?;
+    let span = if input.is_empty() { name.span() } else { input.span() };
+    let minus: Option<Token![-]> = input.parse()?;
+    let number: LitInt = input
+        .parse()
+        .map_err(|_| syn::Error::new(span, format!("expected a whole number; {example}")))?;
+    end(input)?;
+    Ok(quote!(#minus #number))
+}
+
+fn krate(input: ParseStream<'_>, name: &Ident) -> syn::Result<Path> {
+    let example = "write `crate = ::renamed`";
+    equals(input, name, example)?;
+    let span = if input.is_empty() { name.span() } else { input.span() };
+    let path = input.call(Path::parse_mod_style).map_err(|_| {
+        syn::Error::new(span, format!("expected the path of the crate `se-plugin`; {example}"))
+    })?;
+    end(input)?;
+    Ok(path)
+}
+
+/// What stands in the parentheses after a name.
+fn list(value: TokenStream, name: &Ident, example: &str, errors: &mut Errors) -> Vec<TokenStream> {
+    let mut tokens = value.into_iter();
+    match (tokens.next(), tokens.next()) {
+        (Some(TokenTree::Group(list)), None) if list.delimiter() == Delimiter::Parenthesis => {
+            let list = split(list.stream());
+            if list.is_empty() {
+                errors.at(name.span(), format!("the list is empty; write {example}"));
+            }
+            list
+        }
+        _ => {
+            errors.at(name.span(), format!("expected a list; write {example}"));
+            Vec::new()
+        }
+    }
+}
+
+fn strings(value: TokenStream, name: &Ident, errors: &mut Errors) -> Vec<LitStr> {
+    let example = "`host_memory(\"perm\")`";
+    let parser = |input: ParseStream<'_>| {
+        let span = input.span();
+        let literal: LitStr = input.parse().map_err(|_| {
+            let message = format!("expected the name of an input or output; write {example}");
+            syn::Error::new(span, message)
+        })?;
+        end(input)?;
+        Ok(literal)
+    };
+    let elements = list(value, name, example, errors);
+    elements.into_iter().filter_map(|element| errors.ok(parser.parse2(element))).collect()
+}
+
+fn types(value: TokenStream, name: &Ident, all: &mut Vec<Types>, errors: &mut Errors) {
+    let example = "`types(T = [f32, f64])`";
+    for element in list(value, name, example, errors) {
+        let parser = |input: ParseStream<'_>| {
+            let attribute = Ident::parse_any(input).map_err(|error| {
+                syn::Error::new(
+                    error.span(),
+                    format!("expected an attribute's name; write {example}"),
+                )
+            })?;
+            equals(input, &attribute, &format!("write {example}"))?;
+            Ok((attribute, input.parse::<TokenStream>()?))
+        };
+        let Some((attribute, value)) = errors.ok(parser.parse2(element)) else { continue };
+        let mut tokens = value.clone().into_iter();
+        let types = match (tokens.next(), tokens.next()) {
+            (Some(TokenTree::Group(list)), None) if list.delimiter() == Delimiter::Bracket => {
+                split(list.stream())
+            }
+            (Some(_), _) => vec![value],
+            (None, _) => Vec::new(),
+        };
+        if types.is_empty() {
+            errors.at(attribute.span(), format!("`{attribute}` has no types; write {example}"));
+        } else if all.iter().any(|other| other.attribute == attribute) {
+            let message =
+                format!("`{attribute}` is given twice; name all of its types in one list");
+            errors.at(attribute.span(), message);
+        } else {
+            all.push(Types { attribute, types });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn output(options: &str, item: &str) -> String {
+        let output = kernel(options.parse().unwrap(), item.parse().unwrap());
+        output.to_string().replace([' ', '\n'], "")
+    }
+
+    const ITEM: &str = "impl<T: Element> Kernel for Relu<T> { fn new() {} }";
+    const PLAIN: &str = "impl Kernel for Relu { fn new() {} }";
+
+    #[test]
+    fn each_type_is_registered() {
+        let output = output("op = \"Relu\", types(T = [f32, half::f16])", ITEM);
+        assert!(
+            output.starts_with("impl<T:Element>KernelforRelu<T>{fnnew(){}}const_:()={"),
+            "{output}"
+        );
+        assert!(output.contains("type__SeKernel<T>=Relu<T>;"), "{output}");
+        for ty in ["f32", "half::f16"] {
+            let expected = format!(
+                "::se_plugin::__private::inventory::submit!{{::se_plugin::__private::Registration::new::\
+                 <__SeKernel<{ty}>>(\"Relu\",::core::concat!(::core::file!(),\":\",::core::line!()),)\
+                 .types(&[(\"T\",<{ty}as::se_plugin::__private::Element>::DTYPE)])}}"
+            );
+            assert!(output.contains(&expected), "{output}");
+        }
+        assert_eq!(output.matches("submit!").count(), 2, "{output}");
+    }
+
+    #[test]
+    fn several_attributes_make_a_product() {
+        let output = output("op = \"Sum\", types(T = [f32, f64], Tidx = [i32, i64, i8])", ITEM);
+        assert_eq!(output.matches("submit!").count(), 6, "{output}");
+        assert!(output.contains("<__SeKernel<f64>>"), "{output}");
+        assert!(output.contains("(\"Tidx\",<i8as"), "{output}");
+        let one = "(\"T\",<f64as::se_plugin::__private::Element>::DTYPE),(\"Tidx\",<i64as";
+        assert_eq!(output.matches(one).count(), 1, "{output}");
+    }
+
+    #[test]
+    fn types_that_rust_does_not_have_are_constants() {
+        let output = output("op = \"X\", types(T = [DType::Variant, f32])", PLAIN);
+        assert!(output.contains("(\"T\",DType::Variant)"), "{output}");
+        assert!(output.contains("<__SeKernel>"), "{output}");
+    }
+
+    #[test]
+    fn all_options_are_heeded() {
+        let options = "op = \"X\", host_memory(\"a\", \"b\"), label = \"l\", priority = -2, variables, \
+                       crate = a::b";
+        let all = output(options, PLAIN);
+        let expected = ".host_memory(&[\"a\",\"b\"]).label(\"l\").priority(-2).variables()}";
+        assert!(all.contains(expected), "{all}");
+        assert!(!all.contains("::se_plugin"), "{all}");
+        let asynchronous = output("op = \"X\"", "impl a::AsyncKernel for X {}");
+        assert!(asynchronous.contains("Registration::new_async::<__SeKernel>"), "{asynchronous}");
+        let conditional = output("op = \"X\"", "#[cfg(unix)] impl Kernel for X {}");
+        assert!(conditional.contains("#[cfg(unix)]const_"), "{conditional}");
+    }
+
+    #[test]
+    fn other_attributes_stay() {
+        let output = output("op = \"X\"", "#[kernel(op = \"Y\")] impl Kernel for X {}");
+        assert!(output.starts_with("#[kernel(op=\"Y\")]implKernelforX{}"), "{output}");
+    }
+
+    #[test]
+    fn fragments_of_macro_rules_are_read() {
+        let hidden = |text: &str| Group::new(Delimiter::None, text.parse().unwrap());
+        let (op, ty) = (hidden("\"Relu\""), hidden("f32"));
+        let output = kernel(quote!(op = #op, types(T = [#ty])), ITEM.parse().unwrap());
+        let output = output.to_string();
+        assert!(!output.contains("compile_error"), "{output}");
+    }
+
+    #[test]
+    fn mistakes_say_what_to_write() {
+        for (options, item, expected) in [
+            ("", PLAIN, "whichopisthisakernelfor?write`#[kernel(op=\\\"Relu\\\")]`"),
+            ("op", PLAIN, "expectedavalue;write`op="),
+            ("op = relu", PLAIN, "expectedastringliteral"),
+            ("op = \"relu\"", PLAIN, "noophasthename"),
+            ("op = \"A\" \"B\"", PLAIN, "separateoptionswith`,`"),
+            ("op = \"A\", op = \"B\"", PLAIN, "`op`isgiventwice"),
+            ("op = \"A\", on = 1", PLAIN, "unknownoption`on`"),
+            ("\"A\"", PLAIN, "expectedanoption:oneof`op"),
+            ("op = \"A\"", ITEM, "whichtypescan`T`be?"),
+            ("op = \"A\", types(T = [])", ITEM, "`T`hasnotypes"),
+            ("op = \"A\", types()", ITEM, "thelistisempty"),
+            ("op = \"A\", types", ITEM, "expectedalist;write`types(T"),
+            ("op = \"A\", types(T)", ITEM, "expectedavalue;write`types(T"),
+            ("op = \"A\", types(T = [f32], T = [f64])", ITEM, "`T`isgiventwice"),
+            ("op = \"A\", types(T = [DType::Variant])", ITEM, "shouldbeaRusttype"),
+            ("op = \"A\", host_memory(x)", PLAIN, "thenameofaninputoroutput"),
+            ("op = \"A\", priority = high", PLAIN, "expectedawholenumber"),
+            ("op = \"A\", variables = true", PLAIN, "`variables`takesnovalue"),
+            ("op = \"A\"", "struct A;", "expected`implKernelfor...`,foundastruct"),
+            ("op = \"A\"", "impl<const N: u8> Kernel for A<N> {}", "`N`cannotbeaparameter"),
+            ("op = \"A\"", "impl Kernel for A<'_> {}", "akernellivesaslongas"),
+        ] {
+            let output = output(options, item);
+            assert!(output.contains(expected), "{options} {item}: {output}");
+        }
+    }
+}
