@@ -68,6 +68,19 @@ fn the_memfs_demo_runs_to_its_end() {
     assert_complete(&demo(&["memfs"]), &lines);
 }
 
+#[test]
+fn the_refdevice_demo_trains_as_on_the_cpu() {
+    let lines = [
+        "1797 images of 8 × 8",
+        &format!("TensorFlow {NEWEST} lists /physical_device:RUST_REF:0"),
+        "4810 parameters, on device:RUST_REF:0",
+        "276 steps",
+        "of 360 digits held out are right",
+        "the losses of all 276 steps are the same but for",
+    ];
+    assert_complete(&demo(&["refdevice"]), &lines);
+}
+
 fn script(path: &str, arguments: &[&str]) -> Output {
     let tensorflow = TensorFlow::pinned(NEWEST).expect("TensorFlow is provided");
     tensorflow
@@ -98,6 +111,24 @@ fn the_demo_script_fails_clearly_without_what_it_needs() {
     ] {
         let plugin = root().join(plugin);
         let output = script("examples/s3/demo.py", &[&plugin.to_string_lossy(), "--tools", tools]);
+        let said = text(&output);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.contains(advice), "`{advice}` is missing in:\n{said}");
+        assert!(!said.contains("Traceback"), "{said}");
+    }
+}
+
+#[test]
+fn the_refdevice_demo_script_fails_clearly_without_what_it_needs() {
+    let this = file!();
+    for (plugin, tools, advice) in [
+        ("/nonexistent/librefdevice.so", "python3", "cargo build --release --package refdevice"),
+        (this, "/nonexistent/python", "cannot run /nonexistent/python"),
+        (this, "/bin/false", "demo_digits.py ended with status 1"),
+    ] {
+        let plugin = root().join(plugin);
+        let plugin = plugin.to_string_lossy();
+        let output = script("examples/refdevice/demo.py", &[&plugin, "--tools", tools]);
         let said = text(&output);
         assert_eq!(output.status.code(), Some(1), "{said}");
         assert!(said.contains(advice), "`{advice}` is missing in:\n{said}");

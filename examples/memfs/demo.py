@@ -6,11 +6,9 @@
 that registers the plugin, `mem://` paths work wherever TensorFlow takes a path.
 """
 import argparse
-import contextlib
 import logging
 import os
 import sys
-import time
 
 # Before the import: TensorFlow's start-up messages would bury the output below.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
@@ -20,6 +18,10 @@ os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 import numpy as np  # noqa: E402
 import tensorflow as tf  # noqa: E402
 
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+from demo_report import Report, expect  # noqa: E402
+
 for logger in ("tensorflow", "absl"):
     logging.getLogger(logger).setLevel(logging.ERROR)
 
@@ -27,50 +29,6 @@ EPOCHS = 20
 SHARDS = 4
 # Keras 3, with TensorFlow since 2.16, writes its own formats to any filesystem that TensorFlow knows.
 KERAS_3 = tuple(int(part) for part in tf.__version__.split(".")[:2]) >= (2, 16)
-
-
-class Report:
-    """Numbered steps on standard output, and a table at the end."""
-
-    def __init__(self):
-        self.rows = []
-
-    @contextlib.contextmanager
-    def step(self, title):
-        number = len(self.rows) + 1
-        print("\n[%d] %s" % (number, title), flush=True)
-        started = time.monotonic()
-        row = [number, title, "", 0.0]
-        self.rows.append(row)
-
-        def result(text):
-            row[2] = text
-
-        yield result
-        row[3] = time.monotonic() - started
-        if row[2]:
-            self.note(row[2])
-
-    def note(self, text):
-        print("    " + text, flush=True)
-
-    def table(self):
-        width = max(len(row[1]) for row in self.rows)
-        detail = max(len(row[2]) for row in self.rows)
-        line = "+----+-%s-+-%s-+--------+" % ("-" * width, "-" * detail)
-        print("\n" + line)
-        for number, title, text, seconds in self.rows:
-            print("| %2d | %-*s | %-*s | %4.1f s |" % (number, width, title, detail, text, seconds))
-        print(line)
-
-
-class Wrong(Exception):
-    """A result that is not what it must be."""
-
-
-def expect(condition, text):
-    if not condition:
-        raise Wrong(text)
 
 
 def two_spirals(count, seed):
@@ -132,7 +90,7 @@ def demo(plugin, root, report):
     gfile = tf.io.gfile
     print("TensorFlow %s, plugin %s, files in %s" % (tf.__version__, os.path.basename(plugin), root))
 
-    with report.step("Register the plugin") as result:
+    with report.step("register", "Register the plugin") as result:
         tf.experimental.register_filesystem_plugin(plugin)
         if gfile.exists(root):
             gfile.rmtree(root)
@@ -140,7 +98,7 @@ def demo(plugin, root, report):
         expect(gfile.isdir(root), "%s was made, but is no directory" % root)
         result("%s:// is a filesystem like any other now" % root.split("://")[0])
 
-    with report.step("Write the data set as TFRecords") as result:
+    with report.step("write", "Write the data set as TFRecords") as result:
         points, labels = two_spirals(4000, seed=0)
         test_points, test_labels = two_spirals(1000, seed=1)
         gfile.makedirs(root + "/data")
@@ -152,7 +110,7 @@ def demo(plugin, root, report):
         expect(len(files) == SHARDS + 1, "expected %d files, found %s" % (SHARDS + 1, files))
         result("%d points in %d files, %d kB" % (5000, len(files), sum(size for _, size in files) // 1000))
 
-    with report.step("List and read them back") as result:
+    with report.step("read", "List and read them back") as result:
         shards = sorted(gfile.glob(root + "/data/train-*.tfrecord"))
         for path in shards:
             report.note("%s  %d bytes" % (path, gfile.stat(path).length))
@@ -178,7 +136,7 @@ def demo(plugin, root, report):
     test = tf.data.TFRecordDataset(root + "/data/test.tfrecord").batch(500).map(parse)
     test = test.apply(tf.data.experimental.assert_cardinality(2))
 
-    with report.step("Train a Keras model from them, with summaries") as result:
+    with report.step("train", "Train a Keras model from them, with summaries") as result:
         model = make_model()
         before = model.evaluate(test, verbose=0)[1]
         writer = tf.summary.create_file_writer(root + "/logs")
@@ -205,7 +163,7 @@ def demo(plugin, root, report):
         expect(accuracy > 0.97, "the trained model is right on only %.1f %% of the test points" % (100 * accuracy))
         result("test accuracy %.1f %% (%.1f %% untrained)" % (100 * accuracy, 100 * before))
 
-    with report.step("Read the summaries back") as result:
+    with report.step("summaries", "Read the summaries back") as result:
         events = gfile.glob(root + "/logs/events.out.tfevents.*")
         seen = [
             float(tf.make_ndarray(value.tensor))
@@ -215,7 +173,7 @@ def demo(plugin, root, report):
         expect(np.allclose(seen, history.history["accuracy"]), "the summaries are %s" % seen)
         result("%d scalars in %d event file" % (len(seen), len(events)))
 
-    with report.step("Save and restore a checkpoint") as result:
+    with report.step("checkpoint", "Save and restore a checkpoint") as result:
         expected = model(test_points).numpy()
         step = tf.Variable(EPOCHS)
         manager = tf.train.CheckpointManager(
@@ -235,7 +193,7 @@ def demo(plugin, root, report):
         expect(kept == ["ckpt-2", "ckpt-3"], "max_to_keep=2 kept %s" % kept)
         result("%s restored, older ones deleted" % os.path.basename(latest))
 
-    with report.step("Save and load the model") as result:
+    with report.step("save", "Save and load the model") as result:
         if KERAS_3:
             model.save(root + "/spirals.keras")
             loaded = tf.keras.models.load_model(root + "/spirals.keras")
@@ -252,7 +210,7 @@ def demo(plugin, root, report):
         report.note("%s/export  %s" % (root, " ".join(sorted(gfile.listdir(root + "/export")))))
         result(".keras and SavedModel predict the same" if KERAS_3 else "SavedModel predicts the same")
 
-    with report.step("Rename, copy and delete") as result:
+    with report.step("clean up", "Rename, copy and delete") as result:
         files = tree(root)
         gfile.copy(root + "/data/test.tfrecord", root + "/copy.tfrecord")
         gfile.rename(root + "/copy.tfrecord", root + "/renamed.tfrecord")
@@ -272,11 +230,7 @@ def main():
     parser.add_argument("--root", default="mem://demo/spirals", help="the directory to work in (default: %(default)s)")
     arguments = parser.parse_args()
     report = Report()
-    try:
-        demo(arguments.plugin, arguments.root.rstrip("/"), report)
-    except (Wrong, tf.errors.OpError, OSError) as error:
-        step = "step %d, %s" % (len(report.rows), report.rows[-1][1]) if report.rows else "the start"
-        sys.exit("\nFAILED in %s: %s: %s" % (step, type(error).__name__, error))
+    report.run(lambda: demo(arguments.plugin, arguments.root.rstrip("/"), report), tf.errors.OpError, OSError)
     report.table()
     print("Every result was as expected.")
 

@@ -15,9 +15,12 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.dirname(HERE))
+
+from demo_report import Report, Wrong, expect, last_lines  # noqa: E402
+
 BUCKET = "demo"
 ROOT = "s3://" + BUCKET + "/digits"
 KILLED_AT = 300
@@ -28,15 +31,6 @@ STEPS = 540
 LIMIT = 300
 
 
-class Wrong(Exception):
-    """A result that is not what it must be."""
-
-
-def expect(condition, text):
-    if not condition:
-        raise Wrong(text)
-
-
 def size(count):
     for unit in ("B", "kB", "MB"):
         if count < 1000:
@@ -45,65 +39,23 @@ def size(count):
     return "%d B" % count if unit == "B" else "%.1f %s" % (count, unit)
 
 
-class Report:
-    """Numbered steps on standard output, and a table at the end."""
+class Traffic:
+    """Requests and bytes, from what the plugin wrote to s3:///metrics.json in each process."""
 
-    COLUMNS = ("step", "result", "requests", "read", "written", "time")
+    NAMES = ("attempts", "bytes_received", "bytes_sent")
 
     def __init__(self):
-        self.rows = []
+        self.total = dict.fromkeys(self.NAMES, 0)
 
-    @contextlib.contextmanager
-    def step(self, name, title):
-        print("\n[%d] %s" % (len(self.rows) + 1, title), flush=True)
-        started = time.monotonic()
-        row = dict(name=name, title=title, result="", traffic=None)
-        self.rows.append(row)
+    def of(self, done):
+        """Columns of the table for what a program did, which are added to the total."""
+        for name in self.NAMES:
+            self.total[name] += done["traffic"][name]
+        return self.columns(done["traffic"])
 
-        def result(text, traffic=None):
-            row.update(result=text, traffic=traffic)
-
-        yield result
-        row["seconds"] = time.monotonic() - started
-        self.note(row["result"])
-
-    def note(self, text):
-        print("    " + text, flush=True)
-
-    def table(self):
-        lines = [self.COLUMNS]
-        total = dict.fromkeys(("requests", "bytes_received", "bytes_sent"), 0)
-        for row in self.rows:
-            traffic = row["traffic"] and counted(row["traffic"])
-            if traffic:
-                for name in total:
-                    total[name] += traffic[name]
-            lines.append((row["name"], row["result"]) + cells(traffic) + ("%.1f s" % row["seconds"],))
-        lines.append(("together", "") + cells(total) + ("%.1f s" % sum(row["seconds"] for row in self.rows),))
-        widths = [max(len(line[column]) for line in lines) for column in range(len(self.COLUMNS))]
-        rule = "+" + "+".join("-" * (width + 2) for width in widths) + "+"
-        for number, line in enumerate(lines):
-            if number in (0, 1, len(lines) - 1):
-                print(rule)
-            shown = [text.ljust(width) if column < 2 else text.rjust(width)
-                     for column, (text, width) in enumerate(zip(line, widths))]
-            print("| " + " | ".join(shown) + " |")
-        print(rule)
-
-
-def counted(metrics):
-    """Requests and bytes of one process, from what the plugin wrote to s3:///metrics.json."""
-    return dict(
-        requests=metrics["attempts"],
-        bytes_received=metrics["bytes_received"],
-        bytes_sent=metrics["bytes_sent"],
-    )
-
-
-def cells(traffic):
-    if not traffic:
-        return ("", "", "")
-    return ("%d" % traffic["requests"], size(traffic["bytes_received"]), size(traffic["bytes_sent"]))
+    @staticmethod
+    def columns(metrics):
+        return "%d" % metrics["attempts"], size(metrics["bytes_received"]), size(metrics["bytes_sent"])
 
 
 class Server:
@@ -148,11 +100,6 @@ class Server:
             self.process.wait()
         self.process.stdout.close()
         self.messages.close()
-
-
-def last_lines(file):
-    file.seek(0)
-    return "".join("    | " + line for line in file.readlines()[-25:])
 
 
 class Jobs:
@@ -211,6 +158,7 @@ def too_long(*_):
 
 
 def demo(plugin, tools, scratch, report):
+    traffic = Traffic()
     with contextlib.ExitStack() as stack:
         with report.step("server", "Start an S3 server on this machine") as result:
             server = stack.enter_context(Server(tools, scratch))
@@ -225,12 +173,12 @@ def demo(plugin, tools, scratch, report):
             stored = server.ask("objects", BUCKET)
             expect(sum(stored.values()) == prepared["size"] and len(stored) == prepared["files"],
                    "the plugin sees %s, the server has %s" % (prepared, stored))
-            result("%d images in %d files, %s" % (count, prepared["files"], size(prepared["size"])), prepared["traffic"])
+            result("%d images in %d files, %s" % (count, prepared["files"], size(prepared["size"])), *traffic.of(prepared))
 
         with report.step("train", "Train until the job is killed (kill -9)") as result:
             killed = jobs.run("train", ROOT, "--killed-at", str(KILLED_AT), ends_by=signal.SIGKILL)
             expect((killed["begin"], killed["end"]) == (0, KILLED_AT), "it ran from step %(begin)d to %(end)d" % killed)
-            result("killed at step %d of %d" % (KILLED_AT, STEPS), killed["traffic"])
+            result("killed at step %d of %d" % (KILLED_AT, STEPS), *traffic.of(killed))
 
         with report.step("resume", "Train on from the last checkpoint") as result:
             resumed = jobs.run("train", ROOT)
@@ -240,7 +188,7 @@ def demo(plugin, tools, scratch, report):
             expect(resumed["accuracy"] > 0.95, "only %(accuracy).3f of the test images are recognised" % resumed)
             unfinished = server.ask("uploads", BUCKET)
             result("steps %d to %d, test accuracy %.1f %%" % (resumed["begin"] + 1, STEPS, 100 * resumed["accuracy"]),
-                   resumed["traffic"])
+                   *traffic.of(resumed))
 
         with report.step("serve", "Serve the exported SavedModel from a new process") as result:
             served = jobs.run("serve", ROOT)
@@ -249,7 +197,7 @@ def demo(plugin, tools, scratch, report):
                    % (served["accuracy"], resumed["accuracy"]))
             expect(served["complete"], "the logs do not have each of the %d steps" % STEPS)
             result("%d predictions, %.1f %% right; %d steps in %d logs"
-                   % (served["images"], 100 * served["accuracy"], served["logged"], served["events"]), served["traffic"])
+                   % (served["images"], 100 * served["accuracy"], served["logged"], served["events"]), *traffic.of(served))
 
         with report.step("look", "Look into the bucket from outside (boto3)") as result:
             stored = server.ask("objects", BUCKET)
@@ -261,6 +209,7 @@ def demo(plugin, tools, scratch, report):
             odd = [key for key in stored if "tempstate" in key or "_temp" in key or "tmp" in key]
             expect(not odd, "temporary files are left: %s" % odd)
             result("%d objects, %s; nothing temporary" % (len(stored), size(sum(stored.values()))))
+    report.table(*traffic.columns(traffic.total))
 
 
 def main():
@@ -273,17 +222,9 @@ def main():
     # However this program ends, what it has started ends too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     signal.signal(signal.SIGALRM, too_long)
-    report = Report()
-    try:
-        with tempfile.TemporaryDirectory(prefix="s3-demo-") as scratch:
-            demo(arguments.plugin, arguments.tools, scratch, report)
-    except Wrong as error:
-        step = "step %d, %s" % (len(report.rows), report.rows[-1]["title"]) if report.rows else "the start"
-        sys.exit("\nFAILED in %s: %s" % (step, error))
-    except KeyboardInterrupt:
-        sys.exit("\nstopped")
-    print()
-    report.table()
+    report = Report("requests", "read", "written")
+    with tempfile.TemporaryDirectory(prefix="s3-demo-") as scratch:
+        report.run(lambda: demo(arguments.plugin, arguments.tools, scratch, report))
     print("Every result was as expected.")
 
 

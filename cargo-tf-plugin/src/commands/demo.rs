@@ -1,4 +1,4 @@
-//! `cargo tf-plugin demo`: TensorFlow trains a model on files that live in an example's filesystem.
+//! `cargo tf-plugin demo`: TensorFlow trains a model on files in an example's filesystem, or on an example's device.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -32,6 +32,8 @@ enum Example {
     S3,
     /// A training job in memory.
     Memfs,
+    /// Keras on the reference device, beside TensorFlow's CPU.
+    Refdevice,
 }
 
 impl Example {
@@ -40,6 +42,16 @@ impl Example {
         match self {
             Self::S3 => "s3",
             Self::Memfs => "memfs",
+            Self::Refdevice => "refdevice",
+        }
+    }
+
+    /// Whether its demo needs a Python of its own beside TensorFlow's, with the packages in
+    /// `demo-requirements.txt`.
+    fn has_tools(self) -> bool {
+        match self {
+            Self::S3 | Self::Refdevice => true,
+            Self::Memfs => false,
         }
     }
 }
@@ -62,10 +74,8 @@ impl Demo {
             Some(python) => TensorFlow::from_python(python)?,
             None => TensorFlow::pinned(&self.tf)?,
         };
-        let tools = match self.example {
-            Example::S3 => Some(self.tools(package, &tensorflow)?),
-            Example::Memfs => None,
-        };
+        let tools =
+            self.example.has_tools().then(|| self.tools(package, &tensorflow)).transpose()?;
         let plugin = workspace.build_plugin(name)?;
         let mut command = tensorflow.python_command();
         command.arg(package.join("demo.py")).arg(&plugin);
@@ -81,15 +91,16 @@ impl Demo {
         Ok(())
     }
 
-    /// The server and the data set, beside TensorFlow rather than in its environment.
+    /// A server, a data set: what the demo needs beside TensorFlow, and not in its environment.
     fn tools(&self, package: &Path, tensorflow: &TensorFlow) -> Result<Packages> {
         let file = package.join("demo-requirements.txt");
         let requirements =
             fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
         let base = self.python.is_some().then(|| tensorflow.python());
-        Packages::provide("s3-demo", &requirements, base).context(
-            "the demo's S3 server needs a Python environment of its own; TF_PLUGIN_PYTHON names \
-             the Python to make it with",
+        let name = format!("{}-demo", self.example.package());
+        Packages::provide(&name, &requirements, base).context(
+            "the demo needs a Python environment of its own beside TensorFlow's; TF_PLUGIN_PYTHON \
+             names the Python to make it with",
         )
     }
 }

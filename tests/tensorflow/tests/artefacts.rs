@@ -107,6 +107,25 @@ fn localfs() {
     check("localfs", &["TF_InitKernel", "TF_InitPlugin"], LARGEST);
 }
 
+/// What a device exports.
+const DEVICE: &[&str] = &["SE_InitPlugin", "TF_InitGraph", "TF_InitProfiler"];
+
+#[test]
+fn refdevice() {
+    // Each of 127 operations is there for each of its types.
+    check("refdevice", DEVICE, 10_000_000);
+}
+
+#[test]
+fn a_device_of_few_kernels() {
+    check("hostdevice", DEVICE, LARGEST);
+}
+
+#[test]
+fn a_filesystem_and_a_device() {
+    check("bothfs", &[DEVICE, &["TF_InitKernel", "TF_InitPlugin"]].concat(), LARGEST);
+}
+
 #[test]
 fn s3() {
     // The checksums of the AWS SDK come with C functions that cargo always exports. Nobody calls them: TensorFlow

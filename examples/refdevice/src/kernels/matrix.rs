@@ -1,0 +1,169 @@
+//! Products of matrices and biases.
+
+use super::*;
+use crate::math::elementwise::{self, Broadcast};
+use crate::math::{product, reduce, shape as shapes};
+use core::marker::PhantomData;
+
+struct MatMul<T> {
+    transpose: [bool; 2],
+    elements: PhantomData<T>,
+}
+
+#[kernel(op = "MatMul", types(T = [f32, f64, f16, bf16]))]
+impl<T: Floating> Kernel for MatMul<T> {
+    type Platform = RefPlatform;
+
+    fn new(construction: &Construction<'_>) -> Result<Self> {
+        let transpose = [construction.attr("transpose_a")?, construction.attr("transpose_b")?];
+        Ok(Self { transpose, elements: PhantomData })
+    }
+    fn compute(&self, context: &mut Run<'_>) -> Result<()> {
+        let (a, b) = (context.input(0)?, context.input(1)?);
+        let (a_shape, b_shape) = (shape(&a)?, shape(&b)?);
+        let [ta, tb] = self.transpose;
+        let out_shape = product_shape(&a_shape, &b_shape, ta, tb)?;
+        if a_shape.len() != 2 || b_shape.len() != 2 {
+            return Err(wrong(format!(
+                "MatMul takes matrices, and not the shapes {a_shape:?} and {b_shape:?}"
+            )));
+        }
+        let out = output(context, 0, &out_shape)?;
+        launch(context, "MatMul", [&a, &b], [&out], move |[a, b], [out]| {
+            let (a, b) = (view::<T>(a, &a_shape)?, view::<T>(b, &b_shape)?);
+            product::multiply(a, b, view_mut::<T>(out, &out_shape)?, ta, tb);
+            Ok(())
+        })
+    }
+}
+
+/// The shape of the products of the last two axes; the others are broadcast.
+fn product_shape(a: &[usize], b: &[usize], ta: bool, tb: bool) -> Result<Shape> {
+    let unsuitable = || {
+        wrong(format!(
+            "Matrix size-incompatible: In[0]: {a:?}, In[1]: {b:?} (transposed: {ta}, {tb})"
+        ))
+    };
+    let split = |shape: &[usize], transpose: bool| -> Result<(Shape, usize, usize)> {
+        let [batches @ .., rows, columns] = shape else { return Err(unsuitable()) };
+        let (rows, columns) = if transpose { (columns, rows) } else { (rows, columns) };
+        Ok((batches.to_vec(), *rows, *columns))
+    };
+    let ((a_batches, rows, inner), (b_batches, other, columns)) = (split(a, ta)?, split(b, tb)?);
+    if inner != other {
+        return Err(unsuitable());
+    }
+    let mut out = shapes::broadcast(&a_batches, &b_batches)?;
+    out.extend([rows, columns]);
+    Ok(out)
+}
+
+/// The products of many matrices.
+fn multiply_batches<T: Floating>(
+    context: &Run<'_>,
+    op: &'static str,
+    [ta, tb]: [bool; 2],
+) -> Result<()> {
+    let (a, b) = (context.input(0)?, context.input(1)?);
+    let (a_shape, b_shape) = (shape(&a)?, shape(&b)?);
+    let out_shape = product_shape(&a_shape, &b_shape, ta, tb)?;
+    let out = output(context, 0, &out_shape)?;
+    launch(context, op, [&a, &b], [&out], move |[a, b], [out]| {
+        let (a, b) = (view::<T>(a, &a_shape)?, view::<T>(b, &b_shape)?);
+        product::multiply_batches(a, b, view_mut::<T>(out, &out_shape)?, ta, tb);
+        Ok(())
+    })
+}
+
+macro_rules! batches {
+    ($($op:literal $name:ident;)*) => {$(
+        struct $name<T> {
+            transpose: [bool; 2],
+            elements: PhantomData<T>,
+        }
+
+        #[kernel(op = $op, types(T = [f32, f64, f16, bf16]))]
+        impl<T: Floating> Kernel for $name<T> {
+            type Platform = RefPlatform;
+
+            fn new(construction: &Construction<'_>) -> Result<Self> {
+                let transpose = [construction.attr("adj_x")?, construction.attr("adj_y")?];
+                Ok(Self { transpose, elements: PhantomData })
+            }
+            fn compute(&self, context: &mut Run<'_>) -> Result<()> {
+                multiply_batches::<T>(context, $op, self.transpose)
+            }
+        }
+    )*};
+}
+
+batches! {
+    "BatchMatMul" BatchMatMul;
+    "BatchMatMulV2" BatchMatMulV2;
+}
+
+/// Channels come last, which is all that the kernels can do.
+pub(super) fn check_format(construction: &Construction<'_>) -> Result<()> {
+    let format: String = construction.attr("data_format")?;
+    ensure!(
+        format == "NHWC",
+        Error::new(
+            Code::Unimplemented,
+            format!("the device has kernels for data_format=NHWC only, and not for {format}")
+        )
+    );
+    Ok(())
+}
+
+struct BiasAdd<T>(PhantomData<T>);
+
+#[kernel(op = "BiasAdd", types(T = [f32, f64, f16, bf16]))]
+impl<T: Floating> Kernel for BiasAdd<T> {
+    type Platform = RefPlatform;
+
+    fn new(construction: &Construction<'_>) -> Result<Self> {
+        check_format(construction)?;
+        Ok(Self(PhantomData))
+    }
+    fn compute(&self, context: &mut Run<'_>) -> Result<()> {
+        let (value, bias) = (context.input(0)?, context.input(1)?);
+        let (shape, bias_shape) = (shape(&value)?, shape(&bias)?);
+        if bias_shape.len() != 1 || shape.len() < 2 || shape.last() != bias_shape.last() {
+            return Err(wrong(format!(
+                "Must provide as many biases as the last dimension of the input tensor: {bias_shape:?} vs. \
+                 {shape:?}"
+            )));
+        }
+        let out = output(context, 0, &shape)?;
+        let broadcast = Broadcast::new(&shape, &bias_shape, &shape);
+        launch(context, "BiasAdd", [&value, &bias], [&out], move |[value, bias], [out]| {
+            let (value, bias) = (cells::<T>(value)?, cells::<T>(bias)?);
+            elementwise::zip(value, bias, cells_mut::<T>(out)?, &broadcast, T::plus);
+            Ok(())
+        })
+    }
+}
+
+struct BiasAddGrad<T>(PhantomData<T>);
+
+#[kernel(op = "BiasAddGrad", types(T = [f32, f64, f16, bf16]))]
+impl<T: Floating> Kernel for BiasAddGrad<T> {
+    type Platform = RefPlatform;
+
+    fn new(construction: &Construction<'_>) -> Result<Self> {
+        check_format(construction)?;
+        Ok(Self(PhantomData))
+    }
+    fn compute(&self, context: &mut Run<'_>) -> Result<()> {
+        let gradient = context.input(0)?;
+        let shape = shape(&gradient)?;
+        let Some(&channels) = shape.last().filter(|_| shape.len() > 1) else {
+            return Err(wrong("Input tensor must be at least 2D"));
+        };
+        let out = output(context, 0, &[channels])?;
+        launch(context, "BiasAddGrad", [&gradient], [&out], move |[gradient], [out]| {
+            reduce::sum_to_last(view::<T>(gradient, &shape)?, view_mut::<T>(out, &[channels])?);
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,237 @@
+//! Reductions.
+
+use super::*;
+use crate::math::{reduce, shape as shapes};
+use core::marker::PhantomData;
+
+/// What a reduction is of.
+struct Plan {
+    input: DeviceTensor,
+    shape: Shape,
+    axes: Vec<usize>,
+    out: DeviceTensor,
+    /// The shape of the output without the axes.
+    kept: Shape,
+}
+
+fn plan(context: &Run<'_>, keep: bool) -> Result<Plan> {
+    let input = context.input(0)?;
+    let shape = shape(&input)?;
+    let axes = shapes::axes(&context.host_integers(1)?, shape.len())?;
+    let out = output(context, 0, &shapes::reduced(&shape, &axes, keep))?;
+    let kept = shapes::reduced(&shape, &axes, false);
+    Ok(Plan { input, shape, axes, out, kept })
+}
+
+/// Folds the elements along axes.
+fn fold<T: Pod, A: Copy + Send + 'static>(
+    context: &Run<'_>,
+    op: &'static str,
+    keep: bool,
+    start: A,
+    step: impl Fn(A, T) -> A + Send + 'static,
+    finish: impl Fn(A, usize) -> T + Send + 'static,
+) -> Result<()> {
+    let Plan { input, shape, axes, out, kept } = plan(context, keep)?;
+    let count = axes.iter().map(|&axis| shape[axis]).product();
+    launch(context, op, [&input], [&out], move |[input], [out]| {
+        let (input, out) = (view::<T>(input, &shape)?, view_mut::<T>(out, &kept)?);
+        reduce::reduce(input, &axes, out, start, step, |sum| finish(sum, count));
+        Ok(())
+    })
+}
+
+/// A reduction: `$body` gets the run, the name and whether axes are kept.
+macro_rules! reductions {
+    ($($op:literal $name:ident [$($bound:tt)+] $types:tt = $body:expr;)*) => {$(
+        struct $name<T> {
+            keep: bool,
+            elements: PhantomData<T>,
+        }
+
+        #[kernel(
+            op = $op,
+            types(T = $types, Tidx = [i32, i64]),
+            host_memory("reduction_indices")
+        )]
+        impl<T: $($bound)+> Kernel for $name<T> {
+            type Platform = RefPlatform;
+
+            fn new(construction: &Construction<'_>) -> Result<Self> {
+                Ok(Self { keep: construction.attr("keep_dims")?, elements: PhantomData })
+            }
+            fn compute(&self, context: &mut Run<'_>) -> Result<()> {
+                let body: fn(&Run<'_>, &'static str, bool) -> Result<()> = $body;
+                body(context, $op, self.keep)
+            }
+        }
+    )*};
+}
+
+reductions! {
+    "Sum" Sum [Floating] [f32, f64, f16, bf16] = |run, op, keep| {
+        fold::<T, f64>(run, op, keep, 0.0, |sum, x| sum + x.as_f64(), |sum, _| T::of_f64(sum))
+    };
+    "Mean" Mean [Floating] [f32, f64, f16, bf16] = |run, op, keep| {
+        let mean = |sum: f64, count: usize| T::of_f64(sum / count as f64);
+        fold::<T, f64>(run, op, keep, 0.0, |sum, x| sum + x.as_f64(), mean)
+    };
+    "Prod" Prod [Floating] [f32, f64, f16, bf16] = |run, op, keep| {
+        fold::<T, f64>(run, op, keep, 1.0, |sum, x| sum * x.as_f64(), |sum, _| T::of_f64(sum))
+    };
+    "Max" Max [Numeric] [f32, f64, f16, bf16, i64] =
+        |run, op, keep| fold::<T, T>(run, op, keep, T::LOWEST, T::greater, |best, _| best);
+    "Min" Min [Numeric] [f32, f64, f16, bf16, i64] =
+        |run, op, keep| fold::<T, T>(run, op, keep, T::HIGHEST, T::smaller, |best, _| best);
+    "Sum" SumIntegers [Numeric] [i64] =
+        |run, op, keep| fold::<T, T>(run, op, keep, T::ZERO, T::plus, |sum, _| sum);
+    "Prod" ProdIntegers [Numeric] [i64] =
+        |run, op, keep| fold::<T, T>(run, op, keep, T::ONE, T::times, |sum, _| sum);
+}
+
+macro_rules! logical {
+    ($($op:literal $name:ident = $start:expr, $step:expr;)*) => {$(
+        struct $name {
+            keep: bool,
+        }
+
+        #[kernel(op = $op, types(Tidx = [i32, i64]), host_memory("reduction_indices"))]
+        impl Kernel for $name {
+            type Platform = RefPlatform;
+
+            fn new(construction: &Construction<'_>) -> Result<Self> {
+                Ok(Self { keep: construction.attr("keep_dims")? })
+            }
+            fn compute(&self, context: &mut Run<'_>) -> Result<()> {
+                fold::<u8, bool>(context, $op, self.keep, $start, $step, |all, _| all.into())
+            }
+        }
+    )*};
+}
+
+logical! {
+    "All" All = true, |all, x| all && x != 0;
+    "Any" Any = false, |any, x| any || x != 0;
+}
+
+/// The position of the best along an axis.
+fn position<T: Numeric>(
+    context: &Run<'_>,
+    op: &'static str,
+    is_better: fn(T, T) -> bool,
+) -> Result<()> {
+    let input = context.input(0)?;
+    let in_shape = shape(&input)?;
+    let [axis] = *context.host_integers(1)? else {
+        return Err(wrong("the dimension must be a scalar"));
+    };
+    let axis = shapes::axis(axis, in_shape.len())?;
+    if in_shape[axis] == 0 {
+        return Err(wrong(format!("Reduction axis {axis} is empty in shape {in_shape:?}")));
+    }
+    let kept = shapes::reduced(&in_shape, &[axis], false);
+    let out = output(context, 0, &kept)?;
+    let is_small = context.output_dtype(0)? == DType::Int32;
+    launch(context, op, [&input], [&out], move |[input], [out]| {
+        let input = view::<T>(input, &in_shape)?;
+        if is_small {
+            let out = view_mut::<i32>(out, &kept)?;
+            reduce::position(input, axis, out, is_better, |at| at as i32);
+        } else {
+            let out = view_mut::<i64>(out, &kept)?;
+            reduce::position(input, axis, out, is_better, |at| at as i64);
+        }
+        Ok(())
+    })
+}
+
+macro_rules! positions {
+    ($($op:literal $name:ident = $is_better:expr;)*) => {$(
+        struct $name<T>(PhantomData<T>);
+
+        #[kernel(
+            op = $op,
+            types(T = [f32, f64, f16, bf16, i64], Tidx = [i32, i64], output_type = [i32, i64]),
+            host_memory("dimension")
+        )]
+        impl<T: Numeric> Kernel for $name<T> {
+            type Platform = RefPlatform;
+
+            fn new(_: &Construction<'_>) -> Result<Self> {
+                Ok(Self(PhantomData))
+            }
+            fn compute(&self, context: &mut Run<'_>) -> Result<()> {
+                position::<T>(context, $op, $is_better)
+            }
+        }
+    )*};
+}
+
+positions! {
+    "ArgMax" ArgMax = |one, best| one > best;
+    "ArgMin" ArgMin = |one, best| one < best;
+}
+
+macro_rules! scans {
+    ($($op:literal $name:ident = $start:expr, $step:expr;)*) => {$(
+        struct $name<T> {
+            exclusive: bool,
+            reverse: bool,
+            elements: PhantomData<T>,
+        }
+
+        #[kernel(op = $op, types(T = [f32, f64, i64], Tidx = [i32, i64]), host_memory("axis"))]
+        impl<T: Numeric> Kernel for $name<T> {
+            type Platform = RefPlatform;
+
+            fn new(construction: &Construction<'_>) -> Result<Self> {
+                Ok(Self {
+                    exclusive: construction.attr("exclusive")?,
+                    reverse: construction.attr("reverse")?,
+                    elements: PhantomData,
+                })
+            }
+            fn compute(&self, context: &mut Run<'_>) -> Result<()> {
+                let input = context.input(0)?;
+                let shape = shape(&input)?;
+                let [axis] = *context.host_integers(1)? else {
+                    return Err(wrong("the axis must be a scalar"));
+                };
+                let axis = shapes::axis(axis, shape.len())?;
+                let out = output(context, 0, &shape)?;
+                let way = (self.exclusive, self.reverse);
+                launch(context, $op, [&input], [&out], move |[input], [out]| {
+                    let (input, out) = (view::<T>(input, &shape)?, view_mut::<T>(out, &shape)?);
+                    reduce::scan(input, axis, out, way, $start, $step);
+                    Ok(())
+                })
+            }
+        }
+    )*};
+}
+
+scans! {
+    "Cumsum" Cumsum = T::ZERO, T::plus;
+    "Cumprod" Cumprod = T::ONE, T::times;
+}
+
+struct L2Loss<T>(PhantomData<T>);
+
+#[kernel(op = "L2Loss", types(T = [f32, f64, f16, bf16]))]
+impl<T: Floating> Kernel for L2Loss<T> {
+    type Platform = RefPlatform;
+
+    fn new(_: &Construction<'_>) -> Result<Self> {
+        Ok(Self(PhantomData))
+    }
+    fn compute(&self, context: &mut Run<'_>) -> Result<()> {
+        let input = context.input(0)?;
+        let shape = shape(&input)?;
+        let out = output(context, 0, &[])?;
+        launch(context, "L2Loss", [&input], [&out], move |[input], [out]| {
+            let squares = view::<T>(input, &shape)?.fold(0.0, |sum, x| sum + x.as_f64().powi(2));
+            view_mut::<T>(out, &[])?.fill(T::of_f64(squares / 2.0));
+            Ok(())
+        })
+    }
+}

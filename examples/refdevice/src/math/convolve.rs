@@ -1,0 +1,375 @@
+//! Convolutions and their gradients: images are `[image, row, column, channel]`, filters are
+//! `[row, column, channel, result]`.
+
+use super::number::{Number as _, Real};
+use super::product;
+use super::{View, ViewMut};
+use ndarray::{Array2, ArrayView2, ArrayView3, ArrayViewMut3, Axis, Ix2, Ix3};
+use se_plugin::{Error, Result};
+
+/// How windows go along one axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Windows {
+    /// Size of the input.
+    pub input: usize,
+    /// Size of a window.
+    pub size: usize,
+    /// From one window to the next.
+    pub stride: usize,
+    /// From one element of a window to the next.
+    pub dilation: usize,
+    /// How far the first window begins before the input.
+    pub before: usize,
+    /// The number of windows.
+    pub count: usize,
+}
+
+/// What is around the input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Padding {
+    /// Nothing: windows are within the input.
+    Valid,
+    /// As much as it takes for as many windows as there are strides.
+    Same,
+    /// This much before and behind.
+    Explicit(usize, usize),
+}
+
+impl Windows {
+    /// The windows along an axis.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` if a size is 0 that cannot be, or the window is larger than the input.
+    pub fn new(
+        input: usize,
+        size: usize,
+        stride: usize,
+        dilation: usize,
+        padding: Padding,
+    ) -> Result<Self> {
+        if size == 0 || stride == 0 || dilation == 0 {
+            return Err(Error::invalid_argument(
+                "the sizes of windows, strides and dilations are positive",
+            ));
+        }
+        let extent = (size - 1) * dilation + 1;
+        let fit = |padded: usize| (padded + stride).checked_sub(extent).map(|room| room / stride);
+        let (before, count) = match padding {
+            Padding::Valid => (0, fit(input)),
+            Padding::Explicit(before, behind) => (before, fit(input + before + behind)),
+            Padding::Same => {
+                let count = input.div_ceil(stride);
+                let covered = (count.max(1) - 1) * stride + extent;
+                (covered.saturating_sub(input) / 2, Some(count))
+            }
+        };
+        let count = count.ok_or_else(|| {
+            Error::invalid_argument(format!(
+                "Computed output size would be negative: a window of {extent} is larger than the \
+                 {input} of the input"
+            ))
+        })?;
+        Ok(Self { input, size, stride, dilation, before, count })
+    }
+
+    /// The place in the input of an element of a window, if it is there.
+    pub(super) fn place(&self, window: usize, element: usize) -> Option<usize> {
+        let place = (window * self.stride + element * self.dilation).checked_sub(self.before)?;
+        (place < self.input).then_some(place)
+    }
+}
+
+/// The windows along rows and along columns.
+pub type Grid = [Windows; 2];
+
+/// Whether the windows are the elements of the input.
+fn is_trivial(grid: &Grid) -> bool {
+    let is_input = |one: &Windows| one.count == one.input && one.before == 0;
+    grid.iter().all(|one| one.size == 1 && one.stride == 1 && is_input(one))
+}
+
+/// The windows of an image as rows of a matrix.
+fn unfold<T: Real>(image: ArrayView3<'_, T>, grid: &Grid, out: &mut Array2<T::Wide>) {
+    let [rows, columns] = grid;
+    let channels = image.len_of(Axis(2));
+    for (window, mut out) in out.axis_iter_mut(Axis(0)).enumerate() {
+        let (down, right) = (window / columns.count, window % columns.count);
+        let mut out = out.iter_mut();
+        for row in 0..rows.size {
+            for column in 0..columns.size {
+                let place = rows.place(down, row).zip(columns.place(right, column));
+                for (channel, out) in out.by_ref().take(channels).enumerate() {
+                    *out = match place {
+                        Some((row, column)) => image[[row, column, channel]].wide(),
+                        None => T::Wide::ZERO,
+                    };
+                }
+            }
+        }
+    }
+}
+
+/// Adds rows of a matrix to the windows of an image.
+fn fold<T: Real>(windows: &Array2<T::Wide>, grid: &Grid, image: &mut ndarray::Array3<T::Wide>) {
+    let [rows, columns] = grid;
+    let channels = image.len_of(Axis(2));
+    for (window, values) in windows.axis_iter(Axis(0)).enumerate() {
+        let (down, right) = (window / columns.count, window % columns.count);
+        let mut values = values.iter();
+        for row in 0..rows.size {
+            for column in 0..columns.size {
+                let place = rows.place(down, row).zip(columns.place(right, column));
+                for (channel, &value) in values.by_ref().take(channels).enumerate() {
+                    if let Some((row, column)) = place {
+                        let sum = &mut image[[row, column, channel]];
+                        *sum = sum.plus(value);
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn image<'a, T>(all: &'a View<'_, T>, index: usize) -> ArrayView3<'a, T> {
+    all.index_axis(Axis(0), index).into_dimensionality::<Ix3>().expect("images have rank 4")
+}
+
+fn image_mut<'a, T>(all: &'a mut ViewMut<'_, T>, index: usize) -> ArrayViewMut3<'a, T> {
+    all.index_axis_mut(Axis(0), index).into_dimensionality::<Ix3>().expect("images have rank 4")
+}
+
+/// A filter as a matrix: elements of a window by results.
+fn matrix<'a, T: Real>(filter: &'a View<'_, T>) -> ArrayView2<'a, T> {
+    let results = filter.shape()[3];
+    let elements = filter.shape()[..3].iter().product();
+    let matrix = filter.view().into_shape_with_order((elements, results));
+    matrix.expect("filters are contiguous")
+}
+
+/// The windows as a matrix, and the place for their results as one.
+fn windows_of(grid: &Grid) -> usize {
+    grid[0].count * grid[1].count
+}
+
+/// The convolution.
+pub fn convolve<T: Real>(
+    input: View<'_, T>,
+    filter: View<'_, T>,
+    mut out: ViewMut<'_, T>,
+    grid: Grid,
+) {
+    let filter = matrix(&filter);
+    let (elements, results) = filter.dim();
+    let wide = filter.mapv(T::wide);
+    let mut unfolded = Array2::from_elem((windows_of(&grid), elements), T::Wide::ZERO);
+    for index in 0..input.shape()[0] {
+        let out = image_mut(&mut out, index);
+        let mut out = out
+            .into_shape_with_order((windows_of(&grid), results))
+            .expect("results are contiguous");
+        if is_trivial(&grid) {
+            let input = image(&input, index);
+            let input = input.into_shape_with_order((windows_of(&grid), elements));
+            product::into(input.expect("images are contiguous"), filter, &mut out, false);
+        } else {
+            unfold(image(&input, index), &grid, &mut unfolded);
+            let product = unfolded.dot(&wide);
+            out.zip_mut_with(&product, |out, &wide| *out = T::narrow(wide));
+        }
+    }
+}
+
+/// The gradient of the filter.
+pub fn filter_gradient<T: Real>(
+    input: View<'_, T>,
+    gradient: View<'_, T>,
+    mut out: ViewMut<'_, T>,
+    grid: Grid,
+) {
+    let results = out.shape()[3];
+    let elements: usize = out.shape()[..3].iter().product();
+    let mut sum = Array2::from_elem((elements, results), T::Wide::ZERO);
+    let mut unfolded = Array2::from_elem((windows_of(&grid), elements), T::Wide::ZERO);
+    for index in 0..input.shape()[0] {
+        unfold(image(&input, index), &grid, &mut unfolded);
+        let gradient = results_of(&gradient, index, &grid, results);
+        ndarray::linalg::general_mat_mul(
+            T::Wide::ONE,
+            &unfolded.t(),
+            &gradient,
+            T::Wide::ONE,
+            &mut sum,
+        );
+    }
+    for (out, &sum) in out.iter_mut().zip(&sum) {
+        *out = T::narrow(sum);
+    }
+}
+
+/// The gradient of the input.
+pub fn input_gradient<T: Real>(
+    filter: View<'_, T>,
+    gradient: View<'_, T>,
+    mut out: ViewMut<'_, T>,
+    grid: Grid,
+) {
+    let filter = matrix(&filter).mapv(T::wide);
+    let results = filter.ncols();
+    for index in 0..out.shape()[0] {
+        let windows = results_of(&gradient, index, &grid, results).dot(&filter.t());
+        let mut out = image_mut(&mut out, index);
+        let mut sum = ndarray::Array3::from_elem(out.raw_dim(), T::Wide::ZERO);
+        fold::<T>(&windows, &grid, &mut sum);
+        out.zip_mut_with(&sum, |out, &sum| *out = T::narrow(sum));
+    }
+}
+
+/// What came back for an image, as a matrix: windows by results.
+fn results_of<T: Real>(
+    gradient: &View<'_, T>,
+    index: usize,
+    grid: &Grid,
+    results: usize,
+) -> Array2<T::Wide> {
+    let gradient = image(gradient, index).mapv(T::wide);
+    let gradient = gradient.into_shape_with_order((windows_of(grid), results));
+    gradient.expect("the shapes were checked").into_dimensionality::<Ix2>().expect("it is a matrix")
+}
+
+/// The convolution of each channel on its own: filters are `[row, column, channel, multiplier]`.
+pub fn convolve_channels<T: Real>(
+    input: View<'_, T>,
+    filter: View<'_, T>,
+    mut out: ViewMut<'_, T>,
+    grid: Grid,
+) {
+    let multiplier = filter.shape()[3];
+    let [rows, columns] = grid;
+    for (at, out) in out.indexed_iter_mut() {
+        let (channel, result) = (at[3] / multiplier, at[3] % multiplier);
+        let mut sum = T::Wide::ZERO;
+        for row in 0..rows.size {
+            for column in 0..columns.size {
+                let place = rows.place(at[1], row).zip(columns.place(at[2], column));
+                if let Some((down, right)) = place {
+                    let x = input[[at[0], down, right, channel]].wide();
+                    sum = sum.plus(x.times(filter[[row, column, channel, result]].wide()));
+                }
+            }
+        }
+        *out = T::narrow(sum);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{assert_close, noise, output};
+    use super::*;
+    use ndarray::{ArrayD, IxDyn};
+
+    /// Shape of the images, shape of the filter, stride, dilation and padding.
+    type Case = ([usize; 4], [usize; 4], usize, usize, Padding);
+
+    fn cases() -> Vec<Case> {
+        vec![
+            ([2, 5, 6, 3], [3, 2, 3, 4], 1, 1, Padding::Valid),
+            ([2, 5, 6, 3], [3, 2, 3, 4], 1, 1, Padding::Same),
+            ([1, 7, 7, 2], [3, 3, 2, 5], 2, 1, Padding::Same),
+            ([1, 8, 7, 2], [3, 3, 2, 5], 2, 1, Padding::Valid),
+            ([1, 9, 9, 1], [3, 3, 1, 2], 1, 2, Padding::Same),
+            ([3, 4, 4, 2], [1, 1, 2, 3], 1, 1, Padding::Valid),
+            ([1, 4, 4, 2], [1, 1, 2, 3], 2, 1, Padding::Same),
+            ([1, 4, 5, 2], [3, 3, 2, 1], 1, 1, Padding::Explicit(2, 1)),
+            ([1, 4, 5, 2], [1, 1, 2, 3], 1, 1, Padding::Explicit(0, 1)),
+            ([0, 4, 5, 2], [3, 3, 2, 1], 1, 1, Padding::Same),
+        ]
+    }
+
+    fn grid(images: &[usize], filter: &[usize], s: usize, d: usize, padding: Padding) -> Grid {
+        [0, 1].map(|at| Windows::new(images[at + 1], filter[at], s, d, padding).unwrap())
+    }
+
+    /// Calls `body` for each product of the sum: places in image, filter and result.
+    fn products(
+        images: &[usize],
+        filter: &[usize],
+        grid: &Grid,
+        mut body: impl FnMut([usize; 4], [usize; 4], [usize; 4]),
+    ) {
+        for n in 0..images[0] {
+            for (down, right) in
+                (0..grid[0].count).flat_map(|a| (0..grid[1].count).map(move |b| (a, b)))
+            {
+                for (row, column) in
+                    (0..filter[0]).flat_map(|a| (0..filter[1]).map(move |b| (a, b)))
+                {
+                    let y = (down * grid[0].stride + row * grid[0].dilation) as isize
+                        - grid[0].before as isize;
+                    let x = (right * grid[1].stride + column * grid[1].dilation) as isize
+                        - grid[1].before as isize;
+                    if y < 0 || x < 0 || y >= images[1] as isize || x >= images[2] as isize {
+                        continue;
+                    }
+                    for (channel, result) in
+                        (0..filter[2]).flat_map(|a| (0..filter[3]).map(move |b| (a, b)))
+                    {
+                        body(
+                            [n, y as usize, x as usize, channel],
+                            [row, column, channel, result],
+                            [n, down, right, result],
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn convolutions_and_gradients_are_sums_of_products() {
+        for (images, filter, stride, dilation, padding) in cases() {
+            let grid = grid(&images, &filter, stride, dilation, padding);
+            let results = [images[0], grid[0].count, grid[1].count, filter[3]];
+            let (x, w, dy) = (noise(&images), noise(&filter), noise(&results));
+            let [mut y, mut dw, mut dx] =
+                [&results[..], &filter, &images].map(|shape| ArrayD::<f32>::zeros(IxDyn(shape)));
+            products(&images, &filter, &grid, |i, f, r| {
+                y[&r[..]] += x[&i[..]] * w[&f[..]];
+                dw[&f[..]] += x[&i[..]] * dy[&r[..]];
+                dx[&i[..]] += w[&f[..]] * dy[&r[..]];
+            });
+            let found = output(&results, |out| convolve(x.view(), w.view(), out, grid));
+            assert_close(found.view(), y.view());
+            let found = output(&filter, |out| filter_gradient(x.view(), dy.view(), out, grid));
+            assert_close(found.view(), dw.view());
+            let found = output(&images, |out| input_gradient(w.view(), dy.view(), out, grid));
+            assert_close(found.view(), dx.view());
+        }
+    }
+
+    #[test]
+    fn channels_are_convolved_on_their_own() {
+        let (x, w) = (noise(&[1, 4, 4, 2]), noise(&[3, 3, 2, 2]));
+        let grid = grid(x.shape(), w.shape(), 1, 1, Padding::Same);
+        let mut y = ArrayD::<f32>::zeros(IxDyn(&[1, 4, 4, 4]));
+        products(x.shape(), w.shape(), &grid, |i, f, r| {
+            y[[r[0], r[1], r[2], f[2] * 2 + f[3]]] += x[&i[..]] * w[&f[..]];
+        });
+        let found = output(&[1, 4, 4, 4], |out| convolve_channels(x.view(), w.view(), out, grid));
+        assert_close(found.view(), y.view());
+    }
+
+    #[test]
+    fn windows_are_those_of_tensorflow() {
+        let windows = |input, size, stride, dilation, padding| {
+            let found = Windows::new(input, size, stride, dilation, padding).ok()?;
+            Some((found.count, found.before))
+        };
+        assert_eq!(windows(5, 3, 2, 1, Padding::Valid), Some((2, 0)));
+        assert_eq!(windows(5, 3, 2, 1, Padding::Same), Some((3, 1)));
+        assert_eq!(windows(6, 3, 2, 1, Padding::Same), Some((3, 0)), "more behind than before");
+        assert_eq!(windows(2, 3, 1, 1, Padding::Valid), Some((0, 0)));
+        assert_eq!(windows(1, 3, 1, 1, Padding::Valid), None);
+        assert_eq!(windows(5, 3, 1, 2, Padding::Explicit(1, 0)), Some((2, 1)));
+        assert_eq!(windows(5, 0, 1, 1, Padding::Same), None);
+    }
+}

@@ -1,0 +1,219 @@
+//! Functions of one number, or of a gradient and a number.
+
+use num_traits::Float;
+
+/// A constant as a float of this type.
+fn constant<F: Float>(value: f64) -> F {
+    F::from(value).unwrap_or_else(F::nan)
+}
+
+/// `1 / sqrt(x)`
+pub fn rsqrt<F: Float>(x: F) -> F {
+    x.sqrt().recip()
+}
+
+/// `1 / (1 + exp(-x))`
+pub fn sigmoid<F: Float>(x: F) -> F {
+    ((-x).exp() + F::one()).recip()
+}
+
+/// The error function.
+pub fn erf<F: Float>(x: F) -> F {
+    x.to_f64().map_or_else(F::nan, |x| constant(libm::erf(x)))
+}
+
+/// Rounds to the nearest, of two the even one.
+pub fn round<F: Float>(x: F) -> F {
+    let two = F::one() + F::one();
+    if x.fract().abs() == two.recip() { (x / two).round() * two } else { x.round() }
+}
+
+/// `max(x, 0)`; NaN stays.
+pub fn relu<F: Float>(x: F) -> F {
+    if x < F::zero() { F::zero() } else { x }
+}
+
+/// `min(max(x, 0), 6)`; NaN stays.
+pub fn relu6<F: Float>(x: F) -> F {
+    let six = constant(6.0);
+    if x > six { six } else { relu(x) }
+}
+
+/// `x`, or `alpha * x` where it is negative.
+pub fn leaky_relu<F: Float>(alpha: F) -> impl Fn(F) -> F {
+    move |x| if x > F::zero() { x } else { x * alpha }
+}
+
+/// `x`, or `exp(x) - 1` where it is negative.
+pub fn elu<F: Float>(x: F) -> F {
+    if x < F::zero() { x.exp_m1() } else { x }
+}
+
+const SELU_SCALE: f64 = 1.050_700_987_355_480_5;
+const SELU_SCALED_ALPHA: f64 = 1.758_099_340_847_376_6;
+
+/// The scaled `elu`.
+pub fn selu<F: Float>(x: F) -> F {
+    if x < F::zero() { x.exp_m1() * constant(SELU_SCALED_ALPHA) } else { x * constant(SELU_SCALE) }
+}
+
+/// `log(1 + exp(x))`
+pub fn softplus<F: Float>(x: F) -> F {
+    let threshold = F::epsilon().ln() + constant(2.0);
+    if x > -threshold {
+        x
+    } else if x < threshold {
+        x.exp()
+    } else {
+        x.exp().ln_1p()
+    }
+}
+
+/// `x / (1 + |x|)`
+pub fn softsign<F: Float>(x: F) -> F {
+    x / (x.abs() + F::one())
+}
+
+/// Of `relu`, from its argument or its result.
+pub fn relu_grad<F: Float>(gradient: F, x: F) -> F {
+    if x > F::zero() { gradient } else { F::zero() }
+}
+
+/// Of `relu6`, from its argument or its result.
+pub fn relu6_grad<F: Float>(gradient: F, x: F) -> F {
+    if x > F::zero() && x < constant(6.0) { gradient } else { F::zero() }
+}
+
+/// Of `leaky_relu`, from its argument.
+pub fn leaky_relu_grad<F: Float>(alpha: F) -> impl Fn(F, F) -> F {
+    move |gradient, x| if x > F::zero() { gradient } else { gradient * alpha }
+}
+
+/// Of `elu`, from its result.
+pub fn elu_grad<F: Float>(gradient: F, y: F) -> F {
+    if y < F::zero() { (y + F::one()) * gradient } else { gradient }
+}
+
+/// Of `selu`, from its result.
+pub fn selu_grad<F: Float>(gradient: F, y: F) -> F {
+    if y < F::zero() {
+        gradient * (y + constant(SELU_SCALED_ALPHA))
+    } else {
+        gradient * constant(SELU_SCALE)
+    }
+}
+
+/// Of `softplus`, from its argument.
+pub fn softplus_grad<F: Float>(gradient: F, x: F) -> F {
+    gradient / ((-x).exp() + F::one())
+}
+
+/// Of `softsign`, from its argument.
+pub fn softsign_grad<F: Float>(gradient: F, x: F) -> F {
+    gradient / (x.abs() + F::one()).powi(2)
+}
+
+/// Of `sigmoid`, from its result.
+pub fn sigmoid_grad<F: Float>(y: F, gradient: F) -> F {
+    gradient * y * (F::one() - y)
+}
+
+/// Of `tanh`, from its result.
+pub fn tanh_grad<F: Float>(y: F, gradient: F) -> F {
+    gradient * (F::one() - y * y)
+}
+
+/// Of `sqrt`, from its result.
+pub fn sqrt_grad<F: Float>(y: F, gradient: F) -> F {
+    gradient * constant(0.5) / y
+}
+
+/// Of `rsqrt`, from its result.
+pub fn rsqrt_grad<F: Float>(y: F, gradient: F) -> F {
+    gradient * constant(-0.5) * y * y * y
+}
+
+/// Of `1 / x`, from its result.
+pub fn reciprocal_grad<F: Float>(y: F, gradient: F) -> F {
+    -gradient * y * y
+}
+
+/// The quotient, and 0 for a divisor of 0.
+pub fn div_no_nan<F: Float>(x: F, y: F) -> F {
+    if y == F::zero() { F::zero() } else { x / y }
+}
+
+/// The product, and 0 for a second factor of 0.
+pub fn mul_no_nan<F: Float>(x: F, y: F) -> F {
+    if y == F::zero() { F::zero() } else { x * y }
+}
+
+/// `x * log(y)`, and 0 for an `x` of 0.
+pub fn xlogy<F: Float>(x: F, y: F) -> F {
+    if x == F::zero() { F::zero() } else { x * y.ln() }
+}
+
+/// `x / y`, and 0 for an `x` of 0.
+pub fn xdivy<F: Float>(x: F, y: F) -> F {
+    if x == F::zero() { F::zero() } else { x / y }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn halves_round_to_even() {
+        for (x, y) in [(0.5, 0.0), (1.5, 2.0), (2.5, 2.0), (-0.5, 0.0), (-1.5, -2.0), (1.4, 1.0)] {
+            assert_eq!(round(x), y, "{x}");
+        }
+        assert!(round(f32::NAN).is_nan() && round(f32::INFINITY) == f32::INFINITY);
+    }
+
+    #[test]
+    fn nan_stays() {
+        for function in [relu::<f32>, relu6, elu, selu, softplus, softsign, sigmoid, erf] {
+            assert!(function(f32::NAN).is_nan());
+        }
+    }
+
+    /// Each against the difference quotient of its function.
+    #[test]
+    fn gradients_are_slopes() {
+        let slope = |f: fn(f64) -> f64, x: f64| (f(x + 1e-6) - f(x - 1e-6)) / 2e-6;
+        let check = |name: &str, found: f64, expected: f64| {
+            assert!((found - 3.0 * expected).abs() < 1e-6, "{name} {found} {expected}");
+        };
+        for x in [-7.0, -1.3, -0.2, 0.4, 2.0, 7.5] {
+            check("relu", relu_grad(3.0, x), slope(relu, x));
+            check("relu6", relu6_grad(3.0, x), slope(relu6, x));
+            check("leaky", leaky_relu_grad(0.1)(3.0, x), slope(|x| leaky_relu(0.1)(x), x));
+            check("elu", elu_grad(3.0, elu(x)), slope(elu, x));
+            check("selu", selu_grad(3.0, selu(x)), slope(selu, x));
+            check("softplus", softplus_grad(3.0, x), slope(softplus, x));
+            check("softsign", softsign_grad(3.0, x), slope(softsign, x));
+            check("sigmoid", sigmoid_grad(sigmoid(x), 3.0), slope(sigmoid, x));
+            check("tanh", tanh_grad(x.tanh(), 3.0), slope(f64::tanh, x));
+            check("1/x", reciprocal_grad(1.0 / x, 3.0), slope(|x| 1.0 / x, x));
+        }
+        for x in [0.3_f64, 4.0] {
+            check("sqrt", sqrt_grad(x.sqrt(), 3.0), slope(f64::sqrt, x));
+            check("rsqrt", rsqrt_grad(rsqrt(x), 3.0), slope(rsqrt, x));
+        }
+    }
+
+    #[test]
+    fn softplus_does_not_overflow() {
+        assert_eq!(softplus(1000.0_f32), 1000.0);
+        assert!((softplus(-20.0_f32) - (-20.0_f32).exp()).abs() < 1e-12);
+        assert!((softplus(0.0_f64) - 2.0_f64.ln()).abs() < 1e-12);
+    }
+
+    #[test]
+    fn zeros_win_where_the_name_says_so() {
+        assert_eq!((div_no_nan(1.0, 0.0), div_no_nan(1.0, 4.0)), (0.0, 0.25));
+        assert_eq!((mul_no_nan(f32::NAN, 0.0), mul_no_nan(2.0, 4.0)), (0.0, 8.0));
+        assert_eq!((xlogy(0.0, 0.0), xdivy(0.0, 0.0), xdivy(1.0, 2.0)), (0.0, 0.0, 0.5));
+        assert!((xlogy(2.0_f64, 3.0) - 2.0 * 3.0_f64.ln()).abs() < 1e-12);
+    }
+}

@@ -1,0 +1,205 @@
+//! Slices as Python writes them: `a[1:, ::-2, ..., None, 3]`.
+
+use super::arrange::Steps;
+use super::shape::Shape;
+use se_plugin::{Error, Result, ensure};
+
+/// A slice as TensorFlow passes it: an entry for each index, and bits that say what kind it is.
+#[derive(Clone, Debug, Default)]
+pub struct StridedSlice {
+    /// Where each index begins.
+    pub begin: Vec<i64>,
+    /// Where each index ends, exclusive.
+    pub end: Vec<i64>,
+    /// From one element to the next.
+    pub strides: Vec<i64>,
+    /// The kinds of the entries.
+    pub masks: Masks,
+}
+
+/// The kinds of the entries, a bit for each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Masks {
+    /// It begins where the axis does.
+    pub begin: i64,
+    /// It ends where the axis does.
+    pub end: i64,
+    /// `...`
+    pub ellipsis: i64,
+    /// `None`: an axis of size 1 that the tensor does not have.
+    pub new_axis: i64,
+    /// A number: the axis is gone.
+    pub shrink: i64,
+}
+
+/// What a slice comes to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// Which elements of each axis of the tensor.
+    pub steps: Vec<Steps>,
+    /// The shape of the result.
+    pub shape: Shape,
+}
+
+impl Plan {
+    /// The shape of the result before axes come and go.
+    #[must_use]
+    pub fn sizes(&self) -> Shape {
+        self.steps.iter().map(|steps| steps.count).collect()
+    }
+}
+
+impl StridedSlice {
+    /// What the slice of a tensor of this shape is.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` if the slice does not fit the shape.
+    pub fn plan(&self, shape: &[usize]) -> Result<Plan> {
+        let count = self.begin.len();
+        ensure!(
+            self.end.len() == count && self.strides.len() == count && count < 64,
+            Error::invalid_argument("begin, end and strides of a slice must be of equal length")
+        );
+        let bit = |mask: i64, index: usize| mask >> index & 1 == 1;
+        let is_plain =
+            |&index: &usize| !bit(self.masks.ellipsis, index) && !bit(self.masks.new_axis, index);
+        let plain = (0..count).filter(is_plain).count();
+        ensure!(
+            plain <= shape.len() && self.masks.ellipsis.count_ones() <= 1,
+            Error::invalid_argument(format!(
+                "there are {plain} indices for a tensor of rank {}, or several `...`",
+                shape.len()
+            ))
+        );
+        let whole = |size: usize| Steps::range(0, size);
+        let mut plan = Plan { steps: Vec::new(), shape: Vec::new() };
+        for index in 0..count {
+            if bit(self.masks.ellipsis, index) {
+                for &size in &shape[plan.steps.len()..][..shape.len() - plain] {
+                    plan.steps.push(whole(size));
+                    plan.shape.push(size);
+                }
+            } else if bit(self.masks.new_axis, index) {
+                plan.shape.push(1);
+            } else {
+                let size = shape[plan.steps.len()];
+                let steps = self.index(index, size, plan.steps.len())?;
+                plan.steps.push(steps);
+                if !bit(self.masks.shrink, index) {
+                    plan.shape.push(steps.count);
+                }
+            }
+        }
+        for &size in &shape[plan.steps.len()..] {
+            plan.steps.push(whole(size));
+            plan.shape.push(size);
+        }
+        Ok(plan)
+    }
+
+    /// What an entry says of an axis of this size.
+    fn index(&self, index: usize, size: usize, axis: usize) -> Result<Steps> {
+        let bit = |mask: i64| mask >> index & 1 == 1;
+        let (size, step) = (size as i64, self.strides[index]);
+        ensure!(step != 0, Error::invalid_argument(format!("strides[{index}] must be non-zero")));
+        let from_start = |place: i64| if place < 0 { place.saturating_add(size) } else { place };
+        let begin = from_start(self.begin[index]);
+        if bit(self.masks.shrink) {
+            ensure!(
+                step > 0,
+                Error::invalid_argument("only stride 1 allowed on non-range indexing.")
+            );
+            ensure!(
+                (0..size).contains(&begin),
+                Error::invalid_argument(format!(
+                    "slice index {} of dimension {axis} out of bounds.",
+                    self.begin[index]
+                ))
+            );
+            return Ok(Steps::range(begin as usize, 1));
+        }
+        // Backwards, a slice goes down to -1.
+        let (first, last) = if step > 0 { (0, size) } else { (-1, size - 1) };
+        let begin = match bit(self.masks.begin) {
+            true if step > 0 => first,
+            true => last,
+            false => begin.clamp(first, last),
+        };
+        let end = match bit(self.masks.end) {
+            true if step > 0 => last,
+            true => first,
+            false => from_start(self.end[index]).clamp(first, last),
+        };
+        let length = if step > 0 { end - begin } else { begin - end };
+        let count = length.max(0).unsigned_abs().div_ceil(step.unsigned_abs());
+        let step = isize::try_from(step).map_err(Error::invalid_argument)?;
+        Ok(match count {
+            0 => Steps { start: 0, count: 0, step: 1 },
+            count => Steps { start: begin as usize, count: count as usize, step },
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn slice(begin: &[i64], end: &[i64], strides: &[i64], masks: Masks) -> StridedSlice {
+        let [begin, end, strides] = [begin, end, strides].map(<[i64]>::to_vec);
+        StridedSlice { begin, end, strides, masks }
+    }
+
+    /// Each against what Python says of a list.
+    #[test]
+    fn one_index_is_as_in_python() {
+        let all = Masks { begin: 1, end: 1, ..Masks::default() };
+        let none = Masks::default();
+        for (begin, end, stride, masks, expected) in [
+            (1, 4, 1, none, &[1, 2, 3][..]),
+            (-3, -1, 1, none, &[2, 3]),
+            (0, 100, 2, none, &[0, 2, 4]),
+            (4, 0, -2, none, &[4, 2]),
+            (100, -100, -1, none, &[4, 3, 2, 1, 0]),
+            (0, 0, -1, all, &[4, 3, 2, 1, 0]),
+            (0, 0, 3, all, &[0, 3]),
+            (3, 1, 1, none, &[]),
+            (1, 3, -1, none, &[]),
+            (2, 3, 7, none, &[2]),
+        ] {
+            let plan = slice(&[begin], &[end], &[stride], masks).plan(&[5]).unwrap();
+            let Steps { start, count, step } = plan.steps[0];
+            let found: Vec<_> = (0..count).map(|at| start as isize + at as isize * step).collect();
+            assert_eq!(found, expected, "[{begin}:{end}:{stride}]");
+            assert_eq!(plan.shape, [expected.len()]);
+        }
+        assert_eq!(slice(&[0], &[0], &[1], all).plan(&[0]).unwrap().shape, [0]);
+        assert_eq!(slice(&[0], &[0], &[-1], all).plan(&[0]).unwrap().shape, [0]);
+    }
+
+    #[test]
+    fn axes_come_and_go() {
+        // a[1, ..., None, ::2]
+        let masks = Masks { begin: 8, end: 8, ellipsis: 2, new_axis: 4, shrink: 1 };
+        let plan = slice(&[1, 0, 0, 0], &[2, 0, 0, 0], &[1, 1, 1, 2], masks);
+        let plan = plan.plan(&[3, 4, 5, 6]).unwrap();
+        assert_eq!(plan.shape, [4, 5, 1, 3]);
+        assert_eq!(plan.sizes(), [1, 4, 5, 3]);
+        assert_eq!(plan.steps[0].start, 1);
+        assert_eq!(plan.steps[3], Steps { start: 0, count: 3, step: 2 });
+        // a[0] of what has more axes
+        let masks = Masks { shrink: 1, ..Masks::default() };
+        assert_eq!(slice(&[0], &[1], &[1], masks).plan(&[2, 7]).unwrap().shape, [7]);
+        assert_eq!(slice(&[-1], &[0], &[1], masks).plan(&[2, 7]).unwrap().steps[0].start, 1);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused() {
+        let shrink = Masks { shrink: 1, ..Masks::default() };
+        assert!(slice(&[2], &[3], &[1], shrink).plan(&[2]).is_err());
+        assert!(slice(&[-3], &[3], &[1], shrink).plan(&[2]).is_err());
+        assert!(slice(&[0], &[3], &[0], Masks::default()).plan(&[2]).is_err());
+        assert!(slice(&[0, 0], &[1, 1], &[1, 1], Masks::default()).plan(&[2]).is_err());
+        let two = Masks { ellipsis: 3, ..Masks::default() };
+        assert!(slice(&[0, 0], &[1, 1], &[1, 1], two).plan(&[2]).is_err());
+    }
+}

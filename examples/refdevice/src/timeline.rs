@@ -1,0 +1,35 @@
+//! What the streams did, for TensorFlow's profiler.
+
+use crate::device::TYPE;
+use se_plugin::parts::Ran;
+use se_plugin::profiler::{Line, Timeline};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+/// The timeline of all devices.
+pub(crate) static TIMELINE: Timeline = Timeline::new(TYPE);
+
+/// The lines of a device: one a stream.
+#[derive(Debug)]
+pub(crate) struct Timelines {
+    device: usize,
+    lines: Mutex<BTreeMap<u64, Line>>,
+}
+
+impl Timelines {
+    /// Of the device with this number.
+    pub(crate) fn new(device: usize) -> Self {
+        Self { device, lines: Mutex::default() }
+    }
+
+    /// Adds a task, if somebody profiles.
+    pub(crate) fn record(&self, task: &Ran) {
+        if !TIMELINE.is_active() {
+            return;
+        }
+        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let name = || format!("Stream {}", task.stream);
+        let line = *lines.entry(task.stream).or_insert_with(|| TIMELINE.line(self.device, name()));
+        TIMELINE.record(line, task.op, task.start, task.duration);
+    }
+}

@@ -1,0 +1,218 @@
+"""Steps with the reference device, one an argument, in their order.
+
+    train=MODEL,OPTIMIZER          Keras trains on the device as it does on the CPU: MODEL is dense or convolutional
+    updates                        a variable that a function changes several times has the values that the CPU has
+    devices=COUNT                  there are COUNT devices, with memory and kernels of their own
+    memory                         what needs more memory than the device has raises an error, and the next fits
+    trace                          TensorBoard's trace viewer shows the kernels, a line for each stream
+    eager                          Keras' eager steps train, or say what to do where they cannot
+    refused                        there is no device, and the CPU works
+
+Writes `ok STEP` after each step; the first that fails ends the process.
+"""
+import glob
+import os
+import sys
+import tempfile
+
+import numpy as np
+import tensorflow as tf
+
+DEVICE = "/device:RUST_REF:0"
+# How much the losses of a step may differ, relative to the larger; the demo compares more strictly, with models
+# that do not make a rounding error grow.
+TOLERANCE = 1e-3
+
+
+def check(condition, what):
+    if not condition:
+        sys.exit(what)
+
+
+def listed():
+    return tf.config.list_physical_devices("RUST_REF")
+
+
+def model_of(name, optimizer):
+    import keras
+
+    layers = keras.layers
+    keras.utils.set_random_seed(1)
+    if name == "dense":
+        stack = [layers.Flatten(), layers.Dense(32, activation="relu"), layers.Dropout(0.0), layers.Dense(10)]
+    else:
+        stack = [
+            layers.Conv2D(8, 3, padding="same", activation="relu"),
+            layers.BatchNormalization(),
+            layers.MaxPooling2D(),
+            layers.Conv2D(16, 3, activation="relu"),
+            layers.AveragePooling2D(2),
+            layers.Flatten(),
+            layers.Dense(10),
+        ]
+    optimizers = {
+        "sgd": lambda: keras.optimizers.SGD(0.05),
+        "momentum": lambda: keras.optimizers.SGD(0.02, momentum=0.9),
+        "adam": lambda: keras.optimizers.Adam(0.005),
+    }
+    model = keras.Sequential([keras.Input((8, 8, 1)), *stack])
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    return model, dict(optimizer=optimizers[optimizer](), loss=loss, metrics=["accuracy"])
+
+
+def losses_on(device, name, optimizer, options):
+    """The losses of each step; everything but the device is the same."""
+    import keras
+
+    random = np.random.default_rng(0)
+    images = random.normal(size=(256, 8, 8, 1)).astype("float32")
+    labels = (images.reshape(256, 64) @ random.normal(size=(64, 10))).argmax(1).astype("int32")
+    losses = []
+
+    class EachStep(keras.callbacks.Callback):
+        def on_train_batch_end(self, batch, logs=None):
+            losses.append(float(logs["loss"]))
+
+    with tf.device(device):
+        model, how = model_of(name, optimizer)
+        model.compile(**how, **options)
+        model.fit(images, labels, batch_size=64, epochs=3, shuffle=False, verbose=0, callbacks=[EachStep()])
+    variables = [getattr(variable, "value", variable) for variable in model.trainable_variables]
+    places = {(variable() if callable(variable) else variable).device.rpartition("/")[2] for variable in variables}
+    return np.array(losses), places
+
+
+def train(what):
+    name, optimizer, *rest = what.split(",")
+    options = dict(run_eagerly=True) if rest == ["eager"] else {}
+    expected, _ = losses_on("/device:CPU:0", name, optimizer, options)
+    found, places = losses_on(DEVICE, name, optimizer, options)
+    check(places == {"device:RUST_REF:0"}, "variables are on %r" % places)
+    check(len(found) == 12 and found[-1] < found[0], "the losses are %r" % found)
+    worst = float(np.max(np.abs(found - expected) / np.abs(expected)))
+    check(worst <= TOLERANCE, "the losses differ by %g: %r on the device, %r on the CPU" % (worst, found, expected))
+
+
+def updates_on(device):
+    with tf.device(device):
+        variable, other = tf.Variable([1.0, 2.0, 3.0, 4.0]), tf.Variable([0.5] * 4)
+
+    @tf.function
+    def unrolled():
+        for _ in range(8):
+            variable.assign_sub(0.1 * tf.square(variable))
+        return variable.read_value()
+
+    @tf.function
+    def after_an_assignment(x):
+        variable.assign(x)
+        variable.assign_add(variable * 2.0)
+        return variable.read_value()
+
+    @tf.function
+    def loop(count, x):
+        for i in tf.range(count):
+            variable.assign_sub(0.1 * variable * x)
+            if i % 2 == 0:
+                other.assign_add(variable * 0.01)
+            else:
+                other.assign_sub(other * variable * 0.1)
+            variable.assign_add(other)
+        return tf.stack([variable.read_value(), other.read_value()])
+
+    @tf.function
+    def reads(x):
+        before = variable.read_value()
+        variable.assign_add(x)
+        between = variable.read_value()
+        variable.assign_sub(between * 0.5)
+        return tf.stack([before, between, variable.read_value()])
+
+    results = []
+    with tf.device(device):
+        for turn in range(20):
+            x = tf.constant([0.1, 0.2, 0.3, 0.4]) * float(turn % 3)
+            variable.assign([1.0, 2.0, 3.0, 4.0])
+            answers = [unrolled(), after_an_assignment(x), loop(tf.constant(turn % 4), x), reads(x)]
+            results += [answer.numpy() for answer in answers]
+    return results
+
+
+def updates(_):
+    for turn, (found, expected) in enumerate(zip(updates_on(DEVICE), updates_on("/device:CPU:0"))):
+        check(np.allclose(found, expected, rtol=1e-5), "%d: %r on the device, %r on the CPU" % (turn, found, expected))
+
+
+def devices(count):
+    check(len(listed()) == int(count), "%r devices" % len(listed()))
+    tensors = []
+    for ordinal in range(int(count)):
+        with tf.device("/device:RUST_REF:%d" % ordinal):
+            tensors.append(tf.add(tf.constant([1.0, 2.0]), float(ordinal)))
+    for ordinal, tensor in enumerate(tensors):
+        check(tensor.device.endswith("RUST_REF:%d" % ordinal), tensor.device)
+        # From this device to the next.
+        with tf.device("/device:RUST_REF:%d" % ((ordinal + 1) % int(count))):
+            moved = tf.multiply(tensor, 2.0)
+        check(moved.numpy().tolist() == [2.0 + 2 * ordinal, 4.0 + 2 * ordinal], "%r" % moved)
+
+
+def memory(_):
+    with tf.device(DEVICE):
+        try:
+            tf.zeros([64 << 20]).numpy()
+        except tf.errors.ResourceExhaustedError as error:
+            check("RUST_REF" in str(error), "the error is %s" % error)
+        else:
+            sys.exit("256 MiB fit into the device's memory")
+        check(float(tf.reduce_sum(tf.ones([1 << 20]))) == 1 << 20, "the device does not go on")
+
+
+def trace(_):
+    from tensorflow.tsl.profiler.protobuf import trace_events_pb2
+
+    try:
+        from tensorflow.python.profiler.internal import _pywrap_profiler_plugin as converter
+    except ImportError:  # Until 2.18.
+        from tensorflow.python.profiler.internal import _pywrap_profiler as converter
+    with tf.device(DEVICE):
+        matrix = tf.random.stateless_uniform([64, 64], [1, 2]) + 0.0
+        tf.matmul(matrix, matrix).numpy()
+        with tempfile.TemporaryDirectory() as directory:
+            tf.profiler.experimental.start(directory)
+            for _ in range(5):
+                product = tf.matmul(matrix, matrix)
+            product.numpy()
+            tf.profiler.experimental.stop()
+            paths = glob.glob(os.path.join(directory, "**", "*.xplane.pb"), recursive=True)
+            converted, succeeded = converter.xspace_to_tools_data(paths, "trace_viewer")
+    check(succeeded, "the profile cannot be converted: %r" % converted)
+    shown = trace_events_pb2.Trace.FromString(converted)
+    [(number, device)] = [(id, device) for id, device in shown.devices.items() if "RUST_REF:0" in device.name]
+    products = [event for event in shown.trace_events if event.device_id == number and event.name == "MatMul"]
+    check(len(products) == 5, "the trace has %d products" % len(products))
+    for event in products:
+        line = device.resources[event.resource_id].name
+        check(line.startswith("Stream "), "a product is on %r" % line)
+        check(0 < event.duration_ps < 1e12, "a product takes %d ps" % event.duration_ps)
+
+
+def eager(_):
+    try:
+        train("dense,adam,eager")
+    except tf.errors.UnimplementedError as error:
+        check("write `v.assign(v + d)`" in str(error) and "run_eagerly" in str(error), "the error is %s" % error)
+        check(tuple(map(int, tf.__version__.split(".")[:2])) >= (2, 19), "this release has what it takes")
+
+
+def refused(_):
+    check(listed() == [], "there is a device")
+    check(float(tf.constant(1.0) + 1.0) == 2.0, "the CPU does not work")
+
+
+STEPS = {"train": train, "devices": devices, "memory": memory, "trace": trace, "updates": updates, "eager": eager, "refused": refused}
+
+for step in sys.argv[1:]:
+    verb, _, value = step.partition("=")
+    STEPS[verb](value)
+    print("ok " + step, flush=True)

@@ -1,0 +1,518 @@
+"""Sweeps the reference device's operations: each runs there and on the CPU, with the same inputs.
+
+    refdevice_sweep.py [NAME...]
+
+Without names all operations run. Shapes are empty, scalar, broadcast and odd ones. Results have the same
+types and shapes, and the same values but for rounding: the tolerances are below. An operation that did not
+run on the device, by the device's own count, is a failure; so is a kernel that was never swept.
+
+Writes `ok NAME` for each operation, and a line for each failure.
+"""
+import json
+import os
+import sys
+
+# The plain kernels are the reference: those of oneDNN answer with a wrong shape for no images.
+os.environ["TF_ENABLE_ONEDNN_OPTS"] = "0"
+
+import numpy as np
+import tensorflow as tf
+from tensorflow.python.framework import kernels
+
+DEVICE = "/device:RUST_REF:0"
+CPU = "/device:CPU:0"
+COUNTERS = os.environ["REFDEVICE_COUNTERS"]
+
+# Largest difference, relative to the larger of 1 and the magnitude.
+TOLERANCE = {"float32": 2e-5, "float64": 1e-12, "float16": 4e-3, "bfloat16": 3e-2}
+FLOATS = ["float32", "float64", "float16", "bfloat16"]
+NUMBERS = FLOATS + ["int64"]
+# Pairs of shapes that broadcast.
+PAIRS = [((), ()), ((3,), ()), ((2, 3), (3,)), ((4, 1), (1, 5)), ((0, 3), (3,)), ((7, 1, 3), (5, 1)), ((17,), (17,))]
+SHAPES = [(), (1,), (0,), (3, 0, 2), (17,), (2, 3), (3, 5, 7), (2, 3, 4, 5)]
+
+random = np.random.default_rng(20)
+raw = tf.raw_ops
+
+
+def numbers(shape, dtype, low=-3.0, high=3.0):
+    values = random.uniform(low, high, shape)
+    dtype = tf.as_dtype(dtype)
+    return values.astype(dtype.as_numpy_dtype)
+
+
+def flags(shape):
+    return random.integers(0, 2, shape).astype(bool)
+
+
+class Case:
+    """One call: a function of inputs that are put on the device first."""
+
+    def __init__(self, op, function, *inputs, tolerance=None, fails=None):
+        self.op, self.function, self.inputs = op, function, inputs
+        self.tolerance, self.fails = tolerance, fails
+
+    def run(self, device):
+        with tf.device(device):
+            inputs = [tf.constant(x) for x in self.inputs]
+            outputs = self.function(*inputs)
+        flat = tf.nest.flatten(outputs)
+        return [np.asarray(x.numpy()) for x in flat], flat
+
+
+CASES = []
+
+
+def case(op, function, *inputs, **options):
+    CASES.append(Case(op, function, *inputs, **options))
+
+
+def call(op, **attributes):
+    """The raw operation, whose arguments are named in `attributes` by `None`."""
+    names = [name for name, value in attributes.items() if value is None]
+    rest = {name: value for name, value in attributes.items() if value is not None}
+    return lambda *inputs: getattr(raw, op)(**dict(zip(names, inputs)), **rest)
+
+
+SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, 1.5, 2.5, -0.5, -1.5, 6.0, 7.0, 100.0, -100.0, np.inf, -np.inf, np.nan]
+
+
+def unary():
+    anything = ["Relu", "Relu6", "Elu", "Selu", "Softplus", "Softsign"]
+    for op in anything:
+        for dtype in FLOATS:
+            for shape in SHAPES:
+                case(op, call(op, features=None), numbers(shape, dtype, -8, 8))
+            case(op, call(op, features=None), np.array(SPECIAL).astype(tf.as_dtype(dtype).as_numpy_dtype))
+    for op in ["Sigmoid", "Tanh", "Exp", "Expm1", "Sin", "Cos", "Erf", "Floor", "Ceil", "Round", "Rint", "Neg", "Abs",
+               "Square", "Sign", "Sqrt", "Rsqrt", "Log", "Log1p", "Reciprocal", "Inv", "IsNan", "IsInf", "IsFinite", "ZerosLike",
+               "OnesLike"]:
+        low = 0.1 if op in ("Sqrt", "Rsqrt", "Log", "Reciprocal", "Inv") else -0.9 if op == "Log1p" else -3
+        for dtype in FLOATS:
+            # The CPU has no kernel.
+            if op == "Rint" and dtype in ("float16", "bfloat16"):
+                continue
+            for shape in SHAPES:
+                case(op, call(op, x=None), numbers(shape, dtype, low, 3))
+            # The CPU's approximations of these are off at the ends.
+            if op not in ("Sin", "Cos", "Erf"):
+                case(op, call(op, x=None), np.array(SPECIAL).astype(tf.as_dtype(dtype).as_numpy_dtype))
+    for op in ["Neg", "Abs", "Square", "Sign", "ZerosLike", "OnesLike"]:
+        case(op, call(op, x=None), np.array([0, 1, -7, 1 << 40, -(1 << 63)]))
+    for dtype in ["int8", "int16", "uint8", "uint16", "uint32", "uint64"]:
+        for op in ["ZerosLike", "OnesLike"]:
+            case(op, call(op, x=None), numbers((2, 3), dtype, 0, 9))
+    case("ZerosLike", call("ZerosLike", x=None), flags((2, 3)))
+    for dtype in FLOATS:
+        for value in (0.2, 0.0, 1.5):
+            x = numbers((3, 5), dtype)
+            case("LeakyRelu", call("LeakyRelu", features=None, alpha=value), x)
+            case("LeakyReluGrad", call("LeakyReluGrad", gradients=None, features=None, alpha=value), x, numbers((3, 5), dtype))
+    case("LogicalNot", call("LogicalNot", x=None), flags((3, 4)))
+
+
+def gradients():
+    for op, first, second in [("ReluGrad", "gradients", "features"), ("Relu6Grad", "gradients", "features"),
+                              ("EluGrad", "gradients", "outputs"), ("SeluGrad", "gradients", "outputs"),
+                              ("SoftplusGrad", "gradients", "features"), ("SoftsignGrad", "gradients", "features"),
+                              ("SigmoidGrad", "y", "dy"), ("TanhGrad", "y", "dy"), ("SqrtGrad", "y", "dy"),
+                              ("RsqrtGrad", "y", "dy"), ("ReciprocalGrad", "y", "dy"), ("InvGrad", "y", "dy")]:
+        for dtype in FLOATS:
+            for shape in SHAPES:
+                a = numbers(shape, dtype, 0.2, 1) if first == "y" else numbers(shape, dtype, -8, 8)
+                case(op, call(op, **{first: None, second: None}), a, numbers(shape, dtype, -1, 8))
+
+
+def binary():
+    for op in ["AddV2", "Add", "Sub", "Mul", "Maximum", "Minimum", "SquaredDifference", "Less", "LessEqual",
+               "Greater", "GreaterEqual", "Equal", "NotEqual"]:
+        for dtype in NUMBERS:
+            for a, b in PAIRS:
+                case(op, call(op, x=None, y=None), numbers(a, dtype), numbers(b, dtype))
+                case(op, call(op, x=None, y=None), numbers(b, dtype), numbers(a, dtype))
+        for dtype in FLOATS:
+            special = np.array(SPECIAL).astype(tf.as_dtype(dtype).as_numpy_dtype)
+            case(op, call(op, x=None, y=None), special[:, None], special)
+        case(op, call(op, x=None, y=None), np.array([1 << 62, -(1 << 63)]), np.array([1 << 62, 5]))
+    for op in ["RealDiv", "Div", "FloorDiv", "FloorMod", "DivNoNan", "MulNoNan", "Pow", "Xlogy", "Xdivy", "Atan2"]:
+        for dtype in FLOATS:
+            if op == "Atan2" and dtype == "float16":
+                continue
+            low = 0.2 if op in ("Pow", "Xlogy") else -3
+            for a, b in PAIRS:
+                x, y = numbers(a, dtype, low), numbers(b, dtype, low)
+                # Away from where a rounded quotient jumps.
+                if op in ("FloorDiv", "FloorMod"):
+                    x, y = np.round(x) + x.dtype.type(0.25), np.where(y < 0, -0.5, 0.5).astype(y.dtype)
+                case(op, call(op, x=None, y=None) if op != "Atan2" else call(op, y=None, x=None), x, y)
+            if op in ("RealDiv", "DivNoNan", "MulNoNan"):
+                special = np.array(SPECIAL).astype(tf.as_dtype(dtype).as_numpy_dtype)
+                case(op, call(op, x=None, y=None), special[:, None], special)
+    for op in ["Div", "FloorDiv", "FloorMod", "TruncateDiv", "TruncateMod", "Mod"]:
+        x, y = np.arange(-7, 8)[:, None], np.array([-3, -2, -1, 1, 2, 5])
+        if op == "Mod":
+            x = abs(x)
+        case(op, call(op, x=None, y=None), x, y)
+        case(op, call(op, x=None, y=None), np.array([1, 2]), np.array([1, 0]), fails="Integer division by zero")
+        case(op, call(op, x=None, y=None), np.zeros((0, 2), "int64"), np.array([1, 0]))
+    for op in ["LogicalAnd", "LogicalOr"]:
+        case(op, call(op, x=None, y=None), flags((4, 1)), flags((1, 5)))
+    for op in ["Equal", "NotEqual"]:
+        case(op, call(op, x=None, y=None), flags((4, 1)), flags((1, 5)))
+        for dtype in ["int8", "int16", "uint8", "uint16", "uint32", "uint64"]:
+            case(op, call(op, x=None, y=None), numbers((3, 1), dtype, 0, 3), numbers((4,), dtype, 0, 3))
+    case("AddV2", call("AddV2", x=None, y=None), numbers((2,), "float32"), numbers((3,), "float32"), fails="Incompatible shapes")
+
+
+def choices():
+    for dtype in NUMBERS + ["bool", "int32"]:
+        make = lambda shape: flags(shape) if dtype == "bool" else numbers(shape, dtype)
+        for c, a, b in [((), (2, 3), (2, 3)), ((2, 1), (3,), (2, 3)), ((4,), (), ()), ((0,), (0,), (1,)), ((3, 2), (3, 2), (3, 2))]:
+            case("SelectV2", call("SelectV2", condition=None, t=None, e=None), flags(c), make(a), make(b))
+        for c, a in [((), (2, 3)), ((2,), (2, 3)), ((2, 3), (2, 3)), ((0,), (0, 3))]:
+            case("Select", lambda c, x, y: raw.Select(condition=c, x=x, y=y), flags(c), make(a), make(a))
+    types = FLOATS + ["int8", "int32", "int64", "uint8", "bool"]
+    for source in types:
+        for target in types:
+            if source == target:
+                continue
+            for shape in [(), (0,), (3, 5)]:
+                x = flags(shape) if source == "bool" else numbers(shape, source, 0, 100)
+                case("Cast", lambda x, target=target: raw.Cast(x=x, DstT=target), x)
+            if source != "bool" and not source.startswith("u") and not target.startswith("u"):
+                case("Cast", lambda x, target=target: raw.Cast(x=x, DstT=target), numbers((50,), source, -100, 100))
+
+
+def sums():
+    for dtype in NUMBERS[:4] + ["float32", "uint8", "int16"]:
+        for shape in [(), (0,), (2, 3)]:
+            for count in (1, 2, 5):
+                parts = [numbers(shape, dtype, 0, 9) for _ in range(count)]
+                case("AddN", lambda *parts: raw.AddN(inputs=list(parts)), *parts)
+    for dtype in FLOATS:
+        for shape in SHAPES:
+            case("L2Loss", call("L2Loss", t=None), numbers(shape, dtype, -1, 1))
+
+
+def reductions():
+    axes = [((), []), ((5,), [0]), ((5,), [-1]), ((0,), [0]), ((2, 3), [0]), ((2, 3), [1]), ((2, 3), []),
+            ((2, 3, 4), [0, 2]), ((2, 3, 4), [1]), ((2, 3, 4), [0, 1, 2]), ((3, 0), [0]), ((3, 0), [1]), ((4, 5, 2, 3), [1, 3]),
+            ((1000,), [0]), ((300, 4), [0])]
+    for op in ["Sum", "Mean", "Prod", "Max", "Min", "All", "Any"]:
+        if op in ("All", "Any"):
+            types = ["bool"]
+        elif op == "Mean":
+            types = FLOATS
+        else:
+            types = NUMBERS
+        for dtype in types:
+            for shape, axis in axes:
+                for keep in (False, True):
+                    for index in ("int32", "int64"):
+                        x = flags(shape) if dtype == "bool" else numbers(shape, dtype, 0.9, 1.1) if op == "Prod" else numbers(shape, dtype)
+                        # The CPU adds 16-bit floats up with less precision.
+                        tolerance = 0.15 if dtype in ("float16", "bfloat16") else 1e-4 if dtype == "float32" and op == "Prod" else None
+                        case(op, lambda x, op=op, axis=axis, keep=keep, index=index: getattr(raw, op)(
+                            input=x, axis=tf.constant(axis, index), keep_dims=keep), x, tolerance=tolerance)
+        case(op, lambda x, op=op: getattr(raw, op)(input=x, axis=tf.constant([2])), flags((2, 3)) if types == ["bool"] else numbers((2, 3), "float32"),
+             fails="no axis|Invalid reduction|Invalid dimension|dimension")
+    nan = np.array([[1.0, np.nan, 3.0], [4.0, 5.0, 6.0], [np.inf, -np.inf, 0.0]], "float32")
+    for op in ["Max", "Min", "Sum", "Mean"]:
+        for axis in (0, 1):
+            case(op, lambda x, op=op, axis=axis: getattr(raw, op)(input=x, axis=tf.constant([axis])), nan)
+    for op in ["ArgMax", "ArgMin"]:
+        for dtype in NUMBERS:
+            for shape, axis in [((5,), 0), ((2, 3), 0), ((2, 3), -1), ((2, 3, 4), 1), ((0, 3), 1)]:
+                for target in ("int32", "int64"):
+                    case(op, lambda x, op=op, axis=axis, target=target: getattr(raw, op)(
+                        input=x, dimension=tf.constant(axis), output_type=target), numbers(shape, dtype))
+        case(op, lambda x, op=op: getattr(raw, op)(input=x, dimension=tf.constant(0)), np.array([2, 1, 2, 1], "float32"))
+    for op in ["Cumsum", "Cumprod"]:
+        for dtype in ["float32", "float64", "int64"]:
+            for shape, axis in [((5,), 0), ((2, 3), -1), ((2, 3, 4), 1), ((0, 3), 1), ((2, 0), 1)]:
+                for exclusive in (False, True):
+                    for reverse in (False, True):
+                        case(op, lambda x, op=op, axis=axis, exclusive=exclusive, reverse=reverse: getattr(raw, op)(
+                            x=x, axis=tf.constant(axis), exclusive=exclusive, reverse=reverse), numbers(shape, dtype))
+
+
+def matrices():
+    for dtype in FLOATS:
+        # The CPU multiplies 16-bit floats with less precision.
+        tolerance = {"float16": 2e-2, "bfloat16": 0.1}.get(dtype)
+        for m, k, n in [(1, 1, 1), (3, 5, 7), (33, 17, 9), (0, 3, 2), (2, 0, 3), (2, 3, 0), (64, 100, 10)]:
+            for ta in (False, True):
+                for tb in (False, True):
+                    a, b = (k, m) if ta else (m, k), (n, k) if tb else (k, n)
+                    case("MatMul", call("MatMul", a=None, b=None, transpose_a=ta, transpose_b=tb),
+                         numbers(a, dtype, -1, 1), numbers(b, dtype, -1, 1), tolerance=tolerance)
+        for a, b in [((2, 3, 4), (2, 4, 5)), ((1, 3, 4), (6, 4, 2)), ((2, 1, 3, 4), (5, 4, 2)), ((3, 4), (2, 4, 5)), ((0, 3, 4), (0, 4, 2))]:
+            for adjoint in (False, True):
+                x, y = numbers(a, dtype, -1, 1), numbers(b, dtype, -1, 1)
+                if adjoint:
+                    x, y = x.swapaxes(-1, -2).copy(), y.swapaxes(-1, -2).copy()
+                case("BatchMatMulV2", call("BatchMatMulV2", x=None, y=None, adj_x=adjoint, adj_y=adjoint), x, y, tolerance=tolerance)
+                if len(a) == len(b) and a[:-2] == b[:-2]:
+                    case("BatchMatMul", call("BatchMatMul", x=None, y=None, adj_x=adjoint, adj_y=adjoint), x, y, tolerance=tolerance)
+        for shape in [(2, 3), (0, 3), (2, 3, 4), (2, 3, 4, 5), (100, 7)]:
+            case("BiasAdd", call("BiasAdd", value=None, bias=None), numbers(shape, dtype), numbers(shape[-1:], dtype))
+            case("BiasAddGrad", call("BiasAddGrad", out_backprop=None), numbers(shape, dtype, -1, 1),
+                 tolerance={"float16": 0.05, "bfloat16": 0.3}.get(dtype))
+    case("MatMul", call("MatMul", a=None, b=None), numbers((2, 3), "float32"), numbers((2, 3), "float32"), fails="incompatible")
+    case("BiasAdd", call("BiasAdd", value=None, bias=None), numbers((2, 3), "float32"), numbers((2,), "float32"), fails="biases|bias")
+
+
+def probabilities():
+    for dtype in FLOATS:
+        for shape in [(1, 1), (4, 7), (0, 3), (3,), (2, 3, 4), (32, 10)]:
+            for op in ["Softmax", "LogSoftmax"]:
+                case(op, call(op, logits=None), numbers(shape, dtype, -9, 9), tolerance={"bfloat16": 0.1, "float16": 2e-2}.get(dtype))
+        for rows, classes in [(1, 1), (4, 7), (0, 3), (32, 10)]:
+            for index in ("int32", "int64"):
+                case("SparseSoftmaxCrossEntropyWithLogits",
+                     call("SparseSoftmaxCrossEntropyWithLogits", features=None, labels=None),
+                     numbers((rows, classes), dtype, -5, 5), random.integers(0, classes, rows).astype(index),
+                     tolerance={"bfloat16": 0.1, "float16": 2e-2}.get(dtype))
+            case("SoftmaxCrossEntropyWithLogits", call("SoftmaxCrossEntropyWithLogits", features=None, labels=None),
+                 numbers((rows, classes), dtype, -5, 5), numbers((rows, classes), dtype, 0, 1),
+                 tolerance={"bfloat16": 0.1, "float16": 2e-2}.get(dtype))
+        case("SoftmaxCrossEntropyWithLogits", call("SoftmaxCrossEntropyWithLogits", features=None, labels=None),
+             numbers((4, 3), dtype, -5, 5), numbers((1, 3), dtype, 0, 1), tolerance={"bfloat16": 0.1, "float16": 2e-2}.get(dtype))
+
+
+def arrangements():
+    everything = ["float32", "float64", "float16", "bfloat16", "int8", "int16", "int64", "uint8", "uint16", "uint32", "uint64", "bool"]
+    for dtype in everything:
+        make = lambda shape: flags(shape) if dtype == "bool" else numbers(shape, dtype, 0, 99)
+        for index in ("int32", "int64"):
+            vector = lambda values, index=index: tf.constant(values, index)
+            for dims in [[], [0], [3], [2, 3]]:
+                case("Fill", lambda x, dims=dims, vector=vector: raw.Fill(dims=vector(dims), value=x), make(()))
+            for shape, times in [((), []), ((3,), [2]), ((2, 3), [2, 3]), ((2, 3), [0, 1]), ((0, 3), [2, 2]), ((2, 1, 3), [1, 4, 1])]:
+                # The CPU has no kernel for uint16.
+                if dtype != "uint16":
+                    case("Tile", lambda x, times=times, vector=vector: raw.Tile(input=x, multiples=vector(times)), make(shape))
+            for shape, target in [((), [2, 3]), ((3,), [2, 3]), ((2, 1), [2, 3]), ((1,), [0]), ((2, 3), [2, 3]), ((), [])]:
+                case("BroadcastTo", lambda x, target=target, vector=vector: raw.BroadcastTo(input=x, shape=vector(target)), make(shape))
+            for shape, order in [((), []), ((3,), [0]), ((2, 3), [1, 0]), ((2, 3, 4), [2, 0, 1]), ((2, 0), [1, 0]), ((2, 3, 4, 5), [0, 3, 1, 2])]:
+                case("Transpose", lambda x, order=order, vector=vector: raw.Transpose(x=x, perm=vector(order)), make(shape))
+            for shape, begin, size in [((5,), [1], [3]), ((5,), [2], [-1]), ((2, 3), [0, 1], [2, 2]), ((2, 3), [2, 0], [0, 3]), ((2, 3, 4), [1, 0, 2], [1, -1, 1])]:
+                case("Slice", lambda x, begin=begin, size=size, vector=vector: raw.Slice(input=x, begin=vector(begin), size=vector(size)), make(shape))
+            for shape, axis in [((5,), [0]), ((2, 3), [-1]), ((2, 3, 4), [0, 2]), ((2, 3), [])]:
+                case("ReverseV2", lambda x, axis=axis, vector=vector: raw.ReverseV2(tensor=x, axis=vector(axis)), make(shape))
+            for shape, around in [((2,), [[1, 2]]), ((2, 3), [[0, 0], [2, 1]]), ((0, 3), [[1, 0], [0, 0]])]:
+                case("Pad", lambda x, around=around, vector=vector: raw.Pad(input=x, paddings=vector(around)), make(shape))
+                case("PadV2", lambda x, value, around=around, vector=vector: raw.PadV2(input=x, paddings=vector(around), constant_values=value), make(shape), make(()))
+            for shapes, axis in [([(2,), (3,)], 0), ([(2, 3), (2, 1), (2, 0)], 1), ([(2, 3), (4, 3)], -2), ([(0, 3), (1, 3)], 0)]:
+                case("ConcatV2", lambda *parts, axis=axis, vector=vector: raw.ConcatV2(values=list(parts), axis=vector(axis)), *[make(shape) for shape in shapes])
+            for shape, indices, axis, batches in [((5,), [4, 0, 0], 0, 0), ((4, 3), [[1], [2]], 0, 0), ((4, 3), [2, 0], 1, 0),
+                                                  ((2, 4, 3), [[0, 3], [2, 2]], 1, 1), ((4, 0), [1], 0, 0), ((4, 3), [], 0, 0), ((2, 3, 4), [[1], [0]], 2, 1)]:
+                case("GatherV2", lambda x, indices=indices, axis=axis, batches=batches, index=index: raw.GatherV2(
+                    params=x, indices=tf.constant(indices, index), axis=tf.constant(axis), batch_dims=batches), make(shape))
+            case("SplitV", lambda x, vector=vector: raw.SplitV(value=x, size_splits=vector([2, -1, 0]), axis=tf.constant(1), num_split=3), make((2, 5)))
+        for axis in (0, 1, -1):
+            case("Pack", lambda *parts, axis=axis: raw.Pack(values=list(parts), axis=axis), make((2, 3)), make((2, 3)))
+            if dtype != "int64":
+                case("Unpack", lambda x, axis=axis: raw.Unpack(value=x, num=3, axis=axis), make((3, 3, 3)))
+        case("Pack", lambda *parts: raw.Pack(values=list(parts)), make(()), make(()))
+        case("Split", lambda x: raw.Split(axis=tf.constant(1), value=x, num_split=3), make((2, 6)))
+        for function in [lambda x: x[1:, ::-2], lambda x: x[0], lambda x: x[..., 1], lambda x: x[:, tf.newaxis, 2:4], lambda x: x[-1:, 3:1],
+                         lambda x: x[1, 2], lambda x: x[::-1, ::-1], lambda x: x[5:, -2:], lambda x: x[...]]:
+            case("StridedSlice", function, make((3, 5)))
+    for dtype in FLOATS + ["int64"]:
+        for function in [lambda x: x[1:, ::-2], lambda x: x[0], lambda x: x[..., 1], lambda x: x[:, tf.newaxis, 2:4]]:
+            def slope(x, function=function):
+                with tf.GradientTape() as tape:
+                    tape.watch(x)
+                    y = function(x)
+                return tape.gradient(y, x)
+            if dtype != "int64":
+                case("StridedSliceGrad", slope, numbers((3, 5), dtype))
+        for index in ("uint8", "int32", "int64"):
+            for shape, axis in [((3,), -1), ((2, 3), 0), ((2, 3), 1), ((), -1), ((0,), 0)]:
+                case("OneHot", lambda x, on, off, axis=axis: raw.OneHot(indices=x, depth=tf.constant(4), on_value=on, off_value=off, axis=axis),
+                     random.integers(0, 6, shape).astype(index), numbers((), dtype), numbers((), dtype))
+    for dtype, values in [("float32", (0, 1, 0.3)), ("float32", (3, -2, -0.5)), ("float64", (0, 2, 0.25)), ("int64", (2, 9, 3)), ("int64", (9, 2, -3)), ("int64", (1, 1, 1))]:
+        case(None, lambda dtype=dtype, values=values: raw.Range(start=tf.constant(values[0], dtype), limit=tf.constant(values[1], dtype), delta=tf.constant(values[2], dtype)))
+    case("Transpose", lambda x: raw.Transpose(x=x, perm=tf.constant([0, 0])), numbers((2, 3), "float32"), fails="permutation|transpos|duplicate|missing")
+
+
+def convolutions():
+    cases = [((2, 5, 6, 3), (3, 2, 3, 4), 1, 1, "VALID"), ((2, 5, 6, 3), (3, 2, 3, 4), 1, 1, "SAME"), ((1, 7, 7, 2), (3, 3, 2, 5), 2, 1, "SAME"),
+             ((1, 8, 7, 2), (3, 3, 2, 5), 2, 1, "VALID"), ((1, 9, 9, 1), (3, 3, 1, 2), 1, 2, "SAME"), ((3, 4, 4, 2), (1, 1, 2, 3), 1, 1, "VALID"),
+             ((1, 4, 4, 2), (1, 1, 2, 3), 2, 1, "SAME"), ((1, 4, 5, 2), (3, 3, 2, 1), 1, 1, [2, 1, 0, 3]), ((0, 4, 5, 2), (3, 3, 2, 1), 1, 1, "SAME"),
+             ((4, 28, 28, 1), (5, 5, 1, 8), 1, 1, "SAME")]
+    for dtype in ["float32", "float64"]:
+        for images, filters, stride, dilation, padding in cases:
+            options = dict(strides=[1, stride, stride, 1], dilations=[1, dilation, dilation, 1], padding=padding)
+            if isinstance(padding, list):
+                options.update(padding="EXPLICIT", explicit_paddings=[0, 0] + padding + [0, 0])
+            x, w = numbers(images, dtype, -1, 1), numbers(filters, dtype, -1, 1)
+            with tf.device(CPU):
+                dy = numbers(raw.Conv2D(input=tf.constant(x), filter=tf.constant(w), **options).shape, dtype, -1, 1)
+            case("Conv2D", call("Conv2D", input=None, filter=None, **options), x, w)
+            if dilation > 1:
+                continue  # The CPU has no gradients.
+            case("Conv2DBackpropInput", lambda w, dy, images=images, options=options: raw.Conv2DBackpropInput(
+                input_sizes=tf.constant(images), filter=w, out_backprop=dy, **options), w, dy)
+            case("Conv2DBackpropFilter", lambda x, dy, filters=filters, options=options: raw.Conv2DBackpropFilter(
+                input=x, filter_sizes=tf.constant(filters), out_backprop=dy, **options), x, dy, tolerance=1e-4)
+        for stride in (1, 2):
+            for padding in ("SAME", "VALID"):
+                case("DepthwiseConv2dNative", call("DepthwiseConv2dNative", input=None, filter=None, strides=[1, stride, stride, 1], padding=padding),
+                     numbers((2, 6, 5, 3), dtype, -1, 1), numbers((3, 2, 3, 2), dtype, -1, 1))
+    for dtype in ["float32", "float64", "float16", "bfloat16"]:
+        for size, stride in [(2, 2), (3, 2), (2, 1), (1, 1)]:
+            for padding in ("SAME", "VALID"):
+                options = dict(ksize=[1, size, size, 1], strides=[1, stride, stride, 1], padding=padding)
+                x = numbers((2, 5, 7, 3), dtype)
+                with tf.device(CPU):
+                    y = raw.MaxPool(input=tf.constant(x), **options).numpy()
+                dy = numbers(y.shape, dtype)
+                case("MaxPool", call("MaxPool", input=None, **options), x)
+                case("MaxPoolGrad", call("MaxPoolGrad", orig_input=None, orig_output=None, grad=None, **options), x, y, dy)
+                if dtype == "bfloat16" and tf.__version__.startswith("2.12."):
+                    continue  # The CPU has no kernel.
+                case("AvgPool", call("AvgPool", value=None, **options), x)
+                case("AvgPoolGrad", lambda dy, options=options: raw.AvgPoolGrad(orig_input_shape=tf.constant([2, 5, 7, 3]), grad=dy, **options), dy)
+
+
+def normalizations():
+    for shape in [(2, 3, 4, 5), (1, 1, 1, 3), (8, 4, 4, 2)]:
+        row = lambda low=-1, high=1: numbers(shape[-1:], "float32", low, high)
+        for training, factor in [(True, 1.0), (True, 0.3), (False, 1.0)]:
+            old = [row(), row(0.5, 2)] if not training or factor != 1.0 else [np.zeros(0, "float32")] * 2
+            # The last of the outputs are for the gradient alone.
+            case("FusedBatchNormV3", lambda *inputs, training=training, factor=factor: tuple(raw.FusedBatchNormV3(
+                x=inputs[0], scale=inputs[1], offset=inputs[2], mean=inputs[3], variance=inputs[4], epsilon=1e-3,
+                exponential_avg_factor=factor, is_training=training))[:3], numbers(shape, "float32"), row(), row(), *old)
+
+            def slopes(dy, x, scale, offset, mean, variance, training=training):
+                # Outside of training the gradient gets the mean and the variance that were given.
+                saved = (None, None, None, mean, variance, tf.zeros([0]))
+                if training:
+                    saved = raw.FusedBatchNormV3(x=x, scale=scale, offset=offset, mean=mean, variance=variance, epsilon=1e-3)
+                return tuple(raw.FusedBatchNormGradV3(
+                    y_backprop=dy, x=x, scale=scale, reserve_space_1=saved[3], reserve_space_2=saved[4],
+                    reserve_space_3=saved[5], epsilon=1e-3, is_training=training))[:3]
+            if factor == 1.0:
+                case("FusedBatchNormGradV3", slopes, numbers(shape, "float32"), numbers(shape, "float32"), row(), row(), *old, tolerance=1e-4)
+
+
+def variables():
+    if not hasattr(raw, "ResourceApplyAdam"):
+        return
+    shape = (3, 4)
+
+    def updated(count, step):
+        def function(*inputs):
+            state = [tf.Variable(value) for value in inputs[:count]]
+            step([one.handle for one in state], inputs[count:])
+            return [one.read_value() for one in state]
+        return function
+
+    for dtype in FLOATS:
+        g, v, a = numbers(shape, dtype), numbers(shape, dtype), numbers(shape, dtype, 0, 1)
+        number = lambda value: np.array(value).astype(g.dtype)
+        case("ResourceApplyGradientDescent", updated(1, lambda s, i: raw.ResourceApplyGradientDescent(var=s[0], alpha=i[0], delta=i[1])), v, number(0.1), g)
+        for nesterov in (False, True):
+            case("ResourceApplyMomentum", updated(2, lambda s, i, n=nesterov: raw.ResourceApplyMomentum(
+                var=s[0], accum=s[1], lr=i[0], grad=i[1], momentum=i[2], use_nesterov=n)), v, a, number(0.1), g, number(0.9))
+            case("ResourceApplyKerasMomentum", updated(2, lambda s, i, n=nesterov: raw.ResourceApplyKerasMomentum(
+                var=s[0], accum=s[1], lr=i[0], grad=i[1], momentum=i[2], use_nesterov=n)), v, a, number(0.1), g, number(0.9))
+            case("ResourceApplyAdam", updated(3, lambda s, i, n=nesterov: raw.ResourceApplyAdam(
+                var=s[0], m=s[1], v=s[2], beta1_power=i[0], beta2_power=i[1], lr=i[2], beta1=i[3], beta2=i[4], epsilon=i[5], grad=i[6], use_nesterov=n)),
+                 v, g, a, number(0.81), number(0.5), number(0.1), number(0.9), number(0.7), number(0.01), g)
+    for dtype in FLOATS + ["int8", "int16", "int64", "uint8", "uint16", "uint32", "uint64"]:
+        for op in ("AssignAddVariableOp", "AssignSubVariableOp"):
+            case(op, updated(1, lambda s, i, op=op: getattr(raw, op)(resource=s[0], value=i[0])), numbers(shape, dtype, 3, 6), numbers(shape, dtype, 0, 3))
+
+
+def counted():
+    # Fetching something synchronizes, after which the counters are written.
+    with tf.device(DEVICE):
+        (tf.constant(1.0) + 1.0).numpy()
+    with open(COUNTERS) as file:
+        return json.load(file)
+
+
+def differ(found, expected, tolerance):
+    """What is different, or None."""
+    if found.dtype != expected.dtype or found.shape != expected.shape:
+        return "%s %s and not %s %s" % (found.dtype, found.shape, expected.dtype, expected.shape)
+    name = expected.dtype.name
+    if name not in TOLERANCE:
+        same = np.array_equal(found, expected)
+    else:
+        a, b = found.astype("float64"), expected.astype("float64")
+        limit = tolerance if tolerance is not None else TOLERANCE[name]
+        with np.errstate(all="ignore"):
+            near = np.abs(a - b) <= limit * np.maximum(1.0, np.abs(b))
+        same = np.all(near | (a == b) | (np.isnan(a) & np.isnan(b)))
+    if same:
+        return None
+    return "%s and not %s" % (str(found.ravel()[:20]), str(expected.ravel()[:20]))
+
+
+def registered():
+    """The operations that have kernels on the device."""
+    return {kernel.op for kernel in kernels.get_all_registered_kernels().kernel if kernel.device_type == "RUST_REF"}
+
+
+def main(names):
+    tf.config.set_soft_device_placement(False)
+    np.seterr(all="ignore")
+    groups = [unary, gradients, binary, choices, sums, reductions, matrices, probabilities, arrangements, convolutions, normalizations]
+    if os.environ.get("REFDEVICE_SWEEP_VARIABLES") == "1":
+        groups.append(variables)
+    for group in groups:
+        group()
+    failures, done, before = [], {}, counted()
+    for one in CASES:
+        op = one.op or "Range"
+        if names and op not in names:
+            continue
+        what = "%s(%s)" % (op, ", ".join("%s%s" % (x.dtype, list(x.shape)) for x in map(np.asarray, one.inputs)))
+        try:
+            expected, _ = one.run(CPU)
+        except Exception as error:  # The CPU has no kernel, or refuses.
+            expected = error
+        try:
+            found, tensors = one.run(DEVICE)
+        except Exception as error:
+            found = error
+        if one.fails:
+            texts = one.fails.split("|")
+            if not isinstance(found, Exception) or not any(text in str(found) for text in texts):
+                failures.append("%s: %r and not an error with %r" % (what, found, one.fails))
+            elif not isinstance(expected, Exception):
+                failures.append("%s: %r on the CPU and %r on the device" % (what, expected, found))
+        elif isinstance(expected, Exception):
+            failures.append("%s on the CPU: %s" % (what, expected))
+        elif isinstance(found, Exception):
+            failures.append("%s on the device: %s" % (what, found))
+        else:
+            for index, (a, b) in enumerate(zip(found, expected)):
+                text = differ(a, b, one.tolerance)
+                if text:
+                    failures.append("%s, output %d: %s" % (what, index, text))
+        if one.op:
+            done[op] = done.get(op, 0) + 1
+    after = counted()
+    for op, times in sorted(done.items()):
+        runs = after.get(op, 0) - before.get(op, 0)
+        if runs < times * 0.9:
+            failures.append("%s ran %d times on the device and should have %d times" % (op, runs, times))
+        print("ok %s %d" % (op, times))
+    if not names:
+        swept = {one.op or "Range" for one in CASES}
+        if variables not in groups:
+            # What stands in their place raises an error, which other tests look at.
+            swept |= {"AssignAddVariableOp", "AssignSubVariableOp"}
+        failures += ["%s has a kernel and was not swept" % op for op in sorted(registered() - swept)]
+    for failure in failures:
+        print("FAILED", failure)
+    sys.exit("%d of %d failed" % (len(failures), len(CASES)) if failures else 0)
+
+
+main(sys.argv[1:])

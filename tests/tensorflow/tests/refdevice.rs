@@ -1,0 +1,88 @@
+//! The reference device in real TensorFlow.
+
+use cargo_tf_plugin::TensorFlow;
+use tf_plugin_tensorflow_tests::child::Finished;
+use tf_plugin_tensorflow_tests::python::Python;
+use tf_plugin_tensorflow_tests::{Plugin, each_tensorflow};
+
+each_tensorflow!(
+    each_operation_answers_as_on_the_cpu,
+    keras_trains_as_on_the_cpu,
+    trains_with_late_streams,
+    variables_change_in_order,
+    there_can_be_several_devices,
+    memory_ends_with_an_error,
+    a_trace_shows_the_kernels,
+    settings_that_are_not_understood_leave_the_cpu,
+);
+
+const SCRIPT: &str = "tensorflow/python/refdevice.py";
+
+/// Names a plugin to load at import.
+const LIBRARY: &str = "TF_PLUGGABLE_DEVICE_LIBRARY_PATH";
+
+fn run(tensorflow: &TensorFlow, steps: &[&str], settings: &[(&str, &str)]) -> Finished {
+    let library = Plugin::of("refdevice").path();
+    let mut python = Python::new(tensorflow, SCRIPT).env(LIBRARY, library).args(steps);
+    for (name, value) in settings {
+        python = python.env(name, value);
+    }
+    let finished = python.run().success();
+    let done: Vec<&str> =
+        finished.stdout.lines().filter_map(|line| line.strip_prefix("ok ")).collect();
+    assert_eq!(done, steps);
+    finished
+}
+
+fn each_operation_answers_as_on_the_cpu(tensorflow: &TensorFlow) {
+    let scratch = tempfile::tempdir().expect("a scratch directory");
+    // The CPU has a kernel in place for variables; the device only where TensorFlow lets it.
+    let in_place = match tensorflow.version() {
+        "2.19.1" | "2.20.0" | "2.21.0" => "0",
+        _ => "1",
+    };
+    let finished = Python::new(tensorflow, "tensorflow/python/refdevice_sweep.py")
+        .env(LIBRARY, Plugin::of("refdevice").path())
+        .env("REFDEVICE_COUNTERS", scratch.path().join("counters"))
+        .env("REFDEVICE_SWEEP_VARIABLES", in_place)
+        .run()
+        .success();
+    let swept = finished.stdout.lines().filter(|line| line.starts_with("ok ")).count();
+    assert!(swept > 100, "{swept} operations: {}", finished.stdout);
+}
+
+fn keras_trains_as_on_the_cpu(tensorflow: &TensorFlow) {
+    let steps = ["dense,sgd", "dense,momentum", "dense,adam", "convolutional,adam"];
+    let steps = steps.map(|step| format!("train={step}"));
+    let mut steps: Vec<&str> = steps.iter().map(String::as_str).collect();
+    steps.push("eager");
+    run(tensorflow, &steps, &[]);
+}
+
+fn trains_with_late_streams(tensorflow: &TensorFlow) {
+    let late = [("REFDEVICE_DELAY_US", "300"), ("REFDEVICE_SEED", "5")];
+    run(tensorflow, &["train=convolutional,momentum"], &late);
+}
+
+fn variables_change_in_order(tensorflow: &TensorFlow) {
+    run(tensorflow, &["updates"], &[("REFDEVICE_DELAY_US", "100")]);
+}
+
+fn there_can_be_several_devices(tensorflow: &TensorFlow) {
+    run(tensorflow, &["devices=3"], &[("REFDEVICE_DEVICES", "3")]);
+}
+
+fn memory_ends_with_an_error(tensorflow: &TensorFlow) {
+    run(tensorflow, &["memory"], &[("REFDEVICE_MEMORY", "64MiB")]);
+}
+
+fn a_trace_shows_the_kernels(tensorflow: &TensorFlow) {
+    run(tensorflow, &["trace"], &[]);
+}
+
+fn settings_that_are_not_understood_leave_the_cpu(tensorflow: &TensorFlow) {
+    let finished = run(tensorflow, &["refused"], &[("REFDEVICE_MEMORY", "much")]);
+    let said = "REFDEVICE_MEMORY=much is not understood; write REFDEVICE_MEMORY=512MiB";
+    let lines = finished.stderr.lines().filter(|line| line.contains(said)).count();
+    assert_eq!(lines, 1, "{}", finished.stderr);
+}
