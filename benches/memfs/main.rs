@@ -17,7 +17,7 @@ use cargo_tf_plugin::{NEWEST, TensorFlow};
 use tf_plugin_benches::callgrind::{self, Count, counted};
 use tf_plugin_benches::report::{self, Table, number};
 use tf_plugin_benches::rows::{Names, Row, Session};
-use tf_plugin_benches::stats::Spread;
+use tf_plugin_benches::stats::{Spread, ratios, take_turns};
 use tf_plugin_benches::{Host, Plugin, build, same};
 
 /// Rounds of each row on each plugin; the plugins take turns.
@@ -161,23 +161,12 @@ fn time(framework: &Path, plugins: &[PathBuf; 3]) -> Result<Vec<Times>> {
             .zip(&names)
             .map(|(plugin, names)| Session::new(plugin, names, row))
             .collect::<Result<_>>()?;
-        // One list of rounds a plugin; the first round warms up.
-        let mut rounds = [const { Vec::new() }; PLUGINS.len()];
-        for round in 0..=ROUNDS {
-            for turn in 0..sessions.len() {
-                // Another one goes first in each round, so that none always finds the caches cold.
-                let index = (turn + round) % sessions.len();
-                let time = nanoseconds(&mut sessions[index], row)?;
-                if round > 0 {
-                    rounds[index].push(time);
-                }
-            }
-        }
-        let ratios = [1, 2].map(|other| {
-            let pairs = rounds[0].iter().zip(&rounds[other]);
-            Spread::of(&pairs.map(|(rust, cpp)| rust / cpp).collect::<Vec<_>>())
+        let rounds =
+            take_turns(PLUGINS.len(), ROUNDS, |index| nanoseconds(&mut sessions[index], row))?;
+        times.push(Times {
+            plugins: [0, 1, 2].map(|plugin| Spread::of(&rounds[plugin])),
+            ratios: [1, 2].map(|other| ratios(&rounds[0], &rounds[other])),
         });
-        times.push(Times { plugins: rounds.map(|times| Spread::of(&times)), ratios });
     }
     Ok(times)
 }

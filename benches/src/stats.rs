@@ -25,6 +25,41 @@ impl Spread {
     }
 }
 
+/// The spread of the ratios of values that belong together.
+///
+/// # Panics
+/// Without values.
+#[must_use]
+pub fn ratios(values: &[f64], to: &[f64]) -> Spread {
+    Spread::of(&values.iter().zip(to).map(|(value, to)| value / to).collect::<Vec<_>>())
+}
+
+/// Lets so many contestants take turns: `run` gets the index of one and answers what it took. Answers the
+/// rounds of each.
+///
+/// A first round, which warms up, is not counted. Another one goes first in each round, so that none always
+/// finds the caches cold.
+///
+/// # Errors
+/// Those of `run`.
+pub fn take_turns<E>(
+    contestants: usize,
+    rounds: usize,
+    mut run: impl FnMut(usize) -> Result<f64, E>,
+) -> Result<Vec<Vec<f64>>, E> {
+    let mut taken = vec![Vec::with_capacity(rounds); contestants];
+    for round in 0..=rounds {
+        for turn in 0..contestants {
+            let index = (turn + round) % contestants;
+            let value = run(index)?;
+            if round > 0 {
+                taken[index].push(value);
+            }
+        }
+    }
+    Ok(taken)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -34,5 +69,21 @@ mod tests {
         let spread = Spread::of(&[5.0, 1.0, 4.0, 2.0, 3.0]);
         assert_eq!(spread, Spread { low: 2.0, median: 3.0, high: 4.0 });
         assert_eq!(Spread::of(&[7.0]).median, 7.0);
+    }
+
+    #[test]
+    fn ratios_are_of_pairs() {
+        assert_eq!(ratios(&[1.0, 6.0, 12.0], &[1.0, 2.0, 6.0]).median, 2.0);
+    }
+
+    #[test]
+    fn turns_rotate_after_a_round_that_does_not_count() {
+        let mut order = Vec::new();
+        let taken = take_turns(2, 2, |index| {
+            order.push(index);
+            Ok::<_, ()>(order.len() as f64)
+        });
+        assert_eq!(order, [0, 1, 1, 0, 0, 1]);
+        assert_eq!(taken, Ok(vec![vec![4.0, 5.0], vec![3.0, 6.0]]));
     }
 }

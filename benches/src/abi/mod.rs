@@ -13,6 +13,10 @@ use tf_fs_sys::{
     TF_Status, TF_WritableFile, TF_WritableFileOps,
 };
 
+mod device;
+
+pub use device::{Copying, Device, Event, Filling, Stream};
+
 /// A code and a message, as a status holds them.
 pub type Outcome = (TF_Code, String);
 
@@ -34,6 +38,15 @@ impl Host {
         // Its threads and statics do not outlive an unload.
         std::mem::forget(library);
         Ok(Self { functions: StatusFunctions::get()? })
+    }
+
+    /// What a status of this host holds.
+    fn outcome(&self, status: *mut TF_Status) -> Outcome {
+        // SAFETY: a status of the host; its message is valid until the status changes.
+        unsafe {
+            let message = CStr::from_ptr((self.functions.TF_Message)(status));
+            ((self.functions.TF_GetCode)(status), message.to_string_lossy().into_owned())
+        }
     }
 }
 
@@ -89,11 +102,7 @@ impl Plugin {
     /// What the last call answered.
     #[must_use]
     pub fn outcome(&self) -> Outcome {
-        // SAFETY: a status of the host; its message is valid until the status changes.
-        unsafe {
-            let message = CStr::from_ptr((self.host.functions.TF_Message)(self.status));
-            (self.code(), message.to_string_lossy().into_owned())
-        }
+        self.host.outcome(self.status)
     }
 
     /// The code of what the last call answered.

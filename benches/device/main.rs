@@ -1,0 +1,434 @@
+//! What the device SDK costs: the device of `plugin`, safe Rust on the SDK, against the same device in
+//! `device.cc`, written by hand in C++, side by side; and the reference device against TensorFlow's CPU.
+//!
+//! `cargo bench -p tf-plugin-benches --bench device [-- [--write] [--quick] [--time] [--only PART]
+//! [--profiles DIRECTORY]]`: `--write` puts the tables into `docs/device-benchmarks.md`, `--quick` takes few
+//! rounds and writes nothing, `--time` leaves out the instruction counts and needs no valgrind, `--only` runs
+//! one of `callbacks`, `bandwidth`, `dispatch` and `step`, `--profiles` keeps callgrind's profiles, one a row
+//! and plugin.
+
+use std::cell::OnceCell;
+use std::env;
+use std::fs;
+use std::hint::black_box;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail, ensure};
+use cargo_tf_plugin::workspace::Workspace;
+use cargo_tf_plugin::{NEWEST, TensorFlow};
+use serde_json::Value;
+use tf_fs_sys::TF_OK;
+use tf_plugin_benches::callgrind::{self, Count, counted};
+use tf_plugin_benches::device::rows::{Row, Session};
+use tf_plugin_benches::device::same;
+use tf_plugin_benches::report::{self, Table, number};
+use tf_plugin_benches::stats::{Spread, ratios, take_turns};
+use tf_plugin_benches::{Device, Host, build};
+
+/// What Rust may cost, relative to C++.
+const GOAL: f64 = 1.05;
+
+/// How fast a copy must be, relative to `memcpy`.
+const BANDWIDTH_GOAL: f64 = 0.95;
+
+/// Length of the copies whose bandwidth is measured.
+const COPIED: usize = 64 << 20;
+
+/// Given by this program to itself, under callgrind.
+const COUNT: &str = "--count-instructions";
+
+/// Given by this program to itself, because the devices are of no use afterwards.
+const COMPARE: &str = "--compare";
+
+const PLUGINS: [&str; 2] = ["Rust", "C++"];
+
+const DOCUMENT: &str = "device-benchmarks.md";
+
+const RATIO: &str = "ratio (quartiles)";
+
+#[derive(Default)]
+struct Arguments {
+    write: bool,
+    quick: bool,
+    time_only: bool,
+    only: Option<String>,
+    profiles: Option<PathBuf>,
+}
+
+impl Arguments {
+    fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Self> {
+        let mut parsed = Self::default();
+        while let Some(argument) = arguments.next() {
+            match argument.as_str() {
+                // What cargo adds.
+                "--bench" => {}
+                "--write" => parsed.write = true,
+                "--quick" => parsed.quick = true,
+                "--time" => parsed.time_only = true,
+                "--only" => {
+                    let part = arguments.next().context("`--only` needs a part")?;
+                    ensure!(
+                        PARTS.iter().any(|(name, _)| *name == part),
+                        "there is no part `{part}`; there are callbacks, bandwidth, dispatch and step"
+                    );
+                    parsed.only = Some(part);
+                }
+                "--profiles" => {
+                    let directory = arguments.next().context("`--profiles` needs a directory")?;
+                    parsed.profiles = Some(PathBuf::from(directory));
+                }
+                other => bail!(
+                    "unknown argument `{other}`; there are `--write`, `--quick`, `--time`, `--only PART` \
+                     and `--profiles DIRECTORY`"
+                ),
+            }
+        }
+        ensure!(
+            !(parsed.write && (parsed.quick || parsed.time_only)),
+            "only whole tables of all rounds are written; leave out `--quick` and `--time`"
+        );
+        Ok(parsed)
+    }
+
+    fn rounds(&self, rounds: usize) -> usize {
+        if self.quick { rounds.min(5) } else { rounds }
+    }
+}
+
+/// What all parts need.
+struct Bench<'a> {
+    arguments: &'a Arguments,
+    tensorflow: &'a TensorFlow,
+    workspace: &'a Workspace,
+    /// The Rust plugin, and the one in C++.
+    plugins: &'a [PathBuf; 2],
+    scratch: &'a Path,
+    /// The devices of the plugins, which register them once a process.
+    devices: OnceCell<[Device; 2]>,
+}
+
+type Part = fn(&Bench<'_>) -> Result<String>;
+
+const PARTS: [(&str, Part); 4] =
+    [("callbacks", callbacks), ("bandwidth", bandwidth), ("dispatch", dispatch), ("step", step)];
+
+fn main() -> Result<()> {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    match arguments.as_slice() {
+        [count, framework, plugin] if count == COUNT => {
+            return run_counted(framework.as_ref(), plugin.as_ref());
+        }
+        [compare, framework, rust, cpp] if compare == COMPARE => {
+            return run_compared(framework.as_ref(), rust.as_ref(), cpp.as_ref());
+        }
+        _ => {}
+    }
+    let arguments = Arguments::parse(arguments.into_iter())?;
+    let tensorflow = TensorFlow::pinned(NEWEST)?;
+    let workspace = Workspace::current()?;
+    let scratch = tempfile::tempdir()?;
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("device/device.cc");
+    let plugins = [
+        workspace.build_plugin("benchdevice")?,
+        build::cpp(&source, &[], &tensorflow.include_dir(), scratch.path())?,
+    ];
+    let bench = Bench {
+        arguments: &arguments,
+        tensorflow: &tensorflow,
+        workspace: &workspace,
+        plugins: &plugins,
+        scratch: scratch.path(),
+        devices: OnceCell::new(),
+    };
+    for (name, part) in PARTS {
+        if arguments.only.as_ref().is_some_and(|only| only != name) {
+            continue;
+        }
+        let text = format!(
+            "{}\nTensorFlow {} · {} · {} · {}\n",
+            part(&bench)?,
+            tensorflow.version(),
+            build::rust_version(),
+            build::cpp_version(),
+            build::processor(),
+        );
+        println!("{text}");
+        if arguments.write {
+            println!("written to {}", report::write_into(DOCUMENT, name, &text)?.display());
+        }
+    }
+    Ok(())
+}
+
+impl Bench<'_> {
+    fn framework(&self) -> PathBuf {
+        self.tensorflow.library_dir().join("libtensorflow_framework.so.2")
+    }
+
+    fn devices(&self) -> Result<&[Device; 2]> {
+        if self.devices.get().is_none() {
+            be_many();
+            let host = Host::load(&self.framework())?;
+            let [rust, cpp] = self.plugins;
+            let devices = [Device::load(host, rust)?, Device::load(host, cpp)?];
+            let _ = self.devices.set(devices);
+        }
+        self.devices.get().context("the devices were just opened")
+    }
+
+    /// What a script of this folder answers, which takes its measurements in TensorFlow.
+    fn python(&self, script: &str, arguments: &[&str], plugins: &[&Path]) -> Result<Value> {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("device").join(script);
+        let mut command = self.tensorflow.python_command();
+        command.arg(script).args(arguments);
+        for plugin in plugins {
+            command.arg("--plugin").arg(plugin);
+        }
+        let output = command.stderr(Stdio::inherit()).output().context("cannot run Python")?;
+        ensure!(output.status.success(), "the measurement failed ({}); see above", output.status);
+        serde_json::from_slice(&output.stdout).context("no JSON from Python")
+    }
+}
+
+// Callbacks.
+
+fn callbacks(bench: &Bench<'_>) -> Result<String> {
+    let mut compare = Command::new(env::current_exe()?);
+    compare.arg(COMPARE).arg(bench.framework()).args(bench.plugins);
+    // The log is full of errors that were asked for.
+    let compared = compare.output().context("cannot run this program again")?;
+    ensure!(
+        compared.status.success(),
+        "the devices do not do the same:\n{}",
+        String::from_utf8_lossy(&compared.stderr)
+    );
+    let mut text = String::new();
+    if !bench.arguments.time_only {
+        let profiles = bench.arguments.profiles.as_deref().unwrap_or(bench.scratch);
+        let counts = count(&bench.framework(), bench.plugins, profiles)?;
+        text += &format!("Instructions a call:\n\n{}\n", count_table(&counts));
+    }
+    text += &format!("Nanoseconds a call:\n\n{}", time_table(&time(bench)?));
+    Ok(text)
+}
+
+/// Instructions of each row, on each plugin.
+fn count(
+    framework: &Path,
+    plugins: &[PathBuf; 2],
+    profiles: &Path,
+) -> Result<[Vec<Count>; PLUGINS.len()]> {
+    let mut counts = [const { Vec::new() }; PLUGINS.len()];
+    for (index, plugin) in plugins.iter().enumerate() {
+        eprintln!("counting instructions: {}", PLUGINS[index]);
+        let directory = profiles.join(plugin.file_stem().unwrap_or_default());
+        fs::create_dir_all(&directory).with_context(|| directory.display().to_string())?;
+        let arguments = [COUNT.as_ref(), framework.as_os_str(), plugin.as_os_str()];
+        let rows = Row::ALL.len();
+        counts[index] =
+            callgrind::count(&env::current_exe()?, arguments, plugin, rows, &directory)?;
+    }
+    Ok(counts)
+}
+
+/// Makes this process one of several threads, as one with TensorFlow always is: the C library and C++'s
+/// take shortcuts while there is only one.
+fn be_many() {
+    std::thread::spawn(|| {
+        loop {
+            std::thread::park();
+        }
+    });
+}
+
+/// Runs each row once for callgrind.
+fn run_counted(framework: &Path, plugin: &Path) -> Result<()> {
+    be_many();
+    let device = Device::load(Host::load(framework)?, plugin)?;
+    for row in Row::ALL {
+        let mut session = Session::new(&device, row)?;
+        // Once for what happens on first use only.
+        session.prepare();
+        session.run(row.operations());
+        session.prepare();
+        counted(&mut || session.run(row.operations()));
+        session.check().context("under callgrind")?;
+    }
+    Ok(())
+}
+
+/// Compares the devices, which then have an error that stays.
+fn run_compared(framework: &Path, rust: &Path, cpp: &Path) -> Result<()> {
+    let host = Host::load(framework)?;
+    same::check(&Device::load(host, rust)?, &Device::load(host, cpp)?)
+}
+
+/// Nanoseconds a call on each plugin, and Rust's relative to C++'s in the same round.
+struct Times {
+    plugins: [Spread; PLUGINS.len()],
+    ratio: Spread,
+}
+
+fn time(bench: &Bench<'_>) -> Result<Vec<Times>> {
+    let devices = bench.devices()?;
+    let mut times = Vec::new();
+    for row in Row::ALL {
+        eprintln!("timing: {}", row.name());
+        let mut sessions =
+            devices.iter().map(|device| Session::new(device, row)).collect::<Result<Vec<_>>>()?;
+        let rounds = take_turns(devices.len(), bench.arguments.rounds(101), |index| {
+            let session = &mut sessions[index];
+            session.prepare();
+            let start = Instant::now();
+            session.run(black_box(row.operations()));
+            let elapsed = start.elapsed();
+            session.check()?;
+            Ok::<_, anyhow::Error>(elapsed.as_nanos() as f64 / row.operations() as f64)
+        })?;
+        times.push(Times {
+            plugins: [0, 1].map(|plugin| Spread::of(&rounds[plugin])),
+            ratio: ratios(&rounds[0], &rounds[1]),
+        });
+    }
+    Ok(times)
+}
+
+fn count_table(counts: &[Vec<Count>; 2]) -> Table {
+    let mut table = Table::new(&["callback", PLUGINS[0], PLUGINS[1], "ratio", "in `TF_SetStatus`"]);
+    for (index, row) in Row::ALL.into_iter().enumerate() {
+        let [rust, cpp] = counts.each_ref().map(|counts| counts[index]);
+        let each = |count: u64| number(count as f64 / row.operations() as f64);
+        let ratio = rust.total as f64 / cpp.total as f64;
+        let mark = if ratio <= GOAL { "" } else { " (!)" };
+        let ratio = format!("{ratio:.2}{mark}");
+        table.push([row.name(), each(rust.total), each(cpp.total), ratio, each(rust.status)]);
+    }
+    table
+}
+
+fn show(ratio: Spread) -> String {
+    format!("{:.2} ({:.2}–{:.2})", ratio.median, ratio.low, ratio.high)
+}
+
+fn time_table(times: &[Times]) -> Table {
+    let mut table = Table::new(&["callback", PLUGINS[0], PLUGINS[1], RATIO]);
+    for (row, Times { plugins: [rust, cpp], ratio }) in Row::ALL.into_iter().zip(times) {
+        table.push([row.name(), number(rust.median), number(cpp.median), show(*ratio)]);
+    }
+    table
+}
+
+// Bandwidth.
+
+fn bandwidth(bench: &Bench<'_>) -> Result<String> {
+    let [rust, cpp] = bench.devices()?;
+    let reference = bench.workspace.build_plugin("refdevice")?;
+    let reference = Device::load(Host::load(&bench.framework())?, &reference)?;
+    let mut table = Table::new(&["copy of 64 MiB", "GiB/s", "of `memcpy`'s"]);
+    let (mut buffer, mut other) = (vec![1; COPIED], vec![2; COPIED]);
+    let mut devices = Vec::new();
+    for (name, device) in [("Rust", rust), ("C++", cpp), ("`refdevice`", &reference)] {
+        let place = device.allocate(COPIED);
+        ensure!(place != 0, "{name} has no 64 MiB of memory");
+        device.copy_to_device(place, &buffer);
+        devices.push((name, device, place));
+    }
+    let streams: Vec<_> = devices.iter().map(|(_, device, _)| device.stream()).collect();
+    // `memcpy`, then to and from each device.
+    let rounds = take_turns(1 + 2 * devices.len(), bench.arguments.rounds(61), |index| {
+        let Some(copy) = index.checked_sub(1) else {
+            let start = Instant::now();
+            black_box(&mut other).copy_from_slice(black_box(&buffer));
+            return Ok::<_, anyhow::Error>(start.elapsed().as_secs_f64());
+        };
+        let (name, device, place) = &devices[copy / 2];
+        let start = Instant::now();
+        // Returns once the stream is done.
+        streams[copy / 2].copying(&mut buffer, |copies| match copy % 2 {
+            0 => copies.to_device(*place),
+            _ => copies.to_host(*place),
+        });
+        let elapsed = start.elapsed().as_secs_f64();
+        let (code, message) = device.outcome();
+        ensure!(code == TF_OK, "the copy of {name} failed: {message}");
+        Ok(elapsed)
+    })?;
+    ensure!(buffer.iter().all(|&byte| byte == 1), "what came back is not what was copied");
+    // The fastest round, as is usual for bandwidth: what else the machine does only makes one slower.
+    let fastest = |times: &[f64]| times.iter().copied().fold(f64::INFINITY, f64::min);
+    let speed = |times: &[f64]| number(COPIED as f64 / fastest(times) / f64::from(1 << 30));
+    table.push(["`memcpy`".into(), speed(&rounds[0]), String::new()]);
+    for (index, times) in rounds.iter().skip(1).enumerate() {
+        let (name, _, _) = devices[index / 2];
+        let way = ["to", "from"][index % 2];
+        let ratio = fastest(&rounds[0]) / fastest(times);
+        let mark = if ratio >= BANDWIDTH_GOAL { "" } else { " (!)" };
+        table.push([
+            format!("{way} the device, {name}"),
+            speed(times),
+            format!("{ratio:.2}{mark}"),
+        ]);
+    }
+    Ok(table.to_string())
+}
+
+// In TensorFlow.
+
+/// The times of each contestant of one row, in the order of `names`.
+fn rounds_of(row: &Value, names: &[&str]) -> Result<Vec<Vec<f64>>> {
+    let of = |name: &&str| {
+        let rounds = row[name].as_array().with_context(|| format!("no rounds of {name}"))?;
+        rounds.iter().map(|round| round.as_f64().context("no time")).collect()
+    };
+    let rounds: Vec<Vec<f64>> = names.iter().map(of).collect::<Result<_>>()?;
+    ensure!(
+        rounds.iter().all(|times| !times.is_empty() && times.len() == rounds[0].len()),
+        "not every contestant took part in each round"
+    );
+    Ok(rounds)
+}
+
+fn rows(answer: &Value) -> Result<impl Iterator<Item = (String, &Value)>> {
+    let rows = answer["rows"].as_array().context("no rows")?;
+    Ok(rows.iter().map(|row| (row["name"].as_str().unwrap_or_default().to_owned(), row)))
+}
+
+fn dispatch(bench: &Bench<'_>) -> Result<String> {
+    const NAMES: [&str; 3] = ["RUST_BENCH", "CPP_BENCH", "CPU"];
+    let rounds = bench.arguments.rounds(101).to_string();
+    let [rust, cpp] = bench.plugins;
+    let answer = bench.python("dispatch.py", &["--rounds", &rounds], &[rust, cpp])?;
+    let mut table = Table::new(&["µs an op", "Rust", "C++", RATIO, "TensorFlow's CPU", RATIO]);
+    for (name, row) in rows(&answer)? {
+        let rounds = rounds_of(row, &NAMES)?;
+        let [rust, cpp, cpu] =
+            [0, 1, 2].map(|index| number(Spread::of(&rounds[index]).median * 1e6));
+        let [to_cpp, to_cpu] = [1, 2].map(|other| show(ratios(&rounds[0], &rounds[other])));
+        table.push([name, rust, cpp, to_cpp, cpu, to_cpu]);
+    }
+    Ok(table.to_string())
+}
+
+fn step(bench: &Bench<'_>) -> Result<String> {
+    const NAMES: [&str; 2] = ["RUST_REF", "CPU"];
+    let rounds = bench.arguments.rounds(15).to_string();
+    let reference = bench.workspace.build_plugin("refdevice")?;
+    let models = bench.workspace.root().join("examples/refdevice");
+    let models = models.to_str().context("the workspace's path is not UTF-8")?;
+    let arguments = ["--rounds", &rounds, "--models", models];
+    let answer = bench.python("step.py", &arguments, &[&reference])?;
+    let mut table = Table::new(&[
+        "a training step of 64 digits",
+        "`refdevice`, ms",
+        "TensorFlow's CPU, ms",
+        RATIO,
+    ]);
+    for (name, row) in rows(&answer)? {
+        let rounds = rounds_of(row, &NAMES)?;
+        let [device, cpu] = [0, 1].map(|index| number(Spread::of(&rounds[index]).median * 1e3));
+        table.push([name, device, cpu, show(ratios(&rounds[0], &rounds[1]))]);
+    }
+    Ok(table.to_string())
+}

@@ -1,0 +1,4 @@
+//! What is measured of device plugins.
+
+pub mod rows;
+pub mod same;

@@ -1,0 +1,337 @@
+//! The measured callbacks.
+
+use std::hint::black_box;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use anyhow::{Result, ensure};
+use tf_fs_sys::{SE_EVENT_COMPLETE, TF_OK};
+
+use crate::abi::{Device, Event, Filling, Stream};
+
+const KIB: usize = 1024;
+/// Length of what most copies copy.
+const SMALL: usize = 4 * KIB;
+/// Length of what is copied in few copies.
+const LARGE: usize = 1024 * KIB;
+/// Events that rows use in turns.
+const EVENTS: usize = 64;
+
+/// A row of the table: a callback, or what TensorFlow makes of several.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Row {
+    /// `allocate`.
+    Allocate,
+    /// `deallocate`.
+    Deallocate,
+    /// `get_allocator_stats`.
+    AllocatorStats,
+    /// `device_memory_usage`.
+    MemoryUsage,
+    /// `create_stream`.
+    CreateStream,
+    /// `destroy_stream`.
+    DestroyStream,
+    /// `create_stream_dependency`.
+    WaitForStream,
+    /// `get_stream_status`.
+    StreamStatus,
+    /// `create_event`.
+    CreateEvent,
+    /// `destroy_event`.
+    DestroyEvent,
+    /// `record_event`.
+    Record,
+    /// `get_event_status`.
+    EventStatus,
+    /// `wait_for_event`.
+    WaitForEvent,
+    /// `block_host_for_event`.
+    BlockForEvent,
+    /// `block_host_until_done`.
+    BlockUntilDone,
+    /// `synchronize_all_activity`.
+    Synchronize,
+    /// `memcpy_htod` of so many bytes.
+    ToDevice(usize),
+    /// `memcpy_dtoh` of so many bytes.
+    ToHost(usize),
+    /// `memcpy_dtod` of so many bytes.
+    OnDevice(usize),
+    /// `sync_memcpy_htod`.
+    SyncToDevice,
+    /// `sync_memcpy_dtoh`.
+    SyncToHost,
+    /// `sync_memcpy_dtod`.
+    SyncOnDevice,
+    /// `mem_zero`.
+    Zero,
+    /// `memset`.
+    Byte,
+    /// `memset32`.
+    Word,
+    /// `host_callback`.
+    HostCallback,
+    /// All the calls that TensorFlow makes for a copy to the device.
+    Transfer,
+}
+
+impl Row {
+    /// All rows, in the order of the table.
+    pub const ALL: [Self; 29] = [
+        Self::Allocate,
+        Self::Deallocate,
+        Self::AllocatorStats,
+        Self::MemoryUsage,
+        Self::CreateStream,
+        Self::DestroyStream,
+        Self::WaitForStream,
+        Self::StreamStatus,
+        Self::CreateEvent,
+        Self::DestroyEvent,
+        Self::Record,
+        Self::EventStatus,
+        Self::WaitForEvent,
+        Self::BlockForEvent,
+        Self::BlockUntilDone,
+        Self::Synchronize,
+        Self::ToDevice(SMALL),
+        Self::ToHost(SMALL),
+        Self::OnDevice(SMALL),
+        Self::ToDevice(LARGE),
+        Self::ToHost(LARGE),
+        Self::SyncToDevice,
+        Self::SyncToHost,
+        Self::SyncOnDevice,
+        Self::Zero,
+        Self::Byte,
+        Self::Word,
+        Self::HostCallback,
+        Self::Transfer,
+    ];
+
+    /// What the table calls the row.
+    #[must_use]
+    pub fn name(self) -> String {
+        let size = |bytes: usize| match bytes {
+            LARGE => "1 MiB",
+            _ => "4 KiB",
+        };
+        let name = match self {
+            Self::Allocate => "`allocate`",
+            Self::Deallocate => "`deallocate`",
+            Self::AllocatorStats => "`get_allocator_stats`",
+            Self::MemoryUsage => "`device_memory_usage`",
+            Self::CreateStream => "`create_stream`",
+            Self::DestroyStream => "`destroy_stream`",
+            Self::WaitForStream => "`create_stream_dependency`",
+            Self::StreamStatus => "`get_stream_status`",
+            Self::CreateEvent => "`create_event`",
+            Self::DestroyEvent => "`destroy_event`",
+            Self::Record => "`record_event`",
+            Self::EventStatus => "`get_event_status`",
+            Self::WaitForEvent => "`wait_for_event`",
+            Self::BlockForEvent => "`block_host_for_event`",
+            Self::BlockUntilDone => "`block_host_until_done`",
+            Self::Synchronize => "`synchronize_all_activity`",
+            Self::ToDevice(bytes) => return format!("`memcpy_htod` {}", size(bytes)),
+            Self::ToHost(bytes) => return format!("`memcpy_dtoh` {}", size(bytes)),
+            Self::OnDevice(bytes) => return format!("`memcpy_dtod` {}", size(bytes)),
+            Self::SyncToDevice => "`sync_memcpy_htod` 4 KiB",
+            Self::SyncToHost => "`sync_memcpy_dtoh` 4 KiB",
+            Self::SyncOnDevice => "`sync_memcpy_dtod` 4 KiB",
+            Self::Zero => "`mem_zero` 4 KiB",
+            Self::Byte => "`memset` 4 KiB",
+            Self::Word => "`memset32` 4 KiB",
+            Self::HostCallback => "`host_callback`",
+            Self::Transfer => "a tensor of 4 KiB to the device",
+        };
+        name.to_owned()
+    }
+
+    /// How many operations make up a round.
+    #[must_use]
+    pub fn operations(self) -> usize {
+        match self {
+            Self::ToDevice(LARGE) | Self::ToHost(LARGE) => 10,
+            Self::CreateStream | Self::DestroyStream => 200,
+            _ => 1000,
+        }
+    }
+}
+
+/// A row on a plugin, ready to run.
+#[derive(Debug)]
+pub struct Session<'d> {
+    device: &'d Device,
+    row: Row,
+    streams: [Stream<'d>; 2],
+    events: Vec<Event<'d>>,
+    /// Device memory to copy from and to.
+    places: [u64; 2],
+    buffer: Vec<u8>,
+    /// What the row itself makes or destroys.
+    made_memory: Vec<u64>,
+    made_streams: Vec<Stream<'d>>,
+    made_events: Vec<Event<'d>>,
+    answers: u64,
+}
+
+/// The calls of the host's callbacks so far.
+static CALLED: AtomicU64 = AtomicU64::new(0);
+
+impl<'d> Session<'d> {
+    /// Makes what the row needs.
+    ///
+    /// # Errors
+    /// When the plugin refuses.
+    pub fn new(device: &'d Device, row: Row) -> Result<Self> {
+        let bytes = match row {
+            Row::ToDevice(bytes) | Row::ToHost(bytes) | Row::OnDevice(bytes) => bytes,
+            _ => SMALL,
+        };
+        let session = Self {
+            device,
+            row,
+            streams: [device.stream(), device.stream()],
+            events: (0..EVENTS).map(|_| device.event()).collect(),
+            places: [device.allocate(bytes), device.allocate(bytes)],
+            buffer: vec![7; bytes],
+            made_memory: Vec::new(),
+            made_streams: Vec::new(),
+            made_events: Vec::new(),
+            answers: 0,
+        };
+        for place in session.places {
+            ensure!(place != 0, "the plugin allocates nothing");
+            device.copy_to_device(place, &session.buffer);
+        }
+        session.done()?;
+        Ok(session)
+    }
+
+    fn done(&self) -> Result<()> {
+        let (code, message) = self.device.outcome();
+        ensure!(code == TF_OK, "{}: code {code}, {message}", self.row.name());
+        Ok(())
+    }
+
+    /// Prepares a round, outside of what is measured: makes what the row destroys, or the reverse.
+    pub fn prepare(&mut self) {
+        let Self { device, row, .. } = *self;
+        let wanted = |destroys: Row| if row == destroys { row.operations() } else { 0 };
+        self.release();
+        self.made_memory.extend((0..wanted(Row::Deallocate)).map(|_| device.allocate(SMALL)));
+        self.made_streams.extend((0..wanted(Row::DestroyStream)).map(|_| device.stream()));
+        self.made_events.extend((0..wanted(Row::DestroyEvent)).map(|_| device.event()));
+        for (index, event) in self.events.iter().enumerate() {
+            self.streams[index % 2].record(event);
+        }
+        self.answers = 0;
+        CALLED.store(0, Ordering::Relaxed);
+    }
+
+    fn release(&mut self) {
+        self.made_memory.drain(..).for_each(|address| self.device.deallocate(address));
+        self.made_streams.clear();
+        self.made_events.clear();
+    }
+
+    /// Runs the operation so many times.
+    pub fn run(&mut self, operations: usize) {
+        let Self { device, row, places: [place, other], .. } = *self;
+        let [stream, second] = &self.streams;
+        let turns = self.events.iter().zip([stream, second].into_iter().cycle());
+        let turns = turns.cycle().take(operations);
+        let each = 0..operations;
+        match row {
+            Row::Allocate => self.made_memory.extend(each.map(|_| device.allocate(SMALL))),
+            Row::Deallocate => {
+                self.made_memory.drain(..).for_each(|address| device.deallocate(address));
+            }
+            Row::AllocatorStats => {
+                self.answers = each.filter(|_| device.allocator_stats().is_some()).count() as u64;
+            }
+            Row::MemoryUsage => {
+                self.answers = each.filter(|_| device.memory_usage().is_some()).count() as u64;
+            }
+            Row::CreateStream => self.made_streams.extend(each.map(|_| device.stream())),
+            Row::DestroyStream => self.made_streams.clear(),
+            Row::WaitForStream => each.for_each(|_| stream.wait_for_stream(second)),
+            Row::StreamStatus => each.for_each(|_| stream.status()),
+            Row::CreateEvent => self.made_events.extend(each.map(|_| device.event())),
+            Row::DestroyEvent => self.made_events.clear(),
+            Row::Record => turns.for_each(|(event, stream)| stream.record(event)),
+            Row::EventStatus => {
+                let complete = turns.filter(|(event, _)| event.status() == SE_EVENT_COMPLETE);
+                self.answers = complete.count() as u64;
+            }
+            Row::WaitForEvent => turns.for_each(|(event, stream)| stream.wait(event)),
+            Row::BlockForEvent => turns.for_each(|(event, _)| event.wait()),
+            Row::BlockUntilDone => each.for_each(|_| stream.synchronize()),
+            Row::Synchronize => each.for_each(|_| device.synchronize()),
+            Row::ToDevice(_) => stream.copying(&mut self.buffer, |copies| {
+                each.for_each(|_| copies.to_device(place));
+            }),
+            Row::ToHost(_) => stream.copying(&mut self.buffer, |copies| {
+                each.for_each(|_| copies.to_host(place));
+            }),
+            Row::OnDevice(bytes) => {
+                each.for_each(|_| stream.copy_on_device(place, other, bytes));
+            }
+            Row::SyncToDevice => each.for_each(|_| device.copy_to_device(place, &self.buffer)),
+            Row::SyncToHost => each.for_each(|_| device.copy_to_host(&mut self.buffer, place)),
+            Row::SyncOnDevice => each.for_each(|_| device.copy_on_device(place, other, SMALL)),
+            Row::Zero => each.for_each(|_| stream.fill(place, Filling::Zero, SMALL)),
+            Row::Byte => each.for_each(|_| stream.fill(place, Filling::Byte(7), SMALL)),
+            Row::Word => each.for_each(|_| stream.fill(place, Filling::Word(7), SMALL)),
+            Row::HostCallback => {
+                self.answers = each.filter(|_| stream.host_callback(&CALLED)).count() as u64;
+            }
+            Row::Transfer => second.copying(&mut self.buffer, |copies| {
+                self.answers = turns
+                    .filter(|(event, _)| {
+                        second.wait_for_stream(stream);
+                        copies.to_device(place);
+                        second.record(event);
+                        event.status() == SE_EVENT_COMPLETE
+                    })
+                    .count() as u64;
+            }),
+        }
+        black_box(&self.buffer);
+    }
+
+    /// Checks that the last round did what it was measured for.
+    ///
+    /// # Errors
+    /// When it did not.
+    pub fn check(&self) -> Result<()> {
+        let (row, operations) = (self.row, self.row.operations() as u64);
+        self.done()?;
+        let found = match row {
+            Row::Allocate => {
+                self.made_memory.iter().filter(|&&address| address != 0).count() as u64
+            }
+            Row::AllocatorStats
+            | Row::MemoryUsage
+            | Row::EventStatus
+            | Row::HostCallback
+            | Row::Transfer => self.answers,
+            _ => operations,
+        };
+        ensure!(found == operations, "{}: {found} of {operations} worked", row.name());
+        let called = CALLED.load(Ordering::Relaxed);
+        ensure!(
+            row != Row::HostCallback || called == operations,
+            "{called} of {operations} callbacks were called"
+        );
+        Ok(())
+    }
+}
+
+impl Drop for Session<'_> {
+    fn drop(&mut self) {
+        self.release();
+        self.places.into_iter().for_each(|place| self.device.deallocate(place));
+    }
+}
