@@ -1,4 +1,4 @@
-//! The README's filesystem, built and used as the README says.
+//! The code in the documents, built and used as they say.
 
 use cargo_tf_plugin::workspace::Workspace;
 use cargo_tf_plugin::{NEWEST, TensorFlow};
@@ -6,12 +6,12 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// The README's first code block in a language.
-fn block<'r>(readme: &'r str, language: &str) -> &'r str {
+/// A document's first code block in a language.
+fn block<'d>(document: &'d str, language: &str) -> &'d str {
     let begin = format!("```{language}\n");
-    let start = readme.find(&begin).expect("the README has such a block") + begin.len();
-    let end = readme[start..].find("```").expect("the block ends");
-    &readme[start..start + end]
+    let start = document.find(&begin).expect("the document has such a block") + begin.len();
+    let end = document[start..].find("```").expect("the block ends");
+    &document[start..start + end]
 }
 
 fn succeeded(output: &Output) -> String {
@@ -20,26 +20,26 @@ fn succeeded(output: &Output) -> String {
     text(&output.stdout)
 }
 
-/// Makes the crate that the README describes, outside of the workspace.
-fn write_crate(directory: &Path, readme: &str, root: &Path) {
-    let sdk = format!("path = \"{}\"", root.join("tf-fs-plugin").display());
-    let manifest = block(readme, "toml");
-    assert!(manifest.contains("path = \"../tf-fs-plugin/tf-fs-plugin\""), "{manifest}");
-    let manifest = manifest.replace("path = \"../tf-fs-plugin/tf-fs-plugin\"", &sdk);
-    let package = "[package]\nname = \"notes\"\nedition = \"2024\"\n\n";
+/// Makes the crate that a document describes, outside of the workspace, with one of the SDK's crates.
+fn write_crate(directory: &Path, document: &str, name: &str, sdk: &str, root: &Path) {
+    let manifest = block(document, "toml");
+    let beside = format!("path = \"../tf-fs-plugin/{sdk}\"");
+    assert!(manifest.contains(&beside), "{manifest}");
+    let manifest = manifest.replace(&beside, &format!("path = \"{}\"", root.join(sdk).display()));
+    let package = format!("[package]\nname = \"{name}\"\nedition = \"2024\"\n\n");
     fs::create_dir(directory.join("src")).expect("made");
     fs::write(directory.join("Cargo.toml"), format!("{package}{manifest}")).expect("written");
-    fs::write(directory.join("src/lib.rs"), block(readme, "rust")).expect("written");
+    fs::write(directory.join("src/lib.rs"), block(document, "rust")).expect("written");
     // The versions that the workspace was tested with.
     fs::copy(root.join("Cargo.lock"), directory.join("Cargo.lock")).expect("copied");
 }
 
-#[test]
-fn the_readme_s_filesystem_works_in_tensorflow() {
+/// Builds the crate that a document describes and runs its Python; what that says.
+fn follow(document: &str, name: &str, sdk: &str) -> String {
     let workspace = Workspace::current().expect("tests run in the workspace");
-    let readme = fs::read_to_string(workspace.root().join("README.md")).expect("there");
+    let document = fs::read_to_string(workspace.root().join(document)).expect("there");
     let directory = tempfile::tempdir().expect("a scratch directory");
-    write_crate(directory.path(), &readme, workspace.root());
+    write_crate(directory.path(), &document, name, sdk, workspace.root());
     let built = Command::new(env!("CARGO"))
         .args(["build", "--release", "--quiet"])
         .current_dir(&directory)
@@ -49,9 +49,38 @@ fn the_readme_s_filesystem_works_in_tensorflow() {
     let ran = TensorFlow::pinned(NEWEST)
         .expect("TensorFlow is provided")
         .python_command()
-        .args(["-c", block(&readme, "python")])
+        .args(["-c", block(&document, "python")])
         .current_dir(&directory)
         .output();
-    let said = succeeded(&ran.expect("Python runs"));
+    succeeded(&ran.expect("Python runs"))
+}
+
+#[test]
+fn the_readme_s_filesystem_works_in_tensorflow() {
+    let said = follow("README.md", "notes", "tf-fs-plugin");
     assert!(said.contains("b'hello'"), "{said}");
+}
+
+#[test]
+fn the_readme_s_device_is_that_of_the_tutorial() {
+    let workspace = Workspace::current().expect("tests run in the workspace");
+    let read = |path| fs::read_to_string(workspace.root().join(path)).expect("there");
+    let (readme, tutorial) = (read("README.md"), read("docs/first-device.md"));
+    for part in block(&readme, "rs").split('…') {
+        let part = part.trim_end();
+        assert!(block(&tutorial, "rust").contains(part.trim_start_matches('\n')), "{part}");
+    }
+}
+
+#[test]
+fn the_first_device_works_in_tensorflow() {
+    let said = follow("docs/first-device.md", "firstdevice", "se-plugin");
+    for expected in [
+        "PhysicalDevice(name='/physical_device:FIRST:0', device_type='FIRST')",
+        "/job:localhost/replica:0/task:0/device:FIRST:0",
+        "[[-3.5 -4. ]\n [-6.  -5.5]]",
+        "[1] and [2] differ",
+    ] {
+        assert!(said.contains(expected), "`{expected}` is missing in {said}");
+    }
 }
