@@ -338,12 +338,7 @@ unsafe extern "C" fn create_stream_dependency<D: Device>(
             let (dependent, other) =
                 unsafe { (stream_of::<D>(dependent)?, stream_of::<D>(other)?) };
             *used = Some(dependent);
-            let copies = other.copies.open();
-            catch(OP, || dependent.author()?.wait_for_stream(other.author()?))?;
-            if !ptr::eq(dependent, other) {
-                dependent.copies.add_all(copies);
-            }
-            Ok(())
+            catch(OP, || dependent.wait_for(other))
         })
     };
     // SAFETY: the host passes a status.
@@ -653,6 +648,7 @@ unsafe extern "C" fn memcpy_htod<D: Device>(
                 );
                 let len = host_size(size)?;
                 let author = stream.author()?;
+                catch(OP, || stream.wait_for_work())?;
                 stream.begin_copy(OP, |token| {
                     author.copy_to_device(target, HostSource::new(source.cast(), len, token))
                 })

@@ -18,3 +18,4 @@ pub(crate) mod profiler;
 pub(crate) mod release;
 mod state;
 pub(crate) mod versions;
+mod work;

@@ -3,6 +3,7 @@
 use super::pending::{self, Ledger, Pending, Spare};
 use super::release::takes_errors_of_copies;
 use super::versions::field;
+use super::work::{Progress, Work};
 use crate::device::{Device, MemoryUsage};
 use crate::health::Health;
 use crate::memory::DevicePtr;
@@ -24,6 +25,8 @@ pub(super) struct DeviceState<D: Device> {
     pub(super) health: Health,
     /// All copies on any stream.
     pub(super) copies: Ledger,
+    /// What kernels have enqueued.
+    pub(super) work: Work<D>,
     /// Whether the host asks for memory again and again.
     pub(super) host_insists: bool,
     /// Whether the host turns the error of a copy into an exception.
@@ -49,6 +52,7 @@ impl<D: Device> DeviceState<D> {
             device,
             health: Health::default(),
             copies: Ledger::default(),
+            work: Work::default(),
             host_insists,
             takes_errors: takes_errors_of_copies(),
             has_host_allocator,
@@ -92,13 +96,14 @@ pub(super) struct StreamState<D: Device> {
     health: OnceLock<Health>,
     /// The copies before the end of the stream.
     pub(super) copies: Ledger,
+    pub(super) progress: Progress,
     spare: Spare,
 }
 
 impl<D: Device> StreamState<D> {
     pub(super) fn new(stream: Option<D::Stream>, device: Arc<DeviceState<D>>) -> Self {
-        let (health, copies, spare) = Default::default();
-        Self { stream, device, health, copies, spare }
+        let (health, copies, progress, spare) = Default::default();
+        Self { stream, device, health, copies, progress, spare }
     }
 
     #[inline]
@@ -320,7 +325,7 @@ pub(super) unsafe fn share<T, H>(handle: *mut H) -> Option<Arc<T>> {
 ///
 /// # Safety
 /// `handle` is from [`into_handle`] with the same `T`, and not given to [`take`].
-unsafe fn weak<T>(handle: NonNull<T>) -> Weak<T> {
+pub(super) unsafe fn weak<T>(handle: NonNull<T>) -> Weak<T> {
     // SAFETY: from `Arc::into_raw`; the handle keeps its reference, which is not dropped here.
     Arc::downgrade(&ManuallyDrop::new(unsafe { Arc::from_raw(handle.as_ptr()) }))
 }

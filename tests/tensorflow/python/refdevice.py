@@ -2,6 +2,7 @@
 
     train=MODEL,OPTIMIZER          Keras trains on the device as it does on the CPU: MODEL is dense or convolutional
     updates                        a variable that a function changes several times has the values that the CPU has
+    constants                      those of a new function leave alone what work that is still to run has to read
     devices=COUNT                  there are COUNT devices, with memory and kernels of their own
     memory                         what needs more memory than the device has raises an error, and the next fits
     trace                          TensorBoard's trace viewer shows the kernels, a line for each stream
@@ -143,6 +144,23 @@ def updates(_):
         check(np.allclose(found, expected, rtol=1e-5), "%d: %r on the device, %r on the CPU" % (turn, found, expected))
 
 
+def constants(_):
+    with tf.device(DEVICE):
+        two = tf.fill([3], 2.0)
+        for turn in range(3):
+            results = []
+            for _ in range(10):
+                source = two + two
+                results.append(source * two)
+                # Its memory can be used again, though the product is still to be computed.
+                del source
+            new = tf.function(lambda x: (x + tf.constant([-7.0, -8.0, -9.0])) * tf.constant([-5.0, -6.0, -4.0]))
+            answer = new(two)
+            found = [result.numpy().tolist() for result in results]
+            check(found == [[8.0] * 3] * 10, "%d: the products are %r" % (turn, found))
+            check(answer.numpy().tolist() == [25.0, 36.0, 28.0], "%d: the function answers %r" % (turn, answer))
+
+
 def devices(count):
     check(len(listed()) == int(count), "%r devices" % len(listed()))
     tensors = []
@@ -210,7 +228,7 @@ def refused(_):
     check(float(tf.constant(1.0) + 1.0) == 2.0, "the CPU does not work")
 
 
-STEPS = {"train": train, "devices": devices, "memory": memory, "trace": trace, "updates": updates, "eager": eager, "refused": refused}
+STEPS = {"train": train, "devices": devices, "memory": memory, "trace": trace, "updates": updates, "constants": constants, "eager": eager, "refused": refused}
 
 for step in sys.argv[1:]:
     verb, _, value = step.partition("=")

@@ -10,6 +10,7 @@ each_tensorflow!(
     keras_trains_as_on_the_cpu,
     trains_with_late_streams,
     variables_change_in_order,
+    constants_of_functions_wait_for_earlier_work,
     there_can_be_several_devices,
     memory_ends_with_an_error,
     a_trace_shows_the_kernels,
@@ -66,6 +67,10 @@ fn trains_with_late_streams(tensorflow: &TensorFlow) {
 
 fn variables_change_in_order(tensorflow: &TensorFlow) {
     run(tensorflow, &["updates"], &[("REFDEVICE_DELAY_US", "100")]);
+}
+
+fn constants_of_functions_wait_for_earlier_work(tensorflow: &TensorFlow) {
+    run(tensorflow, &["constants"], &[("REFDEVICE_DELAY_US", "20000")]);
 }
 
 fn there_can_be_several_devices(tensorflow: &TensorFlow) {

@@ -3,7 +3,8 @@
 use super::status::{self, HostApi, Status, text};
 use super::tensor::{Argument, DeviceTensor, HostTensor, HostTensorMut, Tensor, elements_of};
 use super::variables::Variables;
-use crate::abi::state::{StreamState, borrow};
+use crate::abi::state::{StreamState, weak};
+use crate::abi::work::Running;
 use crate::device::Device;
 use crate::kernel::{DType, Element};
 use crate::platform::Platform;
@@ -38,6 +39,7 @@ pub struct Context<'a, P: Platform> {
     /// The author's in it.
     author: &'a <P::Device as Device>::Stream,
     outputs: Outputs,
+    _running: Running<'a, P::Device>,
     call: PhantomData<&'a ()>,
 }
 
@@ -145,9 +147,10 @@ impl<'a, P: Platform> Context<'a, P> {
             .ok_or_else(|| Error::internal("TensorFlow ran a kernel without a context"))?;
         let status = Status::new(host.status)?;
         // SAFETY: as the caller promises; the stream outlives the runs that use it.
-        let stream = unsafe {
-            let handle = stream_of(raw, &host, &status)?;
-            borrow::<StreamState<P::Device>, _>(handle).ok_or_else(no_stream)?
+        let (handle, stream) = unsafe {
+            let handle = stream_of(raw, &host, &status)?.cast::<StreamState<P::Device>>();
+            let handle = NonNull::new(handle).ok_or_else(no_stream)?;
+            (handle, handle.as_ref())
         };
         // What failed work would have written is not there to compute with.
         stream.device.health.check()?;
@@ -161,8 +164,20 @@ impl<'a, P: Platform> Context<'a, P> {
                 *node.get_or_init(|| found)
             }
         };
+        // SAFETY: as above.
+        let running = Running::on(stream, || unsafe { weak(handle) });
         let outputs = Outputs::default();
-        Ok(Self { raw, host, status, stream, node, author, outputs, call: PhantomData })
+        Ok(Self {
+            raw,
+            host,
+            status,
+            stream,
+            node,
+            author,
+            outputs,
+            _running: running,
+            call: PhantomData,
+        })
     }
 
     pub(super) fn stream_state(&self) -> &'a StreamState<P::Device> {
