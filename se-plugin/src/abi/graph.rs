@@ -2,7 +2,7 @@
 
 use super::exports::Exported;
 use super::kernel::status::Status;
-use super::platform::{Loads, name_of_load, refused};
+use super::platform::{Loads, initialize, make_once, name_of_load, refused};
 use super::versions::{Versioned as _, check_major_version, fill, read_at_least, set_field};
 use crate::graph::cures::Cures;
 use crate::graph::{Graph, GraphPass, OptimizerConfigs};
@@ -36,18 +36,8 @@ impl GraphExport {
 
     /// The pass, made once.
     fn pass(&self) -> Option<&dyn GraphPass> {
-        let pass = self.pass.get_or_init(|| {
-            let make = self.make?;
-            match boundary::catch("TF_InitGraph", || Ok(make())) {
-                Ok(pass) => Some(pass),
-                Err(error) => {
-                    log_error(&format_args!(
-                        "the graph pass cannot be made and does not run: {error:#}"
-                    ));
-                    None
-                }
-            }
-        });
+        let pass =
+            self.pass.get_or_init(|| make_once("TF_InitGraph", "the graph pass", self.make?));
         pass.as_deref()
     }
 }
@@ -77,20 +67,9 @@ pub(crate) unsafe fn init_graph_again<P: Exported>(
     status: *mut TF_Status,
     load: usize,
 ) {
-    boundary::watch_panics();
-    let body = || {
-        tf_fs_plugin::logging::init();
-        // SAFETY: as the caller promises.
-        unsafe { register::<P>(params, load) }.map_err(|error| {
-            log_error(&format_args!(
-                "the graph pass of {} cannot be registered: {error:#}",
-                P::TYPE
-            ));
-            error
-        })
-    };
+    let what = format_args!("the graph pass of {}", P::TYPE);
     // SAFETY: as the caller promises.
-    unsafe { guard("TF_InitGraph", status, (), body) };
+    unsafe { initialize("TF_InitGraph", &what, status, || register::<P>(params, load)) };
 }
 
 /// # Safety

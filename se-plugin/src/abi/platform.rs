@@ -8,6 +8,7 @@ use super::{executor, kernel};
 use crate::limit::limit;
 use crate::platform::Platform;
 use core::ffi::{c_int, c_void};
+use core::fmt::Display;
 use core::ptr;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::ffi::CString;
@@ -123,6 +124,41 @@ pub(super) fn name_of_load(name: &str, load: usize) -> String {
     text
 }
 
+/// The body of `op`, a function that TensorFlow looks up by its name. TensorFlow aborts on an error, so the log says
+/// what it was that cannot be registered.
+///
+/// # Safety
+/// `status` is null or a status of the host.
+pub(super) unsafe fn initialize(
+    op: &'static str,
+    what: &dyn Display,
+    status: *mut TF_Status,
+    register: impl FnOnce() -> Result<()>,
+) {
+    boundary::watch_panics();
+    let body = || {
+        tf_fs_plugin::logging::init();
+        register().inspect_err(|error| {
+            log_error(&format_args!("{what} cannot be registered: {error:#}"));
+        })
+    };
+    // SAFETY: as the caller promises.
+    unsafe { guard(op, status, (), body) };
+}
+
+/// What `make` makes for `op`; `None` if it panics, which the log says.
+pub(super) fn make_once<T: ?Sized>(
+    op: &'static str,
+    what: &str,
+    make: fn() -> Box<T>,
+) -> Option<Box<T>> {
+    boundary::catch(op, || Ok(make()))
+        .inspect_err(|error| {
+            log_error(&format_args!("{what} cannot be made and does not run: {error:#}"));
+        })
+        .ok()
+}
+
 /// The body of `SE_InitPlugin`.
 ///
 /// TensorFlow aborts on an error from here. So whatever is wrong, the tables are complete, the status is
@@ -137,22 +173,17 @@ pub unsafe fn init_plugin<P: Platform>(
     status: *mut TF_Status,
     loads: &Loads,
 ) {
-    boundary::watch_panics();
     let body = || {
-        tf_fs_plugin::logging::init();
         let load = loads.next();
         // SAFETY: as the caller promises.
-        unsafe { register::<P>(params, load) }.map_err(|error| {
-            log_error(&format_args!("{} cannot be registered: {error:#}", P::TYPE));
-            error
-        })?;
+        unsafe { register::<P>(params, load)? };
         if load == 0 {
             kernel::register::register::<P>();
         }
         Ok(())
     };
     // SAFETY: as the caller promises.
-    unsafe { guard("SE_InitPlugin", status, (), body) };
+    unsafe { initialize("SE_InitPlugin", &P::TYPE, status, body) };
 }
 
 /// # Safety

@@ -1,14 +1,14 @@
 //! `TF_InitProfiler`, and the callbacks of the profiler.
 
 use super::exports::Exported;
-use super::platform::{Loads, name_of_load, refused};
+use super::platform::{Loads, initialize, make_once, name_of_load, refused};
 use super::versions::{Versioned as _, check_major_version, field, fill, read_at_least, set_field};
 use crate::profiler::Profiler;
 use core::ffi::c_void;
 use core::ptr;
 use std::ffi::CString;
 use std::sync::{Mutex, OnceLock, PoisonError};
-use tf_fs_plugin::__private::boundary::{self, guard, log_error};
+use tf_fs_plugin::__private::boundary::{guard, log_error};
 use tf_fs_plugin::{Error, Result};
 use tf_fs_sys::{
     TF_ProfilerRegistrationParams, TF_Status, TP_MAJOR, TP_MINOR, TP_PATCH, TP_Profiler,
@@ -39,18 +39,8 @@ impl ProfilerExport {
 
     /// The profiler, made once.
     fn profiler(&self) -> Option<&dyn Profiler> {
-        let profiler = self.profiler.get_or_init(|| {
-            let make = self.make?;
-            match boundary::catch("TF_InitProfiler", || Ok(make())) {
-                Ok(profiler) => Some(profiler),
-                Err(error) => {
-                    log_error(&format_args!(
-                        "the profiler cannot be made and does not run: {error:#}"
-                    ));
-                    None
-                }
-            }
-        });
+        let profiler =
+            self.profiler.get_or_init(|| make_once("TF_InitProfiler", "the profiler", self.make?));
         profiler.as_deref()
     }
 
@@ -105,17 +95,9 @@ pub(crate) unsafe fn init_profiler_again<P: Exported>(
     status: *mut TF_Status,
     load: usize,
 ) {
-    boundary::watch_panics();
-    let body = || {
-        tf_fs_plugin::logging::init();
-        // SAFETY: as the caller promises.
-        unsafe { register::<P>(params, load) }.map_err(|error| {
-            log_error(&format_args!("the profiler of {} cannot be registered: {error:#}", P::TYPE));
-            error
-        })
-    };
+    let what = format_args!("the profiler of {}", P::TYPE);
     // SAFETY: as the caller promises.
-    unsafe { guard("TF_InitProfiler", status, (), body) };
+    unsafe { initialize("TF_InitProfiler", &what, status, || register::<P>(params, load)) };
 }
 
 /// # Safety

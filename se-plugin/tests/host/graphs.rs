@@ -1,7 +1,7 @@
 //! Graph passes in the in-process host.
 
-use hostdevice::HostPlatform;
-use se_plugin::__private::{Exported, GraphExport, ProfilerExport};
+use crate::platform::platform;
+use se_plugin::__private::Exported;
 use se_plugin::Code;
 use se_plugin::graph::{Graph, GraphPass, Node, OptimizerConfigs, Switch};
 use se_plugin::prelude::*;
@@ -10,41 +10,9 @@ use se_plugin::testing::{GraphHost, GraphSizes};
 const DEVICE: &str = "/job:localhost/replica:0/task:0/device:RUST_TEST:0";
 const JIT: &str = "_XlaMustCompile";
 
-/// A platform that differs from `HostPlatform` in its pass alone.
-macro_rules! platform {
-    ($name:ident, $pass:expr) => {
-        struct $name;
-        impl Platform for $name {
-            const NAME: &'static str = "RUST_TEST";
-            const TYPE: &'static str = "RUST_TEST";
-            type Device = hostdevice::HostDevice;
-
-            fn new() -> Result<Self> {
-                Ok(Self)
-            }
-            fn device_count(&self) -> Result<usize> {
-                Ok(0)
-            }
-            fn open(&self, ordinal: usize) -> Result<Self::Device> {
-                HostPlatform::new()?.open(ordinal)
-            }
-        }
-        impl Exported for $name {
-            fn graph() -> &'static GraphExport {
-                static GRAPH: GraphExport = GraphExport::new($pass);
-                &GRAPH
-            }
-            fn profiler() -> &'static ProfilerExport {
-                static PROFILER: ProfilerExport = ProfilerExport::new(None);
-                &PROFILER
-            }
-        }
-    };
-}
-
-platform!(WithoutPass, None);
-platform!(WithPass, Some(|| Box::new(Pass)));
-platform!(WithoutConstructor, Some(|| panic!("asked for it")));
+platform!(WithoutPass, graph: None, profiler: None);
+platform!(WithPass, graph: Some(|| Box::new(Pass)), profiler: None);
+platform!(WithoutConstructor, graph: Some(|| panic!("asked for it")), profiler: None);
 
 /// Does what the first node is called.
 struct Pass;

@@ -5,6 +5,7 @@ mod abi;
 mod faults;
 mod graphs;
 mod parts;
+mod platform;
 mod profiles;
 mod versions;
 mod working;

@@ -1,7 +1,7 @@
 //! Profilers in the in-process host.
 
+use crate::platform::platform;
 use hostdevice::HostPlatform;
-use se_plugin::__private::{Exported, GraphExport, ProfilerExport};
 use se_plugin::Code;
 use se_plugin::prelude::*;
 use se_plugin::profiler::{Profiler, XPlane, XSpace};
@@ -37,40 +37,9 @@ impl Profiler for Faulty {
     }
 }
 
-macro_rules! platform {
-    ($name:ident, $profiler:expr) => {
-        struct $name;
-        impl Platform for $name {
-            const NAME: &'static str = "RUST_TEST";
-            const TYPE: &'static str = "RUST_TEST";
-            type Device = hostdevice::HostDevice;
-
-            fn new() -> Result<Self> {
-                Ok(Self)
-            }
-            fn device_count(&self) -> Result<usize> {
-                Ok(0)
-            }
-            fn open(&self, ordinal: usize) -> Result<Self::Device> {
-                HostPlatform::new()?.open(ordinal)
-            }
-        }
-        impl Exported for $name {
-            fn graph() -> &'static GraphExport {
-                static GRAPH: GraphExport = GraphExport::new(None);
-                &GRAPH
-            }
-            fn profiler() -> &'static ProfilerExport {
-                static PROFILER: ProfilerExport = ProfilerExport::new($profiler);
-                &PROFILER
-            }
-        }
-    };
-}
-
-platform!(WithoutProfiler, None);
-platform!(WithProfiler, Some(|| Box::new(Faulty)));
-platform!(WithoutConstructor, Some(|| panic!("asked for it")));
+platform!(WithoutProfiler, graph: None, profiler: None);
+platform!(WithProfiler, graph: None, profiler: Some(|| Box::new(Faulty)));
+platform!(WithoutConstructor, graph: None, profiler: Some(|| panic!("asked for it")));
 
 fn contains(bytes: &[u8], part: &[u8]) -> bool {
     bytes.windows(part.len()).any(|window| window == part)
