@@ -9,7 +9,6 @@
 
 use std::cell::OnceCell;
 use std::env;
-use std::fs;
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -207,30 +206,17 @@ fn callbacks(bench: &Bench<'_>) -> Result<String> {
     let mut text = String::new();
     if !bench.arguments.time_only {
         let profiles = bench.arguments.profiles.as_deref().unwrap_or(bench.scratch);
-        let counts = count(&bench.framework(), bench.plugins, profiles)?;
+        let counts = callgrind::count_each(
+            PLUGINS,
+            bench.plugins,
+            [COUNT.as_ref(), bench.framework().as_os_str()],
+            Row::ALL.len(),
+            profiles,
+        )?;
         text += &format!("Instructions a call:\n\n{}\n", count_table(&counts));
     }
     text += &format!("Nanoseconds a call:\n\n{}", time_table(&time(bench)?));
     Ok(text)
-}
-
-/// Instructions of each row, on each plugin.
-fn count(
-    framework: &Path,
-    plugins: &[PathBuf; 2],
-    profiles: &Path,
-) -> Result<[Vec<Count>; PLUGINS.len()]> {
-    let mut counts = [const { Vec::new() }; PLUGINS.len()];
-    for (index, plugin) in plugins.iter().enumerate() {
-        eprintln!("counting instructions: {}", PLUGINS[index]);
-        let directory = profiles.join(plugin.file_stem().unwrap_or_default());
-        fs::create_dir_all(&directory).with_context(|| directory.display().to_string())?;
-        let arguments = [COUNT.as_ref(), framework.as_os_str(), plugin.as_os_str()];
-        let rows = Row::ALL.len();
-        counts[index] =
-            callgrind::count(&env::current_exe()?, arguments, plugin, rows, &directory)?;
-    }
-    Ok(counts)
 }
 
 /// Makes this process one of several threads, as one with TensorFlow always is: the C library and C++'s

@@ -6,7 +6,6 @@
 //! needs no valgrind, `--profiles` keeps callgrind's profiles, one a row and plugin.
 
 use std::env;
-use std::fs;
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -83,7 +82,13 @@ fn main() -> Result<()> {
     let mut text = String::new();
     if !arguments.time_only {
         let profiles = arguments.profiles.as_deref().unwrap_or(scratch.path());
-        let counts = count(&framework, &plugins, profiles)?;
+        let counts = callgrind::count_each(
+            PLUGINS,
+            &plugins,
+            [COUNT.as_ref(), framework.as_os_str()],
+            Row::ALL.len(),
+            profiles,
+        )?;
         text += &format!("Instructions an operation:\n\n{}\n", count_table(&counts));
     }
     let times = time(&framework, &plugins)?;
@@ -100,25 +105,6 @@ fn main() -> Result<()> {
         println!("written to {}", report::write("memfs", &text)?.display());
     }
     Ok(())
-}
-
-/// Instructions of each row, on each plugin.
-fn count(
-    framework: &Path,
-    plugins: &[PathBuf; 3],
-    profiles: &Path,
-) -> Result<[Vec<Count>; PLUGINS.len()]> {
-    let mut counts = [const { Vec::new() }; PLUGINS.len()];
-    for (index, plugin) in plugins.iter().enumerate() {
-        eprintln!("counting instructions: {}", PLUGINS[index]);
-        let directory = profiles.join(plugin.file_stem().unwrap_or_default());
-        fs::create_dir_all(&directory).with_context(|| directory.display().to_string())?;
-        let arguments = [COUNT.as_ref(), framework.as_os_str(), plugin.as_os_str()];
-        let rows = Row::ALL.len();
-        counts[index] =
-            callgrind::count(&env::current_exe()?, arguments, plugin, rows, &directory)?;
-    }
-    Ok(counts)
 }
 
 /// Runs each row once for callgrind.

@@ -1,5 +1,6 @@
 //! Counting instructions: a part of this process runs again under callgrind.
 
+use std::env;
 use std::ffi::OsStr;
 use std::fs;
 use std::io::ErrorKind;
@@ -20,13 +21,37 @@ pub struct Count {
     pub status: u64,
 }
 
+/// Runs this program under callgrind with `arguments` and the path of each plugin in turn, and counts in each
+/// call of [`counted`], in their order, the instructions that it spends in that plugin. The profiles of each,
+/// for `callgrind_annotate`, stay in a folder of its own below `profiles`.
+///
+/// # Errors
+/// When there is no valgrind, the program fails, or [`counted`] was not called `calls` times.
+pub fn count_each<const N: usize>(
+    names: [&str; N],
+    plugins: &[PathBuf; N],
+    arguments: [&OsStr; 2],
+    calls: usize,
+    profiles: &Path,
+) -> Result<[Vec<Count>; N]> {
+    let mut counts = [const { Vec::new() }; N];
+    for ((name, plugin), counts) in names.iter().zip(plugins).zip(&mut counts) {
+        eprintln!("counting instructions: {name}");
+        let directory = profiles.join(plugin.file_stem().unwrap_or_default());
+        fs::create_dir_all(&directory).with_context(|| directory.display().to_string())?;
+        let arguments = arguments.into_iter().chain([plugin.as_os_str()]);
+        *counts = count(&env::current_exe()?, arguments, plugin, calls, &directory)?;
+    }
+    Ok(counts)
+}
+
 /// Runs `executable` with `arguments` under callgrind, and counts in each call of [`counted`], in their
 /// order, the instructions that it spends in the shared library `plugin`. The profiles stay in
 /// `directory`, for `callgrind_annotate`.
 ///
 /// # Errors
 /// When there is no valgrind, the program fails, or [`counted`] was not called `calls` times.
-pub fn count<A: AsRef<OsStr>>(
+fn count<A: AsRef<OsStr>>(
     executable: &Path,
     arguments: impl IntoIterator<Item = A>,
     plugin: &Path,
