@@ -67,9 +67,12 @@ pub(crate) unsafe fn init_graph_again<P: Exported>(
     status: *mut TF_Status,
     load: usize,
 ) {
-    let what = format_args!("the graph pass of {}", P::TYPE);
     // SAFETY: as the caller promises.
-    unsafe { initialize("TF_InitGraph", &what, status, || register::<P>(params, load)) };
+    unsafe {
+        initialize("TF_InitGraph", &format_args!("the graph pass of {}", P::TYPE), status, || {
+            register::<P>(params, load)
+        })
+    };
 }
 
 /// # Safety

@@ -95,9 +95,12 @@ pub(crate) unsafe fn init_profiler_again<P: Exported>(
     status: *mut TF_Status,
     load: usize,
 ) {
-    let what = format_args!("the profiler of {}", P::TYPE);
     // SAFETY: as the caller promises.
-    unsafe { initialize("TF_InitProfiler", &what, status, || register::<P>(params, load)) };
+    unsafe {
+        initialize("TF_InitProfiler", &format_args!("the profiler of {}", P::TYPE), status, || {
+            register::<P>(params, load)
+        })
+    };
 }
 
 /// # Safety
