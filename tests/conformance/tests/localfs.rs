@@ -1,32 +1,52 @@
-//! `localfs` against the header and against the model, with and without a root.
+//! `localfs` against what TensorFlow asks, and against the model, with and without a root.
 
 use localfs::LocalFs;
 use proptest::prelude::*;
 use tempfile::TempDir;
-use tf_fs_plugin::testing::{Conformance, Host};
-use tf_fs_plugin::{FilesystemOption, OptionValues};
+use tf_fs_plugin::testing::{Host, TestRoot};
+use tf_fs_plugin::{FilesystemOption, OptionValues, Result};
 use tf_plugin_conformance_tests::{config, run, sequence};
 
-/// A host whose `local:///` is a fresh directory.
-fn confined() -> (Host, TempDir) {
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    let host = Host::load::<LocalFs>().expect("loaded");
-    let path = directory.path().as_os_str().as_encoded_bytes().to_vec();
-    let root = FilesystemOption::new("root", OptionValues::Buffer(vec![path]));
-    let fs = host.filesystem("local").expect("there");
-    fs.set_filesystem_configuration_option(&root).expect("a root");
-    (host, directory)
+/// A directory that is the root of `local://`.
+struct Confined(TempDir);
+
+impl TestRoot for Confined {
+    fn uri(&self) -> String {
+        String::from("local:///")
+    }
+
+    fn prepare(&self, host: &Host) -> Result<()> {
+        let path = self.0.path().as_os_str().as_encoded_bytes().to_vec();
+        let root = FilesystemOption::new("root", OptionValues::Buffer(vec![path]));
+        host.filesystem("local")?.set_filesystem_configuration_option(&root)
+    }
 }
 
-#[test]
-fn every_condition_of_the_header() {
-    let (host, _directory) = confined();
-    let long = format!("local:///{}", "x".repeat(256));
-    Conformance::new(&host, "local:///").malformed(&long).check();
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    let host = Host::load::<LocalFs>().expect("loaded");
-    let root = format!("local://{}", directory.path().display());
-    Conformance::new(&host, root).malformed("local://host/x").check();
+fn directory() -> TempDir {
+    tempfile::tempdir().expect("a temporary directory")
+}
+
+mod below_a_root {
+    use super::*;
+
+    tf_fs_plugin::conformance! {
+        LocalFs,
+        root: once(|| Confined(directory())),
+        malformed: format!("local:///{}", "x".repeat(256)),
+    }
+}
+
+mod anywhere {
+    use super::*;
+
+    tf_fs_plugin::conformance! {
+        LocalFs,
+        root: each_case(|| {
+            let directory = directory();
+            (format!("local://{}", directory.path().display()), directory)
+        }),
+        malformed: "local://host/x",
+    }
 }
 
 proptest! {
@@ -34,13 +54,15 @@ proptest! {
 
     #[test]
     fn random_operations_below_a_root(ops in sequence()) {
-        let (host, _directory) = confined();
+        let root = Confined(directory());
+        let host = Host::load::<LocalFs>().expect("loaded");
+        root.prepare(&host).expect("a root");
         run(&host, "local:///", &ops)?;
     }
 
     #[test]
     fn random_operations_anywhere(ops in sequence()) {
-        let directory = tempfile::tempdir().expect("a temporary directory");
+        let directory = directory();
         let host = Host::load::<LocalFs>().expect("loaded");
         run(&host, &format!("local://{}", directory.path().display()), &ops)?;
     }

@@ -56,7 +56,8 @@
 //! # Ok::<(), tf_fs_plugin::Error>(())
 //! ```
 //!
-//! [`Conformance`] holds a filesystem against the codes that TensorFlow's header asks for.
+//! [`conformance!`](crate::conformance) makes a test of each [case](cases); [`Conformance`] is what it is
+//! made of.
 //!
 //! # Rules of the C boundary
 //! Beside the answer of each call the host watches what TensorFlow would suffer from: a status that
@@ -82,12 +83,17 @@ mod defaults;
 mod file;
 mod filesystem;
 mod host;
+pub mod model;
 mod path;
 mod violations;
 
 pub use crate::abi::register::Plugin;
 pub use abi::mounted::Tables;
-pub use conformance::Conformance;
+pub use conformance::{
+    Append, Case, Conformance, Deviation, Directories, Group, TestRoot, Verdict, Visible, cases,
+};
+#[doc(hidden)]
+pub use conformance::{RootSource, Suite};
 pub use file::{RandomAccessFile, ReadOnlyMemoryRegion, WritableFile};
 pub use filesystem::{Filesystem, Transaction};
 pub use host::Host;

@@ -18,17 +18,6 @@ pub(super) enum Is {
 }
 
 impl Is {
-    pub(super) const ALL: [Self; 8] = [
-        Self::Missing,
-        Self::ParentMissing,
-        Self::File,
-        Self::EmptyDir,
-        Self::FullDir,
-        Self::BelowFile,
-        Self::FarBelowFile,
-        Self::Malformed,
-    ];
-
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Missing => "missing",
@@ -54,6 +43,11 @@ pub(super) struct Codes {
 }
 
 impl Codes {
+    /// The same code for each condition.
+    pub(super) fn all(code: Option<Code>) -> Self {
+        Self { missing: code, parent_missing: code, file: code, empty_dir: code, full_dir: code }
+    }
+
     pub(super) fn of(&self, is: Is) -> Option<Code> {
         match is {
             Is::Missing => self.missing,

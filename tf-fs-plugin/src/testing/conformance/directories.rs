@@ -1,200 +1,210 @@
-//! Creating, deleting, renaming and copying.
+//! The header's table: creating, deleting, renaming and copying.
 
 use super::conditions::{Codes, EXISTS, FP, Is, NOT_FOUND};
-use super::run::{CONTENT, Run};
+use super::run::{CONTENT, Operation, Outcome, Run, Stop};
 use crate::error::{Code, Result};
 use crate::testing::Filesystem;
 
-impl Run<'_> {
-    pub(super) fn directories(&mut self) {
-        let is_there = |op: &'static str| {
-            move |run: &mut Self, is: Is, path: &str| {
-                let found = run.fs.is_directory(path);
-                run.expect(format_args!("{op} of {is:?}: is_directory afterwards"), &found, None);
-            }
-        };
-        self.each(
-            "create_dir",
-            &Codes {
-                missing: None,
-                parent_missing: NOT_FOUND,
-                file: EXISTS,
-                empty_dir: EXISTS,
-                full_dir: EXISTS,
-            },
-            |fs, path| fs.create_dir(path),
-            is_there("create_dir"),
-        );
-        self.each(
-            "recursively_create_dir",
-            &Codes {
-                missing: None,
-                parent_missing: None,
-                file: FP,
-                empty_dir: None,
-                full_dir: None,
-            },
-            |fs, path| fs.recursively_create_dir(path),
-            is_there("recursively_create_dir"),
-        );
-        let root = self.fs.recursively_create_dir(format!("{}/", self.root));
-        self.expect("recursively_create_dir of the root", &root, None);
-    }
+pub(super) const CREATE_DIR: Operation = Operation {
+    name: "create_dir",
+    codes: Codes {
+        missing: None,
+        parent_missing: NOT_FOUND,
+        file: EXISTS,
+        empty_dir: EXISTS,
+        full_dir: EXISTS,
+    },
+    call: |run, path| run.fs.create_dir(path),
+    after: |run, is, path| is_there(run, "create_dir", is, path),
+};
 
-    pub(super) fn deleting(&mut self) {
-        let is_gone = |op: &'static str| {
-            move |run: &mut Self, is: Is, path: &str| {
-                let found = run.fs.path_exists(path);
-                let what = format!("{op} of {is:?}: path_exists afterwards");
-                run.expect(what, &found, NOT_FOUND);
-                let parent = path.rsplit_once('/').map_or("", |(parent, _)| parent);
-                let found = run.fs.is_directory(parent);
-                run.expect(format_args!("{op} of {is:?}: its parent afterwards"), &found, None);
-            }
-        };
-        self.each(
-            "delete_file",
-            &Codes {
-                missing: NOT_FOUND,
-                parent_missing: NOT_FOUND,
-                file: None,
-                empty_dir: FP,
-                full_dir: FP,
-            },
-            |fs, path| fs.delete_file(path),
-            is_gone("delete_file"),
-        );
-        self.each(
-            "delete_dir",
-            &Codes {
-                missing: NOT_FOUND,
-                parent_missing: NOT_FOUND,
-                file: FP,
-                empty_dir: None,
-                full_dir: FP,
-            },
-            |fs, path| fs.delete_dir(path),
-            is_gone("delete_dir"),
-        );
-        let mut counters = Vec::new();
-        for is in Is::ALL {
-            let cell = self.cell();
-            let Some(path) = self.path(&cell, is) else { continue };
-            if let Err(left) = self.fs.delete_recursively(&path)
-                && left.error.code() != Code::Unimplemented
-                && (left.files, left.dirs) != (0, 1)
-            {
-                counters.push((is, left.files, left.dirs));
-            }
-        }
-        for (is, files, dirs) in counters {
-            self.deviation(format_args!(
-                "delete_recursively of {is:?}: 0 files and 1 directory left, not {files} and {dirs}"
-            ));
-        }
-        self.each(
-            "delete_recursively",
-            &Codes {
-                missing: NOT_FOUND,
-                parent_missing: NOT_FOUND,
-                file: None,
-                empty_dir: None,
-                full_dir: None,
-            },
-            |fs, path| fs.delete_recursively(path).map_err(|left| left.error),
-            is_gone("delete_recursively"),
-        );
-    }
+pub(super) const RECURSIVELY_CREATE_DIR: Operation = Operation {
+    name: "recursively_create_dir",
+    codes: Codes { missing: None, parent_missing: None, file: FP, empty_dir: None, full_dir: None },
+    call: |run, path| run.fs.recursively_create_dir(path),
+    after: |run, is, path| is_there(run, "recursively_create_dir", is, path),
+};
 
-    pub(super) fn renaming_and_copying(&mut self) {
-        type Op = fn(&Filesystem, &str, &str) -> Result<()>;
-        let ops: [(&str, Op, bool); 2] = [
-            ("rename_file", |fs, src, dst| fs.rename_file(src, dst), true),
-            ("copy_file", |fs, src, dst| fs.copy_file(src, dst), false),
-        ];
-        for (op, call, is_move) in ops {
-            for src_is in Is::ALL {
-                let cell = self.cell();
-                let Some(src) = self.path(&cell, src_is) else { continue };
-                let want = match src_is {
-                    Is::Missing | Is::ParentMissing => NOT_FOUND,
-                    Is::File => None,
-                    _ => FP,
-                };
-                let what = format!("{op} from {src_is:?} to a new name");
-                let dst = format!("{cell}/new");
-                self.expect_moved(
-                    &what,
-                    &call(&self.fs, &src, &dst),
-                    want,
-                    (&cell, &src, &dst),
-                    is_move,
-                );
-            }
-            for dst_is in Is::ALL {
-                let cell = self.cell();
-                let Some(dst) = self.path(&cell, dst_is) else { continue };
-                let want = match dst_is {
-                    Is::Missing => None,
-                    Is::ParentMissing => NOT_FOUND,
-                    // `file` is the source here.
-                    Is::File => continue,
-                    _ => FP,
-                };
-                let src = format!("{cell}/file");
-                let what = format!("{op} from a file to {dst_is:?}");
-                self.expect_moved(
-                    &what,
-                    &call(&self.fs, &src, &dst),
-                    want,
-                    (&cell, &src, &dst),
-                    is_move,
-                );
-            }
-            let cell = self.cell();
-            let (src, dst) = (format!("{cell}/file"), format!("{cell}/empty_file"));
-            let what = format!("{op} from a file to an existing file");
-            self.expect_moved(
-                &what,
-                &call(&self.fs, &src, &dst),
-                None,
-                (&cell, &src, &dst),
-                is_move,
-            );
-            let cell = self.cell();
-            let (src, dst) = (format!("{cell}/empty_file"), format!("{cell}/file"));
-            let what = format!("{op} from an empty file to an existing file");
-            if self.expect(&what, &call(&self.fs, &src, &dst), None) {
-                let holds = self.has(&dst, b"") && self.exists(&src) != is_move;
-                self.expect_that(format_args!("{what}: the effect"), holds);
-            }
-            let cell = self.cell();
-            let same = format!("{cell}/file");
-            let what = format!("{op} from a file to itself");
-            if self.expect(&what, &call(&self.fs, &same, &same), None) {
-                let holds = self.has(&same, CONTENT);
-                self.expect_that(format_args!("{what}: the content is there"), holds);
-            }
-        }
-    }
+fn is_there(run: &mut Run<'_>, op: &str, is: Is, path: &str) {
+    let found = run.fs.is_directory(path);
+    run.expect(format_args!("{op} of {is:?}: is_directory afterwards"), &found, None);
+}
 
-    pub(super) fn expect_moved(
-        &mut self,
-        what: &str,
-        result: &Result<()>,
-        want: Option<Code>,
-        (cell, src, dst): (&str, &str, &str),
-        is_move: bool,
-    ) {
-        if self.expect(what, result, want) && want.is_none() {
-            let holds = self.has(dst, CONTENT)
-                && if is_move { !self.exists(src) } else { self.has(src, CONTENT) };
-            self.expect_that(format_args!("{what}: the effect"), holds);
-        } else if result.is_err() {
-            self.untouched(what, cell);
-            let is_new = dst.ends_with("/new");
-            let holds = !is_new || !self.exists(dst);
-            self.expect_that(format_args!("{what}: failed, but the target is there"), holds);
-        }
+pub(super) fn recursively_create_the_root(run: &mut Run<'_>) -> Outcome {
+    let root = run.fs.recursively_create_dir(format!("{}/", run.root));
+    run.expect("recursively_create_dir of the root", &root, None);
+    Ok(())
+}
+
+pub(super) const DELETE_FILE: Operation = Operation {
+    name: "delete_file",
+    codes: Codes {
+        missing: NOT_FOUND,
+        parent_missing: NOT_FOUND,
+        file: None,
+        empty_dir: FP,
+        full_dir: FP,
+    },
+    call: |run, path| run.fs.delete_file(path),
+    after: |run, is, path| is_gone(run, "delete_file", is, path),
+};
+
+pub(super) const DELETE_DIR: Operation = Operation {
+    name: "delete_dir",
+    codes: Codes {
+        missing: NOT_FOUND,
+        parent_missing: NOT_FOUND,
+        file: FP,
+        empty_dir: None,
+        full_dir: FP,
+    },
+    call: |run, path| run.fs.delete_dir(path),
+    after: |run, is, path| is_gone(run, "delete_dir", is, path),
+};
+
+pub(super) const DELETE_RECURSIVELY: Operation = Operation {
+    name: "delete_recursively",
+    codes: Codes {
+        missing: NOT_FOUND,
+        parent_missing: NOT_FOUND,
+        file: None,
+        empty_dir: None,
+        full_dir: None,
+    },
+    call: |run, path| run.fs.delete_recursively(path).map_err(|left| left.error),
+    after: |run, is, path| is_gone(run, "delete_recursively", is, path),
+};
+
+fn is_gone(run: &mut Run<'_>, op: &str, is: Is, path: &str) {
+    let found = run.fs.path_exists(path);
+    let what = format!("{op} of {is:?}: path_exists afterwards");
+    run.expect(what, &found, NOT_FOUND);
+    let parent = path.rsplit_once('/').map_or("", |(parent, _)| parent);
+    let found = run.fs.is_directory(parent);
+    let what = format!("{op} of {is:?}: its parent afterwards");
+    if run.has_directories() {
+        run.expect(what, &found, None);
     }
+}
+
+/// What `delete_recursively` says is left when it failed before it began.
+pub(super) fn counters(run: &mut Run<'_>, is: Is) -> Outcome {
+    let cell = run.cell()?;
+    let path = run.path(&cell, is)?;
+    if let Err(left) = run.fs.delete_recursively(&path)
+        && left.error.code() != Code::Unimplemented
+        && (left.files, left.dirs) != (0, 1)
+    {
+        run.deviation(format_args!(
+            "delete_recursively of {is:?}: 0 files and 1 directory left, not {} and {}",
+            left.files, left.dirs
+        ));
+    }
+    Ok(())
+}
+
+/// `rename_file` or `copy_file`.
+pub(super) struct Transfer {
+    name: &'static str,
+    pub(super) call: fn(&Filesystem, &str, &str) -> Result<()>,
+    pub(super) is_move: bool,
+}
+
+pub(super) const RENAME_FILE: Transfer =
+    Transfer { name: "rename_file", call: |fs, src, dst| fs.rename_file(src, dst), is_move: true };
+
+pub(super) const COPY_FILE: Transfer =
+    Transfer { name: "copy_file", call: |fs, src, dst| fs.copy_file(src, dst), is_move: false };
+
+/// From a path of this condition to a new name.
+pub(super) fn from(run: &mut Run<'_>, op: &Transfer, is: Is) -> Outcome {
+    let cell = run.cell()?;
+    let src = run.path(&cell, is)?;
+    let want = match is {
+        Is::Missing | Is::ParentMissing => NOT_FOUND,
+        Is::File => None,
+        _ => FP,
+    };
+    let what = format!("{} from {is:?} to a new name", op.name);
+    let dst = format!("{cell}/new");
+    let result = (op.call)(&run.fs, &src, &dst);
+    let allowed = run.allowed_source(is, want);
+    moved(run, &what, &result, &allowed, (&cell, &src, &dst), op.is_move);
+    Ok(())
+}
+
+/// From a file to a path of this condition.
+pub(super) fn to(run: &mut Run<'_>, op: &Transfer, is: Is) -> Outcome {
+    let cell = run.cell()?;
+    let dst = run.path(&cell, is)?;
+    let want = match is {
+        Is::Missing => None,
+        Is::ParentMissing => NOT_FOUND,
+        _ => FP,
+    };
+    let src = format!("{cell}/file");
+    let what = format!("{} from a file to {is:?}", op.name);
+    let result = (op.call)(&run.fs, &src, &dst);
+    let allowed = run.allowed_target(is, want);
+    moved(run, &what, &result, &allowed, (&cell, &src, &dst), op.is_move);
+    Ok(())
+}
+
+pub(super) fn to_existing(run: &mut Run<'_>, op: &Transfer) -> Outcome {
+    let cell = run.cell()?;
+    let (src, dst) = (format!("{cell}/file"), format!("{cell}/empty_file"));
+    let what = format!("{} from a file to an existing file", op.name);
+    let result = (op.call)(&run.fs, &src, &dst);
+    moved(run, &what, &result, &[None], (&cell, &src, &dst), op.is_move);
+    Ok(())
+}
+
+pub(super) fn empty_to_existing(run: &mut Run<'_>, op: &Transfer) -> Outcome {
+    let cell = run.cell()?;
+    let (src, dst) = (format!("{cell}/empty_file"), format!("{cell}/file"));
+    let what = format!("{} from an empty file to an existing file", op.name);
+    let result = (op.call)(&run.fs, &src, &dst);
+    if run.expect(&what, &result, None) {
+        let holds = run.has(&dst, b"") && run.exists(&src) != op.is_move;
+        run.expect_that(format_args!("{what}: the effect"), holds);
+    }
+    Ok(())
+}
+
+pub(super) fn to_itself(run: &mut Run<'_>, op: &Transfer) -> Outcome {
+    let cell = run.cell()?;
+    let same = format!("{cell}/file");
+    let what = format!("{} from a file to itself", op.name);
+    let result = (op.call)(&run.fs, &same, &same);
+    if run.expect(&what, &result, None) {
+        let holds = run.has(&same, CONTENT);
+        run.expect_that(format_args!("{what}: the content is there"), holds);
+    }
+    Ok(())
+}
+
+fn moved(
+    run: &mut Run<'_>,
+    what: &str,
+    result: &Result<()>,
+    want: &[Option<Code>],
+    (cell, src, dst): (&str, &str, &str),
+    is_move: bool,
+) {
+    if run.expect_any(what, result, want) && result.is_ok() {
+        let holds =
+            run.has(dst, CONTENT) && if is_move { !run.exists(src) } else { run.has(src, CONTENT) };
+        run.expect_that(format_args!("{what}: the effect"), holds);
+    } else if result.is_err() {
+        run.untouched(what, cell);
+        let is_new = dst.ends_with("/new");
+        let holds = !is_new || !run.exists(dst);
+        run.expect_that(format_args!("{what}: failed, but the target is there"), holds);
+    }
+}
+
+/// Skips the case where a transfer is not implemented at all.
+pub(super) fn transfer(run: &mut Run<'_>, op: &Transfer, src: &str, dst: &str) -> Result<(), Stop> {
+    let result = (op.call)(&run.fs, src, dst);
+    run.must(format_args!("{} from {src} to {dst}", op.name), result)
 }

@@ -1,54 +1,156 @@
-//! The codes and effects that `filesystem_interface.h` asks for, condition by condition.
+//! What TensorFlow asks of a filesystem, case by case.
+//!
+//! One list of cases has three users: [`conformance!`](crate::conformance) makes a test of each,
+//! [`Conformance::run`] runs one, [`Conformance::check`] runs all those of the header at once.
 
+mod case;
 mod conditions;
+mod consumers;
+mod content;
+mod declared;
+mod deviation;
 mod directories;
+mod extras;
 mod files;
-mod protocols;
+mod list;
+mod names;
 mod queries;
+mod random;
 mod run;
+mod suite;
+mod threads;
+mod tree;
 
-use super::Host;
-use run::Run;
+pub use case::{Case, Group, Verdict};
+pub use declared::{Append, Directories, Visible};
+pub use deviation::Deviation;
+pub use list::cases;
+pub use suite::{RootSource, Suite, TestRoot};
 
-/// Holds a filesystem against what TensorFlow's header asks of it: each operation under each condition
-/// (the path is missing, a parent is missing, a file, a directory, a parent is a file …), with the code
-/// and the effect.
+use super::{Filesystem, Host};
+use declared::Declared;
+use run::{Run, Stop};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::SystemTime;
+
+/// Holds a filesystem against what TensorFlow asks of it: each operation under each condition of the
+/// header's table (the path is missing, a parent is missing, a file, a directory, a parent is a file
+/// …), with the code and the effect, and what TensorFlow's own code does with files.
 ///
 /// An operation may be unwritten: then TensorFlow's default or the SDK's is held against the same
 /// table, and `UNIMPLEMENTED` is fine where there is none.
 ///
+/// [`conformance!`](crate::conformance) is the short way for tests; this is for those that want the
+/// answers.
+///
 /// ```no_run
 /// # let host = tf_fs_plugin::testing::Host::new();
-/// use tf_fs_plugin::testing::Conformance;
-/// Conformance::new(&host, "mem://box/").check();
+/// use tf_fs_plugin::testing::{Conformance, Verdict, cases};
+/// let conformance = Conformance::new(&host, "mem://box/");
+/// conformance.check();
+/// assert_eq!(conformance.run(&cases::checkpoint), Verdict::Passed);
 /// ```
 #[derive(Debug)]
 pub struct Conformance<'h> {
     host: &'h Host,
     root: String,
-    malformed: Option<String>,
+    declared: Declared,
 }
 
 impl<'h> Conformance<'h> {
-    /// Checks below `root`, the URI of a directory that exists; what is created there stays.
+    /// Checks below `root`, the URI of a directory that exists.
     #[must_use]
     pub fn new(host: &'h Host, root: impl Into<String>) -> Self {
         let mut root: String = root.into();
         if root.ends_with('/') {
             root.pop();
         }
-        Self { host, root, malformed: None }
+        Self { host, root, declared: Declared::default() }
     }
 
     /// A URI that this filesystem can never accept; each operation must answer
     /// `FAILED_PRECONDITION` to it.
     #[must_use]
     pub fn malformed(mut self, uri: impl Into<String>) -> Self {
-        self.malformed = Some(uri.into());
+        self.declared.malformed = Some(uri.into());
         self
     }
 
-    /// Checks everything.
+    /// When others see a file that is being written.
+    #[must_use]
+    pub fn visible(mut self, visible: Visible) -> Self {
+        self.declared.visible = visible;
+        self
+    }
+
+    /// What a directory is.
+    #[must_use]
+    pub fn directories(mut self, directories: Directories) -> Self {
+        self.declared.directories = directories;
+        self
+    }
+
+    /// Whether files that exist can be appended to.
+    #[must_use]
+    pub fn append(mut self, append: Append) -> Self {
+        self.declared.append = append;
+        self
+    }
+
+    fn filesystem(&self) -> Filesystem {
+        let found = self.host.filesystem_for(format!("{}/", self.root));
+        found.unwrap_or_else(|error| {
+            panic!(
+                "the root {}/ belongs to no filesystem of this host, which has {:?}: {error}",
+                self.root,
+                self.host.schemes()
+            )
+        })
+    }
+
+    /// Runs one case in new directories below the root, which are deleted if it passes.
+    ///
+    /// # Panics
+    /// If no filesystem of the host serves the root.
+    #[must_use]
+    pub fn run(&self, case: &Case) -> Verdict {
+        static NUMBER: AtomicUsize = AtomicUsize::new(0);
+        let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
+        // Processes may share a root, and an earlier one may have left something there.
+        let prefix = format!(
+            "{}-{:x}-{:x}-",
+            case.name,
+            now.as_micros() as u64 ^ (u64::from(std::process::id()) << 40),
+            NUMBER.fetch_add(1, Ordering::Relaxed)
+        );
+        let fs = self.filesystem();
+        let mut run = Run::new(self.host, fs.clone(), &self.root, &self.declared, prefix);
+        let outcome = (case.run)(&mut run);
+        let cells: Vec<String> = run.cells().collect();
+        for violation in self.host.take_violations() {
+            run.deviation(format_args!("a rule of the C boundary was broken: {violation}"));
+        }
+        let skipped = match outcome {
+            Ok(()) | Err(Stop::Failed) => None,
+            Err(Stop::Skip(reason)) => Some(reason),
+            Err(Stop::NothingToTestWith(text)) => {
+                run.deviation(text);
+                None
+            }
+        };
+        let (deviations, unimplemented) = run.into_parts();
+        if !deviations.is_empty() {
+            return Verdict::Failed(deviations);
+        }
+        for cell in cells {
+            let _ = fs.delete_recursively(cell);
+        }
+        // Of tidying up only.
+        let _ = self.host.take_violations();
+        skipped.or(unimplemented).map_or(Verdict::Passed, Verdict::Skipped)
+    }
+
+    /// Checks everything that the header asks for.
     ///
     /// # Panics
     /// If anything deviates, with a list of all that does; or if the directory, or the files and
@@ -65,29 +167,21 @@ impl<'h> Conformance<'h> {
         self.host.check();
     }
 
-    /// What deviates, one line each: the condition, what is wanted and what came.
+    /// What deviates from the header, one line each: the condition, what is wanted and what came. What
+    /// is created below the root stays.
     ///
     /// # Panics
     /// If the directory, or the files and directories to test with, cannot be made at all.
     #[must_use]
     pub fn deviations(&self) -> Vec<String> {
-        let fs = self
-            .host
-            .filesystem_for(format!("{}/", self.root))
-            .expect("the root is of a registered scheme");
-        let mut run = Run::new(fs, &self.root, self.malformed.as_deref());
-        run.opening();
-        run.visible_while_open();
-        run.file_objects();
-        run.directories();
-        run.deleting();
-        run.renaming_and_copying();
-        run.queries();
-        run.listing();
-        run.matching();
-        run.names();
-        run.transactions();
-        run.configuration();
-        run.into_deviations()
+        let fs = self.filesystem();
+        let mut run = Run::new(self.host, fs, &self.root, &self.declared, String::new());
+        for case in Case::all().iter().filter(|case| case.group.is_of_the_header()) {
+            if let Err(Stop::NothingToTestWith(text)) = (case.run)(&mut run) {
+                panic!("{text}");
+            }
+        }
+        let (deviations, _) = run.into_parts();
+        deviations.iter().map(ToString::to_string).collect()
     }
 }

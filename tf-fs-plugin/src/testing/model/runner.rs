@@ -1,10 +1,10 @@
 //! Runs a sequence on a filesystem and on the model.
 
-use crate::model::{File, Found, Model, Node, Path, Verdict, matches};
-use crate::ops::{Name, Op, SLOTS};
+use super::ops::{Name, Op, SLOTS};
+use super::tree::{File, Found, Model, Node, Path, Verdict, matches};
+use crate::error::{Code, Error};
+use crate::testing::{Host, WritableFile};
 use proptest::test_runner::{Config as ProptestConfig, TestCaseError};
-use tf_fs_plugin::testing::{Host, WritableFile};
-use tf_fs_plugin::{Code, Error};
 
 type Outcome<T = ()> = Result<T, TestCaseError>;
 

@@ -1,6 +1,6 @@
 //! Operations on a small set of names, so that they meet.
 
-use crate::model::{Model, Node, Path};
+use super::tree::{Model, Node, Path};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -135,7 +135,7 @@ pub enum Op {
 }
 
 /// How many writers may be open at a time.
-pub(crate) const SLOTS: usize = 2;
+pub(super) const SLOTS: usize = 2;
 
 const NAMES: [&str; 5] = ["a", "b", "ab", "[a]", "é"];
 

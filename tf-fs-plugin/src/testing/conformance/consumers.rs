@@ -1,0 +1,348 @@
+//! What TensorFlow's own code does with files, call by call, as it was seen doing it.
+
+use super::conditions::NOT_FOUND;
+use super::content::{append, create, file, pattern};
+use super::directories::{COPY_FILE, RENAME_FILE, transfer};
+use super::run::{Outcome, Run};
+use crate::error::Code;
+
+/// Writes as TensorFlow's writer of checkpoint data does: it flushes and closes a second time.
+fn write_twice_closed(run: &mut Run<'_>, path: &str, content: &[u8]) -> Outcome {
+    let mut writer = create(run, path)?;
+    for piece in content.chunks(64 << 10) {
+        let added = writer.append(piece);
+        run.must("append", added)?;
+    }
+    let flushed = writer.flush();
+    run.must("flush", flushed)?;
+    let closed = writer.close();
+    run.must("close", closed)?;
+    run.expect("flush after close", &writer.flush(), None);
+    run.expect("a second close", &writer.close(), None);
+    Ok(())
+}
+
+/// Saves one checkpoint, and reads it as a restore does.
+pub(super) fn checkpoint(run: &mut Run<'_>) -> Outcome {
+    let dir = run.bare_cell()?;
+    for step in [1, 10, 2] {
+        save(run, &dir, step)?;
+    }
+    for step in [1, 10, 2] {
+        restore(run, &dir, step)?;
+    }
+    // The manager keeps two.
+    for name in ["ckpt-1.index", "ckpt-1.data-00000-of-00001"] {
+        let path = format!("{dir}/{name}");
+        let deleted = run.fs.delete_file(&path);
+        run.must(format_args!("delete_file of {path}"), deleted)?;
+    }
+    restore(run, &dir, 10)?;
+    let found = run.fs.get_matching_paths(format!("{dir}/ckpt-*.index"));
+    if run.expect("get_matching_paths of ckpt-*.index", &found, None) {
+        let want = [format!("{dir}/ckpt-10.index"), format!("{dir}/ckpt-2.index")];
+        run.expect_names("get_matching_paths of ckpt-*.index", found.unwrap_or_default(), &want);
+    }
+    run.holds(
+        "the newest checkpoint",
+        &format!("{dir}/checkpoint"),
+        b"model_checkpoint_path: \"ckpt-2\"",
+    );
+    Ok(())
+}
+
+fn data(step: usize) -> Vec<u8> {
+    pattern(200_000 + step)
+}
+
+fn save(run: &mut Run<'_>, dir: &str, step: usize) -> Outcome {
+    let prefix = format!("{dir}/ckpt-{step}");
+    let temp = format!("{prefix}_temp");
+    let made = run.fs.create_dir(&temp);
+    run.must(format_args!("create_dir of {temp}"), made)?;
+    let part = format!("{temp}/part-00000-of-00001");
+    // Each file is written under a name of its own and renamed twice.
+    for (suffix, content) in [("data-00000-of-00001", data(step)), ("index", pattern(300))] {
+        let written = format!("{part}.{suffix}.tempstate{}", 4711 + step);
+        write_twice_closed(run, &written, &content)?;
+        transfer(run, &RENAME_FILE, &written, &format!("{part}.{suffix}"))?;
+        transfer(run, &RENAME_FILE, &format!("{part}.{suffix}"), &format!("{prefix}.{suffix}"))?;
+    }
+    let deleted = run.fs.delete_dir(&temp);
+    run.must(format_args!("delete_dir of the emptied {temp}"), deleted)?;
+    run.is_gone("delete_dir", &temp);
+    let state = format!("{dir}/checkpoint");
+    let new = format!("{state}.tmp{:032x}", step);
+    run.write(&new, format!("model_checkpoint_path: \"ckpt-{step}\""))?;
+    transfer(run, &RENAME_FILE, &new, &state)
+}
+
+fn restore(run: &mut Run<'_>, dir: &str, step: usize) -> Outcome {
+    let index = format!("{dir}/ckpt-{step}.index");
+    let size = run.fs.get_file_size(&index);
+    let size = run.must(format_args!("get_file_size of {index}"), size)?;
+    let opened = run.fs.new_random_access_file(&index);
+    let reader = run.must(format_args!("new_random_access_file of {index}"), opened)?;
+    let want = pattern(300);
+    // The footer first, then from the start.
+    for (offset, n) in [(size.saturating_sub(48), 48), (0, 100), (100, 200)] {
+        let (bytes, status) = reader.read_with_status(offset, n);
+        let what = format!("read of {n} bytes at {offset} of the index");
+        run.expect(&what, &status, None);
+        let start = usize::try_from(offset).unwrap_or_default();
+        run.expect_bytes(what, &bytes, want.get(start..start + n).unwrap_or_default());
+    }
+    run.holds("restored", &format!("{dir}/ckpt-{step}.data-00000-of-00001"), &data(step));
+    Ok(())
+}
+
+pub(super) fn tf_records(run: &mut Run<'_>) -> Outcome {
+    let cell = run.bare_cell()?;
+    let path = format!("{cell}/train.tfrecord");
+    let mut writer = create(run, &path)?;
+    let mut want = Vec::new();
+    for index in 0..500_usize {
+        let record = pattern(index % 97);
+        let header = [&(record.len() as u64).to_le_bytes()[..], &[1, 2, 3, 4]].concat();
+        for piece in [&header[..], &record, &[5, 6, 7, 8]] {
+            let added = writer.append(piece);
+            run.must("append", added)?;
+            want.extend_from_slice(piece);
+        }
+    }
+    let closed = writer.close();
+    run.must("close", closed)?;
+    drop(writer);
+    let opened = run.fs.new_random_access_file(&path);
+    let reader = run.must("new_random_access_file", opened)?;
+    // As TensorFlow's buffered reader: 256 KiB at a time until OUT_OF_RANGE.
+    let mut read = Vec::new();
+    loop {
+        let (piece, status) = reader.read_with_status(read.len() as u64, 256 << 10);
+        read.extend_from_slice(&piece);
+        match status {
+            Ok(()) if !piece.is_empty() => {}
+            Err(error) if error.code() == Code::OutOfRange => break,
+            Ok(()) => {
+                run.deviation("read answers OK with no bytes: TensorFlow reads for ever");
+                break;
+            }
+            Err(error) => {
+                return run.must("read", Err(error));
+            }
+        }
+    }
+    run.expect_bytes("all records", &read, &want);
+    Ok(())
+}
+
+pub(super) fn cache_lock_file(run: &mut Run<'_>) -> Outcome {
+    let cell = run.bare_cell()?;
+    let lock = format!("{cell}/cache_0.lockfile");
+    let mut writer = create(run, &lock)?;
+    let added = writer.append(b"Created at: 1700000000");
+    run.must("append", added)?;
+    // TensorFlow never closes it.
+    drop(writer);
+    run.write(&format!("{cell}/cache_0.data-00000-of-00001"), b"data")?;
+    let deleted = run.fs.delete_file(&lock);
+    run.must("delete_file of a file that was dropped without a close", deleted)?;
+    run.is_gone("delete_file", &lock);
+    Ok(())
+}
+
+pub(super) fn event_file(run: &mut Run<'_>) -> Outcome {
+    let cell = run.bare_cell()?;
+    let path = format!("{cell}/events.out.tfevents.1700000000.host.1.v2");
+    let mut writer = create(run, &path)?;
+    let mut want = Vec::new();
+    for index in 0..50_u8 {
+        for piece in [&[index; 12][..], &[index; 30], &[index; 4]] {
+            let added = writer.append(piece);
+            run.must("append", added)?;
+            want.extend_from_slice(piece);
+        }
+        let flushed = writer.flush();
+        run.must("flush", flushed)?;
+        let synced = writer.sync();
+        run.must("sync", synced)?;
+    }
+    let closed = writer.close();
+    run.must("close", closed)?;
+    drop(writer);
+    run.holds("50 events", &path, &want);
+    Ok(())
+}
+
+pub(super) fn event_file_is_read_while_it_grows(run: &mut Run<'_>) -> Outcome {
+    run.needs_visible_at_create()?;
+    let cell = run.bare_cell()?;
+    let path = format!("{cell}/events");
+    let mut writer = create(run, &path)?;
+    let added = writer.append(b"one");
+    run.must("append", added)?;
+    let flushed = writer.flush();
+    run.must("flush", flushed)?;
+    let mut position = 0;
+    for piece in [&b"one"[..], b"three", b"seventeen"] {
+        // TensorBoard opens anew and goes on where it stopped.
+        let opened = run.fs.new_random_access_file(&path);
+        let reader = run.must("new_random_access_file of a file that grows", opened)?;
+        let (bytes, status) = reader.read_with_status(position, 1000);
+        run.expect("read to the end of a file that grows", &status, Some(Code::OutOfRange));
+        run.expect_bytes("read to the end of a file that grows", &bytes, piece);
+        position += piece.len() as u64;
+        let next: &[u8] = if piece == b"one" { b"three" } else { b"seventeen" };
+        let added = writer.append(next);
+        run.must("append", added)?;
+        let flushed = writer.flush();
+        run.must("flush", flushed)?;
+    }
+    let closed = writer.close();
+    run.must("close", closed)
+}
+
+pub(super) fn dataset_save(run: &mut Run<'_>) -> Outcome {
+    let cell = run.bare_cell()?;
+    let dir = format!("{cell}/saved/1234/00000000");
+    let made = run.fs.recursively_create_dir(&dir);
+    run.must("recursively_create_dir", made)?;
+    let path = format!("{dir}/00000000.snapshot");
+    let opened = run.fs.new_appendable_file(&path);
+    let mut writer = run.must("new_appendable_file of a missing file", opened)?;
+    let mut want = Vec::new();
+    for index in 0..200_u64 {
+        for piece in [&8_u64.to_le_bytes()[..], &index.to_le_bytes()] {
+            let added = writer.append(piece);
+            run.must("append", added)?;
+            want.extend_from_slice(piece);
+        }
+    }
+    let closed = writer.close();
+    run.must("close", closed)?;
+    drop(writer);
+    let new = format!("{cell}/saved/dataset_spec.pb.tmp1");
+    run.write(&new, b"spec")?;
+    transfer(run, &RENAME_FILE, &new, &format!("{cell}/saved/dataset_spec.pb"))?;
+    let opened = run.fs.new_random_access_file(&path);
+    let reader = run.must("new_random_access_file", opened)?;
+    let mut read = Vec::new();
+    while read.len() < want.len() {
+        let (bytes, status) = reader.read_with_status(read.len() as u64, 8);
+        run.must("read of 8 bytes", status)?;
+        read.extend_from_slice(&bytes);
+    }
+    run.expect_bytes("all elements", &read, &want);
+    let (bytes, status) = reader.read_with_status(read.len() as u64, 12);
+    run.expect("read at the end", &status, Some(Code::OutOfRange));
+    run.expect_bytes("read at the end", &bytes, b"");
+    Ok(())
+}
+
+pub(super) fn write_file_makes_its_directory(run: &mut Run<'_>) -> Outcome {
+    let cell = run.bare_cell()?;
+    let dir = format!("{cell}/new/dir");
+    let found = run.fs.path_exists(&dir);
+    if found.is_err() {
+        run.expect("path_exists of a missing directory", &found, NOT_FOUND);
+        let made = run.fs.recursively_create_dir(&dir);
+        run.must("recursively_create_dir", made)?;
+    }
+    run.write(&format!("{dir}/file"), b"text")?;
+    run.holds("tf.io.write_file", &format!("{dir}/file"), b"text");
+    Ok(())
+}
+
+pub(super) fn seek_reads_one_byte(run: &mut Run<'_>) -> Outcome {
+    let content = pattern(1000);
+    let path = file(run, &content)?;
+    let opened = run.fs.new_random_access_file(&path);
+    let reader = run.must("new_random_access_file", opened)?;
+    for position in [1_u64, 500, 1000] {
+        let (bytes, status) = reader.read_with_status(position - 1, 1);
+        run.expect(format_args!("read of the byte before {position}"), &status, None);
+        let index = position as usize - 1;
+        run.expect_bytes("one byte", &bytes, &content[index..=index]);
+    }
+    let (_, status) = reader.read_with_status(1000, 1);
+    run.expect("read of one byte at the end", &status, Some(Code::OutOfRange));
+    Ok(())
+}
+
+pub(super) fn gfile_appends(run: &mut Run<'_>) -> Outcome {
+    let path = file(run, b"first line\n")?;
+    let mut writer = append(run, &path)?;
+    let added = writer.append(b"second line\n");
+    run.must("append", added)?;
+    let flushed = writer.flush();
+    run.must("flush", flushed)?;
+    let closed = writer.close();
+    run.must("close", closed)?;
+    drop(writer);
+    run.holds("GFile(..., 'a')", &path, b"first line\nsecond line\n");
+    Ok(())
+}
+
+pub(super) fn saved_model(run: &mut Run<'_>) -> Outcome {
+    let cell = run.bare_cell()?;
+    let model = format!("{cell}/model/1");
+    for dir in ["variables", "assets"] {
+        let made = run.fs.recursively_create_dir(format!("{model}/{dir}"));
+        run.must("recursively_create_dir", made)?;
+    }
+    run.write(&format!("{model}/variables/variables.data-00000-of-00001"), pattern(5000))?;
+    run.write(&format!("{model}/variables/variables.index"), pattern(100))?;
+    run.write(&format!("{model}/assets/vocabulary.txt"), b"a\nb\n")?;
+    let new = format!("{model}/saved_model.pb.tmp0");
+    run.write(&new, pattern(3000))?;
+    transfer(run, &RENAME_FILE, &new, &format!("{model}/saved_model.pb"))?;
+    // A server polls for the newest version.
+    for _ in 0..2 {
+        run.lists("the versions", &format!("{cell}/model"), &["1"]);
+        let found = run.fs.path_exists(format!("{model}/saved_model.pb"));
+        run.expect("path_exists of saved_model.pb", &found, None);
+    }
+    run.lists("the model", &model, &["assets", "saved_model.pb", "variables"]);
+    run.holds("loaded", &format!("{model}/assets/vocabulary.txt"), b"a\nb\n");
+    transfer(run, &COPY_FILE, &format!("{model}/saved_model.pb"), &format!("{cell}/copy.pb"))?;
+    run.holds("gfile.copy", &format!("{cell}/copy.pb"), &pattern(3000));
+    if let Err(left) = run.fs.delete_recursively(format!("{cell}/model")) {
+        return run.must("gfile.rmtree", Err(left.error));
+    }
+    run.is_gone("gfile.rmtree", &model);
+    Ok(())
+}
+
+pub(super) fn walk(run: &mut Run<'_>) -> Outcome {
+    let cell = run.cell()?;
+    let mut found = Vec::new();
+    let mut queue = vec![cell.clone()];
+    while let Some(dir) = queue.pop() {
+        let listed = run.fs.get_children(&dir);
+        for name in run.must(format_args!("get_children of {dir}"), listed)? {
+            let path = format!("{dir}/{}", name.escape_ascii());
+            let is_directory = run.fs.is_directory(&path);
+            if is_directory.is_ok() {
+                queue.push(path.clone());
+            } else {
+                run.expect(
+                    format_args!("is_directory of {path}"),
+                    &is_directory,
+                    Some(Code::FailedPrecondition),
+                );
+            }
+            found.push(path.into_bytes());
+        }
+        if found.len() > 100 {
+            run.deviation("gfile.walk finds ever more");
+            return Ok(());
+        }
+    }
+    let mut want = vec!["file", "empty_file", "full", "full/file"];
+    if run.has_directories() {
+        want.push("empty");
+    }
+    let want: Vec<_> = want.iter().map(|name| format!("{cell}/{name}")).collect();
+    run.expect_names("gfile.walk", found, &want);
+    Ok(())
+}

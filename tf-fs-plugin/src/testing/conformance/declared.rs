@@ -1,0 +1,40 @@
+//! What an author says about a filesystem, where TensorFlow can live with several answers.
+
+/// When others see a file that is being written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Visible {
+    /// From the moment that it is opened for writing, as the header asks; what was flushed can be read.
+    #[default]
+    Create,
+    /// When it was closed, as in object stores.
+    Close,
+}
+
+/// What a directory is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Directories {
+    /// Something that has to be made before a file is put into it, as the header asks.
+    #[default]
+    Real,
+    /// Whatever a name with `/` says, as in object stores: no parent has to be there, and none is
+    /// looked at.
+    Implied,
+}
+
+/// Whether files that exist can be appended to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Append {
+    /// Yes.
+    #[default]
+    Supported,
+    /// No: `new_appendable_file` answers `UNIMPLEMENTED` for a file that exists.
+    Unsupported,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Declared {
+    pub(super) malformed: Option<String>,
+    pub(super) visible: Visible,
+    pub(super) directories: Directories,
+    pub(super) append: Append,
+}

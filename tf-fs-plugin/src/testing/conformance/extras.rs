@@ -1,0 +1,73 @@
+//! The header's table: transactions and configuration.
+
+use super::conditions::NOT_FOUND;
+use super::run::{Outcome, Run, Stop};
+
+pub(super) fn transactions(run: &mut Run<'_>) -> Outcome {
+    if run.tables.filesystem.start_transaction.is_none() {
+        return Err(Stop::Skip(String::from("start_transaction is not implemented")));
+    }
+    let cell = run.cell()?;
+    let path = format!("{cell}/file");
+    let fs = run.fs.clone();
+    let transaction = match fs.start_transaction() {
+        Ok(transaction) => transaction,
+        Err(error) => {
+            run.expect("start_transaction", &Err::<(), _>(error), None);
+            return Ok(());
+        }
+    };
+    run.expect(
+        "get_transaction_for_path of a path in none",
+        &fs.get_transaction_for_path(&path),
+        NOT_FOUND,
+    );
+    let added = fs.add_to_transaction(&path, &transaction);
+    if run.expect("add_to_transaction", &added, None) {
+        let found = fs.get_transaction_for_path(&path);
+        run.expect("get_transaction_for_path", &found, None);
+        let holds = found.is_ok_and(|found| found == transaction);
+        run.expect_that("get_transaction_for_path: the same transaction", holds);
+        let found = fs.get_or_start_transaction_for_path(&path);
+        if run.expect("get_or_start_transaction_for_path", &found, None) {
+            let holds = found.is_ok_and(|found| found == transaction);
+            run.expect_that("get_or_start_transaction_for_path: the same transaction", holds);
+        }
+    }
+    run.expect("end_transaction", &fs.end_transaction(&transaction), None);
+    let again = fs.end_transaction(&transaction);
+    run.expect("end_transaction of one that has ended", &again, NOT_FOUND);
+    let added = fs.add_to_transaction(&path, &transaction);
+    run.expect("add_to_transaction of one that has ended", &added, NOT_FOUND);
+    Ok(())
+}
+
+pub(super) fn configuration(run: &mut Run<'_>) -> Outcome {
+    let fs = run.fs.clone();
+    let ops = run.tables.filesystem;
+    if ops.get_filesystem_configuration_option.is_some() {
+        let found = fs.get_filesystem_configuration_option("no such option");
+        run.expect("get_filesystem_configuration_option of an unknown key", &found, NOT_FOUND);
+    }
+    let listed = fs.get_filesystem_configuration();
+    if run.expect("get_filesystem_configuration", &listed, None)
+        && let Ok(options) = listed
+    {
+        let keys = fs.get_filesystem_configuration_keys();
+        if run.expect("get_filesystem_configuration_keys", &keys, None)
+            && let Ok(keys) = keys
+        {
+            let holds = keys.iter().eq(options.iter().map(|option| &option.name));
+            run.expect_that("get_filesystem_configuration_keys: those of all options", holds);
+        }
+        for option in &options {
+            let found = fs.get_filesystem_configuration_option(&option.name);
+            let what = format!("get_filesystem_configuration_option of {}", option.name);
+            if run.expect(&what, &found, None) {
+                let holds = found.is_ok_and(|found| found == *option);
+                run.expect_that(format_args!("{what}: as it is listed"), holds);
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,372 @@
+//! What [`conformance!`](crate::conformance) makes its tests of.
+
+use super::declared::Declared;
+use super::{Append, Case, Conformance, Deviation, Directories, Verdict, Visible};
+use crate::error::Result;
+use crate::testing::Host;
+use crate::testing::abi::at_exit::drop_at_exit;
+use std::fmt::Write;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+/// Where the tests of [`conformance!`](crate::conformance) work: what its set-up makes. Dropping it is
+/// the tear-down.
+///
+/// A URI is one, and so is a pair of a URI and anything that is to live as long: a temporary directory,
+/// a server.
+pub trait TestRoot: Send + Sync + 'static {
+    /// The URI of a directory that exists.
+    fn uri(&self) -> String;
+
+    /// Runs on a host that was just made, before any test uses it: to configure the filesystem.
+    ///
+    /// # Errors
+    /// Any; the test fails with it.
+    fn prepare(&self, host: &Host) -> Result<()> {
+        let _ = host;
+        Ok(())
+    }
+}
+
+impl TestRoot for String {
+    fn uri(&self) -> String {
+        self.clone()
+    }
+}
+
+impl TestRoot for &'static str {
+    fn uri(&self) -> String {
+        String::from(*self)
+    }
+}
+
+impl<T: Send + Sync + 'static> TestRoot for (String, T) {
+    fn uri(&self) -> String {
+        self.0.clone()
+    }
+}
+
+type MakeHost = fn() -> Result<Host>;
+type SetUp = Box<dyn Fn() -> Arc<dyn TestRoot> + Send + Sync>;
+
+/// Whether each case or the process makes a root. Written by [`conformance!`](crate::conformance).
+#[doc(hidden)]
+pub struct RootSource {
+    set_up: SetUp,
+    shared: bool,
+}
+
+impl RootSource {
+    /// A root for each case.
+    pub fn each_case<R: TestRoot>(set_up: impl Fn() -> R + Send + Sync + 'static) -> Self {
+        Self { set_up: Box::new(move || Arc::new(set_up())), shared: false }
+    }
+
+    /// One root for the process, torn down at its end.
+    pub fn once<R: TestRoot>(set_up: impl Fn() -> R + Send + Sync + 'static) -> Self {
+        Self { shared: true, ..Self::each_case(set_up) }
+    }
+}
+
+/// All tests of one [`conformance!`](crate::conformance).
+#[doc(hidden)]
+pub struct Suite {
+    make_host: MakeHost,
+    root: RootSource,
+    /// The root of the process. What holds it is dropped when the process ends.
+    shared: Mutex<Option<Weak<dyn TestRoot>>>,
+    malformed: Option<String>,
+    visible: Visible,
+    directories: Directories,
+    append: Append,
+    without: Vec<(&'static Case, String)>,
+}
+
+impl Suite {
+    pub fn new(make_host: MakeHost, root: RootSource) -> Self {
+        Self {
+            make_host,
+            root,
+            shared: Mutex::default(),
+            malformed: None,
+            visible: Visible::default(),
+            directories: Directories::default(),
+            append: Append::default(),
+            without: Vec::new(),
+        }
+    }
+    pub fn malformed(self, uri: impl Into<String>) -> Self {
+        Self { malformed: Some(uri.into()), ..self }
+    }
+    pub fn visible(self, visible: Visible) -> Self {
+        Self { visible, ..self }
+    }
+    pub fn directories(self, directories: Directories) -> Self {
+        Self { directories, ..self }
+    }
+    pub fn append(self, append: Append) -> Self {
+        Self { append, ..self }
+    }
+    pub fn without(mut self, case: &'static Case, reason: impl Into<String>) -> Self {
+        self.without.push((case, reason.into()));
+        self
+    }
+
+    /// Runs one case as a test.
+    #[track_caller]
+    pub fn test(&self, case: &'static Case) {
+        if let Some((_, reason)) =
+            self.without.iter().find(|(other, _)| other.name() == case.name())
+        {
+            println!("left out: {reason}");
+            return;
+        }
+        let root = self.root();
+        let host = (self.make_host)().unwrap_or_else(|error| {
+            panic!("the filesystem cannot be registered: {error:#}");
+        });
+        if let Err(error) = root.prepare(&host) {
+            panic!("the host cannot be prepared for the tests: {error:#}");
+        }
+        let uri = root.uri();
+        let conformance = Conformance {
+            declared: Declared {
+                malformed: self.malformed.clone(),
+                visible: self.visible,
+                directories: self.directories,
+                append: self.append,
+            },
+            ..Conformance::new(&host, &uri)
+        };
+        match conformance.run(case) {
+            Verdict::Passed => {}
+            Verdict::Skipped(reason) => println!("skipped: {reason}"),
+            Verdict::Failed(deviations) => panic!("{}", report(case, &uri, &deviations)),
+        }
+    }
+
+    fn root(&self) -> Arc<dyn TestRoot> {
+        if !self.root.shared {
+            return (self.root.set_up)();
+        }
+        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(root) = shared.as_ref().and_then(Weak::upgrade) {
+            return root;
+        }
+        let root = (self.root.set_up)();
+        *shared = Some(Arc::downgrade(&root));
+        drop_at_exit(Arc::clone(&root));
+        root
+    }
+}
+
+/// What a person reads when a case fails.
+fn report(case: &Case, root: &str, deviations: &[Deviation]) -> String {
+    let mut text = format!(
+        "the conformance case `{name}` fails on {root}\n\n  asks    {asks}\n  why     {why}\n",
+        name = case.name(),
+        asks = case.asks(),
+        why = case.why(),
+    );
+    for (number, deviation) in (1..).zip(deviations) {
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "\n  {number}. {}", deviation.what);
+        for (title, value) in
+            [("wanted", &deviation.wanted), ("got", &deviation.got), ("detail", &deviation.detail)]
+        {
+            if let Some(value) = value {
+                let _ = writeln!(text, "       {title:<7} {value}");
+            }
+        }
+    }
+    let _ = write!(
+        text,
+        "\n  If the filesystem means it, leave the case out and say why:\n\n      \
+         without: [{} => \"...\"],\n",
+        case.name()
+    );
+    text
+}
+
+/// Makes a test of each [case](crate::testing::Case), so that `cargo test` lists them by name.
+///
+/// ```no_run
+/// # struct MemFs;
+/// # impl tf_fs_plugin::testing::Plugin for MemFs {
+/// #     fn registrations() -> &'static [&'static tf_fs_plugin::__private::Registration] { &[] }
+/// # }
+/// tf_fs_plugin::conformance!(MemFs, "mem://box/");
+/// ```
+///
+/// `MemFs` is the type that carries `#[filesystem_plugin]`, or the one named in `filesystem_plugins!`;
+/// the URI is that of a directory that exists. A case whose operation is not implemented passes and
+/// prints `skipped: ...` (`cargo test -- --show-output` shows it). Each case has a host of its own and
+/// works in new directories below the root, which it deletes if it passes.
+///
+/// With options, of which only `root` must be there:
+///
+/// ```no_run
+/// # struct LocalFs;
+/// # impl tf_fs_plugin::testing::Plugin for LocalFs {
+/// #     fn registrations() -> &'static [&'static tf_fs_plugin::__private::Registration] { &[] }
+/// # }
+/// # mod tempfile { pub fn tempdir() -> std::io::Result<std::path::PathBuf> { Ok("/".into()) } }
+/// tf_fs_plugin::conformance! {
+///     LocalFs,
+///     root: each_case(|| {
+///         let dir = tempfile::tempdir().expect("a temporary directory");
+/// #       struct Dir(std::path::PathBuf);
+/// #       impl Dir { fn path(&self) -> &std::path::Path { &self.0 } }
+/// #       let dir = Dir(dir);
+///         (format!("local://{}", dir.path().display()), dir)
+///     }),
+///     malformed: "local://host/x",
+///     visible: create,
+///     directories: real,
+///     append: supported,
+///     without: [
+///         name_with_control => "the operator forbids such names",
+///     ],
+/// }
+/// ```
+///
+/// | Option | What it says |
+/// |---|---|
+/// | `root: "uri"` | the directory |
+/// | `root: each_case(f)` | `f` makes a [`TestRoot`](crate::testing::TestRoot) for each case, such as a URI with a temporary directory; dropping it is the tear-down |
+/// | `root: once(f)` | the same once a process: a server, a bucket. It is dropped when the process exits, whatever failed |
+/// | `malformed: "uri"` | a name that the filesystem can never accept; without it those cases are skipped |
+/// | `visible: create` or `close` | when others see a file that is being written; see [`Visible`](crate::testing::Visible) |
+/// | `directories: real` or `implied` | whether directories are made or implied by names; see [`Directories`](crate::testing::Directories) |
+/// | `append: supported` or `unsupported` | whether files that exist can be appended to |
+/// | `without: [case => "reason"]` | leaves [cases](crate::testing::cases) out; the test prints the reason, and an unknown name does not compile |
+///
+/// Two uses in one module make tests of the same names: put each into a `mod` of its own.
+#[macro_export]
+macro_rules! conformance {
+    ($plugin:ty, $key:ident : $($rest:tt)*) => {
+        $crate::__tf_fs_plugin_conformance! { ($plugin) () () $key : $($rest)* }
+    };
+    ($plugin:ty, $root:expr $(,)?) => {
+        $crate::__tf_fs_plugin_conformance! { ($plugin) () () root: $root }
+    };
+    ($plugin:ty $(,)?) => {
+        ::core::compile_error!(
+            "the tests need a directory to work in; give its URI: `conformance!(MyFs, \"my://host/\")`"
+        );
+    };
+    ($($other:tt)*) => {
+        ::core::compile_error!(
+            "expected a filesystem and the URI of a directory, such as \
+             `conformance!(MyFs, \"my://host/\")`, or options, such as \
+             `conformance! { MyFs, root: \"my://host/\", directories: implied }`"
+        );
+    };
+}
+
+/// The options of [`conformance!`], one after the other.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __tf_fs_plugin_conformance {
+    ($plugin:tt () $chain:tt root: each_case($set_up:expr) $(, $($rest:tt)*)?) => {
+        $crate::__tf_fs_plugin_conformance! {
+            $plugin (each_case($set_up)) $chain $($($rest)*)?
+        }
+    };
+    ($plugin:tt () $chain:tt root: once($set_up:expr) $(, $($rest:tt)*)?) => {
+        $crate::__tf_fs_plugin_conformance! { $plugin (once($set_up)) $chain $($($rest)*)? }
+    };
+    ($plugin:tt () $chain:tt root: $root:expr $(, $($rest:tt)*)?) => {
+        $crate::__tf_fs_plugin_conformance! { $plugin (each_case(|| $root)) $chain $($($rest)*)? }
+    };
+    ($plugin:tt ($($root:tt)+) $chain:tt root: $($rest:tt)*) => {
+        ::core::compile_error!("`root` is given twice");
+    };
+    ($plugin:tt $root:tt ($($chain:tt)*) malformed: $uri:expr $(, $($rest:tt)*)?) => {
+        $crate::__tf_fs_plugin_conformance! {
+            $plugin $root ($($chain)* .malformed($uri)) $($($rest)*)?
+        }
+    };
+    ($plugin:tt $root:tt ($($chain:tt)*) visible: create $(, $($rest:tt)*)?) => {
+        $crate::__tf_fs_plugin_conformance! {
+            $plugin $root ($($chain)* .visible($crate::testing::Visible::Create)) $($($rest)*)?
+        }
+    };
+    ($plugin:tt $root:tt ($($chain:tt)*) visible: close $(, $($rest:tt)*)?) => {
+        $crate::__tf_fs_plugin_conformance! {
+            $plugin $root ($($chain)* .visible($crate::testing::Visible::Close)) $($($rest)*)?
+        }
+    };
+    ($plugin:tt $root:tt $chain:tt visible: $($rest:tt)*) => {
+        ::core::compile_error!("`visible` is `create` or `close`");
+    };
+    ($plugin:tt $root:tt ($($chain:tt)*) directories: real $(, $($rest:tt)*)?) => {
+        $crate::__tf_fs_plugin_conformance! {
+            $plugin $root ($($chain)* .directories($crate::testing::Directories::Real))
+            $($($rest)*)?
+        }
+    };
+    ($plugin:tt $root:tt ($($chain:tt)*) directories: implied $(, $($rest:tt)*)?) => {
+        $crate::__tf_fs_plugin_conformance! {
+            $plugin $root ($($chain)* .directories($crate::testing::Directories::Implied))
+            $($($rest)*)?
+        }
+    };
+    ($plugin:tt $root:tt $chain:tt directories: $($rest:tt)*) => {
+        ::core::compile_error!("`directories` is `real` or `implied`");
+    };
+    ($plugin:tt $root:tt ($($chain:tt)*) append: supported $(, $($rest:tt)*)?) => {
+        $crate::__tf_fs_plugin_conformance! {
+            $plugin $root ($($chain)* .append($crate::testing::Append::Supported)) $($($rest)*)?
+        }
+    };
+    ($plugin:tt $root:tt ($($chain:tt)*) append: unsupported $(, $($rest:tt)*)?) => {
+        $crate::__tf_fs_plugin_conformance! {
+            $plugin $root ($($chain)* .append($crate::testing::Append::Unsupported)) $($($rest)*)?
+        }
+    };
+    ($plugin:tt $root:tt $chain:tt append: $($rest:tt)*) => {
+        ::core::compile_error!("`append` is `supported` or `unsupported`");
+    };
+    ($plugin:tt $root:tt ($($chain:tt)*)
+     without: [$($case:ident => $reason:expr),* $(,)?] $(, $($rest:tt)*)?) => {
+        $crate::__tf_fs_plugin_conformance! {
+            $plugin $root
+            ($($chain)* $(.without(&$crate::testing::cases::$case, $reason))*)
+            $($($rest)*)?
+        }
+    };
+    ($plugin:tt $root:tt $chain:tt without: $($rest:tt)*) => {
+        ::core::compile_error!(
+            "`without` is a list of cases, each with its reason: `without: [checkpoint => \"why\"]`"
+        );
+    };
+    ($plugin:tt () $chain:tt) => {
+        ::core::compile_error!(
+            "the tests need a directory to work in; add `root: \"my://host/\"`, \
+             `root: each_case(|| ...)` or `root: once(|| ...)`"
+        );
+    };
+    (($plugin:ty) ($kind:ident($set_up:expr)) ($($chain:tt)*)) => {
+        #[doc(hidden)]
+        fn __tf_fs_plugin_suite() -> &'static $crate::testing::Suite {
+            static SUITE: ::std::sync::LazyLock<$crate::testing::Suite> =
+                ::std::sync::LazyLock::new(|| {
+                    $crate::testing::Suite::new(
+                        $crate::testing::Host::load::<$plugin>,
+                        $crate::testing::RootSource::$kind($set_up),
+                    )
+                    $($chain)*
+                });
+            &SUITE
+        }
+        $crate::__tf_fs_plugin_conformance_tests! { __tf_fs_plugin_suite }
+    };
+    ($plugin:tt $root:tt $chain:tt $key:ident $($rest:tt)*) => {
+        ::core::compile_error!(::core::concat!(
+            "unknown option `",
+            ::core::stringify!($key),
+            "`; there are `root`, `malformed`, `visible`, `directories`, `append` and `without`, each \
+             as `name: value`"
+        ));
+    };
+}

@@ -1,0 +1,209 @@
+//! Several threads at a time, as `tf.data` has them.
+
+use super::conditions::EXISTS;
+use super::content::{file, pattern};
+use super::run::{Outcome, Run};
+use crate::error::{Code, Error, Result};
+use crate::testing::Filesystem;
+use std::sync::Barrier;
+
+const THREADS: usize = 8;
+
+/// Runs a body on eight threads, which begin together.
+fn together<T: Send>(fs: &Filesystem, body: impl Fn(&Filesystem, usize) -> T + Sync) -> Vec<T> {
+    let barrier = Barrier::new(THREADS);
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..THREADS)
+            .map(|index| {
+                let (barrier, body) = (&barrier, &body);
+                scope.spawn(move || {
+                    barrier.wait();
+                    body(fs, index)
+                })
+            })
+            .collect();
+        threads.into_iter().filter_map(|thread| thread.join().ok()).collect()
+    })
+}
+
+/// Notes the first of the answers that is an error.
+fn all_succeed(run: &mut Run<'_>, what: &str, answers: Vec<Result<()>>) -> Outcome {
+    run.expect_eq(format_args!("{what}: threads that ended"), answers.len(), THREADS);
+    for answer in answers {
+        run.must(what, answer)?;
+    }
+    Ok(())
+}
+
+pub(super) fn readers_of_one_file(run: &mut Run<'_>) -> Outcome {
+    let content = pattern(60_000);
+    let path = file(run, &content)?;
+    let opened = run.fs.new_random_access_file(&path);
+    let reader = run.must("new_random_access_file", opened)?;
+    let answers = together(&run.fs, |_, index| {
+        for round in 0..30 {
+            let offset = (index * 7001 + round * 1999) % content.len();
+            let read = reader.read(offset as u64, 1500)?;
+            let want = &content[offset..content.len().min(offset + 1500)];
+            if read != want {
+                return Err(Error::data_loss(format_args!("other bytes at {offset}")));
+            }
+        }
+        Ok(())
+    });
+    all_succeed(run, "eight threads read one open file", answers)
+}
+
+pub(super) fn each_opens_the_same_file(run: &mut Run<'_>) -> Outcome {
+    let content = pattern(20_000);
+    let path = file(run, &content)?;
+    let answers = together(&run.fs, |fs, _| {
+        for _ in 0..10 {
+            if fs.read_file(&path)? != content {
+                return Err(Error::data_loss("other bytes"));
+            }
+        }
+        Ok(())
+    });
+    all_succeed(run, "eight threads open and read one file", answers)
+}
+
+pub(super) fn writers_of_different_files(run: &mut Run<'_>) -> Outcome {
+    let cell = run.bare_cell()?;
+    let answers = together(&run.fs, |fs, index| {
+        let mut writer = fs.new_writable_file(format!("{cell}/shard-{index}"))?;
+        for round in 0..50_u8 {
+            writer.append(&[index as u8, round])?;
+        }
+        writer.close()
+    });
+    all_succeed(run, "eight threads write a file each", answers)?;
+    for index in 0..THREADS {
+        let want: Vec<u8> = (0..50).flat_map(|round| [index as u8, round]).collect();
+        run.holds("written by one of eight threads", &format!("{cell}/shard-{index}"), &want);
+    }
+    Ok(())
+}
+
+pub(super) fn listing_during_writes(run: &mut Run<'_>) -> Outcome {
+    let cell = run.bare_cell()?;
+    run.write(&format!("{cell}/there"), b"")?;
+    let answers = together(&run.fs, |fs, index| {
+        for round in 0..10 {
+            if index % 2 == 0 {
+                fs.write_file(format!("{cell}/file-{index}-{round}"), b"x")?;
+                continue;
+            }
+            let names = fs.get_children(&cell)?;
+            if !names.iter().any(|name| name == b"there") {
+                return Err(Error::data_loss("a listing lacks a file that is always there"));
+            }
+            if let Some(name) =
+                names.iter().find(|name| *name != b"there" && !name.starts_with(b"file-"))
+            {
+                let name = name.escape_ascii();
+                return Err(Error::data_loss(format_args!("a listing has {name}")));
+            }
+        }
+        Ok(())
+    });
+    all_succeed(run, "listing while others write", answers)?;
+    let mut want: Vec<_> = (0..THREADS)
+        .step_by(2)
+        .flat_map(|index| (0..10).map(move |round| format!("file-{index}-{round}")))
+        .collect();
+    want.push(String::from("there"));
+    run.lists("after all wrote", &cell, &want);
+    Ok(())
+}
+
+pub(super) fn one_creates_a_directory(run: &mut Run<'_>) -> Outcome {
+    run.needs_real_directories()?;
+    let cell = run.bare_cell()?;
+    for round in 0..5 {
+        let dir = format!("{cell}/dir{round}");
+        let answers = together(&run.fs, |fs, _| fs.create_dir(&dir));
+        let made = answers.iter().filter(|answer| answer.is_ok()).count();
+        for answer in answers.iter().filter(|answer| answer.is_err()) {
+            run.expect("create_dir while others create it", answer, EXISTS);
+        }
+        run.expect_eq("create_dir of one directory on eight threads: how many made it", made, 1);
+    }
+    Ok(())
+}
+
+pub(super) fn all_create_a_path(run: &mut Run<'_>) -> Outcome {
+    let cell = run.bare_cell()?;
+    let dir = format!("{cell}/a/b/c");
+    let answers = together(&run.fs, |fs, _| fs.recursively_create_dir(&dir));
+    all_succeed(run, "recursively_create_dir of one path on eight threads", answers)
+}
+
+pub(super) fn each_renames_its_file(run: &mut Run<'_>) -> Outcome {
+    let cell = run.bare_cell()?;
+    let answers = together(&run.fs, |fs, index| {
+        for round in 0..5 {
+            let new = format!("{cell}/{index}.tmp{round}");
+            fs.write_file(&new, format!("{index} {round}"))?;
+            fs.rename_file(&new, format!("{cell}/{index}"))?;
+        }
+        Ok(())
+    });
+    all_succeed(run, "eight threads write and rename", answers)?;
+    let want: Vec<_> = (0..THREADS).map(|index| index.to_string()).collect();
+    run.lists("renamed by eight threads", &cell, &want);
+    for index in 0..THREADS {
+        let path = format!("{cell}/{index}");
+        run.holds("renamed by one of eight threads", &path, format!("{index} 4").as_bytes());
+    }
+    Ok(())
+}
+
+pub(super) fn each_deletes_its_file(run: &mut Run<'_>) -> Outcome {
+    let cell = run.bare_cell()?;
+    run.write(&format!("{cell}/stays"), b"here")?;
+    let answers = together(&run.fs, |fs, index| {
+        let path = format!("{cell}/{index}");
+        for _ in 0..5 {
+            fs.write_file(&path, b"x")?;
+            fs.delete_file(&path)?;
+            match fs.path_exists(&path) {
+                Err(error) if error.code() == Code::NotFound => {}
+                Err(error) => return Err(error),
+                Ok(()) => return Err(Error::data_loss("a deleted file is there")),
+            }
+        }
+        Ok(())
+    });
+    all_succeed(run, "eight threads write and delete", answers)?;
+    run.lists("all but one were deleted", &cell, &["stays"]);
+    Ok(())
+}
+
+pub(super) fn readers_of_a_growing_file(run: &mut Run<'_>) -> Outcome {
+    run.needs_visible_at_create()?;
+    let content = pattern(40_000);
+    let cell = run.bare_cell()?;
+    let path = format!("{cell}/grows");
+    run.write(&path, b"")?;
+    let answers = together(&run.fs, |fs, index| {
+        if index == 0 {
+            let mut writer = fs.new_writable_file(&path)?;
+            for piece in content.chunks(1000) {
+                writer.append(piece)?;
+                writer.flush()?;
+            }
+            return writer.close();
+        }
+        for _ in 0..10 {
+            let read = fs.read_file(&path)?;
+            if !content.starts_with(&read) {
+                return Err(Error::data_loss("what was read is no beginning of the file"));
+            }
+        }
+        Ok(())
+    });
+    all_succeed(run, "seven threads read what one appends", answers)?;
+    run.holds("appended while others read", &path, &content);
+    Ok(())
+}

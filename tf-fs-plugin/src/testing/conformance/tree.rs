@@ -1,0 +1,480 @@
+//! Directories, listings, deleting, renaming and copying beyond the header's table.
+
+use super::conditions::{EXISTS, FP, NOT_FOUND};
+use super::content::{create, file, pattern};
+use super::directories::{COPY_FILE, RENAME_FILE, Transfer, transfer};
+use super::run::{CONTENT, Outcome, Run, names_shown};
+use std::collections::BTreeSet;
+
+// Listings.
+
+pub(super) fn listing_is_names_only(run: &mut Run<'_>) -> Outcome {
+    let cell = run.cell()?;
+    let listed = run.fs.get_children(format!("{cell}/full"));
+    if run.expect("get_children", &listed, None) {
+        run.expect_names("get_children: last components", listed.unwrap_or_default(), &["file"]);
+    }
+    Ok(())
+}
+
+pub(super) fn listing_is_one_level(run: &mut Run<'_>) -> Outcome {
+    let cell = run.bare_cell()?;
+    let made = run.fs.recursively_create_dir(format!("{cell}/a/b/c"));
+    run.must("recursively_create_dir", made)?;
+    run.write(&format!("{cell}/a/x"), b"")?;
+    run.write(&format!("{cell}/a/b/y"), b"")?;
+    run.lists("three levels", &cell, &["a"]);
+    run.lists("three levels", &format!("{cell}/a"), &["b", "x"]);
+    if run.has_directories() {
+        run.lists("three levels", &format!("{cell}/a/b"), &["c", "y"]);
+    }
+    Ok(())
+}
+
+pub(super) fn listing_of_prefix_siblings(run: &mut Run<'_>) -> Outcome {
+    let cell = run.bare_cell()?;
+    for dir in ["a", "ab", "a.b", "a-b"] {
+        let made = run.fs.recursively_create_dir(format!("{cell}/{dir}"));
+        run.must("recursively_create_dir", made)?;
+        run.write(&format!("{cell}/{dir}/in_{dir}"), b"")?;
+    }
+    for dir in ["a", "ab", "a.b", "a-b"] {
+        run.lists("siblings", &format!("{cell}/{dir}"), &[format!("in_{dir}")]);
+    }
+    Ok(())
+}
+
+pub(super) fn listing_of_many_files(run: &mut Run<'_>) -> Outcome {
+    let cell = run.bare_cell()?;
+    let names: Vec<_> = (0..300).map(|index| format!("part-{index:05}-of-00300")).collect();
+    for name in &names {
+        run.write(&format!("{cell}/{name}"), b"")?;
+    }
+    run.lists("300 files", &cell, &names);
+    Ok(())
+}
+
+pub(super) fn listing_follows_changes(run: &mut Run<'_>) -> Outcome {
+    let cell = run.bare_cell()?;
+    run.write(&format!("{cell}/keep"), b"")?;
+    run.write(&format!("{cell}/a"), b"")?;
+    run.lists("one more file", &cell, &["keep", "a"]);
+    transfer(run, &RENAME_FILE, &format!("{cell}/a"), &format!("{cell}/b"))?;
+    run.lists("renamed", &cell, &["keep", "b"]);
+    transfer(run, &COPY_FILE, &format!("{cell}/b"), &format!("{cell}/c"))?;
+    run.lists("copied", &cell, &["keep", "b", "c"]);
+    let deleted = run.fs.delete_file(format!("{cell}/b"));
+    run.must("delete_file", deleted)?;
+    run.lists("deleted", &cell, &["keep", "c"]);
+    Ok(())
+}
+
+pub(super) fn listing_without_a_deleted_directory(run: &mut Run<'_>) -> Outcome {
+    let cell = run.cell()?;
+    let deleted = run.fs.delete_dir(format!("{cell}/empty"));
+    run.must("delete_dir", deleted)?;
+    run.lists("a directory deleted", &cell, &["empty_file", "file", "full"]);
+    Ok(())
+}
+
+pub(super) fn root_lists_its_entries(run: &mut Run<'_>) -> Outcome {
+    let cell = run.bare_cell()?;
+    run.write(&format!("{cell}/file"), b"")?;
+    let listed = run.fs.get_children(format!("{}/", run.root));
+    if run.expect("get_children of the root", &listed, None)
+        && let Ok(names) = listed
+    {
+        let name = cell.rsplit('/').next().unwrap_or_default();
+        run.expect_that(
+            format_args!("get_children of the root: {} lacks {name}", names_shown(&names)),
+            names.iter().any(|other| other == name.as_bytes()),
+        );
+    }
+    Ok(())
+}
+
+// Patterns.
+
+/// A pattern on files of these names.
+pub(super) fn glob_among(
+    run: &mut Run<'_>,
+    files: &[&str],
+    pattern: &str,
+    want: &[&str],
+) -> Outcome {
+    let cell = run.bare_cell()?;
+    for name in files {
+        if let Some((dir, _)) = name.rsplit_once('/') {
+            let made = run.fs.recursively_create_dir(format!("{cell}/{dir}"));
+            run.must("recursively_create_dir", made)?;
+        }
+        run.write(&format!("{cell}/{name}"), b"")?;
+    }
+    let found = run.fs.get_matching_paths(format!("{cell}/{pattern}"));
+    let what = format!("get_matching_paths of {cell}/{pattern}");
+    if run.expect(&what, &found, None) {
+        let want: Vec<_> = want.iter().map(|name| format!("{cell}/{name}")).collect();
+        run.expect_names(what, found.unwrap_or_default(), &want);
+    }
+    Ok(())
+}
+
+pub(super) fn glob_of_nothing(run: &mut Run<'_>) -> Outcome {
+    let found = run.fs.get_matching_paths("");
+    if run.expect("get_matching_paths of an empty pattern", &found, None) {
+        let none: [&str; 0] = [];
+        run.expect_names(
+            "get_matching_paths of an empty pattern",
+            found.unwrap_or_default(),
+            &none,
+        );
+    }
+    Ok(())
+}
+
+// Directories.
+
+pub(super) fn nested_directories(run: &mut Run<'_>) -> Outcome {
+    let cell = run.bare_cell()?;
+    let deep = format!("{cell}/a/b/c/d/e");
+    let made = run.fs.recursively_create_dir(&deep);
+    run.must("recursively_create_dir of five directories", made)?;
+    if run.has_directories() {
+        let mut dir = deep.as_str();
+        while dir.len() > cell.len() {
+            let found = run.fs.is_directory(dir);
+            run.expect(format_args!("is_directory of {dir}"), &found, None);
+            dir = dir.rsplit_once('/').map_or("", |(parent, _)| parent);
+        }
+    }
+    let again = run.fs.recursively_create_dir(&deep);
+    run.expect("recursively_create_dir of what is there", &again, None);
+    Ok(())
+}
+
+pub(super) fn recursively_create_keeps_content(run: &mut Run<'_>) -> Outcome {
+    let cell = run.cell()?;
+    let made = run.fs.recursively_create_dir(format!("{cell}/full"));
+    run.must("recursively_create_dir of a directory that is there", made)?;
+    run.holds("created once more", &format!("{cell}/full/file"), CONTENT);
+    Ok(())
+}
+
+pub(super) fn a_new_directory_is_empty(run: &mut Run<'_>) -> Outcome {
+    run.needs_real_directories()?;
+    let cell = run.bare_cell()?;
+    let dir = format!("{cell}/new");
+    let made = run.fs.create_dir(&dir);
+    run.must("create_dir", made)?;
+    let none: [&str; 0] = [];
+    run.lists("a new directory", &dir, &none);
+    let found = run.fs.stat(&dir);
+    if run.expect("stat of a new directory", &found, None) {
+        let is_directory = found.is_ok_and(|found| found.is_directory);
+        run.expect_eq("stat of a new directory: is_directory", is_directory, true);
+    }
+    Ok(())
+}
+
+pub(super) fn a_directory_comes_again(run: &mut Run<'_>) -> Outcome {
+    let cell = run.cell()?;
+    let dir = format!("{cell}/empty");
+    for _ in 0..2 {
+        let deleted = run.fs.delete_dir(&dir);
+        run.must("delete_dir", deleted)?;
+        run.is_gone("delete_dir", &dir);
+        let made = run.fs.create_dir(&dir);
+        run.must("create_dir of what was deleted", made)?;
+        let found = run.fs.is_directory(&dir);
+        run.expect("is_directory of what was made anew", &found, None);
+    }
+    Ok(())
+}
+
+pub(super) fn a_file_becomes_a_directory(run: &mut Run<'_>) -> Outcome {
+    let path = file(run, CONTENT)?;
+    let deleted = run.fs.delete_file(&path);
+    run.must("delete_file", deleted)?;
+    let made = run.fs.create_dir(&path);
+    run.must("create_dir where a file was", made)?;
+    let found = run.fs.is_directory(&path);
+    run.expect("is_directory", &found, None);
+    run.write(&format!("{path}/below"), CONTENT)?;
+    run.holds("in a directory where a file was", &format!("{path}/below"), CONTENT);
+    Ok(())
+}
+
+pub(super) fn a_directory_becomes_a_file(run: &mut Run<'_>) -> Outcome {
+    let cell = run.cell()?;
+    let path = format!("{cell}/full");
+    if let Err(left) = run.fs.delete_recursively(&path) {
+        return run.must("delete_recursively", Err(left.error));
+    }
+    run.write(&path, CONTENT)?;
+    run.holds("where a directory was", &path, CONTENT);
+    let found = run.fs.is_directory(&path);
+    run.expect("is_directory of a file where a directory was", &found, FP);
+    Ok(())
+}
+
+pub(super) fn create_dir_twice(run: &mut Run<'_>) -> Outcome {
+    let cell = run.bare_cell()?;
+    let dir = format!("{cell}/new");
+    let made = run.fs.create_dir(&dir);
+    run.must("create_dir", made)?;
+    run.write(&format!("{dir}/file"), CONTENT)?;
+    let again = run.fs.create_dir(&dir);
+    run.expect("create_dir a second time", &again, EXISTS);
+    run.holds("create_dir a second time", &format!("{dir}/file"), CONTENT);
+    Ok(())
+}
+
+// Deleting.
+
+pub(super) fn deleting_a_file_keeps_prefix_siblings(run: &mut Run<'_>) -> Outcome {
+    let cell = run.bare_cell()?;
+    for name in ["ckpt-1", "ckpt-10", "ckpt-1.index"] {
+        run.write(&format!("{cell}/{name}"), name)?;
+    }
+    let deleted = run.fs.delete_file(format!("{cell}/ckpt-1"));
+    run.must("delete_file", deleted)?;
+    run.is_gone("delete_file", &format!("{cell}/ckpt-1"));
+    for name in ["ckpt-10", "ckpt-1.index"] {
+        run.holds("ckpt-1 was deleted", &format!("{cell}/{name}"), name.as_bytes());
+    }
+    Ok(())
+}
+
+fn delete_tree(run: &mut Run<'_>, path: &str) -> Outcome {
+    match run.fs.delete_recursively(path) {
+        Ok(()) => Ok(()),
+        Err(left) => run.must(format_args!("delete_recursively of {path}"), Err(left.error)),
+    }
+}
+
+pub(super) fn deleting_a_tree_keeps_prefix_siblings(run: &mut Run<'_>) -> Outcome {
+    let cell = run.bare_cell()?;
+    for dir in ["run", "run1", "run.old"] {
+        let made = run.fs.recursively_create_dir(format!("{cell}/{dir}"));
+        run.must("recursively_create_dir", made)?;
+        run.write(&format!("{cell}/{dir}/file"), dir)?;
+    }
+    delete_tree(run, &format!("{cell}/run"))?;
+    run.is_gone("delete_recursively", &format!("{cell}/run/file"));
+    for dir in ["run1", "run.old"] {
+        run.holds("run was deleted", &format!("{cell}/{dir}/file"), dir.as_bytes());
+    }
+    Ok(())
+}
+
+pub(super) fn deleting_a_deep_tree(run: &mut Run<'_>) -> Outcome {
+    let cell = run.bare_cell()?;
+    let tree = format!("{cell}/tree");
+    for dir in ["a/b/c", "a/d", "e"] {
+        let made = run.fs.recursively_create_dir(format!("{tree}/{dir}"));
+        run.must("recursively_create_dir", made)?;
+        for index in 0..5 {
+            run.write(&format!("{tree}/{dir}/file{index}"), b"x")?;
+        }
+    }
+    delete_tree(run, &tree)?;
+    run.is_gone("delete_recursively", &tree);
+    for below in ["a", "a/b/c", "a/b/c/file3", "e/file0"] {
+        run.is_gone("delete_recursively", &format!("{tree}/{below}"));
+    }
+    let none: [&str; 0] = [];
+    if run.has_directories() {
+        run.lists("its only entry was deleted", &cell, &none);
+    }
+    Ok(())
+}
+
+pub(super) fn deleting_twice(run: &mut Run<'_>) -> Outcome {
+    let cell = run.cell()?;
+    let path = format!("{cell}/file");
+    let deleted = run.fs.delete_file(&path);
+    run.must("delete_file", deleted)?;
+    let again = run.fs.delete_file(&path);
+    run.expect("delete_file a second time", &again, NOT_FOUND);
+    delete_tree(run, &format!("{cell}/full"))?;
+    let again = run.fs.delete_recursively(format!("{cell}/full")).map_err(|left| left.error);
+    run.expect("delete_recursively a second time", &again, NOT_FOUND);
+    Ok(())
+}
+
+pub(super) fn a_directory_of_directories_is_not_empty(run: &mut Run<'_>) -> Outcome {
+    run.needs_real_directories()?;
+    let cell = run.cell()?;
+    let inner = format!("{cell}/empty/inner");
+    let made = run.fs.create_dir(&inner);
+    run.must("create_dir", made)?;
+    let deleted = run.fs.delete_dir(format!("{cell}/empty"));
+    run.expect("delete_dir of a directory that holds a directory", &deleted, FP);
+    let found = run.fs.is_directory(&inner);
+    run.expect("is_directory of what it holds", &found, None);
+    Ok(())
+}
+
+pub(super) fn a_deleted_file_leaves_its_directory(run: &mut Run<'_>) -> Outcome {
+    run.needs_real_directories()?;
+    let cell = run.cell()?;
+    let deleted = run.fs.delete_file(format!("{cell}/full/file"));
+    run.must("delete_file", deleted)?;
+    let found = run.fs.is_directory(format!("{cell}/full"));
+    run.expect("is_directory of the directory of a deleted file", &found, None);
+    let deleted = run.fs.delete_dir(format!("{cell}/full"));
+    run.expect("delete_dir of the directory of a deleted file", &deleted, None);
+    Ok(())
+}
+
+pub(super) fn a_file_is_deleted_while_it_is_written(run: &mut Run<'_>) -> Outcome {
+    run.needs_visible_at_create()?;
+    let cell = run.bare_cell()?;
+    let path = format!("{cell}/data");
+    let mut writer = create(run, &path)?;
+    let added = writer.append(b"some");
+    run.must("append", added)?;
+    let deleted = run.fs.delete_file(&path);
+    run.must("delete_file of a file that is open for writing", deleted)?;
+    // Whether these succeed is open; they must not bring the file back.
+    let _ = writer.append(b"more");
+    let _ = writer.close();
+    drop(writer);
+    run.is_gone("deleted while it was written", &path);
+    run.write(&path, b"anew")?;
+    run.holds("written anew", &path, b"anew");
+    Ok(())
+}
+
+// Renaming and copying.
+
+pub(super) fn prefix_siblings_stay(run: &mut Run<'_>, op: &Transfer) -> Outcome {
+    let cell = run.bare_cell()?;
+    for name in ["ckpt-1", "ckpt-10", "ckpt-1.index", "moved1"] {
+        run.write(&format!("{cell}/{name}"), name)?;
+    }
+    transfer(run, op, &format!("{cell}/ckpt-1"), &format!("{cell}/moved"))?;
+    run.holds("from ckpt-1 to moved", &format!("{cell}/moved"), b"ckpt-1");
+    for name in ["ckpt-10", "ckpt-1.index", "moved1"] {
+        run.holds("beside ckpt-1", &format!("{cell}/{name}"), name.as_bytes());
+    }
+    let mut want = vec!["ckpt-10", "ckpt-1.index", "moved", "moved1"];
+    if !op.is_move {
+        want.push("ckpt-1");
+    }
+    run.lists("from ckpt-1 to moved", &cell, &want);
+    Ok(())
+}
+
+pub(super) fn large_files(run: &mut Run<'_>, op: &Transfer) -> Outcome {
+    for len in [128 << 10, (256 << 10) + 1, 1 << 20, (1 << 20) + 4097] {
+        let content = pattern(len);
+        let path = file(run, &content)?;
+        let dst = format!("{path}2");
+        transfer(run, op, &path, &dst)?;
+        run.holds("whole", &dst, &content);
+    }
+    Ok(())
+}
+
+pub(super) fn into_another_directory(run: &mut Run<'_>, op: &Transfer) -> Outcome {
+    let cell = run.cell()?;
+    let dst = format!("{cell}/full/new");
+    transfer(run, op, &format!("{cell}/file"), &dst)?;
+    run.holds("in another directory", &dst, CONTENT);
+    run.holds("beside it", &format!("{cell}/full/file"), CONTENT);
+    run.lists("in another directory", &format!("{cell}/full"), &["file", "new"]);
+    Ok(())
+}
+
+pub(super) fn missing_source_keeps_the_target(run: &mut Run<'_>, op: &Transfer) -> Outcome {
+    let cell = run.cell()?;
+    let target = format!("{cell}/file");
+    let result = (op.call)(&run.fs, &format!("{cell}/missing"), &target);
+    run.expect("from a missing path to a file", &result, NOT_FOUND);
+    run.holds("after it failed", &target, CONTENT);
+    Ok(())
+}
+
+pub(super) fn replacing_a_longer_file(run: &mut Run<'_>, op: &Transfer) -> Outcome {
+    let cell = run.bare_cell()?;
+    let (src, dst) = (format!("{cell}/short"), format!("{cell}/long"));
+    run.write(&src, b"short")?;
+    run.write(&dst, pattern(50_000))?;
+    transfer(run, op, &src, &dst)?;
+    run.holds("over a longer file", &dst, b"short");
+    Ok(())
+}
+
+pub(super) fn renaming_around(run: &mut Run<'_>) -> Outcome {
+    let cell = run.bare_cell()?;
+    run.write(&format!("{cell}/a"), b"A")?;
+    run.write(&format!("{cell}/b"), b"B")?;
+    for (src, dst) in [("a", "t"), ("b", "a"), ("t", "b")] {
+        transfer(run, &RENAME_FILE, &format!("{cell}/{src}"), &format!("{cell}/{dst}"))?;
+    }
+    run.holds("exchanged", &format!("{cell}/a"), b"B");
+    run.holds("exchanged", &format!("{cell}/b"), b"A");
+    run.lists("exchanged", &cell, &["a", "b"]);
+    Ok(())
+}
+
+pub(super) fn a_renamed_name_is_free(run: &mut Run<'_>) -> Outcome {
+    let cell = run.bare_cell()?;
+    let (src, dst) = (format!("{cell}/src"), format!("{cell}/dst"));
+    run.write(&src, b"first")?;
+    transfer(run, &RENAME_FILE, &src, &dst)?;
+    run.is_gone("renamed", &src);
+    run.write(&src, b"second")?;
+    run.holds("the old name was written anew", &dst, b"first");
+    run.holds("the old name was written anew", &src, b"second");
+    Ok(())
+}
+
+pub(super) fn a_copy_is_a_file_of_its_own(run: &mut Run<'_>) -> Outcome {
+    let cell = run.bare_cell()?;
+    let (src, dst) = (format!("{cell}/src"), format!("{cell}/dst"));
+    run.write(&src, b"first")?;
+    transfer(run, &COPY_FILE, &src, &dst)?;
+    run.write(&src, b"changed")?;
+    run.holds("the source was changed", &dst, b"first");
+    let deleted = run.fs.delete_file(&dst);
+    run.must("delete_file", deleted)?;
+    run.holds("the copy was deleted", &src, b"changed");
+    Ok(())
+}
+
+pub(super) fn renaming_before_the_writer_is_dropped(run: &mut Run<'_>) -> Outcome {
+    let cell = run.bare_cell()?;
+    let (src, dst) = (format!("{cell}/src"), format!("{cell}/dst"));
+    let mut writer = create(run, &src)?;
+    let added = writer.append(CONTENT);
+    run.must("append", added)?;
+    let closed = writer.close();
+    run.must("close", closed)?;
+    transfer(run, &RENAME_FILE, &src, &dst)?;
+    run.expect("flush after close and rename_file", &writer.flush(), None);
+    run.expect("a second close, after rename_file", &writer.close(), None);
+    drop(writer);
+    run.holds("renamed before the writer was dropped", &dst, CONTENT);
+    run.is_gone("renamed before the writer was dropped", &src);
+    Ok(())
+}
+
+pub(super) fn many_paths_exist(run: &mut Run<'_>) -> Outcome {
+    let cell = run.cell()?;
+    let paths: Vec<_> = (0..200)
+        .map(|index| format!("{cell}/{}", if index % 3 == 0 { "file" } else { "missing" }))
+        .collect();
+    let answers = run.fs.paths_exist(&paths);
+    let answers = run.must("paths_exist of 200 paths", answers)?;
+    run.expect_eq("paths_exist: answers", answers.len(), paths.len());
+    let wrong: BTreeSet<usize> = answers
+        .iter()
+        .enumerate()
+        .filter(|(index, answer)| answer.is_ok() != (index % 3 == 0))
+        .map(|(index, _)| index)
+        .collect();
+    run.expect_eq("paths_exist: wrong answers", wrong, BTreeSet::new());
+    Ok(())
+}
