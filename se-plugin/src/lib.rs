@@ -54,6 +54,7 @@ mod memory;
 pub mod parts;
 mod platform;
 pub mod profiler;
+mod reserve;
 mod stream;
 #[cfg(feature = "testing")]
 #[cfg_attr(docsrs, doc(cfg(feature = "testing")))]

@@ -131,7 +131,10 @@ unsafe extern "C" fn allocate<D: Device>(
             return give(None);
         }
         match catch(ALLOCATE, || device.device.allocate(size)) {
-            Ok(address) if !address.is_refused() => give(Some(address)),
+            Ok(address) if !address.is_refused() && address.address() % ALIGNMENT == 0 => {
+                device.set_aside();
+                give(Some(address))
+            }
             refused => give(refuse(device, size, refused)),
         }
     };
@@ -139,6 +142,10 @@ unsafe extern "C" fn allocate<D: Device>(
 }
 
 const ALLOCATE: &str = "allocate";
+const DEALLOCATE: &str = "deallocate";
+
+/// TensorFlow divides a region at multiples of it, and its kernels on the host count on them.
+const ALIGNMENT: u64 = 256;
 
 /// What the host gets when there is no memory.
 #[cold]
@@ -149,14 +156,21 @@ fn refuse<D: Device>(
 ) -> Option<DevicePtr> {
     let error = match answer {
         Ok(address) => {
-            let error = Error::internal(format!("{address:?} is no address of a device's"));
-            boundary::log_error(&format_args!("`{ALLOCATE}` failed: {error:#}"));
-            return None;
+            let freed = catch(DEALLOCATE, || device.device.deallocate(address));
+            if let Err(error) = freed {
+                boundary::discard(DEALLOCATE, error);
+            }
+            Error::internal(format!(
+                "{address:?} is no address of a device's; answer a multiple of {ALIGNMENT}"
+            ))
         }
         Err(error) => error,
     };
     if error.code() == Code::ResourceExhausted {
         log::debug!("{size} bytes were refused: {error:#}");
+        if let Some(piece) = device.reserve().and_then(|reserve| reserve.allocate(size)) {
+            return Some(piece);
+        }
     } else {
         device.health.note(ALLOCATE, &error);
     }
@@ -178,11 +192,12 @@ unsafe extern "C" fn deallocate<D: Device>(
         let (device, address) =
             unsafe { (device_of::<D>(device)?, field!(memory => SP_DeviceMemoryBase.opaque)) };
         match address.and_then(|address| DevicePtr::new(address.addr() as u64)) {
-            Some(address) if !address.is_refused() => device.device.deallocate(address),
-            _ => Ok(()),
+            Some(address) if device.takes_back(address) => Ok(()),
+            Some(address) => device.device.deallocate(address),
+            None => Ok(()),
         }
     };
-    guard_quiet("deallocate", || (), body);
+    guard_quiet(DEALLOCATE, || (), body);
 }
 
 /// The one allocator of host memory that there is for a device, from when it was opened on: what it has

@@ -7,6 +7,7 @@ use super::work::{Progress, Work};
 use crate::device::{Device, MemoryUsage};
 use crate::health::Health;
 use crate::memory::DevicePtr;
+use crate::reserve::Reserve;
 use crate::stream::{Event as _, EventStatus, Stream as _};
 use crate::timer::Timer;
 use core::ffi::{CStr, c_void};
@@ -33,6 +34,8 @@ pub(super) struct DeviceState<D: Device> {
     pub(super) takes_errors: bool,
     /// Whether host memory is the author's.
     pub(super) has_host_allocator: bool,
+    /// Taken at the first allocation.
+    reserve: OnceLock<Option<Reserve>>,
     refused: AtomicU64,
     /// The latest that is known.
     memory: Mutex<MemoryUsage>,
@@ -56,6 +59,7 @@ impl<D: Device> DeviceState<D> {
             host_insists,
             takes_errors: takes_errors_of_copies(),
             has_host_allocator,
+            reserve: OnceLock::new(),
             refused: AtomicU64::new(0),
             memory: Mutex::new(memory),
             description,
@@ -81,9 +85,40 @@ impl<D: Device> DeviceState<D> {
         *memory
     }
 
+    /// Sets memory aside, unless that has been done.
+    #[inline]
+    pub(super) fn set_aside(&self) {
+        if self.host_insists {
+            self.reserve.get_or_init(|| Reserve::take_from(&self.device));
+        }
+    }
+
+    /// Whether an address is not one that the device has answered; one of the reserve goes back there.
+    #[inline]
+    pub(super) fn takes_back(&self, address: DevicePtr) -> bool {
+        address.is_refused() || self.reserve().is_some_and(|reserve| reserve.deallocate(address))
+    }
+
+    /// What was set aside.
+    pub(super) fn reserve(&self) -> Option<&Reserve> {
+        self.reserve.get()?.as_ref()
+    }
+
     /// An address for memory that there is none left of.
     pub(super) fn refused(&self) -> DevicePtr {
         DevicePtr::refused(self.refused.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+impl<D: Device> Drop for DeviceState<D> {
+    fn drop(&mut self) {
+        const OP: &str = "deallocate";
+        let Some(reserve) = self.reserve() else { return };
+        let freed = boundary::catch(OP, || self.device.deallocate(reserve.memory()));
+        if let Err(error) = freed {
+            boundary::log_error(&format_args!("`{OP}` failed: {error:#}"));
+            boundary::discard(OP, error);
+        }
     }
 }
 

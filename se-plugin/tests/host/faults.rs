@@ -57,7 +57,13 @@ impl Device for FaultyDevice {
     type Event = FaultyEvent;
 
     fn allocate(&self, bytes: u64) -> Result<DevicePtr> {
-        trip("allocate").and_then(|()| self.0.allocate(bytes))
+        trip("allocate")?;
+        let memory = self.0.allocate(bytes)?;
+        if trip("align").is_err() {
+            self.0.deallocate(memory)?;
+            return Ok(DevicePtr::new(memory.address() + 8).expect("not 0"));
+        }
+        Ok(memory)
     }
     fn deallocate(&self, memory: DevicePtr) -> Result<()> {
         trip("deallocate").and_then(|()| self.0.deallocate(memory))
@@ -365,6 +371,26 @@ fn a_stream_that_could_not_be_made_says_why() {
     }
 }
 
+/// TensorFlow counts on multiples of 256; and it repeats a small request for ever when it gets nothing.
+#[test]
+fn an_address_that_is_not_aligned_is_refused() {
+    let _alone = alone();
+    fault("", false);
+    let host = load(true);
+    assert_eq!(host.device_count().unwrap(), 1);
+    let device = host.device(0).unwrap();
+    fault("align", false);
+    assert!(device.allocate(5000).is_none());
+    let memory = device.allocate(256).expect("no endless loop");
+    fault("", false);
+    assert_eq!(memory.address() % 256, 0);
+    let error = device.synchronize().expect_err("it was not aligned");
+    assert!(error.message().contains("multiple of 256"), "{error}");
+    device.deallocate(memory);
+    drop(device);
+    assert_eq!((host.live(), host.violations()), (0, vec![]));
+}
+
 /// TensorFlow up to 2.16 goes on without a stream when there is none.
 #[test]
 fn null_handles_are_tolerated() {
@@ -426,6 +452,8 @@ fn a_device_describes_itself() {
         }
         // The latest that is known stands in.
         fault("", false);
+        // With it the SDK sets memory aside.
+        let first = device.allocate(4096).unwrap();
         let free = device.memory_usage().expect("known")[0];
         let memory = device.allocate(4096).unwrap();
         fault("memory_usage", panics);
@@ -433,6 +461,7 @@ fn a_device_describes_itself() {
         fault("", false);
         assert_eq!(device.memory_usage().expect("known")[0], free - 4096);
         device.deallocate(memory);
+        device.deallocate(first);
     }
     for op in ["hardware_name", "vendor", "pci_bus_id", "host_allocator"] {
         for panics in [false, true] {

@@ -153,6 +153,30 @@ fn eight_threads_use_one_stream() {
 
 /// TensorFlow repeats requests of up to 2304 bytes for ever when they get nothing.
 #[test]
+fn small_requests_get_memory_that_was_set_aside() {
+    with_device(|device| {
+        let memory = [1 << 20, 62 << 20].map(|bytes| device.allocate(bytes).unwrap());
+        assert!(device.allocate(64 * 1024 + 1).is_none());
+        let small: [_; 16] = std::array::from_fn(|_| device.allocate(64 * 1024).expect("memory"));
+        for (value, &small) in (1..).zip(&small) {
+            device.copy_to_device(small, &[value; 4]).unwrap();
+        }
+        for (value, &small) in (1..).zip(&small) {
+            let mut back = [0; 4];
+            device.copy_to_host(&mut back, small).unwrap();
+            assert_eq!(back, [value; 4]);
+        }
+        assert!(device.allocate(64 * 1024).is_none(), "all of it is in use");
+        device.deallocate(small[7]);
+        assert_eq!(device.allocate(2304), Some(small[7]));
+        for memory in small.into_iter().chain(memory) {
+            device.deallocate(memory);
+        }
+    });
+}
+
+/// There is nothing to set aside: the first request takes all.
+#[test]
 fn small_requests_get_memory_that_reports_that_there_is_none() {
     with_device(|device| {
         assert!(device.allocate(1 << 30).is_none());

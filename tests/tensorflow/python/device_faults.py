@@ -163,6 +163,18 @@ def no_room_for_an_output():
         x + x
 
 
+def room_for_small_ones():
+    # As before, but for what was set aside.
+    KEPT.append(constant(np.zeros(((2 << 20) - 256) // 4, "float32")))
+    for value in range(100):
+        KEPT.append(constant([float(value)] * 64))
+    for value, kept in enumerate(KEPT[1:]):
+        with tf.device(DEVICE):
+            equal(kept + kept, [2.0 * value] * 64)
+    KEPT.clear()
+    constant(np.zeros(1 << 18, "float32"))
+
+
 def keep():
     KEPT.append(constant([1.0, 2.0]))
 
@@ -209,8 +221,8 @@ KEPT = []
 LIBRARY, COPY, LIMIT, CASES = sys.argv[1], sys.argv[2], float(sys.argv[3]), sys.argv[4:]
 PROGRAM = [load, devices, copy_in, copy_out, kernel, asynchronous, function, lists, again, cpu]
 OTHERS = [
-    load_copy, across, across_in_graph, keep, kernel_on_kept, too_large, too_much, no_room_for_an_output, let_go, larger,
-    threads,
+    load_copy, across, across_in_graph, keep, kernel_on_kept, too_large, too_much, no_room_for_an_output,
+    room_for_small_ones, let_go, larger, threads,
 ]
 STEPS = {step.__name__: step for step in PROGRAM + OTHERS}
 

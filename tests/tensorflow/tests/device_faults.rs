@@ -188,6 +188,8 @@ fn others(old: bool) -> Vec<(&'static str, Effect)> {
             "Device::allocate refuse@2+;load no_room_for_an_output cpu",
             Fail("no_room_for_an_output=used-up"),
         ),
+        // The second request was the SDK's own.
+        ("Device::allocate refuse@3+;load room_for_small_ones again cpu", Harmless),
         (";load copy_in too_large again", Fail("too_large=no-target")),
         // It gives regions back for the larger one.
         ("Device::deallocate slow;load too_much let_go larger again", Fail("too_much=oom")),

@@ -1,0 +1,104 @@
+//! Memory for the requests that the host repeats for ever.
+
+use crate::device::Device;
+use crate::memory::DevicePtr;
+use core::sync::atomic::{AtomicU16, Ordering};
+use tf_fs_plugin::__private::boundary;
+
+/// The largest request that is served. The host asks for less and less until it gets something, so one for much
+/// memory comes down to this, too.
+const PIECE: u64 = 64 << 10;
+
+/// The most pieces.
+const PIECES: u64 = 16;
+
+/// The reserve is at most this part of the memory that is free when it is taken.
+const PART: u64 = 64;
+
+/// Memory set aside while there is some, in pieces of [`PIECE`] bytes.
+///
+/// The host keeps what it has got for a small tensor for all later ones. If that were no memory, small tensors would
+/// fail long after the device has memory again.
+#[derive(Debug)]
+pub(crate) struct Reserve {
+    base: DevicePtr,
+    pieces: u64,
+    /// A bit for each piece.
+    taken: AtomicU16,
+}
+
+impl Reserve {
+    /// Takes it from `device`; there is none if that has too little.
+    pub(crate) fn take_from(device: &impl Device) -> Option<Self> {
+        const OP: &str = "allocate";
+        let taken = boundary::catch(OP, || {
+            let pieces = (device.memory_usage()?.free / PART / PIECE).min(PIECES);
+            Ok(match pieces {
+                0 => None,
+                pieces => Some((device.allocate(pieces * PIECE)?, pieces)),
+            })
+        });
+        match taken {
+            Ok(Some((base, pieces))) if !base.is_refused() => {
+                Some(Self { base, pieces, taken: AtomicU16::new(0) })
+            }
+            Ok(_) => None,
+            Err(error) => {
+                log::debug!("no memory is set aside for small tensors: {error:#}");
+                boundary::discard(OP, error);
+                None
+            }
+        }
+    }
+
+    /// A piece for `bytes`, if one is left.
+    pub(crate) fn allocate(&self, bytes: u64) -> Option<DevicePtr> {
+        if bytes > PIECE {
+            return None;
+        }
+        let free =
+            |taken: u16| Some(taken.trailing_ones()).filter(|&at| u64::from(at) < self.pieces);
+        let before = self.taken.fetch_update(Ordering::AcqRel, Ordering::Acquire, |taken| {
+            free(taken).map(|at| taken | 1 << at)
+        });
+        let at = free(before.ok()?)?;
+        DevicePtr::new(self.base.address() + u64::from(at) * PIECE)
+    }
+
+    /// Takes a piece back. Whether it is one.
+    pub(crate) fn deallocate(&self, memory: DevicePtr) -> bool {
+        let Some(at) = memory.offset_from(self.base).map(|offset| offset / PIECE) else {
+            return false;
+        };
+        if at < self.pieces {
+            self.taken.fetch_and(!(1 << at), Ordering::AcqRel);
+        }
+        at < self.pieces
+    }
+
+    /// What the device has allocated.
+    pub(crate) fn memory(&self) -> DevicePtr {
+        self.base
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_are_given_once_until_they_come_back() {
+        let base = DevicePtr::new(1 << 20).unwrap();
+        let reserve = Reserve { base, pieces: 3, taken: AtomicU16::new(0) };
+        assert_eq!(reserve.allocate(PIECE + 1), None);
+        let given: Vec<_> = std::iter::from_fn(|| reserve.allocate(PIECE)).collect();
+        let offsets: Vec<_> = given.iter().map(|piece| piece.offset_from(base).unwrap()).collect();
+        assert_eq!(offsets, [0, PIECE, 2 * PIECE]);
+        assert!(reserve.deallocate(given[1]));
+        assert_eq!(reserve.allocate(1), Some(given[1]));
+        assert_eq!(reserve.allocate(1), None);
+        for foreign in [(1 << 20) - 256, (1 << 20) + 3 * PIECE] {
+            assert!(!reserve.deallocate(DevicePtr::new(foreign).unwrap()), "{foreign}");
+        }
+    }
+}
