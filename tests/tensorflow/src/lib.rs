@@ -27,20 +27,25 @@ pub const VERSIONS: &[&str] = &["2.21.0", "2.12.1", "2.16.2", "2.18.1", "2.19.1"
 
 /// Makes a module for each TensorFlow release, with a `#[test]` in it for each function named: one that
 /// takes a [`TensorFlow`]. Releases but the newest need the feature `matrix`.
+///
+/// What is named after `oldest and newest:` shows nothing in the releases between these two that other tests do not.
 #[macro_export]
 macro_rules! each_tensorflow {
-    ($($test:ident),* $(,)?) => {
-        $crate::each_tensorflow!(@module tensorflow_2_21_0 "2.21.0" $($test)*);
+    ($($test:ident),+ $(,)?) => {
+        $crate::each_tensorflow!($($test),+; oldest and newest:);
+    };
+    ($($test:ident),+; oldest and newest: $($end:ident),* $(,)?) => {
+        $crate::each_tensorflow!(@module tensorflow_2_21_0 "2.21.0" $($test)+ $($end)*);
         #[cfg(feature = "matrix")]
-        $crate::each_tensorflow!(@module tensorflow_2_12_1 "2.12.1" $($test)*);
+        $crate::each_tensorflow!(@module tensorflow_2_12_1 "2.12.1" $($test)+ $($end)*);
         #[cfg(feature = "matrix")]
-        $crate::each_tensorflow!(@module tensorflow_2_16_2 "2.16.2" $($test)*);
+        $crate::each_tensorflow!(@module tensorflow_2_16_2 "2.16.2" $($test)+);
         #[cfg(feature = "matrix")]
-        $crate::each_tensorflow!(@module tensorflow_2_18_1 "2.18.1" $($test)*);
+        $crate::each_tensorflow!(@module tensorflow_2_18_1 "2.18.1" $($test)+);
         #[cfg(feature = "matrix")]
-        $crate::each_tensorflow!(@module tensorflow_2_19_1 "2.19.1" $($test)*);
+        $crate::each_tensorflow!(@module tensorflow_2_19_1 "2.19.1" $($test)+);
         #[cfg(feature = "matrix")]
-        $crate::each_tensorflow!(@module tensorflow_2_20_0 "2.20.0" $($test)*);
+        $crate::each_tensorflow!(@module tensorflow_2_20_0 "2.20.0" $($test)+);
     };
     (@module $module:ident $version:literal $($test:ident)*) => {
         mod $module {

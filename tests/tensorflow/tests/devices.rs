@@ -6,14 +6,15 @@ use tf_plugin_tensorflow_tests::{Plugin, each_tensorflow};
 
 each_tensorflow!(
     tensors_go_there_and_back,
-    a_second_load_adds_nothing,
-    the_variable_switches_devices_off,
     kernels_compute,
     kernels_that_do_something_wrong_raise_errors,
     work_that_fails_is_reported_later,
     variables_are_changed_in_place_where_tensorflow_lets_kernels,
     kernels_read_attributes,
-    new_ops_have_shapes,
+    new_ops_have_shapes;
+    oldest and newest:
+    a_second_load_adds_nothing,
+    the_variable_switches_devices_off,
     a_filesystem_and_a_device_share_a_library,
 );
 

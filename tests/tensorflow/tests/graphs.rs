@@ -7,11 +7,12 @@ use tf_plugin_tensorflow_tests::{Plugin, each_tensorflow};
 
 each_tensorflow!(
     a_pass_rewrites_graphs_on_the_device,
-    a_failing_pass_leaves_the_graph_and_what_the_sdk_has_mended,
     functions_that_ask_for_xla_run,
     variables_change_in_graphs,
-    a_profile_has_what_the_device_did,
+    a_profile_has_what_the_device_did;
+    oldest and newest:
     a_second_load_changes_nothing,
+    a_failing_pass_leaves_the_graph_and_what_the_sdk_has_mended,
 );
 
 const SCRIPT: &str = "tensorflow/python/graphs.py";

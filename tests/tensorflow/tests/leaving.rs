@@ -6,7 +6,11 @@ use tf_plugin_tensorflow_tests::child::Finished;
 use tf_plugin_tensorflow_tests::python::Python;
 use tf_plugin_tensorflow_tests::{Example, each_tensorflow, tensorflow};
 
-each_tensorflow!(memfs, localfs);
+each_tensorflow!(
+    localfs;
+    oldest and newest:
+    memfs,
+);
 
 const SCRIPT: &str = "tensorflow/python/leaving.py";
 

@@ -13,7 +13,8 @@ use tf_plugin_tensorflow_tests::{Example, Plugin, each_tensorflow};
 each_tensorflow!(
     named_by_the_environment,
     in_the_plugins_directory,
-    in_a_directory_with_two_names,
+    in_a_directory_with_two_names;
+    oldest and newest:
     switched_off,
     two_plugins_with_one_scheme,
     a_new_that_fails,

@@ -8,12 +8,13 @@ use tf_plugin_tensorflow_tests::{Plugin, each_tensorflow};
 each_tensorflow!(
     each_operation_answers_as_on_the_cpu,
     keras_trains_as_on_the_cpu,
-    trains_with_late_streams,
     variables_change_in_order,
+    a_trace_shows_the_kernels;
+    oldest and newest:
+    trains_with_late_streams,
     constants_of_functions_wait_for_earlier_work,
     there_can_be_several_devices,
     memory_ends_with_an_error,
-    a_trace_shows_the_kernels,
     settings_that_are_not_understood_leave_the_cpu,
 );
 

@@ -5,7 +5,12 @@ use tf_plugin_tensorflow_tests::python::Python;
 use tf_plugin_tensorflow_tests::s3::Store;
 use tf_plugin_tensorflow_tests::{Plugin, each_tensorflow, scenarios};
 
-each_tensorflow!(on_the_projects_server, on_moto, on_s3s_fs);
+each_tensorflow!(
+    on_the_projects_server;
+    oldest and newest:
+    on_moto,
+    on_s3s_fs,
+);
 
 /// Where a name in S3 is not what a path on a disk is; the cases then expect what `SEMANTICS.md` says instead. None is
 /// left out.
