@@ -166,10 +166,11 @@ impl Core {
                 };
                 boundary::guard_quiet(op, || (), tell);
             }
-            if let Err(error) = result
-                && was_well
-            {
-                self.health.note(op, &error);
+            if let Err(error) = result {
+                if was_well {
+                    self.health.note(op, &error);
+                }
+                boundary::discard(op, error);
             }
             let queue = self.queue();
             self.done.fetch_add(1, Ordering::Release);

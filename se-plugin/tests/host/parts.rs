@@ -231,6 +231,24 @@ fn two_tasks_on_one_range_are_an_error_and_not_a_race() {
     one.synchronize().unwrap();
 }
 
+/// A cause whose destructor panics.
+#[derive(Debug)]
+struct BadEnd;
+
+impl std::fmt::Display for BadEnd {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a bad end")
+    }
+}
+
+impl std::error::Error for BadEnd {}
+
+impl Drop for BadEnd {
+    fn drop(&mut self) {
+        panic!("in the destructor")
+    }
+}
+
 #[test]
 fn the_first_failure_stays_and_ends_the_work() {
     for panics in [false, true] {
@@ -243,7 +261,7 @@ fn the_first_failure_stays_and_ends_the_work() {
             .launch("Broken", [], [], move |[], []| {
                 gate.recv().unwrap();
                 assert!(!panics, "asked for it");
-                Err(Error::unavailable("asked for it"))
+                Err(Error::unavailable("asked for it").with_source(BadEnd))
             })
             .unwrap();
         stream
