@@ -5,9 +5,11 @@
 
 #[allow(unsafe_code, reason = "the C boundary from the host's side; every block is argued")]
 mod abi;
+mod conformance;
 
 pub use abi::{
     GraphHost, GraphSizes, Host, ProfilerHost, ProfilerSizes, Sizes, TestDevice, TestEvent,
     TestStream, TestTimer,
 };
-pub use tf_fs_plugin::testing::Violation;
+pub use conformance::{Case, Group, Suite, cases, run_case};
+pub use tf_fs_plugin::testing::{Deviation, Verdict, Violation};

@@ -93,7 +93,7 @@ pub use conformance::{
     Append, Case, Conformance, Deviation, Directories, Group, TestRoot, Verdict, Visible, cases,
 };
 #[doc(hidden)]
-pub use conformance::{RootSource, Suite};
+pub use conformance::{RootSource, Suite, report};
 pub use file::{RandomAccessFile, ReadOnlyMemoryRegion, WritableFile};
 pub use filesystem::{Filesystem, Transaction};
 pub use host::Host;

@@ -1,6 +1,6 @@
 //! What a filesystem does otherwise than it should.
 
-use std::fmt::{self, Display};
+use std::fmt::{self, Display, Write as _};
 
 /// One answer or effect that is not the wanted one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,21 +17,28 @@ pub struct Deviation {
 }
 
 impl Deviation {
-    pub(super) fn new(what: impl Display) -> Self {
+    /// That something does not hold.
+    pub fn new(what: impl Display) -> Self {
         Self { what: what.to_string(), wanted: None, got: None, detail: None }
     }
 
-    pub(super) fn wanted(mut self, wanted: String) -> Self {
+    /// What should have come.
+    #[must_use]
+    pub fn wanted(mut self, wanted: String) -> Self {
         self.wanted = Some(wanted);
         self
     }
 
-    pub(super) fn got(mut self, got: String) -> Self {
+    /// What came.
+    #[must_use]
+    pub fn got(mut self, got: String) -> Self {
         self.got = Some(got);
         self
     }
 
-    pub(super) fn because(mut self, detail: String) -> Self {
+    /// The plugin's message, or where values differ.
+    #[must_use]
+    pub fn because(mut self, detail: String) -> Self {
         self.detail = Some(detail);
         self
     }
@@ -48,4 +55,37 @@ impl Display for Deviation {
             None => Ok(()),
         }
     }
+}
+
+/// What a person reads when a case fails. `on` is what was tested, and `whose` means it if it is to stay so.
+#[doc(hidden)]
+#[must_use]
+pub fn report(
+    name: &str,
+    asks: &str,
+    why: &str,
+    on: &str,
+    whose: &str,
+    deviations: &[Deviation],
+) -> String {
+    let mut text = format!(
+        "the conformance case `{name}` fails on {on}\n\n  asks    {asks}\n  why     {why}\n"
+    );
+    for (number, deviation) in (1..).zip(deviations) {
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "\n  {number}. {}", deviation.what);
+        for (title, value) in
+            [("wanted", &deviation.wanted), ("got", &deviation.got), ("detail", &deviation.detail)]
+        {
+            if let Some(value) = value {
+                let _ = writeln!(text, "       {title:<7} {value}");
+            }
+        }
+    }
+    let _ = write!(
+        text,
+        "\n  If {whose} means it, leave the case out and say why:\n\n      \
+         without: [{name} => \"...\"],\n"
+    );
+    text
 }

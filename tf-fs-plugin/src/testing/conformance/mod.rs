@@ -23,7 +23,7 @@ mod tree;
 
 pub use case::{Case, Group, Verdict};
 pub use declared::{Append, Directories, Visible};
-pub use deviation::Deviation;
+pub use deviation::{Deviation, report};
 pub use list::cases;
 pub use suite::{RootSource, Suite, TestRoot};
 

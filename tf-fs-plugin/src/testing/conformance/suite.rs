@@ -1,11 +1,11 @@
 //! What [`conformance!`](crate::conformance) makes its tests of.
 
 use super::declared::Declared;
-use super::{Append, Case, Conformance, Deviation, Directories, Verdict, Visible};
+use super::deviation::report;
+use super::{Append, Case, Conformance, Directories, Verdict, Visible};
 use crate::error::Result;
 use crate::testing::Host;
 use crate::testing::abi::at_exit::drop_at_exit;
-use std::fmt::Write;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// Where the tests of [`conformance!`](crate::conformance) work: what its set-up makes. Dropping it is
@@ -140,7 +140,10 @@ impl Suite {
         match conformance.run(case) {
             Verdict::Passed => {}
             Verdict::Skipped(reason) => println!("skipped: {reason}"),
-            Verdict::Failed(deviations) => panic!("{}", report(case, &uri, &deviations)),
+            Verdict::Failed(deviations) => {
+                let (name, asks, why) = (case.name(), case.asks(), case.why());
+                panic!("{}", report(name, asks, why, &uri, "the filesystem", &deviations))
+            }
         }
     }
 
@@ -157,34 +160,6 @@ impl Suite {
         drop_at_exit(Arc::clone(&root));
         root
     }
-}
-
-/// What a person reads when a case fails.
-fn report(case: &Case, root: &str, deviations: &[Deviation]) -> String {
-    let mut text = format!(
-        "the conformance case `{name}` fails on {root}\n\n  asks    {asks}\n  why     {why}\n",
-        name = case.name(),
-        asks = case.asks(),
-        why = case.why(),
-    );
-    for (number, deviation) in (1..).zip(deviations) {
-        // Writing to a string does not fail.
-        let _ = writeln!(text, "\n  {number}. {}", deviation.what);
-        for (title, value) in
-            [("wanted", &deviation.wanted), ("got", &deviation.got), ("detail", &deviation.detail)]
-        {
-            if let Some(value) = value {
-                let _ = writeln!(text, "       {title:<7} {value}");
-            }
-        }
-    }
-    let _ = write!(
-        text,
-        "\n  If the filesystem means it, leave the case out and say why:\n\n      \
-         without: [{} => \"...\"],\n",
-        case.name()
-    );
-    text
 }
 
 /// Makes a test of each [case](crate::testing::Case), so that `cargo test` lists them by name.

@@ -1,0 +1,151 @@
+//! What [`conformance!`](crate::conformance) makes its tests of.
+
+use super::{Case, run_case};
+use crate::platform::Platform;
+use std::time::Duration;
+use tf_fs_plugin::testing::{Verdict, report};
+
+/// All tests of one [`conformance!`](crate::conformance).
+#[doc(hidden)]
+pub struct Suite {
+    run: fn(&'static Case, Duration) -> Verdict,
+    name: &'static str,
+    limit: Duration,
+    without: Vec<(&'static Case, String)>,
+}
+
+impl Suite {
+    #[must_use]
+    pub fn new<P: Platform>() -> Self {
+        Self {
+            run: run_case::<P>,
+            name: P::NAME,
+            limit: Duration::from_secs(60),
+            without: Vec::new(),
+        }
+    }
+    #[must_use]
+    pub fn limit(self, limit: Duration) -> Self {
+        Self { limit, ..self }
+    }
+    #[must_use]
+    pub fn without(mut self, case: &'static Case, reason: impl Into<String>) -> Self {
+        self.without.push((case, reason.into()));
+        self
+    }
+
+    /// Runs one case as a test.
+    #[track_caller]
+    pub fn test(&self, case: &'static Case) {
+        let left_out = self.without.iter().find(|(other, _)| other.name() == case.name());
+        if let Some((_, reason)) = left_out {
+            println!("left out: {reason}");
+            return;
+        }
+        match (self.run)(case, self.limit) {
+            Verdict::Passed => {}
+            Verdict::Skipped(reason) => println!("skipped: {reason}"),
+            Verdict::Failed(deviations) => {
+                let (name, asks, why) = (case.name(), case.asks(), case.why());
+                panic!("{}", report(name, asks, why, self.name, "the device", &deviations))
+            }
+        }
+    }
+}
+
+/// Makes a test of each [case](crate::testing::Case), so that `cargo test` lists them by name.
+///
+/// ```no_run
+/// # use se_plugin::parts::{HostDevice, HostMemory};
+/// # use se_plugin::prelude::*;
+/// # struct Toy;
+/// # impl Platform for Toy {
+/// #     const NAME: &'static str = "TOY";
+/// #     const TYPE: &'static str = "TOY";
+/// #     type Device = HostDevice;
+/// #     fn new() -> Result<Self> { Ok(Self) }
+/// #     fn device_count(&self) -> Result<usize> { Ok(1) }
+/// #     fn open(&self, _: usize) -> Result<HostDevice> { Ok(HostDevice::new(HostMemory::new(1 << 20)?)) }
+/// # }
+/// se_plugin::conformance!(Toy);
+/// ```
+///
+/// `Toy` is the platform; its first device is tested, each case in a host of its own. A case about what the device
+/// does not have passes and prints `skipped: ...` (`cargo test -- --show-output` shows it), and so do all where there
+/// is no device. Few cases take more than 8 MiB of device memory.
+///
+/// ```no_run
+/// # use se_plugin::parts::{HostDevice, HostMemory};
+/// # use se_plugin::prelude::*;
+/// # struct Toy;
+/// # impl Platform for Toy {
+/// #     const NAME: &'static str = "TOY";
+/// #     const TYPE: &'static str = "TOY";
+/// #     type Device = HostDevice;
+/// #     fn new() -> Result<Self> { Ok(Self) }
+/// #     fn device_count(&self) -> Result<usize> { Ok(1) }
+/// #     fn open(&self, _: usize) -> Result<HostDevice> { Ok(HostDevice::new(HostMemory::new(1 << 20)?)) }
+/// # }
+/// se_plugin::conformance! {
+///     Toy,
+///     limit: std::time::Duration::from_secs(300),
+///     without: [timer_measures => "the device has no clock"],
+/// }
+/// ```
+///
+/// | Option | What it says |
+/// |---|---|
+/// | `limit: duration` | how long a case may take, 60 seconds if nothing is said; then it has failed |
+/// | `without: [case => "reason"]` | leaves [cases](crate::testing::cases) out; the test prints the reason, and an unknown name does not compile |
+///
+/// Two uses in one module make tests of the same names: put each into a `mod` of its own.
+#[macro_export]
+macro_rules! conformance {
+    ($platform:ty $(,)?) => {
+        $crate::__se_plugin_conformance! { ($platform) () }
+    };
+    ($platform:ty, $key:ident : $($rest:tt)*) => {
+        $crate::__se_plugin_conformance! { ($platform) () $key : $($rest)* }
+    };
+    ($($other:tt)*) => {
+        ::core::compile_error!(
+            "expected a platform, such as `conformance!(Toy)`, or options, such as \
+             `conformance! { Toy, without: [timer_measures => \"there is no clock\"] }`"
+        );
+    };
+}
+
+/// The options of [`conformance!`], one after the other.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __se_plugin_conformance {
+    ($platform:tt ($($chain:tt)*) limit: $limit:expr $(, $($rest:tt)*)?) => {
+        $crate::__se_plugin_conformance! {
+            $platform ($($chain)* .limit($limit)) $($($rest)*)?
+        }
+    };
+    ($platform:tt ($($chain:tt)*)
+     without: [$($case:ident => $reason:expr),* $(,)?] $(, $($rest:tt)*)?) => {
+        $crate::__se_plugin_conformance! {
+            $platform
+            ($($chain)* $(.without(&$crate::testing::cases::$case, $reason))*)
+            $($($rest)*)?
+        }
+    };
+    ($platform:tt $chain:tt without: $($rest:tt)*) => {
+        ::core::compile_error!("`without` is a list of cases with reasons: `without: [case => \"reason\"]`");
+    };
+    (($platform:ty) ($($chain:tt)*)) => {
+        fn __se_plugin_conformance_suite() -> $crate::testing::Suite {
+            $crate::testing::Suite::new::<$platform>() $($chain)*
+        }
+        $crate::__se_plugin_conformance_tests!(__se_plugin_conformance_suite);
+    };
+    ($platform:tt $chain:tt $key:ident $($rest:tt)*) => {
+        ::core::compile_error!(::core::concat!(
+            "there is no option `",
+            ::core::stringify!($key),
+            "`; there are `limit` and `without`, each as `name: value`"
+        ));
+    };
+}
