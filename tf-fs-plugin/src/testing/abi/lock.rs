@@ -100,14 +100,23 @@ fn watch() {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io;
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::thread;
 
     #[test]
     fn a_child_finds_each_lock_free_and_what_it_guards_whole() {
         static PAIR: Lock<(u64, u64)> = Lock::new((0, 0));
+        /// Ends the threads, also when an assertion fails: the scope waits for them.
+        struct Stop<'a>(&'a AtomicBool);
+        impl Drop for Stop<'_> {
+            fn drop(&mut self) {
+                self.0.store(true, Ordering::Relaxed);
+            }
+        }
         let stop = AtomicBool::new(false);
         thread::scope(|scope| {
+            let _stop = Stop(&stop);
             for _ in 0..2 {
                 scope.spawn(|| {
                     while !stop.load(Ordering::Relaxed) {
@@ -129,12 +138,20 @@ mod tests {
                         libc::_exit(i32::from(pair.0 != pair.1));
                     }
                 }
+                assert!(child > 0, "cannot fork: {}", io::Error::last_os_error());
                 let mut status = -1;
-                // SAFETY: a child of this process that nobody else waits for.
-                unsafe { libc::waitpid(child, &raw mut status, 0) };
+                loop {
+                    // SAFETY: a child of this process that nobody else waits for.
+                    let waited = unsafe { libc::waitpid(child, &raw mut status, 0) };
+                    let error = io::Error::last_os_error();
+                    if waited == child {
+                        break;
+                    }
+                    let again = error.kind() == io::ErrorKind::Interrupted;
+                    assert!(again, "cannot wait for the child: {error}");
+                }
                 assert_eq!(status, 0, "0x100: half changed; 0xe: waited");
             }
-            stop.store(true, Ordering::Relaxed);
         });
     }
 }
