@@ -94,6 +94,7 @@ pub mod __private {
     pub use crate::kernel::{Element, OpRegistration, Registration};
     pub use crate::platform::check;
     pub use inventory;
+    pub use tf_fs_plugin::__private::note;
     pub use tf_fs_sys::{
         SE_InitPluginFn, SE_PlatformRegistrationParams, TF_InitGraphFn, TF_InitProfilerFn,
         TF_ProfilerRegistrationParams, TF_Status, TP_OptimizerRegistrationParams,

@@ -2,7 +2,7 @@
 
 use crate::args::{self, Macro, Options};
 use crate::errors::Errors;
-use crate::export::panic_abort;
+use crate::export::{note, panic_abort};
 use crate::item::{self, Item, text};
 use proc_macro2::TokenStream;
 use quote::{ToTokens as _, quote};
@@ -41,6 +41,9 @@ fn export(platform: &TokenStream, options: &Options) -> TokenStream {
     let private = quote!(#krate::__private);
     let panic_abort = panic_abort(options);
     let graph_and_profiler = graph_and_profiler(platform, options);
+    let kind = quote!(<#platform as #krate::Platform>::TYPE);
+    let made = quote!(#private::note::Note::device(#kind, ::core::cfg!(panic = "abort")));
+    let note = note(&private, &kind, &made);
     quote! {
         #panic_abort
 
@@ -69,6 +72,7 @@ fn export(platform: &TokenStream, options: &Options) -> TokenStream {
         };
 
         #graph_and_profiler
+        #note
     }
 }
 

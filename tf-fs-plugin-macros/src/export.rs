@@ -26,6 +26,10 @@ pub(crate) fn expand<T: ToTokens>(
             // Not names that an author's type could have: theirs is resolved in here too.
             let marker = format_ident!("__TfFsPluginScheme{}", registrations.len());
             let registration = format_ident!("__TF_FS_PLUGIN_REGISTRATION_{}", registrations.len());
+            // Made as below, so that the compiler says only once what is wrong with the type.
+            let registered = quote!(#private::Registration::new::<#ty, #marker>(#scheme));
+            let panics = quote!(::core::cfg!(panic = "abort"));
+            items.extend(note(&private, &quote!(#scheme), &quote!(#registered.note(#panics))));
             items.extend(quote! {
                 struct #marker;
                 static #registration: #private::Registration =
@@ -82,6 +86,19 @@ pub(crate) fn expand<T: ToTokens>(
     }
 }
 
+/// A note in the library about a scheme or a device type, the text: the value of `note`.
+pub(crate) fn note(private: &TokenStream, text: &TokenStream, note: &TokenStream) -> TokenStream {
+    quote! {
+        const _: () = {
+            // A linker keeps notes that nobody refers to. Systems without ELF have none.
+            #[cfg(all(unix, not(target_vendor = "apple")))]
+            #[used]
+            #[unsafe(link_section = ".note.tf_plugin")]
+            static __TF_PLUGIN_NOTE: #private::note::Note<{ #private::note::size(#text) }> = #note;
+        };
+    }
+}
+
 pub(crate) fn panic_abort(options: &Options) -> Option<TokenStream> {
     (!options.allow_panic_abort).then(|| {
         quote! {
@@ -126,6 +143,7 @@ mod tests {
              [&__TF_FS_PLUGIN_REGISTRATION_0,&__TF_FS_PLUGIN_REGISTRATION_1];"
         ));
         assert!(output.contains("impl::tf_fs_plugin::__private::PluginforP{"));
+        assert_eq!(output.matches("link_section=\".note.tf_plugin\"").count(), 2, "{output}");
     }
 
     #[test]

@@ -95,6 +95,7 @@ mod file;
 mod filesystem;
 pub mod glob;
 pub mod logging;
+mod note;
 mod ops;
 mod options;
 mod statistics;
@@ -134,6 +135,11 @@ pub mod __private {
     pub use crate::abi::autoload::autoload;
     pub use crate::abi::register::{Plugin, Registration, Scheme, init_plugin};
     pub use tf_fs_sys::{TF_FilesystemPluginInfo, TF_InitPluginFn};
+
+    /// What a library says about itself.
+    pub mod note {
+        pub use crate::note::{Note, size};
+    }
 
     /// What the SDK for devices, `se-plugin`, shares with this one.
     pub mod boundary {

@@ -65,6 +65,11 @@ impl Ops {
         Self(self.0 | other.0)
     }
 
+    /// One bit an operation, at its position in `TF_FilesystemOps`.
+    pub(crate) const fn bits(self) -> u64 {
+        self.0
+    }
+
     /// Whether all operations of `other` are in this set.
     #[must_use]
     pub const fn contains(self, other: Self) -> bool {

@@ -4,6 +4,7 @@ use super::alloc::{self, Block, c_string};
 use super::{configuration, files, filesystem, fork, status, transactions};
 use crate::error::Result;
 use crate::filesystem::Filesystem;
+use crate::note::Note;
 use crate::ops::Ops;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::panic::catch_unwind;
@@ -31,6 +32,8 @@ pub trait Scheme: 'static {
 #[derive(Debug)]
 pub struct Registration {
     scheme: &'static str,
+    /// What the author has written.
+    provided: Ops,
     tables: &'static Tables,
     /// How many filesystems of this registration the host has. Two registrations at the same time
     /// make two for a moment, of which the host then cleans one up.
@@ -77,7 +80,18 @@ impl Registration {
     /// The registration of `F` under `scheme`, for the static that `S` refers to.
     #[must_use]
     pub const fn new<F: Filesystem, S: Scheme>(scheme: &'static str) -> Self {
-        Self { scheme, tables: TablesOf::<F, S>::TABLES, live: AtomicUsize::new(0) }
+        Self {
+            scheme,
+            provided: F::PROVIDED,
+            tables: TablesOf::<F, S>::TABLES,
+            live: AtomicUsize::new(0),
+        }
+    }
+
+    /// The note about it for the shared library.
+    #[must_use]
+    pub const fn note<const N: usize>(&self, panic_abort: bool) -> Note<N> {
+        Note::filesystem(self.scheme, self.provided, panic_abort)
     }
 
     /// The scheme without `://`.

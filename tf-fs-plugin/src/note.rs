@@ -1,0 +1,94 @@
+//! What a shared library says about itself without being run: an ELF note for each scheme and for a
+//! device platform, which `cargo tf-plugin check` reads.
+//!
+//! From the tables alone nobody can tell an operation of the author's from a default of the SDK's: both are a
+//! pointer. A note adds no export, it is kept by the linker and by `strip`, and nothing reads it at run time.
+
+use crate::ops::Ops;
+
+/// An ELF note with a text of `N` bytes, filled up with NULs. The numbers are in the machine's byte order.
+#[derive(Debug)]
+#[repr(C, align(4))]
+pub struct Note<const N: usize> {
+    name_size: u32,
+    description_size: u32,
+    kind: u32,
+    /// `tf-plugin`, NUL-terminated and filled up to a multiple of four.
+    name: [u8; 12],
+    /// Of what follows.
+    layout: u32,
+    /// 0: a panic unwinds; 1: it aborts.
+    panic_abort: u32,
+    /// Of [`Ops`], the lower half first.
+    provided: [u32; 2],
+    /// Of this crate, as text.
+    sdk: [u8; 16],
+    /// The scheme, or the device type.
+    text: [u8; N],
+}
+
+/// A note about a scheme.
+const FILESYSTEM: u32 = 1;
+/// A note about a device platform.
+const DEVICE: u32 = 2;
+
+/// The size of the text in a note about `text`: a multiple of four, as linkers put one note behind the other.
+#[must_use]
+pub const fn size(text: &str) -> usize {
+    text.len().next_multiple_of(4)
+}
+
+impl<const N: usize> Note<N> {
+    /// About a scheme, for which the author has written `provided`.
+    pub(crate) const fn filesystem(scheme: &str, provided: Ops, panic_abort: bool) -> Self {
+        Self::new(FILESYSTEM, scheme, provided, panic_abort)
+    }
+
+    /// About a platform of devices.
+    #[must_use]
+    pub const fn device(kind: &str, panic_abort: bool) -> Self {
+        Self::new(DEVICE, kind, Ops::NONE, panic_abort)
+    }
+
+    const fn new(kind: u32, text: &str, provided: Ops, panic_abort: bool) -> Self {
+        let bits = provided.bits();
+        Self {
+            name_size: 10,
+            description_size: 32 + N as u32,
+            kind,
+            name: *b"tf-plugin\0\0\0",
+            layout: 1,
+            panic_abort: panic_abort as u32,
+            provided: [bits as u32, (bits >> 32) as u32],
+            sdk: padded(env!("CARGO_PKG_VERSION")),
+            text: padded(text),
+        }
+    }
+}
+
+const fn padded<const N: usize>(text: &str) -> [u8; N] {
+    let text = text.as_bytes();
+    let mut bytes = [0; N];
+    let mut at = 0;
+    while at < text.len() && at < N {
+        bytes[at] = text[at];
+        at += 1;
+    }
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_note_is_as_long_as_it_says() {
+        let note = Note::<{ size("mem.v2") }>::new(FILESYSTEM, "mem.v2", Ops::STAT, true);
+        assert_eq!(size_of_val(&note), 12 + 12 + note.description_size as usize);
+        assert_eq!(note.text, *b"mem.v2\0\0");
+        assert_eq!(note.provided, [1 << 15, 0]);
+        assert!(note.sdk.starts_with(env!("CARGO_PKG_VERSION").as_bytes()));
+        let last = Ops::GET_FILESYSTEM_CONFIGURATION_KEYS;
+        assert_eq!(Note::<0>::new(FILESYSTEM, "", last, false).provided, [0, 1]);
+    }
+}
