@@ -13,11 +13,17 @@
 //! # }
 //! ```
 
+mod artefact;
 mod build;
 pub mod commands;
+mod explain;
 mod install;
 mod packages;
+pub mod probe;
 mod python;
+mod render;
+mod report;
+pub mod tables;
 mod tensorflow;
 pub mod workspace;
 

@@ -18,11 +18,21 @@ impl Workspace {
     /// # Errors
     /// When cargo cannot be run, or the current directory is in no package.
     pub fn current() -> Result<Self> {
-        let metadata = MetadataCommand::new().no_deps().exec().context(
+        Self::described(&mut MetadataCommand::new()).context(
             "cargo cannot describe the workspace around the current directory; \
              run this inside a Cargo package",
-        )?;
-        Ok(Self { metadata })
+        )
+    }
+
+    /// The workspace around `directory`.
+    pub(crate) fn around(directory: &Path) -> Result<Self> {
+        Self::described(MetadataCommand::new().current_dir(directory)).with_context(|| {
+            format!("cargo cannot describe the package in {}", directory.display())
+        })
+    }
+
+    fn described(command: &mut MetadataCommand) -> Result<Self> {
+        Ok(Self { metadata: command.no_deps().exec()? })
     }
 
     /// The workspace's root directory.
@@ -47,6 +57,20 @@ impl Workspace {
     #[must_use]
     pub fn package_dir(&self, package: &str) -> Option<&Path> {
         self.package(package)?.manifest_path.parent().map(|dir| dir.as_std_path())
+    }
+
+    /// The workspace member whose directory is `directory`, or contains it most closely.
+    pub(crate) fn package_at(&self, directory: &Path) -> Option<&Package> {
+        let packages = self.packages().into_iter().filter_map(|package| {
+            let own = package.manifest_path.parent()?.as_std_path();
+            directory.starts_with(own).then(|| (own.components().count(), package))
+        });
+        packages.max_by_key(|(depth, _)| *depth).map(|(_, package)| package)
+    }
+
+    /// All members.
+    pub(crate) fn packages(&self) -> Vec<&Package> {
+        self.metadata.workspace_packages()
     }
 
     /// What cargo knows of the workspace member named `package`, if there is one.

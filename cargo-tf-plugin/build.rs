@@ -1,0 +1,6 @@
+//! Makes the functions that stand in for TensorFlow's visible to the plugins that the tool loads.
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rustc-link-arg-bins=-rdynamic");
+}

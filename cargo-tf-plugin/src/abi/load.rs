@@ -1,0 +1,496 @@
+//! Opens a plugin and calls its entry points, in the order of `import tensorflow` and then of
+//! `register_filesystem_plugin`.
+
+use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_void};
+use std::fs::File;
+use std::io;
+use std::mem::{offset_of, transmute};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+use std::process::ExitCode;
+use std::ptr::NonNull;
+use std::sync::Mutex;
+
+use cargo_tf_plugin::probe::{Event, Platform, Scheme, Slot, Table};
+use cargo_tf_plugin::tables;
+use tf_fs_sys::*;
+
+use super::standins::{Status, text};
+use super::{REPORT, leave, step, tell};
+
+/// Loads `plugin` and writes what it does to the file `report`.
+pub(crate) fn run(plugin: &OsStr, report: &OsStr) -> ExitCode {
+    let report = match File::create(report) {
+        Ok(report) => report,
+        Err(error) => {
+            eprintln!("error: cannot write {}: {error}", Path::new(report).display());
+            return ExitCode::FAILURE;
+        }
+    };
+    // Crashes are expected here and leave nothing behind.
+    let none = rustix::process::Rlimit { current: Some(0), maximum: Some(0) };
+    let _ = rustix::process::setrlimit(rustix::process::Resource::Core, none);
+    let _ = REPORT.set(Mutex::new(report));
+    match Library::open(plugin) {
+        Ok(library) => {
+            library.imported();
+            library.registered();
+            tell(&Event::Done);
+        }
+        Err(reason) => tell(&Event::Refused(reason)),
+    }
+    leave()
+}
+
+/// A library that is never closed, as with TensorFlow.
+struct Library {
+    handle: NonNull<c_void>,
+}
+
+impl Library {
+    fn open(plugin: &OsStr) -> Result<Self, String> {
+        step("dlopen");
+        let path = CString::new(plugin.as_bytes()).map_err(|error| error.to_string())?;
+        // SAFETY: a C string. What the library does when it is opened is what this process is for.
+        unsafe {
+            let handle = libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL);
+            NonNull::new(handle).map(|handle| Self { handle }).ok_or_else(|| {
+                text(libc::dlerror()).unwrap_or_else(|| io::Error::last_os_error().to_string())
+            })
+        }
+    }
+
+    fn symbol(&self, name: &CStr) -> Option<NonNull<c_void>> {
+        // SAFETY: an open library and a C string.
+        NonNull::new(unsafe { libc::dlsym(self.handle.as_ptr(), name.as_ptr()) })
+    }
+
+    /// The entry points that `import tensorflow` calls.
+    fn imported(&self) {
+        let mut count_devices = None;
+        if let Some(function) = self.symbol(c"SE_InitPlugin") {
+            // SAFETY: the type that the header gives to the function of this name.
+            let function: SE_InitPluginFn = unsafe { transmute(function) };
+            count_devices = self.device(function);
+        }
+        if let Some(function) = self.symbol(c"TF_InitKernel") {
+            step("TF_InitKernel");
+            // SAFETY: as above.
+            unsafe {
+                let function: TF_InitKernelFn = transmute(function);
+                function();
+            }
+        }
+        if let Some(function) = self.symbol(c"TF_InitGraph") {
+            // SAFETY: as above.
+            self.graph(unsafe { transmute::<NonNull<c_void>, TF_InitGraphFn>(function) });
+        }
+        if let Some(function) = self.symbol(c"TF_InitProfiler") {
+            // SAFETY: as above.
+            self.profiler(unsafe { transmute::<NonNull<c_void>, TF_InitProfilerFn>(function) });
+        }
+        if let Some(count_devices) = count_devices {
+            count_devices();
+        }
+    }
+
+    /// What answers how many devices there are, if the plugin can be asked.
+    fn device(&self, function: SE_InitPluginFn) -> Option<impl FnOnce() + use<>> {
+        // For the rest of the process: TensorFlow's platform object lives as long.
+        let platform = Guarded::leak(SP_Platform {
+            struct_size: SP_PLATFORM_STRUCT_SIZE,
+            ..SP_Platform::default()
+        });
+        let mut fns = Guarded::new(SP_PlatformFns {
+            struct_size: SP_PLATFORM_FNS_STRUCT_SIZE,
+            ..SP_PlatformFns::default()
+        });
+        let mut params = Guarded::new(SE_PlatformRegistrationParams {
+            struct_size: SE_PLATFORM_REGISTRATION_PARAMS_STRUCT_SIZE,
+            major_version: SE_MAJOR,
+            minor_version: SE_MINOR,
+            patch_version: SE_PATCH,
+            platform: &raw mut platform.value,
+            platform_fns: &raw mut fns.value,
+            ..SE_PlatformRegistrationParams::default()
+        });
+        const INIT: &str = "SE_InitPlugin";
+        let fine = call(INIT, |status| {
+            // SAFETY: structs with their sizes, and a status.
+            unsafe { function(&raw mut params.value, status) }
+        });
+        platform.check(INIT, "SP_Platform");
+        fns.check(INIT, "SP_PlatformFns");
+        params.check(INIT, "SE_PlatformRegistrationParams");
+        if !fine {
+            return None;
+        }
+        step("reading what SE_InitPlugin has filled in");
+        // SAFETY: strings of the plugin's, or null.
+        let (name, device_type) =
+            unsafe { (text(platform.value.name), text(platform.value.r#type)) };
+        let fns = fns.value;
+        tell(&Event::Platform(Platform {
+            name,
+            device_type,
+            size: platform.value.struct_size as u64,
+            unified_memory: platform.value.supports_unified_memory != 0,
+            bfc_allocator: platform.value.use_bfc_allocator != 0,
+            memory_growth: platform.value.force_memory_growth != 0,
+            destroy: [
+                params.value.destroy_platform.is_some(),
+                params.value.destroy_platform_fns.is_some(),
+            ],
+            functions: self.functions(tables::PLATFORM_FNS, fns.struct_size, &fns),
+        }));
+        let platform = &platform.value;
+        if let Some(function) = fns.create_device_fns {
+            let mut device_fns = Guarded::new(SP_DeviceFns {
+                struct_size: SP_DEVICE_FNS_STRUCT_SIZE,
+                ..SP_DeviceFns::default()
+            });
+            let mut params = SE_CreateDeviceFnsParams {
+                struct_size: SE_CREATE_DEVICE_FNS_PARAMS_STRUCT_SIZE,
+                device_fns: &raw mut device_fns.value,
+                ..SE_CreateDeviceFnsParams::default()
+            };
+            const NAME: &str = "create_device_fns";
+            let fine = call(NAME, |status| {
+                // SAFETY: as above.
+                unsafe { function(platform, &raw mut params, status) }
+            });
+            device_fns.check(NAME, "SP_DeviceFns");
+            if !fine {
+                return None;
+            }
+            let fns = device_fns.value;
+            tell(&Event::Functions(self.functions(tables::DEVICE_FNS, fns.struct_size, &fns)));
+        }
+        if let Some(function) = fns.create_stream_executor {
+            let mut executor = Guarded::new(SP_StreamExecutor {
+                struct_size: SP_STREAMEXECUTOR_STRUCT_SIZE,
+                ..SP_StreamExecutor::default()
+            });
+            let mut params = SE_CreateStreamExecutorParams {
+                struct_size: SE_CREATE_STREAM_EXECUTOR_PARAMS_STRUCT_SIZE,
+                stream_executor: &raw mut executor.value,
+                ..SE_CreateStreamExecutorParams::default()
+            };
+            const NAME: &str = "create_stream_executor";
+            let fine = call(NAME, |status| {
+                // SAFETY: as above.
+                unsafe { function(platform, &raw mut params, status) }
+            });
+            executor.check(NAME, "SP_StreamExecutor");
+            if !fine {
+                return None;
+            }
+            let fns = executor.value;
+            tell(&Event::Functions(self.functions(tables::STREAM_EXECUTOR, fns.struct_size, &fns)));
+        }
+        if let Some(function) = fns.create_timer_fns {
+            let mut timer_fns = Guarded::new(SP_TimerFns {
+                struct_size: SP_TIMER_FNS_STRUCT_SIZE,
+                ..SP_TimerFns::default()
+            });
+            const NAME: &str = "create_timer_fns";
+            let fine = call(NAME, |status| {
+                // SAFETY: as above.
+                unsafe { function(platform, &raw mut timer_fns.value, status) }
+            });
+            timer_fns.check(NAME, "SP_TimerFns");
+            if !fine {
+                return None;
+            }
+            let fns = timer_fns.value;
+            tell(&Event::Functions(self.functions(tables::TIMER_FNS, fns.struct_size, &fns)));
+        }
+        let count = fns.get_device_count?;
+        let platform: &'static SP_Platform = platform;
+        Some(move || {
+            let mut devices: c_int = 0;
+            let fine = call("get_device_count", |status| {
+                // SAFETY: the platform as the plugin has filled it, a number and a status.
+                unsafe { count(platform, &raw mut devices, status) }
+            });
+            if fine {
+                tell(&Event::Devices(devices.into()));
+            }
+        })
+    }
+
+    fn graph(&self, function: TF_InitGraphFn) {
+        let mut optimizer = Guarded::new(TP_Optimizer {
+            struct_size: TP_OPTIMIZER_STRUCT_SIZE,
+            ..TP_Optimizer::default()
+        });
+        let mut configs = Guarded::new(TP_OptimizerConfigs {
+            struct_size: TP_OPTIMIZER_CONFIGS_STRUCT_SIZE,
+            ..TP_OptimizerConfigs::default()
+        });
+        let mut params = Guarded::new(TP_OptimizerRegistrationParams {
+            struct_size: TP_OPTIMIZER_REGISTRATION_PARAMS_STRUCT_SIZE,
+            major_version: GO_MAJOR,
+            minor_version: GO_MINOR,
+            patch_version: GO_PATCH,
+            optimizer_configs: &raw mut configs.value,
+            optimizer: &raw mut optimizer.value,
+            ..TP_OptimizerRegistrationParams::default()
+        });
+        const NAME: &str = "TF_InitGraph";
+        let fine = call(NAME, |status| {
+            // SAFETY: structs with their sizes, and a status.
+            unsafe { function(&raw mut params.value, status) }
+        });
+        optimizer.check(NAME, "TP_Optimizer");
+        configs.check(NAME, "TP_OptimizerConfigs");
+        params.check(NAME, "TP_OptimizerRegistrationParams");
+        if fine {
+            let fns = optimizer.value;
+            tell(&Event::Optimizer {
+                // SAFETY: a string of the plugin's, or null.
+                device_type: unsafe { text(params.value.device_type) },
+                functions: self.functions(tables::OPTIMIZER, fns.struct_size, &fns),
+            });
+        }
+    }
+
+    fn profiler(&self, function: TF_InitProfilerFn) {
+        let mut profiler = Guarded::new(TP_Profiler {
+            struct_size: TP_PROFILER_STRUCT_SIZE,
+            ..TP_Profiler::default()
+        });
+        let mut fns = Guarded::new(TP_ProfilerFns {
+            struct_size: TP_PROFILER_FNS_STRUCT_SIZE,
+            ..TP_ProfilerFns::default()
+        });
+        let mut params = Guarded::new(TF_ProfilerRegistrationParams {
+            struct_size: TF_PROFILER_REGISTRATION_PARAMS_STRUCT_SIZE,
+            major_version: TP_MAJOR,
+            minor_version: TP_MINOR,
+            patch_version: TP_PATCH,
+            profiler: &raw mut profiler.value,
+            profiler_fns: &raw mut fns.value,
+            ..TF_ProfilerRegistrationParams::default()
+        });
+        const NAME: &str = "TF_InitProfiler";
+        let fine = call(NAME, |status| {
+            // SAFETY: structs with their sizes, and a status.
+            unsafe { function(&raw mut params.value, status) }
+        });
+        profiler.check(NAME, "TP_Profiler");
+        fns.check(NAME, "TP_ProfilerFns");
+        params.check(NAME, "TF_ProfilerRegistrationParams");
+        if fine {
+            let fns = fns.value;
+            tell(&Event::Profiler {
+                // SAFETY: a string of the plugin's, or null.
+                device_type: unsafe { text(profiler.value.device_type) },
+                functions: self.functions(tables::PROFILER_FNS, fns.struct_size, &fns),
+                destroy: [
+                    params.value.destroy_profiler.is_some(),
+                    params.value.destroy_profiler_fns.is_some(),
+                ],
+            });
+        }
+    }
+
+    /// The entry point that `register_filesystem_plugin` calls, and what follows.
+    fn registered(&self) {
+        let Some(function) = self.symbol(c"TF_InitPlugin") else { return };
+        step("TF_InitPlugin");
+        // SAFETY: the type that the header gives to the function of this name; pointers, for which zeros are a value.
+        let info = unsafe {
+            let function: TF_InitPluginFn = transmute(function);
+            let mut info: TF_FilesystemPluginInfo = std::mem::zeroed();
+            function(&raw mut info);
+            info
+        };
+        tell(&Event::Offer {
+            schemes: info.num_schemes,
+            allocate: info.plugin_memory_allocate.is_some(),
+            free: info.plugin_memory_free.is_some(),
+        });
+        if info.plugin_memory_allocate.is_none() || info.plugin_memory_free.is_none() {
+            return;
+        }
+        for index in 0..info.num_schemes {
+            step(format!("reading what TF_InitPlugin has filled in for scheme {}", index + 1));
+            // SAFETY: the plugin says that there are so many.
+            let ops = unsafe { &*info.ops.add(index) };
+            let scheme = self.scheme(index, ops);
+            // What TensorFlow refuses, it does not initialize.
+            let accepted = tables::refusal(&scheme).is_none();
+            let initialized = accepted && scheme.tables[0].has("init");
+            let name = scheme.scheme.clone().unwrap_or_default();
+            tell(&Event::Scheme(scheme));
+            if !initialized {
+                continue;
+            }
+            // SAFETY: a table with `init`, as was seen above.
+            let init = unsafe { (*ops.filesystem_ops).init };
+            let Some(init) = init else { continue };
+            // For the rest of the process, as in TensorFlow.
+            let filesystem =
+                Box::leak(Box::new(TF_Filesystem { plugin_filesystem: std::ptr::null_mut() }));
+            let fine = call(&format!("init of {name}://"), |status| {
+                // SAFETY: a zeroed filesystem and a status.
+                unsafe { init(filesystem, status) }
+            });
+            if fine {
+                tell(&Event::Initialized(index));
+            }
+        }
+    }
+
+    fn scheme(&self, index: usize, ops: &TF_FilesystemPluginOps) -> Scheme {
+        let table = |(name, fields): tables::Names,
+                     abi: c_int,
+                     api: c_int,
+                     size: usize,
+                     at: *const c_void| {
+            let mut table = Table {
+                name: name.to_owned(),
+                present: !at.is_null(),
+                abi: Some(abi.into()),
+                api: Some(api.into()),
+                size: size as u64,
+                slots: Vec::new(),
+            };
+            if table.present {
+                let pointers = at.cast::<usize>();
+                let given = size / size_of::<usize>();
+                table.slots.extend(fields.iter().enumerate().map(|(at, field)| {
+                    // SAFETY: within the size that the plugin gives. What lies behind, TensorFlow takes for null.
+                    let pointer = if at < given { unsafe { *pointers.add(at) } } else { 0 };
+                    self.slot(field, pointer)
+                }));
+            }
+            table
+        };
+        Scheme {
+            index,
+            // SAFETY: a string of the plugin's, or null.
+            scheme: unsafe { text(ops.scheme) },
+            tables: vec![
+                table(
+                    tables::FILESYSTEM,
+                    ops.filesystem_ops_abi,
+                    ops.filesystem_ops_api,
+                    ops.filesystem_ops_size,
+                    ops.filesystem_ops.cast(),
+                ),
+                table(
+                    tables::RANDOM_ACCESS_FILE,
+                    ops.random_access_file_ops_abi,
+                    ops.random_access_file_ops_api,
+                    ops.random_access_file_ops_size,
+                    ops.random_access_file_ops.cast(),
+                ),
+                table(
+                    tables::WRITABLE_FILE,
+                    ops.writable_file_ops_abi,
+                    ops.writable_file_ops_api,
+                    ops.writable_file_ops_size,
+                    ops.writable_file_ops.cast(),
+                ),
+                table(
+                    tables::MEMORY_REGION,
+                    ops.read_only_memory_region_ops_abi,
+                    ops.read_only_memory_region_ops_api,
+                    ops.read_only_memory_region_ops_size,
+                    ops.read_only_memory_region_ops.cast(),
+                ),
+            ],
+        }
+    }
+
+    /// The function pointers of a struct of the host's: all that comes behind `struct_size` and `ext`.
+    fn functions<T: Copy>(&self, (name, fields): tables::Names, size: usize, of: &T) -> Table {
+        const FIRST: usize = offset_of!(SP_PlatformFns, get_device_count);
+        let room = (size_of::<T>() - FIRST) / size_of::<usize>();
+        assert_eq!(room, fields.len(), "{name}");
+        let pointers = std::ptr::from_ref(of).cast::<u8>();
+        let slots = fields.iter().enumerate().map(|(at, field)| {
+            // SAFETY: a pointer in the struct, which has as many as there are names.
+            let pointer =
+                unsafe { pointers.add(FIRST + at * size_of::<usize>()).cast::<usize>().read() };
+            self.slot(field, pointer)
+        });
+        Table {
+            name: name.to_owned(),
+            present: true,
+            abi: None,
+            api: None,
+            size: size as u64,
+            slots: slots.collect(),
+        }
+    }
+
+    fn slot(&self, name: &str, pointer: usize) -> Slot {
+        let filled = pointer != 0;
+        let elsewhere = filled.then(|| self.elsewhere(pointer)).flatten();
+        Slot { name: name.to_owned(), filled, elsewhere }
+    }
+
+    /// Where an address is, unless it is in the plugin.
+    fn elsewhere(&self, address: usize) -> Option<String> {
+        let base_of = |address: *const c_void| {
+            // SAFETY: `Dl_info` is pointers, for which zeros are a value; any address will do.
+            unsafe {
+                let mut info: libc::Dl_info = std::mem::zeroed();
+                (libc::dladdr(address, &raw mut info) != 0)
+                    .then(|| (info.dli_fbase as usize, text(info.dli_fname).unwrap_or_default()))
+            }
+        };
+        let own = ENTRY_POINTS.iter().find_map(|name| self.symbol(name));
+        let own = own.and_then(|own| base_of(own.as_ptr()));
+        match base_of(address as *const c_void) {
+            Some((base, _)) if own.is_some_and(|(own, _)| own == base) => None,
+            Some((_, file)) => Some(file),
+            None => Some("no library".to_owned()),
+        }
+    }
+}
+
+const ENTRY_POINTS: [&CStr; 5] =
+    [c"TF_InitPlugin", c"SE_InitPlugin", c"TF_InitKernel", c"TF_InitGraph", c"TF_InitProfiler"];
+
+/// Calls a function that answers with a status, and tells what it answers. Whether that is OK.
+fn call(name: &str, function: impl FnOnce(*mut TF_Status)) -> bool {
+    step(name);
+    let mut status = Status::new();
+    function((&raw mut status).cast());
+    let Some((code, message)) = status.take() else { return true };
+    tell(&Event::Error { function: name.to_owned(), code, message });
+    false
+}
+
+/// A struct of the host's with something behind it that a plugin must leave alone: in TensorFlow it would be the stack.
+#[repr(C)]
+struct Guarded<T> {
+    value: T,
+    behind: [u8; 256],
+}
+
+impl<T> Guarded<T> {
+    const PATTERN: u8 = 0xa5;
+
+    fn new(value: T) -> Self {
+        Self { value, behind: [Self::PATTERN; 256] }
+    }
+
+    fn leak(value: T) -> &'static mut Self {
+        Box::leak(Box::new(Self::new(value)))
+    }
+
+    fn check(&self, function: &str, record: &str) {
+        // The plugin had a pointer to it, which the compiler knows nothing of.
+        if std::hint::black_box(&self.behind).iter().any(|byte| *byte != Self::PATTERN) {
+            tell(&Event::Overrun { function: function.to_owned(), record: record.to_owned() });
+        }
+    }
+}
+
+/// A C string is never longer than what is told about it.
+const _: () = assert!(size_of::<c_char>() == 1);

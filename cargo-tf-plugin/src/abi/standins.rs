@@ -1,0 +1,378 @@
+//! TensorFlow's C functions, as far as a plugin calls them while it is loaded.
+
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::io;
+
+use cargo_tf_plugin::probe::{Event, Kernel};
+use tf_fs_sys::{TF_Buffer, TF_Code, TF_DataType, TF_NOT_FOUND, TF_OK};
+
+use super::{leave, tell};
+
+/// What a `TF_Status` is here.
+#[derive(Debug)]
+pub(super) struct Status {
+    code: TF_Code,
+    message: CString,
+}
+
+impl Status {
+    pub(super) fn new() -> Self {
+        Self { code: TF_OK, message: CString::default() }
+    }
+
+    /// The name of the code and the text, unless all is well; the status is OK afterwards.
+    pub(super) fn take(&mut self) -> Option<(String, String)> {
+        let taken = std::mem::replace(self, Self::new());
+        (taken.code != TF_OK)
+            .then(|| (code_name(taken.code), taken.message.to_string_lossy().into_owned()))
+    }
+}
+
+fn code_name(code: TF_Code) -> String {
+    const NAMES: [&str; 17] = [
+        "OK",
+        "CANCELLED",
+        "UNKNOWN",
+        "INVALID_ARGUMENT",
+        "DEADLINE_EXCEEDED",
+        "NOT_FOUND",
+        "ALREADY_EXISTS",
+        "PERMISSION_DENIED",
+        "RESOURCE_EXHAUSTED",
+        "FAILED_PRECONDITION",
+        "ABORTED",
+        "OUT_OF_RANGE",
+        "UNIMPLEMENTED",
+        "INTERNAL",
+        "UNAVAILABLE",
+        "DATA_LOSS",
+        "UNAUTHENTICATED",
+    ];
+    let name = usize::try_from(code).ok().and_then(|code| NAMES.get(code));
+    name.map_or_else(|| format!("code {code}"), |name| (*name).to_owned())
+}
+
+/// # Safety
+/// `text` is null or a C string.
+pub(super) unsafe fn text(text: *const c_char) -> Option<String> {
+    // SAFETY: as the caller promises.
+    (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
+}
+
+/// What the builders of kernels and of ops are here.
+#[derive(Debug)]
+struct KernelBuilder(Kernel);
+
+#[derive(Debug)]
+struct OpBuilder(String);
+
+/// What a `TF_FunctionLibraryDefinition` is here.
+#[derive(Debug)]
+struct FunctionLibrary;
+
+/// Defines functions with the names of TensorFlow's, all with the promises of its headers.
+macro_rules! standins {
+    ($(fn $name:ident($($argument:ident: $type:ty),* $(,)?) $(-> $answer:ty)? $body:block)*) => {$(
+        // SAFETY: no other function of this program has the name.
+        #[unsafe(no_mangle)]
+        #[allow(unused_unsafe, reason = "some do nothing that is unsafe")]
+        unsafe extern "C" fn $name($($argument: $type),*) $(-> $answer)? {
+            // SAFETY: plugins pass what TensorFlow's headers ask for: C strings, and the objects that the
+            // functions here have made. One that does not crashes this process, which is what it is for.
+            unsafe { $body }
+        }
+    )*};
+}
+
+standins! {
+    fn TF_NewStatus() -> *mut Status {
+        Box::into_raw(Box::new(Status::new()))
+    }
+    fn TF_DeleteStatus(status: *mut Status) {
+        if !status.is_null() {
+            drop(Box::from_raw(status));
+        }
+    }
+    fn TF_SetStatus(status: *mut Status, code: TF_Code, message: *const c_char) {
+        // As TensorFlow up to 2.20, which reads the text whatever the pointer is.
+        let message = CStr::from_ptr(message).to_owned();
+        *status = Status { code, message: if code == TF_OK { CString::default() } else { message } };
+    }
+    fn TF_SetPayload(_status: *mut Status, _key: *const c_char, _value: *const c_char) {}
+    fn TF_ForEachPayload(_status: *const Status, _visitor: *const c_void, _capture: *mut c_void) {}
+    fn TF_SetStatusFromIOError(status: *mut Status, error: c_int, context: *const c_char) {
+        let error = io::Error::from_raw_os_error(error);
+        let message = format!("{}: {error}", text(context).unwrap_or_default());
+        *status = Status { code: tf_fs_sys::TF_UNKNOWN, message: CString::new(message).unwrap_or_default() };
+    }
+    fn TF_GetCode(status: *const Status) -> TF_Code {
+        (*status).code
+    }
+    fn TF_Message(status: *const Status) -> *const c_char {
+        (*status).message.as_ptr()
+    }
+
+    // The names that plugins use which were built with the headers of a newer TensorFlow.
+    fn TSL_NewStatus() -> *mut Status {
+        TF_NewStatus()
+    }
+    fn TSL_DeleteStatus(status: *mut Status) {
+        TF_DeleteStatus(status);
+    }
+    fn TSL_SetStatus(status: *mut Status, code: TF_Code, message: *const c_char) {
+        TF_SetStatus(status, code, message);
+    }
+    fn TSL_SetPayload(_status: *mut Status, _key: *const c_char, _value: *const c_char) {}
+    fn TSL_SetStatusFromIOError(status: *mut Status, error: c_int, context: *const c_char) {
+        TF_SetStatusFromIOError(status, error, context);
+    }
+    fn TSL_GetCode(status: *const Status) -> TF_Code {
+        TF_GetCode(status)
+    }
+    fn TSL_Message(status: *const Status) -> *const c_char {
+        TF_Message(status)
+    }
+
+    fn TF_RegisterFilesystemPlugin(path: *const c_char, _status: *mut Status) {
+        tell(&Event::Registers(text(path).unwrap_or_default()));
+    }
+    fn TF_Version() -> *const c_char {
+        // Of the newest release that the tool knows. The text is checked by a test of the program.
+        c"2.21.0".as_ptr()
+    }
+
+    fn TF_NewBuffer() -> *mut TF_Buffer {
+        Box::into_raw(Box::default())
+    }
+    fn TF_NewBufferFromString(bytes: *const c_void, length: usize) -> *mut TF_Buffer {
+        unsafe extern "C" fn free(data: *mut c_void, _length: usize) {
+            // SAFETY: memory of `malloc`.
+            unsafe { libc::free(data) };
+        }
+        let data = libc::malloc(length.max(1));
+        if data.is_null() {
+            return std::ptr::null_mut();
+        }
+        std::ptr::copy_nonoverlapping(bytes.cast::<u8>(), data.cast::<u8>(), length);
+        Box::into_raw(Box::new(TF_Buffer { data, length, data_deallocator: Some(free) }))
+    }
+    fn TF_DeleteBuffer(buffer: *mut TF_Buffer) {
+        if !buffer.is_null() {
+            let buffer = Box::from_raw(buffer);
+            if let Some(free) = buffer.data_deallocator {
+                free(buffer.data.cast_mut(), buffer.length);
+            }
+        }
+    }
+    fn TF_GetBuffer(buffer: *mut TF_Buffer) -> TF_Buffer {
+        *buffer
+    }
+    fn TF_DataTypeSize(data_type: TF_DataType) -> usize {
+        match data_type {
+            4 | 6 | 10 | 11 | 12 | 24..=32 => 1,
+            5 | 14 | 15 | 16 | 17 | 19 => 2,
+            1 | 3 | 13 | 22 => 4,
+            2 | 8 | 9 | 23 => 8,
+            18 => 16,
+            _ => 0,
+        }
+    }
+    // Which ops TensorFlow has is not known here: it has none, so that a plugin registers those of its own.
+    fn TF_NewFunctionLibraryDefinition(
+        _graph: *const TF_Buffer,
+        _status: *mut Status,
+    ) -> *mut FunctionLibrary {
+        Box::into_raw(Box::new(FunctionLibrary))
+    }
+    fn TF_LookUpOpDef(
+        _library: *mut FunctionLibrary,
+        _op: *const c_char,
+        _definition: *mut TF_Buffer,
+        status: *mut Status,
+    ) {
+        *status = Status { code: TF_NOT_FOUND, message: c"no TensorFlow is loaded".to_owned() };
+    }
+    fn TF_DeleteFunctionLibraryDefinition(library: *mut FunctionLibrary) {
+        if !library.is_null() {
+            drop(Box::from_raw(library));
+        }
+    }
+
+    fn TF_NewKernelBuilder(
+        op: *const c_char,
+        device: *const c_char,
+        _create: *const c_void,
+        _compute: *const c_void,
+        _delete: *const c_void,
+    ) -> *mut KernelBuilder {
+        let (op, device) = (text(op).unwrap_or_default(), text(device).unwrap_or_default());
+        let kernel = Kernel { op, device, types: Vec::new(), host_memory: Vec::new() };
+        Box::into_raw(Box::new(KernelBuilder(kernel)))
+    }
+    fn TF_NewAsyncKernelBuilder(
+        op: *const c_char,
+        device: *const c_char,
+        create: *const c_void,
+        compute: *const c_void,
+        delete: *const c_void,
+    ) -> *mut KernelBuilder {
+        TF_NewKernelBuilder(op, device, create, compute, delete)
+    }
+    fn TF_KernelBuilder_TypeConstraint(
+        builder: *mut KernelBuilder,
+        attribute: *const c_char,
+        data_type: TF_DataType,
+        _status: *mut Status,
+    ) {
+        let attribute = text(attribute).unwrap_or_default();
+        (*builder).0.types.push(format!("{attribute}={}", type_name(data_type)));
+    }
+    fn TF_KernelBuilder_HostMemory(builder: *mut KernelBuilder, argument: *const c_char) {
+        (*builder).0.host_memory.extend(text(argument));
+    }
+    fn TF_KernelBuilder_Priority(_builder: *mut KernelBuilder, _priority: i32) {}
+    fn TF_KernelBuilder_Label(_builder: *mut KernelBuilder, _label: *const c_char) {}
+    fn TF_RegisterKernelBuilder(
+        _name: *const c_char,
+        builder: *mut KernelBuilder,
+        _status: *mut Status,
+    ) {
+        tell(&Event::Kernel(Box::from_raw(builder).0));
+    }
+    fn TF_RegisterKernelBuilderWithKernelDef(
+        _kernel: *const c_char,
+        name: *const c_char,
+        builder: *mut KernelBuilder,
+        status: *mut Status,
+    ) {
+        TF_RegisterKernelBuilder(name, builder, status);
+    }
+    fn TF_DeleteKernelBuilder(builder: *mut KernelBuilder) {
+        if !builder.is_null() {
+            drop(Box::from_raw(builder));
+        }
+    }
+
+    fn TF_NewOpDefinitionBuilder(name: *const c_char) -> *mut OpBuilder {
+        Box::into_raw(Box::new(OpBuilder(text(name).unwrap_or_default())))
+    }
+    fn TF_RegisterOpDefinition(builder: *mut OpBuilder, _status: *mut Status) {
+        tell(&Event::Op(Box::from_raw(builder).0));
+    }
+    fn TF_DeleteOpDefinitionBuilder(builder: *mut OpBuilder) {
+        if !builder.is_null() {
+            drop(Box::from_raw(builder));
+        }
+    }
+    fn TF_OpDefinitionBuilderAddAttr(_builder: *mut OpBuilder, _spec: *const c_char) {}
+    fn TF_OpDefinitionBuilderAddInput(_builder: *mut OpBuilder, _spec: *const c_char) {}
+    fn TF_OpDefinitionBuilderAddOutput(_builder: *mut OpBuilder, _spec: *const c_char) {}
+    fn TF_OpDefinitionBuilderSetIsCommutative(_builder: *mut OpBuilder, _is: bool) {}
+    fn TF_OpDefinitionBuilderSetIsAggregate(_builder: *mut OpBuilder, _is: bool) {}
+    fn TF_OpDefinitionBuilderSetIsStateful(_builder: *mut OpBuilder, _is: bool) {}
+    fn TF_OpDefinitionBuilderSetAllowsUninitializedInput(_builder: *mut OpBuilder, _does: bool) {}
+    fn TF_OpDefinitionBuilderDeprecated(
+        _builder: *mut OpBuilder,
+        _version: c_int,
+        _why: *const c_char,
+    ) {}
+    fn TF_OpDefinitionBuilderSetShapeInferenceFunction(
+        _builder: *mut OpBuilder,
+        _function: *const c_void,
+    ) {}
+
+    // A message of the plugin's; its further arguments are not looked at.
+    fn TF_Log(_level: c_int, _format: *const c_char) {}
+    fn TF_VLog(_level: c_int, _format: *const c_char) {}
+    fn TF_DVLog(_level: c_int, _format: *const c_char) {}
+}
+
+fn type_name(data_type: TF_DataType) -> String {
+    const NAMES: [&str; 24] = [
+        "invalid",
+        "float",
+        "double",
+        "int32",
+        "uint8",
+        "int16",
+        "int8",
+        "string",
+        "complex64",
+        "int64",
+        "bool",
+        "qint8",
+        "quint8",
+        "qint32",
+        "bfloat16",
+        "qint16",
+        "quint16",
+        "uint16",
+        "complex128",
+        "half",
+        "resource",
+        "variant",
+        "uint32",
+        "uint64",
+    ];
+    let name = usize::try_from(data_type).ok().and_then(|at| NAMES.get(at));
+    name.map_or_else(|| format!("type {data_type}"), |name| (*name).to_owned())
+}
+
+/// Functions for which it takes a running TensorFlow: the plugin that calls one cannot be looked at further.
+macro_rules! unavailable {
+    ($($name:ident),* $(,)?) => {$(
+        // SAFETY: no other function of this program has the name. It does not return, so its type does not matter.
+        #[unsafe(no_mangle)]
+        extern "C" fn $name() -> *const c_void {
+            tell(&Event::Unavailable(stringify!($name).to_owned()));
+            leave()
+        }
+    )*};
+}
+
+unavailable! {
+    TF_AddNVariant, TF_AllocateOutput, TF_AllocateTemp, TF_AllocateTensor, TF_AppendWritableFile,
+    TF_AssignRefVariable, TF_AssignUpdateVariable, TF_AssignVariable, TF_CloseWritableFile,
+    TF_CreateDir, TF_DecNumDeferredOps, TF_DefaultThreadOptions, TF_DeleteDimensionHandle,
+    TF_DeleteDir, TF_DeleteFile, TF_DeleteGraphProperties,
+    TF_DeleteRecursively, TF_DeleteShapeHandle, TF_DeleteTensor, TF_DestroyTemporaryVariable,
+    TF_Dim, TF_DimensionHandleValue, TF_DimensionHandleValueKnown, TF_ExpectedOutputDataType,
+    TF_FileStat, TF_FlushWritableFile, TF_ForwardInputOrAllocateOutput, TF_GetChildren,
+    TF_GetDeviceId, TF_GetDeviceName, TF_GetFetchNodesList, TF_GetFetchNodesListSize, TF_GetFrameId,
+    TF_GetGraphDefVersion, TF_GetInput, TF_GetInputByName, TF_GetInputPropertiesList,
+    TF_GetInputPropertiesListSize, TF_GetInputTensorFromVariable, TF_GetIterId,
+    TF_GetLocalTempDirectories, TF_GetMutableOutput, TF_GetNodesToPreserveList,
+    TF_GetNodesToPreserveListSize, TF_GetOpKernelName, TF_GetOpKernelRequestedInput,
+    TF_GetOutputPropertiesList, TF_GetOutputPropertiesListSize, TF_GetRendezvous,
+    TF_GetResourceMgrDefaultContainerName, TF_GetSerializedConfigProto,
+    TF_GetSerializedFunctionDefLibrary, TF_GetSerializedResourceHandleProto, TF_GetStepId,
+    TF_GetStream, TF_GetSymbolFromLibrary, TF_GetTempFileName, TF_IncNumDeferredOps,
+    TF_InferStatically, TF_InputDatatype, TF_InputRange, TF_IsHostMemoryInput,
+    TF_IsHostMemoryOutput, TF_IsRefInput, TF_JoinThread, TF_LoadSharedLibrary, TF_MaybeLockVariableInputMutexesInOrder, TF_NewDimensionHandle, TF_NewGraphProperties,
+    TF_NewShapeHandle, TF_NewTensor, TF_NewWritableFile, TF_NowMicros, TF_NowNanos, TF_NowSeconds,
+    TF_NumDims, TF_NumInputs, TF_NumOutputs, TF_OpKernelConstruction_Failure,
+    TF_OpKernelConstruction_GetAttrBool, TF_OpKernelConstruction_GetAttrBoolList,
+    TF_OpKernelConstruction_GetAttrFloat, TF_OpKernelConstruction_GetAttrFloatList,
+    TF_OpKernelConstruction_GetAttrFunction, TF_OpKernelConstruction_GetAttrInt32,
+    TF_OpKernelConstruction_GetAttrInt32List, TF_OpKernelConstruction_GetAttrInt64,
+    TF_OpKernelConstruction_GetAttrInt64List, TF_OpKernelConstruction_GetAttrSize,
+    TF_OpKernelConstruction_GetAttrString, TF_OpKernelConstruction_GetAttrStringList,
+    TF_OpKernelConstruction_GetAttrTensor, TF_OpKernelConstruction_GetAttrTensorList,
+    TF_OpKernelConstruction_GetAttrTensorShape, TF_OpKernelConstruction_GetAttrType,
+    TF_OpKernelConstruction_GetAttrTypeList, TF_OpKernelConstruction_GetName,
+    TF_OpKernelConstruction_GetNodeDef, TF_OpKernelConstruction_HasAttr, TF_OpKernelContext_Failure,
+    TF_OpKernelContext_ForwardRefInputToRefOutput, TF_ReleaseVariableInputLockHolder,
+    TF_RunAsyncOpKernelDoneCallback, TF_SetOutput, TF_SetShape,
+    TF_ShapeInferenceContextConcatenateShapes, TF_ShapeInferenceContextDim,
+    TF_ShapeInferenceContextGetInput, TF_ShapeInferenceContextNumInputs,
+    TF_ShapeInferenceContextRank, TF_ShapeInferenceContextRankKnown, TF_ShapeInferenceContextScalar,
+    TF_ShapeInferenceContextSetOutput, TF_ShapeInferenceContextSetUnknownShape,
+    TF_ShapeInferenceContextSubshape, TF_ShapeInferenceContextVectorFromSize,
+    TF_ShapeInferenceContextWithRank, TF_ShapeInferenceContextWithRankAtLeast,
+    TF_ShapeInferenceContextWithRankAtMost, TF_ShapeInferenceContext_GetAttrType, TF_StartThread,
+    TF_StepId, TF_StringAssignView, TF_StringCopy, TF_StringDealloc, TF_StringGetCapacity,
+    TF_StringGetDataPointer, TF_StringGetSize, TF_StringGetType, TF_StringInit, TF_StringStreamDone,
+    TF_StringStreamNext, TF_SyncWritableFile, TF_TemporaryVariable, TF_TensorBitcastFrom,
+    TF_TensorByteSize, TF_TensorData, TF_TensorDefaultAlignment, TF_TensorElementCount,
+    TF_TensorIsAligned, TF_TensorMaybeMove, TF_TensorType, TF_ZerosLikeVariant
+}

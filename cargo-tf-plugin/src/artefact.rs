@@ -1,0 +1,452 @@
+//! What a shared library says without being run.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::env::consts::ARCH;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use object::elf::FileHeader64;
+use object::read::elf::{
+    Dyn as _, ElfFile64, FileHeader as _, ProgramHeader as _, SectionHeader as _,
+};
+use object::read::{ReadCache, ReadRef};
+use object::{Architecture, Endianness, FileKind, Object as _, ObjectSymbol as _, elf};
+use serde::Serialize;
+use sha2::{Digest as _, Sha256};
+
+use crate::TensorFlow;
+
+/// The functions that TensorFlow looks for in a shared library.
+pub(crate) const ENTRY_POINTS: [(&str, &str); 7] = [
+    ("TF_InitPlugin", "filesystem"),
+    ("TF_InitKernel", "kernels, or registration on import"),
+    ("SE_InitPlugin", "device"),
+    ("TF_InitGraph", "graph pass"),
+    ("TF_InitProfiler", "profiler"),
+    ("TFNPD_InitPlugin", "next pluggable device"),
+    ("GetPjrtApi", "PJRT device"),
+];
+
+/// The name of the libraries that TensorFlow consists of, without version and ending.
+const TENSORFLOW_LIBRARIES: [&str; 2] = ["libtensorflow_framework.", "libtensorflow_cc."];
+
+/// The notes of the SDK's macros.
+const NOTES: &str = ".note.tf_plugin";
+
+/// A shared library.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Artefact {
+    pub(crate) path: PathBuf,
+    /// In bytes.
+    pub(crate) size: u64,
+    pub(crate) sha256: String,
+    pub(crate) machine: String,
+    /// Those of [`ENTRY_POINTS`] that it exports.
+    pub(crate) entry_points: Vec<&'static str>,
+    pub(crate) other_exports: Vec<String>,
+    pub(crate) needed: Vec<String>,
+    /// The highest version that it needs of each: `GLIBC`, `GLIBCXX`, `CXXABI`.
+    pub(crate) floors: BTreeMap<String, Floor>,
+    /// What it expects of TensorFlow, by C name: functions of the C API.
+    pub(crate) c_imports: BTreeSet<String>,
+    /// What it expects of TensorFlow beside the C API, by the linker's names.
+    pub(crate) cpp_imports: BTreeSet<String>,
+    pub(crate) text_relocations: bool,
+    pub(crate) executable_stack: bool,
+    pub(crate) notes: Vec<Note>,
+}
+
+/// The oldest system that a library can be loaded on.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Floor {
+    pub(crate) version: String,
+    /// Functions for which it takes that one.
+    pub(crate) because: Vec<String>,
+}
+
+/// What the SDK's macros say of a scheme or of a platform.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Note {
+    pub(crate) of: NoteOf,
+    /// The scheme, or the device type.
+    pub(crate) text: String,
+    /// The version of the SDK.
+    pub(crate) sdk: String,
+    pub(crate) panic: Panic,
+    /// The operations that the author has written: a bit for each slot of `TF_FilesystemOps`.
+    #[serde(skip)]
+    pub(crate) provided: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum NoteOf {
+    Filesystem,
+    Device,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Panic {
+    Unwind,
+    Abort,
+}
+
+impl Artefact {
+    /// Reads a shared library.
+    pub(crate) fn read(path: &Path) -> Result<Self> {
+        let metadata = fs::metadata(path)
+            .with_context(|| format!("cannot read {}; build the plugin first?", path.display()))?;
+        if metadata.is_dir() {
+            bail!(
+                "{} is a directory; name the `.so` in it, or run this in the directory of a package",
+                path.display()
+            );
+        }
+        let content = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let content = content.as_slice();
+        check_kind(path, content)?;
+        let file: ElfFile64<'_, Endianness, _> = ElfFile64::parse(content)
+            .with_context(|| format!("{} is damaged; build it anew", path.display()))?;
+        check_machine(path, &file)?;
+        let mut artefact = Self {
+            path: path.to_owned(),
+            size: metadata.len(),
+            sha256: Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect(),
+            machine: machine(file.architecture()),
+            entry_points: Vec::new(),
+            other_exports: Vec::new(),
+            needed: Vec::new(),
+            floors: BTreeMap::new(),
+            c_imports: BTreeSet::new(),
+            cpp_imports: BTreeSet::new(),
+            text_relocations: false,
+            executable_stack: false,
+            notes: Vec::new(),
+        };
+        artefact
+            .fill(&file)
+            .with_context(|| format!("{} is damaged; build it anew", path.display()))?;
+        Ok(artefact)
+    }
+
+    fn fill<'data, R: ReadRef<'data>>(
+        &mut self,
+        file: &ElfFile64<'data, Endianness, R>,
+    ) -> object::Result<()> {
+        let (endian, data) = (file.endian(), file.data());
+        let mut exports = BTreeSet::new();
+        for symbol in file.dynamic_symbols() {
+            let name = symbol.name()?.to_owned();
+            if name.is_empty() || symbol.is_local() {
+                continue;
+            }
+            if !symbol.is_undefined() {
+                exports.insert(name);
+            } else if !symbol.is_weak() {
+                if is_c_api(&name) {
+                    self.c_imports.insert(name);
+                } else if is_tensorflows_cpp(&name) {
+                    self.cpp_imports.insert(name);
+                }
+            }
+        }
+        self.entry_points = ENTRY_POINTS
+            .iter()
+            .map(|(name, _)| *name)
+            .filter(|name| exports.contains(*name))
+            .collect();
+        self.other_exports = exports
+            .into_iter()
+            .filter(|name| !self.entry_points.contains(&name.as_str()))
+            .collect();
+
+        let sections = file.elf_header().sections(endian, data)?;
+        for section in sections.iter() {
+            if let Some((entries, strings)) = section.dynamic(endian, data)? {
+                let strings = sections.strings(endian, data, strings)?;
+                for entry in entries {
+                    let tag = entry.tag(endian);
+                    if tag == elf::DT_NEEDED {
+                        let name = entry.string(endian, strings)?;
+                        self.needed.push(String::from_utf8_lossy(name).into_owned());
+                    }
+                    self.text_relocations |= tag == elf::DT_TEXTREL;
+                }
+            }
+            if sections.section_name(endian, section)? == NOTES.as_bytes()
+                && let Some(mut notes) = section.notes(endian, data)?
+            {
+                while let Some(note) = notes.next()? {
+                    if note.name() == b"tf-plugin" {
+                        self.notes.extend(Note::parse(note.n_type(endian).0, note.desc(), endian));
+                    }
+                }
+            }
+        }
+        self.executable_stack = file.elf_program_headers().iter().any(|segment| {
+            segment.p_type(endian) == elf::PT_GNU_STACK
+                && segment.p_flags(endian).contains(elf::PF_X)
+        });
+        self.floors = floors(file)?;
+        Ok(())
+    }
+
+    /// Whether the dynamic linker is told to load TensorFlow's libraries for it.
+    pub(crate) fn needs_tensorflow(&self) -> bool {
+        self.needed.iter().any(|name| is_tensorflow_library(name))
+    }
+
+    /// The tag of the wheels that can hold it, by the versions of the system's libraries alone.
+    pub(crate) fn manylinux(&self) -> Option<String> {
+        let (major, minor) = self.floors.get("GLIBC")?.version.split_once('.')?;
+        // `manylinux1` and `manylinux2010` are no longer accepted by builders of wheels.
+        let minor = minor.split('.').next()?.parse::<u32>().ok()?.max(17);
+        Some(format!("manylinux_{major}_{minor}_{}", self.machine))
+    }
+}
+
+pub(crate) fn is_tensorflow_library(name: &str) -> bool {
+    TENSORFLOW_LIBRARIES.iter().any(|library| name.starts_with(library))
+}
+
+fn is_c_api(name: &str) -> bool {
+    ["TF_", "TFE_", "TSL_", "TFNPD_"].iter().any(|prefix| name.starts_with(prefix))
+}
+
+/// Whether a mangled name is of one of the namespaces in TensorFlow's libraries.
+fn is_tensorflows_cpp(name: &str) -> bool {
+    const NAMESPACES: [&str; 8] = [
+        "10tensorflow",
+        "3tsl",
+        "3xla",
+        "4absl",
+        "15stream_executor",
+        "6google8protobuf",
+        "4mlir",
+        "5Eigen",
+    ];
+    name.strip_prefix("_Z").is_some_and(|rest| {
+        // What an entity is, such as a virtual table or a constant method, comes before its namespace.
+        let head: String = rest.chars().take(40).collect();
+        let head = head.trim_start_matches(|letter: char| {
+            matches!(letter, 'N' | 'K' | 'T' | 'V' | 'S' | 'I' | 'G' | 'R' | 'L')
+        });
+        NAMESPACES.iter().any(|namespace| head.starts_with(namespace))
+    })
+}
+
+/// A name as C++ programmers know it.
+pub(crate) fn demangled(name: &str) -> String {
+    cpp_demangle::Symbol::new(name)
+        .ok()
+        .and_then(|symbol| symbol.demangle().ok())
+        .unwrap_or_else(|| name.to_owned())
+}
+
+fn machine(architecture: Architecture) -> String {
+    match architecture {
+        Architecture::X86_64 => "x86_64".to_owned(),
+        Architecture::Aarch64 => "aarch64".to_owned(),
+        other => format!("{other:?}").to_lowercase(),
+    }
+}
+
+/// Refuses what is no shared library for this system, and says what it is.
+fn check_kind<'data, R: ReadRef<'data>>(path: &Path, data: R) -> Result<()> {
+    let path = path.display();
+    let kind = FileKind::parse(data);
+    let is = match kind {
+        Ok(FileKind::Elf64) => return Ok(()),
+        Ok(FileKind::Elf32) => {
+            "a 32-bit library, and TensorFlow is 64-bit; build it for a 64-bit target"
+        }
+        Ok(FileKind::Archive) => {
+            "a static library; give the crate `crate-type = [\"cdylib\"]` and name the `.so`"
+        }
+        Ok(FileKind::MachO32 | FileKind::MachO64 | FileKind::MachOFat32 | FileKind::MachOFat64) => {
+            "a library for macOS; this command looks into those for Linux"
+        }
+        Ok(FileKind::Pe32 | FileKind::Pe64) => {
+            "a library for Windows; this command looks into those for Linux"
+        }
+        Ok(other) => {
+            bail!("{path} is no shared library but a file of the kind {other:?}; name a `.so`")
+        }
+        Err(_) if is_wheel(data) => {
+            "an archive such as a wheel; unpack it with `unzip` and name the `.so` in it"
+        }
+        Err(_) => "no shared library; name the `.so` of a plugin",
+    };
+    bail!("{path} is {is}")
+}
+
+fn is_wheel<'data, R: ReadRef<'data>>(data: R) -> bool {
+    data.read_bytes_at(0, 4).is_ok_and(|head| head == b"PK\x03\x04")
+}
+
+fn check_machine<'data, R: ReadRef<'data>>(
+    path: &Path,
+    file: &ElfFile64<'data, Endianness, R>,
+) -> Result<()> {
+    let endian = file.endian();
+    let path = path.display();
+    let kind = file.elf_header().e_type(endian);
+    // Programs are position-independent, too: only they name the linker that starts them.
+    let interpreted =
+        file.elf_program_headers().iter().any(|segment| segment.p_type(endian) == elf::PT_INTERP);
+    if kind == elf::ET_REL {
+        bail!(
+            "{path} is an object file; link it to a shared library (`crate-type = [\"cdylib\"]`)"
+        );
+    }
+    if kind == elf::ET_CORE {
+        bail!("{path} is a core dump; name the `.so` of a plugin");
+    }
+    if kind == elf::ET_EXEC || interpreted {
+        bail!("{path} is a program; give the crate `crate-type = [\"cdylib\"]` and name the `.so`");
+    }
+    let machine = machine(file.architecture());
+    if machine != ARCH {
+        bail!(
+            "{path} is for {machine} and this machine is {ARCH}; check it on a machine of its kind, or build it \
+             for this one"
+        );
+    }
+    Ok(())
+}
+
+/// What it needs of the versioned libraries of the system.
+fn floors<'data, R: ReadRef<'data>>(
+    file: &ElfFile64<'data, Endianness, R>,
+) -> object::Result<BTreeMap<String, Floor>> {
+    let (endian, data) = (file.endian(), file.data());
+    let sections = file.elf_header().sections(endian, data)?;
+    let mut floors: BTreeMap<String, Floor> = BTreeMap::new();
+    let Some(versions) = sections.versions(endian, data)? else { return Ok(floors) };
+    let symbols = sections.symbols(endian, data, elf::SHT_DYNSYM)?;
+    for (index, symbol) in symbols.enumerate() {
+        use object::read::elf::Sym as _;
+        if !symbol.is_undefined(endian) {
+            continue;
+        }
+        let at = versions.version_index(endian, index);
+        let Some(version) = versions.version(at.into())? else { continue };
+        let version = String::from_utf8_lossy(version.name()).into_owned();
+        let Some((family, number)) = version.split_once('_') else { continue };
+        let name = String::from_utf8_lossy(symbols.symbol_name(endian, symbol)?).into_owned();
+        let floor = floors
+            .entry(family.to_owned())
+            .or_insert_with(|| Floor { version: "0".to_owned(), because: Vec::new() });
+        match numbers(number).cmp(&numbers(&floor.version)) {
+            std::cmp::Ordering::Less => {}
+            std::cmp::Ordering::Equal => floor.because.push(name),
+            std::cmp::Ordering::Greater => {
+                *floor = Floor { version: number.to_owned(), because: vec![name] };
+            }
+        }
+    }
+    Ok(floors)
+}
+
+pub(crate) fn numbers(version: &str) -> Vec<u32> {
+    version.split('.').map(|number| number.parse().unwrap_or(0)).collect()
+}
+
+impl Note {
+    /// `None` for one of a layout that is not known here, from an SDK to come.
+    fn parse(kind: u32, description: &[u8], endian: Endianness) -> Option<Self> {
+        use object::Endian as _;
+        let number = |at: usize| {
+            let bytes = description.get(at..at + 4)?.try_into().ok()?;
+            Some(endian.read_u32(bytes))
+        };
+        let text = |bytes: &[u8]| {
+            let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
+            String::from_utf8_lossy(text).into_owned()
+        };
+        if number(0)? != 1 {
+            return None;
+        }
+        Some(Self {
+            of: match kind {
+                1 => NoteOf::Filesystem,
+                2 => NoteOf::Device,
+                _ => return None,
+            },
+            panic: if number(4)? == 0 { Panic::Unwind } else { Panic::Abort },
+            provided: u64::from(number(8)?) | u64::from(number(12)?) << 32,
+            sdk: text(description.get(16..32)?),
+            text: text(description.get(32..)?),
+        })
+    }
+}
+
+impl Artefact {
+    /// What it expects of TensorFlow and does not find in this release, by the linker's names.
+    pub(crate) fn missing_in(&self, tensorflow: &TensorFlow) -> Result<Vec<String>> {
+        let mut missing: BTreeSet<&str> =
+            self.c_imports.iter().chain(&self.cpp_imports).map(String::as_str).collect();
+        // One that names the first alone does not see the other's functions.
+        let both = self.needed.iter().any(|name| name.starts_with(TENSORFLOW_LIBRARIES[1]))
+            || !self.needs_tensorflow();
+        for library in &TENSORFLOW_LIBRARIES[..if both { 2 } else { 1 }] {
+            let path = tensorflow.library_dir().join(format!("{library}so.2"));
+            let failed = || format!("cannot read {}", path.display());
+            let found = exported(&path, &missing).with_context(failed)?;
+            missing.retain(|name| !found.contains(*name));
+        }
+        Ok(missing.into_iter().map(str::to_owned).collect())
+    }
+}
+
+/// Which of `names` a library exports. By its hash table: these libraries have half a million names.
+fn exported(path: &Path, names: &BTreeSet<&str>) -> Result<BTreeSet<String>> {
+    let cache = ReadCache::new(File::open(path)?);
+    let data = &cache;
+    let header = FileHeader64::<Endianness>::parse(data)?;
+    let endian = header.endian()?;
+    let sections = header.sections(endian, data)?;
+    let Some((table, _)) = sections.gnu_hash(endian, data)? else {
+        bail!("it has no table of its names; reinstall TensorFlow");
+    };
+    let symbols = sections.symbols(endian, data, elf::SHT_DYNSYM)?;
+    let versions = sections.versions(endian, data)?.unwrap_or_default();
+    let found = names.iter().filter(|name| {
+        let hash = elf::gnu_hash(name.as_bytes());
+        table.find(endian, name.as_bytes(), hash, None, &symbols, &versions).is_some()
+    });
+    Ok(found.map(|name| (*name).to_owned()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_tensorflow_are_known_whatever_they_stand_for() {
+        for name in [
+            "_ZN3tsl8str_util8EndsWithEv",
+            "_ZNK10tensorflow6Status8ToStringEv",
+            "_ZTVN10tensorflow10FileSystemE",
+            "_ZTIN3tsl8OpKernelE",
+            "_ZN4absl12lts_202308026StatusC1Ev",
+            "_ZN6google8protobuf7MessageE",
+        ] {
+            assert!(is_tensorflows_cpp(name), "{name}");
+        }
+        for name in ["_ZNSt6vectorIiE3endEv", "_Znwm", "malloc", "_ZN3Aws2S38S3ClientE", "tsl"] {
+            assert!(!is_tensorflows_cpp(name), "{name}");
+        }
+        assert_eq!(demangled("_ZN3tsl5mutex6unlockEv"), "tsl::mutex::unlock()");
+        assert_eq!(demangled("_ZN3"), "_ZN3");
+    }
+
+    #[test]
+    fn versions_are_numbers() {
+        assert!(numbers("2.9") < numbers("2.17"));
+        assert!(numbers("2.2.5") < numbers("2.17"));
+        assert!(numbers("3.4.30") > numbers("3.4.9"));
+    }
+}

@@ -1,0 +1,146 @@
+//! `cargo tf-plugin check`: what TensorFlow would find in a plugin.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use cargo_metadata::Target;
+use clap::Args;
+
+use crate::TensorFlow;
+use crate::artefact::numbers;
+use crate::render;
+use crate::report::Report;
+use crate::workspace::Workspace;
+
+/// The arguments of `check`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  cargo tf-plugin check                           the package of the current directory, built first
+  cargo tf-plugin check memfs                     a package of the workspace
+  cargo tf-plugin check target/release/libx.so    a file
+  cargo tf-plugin check libx.so --tf 2.16.2 --tf 2.21.0
+  cargo tf-plugin check libx.so --json | jq .findings
+
+The exit status is 1 if TensorFlow would not load the plugin, never find it, or be ended by it.
+The plugin is loaded in a process of its own; no TensorFlow runs.")]
+pub struct Check {
+    /// A shared library, or a package to build: its name in this workspace, or its directory.
+    #[arg(value_name = "FILE|PACKAGE")]
+    plugin: Option<PathBuf>,
+
+    /// TensorFlow to look for what the plugin imports in: a release, or a virtual environment. May be repeated.
+    /// Without it, the releases that are in the target directory already.
+    #[arg(long, value_name = "VERSION|VENV")]
+    tf: Vec<PathBuf>,
+
+    /// How long the plugin may take to be loaded.
+    #[arg(long, value_name = "SECONDS", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..))]
+    timeout: u64,
+
+    /// Every function, kernel and missing symbol.
+    #[arg(short, long)]
+    verbose: bool,
+
+    /// The report as JSON, for scripts.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Check {
+    /// Looks at the plugin and prints what it finds; the exit code says whether TensorFlow would load it.
+    ///
+    /// # Errors
+    /// When there is no plugin to look at, or a TensorFlow that was named cannot be provided.
+    pub fn run(self) -> Result<ExitCode> {
+        let plugin = plugin(self.plugin.as_deref())?;
+        // Those that are named must be there, also for a plugin that needs nothing of them.
+        let named: Vec<_> = self.tf.iter().map(|name| tensorflow(name)).collect::<Result<_>>()?;
+        let releases = || if named.is_empty() { provided() } else { named };
+        let report = Report::of(&plugin, releases, Duration::from_secs(self.timeout))?;
+        if self.json {
+            println!("{}", serde_json::to_string_pretty(&report)?);
+        } else {
+            anstream::print!("{}", render::text(&report, self.verbose));
+        }
+        Ok(if report.has_errors() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    }
+}
+
+/// The file to look at, built if it is a package's.
+fn plugin(named: Option<&Path>) -> Result<PathBuf> {
+    let Some(named) = named else {
+        let directory = env::current_dir().context("cannot find the current directory")?;
+        return package_in(&Workspace::current()?, &directory);
+    };
+    if named.join("Cargo.toml").is_file() {
+        return package_in(&Workspace::around(named)?, named);
+    }
+    if named.exists() || named.components().count() > 1 || named.extension().is_some() {
+        return Ok(named.to_owned());
+    }
+    let name = named.to_string_lossy();
+    let workspace = Workspace::current().with_context(|| {
+        format!("there is no file `{name}`, and no workspace with such a package")
+    })?;
+    if workspace.package(&name).is_none() {
+        bail!(
+            "there is no file `{name}`, and the workspace in {} has no such package",
+            workspace.root().display()
+        );
+    }
+    workspace.build_plugin(&name)
+}
+
+/// The plugin of the package that a directory is in.
+fn package_in(workspace: &Workspace, directory: &Path) -> Result<PathBuf> {
+    let directory = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
+    if let Some(package) = workspace.package_at(&directory) {
+        return workspace.build_plugin(&package.name);
+    }
+    let plugins = workspace.packages().into_iter();
+    let plugins: Vec<_> = plugins
+        .filter(|package| package.targets.iter().any(Target::is_cdylib))
+        .map(|package| package.name.to_string())
+        .collect();
+    if plugins.is_empty() {
+        bail!("{} is in no package; name a package or a `.so`", directory.display());
+    }
+    bail!(
+        "{} is in no package; name one of the plugins of this workspace: {}",
+        directory.display(),
+        plugins.join(", ")
+    )
+}
+
+/// A release by its version, made first if it is not there, or the TensorFlow of an environment or interpreter.
+pub(crate) fn tensorflow(name: &Path) -> Result<TensorFlow> {
+    if name.is_dir() {
+        return TensorFlow::from_python(&name.join("bin").join("python")).with_context(|| {
+            format!("{} is no virtual environment with TensorFlow", name.display())
+        });
+    }
+    if name.components().count() > 1 || name.is_file() {
+        return TensorFlow::from_python(name);
+    }
+    TensorFlow::pinned(&name.to_string_lossy())
+}
+
+/// The releases that need no download, the oldest first.
+fn provided() -> Vec<TensorFlow> {
+    let Ok(workspace) = Workspace::current() else { return Vec::new() };
+    let Ok(entries) = fs::read_dir(workspace.target_dir().join("tf-venv")) else {
+        return Vec::new();
+    };
+    let pythons = entries.flatten().map(|entry| entry.path().join("bin").join("python"));
+    let mut releases: Vec<_> = pythons
+        .filter(|python| python.exists())
+        .filter_map(|python| TensorFlow::from_python(&python).ok())
+        .collect();
+    releases.sort_by_key(|release| numbers(release.version()));
+    releases
+}

@@ -1,0 +1,312 @@
+//! Loading a plugin as TensorFlow does, in a process of its own: whatever it does there is a finding.
+
+use std::env;
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use rustix::process::{Pid, Signal, kill_process_group};
+use serde::{Deserialize, Serialize};
+
+/// The argument that makes the tool the process that loads a plugin.
+pub const ARGUMENT: &str = "__load-plugin";
+
+/// The lines of the plugin's own output that a report keeps.
+const KEPT_LINES: usize = 20;
+
+/// One thing that the loading process tells, as a line of JSON.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Event {
+    /// What comes next; the last one is what a crash was in.
+    Step(String),
+    /// `dlopen` refused the file, with its reason.
+    Refused(String),
+    /// A function of the plugin has answered with an error.
+    Error {
+        /// The function.
+        function: String,
+        /// The code, as TensorFlow names it.
+        code: String,
+        /// The text.
+        message: String,
+    },
+    /// What `TF_InitPlugin` has filled in.
+    Offer {
+        /// How many schemes there are.
+        schemes: usize,
+        /// Whether `plugin_memory_allocate` is there.
+        allocate: bool,
+        /// Whether `plugin_memory_free` is there.
+        free: bool,
+    },
+    /// A scheme with its tables.
+    Scheme(Scheme),
+    /// `init` of the scheme with this index has succeeded.
+    Initialized(usize),
+    /// What `SE_InitPlugin` has filled in.
+    Platform(Platform),
+    /// A struct of functions that a device plugin has filled in.
+    Functions(Table),
+    /// What `get_device_count` says.
+    Devices(i64),
+    /// A kernel was registered.
+    Kernel(Kernel),
+    /// An op was registered.
+    Op(String),
+    /// What `TF_InitGraph` has filled in.
+    Optimizer {
+        /// The device type that it is for.
+        device_type: Option<String>,
+        /// `TP_Optimizer`.
+        functions: Table,
+    },
+    /// What `TF_InitProfiler` has filled in.
+    Profiler {
+        /// The device type that it is for.
+        device_type: Option<String>,
+        /// `TP_ProfilerFns`.
+        functions: Table,
+        /// Whether `destroy_profiler` and `destroy_profiler_fns` are there.
+        destroy: [bool; 2],
+    },
+    /// The plugin has asked for this file to be registered as a filesystem, as those do that are there on import.
+    Registers(String),
+    /// The plugin has called a function of TensorFlow that only a running TensorFlow has.
+    Unavailable(String),
+    /// Memory behind a struct of the host was overwritten.
+    Overrun {
+        /// The function.
+        function: String,
+        /// The struct.
+        record: String,
+    },
+    /// All was done that can be done.
+    Done,
+}
+
+/// A scheme that a plugin offers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Scheme {
+    /// Its position.
+    pub index: usize,
+    /// Without `://`; `None` for a null pointer.
+    pub scheme: Option<String>,
+    /// `TF_FilesystemOps`, `TF_RandomAccessFileOps`, `TF_WritableFileOps` and `TF_ReadOnlyMemoryRegionOps`.
+    pub tables: Vec<Table>,
+}
+
+/// A struct of functions.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Table {
+    /// Its name in the header.
+    pub name: String,
+    /// Whether the pointer to it is there.
+    pub present: bool,
+    /// The ABI number, of a filesystem's tables.
+    pub abi: Option<i64>,
+    /// The API number, of a filesystem's tables.
+    pub api: Option<i64>,
+    /// The size that the plugin gives.
+    pub size: u64,
+    /// Its functions in order.
+    pub slots: Vec<Slot>,
+}
+
+/// A function pointer in a table.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Slot {
+    /// The field's name in the header.
+    pub name: String,
+    /// Whether it is not null.
+    pub filled: bool,
+    /// Where it points to, if not into the plugin: another library, or nothing.
+    pub elsewhere: Option<String>,
+}
+
+/// What `SE_InitPlugin` has filled in.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Platform {
+    /// `SP_Platform::name`.
+    pub name: Option<String>,
+    /// `SP_Platform::type`.
+    pub device_type: Option<String>,
+    /// `SP_Platform::struct_size`.
+    pub size: u64,
+    /// `supports_unified_memory`.
+    pub unified_memory: bool,
+    /// `use_bfc_allocator`.
+    pub bfc_allocator: bool,
+    /// `force_memory_growth`.
+    pub memory_growth: bool,
+    /// Whether `destroy_platform` and `destroy_platform_fns` are there.
+    pub destroy: [bool; 2],
+    /// `SP_PlatformFns`.
+    pub functions: Table,
+}
+
+/// A kernel that a plugin registers.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Kernel {
+    /// The op.
+    pub op: String,
+    /// The device type.
+    pub device: String,
+    /// Attributes with their type, as in `T=DT_FLOAT`.
+    pub types: Vec<String>,
+    /// Arguments in host memory.
+    pub host_memory: Vec<String>,
+}
+
+/// How the loading process ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum End {
+    /// It was done.
+    Done,
+    /// The file could not be opened.
+    Refused,
+    /// It called for something that only TensorFlow has.
+    Unavailable,
+    /// It was killed by a signal, such as `SIGSEGV`.
+    Killed(String),
+    /// It ended the process with this status.
+    Exited(i32),
+    /// It was not done within this many seconds.
+    Hung(u64),
+}
+
+/// What happened.
+#[derive(Clone, Debug, Serialize)]
+pub struct Run {
+    /// In order.
+    pub events: Vec<Event>,
+    /// How it ended.
+    pub end: End,
+    /// What was being done last.
+    pub last_step: String,
+    /// What the plugin has written to its standard output and error, the last lines of it.
+    pub output: Vec<String>,
+}
+
+/// How to load a plugin.
+#[derive(Clone, Debug)]
+pub struct Probe {
+    /// The program to start: this one.
+    pub program: PathBuf,
+    /// For a library that names TensorFlow's as needed.
+    pub library_dir: Option<PathBuf>,
+    /// How long it may take.
+    pub limit: Duration,
+}
+
+impl Probe {
+    /// By this program.
+    ///
+    /// # Errors
+    /// When the system does not say which file this program is.
+    pub fn new(limit: Duration) -> Result<Self> {
+        let program = env::current_exe().context("cannot find the file of this program")?;
+        Ok(Self { program, library_dir: None, limit })
+    }
+
+    /// Loads the plugin and calls its entry points.
+    ///
+    /// # Errors
+    /// When the process cannot be started or watched; whatever the plugin does is no error.
+    pub fn run(&self, plugin: &Path) -> Result<Run> {
+        let scratch = tempfile::tempdir().context("cannot make a scratch directory")?;
+        let report = scratch.path().join("report");
+        let output = scratch.path().join("output");
+        let log = File::create(&output)
+            .with_context(|| format!("cannot write to {}", scratch.path().display()))?;
+        let mut command = Command::new(&self.program);
+        command.arg(ARGUMENT).arg(plugin).arg(&report);
+        if let Some(directory) = &self.library_dir {
+            let mut path = OsString::from(directory);
+            if let Some(more) = env::var_os("LD_LIBRARY_PATH").filter(|more| !more.is_empty()) {
+                path.push(":");
+                path.push(more);
+            }
+            command.env("LD_LIBRARY_PATH", path);
+        }
+        let log_too = log.try_clone().context("cannot share the file for the plugin's output")?;
+        let mut child = command
+            .stdin(Stdio::null())
+            .stdout(log)
+            .stderr(log_too)
+            // To end it together with what the plugin starts.
+            .process_group(0)
+            .spawn()
+            .with_context(|| format!("cannot run {}", self.program.display()))?;
+        let group = Pid::from_child(&child);
+        let start = Instant::now();
+        let status = loop {
+            if let Some(status) = child.try_wait().context("cannot wait for the loading process")? {
+                break Some(status);
+            }
+            if start.elapsed() >= self.limit {
+                break None;
+            }
+            thread::sleep(Duration::from_millis(5));
+        };
+        // What the plugin has started goes with it; nothing is left of most.
+        let _ = kill_process_group(group, Signal::KILL);
+        if status.is_none() {
+            child.wait().context("cannot wait for the loading process")?;
+        }
+        let events = read(&report);
+        let said = fs::read(&output).unwrap_or_default();
+        let said = String::from_utf8_lossy(&said);
+        let lines: Vec<&str> = said.lines().collect();
+        let output = lines[lines.len().saturating_sub(KEPT_LINES)..]
+            .iter()
+            .map(|line| (*line).to_owned())
+            .collect();
+        let last_step = events.iter().rev().find_map(|event| match event {
+            Event::Step(step) => Some(step.clone()),
+            _ => None,
+        });
+        let last_step = last_step.unwrap_or_else(|| "the start of the process".to_owned());
+        Ok(Run { end: end(status, &events, self.limit), events, last_step, output })
+    }
+}
+
+/// The events that are complete: the process may have been killed in the middle of one.
+fn read(report: &Path) -> Vec<Event> {
+    let text = fs::read(report).unwrap_or_default();
+    text.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect()
+}
+
+fn end(status: Option<ExitStatus>, events: &[Event], limit: Duration) -> End {
+    match events.last() {
+        Some(Event::Done) => return End::Done,
+        Some(Event::Refused(_)) => return End::Refused,
+        Some(Event::Unavailable(_)) => return End::Unavailable,
+        _ => {}
+    }
+    let Some(status) = status else { return End::Hung(limit.as_secs()) };
+    match status.signal() {
+        Some(signal) => End::Killed(signal_name(signal)),
+        None => End::Exited(status.code().unwrap_or_default()),
+    }
+}
+
+fn signal_name(signal: i32) -> String {
+    let name = [
+        (Signal::SEGV, "SIGSEGV"),
+        (Signal::ABORT, "SIGABRT"),
+        (Signal::BUS, "SIGBUS"),
+        (Signal::ILL, "SIGILL"),
+        (Signal::FPE, "SIGFPE"),
+        (Signal::KILL, "SIGKILL"),
+        (Signal::TERM, "SIGTERM"),
+        (Signal::TRAP, "SIGTRAP"),
+    ];
+    let found = name.iter().find(|(known, _)| known.as_raw() == signal);
+    found.map_or_else(|| format!("signal {signal}"), |(_, name)| (*name).to_owned())
+}

@@ -1,0 +1,294 @@
+//! The tables of TensorFlow's plugin interfaces: names in order, what TensorFlow demands, and what it does where a
+//! function is missing.
+
+use crate::probe::{Scheme, Table};
+
+/// A struct's name with those of its functions.
+pub type Names = (&'static str, &'static [&'static str]);
+
+/// The filesystem's operations.
+pub const FILESYSTEM: Names = (
+    "TF_FilesystemOps",
+    &[
+        "init",
+        "cleanup",
+        "new_random_access_file",
+        "new_writable_file",
+        "new_appendable_file",
+        "new_read_only_memory_region_from_file",
+        "create_dir",
+        "recursively_create_dir",
+        "delete_file",
+        "delete_dir",
+        "delete_recursively",
+        "rename_file",
+        "copy_file",
+        "path_exists",
+        "paths_exist",
+        "stat",
+        "is_directory",
+        "get_file_size",
+        "translate_name",
+        "get_children",
+        "get_matching_paths",
+        "flush_caches",
+        "start_transaction",
+        "end_transaction",
+        "add_to_transaction",
+        "get_transaction_for_path",
+        "get_or_start_transaction_for_path",
+        "decode_transaction_token",
+        "get_filesystem_configuration",
+        "set_filesystem_configuration",
+        "get_filesystem_configuration_option",
+        "set_filesystem_configuration_option",
+        "get_filesystem_configuration_keys",
+    ],
+);
+
+/// Operations of files open for reading.
+pub const RANDOM_ACCESS_FILE: Names = ("TF_RandomAccessFileOps", &["cleanup", "read"]);
+
+/// Operations of files open for writing.
+pub const WRITABLE_FILE: Names =
+    ("TF_WritableFileOps", &["cleanup", "append", "tell", "flush", "sync", "close"]);
+
+/// Operations of mapped files.
+pub const MEMORY_REGION: Names = ("TF_ReadOnlyMemoryRegionOps", &["cleanup", "data", "length"]);
+
+/// The platform's functions.
+pub const PLATFORM_FNS: Names = (
+    "SP_PlatformFns",
+    &[
+        "get_device_count",
+        "create_device",
+        "destroy_device",
+        "create_device_fns",
+        "destroy_device_fns",
+        "create_stream_executor",
+        "destroy_stream_executor",
+        "create_timer_fns",
+        "destroy_timer_fns",
+    ],
+);
+
+/// What a device says about itself.
+pub const DEVICE_FNS: Names =
+    ("SP_DeviceFns", &["get_numa_node", "get_memory_bandwidth", "get_gflops"]);
+
+/// Memory, streams, events and copies.
+pub const STREAM_EXECUTOR: Names = (
+    "SP_StreamExecutor",
+    &[
+        "allocate",
+        "deallocate",
+        "host_memory_allocate",
+        "host_memory_deallocate",
+        "unified_memory_allocate",
+        "unified_memory_deallocate",
+        "get_allocator_stats",
+        "device_memory_usage",
+        "create_stream",
+        "destroy_stream",
+        "create_stream_dependency",
+        "get_stream_status",
+        "create_event",
+        "destroy_event",
+        "get_event_status",
+        "record_event",
+        "wait_for_event",
+        "create_timer",
+        "destroy_timer",
+        "start_timer",
+        "stop_timer",
+        "memcpy_dtoh",
+        "memcpy_htod",
+        "memcpy_dtod",
+        "sync_memcpy_dtoh",
+        "sync_memcpy_htod",
+        "sync_memcpy_dtod",
+        "block_host_for_event",
+        "block_host_until_done",
+        "synchronize_all_activity",
+        "mem_zero",
+        "memset",
+        "memset32",
+        "host_callback",
+    ],
+);
+
+/// Timers.
+pub const TIMER_FNS: Names = ("SP_TimerFns", &["nanoseconds"]);
+
+/// A pass over graphs.
+pub const OPTIMIZER: Names = ("TP_Optimizer", &["create_func", "optimize_func", "destroy_func"]);
+
+/// A profiler.
+pub const PROFILER_FNS: Names = ("TP_ProfilerFns", &["start", "stop", "collect_data_xspace"]);
+
+impl Table {
+    /// Whether the function `name` is there.
+    #[must_use]
+    pub fn has(&self, name: &str) -> bool {
+        self.slots.iter().any(|slot| slot.name == name && slot.filled)
+    }
+}
+
+impl Table {
+    /// Whether TensorFlow sees that `name` is missing. It looks before it cuts the table to its size.
+    fn lacks(&self, name: &str) -> bool {
+        let at = self.slots.iter().position(|slot| slot.name == name);
+        at.is_some_and(|at| !self.slots[at].filled && self.size >= 8 * (at as u64 + 1))
+    }
+}
+
+/// Why TensorFlow does not register a scheme, in its words; the first reason, in its order.
+#[must_use]
+pub fn refusal(scheme: &Scheme) -> Option<String> {
+    const KINDS: [&str; 4] =
+        ["filesystem", "random access file", "writable file", "read only memory region"];
+    if scheme.scheme.is_none() {
+        return Some("Attempted to register filesystem with `nullptr` URI scheme".to_owned());
+    }
+    for (table, kind) in scheme.tables.iter().zip(KINDS) {
+        if let Some(abi) = table.abi.filter(|abi| table.present && *abi != 0) {
+            return Some(format!(
+                "Plugin ABI ({abi}) for {kind} operations doesn't match expected core ABI (0). Plugin cannot be loaded."
+            ));
+        }
+    }
+    let [filesystem, reader, writer, region] = scheme.tables.as_slice() else { return None };
+    if !filesystem.present {
+        return Some("Trying to register filesystem without operations".to_owned());
+    }
+    for operation in ["init", "cleanup"] {
+        if filesystem.lacks(operation) {
+            return Some(format!("Trying to register filesystem without `{operation}` operation"));
+        }
+    }
+    for (table, operation, of) in [
+        (reader, "cleanup", "random access files"),
+        (writer, "cleanup", "writable files"),
+        (region, "cleanup", "read only memory regions"),
+        (region, "data", "read only memory regions"),
+        (region, "length", "read only memory regions"),
+    ] {
+        if table.present && table.lacks(operation) {
+            return Some(format!(
+                "Trying to register filesystem without `{operation}` operation on {of}"
+            ));
+        }
+    }
+    for (operations, table, what) in [
+        (&["new_random_access_file"][..], reader, "random access files"),
+        (&["new_writable_file", "new_appendable_file"], writer, "writable files"),
+        (&["new_read_only_memory_region_from_file"], region, "readonly memory regions"),
+    ] {
+        if operations.iter().any(|operation| filesystem.has(operation)) && !table.present {
+            return Some(format!(
+                "Filesystem allows creation of {what} but no operations on them have been supplied."
+            ));
+        }
+    }
+    None
+}
+
+/// Who does the work of an operation that a plugin leaves out, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Missing {
+    /// TensorFlow has a default, which does this.
+    Default(&'static str),
+    /// TensorFlow answers UNIMPLEMENTED.
+    Unimplemented,
+    /// TensorFlow never calls the operation, be it there or not.
+    NeverCalled,
+    /// TensorFlow does not load the plugin.
+    Refused,
+}
+
+/// What TensorFlow does for an operation of a filesystem or of its files that is a null pointer.
+#[must_use]
+pub fn missing(table: &str, operation: &str) -> Missing {
+    use Missing::{Default, NeverCalled, Refused, Unimplemented};
+    match (table, operation) {
+        (_, "init" | "cleanup" | "data" | "length") => Refused,
+        ("TF_FilesystemOps", "paths_exist") => Default("asks path_exists for each"),
+        ("TF_FilesystemOps", "get_file_size") => Default("asks stat"),
+        ("TF_FilesystemOps", "rename_file") => Default("copies the file, then deletes the source"),
+        ("TF_FilesystemOps", "copy_file") => Default("reads and appends 128 KiB at a time"),
+        ("TF_FilesystemOps", "is_directory") => Default("asks path_exists, then stat"),
+        ("TF_FilesystemOps", "recursively_create_dir") => {
+            Default("stat and create_dir for each part")
+        }
+        ("TF_FilesystemOps", "delete_recursively") => Default("lists and deletes one by one"),
+        ("TF_FilesystemOps", "get_matching_paths") => Default("lists directory by directory"),
+        ("TF_FilesystemOps", "translate_name") => Default("takes scheme and host away"),
+        ("TF_FilesystemOps", "flush_caches") => Default("does nothing"),
+        ("TF_WritableFileOps", "flush") => Default("does nothing"),
+        ("TF_WritableFileOps", "sync") => Default("asks flush"),
+        ("TF_FilesystemOps", operation) if is_never_called(operation) => NeverCalled,
+        _ => Unimplemented,
+    }
+}
+
+/// The transactions, and the configuration but for what `FileSystem::SetOption` calls.
+#[must_use]
+pub fn is_never_called(operation: &str) -> bool {
+    operation.contains("transaction")
+        || operation.contains("configuration") && operation != "set_filesystem_configuration"
+}
+
+/// What the SDK's own default does, where the author of a plugin has written nothing and TensorFlow's default would
+/// hang, crash or answer wrongly.
+#[must_use]
+pub fn sdk_default(operation: &str) -> &'static str {
+    match operation {
+        "recursively_create_dir" => "create_dir from the nearest directory that is there",
+        "rename_file" => "copies the file, then deletes the source",
+        "copy_file" => "reads and appends 1 MiB at a time",
+        "path_exists" => "asks stat",
+        "translate_name" => "the canonical form, with scheme and host",
+        "get_matching_paths" => "lists directory by directory",
+        "set_filesystem_configuration" => "sets option by option",
+        _ => "made of the other operations",
+    }
+}
+
+/// A function of a device that TensorFlow demands, or calls without looking whether it is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// A null pointer aborts the process that loads the plugin.
+    Always,
+    /// As above in TensorFlow 2.12 and 2.13 alone; later releases do not call it.
+    UpTo213,
+    /// TensorFlow calls the null pointer.
+    Unchecked(&'static str),
+    /// A null pointer is fine, and means this.
+    Optional(&'static str),
+}
+
+/// What TensorFlow needs of a function of a device plugin.
+#[must_use]
+pub fn need(table: &str, function: &str) -> Need {
+    use Need::{Always, Optional, Unchecked, UpTo213};
+    match (table, function) {
+        ("SP_PlatformFns", "get_device_count") => Unchecked("crashes on load"),
+        ("SP_PlatformFns", "create_timer_fns" | "destroy_timer_fns") => UpTo213,
+        ("SP_DeviceFns", "get_numa_node") => Optional("no NUMA node is known"),
+        ("SP_DeviceFns", _) => Optional("unknown; nothing depends on it"),
+        ("SP_StreamExecutor", "unified_memory_allocate" | "unified_memory_deallocate") => {
+            Optional("fine while supports_unified_memory is 0")
+        }
+        ("SP_StreamExecutor", "create_timer" | "destroy_timer" | "start_timer" | "stop_timer")
+        | ("SP_TimerFns", _) => UpTo213,
+        ("SP_StreamExecutor", "memcpy_dtod") => {
+            Unchecked("crashes at copies between devices and in TensorList ops")
+        }
+        ("SP_StreamExecutor", "sync_memcpy_dtod") => Optional("nothing in 2.21 calls it"),
+        ("SP_StreamExecutor", "block_host_until_done") => {
+            Optional("an event is recorded and waited for")
+        }
+        ("TP_Optimizer", "create_func" | "destroy_func") => Optional("no state is kept"),
+        _ => Always,
+    }
+}

@@ -1,0 +1,375 @@
+//! What `check` says about plugins of this SDK, about plugins in C++, and about what is no plugin.
+
+use std::env;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use cargo_tf_plugin::{NEWEST, TensorFlow};
+use serde_json::Value;
+use tempfile::TempDir;
+
+fn root() -> PathBuf {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    package.parent().expect("the package is in a workspace").to_owned()
+}
+
+fn command() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cargo-tf-plugin"));
+    command.current_dir(root()).args(["tf-plugin", "check"]);
+    command
+}
+
+fn run(command: &mut Command) -> (i32, String) {
+    let Output { status, stdout, stderr } = command.output().expect("the command runs");
+    let text = String::from_utf8_lossy(&stdout).into_owned() + &String::from_utf8_lossy(&stderr);
+    (status.code().expect("an exit code"), text)
+}
+
+/// Whether the lines, without their breaks, contain the words.
+#[track_caller]
+fn assert_says(text: &str, words: &str) {
+    let flat = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(flat(text).contains(&flat(words)), "`{words}` is missing in:\n{text}");
+}
+
+fn compile(source: &Path, defines: &[&str], name: &str, flags: &[&str]) -> PathBuf {
+    static SCRATCH: OnceLock<TempDir> = OnceLock::new();
+    let scratch = SCRATCH.get_or_init(|| tempfile::tempdir().expect("a scratch directory"));
+    let library = scratch.path().join(name);
+    let tensorflow = TensorFlow::pinned(NEWEST).expect("TensorFlow is provided");
+    let compiler = env::var_os("CXX").unwrap_or_else(|| "c++".into());
+    let output = Command::new(&compiler)
+        .args(["-std=c++17", "-shared", "-fPIC", "-fvisibility=hidden", "-Wall", "-Werror"])
+        .args(defines.iter().map(|define| format!("-D{define}")))
+        .args(flags)
+        .arg("-I")
+        .arg(tensorflow.include_dir())
+        .arg(source)
+        .arg("-o")
+        .arg(&library)
+        .output();
+    let output = match output {
+        Err(error) if error.kind() == ErrorKind::NotFound => panic!(
+            "the C++ compiler {} is not on this machine; install one (Debian and Ubuntu: `apt-get install g++`) or \
+             name one in the environment variable CXX",
+            compiler.display()
+        ),
+        output => output.expect("the compiler runs"),
+    };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    library
+}
+
+fn source(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/plugins").join(name)
+}
+
+fn filesystem() -> &'static Path {
+    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
+    LIBRARY.get_or_init(|| compile(&source("filesystem.cc"), &[], "libplain.so", &[]))
+}
+
+fn device() -> &'static Path {
+    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
+    LIBRARY.get_or_init(|| compile(&source("device.cc"), &[], "libdevice.so", &[]))
+}
+
+fn check(plugin: &Path, fault: &str) -> (i32, String) {
+    run(command().arg(plugin).env("FAULT", fault))
+}
+
+/// What is said about the operation `name`, in the first table that has it.
+#[track_caller]
+fn operation<'a>(text: &'a str, name: &str) -> &'a str {
+    let lines = text.lines().filter_map(|line| line.trim().strip_prefix(name));
+    lines.map(str::trim).next().unwrap_or_else(|| panic!("no line for {name} in:\n{text}"))
+}
+
+#[test]
+fn a_package_is_built_and_each_operation_is_somebodys() {
+    let (code, text) = run(command().arg("memfs"));
+    assert_eq!(code, 0, "{text}");
+    for (name, whose) in [
+        ("init", "yours"),
+        ("new_random_access_file", "yours"),
+        ("new_read_only_memory_region_from_file", "unimplemented"),
+        ("recursively_create_dir", "the SDK's default"),
+        ("delete_recursively", "TensorFlow's default lists and deletes one by one"),
+        ("rename_file", "the SDK's default"),
+        ("path_exists", "the SDK's default    asks stat"),
+        ("stat", "yours"),
+        ("is_directory", "TensorFlow's default asks path_exists, then stat"),
+        ("translate_name", "the SDK's default"),
+        ("10 of transactions and configuration", "none                 TensorFlow never calls"),
+        ("read", "yours"),
+        ("append", "yours"),
+        ("sync", "yours or the SDK's"),
+    ] {
+        let said = operation(&text, name);
+        assert!(said.starts_with(whose), "{name}: {said}");
+    }
+    for line in [
+        "Filesystem mem://",
+        "made with the Rust SDK",
+        "panics unwind",
+        "of TensorFlow nothing",
+        "registered by itself, on `import tensorflow`",
+        "entry points TF_InitPlugin TF_InitKernel",
+        "TF_FilesystemOps 0 0 264",
+        "TF_WritableFileOps 0 0 48",
+        "TF_ReadOnlyMemoryRegionOps none",
+        "no errors, no warnings",
+    ] {
+        assert_says(&text, line);
+    }
+    assert!(!text.contains('\x1b'), "colours that nobody asked for:\n{text}");
+}
+
+/// In its directory a package needs no name, and a script gets JSON.
+#[test]
+fn a_script_gets_json_about_a_filesystem_and_a_device_in_one_file() {
+    let directory = root().join("tests/tensorflow/fixtures/bothfs");
+    let output = command().current_dir(directory).arg("--json").output().expect("the command runs");
+    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert!(output.status.success(), "{report:#}");
+    assert_eq!(report["end"], "done");
+    assert_eq!(report["registers_on_import"], true);
+    assert_eq!(report["findings"], serde_json::json!([]));
+    let filesystem = &report["filesystems"][0];
+    assert_eq!(filesystem["schemes"], serde_json::json!(["both"]));
+    let operations = filesystem["tables"][0]["operations"].as_array().expect("a list");
+    let by = |name: &str| {
+        let found = operations.iter().find(|operation| operation["name"] == name);
+        found.unwrap_or_else(|| panic!("{name}"))["by"].clone()
+    };
+    assert_eq!(by("path_exists"), "yours");
+    assert_eq!(by("stat"), "unimplemented");
+    assert_eq!(by("translate_name"), "sdk_default");
+    assert_eq!(by("start_transaction"), "never_called");
+    let device = &report["device"];
+    assert_eq!(device["platform"]["device_type"], "RUST_TEST");
+    assert_eq!(device["devices"], 1);
+    assert_eq!(device["graph_pass_for"], "RUST_TEST");
+    let notes = report["artefact"]["notes"].as_array().expect("a list");
+    assert_eq!(notes.len(), 2, "{notes:?}");
+    assert!(notes.iter().all(|note| note["panic"] == "unwind"), "{notes:?}");
+    let kernels = report["kernels"].as_array().expect("a list");
+    let relu = kernels.iter().filter(|kernel| kernel["op"] == "Relu");
+    assert_eq!(relu.count(), 2, "{kernels:?}");
+    let ops = report["ops"].as_array().expect("a list");
+    assert!(ops.iter().any(|op| op == "HostdeviceInPlace"), "{ops:?}");
+}
+
+#[test]
+fn a_filesystem_in_cpp_is_looked_at_too() {
+    let (code, text) = check(filesystem(), "");
+    assert_eq!(code, 0, "{text}");
+    for line in [
+        "Filesystem plain://",
+        "translate_name yours",
+        "delete_file unimplemented",
+        "get_children unimplemented",
+        "copy_file TensorFlow's default reads and appends 128 KiB",
+        "registered by `tf.experimental.register_filesystem_plugin`",
+        "no errors, no warnings",
+    ] {
+        assert_says(&text, line);
+    }
+    assert!(!text.contains("SDK"), "{text}");
+    let (code, text) = check(filesystem(), "two");
+    assert_eq!(code, 0, "{text}");
+    assert_says(&text, "Filesystem plain://, other://");
+}
+
+/// With the words that TensorFlow has for it, where it has some.
+#[test]
+fn faults_of_a_filesystem_are_found() {
+    for (fault, code, words) in [
+        ("no-allocator", 1, "does not provide `plugin_memory_allocate`"),
+        ("no-scheme", 0, "offers no scheme"),
+        ("null-scheme", 1, "`nullptr` URI scheme"),
+        ("bad-scheme", 1, "\"my-fs\", which TensorFlow never finds"),
+        ("taken", 1, "\"file\", which is TensorFlow's own"),
+        ("no-init", 1, "Trying to register filesystem without `init` operation"),
+        ("abi", 1, "Plugin ABI (7) for filesystem operations doesn't match expected core ABI (0)"),
+        ("api", 0, "API 7 for TF_FilesystemOps; TensorFlow logs that and goes on"),
+        ("no-size", 1, "TF_FilesystemOps has 0 bytes, and the operations from init on are cut off"),
+        ("short", 0, "has 64 bytes, and the operations from delete_file on are cut off"),
+        ("no-tables", 1, "Filesystem allows creation of random access files but no operations"),
+        ("no-file-cleanup", 1, "without `cleanup` operation on random access files"),
+        ("no-read", 0, "has no `read` in TF_RandomAccessFileOps"),
+        ("no-translate", 0, "takes scheme and host away"),
+        ("garbage", 1, "`delete_file` in TF_FilesystemOps points to no function of any library"),
+        ("init-fails", 1, "`init of plain://` answers UNAVAILABLE: no server"),
+    ] {
+        let (found, text) = check(filesystem(), fault);
+        assert_eq!(found, code, "{fault}: {text}");
+        assert_says(&text, words);
+        let error = text.lines().any(|line| line.starts_with("error "));
+        assert_eq!(error, code == 1, "{fault}: {text}");
+        assert_says(&text, "fix:");
+    }
+}
+
+#[test]
+fn a_plugin_that_ends_its_process_is_a_finding() {
+    for (fault, words) in [
+        ("crashes", "SIGSEGV in TF_InitPlugin"),
+        ("init-crashes", "SIGSEGV in init of plain://"),
+        ("aborts", "SIGABRT in TF_InitPlugin"),
+        ("exits", "status 3 in TF_InitPlugin"),
+        ("talks", "What the plugin has said | no such server"),
+    ] {
+        let (code, text) = check(filesystem(), fault);
+        assert_eq!(code, 1, "{fault}: {text}");
+        assert_says(&text, words);
+    }
+}
+
+#[test]
+fn a_plugin_that_hangs_is_ended_with_what_it_has_started() {
+    for fault in ["hangs", "hangs-with-a-child"] {
+        let start = Instant::now();
+        let mut command = command();
+        let plugin = command.arg(filesystem()).args(["--timeout", "1"]).env("FAULT", fault);
+        let (code, text) = run(plugin);
+        assert_eq!(code, 1, "{fault}: {text}");
+        assert_says(&text, "has not come back from TF_InitPlugin within 1 s");
+        assert!(start.elapsed() < Duration::from_secs(15), "{fault}: {:?}", start.elapsed());
+    }
+    // A process of the plugin's has its name in the command line of the one that loads it.
+    let name = filesystem().as_os_str().as_encoded_bytes();
+    let left = fs::read_dir("/proc").expect("/proc").flatten().filter(|process| {
+        let line = fs::read(process.path().join("cmdline")).unwrap_or_default();
+        let loads = line.split(|byte| *byte == 0).any(|argument| argument == b"__load-plugin");
+        let environment = fs::read(process.path().join("environ")).unwrap_or_default();
+        let hangs =
+            environment.split(|byte| *byte == 0).any(|value| value.starts_with(b"FAULT=hangs"));
+        loads && hangs && line.windows(name.len()).any(|part| part == name)
+    });
+    assert_eq!(left.count(), 0, "a process is left");
+}
+
+#[test]
+fn faults_of_a_device_are_found() {
+    for (fault, code, words) in [
+        ("", 0, "Device PLAIN platform PLAIN_C devices 2 on this machine"),
+        ("fails", 1, "`SE_InitPlugin` answers UNAVAILABLE: wrong driver; TensorFlow aborts"),
+        ("executor-fails", 1, "`create_stream_executor` answers UNAVAILABLE: no driver"),
+        ("name", 1, "Device name/type 'plain2' must match [A-Z][A-Z_]*"),
+        ("no-type", 1, "`type` in SP_Platform is null"),
+        ("no-count", 1, "'get_device_count' field in SP_PlatformFns is null"),
+        ("no-memcpy-dtod", 1, "'memcpy_dtod' field in SP_StreamExecutor is null"),
+        ("no-allocate", 1, "'allocate' field in SP_StreamExecutor must be set"),
+        ("no-timers", 0, "must be set for TensorFlow 2.12 and 2.13"),
+        ("no-size", 1, "`struct_size` of SP_StreamExecutor is 0"),
+        ("overrun", 1, "writes behind the end of SP_StreamExecutor"),
+        ("unified", 1, "'unified_memory_allocate' field in SP_StreamExecutor must be set"),
+        ("no-destroy", 1, "'destroy_platform' field in SE_PlatformRegistrationParams must be set"),
+    ] {
+        let (found, text) = check(device(), fault);
+        assert_eq!(found, code, "{fault}: {text}");
+        assert_says(&text, words);
+    }
+}
+
+/// By the libraries of a real TensorFlow: one C function that it has, one that it has not, one in C++.
+#[test]
+fn what_a_plugin_imports_is_looked_for_in_the_releases() {
+    let imports = compile(&source("filesystem.cc"), &["IMPORTS"], "libimports.so", &[]);
+    let (code, text) = run(command().arg(&imports).args(["--tf", NEWEST]));
+    assert_eq!(code, 0, "{text}");
+    assert_says(&text, "of TensorFlow 1 C functions, 0 C++ functions");
+    assert_says(&text, &format!("TensorFlow {NEWEST} all there"));
+    assert_says(
+        &text,
+        "such as TF_SetStatus, and names no library for them: TensorFlow 2.12 to 2.18",
+    );
+
+    let lacks = compile(&source("lacks.cc"), &[], "liblacks.so", &[]);
+    let (code, text) = run(command().arg(&lacks).args(["--tf", NEWEST]));
+    assert_eq!(code, 1, "{text}");
+    assert_says(&text, &format!("TensorFlow {NEWEST} 2 missing TF_Log tsl::mutex::unlock()"));
+    assert_says(&text, &format!("cannot be loaded by TensorFlow {NEWEST}: it lacks TF_Log"));
+    assert_says(
+        &text,
+        "uses 1 C++ functions of TensorFlow's, which differ from release to release",
+    );
+}
+
+#[test]
+fn what_is_no_plugin_is_refused_with_the_next_step() {
+    let scratch = tempfile::tempdir().expect("a scratch directory");
+    let file = |name: &str, content: &[u8]| {
+        let path = scratch.path().join(name);
+        fs::write(&path, content).expect("a file");
+        path
+    };
+    let good = fs::read(filesystem()).expect("the plugin");
+    let mut other = good.clone();
+    // `e_machine`: AArch64, or x86-64 on such a machine.
+    other[18] = if cfg!(target_arch = "aarch64") { 62 } else { 183 };
+    let mut half = good.clone();
+    half[4] = 1;
+    let object = scratch.path().join("x.o");
+    let empty = file("empty.cc", b"");
+    let compiled = Command::new(env::var_os("CXX").unwrap_or_else(|| "c++".into()))
+        .arg("-c")
+        .arg(&empty)
+        .arg("-o")
+        .arg(&object)
+        .status();
+    assert!(compiled.expect("the compiler runs").success());
+    for (path, words) in [
+        (scratch.path().join("none.so"), "build the plugin first?"),
+        (scratch.path().to_owned(), "is a directory; name the `.so` in it"),
+        (file("text.so", b"not a library, though it has the name of one"), "is no shared library"),
+        (file("empty.so", b""), "is no shared library"),
+        (file("cut.so", &good[..100]), "is damaged"),
+        (
+            file(
+                "libx.a",
+                b"!<arch>\nx/              0           0     0     644     0         `\n",
+            ),
+            "a static library; give the crate",
+        ),
+        (
+            file(
+                "libx.dylib",
+                b"\xcf\xfa\xed\xfe\x07\0\0\x01\x03\0\0\0\x06\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0",
+            ),
+            "a library for macOS",
+        ),
+        (file("x.whl", b"PK\x03\x04rest of a wheel"), "an archive such as a wheel"),
+        (file("other.so", &other), "check it on a machine of its kind"),
+        (file("half.so", &half), "a 32-bit library"),
+        (object, "is an object file"),
+        (PathBuf::from(env!("CARGO_BIN_EXE_cargo-tf-plugin")), "is a program"),
+        (PathBuf::from("nothing"), "there is no file `nothing`, and the workspace in"),
+        (PathBuf::from("tf-fs-sys"), "makes no shared library; give it `crate-type"),
+    ] {
+        let (code, text) = run(command().arg(&path));
+        assert_eq!(code, 1, "{}: {text}", path.display());
+        assert!(text.starts_with("error: "), "{}: {text}", path.display());
+        assert_says(&text, words);
+    }
+    // A library, but no plugin.
+    let plain = compile(&empty, &[], "libempty.so", &[]);
+    let (code, text) = run(command().arg(plain));
+    assert_eq!(code, 1, "{text}");
+    assert_says(&text, "exports none of the functions that TensorFlow looks for");
+
+    let (code, text) = run(command().current_dir(scratch.path()));
+    assert_eq!(code, 1, "{text}");
+    assert_says(&text, "run this inside a Cargo package");
+    let (code, text) = run(&mut command());
+    assert_eq!(code, 1, "{text}");
+    assert_says(&text, "is in no package; name one of the plugins of this workspace: ");
+    let (code, text) = run(command().arg(filesystem()).args(["--tf", "2.1.0"]));
+    assert_eq!(code, 1, "{text}");
+    assert_says(&text, "TensorFlow 2.1.0 cannot load these plugins");
+}
