@@ -143,7 +143,10 @@ impl Artefact {
                 continue;
             }
             if !symbol.is_undefined() {
-                exports.insert(name);
+                // What the linker puts together of many object files, such as templates, is no interface.
+                if !symbol.is_weak() && !name.starts_with("_ZGT") {
+                    exports.insert(name);
+                }
             } else if !symbol.is_weak() {
                 if is_c_api(&name) {
                     self.c_imports.insert(name);

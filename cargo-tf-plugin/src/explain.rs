@@ -199,10 +199,31 @@ const KNOWN: &[Known] = &[
     },
 ];
 
-/// What is known about an error text.
+/// What is known about an error text, or about the lines of a log: the most special that fits one of them.
 pub(crate) fn explain(text: &str) -> Option<&'static Known> {
-    // The context in front of the dynamic linker's words is the same for every reason.
-    KNOWN.iter().find(|known| known.parts.iter().all(|part| text.contains(part)))
+    let says = |known: &&Known| {
+        text.lines().any(|line| known.parts.iter().all(|part| line.contains(part)))
+    };
+    KNOWN.iter().find(says)
+}
+
+/// The table as Markdown, for the documentation.
+#[cfg(test)]
+fn markdown() -> String {
+    let mut text = String::from("| The text contains | Cause | What to do |\n|---|---|---|\n");
+    for known in KNOWN {
+        let parts: Vec<String> = known
+            .parts
+            .iter()
+            .map(
+                |part| {
+                    if part.contains('`') { format!("`` {part} ``") } else { format!("`{part}`") }
+                },
+            )
+            .collect();
+        text.push_str(&format!("| {} | {} | {} |\n", parts.join(" … "), known.cause, known.fix));
+    }
+    text
 }
 
 #[cfg(test)]
@@ -236,6 +257,15 @@ mod tests {
             assert!(known.cause.contains(word), "{text}: {}", known.cause);
         }
         assert_eq!(explain("all is well"), None);
+    }
+
+    /// The documentation has the same table.
+    #[test]
+    fn the_table_is_in_the_documentation() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/check.md");
+        let text = std::fs::read_to_string(path).expect("docs/check.md");
+        let table = markdown();
+        assert!(text.contains(&table), "docs/check.md should contain:\n{table}");
     }
 
     /// Each entry would be found by the text that it is made of: none is hidden by one before it.

@@ -2,7 +2,8 @@
 
 use std::env;
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs;
+use std::io::{Read as _, Seek as _};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
@@ -221,11 +222,14 @@ impl Probe {
     pub fn run(&self, plugin: &Path) -> Result<Run> {
         let scratch = tempfile::tempdir().context("cannot make a scratch directory")?;
         let report = scratch.path().join("report");
-        let output = scratch.path().join("output");
-        let log = File::create(&output)
-            .with_context(|| format!("cannot write to {}", scratch.path().display()))?;
         let mut command = Command::new(&self.program);
         command.arg(ARGUMENT).arg(plugin).arg(&report);
+        // What TensorFlow's libraries and the SDK say of themselves is not the plugin's.
+        for (name, value) in [("TF_CPP_MIN_LOG_LEVEL", "1"), ("TF_ENABLE_ONEDNN_OPTS", "0")] {
+            if env::var_os(name).is_none() {
+                command.env(name, value);
+            }
+        }
         if let Some(directory) = &self.library_dir {
             let mut path = OsString::from(directory);
             if let Some(more) = env::var_os("LD_LIBRARY_PATH").filter(|more| !more.is_empty()) {
@@ -234,45 +238,72 @@ impl Probe {
             }
             command.env("LD_LIBRARY_PATH", path);
         }
-        let log_too = log.try_clone().context("cannot share the file for the plugin's output")?;
-        let mut child = command
-            .stdin(Stdio::null())
-            .stdout(log)
-            .stderr(log_too)
-            // To end it together with what the plugin starts.
-            .process_group(0)
-            .spawn()
-            .with_context(|| format!("cannot run {}", self.program.display()))?;
-        let group = Pid::from_child(&child);
-        let start = Instant::now();
-        let status = loop {
-            if let Some(status) = child.try_wait().context("cannot wait for the loading process")? {
-                break Some(status);
-            }
-            if start.elapsed() >= self.limit {
-                break None;
-            }
-            thread::sleep(Duration::from_millis(5));
-        };
-        // What the plugin has started goes with it; nothing is left of most.
-        let _ = kill_process_group(group, Signal::KILL);
-        if status.is_none() {
-            child.wait().context("cannot wait for the loading process")?;
-        }
+        let Watched { status, output } = watch(&mut command, self.limit)?;
         let events = read(&report);
-        let said = fs::read(&output).unwrap_or_default();
-        let said = String::from_utf8_lossy(&said);
-        let lines: Vec<&str> = said.lines().collect();
-        let output = lines[lines.len().saturating_sub(KEPT_LINES)..]
-            .iter()
-            .map(|line| (*line).to_owned())
-            .collect();
+        let output = last_lines(&output, KEPT_LINES);
         let last_step = events.iter().rev().find_map(|event| match event {
             Event::Step(step) => Some(step.clone()),
             _ => None,
         });
         let last_step = last_step.unwrap_or_else(|| "the start of the process".to_owned());
         Ok(Run { end: end(status, &events, self.limit), events, last_step, output })
+    }
+}
+
+/// A process that has ended, or was ended.
+pub(crate) struct Watched {
+    /// `None` if it took too long.
+    pub(crate) status: Option<ExitStatus>,
+    /// What it has written to standard output and error.
+    pub(crate) output: String,
+}
+
+/// Runs a command for no longer than `limit`, and ends all that it has started.
+pub(crate) fn watch(command: &mut Command, limit: Duration) -> Result<Watched> {
+    let mut log = tempfile::tempfile().context("cannot make a file for the output of a process")?;
+    let share = || log.try_clone().context("cannot share the file for the output of a process");
+    let program = command.get_program().to_owned();
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(share()?)
+        .stderr(share()?)
+        // To end it together with what it starts.
+        .process_group(0)
+        .spawn()
+        .with_context(|| format!("cannot run {}", program.display()))?;
+    let group = Pid::from_child(&child);
+    let start = Instant::now();
+    let status = loop {
+        if let Some(status) = child.try_wait().context("cannot wait for a process")? {
+            break Some(status);
+        }
+        if start.elapsed() >= limit {
+            break None;
+        }
+        thread::sleep(Duration::from_millis(5));
+    };
+    // Of most there is nothing left.
+    let _ = kill_process_group(group, Signal::KILL);
+    if status.is_none() {
+        child.wait().context("cannot wait for a process")?;
+    }
+    let mut said = Vec::new();
+    log.rewind().and_then(|()| log.read_to_end(&mut said)).context("cannot read what it said")?;
+    Ok(Watched { status, output: String::from_utf8_lossy(&said).into_owned() })
+}
+
+/// The last lines of a text.
+pub(crate) fn last_lines(text: &str, count: usize) -> Vec<String> {
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(count)..].iter().map(|line| (*line).to_owned()).collect()
+}
+
+/// How a process has ended, in words.
+pub(crate) fn ended(status: Option<ExitStatus>, limit: Duration) -> String {
+    match (status, status.and_then(|status| status.signal())) {
+        (None, _) => format!("not done within {} s", limit.as_secs()),
+        (_, Some(signal)) => format!("ended by {}", signal_name(signal)),
+        (Some(status), None) => format!("ended with status {}", status.code().unwrap_or_default()),
     }
 }
 

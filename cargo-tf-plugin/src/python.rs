@@ -122,10 +122,20 @@ impl Interpreter {
 /// Runs `script` and reads the JSON that it prints. `-I` keeps the caller's `PYTHON*` settings and user packages
 /// out, `-B` writes no byte code.
 pub(crate) fn ask(python: &Path, script: &str) -> Result<Value> {
+    // Without the caller's `PYTHON*` settings and user packages.
+    ask_with(python, &["-I"], script)
+}
+
+/// As [`ask`], with the settings and the packages that the caller's own programs would have.
+pub(crate) fn ask_as_user(python: &Path, script: &str) -> Result<Value> {
+    ask_with(python, &[], script)
+}
+
+fn ask_with(python: &Path, flags: &[&str], script: &str) -> Result<Value> {
     let output =
-        Command::new(python).args(["-I", "-B", "-c", script]).output().with_context(|| {
-            format!("cannot run {}; name the path of a Python interpreter", python.display())
-        })?;
+        Command::new(python).args(flags).args(["-B", "-c", script]).output().with_context(
+            || format!("cannot run {}; name the path of a Python interpreter", python.display()),
+        )?;
     if !output.status.success() {
         bail!(
             "{} failed ({}); is it a Python 3 interpreter?\n{}",

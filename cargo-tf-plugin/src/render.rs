@@ -5,21 +5,21 @@ use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style};
 
-use crate::artefact::{Panic, demangled};
-use crate::probe::{End, Kernel};
+use crate::artefact::{NoteOf, Panic, demangled};
+use crate::probe::Kernel;
 use crate::report::{By, Device, Filesystem, Finding, Report, Severity};
 use crate::tables::{self, Need};
 
 /// The width that long lines are broken at.
 const WIDTH: usize = 100;
 
-const BOLD: Style = Style::new().bold();
-const DIM: Style = Style::new().dimmed();
-const GOOD: Style = AnsiColor::Green.on_default();
-const BAD: Style = AnsiColor::Red.on_default().bold();
+pub(crate) const BOLD: Style = Style::new().bold();
+pub(crate) const DIM: Style = Style::new().dimmed();
+pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
+pub(crate) const BAD: Style = AnsiColor::Red.on_default().bold();
 const CAREFUL: Style = AnsiColor::Yellow.on_default();
 
-fn painted(style: Style, text: &str) -> String {
+pub(crate) fn painted(style: Style, text: &str) -> String {
     format!("{style}{text}{style:#}")
 }
 
@@ -73,13 +73,11 @@ pub(crate) fn text(report: &Report, verbose: bool) -> String {
     }
     text.push('\n');
     findings(&mut text, &report.findings);
-    if !matches!(report.end, End::Done) || report.has_errors() {
-        output(&mut text, &report.output);
-    }
+    output(&mut text, &report.output);
     text
 }
 
-fn line(text: &mut String, name: &str, value: &str) {
+pub(crate) fn line(text: &mut String, name: &str, value: &str) {
     let _ = writeln!(text, "  {name:<16}{}", wrapped(value, 18));
 }
 
@@ -226,7 +224,7 @@ fn platform(text: &mut String, device: &Device, verbose: bool) {
     line(text, "graph pass", &for_type(&device.graph_pass_for));
     line(text, "profiler", &for_type(&device.profiler_for));
     let _ = writeln!(text, "\n  {:<28} {:>5}  functions", "struct", "size");
-    let _ = writeln!(text, "  {:<28} {:>5}  ", "SP_Platform", platform.size);
+    let _ = writeln!(text, "  {:<28} {:>5}", "SP_Platform", platform.size);
     for table in &device.tables {
         let filled = table.slots.iter().filter(|slot| slot.filled).count();
         let all = table.slots.len();
@@ -348,6 +346,22 @@ fn output(text: &mut String, output: &[String]) {
             let _ = writeln!(text, "  | {line}");
         }
     }
+}
+
+/// Whether a report is about a filesystem, a device, or both, in words.
+pub(crate) fn kind(report: &Report) -> String {
+    let filesystem = !report.filesystems.is_empty()
+        || report.artefact.notes.iter().any(|note| note.of == NoteOf::Filesystem);
+    let device = report.device.is_some();
+    let kind = match (filesystem, device) {
+        (true, true) => "filesystem, device",
+        (true, false) => "filesystem",
+        (false, true) => "device",
+        (false, false) if !report.kernels.is_empty() || !report.ops.is_empty() => "kernels",
+        (false, false) if report.artefact.entry_points.is_empty() => "no plugin",
+        (false, false) => "plugin",
+    };
+    kind.to_owned()
 }
 
 #[cfg(test)]

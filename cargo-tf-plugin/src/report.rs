@@ -222,8 +222,13 @@ impl Report {
                 };
                 let fix = match complete.as_slice() {
                     [] => "use the C interface alone".to_owned(),
+                    [one] => {
+                        format!(
+                            "use the C interface alone, or TensorFlow {one}, which has them all"
+                        )
+                    }
                     releases => format!(
-                        "use the C interface alone, or TensorFlow {}, which has them all",
+                        "use the C interface alone, or TensorFlow {}, which have them all",
                         releases.join(", ")
                     ),
                 };

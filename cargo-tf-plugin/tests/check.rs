@@ -127,6 +127,14 @@ fn a_package_is_built_and_each_operation_is_somebodys() {
         assert_says(&text, line);
     }
     assert!(!text.contains('\x1b'), "colours that nobody asked for:\n{text}");
+
+    // The example in the documentation, but for the file itself.
+    let documentation = fs::read_to_string(root().join("docs/check.md")).expect("docs/check.md");
+    // Cargo's messages are behind it.
+    let report = text.split_once("\n\n").and_then(|(_, rest)| rest.split_once("\nno errors"));
+    let (tables, _) = report.expect("tables, then the findings");
+    assert!(tables.starts_with("Filesystem mem://"), "{text}");
+    assert!(documentation.contains(tables), "docs/check.md should contain:\n{tables}");
 }
 
 /// In its directory a package needs no name, and a script gets JSON.

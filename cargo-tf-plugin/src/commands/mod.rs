@@ -2,6 +2,7 @@
 
 pub mod check;
 pub mod demo;
+pub mod doctor;
 
 use std::process::ExitCode;
 
@@ -15,6 +16,8 @@ pub enum Command {
     Check(check::Check),
     /// Run a real TensorFlow on an example filesystem.
     Demo(demo::Demo),
+    /// List the plugins that a TensorFlow loads on import, say what is wrong with them, and try.
+    Doctor(doctor::Doctor),
 }
 
 impl Command {
@@ -26,6 +29,7 @@ impl Command {
         match self {
             Self::Check(check) => check.run(),
             Self::Demo(demo) => demo.run().map(|()| ExitCode::SUCCESS),
+            Self::Doctor(doctor) => doctor.run(),
         }
     }
 }

@@ -1,0 +1,514 @@
+//! `cargo tf-plugin doctor`: which plugins a TensorFlow loads on import, and what is wrong with them.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use serde::{Deserialize, Serialize};
+
+use super::check::tensorflow;
+use crate::TensorFlow;
+use crate::explain::{Known, explain};
+use crate::probe::{End, ended, last_lines, watch};
+use crate::python;
+use crate::render::{self, BAD, BOLD, DIM, GOOD, painted, wrapped};
+use crate::report::{Finding, Report, Severity};
+
+/// Says what there is to load.
+const PLUGINS: &str = include_str!("../plugins.py");
+
+/// Imports TensorFlow.
+const IMPORTED: &str = include_str!("../imported.py");
+
+/// What stands in front of the answer of [`IMPORTED`].
+const MARK: &str = "tf-plugin-doctor ";
+
+/// How much of a failed import's output is shown.
+const SHOWN_LINES: usize = 12;
+
+/// The arguments of `doctor`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  cargo tf-plugin doctor                          the TensorFlow of `python3`
+  cargo tf-plugin doctor --tf .venv               that of a virtual environment
+  cargo tf-plugin doctor --tf /usr/bin/python3.11
+  cargo tf-plugin doctor --explain 'undefined symbol: TF_SetStatus'
+  python app.py 2>&1 | cargo tf-plugin doctor --explain -
+
+The exit status is 1 if a plugin keeps `import tensorflow` from working or does not work itself.")]
+pub struct Doctor {
+    /// The TensorFlow to look at: a release, a virtual environment, or a Python. Without it, that of `python3`.
+    #[arg(long, value_name = "VERSION|VENV|PYTHON")]
+    tf: Option<PathBuf>,
+
+    /// Explain an error text, or what is piped in (`-`), instead of looking at a TensorFlow.
+    #[arg(long, value_name = "ERROR TEXT", conflicts_with_all = ["tf", "no_import"])]
+    explain: Option<String>,
+
+    /// Do not import TensorFlow at the end.
+    #[arg(long)]
+    no_import: bool,
+
+    /// How long each plugin may take to be loaded.
+    #[arg(long, value_name = "SECONDS", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..))]
+    timeout: u64,
+
+    /// The report as JSON, for scripts.
+    #[arg(long)]
+    json: bool,
+}
+
+/// What [`PLUGINS`] answers.
+#[derive(Debug, Deserialize)]
+struct Places {
+    site_packages: Vec<String>,
+    directories: Vec<Place>,
+    variable: Option<String>,
+    named: Option<Place>,
+    enabled_types: Option<String>,
+}
+
+/// A directory, or what the environment variable names, with its libraries.
+#[derive(Debug, Deserialize)]
+struct Place {
+    files: Vec<PathBuf>,
+}
+
+/// A file that TensorFlow loads.
+#[derive(Debug, Serialize)]
+struct Plugin {
+    path: PathBuf,
+    /// Without links.
+    file: PathBuf,
+    /// As `check` has it; none for what is no library.
+    report: Option<Report>,
+    error: Option<String>,
+    /// How often it is loaded.
+    times: usize,
+    /// The directory; what comes from different ones is loaded in no certain order.
+    #[serde(skip)]
+    place: usize,
+}
+
+/// What there is after the import.
+#[derive(Debug, Deserialize, Serialize)]
+struct Imported {
+    schemes: Vec<String>,
+    devices: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Import {
+    works: bool,
+    seconds: f64,
+    end: String,
+    #[serde(flatten)]
+    found: Option<Imported>,
+    output: Vec<String>,
+    explanation: Option<&'static Known>,
+}
+
+#[derive(Debug, Serialize)]
+struct Diagnosis {
+    tensorflow: String,
+    python: PathBuf,
+    plugins: Vec<Plugin>,
+    import: Option<Import>,
+    findings: Vec<Finding>,
+}
+
+impl Doctor {
+    /// Looks at the plugins of a TensorFlow and prints what it finds; or explains an error text.
+    ///
+    /// # Errors
+    /// When there is no such TensorFlow, or nothing is known about the text.
+    pub fn run(self) -> Result<ExitCode> {
+        if let Some(text) = &self.explain {
+            return explained(text, self.json);
+        }
+        let tensorflow = match &self.tf {
+            Some(name) => tensorflow(name)?,
+            None => TensorFlow::from_python(Path::new("python3")).context(
+                "name a TensorFlow with `--tf`: a release, a virtual environment, or a Python",
+            )?,
+        };
+        let diagnosis = self.diagnose(&tensorflow)?;
+        if self.json {
+            println!("{}", serde_json::to_string_pretty(&diagnosis)?);
+        } else {
+            anstream::print!("{}", diagnosis.text());
+        }
+        let failed = diagnosis.findings.iter().any(|one| one.severity == Severity::Error);
+        Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    }
+
+    fn diagnose(&self, tensorflow: &TensorFlow) -> Result<Diagnosis> {
+        let places = python::ask_as_user(tensorflow.python(), PLUGINS)?;
+        let places: Places = serde_json::from_value(places)
+            .context("cannot understand what Python says about its directories")?;
+        let mut diagnosis = Diagnosis {
+            tensorflow: tensorflow.version().to_owned(),
+            python: tensorflow.python().to_owned(),
+            plugins: Vec::new(),
+            import: None,
+            findings: Vec::new(),
+        };
+        diagnosis.look_at_places(&places, tensorflow);
+        for (place, of) in places.directories.iter().chain(&places.named).enumerate() {
+            for path in &of.files {
+                diagnosis.add_plugin(path, place, tensorflow, Duration::from_secs(self.timeout));
+            }
+        }
+        diagnosis.look_at_plugins(&places);
+        diagnosis.look_for_clashes();
+        if !self.no_import {
+            diagnosis.import(tensorflow)?;
+        }
+        diagnosis.findings.sort_by_key(|finding| finding.severity);
+        Ok(diagnosis)
+    }
+}
+
+impl Diagnosis {
+    fn add(&mut self, severity: Severity, what: impl Into<String>, fix: impl Into<String>) {
+        self.findings.push(Finding { severity, what: what.into(), fix: fix.into() });
+    }
+
+    fn look_at_places(&mut self, places: &Places, tensorflow: &TensorFlow) {
+        let package = tensorflow.library_dir();
+        if !places.site_packages.iter().any(|directory| package.starts_with(directory)) {
+            self.add(
+                Severity::Note,
+                format!(
+                    "TensorFlow is in {}, which is no directory for packages: it looks for plugins in none",
+                    package.display()
+                ),
+                "name the plugin in TF_PLUGGABLE_DEVICE_LIBRARY_PATH, or install TensorFlow with pip",
+            );
+        }
+        if let (Some(path), None) = (&places.variable, &places.named) {
+            self.add(
+                Severity::Error,
+                format!("TF_PLUGGABLE_DEVICE_LIBRARY_PATH names {path}, which does not exist: `import tensorflow` fails"),
+                "correct or unset it",
+            );
+        }
+    }
+
+    fn add_plugin(&mut self, path: &Path, place: usize, tensorflow: &TensorFlow, limit: Duration) {
+        let file = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        if let Some(known) = self.plugins.iter_mut().find(|plugin| plugin.file == file) {
+            known.times += 1;
+            return;
+        }
+        let (report, error) = match Report::of(path, || vec![tensorflow.clone()], limit) {
+            Ok(report) => (Some(report), None),
+            Err(error) => (None, Some(format!("{error:#}"))),
+        };
+        self.plugins.push(Plugin { path: path.to_owned(), file, report, error, times: 1, place });
+    }
+
+    /// What is to be said about each of them.
+    fn look_at_plugins(&mut self, places: &Places) {
+        let mut found = Vec::new();
+        for plugin in &self.plugins {
+            let name = plugin.name();
+            let Some(report) = &plugin.report else {
+                found.push(Finding {
+                    severity: Severity::Error,
+                    what: format!(
+                        "{name} keeps `import tensorflow` from working: {}",
+                        plugin.error.as_deref().unwrap_or_default()
+                    ),
+                    fix: format!("remove {}", plugin.path.display()),
+                });
+                continue;
+            };
+            let errors = report.findings.iter().filter(|one| one.severity == Severity::Error);
+            found.extend(errors.map(|error| Finding {
+                severity: Severity::Error,
+                what: format!("{name}: {}", error.what),
+                fix: error.fix.clone(),
+            }));
+            let warnings =
+                report.findings.iter().filter(|one| one.severity == Severity::Warning).count();
+            if warnings > 0 {
+                found.push(Finding {
+                    severity: Severity::Note,
+                    what: format!("there is more to say about {name}"),
+                    fix: format!("`cargo tf-plugin check {}`", plugin.path.display()),
+                });
+            }
+            if plugin.times > 1 {
+                let device = report.device.is_some() && report.artefact.notes.is_empty();
+                found.push(Finding {
+                    severity: if device { Severity::Error } else { Severity::Note },
+                    what: format!(
+                        "{name} is loaded {} times, because its directory has several names{}",
+                        plugin.times,
+                        if device {
+                            ": TensorFlow aborts with `platform is already registered`"
+                        } else {
+                            "; it does not mind"
+                        }
+                    ),
+                    fix: "remove one of the names from PYTHONPATH, such as `lib64` beside `lib`"
+                        .to_owned(),
+                });
+            }
+            if !report.filesystems.is_empty() && !report.registers_on_import {
+                found.push(Finding {
+                    severity: Severity::Note,
+                    what: format!(
+                        "{name} does not register its filesystem on import: TensorFlow calls no `TF_InitPlugin` \
+                         then"
+                    ),
+                    fix: format!(
+                        "`tf.experimental.register_filesystem_plugin(\"{}\")`, or let `TF_InitKernel` do that",
+                        plugin.path.display()
+                    ),
+                });
+            }
+            if let (Some(device_type), Some(enabled)) =
+                (plugin.device_type(), &places.enabled_types)
+                && !enabled.split(',').any(|one| one.trim() == device_type)
+            {
+                found.push(Finding {
+                    severity: Severity::Warning,
+                    what: format!(
+                        "TF_ENABLED_DEVICE_TYPES is `{enabled}`, without {device_type} of {name}"
+                    ),
+                    fix: format!("unset it, or add {device_type}"),
+                });
+            }
+        }
+        self.findings.append(&mut found);
+    }
+
+    /// Several plugins for one scheme, or for one device.
+    fn look_for_clashes(&mut self) {
+        let mut schemes: BTreeMap<&str, Vec<&Plugin>> = BTreeMap::new();
+        let mut devices: BTreeMap<String, Vec<&Plugin>> = BTreeMap::new();
+        for plugin in &self.plugins {
+            let Some(report) = &plugin.report else { continue };
+            for filesystem in report.filesystems.iter().filter(|_| report.registers_on_import) {
+                for scheme in &filesystem.schemes {
+                    schemes.entry(scheme).or_default().push(plugin);
+                }
+            }
+            if let Some(device) = &report.device {
+                let platform = &device.platform;
+                if let Some(device_type) = &platform.device_type {
+                    devices.entry(format!("type {device_type}")).or_default().push(plugin);
+                }
+                if let Some(name) = &platform.name {
+                    // Compared without case.
+                    let name = format!("platform {}", name.to_uppercase());
+                    devices.entry(name).or_default().push(plugin);
+                }
+            }
+        }
+        let mut found = Vec::new();
+        for (scheme, plugins) in schemes.iter().filter(|(_, plugins)| plugins.len() > 1) {
+            let certain = plugins.iter().all(|plugin| plugin.place == plugins[0].place);
+            let who = if certain {
+                format!("{} is first and wins", plugins[0].name())
+            } else {
+                "which is first, and wins, is not certain".to_owned()
+            };
+            found.push(Finding {
+                severity: Severity::Warning,
+                what: format!("{scheme}:// is served by {}: {who}", names(plugins)),
+                fix: "keep one of them".to_owned(),
+            });
+        }
+        for (what, plugins) in devices.iter().filter(|(_, plugins)| plugins.len() > 1) {
+            found.push(Finding {
+                severity: Severity::Error,
+                what: format!("the device {what} is in {}: TensorFlow aborts", names(plugins)),
+                fix: "keep one of them".to_owned(),
+            });
+        }
+        self.findings.append(&mut found);
+    }
+
+    /// Whether it is true.
+    fn import(&mut self, tensorflow: &TensorFlow) -> Result<()> {
+        const LIMIT: Duration = Duration::from_secs(180);
+        let start = Instant::now();
+        let mut command = tensorflow.python_command();
+        let watched = watch(command.args(["-B", "-c", IMPORTED]), LIMIT)?;
+        let seconds = start.elapsed().as_secs_f64();
+        let answer = watched.output.lines().find_map(|line| line.strip_prefix(MARK));
+        let found: Option<Imported> = answer.and_then(|answer| serde_json::from_str(answer).ok());
+        let works = found.is_some();
+        let end = ended(watched.status, LIMIT);
+        let output = if works { Vec::new() } else { last_lines(&watched.output, SHOWN_LINES) };
+        let explanation = explain(&output.join("\n"));
+        if !works {
+            let cause = explanation.map(|known| format!(" {}", known.cause)).unwrap_or_default();
+            self.add(
+                Severity::Error,
+                format!("`import tensorflow` does not work: {end}.{cause}"),
+                explanation.map_or("remove the plugins one by one", |known| known.fix),
+            );
+        }
+        if let Some(found) = &found {
+            self.compare(found);
+        }
+        self.import = Some(Import { works, seconds, end, found, output, explanation });
+        Ok(())
+    }
+
+    /// What was promised and is not there.
+    fn compare(&mut self, found: &Imported) {
+        let mut missing = Vec::new();
+        for plugin in &self.plugins {
+            let Some(report) = &plugin.report else { continue };
+            let schemes = report.filesystems.iter().filter(|_| report.registers_on_import);
+            for scheme in schemes.flat_map(|filesystem| &filesystem.schemes) {
+                if !found.schemes.contains(scheme) {
+                    missing.push((format!("{scheme}://"), plugin.name()));
+                }
+            }
+            if let (Some(device_type), Some(1..)) =
+                (plugin.device_type(), report.device.as_ref().and_then(|device| device.devices))
+                && !found.devices.iter().any(|device| device.contains(&format!(":{device_type}:")))
+            {
+                missing.push((format!("the device {device_type}"), plugin.name()));
+            }
+        }
+        for (what, name) in missing {
+            self.add(
+                Severity::Error,
+                format!("{what} of {name} is not there after `import tensorflow`"),
+                "look at what it says on import: TensorFlow's log is on standard error",
+            );
+        }
+    }
+
+    fn text(&self) -> String {
+        let mut text = String::new();
+        let title = format!("TensorFlow {} of {}", self.tensorflow, self.python.display());
+        let _ = writeln!(text, "{}\n", painted(BOLD, &title));
+        if self.plugins.is_empty() {
+            let _ = writeln!(text, "`import tensorflow` loads no plugins.");
+        } else {
+            let _ = writeln!(text, "{}", painted(BOLD, "Plugins that `import tensorflow` loads"));
+        }
+        for plugin in &self.plugins {
+            plugin.write(&mut text);
+        }
+        if let Some(import) = &self.import {
+            import.write(&mut text);
+        }
+        text.push('\n');
+        render::findings(&mut text, &self.findings);
+        text
+    }
+}
+
+impl Plugin {
+    fn name(&self) -> String {
+        self.path.file_name().unwrap_or(self.path.as_os_str()).to_string_lossy().into_owned()
+    }
+
+    fn device_type(&self) -> Option<&str> {
+        self.report.as_ref()?.device.as_ref()?.platform.device_type.as_deref()
+    }
+
+    fn write(&self, text: &mut String) {
+        let _ = writeln!(text, "  {}", painted(BOLD, &self.name()));
+        render::line(text, "  file", &self.path.display().to_string());
+        let Some(report) = &self.report else {
+            render::line(text, "  kind", "no plugin");
+            return;
+        };
+        render::line(text, "  sha256", &report.artefact.sha256);
+        let state = match &report.end {
+            End::Done | End::Unavailable => String::new(),
+            _ => ", which cannot be loaded".to_owned(),
+        };
+        render::line(text, "  kind", &format!("{}{state}", render::kind(report)));
+        let schemes: Vec<String> = report
+            .filesystems
+            .iter()
+            .flat_map(|filesystem| &filesystem.schemes)
+            .map(|scheme| format!("{scheme}://"))
+            .collect();
+        if !schemes.is_empty() {
+            render::line(text, "  schemes", &schemes.join(" "));
+        }
+        if let Some(device) = &report.device {
+            let count = match device.devices {
+                Some(count) => format!(", {count} on this machine"),
+                None => String::new(),
+            };
+            let device_type = device.platform.device_type.as_deref().unwrap_or("(null)");
+            render::line(text, "  device", &format!("{device_type}{count}"));
+        }
+    }
+}
+
+impl Import {
+    fn write(&self, text: &mut String) {
+        text.push('\n');
+        let _ = writeln!(text, "{}", painted(BOLD, "A real `import tensorflow`"));
+        match &self.found {
+            Some(found) => {
+                let works = painted(GOOD, &format!("works, in {:.1} s", self.seconds));
+                let _ = writeln!(text, "  {works}");
+                let schemes = found.schemes.iter().filter(|scheme| !scheme.is_empty());
+                let schemes: Vec<String> = schemes.map(|scheme| format!("{scheme}://")).collect();
+                render::line(text, "schemes", &schemes.join(" "));
+                let devices = found.devices.iter();
+                let devices: Vec<&str> = devices
+                    .map(|name| name.strip_prefix("/physical_device:").unwrap_or(name))
+                    .collect();
+                render::line(text, "devices", &devices.join(" "));
+            }
+            None => {
+                let _ = writeln!(text, "  {}", painted(BAD, &self.end));
+                for line in &self.output {
+                    let _ = writeln!(text, "  {}", painted(DIM, &format!("| {line}")));
+                }
+            }
+        }
+    }
+}
+
+fn names(plugins: &[&Plugin]) -> String {
+    let names: Vec<String> =
+        plugins.iter().map(|plugin| plugin.path.display().to_string()).collect();
+    names.join(" and ")
+}
+
+fn explained(text: &str, json: bool) -> Result<ExitCode> {
+    let mut piped = String::new();
+    let text = if text == "-" {
+        let mut bytes = Vec::new();
+        io::stdin().read_to_end(&mut bytes).context("cannot read standard input")?;
+        piped.push_str(&String::from_utf8_lossy(&bytes));
+        piped.as_str()
+    } else {
+        text
+    };
+    let Some(known) = explain(text) else {
+        bail!(
+            "this text is not known; `cargo tf-plugin doctor` without it looks at the plugins themselves"
+        );
+    };
+    if json {
+        println!("{}", serde_json::to_string_pretty(known)?);
+    } else {
+        anstream::println!("{} {}", painted(BOLD, "cause:"), wrapped(known.cause, 7));
+        anstream::println!("{}   {}", painted(BOLD, "fix:"), wrapped(known.fix, 7));
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,183 @@
+//! What `doctor` says about the plugins of a real TensorFlow, and whether that is what happens.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use cargo_tf_plugin::workspace::Workspace;
+use cargo_tf_plugin::{NEWEST, TensorFlow};
+use tempfile::TempDir;
+
+/// A virtual environment with the packages of the newest TensorFlow and plugins of its own.
+struct Environment {
+    root: TempDir,
+    site_packages: PathBuf,
+}
+
+impl Environment {
+    fn new() -> Self {
+        let tensorflow = TensorFlow::pinned(NEWEST).expect("TensorFlow is provided");
+        let root = tempfile::tempdir().expect("a scratch directory");
+        let venv = tensorflow.python().parent().and_then(Path::parent).expect("an environment");
+        let below = tensorflow.site_packages().strip_prefix(venv).expect("packages are in it");
+        let site_packages = root.path().join(below);
+        fs::copy(venv.join("pyvenv.cfg"), root.path().join("pyvenv.cfg")).expect("pyvenv.cfg");
+        fs::create_dir(root.path().join("bin")).expect("bin");
+        let python = fs::canonicalize(tensorflow.python()).expect("the interpreter");
+        symlink(python, root.path().join("bin/python")).expect("python");
+        fs::create_dir_all(site_packages.join("tensorflow-plugins")).expect("site-packages");
+        for entry in fs::read_dir(tensorflow.site_packages()).expect("the packages") {
+            let entry = entry.expect("a package");
+            if entry.file_name() != "tensorflow-plugins" {
+                symlink(entry.path(), site_packages.join(entry.file_name())).expect("a package");
+            }
+        }
+        Self { root, site_packages }
+    }
+
+    fn plugins(&self) -> PathBuf {
+        self.site_packages.join("tensorflow-plugins")
+    }
+
+    /// Puts the plugin of a package to those that TensorFlow loads.
+    fn with(self, package: &str, name: &str) -> Self {
+        let workspace = Workspace::current().expect("tests run in the workspace");
+        let plugin = workspace.build_plugin(package).unwrap_or_else(|error| panic!("{error:#}"));
+        fs::copy(plugin, self.plugins().join(name)).expect("a copy");
+        self
+    }
+
+    fn doctor(&self) -> Command {
+        let mut command = doctor();
+        command.arg("--tf").arg(self.root.path()).env_remove("TF_PLUGGABLE_DEVICE_LIBRARY_PATH");
+        command
+    }
+}
+
+fn doctor() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cargo-tf-plugin"));
+    command.args(["tf-plugin", "doctor"]);
+    command
+}
+
+fn run(command: &mut Command) -> (i32, String) {
+    let Output { status, stdout, stderr } = command.output().expect("the command runs");
+    let text = String::from_utf8_lossy(&stdout).into_owned() + &String::from_utf8_lossy(&stderr);
+    (status.code().expect("an exit code"), text)
+}
+
+#[track_caller]
+fn assert_says(text: &str, words: &str) {
+    let flat = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(flat(text).contains(&flat(words)), "`{words}` is missing in:\n{text}");
+}
+
+#[test]
+fn good_plugins_are_listed_and_are_there_after_the_import() {
+    let environment = Environment::new().with("memfs", "libmemfs.so").with("bothfs", "libboth.so");
+    // Another name of the same directory: TensorFlow loads everything twice.
+    symlink("lib", environment.root.path().join("lib64")).expect("a link");
+    let below = environment.site_packages.strip_prefix(environment.root.path().join("lib"));
+    let second = environment.root.path().join("lib64").join(below.expect("packages are in lib"));
+    let (code, text) = run(environment.doctor().env("PYTHONPATH", second));
+    assert_eq!(code, 0, "{text}");
+    for words in [
+        "libboth.so is loaded 2 times, because its directory has several names; it does not mind",
+        &format!("TensorFlow {NEWEST} of"),
+        "libmemfs.so file",
+        "kind filesystem schemes mem://",
+        "kind filesystem, device schemes both:// device RUST_TEST, 1 on this machine",
+        "works, in",
+        "schemes both:// file:// gs:// mem:// ram://",
+        "devices CPU:0 RUST_TEST:0",
+        "no errors, no warnings",
+    ] {
+        assert_says(&text, words);
+    }
+}
+
+/// The one that is listed first is the one that serves the scheme.
+#[test]
+fn who_wins_a_clash_is_named() {
+    let environment = Environment::new().with("memfs", "liba.so").with("rivalfs", "libb.so");
+    let (code, text) = run(environment.doctor().arg("--no-import"));
+    assert_eq!(code, 0, "{text}");
+    assert_says(&text, "warning mem:// is served by");
+    let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let winner = flat.split_once(" is first and wins").expect("it names the winner").0;
+    let winner = winner.rsplit(' ').next().expect("a name");
+    let script = "import tensorflow as tf\nwith tf.io.gfile.GFile('mem://box/any') as f: print('read', f.read())";
+    let (_, said) =
+        run(Command::new(environment.root.path().join("bin/python")).args(["-c", script]));
+    let rival = said.contains("read rival");
+    assert_eq!(winner, if rival { "libb.so" } else { "liba.so" }, "{text}\n{said}");
+}
+
+#[test]
+fn what_breaks_the_import_is_named_and_so_is_what_is_said_of_it() {
+    let environment = Environment::new().with("memfs", "libmemfs.so");
+    fs::write(environment.plugins().join("junk.so"), "no library ".repeat(20)).expect("a file");
+    let (code, text) = run(&mut environment.doctor());
+    assert_eq!(code, 1, "{text}");
+    assert_says(&text, "error junk.so keeps `import tensorflow` from working");
+    assert_says(&text, "is no shared library");
+    assert_says(&text, "error `import tensorflow` does not work: ended with status 1.");
+    assert_says(&text, "invalid ELF header");
+    assert_says(&text, "The file is no shared library for Linux.");
+
+    let (code, text) = run(environment.doctor().arg("--no-import"));
+    assert_eq!(code, 1, "{text}");
+    assert!(!text.contains("A real"), "{text}");
+}
+
+/// Loaded as two files, a device aborts TensorFlow.
+#[test]
+fn two_copies_of_a_device_are_a_clash_that_aborts() {
+    let environment = Environment::new().with("bothfs", "liba.so").with("bothfs", "libb.so");
+    let (code, text) = run(&mut environment.doctor());
+    assert_eq!(code, 1, "{text}");
+    assert_says(&text, "the device platform RUST_TEST is in");
+    assert_says(&text, "does not work: ended by SIGABRT. Two plugins, or two copies of one");
+}
+
+#[test]
+fn the_variable_is_followed() {
+    let environment = Environment::new();
+    let workspace = Workspace::current().expect("tests run in the workspace");
+    let manual = workspace.build_plugin("manualfs").unwrap_or_else(|error| panic!("{error:#}"));
+    const VARIABLE: &str = "TF_PLUGGABLE_DEVICE_LIBRARY_PATH";
+    let (code, text) = run(environment.doctor().arg("--no-import").env(VARIABLE, &manual));
+    assert_eq!(code, 0, "{text}");
+    assert_says(&text, "libmanualfs.so does not register its filesystem on import");
+
+    let (code, text) = run(environment.doctor().env(VARIABLE, "/nonexistent/x.so"));
+    assert_eq!(code, 1, "{text}");
+    assert_says(&text, "names /nonexistent/x.so, which does not exist: `import tensorflow` fails");
+    assert_says(
+        &text,
+        "does not work: ended with status 1. TF_PLUGGABLE_DEVICE_LIBRARY_PATH names something",
+    );
+
+    let (code, text) = run(environment.doctor().arg("--no-import"));
+    assert_eq!(code, 0, "{text}");
+    assert_says(&text, "`import tensorflow` loads no plugins.");
+}
+
+#[test]
+fn error_texts_are_explained() {
+    let (code, text) =
+        run(doctor().args(["--explain", "libx.so: undefined symbol: _ZN3tsl5mutex6unlockEv"]));
+    assert_eq!(code, 0, "{text}");
+    assert_says(
+        &text,
+        "cause: The plugin uses C++ functions of the TensorFlow that it was built with",
+    );
+    assert_says(&text, "fix: Use the TensorFlow release");
+    let (code, text) = run(doctor().args(["--explain", "the printer is on fire"]));
+    assert_eq!(code, 1, "{text}");
+    assert_says(&text, "this text is not known");
+    let (code, text) = run(doctor().args(["--tf", "/nonexistent/python"]));
+    assert_eq!(code, 1, "{text}");
+    assert_says(&text, "cannot run /nonexistent/python");
+}
