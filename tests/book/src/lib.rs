@@ -1,0 +1,274 @@
+//! The project's Markdown, as tests look at it.
+
+use mdbook_driver::MDBook;
+use mdbook_driver::errors::Result;
+use pulldown_cmark::{CodeBlockKind, Event, LinkType, Options, Parser, Tag, TagEnd};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The workspace's directory.
+#[must_use]
+pub fn root() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.ancestors().nth(2).expect("the crate is two levels below").to_owned()
+}
+
+/// The book's directory.
+#[must_use]
+pub fn book() -> PathBuf {
+    root().join("docs")
+}
+
+/// Builds the book as HTML into a directory, which is emptied first. Links to files of the project that are not
+/// in the book then begin with `repository`, where mdBook would look for them beside the book.
+///
+/// # Errors
+/// When mdBook or the file system fails.
+pub fn build(to: &Path, repository: &str) -> Result<()> {
+    let mut mdbook = MDBook::load(book())?;
+    mdbook.config.build.build_dir = to.to_owned();
+    mdbook.build()?;
+    for entry in fs::read_dir(to)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "html") {
+            let page = fs::read_to_string(&path)?;
+            fs::write(&path, with_links_out(&page, repository))?;
+        }
+    }
+    Ok(())
+}
+
+/// A page of HTML with other links to files that are not in the book.
+fn with_links_out(page: &str, repository: &str) -> String {
+    let mut parts = page.split("href=\"../");
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (target, rest) = part.split_once('"').unwrap_or((part, ""));
+        let (file, anchor) = target.find('#').map_or((target, ""), |at| target.split_at(at));
+        // mdBook takes every Markdown file for a page.
+        let file = match file.strip_suffix(".html") {
+            Some(name) if !root().join(file).exists() => format!("{name}.md"),
+            _ => file.to_owned(),
+        };
+        out.push_str(&format!("href=\"{repository}/{file}{anchor}\"{rest}"));
+    }
+    out
+}
+
+/// All Markdown files below a directory, sorted, without what is built or hidden.
+///
+/// # Panics
+/// When a directory cannot be read.
+#[must_use]
+pub fn documents(directory: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(directory).expect("a directory of the project") {
+        let path = entry.expect("an entry").path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if path.is_dir() {
+            if !name.starts_with('.') && name != "target" && name != "node_modules" {
+                found.extend(documents(&path));
+            }
+        } else if name.ends_with(".md") {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
+
+/// A link or an image.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// Where it leads.
+    pub target: String,
+    /// The line that it is in.
+    pub line: usize,
+}
+
+/// A fenced block of code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// What follows the fence: the language, and perhaps more after a comma.
+    pub info: String,
+    /// The code.
+    pub code: String,
+    /// The line that the fence is in.
+    pub line: usize,
+    /// The text of the paragraph in front of it; empty if something else is there.
+    pub paragraph: String,
+}
+
+impl Block {
+    /// The language.
+    #[must_use]
+    pub fn language(&self) -> &str {
+        self.info.split(',').next().unwrap_or_default()
+    }
+}
+
+/// What of a Markdown file is of interest.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Document {
+    /// Links and images, but for those into the web.
+    pub links: Vec<Link>,
+    /// What can follow a `#` in a link to the document.
+    pub anchors: BTreeSet<String>,
+    /// Blocks of code.
+    pub blocks: Vec<Block>,
+}
+
+impl Document {
+    /// Reads Markdown.
+    #[must_use]
+    pub fn parse(text: &str) -> Self {
+        let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH;
+        let line = |offset: usize| text[..offset].matches('\n').count() + 1;
+        let mut document = Self::default();
+        let mut taken = BTreeMap::new();
+        let (mut heading, mut block) = (None::<String>, None::<Block>);
+        let (mut paragraph, mut is_paragraph) = (String::new(), false);
+        for (event, range) in Parser::new_ext(text, options).into_offset_iter() {
+            match event {
+                Event::Start(Tag::Heading { .. }) => {
+                    heading = Some(String::new());
+                    paragraph.clear();
+                }
+                Event::End(TagEnd::Heading(_)) => {
+                    let anchor = anchor(&heading.take().unwrap_or_default());
+                    let times = taken.entry(anchor.clone()).or_insert(0);
+                    document.anchors.insert(match *times {
+                        0 => anchor,
+                        more => format!("{anchor}-{more}"),
+                    });
+                    *times += 1;
+                }
+                Event::Start(Tag::Paragraph) => {
+                    paragraph.clear();
+                    is_paragraph = true;
+                }
+                Event::End(TagEnd::Paragraph) => is_paragraph = false,
+                Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(info))) => {
+                    block = Some(Block {
+                        info: info.to_string(),
+                        code: String::new(),
+                        line: line(range.start),
+                        paragraph: std::mem::take(&mut paragraph),
+                    });
+                }
+                Event::End(TagEnd::CodeBlock) => document.blocks.extend(block.take()),
+                Event::Start(
+                    Tag::Link { link_type, dest_url, .. } | Tag::Image { link_type, dest_url, .. },
+                ) => {
+                    let is_elsewhere = matches!(link_type, LinkType::Autolink | LinkType::Email)
+                        || dest_url.contains("://")
+                        || dest_url.starts_with("mailto:");
+                    if !is_elsewhere {
+                        document
+                            .links
+                            .push(Link { target: dest_url.to_string(), line: line(range.start) });
+                    }
+                }
+                Event::Text(text) | Event::Code(text) => match (&mut block, &mut heading) {
+                    (Some(block), _) => block.code.push_str(&text),
+                    (None, Some(heading)) => heading.push_str(&text),
+                    (None, None) if is_paragraph => paragraph.push_str(&text),
+                    (None, None) => {}
+                },
+                Event::SoftBreak if is_paragraph => paragraph.push(' '),
+                Event::Start(Tag::Table(_) | Tag::List(_)) => paragraph.clear(),
+                _ => {}
+            }
+        }
+        document
+    }
+
+    /// Reads a Markdown file.
+    ///
+    /// # Panics
+    /// When there is none.
+    #[must_use]
+    pub fn read(path: &Path) -> Self {
+        let text = fs::read_to_string(path);
+        Self::parse(&text.unwrap_or_else(|error| panic!("{}: {error}", path.display())))
+    }
+}
+
+/// The anchor of a heading, as mdBook and code hosts make it.
+fn anchor(heading: &str) -> String {
+    let kept =
+        heading.chars().filter(|one| one.is_alphanumeric() || matches!(one, ' ' | '-' | '_'));
+    kept.map(|one| if one == ' ' { '-' } else { one }).collect::<String>().to_lowercase()
+}
+
+/// What is wrong with a document's links: one line each.
+///
+/// # Panics
+/// When a document that a link names cannot be read.
+#[must_use]
+pub fn broken_links(path: &Path, document: &Document) -> Vec<String> {
+    let mut broken = Vec::new();
+    for Link { target, line } in &document.links {
+        let (file, anchor) = target.split_once('#').unwrap_or((target, ""));
+        let at = match file {
+            "" => path.to_owned(),
+            file => path.parent().unwrap_or(path).join(file),
+        };
+        let leads = if !at.exists() {
+            Err("there is no such file")
+        } else if anchor.is_empty() {
+            Ok(())
+        } else if at.extension().is_none_or(|extension| extension != "md") {
+            Err("only Markdown has anchors")
+        } else if Document::read(&at).anchors.contains(anchor) {
+            Ok(())
+        } else {
+            Err("the file has no such heading")
+        };
+        if let Err(why) = leads {
+            broken.push(format!("{}:{line}: `{target}`: {why}", path.display()));
+        }
+    }
+    broken
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "# A `b` – c\n\n# Twice\n\n# Twice\n\n[a](b.md#c) and ![d](e.svg), [web](https://f.g)\n\nWords\nhere:\n\n```rust,ignore\nlet x = 1;\n```\n";
+
+    #[test]
+    fn a_document_is_read() {
+        let document = Document::parse(TEXT);
+        let anchors: Vec<_> = document.anchors.iter().map(String::as_str).collect();
+        assert_eq!(anchors, ["a-b--c", "twice", "twice-1"]);
+        let targets: Vec<_> =
+            document.links.iter().map(|link| (&*link.target, link.line)).collect();
+        assert_eq!(targets, [("b.md#c", 7), ("e.svg", 7)]);
+        let [block] = &*document.blocks else { panic!("{document:?}") };
+        assert_eq!((block.language(), &*block.code, block.line), ("rust", "let x = 1;\n", 12));
+        assert_eq!(block.paragraph, "Words here:");
+    }
+
+    #[test]
+    fn links_lead_out_of_the_book() {
+        assert_eq!(
+            with_links_out(
+                r#"<a href="../README.html#a"><a href="../docs"><a href="b.html">"#,
+                "x"
+            ),
+            r#"<a href="x/README.md#a"><a href="x/docs"><a href="b.html">"#
+        );
+    }
+
+    #[test]
+    fn broken_links_are_found() {
+        let here = book().join("introduction.md");
+        let broken = |text| broken_links(&here, &Document::parse(text)).len();
+        assert_eq!(broken("[a](first-device.md#the-crate) [b](#introduction) [c](flow.svg)"), 0);
+        assert_eq!(broken("# x\n[a](first-device.md#the-crates)"), 1);
+        assert_eq!(broken("[a](no-such-page.md) ![b](no.svg) [c](flow.svg#x)"), 3);
+    }
+}

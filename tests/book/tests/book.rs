@@ -1,0 +1,59 @@
+//! The book builds, and what it refers to is there.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::PathBuf;
+use tf_plugin_book_tests::{Document, book, broken_links, build, documents, root};
+
+/// The pages of the book.
+fn pages() -> Vec<PathBuf> {
+    let mut pages = documents(&book());
+    pages.retain(|page| !page.ends_with("SUMMARY.md"));
+    pages
+}
+
+#[test]
+fn every_link_leads_somewhere() {
+    let all = documents(&root());
+    assert!(all.contains(&root().join("README.md")), "{all:?}");
+    let broken: Vec<_> =
+        all.iter().flat_map(|path| broken_links(path, &Document::read(path))).collect();
+    assert!(broken.is_empty(), "\n{}", broken.join("\n"));
+}
+
+#[test]
+fn every_page_is_in_the_summary_once() {
+    let summary = Document::read(&book().join("SUMMARY.md"));
+    let mut listed: Vec<_> = summary.links.iter().map(|link| book().join(&link.target)).collect();
+    listed.sort();
+    assert_eq!(listed, pages());
+}
+
+/// The targets of `href="…"` and `src="…"` in a page that are files of the book.
+fn references(html: &str) -> BTreeSet<String> {
+    let mut targets = BTreeSet::new();
+    for attribute in ["href=\"", "src=\""] {
+        for rest in html.split(attribute).skip(1) {
+            let target = rest.split(['"', '#']).next().unwrap_or_default();
+            if !target.is_empty() && !target.contains(':') {
+                targets.insert(target.to_owned());
+            }
+        }
+    }
+    targets
+}
+
+#[test]
+fn the_book_builds_and_hangs_together() {
+    let built = tempfile::tempdir().expect("a scratch directory");
+    build(built.path(), &root().display().to_string()).expect("the book builds");
+    for page in pages() {
+        let html = built.path().join(page.file_name().expect("a name")).with_extension("html");
+        let text = fs::read_to_string(&html).unwrap_or_else(|_| panic!("{}", html.display()));
+        let references = references(&text);
+        assert!(references.len() > 10, "{references:?}");
+        for target in references {
+            assert!(built.path().join(&target).exists(), "{}: `{target}`", html.display());
+        }
+    }
+}
