@@ -1,5 +1,14 @@
 //! The project's Markdown, as tests look at it.
 
+pub mod code;
+
+/// Rust in the book that is no file of a crate.
+#[cfg(doctest)]
+mod pages {
+    #[doc = include_str!("../../../docs/errors.md")]
+    struct Errors;
+}
+
 use mdbook_driver::MDBook;
 use mdbook_driver::errors::Result;
 use pulldown_cmark::{CodeBlockKind, Event, LinkType, Options, Parser, Tag, TagEnd};
@@ -117,6 +126,8 @@ pub struct Document {
     pub anchors: BTreeSet<String>,
     /// Blocks of code.
     pub blocks: Vec<Block>,
+    /// The rows of all tables, with the text of their cells.
+    pub rows: Vec<Vec<String>>,
 }
 
 impl Document {
@@ -128,6 +139,7 @@ impl Document {
         let mut document = Self::default();
         let mut taken = BTreeMap::new();
         let (mut heading, mut block) = (None::<String>, None::<Block>);
+        let mut cell = None::<String>;
         let (mut paragraph, mut is_paragraph) = (String::new(), false);
         for (event, range) in Parser::new_ext(text, options).into_offset_iter() {
             match event {
@@ -170,14 +182,21 @@ impl Document {
                             .push(Link { target: dest_url.to_string(), line: line(range.start) });
                     }
                 }
-                Event::Text(text) | Event::Code(text) => match (&mut block, &mut heading) {
-                    (Some(block), _) => block.code.push_str(&text),
-                    (None, Some(heading)) => heading.push_str(&text),
-                    (None, None) if is_paragraph => paragraph.push_str(&text),
-                    (None, None) => {}
-                },
+                Event::Text(text) | Event::Code(text) => {
+                    let code = block.as_mut().map(|block| &mut block.code);
+                    let paragraph = is_paragraph.then_some(&mut paragraph);
+                    let into = code.or(heading.as_mut()).or(cell.as_mut()).or(paragraph);
+                    if let Some(into) = into {
+                        into.push_str(&text);
+                    }
+                }
                 Event::SoftBreak if is_paragraph => paragraph.push(' '),
                 Event::Start(Tag::Table(_) | Tag::List(_)) => paragraph.clear(),
+                Event::Start(Tag::TableRow | Tag::TableHead) => document.rows.push(Vec::new()),
+                Event::Start(Tag::TableCell) => cell = Some(String::new()),
+                Event::End(TagEnd::TableCell) => {
+                    document.rows.last_mut().expect("a row").extend(cell.take());
+                }
                 _ => {}
             }
         }
@@ -250,6 +269,8 @@ mod tests {
         let [block] = &*document.blocks else { panic!("{document:?}") };
         assert_eq!((block.language(), &*block.code, block.line), ("rust", "let x = 1;\n", 12));
         assert_eq!(block.paragraph, "Words here:");
+        let table = Document::parse("| a | `b` c |\n|---|---|\n| d | |\n");
+        assert_eq!(table.rows, [vec!["a", "b c"], vec!["d", ""]]);
     }
 
     #[test]

@@ -1,0 +1,141 @@
+//! Following the book: its files are written, its commands run, its Python collected.
+
+use crate::{Block, Document, book, root};
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// What a paragraph has in it that says why the tests do not run the block after it.
+pub const NOT_RUN: &str = "not run by the tests";
+
+/// Python of a page, and what it prints there.
+#[derive(Clone, Debug)]
+pub struct Script {
+    /// Where it is: `page.md:line`.
+    pub place: String,
+    /// The directory to run it in.
+    pub directory: PathBuf,
+    /// The code.
+    pub code: String,
+    /// The block of text that follows.
+    pub expected: Option<String>,
+}
+
+/// A crate that the book tells its readers to make.
+#[derive(Debug)]
+pub struct Follower {
+    directory: PathBuf,
+    /// What cargo has built, of all crates of the book.
+    target: PathBuf,
+    /// The Python so far.
+    pub scripts: Vec<Script>,
+}
+
+impl Follower {
+    /// One that works in `directory`, which is beside a clone of the repository. What cargo builds there stays
+    /// in `target`.
+    #[must_use]
+    pub fn new(directory: PathBuf, target: PathBuf) -> Self {
+        Self { directory, target, scripts: Vec::new() }
+    }
+
+    /// Where it works.
+    #[must_use]
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Does what a page says. The paragraph in front of a block names the file that it is for, and begins with
+    /// `Add` if the file goes on.
+    ///
+    /// # Panics
+    /// When a command fails, or a block has no place.
+    pub fn follow(&mut self, page: &str) {
+        let document = Document::read(&book().join(page));
+        let mut blocks = document.blocks.into_iter().peekable();
+        while let Some(block) = blocks.next() {
+            let place = format!("{page}:{}", block.line);
+            if block.paragraph.contains(NOT_RUN) {
+                continue;
+            }
+            match block.language() {
+                "sh" => self.run(&block, &place),
+                "python" => self.scripts.push(Script {
+                    place,
+                    directory: self.directory.clone(),
+                    code: block.code,
+                    expected: blocks
+                        .next_if(|next| next.language() == "text")
+                        .map(|next| next.code),
+                }),
+                "text" => {}
+                // It is run as documentation.
+                "rust" if block.file().is_none() => {}
+                _ => self.write(&block, &place),
+            }
+        }
+    }
+
+    /// Writes the file of a block.
+    ///
+    /// # Panics
+    /// When the page does not name it.
+    pub fn write(&self, block: &Block, place: &str) {
+        let Some(name) = block.file() else {
+            panic!("{place}: the paragraph before it names no file: {:?}", block.paragraph)
+        };
+        let path = self.directory.join(name);
+        fs::create_dir_all(path.parent().unwrap_or(&path)).expect("made");
+        let begin = if block.paragraph.starts_with("Add") {
+            fs::read_to_string(&path).unwrap_or_else(|error| panic!("{place}: {name}: {error}"))
+                + "\n"
+        } else {
+            String::new()
+        };
+        fs::write(path, begin + &block.code).expect("written");
+    }
+
+    fn run(&mut self, block: &Block, place: &str) {
+        let output = Command::new("bash")
+            .args(["-euc", &block.code])
+            .current_dir(&self.directory)
+            .env("CARGO_TARGET_DIR", &self.target)
+            .output()
+            .unwrap_or_else(|error| panic!("{place}: cannot run bash: {error}"));
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let said = text(&output.stdout) + &text(&output.stderr);
+        assert!(output.status.success(), "{place}: {}\n{said}", output.status);
+        // `cargo new` makes a directory for what follows.
+        let words: Vec<_> = block.code.split_whitespace().collect();
+        if words.starts_with(&["cargo", "new"]) {
+            self.directory.push(words.last().expect("a name"));
+            settle(&self.directory, &self.target);
+        }
+    }
+}
+
+/// Lets `target` of a crate be what all crates of the book share, and takes the versions of libraries that the
+/// workspace was tested with.
+fn settle(krate: &Path, target: &Path) {
+    symlink(target, krate.join("target")).expect("linked");
+    fs::copy(root().join("Cargo.lock"), krate.join("Cargo.lock")).expect("copied");
+}
+
+impl Block {
+    /// The file that the paragraph in front of the block names last.
+    #[must_use]
+    pub fn file(&self) -> Option<&str> {
+        let words = self.paragraph.split_whitespace();
+        let trimmed = words.map(|word| word.trim_end_matches([':', ',', '.']));
+        trimmed.rev().find(|word| word.ends_with(&format!(".{}", self.extension())))
+    }
+
+    fn extension(&self) -> &str {
+        match self.language() {
+            "rust" => "rs",
+            "cpp" => "cc",
+            other => other,
+        }
+    }
+}

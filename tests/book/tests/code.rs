@@ -1,0 +1,153 @@
+//! What the book tells its readers to do works, and prints what it says.
+
+use cargo_tf_plugin::workspace::Workspace;
+use cargo_tf_plugin::{NEWEST, TensorFlow};
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use tf_fs_plugin::{Code, Error};
+use tf_plugin_book_tests::code::{Follower, NOT_RUN, Script};
+use tf_plugin_book_tests::{Document, book, documents, root};
+
+/// Pages whose blocks are followed, in order, by the test below.
+const FOLLOWED: &[&str] = &["first-filesystem.md", "errors.md"];
+
+/// Pages that others follow, and who.
+const ELSEWHERE: &[(&str, &str)] = &[("first-device.md", "tests/tensorflow/tests/readme.rs")];
+
+/// Pages whose Rust is compiled and run as documentation of this crate.
+const DOCUMENTATION: &[&str] = &["errors.md"];
+
+#[test]
+fn every_block_is_run_or_says_why_not() {
+    for page in documents(&book()) {
+        let name = page.file_name().expect("a name").to_str().expect("UTF-8").to_owned();
+        for block in Document::read(&page).blocks {
+            let is_file = block.language() != "rust" || block.file().is_some();
+            let is_run = FOLLOWED.contains(&&*name) && is_file
+                || ELSEWHERE.iter().any(|(page, _)| *page == name)
+                || block.language() == "rust" && DOCUMENTATION.contains(&&*name)
+                || block.paragraph.contains(NOT_RUN);
+            let is_code = !matches!(block.language(), "text" | "mermaid");
+            assert!(
+                is_run || !is_code,
+                "{name}:{}: nothing runs this {:?}",
+                block.line,
+                block.info
+            );
+        }
+    }
+    for (page, test) in ELSEWHERE {
+        let test = fs::read_to_string(root().join(test)).expect("the test is there");
+        assert!(
+            test.contains(&format!("follow(\"docs/{page}\"")),
+            "{page} is followed by another test"
+        );
+    }
+}
+
+/// Runs scripts in one process of TensorFlow, one after the other, and what each prints.
+fn run(scripts: &[Script], environment: &[(&str, PathBuf)]) -> Vec<String> {
+    const MARK: &str = "--- the next block of the book ---";
+    let mut all = String::from("import os\n");
+    for Script { directory, code, place, .. } in scripts {
+        // Each in a scope of its own, as if it were run alone.
+        writeln!(
+            all,
+            "print({MARK:?}, flush=True)\nos.chdir({:?})\nexec(compile({code:?}, {place:?}, 'exec'), {{'__name__': '__main__'}})",
+            directory.display().to_string(),
+        )
+        .expect("a string");
+    }
+    let directory = tempfile::tempdir().expect("a scratch directory");
+    let script = directory.path().join("book.py");
+    fs::write(&script, all).expect("written");
+    let tensorflow = TensorFlow::pinned(NEWEST).unwrap_or_else(|error| panic!("{error:#}"));
+    let mut command = tensorflow.python_command();
+    command.arg(script).envs(environment.iter().map(|(name, value)| (name, value)));
+    let output = command.output().expect("Python runs");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success(), "{}\n{out}{err}", output.status);
+    out.split(&format!("{MARK}\n")).skip(1).map(str::to_owned).collect()
+}
+
+#[test]
+fn the_pages_can_be_followed() {
+    let scratch = tempfile::tempdir().expect("a scratch directory");
+    // The crates are beside a clone, as the book has it.
+    symlink(root(), scratch.path().join("tf-fs-plugin")).expect("linked");
+    let target = Workspace::current().expect("a workspace").target_dir().join("book-crates");
+
+    let mut filesystem = Follower::new(scratch.path().to_owned(), target.clone());
+    filesystem.follow("first-filesystem.md");
+    filesystem.follow("errors.md");
+
+    let mut scripts = filesystem.scripts;
+    scripts.push(exceptions(scratch.path()));
+    for (script, said) in scripts.iter().zip(run(&scripts, &[])) {
+        let expected = script.expected.as_ref().expect("the book says what is printed");
+        assert_eq!(&said, expected, "{}", script.place);
+    }
+}
+
+/// The table of causes, codes and exceptions: each row's Rust, name and number of the code, and exception.
+fn codes() -> Vec<(String, String, u32, String)> {
+    let rows = Document::read(&book().join("errors.md")).rows;
+    let parse = |row: Vec<String>| {
+        let [_, rust, code, exception] = row.try_into().ok()?;
+        let (name, number) = code.strip_suffix(')')?.split_once(" (")?;
+        Some((rust, name.to_owned(), number.parse().ok()?, exception))
+    };
+    rows.into_iter().filter_map(parse).collect()
+}
+
+/// Asks TensorFlow for the codes of the exceptions in the table.
+fn exceptions(directory: &Path) -> Script {
+    let (mut code, mut expected) = (String::from("import tensorflow as tf\n"), String::new());
+    for (_, _, number, exception) in codes() {
+        writeln!(code, "print(tf.errors.{exception}(None, None, '').error_code)")
+            .expect("a string");
+        writeln!(expected, "{number}").expect("a string");
+    }
+    let place = String::from("the table of errors.md");
+    Script { place, directory: directory.to_owned(), code, expected: Some(expected) }
+}
+
+#[test]
+fn the_table_of_codes_is_that_of_the_sdk() {
+    type Constructor = fn(&str) -> Error;
+    let constructors: [(&str, Constructor); 13] = [
+        ("not_found(uri)", |text| Error::not_found(text)),
+        ("already_exists(uri)", |text| Error::already_exists(text)),
+        ("is_a_directory(uri)", |text| Error::is_a_directory(text)),
+        ("not_a_directory(uri)", |text| Error::not_a_directory(text)),
+        ("directory_not_empty(uri)", |text| Error::directory_not_empty(text)),
+        ("failed_precondition(text)", |text| Error::failed_precondition(text)),
+        ("invalid_argument(text)", |text| Error::invalid_argument(text)),
+        ("permission_denied(text)", |text| Error::permission_denied(text)),
+        ("resource_exhausted(text)", |text| Error::resource_exhausted(text)),
+        ("unavailable(text)", |text| Error::unavailable(text)),
+        ("data_loss(text)", |text| Error::data_loss(text)),
+        ("unimplemented(what)", |text| Error::unimplemented(text)),
+        ("internal(text)", |text| Error::internal(text)),
+    ];
+    let mut seen = BTreeSet::new();
+    for (rust, name, number, _) in codes() {
+        let code = Code::from_raw(number).expect("a code");
+        assert_eq!(name.replace('_', "").to_lowercase(), format!("{code:?}").to_lowercase());
+        seen.insert(number);
+        if let Some(by_code) = rust.strip_prefix("Error::new(Code::") {
+            assert_eq!(by_code, format!("{code:?}, text)"));
+        } else if let Some(constructor) = rust.strip_prefix("Error::") {
+            let made = constructors.iter().find(|(name, _)| *name == constructor);
+            let (_, make) = made.unwrap_or_else(|| panic!("there is no {rust}"));
+            assert_eq!(make("x").code(), code, "{rust}");
+        } else {
+            assert_eq!(code, Code::OutOfRange, "{rust}");
+        }
+    }
+    assert_eq!(seen, (1..=16).collect(), "each code is there");
+}
