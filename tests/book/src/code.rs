@@ -1,6 +1,8 @@
 //! Following the book: its files are written, its commands run, its Python collected.
 
 use crate::{Block, Document, book, root};
+use std::env;
+use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -28,16 +30,21 @@ pub struct Follower {
     directory: PathBuf,
     /// What cargo has built, of all crates of the book.
     target: PathBuf,
+    /// Where commands are found.
+    path: OsString,
     /// The Python so far.
     pub scripts: Vec<Script>,
 }
 
 impl Follower {
     /// One that works in `directory`, which is beside a clone of the repository. What cargo builds there stays
-    /// in `target`.
+    /// in `target`; the command `python` is the one in the directory `python`.
     #[must_use]
-    pub fn new(directory: PathBuf, target: PathBuf) -> Self {
-        Self { directory, target, scripts: Vec::new() }
+    pub fn new(directory: PathBuf, target: PathBuf, python: &Path) -> Self {
+        let mut path = python.as_os_str().to_owned();
+        path.push(":");
+        path.push(env::var_os("PATH").unwrap_or_default());
+        Self { directory, target, path, scripts: Vec::new() }
     }
 
     /// Where it works.
@@ -46,8 +53,8 @@ impl Follower {
         &self.directory
     }
 
-    /// Does what a page says. The paragraph in front of a block names the file that it is for, and begins with
-    /// `Add` if the file goes on.
+    /// Does what a page says. The paragraph in front of a block names the file that it is for, and says `Add` if
+    /// the file goes on.
     ///
     /// # Panics
     /// When a command fails, or a block has no place.
@@ -70,11 +77,28 @@ impl Follower {
                         .map(|next| next.code),
                 }),
                 "text" => {}
+                "diff" => self.change(&block, &place),
                 // It is run as documentation.
                 "rust" if block.file().is_none() => {}
                 _ => self.write(&block, &place),
             }
         }
+    }
+
+    /// Makes the library that a page describes with its first blocks of `Cargo.toml` and `src/lib.rs`.
+    ///
+    /// # Panics
+    /// When it cannot be made.
+    pub fn start(&mut self, name: &str, page: &str) {
+        self.directory.push(name);
+        fs::create_dir_all(self.directory.join("src")).expect("made");
+        settle(&self.directory, &self.target);
+        let blocks = Document::read(&book().join(page)).blocks;
+        let first = |language| blocks.iter().find(|block: &&Block| block.language() == language);
+        let (manifest, code) = first("toml").zip(first("rust")).expect("the page has a crate");
+        let package = format!("[package]\nname = \"{name}\"\nedition = \"2024\"\n\n");
+        fs::write(self.directory.join("Cargo.toml"), package + &manifest.code).expect("written");
+        fs::write(self.directory.join("src/lib.rs"), &code.code).expect("written");
     }
 
     /// Writes the file of a block.
@@ -87,7 +111,7 @@ impl Follower {
         };
         let path = self.directory.join(name);
         fs::create_dir_all(path.parent().unwrap_or(&path)).expect("made");
-        let begin = if block.paragraph.starts_with("Add") {
+        let begin = if block.adds() {
             fs::read_to_string(&path).unwrap_or_else(|error| panic!("{place}: {name}: {error}"))
                 + "\n"
         } else {
@@ -96,11 +120,28 @@ impl Follower {
         fs::write(path, begin + &block.code).expect("written");
     }
 
+    /// Replaces lines of `src/lib.rs`: each that begins with `-` by the one with `+` that follows it.
+    fn change(&self, block: &Block, place: &str) {
+        let path = self.directory.join("src/lib.rs");
+        let mut code = fs::read_to_string(&path).expect("the crate has code");
+        let lines: Vec<_> = block.code.lines().collect();
+        for pair in lines.chunks(2) {
+            let &[old, new] = pair else { panic!("{place}: a line without its other") };
+            let (old, new) = (old.strip_prefix('-'), new.strip_prefix('+'));
+            let (old, new) = old.zip(new).unwrap_or_else(|| panic!("{place}: {pair:?}"));
+            let old = format!("{old}\n");
+            assert_eq!(code.matches(&old).count(), 1, "{place}: {old}");
+            code = code.replace(&old, &format!("{new}\n"));
+        }
+        fs::write(path, code).expect("written");
+    }
+
     fn run(&mut self, block: &Block, place: &str) {
         let output = Command::new("bash")
             .args(["-euc", &block.code])
             .current_dir(&self.directory)
             .env("CARGO_TARGET_DIR", &self.target)
+            .env("PATH", &self.path)
             .output()
             .unwrap_or_else(|error| panic!("{place}: cannot run bash: {error}"));
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -123,9 +164,17 @@ fn settle(krate: &Path, target: &Path) {
 }
 
 impl Block {
-    /// The file that the paragraph in front of the block names last.
+    /// Whether the block goes on with its file, as the paragraph in front of it says.
+    fn adds(&self) -> bool {
+        self.paragraph.contains("Add to ") || self.paragraph.trim_end().ends_with("Add:")
+    }
+
+    /// The file that the paragraph in front of the block names last; `src/lib.rs` for one that just goes on.
     #[must_use]
     pub fn file(&self) -> Option<&str> {
+        if self.paragraph.trim_end().ends_with("Add:") {
+            return Some("src/lib.rs");
+        }
         let words = self.paragraph.split_whitespace();
         let trimmed = words.map(|word| word.trim_end_matches([':', ',', '.']));
         trimmed.rev().find(|word| word.ends_with(&format!(".{}", self.extension())))

@@ -12,7 +12,8 @@ use tf_plugin_book_tests::code::{Follower, NOT_RUN, Script};
 use tf_plugin_book_tests::{Document, book, documents, root};
 
 /// Pages whose blocks are followed, in order, by the test below.
-const FOLLOWED: &[&str] = &["first-filesystem.md", "errors.md"];
+const FOLLOWED: &[&str] =
+    &["first-filesystem.md", "errors.md", "kernels.md", "graph-passes.md", "migrating-cpp.md"];
 
 /// Pages that others follow, and who.
 const ELSEWHERE: &[(&str, &str)] = &[("first-device.md", "tests/tensorflow/tests/readme.rs")];
@@ -49,7 +50,11 @@ fn every_block_is_run_or_says_why_not() {
 }
 
 /// Runs scripts in one process of TensorFlow, one after the other, and what each prints.
-fn run(scripts: &[Script], environment: &[(&str, PathBuf)]) -> Vec<String> {
+fn run(
+    tensorflow: &TensorFlow,
+    scripts: &[Script],
+    environment: &[(&str, PathBuf)],
+) -> Vec<String> {
     const MARK: &str = "--- the next block of the book ---";
     let mut all = String::from("import os\n");
     for Script { directory, code, place, .. } in scripts {
@@ -64,7 +69,6 @@ fn run(scripts: &[Script], environment: &[(&str, PathBuf)]) -> Vec<String> {
     let directory = tempfile::tempdir().expect("a scratch directory");
     let script = directory.path().join("book.py");
     fs::write(&script, all).expect("written");
-    let tensorflow = TensorFlow::pinned(NEWEST).unwrap_or_else(|error| panic!("{error:#}"));
     let mut command = tensorflow.python_command();
     command.arg(script).envs(environment.iter().map(|(name, value)| (name, value)));
     let output = command.output().expect("Python runs");
@@ -81,13 +85,30 @@ fn the_pages_can_be_followed() {
     symlink(root(), scratch.path().join("tf-fs-plugin")).expect("linked");
     let target = Workspace::current().expect("a workspace").target_dir().join("book-crates");
 
-    let mut filesystem = Follower::new(scratch.path().to_owned(), target.clone());
+    let tensorflow = TensorFlow::pinned(NEWEST).unwrap_or_else(|error| panic!("{error:#}"));
+    let bin = tensorflow.python().parent().expect("Python is in a directory");
+
+    let mut filesystem = Follower::new(scratch.path().to_owned(), target.clone(), bin);
     filesystem.follow("first-filesystem.md");
     filesystem.follow("errors.md");
+    filesystem.follow("migrating-cpp.md");
 
-    let mut scripts = filesystem.scripts;
+    // The crate of a page that another test follows.
+    let mut device = Follower::new(scratch.path().to_owned(), target, bin);
+    device.start("firstdevice", "first-device.md");
+    device.follow("kernels.md");
+    device.follow("graph-passes.md");
+
+    // A device has to be there before TensorFlow does anything.
+    let library = device.directory().join("target/debug/libfirstdevice.so");
+    let mut scripts = device.scripts;
+    scripts.extend(filesystem.scripts);
     scripts.push(exceptions(scratch.path()));
-    for (script, said) in scripts.iter().zip(run(&scripts, &[])) {
+    for (script, said) in scripts.iter().zip(run(
+        &tensorflow,
+        &scripts,
+        &[("TF_PLUGGABLE_DEVICE_LIBRARY_PATH", library)],
+    )) {
         let expected = script.expected.as_ref().expect("the book says what is printed");
         assert_eq!(&said, expected, "{}", script.place);
     }
