@@ -94,8 +94,21 @@ pub(crate) enum Panic {
 }
 
 impl Artefact {
-    /// Reads a shared library.
+    /// Reads a shared library for this machine.
     pub(crate) fn read(path: &Path) -> Result<Self> {
+        let artefact = Self::read_for_any_machine(path)?;
+        if artefact.machine != ARCH {
+            bail!(
+                "{} is for {} and this machine is {ARCH}; check it on a machine of its kind, or build it for this one",
+                path.display(),
+                artefact.machine
+            );
+        }
+        Ok(artefact)
+    }
+
+    /// Reads a shared library.
+    pub(crate) fn read_for_any_machine(path: &Path) -> Result<Self> {
         let metadata = fs::metadata(path)
             .with_context(|| format!("cannot read {}; build the plugin first?", path.display()))?;
         if metadata.is_dir() {
@@ -109,7 +122,7 @@ impl Artefact {
         check_kind(path, content)?;
         let file: ElfFile64<'_, Endianness, _> = ElfFile64::parse(content)
             .with_context(|| format!("{} is damaged; build it anew", path.display()))?;
-        check_machine(path, &file)?;
+        check_type(path, &file)?;
         let mut artefact = Self {
             path: path.to_owned(),
             size: metadata.len(),
@@ -289,7 +302,7 @@ fn is_wheel<'data, R: ReadRef<'data>>(data: R) -> bool {
     data.read_bytes_at(0, 4).is_ok_and(|head| head == b"PK\x03\x04")
 }
 
-fn check_machine<'data, R: ReadRef<'data>>(
+fn check_type<'data, R: ReadRef<'data>>(
     path: &Path,
     file: &ElfFile64<'data, Endianness, R>,
 ) -> Result<()> {
@@ -309,13 +322,6 @@ fn check_machine<'data, R: ReadRef<'data>>(
     }
     if kind == elf::ET_EXEC || interpreted {
         bail!("{path} is a program; give the crate `crate-type = [\"cdylib\"]` and name the `.so`");
-    }
-    let machine = machine(file.architecture());
-    if machine != ARCH {
-        bail!(
-            "{path} is for {machine} and this machine is {ARCH}; check it on a machine of its kind, or build it \
-             for this one"
-        );
     }
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 use std::env;
 use std::env::consts::DLL_EXTENSION;
+use std::ffi::OsString;
 use std::io::BufReader;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -31,6 +32,11 @@ impl Workspace {
         let Some(package) = self.package(package) else {
             bail!("the workspace in {} has no package `{package}`", self.root().display());
         };
+        self.build(package, &Linking::default())
+    }
+
+    /// As [`Workspace::build_plugin`], for any target.
+    pub(crate) fn build(&self, package: &Package, linking: &Linking) -> Result<PathBuf> {
         let name = &package.name;
         if !package.targets.iter().any(Target::is_cdylib) {
             bail!(
@@ -38,15 +44,17 @@ impl Workspace {
             );
         }
         let profile = profile(package)?;
-        let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let cargo = if linking.zig { ZIGBUILD.into() } else { cargo() };
         let failed = || format!("cannot run {}", cargo.display());
-        let mut child = Command::new(&cargo)
+        let mut command = Command::new(&cargo);
+        command
             .current_dir(self.root())
             .args(["rustc", "--lib", "--crate-type", "cdylib", "--package", name])
-            .args(["--profile", profile, "--message-format=json-render-diagnostics"])
-            .stdout(Stdio::piped())
-            .spawn()
-            .with_context(failed)?;
+            .args(["--profile", profile, "--message-format=json-render-diagnostics"]);
+        if let Some(target) = &linking.target {
+            command.args(["--target", target]);
+        }
+        let mut child = command.stdout(Stdio::piped()).spawn().with_context(failed)?;
         let mut plugin = None;
         if let Some(messages) = child.stdout.take() {
             for message in Message::parse_stream(BufReader::new(messages)) {
@@ -71,6 +79,23 @@ impl Workspace {
             .map(Into::into)
             .with_context(|| format!("cargo has built no shared library of the package `{name}`"))
     }
+}
+
+/// How a plugin is linked.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Linking {
+    /// The target to build for, for zig with the version of glibc behind it; this machine's own without one.
+    pub(crate) target: Option<String>,
+    /// Link with zig, by cargo-zigbuild.
+    pub(crate) zig: bool,
+}
+
+/// The program of cargo-zigbuild, which takes cargo's subcommands.
+pub(crate) const ZIGBUILD: &str = "cargo-zigbuild";
+
+/// The cargo that runs this command, or the one on `PATH`.
+pub(crate) fn cargo() -> OsString {
+    env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
 }
 
 /// The profile that a package is built with: `release`, or the one that its manifest names.

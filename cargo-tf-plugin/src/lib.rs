@@ -19,12 +19,16 @@ pub mod commands;
 mod explain;
 mod install;
 mod packages;
+mod platform;
 pub mod probe;
+mod project;
 mod python;
 mod render;
 mod report;
 pub mod tables;
+mod template;
 mod tensorflow;
+mod wheel;
 pub mod workspace;
 
 pub use packages::Packages;

@@ -67,6 +67,20 @@ impl TensorFlow {
         installation.provide()
     }
 
+    /// The TensorFlow of the virtual environment that is active (`VIRTUAL_ENV`), else [`NEWEST`] as
+    /// [`TensorFlow::pinned`] provides it.
+    ///
+    /// # Errors
+    /// As [`TensorFlow::pinned`], where the active environment has no TensorFlow that can be used.
+    pub fn around() -> Result<Self> {
+        let active = std::env::var_os("VIRTUAL_ENV").filter(|venv| !venv.is_empty());
+        let python = active.map(|venv| PathBuf::from(venv).join("bin/python"));
+        match python.map(|python| Self::from_python(&python)) {
+            Some(Ok(tensorflow)) => Ok(tensorflow),
+            _ => Self::pinned(NEWEST),
+        }
+    }
+
     /// The TensorFlow that the interpreter `python` imports; nothing is installed or changed.
     ///
     /// # Errors

@@ -11,6 +11,11 @@ use crate::{NEWEST, Packages, TensorFlow};
 
 /// The arguments of `demo`.
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples, in a clone of the project:
+  cargo tf-plugin demo                      s3://, with a server on this machine
+  cargo tf-plugin demo refdevice --tf 2.16.2
+  cargo tf-plugin demo memfs --python ~/venv/bin/python")]
 pub struct Demo {
     /// The example to show.
     #[arg(value_enum, default_value_t = Example::S3)]

@@ -1,8 +1,14 @@
 //! The subcommands: one module each.
 
+pub mod build;
 pub mod check;
+pub mod completions;
 pub mod demo;
 pub mod doctor;
+pub mod new;
+pub mod run;
+pub mod test;
+pub mod wheel;
 
 use std::process::ExitCode;
 
@@ -12,12 +18,24 @@ use clap::Subcommand;
 /// A subcommand with its arguments.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Make a crate for a new plugin.
+    New(new::New),
+    /// Build the plugin, and say which systems it works on.
+    Build(build::Build),
     /// Show what TensorFlow would find in a plugin, and what is wrong with it.
     Check(check::Check),
+    /// Test the plugin in this process and in real TensorFlow releases.
+    Test(test::Test),
+    /// Run a program with the plugin loaded.
+    Run(run::Run),
+    /// Package the plugin as a wheel, for `pip install`.
+    Wheel(wheel::Wheel),
     /// Run a real TensorFlow on an example filesystem.
     Demo(demo::Demo),
     /// List the plugins that a TensorFlow loads on import, say what is wrong with them, and try.
     Doctor(doctor::Doctor),
+    /// Write a shell's completions to standard output.
+    Completions(completions::Completions),
 }
 
 impl Command {
@@ -27,9 +45,94 @@ impl Command {
     /// Those of the subcommand; the text is meant for the user.
     pub fn run(self) -> Result<ExitCode> {
         match self {
-            Self::Check(check) => check.run(),
-            Self::Demo(demo) => demo.run().map(|()| ExitCode::SUCCESS),
-            Self::Doctor(doctor) => doctor.run(),
+            Self::New(new) => new.run()?,
+            Self::Build(build) => build.run()?,
+            Self::Check(check) => return check.run(),
+            Self::Test(test) => test.run()?,
+            Self::Run(run) => run.run()?,
+            Self::Wheel(wheel) => wheel.run()?,
+            Self::Demo(demo) => demo.run()?,
+            Self::Doctor(doctor) => return doctor.run(),
+            Self::Completions(completions) => completions.run()?,
         }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use clap::{CommandFactory, Parser};
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Arguments {
+        #[command(subcommand)]
+        _command: Command,
+    }
+
+    /// The words of a command, up to what a shell does with it and to its comment.
+    fn words(line: &str) -> Vec<String> {
+        let mut words = vec![String::new()];
+        let mut quote = None;
+        for c in line.chars() {
+            match c {
+                c if quote == Some(c) => quote = None,
+                '"' | '\'' if quote.is_none() => quote = Some(c),
+                '#' | '`' | '>' | '|' if quote.is_none() => break,
+                c if c.is_whitespace() && quote.is_none() => words.push(String::new()),
+                c => words.last_mut().expect("there is one").push(c),
+            }
+        }
+        words.retain(|word| !word.is_empty());
+        words
+    }
+
+    /// The commands in a text, with what stands behind them if `told` separates it by two spaces.
+    fn commands(text: &str, told: bool) -> Vec<Vec<String>> {
+        let lines = text.lines().flat_map(|line| line.split_once("cargo tf-plugin "));
+        let lines = lines
+            .map(|(_, line)| if told { line.split("  ").next().unwrap_or(line) } else { line });
+        lines.map(words).filter(|words| !words.is_empty()).collect()
+    }
+
+    #[test]
+    fn the_commands_in_documents_and_helps_are_commands() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let mut found = Vec::new();
+        for path in [
+            "../README.md",
+            "../docs/packaging.md",
+            "templates/fs/README.md",
+            "templates/device/README.md",
+            "templates/both/README.md",
+            "templates/common/ci.yml",
+        ] {
+            let text = fs::read_to_string(root.join(path)).expect(path);
+            let commands = commands(&text, false);
+            assert!(!commands.is_empty(), "{path} has none");
+            found.extend(commands);
+        }
+        for command in Arguments::command().get_subcommands() {
+            let help = command.get_after_help();
+            let help = help.unwrap_or_else(|| panic!("`{}` has no examples", command.get_name()));
+            found.extend(commands(&help.to_string(), true));
+        }
+        assert!(found.len() > 25, "only {} are found", found.len());
+        for words in found {
+            let line = words.join(" ");
+            let given = ["cargo tf-plugin".to_owned()].into_iter().chain(words);
+            if let Err(error) = Arguments::try_parse_from(given) {
+                panic!("cargo tf-plugin {line}: {error}");
+            }
+        }
+    }
+
+    #[test]
+    fn clap_finds_no_fault() {
+        Arguments::command().debug_assert();
     }
 }

@@ -1,0 +1,175 @@
+//! `cargo tf-plugin build`: the shared library that users install, and where it can be loaded.
+
+use std::env;
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+
+use crate::build::{Linking, ZIGBUILD};
+use crate::platform::{Compat, Library};
+use crate::project::Project;
+
+/// The arguments of `build`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  cargo tf-plugin build                            for this machine
+  cargo tf-plugin build --compat manylinux_2_28    for systems as old as RHEL 8 and Debian 11
+  cargo tf-plugin build --target aarch64-unknown-linux-gnu
+
+With cargo-zigbuild on the machine (`pip install cargo-zigbuild ziglang`), zig links for the target and the glibc
+that are asked for. The profile is `release`, or the one that `package.metadata.tf-plugin.profile` names.")]
+pub struct Build {
+    #[command(flatten)]
+    what: What,
+
+    /// Write what is known of the library as one line of JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// What to build, and for which systems.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct What {
+    /// Package to build, of those in the workspace.
+    #[arg(long, short, value_name = "NAME")]
+    package: Option<String>,
+
+    /// Target to build for, such as aarch64-unknown-linux-gnu.
+    #[arg(long, value_name = "TRIPLE")]
+    target: Option<String>,
+
+    /// Oldest systems that the library must work on; refused if it needs a newer glibc.
+    #[arg(long, value_name = "TAG")]
+    pub(crate) compat: Option<Compat>,
+}
+
+impl What {
+    /// A package as users of this machine install it.
+    pub(crate) fn package(package: Option<String>) -> Self {
+        Self { package, ..Self::default() }
+    }
+
+    /// Builds the library and looks at it.
+    pub(crate) fn build(&self) -> Result<(Project, Library)> {
+        let project = Project::find(self.package.as_deref())?;
+        let linking = self.linking(project.workspace.root())?;
+        let built = project.workspace.build(&project.package, &linking);
+        let path = match &self.target {
+            Some(target) if !linking.zig => built.with_context(|| {
+                format!(
+                    "the target {target} needs a linker of its own, if it is another machine's: `pip install cargo-zigbuild \
+                     ziglang` brings one for every target; or name one with {}",
+                    linker_variable(target)
+                )
+            })?,
+            _ => built?,
+        };
+        let library = Library::read(&path)?;
+        if let Some(compat) = self.compat {
+            library.keeps(compat)?;
+        }
+        Ok((project, library))
+    }
+
+    fn linking(&self, root: &Path) -> Result<Linking> {
+        if let Some(target) = &self.target {
+            look_at(target, root)?;
+        }
+        let own_linker = |target: &String| env::var_os(linker_variable(target)).is_some();
+        let zig = match (&self.target, self.compat) {
+            (Some(target), _) if own_linker(target) => false,
+            (None, None) => false,
+            _ => runs(ZIGBUILD),
+        };
+        let target = match (&self.target, self.compat) {
+            (target, Some(compat)) if zig => {
+                let target = target.clone().map_or_else(|| host(root), Ok)?;
+                Some(format!("{target}.{}", compat.0))
+            }
+            (target, _) => target.clone(),
+        };
+        Ok(Linking { target, zig })
+    }
+}
+
+impl Build {
+    /// Builds the library and says where it is and where it works.
+    ///
+    /// # Errors
+    /// When there is no plugin here, it does not build, or needs a newer system than was promised.
+    pub fn run(self) -> Result<()> {
+        let (_, library) = self.what.build()?;
+        let platform = library.platform(self.what.compat);
+        if self.json {
+            let known = serde_json::json!({
+                "path": library.path(),
+                "bytes": library.content.len(),
+                "glibc": library.glibc.to_string(),
+                "platform": platform,
+                "foreign_libraries": library.foreign,
+            });
+            println!("{known}");
+            return Ok(());
+        }
+        println!("plugin    {}", library.path().display());
+        println!("size      {} KiB", library.content.len().div_ceil(1024));
+        println!("glibc     {} or newer", library.glibc);
+        println!("platform  {platform}");
+        if !library.foreign.is_empty() {
+            println!("needs     {}, which not every Linux has", library.foreign.join(", "));
+        }
+        Ok(())
+    }
+}
+
+/// Looks whether plugins and this Rust can be built for a target.
+fn look_at(target: &str, root: &Path) -> Result<()> {
+    let printed = rustc(root, &["--print", "target-libdir", "--target", target])?;
+    let Some(libraries) = printed else {
+        bail!("rustc knows no target `{target}`; `rustc --print target-list` lists them");
+    };
+    if !target.ends_with("-linux-gnu") {
+        bail!(
+            "TensorFlow is published for no such target as {target}; name one that ends in -linux-gnu"
+        );
+    }
+    if !Path::new(libraries.trim()).is_dir() {
+        bail!(
+            "Rust's standard library for {target} is not here; get it with `rustup target add {target}`"
+        );
+    }
+    Ok(())
+}
+
+/// The target that this machine is.
+fn host(root: &Path) -> Result<String> {
+    let version = rustc(root, &["-vV"])?.unwrap_or_default();
+    let line = version.lines().find_map(|line| line.strip_prefix("host: "));
+    Ok(line.context("rustc does not say which target this machine is")?.to_owned())
+}
+
+/// What rustc prints, if it succeeds.
+fn rustc(root: &Path, arguments: &[&str]) -> Result<Option<String>> {
+    let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let output = Command::new(&rustc)
+        .args(arguments)
+        .current_dir(root)
+        .output()
+        .with_context(|| format!("cannot run {}; install Rust with rustup", rustc.display()))?;
+    Ok(output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned()))
+}
+
+fn runs(program: &str) -> bool {
+    let mut command = Command::new(OsString::from(program));
+    command.arg("--version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
+}
+
+/// The variable by which cargo knows the linker for a target.
+fn linker_variable(target: &str) -> String {
+    format!("CARGO_TARGET_{}_LINKER", target.to_ascii_uppercase().replace(['-', '.'], "_"))
+}

@@ -1,0 +1,133 @@
+//! `cargo tf-plugin new`: a crate that makes a plugin, ready to build.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+
+use crate::template::{self, Kind, Names, Sdk};
+
+/// The arguments of `new`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  cargo tf-plugin new notes --fs          a filesystem, notes://
+  cargo tf-plugin new my-npu --device     a device, /device:MY_NPU:0, with a kernel
+  cargo tf-plugin new cloud2 --both --device-type CLOUD")]
+pub struct New {
+    /// Name of the package: lower-case letters, digits and `-`.
+    name: String,
+
+    #[command(flatten)]
+    kind: KindArguments,
+
+    /// The new directory; by default the name, in the current directory.
+    #[arg(long, value_name = "DIR")]
+    path: Option<PathBuf>,
+
+    /// The filesystem's scheme; by default the name without `-`.
+    #[arg(long)]
+    scheme: Option<String>,
+
+    /// The type of the device; by default the name in capital letters.
+    #[arg(long, value_name = "TYPE")]
+    device_type: Option<String>,
+
+    /// Depend on the SDK in a clone of its repository; the default where this command was built from one.
+    #[arg(long, value_name = "CLONE")]
+    sdk: Option<PathBuf>,
+}
+
+#[derive(Args, Clone, Copy, Debug)]
+#[group(required = true, multiple = false)]
+struct KindArguments {
+    /// Make a filesystem.
+    #[arg(long)]
+    fs: bool,
+
+    /// Make a device.
+    #[arg(long)]
+    device: bool,
+
+    /// Make a filesystem and a device in one library.
+    #[arg(long)]
+    both: bool,
+}
+
+impl New {
+    /// Makes the crate: all of it, or nothing.
+    ///
+    /// # Errors
+    /// When a name cannot be used, the directory is there already, or it cannot be written.
+    pub fn run(self) -> Result<()> {
+        let kind = match self.kind {
+            KindArguments { fs: true, .. } => Kind::Filesystem,
+            KindArguments { device: true, .. } => Kind::Device,
+            KindArguments { .. } => Kind::Both,
+        };
+        let names =
+            Names::new(&self.name, kind, self.scheme.as_deref(), self.device_type.as_deref())?;
+        let sdk = self.sdk.as_deref().map_or_else(|| Ok(Sdk::own()), Sdk::at)?;
+        let directory = self.path.unwrap_or_else(|| self.name.clone().into());
+        make(kind, &names, &sdk, &directory)?;
+
+        let what = match kind {
+            Kind::Filesystem => format!("a filesystem, {}://", names.scheme),
+            Kind::Device => format!("a device, /device:{}:0", names.device_type),
+            Kind::Both => format!(
+                "a filesystem, {}://, and a device, /device:{}:0",
+                names.scheme, names.device_type
+            ),
+        };
+        println!("Made {}: {what}.\n", directory.display());
+        println!("  cd {}", directory.display());
+        println!("  cargo test             # seconds, no TensorFlow");
+        println!("  cargo tf-plugin test   # and in a real TensorFlow");
+        println!("  cargo tf-plugin wheel  # what `pip install` takes");
+        Ok(())
+    }
+}
+
+fn make(kind: Kind, names: &Names, sdk: &Sdk, directory: &Path) -> Result<()> {
+    if directory.symlink_metadata().is_ok() {
+        bail!("{} is there already; name another directory with `--path`", directory.display());
+    }
+    let directory = std::path::absolute(directory)?;
+    let (Some(parent), Some(name)) = (directory.parent(), directory.file_name()) else {
+        bail!("{} cannot be made; name a directory with `--path`", directory.display());
+    };
+    if !parent.is_dir() {
+        bail!("there is no directory {}; make it first", parent.display());
+    }
+    let failed = || format!("cannot make a directory in {}; is it writable?", parent.display());
+    // Beside its place, so that the finished crate appears there at once.
+    let scratch = tempfile::Builder::new()
+        .prefix(".tf-plugin-new")
+        .tempdir_in(parent)
+        .with_context(failed)?;
+    let growing = scratch.path().join(name);
+    fs::create_dir(&growing).with_context(failed)?;
+    let files = template::write(kind, names, sdk, &growing)?;
+    format(&files);
+    fs::rename(&growing, &directory)
+        .with_context(|| format!("cannot rename {} to {}", growing.display(), directory.display()))
+}
+
+/// Formats the Rust files: where lines break depends on the length of the names in them.
+fn format(files: &[PathBuf]) {
+    let sources = files.iter().filter(|file| file.extension().is_some_and(|end| end == "rs"));
+    let status = Command::new("rustfmt")
+        .args(["--edition", "2024"])
+        .args(sources)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    if !status.is_ok_and(|status| status.success()) {
+        eprintln!(
+            "note: rustfmt is not here, so lines may break in other places than `cargo fmt` would choose"
+        );
+    }
+}

@@ -1,0 +1,178 @@
+//! `cargo tf-plugin run`: a program with the plugin loaded.
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use sha2::{Digest, Sha256};
+
+use crate::TensorFlow;
+use crate::commands::build::What;
+use crate::commands::check::tensorflow;
+
+/// The variable that names a library, or a directory of libraries, for TensorFlow to load at import.
+pub(crate) const LIBRARY_VARIABLE: &str = "TF_PLUGGABLE_DEVICE_LIBRARY_PATH";
+
+/// The arguments of `run`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  cargo tf-plugin run -- python train.py --epochs 3
+  cargo tf-plugin run --tf 2.16.2 -- python -c \"import tensorflow as tf; print(tf.config.list_physical_devices())\"
+  cargo tf-plugin run --python ~/venv/bin/python -- pytest
+
+`python`, and what is installed beside it, is that of the TensorFlow chosen. The exit status is the program's.")]
+pub struct Run {
+    /// Package of the plugin, of those in the workspace.
+    #[arg(long, short, value_name = "NAME")]
+    package: Option<String>,
+
+    /// TensorFlow release, installed into the target directory on first use, or a virtual environment that has one;
+    /// by default the active environment's, else the newest release.
+    #[arg(long, value_name = "VERSION|VENV", conflicts_with = "python")]
+    tf: Option<PathBuf>,
+
+    /// Use the TensorFlow that this Python interpreter has.
+    #[arg(long, value_name = "PATH")]
+    python: Option<PathBuf>,
+
+    /// The program and its arguments.
+    #[arg(last = true, required = true, value_name = "PROGRAM")]
+    program: Vec<OsString>,
+}
+
+impl Run {
+    /// Builds the plugin and becomes the program; returns only if that fails.
+    ///
+    /// # Errors
+    /// When there is no plugin here, it does not build, TensorFlow is not found, or the program is not.
+    pub fn run(self) -> Result<()> {
+        let (project, library) = What::package(self.package).build()?;
+        let tensorflow = match (&self.python, &self.tf) {
+            (Some(python), _) => TensorFlow::from_python(python)?,
+            (None, Some(name)) => tensorflow(name)?,
+            (None, None) => TensorFlow::around()?,
+        };
+        let (program, arguments) = self.program.split_first().context("a program is needed")?;
+        let mut command = Command::new(program);
+        command.args(arguments);
+        surround(&mut command, &tensorflow)?;
+        let joined = project.workspace.target_dir().join("tf-plugin/joined");
+        let libraries = libraries(env::var_os(LIBRARY_VARIABLE), library.path(), &joined)?;
+        command.env(LIBRARY_VARIABLE, libraries);
+        // In place of this process: signals and the exit status are the program's own.
+        let error = command.exec();
+        Err(error).with_context(|| format!("cannot run {}; is it on PATH?", program.display()))
+    }
+}
+
+/// Makes `python` and its neighbours on `PATH` those of a TensorFlow, as activating its environment does.
+fn surround(command: &mut Command, tensorflow: &TensorFlow) -> Result<()> {
+    let bin = tensorflow.python().parent().unwrap_or(Path::new("/"));
+    let path = env::var_os("PATH").unwrap_or_default();
+    let path = env::join_paths([bin.to_owned()].into_iter().chain(env::split_paths(&path)))
+        .with_context(|| format!("{} cannot be on PATH; rename it", bin.display()))?;
+    command.env("PATH", path);
+    if let Some(venv) = bin.parent().filter(|venv| venv.join("pyvenv.cfg").is_file()) {
+        command.env("VIRTUAL_ENV", venv);
+    }
+    // It would turn every Python into another one.
+    command.env_remove("PYTHONHOME");
+    Ok(())
+}
+
+/// The value of [`LIBRARY_VARIABLE`] for a plugin beside what it says already. TensorFlow takes one path: a file, or a
+/// directory of files, so that several become a directory of links.
+fn libraries(before: Option<OsString>, plugin: &Path, joined: &Path) -> Result<PathBuf> {
+    let Some(before) = before.filter(|before| !before.is_empty()).map(PathBuf::from) else {
+        return Ok(plugin.to_owned());
+    };
+    let mut files = Vec::new();
+    if before.is_dir() {
+        let failed = || format!("cannot read {}, which {LIBRARY_VARIABLE} names", before.display());
+        for entry in fs::read_dir(&before).with_context(failed)? {
+            files.push(entry.with_context(failed)?.path());
+        }
+    } else if before.is_file() {
+        files.push(before);
+    } else {
+        bail!(
+            "{LIBRARY_VARIABLE} names {}, which does not exist, so that TensorFlow would refuse to start; unset it",
+            before.display()
+        );
+    }
+    let mut files =
+        files.into_iter().map(|file| fs::canonicalize(&file).unwrap_or(file)).collect::<Vec<_>>();
+    let plugin = fs::canonicalize(plugin).unwrap_or_else(|_| plugin.to_owned());
+    files.push(plugin.clone());
+    files.sort();
+    files.dedup();
+    if files == [plugin.clone()] {
+        return Ok(plugin);
+    }
+
+    // The name tells the content, so that a program that runs already keeps what it began with.
+    let name = Sha256::new();
+    let name = files.iter().fold(name, |name, file| {
+        name.chain_update(file.as_os_str().as_encoded_bytes()).chain_update([0])
+    });
+    let name: String = name.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    let directory = joined.join(name);
+    let failed = || format!("cannot fill {}; is it writable?", directory.display());
+    fs::create_dir_all(&directory).with_context(failed)?;
+    for (number, file) in files.iter().enumerate() {
+        let name = file.file_name().unwrap_or(OsStr::new("plugin.so"));
+        // Two files of one name are two plugins.
+        let link = directory.join(format!("{number}-{}", name.to_string_lossy()));
+        if let Err(error) = symlink(file, &link)
+            && fs::read_link(&link).ok().as_deref() != Some(file)
+        {
+            return Err(error).with_context(failed);
+        }
+    }
+    Ok(directory)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plugin_comes_beside_what_is_named_already() {
+        let scratch = tempfile::tempdir().expect("a directory");
+        let root = fs::canonicalize(scratch.path()).expect("a path");
+        let file = |path: &str| {
+            let path = root.join(path);
+            fs::create_dir_all(path.parent().expect("a parent")).expect("made");
+            fs::write(&path, "").expect("written");
+            path
+        };
+        let (own, other) = (file("own/libx.so"), file("others/libx.so"));
+        let (joined, of) = (root.join("joined"), |path: &Path| Some(path.as_os_str().to_owned()));
+        assert_eq!(libraries(None, &own, &joined).expect("alone"), own);
+        assert_eq!(libraries(Some("".into()), &own, &joined).expect("alone"), own);
+        assert_eq!(libraries(of(&own), &own, &joined).expect("the same"), own);
+        let both = libraries(of(&other), &own, &joined).expect("two");
+        let linked = |directory: &Path| {
+            let entries = fs::read_dir(directory).expect("a directory");
+            let mut files: Vec<_> = entries
+                .map(|entry| fs::canonicalize(entry.expect("an entry").path()).expect("a link"))
+                .collect();
+            files.sort();
+            files
+        };
+        assert_eq!(linked(&both), [other.clone(), own.clone()]);
+        assert_eq!(libraries(of(&other), &own, &joined).expect("again"), both);
+        file("others/liby.so");
+        let others = root.join("others");
+        assert_eq!(linked(&libraries(of(&others), &own, &joined).expect("three")).len(), 3);
+        let error = libraries(of(&root.join("none")), &own, &joined).expect_err("none").to_string();
+        assert!(error.contains("does not exist"), "{error}");
+    }
+}

@@ -1,0 +1,12 @@
+"""Prints, as one line of JSON, what TensorFlow has after its import, and after registering the library named."""
+import json
+import sys
+
+import tensorflow as tf
+
+for library in sys.argv[1:]:
+    tf.experimental.register_filesystem_plugin(library)
+print(json.dumps({
+    "schemes": sorted(tf.io.gfile.get_registered_schemes()),
+    "device-types": sorted({device.device_type for device in tf.config.list_physical_devices()}),
+}))

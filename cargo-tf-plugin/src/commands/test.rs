@@ -1,0 +1,289 @@
+//! `cargo tf-plugin test`: the author's tests, and the plugin in real TensorFlow releases.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::Instant;
+
+use anstyle::{AnsiColor, Style};
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use serde_json::Value;
+
+use crate::TensorFlow;
+use crate::build::cargo;
+use crate::commands::build::What;
+use crate::commands::check::tensorflow;
+use crate::commands::run::LIBRARY_VARIABLE;
+use crate::platform::Library;
+use crate::project::Project;
+
+/// Says what TensorFlow has after its import.
+const SMOKE: &str = include_str!("smoke.py");
+
+/// The last lines of a failed program's messages that are shown.
+const SHOWN_LINES: usize = 40;
+
+/// The arguments of `test`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  cargo tf-plugin test                              in the active environment's TensorFlow, else in the newest
+  cargo tf-plugin test --tf 2.12.1 --tf 2.21.0      in two releases, installed on first use (1.5 GB each)
+  cargo tf-plugin test --tf ~/venv -- conformance   the arguments behind `--` are those of cargo test
+
+Scripts in tests/python/ run with the plugin loaded; one that ends with another status than 0 has failed.")]
+pub struct Test {
+    /// Package of the plugin, of those in the workspace.
+    #[arg(long, short, value_name = "NAME")]
+    package: Option<String>,
+
+    /// TensorFlow release, installed into the target directory on first use, or a virtual environment that has one;
+    /// any number of times.
+    #[arg(long, value_name = "VERSION|VENV")]
+    tf: Vec<PathBuf>,
+
+    /// Arguments for `cargo test`.
+    #[arg(last = true, value_name = "ARGUMENTS")]
+    cargo_test: Vec<String>,
+}
+
+impl Test {
+    /// Runs all tests, also after one has failed, and prints what each came to.
+    ///
+    /// # Errors
+    /// When a test fails, there is no plugin here, it does not build, or a TensorFlow cannot be provided.
+    pub fn run(self) -> Result<()> {
+        let (project, library) = What::package(self.package).build()?;
+        // All that are named must be there before the first is used.
+        let tensorflows: Vec<TensorFlow> = if self.tf.is_empty() {
+            vec![TensorFlow::around()?]
+        } else {
+            self.tf.iter().map(|name| tensorflow(name)).collect::<Result<_>>()?
+        };
+
+        let mut table = Table::new(&tensorflows);
+        table.add("cargo test", 0, cargo_test(&project, &self.cargo_test)?);
+        let scripts = scripts(&project)?;
+        for (at, tensorflow) in tensorflows.iter().enumerate() {
+            in_tensorflow(&project, &library, &scripts, tensorflow, |row, end| {
+                table.add(row, at + 1, end);
+            })?;
+        }
+        anstream::print!("\n{}", table.text());
+        let failures = table.failures();
+        if failures > 0 {
+            bail!("{failures} of the tests above failed; their messages are further up");
+        }
+        Ok(())
+    }
+}
+
+/// What a test came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    Passed,
+    Failed,
+}
+
+impl End {
+    fn of(passed: bool) -> Self {
+        if passed { Self::Passed } else { Self::Failed }
+    }
+}
+
+/// The author's own tests, in the process.
+fn cargo_test(project: &Project, arguments: &[String]) -> Result<End> {
+    let cargo = cargo();
+    let status = Command::new(&cargo)
+        .current_dir(project.workspace.root())
+        .args(["test", "--package", &project.package.name])
+        .args(arguments)
+        .status()
+        .with_context(|| format!("cannot run {}", cargo.display()))?;
+    Ok(End::of(status.success()))
+}
+
+/// The author's scripts for Python, in the order of their names.
+fn scripts(project: &Project) -> Result<Vec<PathBuf>> {
+    let directory = directory(project)?.join("tests/python");
+    if !directory.is_dir() {
+        return Ok(Vec::new());
+    }
+    let failed = || format!("cannot read {}", directory.display());
+    let mut scripts = Vec::new();
+    for entry in fs::read_dir(&directory).with_context(failed)? {
+        let path = entry.with_context(failed)?.path();
+        if path.extension().is_some_and(|end| end == "py") {
+            scripts.push(path);
+        }
+    }
+    scripts.sort();
+    Ok(scripts)
+}
+
+fn directory(project: &Project) -> Result<&Path> {
+    let manifest = project.package.manifest_path.as_std_path();
+    manifest.parent().context("a manifest is in a directory")
+}
+
+/// The plugin in one TensorFlow.
+fn in_tensorflow(
+    project: &Project,
+    library: &Library,
+    scripts: &[PathBuf],
+    tensorflow: &TensorFlow,
+    mut ended: impl FnMut(&str, End),
+) -> Result<()> {
+    let title = format!("TensorFlow {}", tensorflow.version());
+    let mut say = |what: &str, started: Instant, problem: Option<String>| {
+        let seconds = started.elapsed().as_secs_f64();
+        let outcome = if problem.is_some() { "FAILED" } else { "ok" };
+        // What was only looked up takes no time.
+        let took = if seconds < 0.05 { String::new() } else { format!(" ({seconds:.1} s)") };
+        eprintln!("{title}: {what}: {outcome}{took}");
+        if let Some(problem) = &problem {
+            eprintln!("{problem}");
+        }
+        ended(what, End::of(problem.is_none()));
+    };
+    let python = || {
+        let mut command = tensorflow.python_command();
+        command.stdin(Stdio::null()).env(LIBRARY_VARIABLE, library.path());
+        command
+    };
+    let started = Instant::now();
+    let mut smoke = python();
+    smoke.args(["-c", SMOKE]);
+    if !library.registers_itself() {
+        // It is for those who call for it.
+        smoke.arg(library.path());
+    }
+    let output = finish(&mut smoke)?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    let there = said.lines().rev().find_map(|line| serde_json::from_str::<Value>(line).ok());
+    let Some(there) = there.filter(|_| output.status.success()) else {
+        say("import tensorflow", started, Some(messages(&output)));
+        return Ok(());
+    };
+    say("import tensorflow", started, None);
+    for (key, names) in [("schemes", library.schemes()), ("device-types", library.device_types())] {
+        let list = there[key].as_array().map(Vec::as_slice).unwrap_or_default();
+        let found: Vec<_> = list.iter().filter_map(Value::as_str).collect();
+        for name in names {
+            let what =
+                if key == "schemes" { format!("{name}://") } else { format!("/device:{name}:0") };
+            let problem = (!found.contains(&name.as_str())).then(|| {
+                format!(
+                    "{}\n  | {what} is not there after `import tensorflow`, which has: {}",
+                    messages(&output),
+                    found.join(", ")
+                )
+            });
+            say(&what, Instant::now(), problem);
+        }
+    }
+    for script in scripts {
+        let started = Instant::now();
+        let name = script.strip_prefix(directory(project)?).unwrap_or(script);
+        let mut command = python();
+        let output = finish(command.arg(script).current_dir(directory(project)?))?;
+        let problem = (!output.status.success()).then(|| messages(&output));
+        say(&name.to_string_lossy(), started, problem);
+    }
+    Ok(())
+}
+
+fn finish(command: &mut Command) -> Result<Output> {
+    let program = command.get_program().to_owned();
+    command.output().with_context(|| format!("cannot run {}", program.display()))
+}
+
+/// What a failed program said last.
+fn messages(output: &Output) -> String {
+    let said = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
+    let lines: Vec<_> = said.iter().flat_map(|text| text.lines()).collect();
+    let shown = &lines[lines.len().saturating_sub(SHOWN_LINES)..];
+    let mut text = format!("  | ended with {}", output.status);
+    for line in shown {
+        text.push_str("\n  | ");
+        text.push_str(line);
+    }
+    text
+}
+
+/// Tests by TensorFlow releases.
+struct Table {
+    columns: Vec<String>,
+    rows: Vec<(String, Vec<Option<End>>)>,
+}
+
+impl Table {
+    fn new(tensorflows: &[TensorFlow]) -> Self {
+        let releases = tensorflows.iter().map(|tensorflow| tensorflow.version().to_owned());
+        let columns = ["in process".to_owned()].into_iter().chain(releases).collect();
+        Self { columns, rows: Vec::new() }
+    }
+
+    fn add(&mut self, name: &str, column: usize, end: End) {
+        let at = self.rows.iter().position(|(row, _)| row == name).unwrap_or_else(|| {
+            self.rows.push((name.to_owned(), vec![None; self.columns.len()]));
+            self.rows.len() - 1
+        });
+        self.rows[at].1[column] = Some(end);
+    }
+
+    fn failures(&self) -> usize {
+        let cells = self.rows.iter().flat_map(|(_, cells)| cells);
+        cells.filter(|cell| **cell == Some(End::Failed)).count()
+    }
+
+    fn text(&self) -> String {
+        let first = self.rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+        let widths = || self.columns.iter().map(|column| column.len().max("FAILED".len()));
+        let mut text = " ".repeat(first);
+        for (column, width) in self.columns.iter().zip(widths()) {
+            text.push_str(&format!("  {column:<width$}"));
+        }
+        text.truncate(text.trim_end().len());
+        text.push('\n');
+        for (name, cells) in &self.rows {
+            text.push_str(&format!("{name:<first$}"));
+            for (cell, width) in cells.iter().zip(widths()) {
+                let (word, colour) = match cell {
+                    Some(End::Passed) => ("ok", Some(AnsiColor::Green)),
+                    Some(End::Failed) => ("FAILED", Some(AnsiColor::Red)),
+                    None => ("-", None),
+                };
+                let style = colour
+                    .map_or(Style::new(), |colour| Style::new().fg_color(Some(colour.into())));
+                let space = " ".repeat(width - word.len());
+                text.push_str(&format!("  {style}{word}{style:#}{space}"));
+            }
+            text.truncate(text.trim_end().len());
+            text.push('\n');
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_has_a_row_a_test_and_a_column_a_release() {
+        let columns = ["in process", "2.21.0", "2.12.1"].map(String::from).into();
+        let mut table = Table { columns, rows: Vec::new() };
+        table.add("cargo test", 0, End::Passed);
+        table.add("notes://", 1, End::Passed);
+        table.add("notes://", 2, End::Failed);
+        let text = anstream::adapter::strip_str(&table.text()).to_string();
+        let wanted = "            in process  2.21.0  2.12.1\n\
+                      cargo test  ok          -       -\n\
+                      notes://    -           ok      FAILED\n";
+        assert_eq!(text, wanted);
+        assert_eq!(table.failures(), 1);
+        assert!(table.text().contains("\u{1b}[31mFAILED\u{1b}[0m"), "no colour");
+    }
+}

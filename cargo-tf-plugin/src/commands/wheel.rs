@@ -1,0 +1,58 @@
+//! `cargo tf-plugin wheel`: what `pip install` takes.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use clap::Args;
+
+use crate::commands::build::What;
+use crate::platform::Library;
+use crate::wheel;
+
+/// The arguments of `wheel`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  cargo tf-plugin wheel                            for systems such as this one, or newer
+  cargo tf-plugin wheel --compat manylinux_2_28 -o dist
+  pip install target/wheels/*.whl
+
+The metadata is Cargo.toml's. The wheel depends on no TensorFlow: one file serves each from 2.12 on. It is the same
+bit for bit for the same library; SOURCE_DATE_EPOCH sets the time of the files in it.")]
+pub struct Wheel {
+    #[command(flatten)]
+    what: What,
+
+    /// Directory to write the wheel to; by default `wheels` in the target directory.
+    #[arg(long, short, value_name = "DIR")]
+    out_dir: Option<PathBuf>,
+}
+
+impl Wheel {
+    /// Builds the plugin and packs it.
+    ///
+    /// # Errors
+    /// When there is no plugin here, it does not build or cannot be packed.
+    pub fn run(self) -> Result<()> {
+        let (project, library) = self.what.build()?;
+        let wheel = wheel::Wheel::new(&project, &library, self.what.compat)?;
+        let directory =
+            self.out_dir.unwrap_or_else(|| project.workspace.target_dir().join("wheels"));
+        let path = wheel.write(&directory)?;
+        report(&wheel, &library, &path);
+        Ok(())
+    }
+}
+
+fn report(wheel: &wheel::Wheel, library: &Library, path: &Path) {
+    println!("{} ({} KiB)\n", path.display(), wheel.content.len().div_ceil(1024));
+    println!("  pip install {}", path.display());
+    println!("  python -m {} doctor", wheel.module);
+    if !library.foreign.is_empty() {
+        eprintln!(
+            "\nwarning: the plugin needs {}, which not every Linux has: this wheel is for this machine and such as it,\n\
+             and PyPI refuses it; link those libraries statically",
+            library.foreign.join(", ")
+        );
+    }
+}

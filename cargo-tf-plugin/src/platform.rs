@@ -1,0 +1,358 @@
+//! Which systems a plugin can be loaded on.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs;
+use std::path::Path;
+use std::str::FromStr;
+
+use anyhow::{Context, Result, bail};
+use object::read::elf::ElfFile64;
+use object::{Endianness, Object, ObjectSymbol};
+
+use crate::artefact::{Artefact, ENTRY_POINTS, NoteOf};
+
+/// The libraries, by the beginnings of their names, that every Linux with glibc has. Their versions are glibc's
+/// own, or have not grown since any glibc that Rust supports.
+const EVERYWHERE: [&str; 9] = [
+    "libc.so.",
+    "libm.so.",
+    "libdl.so.",
+    "librt.so.",
+    "libpthread.so.",
+    "libresolv.so.",
+    "libutil.so.",
+    "libgcc_s.so.",
+    "ld-linux",
+];
+
+/// Functions to name as the reason for a glibc version; the first few say enough.
+const SHOWN_FUNCTIONS: usize = 6;
+
+/// A version of glibc, such as 2.28.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Glibc(pub(crate) u32, pub(crate) u32);
+
+impl Glibc {
+    /// What the standard library of Rust itself needs.
+    pub(crate) const OF_RUST: Self = Self(2, 17);
+
+    /// The version that a symbol version such as `GLIBC_2.17` stands for.
+    fn of_symbol_version(name: &str) -> Option<Self> {
+        let number = name.strip_prefix("GLIBC_")?;
+        if number == "ABI_DT_RELR" {
+            // A way of relocating, for which no symbol stands.
+            return Some(Self(2, 36));
+        }
+        let mut parts = number.split('.');
+        Some(Self(parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
+    }
+}
+
+impl fmt::Display for Glibc {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&format!("{}.{}", self.0, self.1))
+    }
+}
+
+/// A floor that the author promises: `manylinux_2_28`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Compat(pub(crate) Glibc);
+
+impl fmt::Display for Compat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "manylinux_{}_{}", self.0.0, self.0.1)
+    }
+}
+
+impl FromStr for Compat {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let glibc = match text {
+            "manylinux2014" => Some(Glibc(2, 17)),
+            "manylinux2010" => Some(Glibc(2, 12)),
+            "manylinux1" => Some(Glibc(2, 5)),
+            _ => text.strip_prefix("manylinux_").and_then(|numbers| {
+                let (major, minor) = numbers.split_once('_')?;
+                Some(Glibc(major.parse().ok()?, minor.parse().ok()?))
+            }),
+        };
+        let Some(glibc) = glibc else {
+            bail!("`{text}` is no manylinux tag; write one such as manylinux_2_28");
+        };
+        if glibc < Glibc::OF_RUST {
+            bail!("Rust itself needs glibc {}; write manylinux_2_17 or newer", Glibc::OF_RUST);
+        }
+        Ok(Self(glibc))
+    }
+}
+
+/// Functions of glibc by their versions.
+type Functions = BTreeMap<(u32, u32), Vec<String>>;
+
+/// A plugin's shared library, with what decides where it can be loaded.
+#[derive(Clone, Debug)]
+pub(crate) struct Library {
+    pub(crate) artefact: Artefact,
+    pub(crate) content: Vec<u8>,
+    /// The oldest glibc that can load it.
+    pub(crate) glibc: Glibc,
+    /// The versions of glibc that it names, with functions that are of them.
+    functions: Functions,
+    /// Needed libraries that not every Linux has.
+    pub(crate) foreign: Vec<String>,
+}
+
+impl Library {
+    /// Reads a library for any machine that TensorFlow is published for, and looks whether it is a plugin.
+    pub(crate) fn read(path: &Path) -> Result<Self> {
+        let artefact = Artefact::read_for_any_machine(path)?;
+        let shown = path.display();
+        if !["x86_64", "aarch64"].contains(&artefact.machine.as_str()) {
+            bail!(
+                "{shown} is for {}, which TensorFlow is not published for; build it for x86_64 or aarch64",
+                artefact.machine
+            );
+        }
+        if artefact.entry_points.is_empty() {
+            bail!(
+                "{shown} exports nothing that TensorFlow looks for ({}); \
+                 write `#[filesystem_plugin(scheme = \"…\")]` or `#[device_plugin]` on an impl in it",
+                ENTRY_POINTS[..3].iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
+            );
+        }
+        if let Some(musl) = artefact.needed.iter().find(|name| name.starts_with("libc.musl")) {
+            bail!(
+                "{shown} needs {musl}, and TensorFlow needs glibc; build it for a *-linux-gnu target"
+            );
+        }
+        if artefact.needs_tensorflow() {
+            bail!(
+                "{shown} is linked with TensorFlow, which breaks `import tensorflow` where its libraries are not found; \
+                 the SDK finds their functions at run time: link nothing of it"
+            );
+        }
+        let content = fs::read(path).with_context(|| format!("cannot read {shown}"))?;
+        let (glibc, functions) =
+            of_glibc(&content).with_context(|| format!("{shown} is damaged; build it anew"))?;
+        let known = |name: &&String| EVERYWHERE.iter().any(|start| name.starts_with(start));
+        let foreign = artefact.needed.iter().filter(|name| !known(name)).cloned().collect();
+        Ok(Self { artefact, content, glibc, functions, foreign })
+    }
+
+    /// The file.
+    pub(crate) fn path(&self) -> &Path {
+        &self.artefact.path
+    }
+
+    /// The schemes that it serves, by the notes of the SDK in it.
+    pub(crate) fn schemes(&self) -> Vec<String> {
+        self.noted(NoteOf::Filesystem)
+    }
+
+    /// The types of the devices that it has, by the notes of the SDK in it.
+    pub(crate) fn device_types(&self) -> Vec<String> {
+        self.noted(NoteOf::Device)
+    }
+
+    fn noted(&self, of: NoteOf) -> Vec<String> {
+        let notes = self.artefact.notes.iter().filter(|note| note.of == of);
+        notes.map(|note| note.text.clone()).collect()
+    }
+
+    /// Whether TensorFlow has the plugin after the import, without a call to register it.
+    pub(crate) fn registers_itself(&self) -> bool {
+        self.artefact.entry_points.iter().any(|name| *name != "TF_InitPlugin")
+    }
+
+    /// The platform tag of a wheel with this library: as old as the library allows, or as the author wants.
+    pub(crate) fn platform(&self, compat: Option<Compat>) -> String {
+        if self.foreign.is_empty() {
+            format!("{}_{}", compat.unwrap_or(Compat(self.glibc)), self.artefact.machine)
+        } else {
+            format!("linux_{}", self.artefact.machine)
+        }
+    }
+
+    /// Whether the library can be loaded wherever `compat` promises it.
+    pub(crate) fn keeps(&self, compat: Compat) -> Result<()> {
+        if !self.foreign.is_empty() {
+            bail!(
+                "{} needs {}, which not every system of {compat} has; link it statically, or leave `--compat` out",
+                self.path().display(),
+                self.foreign.join(", ")
+            );
+        }
+        if self.glibc <= compat.0 {
+            return Ok(());
+        }
+        let mut reasons = String::new();
+        for ((major, minor), names) in self.functions.iter().rev() {
+            let version = Glibc(*major, *minor);
+            if version <= compat.0 {
+                break;
+            }
+            let more = names.len().saturating_sub(SHOWN_FUNCTIONS);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            let shown = names.iter().take(SHOWN_FUNCTIONS).map(String::as_str).collect::<Vec<_>>();
+            reasons.push_str(&format!("\n  glibc {version:<5} {}{more}", shown.join(", ")));
+        }
+        bail!(
+            "{} needs glibc {}, and {compat} promises {}:{reasons}\n\
+             ways out:\n  \
+             - link with zig, which knows each glibc: `pip install cargo-zigbuild ziglang`, and the same command again\n  \
+             - build on an older system, such as PyPA's container {compat}_{}\n  \
+             - leave `--compat` out: the plugin is for {} then",
+            self.path().display(),
+            self.glibc,
+            compat.0,
+            self.artefact.machine,
+            Compat(self.glibc)
+        )
+    }
+}
+
+/// The glibc that a library needs, and the functions by the version that each is of.
+fn of_glibc(content: &[u8]) -> object::Result<(Glibc, Functions)> {
+    let file: ElfFile64<'_, Endianness> = ElfFile64::parse(content)?;
+    let (endian, sections) = (file.endian(), file.elf_section_table());
+    let of = |name: &[u8]| Glibc::of_symbol_version(&String::from_utf8_lossy(name));
+
+    // What is named need not be a function's version.
+    let mut glibc = Glibc::OF_RUST;
+    if let Some((mut libraries, link)) = sections.gnu_verneed(endian, content)? {
+        let strings = sections.strings(endian, content, link)?;
+        while let Some((_, mut versions)) = libraries.next()? {
+            while let Some(version) = versions.next()? {
+                let version = of(version.name(endian, strings)?);
+                glibc = glibc.max(version.unwrap_or(glibc));
+            }
+        }
+    }
+    let mut functions = Functions::new();
+    if let Some(versions) = sections.versions(endian, content)? {
+        for symbol in file.dynamic_symbols().filter(|symbol| symbol.is_undefined()) {
+            let index = versions.version_index(endian, symbol.index()).index();
+            let version = versions.version(index)?.and_then(|version| of(version.name()));
+            if let Some(Glibc(major, minor)) = version {
+                functions.entry((major, minor)).or_default().push(symbol.name()?.to_owned());
+            }
+        }
+    }
+    Ok((glibc, functions))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn manylinux_tags_are_glibc_versions() {
+        for (text, major, minor) in
+            [("manylinux_2_28", 2, 28), ("manylinux2014", 2, 17), ("manylinux_2_17", 2, 17)]
+        {
+            assert_eq!(text.parse::<Compat>().expect(text), Compat(Glibc(major, minor)));
+        }
+        for text in
+            ["", "2.28", "manylinux", "manylinux_2", "manylinux_2_28_x86_64", "musllinux_1_2"]
+        {
+            let error = text.parse::<Compat>().expect_err(text).to_string();
+            assert!(error.contains("write one such as manylinux_2_28"), "{error}");
+        }
+        for text in ["manylinux_2_5", "manylinux2010", "manylinux1"] {
+            let error = text.parse::<Compat>().expect_err(text).to_string();
+            assert!(error.contains("Rust itself needs glibc 2.17"), "{error}");
+        }
+    }
+
+    #[test]
+    fn symbol_versions_are_compared_as_numbers() {
+        let of = |name| Glibc::of_symbol_version(name);
+        assert!(of("GLIBC_2.9") < of("GLIBC_2.17"));
+        assert_eq!(of("GLIBC_2.2.5"), Some(Glibc(2, 2)));
+        assert_eq!(of("GLIBC_ABI_DT_RELR"), Some(Glibc(2, 36)));
+        assert_eq!(of("GLIBC_PRIVATE"), None);
+        assert_eq!(of("GCC_3.0"), None);
+    }
+
+    /// A shared library of C, linked with others that are made for it.
+    fn library(code: &str, others: &[&str]) -> Result<Library> {
+        let directory = tempfile::tempdir().expect("a directory");
+        let make = |name: &str, code: &str, needed: &[&str]| {
+            let (source, path) = (directory.path().join("x.c"), directory.path().join(name));
+            fs::write(&source, code).expect("written");
+            let compiler = std::env::var_os("CXX").unwrap_or_else(|| "c++".into());
+            let output = Command::new(&compiler)
+                .args(["-shared", "-fPIC", "-nostdlib", "-Wl,--no-as-needed", "-x", "c", "-o"])
+                .args([&path, &source])
+                .arg(format!("-Wl,-soname,{name}"))
+                .args(["-x", "none"])
+                .args(needed.iter().map(|name| directory.path().join(name)))
+                .arg("-lc")
+                .output()
+                .expect("a compiler");
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            path
+        };
+        for other in others {
+            make(other, "int other;", &[]);
+        }
+        Library::read(&make("libplugin.so", code, others))
+    }
+
+    const PLUGIN: &str = "void TF_InitPlugin(void) {}";
+
+    #[test]
+    fn what_a_library_needs_is_its_platform() {
+        let alone = library(PLUGIN, &[]).expect("a plugin");
+        let machine = std::env::consts::ARCH;
+        assert_eq!(alone.platform(None), format!("manylinux_2_17_{machine}"));
+        let compat = Compat(Glibc(2, 28));
+        assert_eq!(alone.platform(Some(compat)), format!("manylinux_2_28_{machine}"));
+        alone.keeps(compat).expect("it needs less");
+
+        let with_ssl = library(PLUGIN, &["libssl.so.3", "libm.so.9"]).expect("a plugin");
+        assert_eq!(with_ssl.foreign, ["libssl.so.3"]);
+        assert_eq!(with_ssl.platform(None), format!("linux_{machine}"));
+        let error = with_ssl.keeps(compat).expect_err("not every system has it").to_string();
+        assert!(error.contains("needs libssl.so.3"), "{error}");
+
+        for (other, advice) in [
+            ("libtensorflow_framework.so.2", "is linked with TensorFlow"),
+            ("libc.musl-x86_64.so.1", "needs libc.musl-x86_64.so.1, and TensorFlow needs glibc"),
+        ] {
+            let error = library(PLUGIN, &[other]).expect_err(other).to_string();
+            assert!(error.contains(advice), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_newer_glibc_is_refused_with_the_functions_that_need_it() {
+        // In the C library itself since 2.34.
+        let code = "extern void *dlsym(void *, const char *);
+            void TF_InitPlugin(void) { dlsym((void *)0, \"x\"); }";
+        let plugin = library(code, &[]).expect("a plugin");
+        assert_eq!(plugin.glibc, Glibc(2, 34));
+        plugin.keeps(Compat(Glibc(2, 34))).expect("it is new enough");
+        let error = plugin.keeps(Compat(Glibc(2, 28))).expect_err("too new").to_string();
+        for line in [
+            "needs glibc 2.34, and manylinux_2_28 promises 2.28",
+            "\n  glibc 2.34  dlsym\n",
+            "pip install cargo-zigbuild ziglang",
+        ] {
+            assert!(error.contains(line), "`{line}` is missing in {error}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_plugin_is_refused() {
+        let error = library("int x;", &[]).expect_err("no plugin").to_string();
+        assert!(error.contains("exports nothing that TensorFlow looks for"), "{error}");
+        let plugin = library(PLUGIN, &[]).expect("a plugin");
+        assert!(!plugin.registers_itself());
+        assert_eq!([plugin.schemes(), plugin.device_types()], [const { Vec::<String>::new() }; 2]);
+    }
+}

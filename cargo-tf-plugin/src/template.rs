@@ -1,0 +1,349 @@
+//! The crates that `cargo tf-plugin new` makes.
+//!
+//! They are in `templates/`, as ordinary Rust with a name of their own in it, and become a crate when that name is
+//! replaced. Only their manifests have another file name: cargo leaves directories with a `Cargo.toml` out of
+//! packages.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+
+/// Names that Python has already, or that a plugin would hide from TensorFlow.
+const PYTHON_NAMES: &str = include_str!("python_names.txt");
+
+/// Words of Rust, and crates that a plugin depends on, which cannot be a package's name.
+const RUST_NAMES: &str = "abstract alloc become box const core crate do dyn enum extern false final fn impl let loop \
+    macro match mod move mut override priv proc_macro pub ref self static std struct super trait true type typeof \
+    unsafe unsized use virtual where bytemuck libc log tf_fs_plugin tf_fs_plugin_macros tf_fs_sys se_plugin \
+    cargo_tf_plugin deps examples build incremental";
+
+/// The schemes that TensorFlow registers itself, in all versions.
+const TENSORFLOW_SCHEMES: [&str; 3] = ["file", "ram", "gs"];
+
+/// Types and names of devices that TensorFlow has itself.
+const TENSORFLOW_DEVICES: [&str; 6] = ["CPU", "GPU", "DEFAULT", "HOST", "CUDA", "ROCM"];
+
+/// Where the templates look for the SDK, and what a new crate has instead.
+const SDK_PATH: &str = "path = \"../../../";
+
+/// What a new crate makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Filesystem,
+    Device,
+    Both,
+}
+
+impl Kind {
+    fn has_filesystem(self) -> bool {
+        self != Self::Device
+    }
+
+    fn has_device(self) -> bool {
+        self != Self::Filesystem
+    }
+
+    fn files(self) -> Vec<(&'static str, &'static str)> {
+        macro_rules! from {
+            ($folder:literal: $($path:literal),*) => {
+                [$(($path, include_str!(concat!("../templates/", $folder, "/", $path)))),*]
+            };
+        }
+        let mut files = vec![
+            (".gitignore", include_str!("../templates/common/gitignore")),
+            (".github/workflows/ci.yml", include_str!("../templates/common/ci.yml")),
+        ];
+        let [manifest, own @ ..] = match self {
+            Self::Filesystem => from!("fs": "manifest.toml", "README.md", "src/lib.rs"),
+            Self::Device => from!("device": "manifest.toml", "README.md", "src/lib.rs"),
+            Self::Both => from!("both": "manifest.toml", "README.md", "src/lib.rs"),
+        };
+        files.push(("Cargo.toml", manifest.1));
+        files.extend(own);
+        if self.has_filesystem() {
+            files.extend(from!("fs": "src/filesystem.rs", "tests/filesystem.rs",
+                "tests/python/filesystem.py", "benches/filesystem.rs"));
+        }
+        if self.has_device() {
+            files.extend(from!("device": "src/device.rs", "tests/device.rs",
+                "tests/python/device.py", "benches/device.rs"));
+        }
+        files
+    }
+}
+
+/// The names in a new crate, all made from one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Names {
+    package: String,
+    pub(crate) scheme: String,
+    pub(crate) device_type: String,
+}
+
+impl Names {
+    /// Checks a name for everything that it will be: a package of cargo and of pip, a module of Rust and of Python,
+    /// a scheme, a type of devices. The last two can be given.
+    pub(crate) fn new(
+        name: &str,
+        kind: Kind,
+        scheme: Option<&str>,
+        device_type: Option<&str>,
+    ) -> Result<Self> {
+        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_".contains(c);
+        let ends_well = name.ends_with(|c: char| c.is_ascii_alphanumeric());
+        if !name.starts_with(|c: char| c.is_ascii_lowercase())
+            || !name.chars().all(plain)
+            || !ends_well
+        {
+            bail!(
+                "`{name}` cannot be the name of a package for cargo and pip; write lower-case letters, digits and \
+                 `-`, beginning with a letter, such as my-plugin"
+            );
+        }
+        let module = name.replace('-', "_");
+        if RUST_NAMES.split_whitespace().any(|taken| taken == module) {
+            bail!(
+                "`{name}` is taken in Rust or by a crate that the plugin needs; choose another name, such as my-{name}"
+            );
+        }
+        if is_taken_in_python(&module) {
+            bail!(
+                "a Python module `{module}` would hide Python's own or TensorFlow's; choose another name, such as my-{name}"
+            );
+        }
+
+        let own = name.replace(['-', '_'], "");
+        let scheme = scheme.unwrap_or(&own).to_owned();
+        if kind.has_filesystem() {
+            let plain = |c: char| c.is_ascii_alphanumeric() || c == '.';
+            if !scheme.starts_with(|c: char| c.is_ascii_alphabetic()) || !scheme.chars().all(plain)
+            {
+                bail!(
+                    "`{scheme}` cannot be a scheme of TensorFlow's: a scheme is an ASCII letter followed by ASCII letters, \
+                     digits and `.`; name one with `--scheme`"
+                );
+            }
+            if TENSORFLOW_SCHEMES.contains(&scheme.as_str()) {
+                bail!(
+                    "the scheme `{scheme}` is TensorFlow's own; name another one with `--scheme`"
+                );
+            }
+        }
+        let own = module.to_ascii_uppercase();
+        let device_type = device_type.unwrap_or(&own).to_owned();
+        if kind.has_device() {
+            let plain = |c: char| c.is_ascii_uppercase() || c == '_';
+            if !device_type.starts_with(|c: char| c.is_ascii_uppercase())
+                || !device_type.chars().all(plain)
+            {
+                bail!(
+                    "`{device_type}` cannot be a type of TensorFlow's devices: a type is capital letters and `_`, beginning \
+                     with a letter; name one with `--device-type`, such as MY_DEVICE"
+                );
+            }
+            if TENSORFLOW_DEVICES.contains(&device_type.as_str()) {
+                bail!(
+                    "the device type `{device_type}` is TensorFlow's own; name another one with `--device-type`, such as MY_{device_type}"
+                );
+            }
+        }
+        Ok(Self { package: name.to_owned(), scheme, device_type })
+    }
+
+    /// The beginning of the types' names: `my-plugin` has `MyPluginFs`.
+    fn camel(&self) -> String {
+        let words = self.package.split(['-', '_']);
+        words
+            .flat_map(|word| {
+                let mut letters = word.chars();
+                letters.next().map(|first| first.to_ascii_uppercase()).into_iter().chain(letters)
+            })
+            .collect()
+    }
+
+    fn replace(&self, text: &str) -> String {
+        [
+            ("template-plugin", self.package.as_str()),
+            ("template_plugin", &self.package.replace('-', "_")),
+            ("templateplugin", &self.scheme),
+            ("TemplatePlugin", &self.camel()),
+            ("TEMPLATE_PLUGIN", &self.device_type),
+        ]
+        .into_iter()
+        .fold(text.to_owned(), |text, (placeholder, name)| text.replace(placeholder, name))
+    }
+}
+
+/// Whether Python or TensorFlow has a module or a keyword of this name.
+pub(crate) fn is_taken_in_python(module: &str) -> bool {
+    PYTHON_NAMES.split_whitespace().any(|taken| taken == module)
+}
+
+/// Where a new crate has the SDK from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Sdk {
+    /// A clone of the project.
+    Clone(PathBuf),
+    /// The package registry, in the version of this command.
+    Published,
+}
+
+impl Sdk {
+    /// The clone at `path`.
+    pub(crate) fn at(path: &Path) -> Result<Self> {
+        let path = std::path::absolute(path)?;
+        if !Self::is_clone(&path) {
+            bail!(
+                "{} is no clone of the SDK: there is no se-plugin/Cargo.toml in it",
+                path.display()
+            );
+        }
+        if path.to_str().is_none() {
+            bail!("{} is not UTF-8, which a Cargo.toml must be; move the clone", path.display());
+        }
+        Ok(Self::Clone(path))
+    }
+
+    /// The clone that this command was built from, if it was and the clone is still there.
+    pub(crate) fn own() -> Self {
+        Path::new(env!("CARGO_MANIFEST_DIR"))
+            .parent()
+            .filter(|path| Self::is_clone(path) && path.to_str().is_some())
+            .map_or(Self::Published, |path| Self::Clone(path.to_owned()))
+    }
+
+    fn is_clone(path: &Path) -> bool {
+        ["tf-fs-plugin", "se-plugin", "cargo-tf-plugin"]
+            .iter()
+            .all(|package| path.join(package).join("Cargo.toml").is_file())
+    }
+
+    fn replace(&self, text: &str) -> String {
+        match self {
+            Self::Clone(path) => {
+                let path = toml_text(&path.to_string_lossy());
+                text.replace(SDK_PATH, &format!("path = \"{path}/"))
+            }
+            Self::Published => {
+                let mut text = text.to_owned();
+                for package in ["tf-fs-plugin", "se-plugin"] {
+                    let dependency = format!("{SDK_PATH}{package}\"");
+                    let version = format!("version = \"{}\"", env!("CARGO_PKG_VERSION"));
+                    text = text.replace(&dependency, &version);
+                }
+                text
+            }
+        }
+    }
+
+    /// Cargo's settings for the new crate: where the command is that cannot be installed from a registry.
+    fn cargo_config(&self) -> Option<String> {
+        let Self::Clone(path) = self else { return None };
+        let manifest = path.join("cargo-tf-plugin/Cargo.toml");
+        Some(format!(
+            "# `cargo tf-plugin`, from the clone that has the SDK.\n[alias]\ntf-plugin = [\"run\", \"--quiet\", \
+             \"--manifest-path\", \"{}\", \"--\"]\n",
+            toml_text(&manifest.to_string_lossy())
+        ))
+    }
+}
+
+/// A text between the quotes of TOML.
+fn toml_text(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"")
+}
+
+/// Writes a new crate into an empty directory; the paths of its files.
+pub(crate) fn write(
+    kind: Kind,
+    names: &Names,
+    sdk: &Sdk,
+    directory: &Path,
+) -> Result<Vec<PathBuf>> {
+    let mut files: Vec<_> = kind
+        .files()
+        .into_iter()
+        .map(|(path, text)| (path, sdk.replace(&names.replace(text))))
+        .collect();
+    files.extend(sdk.cargo_config().map(|text| (".cargo/config.toml", text)));
+    let mut written = Vec::new();
+    for (path, text) in files {
+        let path = directory.join(path);
+        let failed = || format!("cannot write {}", path.display());
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent).with_context(failed)?;
+        }
+        fs::write(&path, text).with_context(failed)?;
+        written.push(path);
+    }
+    Ok(written)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(name: &str, scheme: Option<&str>, device_type: Option<&str>) -> String {
+        Names::new(name, Kind::Both, scheme, device_type).expect_err(name).to_string()
+    }
+
+    #[test]
+    fn one_name_becomes_all_others() {
+        let names = Names::new("my-notes_fs", Kind::Both, None, None).expect("a name");
+        assert_eq!(names.scheme, "mynotesfs");
+        assert_eq!(names.device_type, "MY_NOTES_FS");
+        let all = "template-plugin template_plugin templateplugin TemplatePlugin TEMPLATE_PLUGIN";
+        assert_eq!(names.replace(all), "my-notes_fs my_notes_fs mynotesfs MyNotesFs MY_NOTES_FS");
+        let names = Names::new("s3x", Kind::Both, Some("s3.x"), Some("X")).expect("names");
+        assert_eq!(names.replace(all), "s3x s3x s3.x S3x X");
+        Names::new("s3x", Kind::Filesystem, None, None).expect("no device, no type");
+        Names::new("s3x", Kind::Device, Some("-"), Some("X")).expect("no filesystem, no scheme");
+    }
+
+    #[test]
+    fn bad_names_are_refused_with_what_to_write() {
+        for name in ["", "1x", "-x", "My", "a b", "../x", "x/y", "é", "x-", "x."] {
+            assert!(refused(name, None, None).contains("such as my-plugin"), "{name}");
+        }
+        for name in ["fn", "std", "se-plugin", "tf_fs_plugin"] {
+            assert!(refused(name, None, None).contains("taken in Rust"), "{name}");
+        }
+        for name in ["json", "tensorflow", "numpy", "lambda"] {
+            assert!(refused(name, None, None).contains("would hide Python's own"), "{name}");
+        }
+        for scheme in ["a-b", "", "1a", "a://"] {
+            assert!(
+                refused("x", Some(scheme), None).contains("name one with `--scheme`"),
+                "{scheme}"
+            );
+        }
+        assert!(refused("gs", None, None).contains("scheme `gs` is TensorFlow's own"));
+        for device_type in ["x", "X1", "_X", ""] {
+            assert!(
+                refused("x", None, Some(device_type)).contains("such as MY_DEVICE"),
+                "{device_type}"
+            );
+        }
+        assert!(refused("gpu", None, None).contains("such as MY_GPU"));
+    }
+
+    #[test]
+    fn a_published_command_names_its_version() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let names = Names::new("x", Kind::Both, None, None).expect("a name");
+        write(Kind::Both, &names, &Sdk::Published, directory.path()).expect("written");
+        let manifest = fs::read_to_string(directory.path().join("Cargo.toml")).expect("there");
+        let version = env!("CARGO_PKG_VERSION");
+        assert!(
+            manifest.contains(&format!("tf-fs-plugin = {{ version = \"{version}\" }}")),
+            "{manifest}"
+        );
+        assert!(
+            manifest.contains(&format!("se-plugin = {{ version = \"{version}\", features")),
+            "{manifest}"
+        );
+        assert!(!manifest.contains("path = "), "{manifest}");
+        assert!(!directory.path().join(".cargo").exists());
+    }
+}

@@ -1,0 +1,29 @@
+"""The device in TensorFlow; `cargo tf-plugin test` runs this with the plugin loaded."""
+
+import tensorflow as tf
+
+# What has no kernel on the device is an error, rather than the CPU's.
+tf.config.set_soft_device_placement(False)
+
+with tf.device("/device:TEMPLATE_PLUGIN:0"):
+    total = tf.constant([1.0, 2.0]) + tf.constant([3.0, 4.0])
+assert total.device.endswith("/device:TEMPLATE_PLUGIN:0"), total.device
+assert total.numpy().tolist() == [4.0, 6.0]
+
+
+@tf.function
+def total_of(a, b):
+    with tf.device("/device:TEMPLATE_PLUGIN:0"):
+        return a + b
+
+
+# In graphs TensorFlow replaces ops by others for speed (`a + a` by `Mul`, `a + b + c` by `AddN`), which need kernels.
+assert total_of(tf.fill([1000], 1.0), tf.fill([1000], 2.0)).numpy().tolist() == [3.0] * 1000
+
+try:
+    with tf.device("/device:TEMPLATE_PLUGIN:0"):
+        tf.constant([1.0]) + tf.constant([1.0, 2.0])
+except tf.errors.InvalidArgumentError as error:
+    assert "[1] and [2] differ" in error.message, error.message
+else:
+    raise AssertionError("shapes that differ are added")

@@ -1,0 +1,124 @@
+//! A filesystem in memory, to begin with: replace what is in the methods by calls of your storage.
+//!
+//! An operation that is left out is TensorFlow's own: renaming, copying, globs and the like are made of those here.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, RwLock};
+
+use tf_fs_plugin::prelude::*;
+
+/// Files, and directories as `None`, by their names. Roots such as `templateplugin://box/` are always there.
+#[derive(Default)]
+pub struct TemplatePluginFs(RwLock<Nodes>);
+
+type Nodes = BTreeMap<Vec<u8>, Option<File>>;
+
+/// An open file; what a writer appends, readers see at once.
+#[derive(Clone, Default)]
+pub struct File(Arc<RwLock<Vec<u8>>>);
+
+#[filesystem_plugin(scheme = "templateplugin")]
+impl Filesystem for TemplatePluginFs {
+    type Reader = File;
+    type Writer = File;
+
+    /// Runs at the first use of the scheme: the place to read settings.
+    fn new(_scheme: &str) -> Result<Self> {
+        Ok(Self::default())
+    }
+
+    fn new_random_access_file(&self, uri: Uri<'_>) -> Result<File> {
+        find_file(&*self.0.read()?, uri)
+    }
+
+    fn new_writable_file(&self, uri: Uri<'_>) -> Result<File> {
+        create(&mut *self.0.write()?, uri)
+    }
+
+    fn new_appendable_file(&self, uri: Uri<'_>) -> Result<File> {
+        let nodes = &mut *self.0.write()?;
+        find_file(nodes, uri).or_else(|_| create(nodes, uri))
+    }
+
+    fn create_dir(&self, uri: Uri<'_>) -> Result<()> {
+        let nodes = &mut *self.0.write()?;
+        ensure!(find(nodes, uri).is_err(), Error::already_exists(uri));
+        insert(nodes, uri, None)
+    }
+
+    fn delete_file(&self, uri: Uri<'_>) -> Result<()> {
+        let nodes = &mut *self.0.write()?;
+        find_file(nodes, uri).map(|_file| drop(nodes.remove(uri.as_bytes())))
+    }
+
+    fn delete_dir(&self, uri: Uri<'_>) -> Result<()> {
+        let nodes = &mut *self.0.write()?;
+        ensure!(list(nodes, uri)?.next().is_none(), Error::directory_not_empty(uri));
+        nodes.remove(uri.as_bytes());
+        Ok(())
+    }
+
+    fn stat(&self, uri: Uri<'_>) -> Result<FileStatistics> {
+        match find(&*self.0.read()?, uri)? {
+            Some(file) => Ok(FileStatistics::file(file.0.read()?.len() as u64)),
+            None => Ok(FileStatistics::directory()),
+        }
+    }
+
+    fn get_children(&self, uri: Uri<'_>) -> Result<Entries> {
+        Ok(list(&*self.0.read()?, uri)?.collect())
+    }
+}
+
+impl RandomAccessFile for File {
+    /// Any number of threads call this at once.
+    fn read_at(&self, offset: u64, buf: &mut ReadBuf<'_>) -> Result<()> {
+        buf.fill_from(&self.0.read()?, offset);
+        Ok(())
+    }
+}
+
+impl WritableFile for File {
+    fn append(&mut self, data: &[u8]) -> Result<()> {
+        self.0.write()?.extend_from_slice(data);
+        Ok(())
+    }
+
+    fn tell(&mut self) -> Result<u64> {
+        Ok(self.0.read()?.len() as u64)
+    }
+}
+
+/// What is at `uri`: a file, or `None` for a directory.
+fn find(nodes: &Nodes, uri: Uri<'_>) -> Result<Option<File>> {
+    let is_file = |dir: Uri<'_>| matches!(nodes.get(dir.as_bytes()), Some(Some(_)));
+    match nodes.get(uri.as_bytes()) {
+        Some(node) => Ok(node.clone()),
+        None if uri.is_root() => Ok(None),
+        None if uri.ancestors().any(is_file) => Err(Error::not_a_directory(uri)),
+        None => Err(Error::not_found(uri)),
+    }
+}
+
+fn find_file(nodes: &Nodes, uri: Uri<'_>) -> Result<File> {
+    find(nodes, uri)?.ok_or_else(|| Error::is_a_directory(uri))
+}
+
+/// The names in a directory.
+fn list<'n>(nodes: &'n Nodes, uri: Uri<'_>) -> Result<impl Iterator<Item = &'n [u8]>> {
+    ensure!(find(nodes, uri)?.is_none(), Error::not_a_directory(uri));
+    let below = nodes.range(uri.join("")..).map_while(move |(name, _)| uri.strip(name));
+    Ok(below.filter(|rest| !rest.contains(&b'/')))
+}
+
+fn insert(nodes: &mut Nodes, uri: Uri<'_>, node: Option<File>) -> Result<()> {
+    uri.parent().map_or(Ok(()), |parent| list(nodes, parent).map(drop))?;
+    nodes.insert(uri.as_bytes().to_vec(), node);
+    Ok(())
+}
+
+fn create(nodes: &mut Nodes, uri: Uri<'_>) -> Result<File> {
+    ensure!(!matches!(find(nodes, uri), Ok(None)), Error::is_a_directory(uri));
+    let file = File::default();
+    insert(nodes, uri, Some(file.clone())).map(|()| file)
+}

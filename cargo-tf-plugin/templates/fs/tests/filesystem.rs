@@ -1,0 +1,25 @@
+//! The filesystem through TensorFlow's C tables, in this process and without TensorFlow.
+
+use template_plugin::TemplatePluginFs;
+
+use tf_fs_plugin::Code;
+use tf_fs_plugin::testing::{Conformance, Host};
+
+const ROOT: &str = "templateplugin://box";
+
+#[test]
+fn every_condition_of_tensorflow_s_header() {
+    let host = Host::load::<TemplatePluginFs>().expect("the plugin loads");
+    Conformance::new(&host, format!("{ROOT}/")).check();
+}
+
+#[test]
+fn what_is_written_is_read() {
+    let host = Host::load::<TemplatePluginFs>().expect("the plugin loads");
+    let file = format!("{ROOT}/hello.txt");
+    host.write_file(&file, "hello").expect("it is written");
+    assert_eq!(host.read_file(&file).expect("it is read"), b"hello");
+    host.delete_file(&file).expect("it is deleted");
+    let error = host.read_file(&file).expect_err("it is gone");
+    assert_eq!(error.code(), Code::NotFound);
+}

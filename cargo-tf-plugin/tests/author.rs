@@ -1,0 +1,384 @@
+//! An author's way, as an author goes it: from `new` to a wheel that is installed and taken away.
+
+#[path = "../../tests/tensorflow/src/overlay.rs"]
+#[expect(dead_code, unreachable_pub, reason = "it is of a library that other tests use more of")]
+mod overlay;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use cargo_tf_plugin::workspace::Workspace;
+use cargo_tf_plugin::{NEWEST, Packages, TensorFlow};
+use overlay::Overlay;
+use tempfile::TempDir;
+
+/// What is built stays from run to run, and is shared by all new crates.
+fn target() -> PathBuf {
+    let workspace = Workspace::current().expect("tests run in the workspace");
+    workspace.target_dir().join("author")
+}
+
+fn text(output: &Output) -> String {
+    let [out, err] = [&output.stdout, &output.stderr].map(|said| String::from_utf8_lossy(said));
+    format!("{out}\n--- standard error:\n{err}")
+}
+
+fn tool(directory: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cargo-tf-plugin"));
+    command.current_dir(directory).args(arguments).env("CARGO_TARGET_DIR", target());
+    command.env_remove("SOURCE_DATE_EPOCH");
+    command
+}
+
+fn succeeds(command: &mut Command) -> String {
+    let output = command.output().expect("it runs");
+    assert!(output.status.success(), "{command:?}: {}", text(&output));
+    text(&output)
+}
+
+fn fails(command: &mut Command) -> String {
+    let output = command.output().expect("it runs");
+    assert_eq!(output.status.code(), Some(1), "{command:?}: {}", text(&output));
+    text(&output)
+}
+
+fn cargo(directory: &Path, arguments: &[&str]) -> String {
+    let mut cargo = Command::new(env!("CARGO"));
+    succeeds(cargo.args(arguments).current_dir(directory).env("CARGO_TARGET_DIR", target()))
+}
+
+/// A new crate, in a directory that vanishes with it.
+struct Fresh {
+    _parent: TempDir,
+    directory: PathBuf,
+}
+
+impl Fresh {
+    fn make(name: &str, arguments: &[&str]) -> Self {
+        let parent = tempfile::tempdir().expect("a directory");
+        succeeds(tool(parent.path(), &["new", name]).args(arguments));
+        let left: Vec<_> = fs::read_dir(parent.path())
+            .expect("a directory")
+            .map(|entry| entry.expect("an entry").file_name())
+            .collect();
+        assert_eq!(left, [name], "something is left beside the new crate");
+        let directory = parent.path().join(name);
+        // The versions that the workspace was tested with, so that nothing is built twice.
+        let lock = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("Cargo.lock");
+        fs::copy(lock, directory.join("Cargo.lock")).expect("copied");
+        Self { _parent: parent, directory }
+    }
+
+    fn is_formatted(&self) {
+        cargo(&self.directory, &["fmt", "--check"]);
+    }
+
+    fn edit(&self, file: &str, from: &str, to: &str) {
+        let path = self.directory.join(file);
+        let content = fs::read_to_string(&path).expect("it is there");
+        assert!(content.contains(from), "`{from}` is missing in {content}");
+        fs::write(path, content.replace(from, to)).expect("written");
+    }
+
+    fn wheel(&self, directory: &Path) -> PathBuf {
+        succeeds(tool(&self.directory, &["wheel", "--out-dir"]).arg(directory));
+        let mut files = fs::read_dir(directory).expect("a directory");
+        let wheel = files.next().expect("a wheel").expect("an entry").path();
+        assert!(files.next().is_none(), "more than the wheel is in {}", directory.display());
+        wheel
+    }
+}
+
+/// A site-packages with a TensorFlow that a test may install into.
+struct Site(Overlay);
+
+impl Site {
+    fn new() -> Self {
+        let site = Self(Overlay::new(&TensorFlow::pinned(NEWEST).expect("TensorFlow is provided")));
+        fs::remove_dir(site.0.plugins()).expect("nothing is in it");
+        site
+    }
+
+    fn files(&self) -> Vec<PathBuf> {
+        let packages = self.0.plugins();
+        let packages = packages.parent().expect("site-packages");
+        let mut files: Vec<_> = fs::read_dir(packages)
+            .expect("site-packages")
+            .map(|entry| entry.expect("an entry").path())
+            .collect();
+        files.sort();
+        files
+    }
+
+    fn python(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(self.0.python());
+        command.args(arguments).env("TF_CPP_MIN_LOG_LEVEL", "1");
+        for name in ["PYTHONPATH", "TF_FS_PLUGIN_AUTOLOAD", "TF_PLUGGABLE_DEVICE_LIBRARY_PATH"] {
+            command.env_remove(name);
+        }
+        command
+    }
+
+    fn pip(&self, arguments: &[&str]) -> String {
+        let pip = ["-m", "pip", "--disable-pip-version-check", "--no-input"];
+        succeeds(self.python(&pip).args(arguments).env("PIP_NO_INDEX", "1"))
+    }
+}
+
+/// Says what the file would need to be a wheel that others accept.
+fn judge(wheel: &Path) -> String {
+    let tools = Packages::provide("wheel-tools", "auditwheel==6.4.2\npackaging==25.0\n", None)
+        .expect("auditwheel is provided");
+    let script = "
+import base64, csv, hashlib, sys, zipfile
+from packaging.metadata import Metadata
+from packaging.utils import parse_wheel_filename
+parse_wheel_filename(sys.argv[1].rsplit('/', 1)[1])
+with zipfile.ZipFile(sys.argv[1]) as wheel:
+    assert wheel.testzip() is None
+    names = wheel.namelist()
+    record = names[-1]
+    assert record.endswith('.dist-info/RECORD') and names[:-1] == sorted(names[:-1]), names
+    rows = list(csv.reader(wheel.read(record).decode().splitlines()))
+    assert [row[0] for row in rows] == names and rows[-1][1:] == ['', ''], rows
+    for name, digest, size in rows[:-1]:
+        content = wheel.read(name)
+        found = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b'=').decode()
+        assert digest == 'sha256=' + found and int(size) == len(content), name
+    assert {info.date_time for info in wheel.infolist()} == {(1980, 1, 1, 0, 0, 0)}
+    name, = [name for name in wheel.namelist() if name.endswith('/METADATA')]
+    metadata = Metadata.from_email(wheel.read(name), validate=True)
+assert metadata.requires_dist is None, metadata.requires_dist
+print(metadata.name, metadata.version, metadata.summary)";
+    let valid = succeeds(Command::new(tools.python()).args(["-c", script]).arg(wheel));
+    let audit = ["-m", "auditwheel", "show"];
+    valid + &succeeds(Command::new(tools.python()).args(audit).arg(wheel))
+}
+
+#[test]
+fn a_filesystem_and_a_device_are_installed_used_and_taken_away() {
+    let fresh = Fresh::make("my-kit", &["--both"]);
+    fresh.is_formatted();
+    cargo(&fresh.directory, &["clippy", "--quiet", "--all-targets", "--", "-D", "warnings"]);
+    let said = cargo(&fresh.directory, &["test"]);
+    let passed = said.lines().filter(|line| line.starts_with("test ") && line.ends_with(" ok"));
+    assert_eq!(passed.count(), 6, "{said}");
+    let [first, second] = [(); 2].map(|()| tempfile::tempdir().expect("a directory"));
+    let wheel = fresh.wheel(first.path());
+    let again = fresh.wheel(second.path());
+    assert_eq!(wheel.file_name(), again.file_name());
+    assert!(
+        fs::read(&wheel).expect("a wheel") == fs::read(again).expect("a wheel"),
+        "two wheels of one library differ"
+    );
+    let judgement = judge(&wheel);
+    let platform = wheel.to_string_lossy();
+    let platform = platform.rsplit('-').next().expect("a tag").trim_end_matches(".whl");
+    assert!(judgement.contains("my-kit 0.1.0 mykit:// and /device:MY_KIT:0"), "{judgement}");
+    assert!(judgement.contains(&format!("platform tag: \"{platform}\"")), "{judgement}");
+
+    let site = Site::new();
+    let before = site.files();
+    site.pip(&["install", "--no-deps", &wheel.to_string_lossy()]);
+    assert_eq!(site.files().len(), before.len() + 3, "a module, a library, a record");
+    // After the import alone; and what the module does then does nothing, as often as one likes.
+    let use_it = "
+import runpy, sys
+import tensorflow as tf
+import my_kit
+assert my_kit.__version__ == '0.1.0' and my_kit.SCHEMES == ('mykit',), my_kit.SCHEMES
+assert open(my_kit.plugin_path, 'rb').read(4) == b'\\x7fELF'
+print('there already:', 'mykit' in tf.io.gfile.get_registered_schemes())
+for _ in range(3):
+    my_kit.register()
+for script in sys.argv[1:]:
+    runpy.run_path(script)";
+    let scripts = ["filesystem.py", "device.py"].map(|script| {
+        fresh.directory.join("tests/python").join(script).to_string_lossy().into_owned()
+    });
+    let using = || site.python(&["-c", use_it, &scripts[0], &scripts[1]]);
+    assert!(succeeds(&mut using()).contains("there already: True"));
+    // Where the import does not load it, the module does.
+    let said = succeeds(using().env("TF_FS_PLUGIN_AUTOLOAD", "0"));
+    assert!(said.contains("there already: False"), "{said}");
+
+    let said = succeeds(&mut site.python(&["-m", "my_kit", "doctor"]));
+    for line in
+        ["my-kit 0.1.0", "mykit://     is registered", "MY_KIT       is listed", "has the plugin."]
+    {
+        assert!(said.contains(line), "`{line}` is missing in {said}");
+    }
+    assert!(!said.contains("PROBLEM"), "{said}");
+    let mut doctor = site.python(&["-m", "my_kit", "doctor"]);
+    let said = fails(doctor.env("TF_FS_PLUGIN_AUTOLOAD", "off").env("TF_SE_PLUGIN_DEVICES", "0"));
+    for line in
+        ["AUTOLOAD switches the registration off", "TF_SE_PLUGIN_DEVICES switches", "2 problem(s)"]
+    {
+        assert!(said.contains(line), "`{line}` is missing in {said}");
+    }
+    fs::write(site.0.plugins().join("libjunk.so"), "junk").expect("written");
+    let said = fails(&mut site.python(&["-m", "my_kit", "doctor"]));
+    assert!(said.contains("import tensorflow fails") && said.contains("libjunk.so"), "{said}");
+    fs::remove_file(site.0.plugins().join("libjunk.so")).expect("removed");
+
+    site.pip(&["uninstall", "--yes", "my-kit"]);
+    assert_eq!(site.files(), before, "something is left");
+}
+
+/// The TensorFlow of the tests, as a virtual environment.
+fn venv() -> PathBuf {
+    let tensorflow = TensorFlow::pinned(NEWEST).expect("TensorFlow is provided");
+    let bin = tensorflow.python().parent().expect("an interpreter is in a directory");
+    bin.parent().expect("which is in an environment").to_owned()
+}
+
+#[test]
+fn a_new_device_is_tested_in_tensorflow() {
+    let fresh = Fresh::make("a-device-with-a-long-name", &["--device", "--device-type", "D"]);
+    fresh.is_formatted();
+    // The active environment is the default.
+    let said = succeeds(tool(&fresh.directory, &["test"]).env("VIRTUAL_ENV", venv()));
+    for line in [
+        "test numbers_are_added ... ok",
+        &format!("                        in process  {NEWEST}\n"),
+        "cargo test              ok          -\n",
+        "import tensorflow       -           ok\n",
+        "/device:D:0             -           ok\n",
+        "tests/python/device.py  -           ok\n",
+    ] {
+        assert!(said.contains(line), "`{line}` is missing in {said}");
+    }
+}
+
+#[test]
+fn a_new_filesystem_is_tested_in_tensorflow_and_run() {
+    let fresh = Fresh::make("f", &["--fs"]);
+    fresh.is_formatted();
+    // What is wrong is said, and everything else tested nevertheless.
+    fresh.edit("tests/filesystem.rs", "b\"hello\"", "b\"hullo\"");
+    let broken = fresh.directory.join("tests/python/a_broken_one.py");
+    fs::write(broken, "raise SystemExit('broken on purpose')").expect("written");
+    let said = fails(tool(&fresh.directory, &["test", "--tf"]).arg(venv()));
+    for line in [
+        "cargo test                    FAILED      -\n",
+        "import tensorflow             -           ok\n",
+        "f://                          -           ok\n",
+        "tests/python/a_broken_one.py  -           FAILED\n",
+        "tests/python/filesystem.py    -           ok\n",
+        "  | broken on purpose",
+        "error: 2 of the tests above failed",
+    ] {
+        assert!(said.contains(line), "`{line}` is missing in {said}");
+    }
+
+    fs::remove_dir_all(fresh.directory.join("tests")).expect("removed");
+    let mut off = tool(&fresh.directory, &["test", "--tf"]);
+    let said = fails(off.arg(venv()).env("TF_FS_PLUGIN_AUTOLOAD", "0"));
+    for line in [
+        "cargo test         ok          -\n",
+        "f://               -           FAILED\n",
+        "  | f:// is not there after `import tensorflow`, which has: ",
+    ] {
+        assert!(said.contains(line), "`{line}` is missing in {said}");
+    }
+    // A plugin that does not register itself is registered by who calls for it.
+    fresh.edit("src/filesystem.rs", "scheme = \"f\"", "scheme = \"f\", autoload = false");
+    let said = succeeds(tool(&fresh.directory, &["test", "--tf"]).arg(venv()));
+    assert!(said.contains("f://               -           ok\n"), "{said}");
+
+    let show = "import os, sys
+print(sys.prefix, os.environ['TF_PLUGGABLE_DEVICE_LIBRARY_PATH'])
+sys.exit(7)";
+    let mut run = tool(&fresh.directory, &["run", "--tf"]);
+    run.arg(venv()).args(["--", "python", "-c", show]);
+    let output = run.env_remove("TF_PLUGGABLE_DEVICE_LIBRARY_PATH").output().expect("it runs");
+    assert_eq!(output.status.code(), Some(7), "{}", text(&output));
+    let library = target().join("release/libf.so");
+    let wanted = format!("{} {}\n", venv().display(), library.display());
+    assert!(text(&output).contains(&wanted), "{}", text(&output));
+    let mut run = tool(&fresh.directory, &["run", "--python"]);
+    let said = fails(run.arg(venv().join("bin/python")).args(["--", "no-such-program"]));
+    assert!(said.contains("cannot run no-such-program; is it on PATH?"), "{said}");
+
+    let said = succeeds(&mut tool(&fresh.directory, &["build", "--json"]));
+    let known = said.lines().find(|line| line.starts_with('{')).expect("a line of JSON");
+    let known: serde_json::Value = serde_json::from_str(known).expect("JSON");
+    assert_eq!(known["path"], library.to_string_lossy().as_ref());
+    let glibc = known["glibc"].as_str().expect("a version").replace('.', "_");
+    let machine = std::env::consts::ARCH;
+    assert_eq!(known["platform"], format!("manylinux_{glibc}_{machine}"));
+    let said = fails(&mut tool(&fresh.directory, &["build", "--target", "pdp11"]));
+    assert!(said.contains("rustc knows no target `pdp11`"), "{said}");
+    let output = tool(&fresh.directory, &["build", "--compat", "old"]).output().expect("it runs");
+    assert!(text(&output).contains("write one such as manylinux_2_28"), "{}", text(&output));
+}
+
+#[test]
+fn where_there_is_no_plugin_each_command_says_so() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let here = directory.path();
+    let commands: [&[&str]; 4] = [&["build"], &["wheel"], &["test"], &["run", "--", "true"]];
+    for command in commands {
+        let said = fails(&mut tool(here, command));
+        assert!(said.contains("run this inside a Cargo package"), "{said}");
+    }
+    let package = |name: &str, library: &str| {
+        fs::create_dir_all(here.join(name).join("src")).expect("made");
+        fs::write(here.join(name).join("src/lib.rs"), "").expect("written");
+        let manifest = format!(
+            "[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2024\"\n{library}"
+        );
+        fs::write(here.join(name).join("Cargo.toml"), manifest).expect("written");
+    };
+    package("plain", "");
+    package("bare", "[lib]\ncrate-type = [\"cdylib\"]\n");
+    let bare = "#[unsafe(no_mangle)]\npub extern \"C\" fn TF_InitPlugin() {}\n";
+    fs::write(here.join("bare/src/lib.rs"), bare).expect("written");
+    package("one", "[lib]\ncrate-type = [\"cdylib\"]\n");
+    package("two", "[lib]\ncrate-type = [\"cdylib\"]\n");
+    let workspace =
+        "[workspace]\nresolver = \"3\"\nmembers = [\"plain\", \"bare\", \"one\", \"two\"]\n";
+    fs::write(here.join("Cargo.toml"), workspace).expect("written");
+    for (directory, arguments, advice) in [
+        ("", &["wheel"][..], "which package? name one with `--package`"),
+        ("", &["wheel"], ": bare, one, two"),
+        (
+            "",
+            &["build", "--package", "three"],
+            "has no package `three`; plugins in it: bare, one, two",
+        ),
+        ("plain", &["test"], "write `crate-type = [\"cdylib\", \"rlib\"]`"),
+        ("bare", &["wheel"], "does not say what it brings"),
+        ("one/src", &["build"], "exports nothing that TensorFlow looks for"),
+    ] {
+        let said = fails(&mut tool(&here.join(directory), arguments));
+        assert!(said.contains(advice), "`{advice}` is missing in {said}");
+    }
+}
+
+#[test]
+fn shells_complete_the_commands() {
+    for shell in ["bash", "zsh", "fish"] {
+        let said = succeeds(&mut tool(Path::new("."), &["completions", shell]));
+        assert!(said.contains("wheel") && said.contains("device-type"), "{shell}: {said}");
+    }
+}
+
+#[test]
+fn what_cannot_be_made_leaves_nothing() {
+    let parent = tempfile::tempdir().expect("a directory");
+    let here = parent.path();
+    let new = |arguments: &[&str]| fails(tool(here, &["new"]).args(arguments));
+    assert!(new(&["My Fs", "--fs"]).contains("such as my-plugin"));
+    assert!(new(&["json", "--fs"]).contains("choose another name"));
+    assert!(new(&["x", "--fs", "--sdk", "nowhere"]).contains("is no clone of the SDK"));
+    assert!(new(&["x", "--fs", "--path", "a/b"]).contains("make it first"));
+    assert_eq!(fs::read_dir(here).expect("a directory").count(), 0, "something was made");
+    fs::create_dir(here.join("x")).expect("made");
+    assert!(new(&["x", "--fs"]).contains("x is there already"));
+    assert_eq!(fs::read_dir(here.join("x")).expect("a directory").count(), 0, "it was filled");
+    let output = tool(here, &["new", "y"]).output().expect("it runs");
+    assert_eq!(output.status.code(), Some(2), "a kind must be named");
+    assert!(text(&output).contains("--fs|--device|--both"), "{}", text(&output));
+}
