@@ -163,7 +163,8 @@ fn a_filesystem_and_a_device_are_installed_used_and_taken_away() {
     cargo(&fresh.directory, &["clippy", "--quiet", "--all-targets", "--", "-D", "warnings"]);
     let said = cargo(&fresh.directory, &["test"]);
     let passed = said.lines().filter(|line| line.starts_with("test ") && line.ends_with(" ok"));
-    assert_eq!(passed.count(), 6, "{said}");
+    // The cases of both kinds, and a few of the crate's own.
+    assert!(passed.count() > 400, "{said}");
     let [first, second] = [(); 2].map(|()| tempfile::tempdir().expect("a directory"));
     let wheel = fresh.wheel(first.path());
     let again = fresh.wheel(second.path());

@@ -3,15 +3,13 @@
 use template_plugin::TemplatePluginFs;
 
 use tf_fs_plugin::Code;
-use tf_fs_plugin::testing::{Conformance, Host};
+use tf_fs_plugin::testing::Host;
 
 const ROOT: &str = "templateplugin://box";
 
-#[test]
-fn every_condition_of_tensorflow_s_header() {
-    let host = Host::load::<TemplatePluginFs>().expect("the plugin loads");
-    Conformance::new(&host, format!("{ROOT}/")).check();
-}
+// A test for each of some 360 questions: each operation under each condition, with the code that TensorFlow's
+// header asks for, and what TensorFlow does with files. `without: [case => "reason"]` leaves one out.
+tf_fs_plugin::conformance!(TemplatePluginFs, "templateplugin://box/");
 
 #[test]
 fn what_is_written_is_read() {
