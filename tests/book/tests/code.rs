@@ -7,13 +7,20 @@ use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use tf_fs_plugin::{Code, Error};
 use tf_plugin_book_tests::code::{Follower, NOT_RUN, Script};
 use tf_plugin_book_tests::{Document, book, documents, root};
 
 /// Pages whose blocks are followed, in order, by the test below.
-const FOLLOWED: &[&str] =
-    &["first-filesystem.md", "errors.md", "kernels.md", "graph-passes.md", "migrating-cpp.md"];
+const FOLLOWED: &[&str] = &[
+    "first-filesystem.md",
+    "errors.md",
+    "kernels.md",
+    "graph-passes.md",
+    "migrating-cpp.md",
+    "publishing.md",
+];
 
 /// Pages that others follow, and who.
 const ELSEWHERE: &[(&str, &str)] = &[("first-device.md", "tests/tensorflow/tests/readme.rs")];
@@ -92,6 +99,7 @@ fn the_pages_can_be_followed() {
     filesystem.follow("first-filesystem.md");
     filesystem.follow("errors.md");
     filesystem.follow("migrating-cpp.md");
+    filesystem.follow("publishing.md");
 
     // The crate of a page that another test follows.
     let mut device = Follower::new(scratch.path().to_owned(), target, bin);
@@ -102,8 +110,11 @@ fn the_pages_can_be_followed() {
     // A device has to be there before TensorFlow does anything.
     let library = device.directory().join("target/debug/libfirstdevice.so");
     let mut scripts = device.scripts;
-    scripts.extend(filesystem.scripts);
+    scripts.extend(filesystem.scripts.iter().cloned());
     scripts.push(exceptions(scratch.path()));
+    let plugin = filesystem.directory().join("target/debug/libfirstfs.so");
+    fs::copy(&plugin, filesystem.directory().join("libcopy.so")).expect("copied");
+    scripts.push(provoked(filesystem.directory()));
     for (script, said) in scripts.iter().zip(run(
         &tensorflow,
         &scripts,
@@ -171,4 +182,45 @@ fn the_table_of_codes_is_that_of_the_sdk() {
         }
     }
     assert_eq!(seen, (1..=16).collect(), "each code is there");
+}
+
+/// Texts of errors in `troubleshooting.md` that a few lines of Python provoke.
+const PROVOKED: &[(&str, &str)] = &[
+    (
+        "register('target/no/such/library.so')",
+        "The file to load file system plugin from does not exist",
+    ),
+    ("register('libcopy.so')", "cannot open shared object file"),
+    ("register('./libnothing.so')", "undefined symbol: TF_InitPlugin"),
+    ("register('./libcopy.so')", "already registered"),
+    ("register(__import__('pathlib').Path('libcopy.so'))", "TypeError"),
+    ("tf.io.gfile.GFile('nobody://a').read()", "File system scheme 'nobody' not implemented"),
+    ("tf.io.gfile.GFile('table://a', 'w').write('')", "does not support NewWritableFile()"),
+];
+
+/// Provokes them.
+fn provoked(directory: &Path) -> Script {
+    let page = fs::read_to_string(book().join("troubleshooting.md")).expect("there");
+    // A library that is no plugin.
+    let source = directory.join("nothing.cc");
+    fs::write(&source, "").expect("written");
+    let mut compiler = Command::new("c++");
+    compiler.args(["-shared", "-fPIC", "-o", "libnothing.so"]).arg(source).current_dir(directory);
+    assert!(compiler.status().expect("there is a C++ compiler").success());
+    let mut code = String::from(
+        "import tensorflow as tf\nregister = tf.experimental.register_filesystem_plugin\n",
+    );
+    let mut expected = String::new();
+    for (statement, text) in PROVOKED {
+        assert!(page.contains(&text.replace("nobody", "x")), "`{text}` is not on the page");
+        writeln!(
+            code,
+            "try:\n    {statement}\nexcept Exception as error:\n    said = type(error).__name__ + ': ' + str(error)\n    \
+             print({text:?} if {text:?} in said else said)"
+        )
+        .expect("a string");
+        writeln!(expected, "{text}").expect("a string");
+    }
+    let place = String::from("the tables of troubleshooting.md");
+    Script { place, directory: directory.to_owned(), code, expected: Some(expected) }
 }
