@@ -312,7 +312,7 @@ impl Report {
                     {
                         if !there {
                             self.error(
-                                format!("is not registered: TensorFlow cannot load a filesystem plugin which does not provide `{hook}`"),
+                                format!("is refused by TensorFlow: Cannot load filesystem plugin which does not provide `{hook}`"),
                                 "set both memory hooks in `TF_InitPlugin`",
                             );
                             break;
@@ -430,7 +430,7 @@ impl Report {
         let name = scheme.scheme.clone().unwrap_or_default();
         if ["", "file", "ram", "gs"].contains(&name.as_str()) && scheme.scheme.is_some() {
             self.error(
-                format!("wants the scheme \"{name}\", which is TensorFlow's own: ALREADY_EXISTS"),
+                format!("wants the scheme \"{name}\", which is TensorFlow's own: File system for {name} already registered"),
                 "take another scheme",
             );
         } else if !is_scheme(&name) && scheme.scheme.is_some() {
@@ -555,7 +555,7 @@ impl Report {
         for (what, text) in [("name", &platform.name), ("type", &platform.device_type)] {
             match text.as_deref() {
                 None => self.error(
-                    format!("`{what}` in SP_Platform is null; {abort}"),
+                    format!("'{what}' field in SP_Platform must be set; {abort}"),
                     "set it to a static string",
                 ),
                 Some(text) if !is_identifier(text) => self.error(
@@ -588,12 +588,7 @@ impl Report {
                 "take a name of its own",
             );
         }
-        if platform.size == 0 {
-            self.error(
-                format!("`struct_size` of SP_Platform is 0; {abort}"),
-                "set it to SP_PLATFORM_STRUCT_SIZE",
-            );
-        }
+        self.look_at_size("SP_Platform", platform.size);
         self.look_at_destroy(
             "SE_PlatformRegistrationParams",
             [
@@ -637,13 +632,34 @@ impl Report {
         }
     }
 
-    fn look_at_functions(&mut self, table: Table) {
-        if table.size == 0 {
-            self.error(
-                format!("`struct_size` of {} is 0; TensorFlow aborts the process", table.name),
-                format!("set it to the `…_STRUCT_SIZE` of {}", table.name),
-            );
+    /// TensorFlow looks whether `struct_size` was set, and no closer.
+    fn look_at_size(&mut self, record: &str, size: u64) {
+        if size != 0 {
+            return;
         }
+        // `SP_PlatformFns` has SP_PLATFORM_FNS_STRUCT_SIZE.
+        let mut constant = String::new();
+        for (at, letter) in record.char_indices() {
+            let inner = at > 0 && letter.is_ascii_uppercase();
+            if inner && record[..at].ends_with(|before: char| before.is_ascii_lowercase()) {
+                constant.push('_');
+            }
+            constant.push(letter.to_ascii_uppercase());
+        }
+        constant.push_str("_STRUCT_SIZE");
+        let what = if record.starts_with("TP_Optimizer") {
+            format!("struct_size field in {record} must be set to {constant}")
+        } else {
+            format!(
+                "Expected initialized `{record}` structure with `struct_size` field set to {constant}. Found \
+                 `struct_size` = 0"
+            )
+        };
+        self.error(format!("{what}; TensorFlow aborts the process"), "set it");
+    }
+
+    fn look_at_functions(&mut self, table: Table) {
+        self.look_at_size(&table.name, table.size);
         for slot in table.slots.iter().filter(|slot| !slot.filled) {
             let field = format!("'{}' field in {}", slot.name, table.name);
             match tables::need(&table.name, &slot.name) {

@@ -6,6 +6,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use cargo_tf_plugin::{NEWEST, TensorFlow};
@@ -249,17 +250,29 @@ fn a_plugin_that_hangs_is_ended_with_what_it_has_started() {
         assert_says(&text, "has not come back from TF_InitPlugin within 1 s");
         assert!(start.elapsed() < Duration::from_secs(15), "{fault}: {:?}", start.elapsed());
     }
-    // A process of the plugin's has its name in the command line of the one that loads it.
-    let name = filesystem().as_os_str().as_encoded_bytes();
-    let left = fs::read_dir("/proc").expect("/proc").flatten().filter(|process| {
-        let line = fs::read(process.path().join("cmdline")).unwrap_or_default();
-        let loads = line.split(|byte| *byte == 0).any(|argument| argument == b"__load-plugin");
-        let environment = fs::read(process.path().join("environ")).unwrap_or_default();
-        let hangs =
-            environment.split(|byte| *byte == 0).any(|value| value.starts_with(b"FAULT=hangs"));
-        loads && hangs && line.windows(name.len()).any(|part| part == name)
+    // What was killed takes a moment to be gone.
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while left_of(filesystem()) > 0 {
+        assert!(Instant::now() < deadline, "a process is left");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// How many processes there are that load a plugin to let it hang.
+fn left_of(plugin: &Path) -> usize {
+    let has = |process: &Path, file: &str, wanted: &dyn Fn(&[u8]) -> bool| {
+        let values = fs::read(process.join(file)).unwrap_or_default();
+        values.split(|byte| *byte == 0).any(wanted)
+    };
+    let processes = fs::read_dir("/proc").expect("/proc").flatten().map(|process| process.path());
+    let left = processes.filter(|process| {
+        has(process, "cmdline", &|argument| argument == b"__load-plugin")
+            && has(process, "cmdline", &|argument| {
+                argument == plugin.as_os_str().as_encoded_bytes()
+            })
+            && has(process, "environ", &|value| value.starts_with(b"FAULT=hangs"))
     });
-    assert_eq!(left.count(), 0, "a process is left");
+    left.count()
 }
 
 #[test]
@@ -269,18 +282,80 @@ fn faults_of_a_device_are_found() {
         ("fails", 1, "`SE_InitPlugin` answers UNAVAILABLE: wrong driver; TensorFlow aborts"),
         ("executor-fails", 1, "`create_stream_executor` answers UNAVAILABLE: no driver"),
         ("name", 1, "Device name/type 'plain2' must match [A-Z][A-Z_]*"),
-        ("no-type", 1, "`type` in SP_Platform is null"),
+        ("no-type", 1, "'type' field in SP_Platform must be set"),
         ("no-count", 1, "'get_device_count' field in SP_PlatformFns is null"),
         ("no-memcpy-dtod", 1, "'memcpy_dtod' field in SP_StreamExecutor is null"),
         ("no-allocate", 1, "'allocate' field in SP_StreamExecutor must be set"),
         ("no-timers", 0, "must be set for TensorFlow 2.12 and 2.13"),
-        ("no-size", 1, "`struct_size` of SP_StreamExecutor is 0"),
+        ("no-size", 1, "`SP_StreamExecutor` structure with `struct_size` field set to"),
         ("overrun", 1, "writes behind the end of SP_StreamExecutor"),
         ("unified", 1, "'unified_memory_allocate' field in SP_StreamExecutor must be set"),
         ("no-destroy", 1, "'destroy_platform' field in SE_PlatformRegistrationParams must be set"),
     ] {
         let (found, text) = check(device(), fault);
         assert_eq!(found, code, "{fault}: {text}");
+        assert_says(&text, words);
+    }
+}
+
+/// What TensorFlow's own libraries say of a plugin with a fault: each line of the log.
+fn tensorflow_says(function: &str, plugin: &Path, faults: &[&str]) -> String {
+    let tensorflow = TensorFlow::pinned(NEWEST).expect("TensorFlow is provided");
+    let mut command = tensorflow.python_command();
+    command.arg(source("load.py")).arg(tensorflow.library_dir()).arg(function).arg(plugin);
+    let Output { stdout, stderr, .. } = command.args(faults).output().expect("Python runs");
+    String::from_utf8_lossy(&stdout).into_owned() + &String::from_utf8_lossy(&stderr)
+}
+
+/// For each fault a real TensorFlow is asked, too: it refuses the same ones, with the same words.
+#[test]
+fn check_says_of_filesystems_what_tensorflow_says() {
+    let faults = [
+        "no-allocator",
+        "null-scheme",
+        "taken",
+        "no-init",
+        "abi",
+        "no-tables",
+        "no-file-cleanup",
+        "init-fails",
+        // Those that TensorFlow takes, as long as the scheme is free.
+        "two",
+    ];
+    let said = tensorflow_says("TF_RegisterFilesystemPlugin", filesystem(), &faults);
+    for fault in faults {
+        let line = said.lines().find_map(|line| line.strip_prefix(fault)?.strip_prefix('|'));
+        let line = line.unwrap_or_else(|| panic!("nothing about {fault} in:\n{said}"));
+        let (status, words) = line.split_once('|').expect("a code and a text");
+        let (code, text) = check(filesystem(), fault);
+        assert_eq!(code == 0, status == "0", "{fault}: TensorFlow says {words}\n{text}");
+        assert_says(&text, words.trim_end_matches('.'));
+    }
+}
+
+#[test]
+fn check_says_of_devices_what_tensorflow_says() {
+    for fault in [
+        "",
+        "fails",
+        "executor-fails",
+        "name",
+        "no-type",
+        "no-allocate",
+        "no-size",
+        "unified",
+        "no-destroy",
+    ] {
+        let said = tensorflow_says("TF_LoadPluggableDeviceLibrary", device(), &[fault]);
+        let (code, text) = check(device(), fault);
+        let Some((_, words)) = said.split_once("is OK (") else {
+            assert!(said.contains(&format!("{fault}|0|")), "{fault}: {said}");
+            assert_eq!(code, 0, "{fault}: TensorFlow takes it\n{text}");
+            continue;
+        };
+        assert_eq!(code, 1, "{fault}: TensorFlow aborts: {words}\n{text}");
+        let words = words.split_once(": ").and_then(|(_, words)| words.split_once(") "));
+        let words = words.expect("a code and a text").0.trim_end_matches('.');
         assert_says(&text, words);
     }
 }
