@@ -37,8 +37,8 @@ pub struct Follower {
 }
 
 impl Follower {
-    /// One that works in `directory`, which is beside a clone of the repository. What cargo builds there stays
-    /// in `target`; the command `python` is the one in the directory `python`.
+    /// One that works in `directory`, as if that were beside a clone of the repository. What cargo builds there
+    /// stays in `target`; the command `python` is the one in the directory `python`.
     #[must_use]
     pub fn new(directory: PathBuf, target: PathBuf, python: &Path) -> Self {
         let mut path = python.as_os_str().to_owned();
@@ -97,7 +97,8 @@ impl Follower {
         let first = |language| blocks.iter().find(|block: &&Block| block.language() == language);
         let (manifest, code) = first("toml").zip(first("rust")).expect("the page has a crate");
         let package = format!("[package]\nname = \"{name}\"\nedition = \"2024\"\n\n");
-        fs::write(self.directory.join("Cargo.toml"), package + &manifest.code).expect("written");
+        let manifest = package + &in_place(&manifest.code);
+        fs::write(self.directory.join("Cargo.toml"), manifest).expect("written");
         fs::write(self.directory.join("src/lib.rs"), &code.code).expect("written");
     }
 
@@ -117,7 +118,7 @@ impl Follower {
         } else {
             String::new()
         };
-        fs::write(path, begin + &block.code).expect("written");
+        fs::write(path, begin + &in_place(&block.code)).expect("written");
     }
 
     /// Replaces lines of `src/lib.rs`: each that begins with `-` by the one with `+` that follows it.
@@ -134,6 +135,18 @@ impl Follower {
             code = code.replace(&old, &format!("{new}\n"));
         }
         fs::write(path, code).expect("written");
+    }
+
+    /// Forgets what cargo has built of the crate itself: it will be somewhere else the next time.
+    ///
+    /// # Panics
+    /// When cargo cannot be run.
+    pub fn clean(&self) {
+        let name = self.directory.file_name().unwrap_or_default();
+        let mut cargo = Command::new("cargo");
+        cargo.args(["clean", "--quiet", "--package"]).arg(name).current_dir(&self.directory);
+        let status = cargo.env("CARGO_TARGET_DIR", &self.target).status().expect("cargo runs");
+        assert!(status.success(), "cargo clean: {status}");
     }
 
     fn run(&mut self, block: &Block, place: &str) {
@@ -154,6 +167,12 @@ impl Follower {
             settle(&self.directory, &self.target);
         }
     }
+}
+
+/// A manifest with the SDK where it is. Beside the crate, as the book has it, cargo would take it for another one each
+/// time, and build it again.
+fn in_place(manifest: &str) -> String {
+    manifest.replace("\"../tf-fs-plugin/", &format!("\"{}/", root().display()))
 }
 
 /// Lets `target` of a crate be what all crates of the book share, and takes the versions of libraries that the
