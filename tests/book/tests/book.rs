@@ -29,6 +29,29 @@ fn every_page_is_in_the_summary_once() {
     assert_eq!(listed, pages());
 }
 
+/// tensorflow-io's variables in the page for its users are those that the plugin's settings name.
+#[test]
+fn the_variables_of_tensorflow_io_are_those_of_the_settings() {
+    let settings = Document::read(&root().join("examples/s3/CONFIGURATION.md")).rows;
+    let page = Document::read(&book().join("migrating-tensorflow-io.md")).rows;
+    let mut told = BTreeSet::new();
+    for row in page.iter().filter(|row| row[0].starts_with("S3_") && row[1] != "none") {
+        for key in row[1].split(", ") {
+            let setting = settings.iter().find(|setting| setting[0] == key);
+            let variables = &setting.unwrap_or_else(|| panic!("there is no setting {key}"))[1];
+            for variable in row[0].split(", ").chain(row[2].split(", ")) {
+                let is_url = variable.starts_with("a URL");
+                assert!(is_url || variables.contains(variable), "{key}: {variable}: {variables}");
+                told.insert(variable.to_owned());
+            }
+        }
+    }
+    let understood = settings.iter().flat_map(|setting| setting[1].split(", "));
+    for variable in understood.filter(|variable| variable.starts_with("S3_")) {
+        assert!(told.contains(variable), "{variable} is not on the page");
+    }
+}
+
 /// The targets of `href="…"` and `src="…"` in a page that are files of the book.
 fn references(html: &str) -> BTreeSet<String> {
     let mut targets = BTreeSet::new();
