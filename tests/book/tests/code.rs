@@ -116,7 +116,7 @@ fn the_pages_can_be_followed() {
     assert_eq!(said.len(), scripts.len());
     for (script, said) in scripts.iter().zip(said) {
         let expected = script.expected.as_ref().expect("the book says what is printed");
-        assert_eq!(&said, expected, "{}", script.place);
+        assert!(&said == expected, "{} prints\n{said}instead of\n{expected}", script.place);
     }
     filesystem.clean();
     device.clean();
