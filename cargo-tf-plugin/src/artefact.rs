@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::env::consts::ARCH;
 use std::fs::{self, File};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -109,13 +110,20 @@ impl Artefact {
 
     /// Reads a shared library.
     pub(crate) fn read_for_any_machine(path: &Path) -> Result<Self> {
-        let metadata = fs::metadata(path)
-            .with_context(|| format!("cannot read {}; build the plugin first?", path.display()))?;
+        let metadata = match fs::metadata(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                bail!("there is no file {}; build the plugin first", path.display())
+            }
+            metadata => metadata.with_context(|| format!("cannot read {}", path.display()))?,
+        };
         if metadata.is_dir() {
             bail!(
                 "{} is a directory; name the `.so` in it, or run this in the directory of a package",
                 path.display()
             );
+        }
+        if !metadata.is_file() {
+            bail!("{} is no regular file; name the `.so` of a plugin", path.display());
         }
         let content = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
         let content = content.as_slice();
@@ -450,6 +458,24 @@ mod tests {
         }
         assert_eq!(demangled("_ZN3tsl5mutex6unlockEv"), "tsl::mutex::unlock()");
         assert_eq!(demangled("_ZN3"), "_ZN3");
+    }
+
+    #[test]
+    fn notes_are_read_as_far_as_they_are_known() {
+        let mut description = [[1, 0, 0, 0], [1, 0, 0, 0], [4, 0, 0, 0], [1, 0, 0, 0]].concat();
+        description.extend(*b"0.1.0\0\0\0\0\0\0\0\0\0\0\0mem\0");
+        let note = Note {
+            of: NoteOf::Filesystem,
+            text: "mem".to_owned(),
+            sdk: "0.1.0".to_owned(),
+            panic: Panic::Abort,
+            provided: 4 | 1 << 32,
+        };
+        assert_eq!(Note::parse(1, &description, Endianness::Little), Some(note));
+        assert_eq!(Note::parse(3, &description, Endianness::Little), None);
+        assert_eq!(Note::parse(1, &description[..30], Endianness::Little), None);
+        description[0] = 2;
+        assert_eq!(Note::parse(1, &description, Endianness::Little), None);
     }
 
     #[test]

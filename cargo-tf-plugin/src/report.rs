@@ -200,6 +200,15 @@ impl Report {
                  `#[filesystem_plugin]` and `#[device_plugin]` do",
             );
         }
+        for name in ["TFNPD_InitPlugin", "GetPjrtApi"] {
+            if artefact.entry_points.contains(&name) {
+                self.add(
+                    Severity::Note,
+                    format!("exports `{name}`, an interface that this command does not look at"),
+                    "try it in TensorFlow",
+                );
+            }
+        }
         let count = artefact.other_exports.len();
         if count > 0 {
             self.add(

@@ -408,7 +408,8 @@ fn what_is_no_plugin_is_refused_with_the_next_step() {
         .status();
     assert!(compiled.expect("the compiler runs").success());
     for (path, words) in [
-        (scratch.path().join("none.so"), "build the plugin first?"),
+        (scratch.path().join("none.so"), "build the plugin first"),
+        (PathBuf::from("/dev/zero"), "is no regular file"),
         (scratch.path().to_owned(), "is a directory; name the `.so` in it"),
         (file("text.so", b"not a library, though it has the name of one"), "is no shared library"),
         (file("empty.so", b""), "is no shared library"),

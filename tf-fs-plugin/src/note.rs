@@ -87,6 +87,7 @@ mod tests {
         assert_eq!(size_of_val(&note), 12 + 12 + note.description_size as usize);
         assert_eq!(note.text, *b"mem.v2\0\0");
         assert_eq!(note.provided, [1 << 15, 0]);
+        assert_eq!(note.panic_abort, 1);
         assert!(note.sdk.starts_with(env!("CARGO_PKG_VERSION").as_bytes()));
         let last = Ops::GET_FILESYSTEM_CONFIGURATION_KEYS;
         assert_eq!(Note::<0>::new(FILESYSTEM, "", last, false).provided, [0, 1]);

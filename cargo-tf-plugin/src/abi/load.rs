@@ -13,6 +13,7 @@ use std::sync::Mutex;
 
 use cargo_tf_plugin::probe::{Event, Platform, Scheme, Slot, Table};
 use cargo_tf_plugin::tables;
+use rustix::process::{Resource, Rlimit, setrlimit};
 use tf_fs_sys::*;
 
 use super::standins::{Status, text};
@@ -28,8 +29,8 @@ pub(crate) fn run(plugin: &OsStr, report: &OsStr) -> ExitCode {
         }
     };
     // Crashes are expected here and leave nothing behind.
-    let none = rustix::process::Rlimit { current: Some(0), maximum: Some(0) };
-    let _ = rustix::process::setrlimit(rustix::process::Resource::Core, none);
+    let none = Rlimit { current: Some(0), maximum: Some(0) };
+    let _ = setrlimit(Resource::Core, none);
     let _ = REPORT.set(Mutex::new(report));
     match Library::open(plugin) {
         Ok(library) => {

@@ -27,7 +27,7 @@ Examples:
   cargo tf-plugin check libx.so --json | jq .findings
 
 The exit status is 1 if TensorFlow would not load the plugin, never find it, or be ended by it.
-The plugin is loaded in a process of its own; no TensorFlow runs.")]
+The plugin is loaded in a process of its own; TensorFlow itself does not run.")]
 pub struct Check {
     /// A shared library, or a package to build: its name in this workspace, or its directory.
     #[arg(value_name = "FILE|PACKAGE")]

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use indicatif::ProgressBar;
 use serde::{Deserialize, Serialize};
 
 use super::check::tensorflow;
@@ -207,10 +208,13 @@ impl Diagnosis {
             known.times += 1;
             return;
         }
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let waiting = waiting(format!("looking at {name}"));
         let (report, error) = match Report::of(path, || vec![tensorflow.clone()], limit) {
             Ok(report) => (Some(report), None),
             Err(error) => (None, Some(format!("{error:#}"))),
         };
+        waiting.finish_and_clear();
         self.plugins.push(Plugin { path: path.to_owned(), file, report, error, times: 1, place });
     }
 
@@ -343,7 +347,9 @@ impl Diagnosis {
         const LIMIT: Duration = Duration::from_secs(180);
         let start = Instant::now();
         let mut command = tensorflow.python_command();
+        let waiting = waiting(format!("importing TensorFlow {}", tensorflow.version()));
         let watched = watch(command.args(["-B", "-c", IMPORTED]), LIMIT)?;
+        waiting.finish_and_clear();
         let seconds = start.elapsed().as_secs_f64();
         let answer = watched.output.lines().find_map(|line| line.strip_prefix(MARK));
         let found: Option<Imported> = answer.and_then(|answer| serde_json::from_str(answer).ok());
@@ -481,6 +487,13 @@ impl Import {
             }
         }
     }
+}
+
+/// A line on the terminal, if there is one, that goes away again.
+fn waiting(what: String) -> ProgressBar {
+    let bar = ProgressBar::new_spinner().with_message(what);
+    bar.enable_steady_tick(Duration::from_millis(120));
+    bar
 }
 
 fn names(plugins: &[&Plugin]) -> String {
