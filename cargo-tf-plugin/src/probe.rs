@@ -20,6 +20,9 @@ pub const ARGUMENT: &str = "__load-plugin";
 /// The lines of the plugin's own output that a report keeps.
 const KEPT_LINES: usize = 20;
 
+/// How many bytes a process may write before it is ended.
+const MOST_OUTPUT: u64 = 64 << 20;
+
 /// One thing that the loading process tells, as a line of JSON.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Event {
@@ -179,6 +182,8 @@ pub enum End {
     Exited(i32),
     /// It was not done within this many seconds.
     Hung(u64),
+    /// It did not stop talking: it has written more than this many bytes to its standard output and error.
+    Flooded(u64),
 }
 
 /// What happened.
@@ -238,22 +243,24 @@ impl Probe {
             }
             command.env("LD_LIBRARY_PATH", path);
         }
-        let Watched { status, output } = watch(&mut command, self.limit)?;
+        let watched = watch(&mut command, self.limit)?;
         let events = read(&report);
-        let output = last_lines(&output, KEPT_LINES);
+        let output = last_lines(&watched.output, KEPT_LINES);
         let last_step = events.iter().rev().find_map(|event| match event {
             Event::Step(step) => Some(step.clone()),
             _ => None,
         });
         let last_step = last_step.unwrap_or_else(|| "the start of the process".to_owned());
-        Ok(Run { end: end(status, &events, self.limit), events, last_step, output })
+        Ok(Run { end: end(&watched, &events, self.limit), events, last_step, output })
     }
 }
 
 /// A process that has ended, or was ended.
 pub(crate) struct Watched {
-    /// `None` if it took too long.
+    /// `None` if it was ended.
     pub(crate) status: Option<ExitStatus>,
+    /// Whether that was because it wrote more than [`MOST_OUTPUT`], and not because it took too long.
+    flooded: bool,
     /// What it has written to standard output and error.
     pub(crate) output: String,
 }
@@ -273,11 +280,13 @@ pub(crate) fn watch(command: &mut Command, limit: Duration) -> Result<Watched> {
         .with_context(|| format!("cannot run {}", program.display()))?;
     let group = Pid::from_child(&child);
     let start = Instant::now();
+    let mut flooded = false;
     let status = loop {
         if let Some(status) = child.try_wait().context("cannot wait for a process")? {
             break Some(status);
         }
-        if start.elapsed() >= limit {
+        flooded = log.metadata().is_ok_and(|log| log.len() > MOST_OUTPUT);
+        if flooded || start.elapsed() >= limit {
             break None;
         }
         thread::sleep(Duration::from_millis(5));
@@ -289,7 +298,7 @@ pub(crate) fn watch(command: &mut Command, limit: Duration) -> Result<Watched> {
     }
     let mut said = Vec::new();
     log.rewind().and_then(|()| log.read_to_end(&mut said)).context("cannot read what it said")?;
-    Ok(Watched { status, output: String::from_utf8_lossy(&said).into_owned() })
+    Ok(Watched { status, flooded, output: String::from_utf8_lossy(&said).into_owned() })
 }
 
 /// The last lines of a text.
@@ -299,8 +308,9 @@ pub(crate) fn last_lines(text: &str, count: usize) -> Vec<String> {
 }
 
 /// How a process has ended, in words.
-pub(crate) fn ended(status: Option<ExitStatus>, limit: Duration) -> String {
-    match (status, status.and_then(|status| status.signal())) {
+pub(crate) fn ended(watched: &Watched, limit: Duration) -> String {
+    match (watched.status, watched.status.and_then(|status| status.signal())) {
+        (None, _) if watched.flooded => "ended, as it did not stop talking".to_owned(),
         (None, _) => format!("not done within {} s", limit.as_secs()),
         (_, Some(signal)) => format!("ended by {}", signal_name(signal)),
         (Some(status), None) => format!("ended with status {}", status.code().unwrap_or_default()),
@@ -313,14 +323,17 @@ fn read(report: &Path) -> Vec<Event> {
     text.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect()
 }
 
-fn end(status: Option<ExitStatus>, events: &[Event], limit: Duration) -> End {
+fn end(watched: &Watched, events: &[Event], limit: Duration) -> End {
     match events.last() {
         Some(Event::Done) => return End::Done,
         Some(Event::Refused(_)) => return End::Refused,
         Some(Event::Unavailable(_)) => return End::Unavailable,
         _ => {}
     }
-    let Some(status) = status else { return End::Hung(limit.as_secs()) };
+    if watched.flooded {
+        return End::Flooded(MOST_OUTPUT);
+    }
+    let Some(status) = watched.status else { return End::Hung(limit.as_secs()) };
     match status.signal() {
         Some(signal) => End::Killed(signal_name(signal)),
         None => End::Exited(status.code().unwrap_or_default()),

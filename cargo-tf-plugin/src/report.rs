@@ -717,6 +717,10 @@ impl Report {
                 format!("ends the process with status {code} in {step}: so it does with TensorFlow"),
                 "do not call `exit`; report an error by the status",
             ),
+            End::Flooded(bytes) => self.error(
+                format!("has written {} MiB to its output in {step}, and was ended", bytes >> 20),
+                "let it say less",
+            ),
             End::Hung(seconds) => self.error(
                 format!("has not come back from {step} within {seconds} s: TensorFlow waits for ever"),
                 "do nothing there that waits, such as reaching a server; a longer limit is `--timeout SECONDS`",

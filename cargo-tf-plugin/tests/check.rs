@@ -231,6 +231,7 @@ fn a_plugin_that_ends_its_process_is_a_finding() {
         ("init-crashes", "SIGSEGV in init of plain://"),
         ("aborts", "SIGABRT in TF_InitPlugin"),
         ("exits", "status 3 in TF_InitPlugin"),
+        ("floods", "has written 64 MiB to its output in TF_InitPlugin, and was ended"),
         ("talks", "What the plugin has said | no such server"),
     ] {
         let (code, text) = check(filesystem(), fault);

@@ -354,7 +354,7 @@ impl Diagnosis {
         let answer = watched.output.lines().find_map(|line| line.strip_prefix(MARK));
         let found: Option<Imported> = answer.and_then(|answer| serde_json::from_str(answer).ok());
         let works = found.is_some();
-        let end = ended(watched.status, LIMIT);
+        let end = ended(&watched, LIMIT);
         let output = if works { Vec::new() } else { last_lines(&watched.output, SHOWN_LINES) };
         let explanation = explain(&output.join("\n"));
         if !works {

@@ -54,6 +54,9 @@ extern "C" __attribute__((visibility("default"))) void TF_InitPlugin(TF_Filesyst
   if (is("exits")) exit(3);
   if (is("hangs")) for (;;) pause();
   if (is("hangs-with-a-child") && fork() >= 0) for (;;) pause();
+  static char lines[1 << 16];
+  memset(lines, '\n', sizeof lines);
+  while (is("floods")) fwrite(lines, 1, sizeof lines, stderr);
   if (is("talks")) {
     fputs("no such server\n", stderr);
     abort();
