@@ -118,6 +118,11 @@ constexpr uint64_t kGrain = 256;
 constexpr uint64_t kRefused = 0xfffff00000000000;
 constexpr uint64_t kRepeatedForEver = 2304;
 
+// What is set aside for small tensors: pieces, how many of them, and which part of the free memory at most.
+constexpr uint64_t kPiece = 64 << 10;
+constexpr uint64_t kPieces = 16;
+constexpr uint64_t kPart = 64;
+
 struct Free {
   void operator()(char* memory) const { std::free(memory); }
 };
@@ -207,6 +212,11 @@ struct Device : std::enable_shared_from_this<Device> {
   std::mutex blocks_mutex;
   Blocks blocks;
   std::atomic<uint64_t> refused{0};
+  // Memory for small requests when there is none left; pieces is 0 before it is taken, and where there is none.
+  std::once_flag set_aside;
+  uint64_t reserve = 0;
+  uint64_t pieces = 0;
+  std::atomic<uint16_t> taken{0};
   // The reference of the host's handle.
   std::shared_ptr<Device> self;
 };
@@ -294,6 +304,31 @@ void Give(SP_DeviceMemoryBase* memory, uint64_t address, uint64_t size) {
   memory->payload = 0;
 }
 
+void SetAside(Device& device) {
+  const std::lock_guard<std::mutex> lock(device.blocks_mutex);
+  const uint64_t free = kSize - device.blocks.in_use();
+  const uint64_t pieces = std::min(free / kPart / kPiece, kPieces);
+  if (pieces == 0) return;
+  if (const std::optional<uint64_t> at = device.blocks.Allocate(pieces * kPiece)) {
+    device.reserve = kBase + *at;
+    device.pieces = pieces;
+  }
+}
+
+// A piece of what was set aside; 0 if none is left.
+uint64_t TakePiece(Device& device, uint64_t size) {
+  if (size > kPiece) return 0;
+  uint16_t taken = device.taken.load();
+  while (true) {
+    uint64_t at = 0;
+    while (at < device.pieces && (taken >> at & 1) != 0) ++at;
+    if (at >= device.pieces) return 0;
+    if (device.taken.compare_exchange_weak(taken, static_cast<uint16_t>(taken | 1u << at))) {
+      return device.reserve + at * kPiece;
+    }
+  }
+}
+
 void Allocate(const SP_Device* handle, uint64_t size, int64_t, SP_DeviceMemoryBase* memory) {
   RunQuiet(0, [&] {
     Give(memory, 0, 0);
@@ -305,7 +340,10 @@ void Allocate(const SP_Device* handle, uint64_t size, int64_t, SP_DeviceMemoryBa
       at = device->blocks.Allocate(size);
     }
     if (at.has_value()) {
+      std::call_once(device->set_aside, [&] { SetAside(*device); });
       Give(memory, kBase + *at, size);
+    } else if (const uint64_t piece = TakePiece(*device, size); piece != 0) {
+      Give(memory, piece, size);
     } else if (size <= kRepeatedForEver) {
       const uint64_t number = device->refused.fetch_add(1, std::memory_order_relaxed);
       Give(memory, kRefused + (number % (1 << 24) + 1) * 4096, size);
@@ -319,6 +357,11 @@ void Deallocate(const SP_Device* handle, SP_DeviceMemoryBase* memory) {
     Device* device = DeviceOf(handle);
     const uint64_t address = AddressOf(memory);
     if (device == nullptr || address == 0 || address >= kRefused) return 0;
+    const uint64_t offset = address - device->reserve;
+    if (address >= device->reserve && offset < device->pieces * kPiece) {
+      device->taken.fetch_and(static_cast<uint16_t>(~(1u << (offset / kPiece))));
+      return 0;
+    }
     const std::lock_guard<std::mutex> lock(device->blocks_mutex);
     device->blocks.Release(address - kBase);
     return 0;
