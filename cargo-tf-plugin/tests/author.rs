@@ -4,19 +4,31 @@
 #[expect(dead_code, unreachable_pub, reason = "it is of a library that other tests use more of")]
 mod overlay;
 
+use std::env;
+use std::ffi::OsString;
 use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use cargo_tf_plugin::workspace::Workspace;
 use cargo_tf_plugin::{NEWEST, Packages, TensorFlow};
 use overlay::Overlay;
-use tempfile::TempDir;
 
 /// What is built stays from run to run, and is shared by all new crates.
 fn target() -> PathBuf {
     let workspace = Workspace::current().expect("tests run in the workspace");
     workspace.target_dir().join("author")
+}
+
+/// Cargo's settings: one place for all, and what is built the fastest.
+fn settings() -> [(&'static str, OsString); 4] {
+    [
+        ("CARGO_TARGET_DIR", target().into()),
+        ("CARGO_PROFILE_DEV_DEBUG", "0".into()),
+        ("CARGO_PROFILE_RELEASE_OPT_LEVEL", "0".into()),
+        ("CARGO_INCREMENTAL", "0".into()),
+    ]
 }
 
 fn text(output: &Output) -> String {
@@ -26,7 +38,7 @@ fn text(output: &Output) -> String {
 
 fn tool(directory: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_cargo-tf-plugin"));
-    command.current_dir(directory).args(arguments).env("CARGO_TARGET_DIR", target());
+    command.current_dir(directory).args(arguments).envs(settings());
     command.env_remove("SOURCE_DATE_EPOCH");
     command
 }
@@ -45,29 +57,46 @@ fn fails(command: &mut Command) -> String {
 
 fn cargo(directory: &Path, arguments: &[&str]) -> String {
     let mut cargo = Command::new(env!("CARGO"));
-    succeeds(cargo.args(arguments).current_dir(directory).env("CARGO_TARGET_DIR", target()))
+    succeeds(cargo.args(arguments).current_dir(directory).envs(settings()))
 }
 
-/// A new crate, in a directory that vanishes with it.
+/// A new crate, in a directory that vanishes with it. Outside of the workspace, as an author's; and always at the same
+/// place, because cargo keeps what it builds for each.
 struct Fresh {
-    _parent: TempDir,
+    parent: PathBuf,
     directory: PathBuf,
+}
+
+impl Drop for Fresh {
+    fn drop(&mut self) {
+        // What stays is removed by the next run.
+        let _ = fs::remove_dir_all(&self.parent);
+        // Only the last one finds it empty.
+        let _ = self.parent.parent().map(fs::remove_dir);
+    }
 }
 
 impl Fresh {
     fn make(name: &str, arguments: &[&str]) -> Self {
-        let parent = tempfile::tempdir().expect("a directory");
-        succeeds(tool(parent.path(), &["new", name]).args(arguments));
-        let left: Vec<_> = fs::read_dir(parent.path())
+        let mut clone = DefaultHasher::new();
+        target().hash(&mut clone);
+        let parent = format!("tf-plugin-author-{:x}", clone.finish());
+        let parent = env::temp_dir().join(parent).join(name);
+        if parent.exists() {
+            fs::remove_dir_all(&parent).expect("removed");
+        }
+        fs::create_dir_all(&parent).expect("made");
+        succeeds(tool(&parent, &["new", name]).args(arguments));
+        let left: Vec<_> = fs::read_dir(&parent)
             .expect("a directory")
             .map(|entry| entry.expect("an entry").file_name())
             .collect();
         assert_eq!(left, [name], "something is left beside the new crate");
-        let directory = parent.path().join(name);
+        let directory = parent.join(name);
         // The versions that the workspace was tested with, so that nothing is built twice.
         let lock = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("Cargo.lock");
         fs::copy(lock, directory.join("Cargo.lock")).expect("copied");
-        Self { _parent: parent, directory }
+        Self { parent, directory }
     }
 
     fn is_formatted(&self) {
@@ -147,10 +176,17 @@ with zipfile.ZipFile(sys.argv[1]) as wheel:
         found = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b'=').decode()
         assert digest == 'sha256=' + found and int(size) == len(content), name
     assert {info.date_time for info in wheel.infolist()} == {(1980, 1, 1, 0, 0, 0)}
+    name, = [name for name in names if name.endswith('/WHEEL')]
+    lines = wheel.read(name).decode().splitlines()
+    tag = '-'.join(sys.argv[1][:-len('.whl')].split('-')[-3:])
+    assert 'Root-Is-Purelib: false' in lines and 'Tag: ' + tag in lines, lines
     name, = [name for name in wheel.namelist() if name.endswith('/METADATA')]
     metadata = Metadata.from_email(wheel.read(name), validate=True)
 assert metadata.requires_dist is None, metadata.requires_dist
-print(metadata.name, metadata.version, metadata.summary)";
+print(metadata.name, metadata.version, metadata.summary)
+print(metadata.author, metadata.author_email, metadata.license_expression, metadata.license_files)
+print(metadata.keywords, sorted(metadata.project_urls.items()), metadata.description_content_type)
+print(metadata.description.splitlines()[0])";
     let valid = succeeds(Command::new(tools.python()).args(["-c", script]).arg(wheel));
     let audit = ["-m", "auditwheel", "show"];
     valid + &succeeds(Command::new(tools.python()).args(audit).arg(wheel))
@@ -159,6 +195,10 @@ print(metadata.name, metadata.version, metadata.summary)";
 #[test]
 fn a_filesystem_and_a_device_are_installed_used_and_taken_away() {
     let fresh = Fresh::make("my-kit", &["--both"]);
+    let more = "authors = [\"Ada\", \"Bo <bo@example.org>\"]\nkeywords = [\"a\", \"b\"]\nlicense = \"MIT/Apache-2.0\"\n\
+                repository = \"https://example.org/kit\"\nedition";
+    fresh.edit("Cargo.toml", "edition", more);
+    fs::write(fresh.directory.join("LICENSE-MIT"), "Do.\n").expect("written");
     fresh.is_formatted();
     cargo(&fresh.directory, &["clippy", "--quiet", "--all-targets", "--", "-D", "warnings"]);
     let said = cargo(&fresh.directory, &["test"]);
@@ -176,7 +216,14 @@ fn a_filesystem_and_a_device_are_installed_used_and_taken_away() {
     let judgement = judge(&wheel);
     let platform = wheel.to_string_lossy();
     let platform = platform.rsplit('-').next().expect("a tag").trim_end_matches(".whl");
-    assert!(judgement.contains("my-kit 0.1.0 mykit:// and /device:MY_KIT:0"), "{judgement}");
+    for line in [
+        "my-kit 0.1.0 mykit:// and /device:MY_KIT:0 for TensorFlow\n",
+        "Ada Bo <bo@example.org> MIT OR Apache-2.0 ['LICENSE-MIT']\n",
+        "['a', 'b'] [('Repository', 'https://example.org/kit')] text/markdown; charset=UTF-8\n",
+        "# my-kit\n",
+    ] {
+        assert!(judgement.contains(line), "`{line}` is missing in {judgement}");
+    }
     assert!(judgement.contains(&format!("platform tag: \"{platform}\"")), "{judgement}");
 
     let site = Site::new();
