@@ -12,13 +12,13 @@ assert total.numpy().tolist() == [4.0, 6.0]
 
 
 @tf.function
-def total_of(a, b):
+def total_of(a, b, c):
     with tf.device("/device:TEMPLATE_PLUGIN:0"):
-        return a + b
+        return a + b + c + c
 
 
-# In graphs TensorFlow replaces ops by others for speed (`a + a` by `Mul`, `a + b + c` by `AddN`), which need kernels.
-assert total_of(tf.fill([1000], 1.0), tf.fill([1000], 2.0)).numpy().tolist() == [3.0] * 1000
+numbers = [tf.fill([1000], float(number)) for number in (1, 2, 3)]
+assert total_of(*numbers).numpy().tolist() == [9.0] * 1000
 
 try:
     with tf.device("/device:TEMPLATE_PLUGIN:0"):
