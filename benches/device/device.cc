@@ -214,6 +214,8 @@ struct Device : std::enable_shared_from_this<Device> {
   std::atomic<uint64_t> refused{0};
   // Memory for small requests when there is none left; pieces is 0 before it is taken, and where there is none.
   std::once_flag set_aside;
+  // Cheaper to look at than the flag.
+  std::atomic<bool> is_set_aside{false};
   uint64_t reserve = 0;
   uint64_t pieces = 0;
   std::atomic<uint16_t> taken{0};
@@ -340,7 +342,12 @@ void Allocate(const SP_Device* handle, uint64_t size, int64_t, SP_DeviceMemoryBa
       at = device->blocks.Allocate(size);
     }
     if (at.has_value()) {
-      std::call_once(device->set_aside, [&] { SetAside(*device); });
+      if (!device->is_set_aside.load(std::memory_order_acquire)) {
+        std::call_once(device->set_aside, [&] {
+          SetAside(*device);
+          device->is_set_aside.store(true, std::memory_order_release);
+        });
+      }
       Give(memory, kBase + *at, size);
     } else if (const uint64_t piece = TakePiece(*device, size); piece != 0) {
       Give(memory, piece, size);
