@@ -306,10 +306,11 @@ void Give(SP_DeviceMemoryBase* memory, uint64_t address, uint64_t size) {
   memory->payload = 0;
 }
 
+uint64_t PiecesOf(uint64_t free) { return std::min(free / kPart / kPiece, kPieces); }
+
 void SetAside(Device& device) {
   const std::lock_guard<std::mutex> lock(device.blocks_mutex);
-  const uint64_t free = kSize - device.blocks.in_use();
-  const uint64_t pieces = std::min(free / kPart / kPiece, kPieces);
+  const uint64_t pieces = PiecesOf(kSize - device.blocks.in_use());
   if (pieces == 0) return;
   if (const std::optional<uint64_t> at = device.blocks.Allocate(pieces * kPiece)) {
     device.reserve = kBase + *at;
@@ -336,18 +337,18 @@ void Allocate(const SP_Device* handle, uint64_t size, int64_t, SP_DeviceMemoryBa
     Give(memory, 0, 0);
     Device* device = DeviceOf(handle);
     if (device == nullptr || size == 0) return 0;
+    if (!device->is_set_aside.load(std::memory_order_acquire)) {
+      std::call_once(device->set_aside, [&] {
+        SetAside(*device);
+        device->is_set_aside.store(true, std::memory_order_release);
+      });
+    }
     std::optional<uint64_t> at;
     {
       const std::lock_guard<std::mutex> lock(device->blocks_mutex);
       at = device->blocks.Allocate(size);
     }
     if (at.has_value()) {
-      if (!device->is_set_aside.load(std::memory_order_acquire)) {
-        std::call_once(device->set_aside, [&] {
-          SetAside(*device);
-          device->is_set_aside.store(true, std::memory_order_release);
-        });
-      }
       Give(memory, kBase + *at, size);
     } else if (const uint64_t piece = TakePiece(*device, size); piece != 0) {
       Give(memory, piece, size);
@@ -402,7 +403,10 @@ TF_Bool DeviceMemoryUsage(const SP_Device* handle, int64_t* free, int64_t* total
     Device* device = DeviceOf(handle);
     if (device == nullptr) return 0;
     const std::lock_guard<std::mutex> lock(device->blocks_mutex);
-    if (free != nullptr) *free = static_cast<int64_t>(kSize - device->blocks.in_use());
+    uint64_t left = kSize - device->blocks.in_use();
+    // What will be set aside is not the host's.
+    if (!device->is_set_aside.load(std::memory_order_acquire)) left -= PiecesOf(left) * kPiece;
+    if (free != nullptr) *free = static_cast<int64_t>(left);
     if (total != nullptr) *total = static_cast<int64_t>(kSize);
     return 1;
   });

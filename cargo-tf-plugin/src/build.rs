@@ -44,9 +44,9 @@ impl Workspace {
             );
         }
         let profile = profile(package)?;
-        let cargo = if linking.zig { ZIGBUILD.into() } else { cargo() };
-        let failed = || format!("cannot run {}", cargo.display());
-        let mut command = Command::new(&cargo);
+        let mut command = if linking.zig { cargo_as(ZIGBUILD.into()) } else { cargo() };
+        let program = command.get_program().to_owned();
+        let failed = || format!("cannot run {}", program.display());
         command
             .current_dir(self.root())
             .args(["rustc", "--lib", "--crate-type", "cdylib", "--package", name])
@@ -94,8 +94,23 @@ pub(crate) struct Linking {
 pub(crate) const ZIGBUILD: &str = "cargo-zigbuild";
 
 /// The cargo that runs this command, or the one on `PATH`.
-pub(crate) fn cargo() -> OsString {
-    env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
+pub(crate) fn cargo() -> Command {
+    cargo_as(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}
+
+/// Cargo by this program, without what a cargo has set for the program that it runs: build scripts that read the name
+/// of their package would run again whenever it is another program, and what depends on them be built again.
+fn cargo_as(program: OsString) -> Command {
+    let mut command = Command::new(program);
+    for (name, _) in env::vars_os() {
+        let of_a_package = name.to_str().is_some_and(|name| {
+            name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")
+        });
+        if of_a_package {
+            command.env_remove(name);
+        }
+    }
+    command
 }
 
 /// The profile that a package is built with: `release`, or the one that its manifest names.
@@ -113,6 +128,19 @@ fn profile(package: &Package) -> Result<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_cargo_does_not_learn_which_package_runs_it() {
+        // Cargo has set it for this test.
+        assert_eq!(env::var("CARGO_PKG_NAME").as_deref(), Ok("cargo-tf-plugin"));
+        let command = cargo();
+        let passed =
+            |name: &str| command.get_envs().all(|(other, value)| other != name || value.is_some());
+        for name in ["CARGO_PKG_NAME", "CARGO_PKG_VERSION", "CARGO_MANIFEST_DIR"] {
+            assert!(!passed(name), "{name}");
+        }
+        assert!(passed("CARGO_TARGET_DIR") && passed("CARGO_HOME"));
+    }
 
     #[test]
     fn a_manifest_names_the_profile_or_says_nothing() {

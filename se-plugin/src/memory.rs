@@ -46,6 +46,14 @@ impl DevicePtr {
         }
     }
 
+    /// TensorFlow divides a region at multiples of it, and its kernels on the host count on them.
+    pub(crate) const ALIGNMENT: u64 = 256;
+
+    /// Whether a device may answer it to a request.
+    pub(crate) const fn is_usable(self) -> bool {
+        !self.is_refused() && self.address().is_multiple_of(Self::ALIGNMENT)
+    }
+
     /// Whether this is in memory that there was none left of.
     pub(crate) const fn is_refused(self) -> bool {
         self.address() >= REFUSED

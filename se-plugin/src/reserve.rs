@@ -28,20 +28,26 @@ pub(crate) struct Reserve {
 }
 
 impl Reserve {
+    /// How much of so much free memory it is.
+    pub(crate) fn part_of(free: u64) -> u64 {
+        (free / PART / PIECE).min(PIECES) * PIECE
+    }
+
     /// Takes it from `device`; there is none if that has too little.
     pub(crate) fn take_from(device: &impl Device) -> Option<Self> {
         const OP: &str = "allocate";
         let taken = boundary::catch(OP, || {
-            let pieces = (device.memory_usage()?.free / PART / PIECE).min(PIECES);
+            let pieces = Self::part_of(device.memory_usage()?.free) / PIECE;
             Ok(match pieces {
                 0 => None,
                 pieces => Some((device.allocate(pieces * PIECE)?, pieces)),
             })
         });
         match taken {
-            Ok(Some((base, pieces))) if !base.is_refused() => {
+            Ok(Some((base, pieces))) if base.is_usable() => {
                 Some(Self { base, pieces, taken: AtomicU16::new(0) })
             }
+            // The host's own request gets such an address, too, and the device an error for it.
             Ok(_) => None,
             Err(error) => {
                 log::debug!("no memory is set aside for small tensors: {error:#}");

@@ -94,13 +94,13 @@ impl End {
 
 /// The author's own tests, in the process.
 fn cargo_test(project: &Project, arguments: &[String]) -> Result<End> {
-    let cargo = cargo();
-    let status = Command::new(&cargo)
+    let mut cargo = cargo();
+    let status = cargo
         .current_dir(project.workspace.root())
         .args(["test", "--package", &project.package.name])
         .args(arguments)
         .status()
-        .with_context(|| format!("cannot run {}", cargo.display()))?;
+        .with_context(|| format!("cannot run {}", cargo.get_program().display()))?;
     Ok(End::of(status.success()))
 }
 

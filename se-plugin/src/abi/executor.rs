@@ -130,11 +130,9 @@ unsafe extern "C" fn allocate<D: Device>(
         if size == 0 {
             return give(None);
         }
+        device.set_aside();
         match catch(ALLOCATE, || device.device.allocate(size)) {
-            Ok(address) if !address.is_refused() && address.address() % ALIGNMENT == 0 => {
-                device.set_aside();
-                give(Some(address))
-            }
+            Ok(address) if address.is_usable() => give(Some(address)),
             refused => give(refuse(device, size, refused)),
         }
     };
@@ -143,9 +141,6 @@ unsafe extern "C" fn allocate<D: Device>(
 
 const ALLOCATE: &str = "allocate";
 const DEALLOCATE: &str = "deallocate";
-
-/// TensorFlow divides a region at multiples of it, and its kernels on the host count on them.
-const ALIGNMENT: u64 = 256;
 
 /// What the host gets when there is no memory.
 #[cold]
@@ -161,7 +156,8 @@ fn refuse<D: Device>(
                 boundary::discard(DEALLOCATE, error);
             }
             Error::internal(format!(
-                "{address:?} is no address of a device's; answer a multiple of {ALIGNMENT}"
+                "{address:?} is no address of a device's; answer a multiple of {}",
+                DevicePtr::ALIGNMENT
             ))
         }
         Err(error) => error,

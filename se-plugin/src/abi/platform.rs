@@ -90,7 +90,9 @@ impl<P: Platform> PlatformState<P> {
                 let count = platform.device_count()?.min(limit).min(c_int::MAX as usize);
                 for ordinal in 0..count {
                     let device = platform.open(ordinal)?;
-                    devices.push(Arc::new(DeviceState::new(device, P::DIVIDES_REGIONS)?));
+                    let insists = P::DIVIDES_REGIONS;
+                    let state = DeviceState::new(device, insists, P::GROWS_ON_DEMAND)?;
+                    devices.push(Arc::new(state));
                 }
                 Ok(())
             });

@@ -30,11 +30,13 @@ pub(super) struct DeviceState<D: Device> {
     pub(super) work: Work<D>,
     /// Whether the host asks for memory again and again.
     pub(super) host_insists: bool,
+    /// Whether the host asks for one region after the other, so that the last may find nothing.
+    grows: bool,
     /// Whether the host turns the error of a copy into an exception.
     pub(super) takes_errors: bool,
     /// Whether host memory is the author's.
     pub(super) has_host_allocator: bool,
-    /// Taken at the first allocation.
+    /// Taken before the first allocation, so that it is not between the host's.
     reserve: OnceLock<Option<Reserve>>,
     refused: AtomicU64,
     /// The latest that is known.
@@ -43,7 +45,7 @@ pub(super) struct DeviceState<D: Device> {
 }
 
 impl<D: Device> DeviceState<D> {
-    pub(super) fn new(device: D, host_insists: bool) -> Result<Self> {
+    pub(super) fn new(device: D, host_insists: bool, grows: bool) -> Result<Self> {
         // TensorFlow with a device whose memory it cannot learn runs nothing, not even on the CPU. So one
         // that cannot tell is not counted.
         let (description, has_host_allocator, memory) = boundary::catch("create_device", || {
@@ -57,6 +59,7 @@ impl<D: Device> DeviceState<D> {
             copies: Ledger::default(),
             work: Work::default(),
             host_insists,
+            grows,
             takes_errors: takes_errors_of_copies(),
             has_host_allocator,
             reserve: OnceLock::new(),
@@ -71,7 +74,7 @@ impl<D: Device> DeviceState<D> {
         self.description.each_ref().map(|text| text.as_deref())
     }
 
-    /// How much memory there is; the latest answer where there is none now.
+    /// How much memory there is for the host; the latest answer where there is none now.
     pub(super) fn memory_usage(&self) -> MemoryUsage {
         const OP: &str = "device_memory_usage";
         let answer = boundary::catch(OP, || self.device.memory_usage()).map_err(|error| {
@@ -82,13 +85,24 @@ impl<D: Device> DeviceState<D> {
         });
         let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
         *memory = answer.unwrap_or(*memory);
-        *memory
+        let MemoryUsage { free, total } = *memory;
+        // What will be set aside is not the host's, whose limit this becomes: TensorFlow 2.12 asks for less only after
+        // the first refusal within its limit.
+        let aside = match self.reserve.get() {
+            None if self.sets_aside() => Reserve::part_of(free),
+            _ => 0,
+        };
+        MemoryUsage { free: free - aside, total }
+    }
+
+    fn sets_aside(&self) -> bool {
+        self.host_insists && self.grows
     }
 
     /// Sets memory aside, unless that has been done.
     #[inline]
     pub(super) fn set_aside(&self) {
-        if self.host_insists {
+        if self.sets_aside() {
             self.reserve.get_or_init(|| Reserve::take_from(&self.device));
         }
     }

@@ -175,19 +175,20 @@ fn small_requests_get_memory_that_was_set_aside() {
     });
 }
 
-/// There is nothing to set aside: the first request takes all.
+/// When that is used up, too.
 #[test]
 fn small_requests_get_memory_that_reports_that_there_is_none() {
     with_device(|device| {
         assert!(device.allocate(1 << 30).is_none());
-        let all = device.allocate(64 << 20).unwrap();
+        let all = device.allocate(63 << 20).unwrap();
+        let aside: [_; 16] = std::array::from_fn(|_| device.allocate(64 * 1024).expect("memory"));
         assert!(device.allocate(2305).is_none());
         let [small, another] = [(); 2].map(|()| device.allocate(2304).expect("no endless loop"));
         assert_ne!(small, another);
         let mut back = [0; 4];
         let error = device.copy_to_host(&mut back, small).unwrap_err();
         assert_eq!(error.code(), se_plugin::Code::ResourceExhausted);
-        for memory in [small, another, all] {
+        for memory in [small, another, all].into_iter().chain(aside) {
             device.deallocate(memory);
         }
         assert!(device.allocate(256).is_some_and(|memory| memory < small));

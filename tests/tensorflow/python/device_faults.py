@@ -156,11 +156,12 @@ def too_much():
 
 
 def no_room_for_an_output():
-    # The first region of two MiB is full, and there is no other.
+    # The first region of two MiB is full, there is no other, and each output takes some of what was set aside.
     x = constant([1.0, 2.0])
     KEPT.append(constant(np.zeros(((2 << 20) - 256) // 4, "float32")))
     with tf.device(DEVICE):
-        x + x
+        for _ in range((2 << 20) // 256):
+            KEPT.append(x + x)
 
 
 def room_for_small_ones():

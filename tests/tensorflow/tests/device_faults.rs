@@ -186,10 +186,10 @@ fn others(old: bool) -> Vec<(&'static str, Effect)> {
         // Memory that is used up; TensorFlow then waits for ten seconds.
         ("Device::allocate refuse", used_up),
         (
-            "Device::allocate refuse@2+;load no_room_for_an_output cpu",
+            // The first request is the SDK's own, for small tensors; the second a region.
+            "Device::allocate refuse@3+;load no_room_for_an_output cpu",
             Fail("no_room_for_an_output=used-up"),
         ),
-        // The second request was the SDK's own.
         ("Device::allocate refuse@3+;load room_for_small_ones again cpu", Harmless),
         (";load copy_in too_large again", Fail("too_large=no-target")),
         // It gives regions back for the larger one.
