@@ -26,13 +26,16 @@ macro_rules! if_written {
 }
 pub(super) use if_written;
 
+/// The slot that makes a filesystem.
+pub(super) type Init = unsafe extern "C" fn(*mut TF_Filesystem, *mut TF_Status);
+
 /// The table of `F`, without transactions and configuration.
 ///
 /// Null means TensorFlow's default. Where that is dangerous, or where TensorFlow has none although one
 /// follows from what is written, the slot is always filled and the trait's default body runs.
-pub(super) const fn ops<F: Filesystem, S: Scheme>() -> TF_FilesystemOps {
+pub(super) const fn ops<F: Filesystem>(init: Init) -> TF_FilesystemOps {
     TF_FilesystemOps {
-        init: Some(init::<F, S>),
+        init: Some(init),
         cleanup: Some(cleanup::<F>),
         new_random_access_file: if_written!(NEW_RANDOM_ACCESS_FILE => new_random_access_file::<F>),
         new_writable_file: if_written!(NEW_WRITABLE_FILE => new_writable_file::<F>),
@@ -97,7 +100,7 @@ const NO_OPS: TF_FilesystemOps = TF_FilesystemOps {
     get_filesystem_configuration_keys: None,
 };
 
-unsafe extern "C" fn init<F: Filesystem, S: Scheme>(
+pub(super) unsafe extern "C" fn init<F: Filesystem, S: Scheme>(
     filesystem: *mut TF_Filesystem,
     status: *mut TF_Status,
 ) {
@@ -110,6 +113,28 @@ unsafe extern "C" fn init<F: Filesystem, S: Scheme>(
             // Not before, so that `new` can install a logger of the author's.
             crate::logging::init();
             let state = state?;
+            state.registration.filesystem_made();
+            filesystem.plugin_filesystem = Box::into_raw(Box::new(state)).cast();
+            Ok(())
+        });
+    }
+}
+
+/// As [`init`] for a filesystem that a test has made.
+#[cfg(feature = "testing")]
+pub(super) unsafe extern "C" fn init_given<F: Filesystem>(
+    filesystem: *mut TF_Filesystem,
+    status: *mut TF_Status,
+) {
+    // SAFETY: the host passes a zeroed filesystem and a status.
+    unsafe {
+        guard("init", status, (), || {
+            super::status::watch_panics();
+            let filesystem = place(filesystem)?;
+            let (given, registration) = super::register::given::take::<F>()
+                .ok_or_else(|| Error::internal("the host runs `init` a second time"))?;
+            crate::logging::init();
+            let state = State::with(given, registration);
             state.registration.filesystem_made();
             filesystem.plugin_filesystem = Box::into_raw(Box::new(state)).cast();
             Ok(())

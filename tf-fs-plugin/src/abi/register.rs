@@ -52,10 +52,15 @@ struct Tables {
 struct TablesOf<F, S>(core::marker::PhantomData<(F, S)>);
 
 impl<F: Filesystem, S: Scheme> TablesOf<F, S> {
-    const TABLES: &'static Tables = &Tables {
-        filesystem: configuration::add_to::<F>(
-            transactions::add_to::<F>(filesystem::ops::<F, S>()),
-        ),
+    const TABLES: &'static Tables = &tables::<F>(filesystem::init::<F, S>);
+}
+
+/// The tables of `F`, whose filesystems `init` makes.
+const fn tables<F: Filesystem>(init: filesystem::Init) -> Tables {
+    Tables {
+        filesystem: configuration::add_to::<F>(transactions::add_to::<F>(filesystem::ops::<F>(
+            init,
+        ))),
         random_access_file: if F::PROVIDED.contains(Ops::NEW_RANDOM_ACCESS_FILE) {
             Some(files::random_access_ops::<F::Reader>())
         } else {
@@ -73,7 +78,7 @@ impl<F: Filesystem, S: Scheme> TablesOf<F, S> {
         } else {
             None
         },
-    };
+    }
 }
 
 impl Registration {
@@ -146,6 +151,66 @@ pub unsafe fn init_plugin(
         status::log_error(&status::Panic::take("TF_InitPlugin", payload));
     }
 }
+
+/// A filesystem that a test made, on its way to the `init` that takes it, which runs on the same thread.
+#[cfg(feature = "testing")]
+pub(super) mod given {
+    use super::{Registration, filesystem, tables};
+    use crate::filesystem::Filesystem;
+    use core::any::{Any, TypeId};
+    use core::cell::RefCell;
+    use core::sync::atomic::AtomicUsize;
+    use std::collections::BTreeMap;
+    use std::sync::{Mutex, PoisonError};
+
+    type Given = (Box<dyn Any>, &'static Registration);
+
+    thread_local! {
+        static GIVEN: RefCell<Option<Given>> = const { RefCell::new(None) };
+    }
+
+    struct TablesOf<F>(core::marker::PhantomData<F>);
+
+    impl<F: Filesystem> TablesOf<F> {
+        const TABLES: &'static super::Tables = &tables::<F>(filesystem::init_given::<F>);
+    }
+
+    /// The registration of a type and a scheme: one each for the whole process, since the host's side
+    /// keeps references for ever.
+    pub(crate) fn registration<F: Filesystem>(scheme: &str) -> &'static Registration {
+        static ALL: Mutex<BTreeMap<(TypeId, String), &'static Registration>> =
+            Mutex::new(BTreeMap::new());
+        let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (TypeId::of::<F>(), scheme.to_owned());
+        all.entry(key).or_insert_with(|| {
+            Box::leak(Box::new(Registration {
+                scheme: Box::leak(scheme.to_owned().into_boxed_str()),
+                tables: TablesOf::<F>::TABLES,
+                live: AtomicUsize::new(0),
+            }))
+        })
+    }
+
+    /// Runs `register`, during which [`take`] gives `filesystem` out.
+    pub(crate) fn with<F: Filesystem, R>(
+        filesystem: F,
+        registration: &'static Registration,
+        register: impl FnOnce() -> R,
+    ) -> R {
+        GIVEN.set(Some((Box::new(filesystem), registration)));
+        let result = register();
+        // What a registration that was refused has left.
+        drop(GIVEN.take());
+        result
+    }
+
+    pub(in crate::abi) fn take<F: Filesystem>() -> Option<(F, &'static Registration)> {
+        let (filesystem, registration) = GIVEN.take()?;
+        Some((*filesystem.downcast().ok()?, registration))
+    }
+}
+#[cfg(feature = "testing")]
+pub(crate) use given::{registration as registration_of, with as with_given};
 
 /// As [`init_plugin`] for a host that is none of this process's first: every scheme is offered, since
 /// a test may have several hosts at a time, each with filesystems of its own.

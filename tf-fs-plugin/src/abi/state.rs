@@ -21,12 +21,17 @@ pub(super) struct State<F: Filesystem> {
 
 impl<F: Filesystem> State<F> {
     pub(super) fn new(registration: &'static Registration) -> Result<Self> {
-        Ok(Self {
-            filesystem: F::new(registration.scheme())?,
+        Ok(Self::with(F::new(registration.scheme())?, registration))
+    }
+
+    /// The state of a filesystem that was made already.
+    pub(super) fn with(filesystem: F, registration: &'static Registration) -> Self {
+        Self {
+            filesystem,
             registration,
             tokens: Mutex::default(),
             root: format!("{}:///", registration.scheme()).into_bytes(),
-        })
+        }
     }
 
     /// The state behind a filesystem of the host.

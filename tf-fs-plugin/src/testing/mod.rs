@@ -80,6 +80,7 @@
 mod abi;
 mod conformance;
 mod defaults;
+mod faulty;
 mod file;
 mod filesystem;
 mod host;
@@ -94,6 +95,7 @@ pub use conformance::{
 };
 #[doc(hidden)]
 pub use conformance::{RootSource, Suite, report};
+pub use faulty::{Fault, Faults, Faulty, FaultyFile, FaultyRegion, sweep};
 pub use file::{RandomAccessFile, ReadOnlyMemoryRegion, WritableFile};
 pub use filesystem::{Filesystem, Transaction};
 pub use host::Host;

@@ -2,8 +2,9 @@
 
 use super::memory::{Blocks, FreeFn};
 use super::mounted::{Mounted, Tables};
-use crate::abi::register::{Plugin, offer_all};
+use crate::abi::register::{Plugin, offer_all, registration_of, with_given};
 use crate::error::{Code, Error, Result};
+use crate::filesystem::Filesystem;
 use crate::ops::Ops;
 use crate::testing::{Host, Session};
 use core::ffi::{CStr, c_char, c_int};
@@ -40,6 +41,23 @@ impl Host {
         init(&raw mut info);
         // SAFETY: as the caller promises.
         unsafe { self.take_over(&info) }
+    }
+
+    /// Registers a filesystem that the test has made, under `scheme`, without a
+    /// [`new`](Filesystem::new) of its own: for one that the test configured or [`Faulty`] wraps.
+    ///
+    /// # Errors
+    /// As [`Host::register`].
+    ///
+    /// [`Faulty`]: crate::testing::Faulty
+    pub fn serve<F: Filesystem>(&self, scheme: &str, filesystem: F) -> Result<()> {
+        let registration = registration_of::<F>(scheme);
+        let mut info = ZEROED;
+        offer_all(&mut info, &[registration])?;
+        with_given(filesystem, registration, || {
+            // SAFETY: the tables are those of this SDK, whose functions keep the header's promises.
+            unsafe { self.take_over(&info) }
+        })
     }
 
     /// As [`Host::register`], with the slots of `ops` made null, so that TensorFlow's own defaults
