@@ -73,8 +73,9 @@
 //! [`logging`].
 //!
 //! # Tests
-//! The feature `testing` brings a host that treats a plugin as TensorFlow does, without TensorFlow, and
-//! tries every condition for which the header names a code: the module `testing`.
+//! The feature `testing` brings a host that treats a plugin as TensorFlow does, without TensorFlow, a
+//! test for each condition for which the header names a code and for what TensorFlow needs beyond
+//! (`conformance!`), and faults on demand: the module `testing`.
 //!
 //! # Names that TensorFlow cannot pass on
 //! TensorFlow cuts a name at its first NUL before a plugin sees it, and Python cannot show a listing
@@ -152,3 +153,8 @@ pub mod __private {
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]
 struct Readme;
+
+/// So does that of the chapter on testing, which runs, too.
+#[cfg(all(doctest, feature = "testing"))]
+#[doc = include_str!("../../docs/testing.md")]
+struct Testing;

@@ -1,6 +1,15 @@
-//! The model of the SDK, under the names that tests of several crates know.
+//! What the conformance tests are tested with: filesystems that are broken on purpose. And the model of
+//! the SDK, under the names that tests of several crates know.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
+#[allow(unsafe_code, reason = "defects at the C boundary; every block is argued")]
+mod abi;
+mod broken;
+mod defect;
+
+pub use abi::raw_host;
+pub use broken::{Broken, MALFORMED};
+pub use defect::Defect;
 pub use tf_fs_plugin::testing::model;
 pub use tf_fs_plugin::testing::model::{Name, Op, config, run, sequence};

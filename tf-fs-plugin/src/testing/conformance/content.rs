@@ -305,6 +305,25 @@ pub(super) fn close_makes_visible(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
+pub(super) fn close_writes_what_was_not_flushed(run: &mut Run<'_>) -> Outcome {
+    let cell = run.bare_cell()?;
+    let path = format!("{cell}/data");
+    let mut writer = create(run, &path)?;
+    for piece in [&b"flushed"[..], b", synced", b", and closed"] {
+        let added = writer.append(piece);
+        run.must("append", added)?;
+        let done = match piece {
+            b"flushed" => writer.flush(),
+            b", synced" => writer.sync(),
+            _ => writer.close(),
+        };
+        run.must("flush, sync or close", done)?;
+    }
+    drop(writer);
+    run.holds("appended after flush and sync", &path, b"flushed, synced, and closed");
+    Ok(())
+}
+
 pub(super) fn close_repeats_nothing(run: &mut Run<'_>) -> Outcome {
     let cell = run.bare_cell()?;
     let path = format!("{cell}/data");
@@ -554,6 +573,8 @@ pub(super) fn visibility_is_declared_right(run: &mut Run<'_>) -> Outcome {
     let mut writer = create(run, &path)?;
     let added = writer.append(b"half of the");
     run.must("append", added)?;
+    // An error is fine: there is nothing that could be flushed to where others see it.
+    let _ = writer.flush();
     let seen = run.fs.read_file(&path).unwrap_or_default();
     run.expect_that(
         "half of a file is seen although files are declared to be visible at close",

@@ -35,6 +35,8 @@ pub(super) fn transactions(run: &mut Run<'_>) -> Outcome {
         }
     }
     run.expect("end_transaction", &fs.end_transaction(&transaction), None);
+    let found = fs.get_transaction_for_path(&path);
+    run.expect("get_transaction_for_path of a path whose transaction has ended", &found, NOT_FOUND);
     let again = fs.end_transaction(&transaction);
     run.expect("end_transaction of one that has ended", &again, NOT_FOUND);
     let added = fs.add_to_transaction(&path, &transaction);

@@ -808,6 +808,9 @@ list! {
         close_makes_visible = content::close_makes_visible,
             "a closed file can be read and listed before it is dropped",
             "TensorFlow renames before it drops the writer";
+        close_writes_what_was_not_flushed = content::close_writes_what_was_not_flushed,
+            "what was appended after a flush is there after close",
+            "the end of a log is the part that matters";
         close_repeats_nothing = content::close_repeats_nothing,
             "flush, sync and close after close are OK and change nothing",
             "checkpoint writers close twice";

@@ -35,7 +35,7 @@ pub(super) fn operations(run: &mut Run<'_>) -> Outcome {
     let default = Config::default();
     let cases =
         if std::env::var_os("PROPTEST_CASES").is_some() { default.cases } else { SEQUENCES };
-    let config = Config { cases, failure_persistence: None, max_shrink_iters: 4096, ..default };
+    let config = Config { cases, failure_persistence: None, max_shrink_iters: 1024, ..default };
     let number = Cell::new(0_u32);
     let (host, fs) = (run.host, run.fs.clone());
     let tried = TestRunner::new(config).run(&sequence(), |ops| {

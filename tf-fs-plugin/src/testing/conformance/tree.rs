@@ -120,6 +120,7 @@ pub(super) fn glob_among(
 }
 
 pub(super) fn glob_of_nothing(run: &mut Run<'_>) -> Outcome {
+    run.cell()?;
     let found = run.fs.get_matching_paths("");
     if run.expect("get_matching_paths of an empty pattern", &found, None) {
         let none: [&str; 0] = [];
@@ -373,6 +374,9 @@ pub(super) fn large_files(run: &mut Run<'_>, op: &Transfer) -> Outcome {
         let dst = format!("{path}2");
         transfer(run, op, &path, &dst)?;
         run.holds("whole", &dst, &content);
+        if op.is_move {
+            run.is_gone("whole", &path);
+        }
     }
     Ok(())
 }
