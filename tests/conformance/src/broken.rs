@@ -26,6 +26,9 @@ struct State<F> {
     listings: Mutex<BTreeMap<Vec<u8>, Entries>>,
     locked: Mutex<BTreeSet<Vec<u8>>>,
     open: Mutex<BTreeSet<Vec<u8>>>,
+    /// Whose file is at a name: a writer's whose file was deleted or replaced is no longer there.
+    owners: Mutex<BTreeMap<Vec<u8>, usize>>,
+    writers: AtomicUsize,
     links: Mutex<BTreeMap<Vec<u8>, Vec<u8>>>,
     shared: Mutex<Vec<u8>>,
     forgotten: AtomicUsize,
@@ -67,6 +70,8 @@ impl<F: Filesystem> Broken<F> {
             listings: Mutex::default(),
             locked: Mutex::default(),
             open: Mutex::default(),
+            owners: Mutex::default(),
+            writers: AtomicUsize::new(0),
             links: Mutex::default(),
             shared: Mutex::default(),
             forgotten: AtomicUsize::new(0),
@@ -208,6 +213,7 @@ impl<F: Filesystem> State<F> {
 
     /// Deletes what is at and below a path.
     fn delete_tree(&self, uri: Uri<'_>, depth: usize) -> Result<()> {
+        lock(&self.owners).remove(uri.as_bytes());
         if !self.is_dir(uri) {
             return self.inner.delete_file(uri);
         }
@@ -320,6 +326,9 @@ impl<F: Filesystem> State<F> {
             Vec::new()
         };
         self.inner.copy_file(src, dst)?;
+        if src != dst {
+            lock(&self.owners).remove(dst.as_bytes());
+        }
         if self.is(CopyLosesLastChunk) || self.is(CopyKeepsTail) {
             let mut content = self.content(dst)?;
             if self.is(CopyLosesLastChunk) && content.len() > 128 << 10 {
@@ -363,6 +372,10 @@ impl<F: Filesystem> State<F> {
         }
         let others = if self.is(RenameByPrefix) { self.with_prefix(src) } else { Vec::new() };
         self.inner.rename_file(src, dst)?;
+        if src != dst {
+            lock(&self.owners).remove(src.as_bytes());
+            lock(&self.owners).remove(dst.as_bytes());
+        }
         for other in others.iter().filter(|other| *other != src.as_bytes()) {
             let to = [dst.as_bytes(), &other[src.as_bytes().len()..]].concat();
             let _ = self.inner.rename_file(Uri::new(other), Uri::new(&to));
@@ -390,6 +403,7 @@ impl<F: Filesystem> State<F> {
             _ => {}
         }
         self.inner.delete_file(uri)?;
+        lock(&self.owners).remove(uri.as_bytes());
         if self.is(DeleteTakesParent)
             && let Some(parent) = uri.parent()
         {
@@ -423,11 +437,14 @@ impl<F: Filesystem> State<F> {
         drop(inner);
         state.forgotten.store(0, Ordering::SeqCst);
         lock(&state.open).insert(uri.as_bytes().to_vec());
+        let id = state.writers.fetch_add(1, Ordering::SeqCst);
+        lock(&state.owners).insert(uri.as_bytes().to_vec(), id);
         lock(&state.shared).clear();
         let content = before.clone().unwrap_or_default();
         Ok(BrokenWriter {
             state: Arc::clone(this),
             name: uri.as_bytes().to_vec(),
+            id,
             flushed: content.len(),
             written: content.len(),
             content,
@@ -996,6 +1013,7 @@ impl<F: Filesystem> RandomAccessFile for BrokenReader<F> {
 pub struct BrokenWriter<F: Filesystem> {
     state: Arc<State<F>>,
     name: Vec<u8>,
+    id: usize,
     content: Vec<u8>,
     /// How much of `content` was flushed, and how much is in the file.
     flushed: usize,
@@ -1016,6 +1034,9 @@ impl<F: Filesystem> BrokenWriter<F> {
         let state = Arc::clone(&self.state);
         let uri = Uri::new(&self.name);
         // A file that was deleted or renamed meanwhile does not come back.
+        if lock(&state.owners).get(&self.name) != Some(&self.id) {
+            return Ok(());
+        }
         let publishes = is_close && state.is(VisibleAtClose);
         if !(state.is_file(uri) || publishes) {
             return Ok(());
