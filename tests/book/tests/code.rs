@@ -26,6 +26,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("first-device.md", "tests/tensorflow/tests/readme.rs"),
     ("check.md", "cargo-tf-plugin/tests/check.rs"),
     ("packaging.md", "cargo-tf-plugin/src/commands/mod.rs"),
+    ("testing.md", "tf-fs-plugin/src/lib.rs"),
 ];
 
 /// Pages whose Rust is compiled and run as documentation of this crate.

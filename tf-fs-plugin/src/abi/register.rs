@@ -185,6 +185,7 @@ pub(super) mod given {
         all.entry(key).or_insert_with(|| {
             Box::leak(Box::new(Registration {
                 scheme: Box::leak(scheme.to_owned().into_boxed_str()),
+                provided: F::PROVIDED,
                 tables: TablesOf::<F>::TABLES,
                 live: AtomicUsize::new(0),
             }))
