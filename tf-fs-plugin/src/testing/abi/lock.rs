@@ -115,6 +115,8 @@ mod tests {
             }
         }
         let stop = AtomicBool::new(false);
+        // Forks wait for locks from the first one on; one during the first would leave it half made in the child.
+        drop(PAIR.lock());
         thread::scope(|scope| {
             let _stop = Stop(&stop);
             for _ in 0..2 {
