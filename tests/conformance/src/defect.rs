@@ -1,6 +1,6 @@
 //! What can be wrong with a filesystem.
 
-/// What is wrong with a [`Broken`].
+/// What is wrong with a [`Broken`](crate::Broken).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "`what` says it")]
 pub enum Defect {
