@@ -82,7 +82,13 @@ impl Goal for Release {
     }
 
     fn requirements(&self) -> Vec<String> {
-        vec![format!("{}=={}", distribution(), self.0)]
+        let mut requirements = vec![format!("{}=={}", distribution(), self.0)];
+        if major_minor(&self.0) == Some((2, 12)) {
+            // This release takes any newer jax by its own metadata, and no jax since 0.4.31 takes its NumPy: pip would
+            // find that out by fetching them one by one, 2 GB.
+            requirements.push("jax<0.4.31".to_owned());
+        }
+        requirements
     }
 
     fn interpreter(&self, named: Option<&OsStr>, search: Option<&OsStr>) -> Result<Interpreter> {
@@ -618,6 +624,13 @@ mod tests {
         assert!(error.contains("pip could not reach its package index"), "{error}");
         assert!(installation.complete().is_none());
         assert!(installation.adopt().is_none());
+    }
+
+    #[test]
+    fn only_the_oldest_release_needs_help_in_choosing_its_companions() {
+        let of = |version: &str| Release(version.to_owned()).requirements();
+        assert_eq!(of("2.12.1"), [format!("{}==2.12.1", distribution()), "jax<0.4.31".to_owned()]);
+        assert_eq!(of("2.21.0"), [format!("{}==2.21.0", distribution())]);
     }
 
     #[test]
