@@ -255,6 +255,16 @@ impl<G: Goal> Installation<G> {
             self.goal.cost()
         );
 
+        let provided = self.fill(&base, lock);
+        if provided.is_err() {
+            // Of no use to anybody; the error has said what there is to know.
+            let _ = fs::remove_dir_all(&self.venv);
+        }
+        provided
+    }
+
+    /// Makes the environment, of which nothing is there.
+    fn fill(&self, base: &Interpreter, lock: &File) -> Result<G::Provided> {
         // In two steps: `venv` would hide what the second one says when it fails.
         let mut venv = isolated(base.path());
         venv.args(["-m", "venv", "--without-pip"]).arg(&self.venv);
@@ -493,18 +503,14 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
+    use crate::tensorflow::environments;
     use crate::{NEWEST, TensorFlow};
 
     /// An empty directory on the file system of the real environments, which hard links cannot leave.
     fn scratch() -> TempDir {
-        let environments = environments();
+        let environments = environments().expect("tests run in a workspace");
         fs::create_dir_all(&environments).expect("the directory can be made");
         tempfile::tempdir_in(environments).expect("a scratch directory")
-    }
-
-    fn environments() -> PathBuf {
-        let workspace = crate::workspace::Workspace::current().expect("tests run in a workspace");
-        workspace.target_dir().join("tf-venv")
     }
 
     fn link_tree(from: &Path, to: &Path) {
@@ -525,7 +531,7 @@ mod tests {
     fn unstamped(directory: &Path) -> Installation {
         TensorFlow::pinned(NEWEST).expect("TensorFlow is provided");
         let installation = Installation::new(NEWEST, directory).expect("a version");
-        link_tree(&environments().join(NEWEST), &installation.venv);
+        link_tree(&environments().expect("a workspace").join(NEWEST), &installation.venv);
         fs::remove_file(installation.stamp()).expect("the stamp was there");
         installation
     }
@@ -622,8 +628,7 @@ mod tests {
         let error = installation.provide().expect_err("nothing can be installed").to_string();
         assert!(error.contains("  | "), "pip's own words are missing: {error}");
         assert!(error.contains("pip could not reach its package index"), "{error}");
-        assert!(installation.complete().is_none());
-        assert!(installation.adopt().is_none());
+        assert!(!installation.venv.exists(), "what cannot be used is left behind");
     }
 
     #[test]
@@ -651,6 +656,7 @@ mod tests {
         .into();
         let error = installation.provide().expect_err("no such release").to_string();
         assert!(error.contains("the package index has no TensorFlow 2.21.99"), "{error}");
+        assert!(!installation.venv.exists(), "what cannot be used is left behind");
     }
 
     #[test]

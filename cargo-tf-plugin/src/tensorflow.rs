@@ -1,5 +1,6 @@
 //! A real TensorFlow: where it is, and how it gets there.
 
+use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -35,7 +36,8 @@ pub struct TensorFlow {
 
 impl TensorFlow {
     /// The TensorFlow release `version` (such as [`NEWEST`]) in a virtual environment of the current
-    /// workspace, `<target>/tf-venv/<version>`.
+    /// workspace, `<target>/tf-venv/<version>`; outside of any package in one of the user's,
+    /// `~/.cache/tf-plugin/tf-venv/<version>` (`XDG_CACHE_HOME` is honoured).
     ///
     /// The environment is made on first use: a download of about 250 MB that becomes 1.5 GB on disk, with
     /// progress on standard error. Later calls take milliseconds. Processes that ask at the same time wait for
@@ -48,7 +50,7 @@ impl TensorFlow {
     /// When no suitable Python is found, its `venv` module is missing, pip fails (no network, no such release)
     /// or the disk is full. The text names the cause and the next step.
     pub fn pinned(version: &str) -> Result<Self> {
-        Self::pinned_in(version, &Workspace::current()?.target_dir().join("tf-venv"))
+        Self::pinned_in(version, &environments()?)
     }
 
     /// As [`TensorFlow::pinned`], with the environments in `directory` instead: `<directory>/<version>`.
@@ -73,7 +75,7 @@ impl TensorFlow {
     /// # Errors
     /// As [`TensorFlow::pinned`], where the active environment has no TensorFlow that can be used.
     pub fn around() -> Result<Self> {
-        let active = std::env::var_os("VIRTUAL_ENV").filter(|venv| !venv.is_empty());
+        let active = env::var_os("VIRTUAL_ENV").filter(|venv| !venv.is_empty());
         let python = active.map(|venv| PathBuf::from(venv).join("bin/python"));
         match python.map(|python| Self::from_python(&python)) {
             Some(Ok(tensorflow)) => Ok(tensorflow),
@@ -202,4 +204,19 @@ fn library_name(stem: &str) -> OsString {
     } else {
         format!("lib{stem}.so.2").into()
     }
+}
+
+/// Where the releases are that are installed on demand.
+pub(crate) fn environments() -> Result<PathBuf> {
+    let outside = match Workspace::current() {
+        Ok(workspace) => return Ok(workspace.target_dir().join("tf-venv")),
+        Err(error) => error,
+    };
+    let absolute = |path: &PathBuf| path.is_absolute();
+    env::var_os("XDG_CACHE_HOME")
+        .map(PathBuf::from)
+        .filter(absolute)
+        .or_else(|| env::home_dir().filter(absolute).map(|home| home.join(".cache")))
+        .map(|cache| cache.join("tf-plugin").join("tf-venv"))
+        .ok_or(outside)
 }

@@ -74,6 +74,24 @@ fn assert_says(text: &str, words: &str) {
 }
 
 #[test]
+fn a_release_outside_of_any_package_is_the_user_s() {
+    let tensorflow = TensorFlow::pinned(NEWEST).expect("TensorFlow is provided");
+    let cache = tempfile::tempdir().expect("a scratch directory");
+    fs::create_dir(cache.path().join("tf-plugin")).expect("a directory");
+    let venv = tensorflow.python().parent().and_then(Path::parent).expect("an environment");
+    let environments = venv.parent().expect("environments");
+    symlink(environments, cache.path().join("tf-plugin/tf-venv")).expect("a link");
+    let mut command = doctor();
+    command.args(["--no-import", "--tf", NEWEST]).current_dir(cache.path());
+    command.env("XDG_CACHE_HOME", cache.path());
+    let output = command.output().expect("doctor runs");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let python = cache.path().join("tf-plugin/tf-venv").join(NEWEST);
+    assert!(said.contains(&python.to_string_lossy().into_owned()), "{said}");
+}
+
+#[test]
 fn good_plugins_are_listed_and_are_there_after_the_import() {
     let environment = Environment::new().with("memfs", "libmemfs.so").with("bothfs", "libboth.so");
     // Another name of the same directory: TensorFlow loads everything twice.

@@ -14,6 +14,7 @@ use crate::TensorFlow;
 use crate::artefact::numbers;
 use crate::render;
 use crate::report::Report;
+use crate::tensorflow::environments;
 use crate::workspace::Workspace;
 
 /// The arguments of `check`.
@@ -132,8 +133,7 @@ pub(crate) fn tensorflow(name: &Path) -> Result<TensorFlow> {
 
 /// The releases that need no download, the oldest first.
 fn provided() -> Vec<TensorFlow> {
-    let Ok(workspace) = Workspace::current() else { return Vec::new() };
-    let Ok(entries) = fs::read_dir(workspace.target_dir().join("tf-venv")) else {
+    let Ok(entries) = environments().and_then(|directory| Ok(fs::read_dir(directory)?)) else {
         return Vec::new();
     };
     let pythons = entries.flatten().map(|entry| entry.path().join("bin").join("python"));

@@ -44,7 +44,8 @@ Examples:
 
 The exit status is 1 if a plugin keeps `import tensorflow` from working or does not work itself.")]
 pub struct Doctor {
-    /// The TensorFlow to look at: a release, a virtual environment, or a Python. Without it, that of `python3`.
+    /// The TensorFlow to look at: a release (installed on first use), a virtual environment, or a Python. Without it, that
+    /// of `python3`.
     #[arg(long, value_name = "VERSION|VENV|PYTHON")]
     tf: Option<PathBuf>,
 
