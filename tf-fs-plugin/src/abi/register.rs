@@ -10,9 +10,9 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use std::panic::catch_unwind;
 use tf_fs_sys::host::Table;
 use tf_fs_sys::{
-    StatusFunctions, TF_FilesystemOps, TF_FilesystemPluginInfo, TF_FilesystemPluginOps,
-    TF_RandomAccessFileOps, TF_ReadOnlyMemoryRegionOps, TF_SetFilesystemVersionMetadata,
-    TF_WritableFileOps,
+    StatusFunctions, TF_FilesystemOps, TF_FilesystemOpsWithoutTransactions,
+    TF_FilesystemPluginInfo, TF_FilesystemPluginOps, TF_RandomAccessFileOps,
+    TF_ReadOnlyMemoryRegionOps, TF_SetFilesystemVersionMetadata, TF_WritableFileOps,
 };
 
 /// What a crate exports: written by `#[filesystem_plugin]` for the filesystem itself, and by
@@ -230,7 +230,9 @@ fn fill(
     info: &mut TF_FilesystemPluginInfo,
     registrations: impl Iterator<Item = &'static Registration>,
 ) -> Result<()> {
-    let offers = registrations.map(Offer::new).collect::<Result<Vec<_>>>()?;
+    let release = tf_fs_sys::registration::release();
+    let offers = registrations.map(|registration| Offer::new(registration, release));
+    let offers = offers.collect::<Result<Vec<_>>>()?;
     let mut array = Block::zeroed(offers.len())?;
     info.num_schemes = offers.len();
     for (index, offer) in offers.into_iter().enumerate() {
@@ -246,21 +248,48 @@ fn fill(
 /// when it is dropped.
 struct Offer {
     scheme: Block<core::ffi::c_char>,
-    filesystem: Block<TF_FilesystemOps>,
+    filesystem: FilesystemTable,
     random_access_file: Option<Block<TF_RandomAccessFileOps>>,
     writable_file: Option<Block<TF_WritableFileOps>>,
     memory_region: Option<Block<TF_ReadOnlyMemoryRegionOps>>,
 }
 
+/// A table as the host's release has it.
+enum FilesystemTable {
+    Whole(Block<TF_FilesystemOps>),
+    WithoutTransactions(Block<TF_FilesystemOpsWithoutTransactions>),
+}
+
+impl FilesystemTable {
+    fn new(ops: &TF_FilesystemOps, release: Option<(u32, u32)>) -> Result<Self> {
+        // The ABI number is the same, so that only the release tells which one the host reads.
+        Ok(if release >= Some((2, 22)) {
+            Self::WithoutTransactions(Block::of(&[ops.without_transactions()])?)
+        } else {
+            Self::Whole(Block::of(&[*ops])?)
+        })
+    }
+
+    /// The table with its size in bytes.
+    fn into_raw(self) -> (*mut TF_FilesystemOps, usize) {
+        match self {
+            Self::Whole(block) => (block.into_raw(), size_of::<TF_FilesystemOps>()),
+            Self::WithoutTransactions(block) => {
+                (block.into_raw().cast(), size_of::<TF_FilesystemOpsWithoutTransactions>())
+            }
+        }
+    }
+}
+
 impl Offer {
-    fn new(registration: &'static Registration) -> Result<Self> {
+    fn new(registration: &'static Registration, release: Option<(u32, u32)>) -> Result<Self> {
         fn block<T: Copy>(table: &Option<T>) -> Result<Option<Block<T>>> {
             table.as_ref().map(|table| Block::of(core::slice::from_ref(table))).transpose()
         }
         let tables = registration.tables;
         Ok(Self {
             scheme: c_string(registration.scheme.as_bytes())?,
-            filesystem: Block::of(core::slice::from_ref(&tables.filesystem))?,
+            filesystem: FilesystemTable::new(&tables.filesystem, release)?,
             random_access_file: block(&tables.random_access_file)?,
             writable_file: block(&tables.writable_file)?,
             memory_region: block(&tables.memory_region)?,
@@ -271,9 +300,10 @@ impl Offer {
         fn raw<T: Copy>(block: Option<Block<T>>) -> *mut T {
             block.map_or(core::ptr::null_mut(), Block::into_raw)
         }
+        let (filesystem_ops, filesystem_ops_size) = self.filesystem.into_raw();
         let mut ops = TF_FilesystemPluginOps {
             scheme: self.scheme.into_raw(),
-            filesystem_ops: self.filesystem.into_raw(),
+            filesystem_ops,
             random_access_file_ops: raw(self.random_access_file),
             writable_file_ops: raw(self.writable_file),
             read_only_memory_region_ops: raw(self.memory_region),
@@ -291,6 +321,25 @@ impl Offer {
             read_only_memory_region_ops_size: 0,
         };
         TF_SetFilesystemVersionMetadata(&mut ops);
+        ops.filesystem_ops_size = filesystem_ops_size;
         ops
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_host_s_release_decides_which_table_it_gets() {
+        let size = |release| {
+            let table = FilesystemTable::new(&TF_FilesystemOps::default(), release);
+            let (table, size) = table.expect("memory").into_raw();
+            // SAFETY: the table was just given away.
+            unsafe { alloc::free(table.cast()) };
+            size
+        };
+        assert_eq!([None, Some((2, 12)), Some((2, 21))].map(size), [264; 3]);
+        assert_eq!([Some((2, 22)), Some((3, 0))].map(size), [216; 2]);
     }
 }
