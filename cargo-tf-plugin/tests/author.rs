@@ -111,10 +111,16 @@ impl Fresh {
     }
 
     fn wheel(&self, directory: &Path) -> PathBuf {
-        succeeds(tool(&self.directory, &["wheel", "--out-dir"]).arg(directory));
+        let said =
+            succeeds(tool(&self.directory, &["wheel", "--json", "--out-dir"]).arg(directory));
+        let known =
+            said.lines().find_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+        let known = known.unwrap_or_else(|| panic!("no JSON in {said}"));
         let mut files = fs::read_dir(directory).expect("a directory");
         let wheel = files.next().expect("a wheel").expect("an entry").path();
         assert!(files.next().is_none(), "more than the wheel is in {}", directory.display());
+        assert_eq!(known["path"].as_str(), wheel.to_str(), "{known}");
+        assert_eq!(known["bytes"], fs::metadata(&wheel).expect("a file").len(), "{known}");
         wheel
     }
 }

@@ -26,6 +26,10 @@ pub struct Wheel {
     /// Directory to write the wheel to; by default `wheels` in the target directory.
     #[arg(long, short, value_name = "DIR")]
     out_dir: Option<PathBuf>,
+
+    /// Write what is known of the wheel as one line of JSON.
+    #[arg(long)]
+    json: bool,
 }
 
 impl Wheel {
@@ -39,7 +43,17 @@ impl Wheel {
         let directory =
             self.out_dir.unwrap_or_else(|| project.workspace.target_dir().join("wheels"));
         let path = wheel.write(&directory)?;
-        report(&wheel, &library, &path);
+        if self.json {
+            let known = serde_json::json!({
+                "path": path,
+                "bytes": wheel.content.len(),
+                "module": wheel.module,
+                "foreign_libraries": library.foreign,
+            });
+            println!("{known}");
+        } else {
+            report(&wheel, &library, &path);
+        }
         Ok(())
     }
 }
