@@ -1,4 +1,5 @@
-//! What the command `cargo tf-plugin` is made of, as a library, so that tests can use it too.
+//! What the command `cargo tf-plugin` is made of, as a library, so that tests can use it too. It changes with the
+//! command, also in ways that semantic versioning would call breaking.
 //!
 //! [`TensorFlow`] is the part that others need: a real TensorFlow with its Python, headers and libraries,
 //! taken from the user or installed on first use. [`Packages`] are what they need beside it.

@@ -1,0 +1,125 @@
+//! What this repository publishes, and how it compares with what is on record.
+
+use cargo_metadata::{Metadata, MetadataCommand, Package};
+use public_api::PublicApi;
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// The repository.
+#[must_use]
+pub fn root() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.ancestors().nth(2).expect("this package is two directories deep").to_owned()
+}
+
+/// Runs cargo in the repository.
+///
+/// # Panics
+/// If cargo fails.
+#[must_use]
+pub fn cargo(arguments: &[&str], environment: &[(&str, &str)]) -> Output {
+    let mut command = Command::new(env!("CARGO"));
+    // What cargo says to this test is about this package.
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("CARGO_PKG_") {
+            command.env_remove(name);
+        }
+    }
+    let output = command
+        .current_dir(root())
+        .args(arguments)
+        .envs(environment.iter().copied())
+        .output()
+        .expect("cargo can be run");
+    assert!(
+        output.status.success(),
+        "`cargo {}` fails:\n{}",
+        arguments.join(" "),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    output
+}
+
+/// What cargo knows of the packages of this repository.
+///
+/// # Panics
+/// If cargo fails.
+#[must_use]
+pub fn metadata() -> Metadata {
+    MetadataCommand::new()
+        .current_dir(root())
+        .no_deps()
+        .exec()
+        .expect("cargo describes the workspace")
+}
+
+/// Whether the package is for others.
+#[must_use]
+pub fn is_published(package: &Package) -> bool {
+    package.publish.is_none()
+}
+
+/// Whether the package is a library for others. `cargo-tf-plugin` is a command, and what it has as a library is for the
+/// tests of this repository.
+#[must_use]
+pub fn is_library(package: &Package) -> bool {
+    is_published(package) && package.name.as_str() != "cargo-tf-plugin"
+}
+
+/// The public items of a library, one a line: what users of the crate can name. Builds in `target`.
+///
+/// # Panics
+/// If the documentation cannot be made or read.
+#[must_use]
+pub fn interface(package: &str, target: &Path) -> String {
+    // Rustdoc writes JSON in nightly releases only, and in others when it is told that they are one. Crates ask in
+    // their build scripts whether they are, so it has a target directory of its own.
+    let target_text = target.to_str().expect("the path is UTF-8");
+    let mut arguments = vec!["rustdoc", "--package", package, "--lib", "--all-features"];
+    arguments.extend(["--locked", "--target-dir", target_text]);
+    arguments.extend(["--", "-Zunstable-options", "--output-format=json"]);
+    let _ = cargo(&arguments, &[("RUSTC_BOOTSTRAP", "1"), ("RUSTDOCFLAGS", "")]);
+    let json = target.join("doc").join(format!("{}.json", package.replace('-', "_")));
+    let interface: PublicApi = public_api::Builder::from_rustdoc_json(&json)
+        .omit_blanket_impls(true)
+        .omit_auto_trait_impls(true)
+        .build()
+        .unwrap_or_else(|error| panic!("{} cannot be read: {error}", json.display()));
+    interface.items().map(|item| format!("{item}\n")).collect()
+}
+
+/// Lines that only one of two texts has, with `-` and `+` in front.
+#[must_use]
+pub fn differences(old: &str, new: &str) -> String {
+    let mut counts: HashMap<&str, isize> = HashMap::new();
+    for line in old.lines() {
+        *counts.entry(line).or_default() += 1;
+    }
+    for line in new.lines() {
+        *counts.entry(line).or_default() -= 1;
+    }
+    let mut only = |text: &str, sign: char, way: isize| -> String {
+        let mut lines = String::new();
+        for line in text.lines() {
+            let count = counts.get_mut(line).expect("each line was counted");
+            if *count * way > 0 {
+                *count -= way;
+                lines.push_str(&format!("  {sign} {line}\n"));
+            }
+        }
+        lines
+    };
+    let gone = only(old, '-', 1);
+    gone + &only(new, '+', -1)
+}
+
+/// A file of the repository.
+///
+/// # Panics
+/// If it cannot be read.
+#[must_use]
+pub fn read(path: &str) -> String {
+    fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}

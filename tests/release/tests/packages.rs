@@ -1,0 +1,222 @@
+//! What the registry of crates gets: one version, complete metadata, all files.
+
+use cargo_metadata::Package;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use tf_plugin_release_tests::{cargo, is_published, metadata, read, root};
+
+/// Fails with all that is wrong, a line each.
+#[track_caller]
+fn nothing_is(wrong: &[String]) {
+    assert!(wrong.is_empty(), "\n  {}\n", wrong.join("\n  "));
+}
+
+fn published() -> Vec<Package> {
+    metadata().packages.into_iter().filter(is_published).collect()
+}
+
+/// Everything in a text that is between two others.
+fn between<'t>(text: &'t str, start: &str, end: char) -> Vec<&'t str> {
+    text.split(start).skip(1).filter_map(|rest| rest.split(end).next()).collect()
+}
+
+/// The version that all packages are to have: that of the workspace.
+fn version() -> String {
+    let manifest = read("Cargo.toml");
+    let (_, package) = manifest.split_once("[workspace.package]").expect("the workspace's package");
+    between(package, "version = \"", '"').first().expect("a version").to_string()
+}
+
+#[test]
+fn all_packages_have_one_version() {
+    let version = version();
+    let mut wrong = Vec::new();
+    let metadata = metadata();
+    let members: BTreeSet<_> =
+        metadata.packages.iter().map(|package| package.name.as_str()).collect();
+    for package in &metadata.packages {
+        if package.version.to_string() != version {
+            wrong.push(format!(
+                "{} has version {}, and the workspace {version}: write `version.workspace = true` into {}",
+                package.name, package.version, package.manifest_path
+            ));
+        }
+        // Those that are published depend on one another in exactly this version: the macros write code for it.
+        for dependency in &package.dependencies {
+            let wanted = format!("={version}");
+            let is_left_out = dependency.req.to_string() == "*" && dependency.path.is_some();
+            if members.contains(dependency.name.as_str())
+                && !is_left_out
+                && dependency.req.to_string() != wanted
+            {
+                wrong.push(format!(
+                    "{} wants {} {}: write {wanted} into [workspace.dependencies] of Cargo.toml",
+                    package.name, dependency.name, dependency.req
+                ));
+            }
+        }
+    }
+    nothing_is(&wrong);
+}
+
+#[test]
+fn what_is_not_for_others_is_not_published() {
+    let names: BTreeSet<String> =
+        published().iter().map(|package| package.name.to_string()).collect();
+    let wanted =
+        ["cargo-tf-plugin", "se-plugin", "tf-fs-plugin", "tf-fs-plugin-macros", "tf-fs-sys"];
+    assert_eq!(
+        names,
+        wanted.map(String::from).into(),
+        "a package that is new here is either added to this list, or has `publish = false`"
+    );
+}
+
+#[test]
+fn published_packages_say_what_the_registry_shows() {
+    let oldest = read("Cargo.toml");
+    let oldest = between(&oldest, "rust-version = \"", '"')[0].to_owned();
+    let mut wrong = Vec::new();
+    for package in published() {
+        let mut says = |holds: bool, what: &str| {
+            if !holds {
+                wrong.push(format!("{}: {what} ({})", package.name, package.manifest_path));
+            }
+        };
+        let description = package.description.as_deref().unwrap_or_default();
+        says(
+            (20..=120).contains(&description.len()),
+            "`description` is a line of 20 to 120 letters",
+        );
+        says(!description.ends_with('.'), "`description` has no full stop at its end");
+        says(
+            package.license.as_deref() == Some("MIT OR Apache-2.0"),
+            "`license` is the workspace's",
+        );
+        says((1..=5).contains(&package.keywords.len()), "the registry takes 1 to 5 `keywords`");
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-_+".contains(c);
+        let is_keyword = |word: &String| word.len() <= 20 && word.chars().all(plain);
+        says(package.keywords.iter().all(is_keyword), "`keywords` have 20 letters at most");
+        says((1..=5).contains(&package.categories.len()), "the registry takes 1 to 5 `categories`");
+        let documentation = format!("https://docs.rs/{}", package.name);
+        says(package.documentation.as_ref() == Some(&documentation), "`documentation` is its page");
+        says(package.readme.is_some(), "`readme` is a file for the registry's page");
+        let version = package
+            .rust_version
+            .as_ref()
+            .map(|version| format!("{}.{}", version.major, version.minor));
+        says(version.as_ref() == Some(&oldest), "`rust-version` is the workspace's");
+        if !package.features.is_empty() {
+            let documented = package.metadata.pointer("/docs/rs/all-features");
+            says(
+                documented.is_some_and(|all| all == true),
+                "the documentation shows what features add: `[package.metadata.docs.rs] all-features = true`",
+            );
+        }
+    }
+    nothing_is(&wrong);
+}
+
+#[test]
+fn packages_hold_what_their_code_includes_and_the_licences() {
+    let mut wrong = Vec::new();
+    for package in published() {
+        let listed =
+            cargo(&["package", "--list", "--allow-dirty", "--package", &package.name], &[]);
+        let listed = String::from_utf8(listed.stdout).expect("names in UTF-8");
+        let files: BTreeSet<&str> = listed.lines().collect();
+        let said = package.manifest_path.parent().expect("a directory");
+        for file in ["LICENSE-APACHE", "LICENSE-MIT", "README.md"] {
+            if !files.contains(file) {
+                wrong.push(format!("{}: its package lacks {file}", package.name));
+            } else if file != "README.md"
+                && fs::read(said.join(file)).ok() != fs::read(root().join(file)).ok()
+            {
+                wrong.push(format!("{}: {file} is not that of the repository", package.name));
+            }
+        }
+        for file in &files {
+            let is_rubbish = [".orig", ".rej", ".so", ".whl"].iter().any(|end| file.ends_with(end));
+            if is_rubbish && *file != "Cargo.toml.orig" {
+                wrong.push(format!("{}: its package has {file}", package.name));
+            }
+        }
+        for source in files.iter().filter(|file| file.starts_with("src/") && file.ends_with(".rs"))
+        {
+            let text = fs::read_to_string(said.join(source)).expect("a source");
+            let folder = Path::new(source).parent().expect("a directory");
+            for line in text.lines().filter(|line| !line.starts_with("#[doc")) {
+                for included in between(line, "include_str!(\"", '"') {
+                    let path = tidy(&folder.join(included));
+                    if !files.contains(path.as_str()) {
+                        wrong.push(format!(
+                            "{}: {source} includes {path}, which its package lacks",
+                            package.name
+                        ));
+                    }
+                }
+            }
+        }
+        // The templates are included by a macro of the command's own.
+        let templates = said.join("templates");
+        for path in walk(templates.as_std_path()) {
+            let path =
+                path.strip_prefix(said.as_str()).expect("below it").to_string_lossy().into_owned();
+            if !files.contains(path.trim_start_matches('/')) {
+                wrong.push(format!(
+                    "{}: its package lacks {path}; cargo leaves out directories with a Cargo.toml",
+                    package.name
+                ));
+            }
+        }
+    }
+    nothing_is(&wrong);
+}
+
+/// The path without `..`.
+fn tidy(path: &Path) -> String {
+    let mut parts = Vec::new();
+    for part in path.iter() {
+        if part == ".." {
+            parts.pop();
+        } else {
+            parts.push(part.to_string_lossy());
+        }
+    }
+    parts.join("/")
+}
+
+/// All files below a directory, if it is there.
+fn walk(directory: &Path) -> Vec<std::path::PathBuf> {
+    let Ok(entries) = fs::read_dir(directory) else { return Vec::new() };
+    let paths = entries.map(|entry| entry.expect("an entry").path());
+    paths.flat_map(|path| if path.is_dir() { walk(&path) } else { vec![path] }).collect()
+}
+
+#[test]
+fn the_changelog_has_this_version() {
+    let (text, version) = (read("CHANGELOG.md"), version());
+    let headings: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("## ")).collect();
+    let first = headings.first().copied().unwrap_or_default();
+    assert!(
+        first == "Unreleased" || first.starts_with(&format!("{version} - ")),
+        "the first chapter of CHANGELOG.md is `{first}`, and is to be `Unreleased` or `{version} - YYYY-MM-DD`"
+    );
+    for heading in &headings {
+        let is_date = |date: &str| {
+            date.len() == 10
+                && date.split('-').map(str::len).eq([4, 2, 2])
+                && date.chars().all(|c| c.is_ascii_digit() || c == '-')
+        };
+        assert!(
+            *heading == "Unreleased"
+                || heading.split_once(" - ").is_some_and(|(_, date)| is_date(date)),
+            "`## {heading}` in CHANGELOG.md is to be `## Unreleased` or `## 1.2.3 - YYYY-MM-DD`"
+        );
+    }
+    let kinds = ["Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"];
+    for kind in text.lines().filter_map(|line| line.strip_prefix("### ")) {
+        assert!(kinds.contains(&kind), "`### {kind}` in CHANGELOG.md is none of {kinds:?}");
+    }
+}
