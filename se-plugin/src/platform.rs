@@ -6,6 +6,10 @@ use tf_fs_plugin::Result;
 /// A kind of device: what a plugin adds to TensorFlow.
 ///
 /// [`#[device_plugin]`](macro@crate::device_plugin) on the `impl` exports it.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no platform of devices",
+    note = "write `impl Platform for {Self}`, with the attribute `#[device_plugin]`"
+)]
 pub trait Platform: Sized + Send + Sync + 'static {
     /// The platform's name, unique among the plugins of a process: `[A-Z][A-Z_]*`, and not `HOST`, `CUDA`
     /// or `ROCM`, which TensorFlow uses. Another name does not compile.

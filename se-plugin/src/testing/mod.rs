@@ -11,5 +11,7 @@ pub use abi::{
     GraphHost, GraphSizes, Host, ProfilerHost, ProfilerSizes, Sizes, TestDevice, TestEvent,
     TestStream, TestTimer,
 };
+#[doc(hidden)]
+pub use conformance::OptionDuration;
 pub use conformance::{Case, Group, Suite, cases, run_case};
 pub use tf_fs_plugin::testing::{Deviation, Verdict, Violation};

@@ -7,9 +7,11 @@
 mod abi;
 mod broken;
 mod defect;
+mod shelf;
 
 pub use abi::raw_host;
 pub use broken::{Broken, MALFORMED};
 pub use defect::Defect;
+pub use shelf::{Flaw, Shelf, Shelves};
 pub use tf_fs_plugin::testing::model;
 pub use tf_fs_plugin::testing::model::{Name, Op, config, run, sequence};

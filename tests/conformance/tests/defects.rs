@@ -14,7 +14,9 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use tf_fs_plugin::__private::{Registration, Scheme};
-use tf_fs_plugin::testing::{Append, Case, Conformance, Host, Plugin, Verdict, Visible, cases};
+use tf_fs_plugin::testing::{
+    Append, Case, Conformance, Files, Host, Plugin, Verdict, Visible, cases, samples,
+};
 use tf_plugin_conformance_tests::{Broken, Defect, MALFORMED, raw_host};
 
 /// Cases that take long: each is tried on one defect only.
@@ -259,21 +261,32 @@ fn the_document_is_true() {
 }
 
 /// What these ask about is declared otherwise of the broken filesystems.
-const NEED_ANOTHER_DECLARATION: [&str; 2] =
-    ["appending_is_declared_right", "visibility_is_declared_right"];
+const NEED_ANOTHER_DECLARATION: [&str; 3] =
+    ["appending_is_declared_right", "visibility_is_declared_right", "changes_are_refused"];
 
 /// What these ask is only asked of filesystems that say so.
 #[test]
 fn a_false_declaration_is_noticed() {
     let patient = Patient::new(Defect::NoDefect);
     let conformance = || Conformance::new(&patient.host, "mem://box/");
+    let fs = patient.host.filesystem("mem").expect("registered");
+    for sample in samples().iter().filter(|sample| sample.path.starts_with("changes_are_refused")) {
+        let path = format!("mem://box/{}", sample.path);
+        let made = match &sample.content {
+            Some(content) => fs.write_file(path, content),
+            None => fs.create_dir(path),
+        };
+        made.expect("a sample");
+    }
     for (conformance, case) in [
         (conformance().append(Append::Unsupported), &cases::appending_is_declared_right),
         (conformance().visible(Visible::Close), &cases::visibility_is_declared_right),
+        (conformance().files(Files::Provided), &cases::changes_are_refused),
     ] {
-        // memfs appends, and shows at once what was flushed; so half a file is seen.
+        // memfs appends, shows at once what was flushed, so that half a file is seen, and writes.
         let verdict = conformance.run(case);
-        assert!(matches!(verdict, Verdict::Failed(_)), "{case:?}: {verdict:?}");
+        let Verdict::Failed(deviations) = &verdict else { panic!("{case:?}: {verdict:?}") };
+        assert!(!deviations[0].what.starts_with("there is no "), "{deviations:?}");
     }
 }
 

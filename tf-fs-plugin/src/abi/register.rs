@@ -17,6 +17,12 @@ use tf_fs_sys::{
 
 /// What a crate exports: written by `#[filesystem_plugin]` for the filesystem itself, and by
 /// `filesystem_plugins!` for the type `FilesystemPlugins`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a filesystem that is exported",
+    label = "this type has no `#[filesystem_plugin]`",
+    note = "put `#[filesystem_plugin(scheme = \"...\")]` on `impl Filesystem for {Self}`; with \
+            `filesystem_plugins!` the type is `FilesystemPlugins`"
+)]
 pub trait Plugin: 'static {
     /// One element a scheme.
     fn registrations() -> &'static [&'static Registration];

@@ -91,10 +91,11 @@ mod violations;
 pub use crate::abi::register::Plugin;
 pub use abi::mounted::Tables;
 pub use conformance::{
-    Append, Case, Conformance, Deviation, Directories, Group, TestRoot, Verdict, Visible, cases,
+    Append, Case, Conformance, Deviation, Directories, Files, Group, Sample, TestRoot, Verdict,
+    Visible, cases, samples,
 };
 #[doc(hidden)]
-pub use conformance::{RootSource, Suite, report};
+pub use conformance::{OptionText, RootSource, Suite, report};
 pub use faulty::{Fault, Faults, Faulty, FaultyFile, FaultyRegion, sweep};
 pub use file::{RandomAccessFile, ReadOnlyMemoryRegion, WritableFile};
 pub use filesystem::{Filesystem, Transaction};

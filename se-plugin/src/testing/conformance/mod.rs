@@ -14,7 +14,7 @@ mod threads;
 
 pub use case::{Case, Group};
 pub use list::cases;
-pub use suite::Suite;
+pub use suite::{OptionDuration, Suite};
 
 use super::Host;
 use crate::platform::Platform;

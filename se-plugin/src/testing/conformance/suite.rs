@@ -3,7 +3,18 @@
 use super::{Case, run_case};
 use crate::platform::Platform;
 use std::time::Duration;
-use tf_fs_plugin::testing::{Verdict, report};
+use tf_fs_plugin::testing::{OptionText, Verdict, report};
+
+/// What an option of [`conformance!`](crate::conformance) takes that is a duration.
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "`limit` is `{Self}`, where a duration is wanted",
+    label = "this is no duration",
+    note = "write `limit: std::time::Duration::from_secs(300)`"
+)]
+pub trait OptionDuration: Into<Duration> {}
+
+impl OptionDuration for Duration {}
 
 /// All tests of one [`conformance!`](crate::conformance).
 #[doc(hidden)]
@@ -25,11 +36,11 @@ impl Suite {
         }
     }
     #[must_use]
-    pub fn limit(self, limit: Duration) -> Self {
-        Self { limit, ..self }
+    pub fn limit(self, limit: impl OptionDuration) -> Self {
+        Self { limit: limit.into(), ..self }
     }
     #[must_use]
-    pub fn without(mut self, case: &'static Case, reason: impl Into<String>) -> Self {
+    pub fn without(mut self, case: &'static Case, reason: impl OptionText) -> Self {
         self.without.push((case, reason.into()));
         self
     }
@@ -101,11 +112,16 @@ impl Suite {
 /// Two uses in one module make tests of the same names: put each into a `mod` of its own.
 #[macro_export]
 macro_rules! conformance {
+    ($platform:literal $($rest:tt)*) => {
+        ::core::compile_error!(
+            "the platform comes first: `conformance!(Toy)`, where `Toy` is the type that implements `Platform`"
+        );
+    };
     ($platform:ty $(,)?) => {
-        $crate::__se_plugin_conformance! { ($platform) () }
+        $crate::__se_plugin_conformance! { ($platform) () () }
     };
     ($platform:ty, $key:ident : $($rest:tt)*) => {
-        $crate::__se_plugin_conformance! { ($platform) () $key : $($rest)* }
+        $crate::__se_plugin_conformance! { ($platform) () () $key : $($rest)* }
     };
     ($($other:tt)*) => {
         ::core::compile_error!(
@@ -115,37 +131,53 @@ macro_rules! conformance {
     };
 }
 
-/// The options of [`conformance!`], one after the other.
+/// The options of [`conformance!`], one after the other. What is known of each is in parentheses.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __se_plugin_conformance {
-    ($platform:tt ($($chain:tt)*) limit: $limit:expr $(, $($rest:tt)*)?) => {
+    ($p:tt ($($given:tt)+) $w:tt limit: $($rest:tt)*) => {
+        ::core::compile_error!("`limit` is given twice; keep one of the two");
+    };
+    ($p:tt () $w:tt limit: $limit:expr $(, $($rest:tt)*)?) => {
+        $crate::__se_plugin_conformance! { $p (.limit($limit)) $w $($($rest)*)? }
+    };
+    ($p:tt $l:tt $w:tt limit $($rest:tt)*) => {
+        ::core::compile_error!(
+            "`limit` is a duration, with a comma before the next option: \
+             `limit: std::time::Duration::from_secs(300)`"
+        );
+    };
+    ($p:tt $l:tt ($($given:tt)+) without: $($rest:tt)*) => {
+        ::core::compile_error!("`without` is given twice; keep one of the two");
+    };
+    ($p:tt $l:tt () without: [$($case:ident => $reason:expr),* $(,)?] $(, $($rest:tt)*)?) => {
         $crate::__se_plugin_conformance! {
-            $platform ($($chain)* .limit($limit)) $($($rest)*)?
+            $p $l ($(.without(&$crate::testing::cases::$case, $reason))*) $($($rest)*)?
         }
     };
-    ($platform:tt ($($chain:tt)*)
-     without: [$($case:ident => $reason:expr),* $(,)?] $(, $($rest:tt)*)?) => {
-        $crate::__se_plugin_conformance! {
-            $platform
-            ($($chain)* $(.without(&$crate::testing::cases::$case, $reason))*)
-            $($($rest)*)?
-        }
+    ($p:tt $l:tt $w:tt without $($rest:tt)*) => {
+        ::core::compile_error!(
+            "`without` is a list of cases, each with its reason: `without: [timer_measures => \"why\"]`"
+        );
     };
-    ($platform:tt $chain:tt without: $($rest:tt)*) => {
-        ::core::compile_error!("`without` is a list of cases with reasons: `without: [case => \"reason\"]`");
-    };
-    (($platform:ty) ($($chain:tt)*)) => {
+    (($platform:ty) ($($limit:tt)*) ($($without:tt)*)) => {
         fn __se_plugin_conformance_suite() -> $crate::testing::Suite {
-            $crate::testing::Suite::new::<$platform>() $($chain)*
+            $crate::testing::Suite::new::<$platform>() $($limit)* $($without)*
         }
         $crate::__se_plugin_conformance_tests!(__se_plugin_conformance_suite);
     };
-    ($platform:tt $chain:tt $key:ident $($rest:tt)*) => {
+    ($p:tt $l:tt $w:tt $key:ident $($rest:tt)*) => {
         ::core::compile_error!(::core::concat!(
-            "there is no option `",
+            "unknown option `",
             ::core::stringify!($key),
             "`; there are `limit` and `without`, each as `name: value`"
+        ));
+    };
+    ($p:tt $l:tt $w:tt $other:tt $($rest:tt)*) => {
+        ::core::compile_error!(::core::concat!(
+            "expected an option, found `",
+            ::core::stringify!($other),
+            "`; each is written as `name: value`, with a comma before the next one"
         ));
     };
 }

@@ -13,6 +13,38 @@ pub(super) fn pattern(len: usize) -> Vec<u8> {
     (0..len).map(|index| (index ^ (index >> 8) ^ (index >> 16)) as u8).collect()
 }
 
+/// That nothing changes where files are provided.
+pub(super) fn changes_are_refused(run: &mut Run<'_>) -> Outcome {
+    if run.may_change() {
+        return Err(Stop::Skip(String::from("files are not declared to be provided")));
+    }
+    let cell = run.cell()?;
+    let (file, new) = (format!("{cell}/file"), format!("{cell}/new"));
+    let fs = run.fs.clone();
+    let left = |result: Result<(), crate::filesystem::Undeleted>| result.map_err(|left| left.error);
+    for (op, answer) in [
+        ("new_writable_file of a new name", fs.new_writable_file(&new).map(drop)),
+        ("new_writable_file of a file", fs.new_writable_file(&file).map(drop)),
+        ("new_appendable_file of a file", fs.new_appendable_file(&file).map(drop)),
+        ("create_dir of a new name", fs.create_dir(&new)),
+        ("recursively_create_dir of a new name", fs.recursively_create_dir(&new)),
+        ("copy_file to a new name", fs.copy_file(&file, &new)),
+        ("rename_file to a new name", fs.rename_file(&file, &new)),
+        ("delete_file of a file", fs.delete_file(&file)),
+        ("delete_recursively of a file", left(fs.delete_recursively(&file))),
+        ("delete_recursively of a directory", left(fs.delete_recursively(format!("{cell}/full")))),
+    ] {
+        let refusals = [Code::Unimplemented, Code::PermissionDenied, Code::FailedPrecondition];
+        if !answer.as_ref().is_err_and(|error| refusals.contains(&error.code())) {
+            run.expect(op, &answer, Some(Code::PermissionDenied));
+        }
+        let found = run.fs.path_exists(&new);
+        run.expect(format_args!("{op}: path_exists of it"), &found, NOT_FOUND);
+        run.untouched(op, &cell);
+    }
+    Ok(())
+}
+
 /// One file in a directory of its own.
 pub(super) fn file(run: &mut Run<'_>, content: &[u8]) -> Outcome<String> {
     let cell = run.bare_cell()?;

@@ -31,8 +31,20 @@ pub enum Append {
     Unsupported,
 }
 
+/// Where the files come from that the cases read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Files {
+    /// The cases write them.
+    #[default]
+    Written,
+    /// They are there before the first case runs, for filesystems that only read: the set-up has put all
+    /// [`samples`](crate::testing::samples) below the root. Cases that change anything are skipped.
+    Provided,
+}
+
 #[derive(Clone, Debug, Default)]
 pub(super) struct Declared {
+    pub(super) files: Files,
     pub(super) malformed: Option<String>,
     pub(super) visible: Visible,
     pub(super) directories: Directories,

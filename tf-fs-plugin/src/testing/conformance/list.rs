@@ -805,6 +805,9 @@ list! {
         visibility_is_declared_right = content::visibility_is_declared_right,
             "where files are visible at close, no half file is ever seen",
             "a reader would train on half a file";
+        changes_are_refused = content::changes_are_refused,
+            "where files are declared to be provided, what would change them answers UNIMPLEMENTED, PERMISSION_DENIED or FAILED_PRECONDITION, and nothing changes",
+            "a save that seems to succeed is lost";
         close_makes_visible = content::close_makes_visible,
             "a closed file can be read and listed before it is dropped",
             "TensorFlow renames before it drops the writer";

@@ -17,19 +17,21 @@ mod names;
 mod queries;
 mod random;
 mod run;
+mod samples;
 mod suite;
 mod threads;
 mod tree;
 
 pub use case::{Case, Group, Verdict};
-pub use declared::{Append, Directories, Visible};
+pub use declared::{Append, Directories, Files, Visible};
 pub use deviation::{Deviation, report};
 pub use list::cases;
-pub use suite::{RootSource, Suite, TestRoot};
+pub use samples::{Sample, samples};
+pub use suite::{OptionText, RootSource, Suite, TestRoot};
 
 use super::{Filesystem, Host};
 use declared::Declared;
-use run::{Run, Stop};
+use run::{Run, Source, Stop};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::SystemTime;
 
@@ -97,6 +99,13 @@ impl<'h> Conformance<'h> {
         self
     }
 
+    /// Where the files come from that the cases read.
+    #[must_use]
+    pub fn files(mut self, files: Files) -> Self {
+        self.declared.files = files;
+        self
+    }
+
     fn filesystem(&self) -> Filesystem {
         let found = self.host.filesystem_for(format!("{}/", self.root));
         found.unwrap_or_else(|error| {
@@ -108,12 +117,19 @@ impl<'h> Conformance<'h> {
         })
     }
 
-    /// Runs one case in new directories below the root, which are deleted if it passes.
+    /// Runs one case in new directories below the root, which are deleted if it passes; or, with
+    /// [`Files::Provided`], in those that the set-up has made for it.
     ///
     /// # Panics
     /// If no filesystem of the host serves the root.
     #[must_use]
     pub fn run(&self, case: &Case) -> Verdict {
+        if self.declared.files == Files::Provided {
+            if let Err(reason) = samples::reads_only(case) {
+                return Verdict::Skipped(reason.to_owned());
+            }
+            return self.run_with(case, Source::Provided, format!("{}-", case.name));
+        }
         static NUMBER: AtomicUsize = AtomicUsize::new(0);
         let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
         // Processes may share a root, and an earlier one may have left something there.
@@ -123,9 +139,18 @@ impl<'h> Conformance<'h> {
             now.as_micros() as u64 ^ (u64::from(std::process::id()) << 40),
             NUMBER.fetch_add(1, Ordering::Relaxed)
         );
+        self.run_with(case, Source::Written, prefix)
+    }
+
+    fn run_with(&self, case: &Case, source: Source<'_>, prefix: String) -> Verdict {
         let fs = self.filesystem();
-        let mut run = Run::new(self.host, fs.clone(), &self.root, &self.declared, prefix);
-        let outcome = (case.run)(&mut run);
+        let mut run = Run::new(self.host, fs.clone(), &self.root, &self.declared, source, prefix);
+        let file = match source {
+            Source::Provided => samples::first_file(case),
+            Source::Written | Source::Recorded(_) => None,
+        };
+        let outcome = file.map_or(Ok(()), |file| run.is_provided(file));
+        let outcome = outcome.and_then(|()| (case.run)(&mut run));
         let cells: Vec<String> = run.cells().collect();
         for violation in self.host.take_violations() {
             run.deviation(format_args!("a rule of the C boundary was broken: {violation}"));
@@ -142,8 +167,10 @@ impl<'h> Conformance<'h> {
         if !deviations.is_empty() {
             return Verdict::Failed(deviations);
         }
-        for cell in cells {
-            let _ = fs.delete_recursively(cell);
+        if matches!(source, Source::Written) {
+            for cell in cells {
+                let _ = fs.delete_recursively(cell);
+            }
         }
         // Of tidying up only.
         let _ = self.host.take_violations();
@@ -174,9 +201,18 @@ impl<'h> Conformance<'h> {
     /// If the directory, or the files and directories to test with, cannot be made at all.
     #[must_use]
     pub fn deviations(&self) -> Vec<String> {
-        let fs = self.filesystem();
-        let mut run = Run::new(self.host, fs, &self.root, &self.declared, String::new());
-        for case in Case::all().iter().filter(|case| case.group.is_of_the_header()) {
+        let of_the_header = Case::all().iter().filter(|case| case.group.is_of_the_header());
+        if self.declared.files == Files::Provided {
+            let verdicts = of_the_header.map(|case| self.run(case));
+            let deviations = verdicts.filter_map(|verdict| match verdict {
+                Verdict::Failed(deviations) => Some(deviations),
+                _ => None,
+            });
+            return deviations.flatten().map(|deviation| deviation.to_string()).collect();
+        }
+        let (fs, written) = (self.filesystem(), Source::Written);
+        let mut run = Run::new(self.host, fs, &self.root, &self.declared, written, String::new());
+        for case in of_the_header {
             if let Err(Stop::NothingToTestWith(text)) = (case.run)(&mut run) {
                 panic!("{text}");
             }

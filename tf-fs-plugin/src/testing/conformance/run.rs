@@ -3,6 +3,7 @@
 use super::conditions::{Codes, FP, Is};
 use super::declared::{Declared, Directories, Visible};
 use super::deviation::Deviation;
+use super::samples::Store;
 use crate::error::{Code, Error, Result};
 use crate::testing::{Filesystem, Host, Tables};
 use std::fmt::{Debug, Display};
@@ -22,6 +23,17 @@ pub(super) enum Stop {
 
 pub(super) type Outcome<T = ()> = Result<T, Stop>;
 
+/// How the cases come by files and directories to test with.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Source<'r> {
+    /// They make them.
+    Written,
+    /// What they would make is there.
+    Provided,
+    /// They are noted here, where the filesystem reads them.
+    Recorded(&'r Store),
+}
+
 /// One operation with one path, and what the header asks of it.
 pub(super) struct Operation {
     pub(super) name: &'static str,
@@ -38,6 +50,7 @@ pub(super) struct Run<'r> {
     pub(super) tables: Tables,
     pub(super) root: &'r str,
     pub(super) declared: &'r Declared,
+    source: Source<'r>,
     /// What the names of the cells begin with.
     prefix: String,
     cells: usize,
@@ -69,6 +82,7 @@ impl<'r> Run<'r> {
         fs: Filesystem,
         root: &'r str,
         declared: &'r Declared,
+        source: Source<'r>,
         prefix: String,
     ) -> Self {
         Self {
@@ -77,6 +91,7 @@ impl<'r> Run<'r> {
             fs,
             root,
             declared,
+            source,
             prefix,
             cells: 0,
             deviations: Vec::new(),
@@ -103,36 +118,83 @@ impl Run<'_> {
     /// A fresh directory that holds `file`, `empty_file`, `empty/` and `full/file`.
     pub(super) fn cell(&mut self) -> Outcome<String> {
         let cell = self.bare_cell()?;
-        let fs = &self.fs;
         let has_dirs = self.has_directories();
-        let make_dir = |dir: String| if has_dirs { fs.create_dir(dir) } else { Ok(()) };
-        let made = fs
-            .write_file(format!("{cell}/file"), CONTENT)
-            .and_then(|()| fs.write_file(format!("{cell}/empty_file"), b""))
-            .and_then(|()| make_dir(format!("{cell}/empty")))
-            .and_then(|()| make_dir(format!("{cell}/full")))
-            .and_then(|()| fs.write_file(format!("{cell}/full/file"), CONTENT));
+        let make_dir = |dir: &str| if has_dirs { self.make_dir(dir) } else { Ok(()) };
+        let made = self
+            .make_file(&format!("{cell}/file"), CONTENT)
+            .and_then(|()| self.make_file(&format!("{cell}/empty_file"), b""))
+            .and_then(|()| make_dir(&format!("{cell}/empty")))
+            .and_then(|()| make_dir(&format!("{cell}/full")))
+            .and_then(|()| self.make_file(&format!("{cell}/full/file"), CONTENT));
         made.map_err(|error| Self::nothing_to_test_with(&cell, &error))?;
         Ok(cell)
     }
 
     /// A fresh directory.
     pub(super) fn bare_cell(&mut self) -> Outcome<String> {
-        if self.tables.filesystem.new_writable_file.is_none() {
+        if self.may_change() && self.tables.filesystem.new_writable_file.is_none() {
             return Err(Stop::Skip(String::from("new_writable_file is not implemented")));
         }
         self.cells += 1;
         let cell = self.cell_name(self.cells);
         if self.has_directories() {
-            let made = self.fs.create_dir(&cell);
+            let made = self.make_dir(&cell);
             made.map_err(|error| Self::nothing_to_test_with(&cell, &error))?;
         }
         Ok(cell)
     }
 
+    /// Makes a file to test with, whose directory is there.
+    pub(super) fn make_file(&self, path: &str, content: &[u8]) -> Result<()> {
+        match self.source {
+            Source::Written => self.fs.write_file(path, content),
+            Source::Provided => Ok(()),
+            Source::Recorded(store) => store.file(self.below_root(path), content),
+        }
+    }
+
+    fn make_dir(&self, path: &str) -> Result<()> {
+        match self.source {
+            Source::Written => self.fs.create_dir(path),
+            Source::Provided => Ok(()),
+            Source::Recorded(store) => store.directory(self.below_root(path)),
+        }
+    }
+
+    /// Makes a directory to test with, and those above it, which has to succeed.
+    pub(super) fn make_dirs(&mut self, path: &str) -> Outcome {
+        let made = match self.source {
+            Source::Written => self.fs.recursively_create_dir(path),
+            _ => self.make_dir(path),
+        };
+        self.must(format_args!("recursively_create_dir of {path}"), made)
+    }
+
+    fn below_root<'p>(&self, path: &'p str) -> &'p str {
+        path.get(self.root.len() + 1..).unwrap_or_default()
+    }
+
+    /// Stops where a sample is not there: the set-up has not made it.
+    pub(super) fn is_provided(&self, sample: &str) -> Outcome {
+        let path = format!("{}/{sample}", self.root);
+        if self.fs.new_random_access_file(&path).is_ok() || self.exists(&path) {
+            return Ok(());
+        }
+        Err(Stop::NothingToTestWith(format!(
+            "there is no {path}; with `files: provided` the set-up puts all that \
+             `tf_fs_plugin::testing::samples()` lists below the root, by another way than the filesystem"
+        )))
+    }
+
+    /// Whether the filesystem writes: what changes something comes last in a case, or is all of it.
+    pub(super) fn may_change(&self) -> bool {
+        matches!(self.source, Source::Written)
+    }
+
     /// Whether there are directories of their own: without `create_dir` names imply them.
     pub(super) fn has_directories(&self) -> bool {
-        self.tables.filesystem.create_dir.is_some()
+        // One that only reads may have it, to refuse.
+        (self.may_change() && self.tables.filesystem.create_dir.is_some())
             || self.declared.directories == Directories::Real
     }
 
@@ -258,7 +320,7 @@ impl Run<'_> {
 
     /// Creates a file, which has to succeed.
     pub(super) fn write(&mut self, path: &str, content: impl AsRef<[u8]>) -> Outcome {
-        let written = self.fs.write_file(path, content);
+        let written = self.make_file(path, content.as_ref());
         self.must(format_args!("writing {path}"), written)
     }
 

@@ -2,17 +2,35 @@
 
 use super::declared::Declared;
 use super::deviation::report;
-use super::{Append, Case, Conformance, Directories, Verdict, Visible};
+use super::{Append, Case, Conformance, Directories, Files, Verdict, Visible};
 use crate::error::Result;
 use crate::testing::Host;
 use crate::testing::abi::at_exit::drop_at_exit;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+/// What an option of [`conformance!`](crate::conformance) takes that is a text.
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "an option of `conformance!` is `{Self}`, where a text is wanted",
+    label = "this is no text",
+    note = "write it in quotes: `malformed: \"my://host/x\"`, `without: [case => \"why\"]`"
+)]
+pub trait OptionText: Into<String> {}
+
+impl OptionText for &str {}
+impl OptionText for String {}
 
 /// Where the tests of [`conformance!`](crate::conformance) work: what its set-up makes. Dropping it is
 /// the tear-down.
 ///
 /// A URI is one, and so is a pair of a URI and anything that is to live as long: a temporary directory,
 /// a server.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` says no directory for the tests of `conformance!` to work in",
+    label = "this gives no URI",
+    note = "make a URI, such as `\"my://host/\"`; a pair of one and what is to live as long, such as \
+            `(format!(\"my://{{}}/\", server.port()), server)`; or implement `TestRoot` for `{Self}`"
+)]
 pub trait TestRoot: Send + Sync + 'static {
     /// The URI of a directory that exists.
     fn uri(&self) -> String;
@@ -74,6 +92,7 @@ pub struct Suite {
     root: RootSource,
     /// The root of the process. What holds it is dropped when the process ends.
     shared: Mutex<Option<Weak<dyn TestRoot>>>,
+    files: Files,
     malformed: Option<String>,
     visible: Visible,
     directories: Directories,
@@ -87,6 +106,7 @@ impl Suite {
             make_host,
             root,
             shared: Mutex::default(),
+            files: Files::default(),
             malformed: None,
             visible: Visible::default(),
             directories: Directories::default(),
@@ -94,7 +114,10 @@ impl Suite {
             without: Vec::new(),
         }
     }
-    pub fn malformed(self, uri: impl Into<String>) -> Self {
+    pub fn files(self, files: Files) -> Self {
+        Self { files, ..self }
+    }
+    pub fn malformed(self, uri: impl OptionText) -> Self {
         Self { malformed: Some(uri.into()), ..self }
     }
     pub fn visible(self, visible: Visible) -> Self {
@@ -106,7 +129,7 @@ impl Suite {
     pub fn append(self, append: Append) -> Self {
         Self { append, ..self }
     }
-    pub fn without(mut self, case: &'static Case, reason: impl Into<String>) -> Self {
+    pub fn without(mut self, case: &'static Case, reason: impl OptionText) -> Self {
         self.without.push((case, reason.into()));
         self
     }
@@ -130,6 +153,7 @@ impl Suite {
         let uri = root.uri();
         let conformance = Conformance {
             declared: Declared {
+                files: self.files,
                 malformed: self.malformed.clone(),
                 visible: self.visible,
                 directories: self.directories,
@@ -194,6 +218,7 @@ impl Suite {
 /// #       let dir = Dir(dir);
 ///         (format!("local://{}", dir.path().display()), dir)
 ///     }),
+///     files: written,
 ///     malformed: "local://host/x",
 ///     visible: create,
 ///     directories: real,
@@ -209,6 +234,7 @@ impl Suite {
 /// | `root: "uri"` | the directory |
 /// | `root: each_case(f)` | `f` makes a [`TestRoot`](crate::testing::TestRoot) for each case, such as a URI with a temporary directory; dropping it is the tear-down |
 /// | `root: once(f)` | the same once a process: a server, a bucket. It is dropped when the process exits, whatever failed |
+/// | `files: written` or `provided` | whether the cases write their files, or the set-up has put [`samples`](crate::testing::samples) there for a filesystem that only reads; see [`Files`](crate::testing::Files) |
 /// | `malformed: "uri"` | a name that the filesystem can never accept; without it those cases are skipped |
 /// | `visible: create` or `close` | when others see a file that is being written; see [`Visible`](crate::testing::Visible) |
 /// | `directories: real` or `implied` | whether directories are made or implied by names; see [`Directories`](crate::testing::Directories) |
@@ -218,11 +244,17 @@ impl Suite {
 /// Two uses in one module make tests of the same names: put each into a `mod` of its own.
 #[macro_export]
 macro_rules! conformance {
+    ($plugin:literal $($rest:tt)*) => {
+        ::core::compile_error!(
+            "the filesystem comes first: `conformance!(MyFs, \"my://host/\")`, where `MyFs` is the type \
+             that carries `#[filesystem_plugin]`"
+        );
+    };
     ($plugin:ty, $key:ident : $($rest:tt)*) => {
-        $crate::__tf_fs_plugin_conformance! { ($plugin) () () $key : $($rest)* }
+        $crate::__tf_fs_plugin_conformance! { ($plugin) () () () () () () () $key : $($rest)* }
     };
     ($plugin:ty, $root:expr $(,)?) => {
-        $crate::__tf_fs_plugin_conformance! { ($plugin) () () root: $root }
+        $crate::__tf_fs_plugin_conformance! { ($plugin) () () () () () () () root: $root }
     };
     ($plugin:ty $(,)?) => {
         ::core::compile_error!(
@@ -238,90 +270,111 @@ macro_rules! conformance {
     };
 }
 
-/// The options of [`conformance!`], one after the other.
+/// The options of [`conformance!`], one after the other. What is known of each is in parentheses, in the
+/// order in which the last message but one names them.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __tf_fs_plugin_conformance {
-    ($plugin:tt () $chain:tt root: each_case($set_up:expr) $(, $($rest:tt)*)?) => {
-        $crate::__tf_fs_plugin_conformance! {
-            $plugin (each_case($set_up)) $chain $($($rest)*)?
-        }
+    ($p:tt ($($given:tt)+) $f:tt $m:tt $v:tt $d:tt $a:tt $w:tt root: $($rest:tt)*) => {
+        ::core::compile_error!("`root` is given twice; keep one of the two");
     };
-    ($plugin:tt () $chain:tt root: once($set_up:expr) $(, $($rest:tt)*)?) => {
-        $crate::__tf_fs_plugin_conformance! { $plugin (once($set_up)) $chain $($($rest)*)? }
+    ($p:tt () $f:tt $m:tt $v:tt $d:tt $a:tt $w:tt root: each_case($set_up:expr) $(, $($rest:tt)*)?) => {
+        $crate::__tf_fs_plugin_conformance! { $p (each_case($set_up)) $f $m $v $d $a $w $($($rest)*)? }
     };
-    ($plugin:tt () $chain:tt root: $root:expr $(, $($rest:tt)*)?) => {
-        $crate::__tf_fs_plugin_conformance! { $plugin (each_case(|| $root)) $chain $($($rest)*)? }
+    ($p:tt () $f:tt $m:tt $v:tt $d:tt $a:tt $w:tt root: once($set_up:expr) $(, $($rest:tt)*)?) => {
+        $crate::__tf_fs_plugin_conformance! { $p (once($set_up)) $f $m $v $d $a $w $($($rest)*)? }
     };
-    ($plugin:tt ($($root:tt)+) $chain:tt root: $($rest:tt)*) => {
-        ::core::compile_error!("`root` is given twice");
+    ($p:tt () $f:tt $m:tt $v:tt $d:tt $a:tt $w:tt root: $root:expr $(, $($rest:tt)*)?) => {
+        $crate::__tf_fs_plugin_conformance! { $p (each_case(|| $root)) $f $m $v $d $a $w $($($rest)*)? }
     };
-    ($plugin:tt $root:tt ($($chain:tt)*) malformed: $uri:expr $(, $($rest:tt)*)?) => {
-        $crate::__tf_fs_plugin_conformance! {
-            $plugin $root ($($chain)* .malformed($uri)) $($($rest)*)?
-        }
+    ($p:tt $r:tt $f:tt $m:tt $v:tt $d:tt $a:tt $w:tt root $($rest:tt)*) => {
+        ::core::compile_error!(
+            "`root` is a URI, `each_case(|| ...)` or `once(|| ...)`, and a comma separates it from the \
+             next option: `root: \"my://host/\", directories: implied`"
+        );
     };
-    ($plugin:tt $root:tt ($($chain:tt)*) visible: create $(, $($rest:tt)*)?) => {
-        $crate::__tf_fs_plugin_conformance! {
-            $plugin $root ($($chain)* .visible($crate::testing::Visible::Create)) $($($rest)*)?
-        }
+    ($p:tt $r:tt ($($given:tt)+) $m:tt $v:tt $d:tt $a:tt $w:tt files: $($rest:tt)*) => {
+        ::core::compile_error!("`files` is given twice; keep one of the two");
     };
-    ($plugin:tt $root:tt ($($chain:tt)*) visible: close $(, $($rest:tt)*)?) => {
-        $crate::__tf_fs_plugin_conformance! {
-            $plugin $root ($($chain)* .visible($crate::testing::Visible::Close)) $($($rest)*)?
-        }
+    ($p:tt $r:tt () $m:tt $v:tt $d:tt $a:tt $w:tt files: written $(, $($rest:tt)*)?) => {
+        $crate::__tf_fs_plugin_conformance! { $p $r (.files($crate::testing::Files::Written)) $m $v $d $a $w $($($rest)*)? }
     };
-    ($plugin:tt $root:tt $chain:tt visible: $($rest:tt)*) => {
-        ::core::compile_error!("`visible` is `create` or `close`");
+    ($p:tt $r:tt () $m:tt $v:tt $d:tt $a:tt $w:tt files: provided $(, $($rest:tt)*)?) => {
+        $crate::__tf_fs_plugin_conformance! { $p $r (.files($crate::testing::Files::Provided)) $m $v $d $a $w $($($rest)*)? }
     };
-    ($plugin:tt $root:tt ($($chain:tt)*) directories: real $(, $($rest:tt)*)?) => {
-        $crate::__tf_fs_plugin_conformance! {
-            $plugin $root ($($chain)* .directories($crate::testing::Directories::Real))
-            $($($rest)*)?
-        }
+    ($p:tt $r:tt $f:tt $m:tt $v:tt $d:tt $a:tt $w:tt files $($rest:tt)*) => {
+        ::core::compile_error!("`files` is `written` or `provided`, with a comma before the next option");
     };
-    ($plugin:tt $root:tt ($($chain:tt)*) directories: implied $(, $($rest:tt)*)?) => {
-        $crate::__tf_fs_plugin_conformance! {
-            $plugin $root ($($chain)* .directories($crate::testing::Directories::Implied))
-            $($($rest)*)?
-        }
+    ($p:tt $r:tt $f:tt $m:tt ($($given:tt)+) $d:tt $a:tt $w:tt visible: $($rest:tt)*) => {
+        ::core::compile_error!("`visible` is given twice; keep one of the two");
     };
-    ($plugin:tt $root:tt $chain:tt directories: $($rest:tt)*) => {
-        ::core::compile_error!("`directories` is `real` or `implied`");
+    ($p:tt $r:tt $f:tt $m:tt () $d:tt $a:tt $w:tt visible: create $(, $($rest:tt)*)?) => {
+        $crate::__tf_fs_plugin_conformance! { $p $r $f $m (.visible($crate::testing::Visible::Create)) $d $a $w $($($rest)*)? }
     };
-    ($plugin:tt $root:tt ($($chain:tt)*) append: supported $(, $($rest:tt)*)?) => {
-        $crate::__tf_fs_plugin_conformance! {
-            $plugin $root ($($chain)* .append($crate::testing::Append::Supported)) $($($rest)*)?
-        }
+    ($p:tt $r:tt $f:tt $m:tt () $d:tt $a:tt $w:tt visible: close $(, $($rest:tt)*)?) => {
+        $crate::__tf_fs_plugin_conformance! { $p $r $f $m (.visible($crate::testing::Visible::Close)) $d $a $w $($($rest)*)? }
     };
-    ($plugin:tt $root:tt ($($chain:tt)*) append: unsupported $(, $($rest:tt)*)?) => {
-        $crate::__tf_fs_plugin_conformance! {
-            $plugin $root ($($chain)* .append($crate::testing::Append::Unsupported)) $($($rest)*)?
-        }
+    ($p:tt $r:tt $f:tt $m:tt $v:tt $d:tt $a:tt $w:tt visible $($rest:tt)*) => {
+        ::core::compile_error!("`visible` is `create` or `close`, with a comma before the next option");
     };
-    ($plugin:tt $root:tt $chain:tt append: $($rest:tt)*) => {
-        ::core::compile_error!("`append` is `supported` or `unsupported`");
+    ($p:tt $r:tt $f:tt $m:tt $v:tt ($($given:tt)+) $a:tt $w:tt directories: $($rest:tt)*) => {
+        ::core::compile_error!("`directories` is given twice; keep one of the two");
     };
-    ($plugin:tt $root:tt ($($chain:tt)*)
+    ($p:tt $r:tt $f:tt $m:tt $v:tt () $a:tt $w:tt directories: real $(, $($rest:tt)*)?) => {
+        $crate::__tf_fs_plugin_conformance! { $p $r $f $m $v (.directories($crate::testing::Directories::Real)) $a $w $($($rest)*)? }
+    };
+    ($p:tt $r:tt $f:tt $m:tt $v:tt () $a:tt $w:tt directories: implied $(, $($rest:tt)*)?) => {
+        $crate::__tf_fs_plugin_conformance! { $p $r $f $m $v (.directories($crate::testing::Directories::Implied)) $a $w $($($rest)*)? }
+    };
+    ($p:tt $r:tt $f:tt $m:tt $v:tt $d:tt $a:tt $w:tt directories $($rest:tt)*) => {
+        ::core::compile_error!("`directories` is `real` or `implied`, with a comma before the next option");
+    };
+    ($p:tt $r:tt $f:tt $m:tt $v:tt $d:tt ($($given:tt)+) $w:tt append: $($rest:tt)*) => {
+        ::core::compile_error!("`append` is given twice; keep one of the two");
+    };
+    ($p:tt $r:tt $f:tt $m:tt $v:tt $d:tt () $w:tt append: supported $(, $($rest:tt)*)?) => {
+        $crate::__tf_fs_plugin_conformance! { $p $r $f $m $v $d (.append($crate::testing::Append::Supported)) $w $($($rest)*)? }
+    };
+    ($p:tt $r:tt $f:tt $m:tt $v:tt $d:tt () $w:tt append: unsupported $(, $($rest:tt)*)?) => {
+        $crate::__tf_fs_plugin_conformance! { $p $r $f $m $v $d (.append($crate::testing::Append::Unsupported)) $w $($($rest)*)? }
+    };
+    ($p:tt $r:tt $f:tt $m:tt $v:tt $d:tt $a:tt $w:tt append $($rest:tt)*) => {
+        ::core::compile_error!("`append` is `supported` or `unsupported`, with a comma before the next option");
+    };
+    ($p:tt $r:tt $f:tt ($($given:tt)+) $v:tt $d:tt $a:tt $w:tt malformed: $($rest:tt)*) => {
+        ::core::compile_error!("`malformed` is given twice; keep one of the two");
+    };
+    ($p:tt $r:tt $f:tt () $v:tt $d:tt $a:tt $w:tt malformed: $uri:expr $(, $($rest:tt)*)?) => {
+        $crate::__tf_fs_plugin_conformance! { $p $r $f (.malformed($uri)) $v $d $a $w $($($rest)*)? }
+    };
+    ($p:tt $r:tt $f:tt $m:tt $v:tt $d:tt $a:tt $w:tt malformed $($rest:tt)*) => {
+        ::core::compile_error!(
+            "`malformed` is a URI in quotes, with a comma before the next option: \
+             `malformed: \"my://host/x\"`"
+        );
+    };
+    ($p:tt $r:tt $f:tt $m:tt $v:tt $d:tt $a:tt ($($given:tt)+) without: $($rest:tt)*) => {
+        ::core::compile_error!("`without` is given twice; keep one of the two");
+    };
+    ($p:tt $r:tt $f:tt $m:tt $v:tt $d:tt $a:tt ()
      without: [$($case:ident => $reason:expr),* $(,)?] $(, $($rest:tt)*)?) => {
         $crate::__tf_fs_plugin_conformance! {
-            $plugin $root
-            ($($chain)* $(.without(&$crate::testing::cases::$case, $reason))*)
+            $p $r $f $m $v $d $a ($(.without(&$crate::testing::cases::$case, $reason))*)
             $($($rest)*)?
         }
     };
-    ($plugin:tt $root:tt $chain:tt without: $($rest:tt)*) => {
+    ($p:tt $r:tt $f:tt $m:tt $v:tt $d:tt $a:tt $w:tt without $($rest:tt)*) => {
         ::core::compile_error!(
             "`without` is a list of cases, each with its reason: `without: [checkpoint => \"why\"]`"
         );
     };
-    ($plugin:tt () $chain:tt) => {
+    ($p:tt () $f:tt $m:tt $v:tt $d:tt $a:tt $w:tt) => {
         ::core::compile_error!(
             "the tests need a directory to work in; add `root: \"my://host/\"`, \
              `root: each_case(|| ...)` or `root: once(|| ...)`"
         );
     };
-    (($plugin:ty) ($kind:ident($set_up:expr)) ($($chain:tt)*)) => {
+    (($plugin:ty) ($kind:ident($set_up:expr)) ($($f:tt)*) ($($m:tt)*) ($($v:tt)*) ($($d:tt)*) ($($a:tt)*) ($($w:tt)*)) => {
         #[doc(hidden)]
         fn __tf_fs_plugin_suite() -> &'static $crate::testing::Suite {
             static SUITE: ::std::sync::LazyLock<$crate::testing::Suite> =
@@ -330,18 +383,30 @@ macro_rules! __tf_fs_plugin_conformance {
                         $crate::testing::Host::load::<$plugin>,
                         $crate::testing::RootSource::$kind($set_up),
                     )
-                    $($chain)*
+                    $($f)*
+                    $($m)*
+                    $($v)*
+                    $($d)*
+                    $($a)*
+                    $($w)*
                 });
             &SUITE
         }
         $crate::__tf_fs_plugin_conformance_tests! { __tf_fs_plugin_suite }
     };
-    ($plugin:tt $root:tt $chain:tt $key:ident $($rest:tt)*) => {
+    ($p:tt $r:tt $f:tt $m:tt $v:tt $d:tt $a:tt $w:tt $key:ident $($rest:tt)*) => {
         ::core::compile_error!(::core::concat!(
             "unknown option `",
             ::core::stringify!($key),
-            "`; there are `root`, `malformed`, `visible`, `directories`, `append` and `without`, each \
-             as `name: value`"
+            "`; there are `root`, `files`, `malformed`, `visible`, `directories`, `append` and `without`, \
+             each as `name: value`"
+        ));
+    };
+    ($p:tt $r:tt $f:tt $m:tt $v:tt $d:tt $a:tt $w:tt $other:tt $($rest:tt)*) => {
+        ::core::compile_error!(::core::concat!(
+            "expected an option, found `",
+            ::core::stringify!($other),
+            "`; each is written as `name: value`, with a comma before the next one"
         ));
     };
 }

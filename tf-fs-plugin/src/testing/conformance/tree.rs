@@ -19,8 +19,7 @@ pub(super) fn listing_is_names_only(run: &mut Run<'_>) -> Outcome {
 
 pub(super) fn listing_is_one_level(run: &mut Run<'_>) -> Outcome {
     let cell = run.bare_cell()?;
-    let made = run.fs.recursively_create_dir(format!("{cell}/a/b/c"));
-    run.must("recursively_create_dir", made)?;
+    run.make_dirs(&format!("{cell}/a/b/c"))?;
     run.write(&format!("{cell}/a/x"), b"")?;
     run.write(&format!("{cell}/a/b/y"), b"")?;
     run.lists("three levels", &cell, &["a"]);
@@ -34,8 +33,7 @@ pub(super) fn listing_is_one_level(run: &mut Run<'_>) -> Outcome {
 pub(super) fn listing_of_prefix_siblings(run: &mut Run<'_>) -> Outcome {
     let cell = run.bare_cell()?;
     for dir in ["a", "ab", "a.b", "a-b"] {
-        let made = run.fs.recursively_create_dir(format!("{cell}/{dir}"));
-        run.must("recursively_create_dir", made)?;
+        run.make_dirs(&format!("{cell}/{dir}"))?;
         run.write(&format!("{cell}/{dir}/in_{dir}"), b"")?;
     }
     for dir in ["a", "ab", "a.b", "a-b"] {
@@ -105,8 +103,7 @@ pub(super) fn glob_among(
     let cell = run.bare_cell()?;
     for name in files {
         if let Some((dir, _)) = name.rsplit_once('/') {
-            let made = run.fs.recursively_create_dir(format!("{cell}/{dir}"));
-            run.must("recursively_create_dir", made)?;
+            run.make_dirs(&format!("{cell}/{dir}"))?;
         }
         run.write(&format!("{cell}/{name}"), b"")?;
     }
