@@ -1,0 +1,21 @@
+//! Which one counts would be a guess.
+
+use tf_fs_plugin::prelude::*;
+
+struct MemFs;
+
+#[filesystem_plugin(scheme = "mem")]
+impl Filesystem for MemFs {
+    fn new(_: &str) -> Result<Self> {
+        Ok(Self)
+    }
+}
+
+tf_fs_plugin::conformance! {
+    MemFs,
+    visible: create,
+    root: "mem://box/",
+    visible: close,
+}
+
+fn main() {}

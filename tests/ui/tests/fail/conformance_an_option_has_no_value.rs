@@ -1,0 +1,20 @@
+//! What it is to be is not guessed.
+
+use tf_fs_plugin::prelude::*;
+
+struct MemFs;
+
+#[filesystem_plugin(scheme = "mem")]
+impl Filesystem for MemFs {
+    fn new(_: &str) -> Result<Self> {
+        Ok(Self)
+    }
+}
+
+tf_fs_plugin::conformance! {
+    MemFs,
+    root: "mem://box/",
+    append,
+}
+
+fn main() {}

@@ -1,0 +1,20 @@
+//! The options are listed.
+
+use tf_fs_plugin::prelude::*;
+
+struct MemFs;
+
+#[filesystem_plugin(scheme = "mem")]
+impl Filesystem for MemFs {
+    fn new(_: &str) -> Result<Self> {
+        Ok(Self)
+    }
+}
+
+tf_fs_plugin::conformance! {
+    MemFs,
+    root: "mem://box/",
+    malfromed: "mem://box/x",
+}
+
+fn main() {}

@@ -1,0 +1,16 @@
+//! The tests need one, and the short form says how it is written.
+
+use tf_fs_plugin::prelude::*;
+
+struct MemFs;
+
+#[filesystem_plugin(scheme = "mem")]
+impl Filesystem for MemFs {
+    fn new(_: &str) -> Result<Self> {
+        Ok(Self)
+    }
+}
+
+tf_fs_plugin::conformance!(MemFs);
+
+fn main() {}

@@ -1,0 +1,19 @@
+//! The tests need one, and the message says in which three ways it can be given.
+
+use tf_fs_plugin::prelude::*;
+
+struct MemFs;
+
+#[filesystem_plugin(scheme = "mem")]
+impl Filesystem for MemFs {
+    fn new(_: &str) -> Result<Self> {
+        Ok(Self)
+    }
+}
+
+tf_fs_plugin::conformance! {
+    MemFs,
+    directories: implied,
+}
+
+fn main() {}

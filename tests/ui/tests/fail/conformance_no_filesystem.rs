@@ -1,0 +1,16 @@
+//! A URI is no filesystem.
+
+use tf_fs_plugin::prelude::*;
+
+struct MemFs;
+
+#[filesystem_plugin(scheme = "mem")]
+impl Filesystem for MemFs {
+    fn new(_: &str) -> Result<Self> {
+        Ok(Self)
+    }
+}
+
+tf_fs_plugin::conformance!("mem://box/");
+
+fn main() {}

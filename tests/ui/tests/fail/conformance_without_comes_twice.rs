@@ -1,0 +1,21 @@
+//! One list has all cases.
+
+use tf_fs_plugin::prelude::*;
+
+struct MemFs;
+
+#[filesystem_plugin(scheme = "mem")]
+impl Filesystem for MemFs {
+    fn new(_: &str) -> Result<Self> {
+        Ok(Self)
+    }
+}
+
+tf_fs_plugin::conformance! {
+    MemFs,
+    root: "mem://box/",
+    without: [checkpoint => "slow"],
+    without: [walk => "slow"],
+}
+
+fn main() {}

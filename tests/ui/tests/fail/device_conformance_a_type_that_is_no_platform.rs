@@ -1,0 +1,7 @@
+//! What is tested is a platform.
+
+struct Other;
+
+se_plugin::conformance!(Other);
+
+fn main() {}
