@@ -307,7 +307,7 @@ fn a_new_device_is_tested_in_tensorflow() {
 
 #[test]
 fn a_new_filesystem_is_tested_in_tensorflow_and_run() {
-    let fresh = Fresh::make("f", &["--fs"]);
+    let fresh = Fresh::make("f", &["--fs", "--scheme", "ff"]);
     fresh.is_formatted();
     // What is wrong is said, and everything else tested nevertheless.
     fresh.edit("tests/filesystem.rs", "b\"hello\"", "b\"hullo\"");
@@ -317,9 +317,11 @@ fn a_new_filesystem_is_tested_in_tensorflow_and_run() {
     for line in [
         "cargo test                    FAILED      -\n",
         "import tensorflow             -           ok\n",
-        "f://                          -           ok\n",
+        "ff://                         -           ok\n",
         "tests/python/a_broken_one.py  -           FAILED\n",
         "tests/python/filesystem.py    -           ok\n",
+        "conformance in Python         -           ok\n",
+        &format!("TensorFlow {NEWEST}: conformance in Python: ok, 89 passed, 3 skipped, 0 failed"),
         "  | broken on purpose",
         "error: 2 of the tests above failed",
     ] {
@@ -331,15 +333,15 @@ fn a_new_filesystem_is_tested_in_tensorflow_and_run() {
     let said = fails(off.arg(venv()).env("TF_FS_PLUGIN_AUTOLOAD", "0"));
     for line in [
         "cargo test         ok          -\n",
-        "f://               -           FAILED\n",
-        "  | f:// is not there after `import tensorflow`, which has: ",
+        "ff://              -           FAILED\n",
+        "  | ff:// is not there after `import tensorflow`, which has: ",
     ] {
         assert!(said.contains(line), "`{line}` is missing in {said}");
     }
     // A plugin that does not register itself is registered by who calls for it.
-    fresh.edit("src/filesystem.rs", "scheme = \"f\"", "scheme = \"f\", autoload = false");
+    fresh.edit("src/filesystem.rs", "scheme = \"ff\"", "scheme = \"ff\", autoload = false");
     let said = succeeds(tool(&fresh.directory, &["test", "--tf"]).arg(venv()));
-    assert!(said.contains("f://               -           ok\n"), "{said}");
+    assert!(said.contains("ff://              -           ok\n"), "{said}");
 
     let show = "import os, sys
 print(sys.prefix, os.environ['TF_PLUGGABLE_DEVICE_LIBRARY_PATH'])

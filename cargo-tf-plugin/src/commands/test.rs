@@ -24,6 +24,9 @@ const SMOKE: &str = include_str!("smoke.py");
 /// The last lines of a failed program's messages that are shown.
 const SHOWN_LINES: usize = 40;
 
+/// The row of the cases of `conformance!` that run in TensorFlow.
+const CONFORMANCE: &str = "conformance in Python";
+
 /// The arguments of `test`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -66,9 +69,12 @@ impl Test {
         table.add("cargo test", 0, cargo_test(&project, &self.cargo_test)?);
         let scripts = scripts(&project)?;
         for (at, tensorflow) in tensorflows.iter().enumerate() {
-            in_tensorflow(&project, &library, &scripts, tensorflow, |row, end| {
-                table.add(row, at + 1, end);
-            })?;
+            let mut add = |row: &str, end| table.add(row, at + 1, end);
+            if in_tensorflow(&project, &library, &scripts, tensorflow, &mut add)?
+                && let Some(end) = conformance(&project, &library, &self.cargo_test, tensorflow)?
+            {
+                add(CONFORMANCE, end);
+            }
         }
         anstream::print!("\n{}", table.text());
         let failures = table.failures();
@@ -134,7 +140,7 @@ fn in_tensorflow(
     scripts: &[PathBuf],
     tensorflow: &TensorFlow,
     mut ended: impl FnMut(&str, End),
-) -> Result<()> {
+) -> Result<bool> {
     let title = format!("TensorFlow {}", tensorflow.version());
     let mut say = |what: &str, started: Instant, problem: Option<String>| {
         let seconds = started.elapsed().as_secs_f64();
@@ -164,7 +170,7 @@ fn in_tensorflow(
     let there = said.lines().rev().find_map(|line| serde_json::from_str::<Value>(line).ok());
     let Some(there) = there.filter(|_| output.status.success()) else {
         say("import tensorflow", started, Some(messages(&output)));
-        return Ok(());
+        return Ok(false);
     };
     say("import tensorflow", started, None);
     for (key, names) in [("schemes", library.schemes()), ("device-types", library.device_types())] {
@@ -191,7 +197,90 @@ fn in_tensorflow(
         let problem = (!output.status.success()).then(|| messages(&output));
         say(&name.to_string_lossy(), started, problem);
     }
-    Ok(())
+    Ok(true)
+}
+
+/// The cases that the author's `conformance!` has for this TensorFlow; `None` if there is no such test.
+fn conformance(
+    project: &Project,
+    library: &Library,
+    arguments: &[String],
+    tensorflow: &TensorFlow,
+) -> Result<Option<End>> {
+    let title = format!("TensorFlow {}: {CONFORMANCE}", tensorflow.version());
+    let started = Instant::now();
+    let report = project.workspace.target_dir().join("tf-plugin/conformance.jsonl");
+    let failed = || format!("cannot write {}; is it writable?", report.display());
+    fs::create_dir_all(report.parent().unwrap_or(&report)).with_context(failed)?;
+    fs::write(&report, "").with_context(failed)?;
+    let mut cargo = cargo();
+    cargo
+        .current_dir(project.workspace.root())
+        .args(["test", "--quiet", "--package", &project.package.name])
+        .args(of_the_build(arguments))
+        // Those in documents have none.
+        .arg("--tests")
+        .args(["--", "conformance_in_python"])
+        .env("TF_PLUGIN_TEST_PYTHON", tensorflow.python())
+        .env("TF_PLUGIN_TEST_LIBRARY", library.path())
+        .env("TF_PLUGIN_TEST_REPORT", &report);
+    for (name, value) in tensorflow.python_command().get_envs() {
+        if let Some(value) = value {
+            cargo.env(name, value);
+        }
+    }
+    let output = finish(&mut cargo)?;
+    let answers = fs::read_to_string(&report).with_context(failed)?;
+    let answers: Vec<Value> =
+        answers.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let seconds = started.elapsed().as_secs_f64();
+    let count = |outcome: &str| answers.iter().filter(|line| line["outcome"] == outcome).count();
+    if output.status.success() && answers.is_empty() {
+        return Ok(None);
+    }
+    let counts = format!(
+        "{} passed, {} skipped, {} failed",
+        count("passed"),
+        count("skipped"),
+        count("failed")
+    );
+    if output.status.success() {
+        eprintln!("{title}: ok, {counts} ({seconds:.1} s)");
+        return Ok(Some(End::Passed));
+    }
+    eprintln!("{title}: FAILED, {counts} ({seconds:.1} s)");
+    for text in [&output.stderr, &output.stdout].map(|text| String::from_utf8_lossy(text)) {
+        text.lines().for_each(|line| eprintln!("  | {line}"));
+    }
+    Ok(Some(End::Failed))
+}
+
+/// Those of the arguments for `cargo test` that say what is built, and not which tests run.
+fn of_the_build(arguments: &[String]) -> Vec<&str> {
+    const WITH_VALUE: [&str; 8] =
+        ["--features", "-F", "--profile", "--target", "--config", "--jobs", "-j", "--test"];
+    const ALONE: [&str; 8] = [
+        "--all-features",
+        "--no-default-features",
+        "--release",
+        "-r",
+        "--locked",
+        "--offline",
+        "--frozen",
+        "--ignore-rust-version",
+    ];
+    let mut kept = Vec::new();
+    let mut rest = arguments.iter().map(String::as_str).take_while(|argument| *argument != "--");
+    while let Some(argument) = rest.next() {
+        let name = argument.split('=').next().unwrap_or_default();
+        if WITH_VALUE.contains(&argument) {
+            kept.push(argument);
+            kept.extend(rest.next());
+        } else if ALONE.contains(&argument) || WITH_VALUE.contains(&name) {
+            kept.push(argument);
+        }
+    }
+    kept
 }
 
 fn finish(command: &mut Command) -> Result<Output> {
@@ -270,6 +359,14 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_second_build_is_the_first_one() {
+        let given =
+            ["--features", "a b", "rename", "-j2", "--profile=x", "--release", "--", "--features"];
+        let kept = ["--features", "a b", "--profile=x", "--release"];
+        assert_eq!(of_the_build(&given.map(String::from)), kept);
+    }
 
     #[test]
     fn the_table_has_a_row_a_test_and_a_column_a_release() {

@@ -476,7 +476,7 @@ impl<F: Filesystem> Filesystem for Broken<F> {
     type Transaction = ();
 
     fn new(scheme: &str) -> Result<Self> {
-        Ok(Self::new(F::new(scheme)?, Defect::NoDefect))
+        Ok(Self::new(F::new(scheme)?, Defect::of_environment()))
     }
 
     fn new_random_access_file(&self, uri: Uri<'_>) -> Result<Self::Reader> {

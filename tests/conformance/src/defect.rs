@@ -195,7 +195,21 @@ pub enum Defect {
     RawNoRenameFile,
 }
 
+/// Names the defect of a filesystem that somebody else makes: TensorFlow, of a plugin.
+pub const DEFECT_VARIABLE: &str = "BROKENFS_DEFECT";
+
 impl Defect {
+    /// The one that [`DEFECT_VARIABLE`] names.
+    ///
+    /// # Panics
+    /// If it names none that there is.
+    #[must_use]
+    pub fn of_environment() -> Self {
+        let Ok(name) = std::env::var(DEFECT_VARIABLE) else { return Self::NoDefect };
+        let found = Self::ALL.iter().find(|(defect, _)| format!("{defect:?}") == name);
+        found.unwrap_or_else(|| panic!("there is no defect {name}")).0
+    }
+
     /// All but [`NoDefect`](Self::NoDefect), each with what it is.
     pub const ALL: &'static [(Self, &'static str)] = &[
         (Self::ReadIgnoresOffset, "a read always starts at the beginning"),

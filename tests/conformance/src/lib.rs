@@ -9,9 +9,9 @@ mod broken;
 mod defect;
 mod shelf;
 
-pub use abi::raw_host;
+pub use abi::{doctor_plugin, raw_host};
 pub use broken::{Broken, MALFORMED};
-pub use defect::Defect;
+pub use defect::{DEFECT_VARIABLE, Defect};
 pub use shelf::{Flaw, Shelf, Shelves};
 pub use tf_fs_plugin::testing::model;
 pub use tf_fs_plugin::testing::model::{Name, Op, config, run, sequence};

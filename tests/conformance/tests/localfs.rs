@@ -20,6 +20,10 @@ impl TestRoot for Confined {
         let root = FilesystemOption::new("root", OptionValues::Buffer(vec![path]));
         host.filesystem("local")?.set_filesystem_configuration_option(&root)
     }
+
+    fn environment(&self) -> Vec<(String, String)> {
+        vec![(String::from("LOCALFS_ROOT"), self.0.path().display().to_string())]
+    }
 }
 
 fn directory() -> TempDir {

@@ -86,6 +86,7 @@ mod filesystem;
 mod host;
 pub mod model;
 mod path;
+mod tensorflow;
 mod violations;
 
 pub use crate::abi::register::Plugin;
@@ -100,6 +101,9 @@ pub use faulty::{Fault, Faults, Faulty, FaultyFile, FaultyRegion, sweep};
 pub use file::{RandomAccessFile, ReadOnlyMemoryRegion, WritableFile};
 pub use filesystem::{Filesystem, Transaction};
 pub use host::Host;
+pub use tensorflow::{Answer, Python, PythonCase, python_cases};
+#[doc(hidden)]
+pub use tensorflow::{Asked, Job, Program};
 pub use violations::Violation;
 
 use std::sync::Arc;

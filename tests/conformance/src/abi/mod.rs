@@ -11,9 +11,9 @@ use tf_fs_plugin::testing::{Host, Plugin};
 use tf_fs_sys::host::Table;
 use tf_fs_sys::{
     StatusFunctions, TF_Code, TF_FAILED_PRECONDITION, TF_FileStatistics, TF_Filesystem,
-    TF_FilesystemOps, TF_INVALID_ARGUMENT, TF_NOT_FOUND, TF_OK, TF_OUT_OF_RANGE,
-    TF_RandomAccessFile, TF_RandomAccessFileOps, TF_ReadOnlyMemoryRegion, TF_Status,
-    TF_UNAVAILABLE, TF_WritableFile, TF_WritableFileOps,
+    TF_FilesystemOps, TF_FilesystemPluginInfo, TF_INVALID_ARGUMENT, TF_NOT_FOUND, TF_OK,
+    TF_OUT_OF_RANGE, TF_RandomAccessFile, TF_RandomAccessFileOps, TF_ReadOnlyMemoryRegion,
+    TF_Status, TF_UNAVAILABLE, TF_WritableFile, TF_WritableFileOps,
 };
 
 /// The functions of the plugin that is right. There is one such plugin in a program.
@@ -48,22 +48,28 @@ pub fn raw_host<P: Plugin>(defect: Defect) -> Host {
     let registered = unsafe {
         host.register_raw(|info| {
             init_plugin(info, P::registrations());
-            let ops = &mut *(*info).ops;
-            let (filesystem, reader, writer) = (
-                &mut *ops.filesystem_ops,
-                &mut *ops.random_access_file_ops,
-                &mut *ops.writable_file_ops,
-            );
-            RIGHT.get_or_init(|| Right {
-                filesystem: *filesystem,
-                reader: *reader,
-                writer: *writer,
-            });
-            doctor(defect, filesystem, reader, writer);
+            doctor_plugin(info, defect);
         })
     };
     registered.expect("registered");
     host
+}
+
+/// Puts a defect of the C boundary into a plugin of one scheme that is right; none if the defect is another.
+///
+/// # Safety
+/// `info` must be what the SDK made of it, with all tables.
+pub unsafe fn doctor_plugin(info: *mut TF_FilesystemPluginInfo, defect: Defect) {
+    if !defect.is_raw() {
+        return;
+    }
+    // SAFETY: the tables are there, as the caller promises, and nobody else has them yet.
+    let (filesystem, reader, writer) = unsafe {
+        let ops = &mut *(*info).ops;
+        (&mut *ops.filesystem_ops, &mut *ops.random_access_file_ops, &mut *ops.writable_file_ops)
+    };
+    RIGHT.get_or_init(|| Right { filesystem: *filesystem, reader: *reader, writer: *writer });
+    doctor(defect, filesystem, reader, writer);
 }
 
 fn doctor(

@@ -53,7 +53,7 @@ impl Case {
 
     /// The name, as of the test.
     #[must_use]
-    pub fn name(&self) -> &'static str {
+    pub const fn name(&self) -> &'static str {
         self.name
     }
 

@@ -43,10 +43,10 @@ pub enum Files {
 }
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct Declared {
-    pub(super) files: Files,
-    pub(super) malformed: Option<String>,
-    pub(super) visible: Visible,
-    pub(super) directories: Directories,
-    pub(super) append: Append,
+pub(in crate::testing) struct Declared {
+    pub(in crate::testing) files: Files,
+    pub(in crate::testing) malformed: Option<String>,
+    pub(in crate::testing) visible: Visible,
+    pub(in crate::testing) directories: Directories,
+    pub(in crate::testing) append: Append,
 }

@@ -30,7 +30,7 @@ pub use samples::{Sample, samples};
 pub use suite::{OptionText, RootSource, Suite, TestRoot};
 
 use super::{Filesystem, Host};
-use declared::Declared;
+pub(super) use declared::Declared;
 use run::{Run, Source, Stop};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::SystemTime;

@@ -5,7 +5,9 @@ use super::deviation::report;
 use super::{Append, Case, Conformance, Directories, Files, Verdict, Visible};
 use crate::error::Result;
 use crate::testing::Host;
+use crate::testing::PythonCase;
 use crate::testing::abi::at_exit::drop_at_exit;
+use crate::testing::tensorflow::{Asked, Python};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// What an option of [`conformance!`](crate::conformance) takes that is a text.
@@ -42,6 +44,30 @@ pub trait TestRoot: Send + Sync + 'static {
     fn prepare(&self, host: &Host) -> Result<()> {
         let _ = host;
         Ok(())
+    }
+
+    /// What [`prepare`](Self::prepare) is for a host, for the process of a real TensorFlow: environment variables, by
+    /// name and value, that the filesystem takes its settings from.
+    fn environment(&self) -> Vec<(String, String)> {
+        Vec::new()
+    }
+}
+
+/// What can be left out.
+#[doc(hidden)]
+pub trait Named {
+    fn name(&self) -> &'static str;
+}
+
+impl Named for Case {
+    fn name(&self) -> &'static str {
+        self.name()
+    }
+}
+
+impl Named for PythonCase {
+    fn name(&self) -> &'static str {
+        self.name
     }
 }
 
@@ -97,7 +123,7 @@ pub struct Suite {
     visible: Visible,
     directories: Directories,
     append: Append,
-    without: Vec<(&'static Case, String)>,
+    without: Vec<(&'static str, String)>,
 }
 
 impl Suite {
@@ -129,17 +155,15 @@ impl Suite {
     pub fn append(self, append: Append) -> Self {
         Self { append, ..self }
     }
-    pub fn without(mut self, case: &'static Case, reason: impl OptionText) -> Self {
-        self.without.push((case, reason.into()));
+    pub fn without(mut self, case: &'static impl Named, reason: impl OptionText) -> Self {
+        self.without.push((case.name(), reason.into()));
         self
     }
 
     /// Runs one case as a test.
     #[track_caller]
     pub fn test(&self, case: &'static Case) {
-        if let Some((_, reason)) =
-            self.without.iter().find(|(other, _)| other.name() == case.name())
-        {
+        if let Some((_, reason)) = self.without.iter().find(|(other, _)| *other == case.name()) {
             println!("left out: {reason}");
             return;
         }
@@ -151,16 +175,8 @@ impl Suite {
             panic!("the host cannot be prepared for the tests: {error:#}");
         }
         let uri = root.uri();
-        let conformance = Conformance {
-            declared: Declared {
-                files: self.files,
-                malformed: self.malformed.clone(),
-                visible: self.visible,
-                directories: self.directories,
-                append: self.append,
-            },
-            ..Conformance::new(&host, &uri)
-        };
+        let conformance =
+            Conformance { declared: self.declared(), ..Conformance::new(&host, &uri) };
         match conformance.run(case) {
             Verdict::Passed => {}
             Verdict::Skipped(reason) => println!("skipped: {reason}"),
@@ -168,6 +184,44 @@ impl Suite {
                 let (name, asks, why) = (case.name(), case.asks(), case.why());
                 panic!("{}", report(name, asks, why, &uri, "the filesystem", &deviations))
             }
+        }
+    }
+
+    /// Runs the cases for Python as a test, if somebody asks for them.
+    #[track_caller]
+    pub fn test_in_python(&self, module: &str) {
+        let Some(asked) = Asked::from_environment() else {
+            println!("skipped: this runs in real TensorFlow, with `cargo tf-plugin test`");
+            return;
+        };
+        let root = self.root();
+        let uri = root.uri();
+        let python = Python::new(&asked.interpreter, &asked.library).declared(self.declared());
+        let python = self
+            .without
+            .iter()
+            .fold(python, |python, (name, reason)| python.without(*name, reason));
+        let python = match self.files {
+            Files::Written => python,
+            Files::Provided => Python::all().iter().fold(python, |python, case| {
+                python.without(case.name, "it writes the files that it reads")
+            }),
+        };
+        let python = root
+            .environment()
+            .into_iter()
+            .fold(python, |python, (name, value)| python.env(name, value));
+        let answers = python.run(&uri);
+        asked.judge(module, &answers, &uri, "the filesystem");
+    }
+
+    fn declared(&self) -> Declared {
+        Declared {
+            files: self.files,
+            malformed: self.malformed.clone(),
+            visible: self.visible,
+            directories: self.directories,
+            append: self.append,
         }
     }
 
@@ -393,6 +447,10 @@ macro_rules! __tf_fs_plugin_conformance {
             &SUITE
         }
         $crate::__tf_fs_plugin_conformance_tests! { __tf_fs_plugin_suite }
+        #[test]
+        fn conformance_in_python() {
+            __tf_fs_plugin_suite().test_in_python(::core::module_path!());
+        }
     };
     ($p:tt $r:tt $f:tt $m:tt $v:tt $d:tt $a:tt $w:tt $key:ident $($rest:tt)*) => {
         ::core::compile_error!(::core::concat!(

@@ -1,0 +1,269 @@
+//! The cases that run in TensorFlow, on plugins that pass and on those that are broken on purpose.
+//!
+//! `docs/tensorflow-conformance.md` lists both. After a change of the cases or of the defects, write it anew, which
+//! takes minutes:
+//!
+//! ```sh
+//! TF_FS_PLUGIN_WRITE_DOCS=1 cargo test -p tf-plugin-tensorflow-tests --test conformance
+//! ```
+
+use cargo_tf_plugin::TensorFlow;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use tf_fs_plugin::testing::{Answer, Python, PythonCase, Verdict};
+use tf_plugin_conformance_tests::{DEFECT_VARIABLE, Defect, MALFORMED};
+use tf_plugin_tensorflow_tests::{Example, Plugin, each_tensorflow, tensorflow};
+
+each_tensorflow!(memfs; oldest and newest: localfs, localfs_below_a_root);
+
+/// What the tests judge: nothing failed, and only what is named was skipped.
+#[track_caller]
+fn pass(answers: &[Answer], skipped: &[&str]) {
+    assert_eq!(answers.len(), Python::all().len());
+    let mut found = Vec::new();
+    for answer in answers {
+        match &answer.verdict {
+            Verdict::Passed => {}
+            Verdict::Skipped(_) => found.push(answer.case.name),
+            Verdict::Failed(deviations) => panic!("{}: {deviations:#?}", answer.case.name),
+        }
+    }
+    assert_eq!(found, skipped);
+}
+
+fn python(tensorflow: &TensorFlow, library: &std::path::Path) -> Python {
+    let python = Python::new(tensorflow.python(), library);
+    tensorflow.python_command().get_envs().fold(python, |python, (name, value)| match value {
+        Some(value) => python.env(name.to_string_lossy(), value.to_string_lossy()),
+        None => python,
+    })
+}
+
+fn memfs(tensorflow: &TensorFlow) {
+    let answers = python(tensorflow, Plugin::of("memfs").path()).run("mem://box/");
+    let skipped = ["python_half_a_file_is_never_seen", "python_malformed", "python_memory_region"];
+    pass(&answers, &skipped);
+}
+
+fn localfs(tensorflow: &TensorFlow) {
+    let example = Example::localfs();
+    let directory = example.directory().expect("it is on disk");
+    std::fs::create_dir(&directory).expect("a new directory");
+    let python = python(tensorflow, example.plugin.path()).malformed("local://host/x");
+    pass(&python.run(&example.root), &["python_half_a_file_is_never_seen"]);
+    let left = std::fs::read_dir(directory).expect("a directory").count();
+    assert_eq!(left, 0, "cases that pass leave nothing");
+}
+
+fn localfs_below_a_root(tensorflow: &TensorFlow) {
+    let root = tempfile::tempdir().expect("a scratch directory");
+    let python = python(tensorflow, Plugin::of("localfs").path())
+        .malformed(format!("local:///{}", "x".repeat(256)))
+        .env("LOCALFS_ROOT", root.path().to_str().expect("it is text"));
+    pass(&python.run("local:///"), &["python_half_a_file_is_never_seen"]);
+}
+
+/// Cases that take longer than the others, and the defects that they are tried on.
+const SLOW: [(&str, &[Defect]); 14] = [
+    ("python_threads_read_one_file", &[Defect::ReaderKeepsAPosition]),
+    ("python_dataset_snapshot", &[Defect::RenameMissingIsOk, Defect::RenameRefusesExisting]),
+    ("python_tfrecord_compressed", &[Defect::HighBitIsLost]),
+    ("python_fixed_length_records", &[Defect::ReadIgnoresOffset]),
+    ("python_one_large_write", &[Defect::LargeAppendsAreCut]),
+    ("python_tfrecord", &[Defect::LastByteIsNotRead]),
+    ("python_text_lines", &[Defect::LineEndsAreTranslated, Defect::ReadEndsAt64KiB]),
+    ("python_saved_model", &[Defect::LastByteIsNotRead]),
+    ("python_dataset_cache", &[Defect::DroppedFilesVanish, Defect::DroppedFilesStayLocked]),
+    ("python_dataset_save", &[Defect::AppendNeedsFile]),
+    ("python_event_file_grows", &[Defect::ReadIsCached]),
+    ("python_event_file", &[Defect::LastByteIsNotRead]),
+    ("python_many_record_files", &[Defect::LastByteIsNotRead]),
+    ("python_many_small_writes", &[Defect::FlushWritesTwice]),
+];
+
+/// How many cases the document names for a defect.
+const NAMED: usize = 3;
+
+fn brokenfs() -> Python {
+    let release = tensorflow(cargo_tf_plugin::NEWEST);
+    python(&release, Plugin::of("brokenfs").path())
+        .malformed(MALFORMED)
+        // What hangs has failed. The slowest takes 0.3 s on a machine with nothing else to do.
+        .limit(std::time::Duration::from_secs(20))
+}
+
+fn with(defect: Defect) -> Vec<(String, String)> {
+    vec![(DEFECT_VARIABLE.to_owned(), format!("{defect:?}"))]
+}
+
+/// The cases that notice it, of those given. That there is nothing to test with is no notice: a case does not say
+/// so, but then nearly all fail.
+fn failed(answers: &[Answer]) -> Vec<&'static PythonCase> {
+    let failed = answers.iter().filter(|answer| matches!(answer.verdict, Verdict::Failed(_)));
+    failed.map(|answer| answer.case).collect()
+}
+
+/// For each defect, by its number, cases that notice it.
+type Findings = BTreeMap<usize, Vec<&'static PythonCase>>;
+
+/// Tries the cases on all defects.
+fn find() -> Findings {
+    let jobs = Defect::ALL.iter().enumerate().map(|(number, (defect, _))| {
+        let tried = |case: &&&PythonCase| match SLOW.iter().find(|(name, _)| *name == case.name) {
+            Some((_, defects)) => defects.contains(defect),
+            None => true,
+        };
+        (number, Python::all().iter().filter(tried).copied().collect())
+    });
+    tried(jobs.collect(), 2 * NAMED)
+}
+
+/// Which of these cases notice these defects. Of a defect that ends the process so many are enough.
+fn tried(jobs: Vec<(usize, Vec<&'static PythonCase>)>, enough: usize) -> Findings {
+    let mut findings = Findings::new();
+    // A case that ends the process ends the job, so that the others are tried in another one.
+    let mut rest = jobs;
+    while !rest.is_empty() {
+        let jobs: Vec<_> = rest
+            .iter()
+            .map(|(number, cases)| (with(Defect::ALL[*number].0), cases.clone()))
+            .collect();
+        let answers = brokenfs().run_each("mem://box/", &jobs);
+        let mut left = Vec::new();
+        for ((number, cases), answers) in rest.into_iter().zip(answers) {
+            let found = findings.entry(number).or_default();
+            found.extend(failed(&answers));
+            if answers.len() < cases.len() && found.len() < enough {
+                left.push((number, cases[answers.len()..].to_vec()));
+            }
+        }
+        rest = left;
+    }
+    findings
+}
+
+/// A defect that a case notices, of several the one that the fewest cases notice.
+fn notices(findings: &Findings, case: &PythonCase) -> Option<Defect> {
+    let with =
+        findings.iter().filter(|(_, cases)| cases.iter().any(|other| other.name == case.name));
+    let best = with.min_by_key(|(_, cases)| cases.len());
+    best.map(|(number, _)| Defect::ALL[*number].0)
+}
+
+fn render(findings: &Findings) -> String {
+    let noticed = findings.values().filter(|cases| !cases.is_empty()).count();
+    let mut text = format!(
+        "# Conformance in TensorFlow\n\n\
+         What `conformance!` asks of a filesystem through a real TensorFlow, from Python: {} cases, which \
+         `cargo tf-plugin test` runs in each release that it is told of. [Testing](testing.md#in-real-tensorflow) \
+         says how; [Conformance](conformance.md) lists the cases that run without TensorFlow, which are more and \
+         see more.\n\n\
+         The last column names a defect that a case was seen to notice, one of {} that are put into a filesystem on \
+         purpose (`tests/conformance/src/broken.rs`). TensorFlow lets {noticed} of them be seen, which the second \
+         table lists with cases that notice them; the others are of calls that TensorFlow does not make, or of \
+         answers that it does not hand on. A test keeps this page true: it runs the cases on their defects in \
+         TensorFlow. `TF_FS_PLUGIN_WRITE_DOCS=1 cargo test -p tf-plugin-tensorflow-tests --test conformance` \
+         writes it anew.\n",
+        Python::all().len(),
+        Defect::ALL.len()
+    );
+    let mut group = "";
+    for case in Python::all() {
+        if group != case.group {
+            group = case.group;
+            let _ = write!(
+                text,
+                "\n## {group}\n\n| Case | What it asks | Why | Notices |\n|---|---|---|---|\n"
+            );
+        }
+        let notices =
+            notices(findings, case).map_or_else(String::new, |found| format!("`{found:?}`"));
+        let asks = case.asks.replace('|', "\\|");
+        let _ = writeln!(text, "| `{}` | {asks} | {} | {notices} |", case.name, case.why);
+    }
+    text.push_str(
+        "\n## Defects\n\n| Defect | What is wrong | Noticed by (among others) |\n|---|---|---|\n",
+    );
+    for (number, cases) in findings.iter().filter(|(_, cases)| !cases.is_empty()) {
+        let (defect, what) = Defect::ALL[*number];
+        let names: Vec<_> =
+            cases.iter().take(NAMED).map(|case| format!("`{}`", case.name)).collect();
+        let _ = writeln!(text, "| `{defect:?}` | {what} | {} |", names.join(", "));
+    }
+    text
+}
+
+/// What the document says: of each defect its cases, and each case's defect.
+fn parse(text: &str) -> (Findings, BTreeMap<&'static str, usize>) {
+    let ticked = |cell: &str| cell.trim().trim_matches('`').to_owned();
+    let case = |name: &str| Python::all().iter().find(|case| case.name == name).copied();
+    let number =
+        |name: &str| Defect::ALL.iter().position(|(other, _)| format!("{other:?}") == name);
+    let (mut by_defect, mut by_case) = (Findings::new(), BTreeMap::new());
+    for line in text.lines().filter(|line| line.starts_with("| `")) {
+        let cells: Vec<_> = line.trim_matches('|').split(" | ").collect();
+        let (Some(first), Some(last)) = (cells.first(), cells.last()) else { continue };
+        let (first, last) = (ticked(first), last.trim().trim_end_matches('|').trim());
+        if let Some(number) = number(&first) {
+            let cases = last.split(", ").filter_map(|name| case(&ticked(name)));
+            by_defect.insert(number, cases.collect());
+        } else if let (Some(case), Some(number)) = (case(&first), number(&ticked(last))) {
+            by_case.insert(case.name, number);
+        }
+    }
+    (by_defect, by_case)
+}
+
+fn document() -> PathBuf {
+    [env!("CARGO_MANIFEST_DIR"), "..", "..", "docs", "tensorflow-conformance.md"].iter().collect()
+}
+
+/// Cases that none of the defects makes fail, or none that is tried: what they do others do, too.
+const NOTICE_NOTHING: [&str; 0] = [];
+
+#[test]
+fn defects_are_noticed_in_tensorflow() {
+    if std::env::var_os("TF_FS_PLUGIN_WRITE_DOCS").is_some() {
+        std::fs::write(document(), render(&find())).expect("the document is written");
+    }
+    let text = std::fs::read_to_string(document()).expect("docs/tensorflow-conformance.md");
+    let (findings, by_case) = parse(&text);
+    let advice = "write it anew with `TF_FS_PLUGIN_WRITE_DOCS=1 cargo test -p \
+                  tf-plugin-tensorflow-tests --test conformance`";
+    for case in Python::all() {
+        let row = format!("| `{}` | {} |", case.name, case.asks.replace('|', "\\|"));
+        assert!(text.contains(&row), "docs/tensorflow-conformance.md lacks {row}; {advice}");
+    }
+    let silent: Vec<_> = Python::all().iter().map(|case| case.name).collect();
+    let silent: Vec<_> = silent.into_iter().filter(|name| !by_case.contains_key(name)).collect();
+    assert_eq!(silent, NOTICE_NOTHING, "cases that notice no defect");
+    assert!(findings.len() >= 100, "only {} defects are noticed", findings.len());
+
+    // The cases that say it of themselves, and for the other defects the first that is named.
+    let mut jobs = Findings::new();
+    for (name, number) in by_case {
+        let case = Python::all().iter().find(|case| case.name == name).expect("it is listed");
+        jobs.entry(number).or_default().push(case);
+    }
+    for (number, cases) in &findings {
+        jobs.entry(*number).or_insert_with(|| cases.iter().take(1).copied().collect());
+    }
+    let found = tried(jobs.clone().into_iter().collect(), usize::MAX);
+    let mut wrong = Vec::new();
+    for (number, cases) in jobs {
+        let silent =
+            cases.iter().filter(|case| !found[&number].iter().any(|one| one.name == case.name));
+        wrong.extend(
+            silent.map(|case| format!("{} does not notice {:?}", case.name, Defect::ALL[number].0)),
+        );
+    }
+    assert!(wrong.is_empty(), "{}; {advice}", wrong.join(", "));
+}
+
+#[test]
+fn without_a_defect_nothing_is_noticed_in_tensorflow() {
+    let jobs = [(Vec::new(), Python::all().to_vec())];
+    let answers = brokenfs().run_each("mem://box/", &jobs);
+    pass(&answers[0], &["python_half_a_file_is_never_seen"]);
+}

@@ -1,0 +1,322 @@
+//! Runs a program of cases in Python, and hears its answers.
+
+use super::{Answer, PythonCase};
+use crate::testing::{Deviation, Verdict, report};
+use serde_json::{Value, json};
+use std::env;
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+/// What Python begins with. The rest comes by standard input, which is as long as need be.
+const START: &str = "import sys; exec(compile(sys.stdin.read(), '<cases>', 'exec'))";
+
+/// The last lines of a process that say why it ended.
+const SHOWN_LINES: usize = 30;
+
+/// Cases in Python: a runner, and what it runs.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub struct Program {
+    pub text: &'static [&'static str],
+}
+
+/// What is run, and in what.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Job<'j> {
+    pub interpreter: &'j Path,
+    /// Loaded at import.
+    pub library: Option<&'j Path>,
+    pub environment: &'j [(String, String)],
+    /// Settings, or a list of such.
+    pub settings: Value,
+    /// Of a case.
+    pub limit: Duration,
+}
+
+/// A directory that vanishes with the value.
+pub(super) struct Scratch(PathBuf);
+
+impl Scratch {
+    pub(super) fn new() -> Self {
+        static NUMBER: AtomicUsize = AtomicUsize::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("tf-plugin-cases-{}-{number}", std::process::id());
+        let path = env::temp_dir().join(name);
+        fs::create_dir_all(&path)
+            .unwrap_or_else(|error| panic!("cannot make {}: {error}", path.display()));
+        Self(path)
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // What stays is in the system's directory for such things.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// What a process said.
+struct Said {
+    lines: Vec<Value>,
+    status: ExitStatus,
+    /// What it wrote beside.
+    messages: String,
+}
+
+impl Said {
+    fn end(&self) -> String {
+        let lines: Vec<_> = self.messages.lines().collect();
+        let shown = &lines[lines.len().saturating_sub(SHOWN_LINES)..];
+        let shown: String = shown.iter().map(|line| format!("\n  | {line}")).collect();
+        format!("{}{shown}", self.status)
+    }
+}
+
+impl Program {
+    #[track_caller]
+    fn start(self, job: &Job<'_>, request: &Value) -> Said {
+        let mut command = Command::new(job.interpreter);
+        command
+            .args(["-c", START])
+            .envs(job.environment.iter().map(|(name, value)| (name, value)))
+            .env("PYTHONUNBUFFERED", "1")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        match job.library {
+            Some(library) => command.env("TF_PLUGGABLE_DEVICE_LIBRARY_PATH", library),
+            None => command.env_remove("TF_PLUGGABLE_DEVICE_LIBRARY_PATH"),
+        };
+        let mut child = command.spawn().unwrap_or_else(|error| {
+            panic!("cannot run {}: {error}", job.interpreter.display());
+        });
+        let (stdin, stdout, stderr) =
+            (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        // All three at once: each pipe is soon full.
+        let (answers, messages) = thread::scope(|scope| {
+            scope.spawn(|| {
+                if let Some(mut stdin) = stdin {
+                    // A string of JSON is one of Python, too.
+                    let request = format!("REQUEST = {}\n", Value::String(request.to_string()));
+                    let _ = stdin.write_all(request.as_bytes());
+                    for text in self.text {
+                        // A process that ends early says why on the other pipes.
+                        let _ = stdin.write_all(text.as_bytes());
+                        let _ = stdin.write_all(b"\n");
+                    }
+                }
+            });
+            let messages = scope.spawn(move || all(stderr));
+            (all(stdout), messages.join().unwrap_or_default())
+        });
+        let status = child.wait().unwrap_or_else(|error| panic!("cannot wait for it: {error}"));
+        let lines = answers.lines().filter(|line| line.starts_with('{'));
+        let lines = lines.filter_map(|line| serde_json::from_str(line).ok()).collect();
+        Said { lines, status, messages }
+    }
+
+    /// Runs the cases, those that are left out for a reason excepted.
+    ///
+    /// # Panics
+    /// When none can be run.
+    #[track_caller]
+    pub fn run(
+        self,
+        job: &Job<'_>,
+        cases: Vec<(&'static PythonCase, Option<String>)>,
+    ) -> Vec<Answer> {
+        let mut answers: Vec<Answer> = Vec::new();
+        while answers.len() < cases.len() {
+            let rest = &cases[answers.len()..];
+            // Its order is that of the request.
+            let listed: serde_json::Map<String, Value> =
+                rest.iter().map(|(case, reason)| (case.name.to_owned(), json!(reason))).collect();
+            let order: Vec<_> = rest.iter().map(|(case, _)| case.name).collect();
+            let request = json!({
+                "jobs": [job.settings],
+                "cases": listed,
+                "order": order,
+                "limit": job.limit.as_secs_f64(),
+            });
+            let said = self.start(job, &request);
+            let before = answers.len();
+            for (case, _) in rest {
+                let Some(line) = said.lines.iter().find(|line| is_end(line, 0, case)) else {
+                    break;
+                };
+                answers.push(answer(case, line));
+            }
+            if said.lines.iter().any(|line| line["done"] == true) {
+                break;
+            }
+            let begun = |case: &PythonCase| {
+                said.lines
+                    .iter()
+                    .any(|line| line["case"] == case.name && line["outcome"] == "begun")
+            };
+            match cases.get(answers.len()) {
+                Some((case, _)) if begun(case) => answers.push(died(case, &said.end())),
+                _ => {
+                    let broken = said.lines.iter().find_map(|line| line["broken"].as_str());
+                    assert!(
+                        broken.is_none() && answers.len() > before,
+                        "the cases cannot be run with {}: {}",
+                        job.interpreter.display(),
+                        broken.map_or_else(|| said.end(), str::to_owned)
+                    );
+                }
+            }
+        }
+        answers
+    }
+
+    /// Runs the cases of each job in a process of its own.
+    ///
+    /// # Panics
+    /// When none can be run.
+    #[track_caller]
+    pub fn run_each<'c>(
+        self,
+        job: &Job<'_>,
+        cases: impl Iterator<Item = &'c [&'static PythonCase]>,
+    ) -> Vec<Vec<Answer>> {
+        let limit = job.limit.as_secs_f64();
+        let said = self.start(job, &json!({ "jobs": job.settings, "cases": {}, "limit": limit }));
+        assert!(said.status.success(), "the cases cannot be run: {}", said.end());
+        let answers = cases.enumerate().map(|(number, cases)| {
+            let of_job = |line: &&Value| line["job"] == number;
+            let lines: Vec<_> = said.lines.iter().filter(of_job).collect();
+            let killed = lines.iter().find_map(|line| line["killed"].as_str());
+            let broken = lines.iter().find_map(|line| line["broken"].as_str());
+            let mut answers = Vec::new();
+            for case in cases {
+                match lines.iter().find(|line| is_end(line, number, case)) {
+                    Some(line) => answers.push(answer(case, line)),
+                    None => {
+                        let end = killed.or(broken).unwrap_or("no answer");
+                        answers.push(died(case, end));
+                        break;
+                    }
+                }
+            }
+            answers
+        });
+        answers.collect()
+    }
+}
+
+fn all(pipe: Option<impl std::io::Read>) -> String {
+    let mut bytes = Vec::new();
+    // What was read before a failure is what there is.
+    let _ = pipe.map(|mut pipe| pipe.read_to_end(&mut bytes));
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn is_end(line: &Value, job: usize, case: &PythonCase) -> bool {
+    line["job"] == job && line["case"] == case.name && line["outcome"] != "begun"
+}
+
+fn died(case: &'static PythonCase, end: &str) -> Answer {
+    let what = "TensorFlow's process ends in the middle of the case";
+    let deviation = Deviation::new(what).because(end.to_owned());
+    Answer { case, verdict: Verdict::Failed(vec![deviation]), took: Duration::ZERO }
+}
+
+fn answer(case: &'static PythonCase, line: &Value) -> Answer {
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let reason = || text(&line["reason"]).unwrap_or_default();
+    let verdict = match line["outcome"].as_str() {
+        Some("passed") => Verdict::Passed,
+        Some("skipped") => Verdict::Skipped(reason()),
+        Some("left out") => Verdict::Skipped(format!("left out: {}", reason())),
+        _ => {
+            let told = line["deviations"].as_array().map(Vec::as_slice).unwrap_or_default();
+            let deviations = told.iter().map(|told| {
+                let mut deviation = Deviation::new(text(&told["what"]).unwrap_or_default());
+                deviation.wanted = text(&told["wanted"]);
+                deviation.got = text(&told["got"]);
+                deviation.detail = text(&told["detail"]);
+                deviation
+            });
+            Verdict::Failed(deviations.collect())
+        }
+    };
+    let took = Duration::try_from_secs_f64(line["seconds"].as_f64().unwrap_or_default());
+    Answer { case, verdict, took: took.unwrap_or_default() }
+}
+
+/// What `cargo tf-plugin test` asks a test for, by the environment.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Asked {
+    pub interpreter: PathBuf,
+    pub library: PathBuf,
+    report: Option<PathBuf>,
+}
+
+impl Asked {
+    /// `None` if nobody asks.
+    #[must_use]
+    pub fn from_environment() -> Option<Self> {
+        let path = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        Some(Self {
+            interpreter: path("TF_PLUGIN_TEST_PYTHON")?,
+            library: path("TF_PLUGIN_TEST_LIBRARY")?,
+            report: path("TF_PLUGIN_TEST_REPORT"),
+        })
+    }
+
+    /// Says what came, and fails the test if something failed.
+    ///
+    /// # Panics
+    /// Then.
+    #[track_caller]
+    pub fn judge(&self, suite: &str, answers: &[Answer], on: &str, whose: &str) {
+        self.report(suite, answers);
+        let mut failures = String::new();
+        for answer in answers {
+            let (name, asks, why) = (answer.case.name, answer.case.asks, answer.case.why);
+            match &answer.verdict {
+                Verdict::Passed => println!("{name}: ok"),
+                Verdict::Skipped(reason) => println!("{name}: skipped: {reason}"),
+                Verdict::Failed(deviations) => {
+                    failures.push_str(&report(name, asks, why, on, whose, deviations));
+                    failures.push('\n');
+                }
+            }
+        }
+        assert!(failures.is_empty(), "{failures}");
+    }
+
+    /// Writes down what came, a line each, for the one who asked.
+    #[track_caller]
+    fn report(&self, suite: &str, answers: &[Answer]) {
+        let Some(path) = &self.report else { return };
+        let lines = answers.iter().map(|answer| {
+            let (outcome, reason) = match &answer.verdict {
+                Verdict::Passed => ("passed", None),
+                Verdict::Skipped(reason) => ("skipped", Some(reason)),
+                Verdict::Failed(_) => ("failed", None),
+            };
+            let name = answer.case.name;
+            format!(
+                "{}\n",
+                json!({ "suite": suite, "case": name, "outcome": outcome, "reason": reason })
+            )
+        });
+        let lines: String = lines.collect();
+        let file = fs::OpenOptions::new().append(true).create(true).open(path);
+        file.and_then(|mut file| file.write_all(lines.as_bytes()))
+            .unwrap_or_else(|error| panic!("cannot write {}: {error}", path.display()));
+    }
+}
