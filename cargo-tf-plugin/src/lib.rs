@@ -15,6 +15,7 @@
 //! ```
 
 mod artefact;
+pub mod bench;
 mod build;
 pub mod commands;
 mod explain;

@@ -6,7 +6,7 @@ use std::env;
 use std::process::ExitCode;
 
 use cargo_tf_plugin::commands::Command;
-use cargo_tf_plugin::probe;
+use cargo_tf_plugin::{bench, probe};
 use clap::Parser;
 
 /// Tools for TensorFlow plugins written in Rust.
@@ -23,11 +23,15 @@ fn main() -> ExitCode {
     if given.get(1).is_some_and(|first| first == "tf-plugin") {
         given.remove(1);
     }
-    // The process that `check` starts to load a plugin.
-    if let [_, argument, plugin, report] = given.as_slice()
-        && argument == probe::ARGUMENT
-    {
-        return abi::run(plugin, report);
+    // The processes that `check` and `bench` start to load a plugin.
+    match given.as_slice() {
+        [_, argument, plugin, report] if argument == probe::ARGUMENT => {
+            return abi::run(plugin, report);
+        }
+        [_, argument, job, report] if argument == bench::ARGUMENT => {
+            return abi::bench(job, report);
+        }
+        _ => {}
     }
     match Arguments::parse_from(given).command.run() {
         Ok(code) => code,

@@ -21,7 +21,7 @@ pub const ARGUMENT: &str = "__load-plugin";
 const KEPT_LINES: usize = 20;
 
 /// How many bytes a process may write before it is ended.
-const MOST_OUTPUT: u64 = 64 << 20;
+pub(crate) const MOST_OUTPUT: u64 = 64 << 20;
 
 /// One thing that the loading process tells, as a line of JSON.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -340,7 +340,7 @@ fn end(watched: &Watched, events: &[Event], limit: Duration) -> End {
     }
 }
 
-fn signal_name(signal: i32) -> String {
+pub(crate) fn signal_name(signal: i32) -> String {
     let name = [
         (Signal::SEGV, "SIGSEGV"),
         (Signal::ABORT, "SIGABRT"),

@@ -44,12 +44,12 @@ pub(crate) fn run(plugin: &OsStr, report: &OsStr) -> ExitCode {
 }
 
 /// A library that is never closed, as with TensorFlow.
-struct Library {
+pub(super) struct Library {
     handle: NonNull<c_void>,
 }
 
 impl Library {
-    fn open(plugin: &OsStr) -> Result<Self, String> {
+    pub(super) fn open(plugin: &OsStr) -> Result<Self, String> {
         step("dlopen");
         let path = CString::new(plugin.as_bytes()).map_err(|error| error.to_string())?;
         // SAFETY: a C string. What the library does when it is opened is what this process is for.
@@ -61,7 +61,7 @@ impl Library {
         }
     }
 
-    fn symbol(&self, name: &CStr) -> Option<NonNull<c_void>> {
+    pub(super) fn symbol(&self, name: &CStr) -> Option<NonNull<c_void>> {
         // SAFETY: an open library and a C string.
         NonNull::new(unsafe { libc::dlsym(self.handle.as_ptr(), name.as_ptr()) })
     }

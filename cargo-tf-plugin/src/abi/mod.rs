@@ -4,10 +4,12 @@
 //! (see `build.rs`), so that plugins which import them and plugins which look them up at run time both find them.
 //! `load` opens a plugin and calls its entry points in TensorFlow's order. What they do is reported line by line,
 //! so that a report is as long as the plugin has lived.
+//! `bench` calls what a plugin has filled in, over and over, and says how long that takes.
 //!
 //! This is part of the program and not of the library: other programs that use the library must not have functions
 //! of TensorFlow's names.
 
+mod bench;
 mod load;
 mod standins;
 
@@ -17,6 +19,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use cargo_tf_plugin::probe::Event;
 
+pub(crate) use bench::run as bench;
 pub(crate) use load::run;
 
 /// Where the events go.

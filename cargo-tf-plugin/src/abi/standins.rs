@@ -12,19 +12,26 @@ use super::{leave, tell};
 #[derive(Debug)]
 pub(super) struct Status {
     code: TF_Code,
-    message: CString,
+    /// `None` for an empty one: nothing is allocated while all is well, which is what is measured.
+    message: Option<CString>,
 }
 
 impl Status {
     pub(super) fn new() -> Self {
-        Self { code: TF_OK, message: CString::default() }
+        Self { code: TF_OK, message: None }
+    }
+
+    pub(super) fn is_ok(&self) -> bool {
+        self.code == TF_OK
     }
 
     /// The name of the code and the text, unless all is well; the status is OK afterwards.
     pub(super) fn take(&mut self) -> Option<(String, String)> {
         let taken = std::mem::replace(self, Self::new());
-        (taken.code != TF_OK)
-            .then(|| (code_name(taken.code), taken.message.to_string_lossy().into_owned()))
+        (taken.code != TF_OK).then(|| {
+            let message = taken.message.unwrap_or_default();
+            (code_name(taken.code), message.to_string_lossy().into_owned())
+        })
     }
 }
 
@@ -95,21 +102,21 @@ standins! {
     }
     fn TF_SetStatus(status: *mut Status, code: TF_Code, message: *const c_char) {
         // As TensorFlow up to 2.20, which reads the text whatever the pointer is.
-        let message = CStr::from_ptr(message).to_owned();
-        *status = Status { code, message: if code == TF_OK { CString::default() } else { message } };
+        let message = CStr::from_ptr(message);
+        *status = Status { code, message: (code != TF_OK).then(|| message.to_owned()) };
     }
     fn TF_SetPayload(_status: *mut Status, _key: *const c_char, _value: *const c_char) {}
     fn TF_ForEachPayload(_status: *const Status, _visitor: *const c_void, _capture: *mut c_void) {}
     fn TF_SetStatusFromIOError(status: *mut Status, error: c_int, context: *const c_char) {
         let error = io::Error::from_raw_os_error(error);
         let message = format!("{}: {error}", text(context).unwrap_or_default());
-        *status = Status { code: tf_fs_sys::TF_UNKNOWN, message: CString::new(message).unwrap_or_default() };
+        *status = Status { code: tf_fs_sys::TF_UNKNOWN, message: CString::new(message).ok() };
     }
     fn TF_GetCode(status: *const Status) -> TF_Code {
         (*status).code
     }
     fn TF_Message(status: *const Status) -> *const c_char {
-        (*status).message.as_ptr()
+        (*status).message.as_deref().unwrap_or_default().as_ptr()
     }
 
     // The names that plugins use which were built with the headers of a newer TensorFlow.
@@ -190,7 +197,7 @@ standins! {
         _definition: *mut TF_Buffer,
         status: *mut Status,
     ) {
-        *status = Status { code: TF_NOT_FOUND, message: c"no TensorFlow is loaded".to_owned() };
+        *status = Status { code: TF_NOT_FOUND, message: Some(c"no TensorFlow is loaded".to_owned()) };
     }
     fn TF_DeleteFunctionLibraryDefinition(library: *mut FunctionLibrary) {
         if !library.is_null() {

@@ -73,7 +73,7 @@ impl Check {
 }
 
 /// The file to look at, built if it is a package's.
-fn plugin(named: Option<&Path>) -> Result<PathBuf> {
+pub(crate) fn plugin(named: Option<&Path>) -> Result<PathBuf> {
     let Some(named) = named else {
         let directory = env::current_dir().context("cannot find the current directory")?;
         return package_in(&Workspace::current()?, &directory);

@@ -1,5 +1,6 @@
 //! The subcommands: one module each.
 
+pub mod bench;
 pub mod build;
 pub mod check;
 pub mod completions;
@@ -28,6 +29,8 @@ pub enum Command {
     Test(test::Test),
     /// Run a program with the plugin loaded.
     Run(run::Run),
+    /// Measure what the plugin's operations take, through its C tables and through TensorFlow.
+    Bench(bench::Bench),
     /// Package the plugin as a wheel, for `pip install`.
     Wheel(wheel::Wheel),
     /// Run a real TensorFlow on an example filesystem.
@@ -50,6 +53,7 @@ impl Command {
             Self::Check(check) => return check.run(),
             Self::Test(test) => test.run()?,
             Self::Run(run) => run.run()?,
+            Self::Bench(bench) => return bench.run(),
             Self::Wheel(wheel) => wheel.run()?,
             Self::Demo(demo) => demo.run()?,
             Self::Doctor(doctor) => return doctor.run(),
@@ -106,6 +110,7 @@ mod tests {
         for path in [
             "../README.md",
             "../docs/packaging.md",
+            "../docs/performance.md",
             "templates/fs/README.md",
             "templates/device/README.md",
             "templates/both/README.md",

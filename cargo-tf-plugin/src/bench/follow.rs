@@ -1,0 +1,342 @@
+//! The measuring processes: starting them, following what they tell, and going on after one has crashed.
+
+use std::fmt;
+use std::fs::{self, File};
+use std::io::{Read as _, Seek as _, SeekFrom};
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::path::Path;
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use crate::bench::{Event, Job, Outcome, Row};
+use crate::probe::{self, MOST_OUTPUT, last_lines, signal_name};
+
+/// How long a process may take to remove what it has made.
+const REMOVING: Duration = Duration::from_secs(60);
+
+/// The lines of a process's own output that a message shows.
+const SHOWN_LINES: usize = 12;
+
+/// The user wants the command to end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Interrupted;
+
+impl fmt::Display for Interrupted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("interrupted")
+    }
+}
+
+impl std::error::Error for Interrupted {}
+
+/// What the processes of a job have come to.
+#[derive(Debug, Default)]
+pub(crate) struct Part {
+    pub(crate) rows: Vec<Row>,
+    /// The position of the directory that was taken, of those that the job names.
+    pub(crate) directory: Option<usize>,
+    /// What could not be removed, and why.
+    pub(crate) left: Vec<(String, String)>,
+}
+
+/// A process that measures.
+pub(crate) struct Child<'c> {
+    /// The program, up to the job and the file for the report.
+    pub(crate) program: &'c dyn Fn() -> Command,
+    /// The program that removes what one that has crashed has left.
+    pub(crate) cleaner: &'c dyn Fn() -> Command,
+    /// How long a row may take.
+    pub(crate) limit: Duration,
+    pub(crate) interrupted: &'c AtomicBool,
+    /// Hears the group and the name of each row that begins.
+    pub(crate) begins: &'c dyn Fn(&str, &str),
+}
+
+/// One process, after its end.
+struct Ended {
+    /// `None` if it was ended here.
+    status: Option<ExitStatus>,
+    /// Whether that was because of how much it has written.
+    flooded: bool,
+    output: Vec<String>,
+}
+
+impl Child<'_> {
+    /// Does the job; a process that a row ends is started again for those behind it.
+    pub(crate) fn run(&self, mut job: Job) -> Result<Part> {
+        let mut part = Part::default();
+        let wanted = job.directories.clone();
+        for crashes in 1.. {
+            let mut state = State::default();
+            let ended = self.once(&job, &mut |event| state.hear(event))?;
+            part.rows.append(&mut state.rows);
+            part.left.append(&mut state.left);
+            let taken = state.directories.last();
+            let position = taken.and_then(|taken| wanted.iter().position(|one| one == taken));
+            part.directory = part.directory.or(position);
+            if self.interrupted.load(Ordering::Relaxed) {
+                if !state.stopped {
+                    part.left.append(&mut self.clean(&job, &state.directories)?);
+                }
+                if let Some((directory, why)) = part.left.first() {
+                    bail!("interrupted; {directory} could not be removed ({why}); remove it");
+                }
+                return Err(Interrupted.into());
+            }
+            if state.done {
+                break;
+            }
+            if let Some(problem) = state.problem {
+                bail!(refusal(&problem, &state.refused));
+            }
+
+            // It has crashed or was ended.
+            part.left.append(&mut self.clean(&job, &state.directories)?);
+            let (how, said) = (how(&ended, self.limit), said(&ended.output));
+            let Some((group, name)) = state.begun else {
+                if part.rows.is_empty() {
+                    bail!("the process was {how} before anything was measured{said}");
+                }
+                // While it removed what it had made, which was tried again above.
+                break;
+            };
+            let why = format!("the process was {how}{said}");
+            part.rows.push(Row { group, name, bytes: None, outcome: Outcome::Failed { why } });
+            job.skip = part.rows.iter().map(|row| row.name.clone()).collect();
+            if let Some(position) = part.directory {
+                // Another one: what was left cannot be made.
+                job.directories = vec![format!("{}-{crashes}", wanted[position])];
+            }
+        }
+        Ok(part)
+    }
+
+    /// One process to its end.
+    fn once(&self, job: &Job, hear: &mut dyn FnMut(Line)) -> Result<Ended> {
+        let scratch = tempfile::tempdir().context("cannot make a scratch directory")?;
+        let report = scratch.path().join("report");
+        let log = scratch.path().join("log");
+        let mut command = (self.program)();
+        self.follow(&mut command, job, &report, &log, hear)
+    }
+
+    fn follow(
+        &self,
+        command: &mut Command,
+        job: &Job,
+        report: &Path,
+        log: &Path,
+        hear: &mut dyn FnMut(Line),
+    ) -> Result<Ended> {
+        let program = command.get_program().to_owned();
+        let failed = || format!("cannot run {}", program.display());
+        let output = File::create(log).context("cannot make a file for the output of a process")?;
+        let share = || output.try_clone().context("cannot share the file for the output");
+        let mut child = command
+            .arg(serde_json::to_string(job)?)
+            .arg(report)
+            // It ends with this process, however that ends.
+            .stdin(Stdio::piped())
+            .stdout(share()?)
+            .stderr(share()?)
+            // Ctrl-C is this process's, which then tells the other one.
+            .process_group(0)
+            .spawn()
+            .with_context(failed)?;
+        let group = Pid::from_child(&child);
+        let mut leash = child.stdin.take();
+        let mut lines = Lines::default();
+        let mut heard = Instant::now();
+        let mut limit = self.limit;
+        let mut flooded = false;
+        let status = loop {
+            let status = child.try_wait().context("cannot wait for a process")?;
+            for line in lines.more(report) {
+                heard = Instant::now();
+                if let Line::Bench(Event::Begin(group, name)) = &line {
+                    (self.begins)(group, name);
+                }
+                hear(line);
+            }
+            if status.is_some() {
+                break status;
+            }
+            if leash.is_some() && self.interrupted.load(Ordering::Relaxed) {
+                leash = None;
+                heard = Instant::now();
+                limit = REMOVING.min(self.limit);
+            }
+            flooded = output.metadata().is_ok_and(|output| output.len() > MOST_OUTPUT);
+            if flooded || heard.elapsed() > limit {
+                break None;
+            }
+            thread::sleep(Duration::from_millis(5));
+        };
+        // Of most there is nothing left.
+        let _ = kill_process_group(group, Signal::KILL);
+        if status.is_none() {
+            child.wait().context("cannot wait for a process")?;
+        }
+        let said = fs::read(log).unwrap_or_default();
+        let output = last_lines(&String::from_utf8_lossy(&said), SHOWN_LINES);
+        Ok(Ended { status, flooded, output })
+    }
+
+    /// Removes what a process has left, in a process of its own; what could not be removed, and why.
+    fn clean(&self, job: &Job, directories: &[String]) -> Result<Vec<(String, String)>> {
+        if directories.is_empty() {
+            return Ok(Vec::new());
+        }
+        let limit = REMOVING.min(self.limit);
+        // It is short, and what the user wants by now.
+        let never = AtomicBool::new(false);
+        let child = Child {
+            program: self.cleaner,
+            cleaner: self.cleaner,
+            limit,
+            interrupted: &never,
+            begins: &|_, _| {},
+        };
+        let job = Job { directories: directories.to_vec(), clean: true, ..job.clone() };
+        let mut state = State::default();
+        let ended = child.once(&job, &mut |event| state.hear(event))?;
+        if !state.done && state.left.is_empty() {
+            let why =
+                state.problem.unwrap_or_else(|| format!("the process was {}", how(&ended, limit)));
+            state.left.extend(directories.iter().map(|directory| (directory.clone(), why.clone())));
+        }
+        Ok(state.left)
+    }
+}
+
+/// What one process has told.
+#[derive(Debug, Default)]
+struct State {
+    rows: Vec<Row>,
+    /// The row that has begun and not ended.
+    begun: Option<(String, String)>,
+    /// Those that were made, the last of which is the one that is used.
+    directories: Vec<String>,
+    refused: Vec<(String, String)>,
+    left: Vec<(String, String)>,
+    problem: Option<String>,
+    stopped: bool,
+    done: bool,
+}
+
+impl State {
+    fn hear(&mut self, line: Line) {
+        match line {
+            Line::Bench(Event::Directory(directory)) => self.directories.push(directory),
+            Line::Bench(Event::Refused(directory, why)) => {
+                self.directories.retain(|made| *made != directory);
+                self.refused.push((directory, why));
+            }
+            Line::Bench(Event::Begin(group, name)) => self.begun = Some((group, name)),
+            Line::Bench(Event::Row(row)) => {
+                self.begun = None;
+                self.rows.push(row);
+            }
+            Line::Bench(Event::Problem(problem)) => self.problem = Some(problem),
+            Line::Bench(Event::Left(directory, why)) => self.left.push((directory, why)),
+            Line::Bench(Event::Stopped) => self.stopped = true,
+            Line::Bench(Event::Done) => self.done = true,
+            Line::Probe(probe::Event::Unavailable(function)) => {
+                self.problem = Some(format!(
+                    "the plugin calls `{function}`, which takes a running TensorFlow: its C tables cannot be measured alone"
+                ));
+            }
+            Line::Probe(_) => {}
+        }
+    }
+}
+
+/// What a process writes: its own events, and those of the functions that stand in for TensorFlow's.
+#[derive(Debug, serde::Deserialize)]
+#[serde(untagged)]
+enum Line {
+    Bench(Event),
+    Probe(probe::Event),
+}
+
+/// A file that grows.
+#[derive(Default)]
+struct Lines {
+    read: u64,
+    rest: Vec<u8>,
+}
+
+impl Lines {
+    /// The lines that are complete by now.
+    fn more(&mut self, path: &Path) -> Vec<Line> {
+        let read = File::open(path).and_then(|mut file| {
+            file.seek(SeekFrom::Start(self.read))?;
+            file.read_to_end(&mut self.rest)
+        });
+        self.read += read.unwrap_or(0) as u64;
+        let Some(end) = self.rest.iter().rposition(|byte| *byte == b'\n') else {
+            return Vec::new();
+        };
+        let complete: Vec<u8> = self.rest.drain(..=end).collect();
+        let lines = complete.split(|byte| *byte == b'\n');
+        lines.filter_map(|line| serde_json::from_slice(line).ok()).collect()
+    }
+}
+
+/// A problem, with the directories that could not be used and what to do about that.
+fn refusal(problem: &str, refused: &[(String, String)]) -> String {
+    let Some((first, _)) = refused.first() else { return problem.to_owned() };
+    let scheme = first.split_once("://").map_or("scheme", |(scheme, _)| scheme);
+    let tried = refused.iter().map(|(directory, why)| format!("\n  {directory}: {why}"));
+    format!(
+        "{problem}:{}\nname one that is there and that you may write to, as in `--root {scheme}://host/directory`",
+        tried.collect::<String>()
+    )
+}
+
+/// How a process has ended, behind "was".
+fn how(ended: &Ended, limit: Duration) -> String {
+    match (ended.status, ended.status.and_then(|status| status.signal())) {
+        (None, _) if ended.flooded => "ended, as it did not stop talking".to_owned(),
+        (None, _) => format!("ended after {} s without an answer", limit.as_secs()),
+        (_, Some(signal)) => format!("killed by {}", signal_name(signal)),
+        (Some(status), None) => format!("ended with status {}", status.code().unwrap_or_default()),
+    }
+}
+
+fn said(output: &[String]) -> String {
+    let mut text = String::new();
+    for line in output {
+        text.push_str("\n  | ");
+        text.push_str(line);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    #[test]
+    fn a_line_is_read_once_and_only_when_it_is_complete() {
+        let mut file = tempfile::NamedTempFile::new().expect("a file");
+        let mut lines = Lines::default();
+        file.write_all(b"\"Done\"\n{\"Begin\":[\"a\",").expect("written");
+        assert!(matches!(lines.more(file.path())[..], [Line::Bench(Event::Done)]));
+        assert!(lines.more(file.path()).is_empty());
+        file.write_all(b"\"b\"]}\n{\"Unavailable\":\"TF_Dim\"}\n").expect("written");
+        let more = lines.more(file.path());
+        assert!(
+            matches!(&more[..], [Line::Bench(Event::Begin(a, b)), Line::Probe(probe::Event::Unavailable(name))]
+                if a == "a" && b == "b" && name == "TF_Dim"),
+            "{more:?}"
+        );
+    }
+}

@@ -1,0 +1,104 @@
+//! How often an operation is called, and what its times come to.
+
+use std::time::{Duration, Instant};
+
+use crate::bench::Timing;
+
+/// A sample is at least this long, so that reading the clock does not count.
+const SAMPLE: Duration = Duration::from_micros(20);
+
+/// Fewer say nothing of the spread.
+const FEWEST: usize = 3;
+
+/// More make a median no better.
+const MOST: usize = 20_000;
+
+/// Measures an operation for about so many seconds: `body` does it a number of times, at most `most`, and answers how
+/// long that took; what it does beside is not timed.
+///
+/// # Errors
+/// That of `body`; `Ok(None)` when `stopped` says so.
+pub fn measure<E>(
+    seconds: f64,
+    most: u64,
+    stopped: impl Fn() -> bool,
+    mut body: impl FnMut(u64) -> Result<Duration, E>,
+) -> Result<Option<Timing>, E> {
+    let start = Instant::now();
+    let budget = Duration::from_secs_f64(seconds);
+    let mut calls = 1;
+    // The first call is always slower, and how many fill a sample has to be found.
+    let mut rehearsals = 0;
+    loop {
+        if stopped() {
+            return Ok(None);
+        }
+        let took = body(calls)?;
+        rehearsals += 1;
+        let full = took >= SAMPLE || calls == most;
+        if full && rehearsals > 1 || start.elapsed() > budget / 3 {
+            break;
+        }
+        if !full {
+            let needed = SAMPLE.as_nanos().saturating_mul(calls.into()) / took.as_nanos().max(1);
+            calls = u64::try_from(needed).unwrap_or(most).clamp(calls + 1, calls * 100).min(most);
+        }
+    }
+    let mut samples = Vec::new();
+    // An operation that takes longer than all of the time is called once more, and that is it.
+    while samples.len() < MOST
+        && (start.elapsed() < budget
+            || samples.len() < FEWEST && start.elapsed() < budget * 4
+            || samples.is_empty())
+    {
+        if stopped() {
+            return Ok(None);
+        }
+        samples.push(body(calls)?.as_nanos() as f64 / calls as f64);
+    }
+    Ok(Timing::of(samples, calls))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fine(took: Duration) -> Result<Duration, ()> {
+        Ok(took)
+    }
+
+    #[test]
+    fn a_sample_has_as_many_calls_as_fill_it() {
+        let timing =
+            measure(0.01, 1 << 20, || false, |calls| fine(Duration::from_nanos(10 * calls)));
+        let timing = timing.expect("no error").expect("not stopped");
+        assert!((timing.median_ns - 10.0).abs() < 1e-9, "{timing:?}");
+        assert!(timing.calls / timing.samples >= 2000, "{timing:?}");
+        let timing = measure(0.01, 8, || false, |calls| fine(Duration::from_nanos(10 * calls)));
+        let timing = timing.expect("no error").expect("not stopped");
+        assert_eq!(timing.calls / timing.samples, 8, "no more than are allowed");
+    }
+
+    #[test]
+    fn an_operation_that_takes_too_long_is_called_twice() {
+        let mut called = 0;
+        let timing = measure(
+            0.001,
+            1 << 20,
+            || false,
+            |calls| {
+                called += calls;
+                std::thread::sleep(Duration::from_millis(10));
+                fine(Duration::from_millis(10))
+            },
+        );
+        let timing = timing.expect("no error").expect("not stopped");
+        assert_eq!((called, timing.samples), (2, 1));
+    }
+
+    #[test]
+    fn an_error_ends_it_and_so_does_the_wish_to_stop() {
+        assert_eq!(measure(1.0, 1, || false, |_| Err("no")), Err("no"));
+        assert_eq!(measure(1.0, 1, || true, |_| fine(SAMPLE)), Ok(None));
+    }
+}

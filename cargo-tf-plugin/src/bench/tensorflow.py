@@ -1,0 +1,507 @@
+"""Measures a plugin in TensorFlow, beside what TensorFlow has itself: python -c SCRIPT JOB REPORT
+
+JOB is JSON; see `Job` in bench/mod.rs for both sides. One event a line goes into the file REPORT. Both sides of a row
+take turns, so that what else the machine does falls on both. It ends, and removes what it has made, when its standard
+input ends.
+"""
+import gc
+import json
+import os
+import shutil
+import sys
+import threading
+import time
+
+JOB = json.loads(sys.argv[1])
+REPORT = open(sys.argv[2], "w", encoding="utf-8")
+# A sample is at least this long, so that reading the clock and the loop do not count.
+SAMPLE = 200_000
+FEWEST, MOST = 3, 5000
+KIB, MIB = 1 << 10, 1 << 20
+ENTRIES = 1000
+
+stopping = threading.Event()
+
+
+class Stopped(Exception):
+    pass
+
+
+class Absent(Exception):
+    pass
+
+
+def tell(event):
+    REPORT.write(json.dumps(event) + "\n")
+    REPORT.flush()
+
+
+def leash():
+    try:
+        sys.stdin.buffer.read()
+    finally:
+        stopping.set()
+
+
+threading.Thread(target=leash, daemon=True).start()
+
+import numpy as np  # noqa: E402
+import tensorflow as tf  # noqa: E402
+
+gfile = tf.io.gfile
+ROWS = []
+
+
+def row(group, name, size=None):
+    def add(make):
+        ROWS.append((group, name, size, make))
+        return make
+
+    return add
+
+
+def clock(operation):
+    """What a function takes that is called so often, in nanoseconds."""
+
+    def run(times):
+        start = time.perf_counter_ns()
+        for _ in range(times):
+            operation()
+        return time.perf_counter_ns() - start
+
+    return run
+
+
+def rehearse(run):
+    """How many calls fill a sample."""
+    most = getattr(run, "most", 1 << 20)
+    start, calls, rehearsals = time.perf_counter(), 1, 0
+    while True:
+        if stopping.is_set():
+            raise Stopped()
+        took = run(calls)
+        rehearsals += 1
+        full = took >= SAMPLE or calls == most
+        if full and rehearsals > 1 or time.perf_counter() - start > JOB["seconds"] / 3:
+            return calls
+        if not full:
+            calls = min(most, max(calls + 1, min(calls * 100, SAMPLE * calls // max(took, 1))))
+
+
+def timing(samples, calls):
+    samples = sorted(samples)
+    middle = len(samples) // 2
+    median = samples[middle] if len(samples) % 2 else (samples[middle - 1] + samples[middle]) / 2
+    return {
+        "median_ns": median,
+        "min_ns": samples[0],
+        "p90_ns": samples[-(-len(samples) * 9 // 10) - 1],
+        "samples": len(samples),
+        "calls": calls * len(samples),
+    }
+
+
+def measure(runs):
+    """The timings of one or two sides, which take turns."""
+    calls = [rehearse(run) for run in runs]
+    samples = [[] for _ in runs]
+    start, budget = time.perf_counter(), JOB["seconds"] * len(runs)
+    while len(samples[0]) < MOST:
+        spent = time.perf_counter() - start
+        if spent > budget and len(samples[0]) >= FEWEST or spent > 4 * budget and samples[0]:
+            break
+        order = list(range(len(runs)))
+        for side in order if len(samples[0]) % 2 == 0 else reversed(order):
+            if stopping.is_set():
+                raise Stopped()
+            samples[side].append(runs[side](calls[side]) / calls[side])
+    return [timing(taken, count) for taken, count in zip(samples, calls)]
+
+
+def first_line(error):
+    text = str(error).strip() or type(error).__name__
+    return "%s: %s" % (type(error).__name__, text.splitlines()[0][:300])
+
+
+def measure_rows(plugin, own):
+    for group, name, size, make in ROWS:
+        wanted = JOB["filter"] in name.lower() or JOB["filter"] in group.lower()
+        if not wanted or name in JOB["skip"]:
+            continue
+        if stopping.is_set():
+            raise Stopped()
+        tell({"Begin": [group, name]})
+        result = {"group": group, "name": name, "bytes": size}
+        made = []
+        try:
+            runs = []
+            for side in (plugin, own):
+                run, *rest = make(side)
+                made += rest
+                runs.append(run)
+            timed = measure(runs)
+            result.update(result="measured", timing=timed[0], reference=timed[1])
+        except Stopped:
+            raise
+        except Absent as absent:
+            result.update(result="absent", why=str(absent))
+        except Exception as error:
+            result.update(result="failed", why=first_line(error))
+        finally:
+            for undo in made:
+                try:
+                    undo()
+                except Exception:
+                    # What stays is removed with the directory.
+                    pass
+        tell({"Row": result})
+
+
+# Filesystems: each function gets a directory, and answers with what is timed and what is to be done afterwards.
+
+
+def write(path, content):
+    with gfile.GFile(path, "wb") as file:
+        file.write(content)
+
+
+def fixture(root, size):
+    path = "%s/file-%d" % (root, size)
+    if not gfile.exists(path):
+        with gfile.GFile(path, "wb") as file:
+            for _ in range(max(1, size // MIB)):
+                file.write(b"7" * min(size, MIB))
+    return path
+
+
+def listed(root):
+    directory = root + "/list"
+    if not gfile.exists("%s/file-%d" % (directory, ENTRIES - 1)):
+        gfile.makedirs(directory)
+        for number in range(ENTRIES):
+            if stopping.is_set():
+                raise Stopped()
+            write("%s/file-%d" % (directory, number), b"7")
+    return directory
+
+
+def expect(found, wanted):
+    if found != wanted:
+        raise ValueError("%r, and %r was expected" % (found, wanted))
+
+
+def filesystem_rows():
+    @row("Names and metadata", "gfile.exists, of a file")
+    def _(root):
+        path = fixture(root, 4 * KIB)
+        expect(gfile.exists(path), True)
+        return (clock(lambda: gfile.exists(path)),)
+
+    @row("Names and metadata", "gfile.exists, of nothing")
+    def _(root):
+        path = root + "/nothing"
+        expect(gfile.exists(path), False)
+        return (clock(lambda: gfile.exists(path)),)
+
+    @row("Names and metadata", "gfile.stat")
+    def _(root):
+        path = fixture(root, 4 * KIB)
+        expect(gfile.stat(path).length, 4 * KIB)
+        return (clock(lambda: gfile.stat(path)),)
+
+    @row("Names and metadata", "gfile.isdir")
+    def _(root):
+        return (clock(lambda: gfile.isdir(root)),)
+
+    @row("Reading", "GFile: open, read 16 B, close")
+    def _(root):
+        path = fixture(root, 4 * KIB)
+
+        def operation():
+            with gfile.GFile(path, "rb") as file:
+                file.read(16)
+
+        return (clock(operation),)
+
+    @row("Reading", "GFile.read of 1 MiB, in order", MIB)
+    def _(root):
+        file = gfile.GFile(fixture(root, 16 * MIB), "rb")
+
+        def operation():
+            if not file.read(MIB):
+                file.seek(0)
+
+        return clock(operation), file.close
+
+    @row("Reading", "GFile: seek, read 4 KiB", 4 * KIB)
+    def _(root):
+        file = gfile.GFile(fixture(root, 16 * MIB), "rb")
+        state = [1]
+
+        def operation():
+            state[0] = state[0] * 1103515245 + 12345 & 0x7FFFFFFF
+            file.seek(state[0] % 4096 * 4096)
+            file.read(4 * KIB)
+
+        return clock(operation), file.close
+
+    @row("Reading", "tf.io.read_file of 1 MiB", MIB)
+    def _(root):
+        path = tf.constant(fixture(root, MIB))
+        return (clock(lambda: tf.io.read_file(path)),)
+
+    @row("Reading", "TFRecordDataset, 1,000 records of 1 KiB", 1000 * KIB)
+    def _(root):
+        path = root + "/records"
+        with tf.io.TFRecordWriter(path) as writer:
+            for _ in range(1000):
+                writer.write(b"7" * KIB)
+
+        def operation():
+            expect(sum(1 for _ in tf.data.TFRecordDataset(path).batch(1000)), 1)
+
+        return clock(operation), lambda: gfile.remove(path)
+
+    @row("Writing", "GFile.write of 100 B", 100)
+    def _(root):
+        path, content, state = root + "/appended", b"7" * 100, [None, 0]
+
+        def run(times):
+            # Begun anew, so that no disk and no memory is filled.
+            if state[0] is None or state[1] > 64 * MIB:
+                if state[0] is not None:
+                    state[0].close()
+                state[:] = gfile.GFile(path, "wb"), 0
+            state[1] += 100 * times
+            write = state[0].write
+            start = time.perf_counter_ns()
+            for _ in range(times):
+                write(content)
+            return time.perf_counter_ns() - start
+
+        def close():
+            if state[0] is not None:
+                state[0].close()
+            gfile.remove(path)
+
+        return run, close
+
+    @row("Writing", "tf.io.write_file of 4 KiB", 4 * KIB)
+    def _(root):
+        path, content = root + "/written", tf.constant(b"7" * 4 * KIB)
+        return clock(lambda: tf.io.write_file(path, content)), lambda: gfile.remove(path)
+
+    @row("Writing", "tf.io.write_file of 1 MiB", MIB)
+    def _(root):
+        path, content = root + "/written", tf.constant(b"7" * MIB)
+        return clock(lambda: tf.io.write_file(path, content)), lambda: gfile.remove(path)
+
+    @row("Writing", "TFRecordWriter, 1,000 records of 1 KiB", 1000 * KIB)
+    def _(root):
+        path, content = root + "/written", b"7" * KIB
+
+        def operation():
+            with tf.io.TFRecordWriter(path) as writer:
+                for _ in range(1000):
+                    writer.write(content)
+
+        return clock(operation), lambda: gfile.remove(path)
+
+    @row("Files and directories", "gfile.rename")
+    def _(root):
+        names = [root + "/renamed-a", root + "/renamed-b"]
+        write(names[0], b"7" * 4 * KIB)
+
+        def operation():
+            gfile.rename(*names)
+            names.reverse()
+
+        return clock(operation), lambda: gfile.remove(names[0])
+
+    @row("Files and directories", "gfile.copy of 1 MiB", MIB)
+    def _(root):
+        path, target = fixture(root, MIB), root + "/copied"
+        return clock(lambda: gfile.copy(path, target, overwrite=True)), lambda: gfile.remove(target)
+
+    @row("Files and directories", "gfile.makedirs, gfile.rmtree")
+    def _(root):
+        def operation():
+            gfile.makedirs(root + "/a/b")
+            gfile.rmtree(root + "/a")
+
+        return (clock(operation),)
+
+    @row("Files and directories", "gfile.listdir of 1,000")
+    def _(root):
+        directory = listed(root)
+        return (clock(lambda: expect(len(gfile.listdir(directory)), ENTRIES)),)
+
+    @row("Files and directories", "gfile.glob, 100 of 1,000")
+    def _(root):
+        pattern = listed(root) + "/*7"
+        return (clock(lambda: expect(len(gfile.glob(pattern)), ENTRIES // 10)),)
+
+    @row("What programs do", "Checkpoint.write of 4 MiB", 4 * MIB)
+    def _(root):
+        checkpoint = tf.train.Checkpoint(value=tf.Variable(tf.zeros(MIB)))
+        return (clock(lambda: checkpoint.write(root + "/checkpoint")),)
+
+    @row("What programs do", "Checkpoint.read of 4 MiB", 4 * MIB)
+    def _(root):
+        checkpoint = tf.train.Checkpoint(value=tf.Variable(tf.zeros(MIB)))
+        checkpoint.write(root + "/checkpoint")
+        return (clock(lambda: checkpoint.read(root + "/checkpoint")),)
+
+
+def make_directory():
+    for directory in JOB["directories"]:
+        tell({"Directory": directory})
+        try:
+            try:
+                gfile.mkdir(directory)
+            except tf.errors.UnimplementedError:
+                # What has no directories needs none.
+                pass
+            write(directory + "/first", b"1")
+            gfile.remove(directory + "/first")
+            return directory
+        except Exception as error:
+            remove(directory)
+            tell({"Refused": [directory, first_line(error)]})
+    return None
+
+
+def remove(directory):
+    try:
+        gfile.rmtree(directory)
+    except tf.errors.NotFoundError:
+        pass
+    except Exception as error:
+        try:
+            there = gfile.exists(directory)
+        except Exception:
+            there = True
+        if there:
+            tell({"Left": [directory, first_line(error)]})
+
+
+def filesystem():
+    scheme = JOB["scheme"]
+    if scheme not in gfile.get_registered_schemes():
+        tf.experimental.register_filesystem_plugin(JOB["plugin"])
+    directory = make_directory()
+    if directory is None:
+        return "no directory can be made and written to"
+    own = "file://%s/own" % JOB["reference"]
+    try:
+        gfile.mkdir(own)
+        filesystem_rows()
+        measure_rows(directory, own)
+    finally:
+        remove(directory)
+        shutil.rmtree(JOB["reference"], ignore_errors=True)
+    return None
+
+
+# Devices: each function gets a device's name.
+
+
+def has_kernel(op, device):
+    try:
+        from tensorflow.python.framework import kernels
+    except ImportError:
+        # Then the op's own error says it.
+        return True
+    for kernel in kernels.get_registered_kernels_for_op(op).kernel:
+        types = [value for limit in kernel.constraint for value in limit.allowed_values.list.type]
+        if kernel.device_type == JOB["device_type"] and (not types or tf.float32.as_datatype_enum in types):
+            return True
+    return False
+
+
+def settled(device, operation):
+    """As `clock`, until the device has done it all."""
+
+    def run(times):
+        start = time.perf_counter_ns()
+        with tf.device(device):
+            for _ in range(times):
+                last = operation()
+            # It is behind all that is in the device's queues.
+            tf.constant(PROBE).numpy()
+        del last
+        return time.perf_counter_ns() - start
+
+    return run
+
+
+PROBE = np.zeros(1, np.float32)
+
+
+def device_rows():
+    for size in (4 * KIB, MIB, 16 * MIB):
+        name = "%d KiB" % (size // KIB) if size < MIB else "%d MiB" % (size // MIB)
+
+        @row("Copies", "to the device, %s" % name, size)
+        def _(device, size=size):
+            array = np.ones(size // 4, np.float32)
+            return (settled(device, lambda: tf.constant(array)),)
+
+        @row("Copies", "back to the host, %s" % name, size)
+        def _(device, size=size):
+            array = np.ones(size // 4, np.float32)
+
+            def run(times):
+                # New ones: TensorFlow keeps what it has copied back.
+                with tf.device(device):
+                    tensors = [tf.constant(array) for _ in range(times)]
+                    tf.constant(PROBE).numpy()
+                start = time.perf_counter_ns()
+                for tensor in tensors:
+                    tensor.numpy()
+                return time.perf_counter_ns() - start
+
+            run.most = max(1, min(64, 32 * MIB // size))
+            return (run,)
+
+    for op, name, shape, function in [
+        ("AddV2", "tf.add of 4 floats", (4,), tf.add),
+        ("AddV2", "tf.add of 1 Mi floats", (MIB,), tf.add),
+        ("MatMul", "tf.matmul of 256 × 256", (256, 256), tf.matmul),
+    ]:
+
+        @row("Ops", name)
+        def _(device, op=op, shape=shape, function=function):
+            if not has_kernel(op, device) and device.split(":")[-2] != "CPU":
+                raise Absent("the device has no kernel for %s of floats: TensorFlow runs it on the CPU" % op)
+            with tf.device(device):
+                a, b = (tf.constant(np.full(shape, value, np.float32)) for value in (0.5, 0.25))
+            return (settled(device, lambda: function(a, b)),)
+
+
+def device():
+    found = [device.name for device in tf.config.list_logical_devices(JOB["device_type"])]
+    if not found:
+        return "TensorFlow %s has no device /device:%s:0" % (tf.__version__, JOB["device_type"])
+    # An op that is asked for on a device runs there or fails.
+    tf.config.set_soft_device_placement(False)
+    device_rows()
+    measure_rows(found[0], tf.config.list_logical_devices("CPU")[0].name)
+    return None
+
+
+def main():
+    gc.disable()
+    try:
+        problem = filesystem() if JOB["scheme"] is not None else device()
+        tell("Done" if problem is None else {"Problem": problem})
+    except Stopped:
+        tell("Stopped")
+    except Exception as error:
+        tell({"Problem": first_line(error)})
+    REPORT.close()
+    # What TensorFlow and the plugin do at the end of a process is not measured.
+    os._exit(0)
+
+
+main()

@@ -1,0 +1,471 @@
+//! `cargo tf-plugin bench`: what the plugin's operations take, through its C tables and through TensorFlow.
+
+use std::cell::RefCell;
+use std::env;
+use std::ffi::OsString;
+use std::fs;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::io::{self, IsTerminal as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{self, Command, ExitCode};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use tempfile::NamedTempFile;
+
+use crate::TensorFlow;
+use crate::bench::machine::{self, Machine};
+use crate::bench::report::{FORMAT, Part, Plugin, Report};
+use crate::bench::{self, Child, Interrupted, Job};
+use crate::commands::check::{self, tensorflow};
+use crate::commands::run::LIBRARY_VARIABLE;
+use crate::report::{Report as Check, Severity};
+
+/// What measures in TensorFlow.
+const SCRIPT: &str = include_str!("../bench/tensorflow.py");
+
+/// The arguments of `bench`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  cargo tf-plugin bench                                 the package here, in the active environment's TensorFlow
+  cargo tf-plugin bench --no-tf --filter read           its C tables alone, and what reads
+  cargo tf-plugin bench --tf 2.16.2 --tf 2.21.0 --html report.html
+  cargo tf-plugin bench s3 --root s3://bucket/scratch   below a directory that is there
+  cargo tf-plugin bench --save before.json              and after a change:
+  cargo tf-plugin bench --baseline before.json
+
+In TensorFlow each operation is also done on TensorFlow's own: file:// in a temporary directory, or the CPU. Whatever is
+made is made in a new directory and removed again, also after an error and Ctrl-C.
+The exit status is 1 if an operation has failed.")]
+pub struct Bench {
+    /// A shared library, or a package to build: its name in this workspace, or its directory.
+    #[arg(value_name = "FILE|PACKAGE")]
+    plugin: Option<PathBuf>,
+
+    /// TensorFlow release, installed into the target directory on first use, or a virtual environment that has one;
+    /// any number of times. By default the active environment's, else the newest release.
+    #[arg(long, value_name = "VERSION|VENV")]
+    tf: Vec<PathBuf>,
+
+    /// Measure the C tables alone.
+    #[arg(long, conflicts_with = "tf")]
+    no_tf: bool,
+
+    /// Directory of the plugin's that is there and may be written to, such as s3://bucket/scratch; a new directory is
+    /// made in it. By default one at a host of its own, else in the temporary directory.
+    #[arg(long, value_name = "URI")]
+    root: Option<String>,
+
+    /// Only operations whose name, or whose group's name, contains this.
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+    filter: String,
+
+    /// How long each operation is measured.
+    #[arg(long, value_name = "SECONDS", default_value_t = 0.25, value_parser = seconds)]
+    seconds: f64,
+
+    /// How long an operation may take with all that it needs; longer ones have failed.
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..))]
+    timeout: u64,
+
+    /// Print the report as JSON, for scripts.
+    #[arg(long)]
+    json: bool,
+
+    /// Write the report as one HTML file, too.
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+
+    /// Write the report as JSON, too: a baseline for later runs.
+    #[arg(long, value_name = "FILE")]
+    save: Option<PathBuf>,
+
+    /// Compare with the report in this file.
+    #[arg(long, value_name = "FILE")]
+    baseline: Option<PathBuf>,
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(seconds) if (0.001..=3600.0).contains(&seconds) => Ok(seconds),
+        _ => Err("write a number from 0.001 to 3600".to_owned()),
+    }
+}
+
+/// What is measured: a filesystem by its scheme, or a device by its type.
+#[derive(Clone, Debug)]
+enum Subject {
+    Filesystem(String),
+    Device(String),
+}
+
+impl Bench {
+    /// Measures, prints the report and writes it where the user wants; the exit code says whether all was well.
+    ///
+    /// # Errors
+    /// When there is no plugin, TensorFlow would not load it, a TensorFlow cannot be provided, no directory can be
+    /// written to, or a report cannot be read or written.
+    pub fn run(self) -> Result<ExitCode> {
+        let baseline = self.baseline.as_deref().map(Report::read).transpose()?;
+        for file in [&self.html, &self.save].into_iter().flatten() {
+            let directory = parent(file);
+            if !directory.is_dir() {
+                bail!(
+                    "{} cannot be written: there is no directory {}; make it",
+                    file.display(),
+                    directory.display()
+                );
+            }
+        }
+        let path = check::plugin(self.plugin.as_deref())?;
+        let path = fs::canonicalize(&path).unwrap_or(path);
+        let tensorflows = if self.no_tf {
+            Vec::new()
+        } else if self.tf.is_empty() {
+            let around = TensorFlow::around();
+            vec![around.context(
+                "no TensorFlow to measure in; name one with `--tf`, or leave it out with `--no-tf`",
+            )?]
+        } else {
+            self.tf.iter().map(|name| tensorflow(name)).collect::<Result<_>>()?
+        };
+        let machine = Machine::this();
+        let date = machine::now();
+        let check = Check::of(&path, || tensorflows.clone(), Duration::from_secs(self.timeout))?;
+        if let Some(error) =
+            check.findings.iter().find(|finding| finding.severity == Severity::Error)
+        {
+            bail!(
+                "{} {}; `cargo tf-plugin check {}` says more",
+                path.display(),
+                error.what,
+                path.display()
+            );
+        }
+        let subjects = self.subjects(&check, &path)?;
+
+        // From here on there is something to be removed. A second signal ends the command at once, and what it has
+        // started removes everything all the same.
+        let interrupted = Arc::new(AtomicBool::new(false));
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&interrupted))
+                .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&interrupted)))
+                .context("cannot listen for signals")?;
+        }
+        let measuring = Measuring {
+            bench: &self,
+            plugin: &path,
+            library_dir: check
+                .artefact
+                .needs_tensorflow()
+                .then(|| tensorflows.first().map(|release| release.library_dir().to_owned()))
+                .flatten(),
+            tensorflows: &tensorflows,
+            interrupted: &interrupted,
+            progress: Progress::new(),
+            left: RefCell::default(),
+        };
+        let mut parts = Vec::new();
+        for subject in &subjects {
+            match measuring.subject(subject) {
+                Ok(mut measured) => parts.append(&mut measured),
+                Err(error) if error.is::<Interrupted>() => {
+                    measuring.progress.finish();
+                    eprintln!("interrupted; nothing is left behind");
+                    return Ok(ExitCode::from(130));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        measuring.progress.finish();
+        parts.retain(|part| !part.rows.is_empty());
+        if parts.is_empty() {
+            bail!(
+                "no operation has `{}` in its name; `cargo tf-plugin bench --no-tf` lists many",
+                self.filter
+            );
+        }
+        let report = Report {
+            format: FORMAT,
+            tool: env!("CARGO_PKG_VERSION").to_owned(),
+            date,
+            plugin: Plugin {
+                path: path.clone(),
+                size: check.artefact.size,
+                sha256: check.artefact.sha256.clone(),
+            },
+            machine,
+            seconds: self.seconds,
+            parts,
+        };
+        let json = serde_json::to_string_pretty(&report)? + "\n";
+        if self.json {
+            print!("{json}");
+        } else {
+            anstream::print!("{}", bench::text(&report, baseline.as_ref()));
+        }
+        io::stdout().flush().context("cannot write the report")?;
+        if let Some(file) = &self.save {
+            write(file, &json)?;
+        }
+        if let Some(file) = &self.html {
+            write(file, &bench::page(&report, baseline.as_ref()))?;
+        }
+        let left = measuring.left.take();
+        for (directory, why) in &left {
+            eprintln!("error: {directory} could not be removed ({why}); remove it");
+        }
+        let failures = report.failures();
+        if failures > 0 {
+            let operations = if failures == 1 { "operation has" } else { "operations have" };
+            eprintln!("error: {failures} {operations} failed; the report says why");
+        }
+        Ok(if failures > 0 || !left.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    }
+
+    /// What the plugin has, with the scheme that the user's root is of.
+    fn subjects(&self, check: &Check, path: &Path) -> Result<Vec<Subject>> {
+        let schemes: Vec<&String> = check.filesystems.iter().flat_map(|fs| &fs.schemes).collect();
+        let mut subjects = Vec::new();
+        if let Some(root) = &self.root {
+            let Some((scheme, _)) = root.split_once("://") else {
+                bail!("`{root}` is no URI; write one such as {}", example(&schemes));
+            };
+            if !schemes.iter().any(|known| *known == scheme) {
+                let known: Vec<_> = schemes.iter().map(|scheme| format!("{scheme}://")).collect();
+                let known =
+                    if known.is_empty() { "no scheme".to_owned() } else { known.join(", ") };
+                bail!("{} serves no {scheme}://; it has {known}", path.display());
+            }
+            subjects.push(Subject::Filesystem(scheme.to_owned()));
+        } else if let Some(scheme) = schemes.first() {
+            subjects.push(Subject::Filesystem((*scheme).clone()));
+        }
+        if let Some(device) = &check.device {
+            let device_type = device.platform.device_type.clone().unwrap_or_default();
+            if device.devices == Some(0) && subjects.is_empty() {
+                bail!(
+                    "the plugin finds no {device_type} on this machine; run this on one that has it"
+                );
+            }
+            if device.devices != Some(0) {
+                subjects.push(Subject::Device(device_type));
+            }
+        }
+        if subjects.is_empty() {
+            bail!("{} has neither a filesystem nor a device to measure", path.display());
+        }
+        Ok(subjects)
+    }
+
+    /// New directories to try, each without those that are left out.
+    fn directories(&self, scheme: &str) -> Vec<String> {
+        let random = RandomState::new().build_hasher().finish();
+        let name = format!("tf-plugin-bench-{:x}-{random:016x}", process::id());
+        if let Some(root) = &self.root {
+            let separator = if root.ends_with('/') { "" } else { "/" };
+            return vec![format!("{root}{separator}{name}")];
+        }
+        vec![
+            // A host that nobody has used. Its root is there, or is of no use.
+            format!("{scheme}://{name}/files"),
+            format!("{scheme}://{}", env::temp_dir().join(name).display()),
+        ]
+    }
+}
+
+fn example(schemes: &[&String]) -> String {
+    format!("{}://host/directory", schemes.first().map_or("scheme", |scheme| scheme.as_str()))
+}
+
+fn parent(file: &Path) -> &Path {
+    file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Writes a file as a whole or not at all.
+fn write(file: &Path, content: &str) -> Result<()> {
+    let failed = || format!("cannot write {}; is there room, and is it yours?", file.display());
+    let mut new = NamedTempFile::new_in(parent(file)).with_context(failed)?;
+    new.write_all(content.as_bytes()).with_context(failed)?;
+    new.persist(file).with_context(failed)?;
+    eprintln!("written: {}", file.display());
+    Ok(())
+}
+
+/// A run of the command.
+struct Measuring<'b> {
+    bench: &'b Bench,
+    plugin: &'b Path,
+    /// For a plugin that names TensorFlow's libraries as needed.
+    library_dir: Option<PathBuf>,
+    tensorflows: &'b [TensorFlow],
+    interrupted: &'b AtomicBool,
+    progress: Progress,
+    /// What could not be removed, and why.
+    left: RefCell<Vec<(String, String)>>,
+}
+
+impl Measuring<'_> {
+    /// The filesystem or device through its tables, then in each TensorFlow.
+    fn subject(&self, subject: &Subject) -> Result<Vec<Part>> {
+        let name = match subject {
+            Subject::Filesystem(scheme) => format!("{scheme}://"),
+            Subject::Device(device_type) => format!("/device:{device_type}:0"),
+        };
+        let mut parts = Vec::new();
+        let (rows, taken) = self.measure(&name, "the C table", subject, None, None)?;
+        let part = |through: String, reference: Option<&str>, rows| Part {
+            subject: name.clone(),
+            through,
+            reference: reference.map(str::to_owned),
+            rows,
+        };
+        parts.push(part("the C table".to_owned(), None, rows));
+        for release in self.tensorflows {
+            let through = format!("TensorFlow {}", release.version());
+            let (rows, _) = self.measure(&name, &through, subject, Some(release), taken)?;
+            let reference = match subject {
+                Subject::Filesystem(_) => "file://",
+                Subject::Device(_) => "CPU",
+            };
+            parts.push(part(through, Some(reference), rows));
+        }
+        Ok(parts)
+    }
+
+    /// The rows of a part; for a filesystem also which of the directories could be used.
+    fn measure(
+        &self,
+        name: &str,
+        through: &str,
+        subject: &Subject,
+        release: Option<&TensorFlow>,
+        taken: Option<usize>,
+    ) -> Result<(Vec<bench::Row>, Option<usize>)> {
+        let bench = self.bench;
+        let title = format!("{name} through {through}");
+        self.progress.part(&title);
+        let reference = match (release, subject) {
+            (Some(_), Subject::Filesystem(_)) => {
+                Some(tempfile::tempdir().context("cannot make a temporary directory")?)
+            }
+            _ => None,
+        };
+        let (scheme, device_type) = match subject {
+            Subject::Filesystem(scheme) => (Some(scheme.clone()), None),
+            Subject::Device(device_type) => (None, Some(device_type.clone())),
+        };
+        let mut directories =
+            scheme.as_ref().map_or_else(Vec::new, |scheme| bench.directories(scheme));
+        if let Some(taken) = taken {
+            directories = vec![directories.swap_remove(taken)];
+        }
+        let job = Job {
+            plugin: self.plugin.to_owned(),
+            scheme,
+            device_type,
+            directories,
+            reference: reference.as_ref().map(|reference| reference.path().to_owned()),
+            seconds: bench.seconds,
+            filter: bench.filter.to_lowercase(),
+            skip: Vec::new(),
+            clean: false,
+        };
+        let tables = || self.tables();
+        let python = || python(release, self.plugin);
+        let child = Child {
+            program: if release.is_some() { &python } else { &tables },
+            cleaner: &tables,
+            limit: Duration::from_secs(bench.timeout),
+            interrupted: self.interrupted,
+            begins: &|group, name| self.progress.row(&title, group, name),
+        };
+        let part = child.run(job).map_err(|error| {
+            self.progress.finish();
+            if error.is::<Interrupted>() {
+                error
+            } else {
+                error.context(format!("{title} cannot be measured"))
+            }
+        })?;
+        self.left.borrow_mut().extend(part.left);
+        if self.interrupted.load(Ordering::Relaxed) {
+            return Err(Interrupted.into());
+        }
+        Ok((part.rows, part.directory))
+    }
+
+    /// This program, as the one that calls the plugin's tables.
+    fn tables(&self) -> Command {
+        let program =
+            env::current_exe().unwrap_or_else(|_| env::args_os().next().unwrap_or_default().into());
+        let mut command = Command::new(program);
+        command.arg(bench::ARGUMENT);
+        for (name, value) in [("TF_CPP_MIN_LOG_LEVEL", "1"), ("TF_ENABLE_ONEDNN_OPTS", "0")] {
+            if env::var_os(name).is_none() {
+                command.env(name, value);
+            }
+        }
+        if let Some(directory) = &self.library_dir {
+            let mut path = OsString::from(directory);
+            if let Some(more) = env::var_os("LD_LIBRARY_PATH").filter(|more| !more.is_empty()) {
+                path.push(":");
+                path.push(more);
+            }
+            command.env("LD_LIBRARY_PATH", path);
+        }
+        command
+    }
+}
+
+/// The Python that measures in a TensorFlow.
+fn python(release: Option<&TensorFlow>, plugin: &Path) -> Command {
+    let Some(release) = release else { return Command::new("python3") };
+    let mut command = release.python_command();
+    command.args(["-c", SCRIPT]).env(LIBRARY_VARIABLE, plugin);
+    // What was measured on would be another machine's business.
+    command.env("CUDA_VISIBLE_DEVICES", "-1");
+    command
+}
+
+/// What is being done, on standard error: one changing line on a terminal, else one for each part.
+struct Progress(Option<ProgressBar>);
+
+impl Progress {
+    fn new() -> Self {
+        if !io::stderr().is_terminal() {
+            return Self(None);
+        }
+        let bar = ProgressBar::new_spinner();
+        if let Ok(style) = ProgressStyle::with_template("{spinner} [{elapsed}] {wide_msg}") {
+            bar.set_style(style);
+        }
+        bar.enable_steady_tick(Duration::from_millis(120));
+        Self(Some(bar))
+    }
+
+    fn part(&self, title: &str) {
+        match &self.0 {
+            Some(bar) => bar.set_message(title.to_owned()),
+            None => eprintln!("measuring {title}"),
+        }
+    }
+
+    fn row(&self, title: &str, group: &str, name: &str) {
+        if let Some(bar) = &self.0 {
+            bar.set_message(format!("{title}: {group}: {name}"));
+        }
+    }
+
+    fn finish(&self) {
+        if let Some(bar) = &self.0 {
+            bar.finish_and_clear();
+        }
+    }
+}

@@ -1,0 +1,431 @@
+//! What `bench` measures and says, and that nothing is left of it. The times themselves are only looked at for sense.
+
+use std::env;
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::OnceLock;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use cargo_tf_plugin::workspace::Workspace;
+use cargo_tf_plugin::{NEWEST, TensorFlow};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use tempfile::TempDir;
+
+fn root() -> PathBuf {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    package.parent().expect("the package is in a workspace").to_owned()
+}
+
+fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cargo-tf-plugin"));
+    command.current_dir(root()).args(["tf-plugin", "bench"]).args(arguments);
+    for name in ["FAULT", "LOCALFS_ROOT", "VIRTUAL_ENV"] {
+        command.env_remove(name);
+    }
+    command
+}
+
+/// Standard output and error.
+fn texts(Output { stdout, stderr, .. }: &Output) -> [String; 2] {
+    [stdout, stderr].map(|text| String::from_utf8_lossy(text).into_owned())
+}
+
+#[track_caller]
+fn run(command: &mut Command, code: i32) -> [String; 2] {
+    let output = command.output().expect("the command runs");
+    let [out, err] = texts(&output);
+    assert_eq!(output.status.code(), Some(code), "{command:?}\n{out}\n{err}");
+    [out, err]
+}
+
+/// The report of a run in JSON.
+#[track_caller]
+fn json(command: &mut Command, code: i32) -> Value {
+    let [out, err] = run(command.arg("--json"), code);
+    serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error} in {out}\n{err}"))
+}
+
+/// The rows of a part, by name, in order. Each is looked at.
+#[track_caller]
+fn rows<'r>(report: &'r Value, subject: &str, through: &str) -> Vec<(&'r str, &'r Value)> {
+    let parts = report["parts"].as_array().expect("parts");
+    let part = parts.iter().find(|part| part["subject"] == subject && part["through"] == through);
+    let part = part.unwrap_or_else(|| panic!("no {subject} through {through} in {report:#}"));
+    let rows = part["rows"].as_array().expect("rows").iter();
+    let rows: Vec<_> = rows.map(|row| (row["name"].as_str().expect("a name"), row)).collect();
+    for (name, row) in &rows {
+        if row["result"] != "measured" {
+            assert!(row["why"].as_str().is_some_and(|why| !why.is_empty()), "{name}: {row}");
+            continue;
+        }
+        let sides = [&row["timing"], &row["reference"]].into_iter().filter(|side| !side.is_null());
+        assert_eq!(sides.clone().count(), if through == "the C table" { 1 } else { 2 }, "{row}");
+        for side in sides {
+            let number =
+                |name: &str| side[name].as_f64().unwrap_or_else(|| panic!("{name}: {row}"));
+            let [min, median, p90] = ["min_ns", "median_ns", "p90_ns"].map(number);
+            assert!(0.0 < min && min <= median && median <= p90 && p90 < 6e10, "{name}: {row}");
+            assert!(
+                1.0 <= number("samples") && number("samples") <= number("calls"),
+                "{name}: {row}"
+            );
+        }
+    }
+    rows
+}
+
+/// The names of the rows with this result.
+fn with_result<'r>(rows: &[(&'r str, &Value)], result: &str) -> Vec<&'r str> {
+    let rows = rows.iter().filter(|(_, row)| row["result"] == result);
+    rows.map(|(name, _)| *name).collect()
+}
+
+/// The plugin in C++ whose operations can misbehave.
+fn flat() -> &'static Path {
+    static LIBRARY: OnceLock<(TempDir, PathBuf)> = OnceLock::new();
+    let (_, library) = LIBRARY.get_or_init(|| {
+        let directory = tempfile::tempdir().expect("a scratch directory");
+        let library = directory.path().join("libflat.so");
+        let tensorflow = TensorFlow::pinned(NEWEST).expect("TensorFlow is provided");
+        let compiler = env::var_os("CXX").unwrap_or_else(|| "c++".into());
+        let output = Command::new(&compiler)
+            .args(["-std=c++17", "-shared", "-fPIC", "-fvisibility=hidden", "-Wall", "-Werror", "-I"])
+            .arg(tensorflow.include_dir())
+            .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/plugins/flat.cc"))
+            .arg("-o")
+            .arg(&library)
+            .output();
+        let output = output.unwrap_or_else(|error| {
+            panic!(
+                "the C++ compiler {} does not run ({error}); install one (Debian and Ubuntu: `apt-get install g++`) or \
+                 name one in the environment variable CXX",
+                compiler.display()
+            )
+        });
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        (directory, library)
+    });
+    library
+}
+
+fn localfs() -> PathBuf {
+    let workspace = Workspace::current().expect("tests run in the workspace");
+    workspace.build_plugin("localfs").expect("it builds")
+}
+
+#[test]
+fn a_filesystem_is_measured_through_its_tables_and_in_tensorflow() {
+    let scratch = tempfile::tempdir().expect("a directory");
+    let [html, save] = ["report.html", "report.json"].map(|name| scratch.path().join(name));
+    let mut measuring = command(&["memfs", "--tf", NEWEST, "--seconds", "0.002"]);
+    let report = json(measuring.arg("--html").arg(&html).arg("--save").arg(&save), 0);
+    assert_eq!(report["format"], 1);
+    assert_eq!(report["plugin"]["sha256"].as_str().map(str::len), Some(64));
+    assert!(report["machine"]["cores"].as_u64().is_some_and(|cores| cores > 0), "{report:#}");
+
+    let tables = rows(&report, "mem://", "the C table");
+    let absent = ["get_file_size", "is_directory, of a directory", "map 16 MiB as a memory region"];
+    assert_eq!(with_result(&tables, "absent"), absent);
+    assert_eq!(with_result(&tables, "measured").len(), 30, "{tables:#?}");
+    assert_eq!(tables.len(), 33, "something has failed: {tables:#?}");
+    let through = format!("TensorFlow {NEWEST}");
+    let in_tensorflow = rows(&report, "mem://", &through);
+    assert_eq!(with_result(&in_tensorflow, "measured").len(), 20, "{in_tensorflow:#?}");
+    assert_eq!(in_tensorflow.len(), 20, "{in_tensorflow:#?}");
+    let names = || tables.iter().chain(&in_tensorflow).map(|(name, _)| *name);
+
+    let saved: Value = serde_json::from_slice(&fs::read(&save).expect("saved")).expect("JSON");
+    assert_eq!(saved, report);
+    let page = fs::read_to_string(&html).expect("written");
+    for name in names() {
+        assert!(page.contains(&format!("<td>{name}</td>")), "{name} is missing in {page}");
+    }
+    assert!(page.contains("<h2>mem:// through the C table</h2>"), "{page}");
+    assert!(page.contains(&format!("<h2>mem:// through {through}</h2>")), "{page}");
+    // The bars of both sides of each row.
+    let bars = |class: &str| page.matches(&format!("<rect class=\"{class}\"")).count();
+    assert_eq!([bars("bar"), bars("other")], [30 + 20, 20]);
+
+    // What the documentation shows is what is printed, but for the times.
+    let documentation = fs::read_to_string(root().join("docs/performance.md")).expect("the page");
+    for name in names() {
+        assert!(
+            documentation.contains(&format!("\n    {name}  ")),
+            "{name} is missing in the documentation"
+        );
+    }
+
+    // Later, only some of it, beside what was saved.
+    let mut again = command(&["memfs", "--no-tf", "--seconds", "0.002", "--filter", "Read 4"]);
+    let [out, _] = run(again.arg("--baseline").arg(&save), 0);
+    let lines: Vec<&str> = out
+        .lines()
+        .filter(|line| line.contains(" anywhere") || line.contains("in order"))
+        .collect();
+    assert_eq!(lines.len(), 2, "{out}");
+    assert!(lines.iter().all(|line| line.ends_with('×')), "no comparison in {out}");
+    assert!(out.contains("baseline"), "{out}");
+    assert!(!out.contains("stat") && !out.contains('\x1b'), "{out}");
+}
+
+#[test]
+fn a_device_is_measured_through_its_callbacks_and_in_tensorflow() {
+    let report = json(&mut command(&["refdevice", "--tf", NEWEST, "--seconds", "0.002"]), 0);
+    let subject = "/device:RUST_REF:0";
+    let tables = rows(&report, subject, "the C table");
+    assert_eq!(with_result(&tables, "measured").len(), tables.len(), "{tables:#?}");
+    assert_eq!(tables.len(), 43, "{tables:#?}");
+    let in_tensorflow = rows(&report, subject, &format!("TensorFlow {NEWEST}"));
+    assert_eq!(with_result(&in_tensorflow, "measured").len(), 9, "{in_tensorflow:#?}");
+    let bytes =
+        |name: &str| tables.iter().find(|(found, _)| *found == name).map(|(_, row)| &row["bytes"]);
+    assert_eq!(bytes("memcpy_dtoh 4 MiB"), Some(&Value::from(4 << 20)));
+    assert_eq!(bytes("create_stream_dependency"), Some(&Value::Null));
+}
+
+/// Waits until something is true.
+#[track_caller]
+fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !is_so() {
+        assert!(start.elapsed() < Duration::from_secs(60), "{what} did not come");
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn names(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).expect("a directory");
+    entries
+        .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
+        .collect()
+}
+
+#[test]
+fn nothing_is_left_where_files_stay_and_nothing_else_is_touched() {
+    let library = localfs();
+    let directory = tempfile::tempdir().expect("a directory");
+    let own = directory.path().join("own");
+    fs::write(&own, "mine").expect("written");
+    let temporary = tempfile::tempdir().expect("a directory");
+    let uri = format!("local://{}", directory.path().display());
+    let untouched = |when: &str| {
+        assert_eq!(names(directory.path()), ["own"], "{when}");
+        assert_eq!(fs::read_to_string(&own).expect("it is there"), "mine", "{when}");
+        assert!(names(temporary.path()).is_empty(), "{when}: {:?}", names(temporary.path()));
+    };
+    let command = |arguments: &[&str]| {
+        let mut command = command(arguments);
+        command.arg(&library).env("TMPDIR", temporary.path());
+        command
+    };
+
+    let quick = ["--root", &uri, "--tf", NEWEST, "--seconds", "0.001"];
+    let report = json(&mut command(&quick), 0);
+    assert!(with_result(&rows(&report, "local://", "the C table"), "failed").is_empty());
+    let map = rows(&report, "local://", "the C table");
+    assert!(with_result(&map, "measured").contains(&"map 16 MiB as a memory region"), "{map:#?}");
+    untouched("after a run");
+
+    // By itself it finds the temporary directory, as there are no hosts.
+    let report = json(&mut command(&["--no-tf", "--seconds", "0.001", "--filter", "stat"]), 0);
+    assert_eq!(
+        with_result(&rows(&report, "local://", "the C table"), "measured"),
+        ["stat, of a file"]
+    );
+    untouched("after a run in the temporary directory");
+
+    // A run that takes long, ended in the middle: first by Ctrl-C, then in a way that it cannot notice.
+    let begin = |through: &[&str]| {
+        let mut command = command(&["--root", &uri, "--seconds", "1000", "--timeout", "2000"]);
+        command.args(through).stdout(Stdio::null()).stderr(Stdio::piped());
+        let child = command.spawn().expect("the command runs");
+        until("a file to measure with", || {
+            names(directory.path()).iter().any(|name| {
+                name.starts_with("tf-plugin-bench-")
+                    && !names(&directory.path().join(name)).is_empty()
+            })
+        });
+        child
+    };
+    let end = |child: &mut Child, signal| {
+        let pid = Pid::from_raw(i32::try_from(child.id()).expect("a pid")).expect("a pid");
+        kill_process(pid, signal).expect("it runs");
+        child.wait().expect("it ends")
+    };
+    let mut child = begin(&["--no-tf", "--filter", "stat"]);
+    let status = end(&mut child, Signal::INT);
+    let said = BufReader::new(child.stderr.take().expect("a pipe")).lines();
+    let said: Vec<String> = said.map_while(Result::ok).collect();
+    assert_eq!(status.code(), Some(130), "{said:?}");
+    assert!(said.iter().any(|line| line == "interrupted; nothing is left behind"), "{said:?}");
+    untouched("after Ctrl-C");
+
+    let mut child = begin(&["--no-tf", "--filter", "stat"]);
+    end(&mut child, Signal::KILL);
+    until("the end of what was made", || names(directory.path()) == ["own"]);
+    // Its own scratch directory is what nobody can remove for it.
+    for name in names(temporary.path()) {
+        fs::remove_dir_all(temporary.path().join(name)).expect("removed");
+    }
+    untouched("after it was killed");
+}
+
+#[test]
+fn ctrl_c_ends_the_measurement_in_tensorflow_and_nothing_is_left() {
+    let library = localfs();
+    let directory = tempfile::tempdir().expect("a directory");
+    let temporary = tempfile::tempdir().expect("a directory");
+    let uri = format!("local://{}", directory.path().display());
+    // Only TensorFlow's rows have this in their names.
+    let arguments = [
+        "--root",
+        &uri,
+        "--tf",
+        NEWEST,
+        "--filter",
+        "gfile.stat",
+        "--seconds",
+        "1000",
+        "--timeout",
+        "2000",
+    ];
+    let mut child = command(&arguments)
+        .arg(&library)
+        .env("TMPDIR", temporary.path())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the command runs");
+    until("a file to measure with", || {
+        let made = names(directory.path());
+        made.iter()
+            .any(|name| names(&directory.path().join(name)).iter().any(|name| name == "file-4096"))
+    });
+    let pid = Pid::from_raw(i32::try_from(child.id()).expect("a pid")).expect("a pid");
+    kill_process(pid, Signal::INT).expect("it runs");
+    assert_eq!(child.wait().expect("it ends").code(), Some(130));
+    assert!(names(directory.path()).is_empty(), "{:?}", names(directory.path()));
+    assert!(names(temporary.path()).is_empty(), "{:?}", names(temporary.path()));
+}
+
+#[test]
+fn what_fails_is_said_in_its_row_and_the_others_go_on() {
+    let flat = flat().to_str().expect("a path");
+    let measure = |fault: &str, timeout: &str| {
+        let arguments = [flat, "--no-tf", "--seconds", "0.001", "--timeout", timeout];
+        let mut command = command(&arguments);
+        json(command.env("FAULT", fault), i32::from(!fault.is_empty()))
+    };
+    let sound = measure("", "60");
+    let sound = rows(&sound, "flat://", "the C table");
+    assert!(with_result(&sound, "failed").is_empty(), "{sound:#?}");
+    let why = |rows: &[(&str, &Value)], name: &str| {
+        let row = rows.iter().find(|(found, _)| *found == name).expect(name);
+        row.1["why"].as_str().unwrap_or_default().to_owned()
+    };
+    for (name, wanted) in [
+        ("sync, after 100 B", "not implemented: TensorFlow asks flush"),
+        ("create_dir", "not implemented: TensorFlow answers UNIMPLEMENTED"),
+        ("rename_file", "not implemented: TensorFlow copies the file, then deletes the source"),
+    ] {
+        assert_eq!(why(&sound, name), wanted);
+    }
+
+    for (fault, timeout, failed, wanted) in [
+        (
+            "path_exists:error",
+            "60",
+            &["path_exists, of a file", "path_exists, of nothing"][..],
+            "DATA_LOSS: the fault that was asked for",
+        ),
+        (
+            "new_random_access_file:crash",
+            "60",
+            &["open and close"],
+            "the process was killed by SIGABRT",
+        ),
+        (
+            "get_children:hang",
+            "1",
+            &["get_children of 1,000"],
+            "the process was ended after 1 s without an answer",
+        ),
+    ] {
+        let report = measure(fault, timeout);
+        let found = rows(&report, "flat://", "the C table");
+        let names = |rows: &[(&str, &Value)]| {
+            rows.iter().map(|(name, _)| (*name).to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(names(&found), names(&sound), "{fault}: rows are missing");
+        let all = with_result(&found, "failed");
+        for name in failed {
+            assert!(all.contains(name), "{fault}: {name} has not failed: {found:#?}");
+            assert_eq!(why(&found, name), wanted, "{fault}");
+        }
+        // A file that cannot be opened cannot be read either.
+        let others = if fault.starts_with("new_") { 8 } else { 0 };
+        assert_eq!(all.len(), failed.len() + others, "{fault}: {all:?}");
+    }
+
+    // On a terminal's page, with a count at the end.
+    let arguments = [flat, "--no-tf", "--seconds", "0.001", "--filter", "path_exists"];
+    let [out, err] = run(command(&arguments).env("FAULT", "path_exists:error"), 1);
+    let line =
+        out.lines().find(|line| line.trim().starts_with("path_exists, of a file")).expect("a row");
+    assert!(line.ends_with("failed: DATA_LOSS: the fault that was asked for"), "{line}");
+    assert!(err.contains("2 operations have failed"), "{err}");
+}
+
+#[test]
+fn bad_input_is_refused_with_the_next_step() {
+    let flat = flat().to_str().expect("a path");
+    let empty = tempfile::tempdir().expect("a directory");
+    let nothing = empty.path().join("nothing");
+    let nothing = nothing.to_str().expect("a path");
+    let text = empty.path().join("text.so");
+    fs::write(&text, "no library").expect("written");
+    let text = text.to_str().expect("a path");
+    let below = format!("{nothing}/report.html");
+    let missing = format!("local://{nothing}");
+    let localfs = localfs();
+    let localfs = localfs.to_str().expect("a path");
+    for (arguments, fault, wanted) in [
+        (&[text][..], "", &["text.so is no shared library", "name the `.so` of a plugin"][..]),
+        (&[nothing], "", &["there is no file", "build the plugin first"]),
+        (&[flat, "--root", "scratch"], "", &["`scratch` is no URI", "flat://"]),
+        (&[flat, "--root", "other://x"], "", &["serves no other://", "it has flat://"]),
+        (&[flat], "init:error", &["`init of flat://` answers DATA_LOSS", "cargo tf-plugin check"]),
+        (
+            &[flat],
+            "new_writable_file:error",
+            &["no directory can be made and written to", "DATA_LOSS", "--root flat://"],
+        ),
+        (&[flat, "--filter", "nonsense"], "", &["no operation has `nonsense` in its name"]),
+        (&[flat, "--html", &below], "", &["there is no directory", "make it"]),
+        (&[flat, "--baseline", text], "", &["is no report of this version", "bench --save"]),
+        (
+            &[localfs, "--root", &missing],
+            "",
+            &["no directory can be made", "NOT_FOUND", "--root local://"],
+        ),
+    ] {
+        let arguments = [arguments, &["--no-tf", "--seconds", "0.001"]].concat();
+        let [out, err] = run(command(&arguments).env("FAULT", fault), 1);
+        for words in wanted {
+            assert!(err.contains(words), "`{words}` is missing for {arguments:?}:\n{out}\n{err}");
+        }
+        assert!(out.is_empty(), "{arguments:?}: {out}");
+    }
+    let [_, err] = run(command(&[flat, "--tf", nothing]).current_dir(empty.path()), 1);
+    assert!(err.contains("nothing"), "{err}");
+    // Where there is neither a package nor a file.
+    let [_, err] = run(command(&["--no-tf"]).current_dir(empty.path()), 1);
+    assert!(err.contains("run this inside a Cargo package"), "{err}");
+    let [_, err] = run(&mut command(&["--seconds", "0"]), 2);
+    assert!(err.contains("write a number from 0.001 to 3600"), "{err}");
+    assert_eq!(names(empty.path()), ["text.so"], "something is left");
+}
