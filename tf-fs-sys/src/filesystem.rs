@@ -8,7 +8,7 @@
 use crate::file_statistics::TF_FileStatistics;
 use crate::status::TF_Status;
 use core::ffi::{c_char, c_int, c_void};
-use core::mem::{offset_of, size_of};
+use core::mem::size_of;
 
 // Section 1 of the header: structures whose content belongs to the plugin.
 
@@ -409,39 +409,6 @@ pub struct TF_FilesystemOps {
     >,
 }
 
-/// An operation of which only the place counts.
-type AnyOperation = Option<unsafe extern "C" fn()>;
-
-const OPERATION: usize = size_of::<AnyOperation>();
-/// Where the six operations of transactions begin, in operations.
-const TRANSACTIONS: usize = offset_of!(TF_FilesystemOps, start_transaction) / OPERATION;
-/// Where those after them begin.
-const CONFIGURATION: usize = offset_of!(TF_FilesystemOps, get_filesystem_configuration) / OPERATION;
-const ALL: usize = size_of::<TF_FilesystemOps>() / OPERATION;
-const ALL_OTHERS: usize = ALL - (CONFIGURATION - TRANSACTIONS);
-
-/// [`TF_FilesystemOps`] as TensorFlow has it from 2.22 on, under the same ABI number: the operations of
-/// transactions are gone, and those of configuration follow on `flush_caches`.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct TF_FilesystemOpsWithoutTransactions {
-    operations: [AnyOperation; ALL_OTHERS],
-}
-
-impl TF_FilesystemOps {
-    /// The same operations for TensorFlow 2.22 and newer.
-    #[must_use]
-    pub fn without_transactions(&self) -> TF_FilesystemOpsWithoutTransactions {
-        // SAFETY: the table is made of optional functions and nothing else; nobody calls these under this type.
-        let all = unsafe { core::mem::transmute::<Self, [AnyOperation; ALL]>(*self) };
-        let mut operations = [None; ALL_OTHERS];
-        let (before, after) = operations.split_at_mut(TRANSACTIONS);
-        before.copy_from_slice(&all[..TRANSACTIONS]);
-        after.copy_from_slice(&all[CONFIGURATION..]);
-        TF_FilesystemOpsWithoutTransactions { operations }
-    }
-}
-
 // Section 3 of the header: versions. A different ABI number refuses the plugin, a different API
 // number only makes the host log; of a table the host copies the smaller of both sides' sizes.
 
@@ -546,52 +513,4 @@ pub const fn TF_SetFilesystemVersionMetadata(ops: &mut TF_FilesystemPluginOps) {
     ops.read_only_memory_region_ops_abi = TF_READ_ONLY_MEMORY_REGION_OPS_ABI;
     ops.read_only_memory_region_ops_api = TF_READ_ONLY_MEMORY_REGION_OPS_API;
     ops.read_only_memory_region_ops_size = TF_READ_ONLY_MEMORY_REGION_OPS_SIZE;
-}
-
-#[cfg(test)]
-mod tests {
-    extern crate std;
-
-    use super::*;
-    use std::vec::Vec;
-
-    unsafe extern "C" fn flush_caches(_: *const TF_Filesystem) {}
-    unsafe extern "C" fn end_transaction(
-        _: *const TF_Filesystem,
-        _: *mut TF_TransactionToken,
-        _: *mut TF_Status,
-    ) -> c_int {
-        0
-    }
-    unsafe extern "C" fn set_filesystem_configuration(
-        _: *const TF_Filesystem,
-        _: *const TF_Filesystem_Option,
-        _: c_int,
-        _: *mut TF_Status,
-    ) {
-    }
-
-    /// The places are those of TensorFlow 2.22's header.
-    #[test]
-    fn operations_of_configuration_follow_on_flush_caches_without_transactions() {
-        let ops = TF_FilesystemOps {
-            flush_caches: Some(flush_caches),
-            end_transaction: Some(end_transaction),
-            set_filesystem_configuration: Some(set_filesystem_configuration),
-            ..TF_FilesystemOps::default()
-        };
-        let table = ops.without_transactions();
-        assert_eq!(size_of_val(&table), 216);
-        let filled = |(place, operation): (usize, &AnyOperation)| {
-            operation.map(|function| (place * OPERATION, function as usize))
-        };
-        let filled: Vec<_> = table.operations.iter().enumerate().filter_map(filled).collect();
-        assert_eq!(
-            filled,
-            [
-                (168, flush_caches as *const () as usize),
-                (184, set_filesystem_configuration as *const () as usize)
-            ]
-        );
-    }
 }

@@ -118,6 +118,20 @@ fn bind_once<T: Table>() -> Result<&'static T, MissingSymbol> {
     }
 }
 
+/// Major and minor number of the TensorFlow in this process; `None` if there is none, or none that says.
+#[must_use]
+pub fn release() -> Option<(u32, u32)> {
+    let version = crate::registration::RegistrationFunctions::get().ok()?.TF_Version?;
+    // SAFETY: the function answers a static C string.
+    let version = unsafe { CStr::from_ptr(version()) };
+    major_minor(version.to_str().ok()?)
+}
+
+fn major_minor(version: &str) -> Option<(u32, u32)> {
+    let mut parts = version.split('.');
+    Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
+}
+
 /// The address of a function in the host's libraries, or `None`.
 #[must_use]
 pub fn symbol(name: &CStr) -> Option<*mut c_void> {
@@ -202,6 +216,14 @@ pub(crate) use host_functions;
 mod tests {
     use super::*;
     use crate::status::StatusFunctions;
+
+    #[test]
+    fn releases_are_compared_as_numbers() {
+        assert_eq!(major_minor("2.9.1"), Some((2, 9)));
+        assert!(major_minor("2.17.0-rc1") >= Some((2, 17)));
+        assert!(major_minor("2.9.0") < Some((2, 17)) && major_minor("3.0.0") > Some((2, 17)));
+        assert_eq!(major_minor("nightly"), None);
+    }
 
     #[test]
     fn a_visible_symbol_is_found_and_an_absent_one_is_not() {

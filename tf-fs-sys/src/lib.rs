@@ -30,7 +30,8 @@
 //!
 //! Without the default feature `host` the crate is `no_std` and only holds types and constants.
 //!
-//! The layouts are those of TensorFlow 2.12 to 2.21, between which no struct of these headers differs;
+//! The layouts are those of TensorFlow 2.12 to 2.21, between which no struct of these headers differs, and
+//! [`filesystem_2_22`] has what the first release candidate of 2.22 has otherwise;
 //! functions and constants that some of these releases lack say so. The workspace's ABI test compares
 //! each size, alignment, field offset, constant and function type with the headers of installed
 //! TensorFlow releases.
@@ -49,6 +50,7 @@ pub mod ctstring;
 pub mod datatype;
 pub mod file_statistics;
 pub mod filesystem;
+pub mod filesystem_2_22;
 pub mod grappler;
 #[cfg(feature = "host")]
 pub mod host;
@@ -74,6 +76,7 @@ pub use ctstring::*;
 pub use datatype::*;
 pub use file_statistics::*;
 pub use filesystem::*;
+pub use filesystem_2_22::*;
 pub use grappler::*;
 pub use kernels::*;
 pub use kernels_experimental::*;

@@ -1,7 +1,7 @@
 //! Which TensorFlow this is.
 
 use std::sync::OnceLock;
-use tf_fs_sys::registration::release;
+use tf_fs_sys::host::release;
 
 /// Whether the host turns the error of a copy into an exception, as TensorFlow does from 2.17 on. Earlier
 /// releases abort the process. A host that does not say its release is taken for one of them.

@@ -270,7 +270,7 @@ mod tests {
 
     #[test]
     fn empty_lists_are_empty() {
-        assert_eq!(Vec::<i64>::decode(b"\x0a\x00").unwrap(), []);
+        assert_eq!(Vec::<i64>::decode(b"\x0a\x00").unwrap(), Vec::<i64>::new());
         assert_eq!(Vec::<String>::decode(b"\x0a\x00").unwrap(), [""; 0]);
     }
 

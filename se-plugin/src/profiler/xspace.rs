@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn nothing_is_nothing() {
-        assert_eq!(XSpace::default().encode(), []);
+        assert!(XSpace::default().encode().is_empty());
         let line =
             XSpace { planes: vec![XPlane { lines: vec![XLine::default()], ..XPlane::default() }] };
         assert_eq!(line.encode(), b"\x0a\x0a\x08\x00\x12\x00\x1a\x04\x08\x00\x18\x00");

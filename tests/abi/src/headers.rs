@@ -26,7 +26,7 @@ pub const HEADERS: &[Header] = &[
 ];
 
 /// Modules of `tf-fs-sys` that declare nothing of TensorFlow's.
-pub const OTHER_MODULES: &[&str] = &["lib", "host", "layout"];
+pub const OTHER_MODULES: &[&str] = &["filesystem_2_22", "host", "layout", "lib"];
 
 /// Those of [`OTHER_MODULES`] that the declarations need.
 pub const NEEDED_MODULES: &[&str] = &["layout"];

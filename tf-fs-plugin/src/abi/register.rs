@@ -236,7 +236,7 @@ fn fill(
     info: &mut TF_FilesystemPluginInfo,
     registrations: impl Iterator<Item = &'static Registration>,
 ) -> Result<()> {
-    let release = tf_fs_sys::registration::release();
+    let release = tf_fs_sys::host::release();
     let offers = registrations.map(|registration| Offer::new(registration, release));
     let offers = offers.collect::<Result<Vec<_>>>()?;
     let mut array = Block::zeroed(offers.len())?;
