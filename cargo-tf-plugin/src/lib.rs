@@ -30,6 +30,7 @@ mod report;
 pub mod tables;
 mod template;
 mod tensorflow;
+mod trace;
 mod wheel;
 pub mod workspace;
 

@@ -19,7 +19,7 @@ use std::boxed::Box;
 
 /// The libraries that may hold the host's functions, in the order of search. `RTLD_NOLOAD`: only
 /// what the process has loaded already is looked at.
-const LIBRARIES: &[&CStr] = &[
+pub const LIBRARIES: &[&CStr] = &[
     c"libtensorflow_framework.so.2",
     c"libtensorflow_cc.so.2",
     c"libtensorflow.so.2",

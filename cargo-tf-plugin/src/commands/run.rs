@@ -13,8 +13,11 @@ use clap::Args;
 use sha2::{Digest, Sha256};
 
 use crate::TensorFlow;
+use crate::artefact::{Artefact, ENTRY_POINTS};
 use crate::commands::build::What;
 use crate::commands::check::tensorflow;
+use crate::trace::Trace;
+use crate::workspace::Workspace;
 
 /// The variable that names a library, or a directory of libraries, for TensorFlow to load at import.
 pub(crate) const LIBRARY_VARIABLE: &str = "TF_PLUGGABLE_DEVICE_LIBRARY_PATH";
@@ -26,12 +29,26 @@ Examples:
   cargo tf-plugin run -- python train.py --epochs 3
   cargo tf-plugin run --tf 2.16.2 -- python -c \"import tensorflow as tf; print(tf.config.list_physical_devices())\"
   cargo tf-plugin run --python ~/venv/bin/python -- pytest
+  cargo tf-plugin run --trace -- python train.py            every call that TensorFlow makes to the plugin
+  cargo tf-plugin run --trace=totals -- python train.py     how often and how long, by operation
+  cargo tf-plugin run --trace-chrome trace.json -- python train.py
+  cargo tf-plugin run --trace --library libother.so --tf ~/venv -- python app.py
 
-`python`, and what is installed beside it, is that of the TensorFlow chosen. The exit status is the program's.")]
+`python`, and what is installed beside it, is that of the TensorFlow chosen. The exit status is the program's.
+Calls are traced in all processes that the program starts, whichever way they load the plugin, also by
+`register_filesystem_plugin` or from an installed package (name the installed file with `--library`). Contents of files
+and values of options are not shown.")]
 pub struct Run {
     /// Package of the plugin, of those in the workspace.
     #[arg(long, short, value_name = "NAME")]
     package: Option<String>,
+
+    /// Load this shared library, in whatever language, instead of building a package.
+    #[arg(long, value_name = "FILE", conflicts_with = "package")]
+    library: Option<PathBuf>,
+
+    #[command(flatten)]
+    trace: Trace,
 
     /// TensorFlow release, installed into the target directory on first use, or a virtual environment that has one;
     /// by default the active environment's, else the newest release.
@@ -53,7 +70,20 @@ impl Run {
     /// # Errors
     /// When there is no plugin here, it does not build, TensorFlow is not found, or the program is not.
     pub fn run(self) -> Result<()> {
-        let (project, library) = What::package(self.package).build()?;
+        let (library, target) = match &self.library {
+            Some(file) => {
+                let file = fs::canonicalize(file).with_context(|| {
+                    format!("cannot find {}; name the plugin's shared library", file.display())
+                })?;
+                plugin(&file)?;
+                let target = Workspace::current().map(|workspace| workspace.target_dir());
+                (file, target.unwrap_or_else(|_| env::temp_dir()))
+            }
+            None => {
+                let (project, library) = What::package(self.package.clone()).build()?;
+                (library.path().to_owned(), project.workspace.target_dir())
+            }
+        };
         let tensorflow = match (&self.python, &self.tf) {
             (Some(python), _) => TensorFlow::from_python(python)?,
             (None, Some(name)) => tensorflow(name)?,
@@ -63,13 +93,34 @@ impl Run {
         let mut command = Command::new(program);
         command.args(arguments);
         surround(&mut command, &tensorflow)?;
-        let joined = project.workspace.target_dir().join("tf-plugin/joined");
-        let libraries = libraries(env::var_os(LIBRARY_VARIABLE), library.path(), &joined)?;
-        command.env(LIBRARY_VARIABLE, libraries);
+        // TensorFlow finds what is installed by itself, and a device that is loaded twice ends the process.
+        let plugins = tensorflow.site_packages().join("tensorflow-plugins");
+        let installed = fs::canonicalize(plugins)
+            .is_ok_and(|plugins| library.parent().is_some_and(|directory| directory == plugins));
+        if !installed {
+            let joined = target.join("tf-plugin/joined");
+            let libraries = libraries(env::var_os(LIBRARY_VARIABLE), &library, &joined)?;
+            command.env(LIBRARY_VARIABLE, libraries);
+        }
+        self.trace.prepare(&mut command, &library)?;
         // In place of this process: signals and the exit status are the program's own.
         let error = command.exec();
         Err(error).with_context(|| format!("cannot run {}; is it on PATH?", program.display()))
     }
+}
+
+/// Refuses what would let TensorFlow refuse to start, or is no plugin.
+fn plugin(file: &Path) -> Result<()> {
+    let artefact = Artefact::read(file)?;
+    if artefact.entry_points.is_empty() {
+        let names: Vec<_> = ENTRY_POINTS.iter().map(|(name, _)| *name).collect();
+        bail!(
+            "{} exports nothing that TensorFlow looks for ({}); name a plugin",
+            file.display(),
+            names.join(", ")
+        );
+    }
+    Ok(())
 }
 
 /// Makes `python` and its neighbours on `PATH` those of a TensorFlow, as activating its environment does.

@@ -1,0 +1,220 @@
+//! `run --trace`: the library that is loaded in front of a plugin, and what it is told.
+
+use std::env;
+use std::fs;
+use std::io::{IsTerminal as _, Write as _, stderr};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{self, Command};
+
+use anyhow::{Context, Result, bail};
+use clap::{Args, ValueEnum};
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::build::Linking;
+use crate::template::Sdk;
+use crate::workspace::Workspace;
+
+/// The variables that the library reads; the names are those of `tf_plugin_trace::settings`.
+const LIBRARY: &str = "TF_PLUGIN_TRACE_LIBRARY";
+const CALLS: &str = "TF_PLUGIN_TRACE_CALLS";
+const CHROME: &str = "TF_PLUGIN_TRACE_CHROME";
+const START: &str = "TF_PLUGIN_TRACE_START";
+const PROCESS: &str = "TF_PLUGIN_TRACE_PROCESS";
+const COLOUR: &str = "TF_PLUGIN_TRACE_COLOUR";
+
+/// The headings above the lines; those of `tf_plugin_trace::settings`.
+const HEADINGS: &str = "     time s  thread             took  call";
+
+/// The package that is made for the library.
+const PACKAGE: &str = "tf-plugin-tracer";
+
+/// What is traced, and where to.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct Trace {
+    /// Show every call to the plugin: arguments, result, duration, thread; and the totals at the end of the process.
+    /// Only the totals with `--trace=totals`.
+    #[arg(long, value_name = "WHAT", num_args = 0..=1, require_equals = true, default_missing_value = "calls")]
+    trace: Option<What>,
+
+    /// Write the calls to a file instead of standard error.
+    #[arg(long, value_name = "FILE")]
+    trace_file: Option<PathBuf>,
+
+    /// Write the calls to a file for chrome://tracing and <https://ui.perfetto.dev>.
+    #[arg(long, value_name = "FILE")]
+    trace_chrome: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum What {
+    /// Each call, and the totals.
+    Calls,
+    /// How often and how long each operation was called.
+    Totals,
+}
+
+impl Trace {
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.trace.is_some() || self.trace_file.is_some() || self.trace_chrome.is_some()
+    }
+
+    /// Makes `command`, which takes the place of this process, trace its calls to the plugin.
+    ///
+    /// # Errors
+    /// When this system cannot do so, the library does not build, or a file cannot be written.
+    pub(crate) fn prepare(&self, command: &mut Command, plugin: &Path) -> Result<()> {
+        if !self.is_wanted() {
+            return Ok(());
+        }
+        let machine = cfg!(any(target_arch = "x86_64", target_arch = "aarch64"));
+        if !(cfg!(all(target_os = "linux", target_env = "gnu")) && machine) {
+            bail!(
+                "calls can only be traced on Linux with glibc, on x86-64 and AArch64; run without `--trace`"
+            );
+        }
+        if self.trace == Some(What::Totals) && self.trace_file.is_some() {
+            bail!(
+                "`--trace=totals` writes no calls to a file; leave out `=totals` or `--trace-file`"
+            );
+        }
+        let tracer = build()?;
+        let mut preload = tracer.clone().into_os_string();
+        // Both separate libraries from each other.
+        if preload.as_bytes().iter().any(|byte| *byte == b':' || byte.is_ascii_whitespace()) {
+            bail!(
+                "{} cannot be loaded in front of a program because of the `:` or the space in its path; name another \
+                 directory in CARGO_TARGET_DIR",
+                tracer.display()
+            );
+        }
+        if let Some(before) = env::var_os("LD_PRELOAD").filter(|before| !before.is_empty()) {
+            preload.push(":");
+            preload.push(before);
+        }
+        for name in [LIBRARY, CALLS, CHROME, START, PROCESS, COLOUR] {
+            command.env_remove(name);
+        }
+        let plugin = fs::canonicalize(plugin)
+            .with_context(|| format!("cannot find {}", plugin.display()))?;
+        command.env("LD_PRELOAD", preload).env(LIBRARY, plugin);
+        command.env(PROCESS, process::id().to_string());
+        // `NO_COLOR` and its like are looked at there.
+        let choice = anstream::AutoStream::choice(&stderr());
+        let colour = stderr().is_terminal() && choice != anstream::ColorChoice::Never;
+        if colour {
+            command.env(COLOUR, "1");
+        }
+        if let Some(path) = &self.trace_chrome {
+            // The program and its script; other arguments may be secrets.
+            let mut name = command.get_program().to_string_lossy().into_owned();
+            let script = command.get_args().next().map(|script| script.to_string_lossy());
+            if let Some(script) = script.filter(|script| !script.starts_with('-')) {
+                name = format!("{name} {script}");
+            }
+            let beginning = serde_json::json!({
+                "name": "process_name", "ph": "M", "pid": process::id(), "tid": process::id(),
+                "args": {"name": name},
+            });
+            // The end of the list may be missing, as it is when a process is killed; so nobody has to write it.
+            command.env(CHROME, begin(path, &format!("[\n{beginning}"))?);
+        }
+        match (&self.trace_file, self.trace) {
+            (Some(path), _) => {
+                command.env(CALLS, begin(path, &format!("{HEADINGS}\n"))?);
+            }
+            (None, Some(What::Calls)) => {
+                command.env(CALLS, "-");
+                let (bold, plain) = if colour { ("\u{1b}[1m", "\u{1b}[0m") } else { ("", "") };
+                eprintln!("{bold}{HEADINGS}{plain}");
+            }
+            _ => {}
+        }
+        let now = clock_gettime(ClockId::Monotonic);
+        command.env(START, (now.tv_sec * 1_000_000_000 + now.tv_nsec).to_string());
+        Ok(())
+    }
+}
+
+/// Makes a file new, and returns its path as every process may use it.
+fn begin(path: &Path, text: &str) -> Result<PathBuf> {
+    let failed =
+        || format!("cannot write {}; is its directory there, and writable?", path.display());
+    let path = std::path::absolute(path).with_context(failed)?;
+    let mut file = fs::File::create(&path).with_context(failed)?;
+    file.write_all(text.as_bytes()).with_context(failed)?;
+    Ok(path)
+}
+
+/// Builds the library, which takes some seconds for the first time, and returns its path.
+fn build() -> Result<PathBuf> {
+    let workspace = Workspace::current().ok();
+    let home = match &workspace {
+        Some(workspace) => workspace.target_dir().join("tf-plugin"),
+        None => cache()?,
+    };
+    let directory = home.join("tracer");
+    let failed = || format!("cannot write in {}; is it writable?", directory.display());
+    fs::create_dir_all(directory.join("src")).with_context(failed)?;
+    for (name, text) in [
+        ("Cargo.toml", manifest(&Sdk::own())),
+        ("src/lib.rs", "//! Loaded in front of a program whose plugin is traced.\n\ntf_plugin_trace::export!();\n".to_owned()),
+    ] {
+        let path = directory.join(name);
+        if !fs::read_to_string(&path).is_ok_and(|there| there == text) {
+            fs::write(&path, text).with_context(failed)?;
+        }
+    }
+    let lock = directory.join("Cargo.lock");
+    // What the plugin is built with is here already; nothing else is needed, so that this works without a network.
+    if let (Some(workspace), false) = (&workspace, lock.exists()) {
+        let _ = fs::copy(workspace.root().join("Cargo.lock"), lock);
+    }
+    let made = Workspace::around(&directory)?;
+    let package = made.package(PACKAGE).context("cargo does not find the package that was made")?;
+    made.build(package, &Linking::default()).context("the library that traces calls does not build")
+}
+
+fn manifest(sdk: &Sdk) -> String {
+    let version = env!("CARGO_PKG_VERSION");
+    let source = match sdk {
+        Sdk::Clone(path) => format!("path = {:?}", path.join("tf-plugin-trace")),
+        Sdk::Published => format!("version = \"={version}\""),
+    };
+    format!(
+        "[package]\nname = \"{PACKAGE}\"\nversion = \"{version}\"\nedition = \"2024\"\npublish = false\n\n\
+         [lib]\ncrate-type = [\"cdylib\"]\n\n\
+         [dependencies]\ntf-plugin-trace = {{ {source} }}\n\n[workspace]\n"
+    )
+}
+
+/// Where to keep what is built outside of a workspace.
+fn cache() -> Result<PathBuf> {
+    let given = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let caches = given("XDG_CACHE_HOME").filter(|path| path.is_absolute());
+    let caches = caches.or_else(|| given("HOME").map(|home| home.join(".cache")));
+    Ok(caches.context("there is no home directory to keep things in; set HOME")?.join("tf-plugin"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_headings_are_those_of_the_library() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("tf-plugin-trace");
+        let text = fs::read_to_string(path.join("src/settings.rs")).expect("it is there");
+        for value in [LIBRARY, CALLS, CHROME, START, PROCESS, COLOUR, HEADINGS] {
+            assert!(text.contains(&format!("str = \"{value}\";")), "{value}");
+        }
+    }
+
+    #[test]
+    fn the_library_is_that_of_the_clone_or_of_this_version() {
+        let published = manifest(&Sdk::Published);
+        let version = env!("CARGO_PKG_VERSION");
+        assert!(published.contains(&format!("tf-plugin-trace = {{ version = \"={version}\" }}")));
+        let cloned = manifest(&Sdk::Clone("/a \"b\"".into()));
+        assert!(cloned.contains(r#"tf-plugin-trace = { path = "/a \"b\"/tf-plugin-trace" }"#));
+    }
+}

@@ -1,0 +1,440 @@
+//! `run --trace`: the calls of real TensorFlow releases to plugins in Rust and C++, as lines, as totals and as a file
+//! for Chrome's viewers; and that nothing else changes.
+
+use std::env;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+use cargo_tf_plugin::{NEWEST, TensorFlow};
+use serde_json::Value;
+use tempfile::TempDir;
+
+fn root() -> PathBuf {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    package.parent().expect("the package is in a workspace").to_owned()
+}
+
+/// `cargo tf-plugin run` in the workspace, of a TensorFlow release.
+fn run(version: &str, arguments: &[&str]) -> Command {
+    TensorFlow::pinned(version).expect("TensorFlow is provided");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cargo-tf-plugin"));
+    command.current_dir(root()).args(["tf-plugin", "run", "--tf", version]).args(arguments);
+    // Somebody's own settings are not those of these tests.
+    for name in
+        ["LD_PRELOAD", "TF_PLUGGABLE_DEVICE_LIBRARY_PATH", "TF_FS_PLUGIN_AUTOLOAD", "NO_COLOR"]
+    {
+        command.env_remove(name);
+    }
+    command.env("TF_CPP_MIN_LOG_LEVEL", "2").env("TF_ENABLE_ONEDNN_OPTS", "0");
+    command
+}
+
+struct Ran {
+    code: Option<i32>,
+    out: String,
+    err: String,
+}
+
+fn python(mut command: Command, script: &str) -> Ran {
+    let Output { status, stdout, stderr } =
+        command.args(["--", "python", "-c", script]).output().expect("the command runs");
+    let text = |said| String::from_utf8_lossy(said).into_owned();
+    Ran { code: status.code(), out: text(&stdout), err: text(&stderr) }
+}
+
+/// One line of the trace.
+#[derive(Debug)]
+struct Line {
+    seconds: f64,
+    thread: String,
+    /// Whose operation, and which.
+    call: String,
+    arguments: String,
+    result: String,
+}
+
+const HEADINGS: &str = "     time s  thread             took  call";
+
+/// The lines behind the headings.
+fn lines(text: &str) -> Vec<Line> {
+    let (_, rest) = text.split_once(HEADINGS).unwrap_or_else(|| panic!("no headings in:\n{text}"));
+    let known = rest.lines().filter_map(|line| {
+        let characters: Vec<char> = line.chars().collect();
+        let part = |from: usize, to: usize| -> String {
+            characters.get(from..to.min(characters.len())).unwrap_or_default().iter().collect()
+        };
+        let seconds: f64 = part(0, 11).trim().parse().ok()?;
+        let (number, unit) =
+            part(27, 36).trim().split_once(' ').map(|(n, u)| (n.to_owned(), u.to_owned()))?;
+        assert!(
+            number.parse::<f64>().is_ok() && ["ns", "µs", "ms", "s"].contains(&unit.as_str()),
+            "{line}"
+        );
+        let rest = part(38, usize::MAX);
+        let (call, rest) = rest.split_once("  ").unwrap_or((&rest, ""));
+        let (arguments, result) = match rest.split_once("→ ") {
+            Some((arguments, result)) => (arguments, result),
+            None => (rest, ""),
+        };
+        let [call, arguments, result] =
+            [call, arguments, result].map(|part| part.trim().to_owned());
+        Some(Line { seconds, thread: part(13, 25).trim().to_owned(), call, arguments, result })
+    });
+    known.collect()
+}
+
+/// The rows of the table at the end: the operation, its calls, those that were not OK, and the bytes.
+fn totals(text: &str) -> Vec<(String, u64, u64, u64)> {
+    let heading = "operation  ";
+    let table = text.lines().skip_while(|line| !line.starts_with(heading));
+    let mut table = table.take_while(|line| !line.is_empty());
+    let heading = table.next().unwrap_or_else(|| panic!("no totals in:\n{text}")).to_owned();
+    let end = |name: &str| heading.find(name).expect(name) + name.len();
+    let ends = [end("calls"), end("not OK"), end("bytes")];
+    let rows = table.map(|row| {
+        let characters: Vec<char> = row.chars().collect();
+        // Numbers are below the end of their heading.
+        let number = |end: usize| -> u64 {
+            let before = characters.get(..end).unwrap_or_default();
+            let digits = before.iter().rev().take_while(|c| c.is_ascii_digit()).count();
+            let digits: String = before[before.len() - digits..].iter().collect();
+            digits.parse().unwrap_or_default()
+        };
+        let name: String = characters.iter().collect();
+        let name = name.split("  ").next().unwrap_or_default().to_owned();
+        (name, number(ends[0]), number(ends[1]), number(ends[2]))
+    });
+    rows.collect()
+}
+
+/// The events of a file, which lacks its last bracket.
+fn events(file: &Path) -> Vec<Value> {
+    let text = fs::read_to_string(file).expect("the file");
+    serde_json::from_str(&(text + "]")).expect("all but the end of a list")
+}
+
+fn scratch() -> &'static Path {
+    static SCRATCH: OnceLock<TempDir> = OnceLock::new();
+    SCRATCH.get_or_init(|| tempfile::tempdir().expect("a scratch directory")).path()
+}
+
+/// A plugin in C++.
+fn compiled(source: &str) -> PathBuf {
+    let library = scratch().join(source).with_extension("so");
+    let tensorflow = TensorFlow::pinned(NEWEST).expect("TensorFlow is provided");
+    let compiler = env::var_os("CXX").unwrap_or_else(|| "c++".into());
+    let output = Command::new(&compiler)
+        .args(["-std=c++17", "-shared", "-fPIC", "-fvisibility=hidden", "-Wall", "-Werror", "-I"])
+        .arg(tensorflow.include_dir())
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/plugins").join(source))
+        .arg("-o")
+        .arg(&library)
+        .output();
+    let output = match output {
+        Err(error) if error.kind() == ErrorKind::NotFound => panic!(
+            "the C++ compiler {} is not on this machine; install one (Debian and Ubuntu: `apt-get install g++`) or \
+             name one in the environment variable CXX",
+            compiler.display()
+        ),
+        output => output.expect("the compiler runs"),
+    };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    library
+}
+
+const FILES: &str = "
+import os, sys, threading
+import tensorflow as tf
+file_io = tf.io.gfile
+file_io.makedirs('mem://data/of')
+with file_io.GFile('mem://data/of/one', 'w') as file:
+    file.write('a very secret text')
+print(tf.io.read_file('mem://data/of/one').numpy().decode())
+print(file_io.listdir('mem://data/of'), file_io.exists('mem://data/none'))
+try:
+    file_io.stat('mem://data/none')
+except tf.errors.NotFoundError as error:
+    print(error)
+def other():
+    for _ in range(50):
+        file_io.exists('mem://data/of/one')
+threads = [threading.Thread(target=other) for _ in range(4)]
+for thread in threads: thread.start()
+child = os.fork()
+if child == 0:
+    found = file_io.exists('mem://data/of')
+    os._exit(5 if found else 6)
+for thread in threads: thread.join()
+print('child:', os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+sys.stdout.flush()
+";
+
+#[test]
+fn a_filesystem_is_traced_and_nothing_else_changes() {
+    let plain = python(run(NEWEST, &["--package", "memfs"]), FILES);
+    assert_eq!(plain.code, Some(0), "{}", plain.err);
+    assert!(plain.out.contains("a very secret text\n['one'] False\n"), "{}", plain.out);
+    assert!(plain.out.contains("child: 5\n"), "{}", plain.out);
+
+    let chrome = scratch().join("files.json");
+    let mut command = run(NEWEST, &["--package", "memfs", "--trace", "--trace-chrome"]);
+    command.arg(&chrome);
+    // No totals at this end, but all calls.
+    let traced = python(command, &(FILES.to_owned() + "os._exit(7)"));
+    assert_eq!((traced.code, &traced.out), (Some(7), &plain.out), "{}", traced.err);
+
+    let lines = lines(&traced.err);
+    let find = |call: &str, arguments: &str| -> &Line {
+        let found = lines.iter().find(|line| line.call == call && line.arguments == arguments);
+        found.unwrap_or_else(|| panic!("no {call} of {arguments} in:\n{}", traced.err))
+    };
+    for (call, arguments, result) in [
+        ("TF_InitPlugin", "", "1 scheme"),
+        ("TF_InitKernel", "", ""),
+        ("mem:// init", "", "OK"),
+        ("mem:// recursively_create_dir", "mem://data/of", "OK"),
+        ("mem:// new_writable_file", "mem://data/of/one", "OK"),
+        ("mem:// append", "mem://data/of/one 18 bytes", "OK"),
+        ("mem:// close", "mem://data/of/one", "OK"),
+        ("mem:// new_random_access_file", "mem://data/of/one", "OK"),
+        ("mem:// get_children", "mem://data/of", "1 entry"),
+        ("mem:// translate_name", "mem://data/of", "mem://data/of"),
+    ] {
+        let line = find(call, arguments);
+        assert_eq!((line.result.as_str(), line.thread.as_str()), (result, "main"), "{line:?}");
+    }
+    let read = lines.iter().find(|line| line.call == "mem:// read").expect("a read");
+    assert!(read.arguments.starts_with("mem://data/of/one 1048576 at 0"), "{read:?}");
+    assert!(
+        read.result.starts_with("OUT_OF_RANGE: ") && read.result.ends_with("; 18 bytes"),
+        "{read:?}"
+    );
+    let stat = find("mem:// stat", "mem://data/none");
+    assert!(stat.result.starts_with("NOT_FOUND: "), "{stat:?}");
+    assert!(!traced.err.contains("secret"), "{}", traced.err);
+
+    // The threads by number, the child by its process.
+    let asked: Vec<_> = lines
+        .iter()
+        .filter(|line| line.call == "mem:// path_exists" && line.arguments == "mem://data/of/one")
+        .collect();
+    assert_eq!(asked.len(), 200);
+    let threads =
+        asked.iter().map(|line| line.thread.as_str()).collect::<std::collections::BTreeSet<_>>();
+    assert_eq!(threads.len(), 4, "{threads:?}");
+    assert!(threads.iter().all(|thread| thread.parse::<u32>().is_ok()), "{threads:?}");
+    let of_the_child = lines.iter().find(|line| line.thread.contains('/')).expect("a child's call");
+    assert_eq!(of_the_child.arguments, "mem://data/of");
+    let (child, thread) = of_the_child.thread.split_once('/').expect("a process");
+    assert!(child.parse::<u32>().is_ok() && thread == "main", "{of_the_child:?}");
+    assert!(lines.iter().all(|line| line.seconds > 0.1 && line.seconds < 600.0));
+
+    // The same calls are in the file.
+    let events = events(&chrome);
+    assert_eq!(
+        (&events[0]["name"], &events[0]["args"]["name"]),
+        (&"process_name".into(), &"python".into())
+    );
+    let calls: Vec<_> = events.iter().filter(|event| event["ph"] == "X").collect();
+    assert_eq!(calls.len(), lines.len());
+    for event in &calls {
+        assert!(event["ts"].is_f64() && event["dur"].as_f64() >= Some(0.0), "{event}");
+        let named = events.iter().any(|name| {
+            name["name"] == "thread_name"
+                && (&name["pid"], &name["tid"]) == (&event["pid"], &event["tid"])
+        });
+        assert!(named, "the thread of {event} has no name");
+    }
+    let append = calls.iter().find(|event| event["name"] == "append").expect("an append");
+    assert_eq!((&append["cat"], &append["args"]["bytes"]), (&"mem://".into(), &18.into()));
+    assert_eq!(append["args"]["arguments"], "mem://data/of/one 18 bytes");
+    // A call within another lies within its time.
+    let time = |name: &str| {
+        let event = calls.iter().find(|event| event["name"] == name).expect(name);
+        let start = event["ts"].as_f64().expect("a number");
+        (start, start + event["dur"].as_f64().expect("a number"))
+    };
+    let (outer, inner) = (time("TF_InitKernel"), time("init"));
+    assert!(outer.0 <= inner.0 && inner.1 <= outer.1, "{outer:?} {inner:?}");
+    assert!(!fs::read_to_string(&chrome).expect("the file").contains("secret"));
+}
+
+#[test]
+fn the_totals_are_printed_at_the_end_also_in_an_old_tensorflow() {
+    let script = "
+import sys, tensorflow as tf
+tf.io.write_file('mem://host/file', 'x' * 1000)
+for _ in range(3): tf.io.read_file('mem://host/file')
+sys.exit(9)";
+    let ran = python(run("2.12.1", &["--package", "memfs", "--trace=totals"]), script);
+    assert_eq!(ran.code, Some(9), "{}", ran.err);
+    assert!(!ran.err.contains(HEADINGS) && !ran.err.contains('→'), "{}", ran.err);
+    let rows = totals(&ran.err);
+    let row = |name: &str| {
+        let found = rows.iter().find(|row| row.0 == name);
+        found.unwrap_or_else(|| panic!("no {name} in:\n{}", ran.err)).clone()
+    };
+    assert_eq!(row("mem:// new_writable_file").1, 1);
+    assert_eq!((row("mem:// append").1, row("mem:// append").3), (1, 1000));
+    let (_, calls, refused, bytes) = row("mem:// read");
+    assert!(calls >= 3 && refused <= calls && bytes == 3000, "{}", ran.err);
+    let sum: u64 = rows.iter().map(|row| row.1).sum();
+    assert!(ran.err.contains(&format!("\n{sum} calls to libmemfs.so by process ")), "{}", ran.err);
+}
+
+#[test]
+fn a_device_is_traced_with_its_kernels() {
+    let script = "
+import tensorflow as tf
+with tf.device('/device:RUST_REF:0'):
+    a = tf.constant([1., 2., 3.])
+    b = a
+    for _ in range(10): b = b + a
+    print(b.numpy())
+@tf.function
+def function(x): return tf.matmul(x, x) + x
+print(function(tf.ones([4, 4])).numpy().sum())";
+    let plain = python(run(NEWEST, &["--package", "refdevice"]), script);
+    assert_eq!(
+        (plain.code, plain.out.as_str()),
+        (Some(0), "[11. 22. 33.]\n80.0\n"),
+        "{}",
+        plain.err
+    );
+    let file = scratch().join("device.txt");
+    let mut command = run(NEWEST, &["--package", "refdevice", "--trace", "--trace-file"]);
+    command.arg(&file);
+    let traced = python(command, script);
+    assert_eq!((traced.code, &traced.out), (Some(0), &plain.out), "{}", traced.err);
+    let text = fs::read_to_string(&file).expect("the file");
+    let (lines, totals) = (lines(&text), totals(&traced.err));
+    let results = |call: &str| -> Vec<&str> {
+        let found: Vec<_> = lines.iter().filter(|line| line.call == call).collect();
+        assert!(!found.is_empty(), "no {call} in:\n{text}");
+        let count = totals.iter().find(|row| row.0 == call).map(|row| row.1);
+        assert_eq!(count, Some(found.len() as u64), "{call}");
+        found.iter().map(|line| line.result.as_str()).collect()
+    };
+    assert_eq!(results("SE_InitPlugin"), ["RUST_REF"]);
+    assert_eq!(results("TF_InitGraph"), ["RUST_REF"]);
+    assert_eq!(results("TF_InitProfiler"), ["RUST_REF"]);
+    assert_eq!(results("RUST_REF create_device"), ["OK"]);
+    assert_eq!(results("RUST_REF create_stream_executor"), ["OK"]);
+    assert!(results("RUST_REF get_device_count").iter().all(|count| *count == "1"));
+    assert_eq!(results("RUST_REF AddV2 compute").len(), 11);
+    assert_eq!(results("RUST_REF MatMul compute").len(), 1);
+    assert_eq!(results("RUST_REF MatMul create").len(), results("RUST_REF MatMul delete").len());
+    assert!(!results("RUST_REF optimize_func").is_empty());
+    assert!(results("RUST_REF memcpy_dtoh").iter().all(|result| *result == "OK"));
+    assert!(results("RUST_REF get_numa_node").contains(&"-1"));
+    // What one call returns, another one gets.
+    let streams = results("RUST_REF create_stream");
+    let copy = lines.iter().find(|line| line.call == "RUST_REF memcpy_htod").expect("a copy");
+    assert!(streams.iter().any(|stream| copy.arguments.contains(stream)), "{streams:?}: {copy:?}");
+    // What polls does so in a thread of its own.
+    let poll = lines.iter().find(|line| line.call == "RUST_REF get_event_status").expect("a poll");
+    assert!(poll.thread.parse::<u32>().is_ok(), "{poll:?}");
+}
+
+#[test]
+fn plugins_in_cpp_are_traced_of_which_the_library_is_all_there_is() {
+    // A filesystem that a program registers by itself, and one that fails.
+    let library = compiled("filesystem.cc");
+    let script = "
+import sys, tensorflow as tf
+try:
+    tf.experimental.register_filesystem_plugin(sys.argv[1] if len(sys.argv) > 1 else LIBRARY)
+    print(tf.io.gfile.stat('plain://x').length)
+except Exception as error:
+    print(type(error).__name__, error)";
+    let script =
+        script.replace("sys.argv[1] if len(sys.argv) > 1 else LIBRARY", &format!("{library:?}"));
+    for (fault, status) in [("", "OK"), ("init-fails", "UNAVAILABLE: no server")] {
+        let ask = |trace: &[&str]| {
+            let mut command = run(NEWEST, trace);
+            command.env("FAULT", fault).arg("--library").arg(&library);
+            python(command, &script)
+        };
+        let (plain, traced) = (ask(&[]), ask(&["--trace"]));
+        assert_eq!((plain.code, traced.code), (Some(0), Some(0)), "{}", traced.err);
+        assert_eq!(plain.out, traced.out);
+        assert!(
+            plain.out.contains(if fault.is_empty() { "" } else { "no server" }),
+            "{}",
+            plain.out
+        );
+        let lines = lines(&traced.err);
+        let init = lines.iter().find(|line| line.call == "plain:// init");
+        assert_eq!(init.expect(&traced.err).result, status);
+        let translated = lines.iter().any(|line| line.call == "plain:// stat");
+        assert_eq!(translated, fault.is_empty(), "{}", traced.err);
+        // What the plugin does not have is not there.
+        assert!(
+            !lines.iter().any(|line| line.call.starts_with("SE_") || line.call == "TF_InitKernel")
+        );
+    }
+
+    let mut command = run(NEWEST, &["--trace"]);
+    command.arg("--library").arg(compiled("device.cc"));
+    let device = python(
+        command,
+        "import tensorflow as tf; print(len(tf.config.list_physical_devices('PLAIN')))",
+    );
+    assert_eq!((device.code, device.out.as_str()), (Some(0), "2\n"), "{}", device.err);
+    let count = lines(&device.err).into_iter().find(|line| line.call == "PLAIN get_device_count");
+    assert_eq!(count.expect(&device.err).result, "2");
+
+    // Kernels of a library that is linked with TensorFlow's functions; those of TensorFlow's own are not among them.
+    let library = compiled("traced.cc");
+    let script = "
+from tensorflow.python.eager import context, execute
+context.context().ensure_initialized()
+for name in (b'TracedState', b'TracedState', b'TracedStateless'):
+    execute.execute(name, 0, inputs=[], attrs=(), ctx=context.context())
+print('done')";
+    let ask = |trace: &[&str]| {
+        let mut command = run(NEWEST, trace);
+        command.arg("--library").arg(&library);
+        python(command, script)
+    };
+    let (plain, traced) = (ask(&[]), ask(&["--trace"]));
+    assert_eq!((plain.code, traced.code), (Some(0), Some(0)), "{}", traced.err);
+    assert_eq!(plain.out, "the kernel runs: 41\nthe kernel runs: 42\nthe state is null\ndone\n");
+    assert_eq!(traced.out, plain.out);
+    let lines = lines(&traced.err);
+    let calls: Vec<_> = lines.iter().map(|line| line.call.as_str()).collect();
+    let count = |call: &str| calls.iter().filter(|other| **other == call).count();
+    assert_eq!(count("CPU TracedState create"), 1, "{calls:?}");
+    assert_eq!(count("CPU TracedState compute"), 2, "{calls:?}");
+    assert_eq!(count("CPU TracedStateless compute"), 1, "{calls:?}");
+    assert_eq!(count("CPU TracedStateless create"), 0, "{calls:?}");
+    assert!(
+        calls.iter().all(|call| *call == "TF_InitKernel" || call.contains("Traced")),
+        "{calls:?}"
+    );
+}
+
+#[test]
+fn what_cannot_be_traced_is_refused() {
+    let refused = |arguments: &[&str]| {
+        let ran = python(run(NEWEST, arguments), "print('it ran')");
+        assert_eq!((ran.code, ran.out.as_str()), (Some(1), ""), "{}", ran.err);
+        ran.err
+    };
+    let missing = scratch().join("none/trace.json");
+    let missing = missing.to_str().expect("UTF-8");
+    let library = compiled("filesystem.cc");
+    let library = library.to_str().expect("UTF-8");
+    let error = refused(&["--library", library, "--trace-chrome", missing]);
+    assert!(error.contains("trace.json; is its directory there, and writable?"), "{error}");
+    let error = refused(&["--library", missing, "--trace"]);
+    assert!(error.contains("cannot find") && error.contains("trace.json"), "{error}");
+    let manifest = root().join("Cargo.toml");
+    let error = refused(&["--library", manifest.to_str().expect("UTF-8"), "--trace"]);
+    assert!(error.contains("Cargo.toml"), "{error}");
+    let error = refused(&["--library", library, "--trace=totals", "--trace-file", "x"]);
+    assert!(error.contains("`--trace=totals` writes no calls to a file"), "{error}");
+}

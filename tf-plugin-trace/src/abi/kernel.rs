@@ -1,0 +1,227 @@
+//! Kernels, which plugins register by calling TensorFlow.
+
+use std::ffi::{CStr, c_char, c_void};
+use std::mem::transmute;
+use std::ptr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tf_fs_sys::host::Table as _;
+use tf_fs_sys::*;
+
+use super::entry::set_up;
+use super::look::{ask, is_traced};
+use super::tables::{Begun, too_many};
+use super::words::text;
+use crate::call::clean;
+use crate::totals::Slots;
+
+const MEMBERS: &[&str] = &["create", "compute", "delete"];
+const CREATE: usize = 0;
+const COMPUTE: usize = 1;
+const DELETE: usize = 2;
+
+/// Rows of 64: what a TensorFlow has ops for, each with some types.
+const ROWS: usize = 32;
+pub(super) static SLOTS: Slots<{ ROWS * 64 }> = Slots::new(MEMBERS);
+
+/// A kernel of the plugin's, in place of which TensorFlow gets this: only `create` has to know its slot by itself.
+struct Kernel {
+    slot: usize,
+    own: *mut c_void,
+}
+
+type Create = unsafe extern "C-unwind" fn(*mut TF_OpKernelConstruction) -> *mut c_void;
+type Compute = unsafe extern "C-unwind" fn(*mut c_void, *mut TF_OpKernelContext);
+type ComputeAsync = unsafe extern "C-unwind" fn(
+    *mut c_void,
+    *mut TF_OpKernelContext,
+    *mut TF_AsyncOpKernelDoneCallback,
+);
+type Delete = unsafe extern "C-unwind" fn(*mut c_void);
+type Builder =
+    unsafe extern "C-unwind" fn(*const c_char, *const c_char, usize, usize, usize) -> *mut c_void;
+
+unsafe extern "C-unwind" fn create<const ROW: usize, const COLUMN: usize>(
+    construction: *mut TF_OpKernelConstruction,
+) -> *mut c_void {
+    // SAFETY: the argument is the host's.
+    unsafe { create_of(ROW * 64 + COLUMN, construction) }
+}
+
+unsafe fn create_of(slot: usize, construction: *mut TF_OpKernelConstruction) -> *mut c_void {
+    let known = SLOTS.get(slot);
+    let mut own = ptr::null_mut();
+    // TensorFlow calls no null.
+    if known.functions[CREATE] != 0 {
+        let begun = Begun::new(known, CREATE);
+        // SAFETY: the plugin's function, as it has given it to TensorFlow, and the host's argument.
+        own = unsafe { transmute::<usize, Create>(known.functions[CREATE])(construction) };
+        begun.returned(|call| {
+            if let Ok(functions) = KernelFunctions::get().map_err(drop).and_then(|functions| {
+                if call.told && !construction.is_null() { Ok(functions) } else { Err(()) }
+            }) {
+                // SAFETY: as above; the name is lent for the length of the call.
+                let name = unsafe {
+                    let name = (functions.TF_OpKernelConstruction_GetName)(construction);
+                    (!name.data.is_null())
+                        .then(|| std::slice::from_raw_parts(name.data.cast::<u8>(), name.len))
+                };
+                let name = name.unwrap_or_default();
+                call.argument(format_args!("{}", clean(&String::from_utf8_lossy(name))));
+            }
+            call.address(own);
+        });
+    }
+    Box::into_raw(Box::new(Kernel { slot, own })).cast()
+}
+
+unsafe extern "C-unwind" fn compute(kernel: *mut c_void, context: *mut TF_OpKernelContext) {
+    // SAFETY: what `create` has made; TensorFlow deletes it after the last call.
+    let kernel = unsafe { &*kernel.cast::<Kernel>() };
+    let known = SLOTS.get(kernel.slot);
+    let begun = Begun::new(known, COMPUTE);
+    // SAFETY: the plugin's function, as it has given it to TensorFlow.
+    unsafe { transmute::<usize, Compute>(known.functions[COMPUTE])(kernel.own, context) };
+    begun.returned(|call| call.handle("kernel", kernel.own));
+}
+
+unsafe extern "C-unwind" fn compute_async(
+    kernel: *mut c_void,
+    context: *mut TF_OpKernelContext,
+    done: *mut TF_AsyncOpKernelDoneCallback,
+) {
+    // SAFETY: as in `compute`; but `done` may be run before the function returns, and the kernel be deleted then.
+    let (slot, own) = unsafe {
+        let kernel = &*kernel.cast::<Kernel>();
+        (kernel.slot, kernel.own)
+    };
+    let known = SLOTS.get(slot);
+    let begun = Begun::new(known, COMPUTE);
+    // SAFETY: as in `compute`.
+    unsafe { transmute::<usize, ComputeAsync>(known.functions[COMPUTE])(own, context, done) };
+    begun.returned(|call| call.handle("kernel", own));
+}
+
+unsafe extern "C-unwind" fn delete(kernel: *mut c_void) {
+    // SAFETY: what `create` has made, for the last time.
+    let kernel = unsafe { Box::from_raw(kernel.cast::<Kernel>()) };
+    let known = SLOTS.get(kernel.slot);
+    if known.functions[DELETE] != 0 {
+        let begun = Begun::new(known, DELETE);
+        // SAFETY: the plugin's function, as it has given it to TensorFlow.
+        unsafe { transmute::<usize, Delete>(known.functions[DELETE])(kernel.own) };
+        begun.returned(|call| call.handle("kernel", kernel.own));
+    }
+}
+
+/// `create` of a slot.
+fn create_at(slot: usize) -> Create {
+    macro_rules! row {
+        ($($column:literal)*) => { [$(create::<ROW, $column>),*] };
+    }
+    const fn row<const ROW: usize>() -> [Create; 64] {
+        row!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38
+             39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63)
+    }
+    macro_rules! rows {
+        ($($row:literal)*) => { [$(row::<$row>()),*] };
+    }
+    static ALL: [[Create; 64]; ROWS] = rows!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31);
+    ALL[slot / 64][slot % 64]
+}
+
+/// The functions of TensorFlow's that start a kernel.
+static GENUINE: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
+const NAMES: [&CStr; 2] = [c"TF_NewKernelBuilder", c"TF_NewAsyncKernelBuilder"];
+
+/// TensorFlow's own, wherever it is.
+fn genuine(which: usize) -> Option<usize> {
+    let known = GENUINE[which].load(Ordering::Relaxed);
+    if known != 0 {
+        return Some(known);
+    }
+    let found = host::LIBRARIES.iter().find_map(|library| {
+        // SAFETY: C strings; nothing is opened that is not open already, and stays so.
+        unsafe {
+            let handle = libc::dlopen(library.as_ptr(), libc::RTLD_NOW | libc::RTLD_NOLOAD);
+            if handle.is_null() { None } else { ask(handle, NAMES[which]) }
+        }
+    })?;
+    GENUINE[which].store(found, Ordering::Relaxed);
+    Some(found)
+}
+
+/// What `dlsym` answers to who looks for these functions: this library's, where there is TensorFlow's.
+///
+/// # Safety
+/// A handle for `dlsym`.
+pub(super) unsafe fn builder(handle: *mut c_void, name: &CStr) -> Option<*mut c_void> {
+    let which = NAMES.iter().position(|other| *other == name)?;
+    // SAFETY: by the caller's word.
+    unsafe { ask(handle, name)? };
+    Some(match (genuine(which), which) {
+        // Only this library has it.
+        (None, _) => ptr::null_mut(),
+        (Some(_), 0) => new_kernel_builder as *mut c_void,
+        (Some(_), _) => new_async_kernel_builder as *mut c_void,
+    })
+}
+
+/// `TF_NewKernelBuilder`.
+///
+/// # Safety
+/// As TensorFlow's.
+pub unsafe extern "C-unwind" fn new_kernel_builder(
+    op: *const c_char,
+    device: *const c_char,
+    create: usize,
+    compute: usize,
+    delete: usize,
+) -> *mut c_void {
+    let wrapped = self::compute as Compute as usize;
+    // SAFETY: by the caller's word.
+    unsafe { start(0, wrapped, op, device, [create, compute, delete]) }
+}
+
+/// `TF_NewAsyncKernelBuilder`.
+///
+/// # Safety
+/// As TensorFlow's.
+pub unsafe extern "C-unwind" fn new_async_kernel_builder(
+    op: *const c_char,
+    device: *const c_char,
+    create: usize,
+    compute: usize,
+    delete: usize,
+) -> *mut c_void {
+    let wrapped = compute_async as ComputeAsync as usize;
+    // SAFETY: by the caller's word.
+    unsafe { start(1, wrapped, op, device, [create, compute, delete]) }
+}
+
+unsafe fn start(
+    which: usize,
+    compute: usize,
+    op: *const c_char,
+    device: *const c_char,
+    functions: [usize; 3],
+) -> *mut c_void {
+    let Some(genuine) = genuine(which) else { return ptr::null_mut() };
+    // SAFETY: TensorFlow's function.
+    let genuine = unsafe { transmute::<usize, Builder>(genuine) };
+    let mut passed = functions;
+    // TensorFlow has kernels of its own that begin here.
+    if functions[COMPUTE] != 0 && is_traced(functions[COMPUTE]) {
+        set_up();
+        // SAFETY: C strings, by the caller's word.
+        let subject = unsafe { format!("{} {}", text(device), text(op)) };
+        match SLOTS.claim(&subject, &functions) {
+            Some(slot) => {
+                passed = [create_at(slot) as usize, compute, delete as Delete as usize];
+            }
+            None => too_many("kernels", &subject),
+        }
+    }
+    // SAFETY: the caller's arguments, or wrappers of the same types.
+    unsafe { genuine(op, device, passed[CREATE], passed[COMPUTE], passed[DELETE]) }
+}

@@ -1,0 +1,20 @@
+//! What TensorFlow calls, and what calls the plugin.
+
+mod device;
+mod entry;
+mod filesystem;
+mod kernel;
+mod look;
+mod paths;
+mod slots;
+pub(crate) mod system;
+mod tables;
+mod words;
+
+#[cfg(test)]
+pub(crate) mod tests;
+
+#[doc(hidden)]
+pub use kernel::{new_async_kernel_builder, new_kernel_builder};
+#[doc(hidden)]
+pub use look::look;

@@ -1,0 +1,106 @@
+//! Which path a file object was opened with.
+
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+
+const ROOM: usize = 4096;
+/// How far from its place an object may be.
+const NEAR: usize = 64;
+
+/// The paths of open files by the address of the host's object. Without a lock; a file that finds no place has none.
+pub(super) struct Paths {
+    objects: [AtomicUsize; ROOM],
+    paths: [AtomicPtr<String>; ROOM],
+}
+
+/// Of all files of all filesystems.
+pub(super) static PATHS: Paths = Paths {
+    objects: [const { AtomicUsize::new(0) }; ROOM],
+    paths: [const { AtomicPtr::new(ptr::null_mut()) }; ROOM],
+};
+
+impl Paths {
+    fn near(object: usize) -> impl Iterator<Item = usize> {
+        let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one(object);
+        #[expect(clippy::cast_possible_truncation, reason = "any bits of the hash will do")]
+        let first = hash as usize;
+        (0..NEAR).map(move |step| first.wrapping_add(step) % ROOM)
+    }
+
+    fn find(&self, object: usize) -> Option<usize> {
+        Self::near(object).find(|place| self.objects[*place].load(Ordering::Acquire) == object)
+    }
+
+    /// Notes the path of an object that was just made.
+    pub(super) fn note(&self, object: usize, path: String) {
+        let place = self.find(object).or_else(|| {
+            Self::near(object).find(|place| {
+                let order = (Ordering::AcqRel, Ordering::Acquire);
+                self.objects[*place].compare_exchange(0, object, order.0, order.1).is_ok()
+            })
+        });
+        if let Some(place) = place {
+            let path = Box::into_raw(Box::new(path));
+            release(self.paths[place].swap(path, Ordering::AcqRel));
+        }
+    }
+
+    /// The path of an object that stays for the length of the call.
+    pub(super) fn with<R>(&self, object: usize, then: impl FnOnce(Option<&str>) -> R) -> R {
+        let path = self.find(object).map(|place| self.paths[place].load(Ordering::Acquire));
+        // SAFETY: null, or a box that lives until the object's own `cleanup`, which by the header comes after every
+        // other call with it.
+        then(path.and_then(|path| unsafe { path.as_ref() }).map(String::as_str))
+    }
+
+    /// Takes the path of an object that is gone.
+    pub(super) fn forget(&self, object: usize) {
+        if let Some(place) = self.find(object) {
+            release(self.paths[place].swap(ptr::null_mut(), Ordering::AcqRel));
+            self.objects[place].store(0, Ordering::Release);
+        }
+    }
+}
+
+fn release(path: *mut String) {
+    if !path.is_null() {
+        // SAFETY: from `Box::into_raw`, and taken out of its place by this thread alone.
+        drop(unsafe { Box::from_raw(path) });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_known_while_its_object_lives() {
+        let paths = Box::new(Paths {
+            objects: [const { AtomicUsize::new(0) }; ROOM],
+            paths: [const { AtomicPtr::new(ptr::null_mut()) }; ROOM],
+        });
+        let get = |object| paths.with(object, |path| path.map(str::to_owned));
+        for object in 1..=3000 {
+            paths.note(object * 16, object.to_string());
+        }
+        for object in 1..=3000 {
+            assert_eq!(get(object * 16), Some(object.to_string()));
+        }
+        paths.note(32, "other".to_owned());
+        assert_eq!(get(32).as_deref(), Some("other"));
+        for object in 1..=3000 {
+            paths.forget(object * 16);
+        }
+        assert_eq!(get(32), None);
+        // More than there is room for: some have none, and none another's.
+        let known = (1..=2 * ROOM).filter(|object| {
+            paths.note(object * 8, object.to_string());
+            get(object * 8).is_some_and(|path| path == object.to_string())
+        });
+        assert!((ROOM / 2..=ROOM).contains(&known.count()));
+        for object in 1..=2 * ROOM {
+            paths.forget(object * 8);
+        }
+    }
+}

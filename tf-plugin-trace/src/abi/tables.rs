@@ -1,0 +1,238 @@
+//! Makes the wrappers of a table from a list of its functions.
+
+use super::system::{errno, now, set_errno};
+use crate::call::Call;
+use crate::totals::Slot;
+
+/// A call on its way.
+pub(super) struct Begun<'a> {
+    slot: &'a Slot,
+    member: usize,
+    start: u64,
+}
+
+impl<'a> Begun<'a> {
+    pub(super) fn new(slot: &'a Slot, member: usize) -> Self {
+        Self { slot, member, start: now() }
+    }
+
+    /// The call has come back: `describe` puts it in words, and it is reported. `errno` stays the plugin's.
+    pub(super) fn returned(self, describe: impl FnOnce(&mut Call)) {
+        let took = now().saturating_sub(self.start);
+        let errno = errno();
+        let mut call = Call::new();
+        describe(&mut call);
+        call.report(self.slot, self.member, self.start, took);
+        std::mem::forget(self);
+        set_errno(errno);
+    }
+}
+
+/// Only reached when the plugin throws an exception through the call.
+impl Drop for Begun<'_> {
+    fn drop(&mut self) {
+        let took = now().saturating_sub(self.start);
+        let mut call = Call::new();
+        call.refused("an exception".to_owned());
+        call.report(self.slot, self.member, self.start, took);
+    }
+}
+
+/// Says that a table cannot be traced because there are too many.
+pub(super) fn too_many(what: &str, subject: &str) {
+    crate::output::say(&format!(
+        "note: the calls of {subject} {what} are not traced: there are more of them than fit\n"
+    ));
+}
+
+/// For each table: a module with `wrap`, which puts wrappers in front of its functions, and `SLOTS`.
+///
+/// Each function is given with its arguments, which must be those of the table's type, and with what is said of a
+/// call that has come back; `before` keeps what the call may change.
+macro_rules! tables {
+    ($(
+        $(#[$doc:meta])*
+        $module:ident: $table:ident, $slots:tt {
+            $(fn $name:ident($($arg:ident: $ty:ty),*) $(-> $ret:ty)?
+                $(, before $kept:ident = $before:expr)?
+                => |$call:ident, $result:pat_param| $describe:expr;)*
+        }
+    )*) => {$(
+        $(#[$doc])*
+        pub(super) mod $module {
+            #![allow(unused_variables, reason = "not everything is said of every call")]
+            use super::*;
+            use $crate::abi::tables::{Begun, too_many};
+            use $crate::totals::Slots;
+
+            #[allow(non_camel_case_types, reason = "the names are the table's")]
+            #[derive(Clone, Copy)]
+            enum Member { $($name,)* }
+
+            pub(in $crate::abi) const MEMBERS: &[&str] = &[$(stringify!($name),)*];
+            pub(in $crate::abi) static SLOTS: Slots<$slots> = Slots::new(MEMBERS);
+            const OFFSETS: &[usize] = &[$(core::mem::offset_of!($table, $name),)*];
+
+            $(
+                // The list says what the header says.
+                const _: fn(&$table) -> Option<unsafe extern "C" fn($($ty),*) $(-> $ret)?> =
+                    |table| table.$name;
+            )*
+
+            /// The wrappers of one slot. They let exceptions through.
+            fn wrappers<const SLOT: usize>() -> [usize; MEMBERS.len()] {
+                $(
+                    unsafe extern "C-unwind" fn $name<const SLOT: usize>($($arg: $ty),*) $(-> $ret)? {
+                        // SAFETY: the arguments are those of the host.
+                        unsafe { calls::$name(SLOT, $($arg),*) }
+                    }
+                )*
+                [$(($name::<SLOT> as unsafe extern "C-unwind" fn($($ty),*) $(-> $ret)?) as usize,)*]
+            }
+
+            mod calls {
+                use super::*;
+                $(
+                    #[allow(clippy::let_unit_value, reason = "some functions return nothing")]
+                    pub(super) unsafe fn $name(slot: usize, $($arg: $ty),*) $(-> $ret)? {
+                        let slot = SLOTS.get(slot);
+                        let at = Member::$name as usize;
+                        // SAFETY: the plugin's own function of this member, whose type was checked above but for
+                        // exceptions, which C++ lets through both.
+                        let function = unsafe {
+                            core::mem::transmute::<usize, unsafe extern "C-unwind" fn($($ty),*) $(-> $ret)?>(
+                                slot.functions[at],
+                            )
+                        };
+                        $(
+                            // SAFETY: the arguments are those of the host.
+                            #[allow(unused_unsafe, reason = "not all of it is")]
+                            let $kept = unsafe { $before };
+                        )?
+                        let begun = Begun::new(slot, at);
+                        // SAFETY: the arguments are those of the host.
+                        let result = unsafe { function($($arg),*) };
+                        {
+                            let $result = &result;
+                            // SAFETY: as above, and what the plugin has answered.
+                            #[allow(unused_unsafe, reason = "not all of it is")]
+                            begun.returned(|$call| unsafe { $describe });
+                        }
+                        result
+                    }
+                )*
+            }
+
+            #[cfg(test)]
+            pub(in $crate::abi) mod fakes {
+                use super::*;
+                use $crate::abi::tests::{Sample, called, returns};
+
+                $(
+                    unsafe extern "C" fn $name($($arg: $ty),*) $(-> $ret)? {
+                        called(&[$(Sample::bits($arg)),*]);
+                        $(
+                            // SAFETY: the tests' own arguments.
+                            unsafe { $arg.fill() };
+                        )*
+                        returns()
+                    }
+                )*
+
+                /// A table of functions that note their arguments.
+                #[allow(clippy::needless_update, reason = "some tables have other members, too")]
+                pub(in $crate::abi) fn table() -> $table {
+                    // SAFETY: numbers, pointers and functions that may be absent.
+                    let zeros = unsafe { core::mem::zeroed::<$table>() };
+                    $table { $($name: Some($name),)* ..zeros }
+                }
+
+                /// Calls each function of a table with arguments that differ from each other; its name, what they were
+                /// and what came back.
+                pub(in $crate::abi) fn call_each(table: &$table) -> Vec<(&'static str, Vec<u64>, u64)> {
+                    let mut calls = Vec::new();
+                    $({
+                        #[allow(unused_mut, reason = "some have no arguments")]
+                        let mut seed = 0;
+                        $(
+                            seed += 1;
+                            let $arg = <$ty as Sample>::sample(seed);
+                        )*
+                        let function = table.$name.expect("it is there");
+                        // SAFETY: arguments of the function's types, with room behind each pointer.
+                        let result = unsafe { function($($arg),*) };
+                        calls.push((stringify!($name), vec![$(Sample::bits($arg)),*], Sample::bits(result)));
+                    })*
+                    calls
+                }
+            }
+
+            /// Puts the wrappers in front of the functions that lie in the first `size` bytes of a table.
+            ///
+            /// # Safety
+            /// Null, or a table of so many bytes that may be written.
+            pub(in $crate::abi) unsafe fn wrap(table: *mut $table, size: usize, subject: &str) {
+                static ALL: [fn() -> [usize; MEMBERS.len()]; $slots] =
+                    $crate::abi::tables::numbered!($slots wrappers);
+                if table.is_null() {
+                    return;
+                }
+                let place = |offset: usize| {
+                    (offset + size_of::<usize>() <= size)
+                        .then(|| table.cast::<u8>().wrapping_add(offset).cast::<usize>())
+                };
+                let read = |place: *mut usize| {
+                    // SAFETY: a member of the table, aligned as it is; functions are as large as addresses.
+                    unsafe { place.read() }
+                };
+                let functions: Vec<usize> =
+                    OFFSETS.iter().map(|offset| place(*offset).map_or(0, read)).collect();
+                // A table that the plugin keeps and offers again has been wrapped before.
+                let wrapped = |function: &usize| ALL.iter().any(|all| all().contains(function));
+                if functions.iter().all(|function| *function == 0) || functions.iter().any(wrapped) {
+                    return;
+                }
+                let Some(slot) = SLOTS.claim(subject, &functions) else {
+                    return too_many(stringify!($table), subject);
+                };
+                for ((offset, function), wrapper) in
+                    OFFSETS.iter().zip(&functions).zip(ALL[slot]())
+                {
+                    if let Some(place) = place(*offset).filter(|_| *function != 0) {
+                        // SAFETY: as above.
+                        unsafe { place.write(wrapper) };
+                    }
+                }
+            }
+        }
+    )*};
+}
+pub(super) use tables;
+
+/// A function for each number of a slot.
+macro_rules! numbered {
+    (4 $name:ident) => {
+        [$name::<0>, $name::<1>, $name::<2>, $name::<3>]
+    };
+    (16 $name:ident) => {
+        [
+            $name::<0>,
+            $name::<1>,
+            $name::<2>,
+            $name::<3>,
+            $name::<4>,
+            $name::<5>,
+            $name::<6>,
+            $name::<7>,
+            $name::<8>,
+            $name::<9>,
+            $name::<10>,
+            $name::<11>,
+            $name::<12>,
+            $name::<13>,
+            $name::<14>,
+            $name::<15>,
+        ]
+    };
+}
+pub(super) use numbered;

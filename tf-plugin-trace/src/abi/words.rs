@@ -1,0 +1,155 @@
+//! What the plugin and the host hand each other, in words. The pointers are the host's or the plugin's.
+
+use std::ffi::{CStr, c_char, c_void};
+
+use tf_fs_sys::host::Table as _;
+use tf_fs_sys::*;
+
+use super::paths::PATHS;
+use crate::call::{Call, clean};
+
+/// A C string in words; `null` without one.
+///
+/// # Safety
+/// Null, or a C string.
+pub(super) unsafe fn text(text: *const c_char) -> String {
+    if text.is_null() {
+        return "null".to_owned();
+    }
+    // SAFETY: by the caller's word.
+    clean(&unsafe { CStr::from_ptr(text) }.to_string_lossy())
+}
+
+/// The name of a code.
+fn code(code: TF_Code) -> String {
+    let name = match code {
+        TF_CANCELLED => "CANCELLED",
+        TF_UNKNOWN => "UNKNOWN",
+        TF_INVALID_ARGUMENT => "INVALID_ARGUMENT",
+        TF_DEADLINE_EXCEEDED => "DEADLINE_EXCEEDED",
+        TF_NOT_FOUND => "NOT_FOUND",
+        TF_ALREADY_EXISTS => "ALREADY_EXISTS",
+        TF_PERMISSION_DENIED => "PERMISSION_DENIED",
+        TF_RESOURCE_EXHAUSTED => "RESOURCE_EXHAUSTED",
+        TF_FAILED_PRECONDITION => "FAILED_PRECONDITION",
+        TF_ABORTED => "ABORTED",
+        TF_OUT_OF_RANGE => "OUT_OF_RANGE",
+        TF_UNIMPLEMENTED => "UNIMPLEMENTED",
+        TF_INTERNAL => "INTERNAL",
+        TF_UNAVAILABLE => "UNAVAILABLE",
+        TF_DATA_LOSS => "DATA_LOSS",
+        TF_UNAUTHENTICATED => "UNAUTHENTICATED",
+        other => return format!("code {other}"),
+    };
+    name.to_owned()
+}
+
+/// What a status says, unless it is OK.
+///
+/// # Safety
+/// Null, or a status.
+pub(super) unsafe fn refusal(status: *const TF_Status) -> Option<String> {
+    if status.is_null() {
+        return None;
+    }
+    let functions = StatusFunctions::get().ok()?;
+    // SAFETY: a status, by the caller's word; its message is a C string as long as nobody changes it.
+    let (number, message) = unsafe {
+        let number = (functions.TF_GetCode)(status);
+        if number == TF_OK {
+            return None;
+        }
+        (number, text((functions.TF_Message)(status)))
+    };
+    Some(if message.is_empty() || message == "null" {
+        code(number)
+    } else {
+        format!("{}: {message}", code(number))
+    })
+}
+
+impl Call {
+    /// Notes what the plugin has set.
+    ///
+    /// # Safety
+    /// Null, or a status.
+    pub(super) unsafe fn status(&mut self, status: *const TF_Status) {
+        self.has_status = true;
+        // SAFETY: by the caller's word.
+        if let Some(reason) = unsafe { refusal(status) } {
+            self.refused(reason);
+        }
+    }
+
+    pub(super) fn fine(&self) -> bool {
+        self.refusal.is_none()
+    }
+
+    /// A path as an argument.
+    ///
+    /// # Safety
+    /// Null, or a C string.
+    pub(super) unsafe fn path(&mut self, path: *const c_char) {
+        if self.told {
+            // SAFETY: by the caller's word.
+            self.argument(format_args!("{}", unsafe { text(path) }));
+        }
+    }
+
+    /// The path of a file object as an argument.
+    pub(super) fn file<T>(&mut self, file: *const T) {
+        if self.told {
+            PATHS.with(file.addr(), |path| match path {
+                Some(path) => self.argument(format_args!("{path}")),
+                None => self.argument(format_args!("file {file:p}")),
+            });
+        }
+    }
+
+    /// Notes the path that a file object was opened with.
+    ///
+    /// # Safety
+    /// Null, or a C string.
+    pub(super) unsafe fn opened<T>(&self, file: *const T, path: *const c_char) {
+        if self.told && self.fine() {
+            // SAFETY: by the caller's word.
+            PATHS.note(file.addr(), unsafe { text(path) });
+        }
+    }
+
+    /// The number of a device as an argument.
+    ///
+    /// # Safety
+    /// Null, or a device.
+    pub(super) unsafe fn device(&mut self, device: *const SP_Device) {
+        // SAFETY: by the caller's word.
+        if let Some(device) = unsafe { device.as_ref() } {
+            self.argument(format_args!(":{}", device.ordinal));
+        }
+    }
+
+    /// A handle as an argument.
+    pub(super) fn handle<T>(&mut self, name: &str, handle: *const T) {
+        self.argument(format_args!("{name} {handle:p}"));
+    }
+
+    /// Where device memory begins, as an argument.
+    ///
+    /// # Safety
+    /// Null, or the host's struct.
+    pub(super) unsafe fn memory(&mut self, memory: *const SP_DeviceMemoryBase) {
+        // SAFETY: by the caller's word.
+        let address = unsafe { memory.as_ref() }.map_or(std::ptr::null_mut(), |m| m.opaque);
+        self.argument(format_args!("{address:p}"));
+    }
+
+    /// An address that was returned.
+    pub(super) fn address(&mut self, address: *const c_void) {
+        self.value(format_args!("{address:p}"));
+    }
+
+    /// A `TF_Bool` or `bool` that was returned.
+    pub(super) fn truth(&mut self, truth: bool) {
+        self.value(format_args!("{truth}"));
+    }
+}

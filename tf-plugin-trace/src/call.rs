@@ -1,0 +1,163 @@
+//! One call, in words.
+
+use std::fmt::{self, Write as _};
+use std::process;
+
+use crate::abi::system;
+use crate::output;
+use crate::settings::Settings;
+use crate::totals::Slot;
+
+/// A call that has come back; what is known of it grows.
+#[derive(Debug, Default)]
+pub(crate) struct Call {
+    /// Whether the words are for anybody.
+    pub(crate) told: bool,
+    pub(crate) arguments: String,
+    /// The status, unless it is OK.
+    pub(crate) refusal: Option<String>,
+    /// What was returned.
+    pub(crate) value: String,
+    /// Whether a status was given.
+    pub(crate) has_status: bool,
+    pub(crate) bytes: u64,
+}
+
+impl Call {
+    pub(crate) fn new() -> Self {
+        Self { told: cfg!(test) || Settings::get().each(), ..Self::default() }
+    }
+
+    /// Adds an argument.
+    pub(crate) fn argument(&mut self, argument: fmt::Arguments<'_>) {
+        add(self.told, &mut self.arguments, argument);
+    }
+
+    /// Adds to what was returned.
+    pub(crate) fn value(&mut self, value: fmt::Arguments<'_>) {
+        add(self.told, &mut self.value, value);
+    }
+
+    /// A number of things that was returned.
+    pub(crate) fn count(&mut self, count: i64, one: &str, more: &str) {
+        self.value(format_args!("{count} {}", if count == 1 { one } else { more }));
+    }
+
+    /// Says that the call has moved `count` bytes.
+    pub(crate) fn bytes(&mut self, count: u64) {
+        self.bytes += count;
+        self.value(format_args!("{count} bytes"));
+    }
+
+    /// Says that the call has failed.
+    pub(crate) fn refused(&mut self, reason: String) {
+        self.refusal = Some(reason);
+    }
+
+    /// The result, in one line.
+    pub(crate) fn result(&self) -> String {
+        match (&self.refusal, self.value.as_str()) {
+            (Some(refusal), "") => refusal.clone(),
+            (Some(refusal), value) => format!("{refusal}; {value}"),
+            (None, "") if self.has_status => "OK".to_owned(),
+            (None, value) => value.to_owned(),
+        }
+    }
+
+    /// Counts the call, and writes it where it is wanted.
+    pub(crate) fn report(&self, slot: &Slot, member: usize, start: u64, took: u64) {
+        slot.counts[member].add(took, self.refusal.is_some(), self.bytes);
+        #[cfg(test)]
+        crate::abi::tests::reported(slot, member, self);
+        if self.told {
+            let settings = Settings::get();
+            output::write(
+                settings,
+                &output::Event {
+                    subject: &slot.subject,
+                    operation: slot.members[member],
+                    call: self,
+                    start: start.saturating_sub(settings.start),
+                    took,
+                    process: process::id(),
+                    thread: system::thread(),
+                },
+            );
+        }
+    }
+}
+
+fn add(told: bool, to: &mut String, text: fmt::Arguments<'_>) {
+    if told {
+        if !to.is_empty() {
+            to.push(' ');
+        }
+        // A `String` refuses nothing.
+        let _ = write!(to, "{text}");
+    }
+}
+
+/// A text as it may stand in a line: without control characters, and without the password of an address.
+pub(crate) fn clean(text: &str) -> String {
+    let mut clean = String::with_capacity(text.len());
+    for c in without_passwords(text).chars() {
+        if c.is_control() {
+            clean.extend(c.escape_default());
+        } else {
+            clean.push(c);
+        }
+    }
+    clean
+}
+
+/// `scheme://name:password@host` as `scheme://***@host`.
+fn without_passwords(text: &str) -> String {
+    let mut kept = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find("://") {
+        let (before, after) = rest.split_at(at + 3);
+        kept.push_str(before);
+        let end = after
+            .find(|c: char| c == '/' || c.is_whitespace() || c == '"' || c == '\'')
+            .unwrap_or(after.len());
+        rest = match after[..end].rfind('@') {
+            Some(at) => {
+                kept.push_str("***");
+                &after[at..]
+            }
+            None => after,
+        };
+    }
+    kept + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_stays_in_its_line_and_keeps_passwords() {
+        assert_eq!(clean("a\nb\u{1b}[31m\tc ä"), "a\\nb\\u{1b}[31m\\tc ä");
+        assert_eq!(clean("s3://key:secret@host/a@b"), "s3://***@host/a@b");
+        assert_eq!(
+            clean("no ftp://u:p@h and \"x://y:z@q/\" but a://b/c@d"),
+            "no ftp://***@h and \"x://***@q/\" but a://b/c@d"
+        );
+        assert_eq!(clean("mem://"), "mem://");
+    }
+
+    #[test]
+    fn a_result_is_the_status_and_what_came_back() {
+        let mut call = Call { told: true, ..Call::default() };
+        assert_eq!(call.result(), "");
+        call.has_status = true;
+        assert_eq!(call.result(), "OK");
+        call.bytes(7);
+        assert_eq!((call.result().as_str(), call.bytes), ("7 bytes", 7));
+        call.refused("OUT_OF_RANGE: end".to_owned());
+        assert_eq!(call.result(), "OUT_OF_RANGE: end; 7 bytes");
+        call.argument(format_args!("{} at", 4));
+        call.argument(format_args!("{}", 5));
+        assert_eq!(call.arguments, "4 at 5");
+    }
+}
