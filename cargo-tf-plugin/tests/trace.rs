@@ -262,6 +262,32 @@ fn a_filesystem_is_traced_and_nothing_else_changes() {
     assert!(!fs::read_to_string(&chrome).expect("the file").contains("secret"));
 }
 
+/// The program of the book's page, and its picture: what that shows is what happens.
+#[test]
+fn the_book_shows_what_is_traced() {
+    let read = |path: &str| fs::read_to_string(root().join(path)).expect("it is there");
+    let page = read("docs/trace.md");
+    let script = page.split_once("```python\n").and_then(|(_, rest)| rest.split_once("```"));
+    let (script, _) = script.expect("a program");
+    let traced = python(run(NEWEST, &["--package", "memfs", "--trace"]), script);
+    assert_eq!(
+        (traced.code, traced.out.as_str()),
+        (Some(0), "b'hello'\nFalse\n"),
+        "{}",
+        traced.err
+    );
+
+    let mut picture = String::new();
+    for part in read("docs/trace.svg").split('<') {
+        picture += part.split_once('>').map_or("", |(_, text)| text);
+    }
+    let picture = picture.replace("&gt;", ">").replace("&#39;", "'").replace("\n\n    ", "\n");
+    let told = |lines: Vec<Line>| -> Vec<[String; 3]> {
+        lines.into_iter().map(|line| [line.call, line.arguments, line.result]).collect()
+    };
+    assert_eq!(told(lines(&picture)), told(lines(&traced.err)));
+}
+
 #[test]
 fn the_totals_are_printed_at_the_end_also_in_an_old_tensorflow() {
     let script = "
@@ -344,28 +370,21 @@ fn plugins_in_cpp_are_traced_of_which_the_library_is_all_there_is() {
     // A filesystem that a program registers by itself, and one that fails.
     let library = compiled("filesystem.cc");
     let script = "
-import sys, tensorflow as tf
+import tensorflow as tf
 try:
-    tf.experimental.register_filesystem_plugin(sys.argv[1] if len(sys.argv) > 1 else LIBRARY)
+    tf.experimental.register_filesystem_plugin(LIBRARY)
     print(tf.io.gfile.stat('plain://x').length)
 except Exception as error:
     print(type(error).__name__, error)";
-    let script =
-        script.replace("sys.argv[1] if len(sys.argv) > 1 else LIBRARY", &format!("{library:?}"));
-    for (fault, status) in [("", "OK"), ("init-fails", "UNAVAILABLE: no server")] {
-        let ask = |trace: &[&str]| {
-            let mut command = run(NEWEST, trace);
-            command.env("FAULT", fault).arg("--library").arg(&library);
-            python(command, &script)
-        };
-        let (plain, traced) = (ask(&[]), ask(&["--trace"]));
-        assert_eq!((plain.code, traced.code), (Some(0), Some(0)), "{}", traced.err);
-        assert_eq!(plain.out, traced.out);
-        assert!(
-            plain.out.contains(if fault.is_empty() { "" } else { "no server" }),
-            "{}",
-            plain.out
-        );
+    let script = script.replace("LIBRARY", &format!("{library:?}"));
+    for (fault, status, said) in [
+        ("", "OK", "0\n"),
+        ("init-fails", "UNAVAILABLE: no server", "UnavailableError no server\n"),
+    ] {
+        let mut command = run(NEWEST, &["--trace"]);
+        command.env("FAULT", fault).arg("--library").arg(&library);
+        let traced = python(command, &script);
+        assert_eq!((traced.code, traced.out.as_str()), (Some(0), said), "{}", traced.err);
         let lines = lines(&traced.err);
         let init = lines.iter().find(|line| line.call == "plain:// init");
         assert_eq!(init.expect(&traced.err).result, status);

@@ -111,6 +111,7 @@ mod tests {
             "../README.md",
             "../docs/packaging.md",
             "../docs/performance.md",
+            "../docs/trace.md",
             "templates/fs/README.md",
             "templates/device/README.md",
             "templates/both/README.md",

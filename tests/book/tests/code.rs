@@ -25,6 +25,7 @@ const FOLLOWED: &[&str] = &[
 const ELSEWHERE: &[(&str, &str)] = &[
     ("first-device.md", "tests/tensorflow/tests/readme.rs"),
     ("check.md", "cargo-tf-plugin/tests/check.rs"),
+    ("trace.md", "cargo-tf-plugin/tests/trace.rs"),
     ("packaging.md", "cargo-tf-plugin/src/commands/mod.rs"),
     ("performance.md", "cargo-tf-plugin/tests/bench.rs"),
     ("testing.md", "tf-fs-plugin/src/lib.rs"),
