@@ -6,6 +6,7 @@
 #[allow(unsafe_code, reason = "the C boundary from the host's side; every block is argued")]
 mod abi;
 mod conformance;
+mod faulty;
 
 pub use abi::{
     GraphHost, GraphSizes, Host, ProfilerHost, ProfilerSizes, Sizes, TestDevice, TestEvent,
@@ -14,4 +15,5 @@ pub use abi::{
 #[doc(hidden)]
 pub use conformance::OptionDuration;
 pub use conformance::{Case, Group, Suite, cases, run_case};
-pub use tf_fs_plugin::testing::{Deviation, Verdict, Violation};
+pub use faulty::{Faulty, FaultyDevice, FaultyEvent, FaultyStream, sweep};
+pub use tf_fs_plugin::testing::{Deviation, Fault, Faults, Verdict, Violation};

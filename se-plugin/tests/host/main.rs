@@ -3,6 +3,7 @@
 #[allow(unsafe_code, reason = "a host allocator; every block is argued")]
 mod abi;
 mod faults;
+mod faulty;
 mod graphs;
 mod parts;
 mod platform;

@@ -94,11 +94,39 @@ impl Script {
 /// [`reset`](Self::reset). What the SDK's defaults call counts too: a `copy_file` that the author did
 /// not write is one `copy_file`, and the opens, reads and appends that it is made of.
 #[derive(Clone, Debug, Default)]
-pub struct Faults(Arc<Mutex<Script>>);
+pub struct Faults {
+    script: Arc<Mutex<Script>>,
+    /// The operations, if they are not a filesystem's, and where they have their names from.
+    others: Option<(&'static [&'static str], &'static str)>,
+}
 
 impl Faults {
+    /// Of something that is no filesystem, with operations of these names, from that header.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn of(operations: &'static [&'static str], header: &'static str) -> Self {
+        Self { script: Arc::default(), others: Some((operations, header)) }
+    }
+
+    /// The name of an operation, for ever.
+    #[track_caller]
+    fn known(&self, operation: &str) -> &'static str {
+        let own = Ops::NAMES.iter().map(|(name, _)| *name).chain(FILE_OPERATIONS);
+        let (names, header) = match self.others {
+            None => (own.collect(), "filesystem_interface.h"),
+            Some((names, header)) => (names.to_vec(), header),
+        };
+        match names.iter().find(|name| **name == operation) {
+            Some(name) => name,
+            None => panic!(
+                "there is no operation `{operation}`; the names are those of {header}: {}",
+                names.join(", ")
+            ),
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, Script> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.script.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The call of this number of an operation meets a fault.
@@ -143,7 +171,7 @@ impl Faults {
     }
 
     fn add(&self, operation: Option<&str>, from: u64, every: u64, fault: Fault) -> &Self {
-        let operation = operation.map(known);
+        let operation = operation.map(|operation| self.known(operation));
         self.lock().rules.push(Rule { operation, from, every, fault });
         self
     }
@@ -165,7 +193,8 @@ impl Faults {
     /// If there is no operation of this name.
     #[must_use]
     pub fn calls_of(&self, operation: &str) -> u64 {
-        self.lock().counts.get(known(operation)).copied().unwrap_or_default()
+        let operation = self.known(operation);
+        self.lock().counts.get(operation).copied().unwrap_or_default()
     }
 
     /// How many calls met a fault.
@@ -175,7 +204,11 @@ impl Faults {
     }
 
     /// Makes a call, with the fault that it meets.
-    fn call<T>(&self, operation: &'static str, call: impl FnOnce() -> Result<T>) -> Result<T> {
+    ///
+    /// # Errors
+    /// That of the call, or of the fault.
+    #[doc(hidden)]
+    pub fn call<T>(&self, operation: &'static str, call: impl FnOnce() -> Result<T>) -> Result<T> {
         let fault = self.lock().next(operation);
         match fault {
             None | Some(Fault::Shorten(_)) => call(),
@@ -195,19 +228,6 @@ impl Faults {
 }
 
 const FILE_OPERATIONS: [&str; 6] = ["read", "append", "tell", "flush", "sync", "close"];
-
-/// The name of an operation, for ever.
-#[track_caller]
-fn known(operation: &str) -> &'static str {
-    let names = Ops::NAMES.iter().map(|(name, _)| *name).chain(FILE_OPERATIONS);
-    match { names }.find(|name| *name == operation) {
-        Some(name) => name,
-        None => panic!(
-            "there is no operation `{operation}`; the names are those of filesystem_interface.h, and {}",
-            FILE_OPERATIONS.join(", ")
-        ),
-    }
-}
 
 #[cold]
 fn told(operation: &str, code: Code) -> Error {

@@ -1,0 +1,261 @@
+//! The fault layer for devices: each call meets its fault, and without one nothing is different.
+
+use se_plugin::Code;
+use se_plugin::parts::{HostDevice, HostMemory};
+use se_plugin::prelude::*;
+use se_plugin::testing::{
+    Case, Fault, Faults, Faulty, Host, TestDevice, TestStream, Verdict, run_case, sweep,
+};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+struct Toy;
+
+impl Platform for Toy {
+    const NAME: &'static str = "TOY";
+    const TYPE: &'static str = "TOY";
+    type Device = HostDevice;
+
+    fn new() -> Result<Self> {
+        Ok(Self)
+    }
+    fn device_count(&self) -> Result<usize> {
+        Ok(1)
+    }
+    fn open(&self, _: usize) -> Result<HostDevice> {
+        Ok(HostDevice::new(HostMemory::new(64 << 20)?))
+    }
+}
+
+#[test]
+fn without_a_fault_nothing_is_different() {
+    let limit = Duration::from_secs(60);
+    let next = Mutex::new(Case::all().iter());
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                loop {
+                    let case = next.lock().expect("no panic").next();
+                    let Some(case) = case else { return };
+                    let (plain, faulty) =
+                        (run_case::<Toy>(case, limit), run_case::<Faulty<Toy>>(case, limit));
+                    assert!(!matches!(plain, Verdict::Failed(_)), "{case:?}: {plain:?}");
+                    assert_eq!(plain, faulty, "{case:?}");
+                }
+            });
+        }
+    });
+}
+
+const SIZE: usize = 64;
+
+/// One call on a device, or on a stream with two pieces of its memory; `Err` if TensorFlow gets to know.
+type Call = fn(&TestDevice<'_>, &TestStream<'_>, [DevicePtr; 2]) -> Result<()>;
+
+/// Each operation with what makes TensorFlow call it.
+const CALLS: [(&str, Call); 24] = [
+    ("allocate", |device, _, _| {
+        let memory = device.allocate(8).ok_or_else(|| Error::resource_exhausted("null"))?;
+        device.deallocate(memory);
+        Ok(())
+    }),
+    ("deallocate", |device, _, _| {
+        device.deallocate(device.allocate(8).expect("there is room"));
+        // There is no status: it is in the log, and nothing else is hurt.
+        Err(Error::internal("in the log"))
+    }),
+    ("device_memory_usage", |device, _, _| {
+        device.memory_usage().map(drop).ok_or_else(|| Error::internal("false"))
+    }),
+    ("create_stream", |device, _, _| device.stream().1),
+    ("create_event", |device, _, _| device.event().map(drop)),
+    ("create_timer", |device, _, _| device.timer().map(drop)),
+    ("sync_memcpy_htod", |device, _, [a, _]| device.copy_to_device(a, &[1; SIZE])),
+    ("sync_memcpy_dtoh", |device, _, [a, _]| device.copy_to_host(&mut [0; SIZE], a)),
+    ("sync_memcpy_dtod", |device, _, [a, b]| device.copy_on_device(a, b, SIZE as u64)),
+    ("synchronize_all_activity", |device, _, _| device.synchronize()),
+    ("memcpy_htod", |_, stream, [a, _]| stream.copy_to_device(a, &[1; SIZE])),
+    ("memcpy_dtoh", |_, stream, [a, _]| stream.copy_to_host(&mut [0; SIZE], a)),
+    ("memcpy_dtod", |_, stream, [a, b]| stream.copy_on_device(a, b, SIZE as u64)),
+    ("mem_zero", |_, stream, [a, _]| stream.fill(a, Pattern::Zero, SIZE as u64)),
+    ("memset", |_, stream, [a, _]| stream.fill(a, Pattern::Byte(1), SIZE as u64)),
+    ("memset32", |_, stream, [a, _]| stream.fill(a, Pattern::Word(1), SIZE as u64)),
+    ("create_stream_dependency", |device, stream, _| stream.wait_for_stream(&device.stream().0)),
+    ("record_event", |device, stream, _| {
+        stream.record(&device.event()?);
+        stream.synchronize()
+    }),
+    ("wait_for_event", |device, stream, _| {
+        let event = device.event()?;
+        stream.record(&event);
+        stream.wait(&event)
+    }),
+    ("host_callback", |_, stream, _| stream.host_callback().map(drop)),
+    ("block_host_until_done", |_, stream, _| stream.synchronize()),
+    ("get_stream_status", |_, stream, _| stream.status()),
+    ("start_timer", |device, stream, _| stream.time(&device.timer()?, true)),
+    ("stop_timer", |device, stream, _| {
+        let timer = device.timer()?;
+        stream.time(&timer, true)?;
+        stream.time(&timer, false)
+    }),
+];
+
+/// Makes one call on a new device, with faults, and says how many were met.
+fn with(call: Call, set: impl FnOnce(&Faults)) -> (Result<()>, u64) {
+    let (host, faults) = Faulty::<Toy>::load().expect("loaded");
+    let device = host.device(0).expect("a device");
+    let (stream, created) = device.stream();
+    created.expect("a stream");
+    let memory = [(); 2].map(|()| device.allocate(SIZE as u64).expect("there is room"));
+    faults.reset();
+    set(&faults);
+    let answer = call(&device, &stream, memory);
+    let met = faults.met();
+    faults.reset();
+    // What was only enqueued fails here.
+    let answer = answer.and(stream.synchronize()).and(device.synchronize());
+    for memory in memory {
+        device.deallocate(memory);
+    }
+    (answer, met)
+}
+
+/// For these the SDK stands in: with the figures that it had last, and by waiting for the stream.
+const STANDS_IN: [&str; 2] = ["device_memory_usage", "create_event"];
+
+#[test]
+fn each_operation_meets_its_fault() {
+    let mut silent = Vec::new();
+    for (operation, call) in CALLS {
+        for fault in
+            [Fault::Fail(Code::Unavailable), Fault::FailAfter(Code::Unavailable), Fault::Panic]
+        {
+            let (answer, met) = with(call, |faults| {
+                faults.at(operation, 0, fault);
+            });
+            assert_eq!(met, 1, "{operation}, {fault:?}");
+            if answer.is_ok() && !STANDS_IN.contains(&operation) {
+                silent.push((operation, fault));
+            }
+        }
+        let (answer, met) = with(call, |faults| {
+            faults.always("create_device", Fault::Panic);
+        });
+        assert_eq!(met, 0, "{operation}");
+        assert!(answer.is_ok() || operation == "deallocate", "{operation}: {answer:?}");
+    }
+    assert_eq!(silent, [], "TensorFlow does not get to know");
+}
+
+#[test]
+fn events_that_fail_never_say_so() {
+    let (host, faults) = Faulty::<Toy>::load().expect("loaded");
+    let device = host.device(0).expect("a device");
+    let (stream, created) = device.stream();
+    created.expect("a stream");
+    let event = device.event().expect("an event");
+    stream.record(&event);
+    stream.synchronize().expect("it ran");
+    faults.at("block_host_for_event", 0, Fault::Fail(Code::Unavailable));
+    assert!(event.wait().is_err());
+    faults.always("get_event_status", Fault::Fail(Code::Unavailable));
+    let _ = event.status();
+    assert_eq!(faults.met(), 2);
+    assert_eq!(faults.calls_of("get_event_status"), 1);
+}
+
+#[test]
+fn a_fault_after_the_call_has_its_effect() {
+    let (host, faults) = Faulty::<Toy>::load().expect("loaded");
+    let device = host.device(0).expect("a device");
+    let memory = device.allocate(4).expect("there is room");
+    let mut read = [0; 4];
+    for (fault, want) in
+        [(Fault::Fail(Code::Aborted), [0; 4]), (Fault::FailAfter(Code::Aborted), [7; 4])]
+    {
+        device.copy_to_device(memory, &[0; 4]).expect("copied");
+        faults.reset();
+        faults.at("sync_memcpy_htod", 0, fault);
+        let error = device.copy_to_device(memory, &[7; 4]).unwrap_err();
+        assert_eq!(error.code(), Code::Aborted);
+        assert!(error.to_string().contains("`sync_memcpy_htod` was told to fail"), "{error}");
+        device.copy_to_host(&mut read, memory).expect("copied");
+        assert_eq!(read, want, "{fault:?}");
+    }
+    device.deallocate(memory);
+}
+
+#[test]
+fn a_call_waits_when_it_is_told_to() {
+    let (host, faults) = Faulty::<Toy>::load().expect("loaded");
+    let device = host.device(0).expect("a device");
+    let time = Duration::from_millis(80);
+    faults.every("synchronize_all_activity", 2, Fault::Delay(time));
+    let took = [(); 4].map(|()| {
+        let start = Instant::now();
+        device.synchronize().expect("done");
+        start.elapsed() >= time
+    });
+    assert_eq!(took, [false, true, false, true]);
+}
+
+#[test]
+fn a_platform_that_cannot_count_or_open_has_no_device() {
+    let (host, faults) = Faulty::<Toy>::load().expect("loaded");
+    // Loading has asked already.
+    assert!(faults.calls() >= 1, "{}", faults.calls());
+    assert_eq!(host.device_count().expect("counted"), 1);
+    let runs = sweep::<Toy>(Fault::Fail(Code::Unavailable), |host: &Host, fails| {
+        let count = host.device_count().unwrap_or_default();
+        assert!(fails || count == 1);
+        if let Ok(device) = host.device(0) {
+            drop(device);
+        } else {
+            assert!(fails);
+        }
+    });
+    assert!(runs >= 3, "{runs}");
+}
+
+/// A scenario of a copy there, a fill, a copy within and a copy back: whatever fails, either it is told or the
+/// bytes are right.
+#[test]
+fn no_failure_is_lost() {
+    for fault in [Fault::Fail(Code::Unavailable), Fault::Panic] {
+        let runs = sweep::<Toy>(fault, |host, fails| {
+            let outcome = (|| -> Result<Vec<u8>> {
+                let device = host.device(0)?;
+                let (stream, created) = device.stream();
+                created?;
+                let null = || Error::resource_exhausted("null");
+                let [a, b] = [device.allocate(SIZE as u64), device.allocate(SIZE as u64)];
+                let mut read = vec![0; SIZE];
+                let source = [9; SIZE];
+                let copied = a.zip(b).ok_or_else(null).and_then(|(a, b)| {
+                    stream.copy_to_device(a, &source)?;
+                    stream.fill(a, Pattern::Byte(5), 8)?;
+                    stream.copy_on_device(b, a, SIZE as u64)?;
+                    stream.copy_to_host(&mut read, b)
+                });
+                let done = stream.synchronize();
+                for memory in [a, b].into_iter().flatten() {
+                    device.deallocate(memory);
+                }
+                copied.and(done).map(|()| read)
+            })();
+            match outcome {
+                Ok(read) => assert_eq!(read, [&[5; 8][..], &[9; SIZE - 8]].concat()),
+                Err(error) => assert!(fails, "{error:#}"),
+            }
+        });
+        assert!(runs >= 10, "{runs}");
+    }
+}
+
+#[test]
+#[should_panic = "there is no operation `stat`; the names are those of stream_executor.h: get_device_count, create_device"]
+fn an_operation_of_another_header_is_none() {
+    let (_, faults) = Faulty::new(Toy);
+    faults.at("stat", 0, Fault::Panic);
+}
