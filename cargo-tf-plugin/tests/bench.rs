@@ -209,12 +209,13 @@ fn nothing_is_left_where_files_stay_and_nothing_else_is_touched() {
     let library = localfs();
     let directory = tempfile::tempdir().expect("a directory");
     let own = directory.path().join("own");
-    fs::write(&own, "mine").expect("written");
+    let content = "mine".repeat(1 << 19);
+    fs::write(&own, &content).expect("written");
     let temporary = tempfile::tempdir().expect("a directory");
     let uri = format!("local://{}", directory.path().display());
     let untouched = |when: &str| {
         assert_eq!(names(directory.path()), ["own"], "{when}");
-        assert_eq!(fs::read_to_string(&own).expect("it is there"), "mine", "{when}");
+        assert!(fs::read_to_string(&own).expect("it is there") == content, "{when}");
         assert!(names(temporary.path()).is_empty(), "{when}: {:?}", names(temporary.path()));
     };
     let command = |arguments: &[&str]| {
@@ -223,12 +224,17 @@ fn nothing_is_left_where_files_stay_and_nothing_else_is_touched() {
         command
     };
 
-    let quick = ["--root", &uri, "--tf", NEWEST, "--seconds", "0.001"];
+    let quick = ["--root", &uri, "--no-tf", "--seconds", "0.001"];
     let report = json(&mut command(&quick), 0);
     assert!(with_result(&rows(&report, "local://", "the C table"), "failed").is_empty());
     let map = rows(&report, "local://", "the C table");
     assert!(with_result(&map, "measured").contains(&"map 16 MiB as a memory region"), "{map:#?}");
     untouched("after a run");
+    let quick = ["--root", &uri, "--tf", NEWEST, "--seconds", "0.001", "--filter", "tf.io"];
+    let report = json(&mut command(&quick), 0);
+    let in_tensorflow = rows(&report, "local://", &format!("TensorFlow {NEWEST}"));
+    assert_eq!(with_result(&in_tensorflow, "measured").len(), 3, "{in_tensorflow:#?}");
+    untouched("after a run in TensorFlow");
 
     // By itself it finds the temporary directory, as there are no hosts.
     let report = json(&mut command(&["--no-tf", "--seconds", "0.001", "--filter", "stat"]), 0);
@@ -237,6 +243,17 @@ fn nothing_is_left_where_files_stay_and_nothing_else_is_touched() {
         ["stat, of a file"]
     );
     untouched("after a run in the temporary directory");
+
+    // A filesystem that cannot write has a file that is there.
+    let file = format!("{uri}/own");
+    let report = json(&mut command(&["--file", &file, "--tf", NEWEST, "--seconds", "0.001"]), 0);
+    let tables = rows(&report, "local://", "the C table");
+    assert_eq!(with_result(&tables, "absent"), ["map 16 MiB as a memory region"], "{tables:#?}");
+    assert_eq!(with_result(&tables, "measured").len(), 15, "{tables:#?}");
+    let in_tensorflow = rows(&report, "local://", &format!("TensorFlow {NEWEST}"));
+    assert_eq!(with_result(&in_tensorflow, "measured").len(), 7, "{in_tensorflow:#?}");
+    assert_eq!((tables.len(), in_tensorflow.len()), (16, 7));
+    untouched("after a run with a file");
 
     // A run that takes long, ended in the middle: first by Ctrl-C, then in a way that it cannot notice.
     let begin = |through: &[&str]| {
@@ -370,6 +387,14 @@ fn what_fails_is_said_in_its_row_and_the_others_go_on() {
         let others = if fault.starts_with("new_") { 8 } else { 0 };
         assert_eq!(all.len(), failed.len() + others, "{fault}: {all:?}");
     }
+
+    // Of what is both, the device is measured although the filesystem writes no files.
+    let arguments = ["bothfs", "--no-tf", "--seconds", "0.001", "--filter", "create_event"];
+    let [out, err] = run(&mut command(&arguments), 1);
+    assert!(out.contains("/device:RUST_TEST:0 through the C table"), "{out}");
+    assert!(out.contains("create_event and destroy_event") && !out.contains("both://"), "{out}");
+    assert!(err.contains("both:// through the C table cannot be measured"), "{err}");
+    assert!(err.contains("`--file URI`"), "{err}");
 
     // On a terminal's page, with a count at the end.
     let arguments = [flat, "--no-tf", "--seconds", "0.001", "--filter", "path_exists"];

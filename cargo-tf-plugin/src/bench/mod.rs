@@ -34,6 +34,8 @@ pub struct Job {
     pub device_type: Option<String>,
     /// Directories that may be made and removed again; the first one that can be made is taken.
     pub directories: Vec<String>,
+    /// A file that is there, for a filesystem that cannot write: no directory is made, and only what reads is measured.
+    pub file: Option<String>,
     /// A directory of this machine for the same operations on TensorFlow's own filesystem.
     pub reference: Option<PathBuf>,
     /// How long each row is measured, in seconds.
@@ -193,6 +195,7 @@ mod tests {
             scheme: None,
             device_type: None,
             directories: Vec::new(),
+            file: None,
             reference: None,
             seconds: 1.0,
             filter: "read".into(),

@@ -52,9 +52,11 @@ gfile = tf.io.gfile
 ROWS = []
 
 
-def row(group, name, size=None):
+def row(group, name, size=None, reads=False):
+    """A row; one that only `reads` can be measured with a file that is there already."""
+
     def add(make):
-        ROWS.append((group, name, size, make))
+        ROWS.append((group, name, size, reads, make))
         return make
 
     return add
@@ -124,9 +126,9 @@ def first_line(error):
 
 
 def measure_rows(plugin, own):
-    for group, name, size, make in ROWS:
+    for group, name, size, reads, make in ROWS:
         wanted = JOB["filter"] in name.lower() or JOB["filter"] in group.lower()
-        if not wanted or name in JOB["skip"]:
+        if not wanted or name in JOB["skip"] or JOB["file"] is not None and not reads:
             continue
         if stopping.is_set():
             raise Stopped()
@@ -166,12 +168,24 @@ def write(path, content):
 
 
 def fixture(root, size):
+    """A file of this size; or the one that is there, on either side, if it is as large."""
+    if JOB["file"] is not None:
+        path = "%s/%s" % (root, JOB["file"].rsplit("/", 1)[1])
+        length = gfile.stat(path).length
+        if length < size:
+            raise Absent("not measured: the file has %d bytes, and this takes %d" % (length, size))
+        return path
     path = "%s/file-%d" % (root, size)
     if not gfile.exists(path):
         with gfile.GFile(path, "wb") as file:
             for _ in range(max(1, size // MIB)):
                 file.write(b"7" * min(size, MIB))
     return path
+
+
+def large(block):
+    """The size of a file to read blocks from: of one that is there, that of a block at least."""
+    return 16 * MIB if JOB["file"] is None else block
 
 
 def listed(root):
@@ -191,31 +205,31 @@ def expect(found, wanted):
 
 
 def filesystem_rows():
-    @row("Names and metadata", "gfile.exists, of a file")
+    @row("Names and metadata", "gfile.exists, of a file", reads=True)
     def _(root):
-        path = fixture(root, 4 * KIB)
+        path = fixture(root, 1)
         expect(gfile.exists(path), True)
         return (clock(lambda: gfile.exists(path)),)
 
-    @row("Names and metadata", "gfile.exists, of nothing")
+    @row("Names and metadata", "gfile.exists, of nothing", reads=True)
     def _(root):
-        path = root + "/nothing"
+        path = root + "/tf-plugin-bench-nothing"
         expect(gfile.exists(path), False)
         return (clock(lambda: gfile.exists(path)),)
 
-    @row("Names and metadata", "gfile.stat")
+    @row("Names and metadata", "gfile.stat", reads=True)
     def _(root):
         path = fixture(root, 4 * KIB)
-        expect(gfile.stat(path).length, 4 * KIB)
+        expect(gfile.stat(path).is_directory, False)
         return (clock(lambda: gfile.stat(path)),)
 
-    @row("Names and metadata", "gfile.isdir")
+    @row("Names and metadata", "gfile.isdir", reads=True)
     def _(root):
         return (clock(lambda: gfile.isdir(root)),)
 
-    @row("Reading", "GFile: open, read 16 B, close")
+    @row("Reading", "GFile: open, read 16 B, close", reads=True)
     def _(root):
-        path = fixture(root, 4 * KIB)
+        path = fixture(root, 16)
 
         def operation():
             with gfile.GFile(path, "rb") as file:
@@ -223,24 +237,28 @@ def filesystem_rows():
 
         return (clock(operation),)
 
-    @row("Reading", "GFile.read of 1 MiB, in order", MIB)
+    @row("Reading", "GFile.read of 1 MiB, in order", MIB, reads=True)
     def _(root):
-        file = gfile.GFile(fixture(root, 16 * MIB), "rb")
+        path = fixture(root, large(MIB))
+        file, blocks, state = gfile.GFile(path, "rb"), gfile.stat(path).length // MIB, [0]
 
         def operation():
-            if not file.read(MIB):
+            if state[0] == blocks:
                 file.seek(0)
+                state[0] = 0
+            state[0] += 1
+            file.read(MIB)
 
         return clock(operation), file.close
 
-    @row("Reading", "GFile: seek, read 4 KiB", 4 * KIB)
+    @row("Reading", "GFile: seek, read 4 KiB", 4 * KIB, reads=True)
     def _(root):
-        file = gfile.GFile(fixture(root, 16 * MIB), "rb")
-        state = [1]
+        path = fixture(root, large(4 * KIB))
+        file, blocks, state = gfile.GFile(path, "rb"), gfile.stat(path).length // (4 * KIB), [1]
 
         def operation():
             state[0] = state[0] * 1103515245 + 12345 & 0x7FFFFFFF
-            file.seek(state[0] % 4096 * 4096)
+            file.seek(state[0] % blocks * 4 * KIB)
             file.read(4 * KIB)
 
         return clock(operation), file.close
@@ -389,16 +407,22 @@ def filesystem():
     scheme = JOB["scheme"]
     if scheme not in gfile.get_registered_schemes():
         tf.experimental.register_filesystem_plugin(JOB["plugin"])
-    directory = make_directory()
+    own = "file://%s/own" % JOB["reference"]
+    if JOB["file"] is not None:
+        directory, name = JOB["file"].rsplit("/", 1)
+        gfile.mkdir(own)
+        gfile.copy(JOB["file"], "%s/%s" % (own, name))
+    else:
+        directory = make_directory()
     if directory is None:
         return "no directory can be made and written to"
-    own = "file://%s/own" % JOB["reference"]
     try:
-        gfile.mkdir(own)
+        gfile.makedirs(own)
         filesystem_rows()
         measure_rows(directory, own)
     finally:
-        remove(directory)
+        if JOB["file"] is None:
+            remove(directory)
         shutil.rmtree(JOB["reference"], ignore_errors=True)
     return None
 

@@ -37,6 +37,7 @@ Examples:
   cargo tf-plugin bench --no-tf --filter read           its C tables alone, and what reads
   cargo tf-plugin bench --tf 2.16.2 --tf 2.21.0 --html report.html
   cargo tf-plugin bench s3 --root s3://bucket/scratch   below a directory that is there
+  cargo tf-plugin bench --file web://host/large.bin     a filesystem that cannot write
   cargo tf-plugin bench --save before.json              and after a change:
   cargo tf-plugin bench --baseline before.json
 
@@ -61,6 +62,10 @@ pub struct Bench {
     /// made in it. By default one at a host of its own, else in the temporary directory.
     #[arg(long, value_name = "URI")]
     root: Option<String>,
+
+    /// File that is there, for a filesystem that cannot write: only what reads is measured, and nothing is made.
+    #[arg(long, value_name = "URI", conflicts_with = "root")]
+    file: Option<String>,
 
     /// Only operations whose name, or whose group's name, contains this.
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
@@ -171,21 +176,24 @@ impl Bench {
             progress: Progress::new(),
             left: RefCell::default(),
         };
-        let mut parts = Vec::new();
+        let (mut parts, mut problems) = (Vec::new(), Vec::new());
         for subject in &subjects {
-            match measuring.subject(subject) {
-                Ok(mut measured) => parts.append(&mut measured),
+            match measuring.subject(subject, &mut parts) {
                 Err(error) if error.is::<Interrupted>() => {
                     measuring.progress.finish();
                     eprintln!("interrupted; nothing is left behind");
                     return Ok(ExitCode::from(130));
                 }
-                Err(error) => return Err(error),
+                // The other parts are worth having.
+                measured => problems.extend(measured.err()),
             }
         }
         measuring.progress.finish();
         parts.retain(|part| !part.rows.is_empty());
         if parts.is_empty() {
+            if let Some(problem) = problems.into_iter().next() {
+                return Err(problem);
+            }
             bail!(
                 "no operation has `{}` in its name; `cargo tf-plugin bench --no-tf` lists many",
                 self.filter
@@ -226,16 +234,20 @@ impl Bench {
             let operations = if failures == 1 { "operation has" } else { "operations have" };
             eprintln!("error: {failures} {operations} failed; the report says why");
         }
-        Ok(if failures > 0 || !left.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+        for problem in &problems {
+            eprintln!("error: {problem:#}");
+        }
+        let fine = failures == 0 && left.is_empty() && problems.is_empty();
+        Ok(if fine { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 
     /// What the plugin has, with the scheme that the user's root is of.
     fn subjects(&self, check: &Check, path: &Path) -> Result<Vec<Subject>> {
         let schemes: Vec<&String> = check.filesystems.iter().flat_map(|fs| &fs.schemes).collect();
         let mut subjects = Vec::new();
-        if let Some(root) = &self.root {
-            let Some((scheme, _)) = root.split_once("://") else {
-                bail!("`{root}` is no URI; write one such as {}", example(&schemes));
+        if let Some(uri) = self.root.as_ref().or(self.file.as_ref()) {
+            let Some((scheme, _)) = uri.split_once("://") else {
+                bail!("`{uri}` is no URI; write one such as {}", example(&schemes));
             };
             if !schemes.iter().any(|known| *known == scheme) {
                 let known: Vec<_> = schemes.iter().map(|scheme| format!("{scheme}://")).collect();
@@ -266,6 +278,9 @@ impl Bench {
 
     /// New directories to try, each without those that are left out.
     fn directories(&self, scheme: &str) -> Vec<String> {
+        if self.file.is_some() {
+            return Vec::new();
+        }
         let random = RandomState::new().build_hasher().finish();
         let name = format!("tf-plugin-bench-{:x}-{random:016x}", process::id());
         if let Some(root) = &self.root {
@@ -313,12 +328,11 @@ struct Measuring<'b> {
 
 impl Measuring<'_> {
     /// The filesystem or device through its tables, then in each TensorFlow.
-    fn subject(&self, subject: &Subject) -> Result<Vec<Part>> {
+    fn subject(&self, subject: &Subject, parts: &mut Vec<Part>) -> Result<()> {
         let name = match subject {
             Subject::Filesystem(scheme) => format!("{scheme}://"),
             Subject::Device(device_type) => format!("/device:{device_type}:0"),
         };
-        let mut parts = Vec::new();
         let (rows, taken) = self.measure(&name, "the C table", subject, None, None)?;
         let part = |through: String, reference: Option<&str>, rows| Part {
             subject: name.clone(),
@@ -336,7 +350,7 @@ impl Measuring<'_> {
             };
             parts.push(part(through, Some(reference), rows));
         }
-        Ok(parts)
+        Ok(())
     }
 
     /// The rows of a part; for a filesystem also which of the directories could be used.
@@ -371,6 +385,7 @@ impl Measuring<'_> {
             scheme,
             device_type,
             directories,
+            file: self.bench.file.clone().filter(|_| matches!(subject, Subject::Filesystem(_))),
             reference: reference.as_ref().map(|reference| reference.path().to_owned()),
             seconds: bench.seconds,
             filter: bench.filter.to_lowercase(),

@@ -37,9 +37,16 @@ pub(super) fn run(library: &Library, scheme: &str, job: &Job) -> Result<()> {
         }
         return Ok(());
     }
+    if let Some(file) = &job.file {
+        let path = fs.path(file)?;
+        let length = fs.stat(&path).map_err(|why| Why::Failed(format!("{file}: {why}")))?.length;
+        let length = usize::try_from(length).unwrap_or(0);
+        let place = Place::File { uri: file.clone(), length };
+        return Bench { fs: &fs, place }.rows(&mut Rows::new(job));
+    }
     let directory = fs.directory(job)?;
-    let bench = Bench { fs: &fs, directory: directory.clone() };
-    let measured = bench.rows(&mut Rows::new(job));
+    let place = Place::Directory(directory.clone());
+    let measured = Bench { fs: &fs, place }.rows(&mut Rows::new(job));
     fs.remove(&directory);
     measured
 }
@@ -132,6 +139,13 @@ impl Filesystem {
 
     /// Makes the first of the directories that can be made, and writes to it.
     fn directory(&self, job: &Job) -> Result<String> {
+        if self.ops.new_writable_file.is_none() {
+            return Err(Why::Failed(
+                "the plugin writes no files (there is no `new_writable_file`); name a file that is there with `--file \
+                 URI`, then what reads is measured"
+                    .to_owned(),
+            ));
+        }
         for directory in &job.directories {
             tell(&Event::Directory(directory.clone()));
             let made = match self.ops.create_dir {
@@ -434,30 +448,64 @@ fn each(paths: &[CString], mut call: impl FnMut(&CStr) -> Result<()>) -> Result<
     Ok(start.elapsed())
 }
 
-/// The rows, and the directory that they are measured in.
+/// What there is to measure with.
+enum Place {
+    /// A new directory of this process's own.
+    Directory(String),
+    /// A file that was there before, which is only read.
+    File { uri: String, length: usize },
+}
+
+/// The rows, and the place that they are measured in.
 struct Bench<'f> {
     fs: &'f Filesystem,
-    directory: String,
+    place: Place,
 }
 
 impl Bench<'_> {
+    /// A name in the directory, for what is written.
+    fn uri(&self, name: &str) -> Result<String> {
+        match &self.place {
+            Place::Directory(directory) => Ok(format!("{directory}/{name}")),
+            Place::File { .. } => {
+                Err(Why::Absent("not measured: it takes a directory to write to".to_owned()))
+            }
+        }
+    }
+
     fn path(&self, name: &str) -> Result<CString> {
-        self.fs.path(&format!("{}/{name}", self.directory))
+        self.fs.path(&self.uri(name)?)
     }
 
     fn paths(&self, stem: &str, count: u64) -> Result<Vec<CString>> {
         (0..count).map(|number| self.path(&format!("{stem}-{number}"))).collect()
     }
 
-    /// A file of this size, made at its first use.
-    fn file(&self, size: usize) -> Result<CString> {
+    /// The directory that all is in.
+    fn directory(&self) -> &str {
+        match &self.place {
+            Place::Directory(directory) => directory,
+            Place::File { uri, .. } => uri.rsplit_once('/').map_or(uri, |(directory, _)| directory),
+        }
+    }
+
+    /// A file of this size at least, made at its first use; and its size.
+    fn file(&self, size: usize) -> Result<(CString, usize)> {
+        if let Place::File { uri, length } = &self.place {
+            if *length < size {
+                let why =
+                    format!("not measured: the file has {length} bytes, and this takes {size}");
+                return Err(Why::Absent(why));
+            }
+            return Ok((self.fs.path(uri)?, *length));
+        }
         let path = self.path(&format!("file-{size}"))?;
         if self.fs.stat(&path).is_ok() {
-            return Ok(path);
+            return Ok((path, size));
         }
         let block = vec![7; size.clamp(1, 1 << 20)];
         match self.fs.write(&path, size / block.len(), &block) {
-            Ok(()) => Ok(path),
+            Ok(()) => Ok((path, size)),
             Err(Why::Failed(why)) => {
                 Err(Why::Failed(format!("a file to read cannot be made: {why}")))
             }
@@ -465,11 +513,23 @@ impl Bench<'_> {
         }
     }
 
+    /// A file to read blocks of this size from; the size of all that is read of it.
+    fn large_file(&self, block: usize) -> Result<(CString, usize)> {
+        let (path, length) = match self.place {
+            Place::Directory(_) => self.file(SIZE)?,
+            Place::File { .. } => self.file(block)?,
+        };
+        Ok((path, length.min(SIZE)))
+    }
+
     fn rows(&self, rows: &mut Rows<'_>) -> Result<()> {
         rows.group("Names and metadata");
         self.names(rows)?;
         rows.group("Reading");
         self.reading(rows)?;
+        if matches!(self.place, Place::File { .. }) {
+            return Ok(());
+        }
         rows.group("Writing");
         self.writing(rows)?;
         rows.group("Files and directories");
@@ -479,17 +539,17 @@ impl Bench<'_> {
     fn names(&self, rows: &Rows<'_>) -> Result<()> {
         let fs = self.fs;
         rows.row("translate_name", None, || {
-            let uri = c(&format!("{}/some/file", self.directory))?;
+            let uri = c(&format!("{}/some/file", self.directory()))?;
             rows.time(ANY, |times| repeated(times, || fs.translate_name(&uri)))
         })?;
         rows.row("path_exists, of a file", None, || {
             slot!(fs, ops, path_exists)?;
-            let path = self.file(4096)?;
+            let (path, _) = self.file(1)?;
             rows.time(ANY, |times| repeated(times, || fs.path_exists(&path)))
         })?;
         rows.row("path_exists, of nothing", None, || {
             let op = slot!(fs, ops, path_exists)?;
-            let path = self.path("nothing")?;
+            let path = fs.path(&format!("{}/tf-plugin-bench-nothing", self.directory()))?;
             rows.time(ANY, |times| {
                 repeated(times, || match fs.path_op(op, &path) {
                     Err(Why::Failed(why)) if why.starts_with("NOT_FOUND") => Ok(()),
@@ -500,17 +560,17 @@ impl Bench<'_> {
         })?;
         rows.row("stat, of a file", None, || {
             slot!(fs, ops, stat)?;
-            let path = self.file(4096)?;
+            let (path, _) = self.file(1)?;
             rows.time(ANY, |times| repeated(times, || fs.stat(&path).map(drop)))
         })?;
         rows.row("get_file_size", None, || {
             slot!(fs, ops, get_file_size)?;
-            let path = self.file(4096)?;
+            let (path, _) = self.file(1)?;
             rows.time(ANY, |times| repeated(times, || fs.file_size(&path)))
         })?;
         rows.row("is_directory, of a directory", None, || {
             slot!(fs, ops, is_directory)?;
-            let path = fs.path(&self.directory)?;
+            let path = fs.path(self.directory())?;
             rows.time(ANY, |times| repeated(times, || fs.is_directory(&path)))
         })
     }
@@ -519,7 +579,7 @@ impl Bench<'_> {
         let fs = self.fs;
         rows.row("open and close", None, || {
             slot!(fs, ops, new_random_access_file)?;
-            let path = self.file(4096)?;
+            let (path, _) = self.file(1)?;
             rows.time(ANY, |times| repeated(times, || fs.open(&path).map(drop)))
         })?;
         for (how, random) in [("in order", false), ("anywhere", true)] {
@@ -528,11 +588,12 @@ impl Bench<'_> {
                 rows.row(name, Some(size as u64), || {
                     slot!(fs, ops, new_random_access_file)?;
                     slot!(fs, readers, read)?;
-                    let file = fs.open(&self.file(SIZE)?)?;
+                    let (path, length) = self.large_file(size)?;
+                    let file = fs.open(&path)?;
                     let mut buffer = vec![0; size];
                     let mut state: u64 = 0x9e37_79b9_7f4a_7c15;
                     let mut at = 0;
-                    let blocks = SIZE / size;
+                    let blocks = length / size;
                     rows.time(ANY, |times| {
                         repeated(times, || {
                             if random {
@@ -552,7 +613,7 @@ impl Bench<'_> {
         }
         rows.row(format!("map {} as a memory region", bytes(SIZE as u64)), None, || {
             slot!(fs, ops, new_read_only_memory_region_from_file)?;
-            let path = self.file(SIZE)?;
+            let (path, _) = self.file(SIZE)?;
             rows.time(ANY, |times| repeated(times, || fs.map(&path).map(drop)))
         })
     }
@@ -682,24 +743,23 @@ impl Bench<'_> {
         for size in [4 << 10, 1 << 20] {
             rows.row(format!("copy_file of {}", bytes(size as u64)), Some(size as u64), || {
                 let op = slot!(fs, ops, copy_file)?;
-                let (from, to) = (self.file(size)?, self.path("copied")?);
+                let (to, (from, _)) = (self.path("copied")?, self.file(size)?);
                 let timing =
                     rows.time(FILES, |times| repeated(times, || fs.two_path_op(op, &from, &to)));
                 let _ = fs.delete_file(&to);
                 timing
             })?;
         }
-        let list = self.path("list")?;
         rows.row("get_children of 1,000", None, || {
             let op = slot!(fs, ops, get_children)?;
-            self.entries()?;
+            let list = self.entries()?;
             rows.time(ANY, |times| repeated(times, || expect(fs.list(op, &list, |_| {})?, ENTRIES)))
         })?;
         rows.row("get_matching_paths, 100 of 1,000", None, || {
             let op = slot!(fs, ops, get_matching_paths)?;
             self.entries()?;
             // A pattern is not translated.
-            let pattern = c(&format!("{}/list/*7", self.directory))?;
+            let pattern = c(&self.uri("list/*7")?)?;
             rows.time(ANY, |times| {
                 repeated(times, || expect(fs.list(op, &pattern, |_| {})?, ENTRIES / 10))
             })
@@ -723,18 +783,19 @@ impl Bench<'_> {
         })
     }
 
-    /// Fills the directory that is listed, unless it is full already.
-    fn entries(&self) -> Result<()> {
+    /// The directory that is listed, filled unless it is full already.
+    fn entries(&self) -> Result<CString> {
         let failed = |why: Why| match why {
             Why::Failed(why) => Why::Failed(format!("{ENTRIES} files cannot be made: {why}")),
             other => other,
         };
         let last = self.path(&format!("list/file-{}", ENTRIES - 1))?;
+        let list = self.path("list")?;
         if self.fs.stat(&last).is_ok() {
-            return Ok(());
+            return Ok(list);
         }
         if self.fs.ops.create_dir.is_some() {
-            self.fs.create_dir(&self.path("list")?).map_err(failed)?;
+            self.fs.create_dir(&list).map_err(failed)?;
         }
         for number in 0..ENTRIES {
             if stopped() {
@@ -742,7 +803,7 @@ impl Bench<'_> {
             }
             self.fs.write(&self.path(&format!("list/file-{number}"))?, 1, b"7").map_err(failed)?;
         }
-        Ok(())
+        Ok(list)
     }
 }
 
