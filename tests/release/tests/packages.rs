@@ -64,8 +64,14 @@ fn all_packages_have_one_version() {
 fn what_is_not_for_others_is_not_published() {
     let names: BTreeSet<String> =
         published().iter().map(|package| package.name.to_string()).collect();
-    let wanted =
-        ["cargo-tf-plugin", "se-plugin", "tf-fs-plugin", "tf-fs-plugin-macros", "tf-fs-sys"];
+    let wanted = [
+        "cargo-tf-plugin",
+        "se-plugin",
+        "tf-fs-plugin",
+        "tf-fs-plugin-macros",
+        "tf-fs-sys",
+        "tf-plugin-trace",
+    ];
     assert_eq!(
         names,
         wanted.map(String::from).into(),

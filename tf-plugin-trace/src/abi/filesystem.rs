@@ -304,11 +304,21 @@ pub(super) unsafe fn wrap(info: &TF_FilesystemPluginInfo) {
         unsafe {
             let ops = &*info.ops.add(index);
             let scheme = format!("{}://", text(ops.scheme));
-            operations::wrap(ops.filesystem_ops, ops.filesystem_ops_size, &scheme);
+            operations::wrap(ops.filesystem_ops, known(ops.filesystem_ops_size), &scheme);
             readers::wrap(ops.random_access_file_ops, ops.random_access_file_ops_size, &scheme);
             writers::wrap(ops.writable_file_ops, ops.writable_file_ops_size, &scheme);
             let size = ops.read_only_memory_region_ops_size;
             regions::wrap(ops.read_only_memory_region_ops, size, &scheme);
         }
+    }
+}
+
+/// How much of a table of so many bytes has the operations at the places known here.
+fn known(size: usize) -> usize {
+    if tf_fs_sys::host::release() >= Some((2, 22)) {
+        // What comes then is not the transactions, though TensorFlow's ABI number is the same.
+        size.min(core::mem::offset_of!(TF_FilesystemOps, start_transaction))
+    } else {
+        size
     }
 }
