@@ -1,6 +1,10 @@
 //! `run --trace`: the calls of real TensorFlow releases to plugins in Rust and C++, as lines, as totals and as a file
 //! for Chrome's viewers; and that nothing else changes.
 
+#[path = "../../tests/tensorflow/src/overlay.rs"]
+#[expect(dead_code, unreachable_pub, reason = "it is of a library that other tests use more of")]
+mod overlay;
+
 use std::env;
 use std::fs;
 use std::io::ErrorKind;
@@ -8,7 +12,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 
+use cargo_tf_plugin::workspace::Workspace;
 use cargo_tf_plugin::{NEWEST, TensorFlow};
+use overlay::Overlay;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -291,14 +297,25 @@ fn the_book_shows_what_is_traced() {
 #[test]
 fn the_totals_are_printed_at_the_end_also_in_an_old_tensorflow() {
     let script = "
-import sys, tensorflow as tf
+import os, sys, tensorflow as tf
 tf.io.write_file('mem://host/file', 'x' * 1000)
 for _ in range(3): tf.io.read_file('mem://host/file')
+if os.fork() == 0:
+    tf.io.gfile.stat('mem://host/file')
+    sys.exit(0)
+os.wait()
 sys.exit(9)";
     let ran = python(run("2.12.1", &["--package", "memfs", "--trace=totals"]), script);
     assert_eq!(ran.code, Some(9), "{}", ran.err);
     assert!(!ran.err.contains(HEADINGS) && !ran.err.contains('→'), "{}", ran.err);
-    let rows = totals(&ran.err);
+    // A forked child has its own, without those of its parent; it ends first.
+    let parts: Vec<_> = ran.err.split(" calls to libmemfs.so by process ").collect();
+    assert_eq!(parts.len(), 3, "{}", ran.err);
+    let names = |part| -> Vec<_> { totals(part).into_iter().map(|row| (row.0, row.1)).collect() };
+    let mut child = names(parts[1]);
+    child.sort();
+    assert_eq!(child, ["mem:// stat", "mem:// translate_name"].map(|name| (name.to_owned(), 1)));
+    let rows = totals(parts[2]);
     let row = |name: &str| {
         let found = rows.iter().find(|row| row.0 == name);
         found.unwrap_or_else(|| panic!("no {name} in:\n{}", ran.err)).clone()
@@ -366,6 +383,27 @@ print(function(tf.ones([4, 4])).numpy().sum())";
 }
 
 #[test]
+fn an_installed_device_is_traced_where_it_is() {
+    let workspace = Workspace::current().expect("tests run in the workspace");
+    let built = workspace.build_plugin("refdevice").expect("it builds");
+    let overlay = Overlay::new(&TensorFlow::pinned(NEWEST).expect("TensorFlow is provided"));
+    let installed = overlay.plugins().join("libinstalled.so");
+    fs::copy(built, &installed).expect("copied");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cargo-tf-plugin"));
+    command.current_dir(root()).args(["tf-plugin", "run", "--trace", "--python"]);
+    command.arg(overlay.python()).arg("--library").arg(&installed);
+    command.env_remove("TF_PLUGGABLE_DEVICE_LIBRARY_PATH");
+    let script = "import tensorflow as tf; print(len(tf.config.list_physical_devices('RUST_REF')))";
+    let ran = python(command, script);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(0), "1\n"), "{}", ran.err);
+    let lines = lines(&ran.err);
+    // Loaded by TensorFlow, and by nobody else.
+    let loads = lines.iter().filter(|line| line.call == "SE_InitPlugin").count();
+    assert_eq!(loads, 1, "{}", ran.err);
+    assert!(lines.iter().any(|line| line.call == "RUST_REF get_device_count"), "{}", ran.err);
+}
+
+#[test]
 fn plugins_in_cpp_are_traced_of_which_the_library_is_all_there_is() {
     // A filesystem that a program registers by itself, and one that fails.
     let library = compiled("filesystem.cc");
@@ -413,7 +451,10 @@ from tensorflow.python.eager import context, execute
 context.context().ensure_initialized()
 for name in (b'TracedState', b'TracedState', b'TracedStateless'):
     execute.execute(name, 0, inputs=[], attrs=(), ctx=context.context())
-print('done')";
+try:
+    execute.execute(b'TracedFailing', 0, inputs=[], attrs=(), ctx=context.context())
+except Exception as error:
+    print(type(error).__name__)";
     let ask = |trace: &[&str]| {
         let mut command = run(NEWEST, trace);
         command.arg("--library").arg(&library);
@@ -421,7 +462,10 @@ print('done')";
     };
     let (plain, traced) = (ask(&[]), ask(&["--trace"]));
     assert_eq!((plain.code, traced.code), (Some(0), Some(0)), "{}", traced.err);
-    assert_eq!(plain.out, "the kernel runs: 41\nthe kernel runs: 42\nthe state is null\ndone\n");
+    assert_eq!(
+        plain.out,
+        "the kernel runs: 41\nthe kernel runs: 42\nthe state is null\nUnavailableError\n"
+    );
     assert_eq!(traced.out, plain.out);
     let lines = lines(&traced.err);
     let calls: Vec<_> = lines.iter().map(|line| line.call.as_str()).collect();
@@ -430,6 +474,9 @@ print('done')";
     assert_eq!(count("CPU TracedState compute"), 2, "{calls:?}");
     assert_eq!(count("CPU TracedStateless compute"), 1, "{calls:?}");
     assert_eq!(count("CPU TracedStateless create"), 0, "{calls:?}");
+    let results: Vec<_> = lines.iter().filter(|line| line.call.ends_with("compute")).collect();
+    let results: Vec<_> = results.iter().map(|line| line.result.as_str()).collect();
+    assert_eq!(results, ["OK", "OK", "OK", "UNAVAILABLE: no luck"]);
     assert!(
         calls.iter().all(|call| *call == "TF_InitKernel" || call.contains("Traced")),
         "{calls:?}"

@@ -1,4 +1,4 @@
-// An op and a kernel for it in C++, linked with TensorFlow's functions. The kernel keeps a number and throws nothing.
+// An op and a kernel for it in C++, linked with TensorFlow's functions. One kernel keeps a number, one has no state, one fails.
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,9 +29,17 @@ static void stateless(void* kernel, TF_OpKernelContext* context) {
   fflush(stdout);
 }
 
+static void fails(void* kernel, TF_OpKernelContext* context) {
+  (void)kernel;
+  TF_Status* status = TF_NewStatus();
+  TF_SetStatus(status, TF_UNAVAILABLE, "no luck");
+  TF_OpKernelContext_Failure(context, status);
+  TF_DeleteStatus(status);
+}
+
 extern "C" __attribute__((visibility("default"))) void TF_InitKernel() {
   TF_Status* status = TF_NewStatus();
-  for (const char* op : {"TracedState", "TracedStateless"}) {
+  for (const char* op : {"TracedState", "TracedStateless", "TracedFailing"}) {
     TF_OpDefinitionBuilder* definition = TF_NewOpDefinitionBuilder(op);
     TF_OpDefinitionBuilderSetIsStateful(definition, true);
     TF_OpDefinitionBuilderSetShapeInferenceFunction(definition, shape);
@@ -41,6 +49,8 @@ extern "C" __attribute__((visibility("default"))) void TF_InitKernel() {
   TF_RegisterKernelBuilder("traced", TF_NewKernelBuilder("TracedState", "CPU", create, compute, remove), status);
   if (TF_GetCode(status) != TF_OK) abort();
   TF_RegisterKernelBuilder("bare", TF_NewKernelBuilder("TracedStateless", "CPU", nullptr, stateless, nullptr), status);
+  if (TF_GetCode(status) != TF_OK) abort();
+  TF_RegisterKernelBuilder("fails", TF_NewKernelBuilder("TracedFailing", "CPU", nullptr, fails, nullptr), status);
   if (TF_GetCode(status) != TF_OK) abort();
   TF_DeleteStatus(status);
 }

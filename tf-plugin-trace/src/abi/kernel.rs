@@ -1,5 +1,6 @@
 //! Kernels, which plugins register by calling TensorFlow.
 
+use std::cell::RefCell;
 use std::ffi::{CStr, c_char, c_void};
 use std::mem::transmute;
 use std::ptr;
@@ -11,9 +12,9 @@ use tf_fs_sys::*;
 use super::entry::set_up;
 use super::look::{ask, is_traced};
 use super::tables::{Begun, too_many};
-use super::words::text;
-use crate::call::clean;
-use crate::totals::Slots;
+use super::words::{refusal, text};
+use crate::call::{Call, clean};
+use crate::totals::{Slot, Slots};
 
 const MEMBERS: &[&str] = &["create", "compute", "delete"];
 const CREATE: usize = 0;
@@ -53,7 +54,7 @@ unsafe fn create_of(slot: usize, construction: *mut TF_OpKernelConstruction) -> 
     let mut own = ptr::null_mut();
     // TensorFlow calls no null.
     if known.functions[CREATE] != 0 {
-        let begun = Begun::new(known, CREATE);
+        let begun = begun(known, CREATE);
         // SAFETY: the plugin's function, as it has given it to TensorFlow, and the host's argument.
         own = unsafe { transmute::<usize, Create>(known.functions[CREATE])(construction) };
         begun.returned(|call| {
@@ -70,6 +71,7 @@ unsafe fn create_of(slot: usize, construction: *mut TF_OpKernelConstruction) -> 
                 call.argument(format_args!("{}", clean(&String::from_utf8_lossy(name))));
             }
             call.address(own);
+            outcome(call);
         });
     }
     Box::into_raw(Box::new(Kernel { slot, own })).cast()
@@ -79,10 +81,13 @@ unsafe extern "C-unwind" fn compute(kernel: *mut c_void, context: *mut TF_OpKern
     // SAFETY: what `create` has made; TensorFlow deletes it after the last call.
     let kernel = unsafe { &*kernel.cast::<Kernel>() };
     let known = SLOTS.get(kernel.slot);
-    let begun = Begun::new(known, COMPUTE);
+    let begun = begun(known, COMPUTE);
     // SAFETY: the plugin's function, as it has given it to TensorFlow.
     unsafe { transmute::<usize, Compute>(known.functions[COMPUTE])(kernel.own, context) };
-    begun.returned(|call| call.handle("kernel", kernel.own));
+    begun.returned(|call| {
+        call.handle("kernel", kernel.own);
+        outcome(call);
+    });
 }
 
 unsafe extern "C-unwind" fn compute_async(
@@ -96,10 +101,13 @@ unsafe extern "C-unwind" fn compute_async(
         (kernel.slot, kernel.own)
     };
     let known = SLOTS.get(slot);
-    let begun = Begun::new(known, COMPUTE);
+    let begun = begun(known, COMPUTE);
     // SAFETY: as in `compute`.
     unsafe { transmute::<usize, ComputeAsync>(known.functions[COMPUTE])(own, context, done) };
-    begun.returned(|call| call.handle("kernel", own));
+    begun.returned(|call| {
+        call.handle("kernel", own);
+        outcome(call);
+    });
 }
 
 unsafe extern "C-unwind" fn delete(kernel: *mut c_void) {
@@ -130,9 +138,36 @@ fn create_at(slot: usize) -> Create {
     ALL[slot / 64][slot % 64]
 }
 
-/// The functions of TensorFlow's that start a kernel.
-static GENUINE: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
-const NAMES: [&CStr; 2] = [c"TF_NewKernelBuilder", c"TF_NewAsyncKernelBuilder"];
+/// The functions of TensorFlow's that start a kernel, and by which a kernel says that it has failed.
+const NAMES: [&CStr; 4] = [
+    c"TF_NewKernelBuilder",
+    c"TF_NewAsyncKernelBuilder",
+    c"TF_OpKernelContext_Failure",
+    c"TF_OpKernelConstruction_Failure",
+];
+static GENUINE: [AtomicUsize; 4] = [const { AtomicUsize::new(0) }; 4];
+
+thread_local! {
+    /// Why the kernel has failed that this thread runs or makes.
+    static FAILED: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// Begins a call of a kernel's.
+fn begun(slot: &Slot, member: usize) -> Begun<'_> {
+    // What another one has said.
+    let _ = FAILED.try_with(RefCell::take);
+    Begun::new(slot, member)
+}
+
+/// Says of a call of a kernel's why it has failed, if it has.
+fn outcome(call: &mut Call) {
+    // Not in a thread that is about to end.
+    let failed = FAILED.try_with(RefCell::take).ok().flatten();
+    call.has_status = true;
+    if let Some(failed) = failed {
+        call.refused(failed);
+    }
+}
 
 /// TensorFlow's own, wherever it is.
 fn genuine(which: usize) -> Option<usize> {
@@ -163,7 +198,9 @@ pub(super) unsafe fn builder(handle: *mut c_void, name: &CStr) -> Option<*mut c_
         // Only this library has it.
         (None, _) => ptr::null_mut(),
         (Some(_), 0) => new_kernel_builder as *mut c_void,
-        (Some(_), _) => new_async_kernel_builder as *mut c_void,
+        (Some(_), 1) => new_async_kernel_builder as *mut c_void,
+        (Some(_), 2) => context_failure as *mut c_void,
+        (Some(_), _) => construction_failure as *mut c_void,
     })
 }
 
@@ -197,6 +234,35 @@ pub unsafe extern "C-unwind" fn new_async_kernel_builder(
     let wrapped = compute_async as ComputeAsync as usize;
     // SAFETY: by the caller's word.
     unsafe { start(1, wrapped, op, device, [create, compute, delete]) }
+}
+
+/// `TF_OpKernelContext_Failure`.
+///
+/// # Safety
+/// As TensorFlow's.
+pub unsafe extern "C-unwind" fn context_failure(context: *mut c_void, status: *mut c_void) {
+    // SAFETY: by the caller's word.
+    unsafe { failure(2, context, status) }
+}
+
+/// `TF_OpKernelConstruction_Failure`.
+///
+/// # Safety
+/// As TensorFlow's.
+pub unsafe extern "C-unwind" fn construction_failure(context: *mut c_void, status: *mut c_void) {
+    // SAFETY: by the caller's word.
+    unsafe { failure(3, context, status) }
+}
+
+unsafe fn failure(which: usize, context: *mut c_void, status: *mut c_void) {
+    // SAFETY: a status, by the caller's word.
+    let reason = unsafe { refusal(status.cast()) };
+    let _ = FAILED.try_with(|failed| failed.replace(reason));
+    if let Some(genuine) = genuine(which) {
+        type Failure = unsafe extern "C-unwind" fn(*mut c_void, *mut c_void);
+        // SAFETY: TensorFlow's function, and the caller's arguments.
+        unsafe { transmute::<usize, Failure>(genuine)(context, status) }
+    }
 }
 
 unsafe fn start(

@@ -109,8 +109,8 @@ pub(super) fn is_traced(function: usize) -> bool {
     }
 }
 
-/// Exports what the library for `LD_PRELOAD` is made for: `dlsym`, `TF_NewKernelBuilder` and
-/// `TF_NewAsyncKernelBuilder`. Once in a crate of the type `cdylib`.
+/// Exports what the library for `LD_PRELOAD` is made for: `dlsym`, and the functions of TensorFlow's by which plugins
+/// register kernels and kernels fail. Once in a crate of the type `cdylib`.
 #[macro_export]
 macro_rules! export {
     () => {
@@ -199,6 +199,32 @@ macro_rules! export {
         ) -> *mut ::core::ffi::c_void {
             // SAFETY: the arguments are those of the caller.
             unsafe { $crate::abi::new_async_kernel_builder(op, device, create, compute, delete) }
+        }
+
+        /// In front of TensorFlow's, for plugins that are linked with it.
+        ///
+        /// # Safety
+        /// As TensorFlow's.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C-unwind" fn TF_OpKernelContext_Failure(
+            context: *mut ::core::ffi::c_void,
+            status: *mut ::core::ffi::c_void,
+        ) {
+            // SAFETY: the arguments are those of the caller.
+            unsafe { $crate::abi::context_failure(context, status) }
+        }
+
+        /// In front of TensorFlow's, for plugins that are linked with it.
+        ///
+        /// # Safety
+        /// As TensorFlow's.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C-unwind" fn TF_OpKernelConstruction_Failure(
+            context: *mut ::core::ffi::c_void,
+            status: *mut ::core::ffi::c_void,
+        ) {
+            // SAFETY: the arguments are those of the caller.
+            unsafe { $crate::abi::construction_failure(context, status) }
         }
     };
 }
