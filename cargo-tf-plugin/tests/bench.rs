@@ -187,6 +187,9 @@ fn a_device_is_measured_through_its_callbacks_and_in_tensorflow() {
     assert_eq!(bytes("create_stream_dependency"), Some(&Value::Null));
 }
 
+/// A process that does not notice is ended after a minute.
+const SOON: Duration = Duration::from_secs(40);
+
 /// Waits until something is true.
 #[track_caller]
 fn until(what: &str, mut is_so: impl FnMut() -> bool) {
@@ -274,7 +277,9 @@ fn nothing_is_left_where_files_stay_and_nothing_else_is_touched() {
         child.wait().expect("it ends")
     };
     let mut child = begin(&["--no-tf", "--filter", "stat"]);
+    let start = Instant::now();
     let status = end(&mut child, Signal::INT);
+    assert!(start.elapsed() < SOON, "it had to be ended");
     let said = BufReader::new(child.stderr.take().expect("a pipe")).lines();
     let said: Vec<String> = said.map_while(Result::ok).collect();
     assert_eq!(status.code(), Some(130), "{said:?}");
@@ -323,8 +328,10 @@ fn ctrl_c_ends_the_measurement_in_tensorflow_and_nothing_is_left() {
             .any(|name| names(&directory.path().join(name)).iter().any(|name| name == "file-4096"))
     });
     let pid = Pid::from_raw(i32::try_from(child.id()).expect("a pid")).expect("a pid");
+    let start = Instant::now();
     kill_process(pid, Signal::INT).expect("it runs");
     assert_eq!(child.wait().expect("it ends").code(), Some(130));
+    assert!(start.elapsed() < SOON, "it had to be ended");
     assert!(names(directory.path()).is_empty(), "{:?}", names(directory.path()));
     assert!(names(temporary.path()).is_empty(), "{:?}", names(temporary.path()));
 }

@@ -10,8 +10,8 @@ const SAMPLE: Duration = Duration::from_micros(20);
 /// Fewer say nothing of the spread.
 const FEWEST: usize = 3;
 
-/// More make a median no better.
-const MOST: usize = 20_000;
+/// More make a median no better: longer ones are taken instead.
+const MOST: u32 = 20_000;
 
 /// Measures an operation for about so many seconds: `body` does it a number of times, at most `most`, and answers how
 /// long that took; what it does beside is not timed.
@@ -26,6 +26,7 @@ pub fn measure<E>(
 ) -> Result<Option<Timing>, E> {
     let start = Instant::now();
     let budget = Duration::from_secs_f64(seconds);
+    let sample = SAMPLE.max(budget / MOST);
     let mut calls = 1;
     // The first call is always slower, and how many fill a sample has to be found.
     let mut rehearsals = 0;
@@ -35,18 +36,18 @@ pub fn measure<E>(
         }
         let took = body(calls)?;
         rehearsals += 1;
-        let full = took >= SAMPLE || calls == most;
+        let full = took >= sample || calls == most;
         if full && rehearsals > 1 || start.elapsed() > budget / 3 {
             break;
         }
         if !full {
-            let needed = SAMPLE.as_nanos().saturating_mul(calls.into()) / took.as_nanos().max(1);
+            let needed = sample.as_nanos().saturating_mul(calls.into()) / took.as_nanos().max(1);
             calls = u64::try_from(needed).unwrap_or(most).clamp(calls + 1, calls * 100).min(most);
         }
     }
     let mut samples = Vec::new();
     // An operation that takes longer than all of the time is called once more, and that is it.
-    while samples.len() < MOST
+    while samples.len() < MOST as usize
         && (start.elapsed() < budget
             || samples.len() < FEWEST && start.elapsed() < budget * 4
             || samples.is_empty())
@@ -77,6 +78,21 @@ mod tests {
         let timing = measure(0.01, 8, || false, |calls| fine(Duration::from_nanos(10 * calls)));
         let timing = timing.expect("no error").expect("not stopped");
         assert_eq!(timing.calls / timing.samples, 8, "no more than are allowed");
+    }
+
+    #[test]
+    fn samples_are_so_long_that_they_fill_the_time() {
+        let calls = |seconds| {
+            let mut most = 0;
+            let start = Instant::now();
+            let stopped = || start.elapsed() > Duration::from_millis(30);
+            let _ = measure(seconds, 1 << 20, stopped, |calls| {
+                most = most.max(calls);
+                fine(Duration::from_nanos(calls))
+            });
+            most
+        };
+        assert!(calls(1000.0) > 10 * calls(0.1), "{} and {}", calls(1000.0), calls(0.1));
     }
 
     #[test]
