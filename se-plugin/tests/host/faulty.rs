@@ -47,6 +47,42 @@ fn without_a_fault_nothing_is_different() {
     });
 }
 
+/// A platform that says otherwise than others wherever it can.
+struct Other;
+
+impl Platform for Other {
+    const NAME: &'static str = "OTHER_NAME";
+    const TYPE: &'static str = "OTHER_TYPE";
+    const DIVIDES_REGIONS: bool = false;
+    const GROWS_ON_DEMAND: bool = false;
+    type Device = HostDevice;
+
+    fn new() -> Result<Self> {
+        Ok(Self)
+    }
+    fn device_count(&self) -> Result<usize> {
+        Ok(3)
+    }
+    fn open(&self, _: usize) -> Result<HostDevice> {
+        Toy.open(0)
+    }
+}
+
+#[test]
+fn what_a_platform_says_of_itself_stays() {
+    fn said<P: Platform>() -> String {
+        let host = Host::load::<P>().expect("loaded");
+        let device = host.device(2).expect("a third device");
+        let stats = device.allocator_stats(std::mem::size_of::<[u64; 16]>());
+        let own = [P::DIVIDES_REGIONS, P::GROWS_ON_DEMAND];
+        let device = (device.description(), device.figures(), stats.is_some());
+        format!("{own:?} {:?} {device:?}", host.names())
+    }
+    let plain = said::<Other>();
+    assert_eq!(said::<Faulty<Other>>(), plain);
+    assert!(plain.starts_with("[false, false] [\"OTHER_"), "{plain}");
+}
+
 const SIZE: usize = 64;
 
 /// One call on a device, or on a stream with two pieces of its memory; `Err` if TensorFlow gets to know.
