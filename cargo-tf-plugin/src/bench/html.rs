@@ -38,7 +38,8 @@ svg { display: block; width: 100%; height: 1.1rem; }
 .scale { display: flex; justify-content: space-between; }
 .bar { fill: var(--bar); } .other { fill: var(--other); } .tick { stroke: var(--line); stroke-width: .3; }
 .key { display: inline-block; width: .7rem; height: .7rem; border-radius: .15rem; margin: 0 .3rem 0 .8rem; }
-@media (max-width: 46rem) { .spread { display: none; } th:first-child, td:first-child { min-width: 8rem; } th, td { padding: .25rem .35rem; } td.chart, th.chart { min-width: 5rem; width: auto; } }
+@media (max-width: 66rem) { .compared .spread { display: none; } }
+@media (max-width: 46rem) { .spread, .side { display: none; } th:first-child, td:first-child { min-width: 8rem; } th, td { padding: .25rem .35rem; } td.chart, th.chart { min-width: 5rem; width: auto; } }
 ";
 
 /// The page.
@@ -91,11 +92,12 @@ fn part(page: &mut String, part: &Part, baseline: Option<&Report>) {
     }
     let _ = write!(
         page,
-        "</p>\n<div class=\"wide\"><table>\n<thead><tr><th></th><th>ns/op</th><th>MB/s</th><th class=\"spread\">fastest to 90 %</th>"
+        "</p>\n<div class=\"wide\"><table class=\"{}\">\n<thead><tr><th></th><th>ns/op</th><th>MB/s</th><th class=\"spread\">fastest to 90 %</th>",
+        if part.reference.is_some() { "compared" } else { "alone" }
     );
     let mut columns = 5;
     if let Some(reference) = &part.reference {
-        let _ = write!(page, "<th class=\"spread\">{}</th><th>ratio</th>", escaped(reference));
+        let _ = write!(page, "<th class=\"side\">{}</th><th>ratio</th>", escaped(reference));
         columns += 2;
     }
     if baseline.is_some() {
@@ -132,7 +134,7 @@ fn part(page: &mut String, part: &Part, baseline: Option<&Report>) {
                 );
                 if part.reference.is_some() {
                     let other = reference.map(|other| nanoseconds(other.median_ns));
-                    let _ = write!(page, "<td class=\"spread\">{}</td>", other.unwrap_or_default());
+                    let _ = write!(page, "<td class=\"side\">{}</td>", other.unwrap_or_default());
                     cell(page, row.ratio(), 1.0, 3.0);
                 }
                 if let Some(baseline) = baseline {
