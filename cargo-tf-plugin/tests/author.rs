@@ -232,6 +232,12 @@ fn a_filesystem_and_a_device_are_installed_used_and_taken_away() {
     }
     assert!(judgement.contains(&format!("platform tag: \"{platform}\"")), "{judgement}");
 
+    let said = succeeds(&mut tool(&fresh.directory, &["bench", "--no-tf", "--seconds", "0.001"]));
+    for line in ["mykit:// through the C table", "/device:MY_KIT:0 through the C table"] {
+        assert!(said.contains(line), "`{line}` is missing in {said}");
+    }
+    assert!(!said.contains("failed"), "{said}");
+
     let site = Site::new();
     let before = site.files();
     site.pip(&["install", "--no-deps", &wheel.to_string_lossy()]);
