@@ -10,6 +10,7 @@ use std::process::{self, Command};
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use rustix::time::{ClockId, clock_gettime};
+use tempfile::NamedTempFile;
 
 use crate::build::Linking;
 use crate::template::Sdk;
@@ -162,17 +163,27 @@ fn build() -> Result<PathBuf> {
     ] {
         let path = directory.join(name);
         if !fs::read_to_string(&path).is_ok_and(|there| there == text) {
-            fs::write(&path, text).with_context(failed)?;
+            place(&path, text.as_bytes()).with_context(failed)?;
         }
     }
     let lock = directory.join("Cargo.lock");
     // What the plugin is built with is here already; nothing else is needed, so that this works without a network.
-    if let (Some(workspace), false) = (&workspace, lock.exists()) {
-        let _ = fs::copy(workspace.root().join("Cargo.lock"), lock);
+    if let (Some(workspace), false) = (&workspace, lock.exists())
+        && let Ok(versions) = fs::read(workspace.root().join("Cargo.lock"))
+    {
+        place(&lock, &versions).with_context(failed)?;
     }
     let made = Workspace::around(&directory)?;
     let package = made.package(PACKAGE).context("cargo does not find the package that was made")?;
     made.build(package, &Linking::default()).context("the library that traces calls does not build")
+}
+
+/// Writes a file at once: another command may be reading it.
+fn place(path: &Path, content: &[u8]) -> Result<()> {
+    let mut file = NamedTempFile::new_in(path.parent().unwrap_or(Path::new(".")))?;
+    file.write_all(content)?;
+    file.persist(path)?;
+    Ok(())
 }
 
 fn manifest(sdk: &Sdk) -> String {
