@@ -405,10 +405,13 @@ fn an_installed_device_is_traced_where_it_is() {
 
 #[test]
 fn plugins_in_cpp_are_traced_of_which_the_library_is_all_there_is() {
-    // A filesystem that a program registers by itself, and one that fails.
+    // A filesystem that a program registers by itself, and one that fails; beside another plugin, that is not traced.
+    let workspace = Workspace::current().expect("tests run in the workspace");
+    let other = workspace.build_plugin("memfs").expect("it builds");
     let library = compiled("filesystem.cc");
     let script = "
 import tensorflow as tf
+print(tf.io.gfile.exists('mem://host/none'))
 try:
     tf.experimental.register_filesystem_plugin(LIBRARY)
     print(tf.io.gfile.stat('plain://x').length)
@@ -416,11 +419,12 @@ except Exception as error:
     print(type(error).__name__, error)";
     let script = script.replace("LIBRARY", &format!("{library:?}"));
     for (fault, status, said) in [
-        ("", "OK", "0\n"),
-        ("init-fails", "UNAVAILABLE: no server", "UnavailableError no server\n"),
+        ("", "OK", "False\n0\n"),
+        ("init-fails", "UNAVAILABLE: no server", "False\nUnavailableError no server\n"),
     ] {
         let mut command = run(NEWEST, &["--trace"]);
         command.env("FAULT", fault).arg("--library").arg(&library);
+        command.env("TF_PLUGGABLE_DEVICE_LIBRARY_PATH", &other);
         let traced = python(command, &script);
         assert_eq!((traced.code, traced.out.as_str()), (Some(0), said), "{}", traced.err);
         let lines = lines(&traced.err);
@@ -428,6 +432,7 @@ except Exception as error:
         assert_eq!(init.expect(&traced.err).result, status);
         let translated = lines.iter().any(|line| line.call == "plain:// stat");
         assert_eq!(translated, fault.is_empty(), "{}", traced.err);
+        assert!(!traced.err.contains("mem://"), "{}", traced.err);
         // What the plugin does not have is not there.
         assert!(
             !lines.iter().any(|line| line.call.starts_with("SE_") || line.call == "TF_InitKernel")
