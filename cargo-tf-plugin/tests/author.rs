@@ -306,6 +306,7 @@ fn a_new_device_is_tested_in_tensorflow() {
         "import tensorflow       -           ok\n",
         "/device:D:0             -           ok\n",
         "tests/python/device.py  -           ok\n",
+        "conformance in Python   -           ok\n",
     ] {
         assert!(said.contains(line), "`{line}` is missing in {said}");
     }

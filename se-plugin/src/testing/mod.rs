@@ -7,6 +7,7 @@
 mod abi;
 mod conformance;
 mod faulty;
+mod tensorflow;
 
 pub use abi::{
     GraphHost, GraphSizes, Host, ProfilerHost, ProfilerSizes, Sizes, TestDevice, TestEvent,
@@ -16,4 +17,5 @@ pub use abi::{
 pub use conformance::OptionDuration;
 pub use conformance::{Case, Group, Suite, cases, run_case};
 pub use faulty::{Faulty, FaultyDevice, FaultyEvent, FaultyStream, sweep};
-pub use tf_fs_plugin::testing::{Deviation, Fault, Faults, Verdict, Violation};
+pub use tensorflow::{Python, python_cases};
+pub use tf_fs_plugin::testing::{Answer, Deviation, Fault, Faults, PythonCase, Verdict, Violation};

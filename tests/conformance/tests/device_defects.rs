@@ -417,6 +417,18 @@ fn the_documentation_has_all_cases_and_defects() {
         }
         let _ = writeln!(text, "| `{}` | {} | {} |", case.name(), case.asks(), case.why());
     }
+    let cases = se_plugin::testing::Python::all();
+    let _ = write!(
+        text,
+        "\n## In real TensorFlow\n\n{} cases more run in each TensorFlow that `cargo tf-plugin test` is told of, from \
+         Python. Those about kernels compare what the plugin has with the CPU, in each type that a kernel is \
+         registered for; what it does not have is skipped, with the reason.\n\n\
+         | Case | What it asks | Why |\n|---|---|---|\n",
+        cases.len()
+    );
+    for case in cases {
+        let _ = writeln!(text, "| `{}` | {} | {} |", case.name, case.asks, case.why);
+    }
     text.push_str("\n## Defects\n\n| Defect | Found by |\n|---|---|\n");
     for (what, case, _) in DEFECTS {
         let _ = writeln!(text, "| {what} | `{}` |", case.name());

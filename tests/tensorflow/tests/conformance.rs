@@ -15,7 +15,7 @@ use tf_fs_plugin::testing::{Answer, Python, PythonCase, Verdict};
 use tf_plugin_conformance_tests::{DEFECT_VARIABLE, Defect, MALFORMED};
 use tf_plugin_tensorflow_tests::{Example, Plugin, each_tensorflow, tensorflow};
 
-each_tensorflow!(memfs; oldest and newest: localfs, localfs_below_a_root);
+each_tensorflow!(memfs; oldest and newest: localfs, localfs_below_a_root, refdevice);
 
 /// What the tests judge: nothing failed, and only what is named was skipped.
 #[track_caller]
@@ -62,6 +62,60 @@ fn localfs_below_a_root(tensorflow: &TensorFlow) {
         .malformed(format!("local:///{}", "x".repeat(256)))
         .env("LOCALFS_ROOT", root.path().to_str().expect("it is text"));
     pass(&python.run("local:///"), &["python_half_a_file_is_never_seen"]);
+}
+
+fn on_a_device(tensorflow: &TensorFlow, plugin: &'static str) -> se_plugin::testing::Python {
+    let library = Plugin::of(plugin).path();
+    let python = se_plugin::testing::Python::new(tensorflow.python(), library);
+    tensorflow.python_command().get_envs().fold(python, |python, (name, value)| match value {
+        Some(value) => python.env(name.to_string_lossy(), value.to_string_lossy()),
+        None => python,
+    })
+}
+
+fn refdevice(tensorflow: &TensorFlow) {
+    // Work that is late finds what does not wait for it; and there is another device to copy to.
+    let python = on_a_device(tensorflow, "refdevice")
+        .env("REFDEVICE_DELAY_US", "100")
+        .env("REFDEVICE_DEVICES", "2");
+    let answers = python.run("RUST_REF");
+    assert_eq!(answers.len(), se_plugin::testing::Python::all().len());
+    for answer in answers {
+        assert_eq!(answer.verdict, Verdict::Passed, "{}", answer.case.name);
+    }
+}
+
+/// Kernels that fail, panic and forget are there to be found; what has no kernel is skipped with a reason.
+#[test]
+fn what_is_wrong_with_kernels_is_noticed_in_tensorflow() {
+    let release = tensorflow(cargo_tf_plugin::NEWEST);
+    let answers = on_a_device(&release, "hostdevice").run("RUST_TEST");
+    let verdict = |name: &str| {
+        let answer = answers.iter().find(|answer| answer.case.name == name);
+        &answer.unwrap_or_else(|| panic!("{name} is no case")).verdict
+    };
+    for (case, what) in [
+        ("python_kernels_of_one_argument", "PanicsAsynchronously` panicked"),
+        ("python_kernels_that_broadcast", "[2, 3] and [3] cannot be added"),
+        ("python_kernels_of_networks", "was dropped before it was completed"),
+    ] {
+        match verdict(case) {
+            Verdict::Failed(found) => assert!(
+                found
+                    .iter()
+                    .any(|one| one.detail.as_deref().is_some_and(|text| text.contains(what))),
+                "{found:#?}"
+            ),
+            other => panic!("{case}: {other:?}"),
+        }
+    }
+    let reason = "the plugin has none of these kernels";
+    for case in ["python_kernels_that_reduce", "python_kernels_of_matrices"] {
+        assert_eq!(*verdict(case), Verdict::Skipped(reason.to_owned()), "{case}");
+    }
+    for case in ["python_device_is_listed", "python_copies_of_floats", "python_copy_of_16_mib"] {
+        assert_eq!(*verdict(case), Verdict::Passed, "{case}");
+    }
 }
 
 /// Cases that take longer than the others, and the defects that they are tried on.

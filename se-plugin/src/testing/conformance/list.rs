@@ -14,6 +14,10 @@ macro_rules! list {
         #[allow(non_upper_case_globals, reason = "the names of tests")]
         pub mod cases {
             use super::*;
+            // One name for all that `without` can leave out.
+            #[doc(inline)]
+            pub use crate::testing::python_cases::*;
+
             $($(
                 #[doc = $asks]
                 #[doc = ""]

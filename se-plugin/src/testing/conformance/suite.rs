@@ -2,8 +2,9 @@
 
 use super::{Case, run_case};
 use crate::platform::Platform;
+use crate::testing::Python;
 use std::time::Duration;
-use tf_fs_plugin::testing::{OptionText, Verdict, report};
+use tf_fs_plugin::testing::{Asked, OptionText, PythonCase, Verdict, report};
 
 /// What an option of [`conformance!`](crate::conformance) takes that is a duration.
 #[doc(hidden)]
@@ -16,13 +17,32 @@ pub trait OptionDuration: Into<Duration> {}
 
 impl OptionDuration for Duration {}
 
+/// What can be left out.
+#[doc(hidden)]
+pub trait Named {
+    fn name(&self) -> &'static str;
+}
+
+impl Named for Case {
+    fn name(&self) -> &'static str {
+        self.name()
+    }
+}
+
+impl Named for PythonCase {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+}
+
 /// All tests of one [`conformance!`](crate::conformance).
 #[doc(hidden)]
 pub struct Suite {
     run: fn(&'static Case, Duration) -> Verdict,
     name: &'static str,
+    device_type: &'static str,
     limit: Duration,
-    without: Vec<(&'static Case, String)>,
+    without: Vec<(&'static str, String)>,
 }
 
 impl Suite {
@@ -31,6 +51,7 @@ impl Suite {
         Self {
             run: run_case::<P>,
             name: P::NAME,
+            device_type: P::TYPE,
             limit: Duration::from_secs(60),
             without: Vec::new(),
         }
@@ -40,15 +61,15 @@ impl Suite {
         Self { limit: limit.into(), ..self }
     }
     #[must_use]
-    pub fn without(mut self, case: &'static Case, reason: impl OptionText) -> Self {
-        self.without.push((case, reason.into()));
+    pub fn without(mut self, case: &'static impl Named, reason: impl OptionText) -> Self {
+        self.without.push((case.name(), reason.into()));
         self
     }
 
     /// Runs one case as a test.
     #[track_caller]
     pub fn test(&self, case: &'static Case) {
-        let left_out = self.without.iter().find(|(other, _)| other.name() == case.name());
+        let left_out = self.without.iter().find(|(other, _)| *other == case.name());
         if let Some((_, reason)) = left_out {
             println!("left out: {reason}");
             return;
@@ -61,6 +82,23 @@ impl Suite {
                 panic!("{}", report(name, asks, why, self.name, "the device", &deviations))
             }
         }
+    }
+
+    /// Runs the cases for Python as a test, if somebody asks for them.
+    #[track_caller]
+    pub fn test_in_python(&self, module: &str) {
+        let Some(asked) = Asked::from_environment() else {
+            println!("skipped: this runs in real TensorFlow, with `cargo tf-plugin test`");
+            return;
+        };
+        let python = Python::new(&asked.interpreter, &asked.library);
+        let python = python.limit(self.limit.max(Duration::from_secs(120)));
+        let python = self
+            .without
+            .iter()
+            .fold(python, |python, (name, reason)| python.without(*name, reason));
+        let answers = python.run(self.device_type);
+        asked.judge(module, &answers, self.name, "the device");
     }
 }
 
@@ -165,6 +203,10 @@ macro_rules! __se_plugin_conformance {
             $crate::testing::Suite::new::<$platform>() $($limit)* $($without)*
         }
         $crate::__se_plugin_conformance_tests!(__se_plugin_conformance_suite);
+        #[test]
+        fn conformance_in_python() {
+            __se_plugin_conformance_suite().test_in_python(::core::module_path!());
+        }
     };
     ($p:tt $l:tt $w:tt $key:ident $($rest:tt)*) => {
         ::core::compile_error!(::core::concat!(

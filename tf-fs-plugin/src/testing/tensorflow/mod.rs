@@ -80,8 +80,11 @@ pub struct Python {
 type Environment = Vec<(String, String)>;
 
 /// What the cases for filesystems are.
-const PROGRAM: Program =
-    Program { text: &[include_str!("runner.py"), include_str!("filesystem.py")] };
+const PROGRAM: Program = Program { text: &[RUNNER, include_str!("filesystem.py")] };
+
+/// What runs the cases.
+#[doc(hidden)]
+pub const RUNNER: &str = include_str!("runner.py");
 
 impl Python {
     /// With an interpreter that has TensorFlow, and a plugin, which is loaded when it imports TensorFlow.
