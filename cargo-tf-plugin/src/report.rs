@@ -794,8 +794,10 @@ fn by_sdk(table: &str, name: &str, provided: bool) -> (By, &'static str) {
     }
 }
 
+/// Whether TensorFlow reaches it: what begins with one letter and `://` is a local path.
 fn is_scheme(text: &str) -> bool {
-    text.starts_with(|letter: char| letter.is_ascii_alphabetic())
+    text.len() > 1
+        && text.starts_with(|letter: char| letter.is_ascii_alphabetic())
         && text.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '.')
 }
 

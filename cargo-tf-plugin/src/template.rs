@@ -117,11 +117,14 @@ impl Names {
         let scheme = scheme.unwrap_or(&own).to_owned();
         if kind.has_filesystem() {
             let plain = |c: char| c.is_ascii_alphanumeric() || c == '.';
-            if !scheme.starts_with(|c: char| c.is_ascii_alphabetic()) || !scheme.chars().all(plain)
+            // TensorFlow takes paths with a scheme of one letter for local ones.
+            if !scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+                || !scheme.chars().all(plain)
+                || scheme.len() < 2
             {
                 bail!(
-                    "`{scheme}` cannot be a scheme of TensorFlow's: a scheme is an ASCII letter followed by ASCII letters, \
-                     digits and `.`; name one with `--scheme`"
+                    "`{scheme}` cannot be a scheme of TensorFlow's: a scheme is an ASCII letter followed by one or \
+                     more ASCII letters, digits and `.`; name one with `--scheme`"
                 );
             }
             if TENSORFLOW_SCHEMES.contains(&scheme.as_str()) {
@@ -312,7 +315,7 @@ mod tests {
         for name in ["json", "tensorflow", "numpy", "lambda"] {
             assert!(refused(name, None, None).contains("would hide Python's own"), "{name}");
         }
-        for scheme in ["a-b", "", "1a", "a://"] {
+        for scheme in ["a-b", "", "1a", "a://", "a"] {
             assert!(
                 refused("x", Some(scheme), None).contains("name one with `--scheme`"),
                 "{scheme}"
@@ -321,7 +324,7 @@ mod tests {
         assert!(refused("gs", None, None).contains("scheme `gs` is TensorFlow's own"));
         for device_type in ["x", "X1", "_X", ""] {
             assert!(
-                refused("x", None, Some(device_type)).contains("such as MY_DEVICE"),
+                refused("xy", None, Some(device_type)).contains("such as MY_DEVICE"),
                 "{device_type}"
             );
         }
@@ -331,7 +334,7 @@ mod tests {
     #[test]
     fn a_published_command_names_its_version() {
         let directory = tempfile::tempdir().expect("a directory");
-        let names = Names::new("x", Kind::Both, None, None).expect("a name");
+        let names = Names::new("xy", Kind::Both, None, None).expect("a name");
         write(Kind::Both, &names, &Sdk::Published, directory.path()).expect("written");
         let manifest = fs::read_to_string(directory.path().join("Cargo.toml")).expect("there");
         let version = env!("CARGO_PKG_VERSION");

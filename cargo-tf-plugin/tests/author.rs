@@ -435,12 +435,14 @@ fn what_cannot_be_made_leaves_nothing() {
     let new = |arguments: &[&str]| fails(tool(here, &["new"]).args(arguments));
     assert!(new(&["My Fs", "--fs"]).contains("such as my-plugin"));
     assert!(new(&["json", "--fs"]).contains("choose another name"));
-    assert!(new(&["x", "--fs", "--sdk", "nowhere"]).contains("is no clone of the SDK"));
-    assert!(new(&["x", "--fs", "--path", "a/b"]).contains("make it first"));
+    assert!(new(&["xy", "--fs", "--sdk", "nowhere"]).contains("is no clone of the SDK"));
+    assert!(new(&["xy", "--fs", "--path", "a/b"]).contains("make it first"));
+    // `q://` would be a directory of this machine.
+    assert!(new(&["q", "--fs"]).contains("name one with `--scheme`"));
     assert_eq!(fs::read_dir(here).expect("a directory").count(), 0, "something was made");
-    fs::create_dir(here.join("x")).expect("made");
-    assert!(new(&["x", "--fs"]).contains("x is there already"));
-    assert_eq!(fs::read_dir(here.join("x")).expect("a directory").count(), 0, "it was filled");
+    fs::create_dir(here.join("xy")).expect("made");
+    assert!(new(&["xy", "--fs"]).contains("xy is there already"));
+    assert_eq!(fs::read_dir(here.join("xy")).expect("a directory").count(), 0, "it was filled");
     let output = tool(here, &["new", "y"]).output().expect("it runs");
     assert_eq!(output.status.code(), Some(2), "a kind must be named");
     assert!(text(&output).contains("--fs|--device|--both"), "{}", text(&output));
