@@ -4,6 +4,7 @@ use std::env;
 
 use anyhow::{Result, bail};
 use cargo_metadata::{Package, Target};
+use serde_json::Value;
 
 use crate::workspace::Workspace;
 
@@ -64,8 +65,47 @@ impl Project {
         }
     }
 
-    /// Its name as a Rust or Python module.
-    pub(crate) fn module(&self) -> String {
-        self.package.name.replace('-', "_")
+    /// How pip names the wheel: as cargo names the package, or as its manifest says.
+    pub(crate) fn distribution(&self) -> Result<&str> {
+        distribution(&self.package)
+    }
+}
+
+fn distribution(package: &Package) -> Result<&str> {
+    let wanted = &package.metadata["tf-plugin"]["wheel"];
+    let name = match wanted {
+        Value::Null => return Ok(&package.name),
+        other => other.as_str().unwrap_or_default(),
+    };
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    if !name.starts_with(|c: char| c.is_ascii_lowercase())
+        || !name.chars().all(plain)
+        || name.ends_with('-')
+    {
+        bail!(
+            "`package.metadata.tf-plugin.wheel` of the package `{}` is {wanted}; write lower-case letters, digits and \
+             `-`, beginning with a letter, such as \"my-plugin\"",
+            package.name
+        );
+    }
+    Ok(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_manifest_names_the_wheel_or_says_nothing() {
+        let workspace = Workspace::current().expect("tests run in the workspace");
+        let mut package = workspace.package("s3").expect("a package").clone();
+        assert_eq!(distribution(&package).expect("a name"), "tensorflow-s3");
+        package.metadata = Value::Null;
+        assert_eq!(distribution(&package).expect("a name"), "s3");
+        for name in ["", "My-plugin", "a_b", "-a", "a-", "3a"] {
+            package.metadata = serde_json::json!({"tf-plugin": {"wheel": name}});
+            let error = distribution(&package).expect_err(name).to_string();
+            assert!(error.contains("of the package `s3` is \""), "{error}");
+        }
     }
 }

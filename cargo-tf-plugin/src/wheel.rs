@@ -45,10 +45,12 @@ impl Wheel {
         compat: Option<Compat>,
     ) -> Result<Self> {
         let package = &project.package;
-        let module = project.module();
+        let name = project.distribution()?;
+        let module = name.replace('-', "_");
         if is_taken_in_python(&module) {
             bail!(
-                "a Python module `{module}` would hide Python's own or TensorFlow's; rename the package `{}`",
+                "a Python module `{module}` would hide Python's own or TensorFlow's; rename the package `{}`, or name \
+                 the wheel with `wheel = \"…\"` below `[package.metadata.tf-plugin]`",
                 package.name
             );
         }
@@ -75,7 +77,7 @@ impl Wheel {
                 .replace("@device_types@", &python_tuple(&device_types))
                 .replace("@library@", &python_text(file))
                 .replace("@module@", &module)
-                .replace("@name@", &package.name)
+                .replace("@name@", name)
         };
         let mut files = vec![
             File::text(format!("{module}/__init__.py"), render(MODULE)),
@@ -94,7 +96,7 @@ impl Wheel {
             ),
         ];
         let licences = licences(package)?;
-        let metadata = metadata(package, &version, &summary, &licences)?;
+        let metadata = metadata(package, name, &version, &summary, &licences)?;
         files.push(File::text(format!("{info}/METADATA"), metadata));
         for (name, content) in licences {
             files.push(File { path: format!("{info}/licenses/{name}"), content, mode: 0o644 });
@@ -270,12 +272,13 @@ fn licences(package: &Package) -> Result<Vec<(String, Vec<u8>)>> {
 /// The text of `METADATA`.
 fn metadata(
     package: &Package,
+    name: &str,
     version: &str,
     summary: &str,
     licences: &[(String, Vec<u8>)],
 ) -> Result<String> {
     // 2.4 is the first with licence expressions, which cargo's licences are.
-    let mut text = format!("Metadata-Version: 2.4\nName: {}\nVersion: {version}\n", package.name);
+    let mut text = format!("Metadata-Version: 2.4\nName: {name}\nVersion: {version}\n");
     let mut field = |name: &str, value: &str| {
         let line = value.split_whitespace().collect::<Vec<_>>().join(" ");
         if !line.is_empty() {
