@@ -384,12 +384,12 @@ mod tests {
 
     #[test]
     fn an_option_is_given_once() {
-        assert!(error("scheme = \"a\", scheme = \"b\"").starts_with("`scheme` is given twice"));
-        assert!(error("schemes(\"a\"), schemes(\"b\")").starts_with("`schemes` is given twice"));
-        for both in ["scheme = \"a\", schemes(\"b\")", "schemes(\"b\"), scheme = \"a\""] {
+        assert!(error("scheme = \"aa\", scheme = \"bb\"").starts_with("`scheme` is given twice"));
+        assert!(error("schemes(\"aa\"), schemes(\"bb\")").starts_with("`schemes` is given twice"));
+        for both in ["scheme = \"aa\", schemes(\"bb\")", "schemes(\"bb\"), scheme = \"aa\""] {
             assert!(error(both).starts_with("`scheme` and `schemes` are both given"));
         }
-        let twice = "scheme = \"a\", crate = x, crate = y";
+        let twice = "scheme = \"aa\", crate = x, crate = y";
         assert_eq!(error(twice), "`crate` is given twice; remove one of the two");
     }
 

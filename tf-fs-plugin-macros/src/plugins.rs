@@ -97,9 +97,9 @@ mod tests {
 
     #[test]
     fn types_with_their_schemes() {
-        let (served, errors) = read("\"s3\" | \"s3a\" => S3<A, B>, \"x\" => a::X,");
+        let (served, errors) = read("\"s3\" | \"s3a\" => S3<A, B>, \"xx\" => a::X,");
         assert!(errors.is_empty(), "{errors:?}");
-        assert_eq!(served, ["s3 s3a -> S3 < A , B >", "x -> a :: X"]);
+        assert_eq!(served, ["s3 s3a -> S3 < A , B >", "xx -> a :: X"]);
     }
 
     #[test]
@@ -107,12 +107,12 @@ mod tests {
         for (text, expected) in [
             ("", "which types does this plugin export?"),
             ("A", "a scheme is a string literal"),
-            ("\"a\"", "expected `|` or `=>` after a scheme"),
-            ("\"a\" A", "expected `|` or `=>` after a scheme"),
-            ("\"a\" | => A", "a scheme is a string literal"),
-            ("\"a\" => A \"b\" => B", "expected `,`, or `;` before options"),
-            ("\"a\" => A, \"a\" => B", "the scheme \"a\" is listed twice"),
-            ("\"a\" => A, \"b-\" => B", "TensorFlow never finds the scheme \"b-\""),
+            ("\"aa\"", "expected `|` or `=>` after a scheme"),
+            ("\"aa\" A", "expected `|` or `=>` after a scheme"),
+            ("\"aa\" | => A", "a scheme is a string literal"),
+            ("\"aa\" => A \"bb\" => B", "expected `,`, or `;` before options"),
+            ("\"aa\" => A, \"aa\" => B", "the scheme \"aa\" is listed twice"),
+            ("\"aa\" => A, \"bb-\" => B", "TensorFlow never finds the scheme \"bb-\""),
         ] {
             let (_, errors) = read(text);
             assert_eq!(errors.len(), 1, "{text}: {errors:?}");
@@ -123,19 +123,19 @@ mod tests {
     #[test]
     fn options_stand_after_the_semicolon() {
         let output = |text: &str| expand(text.parse().unwrap()).to_string().replace(' ', "");
-        let all = output("\"a\" => A, \"b\" => B");
+        let all = output("\"aa\" => A, \"bb\" => B");
         assert!(all.contains("pubenumFilesystemPlugins{}"), "{all}");
-        assert!(all.contains("Registration::new::<B,__TfFsPluginScheme1>(\"b\")"), "{all}");
+        assert!(all.contains("Registration::new::<B,__TfFsPluginScheme1>(\"bb\")"), "{all}");
         assert!(all.contains("__private::PluginforFilesystemPlugins{"), "{all}");
         assert!(all.contains("TF_InitKernel"), "{all}");
-        let few = output("\"a\" => A; autoload = false, allow_panic_abort");
+        let few = output("\"aa\" => A; autoload = false, allow_panic_abort");
         assert!(!few.contains("TF_InitKernel"), "{few}");
         assert!(!few.contains("compile_error"), "{few}");
     }
 
     #[test]
     fn what_is_right_is_exported_in_spite_of_a_mistake() {
-        let output = expand("\"a\" => A, \"b-\" => B, \"c\" C".parse().unwrap());
+        let output = expand("\"aa\" => A, \"bb-\" => B, \"cc\" C".parse().unwrap());
         let output = output.to_string().replace(' ', "");
         assert_eq!(output.matches("::core::compile_error!{").count(), 2, "{output}");
         assert!(output.contains("Registration::new::<A,"), "{output}");

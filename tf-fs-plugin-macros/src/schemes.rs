@@ -56,8 +56,8 @@ pub(crate) fn literal(input: syn::parse::ParseStream<'_>, example: &str) -> syn:
     }
 }
 
-/// The rule of TensorFlow's URI parser: `[A-Za-z][A-Za-z0-9.]*`, case-sensitive. What it does not
-/// take for a scheme silently goes to the local filesystem.
+/// The rule of TensorFlow's URI parser: `[A-Za-z][A-Za-z0-9.]+`, case-sensitive. What it does not
+/// take for a scheme, such as one letter, silently goes to the local filesystem.
 fn check(scheme: &str) -> Result<(), String> {
     const RULE: &str = "a scheme is an ASCII letter followed by ASCII letters, digits and `.`";
     if scheme.is_empty() {
@@ -84,7 +84,15 @@ fn check(scheme: &str) -> Result<(), String> {
     let bad = first
         .filter(|c| !c.is_ascii_alphabetic())
         .or_else(|| scheme.chars().find(|c| !allowed(*c)));
-    let Some(bad) = bad else { return Ok(()) };
+    let Some(bad) = bad else {
+        if scheme.len() < 2 {
+            return Err(format!(
+                "TensorFlow never finds the scheme \"{scheme}\": it takes one letter for a drive, and files go to the \
+                 local disk; write two or more"
+            ));
+        }
+        return Ok(());
+    };
     let fix = suggestion(scheme)
         .map_or_else(|| "choose another".to_owned(), |fix| format!("write \"{fix}\""));
     Err(format!("TensorFlow never finds the scheme {scheme:?} because of {bad:?}: {RULE}; {fix}"))
@@ -113,7 +121,7 @@ mod tests {
 
     #[test]
     fn what_tensorflow_reaches_is_good() {
-        for scheme in ["mem", "s3", "a", "probe.v2", "S3", "PROBE", "gs2", "File", "x.", "hdfs"] {
+        for scheme in ["mem", "s3", "aa", "probe.v2", "S3", "PROBE", "gs2", "File", "x.", "hdfs"] {
             assert_eq!(check(scheme), Ok(()), "{scheme}");
         }
     }
@@ -126,6 +134,8 @@ mod tests {
         assert!(problem("").starts_with("a scheme cannot be empty"));
         assert!(problem("://").contains("cannot be empty"));
         assert!(problem("gs://").ends_with("choose another"));
+        assert!(problem("a").contains("one letter"));
+        assert!(problem("a://").ends_with("write two or more"));
         for scheme in BUILT_IN {
             assert!(problem(scheme).contains("TensorFlow's own"), "{scheme}");
         }
@@ -137,7 +147,7 @@ mod tests {
             ("my-fs", "'-'", "write \"myfs\""),
             ("my_fs", "'_'", "write \"myfs\""),
             ("S 3", "' '", "write \"S3\""),
-            ("3d", "'3'", "write \"d\""),
+            ("3dd", "'3'", "write \"dd\""),
             (".mem", "'.'", "write \"mem\""),
             ("m\0em", "'\\0'", "write \"mem\""),
             ("mém", "'é'", "choose another"),
@@ -155,11 +165,11 @@ mod tests {
     fn a_scheme_is_listed_once() {
         let mut schemes = Schemes::default();
         let mut errors = Errors::default();
-        let kept = ["a", "A", "b", "a"].map(|scheme| {
+        let kept = ["aa", "Aa", "bb", "aa"].map(|scheme| {
             let literal = LitStr::new(scheme, Span::call_site());
             schemes.add(&literal, &mut errors).is_some()
         });
         assert_eq!(kept, [true, true, true, false]);
-        assert_eq!(errors.messages(), ["the scheme \"a\" is listed twice; remove one of the two"]);
+        assert_eq!(errors.messages(), ["the scheme \"aa\" is listed twice; remove one of the two"]);
     }
 }

@@ -12,11 +12,11 @@ impl Filesystem for MemFs {
 }
 
 mod a {
-    super::filesystem_plugins! { "a" => super::MemFs }
+    super::filesystem_plugins! { "a1" => super::MemFs }
 }
 
 mod b {
-    super::filesystem_plugins! { "b" => super::MemFs }
+    super::filesystem_plugins! { "b1" => super::MemFs }
 }
 
 fn main() {}

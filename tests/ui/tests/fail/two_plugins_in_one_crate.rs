@@ -5,7 +5,7 @@ mod a {
 
     struct A;
 
-    #[filesystem_plugin(scheme = "a")]
+    #[filesystem_plugin(scheme = "a1")]
     impl Filesystem for A {
         fn new(_: &str) -> Result<Self> {
             Ok(Self)
@@ -19,7 +19,7 @@ mod b {
 
         struct B;
 
-        #[filesystem_plugin(scheme = "b")]
+        #[filesystem_plugin(scheme = "b1")]
         impl Filesystem for B {
             fn new(_: &str) -> Result<Self> {
                 Ok(Self)

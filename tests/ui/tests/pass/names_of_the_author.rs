@@ -23,7 +23,7 @@ macro_rules! compile_error {
     () => {};
 }
 
-#[::tf_fs_plugin::filesystem_plugin(schemes("a", "b"))]
+#[::tf_fs_plugin::filesystem_plugin(schemes("a1", "b1"))]
 impl ::tf_fs_plugin::Filesystem for Registration {
     fn new(_: &str) -> ::tf_fs_plugin::Result<Self> {
         Ok(Self)

@@ -32,14 +32,14 @@ where
 }
 
 filesystem_plugins! {
-    "a" | "b" => plain::Plain,
-    "c" => Cache<plain::Plain, 3>,
-    "d" => Cache<(u8, u16), { 1 + 2 }>;
+    "a1" | "b1" => plain::Plain,
+    "c1" => Cache<plain::Plain, 3>,
+    "d1" => Cache<(u8, u16), { 1 + 2 }>;
     autoload = false, allow_panic_abort
 }
 
 fn main() {
     let registrations = FilesystemPlugins::registrations();
     let schemes: Vec<_> = registrations.iter().map(|one| one.scheme()).collect();
-    assert_eq!(schemes, ["a", "b", "c", "d"]);
+    assert_eq!(schemes, ["a1", "b1", "c1", "d1"]);
 }
