@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::install::Installation;
 use crate::python;
-use crate::workspace::Workspace;
+use crate::workspace::{Workspace, user_cache};
 
 /// The newest TensorFlow that the project is tested with; the default wherever no version is named.
 pub const NEWEST: &str = "2.21.0";
@@ -208,15 +208,8 @@ fn library_name(stem: &str) -> OsString {
 
 /// Where the releases are that are installed on demand.
 pub(crate) fn environments() -> Result<PathBuf> {
-    let outside = match Workspace::current() {
-        Ok(workspace) => return Ok(workspace.target_dir().join("tf-venv")),
-        Err(error) => error,
-    };
-    let absolute = |path: &PathBuf| path.is_absolute();
-    env::var_os("XDG_CACHE_HOME")
-        .map(PathBuf::from)
-        .filter(absolute)
-        .or_else(|| env::home_dir().filter(absolute).map(|home| home.join(".cache")))
-        .map(|cache| cache.join("tf-plugin").join("tf-venv"))
-        .ok_or(outside)
+    Workspace::current()
+        .map(|workspace| workspace.target_dir())
+        .or_else(|_| user_cache())
+        .map(|directory| directory.join("tf-venv"))
 }

@@ -14,7 +14,7 @@ use tempfile::NamedTempFile;
 
 use crate::build::Linking;
 use crate::template::Sdk;
-use crate::workspace::Workspace;
+use crate::workspace::{Workspace, user_cache};
 
 /// The variables that the library reads; the names are those of `tf_plugin_trace::settings`.
 const LIBRARY: &str = "TF_PLUGIN_TRACE_LIBRARY";
@@ -80,19 +80,21 @@ impl Trace {
             );
         }
         let tracer = build()?;
-        let mut preload = tracer.clone().into_os_string();
+        let mut preload = env::var_os("LD_PRELOAD").unwrap_or_default();
+        if !preload.is_empty() {
+            // Some of those have to be the first.
+            preload.push(":");
+        }
         // Both separate libraries from each other.
-        if preload.as_bytes().iter().any(|byte| *byte == b':' || byte.is_ascii_whitespace()) {
+        let separates = |byte: &u8| *byte == b':' || byte.is_ascii_whitespace();
+        if tracer.as_os_str().as_bytes().iter().any(separates) {
             bail!(
                 "{} cannot be loaded in front of a program because of the `:` or the space in its path; name another \
                  directory in CARGO_TARGET_DIR",
                 tracer.display()
             );
         }
-        if let Some(before) = env::var_os("LD_PRELOAD").filter(|before| !before.is_empty()) {
-            preload.push(":");
-            preload.push(before);
-        }
+        preload.push(&tracer);
         for name in [LIBRARY, CALLS, CHROME, START, PROCESS, COLOUR] {
             command.env_remove(name);
         }
@@ -109,9 +111,9 @@ impl Trace {
         if let Some(path) = &self.trace_chrome {
             // The program and its script; other arguments may be secrets.
             let mut name = command.get_program().to_string_lossy().into_owned();
-            let script = command.get_args().next().map(|script| script.to_string_lossy());
-            if let Some(script) = script.filter(|script| !script.starts_with('-')) {
-                name = format!("{name} {script}");
+            let script = command.get_args().next().map(Path::new).filter(|script| script.is_file());
+            if let Some(script) = script.and_then(Path::file_name) {
+                name = format!("{name} {}", script.to_string_lossy());
             }
             let beginning = serde_json::json!({
                 "name": "process_name", "ph": "M", "pid": process::id(), "tid": process::id(),
@@ -152,7 +154,7 @@ fn build() -> Result<PathBuf> {
     let workspace = Workspace::current().ok();
     let home = match &workspace {
         Some(workspace) => workspace.target_dir().join("tf-plugin"),
-        None => cache()?,
+        None => user_cache()?,
     };
     let directory = home.join("tracer");
     let failed = || format!("cannot write in {}; is it writable?", directory.display());
@@ -197,14 +199,6 @@ fn manifest(sdk: &Sdk) -> String {
          [lib]\ncrate-type = [\"cdylib\"]\n\n\
          [dependencies]\ntf-plugin-trace = {{ {source} }}\n\n[workspace]\n"
     )
-}
-
-/// Where to keep what is built outside of a workspace.
-fn cache() -> Result<PathBuf> {
-    let given = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let caches = given("XDG_CACHE_HOME").filter(|path| path.is_absolute());
-    let caches = caches.or_else(|| given("HOME").map(|home| home.join(".cache")));
-    Ok(caches.context("there is no home directory to keep things in; set HOME")?.join("tf-plugin"))
 }
 
 #[cfg(test)]

@@ -6,6 +6,17 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use cargo_metadata::{Metadata, MetadataCommand, Package};
 
+/// Where the user keeps what can be made again, for what is in no workspace: `XDG_CACHE_HOME`, or `~/.cache`.
+pub(crate) fn user_cache() -> Result<PathBuf> {
+    let absolute = |path: &PathBuf| path.is_absolute();
+    env::var_os("XDG_CACHE_HOME")
+        .map(PathBuf::from)
+        .filter(absolute)
+        .or_else(|| env::home_dir().filter(absolute).map(|home| home.join(".cache")))
+        .map(|cache| cache.join("tf-plugin"))
+        .context("there is no home directory to keep things in; set HOME")
+}
+
 /// The Cargo workspace around the current directory.
 #[derive(Debug)]
 pub struct Workspace {

@@ -54,6 +54,13 @@ impl Call {
         self.refusal = Some(reason);
     }
 
+    /// Keeps only the code of a refusal, whose text may have what it refuses.
+    pub(crate) fn hide_reason(&mut self) {
+        if let Some(refusal) = &mut self.refusal {
+            refusal.truncate(refusal.find(':').unwrap_or(refusal.len()));
+        }
+    }
+
     /// The result, in one line.
     pub(crate) fn result(&self) -> String {
         match (&self.refusal, self.value.as_str()) {
@@ -97,10 +104,10 @@ fn add(told: bool, to: &mut String, text: fmt::Arguments<'_>) {
     }
 }
 
-/// A text as it may stand in a line: without control characters, and without the password of an address.
+/// A text as it may stand in a line: without control characters, and without the secrets of an address.
 pub(crate) fn clean(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
-    for c in without_passwords(text).chars() {
+    for c in without_secrets(text).chars() {
         if c.is_control() {
             clean.extend(c.escape_default());
         } else {
@@ -110,25 +117,37 @@ pub(crate) fn clean(text: &str) -> String {
     clean
 }
 
-/// `scheme://name:password@host` as `scheme://***@host`.
-fn without_passwords(text: &str) -> String {
+/// `scheme://name:password@host` as `scheme://***@host`, and `?key=value` as `?***`.
+fn without_secrets(text: &str) -> String {
+    let ends = |c: char| c.is_whitespace() || c == '"' || c == '\'';
     let mut kept = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find("://") {
-        let (before, after) = rest.split_at(at + 3);
-        kept.push_str(before);
-        let end = after
-            .find(|c: char| c == '/' || c.is_whitespace() || c == '"' || c == '\'')
-            .unwrap_or(after.len());
-        rest = match after[..end].rfind('@') {
-            Some(at) => {
-                kept.push_str("***");
-                &after[at..]
-            }
-            None => after,
-        };
+    for piece in text.split_inclusive(ends) {
+        let address = piece.trim_end_matches(ends);
+        without_secret(address, &mut kept);
+        kept.push_str(&piece[address.len()..]);
     }
-    kept + rest
+    kept
+}
+
+fn without_secret(address: &str, kept: &mut String) {
+    let (scheme, rest) =
+        address.find("://").map_or(("", address), |at| address.split_at(at + "://".len()));
+    let query = rest.find('?').filter(|at| rest[*at..].contains('='));
+    let (rest, query) = query.map_or((rest, ""), |at| (&rest[..at], "?***"));
+    let host = &rest[..rest.find('/').unwrap_or(rest.len())];
+    // Some take the scheme away; then only what has a password is an address.
+    let end = match host.rfind('@').filter(|_| !scheme.is_empty()) {
+        None if host.contains(':') => rest.rfind('@'),
+        end => end,
+    };
+    kept.push_str(scheme);
+    if let Some(end) = end {
+        kept.push_str("***");
+        kept.push_str(&rest[end..]);
+    } else {
+        kept.push_str(rest);
+    }
+    kept.push_str(query);
 }
 
 #[cfg(test)]
@@ -144,6 +163,11 @@ mod tests {
             "no ftp://***@h and \"x://***@q/\" but a://b/c@d"
         );
         assert_eq!(clean("mem://"), "mem://");
+        // Keys may have slashes, and some filesystems take the scheme away.
+        assert_eq!(clean("s3://AKIA:ab/cd@host/x"), "s3://***@host/x");
+        assert_eq!(clean("key:secret@host/x failed"), "***@host/x failed");
+        assert_eq!(clean("s3://b/k?X-Amz-Signature=s'"), "s3://b/k?***'");
+        assert_eq!(clean("mem://h:1/a?.txt /home/x:y@z"), "mem://h:1/a?.txt /home/x:y@z");
     }
 
     #[test]
@@ -152,6 +176,10 @@ mod tests {
         assert_eq!(call.result(), "");
         call.has_status = true;
         assert_eq!(call.result(), "OK");
+        call.refused("INVALID_ARGUMENT: no number: s3cr3t".to_owned());
+        call.hide_reason();
+        assert_eq!(call.result(), "INVALID_ARGUMENT");
+        call.refusal = None;
         call.bytes(7);
         assert_eq!((call.result().as_str(), call.bytes), ("7 bytes", 7));
         call.refused("OUT_OF_RANGE: end".to_owned());

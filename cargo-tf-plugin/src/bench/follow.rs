@@ -19,6 +19,9 @@ use crate::probe::{self, MOST_OUTPUT, last_lines, signal_name};
 /// How long a process may take to remove what it has made.
 const REMOVING: Duration = Duration::from_secs(60);
 
+/// How long a process may take at least up to its first row.
+const STARTING: Duration = Duration::from_secs(60);
+
 /// The lines of a process's own output that a message shows.
 const SHOWN_LINES: usize = 12;
 
@@ -40,8 +43,8 @@ pub(crate) struct Part {
     pub(crate) rows: Vec<Row>,
     /// The position of the directory that was taken, of those that the job names.
     pub(crate) directory: Option<usize>,
-    /// What could not be removed, and why.
-    pub(crate) left: Vec<(String, String)>,
+    /// Why some rows are missing.
+    pub(crate) problem: Option<String>,
 }
 
 /// A process that measures.
@@ -67,24 +70,23 @@ struct Ended {
 }
 
 impl Child<'_> {
-    /// Does the job; a process that a row ends is started again for those behind it.
-    pub(crate) fn run(&self, mut job: Job) -> Result<Part> {
+    /// Does the job; a process that a row ends is started again for those behind it. What could not be removed is
+    /// added to `left`, with the reason, also when nothing comes of it.
+    pub(crate) fn run(&self, mut job: Job, left: &mut Vec<(String, String)>) -> Result<Part> {
         let mut part = Part::default();
         let wanted = job.directories.clone();
         for crashes in 1.. {
             let mut state = State::default();
             let ended = self.once(&job, &mut |event| state.hear(event))?;
+            let measured = !state.rows.is_empty();
             part.rows.append(&mut state.rows);
-            part.left.append(&mut state.left);
+            left.append(&mut state.left);
             let taken = state.directories.last();
             let position = taken.and_then(|taken| wanted.iter().position(|one| one == taken));
             part.directory = part.directory.or(position);
             if self.interrupted.load(Ordering::Relaxed) {
                 if !state.stopped {
-                    part.left.append(&mut self.clean(&job, &state.directories)?);
-                }
-                if let Some((directory, why)) = part.left.first() {
-                    bail!("interrupted; {directory} could not be removed ({why}); remove it");
+                    left.append(&mut self.clean(&job, &state.directories)?);
                 }
                 return Err(Interrupted.into());
             }
@@ -92,17 +94,25 @@ impl Child<'_> {
                 break;
             }
             if let Some(problem) = state.problem {
-                bail!(refusal(&problem, &state.refused));
+                let problem = refusal(&problem, &state.refused);
+                if part.rows.is_empty() {
+                    bail!(problem);
+                }
+                part.problem = Some(problem);
+                break;
             }
 
             // It has crashed or was ended.
-            part.left.append(&mut self.clean(&job, &state.directories)?);
+            left.append(&mut self.clean(&job, &state.directories)?);
             let (how, said) = (how(&ended, self.limit), said(&ended.output));
             let Some((group, name)) = state.begun else {
                 if part.rows.is_empty() {
                     bail!("the process was {how} before anything was measured{said}");
                 }
-                // While it removed what it had made, which was tried again above.
+                // Else it was while it removed what it had made, which was tried again above.
+                if !measured {
+                    part.problem = Some(format!("a process was {how} before its first row{said}"));
+                }
                 break;
             };
             let why = format!("the process was {how}{said}");
@@ -153,12 +163,13 @@ impl Child<'_> {
         let mut lines = Lines::default();
         let mut heard = Instant::now();
         let mut limit = self.limit;
-        let mut flooded = false;
+        let (mut flooded, mut begun) = (false, false);
         let status = loop {
             let status = child.try_wait().context("cannot wait for a process")?;
             for line in lines.more(report) {
                 heard = Instant::now();
                 if let Line::Bench(Event::Begin(group, name)) = &line {
+                    begun = true;
                     (self.begins)(group, name);
                 }
                 hear(line);
@@ -172,6 +183,8 @@ impl Child<'_> {
                 limit = REMOVING.min(self.limit);
             }
             flooded = output.metadata().is_ok_and(|output| output.len() > MOST_OUTPUT);
+            // TensorFlow's import is no row.
+            let limit = if begun || leash.is_none() { limit } else { limit.max(STARTING) };
             if flooded || heard.elapsed() > limit {
                 break None;
             }

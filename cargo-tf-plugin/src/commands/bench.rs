@@ -6,17 +6,17 @@ use std::ffi::OsString;
 use std::fs;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::io::{self, IsTerminal as _, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{self, Command, ExitCode};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use tempfile::NamedTempFile;
 
 use crate::TensorFlow;
 use crate::bench::machine::{self, Machine};
@@ -25,6 +25,9 @@ use crate::bench::{self, Child, Interrupted, Job};
 use crate::commands::check::{self, tensorflow};
 use crate::commands::run::LIBRARY_VARIABLE;
 use crate::report::{Report as Check, Severity};
+
+/// How many times its time a row may take at most with rehearsals and on both sides, beside the time for what it needs.
+const TIMES_SECONDS: f64 = 10.0;
 
 /// What measures in TensorFlow.
 const SCRIPT: &str = include_str!("../bench/tensorflow.py");
@@ -175,13 +178,20 @@ impl Bench {
             interrupted: &interrupted,
             progress: Progress::new(),
             left: RefCell::default(),
+            problems: RefCell::default(),
         };
         let (mut parts, mut problems) = (Vec::new(), Vec::new());
         for subject in &subjects {
             match measuring.subject(subject, &mut parts) {
                 Err(error) if error.is::<Interrupted>() => {
                     measuring.progress.finish();
-                    eprintln!("interrupted; nothing is left behind");
+                    let left = measuring.left.take();
+                    if left.is_empty() {
+                        eprintln!("interrupted; nothing is left behind");
+                    } else {
+                        eprintln!("interrupted");
+                        report_left(&left);
+                    }
                     return Ok(ExitCode::from(130));
                 }
                 // The other parts are worth having.
@@ -213,22 +223,22 @@ impl Bench {
             parts,
         };
         let json = serde_json::to_string_pretty(&report)? + "\n";
-        if self.json {
-            print!("{json}");
-        } else {
-            anstream::print!("{}", bench::text(&report, baseline.as_ref()));
-        }
-        io::stdout().flush().context("cannot write the report")?;
         if let Some(file) = &self.save {
             write(file, &json)?;
         }
         if let Some(file) = &self.html {
             write(file, &bench::page(&report, baseline.as_ref()))?;
         }
+        // Last: whoever listens may have gone.
+        let said = if self.json { json } else { bench::text(&report, baseline.as_ref()) };
+        let mut stdout = anstream::stdout();
+        stdout
+            .write_all(said.as_bytes())
+            .and_then(|()| stdout.flush())
+            .context("cannot write the report")?;
         let left = measuring.left.take();
-        for (directory, why) in &left {
-            eprintln!("error: {directory} could not be removed ({why}); remove it");
-        }
+        report_left(&left);
+        problems.extend(measuring.problems.take());
         let failures = report.failures();
         if failures > 0 {
             let operations = if failures == 1 { "operation has" } else { "operations have" };
@@ -284,12 +294,13 @@ impl Bench {
         let random = RandomState::new().build_hasher().finish();
         let name = format!("tf-plugin-bench-{:x}-{random:016x}", process::id());
         if let Some(root) = &self.root {
-            let separator = if root.ends_with('/') { "" } else { "/" };
+            // Behind a bare `scheme://` it would be a host, and the directory all that is there.
+            let separator = if root.ends_with('/') && !root.ends_with("://") { "" } else { "/" };
             return vec![format!("{root}{separator}{name}")];
         }
         vec![
-            // A host that nobody has used. Its root is there, or is of no use.
-            format!("{scheme}://{name}/files"),
+            // A host that nobody has used; and a path, too, for those who make nothing of hosts.
+            format!("{scheme}://{name}/{name}"),
             format!("{scheme}://{}", env::temp_dir().join(name).display()),
         ]
     }
@@ -303,12 +314,28 @@ fn parent(file: &Path) -> &Path {
     file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
+fn report_left(left: &[(String, String)]) {
+    for (directory, why) in left {
+        eprintln!("error: {directory} could not be removed ({why}); remove it");
+    }
+}
+
 /// Writes a file as a whole or not at all.
 fn write(file: &Path, content: &str) -> Result<()> {
     let failed = || format!("cannot write {}; is there room, and is it yours?", file.display());
-    let mut new = NamedTempFile::new_in(parent(file)).with_context(failed)?;
-    new.write_all(content.as_bytes()).with_context(failed)?;
-    new.persist(file).with_context(failed)?;
+    // Links lead to what is meant.
+    let target = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
+    if fs::metadata(&target).is_ok_and(|known| !known.is_file()) {
+        // A device or a pipe, which nothing may take the place of.
+        fs::write(&target, content).with_context(failed)?;
+    } else {
+        let mut new = tempfile::Builder::new();
+        // Of which the user's mask takes away what others may not.
+        let new = new.permissions(fs::Permissions::from_mode(0o666));
+        let mut new = new.tempfile_in(parent(&target)).with_context(failed)?;
+        new.write_all(content.as_bytes()).with_context(failed)?;
+        new.persist(&target).with_context(failed)?;
+    }
     eprintln!("written: {}", file.display());
     Ok(())
 }
@@ -324,6 +351,8 @@ struct Measuring<'b> {
     progress: Progress,
     /// What could not be removed, and why.
     left: RefCell<Vec<(String, String)>>,
+    /// What has ended a part before its last row.
+    problems: RefCell<Vec<anyhow::Error>>,
 }
 
 impl Measuring<'_> {
@@ -380,6 +409,7 @@ impl Measuring<'_> {
         if let Some(taken) = taken {
             directories = vec![directories.swap_remove(taken)];
         }
+        let job_is_of_files = scheme.is_some();
         let job = Job {
             plugin: self.plugin.to_owned(),
             scheme,
@@ -393,15 +423,16 @@ impl Measuring<'_> {
             clean: false,
         };
         let tables = || self.tables();
-        let python = || python(release, self.plugin);
+        let python = || python(release, self.plugin, job_is_of_files);
         let child = Child {
             program: if release.is_some() { &python } else { &tables },
             cleaner: &tables,
-            limit: Duration::from_secs(bench.timeout),
+            limit: Duration::from_secs(bench.timeout)
+                + Duration::from_secs_f64(bench.seconds * TIMES_SECONDS),
             interrupted: self.interrupted,
             begins: &|group, name| self.progress.row(&title, group, name),
         };
-        let part = child.run(job).map_err(|error| {
+        let part = child.run(job, &mut self.left.borrow_mut()).map_err(|error| {
             self.progress.finish();
             if error.is::<Interrupted>() {
                 error
@@ -409,7 +440,11 @@ impl Measuring<'_> {
                 error.context(format!("{title} cannot be measured"))
             }
         })?;
-        self.left.borrow_mut().extend(part.left);
+        if let Some(problem) = part.problem {
+            self.problems
+                .borrow_mut()
+                .push(anyhow!("{title} was not measured to the end: {problem}"));
+        }
         if self.interrupted.load(Ordering::Relaxed) {
             return Err(Interrupted.into());
         }
@@ -440,12 +475,14 @@ impl Measuring<'_> {
 }
 
 /// The Python that measures in a TensorFlow.
-fn python(release: Option<&TensorFlow>, plugin: &Path) -> Command {
+fn python(release: Option<&TensorFlow>, plugin: &Path, files: bool) -> Command {
     let Some(release) = release else { return Command::new("python3") };
     let mut command = release.python_command();
     command.args(["-c", SCRIPT]).env(LIBRARY_VARIABLE, plugin);
-    // What was measured on would be another machine's business.
-    command.env("CUDA_VISIBLE_DEVICES", "-1");
+    // Files need no GPU; a plugin's device may well be one.
+    if files && env::var_os("CUDA_VISIBLE_DEVICES").is_none() {
+        command.env("CUDA_VISIBLE_DEVICES", "-1");
+    }
     command
 }
 

@@ -17,7 +17,7 @@ use crate::artefact::{Artefact, ENTRY_POINTS};
 use crate::commands::build::What;
 use crate::commands::check::tensorflow;
 use crate::trace::Trace;
-use crate::workspace::Workspace;
+use crate::workspace::{Workspace, user_cache};
 
 /// The variable that names a library, or a directory of libraries, for TensorFlow to load at import.
 pub(crate) const LIBRARY_VARIABLE: &str = "TF_PLUGGABLE_DEVICE_LIBRARY_PATH";
@@ -77,7 +77,7 @@ impl Run {
                 })?;
                 plugin(&file)?;
                 let target = Workspace::current().map(|workspace| workspace.target_dir());
-                (file, target.unwrap_or_else(|_| env::temp_dir()))
+                (file, target.or_else(|_| user_cache())?)
             }
             None => {
                 let (project, library) = What::package(self.package.clone()).build()?;

@@ -147,9 +147,8 @@ tables! {
                 call.device(device);
                 call.argument(format_args!("{size} bytes"));
                 if let Some(memory) = mem.as_ref() {
-                    call.address(memory.opaque);
+                    call.memory_of(memory.opaque, size);
                 }
-                call.bytes += size;
             };
         fn deallocate(device: *const SP_Device, memory: *mut SP_DeviceMemoryBase),
             before had = memory.as_ref().copied().unwrap_or_default()
@@ -160,8 +159,7 @@ tables! {
         fn host_memory_allocate(device: *const SP_Device, size: u64) -> *mut c_void => |call, memory| {
             call.device(device);
             call.argument(format_args!("{size} bytes"));
-            call.address(*memory);
-            call.bytes += size;
+            call.memory_of(*memory, size);
         };
         fn host_memory_deallocate(device: *const SP_Device, mem: *mut c_void) => |call, ()| {
             call.device(device);
@@ -170,8 +168,7 @@ tables! {
         fn unified_memory_allocate(device: *const SP_Device, bytes: u64) -> *mut c_void => |call, memory| {
             call.device(device);
             call.argument(format_args!("{bytes} bytes"));
-            call.address(*memory);
-            call.bytes += bytes;
+            call.memory_of(*memory, bytes);
         };
         fn unified_memory_deallocate(device: *const SP_Device, location: *mut c_void) => |call, ()| {
             call.device(device);
@@ -188,14 +185,14 @@ tables! {
             => |call, known| {
                 call.device(device);
                 call.truth(*known != 0);
-                if let (Some(free), Some(total)) = (free.as_ref(), total.as_ref()) {
+                if let (Some(free), Some(total), true) = (free.as_ref(), total.as_ref(), *known != 0) {
                     call.value(format_args!("{free} of {total} free"));
                 }
             };
         fn create_stream(device: *const SP_Device, stream: *mut SP_Stream, status: *mut TF_Status) => |call, ()| {
             call.device(device);
             call.status(status);
-            if let Some(stream) = stream.as_ref() {
+            if let Some(stream) = stream.as_ref().filter(|_| call.fine()) {
                 call.value(format_args!("stream {:p}", *stream));
             }
         };
@@ -214,7 +211,7 @@ tables! {
         fn create_event(device: *const SP_Device, event: *mut SP_Event, status: *mut TF_Status) => |call, ()| {
             call.device(device);
             call.status(status);
-            if let Some(event) = event.as_ref() {
+            if let Some(event) = event.as_ref().filter(|_| call.fine()) {
                 call.value(format_args!("event {:p}", *event));
             }
         };
@@ -246,7 +243,7 @@ tables! {
         fn create_timer(device: *const SP_Device, timer: *mut SP_Timer, status: *mut TF_Status) => |call, ()| {
             call.device(device);
             call.status(status);
-            if let Some(timer) = timer.as_ref() {
+            if let Some(timer) = timer.as_ref().filter(|_| call.fine()) {
                 call.value(format_args!("timer {:p}", *timer));
             }
         };

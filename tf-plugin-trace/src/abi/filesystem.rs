@@ -4,8 +4,8 @@ use std::ffi::{c_char, c_int, c_void};
 
 use tf_fs_sys::*;
 
-use super::paths::PATHS;
 use super::tables::tables;
+use super::texts::PATHS;
 use super::words::text;
 use crate::call::Call;
 
@@ -203,6 +203,7 @@ tables! {
                 option(call, options.wrapping_add(index));
             }
             call.status(status);
+            call.hide_reason();
         };
         fn get_filesystem_configuration_option(
             filesystem: *const TF_Filesystem, key: *const c_char, option: *mut *mut TF_Filesystem_Option,
@@ -213,6 +214,7 @@ tables! {
         ) => |call, ()| {
             super::option(call, option);
             call.status(status);
+            call.hide_reason();
         };
         fn get_filesystem_configuration_keys(
             filesystem: *const TF_Filesystem, keys: *mut *mut c_char, num_keys: *mut c_int, status: *mut TF_Status

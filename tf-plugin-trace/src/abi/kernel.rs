@@ -1,6 +1,5 @@
 //! Kernels, which plugins register by calling TensorFlow.
 
-use std::cell::RefCell;
 use std::ffi::{CStr, c_char, c_void};
 use std::mem::transmute;
 use std::ptr;
@@ -12,6 +11,7 @@ use tf_fs_sys::*;
 use super::entry::set_up;
 use super::look::{ask, is_traced};
 use super::tables::{Begun, too_many};
+use super::texts::FAILURES;
 use super::words::{refusal, text};
 use crate::call::{Call, clean};
 use crate::totals::{Slot, Slots};
@@ -54,7 +54,7 @@ unsafe fn create_of(slot: usize, construction: *mut TF_OpKernelConstruction) -> 
     let mut own = ptr::null_mut();
     // TensorFlow calls no null.
     if known.functions[CREATE] != 0 {
-        let begun = begun(known, CREATE);
+        let begun = begun(known, CREATE, construction.addr());
         // SAFETY: the plugin's function, as it has given it to TensorFlow, and the host's argument.
         own = unsafe { transmute::<usize, Create>(known.functions[CREATE])(construction) };
         begun.returned(|call| {
@@ -71,7 +71,7 @@ unsafe fn create_of(slot: usize, construction: *mut TF_OpKernelConstruction) -> 
                 call.argument(format_args!("{}", clean(&String::from_utf8_lossy(name))));
             }
             call.address(own);
-            outcome(call);
+            outcome(call, construction.addr());
         });
     }
     Box::into_raw(Box::new(Kernel { slot, own })).cast()
@@ -81,12 +81,12 @@ unsafe extern "C-unwind" fn compute(kernel: *mut c_void, context: *mut TF_OpKern
     // SAFETY: what `create` has made; TensorFlow deletes it after the last call.
     let kernel = unsafe { &*kernel.cast::<Kernel>() };
     let known = SLOTS.get(kernel.slot);
-    let begun = begun(known, COMPUTE);
+    let begun = begun(known, COMPUTE, context.addr());
     // SAFETY: the plugin's function, as it has given it to TensorFlow.
     unsafe { transmute::<usize, Compute>(known.functions[COMPUTE])(kernel.own, context) };
     begun.returned(|call| {
         call.handle("kernel", kernel.own);
-        outcome(call);
+        outcome(call, context.addr());
     });
 }
 
@@ -101,12 +101,12 @@ unsafe extern "C-unwind" fn compute_async(
         (kernel.slot, kernel.own)
     };
     let known = SLOTS.get(slot);
-    let begun = begun(known, COMPUTE);
+    let begun = begun(known, COMPUTE, context.addr());
     // SAFETY: as in `compute`.
     unsafe { transmute::<usize, ComputeAsync>(known.functions[COMPUTE])(own, context, done) };
     begun.returned(|call| {
         call.handle("kernel", own);
-        outcome(call);
+        outcome(call, context.addr());
     });
 }
 
@@ -147,24 +147,17 @@ const NAMES: [&CStr; 4] = [
 ];
 static GENUINE: [AtomicUsize; 4] = [const { AtomicUsize::new(0) }; 4];
 
-thread_local! {
-    /// Why the kernel has failed that this thread runs or makes.
-    static FAILED: RefCell<Option<String>> = const { RefCell::new(None) };
-}
-
-/// Begins a call of a kernel's.
-fn begun(slot: &Slot, member: usize) -> Begun<'_> {
-    // What another one has said.
-    let _ = FAILED.try_with(RefCell::take);
+/// Begins a call of a kernel's with this context.
+fn begun(slot: &Slot, member: usize, context: usize) -> Begun<'_> {
+    // What one has said that had the same address.
+    FAILURES.forget(context);
     Begun::new(slot, member)
 }
 
-/// Says of a call of a kernel's why it has failed, if it has.
-fn outcome(call: &mut Call) {
-    // Not in a thread that is about to end.
-    let failed = FAILED.try_with(RefCell::take).ok().flatten();
+/// Says of a call of a kernel's why it has failed, if it has: in this thread, or in one of the plugin's.
+fn outcome(call: &mut Call, context: usize) {
     call.has_status = true;
-    if let Some(failed) = failed {
+    if let Some(failed) = FAILURES.take(context) {
         call.refused(failed);
     }
 }
@@ -256,8 +249,9 @@ pub unsafe extern "C-unwind" fn construction_failure(context: *mut c_void, statu
 
 unsafe fn failure(which: usize, context: *mut c_void, status: *mut c_void) {
     // SAFETY: a status, by the caller's word.
-    let reason = unsafe { refusal(status.cast()) };
-    let _ = FAILED.try_with(|failed| failed.replace(reason));
+    if let Some(reason) = unsafe { refusal(status.cast()) } {
+        FAILURES.note(context.addr(), reason);
+    }
     if let Some(genuine) = genuine(which) {
         type Failure = unsafe extern "C-unwind" fn(*mut c_void, *mut c_void);
         // SAFETY: TensorFlow's function, and the caller's arguments.
@@ -290,4 +284,24 @@ unsafe fn start(
     }
     // SAFETY: the caller's arguments, or wrappers of the same types.
     unsafe { genuine(op, device, passed[CREATE], passed[COMPUTE], passed[DELETE]) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_is_that_of_its_context_whichever_thread_says_it() {
+        let told = || Call { told: true, ..Call::default() };
+        let other = std::thread::spawn(|| FAILURES.note(0x1230, "INTERNAL: late".to_owned()));
+        other.join().expect("a thread");
+        let mut call = told();
+        outcome(&mut call, 0x4560);
+        assert_eq!(call.result(), "OK");
+        outcome(&mut call, 0x1230);
+        assert_eq!(call.result(), "INTERNAL: late");
+        let mut call = told();
+        outcome(&mut call, 0x1230);
+        assert_eq!(call.result(), "OK", "it was said before");
+    }
 }

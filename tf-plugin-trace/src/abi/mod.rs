@@ -5,10 +5,10 @@ mod entry;
 mod filesystem;
 mod kernel;
 mod look;
-mod paths;
 mod slots;
 pub(crate) mod system;
 mod tables;
+mod texts;
 mod words;
 
 #[cfg(test)]

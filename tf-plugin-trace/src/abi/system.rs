@@ -18,8 +18,8 @@ pub(crate) fn now() -> u64 {
 
 /// The calling thread's identifier, as the kernel and debuggers know it.
 pub(crate) fn thread() -> u32 {
-    // SAFETY: no arguments; it cannot fail.
-    unsafe { libc::gettid() }.try_into().unwrap_or_default()
+    // SAFETY: no arguments; it cannot fail. The function of that name is newer than some glibc.
+    unsafe { libc::syscall(libc::SYS_gettid) }.try_into().unwrap_or_default()
 }
 
 /// The calling thread's name.

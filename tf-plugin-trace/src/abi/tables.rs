@@ -1,5 +1,7 @@
 //! Makes the wrappers of a table from a list of its functions.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use super::system::{errno, now, set_errno};
 use crate::call::Call;
 use crate::totals::Slot;
@@ -40,9 +42,12 @@ impl Drop for Begun<'_> {
 
 /// Says that a table cannot be traced because there are too many.
 pub(super) fn too_many(what: &str, subject: &str) {
-    crate::output::say(&format!(
-        "note: the calls of {subject} {what} are not traced: there are more of them than fit\n"
-    ));
+    static SAID: AtomicBool = AtomicBool::new(false);
+    if !SAID.swap(true, Ordering::Relaxed) {
+        crate::output::say(&format!(
+            "note: there are more {what} than fit: the calls of {subject}, and of what comes behind it, are not traced\n"
+        ));
+    }
 }
 
 /// For each table: a module with `wrap`, which puts wrappers in front of its functions, and `SLOTS`.

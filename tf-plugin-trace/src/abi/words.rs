@@ -5,7 +5,7 @@ use std::ffi::{CStr, c_char, c_void};
 use tf_fs_sys::host::Table as _;
 use tf_fs_sys::*;
 
-use super::paths::PATHS;
+use super::texts::PATHS;
 use crate::call::{Call, clean};
 
 /// A C string in words; `null` without one.
@@ -78,6 +78,16 @@ impl Call {
         // SAFETY: by the caller's word.
         if let Some(reason) = unsafe { refusal(status) } {
             self.refused(reason);
+        }
+    }
+
+    /// Memory that was asked for.
+    pub(super) fn memory_of(&mut self, address: *mut c_void, size: u64) {
+        if address.is_null() && size > 0 {
+            self.refused("no memory".to_owned());
+        } else {
+            self.address(address);
+            self.bytes += size;
         }
     }
 

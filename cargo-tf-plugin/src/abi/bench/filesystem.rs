@@ -147,20 +147,28 @@ impl Filesystem {
             ));
         }
         for directory in &job.directories {
+            let path = self.path(directory)?;
+            // Only what is made here may be removed: some plugins and hosts drop parts of a name.
+            let refuse = |why: String| tell(&Event::Refused(directory.clone(), why));
+            if self.stat(&path).is_ok() || self.path_exists(&path).is_ok() {
+                refuse("it is there already".to_owned());
+                continue;
+            }
             tell(&Event::Directory(directory.clone()));
-            let made = match self.ops.create_dir {
-                Some(_) => self.create_dir(&self.path(directory)?),
+            match self.create_dir(&path) {
                 // What has no directories needs none.
-                None => Ok(()),
-            };
+                Ok(()) | Err(Why::Absent(_)) => {}
+                Err(why) => {
+                    refuse(why.to_string());
+                    continue;
+                }
+            }
             let file = self.path(&format!("{directory}/first"))?;
-            let done = made
-                .and_then(|()| self.write(&file, 1, b"1").and_then(|()| self.delete_file(&file)));
-            match done {
+            match self.write(&file, 1, b"1").and_then(|()| self.delete_file(&file)) {
                 Ok(()) => return Ok(directory.clone()),
                 Err(why) => {
                     self.remove(directory);
-                    tell(&Event::Refused(directory.clone(), why.to_string()));
+                    refuse(why.to_string());
                 }
             }
         }
@@ -332,21 +340,28 @@ impl Filesystem {
         // One by one as well: what it has answered is worth less than what is there now.
         let mut problem = None;
         self.remove_below(directory, &mut problem);
-        if self.stat(&path).is_ok()
-            && let Some(why) = problem
+        // A store without directories has none that could be there.
+        let there = || self.stat(&path).is_ok() || !self.children(&path).is_empty();
+        if let Some(why) = problem
+            && there()
         {
             tell(&Event::Left(directory.to_owned(), why.to_string()));
         }
     }
 
-    fn remove_below(&self, directory: &str, problem: &mut Option<Why>) {
-        let Ok(path) = self.path(directory) else { return };
+    /// What is in a directory; nothing if that cannot be known.
+    fn children(&self, path: &CStr) -> Vec<String> {
         let mut names = Vec::new();
         if let Some(list) = self.ops.get_children {
-            let _ = self.list(list, &path, |name| names.push(name.to_string_lossy().into_owned()));
+            let _ = self.list(list, path, |name| names.push(name.to_string_lossy().into_owned()));
         }
-        for name in names {
-            let name = format!("{directory}/{}", name.trim_end_matches('/'));
+        names.iter().filter_map(|name| own_child(name)).map(str::to_owned).collect()
+    }
+
+    fn remove_below(&self, directory: &str, problem: &mut Option<Why>) {
+        let Ok(path) = self.path(directory) else { return };
+        for name in self.children(&path) {
+            let name = format!("{directory}/{name}");
             let Ok(path) = self.path(&name) else { continue };
             if self.stat(&path).is_ok_and(|found| found.is_directory) {
                 self.remove_below(&name, problem);
@@ -812,4 +827,27 @@ fn expect(found: usize, wanted: usize) -> Result<()> {
         return Ok(());
     }
     Err(Why::Failed(format!("{found} names, and there are {wanted}")))
+}
+
+/// A name that a listing has, if it can only be below the directory: a plugin that is being written may also list `..`.
+fn own_child(name: &str) -> Option<&str> {
+    let name = name.trim_end_matches('/');
+    name.split('/').all(|part| !["", ".", ".."].contains(&part)).then_some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::own_child;
+
+    #[test]
+    fn nothing_outside_of_a_directory_is_a_child() {
+        for (name, child) in
+            [("a", "a"), ("a/", "a"), ("list/file-3", "list/file-3"), ("..a", "..a")]
+        {
+            assert_eq!(own_child(name), Some(child));
+        }
+        for name in ["", ".", "..", "../x", "/etc", "a/../..", "a//b", "/"] {
+            assert_eq!(own_child(name), None, "{name}");
+        }
+    }
 }

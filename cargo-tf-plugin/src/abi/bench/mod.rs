@@ -60,6 +60,9 @@ pub(crate) fn run(job: &OsStr, report: &OsStr) -> ExitCode {
         // It ends with the command, whatever ends that.
         let _ = io::stdin().read_to_end(&mut Vec::new());
         STOPPED.store(true, Ordering::Relaxed);
+        // A plugin that hangs does not look at that.
+        thread::sleep(Duration::from_secs(60));
+        leave();
     });
     let done = Library::open(job.plugin.as_os_str()).map_err(Why::Failed).and_then(|library| {
         match &job.scheme {
@@ -137,5 +140,8 @@ fn answered(status: &mut Status) -> Result<()> {
         return Ok(());
     }
     let (code, message) = status.take().unwrap_or_default();
+    if code == "UNIMPLEMENTED" {
+        return Err(Why::Absent("not implemented: the plugin answers UNIMPLEMENTED".to_owned()));
+    }
     Err(Why::Failed(if message.is_empty() { code } else { format!("{code}: {message}") }))
 }

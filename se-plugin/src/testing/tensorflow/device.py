@@ -13,6 +13,11 @@ SIZES = (0, 1, 3, 17, 255, 256, 257, 4096, 100003)
 TOLERANCE = {"float16": 2e-2, "bfloat16": 0.1, "float32": 1e-4, "float64": 1e-10, "complex64": 1e-4, "complex128": 1e-10}
 
 
+# The attribute that has the type of an op, and a type without it, where they are not `T` and float32.
+TYPES = dict.fromkeys(("All", "Any", "LogicalAnd", "LogicalNot", "LogicalOr"), (None, "bool"))
+TYPES["GatherV2"] = ("Tparams", "float32")
+
+
 class Place:
     """The first device of the plugin."""
 
@@ -45,11 +50,12 @@ class Place:
         return tensor
 
     def types(self, op):
-        """The types that a kernel has for `T`; without a constraint float32 will do."""
+        """The types that a kernel has; without a constraint one that will do."""
+        attribute, will_do = TYPES.get(op, ("T", "float32"))
         types = []
         for kernel in self.kernels.get(op, []):
-            listed = [c.allowed_values.list.type for c in kernel.constraint if c.name == "T"]
-            types += [tf.as_dtype(one).name for one in listed[0]] if listed else ["float32"]
+            listed = [c.allowed_values.list.type for c in kernel.constraint if c.name == attribute]
+            types += [tf.as_dtype(one).name for one in listed[0]] if listed else [will_do]
         return sorted(set(types))
 
     def has(self, *ops):
@@ -267,7 +273,8 @@ def compared(place, samples):
     """Each operation that the plugin has a kernel for, in each of the kernel's types, against the CPU."""
     wrong, done = [], 0
     for op, inputs, attributes in samples:
-        for dtype in place.types(op):
+        types, before = place.types(op), done
+        for dtype in types:
             arrays = {name: make(dtype) for name, make in inputs.items()}
 
             def call(device):
@@ -289,6 +296,10 @@ def compared(place, samples):
             except errors.OpError as error:
                 wrong.append({"what": "%s of %s" % (op, dtype), "wanted": "what the CPU answers",
                               "got": type(error).__name__, "detail": plain(error)})
+        if types and done == before:
+            # A mistake of these cases, which must not hide a kernel.
+            wrong.append({"what": "%s of %s" % (op, " or ".join(types)), "wanted": "an answer of the CPU",
+                          "got": "none", "detail": None})
     if wrong:
         raise Several(wrong)
     if not done:

@@ -23,9 +23,9 @@ class Place:
         self.__dict__.update(settings)
         # Of `my:///` the slashes that make it a URI stay.
         self.root = self.root[:-1] if self.root.endswith("/") else self.root
-        if len(self.scheme) < 2:
+        if not re.fullmatch("[A-Za-z][A-Za-z0-9.]+", self.scheme):
             raise RuntimeError("TensorFlow takes what begins with %s:// for a path of this machine; choose a scheme of "
-                               "two letters or more" % self.scheme)
+                               "two letters or more, without other characters than digits and '.'" % self.scheme)
         if self.scheme not in gfile.get_registered_schemes():
             tf.experimental.register_filesystem_plugin(self.library)
         if self.scheme not in gfile.get_registered_schemes():

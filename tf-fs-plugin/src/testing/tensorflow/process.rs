@@ -157,6 +157,16 @@ impl Program {
                 answers.push(answer(case, line));
             }
             if said.lines.iter().any(|line| line["done"] == true) {
+                if let Some((case, _)) = cases.get(answers.len()) {
+                    // What a plugin has written in the middle of it, say.
+                    answers.push(unanswered(case));
+                    continue;
+                }
+                if let Some(last) = answers.last_mut().filter(|_| !said.status.success()) {
+                    let what = "TensorFlow's process does not end well after the last case";
+                    let deviation = Deviation::new(what).because(said.end());
+                    last.verdict = Verdict::Failed(vec![deviation]);
+                }
                 break;
             }
             let begun = |case: &PythonCase| {
@@ -229,6 +239,11 @@ fn is_end(line: &Value, job: usize, case: &PythonCase) -> bool {
 fn died(case: &'static PythonCase, end: &str) -> Answer {
     let what = "TensorFlow's process ends in the middle of the case";
     let deviation = Deviation::new(what).because(end.to_owned());
+    Answer { case, verdict: Verdict::Failed(vec![deviation]), took: Duration::ZERO }
+}
+
+fn unanswered(case: &'static PythonCase) -> Answer {
+    let deviation = Deviation::new("the case has not said how it ended");
     Answer { case, verdict: Verdict::Failed(vec![deviation]), took: Duration::ZERO }
 }
 

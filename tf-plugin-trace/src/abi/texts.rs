@@ -1,4 +1,4 @@
-//! Which path a file object was opened with.
+//! What is remembered of objects of the host's: the path that a file was opened with, why a kernel has failed.
 
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::ptr;
@@ -8,19 +8,26 @@ const ROOM: usize = 4096;
 /// How far from its place an object may be.
 const NEAR: usize = 64;
 
-/// The paths of open files by the address of the host's object. Without a lock; a file that finds no place has none.
-pub(super) struct Paths {
+/// Texts by the address of the host's object. Without a lock; an object that finds no place has none.
+pub(super) struct Texts {
     objects: [AtomicUsize; ROOM],
-    paths: [AtomicPtr<String>; ROOM],
+    texts: [AtomicPtr<String>; ROOM],
 }
 
-/// Of all files of all filesystems.
-pub(super) static PATHS: Paths = Paths {
-    objects: [const { AtomicUsize::new(0) }; ROOM],
-    paths: [const { AtomicPtr::new(ptr::null_mut()) }; ROOM],
-};
+/// The paths of open files, of all filesystems.
+pub(super) static PATHS: Texts = Texts::new();
 
-impl Paths {
+/// Why the kernels have failed that are being run or made, by the context that TensorFlow gives to them.
+pub(super) static FAILURES: Texts = Texts::new();
+
+impl Texts {
+    const fn new() -> Self {
+        Self {
+            objects: [const { AtomicUsize::new(0) }; ROOM],
+            texts: [const { AtomicPtr::new(ptr::null_mut()) }; ROOM],
+        }
+    }
+
     fn near(object: usize) -> impl Iterator<Item = usize> {
         let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one(object);
         #[expect(clippy::cast_possible_truncation, reason = "any bits of the hash will do")]
@@ -32,8 +39,8 @@ impl Paths {
         Self::near(object).find(|place| self.objects[*place].load(Ordering::Acquire) == object)
     }
 
-    /// Notes the path of an object that was just made.
-    pub(super) fn note(&self, object: usize, path: String) {
+    /// Notes the text of an object, in place of an earlier one.
+    pub(super) fn note(&self, object: usize, text: String) {
         let place = self.find(object).or_else(|| {
             Self::near(object).find(|place| {
                 let order = (Ordering::AcqRel, Ordering::Acquire);
@@ -41,33 +48,40 @@ impl Paths {
             })
         });
         if let Some(place) = place {
-            let path = Box::into_raw(Box::new(path));
-            release(self.paths[place].swap(path, Ordering::AcqRel));
+            let text = Box::into_raw(Box::new(text));
+            release(self.texts[place].swap(text, Ordering::AcqRel));
         }
     }
 
-    /// The path of an object that stays for the length of the call.
+    /// The text of an object that stays for the length of the call.
     pub(super) fn with<R>(&self, object: usize, then: impl FnOnce(Option<&str>) -> R) -> R {
-        let path = self.find(object).map(|place| self.paths[place].load(Ordering::Acquire));
+        let text = self.find(object).map(|place| self.texts[place].load(Ordering::Acquire));
         // SAFETY: null, or a box that lives until the object's own `cleanup`, which by the header comes after every
         // other call with it.
-        then(path.and_then(|path| unsafe { path.as_ref() }).map(String::as_str))
+        then(text.and_then(|text| unsafe { text.as_ref() }).map(String::as_str))
     }
 
-    /// Takes the path of an object that is gone.
+    /// Takes the text of an object that is gone.
+    pub(super) fn take(&self, object: usize) -> Option<String> {
+        let place = self.find(object)?;
+        let text = owned(self.texts[place].swap(ptr::null_mut(), Ordering::AcqRel));
+        self.objects[place].store(0, Ordering::Release);
+        text
+    }
+
+    /// Forgets an object that is gone.
     pub(super) fn forget(&self, object: usize) {
-        if let Some(place) = self.find(object) {
-            release(self.paths[place].swap(ptr::null_mut(), Ordering::AcqRel));
-            self.objects[place].store(0, Ordering::Release);
-        }
+        drop(self.take(object));
     }
 }
 
-fn release(path: *mut String) {
-    if !path.is_null() {
-        // SAFETY: from `Box::into_raw`, and taken out of its place by this thread alone.
-        drop(unsafe { Box::from_raw(path) });
-    }
+fn release(text: *mut String) {
+    drop(owned(text));
+}
+
+fn owned(text: *mut String) -> Option<String> {
+    // SAFETY: from `Box::into_raw`, and taken out of its place by this thread alone.
+    (!text.is_null()).then(|| *unsafe { Box::from_raw(text) })
 }
 
 #[cfg(test)]
@@ -76,10 +90,7 @@ mod tests {
 
     #[test]
     fn a_path_is_known_while_its_object_lives() {
-        let paths = Box::new(Paths {
-            objects: [const { AtomicUsize::new(0) }; ROOM],
-            paths: [const { AtomicPtr::new(ptr::null_mut()) }; ROOM],
-        });
+        let paths = Box::new(Texts::new());
         let get = |object| paths.with(object, |path| path.map(str::to_owned));
         for object in 1..=3000 {
             paths.note(object * 16, object.to_string());
