@@ -393,13 +393,18 @@ mod sound {
 /// How long a case may take on a device with a defect.
 const LIMIT: Duration = Duration::from_secs(30);
 
+/// How often a case may look for a defect.
+const ATTEMPTS: usize = 5;
+
 #[test]
 fn each_defect_is_found() {
     let mut missed = Vec::new();
     for &(what, case, run) in DEFECTS {
-        match run(case, LIMIT) {
-            Verdict::Failed(deviations) => println!("{what}: {case:?}: {}", deviations[0]),
-            other => missed.push(format!("{what}: {case:?}: {other:?}")),
+        // Who does not wait is seen if the work is late, which a busy machine decides.
+        let mut verdicts = (0..ATTEMPTS).map(|_| run(case, LIMIT));
+        match verdicts.find(|verdict| matches!(verdict, Verdict::Failed(_))) {
+            Some(Verdict::Failed(deviations)) => println!("{what}: {case:?}: {}", deviations[0]),
+            _ => missed.push(format!("{what}: {case:?}")),
         }
     }
     assert!(missed.is_empty(), "not found: {missed:#?}");
