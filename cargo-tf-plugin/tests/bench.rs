@@ -1,5 +1,7 @@
 //! What `bench` measures and says, and that nothing is left of it. The times themselves are only looked at for sense.
 
+mod plugins;
+
 use std::env;
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -9,11 +11,11 @@ use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use cargo_tf_plugin::NEWEST;
 use cargo_tf_plugin::workspace::Workspace;
-use cargo_tf_plugin::{NEWEST, TensorFlow};
+use plugins::{compile, source};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use tempfile::TempDir;
 
 fn root() -> PathBuf {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -86,30 +88,8 @@ fn with_result<'r>(rows: &[(&'r str, &Value)], result: &str) -> Vec<&'r str> {
 
 /// The plugin in C++ whose operations can misbehave.
 fn flat() -> &'static Path {
-    static LIBRARY: OnceLock<(TempDir, PathBuf)> = OnceLock::new();
-    let (_, library) = LIBRARY.get_or_init(|| {
-        let directory = tempfile::tempdir().expect("a scratch directory");
-        let library = directory.path().join("libflat.so");
-        let tensorflow = TensorFlow::pinned(NEWEST).expect("TensorFlow is provided");
-        let compiler = env::var_os("CXX").unwrap_or_else(|| "c++".into());
-        let output = Command::new(&compiler)
-            .args(["-std=c++17", "-shared", "-fPIC", "-fvisibility=hidden", "-Wall", "-Werror", "-I"])
-            .arg(tensorflow.include_dir())
-            .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/plugins/flat.cc"))
-            .arg("-o")
-            .arg(&library)
-            .output();
-        let output = output.unwrap_or_else(|error| {
-            panic!(
-                "the C++ compiler {} does not run ({error}); install one (Debian and Ubuntu: `apt-get install g++`) or \
-                 name one in the environment variable CXX",
-                compiler.display()
-            )
-        });
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        (directory, library)
-    });
-    library
+    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
+    LIBRARY.get_or_init(|| compile(&source("flat.cc"), &[], "libflat.so", &[]))
 }
 
 fn localfs() -> PathBuf {

@@ -1,8 +1,9 @@
 //! What `check` says about plugins of this SDK, about plugins in C++, and about what is no plugin.
 
+mod plugins;
+
 use std::env;
 use std::fs;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
@@ -10,8 +11,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use cargo_tf_plugin::{NEWEST, TensorFlow};
+use plugins::{compile, source};
 use serde_json::Value;
-use tempfile::TempDir;
 
 fn root() -> PathBuf {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -35,38 +36,6 @@ fn run(command: &mut Command) -> (i32, String) {
 fn assert_says(text: &str, words: &str) {
     let flat = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(flat(text).contains(&flat(words)), "`{words}` is missing in:\n{text}");
-}
-
-fn compile(source: &Path, defines: &[&str], name: &str, flags: &[&str]) -> PathBuf {
-    static SCRATCH: OnceLock<TempDir> = OnceLock::new();
-    let scratch = SCRATCH.get_or_init(|| tempfile::tempdir().expect("a scratch directory"));
-    let library = scratch.path().join(name);
-    let tensorflow = TensorFlow::pinned(NEWEST).expect("TensorFlow is provided");
-    let compiler = env::var_os("CXX").unwrap_or_else(|| "c++".into());
-    let output = Command::new(&compiler)
-        .args(["-std=c++17", "-shared", "-fPIC", "-fvisibility=hidden", "-Wall", "-Werror"])
-        .args(defines.iter().map(|define| format!("-D{define}")))
-        .args(flags)
-        .arg("-I")
-        .arg(tensorflow.include_dir())
-        .arg(source)
-        .arg("-o")
-        .arg(&library)
-        .output();
-    let output = match output {
-        Err(error) if error.kind() == ErrorKind::NotFound => panic!(
-            "the C++ compiler {} is not on this machine; install one (Debian and Ubuntu: `apt-get install g++`) or \
-             name one in the environment variable CXX",
-            compiler.display()
-        ),
-        output => output.expect("the compiler runs"),
-    };
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    library
-}
-
-fn source(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/plugins").join(name)
 }
 
 fn filesystem() -> &'static Path {

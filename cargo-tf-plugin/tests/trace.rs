@@ -4,10 +4,10 @@
 #[path = "../../tests/tensorflow/src/overlay.rs"]
 #[expect(dead_code, unreachable_pub, reason = "it is of a library that other tests use more of")]
 mod overlay;
+mod plugins;
 
 use std::env;
 use std::fs;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
@@ -15,6 +15,7 @@ use std::sync::OnceLock;
 use cargo_tf_plugin::workspace::Workspace;
 use cargo_tf_plugin::{NEWEST, TensorFlow};
 use overlay::Overlay;
+use plugins::{compile, source};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -128,27 +129,9 @@ fn scratch() -> &'static Path {
 }
 
 /// A plugin in C++.
-fn compiled(source: &str) -> PathBuf {
-    let library = scratch().join(source).with_extension("so");
-    let tensorflow = TensorFlow::pinned(NEWEST).expect("TensorFlow is provided");
-    let compiler = env::var_os("CXX").unwrap_or_else(|| "c++".into());
-    let output = Command::new(&compiler)
-        .args(["-std=c++17", "-shared", "-fPIC", "-fvisibility=hidden", "-Wall", "-Werror", "-I"])
-        .arg(tensorflow.include_dir())
-        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/plugins").join(source))
-        .arg("-o")
-        .arg(&library)
-        .output();
-    let output = match output {
-        Err(error) if error.kind() == ErrorKind::NotFound => panic!(
-            "the C++ compiler {} is not on this machine; install one (Debian and Ubuntu: `apt-get install g++`) or \
-             name one in the environment variable CXX",
-            compiler.display()
-        ),
-        output => output.expect("the compiler runs"),
-    };
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    library
+fn compiled(name: &str) -> PathBuf {
+    let library = Path::new(name).with_extension("so");
+    compile(&source(name), &[], &library.to_string_lossy(), &[])
 }
 
 const FILES: &str = "

@@ -167,7 +167,7 @@ mod tests {
         assert_eq!(clean("s3://AKIA:ab/cd@host/x"), "s3://***@host/x");
         assert_eq!(clean("key:secret@host/x failed"), "***@host/x failed");
         assert_eq!(clean("s3://b/k?X-Amz-Signature=s'"), "s3://b/k?***'");
-        assert_eq!(clean("mem://h:1/a?.txt /home/x:y@z"), "mem://h:1/a?.txt /home/x:y@z");
+        assert_eq!(clean("mem://h:1/a?.txt /data/x:y@z"), "mem://h:1/a?.txt /data/x:y@z");
     }
 
     #[test]

@@ -96,7 +96,7 @@ pub use conformance::{
     Visible, cases, samples,
 };
 #[doc(hidden)]
-pub use conformance::{OptionText, RootSource, Suite, report};
+pub use conformance::{Named, OptionText, RootSource, Suite, report};
 pub use faulty::{Fault, Faults, Faulty, FaultyFile, FaultyRegion, sweep};
 pub use file::{RandomAccessFile, ReadOnlyMemoryRegion, WritableFile};
 pub use filesystem::{Filesystem, Transaction};

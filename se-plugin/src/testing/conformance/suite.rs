@@ -4,7 +4,7 @@ use super::{Case, run_case};
 use crate::platform::Platform;
 use crate::testing::Python;
 use std::time::Duration;
-use tf_fs_plugin::testing::{Asked, OptionText, PythonCase, Verdict, report};
+use tf_fs_plugin::testing::{Asked, Named, OptionText, Verdict, report};
 
 /// What an option of [`conformance!`](crate::conformance) takes that is a duration.
 #[doc(hidden)]
@@ -17,21 +17,9 @@ pub trait OptionDuration: Into<Duration> {}
 
 impl OptionDuration for Duration {}
 
-/// What can be left out.
-#[doc(hidden)]
-pub trait Named {
-    fn name(&self) -> &'static str;
-}
-
 impl Named for Case {
     fn name(&self) -> &'static str {
         self.name()
-    }
-}
-
-impl Named for PythonCase {
-    fn name(&self) -> &'static str {
-        self.name
     }
 }
 

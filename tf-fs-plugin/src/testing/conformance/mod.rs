@@ -27,7 +27,7 @@ pub use declared::{Append, Directories, Files, Visible};
 pub use deviation::{Deviation, report};
 pub use list::cases;
 pub use samples::{Sample, samples};
-pub use suite::{OptionText, RootSource, Suite, TestRoot};
+pub use suite::{Named, OptionText, RootSource, Suite, TestRoot};
 
 use super::{Filesystem, Host};
 pub(super) use declared::Declared;
