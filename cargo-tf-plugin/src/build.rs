@@ -98,19 +98,27 @@ pub(crate) fn cargo() -> Command {
     cargo_as(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
-/// Cargo by this program, without what a cargo has set for the program that it runs: build scripts that read the name
-/// of their package would run again whenever it is another program, and what depends on them be built again.
+/// Cargo by this program.
 fn cargo_as(program: OsString) -> Command {
     let mut command = Command::new(program);
+    forget_package(&mut command);
+    command
+}
+
+/// Keeps from a process what cargo has told this one of the package that it runs or tests: if the process is or starts
+/// another cargo, build scripts that read these variables would run again whenever it is another package, and what
+/// depends on them would be built again.
+pub fn forget_package(command: &mut Command) {
     for (name, _) in env::vars_os() {
         let of_a_package = name.to_str().is_some_and(|name| {
-            name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")
+            name == "OUT_DIR"
+                || name.starts_with("CARGO_PKG_")
+                || name.starts_with("CARGO_MANIFEST_")
         });
         if of_a_package {
             command.env_remove(name);
         }
     }
-    command
 }
 
 /// The profile that a package is built with: `release`, or the one that its manifest names.
@@ -136,7 +144,7 @@ mod tests {
         let command = cargo();
         let passed =
             |name: &str| command.get_envs().all(|(other, value)| other != name || value.is_some());
-        for name in ["CARGO_PKG_NAME", "CARGO_PKG_VERSION", "CARGO_MANIFEST_DIR"] {
+        for name in ["CARGO_PKG_NAME", "CARGO_PKG_VERSION", "CARGO_MANIFEST_DIR", "OUT_DIR"] {
             assert!(!passed(name), "{name}");
         }
         assert!(passed("CARGO_TARGET_DIR") && passed("CARGO_HOME"));

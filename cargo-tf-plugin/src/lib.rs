@@ -34,5 +34,6 @@ mod trace;
 mod wheel;
 pub mod workspace;
 
+pub use build::forget_package;
 pub use packages::Packages;
 pub use tensorflow::{MATRIX, NEWEST, TensorFlow};

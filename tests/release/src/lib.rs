@@ -1,6 +1,7 @@
 //! What this repository publishes, and how it compares with what is on record.
 
 use cargo_metadata::{Metadata, MetadataCommand, Package};
+use cargo_tf_plugin::forget_package;
 use public_api::PublicApi;
 use std::collections::HashMap;
 use std::fs;
@@ -21,12 +22,7 @@ pub fn root() -> PathBuf {
 #[must_use]
 pub fn cargo(arguments: &[&str], environment: &[(&str, &str)]) -> Output {
     let mut command = Command::new(env!("CARGO"));
-    // What cargo says to this test is about this package.
-    for (name, _) in std::env::vars_os() {
-        if name.to_string_lossy().starts_with("CARGO_PKG_") {
-            command.env_remove(name);
-        }
-    }
+    forget_package(&mut command);
     let output = command
         .current_dir(root())
         .args(arguments)

@@ -1,6 +1,6 @@
 //! What `pip install ./examples/s3` gives: a wheel with one file in it, which `import tensorflow` loads.
 
-use cargo_tf_plugin::NEWEST;
+use cargo_tf_plugin::{NEWEST, forget_package};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -16,6 +16,7 @@ const LIMIT: Duration = Duration::from_secs(1800);
 
 fn pip(overlay: &Overlay, arguments: &[&str]) -> Finished {
     let mut command = Command::new(overlay.python());
+    forget_package(&mut command);
     command.args(["-m", "pip", "--disable-pip-version-check", "--no-input"]).args(arguments);
     child::run(command, LIMIT).success()
 }
