@@ -349,6 +349,19 @@ fn a_new_filesystem_is_tested_in_tensorflow_and_run() {
     fresh.edit("src/filesystem.rs", "scheme = \"ff\"", "scheme = \"ff\", autoload = false");
     let said = succeeds(tool(&fresh.directory, &["test", "--tf"]).arg(venv()));
     assert!(said.contains("ff://              -           ok\n"), "{said}");
+    // One that hangs is given up.
+    let made = "fn new(_scheme: &str) -> Result<Self> {";
+    let hangs = format!("{made} while !_scheme.is_empty() {{ std::thread::park(); }}");
+    fresh.edit("src/filesystem.rs", made, &hangs);
+    let said = fails(tool(&fresh.directory, &["test", "--timeout", "8", "--tf"]).arg(venv()));
+    for line in [
+        "import tensorflow  -           FAILED\n",
+        "  | not done within 8 s\n",
+        "`cargo tf-plugin check` does that without TensorFlow, and says what it hangs in",
+    ] {
+        assert!(said.contains(line), "`{line}` is missing in {said}");
+    }
+    fresh.edit("src/filesystem.rs", &hangs, made);
 
     let show = "import os, sys
 print(sys.prefix, os.environ['TF_PLUGGABLE_DEVICE_LIBRARY_PATH'])

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anstyle::{AnsiColor, Style};
 use anyhow::{Context, Result, bail};
@@ -16,6 +16,7 @@ use crate::commands::build::What;
 use crate::commands::check::tensorflow;
 use crate::commands::run::LIBRARY_VARIABLE;
 use crate::platform::Library;
+use crate::probe::{ended, last_lines, watch};
 use crate::project::Project;
 
 /// Says what TensorFlow has after its import.
@@ -46,6 +47,10 @@ pub struct Test {
     #[arg(long, value_name = "VERSION|VENV")]
     tf: Vec<PathBuf>,
 
+    /// How long TensorFlow may take to start with the plugin.
+    #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..))]
+    timeout: u64,
+
     /// Arguments for `cargo test`.
     #[arg(last = true, value_name = "ARGUMENTS")]
     cargo_test: Vec<String>,
@@ -70,8 +75,10 @@ impl Test {
         let scripts = scripts(&project)?;
         for (at, tensorflow) in tensorflows.iter().enumerate() {
             let mut add = |row: &str, end| table.add(row, at + 1, end);
-            if in_tensorflow(&project, &library, &scripts, tensorflow, &mut add)?
-                && let Some(end) = conformance(&project, &library, &self.cargo_test, tensorflow)?
+            let limit = Duration::from_secs(self.timeout);
+            if in_tensorflow(&project, &library, &scripts, tensorflow, limit, &mut add)?
+                && let Some(end) =
+                    conformance(&project, &library, &self.cargo_test, tensorflow, limit)?
             {
                 add(CONFORMANCE, end);
             }
@@ -139,7 +146,8 @@ fn in_tensorflow(
     library: &Library,
     scripts: &[PathBuf],
     tensorflow: &TensorFlow,
-    mut ended: impl FnMut(&str, End),
+    limit: Duration,
+    mut add: impl FnMut(&str, End),
 ) -> Result<bool> {
     let title = format!("TensorFlow {}", tensorflow.version());
     let mut say = |what: &str, started: Instant, problem: Option<String>| {
@@ -151,7 +159,7 @@ fn in_tensorflow(
         if let Some(problem) = &problem {
             eprintln!("{problem}");
         }
-        ended(what, End::of(problem.is_none()));
+        add(what, End::of(problem.is_none()));
     };
     let python = || {
         let mut command = tensorflow.python_command();
@@ -165,11 +173,17 @@ fn in_tensorflow(
         // It is for those who call for it.
         smoke.arg(library.path());
     }
-    let output = finish(&mut smoke)?;
-    let said = String::from_utf8_lossy(&output.stdout);
-    let there = said.lines().rev().find_map(|line| serde_json::from_str::<Value>(line).ok());
-    let Some(there) = there.filter(|_| output.status.success()) else {
-        say("import tensorflow", started, Some(messages(&output)));
+    let loaded = watch(&mut smoke, limit)?;
+    let lines = || last_lines(&loaded.output, SHOWN_LINES);
+    let there =
+        loaded.output.lines().rev().find_map(|line| serde_json::from_str::<Value>(line).ok());
+    let success = loaded.status.is_some_and(|status| status.success());
+    let Some(there) = there.filter(|_| success) else {
+        let end = shown(&ended(&loaded, limit), &lines());
+        let advice = "\n  | look at what the plugin does when it is loaded: `cargo tf-plugin check` does that \
+                      without TensorFlow, and says what it hangs in; or give it more time with `--timeout`";
+        let advice = if loaded.status.is_none() { advice } else { "" };
+        say("import tensorflow", started, Some(end + advice));
         return Ok(false);
     };
     say("import tensorflow", started, None);
@@ -182,7 +196,7 @@ fn in_tensorflow(
             let problem = (!found.contains(&name.as_str())).then(|| {
                 format!(
                     "{}\n  | {what} is not there after `import tensorflow`, which has: {}",
-                    messages(&output),
+                    shown(&ended(&loaded, limit), &lines()),
                     found.join(", ")
                 )
             });
@@ -207,6 +221,7 @@ fn conformance(
     library: &Library,
     arguments: &[String],
     tensorflow: &TensorFlow,
+    limit: Duration,
 ) -> Result<Option<End>> {
     let title = format!("TensorFlow {}: {CONFORMANCE}", tensorflow.version());
     let started = Instant::now();
@@ -225,6 +240,7 @@ fn conformance(
         .args(["--", "conformance_in_python"])
         .env("TF_PLUGIN_TEST_PYTHON", tensorflow.python())
         .env("TF_PLUGIN_TEST_LIBRARY", library.path())
+        .env("TF_PLUGIN_TEST_TIMEOUT", limit.as_secs().to_string())
         .env("TF_PLUGIN_TEST_REPORT", &report);
     for (name, value) in tensorflow.python_command().get_envs() {
         if let Some(value) = value {
@@ -300,11 +316,15 @@ fn finish(command: &mut Command) -> Result<Output> {
 fn messages(output: &Output) -> String {
     let said = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
     let lines: Vec<_> = said.iter().flat_map(|text| text.lines()).collect();
-    let shown = &lines[lines.len().saturating_sub(SHOWN_LINES)..];
-    let mut text = format!("  | ended with {}", output.status);
-    for line in shown {
+    let lines = &lines[lines.len().saturating_sub(SHOWN_LINES)..];
+    shown(&format!("ended with {}", output.status), lines)
+}
+
+fn shown(end: &str, lines: &[impl AsRef<str>]) -> String {
+    let mut text = format!("  | {end}");
+    for line in lines {
         text.push_str("\n  | ");
-        text.push_str(line);
+        text.push_str(line.as_ref());
     }
     text
 }

@@ -11,6 +11,7 @@ use cargo_tf_plugin::TensorFlow;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 use tf_fs_plugin::testing::{Answer, Deviation, Python, PythonCase, Verdict};
 use tf_plugin_conformance_tests::{DEFECT_VARIABLE, Defect, MALFORMED};
 use tf_plugin_tensorflow_tests::{Example, Plugin, each_tensorflow, tensorflow};
@@ -118,6 +119,46 @@ fn what_is_wrong_with_kernels_is_noticed_in_tensorflow() {
     }
 }
 
+/// `panicfs`, of which every case but the first is left out, and which hangs as told.
+fn hanging(how: &str) -> Python {
+    let release = tensorflow(cargo_tf_plugin::NEWEST);
+    let python = python(&release, Plugin::of("panicfs").path())
+        .env("PANICFS_NEW", how)
+        // TensorFlow's import takes 3 s on a machine with nothing else to do.
+        .start_limit(Duration::from_secs(20));
+    let rest = Python::all().iter().skip(1);
+    rest.fold(python, |python, case| python.without(case.name, "it is not asked"))
+}
+
+#[test]
+fn a_plugin_that_hangs_while_it_is_loaded_is_ended() {
+    let started = Instant::now();
+    let panic = std::panic::catch_unwind(|| hanging("hang").run("panicfs://box/"));
+    let panic = panic.expect_err("nothing can be asked");
+    let text = panic.downcast_ref::<String>().expect("a text");
+    for part in [
+        "it hangs while TensorFlow is imported and the plugin loaded, before the first case: nothing in 20 s",
+        "`cargo tf-plugin check` loads it without TensorFlow",
+        // The stack, by Python.
+        "in load_pluggable_device_library",
+    ] {
+        assert!(text.contains(part), "{text}");
+    }
+    assert!(started.elapsed() < Duration::from_secs(60), "{:?}", started.elapsed());
+}
+
+#[test]
+fn a_plugin_that_hangs_when_the_process_ends_has_failed() {
+    let answers = hanging("hang at the end").run("panicfs://box/");
+    let (last, rest) = answers.split_last().expect("all have an answer");
+    assert_eq!(rest.len() + 1, Python::all().len());
+    assert!(matches!(rest[0].verdict, Verdict::Passed), "{:?}", rest[0]);
+    let Verdict::Failed(found) = &last.verdict else { panic!("{last:?}") };
+    assert_eq!(found[0].what, "TensorFlow's process does not end after the last case");
+    let detail = found[0].detail.as_deref().unwrap_or_default();
+    assert!(detail.contains("it hangs at its end, after the last case"), "{detail}");
+}
+
 /// Cases that take longer than the others, and the defects that they are tried on.
 const SLOW: [(&str, &[Defect]); 14] = [
     ("python_threads_read_one_file", &[Defect::ReaderKeepsAPosition]),
@@ -144,7 +185,7 @@ fn brokenfs() -> Python {
     python(&release, Plugin::of("brokenfs").path())
         .malformed(MALFORMED)
         // What hangs has failed. The slowest takes 0.3 s on a machine with nothing else to do.
-        .limit(std::time::Duration::from_secs(20))
+        .limit(Duration::from_secs(20))
 }
 
 fn with(defect: Defect) -> Vec<(String, String)> {

@@ -9,7 +9,7 @@ pub use list::python_cases;
 
 use std::path::PathBuf;
 use std::time::Duration;
-use tf_fs_plugin::testing::__private::{RUNNER, serde_json::json};
+use tf_fs_plugin::testing::__private::{RUNNER, serde_json::json, start_limit};
 use tf_fs_plugin::testing::{Answer, Job, Program, PythonCase};
 
 /// What the cases for devices are.
@@ -31,6 +31,7 @@ pub struct Python {
     environment: Vec<(String, String)>,
     without: Vec<(String, String)>,
     limit: Duration,
+    start_limit: Option<Duration>,
 }
 
 impl Python {
@@ -43,6 +44,7 @@ impl Python {
             environment: Vec::new(),
             without: Vec::new(),
             limit: Duration::from_secs(120),
+            start_limit: None,
         }
     }
 
@@ -66,6 +68,13 @@ impl Python {
         Self { limit, ..self }
     }
 
+    /// How long TensorFlow may take to load the plugin and come to the first case, and to end after the last one; 120
+    /// seconds if nothing is said, or as long as a case may take if that is more.
+    #[must_use]
+    pub fn start_limit(self, limit: Duration) -> Self {
+        Self { start_limit: Some(limit), ..self }
+    }
+
     /// The cases for devices, in their order.
     #[must_use]
     pub fn all() -> &'static [&'static PythonCase] {
@@ -76,7 +85,7 @@ impl Python {
     /// that crashes or hangs has failed, and the others go on in a new process.
     ///
     /// # Panics
-    /// When the interpreter does not run, has no TensorFlow, or the plugin cannot be loaded.
+    /// When the interpreter does not run, has no TensorFlow, or the plugin cannot be loaded, or not in time.
     #[must_use]
     #[track_caller]
     pub fn run(&self, device_type: &str) -> Vec<Answer> {
@@ -86,6 +95,7 @@ impl Python {
             environment: &self.environment,
             settings: json!({ "library": self.library, "type": device_type }),
             limit: self.limit,
+            start_limit: self.start_limit.unwrap_or_else(|| start_limit(self.limit)),
         };
         let reason = |case: &PythonCase| {
             let found = self.without.iter().find(|(name, _)| name == case.name);

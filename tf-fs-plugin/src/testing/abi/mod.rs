@@ -9,6 +9,7 @@ pub(super) mod lock;
 pub(super) mod memory;
 pub(super) mod mounted;
 pub(super) mod pattern;
+pub(super) mod processes;
 pub(super) mod registration;
 pub(super) mod status;
 pub(super) mod transactions;

@@ -8,7 +8,7 @@ mod list;
 mod process;
 
 pub use list::python_cases;
-pub use process::{Asked, Job, Program};
+pub use process::{Asked, Job, Program, start_limit};
 
 use super::conformance::{Append, Declared, Directories, Verdict, Visible};
 use serde_json::json;
@@ -75,6 +75,7 @@ pub struct Python {
     environment: Environment,
     without: Vec<(String, String)>,
     limit: Duration,
+    start_limit: Option<Duration>,
 }
 
 type Environment = Vec<(String, String)>;
@@ -97,6 +98,7 @@ impl Python {
             environment: Vec::new(),
             without: Vec::new(),
             limit: Duration::from_secs(120),
+            start_limit: None,
         }
     }
 
@@ -152,6 +154,13 @@ impl Python {
         Self { limit, ..self }
     }
 
+    /// How long TensorFlow may take to load the plugin and come to the first case, and to end after the last one; 120
+    /// seconds if nothing is said, or as long as a case may take if that is more.
+    #[must_use]
+    pub fn start_limit(self, limit: Duration) -> Self {
+        Self { start_limit: Some(limit), ..self }
+    }
+
     /// The cases for filesystems, in their order.
     #[must_use]
     pub fn all() -> &'static [&'static PythonCase] {
@@ -183,7 +192,7 @@ impl Python {
     /// and so TensorFlow and the plugin; one that crashes or hangs has failed, and the others go on in a new process.
     ///
     /// # Panics
-    /// When the interpreter does not run, has no TensorFlow, or the plugin cannot be loaded.
+    /// When the interpreter does not run, has no TensorFlow, or the plugin cannot be loaded, or not in time.
     #[must_use]
     #[track_caller]
     pub fn run(&self, root: &str) -> Vec<Answer> {
@@ -194,6 +203,7 @@ impl Python {
             environment: &self.environment,
             settings: self.settings(root, scratch.path()),
             limit: self.limit,
+            start_limit: self.start_limit.unwrap_or_else(|| start_limit(self.limit)),
         };
         PROGRAM.run(&job, self.cases())
     }
@@ -226,6 +236,7 @@ impl Python {
             environment: &self.environment,
             settings: settings.collect(),
             limit: self.limit,
+            start_limit: self.start_limit.unwrap_or_else(|| start_limit(self.limit)),
         };
         PROGRAM.run_each(&job, jobs.iter().map(|(_, cases)| cases.as_slice()))
     }

@@ -1,22 +1,40 @@
 //! Runs a program of cases in Python, and hears its answers.
 
 use super::{Answer, PythonCase};
+use crate::testing::abi::processes::kill_group;
 use crate::testing::{Deviation, Verdict, report};
 use serde_json::{Value, json};
 use std::env;
 use std::fs;
-use std::io::Write as _;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What Python begins with. The rest comes by standard input, which is as long as need be.
 const START: &str = "import sys; exec(compile(sys.stdin.read(), '<cases>', 'exec'))";
 
 /// The last lines of a process that say why it ended.
 const SHOWN_LINES: usize = 30;
+
+/// How long TensorFlow may take to start, and to end, if nothing is said: as `cargo tf-plugin test` says, and no less
+/// than a case.
+#[doc(hidden)]
+#[must_use]
+pub fn start_limit(of_a_case: Duration) -> Duration {
+    let asked = env::var("TF_PLUGIN_TEST_TIMEOUT").ok().and_then(|seconds| seconds.parse().ok());
+    Duration::from_secs(asked.unwrap_or(120)).max(of_a_case)
+}
+
+/// A process that is over its limit gets so much more to say where it is: it ends a case by itself.
+const LAST_WORDS: Duration = Duration::from_secs(5);
+
+/// How often it is looked whether a process is still there.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// Cases in Python: a runner, and what it runs.
 #[doc(hidden)]
@@ -37,6 +55,8 @@ pub struct Job<'j> {
     pub settings: Value,
     /// Of a case.
     pub limit: Duration,
+    /// Of what comes before the first case, and after the last one.
+    pub start_limit: Duration,
 }
 
 /// A directory that vanishes with the value.
@@ -71,6 +91,18 @@ struct Said {
     status: ExitStatus,
     /// What it wrote beside.
     messages: String,
+    /// In which state it was ended, if it had to be, and after how long.
+    hung: Option<(State, Duration)>,
+}
+
+/// What a process is busy with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// It imports TensorFlow, which loads the plugin.
+    Starts,
+    Works,
+    /// All cases have been run.
+    Ends,
 }
 
 impl Said {
@@ -78,7 +110,26 @@ impl Said {
         let lines: Vec<_> = self.messages.lines().collect();
         let shown = &lines[lines.len().saturating_sub(SHOWN_LINES)..];
         let shown: String = shown.iter().map(|line| format!("\n  | {line}")).collect();
-        format!("{}{shown}", self.status)
+        let Some((state, limit)) = self.hung else { return format!("{}{shown}", self.status) };
+        let what = match state {
+            State::Starts => {
+                "it hangs while TensorFlow is imported and the plugin loaded, before the first case: nothing in"
+            }
+            State::Works => "it hangs: not a word in",
+            State::Ends => "it hangs at its end, after the last case: it is still there after",
+        };
+        let advice = match state {
+            State::Starts => {
+                "; look at what the plugin does in its entry points and when it is made (`cargo tf-plugin check` \
+                 loads it without TensorFlow), or give it more time with `--timeout` of `cargo tf-plugin test`"
+            }
+            State::Works => "",
+            State::Ends => {
+                "; look at threads of the plugin that are waited for, and at what is done when the process exits"
+            }
+        };
+        let stack = if shown.is_empty() { "" } else { "; where it was:" };
+        format!("{what} {} s{advice}{stack}{shown}", limit.as_secs_f32())
     }
 }
 
@@ -92,7 +143,9 @@ impl Program {
             .env("PYTHONUNBUFFERED", "1")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
+            .stderr(Stdio::piped())
+            // To end it together with what it starts.
+            .process_group(0);
         match job.library {
             Some(library) => command.env("TF_PLUGGABLE_DEVICE_LIBRARY_PATH", library),
             None => command.env_remove("TF_PLUGGABLE_DEVICE_LIBRARY_PATH"),
@@ -103,7 +156,7 @@ impl Program {
         let (stdin, stdout, stderr) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take());
         // All three at once: each pipe is soon full.
-        let (answers, messages) = thread::scope(|scope| {
+        thread::scope(|scope| {
             scope.spawn(|| {
                 if let Some(mut stdin) = stdin {
                     // A string of JSON is one of Python, too.
@@ -117,12 +170,19 @@ impl Program {
                 }
             });
             let messages = scope.spawn(move || all(stderr));
-            (all(stdout), messages.join().unwrap_or_default())
-        });
-        let status = child.wait().unwrap_or_else(|error| panic!("cannot wait for it: {error}"));
-        let lines = answers.lines().filter(|line| line.starts_with('{'));
-        let lines = lines.filter_map(|line| serde_json::from_str(line).ok()).collect();
-        Said { lines, status, messages }
+            let (say, heard) = channel();
+            scope.spawn(move || {
+                let lines = stdout.into_iter().flat_map(|pipe| BufReader::new(pipe).split(b'\n'));
+                for line in lines.map_while(Result::ok).filter(|line| line.starts_with(b"{")) {
+                    if let Ok(line) = serde_json::from_slice(&line) {
+                        let _ = say.send(line);
+                    }
+                }
+            });
+            let (lines, status, hung) = follow(&mut child, &heard, job);
+            let messages = messages.join().unwrap_or_default();
+            Said { lines, status, messages, hung }
+        })
     }
 
     /// Runs the cases, those that are left out for a reason excepted.
@@ -147,6 +207,7 @@ impl Program {
                 "cases": listed,
                 "order": order,
                 "limit": job.limit.as_secs_f64(),
+                "start_limit": job.start_limit.as_secs_f64(),
             });
             let said = self.start(job, &request);
             let before = answers.len();
@@ -163,7 +224,10 @@ impl Program {
                     continue;
                 }
                 if let Some(last) = answers.last_mut().filter(|_| !said.status.success()) {
-                    let what = "TensorFlow's process does not end well after the last case";
+                    let what = match said.hung {
+                        None => "TensorFlow's process does not end well after the last case",
+                        Some(_) => "TensorFlow's process does not end after the last case",
+                    };
                     let deviation = Deviation::new(what).because(said.end());
                     last.verdict = Verdict::Failed(vec![deviation]);
                 }
@@ -200,8 +264,13 @@ impl Program {
         job: &Job<'_>,
         cases: impl Iterator<Item = &'c [&'static PythonCase]>,
     ) -> Vec<Vec<Answer>> {
-        let limit = job.limit.as_secs_f64();
-        let said = self.start(job, &json!({ "jobs": job.settings, "cases": {}, "limit": limit }));
+        let request = json!({
+            "jobs": job.settings,
+            "cases": {},
+            "limit": job.limit.as_secs_f64(),
+            "start_limit": job.start_limit.as_secs_f64(),
+        });
+        let said = self.start(job, &request);
         assert!(said.status.success(), "the cases cannot be run: {}", said.end());
         let answers = cases.enumerate().map(|(number, cases)| {
             let of_job = |line: &&Value| line["job"] == number;
@@ -223,6 +292,48 @@ impl Program {
         });
         answers.collect()
     }
+}
+
+/// Waits for a process, which is ended when nothing is heard of it for too long.
+#[track_caller]
+fn follow(
+    child: &mut Child,
+    heard: &Receiver<Value>,
+    job: &Job<'_>,
+) -> (Vec<Value>, ExitStatus, Option<(State, Duration)>) {
+    let (mut lines, mut state, mut since) = (Vec::new(), State::Starts, Instant::now());
+    let (mut ended, mut hung) = (None, None);
+    loop {
+        match heard.recv_timeout(LOOK) {
+            Ok(line) => {
+                let done = Value::Bool(true) == line["done"];
+                (state, since) = (if done { State::Ends } else { State::Works }, Instant::now());
+                lines.push(line);
+                continue;
+            }
+            // All that could speak has ended, or does not speak any more.
+            Err(RecvTimeoutError::Disconnected) if ended.is_some() => break,
+            Err(RecvTimeoutError::Disconnected) => thread::sleep(LOOK),
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        let limit = if state == State::Works { job.limit } else { job.start_limit };
+        if ended.is_none() {
+            ended = child.try_wait().unwrap_or_else(|error| panic!("cannot wait for it: {error}"));
+            if ended.is_none() && since.elapsed() > limit + LAST_WORDS {
+                hung = Some((state, limit));
+            }
+            if ended.is_some() || hung.is_some() {
+                // Also what it has left behind, which may hold the pipes.
+                kill_group(child);
+            }
+            if hung.is_some() {
+                let killed = child.wait();
+                ended = Some(killed.unwrap_or_else(|error| panic!("cannot wait for it: {error}")));
+            }
+        }
+    }
+    let status = ended.unwrap_or_default();
+    (lines, status, hung)
 }
 
 fn all(pipe: Option<impl std::io::Read>) -> String {

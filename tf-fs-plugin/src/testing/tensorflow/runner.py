@@ -1,10 +1,12 @@
 """Runs cases in TensorFlow; what follows this text defines them. Reads a request, answers a line of JSON a step.
 
-The request: `limit`, seconds for a case; `jobs`, each with the settings that the cases know. With `order`, the names of
+The request: `limit`, seconds for a case; `start_limit`, seconds up to the first one, and from the last one to the end of
+the process; `jobs`, each with the settings that the cases know. With `order`, the names of
 cases, and `cases`, which says for each why it is left out or null, the one job runs here. Without, each job has
 `cases` and `environment` of its own, and a process, forked from this one before TensorFlow has done anything but load:
 so each may crash, and its plugin is its own.
 """
+import ctypes
 import faulthandler
 import json
 import os
@@ -13,6 +15,14 @@ import signal
 import sys
 import time
 import traceback
+
+if sys.platform == "linux":
+    # A process group of its own does not end with the terminal's: PR_SET_PDEATHSIG.
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+START_LIMIT = json.loads(REQUEST)["start_limit"]  # noqa: F821
+faulthandler.enable()
+# Says where it hangs; the one who waits ends it.
+faulthandler.dump_traceback_later(START_LIMIT)
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 # Results that do not depend on the processor.
@@ -167,13 +177,15 @@ def job(number, settings, cases, limit):
 
 
 def main(request):
-    faulthandler.enable()
     # Advice of TensorFlow is no result of a case.
     tf.get_logger().setLevel("ERROR")
     jobs, limit = request["jobs"], request["limit"]
     if "order" in request:
         job(0, jobs[0], {name: request["cases"][name] for name in request["order"]}, limit)
+        faulthandler.dump_traceback_later(START_LIMIT)
         return
+    # Of the thread that waits for this, a child has nothing but its locks.
+    faulthandler.cancel_dump_traceback_later()
     for number, settings in enumerate(jobs):
         child = os.fork()
         if child == 0:
