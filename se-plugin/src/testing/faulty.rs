@@ -10,6 +10,7 @@ use crate::{HostAllocator, HostCallback, HostSource, HostTarget};
 use std::cell::RefCell;
 use std::time::Duration;
 use tf_fs_plugin::Result;
+use tf_fs_plugin::testing::__private::faults_of_each;
 use tf_fs_plugin::testing::{Fault, Faults};
 
 /// What can meet a fault.
@@ -359,7 +360,9 @@ impl<S: Stream> Timer<FaultyStream<S>> for FaultyTimer<S> {
 /// ```
 ///
 /// # Panics
-/// If the scenario does, or if the platform cannot be registered although no call of it fails.
+/// If the scenario does, if it does not make the call again that is to meet the fault, or if the platform cannot be
+/// registered although no call of it fails.
+#[track_caller]
 pub fn sweep<P: Platform>(fault: Fault, scenario: impl Fn(&Host, bool)) -> u64 {
     let run = |call: Option<u64>| {
         let faults = Faults::of(OPERATIONS, "stream_executor.h");
@@ -370,11 +373,7 @@ pub fn sweep<P: Platform>(fault: Fault, scenario: impl Fn(&Host, bool)) -> u64 {
             Ok(host) => scenario(&host, call.is_some()),
             Err(error) => assert!(call.is_some(), "the platform cannot be registered: {error:#}"),
         }
-        faults.calls()
+        faults
     };
-    let calls = run(None);
-    for call in 0..calls {
-        run(Some(call));
-    }
-    calls + 1
+    faults_of_each(run)
 }

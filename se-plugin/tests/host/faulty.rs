@@ -290,6 +290,17 @@ fn no_failure_is_lost() {
 }
 
 #[test]
+#[should_panic = "was to fail and was not made"]
+fn a_sweep_whose_fault_is_not_met_is_none() {
+    sweep::<Toy>(Fault::Fail(Code::Unavailable), |host, fails| {
+        // Only without a fault is the device used.
+        if !fails {
+            host.device(0).expect("a device").synchronize().expect("done");
+        }
+    });
+}
+
+#[test]
 #[should_panic = "there is no operation `stat`; the names are those of stream_executor.h: get_device_count, create_device"]
 fn an_operation_of_another_header_is_none() {
     let (_, faults) = Faulty::new(Toy);

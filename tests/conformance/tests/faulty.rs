@@ -181,3 +181,22 @@ fn a_sweep_over_saving_and_loading() {
         assert!(runs > 10, "{runs} runs");
     }
 }
+
+#[test]
+#[should_panic(
+    expected = "call 1 was to fail and was not made: 1 calls this time, 2 without a fault"
+)]
+fn a_sweep_whose_fault_is_not_met_is_none() {
+    sweep("mem", MemFs::default, Fault::Fail(Code::Unavailable), |host, fails| {
+        let _ = host.stat("mem://box/");
+        if !fails {
+            let _ = host.stat("mem://box/");
+        }
+    });
+}
+
+#[test]
+#[should_panic(expected = "the scenario makes no call")]
+fn a_sweep_without_a_call_is_none() {
+    sweep("mem", MemFs::default, Fault::Panic, |_, _| {});
+}

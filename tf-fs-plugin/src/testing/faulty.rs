@@ -517,8 +517,9 @@ impl<T: ReadOnlyMemoryRegion> ReadOnlyMemoryRegion for FaultyRegion<T> {
 /// ```
 ///
 /// # Panics
-/// If the scenario does, if the filesystem cannot be registered, or if the plugin breaks a rule of the
-/// C boundary.
+/// If the scenario does, if it makes no call, or does not make the call again that is to meet the fault, if the
+/// filesystem cannot be registered, or if the plugin breaks a rule of the C boundary.
+#[track_caller]
 pub fn sweep<F: Filesystem>(
     scheme: &str,
     make: impl Fn() -> F,
@@ -538,11 +539,28 @@ pub fn sweep<F: Filesystem>(
         }
         scenario(&host, call.is_some());
         host.check();
-        faults.calls()
+        faults
     };
-    let calls = run(None);
+    faults_of_each(run)
+}
+
+/// A run without a fault, and one for each call that it makes, which is to meet one. How many there were.
+#[doc(hidden)]
+#[track_caller]
+pub fn faults_of_each(run: impl Fn(Option<u64>) -> Faults) -> u64 {
+    let calls = run(None).calls();
+    assert!(
+        calls > 0,
+        "the scenario makes no call, so that nothing can fail: call the host that it is given"
+    );
     for call in 0..calls {
-        run(Some(call));
+        let faults = run(Some(call));
+        assert!(
+            faults.met() > 0,
+            "call {call} was to fail and was not made: {} calls this time, {calls} without a fault. A scenario has to \
+             make the same calls each time, up to the one that fails: take chance, time and threads out of it",
+            faults.calls()
+        );
     }
     calls + 1
 }

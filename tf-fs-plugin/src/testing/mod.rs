@@ -136,6 +136,7 @@ impl Drop for Session {
 #[doc(hidden)]
 pub mod __private {
     pub use super::abi::status::{Status, install, live};
+    pub use super::faulty::faults_of_each;
     pub use super::tensorflow::{RUNNER, start_limit};
     pub use super::violations::Log;
     pub use serde_json;
