@@ -22,6 +22,7 @@ const CALLS: &str = "TF_PLUGIN_TRACE_CALLS";
 const CHROME: &str = "TF_PLUGIN_TRACE_CHROME";
 const START: &str = "TF_PLUGIN_TRACE_START";
 const PROCESS: &str = "TF_PLUGIN_TRACE_PROCESS";
+const LOADED: &str = "TF_PLUGIN_TRACE_LOADED";
 const COLOUR: &str = "TF_PLUGIN_TRACE_COLOUR";
 
 /// The headings above the lines; those of `tf_plugin_trace::settings`.
@@ -95,13 +96,17 @@ impl Trace {
             );
         }
         preload.push(&tracer);
-        for name in [LIBRARY, CALLS, CHROME, START, PROCESS, COLOUR] {
+        for name in [LIBRARY, CALLS, CHROME, START, PROCESS, LOADED, COLOUR] {
             command.env_remove(name);
         }
         let plugin = fs::canonicalize(plugin)
             .with_context(|| format!("cannot find {}", plugin.display()))?;
         command.env("LD_PRELOAD", preload).env(LIBRARY, plugin);
         command.env(PROCESS, process::id().to_string());
+        let loaded = tracer.with_file_name(format!("loaded-{}", process::id()));
+        // Of a process of this number that was killed.
+        let _ = fs::remove_file(&loaded);
+        command.env(LOADED, loaded);
         // `NO_COLOR` and its like are looked at there.
         let choice = anstream::AutoStream::choice(&stderr());
         let colour = stderr().is_terminal() && choice != anstream::ColorChoice::Never;
@@ -209,7 +214,7 @@ mod tests {
     fn names_and_headings_are_those_of_the_library() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("tf-plugin-trace");
         let text = fs::read_to_string(path.join("src/settings.rs")).expect("it is there");
-        for value in [LIBRARY, CALLS, CHROME, START, PROCESS, COLOUR, HEADINGS] {
+        for value in [LIBRARY, CALLS, CHROME, START, PROCESS, LOADED, COLOUR, HEADINGS] {
             assert!(text.contains(&format!("str = \"{value}\";")), "{value}");
         }
     }

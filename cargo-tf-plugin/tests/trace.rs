@@ -312,6 +312,32 @@ sys.exit(9)";
 }
 
 #[test]
+fn a_plugin_that_nobody_loads_is_told_at_the_end() {
+    let traced = |script| {
+        let ran = python(run(NEWEST, &["--package", "memfs", "--trace=totals"]), script);
+        assert_eq!((ran.code, ran.out.as_str()), (Some(0), "done\n"), "{}", ran.err);
+        ran.err
+    };
+    let said = "\nno calls: libmemfs.so was not loaded by the program or what it has started\n";
+    let without = traced("print('done')");
+    assert!(without.contains(said), "{without}");
+    assert!(without.contains("put `import tensorflow` into it"), "{without}");
+    let lost = traced(
+        "import os; del os.environ['TF_PLUGGABLE_DEVICE_LIBRARY_PATH']; import tensorflow; print('done')",
+    );
+    assert!(lost.contains(said), "{lost}");
+    assert!(lost.contains("the program may change TF_PLUGGABLE_DEVICE_LIBRARY_PATH"), "{lost}");
+    // A child has, and made no other call: there is nothing to say of it.
+    let child = traced(
+        "import subprocess, sys
+subprocess.run([sys.executable, '-c', 'import tensorflow'], check=True)
+print('done')",
+    );
+    assert!(!child.contains("no calls"), "{child}");
+    assert!(!child.contains("calls to libmemfs.so"), "{child}");
+}
+
+#[test]
 fn a_device_is_traced_with_its_kernels() {
     let script = "
 import tensorflow as tf

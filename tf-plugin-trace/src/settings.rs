@@ -21,6 +21,10 @@ pub const START: &str = "TF_PLUGIN_TRACE_START";
 /// The process identifier of the program; lines of other processes name theirs.
 pub const PROCESS: &str = "TF_PLUGIN_TRACE_PROCESS";
 
+/// A file that the first process makes that has loaded the plugin. The program removes it at its end, or says that no
+/// process has.
+pub const LOADED: &str = "TF_PLUGIN_TRACE_LOADED";
+
 /// `1` if standard error is to be coloured.
 pub const COLOUR: &str = "TF_PLUGIN_TRACE_COLOUR";
 
@@ -35,6 +39,7 @@ pub(crate) struct Settings {
     pub(crate) chrome: Option<OsString>,
     pub(crate) start: u64,
     pub(crate) process: u32,
+    pub(crate) loaded: Option<PathBuf>,
     pub(crate) colour: bool,
 }
 
@@ -51,6 +56,7 @@ impl Settings {
                 chrome: given(CHROME),
                 start: number(START).unwrap_or_default(),
                 process: number(PROCESS).and_then(|id| id.try_into().ok()).unwrap_or_default(),
+                loaded: given(LOADED).map(PathBuf::from),
                 colour: given(COLOUR).is_some_and(|value| value == "1"),
             }
         })

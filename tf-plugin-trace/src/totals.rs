@@ -80,11 +80,18 @@ pub(crate) fn clear<'a>(slots: impl Iterator<Item = &'a Slot>) {
     }
 }
 
-/// The table at the end of a process, or nothing if there was no call.
+/// Whether this is what every process does that imports TensorFlow.
+fn is_loading(name: &str) -> bool {
+    name.ends_with("_InitPlugin") || name.starts_with("TF_Init") || name.ends_with(":// init")
+}
+
+/// The table at the end of a process, or nothing if there was no call; nor if the process is not the program, and has
+/// done no more than to load the plugin.
 pub(crate) fn table<'a>(
     slots: impl Iterator<Item = &'a Slot>,
     plugin: &str,
     process: u32,
+    is_program: bool,
 ) -> Option<String> {
     let mut rows: Vec<Row> = Vec::new();
     for slot in slots {
@@ -108,7 +115,7 @@ pub(crate) fn table<'a>(
             row.bytes += count.bytes.load(Relaxed);
         }
     }
-    if rows.is_empty() {
+    if rows.is_empty() || !is_program && rows.iter().all(|row| is_loading(&row.name)) {
         return None;
     }
     rows.sort_by(|a, b| b.nanoseconds.cmp(&a.nanoseconds).then_with(|| a.name.cmp(&b.name)));
@@ -156,7 +163,7 @@ mod tests {
         slots[0].counts[0].add(1_000, false, 4096);
         slots[2].counts[0].add(3_000, true, 4);
         slots[1].counts[1].add(2_000_000, false, 0);
-        let text = table(slots.iter(), "libx.so", 7).expect("calls");
+        let text = table(slots.iter(), "libx.so", 7, true).expect("calls");
         let lines: Vec<_> = text.lines().collect();
         assert_eq!(
             lines,
@@ -170,6 +177,13 @@ mod tests {
             ]
         );
         clear(slots.iter());
-        assert_eq!(table(slots.iter(), "libx.so", 7), None);
+        // What loads it is no reason for a table, but in the program itself.
+        slots[0].counts[2].add(1_000, false, 0);
+        assert_eq!(table(slots.iter(), "libx.so", 7, false), None);
+        assert!(table(slots.iter(), "libx.so", 7, true).is_some());
+        slots[0].counts[1].add(1_000, false, 0);
+        assert!(table(slots.iter(), "libx.so", 7, false).is_some_and(|text| text.contains("init")));
+        clear(slots.iter());
+        assert_eq!(table(slots.iter(), "libx.so", 7, true), None);
     }
 }

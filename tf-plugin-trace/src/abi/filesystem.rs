@@ -56,7 +56,7 @@ tables! {
     /// `TF_FilesystemOps`.
     operations: TF_FilesystemOps, 16 {
         fn init(filesystem: *mut TF_Filesystem, status: *mut TF_Status) => |call, ()| call.status(status);
-        fn cleanup(filesystem: *mut TF_Filesystem) => |call, ()| ();
+        fn cleanup as "filesystem.cleanup" (filesystem: *mut TF_Filesystem) => |call, ()| ();
         fn new_random_access_file(
             filesystem: *const TF_Filesystem, path: *const c_char, file: *mut TF_RandomAccessFile, status: *mut TF_Status
         ) => |call, ()| {
@@ -228,7 +228,7 @@ tables! {
 
     /// `TF_RandomAccessFileOps`.
     readers: TF_RandomAccessFileOps, 16 {
-        fn cleanup(file: *mut TF_RandomAccessFile) => |call, ()| {
+        fn cleanup as "random_access_file.cleanup" (file: *mut TF_RandomAccessFile) => |call, ()| {
             call.file(file);
             PATHS.forget(file.addr());
         };
@@ -244,7 +244,7 @@ tables! {
 
     /// `TF_WritableFileOps`.
     writers: TF_WritableFileOps, 16 {
-        fn cleanup(file: *mut TF_WritableFile) => |call, ()| {
+        fn cleanup as "writable_file.cleanup" (file: *mut TF_WritableFile) => |call, ()| {
             call.file(file);
             PATHS.forget(file.addr());
         };
@@ -278,7 +278,7 @@ tables! {
 
     /// `TF_ReadOnlyMemoryRegionOps`.
     regions: TF_ReadOnlyMemoryRegionOps, 16 {
-        fn cleanup(region: *mut TF_ReadOnlyMemoryRegion) => |call, ()| {
+        fn cleanup as "read_only_memory_region.cleanup" (region: *mut TF_ReadOnlyMemoryRegion) => |call, ()| {
             call.file(region);
             PATHS.forget(region.addr());
         };

@@ -114,6 +114,11 @@ pub(super) fn is_traced(function: usize) -> bool {
 #[macro_export]
 macro_rules! export {
     () => {
+        /// Called when the library is loaded.
+        #[used]
+        #[unsafe(link_section = ".init_array")]
+        static BEGIN: extern "C" fn() = $crate::abi::begin;
+
         /// In front of the system's. Its own frame is gone when the system's begins, which looks at who has called it.
         ///
         /// # Safety

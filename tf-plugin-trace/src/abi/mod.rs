@@ -15,6 +15,8 @@ mod words;
 pub(crate) mod tests;
 
 #[doc(hidden)]
+pub use entry::begin;
+#[doc(hidden)]
 pub use kernel::{
     construction_failure, context_failure, new_async_kernel_builder, new_kernel_builder,
 };

@@ -53,12 +53,12 @@ pub(super) fn too_many(what: &str, subject: &str) {
 /// For each table: a module with `wrap`, which puts wrappers in front of its functions, and `SLOTS`.
 ///
 /// Each function is given with its arguments, which must be those of the table's type, and with what is said of a
-/// call that has come back; `before` keeps what the call may change.
+/// call that has come back; `before` keeps what the call may change. `as` names those whose name several tables have.
 macro_rules! tables {
     ($(
         $(#[$doc:meta])*
         $module:ident: $table:ident, $slots:tt {
-            $(fn $name:ident($($arg:ident: $ty:ty),*) $(-> $ret:ty)?
+            $(fn $name:ident $(as $label:literal)? ($($arg:ident: $ty:ty),*) $(-> $ret:ty)?
                 $(, before $kept:ident = $before:expr)?
                 => |$call:ident, $result:pat_param| $describe:expr;)*
         }
@@ -74,7 +74,7 @@ macro_rules! tables {
             #[derive(Clone, Copy)]
             enum Member { $($name,)* }
 
-            pub(in $crate::abi) const MEMBERS: &[&str] = &[$(stringify!($name),)*];
+            pub(in $crate::abi) const MEMBERS: &[&str] = &[$($crate::abi::tables::label!($name $($label)?),)*];
             pub(in $crate::abi) static SLOTS: Slots<$slots> = Slots::new(MEMBERS);
             const OFFSETS: &[usize] = &[$(core::mem::offset_of!($table, $name),)*];
 
@@ -213,6 +213,17 @@ macro_rules! tables {
     )*};
 }
 pub(super) use tables;
+
+/// What a function is called in lines and totals.
+macro_rules! label {
+    ($name:ident) => {
+        stringify!($name)
+    };
+    ($name:ident $label:literal) => {
+        $label
+    };
+}
+pub(super) use label;
 
 /// A function for each number of a slot.
 macro_rules! numbered {
