@@ -8,6 +8,7 @@ use std::env;
 use std::ffi::OsString;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -386,6 +387,21 @@ sys.exit(7)";
     assert_eq!(known["platform"], format!("manylinux_{glibc}_{machine}"));
     let said = fails(&mut tool(&fresh.directory, &["build", "--target", "pdp11"]));
     assert!(said.contains("rustc knows no target `pdp11`"), "{said}");
+    // A linker that does not know the target, as this machine's does not know another one's.
+    let bin = fresh.parent.join("bin");
+    fs::create_dir(&bin).expect("made");
+    symlink("/bin/false", bin.join("cc")).expect("linked");
+    let path = env::var_os("PATH").unwrap_or_default();
+    let path = [bin].into_iter().chain(env::split_paths(&path));
+    let path = env::join_paths(path).expect("paths");
+    let triple = format!("{machine}-unknown-linux-gnu");
+    let said = fails(tool(&fresh.directory, &["build", "--target", &triple]).env("PATH", path));
+    let wanted =
+        format!("error: this machine's linker, `cc`, cannot link for {triple}: `pip install");
+    assert!(said.contains(&wanted), "{said}");
+    for noise in ["Compiling", "note: "] {
+        assert!(!said.contains(noise), "{said}");
+    }
     let output = tool(&fresh.directory, &["build", "--compat", "old"]).output().expect("it runs");
     assert!(text(&output).contains("write one such as manylinux_2_28"), "{}", text(&output));
 }

@@ -2,13 +2,14 @@
 
 use std::env;
 use std::ffi::OsString;
+use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
 
-use crate::build::{Linking, ZIGBUILD};
+use crate::build::{Linking, ZIGBUILD, cargo};
 use crate::platform::{Compat, Library};
 use crate::project::Project;
 
@@ -57,18 +58,7 @@ impl What {
     pub(crate) fn build(&self) -> Result<(Project, Library)> {
         let project = Project::find(self.package.as_deref())?;
         let linking = self.linking(project.workspace.root())?;
-        let built = project.workspace.build(&project.package, &linking);
-        let path = match &self.target {
-            Some(target) if !linking.zig => built.with_context(|| {
-                format!(
-                    "the target {target} needs a linker of its own, if it is another machine's: `pip install cargo-zigbuild \
-                     ziglang` brings one for every target; or name one with {}",
-                    linker_variable(target)
-                )
-            })?,
-            _ => built?,
-        };
-        let library = Library::read(&path)?;
+        let library = Library::read(&project.workspace.build(&project.package, &linking)?)?;
         if let Some(compat) = self.compat {
             library.keeps(compat)?;
         }
@@ -85,6 +75,9 @@ impl What {
             (None, None) => false,
             _ => runs(ZIGBUILD),
         };
+        if let Some(target) = self.target.as_ref().filter(|target| !zig && !own_linker(target)) {
+            try_linker(target, root)?;
+        }
         let target = match (&self.target, self.compat) {
             (target, Some(compat)) if zig => {
                 let target = target.clone().map_or_else(|| host(root), Ok)?;
@@ -140,6 +133,39 @@ fn look_at(target: &str, root: &Path) -> Result<()> {
     if !Path::new(libraries.trim()).is_dir() {
         bail!(
             "Rust's standard library for {target} is not here; get it with `rustup target add {target}`"
+        );
+    }
+    Ok(())
+}
+
+/// Looks whether this machine's linker, if cargo's configuration names no other, can link for a target: before
+/// everything is compiled, and without the pages that a linker says.
+fn try_linker(target: &str, root: &Path) -> Result<()> {
+    let scratch = tempfile::tempdir().context("cannot make a scratch directory")?;
+    let failed = || format!("cannot write in {}", scratch.path().display());
+    let manifest = scratch.path().join("Cargo.toml");
+    let text = "[package]\nname = \"linked\"\nedition = \"2024\"\n\n\
+                [lib]\npath = \"linked.rs\"\ncrate-type = [\"cdylib\"]\n\n[workspace]\n";
+    fs::write(&manifest, text).with_context(failed)?;
+    fs::write(scratch.path().join("linked.rs"), "").with_context(failed)?;
+    let mut cargo = cargo();
+    // What cargo's configuration says is that of the directory that it runs in.
+    let output = cargo
+        .current_dir(root)
+        .args(["build", "--offline", "--target", target, "--manifest-path"])
+        .arg(&manifest)
+        .arg("--target-dir")
+        .arg(scratch.path().join("target"))
+        .output()
+        .with_context(|| format!("cannot run {}", cargo.get_program().display()))?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    // Whatever else is wrong the build itself says.
+    let missing = ["linking with `cc` failed", "linker `cc` not found"];
+    if missing.iter().any(|text| said.contains(text)) {
+        bail!(
+            "this machine's linker, `cc`, cannot link for {target}: `pip install cargo-zigbuild ziglang` brings one for \
+             every target; or install one and name it with {}",
+            linker_variable(target)
         );
     }
     Ok(())

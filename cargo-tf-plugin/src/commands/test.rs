@@ -280,14 +280,13 @@ fn conformance(
 }
 
 /// Those of the arguments for `cargo test` that say what is built, and not which tests run.
-fn of_the_build(arguments: &[String]) -> Vec<&str> {
-    const WITH_VALUE: [&str; 8] =
-        ["--features", "-F", "--profile", "--target", "--config", "--jobs", "-j", "--test"];
-    const ALONE: [&str; 8] = [
+fn of_the_build(arguments: &[String]) -> Vec<String> {
+    const WITH_VALUE: [&str; 7] =
+        ["--features", "--profile", "--target", "--target-dir", "--config", "--jobs", "--test"];
+    const ALONE: [&str; 7] = [
         "--all-features",
         "--no-default-features",
         "--release",
-        "-r",
         "--locked",
         "--offline",
         "--frozen",
@@ -298,13 +297,34 @@ fn of_the_build(arguments: &[String]) -> Vec<&str> {
     while let Some(argument) = rest.next() {
         let name = argument.split('=').next().unwrap_or_default();
         if WITH_VALUE.contains(&argument) {
-            kept.push(argument);
-            kept.extend(rest.next());
+            kept.push(argument.to_owned());
+            kept.extend(rest.next().map(str::to_owned));
         } else if ALONE.contains(&argument) || WITH_VALUE.contains(&name) {
-            kept.push(argument);
+            kept.push(argument.to_owned());
+        } else if let Some(letters) = argument.strip_prefix('-').filter(|it| !it.starts_with('-')) {
+            short(letters, || rest.next(), &mut kept);
         }
     }
     kept
+}
+
+/// Options of one letter, which may be written together, and with the value of the last one behind it.
+fn short<'a>(letters: &'a str, next: impl FnOnce() -> Option<&'a str>, kept: &mut Vec<String>) {
+    for (at, letter) in letters.char_indices() {
+        match letter {
+            'r' => kept.push("-r".to_owned()),
+            'F' | 'j' | 'Z' | 'p' => {
+                let value = letters[at + 1..].trim_start_matches('=');
+                let value = if value.is_empty() { next() } else { Some(value) };
+                if letter != 'p' {
+                    kept.push(format!("-{letter}"));
+                    kept.extend(value.map(str::to_owned));
+                }
+                break;
+            }
+            _ => {}
+        }
+    }
 }
 
 fn finish(command: &mut Command) -> Result<Output> {
@@ -390,10 +410,26 @@ mod tests {
 
     #[test]
     fn the_second_build_is_the_first_one() {
+        let kept = |given: &[&str]| {
+            let given: Vec<_> = given.iter().map(|text| (*text).to_owned()).collect();
+            of_the_build(&given)
+        };
         let given =
             ["--features", "a b", "rename", "-j2", "--profile=x", "--release", "--", "--features"];
-        let kept = ["--features", "a b", "--profile=x", "--release"];
-        assert_eq!(of_the_build(&given.map(String::from)), kept);
+        let wanted = ["--features", "a b", "-j", "2", "--profile=x", "--release"];
+        assert_eq!(kept(&given), wanted);
+        for (given, wanted) in [
+            (&["-Fone", "case"][..], &["-F", "one"][..]),
+            (&["-F", "one two", "case"], &["-F", "one two"]),
+            (&["-F=one", "--features=two"], &["-F", "one", "--features=two"]),
+            (&["-qrFone"], &["-r", "-F", "one"]),
+            (&["-rj", "3", "case"], &["-r", "-j", "3"]),
+            (&["-pother", "-p", "other", "--package=other", "-q"], &[]),
+            (&["-Zbuild-std", "--target-dir", "x"], &["-Z", "build-std", "--target-dir", "x"]),
+            (&["--test", "fs", "--no-fail-fast", "-vv"], &["--test", "fs"]),
+        ] {
+            assert_eq!(kept(given), wanted, "{given:?}");
+        }
     }
 
     #[test]
