@@ -716,18 +716,45 @@ impl Filesystem {
 
     /// The whole content of a file, read in pieces until it ends.
     ///
+    /// A file that does not end is given up: when more was read than [`get_file_size`](Self::get_file_size) says, or
+    /// 256 MiB if that fails.
+    ///
     /// # Errors
-    /// The first one of opening and reading.
+    /// The first one of opening and reading; `DATA_LOSS` for a file that does not end.
     pub fn read_file(&self, uri: impl AsRef<[u8]>) -> Result<Vec<u8>> {
         /// What Python's `GFile` reads at a time.
         const CHUNK: usize = 512 << 10;
+        /// Up to here nobody asks for the size: what tests count are their own calls.
+        const UNASKED: usize = 16 << 20;
+        const MOST: u64 = 256 << 20;
+        let uri = uri.as_ref();
         let file = self.new_random_access_file(uri)?;
         let mut content = Vec::new();
+        let mut ask = UNASKED;
         loop {
             let piece = file.read(content.len() as u64, CHUNK)?;
             content.extend_from_slice(&piece);
             if piece.len() < CHUNK {
                 return Ok(content);
+            }
+            if content.len() < ask {
+                continue;
+            }
+            // Asked again each time: it may grow.
+            ask *= 2;
+            let size = self.get_file_size(uri);
+            let read = content.len() as u64;
+            if read > size.as_ref().map_or(MOST, |size| size.saturating_add(CHUNK as u64)) {
+                let size = match size {
+                    Ok(size) => format!("a file of {size} bytes"),
+                    Err(_) => "a file of unknown size".to_owned(),
+                };
+                let what = format!(
+                    "has given {read} bytes of {size}, and does not end: a read that reaches the end gives fewer bytes \
+                     than it is asked for, and OUT_OF_RANGE"
+                );
+                self.violation("read", uri, &what);
+                return Err(Error::new(Code::DataLoss, what));
             }
         }
     }

@@ -3,8 +3,9 @@
 use crate::abi::broken;
 use crate::abi::hand_made::{self, Offer, Plan, register};
 use crate::support::{code, fails};
-use tf_fs_plugin::Code;
+use tf_fs_plugin::prelude::*;
 use tf_fs_plugin::testing::Host;
+use tf_fs_plugin::{Code, Unsupported};
 use tf_fs_sys::{TF_FilesystemOps, TF_RandomAccessFileOps, TF_WritableFileOps};
 
 const P: &str = "x://h/p";
@@ -223,6 +224,50 @@ impl StatOfNothing for Host {
     fn stat_of_nothing(&self, uri: &str) -> tf_fs_plugin::Result<Vec<u8>> {
         self.translate_name(uri)
     }
+}
+
+/// A file of 5 bytes that can be read for ever.
+struct Endless;
+
+impl RandomAccessFile for Endless {
+    fn read_at(&self, _: u64, buf: &mut ReadBuf<'_>) -> Result<()> {
+        buf.fill_with(|rest| {
+            rest.fill(b'x');
+            Ok::<_, Error>(rest.len())
+        })?;
+        Ok(())
+    }
+}
+
+operations!(Endless: NEW_RANDOM_ACCESS_FILE STAT);
+impl Filesystem for Endless {
+    type Reader = Self;
+    type Writer = Unsupported;
+    type Region = Unsupported;
+    type Transaction = ();
+
+    fn new(_: &str) -> Result<Self> {
+        Ok(Self)
+    }
+    fn new_random_access_file(&self, _: Uri<'_>) -> Result<Self> {
+        Ok(Self)
+    }
+    fn stat(&self, _: Uri<'_>) -> Result<FileStatistics> {
+        Ok(FileStatistics::file(5))
+    }
+}
+
+#[test]
+fn files_without_an_end() {
+    let host = Host::new();
+    host.serve("x", Endless).expect("registered");
+    let error = host.read_file(P).expect_err("no end");
+    assert_eq!(error.code(), Code::DataLoss);
+    let text = "has given 16777216 bytes of a file of 5 bytes, and does not end";
+    assert!(error.message().contains(text), "{error}");
+    let violations = host.take_violations();
+    assert_eq!(violations.len(), 1, "{violations:#?}");
+    assert!(violations[0].to_string().contains(text), "{violations:?}");
 }
 
 #[test]
