@@ -1,5 +1,8 @@
 //! What `bench` measures and says, and that nothing is left of it. The times themselves are only looked at for sense.
 
+#[path = "../../tests/tensorflow/src/overlay.rs"]
+#[expect(dead_code, unreachable_pub, reason = "it is of a library that other tests use more of")]
+mod overlay;
 mod plugins;
 
 use std::env;
@@ -11,8 +14,9 @@ use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use cargo_tf_plugin::NEWEST;
 use cargo_tf_plugin::workspace::Workspace;
+use cargo_tf_plugin::{NEWEST, TensorFlow};
+use overlay::Overlay;
 use plugins::{compile, source};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -165,6 +169,35 @@ fn a_device_is_measured_through_its_callbacks_and_in_tensorflow() {
         |name: &str| tables.iter().find(|(found, _)| *found == name).map(|(_, row)| &row["bytes"]);
     assert_eq!(bytes("memcpy_dtoh 4 MiB"), Some(&Value::from(4 << 20)));
     assert_eq!(bytes("create_stream_dependency"), Some(&Value::Null));
+}
+
+#[test]
+fn what_is_installed_is_measured_or_refused() {
+    let overlay = Overlay::new(&TensorFlow::pinned(NEWEST).expect("TensorFlow is provided"));
+    let workspace = Workspace::current().expect("tests run in the workspace");
+    for (package, has) in [("memfs", "mem://"), ("refdevice", "/device:RUST_REF:0")] {
+        let built = workspace.build_plugin(package).expect("it builds");
+        let installed = overlay.plugins().join(format!("lib{package}-installed.so"));
+        fs::copy(built, &installed).expect("copied");
+        let measuring = |plugin: &str| {
+            let mut command = command(&[plugin, "--seconds", "0.002", "--filter", "4 KiB", "--tf"]);
+            command.arg(overlay.python().parent().and_then(Path::parent).expect("an environment"));
+            command
+        };
+        let [_, err] = run(&mut measuring(package), 1);
+        let installed = fs::canonicalize(&installed).expect("a path");
+        let installed = installed.to_str().expect("UTF-8");
+        for part in [
+            format!("{installed} is installed in TensorFlow {NEWEST}, and has {has}, too"),
+            format!("`cargo tf-plugin bench {installed}`"),
+        ] {
+            assert!(err.contains(&part), "{err}");
+        }
+        // That file itself is loaded once, from where it is.
+        let report = json(&mut measuring(installed), 0);
+        let measured = rows(&report, has, &format!("TensorFlow {NEWEST}"));
+        assert!(!with_result(&measured, "measured").is_empty(), "{measured:#?}");
+    }
 }
 
 /// A process that does not notice is ended after a minute.

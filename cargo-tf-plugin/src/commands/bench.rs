@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::env;
 use std::ffi::OsString;
+use std::fmt;
 use std::fs;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::io::{self, IsTerminal as _, Write as _};
@@ -23,6 +24,7 @@ use crate::bench::machine::{self, Machine};
 use crate::bench::report::{FORMAT, Part, Plugin, Report};
 use crate::bench::{self, Child, Interrupted, Job};
 use crate::commands::check::{self, tensorflow};
+use crate::commands::doctor;
 use crate::commands::run::LIBRARY_VARIABLE;
 use crate::report::{Report as Check, Severity};
 
@@ -113,6 +115,15 @@ enum Subject {
     Device(String),
 }
 
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Filesystem(scheme) => write!(f, "{scheme}://"),
+            Self::Device(device_type) => write!(f, "/device:{device_type}:0"),
+        }
+    }
+}
+
 impl Bench {
     /// Measures, prints the report and writes it where the user wants; the exit code says whether all was well.
     ///
@@ -157,6 +168,10 @@ impl Bench {
             );
         }
         let subjects = self.subjects(&check, &path)?;
+        let mut installed = Vec::new();
+        for release in &tensorflows {
+            installed.push(self.installed(release, &path, &subjects)?);
+        }
 
         // From here on there is something to be removed. A second signal ends the command at once, and what it has
         // started removes everything all the same.
@@ -175,6 +190,7 @@ impl Bench {
                 .then(|| tensorflows.first().map(|release| release.library_dir().to_owned()))
                 .flatten(),
             tensorflows: &tensorflows,
+            installed: &installed,
             interrupted: &interrupted,
             progress: Progress::new(),
             left: RefCell::default(),
@@ -249,6 +265,36 @@ impl Bench {
         }
         let fine = failures == 0 && left.is_empty() && problems.is_empty();
         Ok(if fine { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+
+    /// Whether a TensorFlow loads the plugin's file without being told. Refuses one that loads another file with the
+    /// same scheme or device, which might be the one that is measured.
+    fn installed(&self, release: &TensorFlow, path: &Path, subjects: &[Subject]) -> Result<bool> {
+        let files = doctor::installed(release)?;
+        for file in files.iter().filter(|file| *file != path) {
+            // What is none does no harm, or what it does is seen when TensorFlow is imported.
+            let limit = Duration::from_secs(self.timeout);
+            let Ok(other) = Check::of(file, || vec![release.clone()], limit) else { continue };
+            let same = |subject: &&Subject| match subject {
+                Subject::Filesystem(scheme) => {
+                    other.filesystems.iter().any(|fs| fs.schemes.contains(scheme))
+                }
+                Subject::Device(device_type) => other
+                    .device
+                    .as_ref()
+                    .is_some_and(|other| other.platform.device_type.as_ref() == Some(device_type)),
+            };
+            let Some(subject) = subjects.iter().find(same) else { continue };
+            bail!(
+                "{} is installed in TensorFlow {}, and has {subject}, too: it might be the one that is measured. Take it \
+                 away (`pip uninstall` its wheel), name another environment with `--tf`, or measure it: `cargo tf-plugin \
+                 bench {}`",
+                file.display(),
+                release.version(),
+                file.display()
+            );
+        }
+        Ok(files.iter().any(|file| file == path))
     }
 
     /// What the plugin has, with the scheme that the user's root is of.
@@ -347,6 +393,8 @@ struct Measuring<'b> {
     /// For a plugin that names TensorFlow's libraries as needed.
     library_dir: Option<PathBuf>,
     tensorflows: &'b [TensorFlow],
+    /// Which of them load the plugin without being told.
+    installed: &'b [bool],
     interrupted: &'b AtomicBool,
     progress: Progress,
     /// What could not be removed, and why.
@@ -358,10 +406,7 @@ struct Measuring<'b> {
 impl Measuring<'_> {
     /// The filesystem or device through its tables, then in each TensorFlow.
     fn subject(&self, subject: &Subject, parts: &mut Vec<Part>) -> Result<()> {
-        let name = match subject {
-            Subject::Filesystem(scheme) => format!("{scheme}://"),
-            Subject::Device(device_type) => format!("/device:{device_type}:0"),
-        };
+        let name = subject.to_string();
         let (rows, taken) = self.measure(&name, "the C table", subject, None, None)?;
         let part = |through: String, reference: Option<&str>, rows| Part {
             subject: name.clone(),
@@ -370,9 +415,12 @@ impl Measuring<'_> {
             rows,
         };
         parts.push(part("the C table".to_owned(), None, rows));
-        for release in self.tensorflows {
+        for (release, installed) in self.tensorflows.iter().zip(self.installed) {
             let through = format!("TensorFlow {}", release.version());
-            let (rows, _) = self.measure(&name, &through, subject, Some(release), taken)?;
+            // A device that is loaded twice ends the process.
+            let named = (!installed).then_some(self.plugin);
+            let release = Some((release, named));
+            let (rows, _) = self.measure(&name, &through, subject, release, taken)?;
             let reference = match subject {
                 Subject::Filesystem(_) => "file://",
                 Subject::Device(_) => "CPU",
@@ -388,7 +436,7 @@ impl Measuring<'_> {
         name: &str,
         through: &str,
         subject: &Subject,
-        release: Option<&TensorFlow>,
+        release: Option<(&TensorFlow, Option<&Path>)>,
         taken: Option<usize>,
     ) -> Result<(Vec<bench::Row>, Option<usize>)> {
         let bench = self.bench;
@@ -423,7 +471,7 @@ impl Measuring<'_> {
             clean: false,
         };
         let tables = || self.tables();
-        let python = || python(release, self.plugin, job_is_of_files);
+        let python = || python(release, job_is_of_files);
         let child = Child {
             program: if release.is_some() { &python } else { &tables },
             cleaner: &tables,
@@ -474,11 +522,15 @@ impl Measuring<'_> {
     }
 }
 
-/// The Python that measures in a TensorFlow.
-fn python(release: Option<&TensorFlow>, plugin: &Path, files: bool) -> Command {
-    let Some(release) = release else { return Command::new("python3") };
+/// The Python that measures in a TensorFlow, which is told of a plugin unless it has it.
+fn python(release: Option<(&TensorFlow, Option<&Path>)>, files: bool) -> Command {
+    let Some((release, plugin)) = release else { return Command::new("python3") };
     let mut command = release.python_command();
-    command.args(["-c", SCRIPT]).env(LIBRARY_VARIABLE, plugin);
+    command.args(["-c", SCRIPT]);
+    match plugin {
+        Some(plugin) => command.env(LIBRARY_VARIABLE, plugin),
+        None => command.env_remove(LIBRARY_VARIABLE),
+    };
     // Files need no GPU; a plugin's device may well be one.
     if files && env::var_os("CUDA_VISIBLE_DEVICES").is_none() {
         command.env("CUDA_VISIBLE_DEVICES", "-1");

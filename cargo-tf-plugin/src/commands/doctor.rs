@@ -82,6 +82,23 @@ struct Place {
     files: Vec<PathBuf>,
 }
 
+impl Places {
+    fn of(tensorflow: &TensorFlow) -> Result<Self> {
+        let places = python::ask_as_user(tensorflow.python(), PLUGINS)?;
+        serde_json::from_value(places)
+            .context("cannot understand what Python says about its directories")
+    }
+}
+
+/// The files that a TensorFlow loads as plugins without being told, without links.
+pub(crate) fn installed(tensorflow: &TensorFlow) -> Result<Vec<PathBuf>> {
+    let files = Places::of(tensorflow)?.directories.into_iter().flat_map(|place| place.files);
+    let mut files: Vec<_> = files.map(|file| file.canonicalize().unwrap_or(file)).collect();
+    files.sort();
+    files.dedup();
+    Ok(files)
+}
+
 /// A file that TensorFlow loads.
 #[derive(Debug, Serialize)]
 struct Plugin {
@@ -151,9 +168,7 @@ impl Doctor {
     }
 
     fn diagnose(&self, tensorflow: &TensorFlow) -> Result<Diagnosis> {
-        let places = python::ask_as_user(tensorflow.python(), PLUGINS)?;
-        let places: Places = serde_json::from_value(places)
-            .context("cannot understand what Python says about its directories")?;
+        let places = Places::of(tensorflow)?;
         let mut diagnosis = Diagnosis {
             tensorflow: tensorflow.version().to_owned(),
             python: tensorflow.python().to_owned(),
