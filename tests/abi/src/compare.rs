@@ -389,7 +389,13 @@ impl<'p> Pair<'p, '_> {
             };
             if let Some(cpp) = cpp {
                 found.insert(name);
-                self.comparer.program.ty(name, &format!("decltype(&{name})"), cpp);
+                // Of several the one that has this type; if none has, the program does not compile and says so.
+                let address = if self.header.overloaded.contains(&name) {
+                    format!("static_cast<{cpp}>(&{name})")
+                } else {
+                    format!("&{name}")
+                };
+                self.comparer.program.ty(name, &format!("decltype({address})"), cpp);
             } else if self.header.whole
                 && !self.header.without.contains(&name)
                 && !module.aliases.iter().any(|alias| self.exported(&alias.name) == Some(name))

@@ -23,6 +23,10 @@ pub const HEADERS: &[Header] = &[
     Header::whole("tensorflow/c/experimental/grappler/grappler.h", "grappler"),
     Header::whole("tensorflow/c/experimental/pluggable_profiler/pluggable_profiler.h", "profiler"),
     Header::whole("tensorflow/c/logging.h", "logging").not_in_all_releases(),
+    Header::part("tensorflow/c/env.h", "env"),
+    Header::part("tensorflow/c/c_api.h", "client"),
+    Header::part("tensorflow/c/c_api_experimental.h", "device_registration"),
+    Header::part("tensorflow/c/eager/c_api.h", "eager").overloading(&["TFE_NewTensorHandle"]),
 ];
 
 /// Modules of `tf-fs-sys` that declare nothing of TensorFlow's.
@@ -144,6 +148,8 @@ pub struct Header {
     pub wraps: Option<Wrapped>,
     /// Functions that the module leaves out on purpose.
     pub without: &'static [&'static str],
+    /// Functions of whose name C++ has others, too.
+    pub overloaded: &'static [&'static str],
     /// Whether each release has the header.
     pub in_all_releases: bool,
 }
@@ -163,7 +169,15 @@ impl Header {
     /// A header of which the module mirrors everything.
     #[must_use]
     pub const fn whole(path: &'static str, module: &'static str) -> Self {
-        Self { path, module, whole: true, wraps: None, without: &[], in_all_releases: true }
+        Self {
+            path,
+            module,
+            whole: true,
+            wraps: None,
+            without: &[],
+            overloaded: &[],
+            in_all_releases: true,
+        }
     }
 
     /// A header of which the module mirrors a few declarations.
@@ -189,6 +203,13 @@ impl Header {
     #[must_use]
     pub const fn without(mut self, functions: &'static [&'static str]) -> Self {
         self.without = functions;
+        self
+    }
+
+    /// C++ has other `functions` of these names.
+    #[must_use]
+    pub const fn overloading(mut self, functions: &'static [&'static str]) -> Self {
+        self.overloaded = functions;
         self
     }
 

@@ -6,13 +6,14 @@ use std::error::Error;
 use std::ffi::{CStr, c_char};
 
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+use tf_fs_sys::device_registration::DeviceRegistrationFunctions;
 use tf_fs_sys::host::Table;
 use tf_fs_sys::registration::RegistrationFunctions;
 use tf_fs_sys::tstring::StringFunctions;
 use tf_fs_sys::{
-    BufferFunctions, DataTypeFunctions, GrapplerFunctions, KernelExperimentalFunctions,
-    KernelFunctions, LoggingFunctions, OpFunctions, StatusFunctions, TF_FLOAT, TF_INFO, TF_STRING,
-    TF_TString, TensorFunctions,
+    BufferFunctions, ClientFunctions, DataTypeFunctions, EagerFunctions, EnvFunctions,
+    GrapplerFunctions, KernelExperimentalFunctions, KernelFunctions, LoggingFunctions, OpFunctions,
+    StatusFunctions, TF_FLOAT, TF_INFO, TF_STRING, TF_TString, TensorFunctions,
 };
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -33,6 +34,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     print::<OpFunctions>()?;
     print::<GrapplerFunctions>()?;
     print::<LoggingFunctions>()?;
+    print::<EnvFunctions>()?;
+    print::<ClientFunctions>()?;
+    print::<DeviceRegistrationFunctions>()?;
+    print::<EagerFunctions>()?;
     call()
 }
 
