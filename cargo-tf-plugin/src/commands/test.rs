@@ -25,8 +25,31 @@ const SMOKE: &str = include_str!("smoke.py");
 /// The last lines of a failed program's messages that are shown.
 const SHOWN_LINES: usize = 40;
 
-/// The row of the cases of `conformance!` that run in TensorFlow.
-const CONFORMANCE: &str = "conformance in Python";
+/// Cases of `conformance!` that run in TensorFlow.
+struct Conformance {
+    /// The row.
+    row: &'static str,
+    /// The test that has them.
+    test: &'static str,
+    /// By which variable the test is told where TensorFlow is, and where that is.
+    variable: &'static str,
+    place: fn(&TensorFlow) -> &Path,
+}
+
+const CONFORMANCE: [Conformance; 2] = [
+    Conformance {
+        row: "conformance in Python",
+        test: "conformance_in_python",
+        variable: "TF_PLUGIN_TEST_PYTHON",
+        place: TensorFlow::python,
+    },
+    Conformance {
+        row: "conformance in C",
+        test: "conformance_in_c",
+        variable: "TF_PLUGIN_TEST_C_LIBRARY",
+        place: TensorFlow::library_dir,
+    },
+];
 
 /// The arguments of `test`.
 #[derive(Args, Debug)]
@@ -76,11 +99,14 @@ impl Test {
         for (at, tensorflow) in tensorflows.iter().enumerate() {
             let mut add = |row: &str, end| table.add(row, at + 1, end);
             let limit = Duration::from_secs(self.timeout);
-            if in_tensorflow(&project, &library, &scripts, tensorflow, limit, &mut add)?
-                && let Some(end) =
-                    conformance(&project, &library, &self.cargo_test, tensorflow, limit)?
-            {
-                add(CONFORMANCE, end);
+            if !in_tensorflow(&project, &library, &scripts, tensorflow, limit, &mut add)? {
+                continue;
+            }
+            for cases in CONFORMANCE {
+                let end = cases.run(&project, &library, &self.cargo_test, tensorflow, limit)?;
+                if let Some(end) = end {
+                    add(cases.row, end);
+                }
             }
         }
         anstream::print!("\n{}", table.text());
@@ -214,69 +240,73 @@ fn in_tensorflow(
     Ok(true)
 }
 
-/// The cases that the author's `conformance!` has for this TensorFlow; `None` if there is no such test, or none of
-/// the cases is about what the plugin has.
-fn conformance(
-    project: &Project,
-    library: &Library,
-    arguments: &[String],
-    tensorflow: &TensorFlow,
-    limit: Duration,
-) -> Result<Option<End>> {
-    let title = format!("TensorFlow {}: {CONFORMANCE}", tensorflow.version());
-    let started = Instant::now();
-    let report = format!("tf-plugin/conformance-{}.jsonl", std::process::id());
-    let report = project.workspace.target_dir().join(report);
-    let failed = || format!("cannot write {}; is it writable?", report.display());
-    fs::create_dir_all(report.parent().unwrap_or(&report)).with_context(failed)?;
-    fs::write(&report, "").with_context(failed)?;
-    let mut cargo = cargo();
-    cargo
-        .current_dir(project.workspace.root())
-        .args(["test", "--quiet", "--package", &project.package.name])
-        .args(of_the_build(arguments))
-        // Those in documents have none.
-        .arg("--tests")
-        .args(["--", "conformance_in_python"])
-        .env("TF_PLUGIN_TEST_PYTHON", tensorflow.python())
-        .env("TF_PLUGIN_TEST_LIBRARY", library.path())
-        .env("TF_PLUGIN_TEST_TIMEOUT", limit.as_secs().to_string())
-        .env("TF_PLUGIN_TEST_REPORT", &report);
-    for (name, value) in tensorflow.python_command().get_envs() {
-        if let Some(value) = value {
-            cargo.env(name, value);
+impl Conformance {
+    /// The cases that the author's `conformance!` has for this TensorFlow; `None` if there is no such test, or none of
+    /// the cases is about what the plugin has.
+    fn run(
+        &self,
+        project: &Project,
+        library: &Library,
+        arguments: &[String],
+        tensorflow: &TensorFlow,
+        limit: Duration,
+    ) -> Result<Option<End>> {
+        let title = format!("TensorFlow {}: {}", tensorflow.version(), self.row);
+        let started = Instant::now();
+        let report = format!("tf-plugin/conformance-{}.jsonl", std::process::id());
+        let report = project.workspace.target_dir().join(report);
+        let failed = || format!("cannot write {}; is it writable?", report.display());
+        fs::create_dir_all(report.parent().unwrap_or(&report)).with_context(failed)?;
+        fs::write(&report, "").with_context(failed)?;
+        let mut cargo = cargo();
+        cargo
+            .current_dir(project.workspace.root())
+            .args(["test", "--quiet", "--package", &project.package.name])
+            .args(of_the_build(arguments))
+            // Those in documents have none.
+            .arg("--tests")
+            .args(["--", self.test])
+            .env(self.variable, (self.place)(tensorflow))
+            .env("TF_PLUGIN_TEST_LIBRARY", library.path())
+            .env("TF_PLUGIN_TEST_TIMEOUT", limit.as_secs().to_string())
+            .env("TF_PLUGIN_TEST_REPORT", &report);
+        for (name, value) in tensorflow.python_command().get_envs() {
+            if let Some(value) = value {
+                cargo.env(name, value);
+            }
         }
+        let output = finish(&mut cargo)?;
+        let answers = fs::read_to_string(&report).with_context(failed)?;
+        // Read; that it stays would be the smaller trouble.
+        let _ = fs::remove_file(&report);
+        let answers: Vec<Value> =
+            answers.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        let seconds = started.elapsed().as_secs_f64();
+        let count =
+            |outcome: &str| answers.iter().filter(|line| line["outcome"] == outcome).count();
+        if output.status.success() && answers.is_empty() {
+            return Ok(None);
+        }
+        let counts = format!(
+            "{} passed, {} skipped, {} failed",
+            count("passed"),
+            count("skipped"),
+            count("failed")
+        );
+        if output.status.success() && count("passed") == 0 {
+            eprintln!("{title}: nothing can be asked of this plugin, {counts} ({seconds:.1} s)");
+            return Ok(None);
+        }
+        if output.status.success() {
+            eprintln!("{title}: ok, {counts} ({seconds:.1} s)");
+            return Ok(Some(End::Passed));
+        }
+        eprintln!("{title}: FAILED, {counts} ({seconds:.1} s)");
+        for text in [&output.stderr, &output.stdout].map(|text| String::from_utf8_lossy(text)) {
+            text.lines().for_each(|line| eprintln!("  | {line}"));
+        }
+        Ok(Some(End::Failed))
     }
-    let output = finish(&mut cargo)?;
-    let answers = fs::read_to_string(&report).with_context(failed)?;
-    // Read; that it stays would be the smaller trouble.
-    let _ = fs::remove_file(&report);
-    let answers: Vec<Value> =
-        answers.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
-    let seconds = started.elapsed().as_secs_f64();
-    let count = |outcome: &str| answers.iter().filter(|line| line["outcome"] == outcome).count();
-    if output.status.success() && answers.is_empty() {
-        return Ok(None);
-    }
-    let counts = format!(
-        "{} passed, {} skipped, {} failed",
-        count("passed"),
-        count("skipped"),
-        count("failed")
-    );
-    if output.status.success() && count("passed") == 0 {
-        eprintln!("{title}: nothing can be asked of this plugin, {counts} ({seconds:.1} s)");
-        return Ok(None);
-    }
-    if output.status.success() {
-        eprintln!("{title}: ok, {counts} ({seconds:.1} s)");
-        return Ok(Some(End::Passed));
-    }
-    eprintln!("{title}: FAILED, {counts} ({seconds:.1} s)");
-    for text in [&output.stderr, &output.stdout].map(|text| String::from_utf8_lossy(text)) {
-        text.lines().for_each(|line| eprintln!("  | {line}"));
-    }
-    Ok(Some(End::Failed))
 }
 
 /// Those of the arguments for `cargo test` that say what is built, and not which tests run.

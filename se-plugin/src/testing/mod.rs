@@ -17,5 +17,7 @@ pub use abi::{
 pub use conformance::OptionDuration;
 pub use conformance::{Case, Group, Suite, cases, run_case};
 pub use faulty::{Faulty, FaultyDevice, FaultyEvent, FaultyStream, sweep};
-pub use tensorflow::{Python, python_cases};
-pub use tf_fs_plugin::testing::{Answer, Deviation, Fault, Faults, PythonCase, Verdict, Violation};
+pub use tensorflow::{InTensorFlow, c_cases, python_cases};
+pub use tf_fs_plugin::testing::{
+    Answer, Deviation, Fault, Faults, TensorFlowCase, Verdict, Violation,
+};

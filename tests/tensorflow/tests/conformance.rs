@@ -12,16 +12,33 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
-use tf_fs_plugin::testing::{Answer, Deviation, Python, PythonCase, Verdict};
+use tf_fs_plugin::testing::{
+    Answer, Deviation, Files, InTensorFlow, TensorFlowCase, Verdict, samples,
+};
 use tf_plugin_conformance_tests::{DEFECT_VARIABLE, Defect, MALFORMED};
 use tf_plugin_tensorflow_tests::{Example, Plugin, each_tensorflow, tensorflow};
 
-each_tensorflow!(memfs; oldest and newest: localfs, localfs_below_a_root, refdevice);
+each_tensorflow!(
+    memfs; oldest and newest: localfs, localfs_below_a_root, refdevice, memfs_in_c, localfs_in_c,
+    provided_files_in_c, refdevice_in_c
+);
+
+/// What the processes of the cases in C run.
+#[test]
+fn worker_for_files() {
+    InTensorFlow::work();
+}
+
+/// As [`worker_for_files`].
+#[test]
+fn worker_for_a_device() {
+    se_plugin::testing::InTensorFlow::work();
+}
 
 /// What the tests judge: nothing failed, and only what is named was skipped.
 #[track_caller]
-fn pass(answers: &[Answer], skipped: &[&str]) {
-    assert_eq!(answers.len(), Python::all().len());
+fn pass(cases: &InTensorFlow, answers: &[Answer], skipped: &[&str]) {
+    assert_eq!(answers.len(), cases.cases().len());
     let mut found = Vec::new();
     for answer in answers {
         match &answer.verdict {
@@ -33,41 +50,87 @@ fn pass(answers: &[Answer], skipped: &[&str]) {
     assert_eq!(found, skipped);
 }
 
-fn python(tensorflow: &TensorFlow, library: &std::path::Path) -> Python {
-    let python = Python::new(tensorflow.python(), library);
+fn python(tensorflow: &TensorFlow, library: &std::path::Path) -> InTensorFlow {
+    let python = InTensorFlow::from_python(tensorflow.python(), library);
     tensorflow.python_command().get_envs().fold(python, |python, (name, value)| match value {
         Some(value) => python.env(name.to_string_lossy(), value.to_string_lossy()),
         None => python,
     })
 }
 
+fn in_c(tensorflow: &TensorFlow, library: &std::path::Path) -> InTensorFlow {
+    InTensorFlow::in_c(tensorflow.library_dir(), library, "worker_for_files")
+}
+
 fn memfs(tensorflow: &TensorFlow) {
-    let answers = python(tensorflow, Plugin::of("memfs").path()).run("mem://box/");
     let skipped = ["python_half_a_file_is_never_seen", "python_malformed", "python_memory_region"];
-    pass(&answers, &skipped);
+    let cases = python(tensorflow, Plugin::of("memfs").path());
+    pass(&cases, &cases.run("mem://box/"), &skipped);
+}
+
+fn memfs_in_c(tensorflow: &TensorFlow) {
+    let skipped =
+        ["c_half_a_file_is_never_seen", "c_malformed", "c_memory_region", "c_provided_files"];
+    let cases = in_c(tensorflow, Plugin::of("memfs").path());
+    pass(&cases, &cases.run("mem://box/"), &skipped);
 }
 
 fn localfs(tensorflow: &TensorFlow) {
+    on_disk(|library| python(tensorflow, library), &["python_half_a_file_is_never_seen"]);
+}
+
+fn localfs_in_c(tensorflow: &TensorFlow) {
+    let skipped = ["c_half_a_file_is_never_seen", "c_provided_files"];
+    on_disk(|library| in_c(tensorflow, library), &skipped);
+}
+
+fn on_disk(cases: impl Fn(&std::path::Path) -> InTensorFlow, skipped: &[&str]) {
     let example = Example::localfs();
     let directory = example.directory().expect("it is on disk");
     std::fs::create_dir(&directory).expect("a new directory");
-    let python = python(tensorflow, example.plugin.path()).malformed("local://host/x");
-    pass(&python.run(&example.root), &["python_half_a_file_is_never_seen"]);
+    let cases = cases(example.plugin.path()).malformed("local://host/x");
+    pass(&cases, &cases.run(&example.root), skipped);
     let left = std::fs::read_dir(directory).expect("a directory").count();
     assert_eq!(left, 0, "cases that pass leave nothing");
 }
 
 fn localfs_below_a_root(tensorflow: &TensorFlow) {
     let root = tempfile::tempdir().expect("a scratch directory");
-    let python = python(tensorflow, Plugin::of("localfs").path())
+    let cases = python(tensorflow, Plugin::of("localfs").path())
         .malformed(format!("local:///{}", "x".repeat(256)))
         .env("LOCALFS_ROOT", root.path().to_str().expect("it is text"));
-    pass(&python.run("local:///"), &["python_half_a_file_is_never_seen"]);
+    pass(&cases, &cases.run("local:///"), &["python_half_a_file_is_never_seen"]);
 }
 
-fn on_a_device(tensorflow: &TensorFlow, plugin: &'static str) -> se_plugin::testing::Python {
+/// With `files: provided` nothing is written, and what is there is held against what was put there.
+fn provided_files_in_c(tensorflow: &TensorFlow) {
+    let example = Example::localfs();
+    let directory = example.directory().expect("it is on disk");
+    for sample in samples() {
+        let path = directory.join(&sample.path);
+        match &sample.content {
+            Some(content) => std::fs::write(path, content).expect("written"),
+            None => std::fs::create_dir_all(path).expect("made"),
+        }
+    }
+    let entries = || std::fs::read_dir(&directory).expect("a directory").count();
+    let before = entries();
+    let cases = in_c(tensorflow, example.plugin.path()).files(Files::Provided);
+    let others: Vec<_> = cases.cases().iter().map(|case| case.name).collect();
+    let others: Vec<_> = others.into_iter().filter(|name| *name != "c_provided_files").collect();
+    pass(&cases, &cases.run(&example.root), &others);
+    assert_eq!(entries(), before, "nothing is written");
+    let missing =
+        samples().iter().rfind(|sample| sample.content.is_some()).expect("there are files");
+    std::fs::write(directory.join(&missing.path), "another content").expect("written");
+    let found = cases.run(&example.root);
+    let noticed = failed(&found);
+    assert_eq!(noticed.len(), 1, "{found:#?}");
+}
+
+fn on_a_device(tensorflow: &TensorFlow, plugin: &'static str) -> se_plugin::testing::InTensorFlow {
     let library = Plugin::of(plugin).path();
-    let python = se_plugin::testing::Python::new(tensorflow.python(), library);
+    let python = se_plugin::testing::InTensorFlow::from_python(tensorflow.python(), library);
     tensorflow.python_command().get_envs().fold(python, |python, (name, value)| match value {
         Some(value) => python.env(name.to_string_lossy(), value.to_string_lossy()),
         None => python,
@@ -75,12 +138,27 @@ fn on_a_device(tensorflow: &TensorFlow, plugin: &'static str) -> se_plugin::test
 }
 
 fn refdevice(tensorflow: &TensorFlow) {
+    all_pass(on_a_device(tensorflow, "refdevice"));
+}
+
+fn refdevice_in_c(tensorflow: &TensorFlow) {
+    all_pass(on_a_device_in_c(tensorflow, "refdevice"));
+}
+
+fn on_a_device_in_c(
+    tensorflow: &TensorFlow,
+    plugin: &'static str,
+) -> se_plugin::testing::InTensorFlow {
+    let (directory, library) = (tensorflow.library_dir(), Plugin::of(plugin).path());
+    se_plugin::testing::InTensorFlow::in_c(directory, library, "worker_for_a_device")
+}
+
+#[track_caller]
+fn all_pass(cases: se_plugin::testing::InTensorFlow) {
     // Work that is late finds what does not wait for it; and there is another device to copy to.
-    let python = on_a_device(tensorflow, "refdevice")
-        .env("REFDEVICE_DELAY_US", "100")
-        .env("REFDEVICE_DEVICES", "2");
-    let answers = python.run("RUST_REF");
-    assert_eq!(answers.len(), se_plugin::testing::Python::all().len());
+    let cases = cases.env("REFDEVICE_DELAY_US", "100").env("REFDEVICE_DEVICES", "2");
+    let answers = cases.run("RUST_REF");
+    assert_eq!(answers.len(), cases.cases().len());
     for answer in answers {
         assert_eq!(answer.verdict, Verdict::Passed, "{}", answer.case.name);
     }
@@ -120,13 +198,13 @@ fn what_is_wrong_with_kernels_is_noticed_in_tensorflow() {
 }
 
 /// `panicfs`, of which every case but the first is left out, and which hangs as told.
-fn hanging(how: &str) -> Python {
+fn hanging(how: &str) -> InTensorFlow {
     let release = tensorflow(cargo_tf_plugin::NEWEST);
     let python = python(&release, Plugin::of("panicfs").path())
         .env("PANICFS_NEW", how)
         // TensorFlow's import takes 3 s on a machine with nothing else to do.
         .start_limit(Duration::from_secs(20));
-    let rest = Python::all().iter().skip(1);
+    let rest = python.cases().iter().skip(1);
     rest.fold(python, |python, case| python.without(case.name, "it is not asked"))
 }
 
@@ -149,9 +227,10 @@ fn a_plugin_that_hangs_while_it_is_loaded_is_ended() {
 
 #[test]
 fn a_plugin_that_hangs_when_the_process_ends_has_failed() {
-    let answers = hanging("hang at the end").run("panicfs://box/");
+    let python = hanging("hang at the end");
+    let answers = python.run("panicfs://box/");
     let (last, rest) = answers.split_last().expect("all have an answer");
-    assert_eq!(rest.len() + 1, Python::all().len());
+    assert_eq!(rest.len() + 1, python.cases().len());
     assert!(matches!(rest[0].verdict, Verdict::Passed), "{:?}", rest[0]);
     let Verdict::Failed(found) = &last.verdict else { panic!("{last:?}") };
     assert_eq!(found[0].what, "TensorFlow's process does not end after the last case");
@@ -180,7 +259,7 @@ const SLOW: [(&str, &[Defect]); 14] = [
 /// How many cases the document names for a defect.
 const NAMED: usize = 3;
 
-fn brokenfs() -> Python {
+fn brokenfs() -> InTensorFlow {
     let release = tensorflow(cargo_tf_plugin::NEWEST);
     python(&release, Plugin::of("brokenfs").path())
         .malformed(MALFORMED)
@@ -193,7 +272,7 @@ fn with(defect: Defect) -> Vec<(String, String)> {
 }
 
 /// The cases that notice it, of those given. That there is nothing to test with is no notice.
-fn failed(answers: &[Answer]) -> Vec<&'static PythonCase> {
+fn failed(answers: &[Answer]) -> Vec<&'static TensorFlowCase> {
     let of_the_case = |deviation: &Deviation| !deviation.what.starts_with("a step of set_up");
     let failed = answers.iter().filter(
         |answer| matches!(&answer.verdict, Verdict::Failed(all) if all.iter().any(of_the_case)),
@@ -202,22 +281,23 @@ fn failed(answers: &[Answer]) -> Vec<&'static PythonCase> {
 }
 
 /// For each defect, by its number, cases that notice it.
-type Findings = BTreeMap<usize, Vec<&'static PythonCase>>;
+type Findings = BTreeMap<usize, Vec<&'static TensorFlowCase>>;
 
 /// Tries the cases on all defects.
 fn find() -> Findings {
     let jobs = Defect::ALL.iter().enumerate().map(|(number, (defect, _))| {
-        let tried = |case: &&&PythonCase| match SLOW.iter().find(|(name, _)| *name == case.name) {
+        let tried = |case: &&&TensorFlowCase| match SLOW.iter().find(|(name, _)| *name == case.name)
+        {
             Some((_, defects)) => defects.contains(defect),
             None => true,
         };
-        (number, Python::all().iter().filter(tried).copied().collect())
+        (number, brokenfs().cases().iter().filter(tried).copied().collect())
     });
     tried(jobs.collect(), 2 * NAMED)
 }
 
 /// Which of these cases notice these defects. Of a defect that ends the process so many are enough.
-fn tried(jobs: Vec<(usize, Vec<&'static PythonCase>)>, enough: usize) -> Findings {
+fn tried(jobs: Vec<(usize, Vec<&'static TensorFlowCase>)>, enough: usize) -> Findings {
     let mut findings = Findings::new();
     // A case that ends the process ends the job, so that the others are tried in another one.
     let mut rest = jobs;
@@ -241,7 +321,7 @@ fn tried(jobs: Vec<(usize, Vec<&'static PythonCase>)>, enough: usize) -> Finding
 }
 
 /// A defect that a case notices, of several the one that the fewest cases notice.
-fn notices(findings: &Findings, case: &PythonCase) -> Option<Defect> {
+fn notices(findings: &Findings, case: &TensorFlowCase) -> Option<Defect> {
     let with =
         findings.iter().filter(|(_, cases)| cases.iter().any(|other| other.name == case.name));
     let best = with.min_by_key(|(_, cases)| cases.len());
@@ -262,11 +342,11 @@ fn render(findings: &Findings) -> String {
          answers that it does not hand on. A test keeps this page true: it runs the cases on their defects in \
          TensorFlow. `TF_FS_PLUGIN_WRITE_DOCS=1 cargo test -p tf-plugin-tensorflow-tests --test conformance` \
          writes it anew.\n",
-        Python::all().len(),
+        brokenfs().cases().len(),
         Defect::ALL.len()
     );
     let mut group = "";
-    for case in Python::all() {
+    for case in brokenfs().cases() {
         if group != case.group {
             group = case.group;
             let _ = write!(
@@ -294,7 +374,7 @@ fn render(findings: &Findings) -> String {
 /// What the document says: of each defect its cases, and each case's defect.
 fn parse(text: &str) -> (Findings, BTreeMap<&'static str, usize>) {
     let ticked = |cell: &str| cell.trim().trim_matches('`').to_owned();
-    let case = |name: &str| Python::all().iter().find(|case| case.name == name).copied();
+    let case = |name: &str| brokenfs().cases().iter().find(|case| case.name == name).copied();
     let number =
         |name: &str| Defect::ALL.iter().position(|(other, _)| format!("{other:?}") == name);
     let (mut by_defect, mut by_case) = (Findings::new(), BTreeMap::new());
@@ -328,11 +408,11 @@ fn defects_are_noticed_in_tensorflow() {
     let (findings, by_case) = parse(&text);
     let advice = "write it anew with `TF_FS_PLUGIN_WRITE_DOCS=1 cargo test -p \
                   tf-plugin-tensorflow-tests --test conformance`";
-    for case in Python::all() {
+    for case in brokenfs().cases() {
         let row = format!("| `{}` | {} |", case.name, case.asks.replace('|', "\\|"));
         assert!(text.contains(&row), "docs/tensorflow-conformance.md lacks {row}; {advice}");
     }
-    let silent: Vec<_> = Python::all().iter().map(|case| case.name).collect();
+    let silent: Vec<_> = brokenfs().cases().iter().map(|case| case.name).collect();
     let silent: Vec<_> = silent.into_iter().filter(|name| !by_case.contains_key(name)).collect();
     assert_eq!(silent, NOTICE_NOTHING, "cases that notice no defect");
     assert!(findings.len() >= 100, "only {} defects are noticed", findings.len());
@@ -340,7 +420,7 @@ fn defects_are_noticed_in_tensorflow() {
     // The cases that say it of themselves, and for the other defects the first that is named.
     let mut jobs = Findings::new();
     for (name, number) in by_case {
-        let case = Python::all().iter().find(|case| case.name == name).expect("it is listed");
+        let case = brokenfs().cases().iter().find(|case| case.name == name).expect("it is listed");
         jobs.entry(number).or_default().push(case);
     }
     for (number, cases) in &findings {
@@ -360,7 +440,8 @@ fn defects_are_noticed_in_tensorflow() {
 
 #[test]
 fn without_a_defect_nothing_is_noticed_in_tensorflow() {
-    let jobs = [(Vec::new(), Python::all().to_vec())];
-    let answers = brokenfs().run_each("mem://box/", &jobs);
-    pass(&answers[0], &["python_half_a_file_is_never_seen"]);
+    let cases = brokenfs();
+    let jobs = [(Vec::new(), cases.cases().to_vec())];
+    let answers = cases.run_each("mem://box/", &jobs);
+    pass(&cases, &answers[0], &["python_half_a_file_is_never_seen"]);
 }

@@ -101,9 +101,9 @@ pub use faulty::{Fault, Faults, Faulty, FaultyFile, FaultyRegion, sweep};
 pub use file::{RandomAccessFile, ReadOnlyMemoryRegion, WritableFile};
 pub use filesystem::{Filesystem, Transaction};
 pub use host::Host;
-pub use tensorflow::{Answer, Python, PythonCase, python_cases};
+pub use tensorflow::{Answer, InTensorFlow, TensorFlowCase, c_cases, python_cases};
 #[doc(hidden)]
-pub use tensorflow::{Asked, Job, Program};
+pub use tensorflow::{Asked, Job, Program, Way, with_reasons};
 pub use violations::Violation;
 
 use std::sync::Arc;
@@ -136,8 +136,12 @@ impl Drop for Session {
 #[doc(hidden)]
 pub mod __private {
     pub use super::abi::status::{Status, install, live};
+    pub use super::abi::tensorflow::{
+        Attribute, Content, Context, Device, Graph, Handle, Operation, Output, Session, Tensor,
+        TensorFlow,
+    };
     pub use super::faulty::faults_of_each;
-    pub use super::tensorflow::{RUNNER, start_limit};
+    pub use super::tensorflow::{RUNNER, start_limit, work};
     pub use super::violations::Log;
     pub use serde_json;
 }

@@ -16,7 +16,7 @@ macro_rules! list {
             use super::*;
             // One name for all that `without` can leave out.
             #[doc(inline)]
-            pub use crate::testing::python_cases::*;
+            pub use crate::testing::{c_cases::*, python_cases::*};
 
             $($(
                 #[doc = $asks]

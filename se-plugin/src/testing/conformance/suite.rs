@@ -2,9 +2,9 @@
 
 use super::{Case, run_case};
 use crate::platform::Platform;
-use crate::testing::Python;
+use crate::testing::InTensorFlow;
 use std::time::Duration;
-use tf_fs_plugin::testing::{Asked, Named, OptionText, Verdict, report};
+use tf_fs_plugin::testing::{Asked, Named, OptionText, Verdict, Way, report};
 
 /// What an option of [`conformance!`](crate::conformance) takes that is a duration.
 #[doc(hidden)]
@@ -75,18 +75,34 @@ impl Suite {
     /// Runs the cases for Python as a test, if somebody asks for them.
     #[track_caller]
     pub fn test_in_python(&self, module: &str) {
-        let Some(asked) = Asked::from_environment() else {
-            println!("skipped: this runs in real TensorFlow, with `cargo tf-plugin test`");
+        match Asked::in_python() {
+            Some(asked) => self.test_in(Way::Python(asked.tensorflow.clone()), &asked, module),
+            None => Asked::nobody(),
+        }
+    }
+
+    /// Runs the cases in C as a test, if somebody asks for them; or is the process that they run in.
+    #[track_caller]
+    pub fn test_in_c(&self, module: &str) {
+        if InTensorFlow::work() {
             return;
-        };
-        let python = Python::new(&asked.interpreter, &asked.library);
-        let python = python.limit(self.limit.max(Duration::from_secs(120)));
-        let python = self
-            .without
-            .iter()
-            .fold(python, |python, (name, reason)| python.without(*name, reason));
-        let answers = python.run(self.device_type);
-        asked.judge(module, &answers, self.name, "the device");
+        }
+        match Asked::in_c() {
+            Some(asked) => {
+                let way = Way::in_c(&asked.tensorflow, module, "conformance_in_c");
+                self.test_in(way, &asked, module);
+            }
+            None => Asked::nobody(),
+        }
+    }
+
+    #[track_caller]
+    fn test_in(&self, way: Way, asked: &Asked, module: &str) {
+        let cases = InTensorFlow::by(way, asked.library.clone());
+        let cases = cases.limit(self.limit.max(Duration::from_secs(120)));
+        let cases =
+            self.without.iter().fold(cases, |cases, (name, reason)| cases.without(*name, reason));
+        asked.judge(module, &cases.run(self.device_type), self.name, "the device");
     }
 }
 
@@ -194,6 +210,10 @@ macro_rules! __se_plugin_conformance {
         #[test]
         fn conformance_in_python() {
             __se_plugin_conformance_suite().test_in_python(::core::module_path!());
+        }
+        #[test]
+        fn conformance_in_c() {
+            __se_plugin_conformance_suite().test_in_c(::core::module_path!());
         }
     };
     ($p:tt $l:tt $w:tt $key:ident $($rest:tt)*) => {

@@ -12,4 +12,5 @@ pub(super) mod pattern;
 pub(super) mod processes;
 pub(super) mod registration;
 pub(super) mod status;
+pub(super) mod tensorflow;
 pub(super) mod transactions;

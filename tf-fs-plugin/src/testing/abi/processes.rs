@@ -1,10 +1,62 @@
-//! Ending processes.
+//! Processes that end at once, or with or without others.
 
-use std::process::Child;
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::{Child, ExitStatus};
+
+/// Ends the process without its exit handlers: one that hangs may hang in those, too.
+pub(in crate::testing) fn leave(status: i32) -> ! {
+    // SAFETY: ends this process.
+    unsafe { libc::_exit(status) }
+}
+
+/// Runs something in a copy of this process, which has this thread alone, and waits for the end of the copy.
+///
+/// # Panics
+/// If there can be no copy.
+pub(in crate::testing) fn in_a_fork(work: impl FnOnce()) -> ExitStatus {
+    // SAFETY: the copy runs `work` and ends here. The caller is the only thread that holds locks of this program: it
+    // forks before TensorFlow has done anything but load.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        // What panics has said so.
+        let end = catch_unwind(AssertUnwindSafe(work));
+        leave(i32::from(end.is_err()));
+    }
+    assert!(child > 0, "cannot fork: {}", io::Error::last_os_error());
+    let mut status = 0;
+    loop {
+        // SAFETY: a child of this process that nobody else waits for.
+        let waited = unsafe { libc::waitpid(child, &raw mut status, 0) };
+        let error = io::Error::last_os_error();
+        if waited == child {
+            return ExitStatus::from_raw(status);
+        }
+        let again = error.kind() == io::ErrorKind::Interrupted;
+        assert!(again, "cannot wait for the copy: {error}");
+    }
+}
+
+/// Sets a variable of the environment.
+pub(in crate::testing) fn set_variable(name: &str, value: &str) {
+    // SAFETY: the one caller is the only thread of a process that was just forked.
+    unsafe { std::env::set_var(name, value) };
+}
 
 /// Kills all that is in the process group that `child` was made the leader of.
 pub(in crate::testing) fn kill_group(child: &Child) {
     let Ok(group) = libc::pid_t::try_from(child.id()) else { return };
     // SAFETY: it takes numbers only. Of most groups there is nothing left, which is no failure here.
     unsafe { libc::kill(-group, libc::SIGKILL) };
+}
+
+/// Makes this process end when the one that has started it does: in a process group of its own it gets no signal of the
+/// terminal.
+pub(in crate::testing) fn end_with_parent() {
+    #[cfg(target_os = "linux")]
+    // SAFETY: it takes numbers only. A kernel that does not know it leaves the process to end by itself.
+    unsafe {
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+    }
 }

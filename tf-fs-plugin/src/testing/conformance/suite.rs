@@ -5,9 +5,9 @@ use super::deviation::report;
 use super::{Append, Case, Conformance, Directories, Files, Verdict, Visible};
 use crate::error::Result;
 use crate::testing::Host;
-use crate::testing::PythonCase;
+use crate::testing::TensorFlowCase;
 use crate::testing::abi::at_exit::drop_at_exit;
-use crate::testing::tensorflow::{Asked, Python};
+use crate::testing::tensorflow::{Asked, InTensorFlow, Way};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// What an option of [`conformance!`](crate::conformance) takes that is a text.
@@ -65,7 +65,7 @@ impl Named for Case {
     }
 }
 
-impl Named for PythonCase {
+impl Named for TensorFlowCase {
     fn name(&self) -> &'static str {
         self.name
     }
@@ -190,29 +190,37 @@ impl Suite {
     /// Runs the cases for Python as a test, if somebody asks for them.
     #[track_caller]
     pub fn test_in_python(&self, module: &str) {
-        let Some(asked) = Asked::from_environment() else {
-            println!("skipped: this runs in real TensorFlow, with `cargo tf-plugin test`");
+        match Asked::in_python() {
+            Some(asked) => self.test_in(Way::Python(asked.tensorflow.clone()), &asked, module),
+            None => Asked::nobody(),
+        }
+    }
+
+    /// Runs the cases in C as a test, if somebody asks for them; or is the process that they run in.
+    #[track_caller]
+    pub fn test_in_c(&self, module: &str) {
+        if InTensorFlow::work() {
             return;
-        };
+        }
+        match Asked::in_c() {
+            Some(asked) => {
+                let way = Way::in_c(&asked.tensorflow, module, "conformance_in_c");
+                self.test_in(way, &asked, module);
+            }
+            None => Asked::nobody(),
+        }
+    }
+
+    #[track_caller]
+    fn test_in(&self, way: Way, asked: &Asked, module: &str) {
         let root = self.root();
         let uri = root.uri();
-        let python = Python::new(&asked.interpreter, &asked.library).declared(self.declared());
-        let python = self
-            .without
-            .iter()
-            .fold(python, |python, (name, reason)| python.without(*name, reason));
-        let python = match self.files {
-            Files::Written => python,
-            Files::Provided => Python::all().iter().fold(python, |python, case| {
-                python.without(case.name, "it writes the files that it reads")
-            }),
-        };
-        let python = root
-            .environment()
-            .into_iter()
-            .fold(python, |python, (name, value)| python.env(name, value));
-        let answers = python.run(&uri);
-        asked.judge(module, &answers, &uri, "the filesystem");
+        let cases = InTensorFlow::by(way, asked.library.clone()).declared(self.declared());
+        let cases =
+            self.without.iter().fold(cases, |cases, (name, reason)| cases.without(*name, reason));
+        let environment = root.environment().into_iter();
+        let cases = environment.fold(cases, |cases, (name, value)| cases.env(name, value));
+        asked.judge(module, &cases.run(&uri), &uri, "the filesystem");
     }
 
     fn declared(&self) -> Declared {
@@ -450,6 +458,10 @@ macro_rules! __tf_fs_plugin_conformance {
         #[test]
         fn conformance_in_python() {
             __tf_fs_plugin_suite().test_in_python(::core::module_path!());
+        }
+        #[test]
+        fn conformance_in_c() {
+            __tf_fs_plugin_suite().test_in_c(::core::module_path!());
         }
     };
     ($p:tt $r:tt $f:tt $m:tt $v:tt $d:tt $a:tt $w:tt $key:ident $($rest:tt)*) => {

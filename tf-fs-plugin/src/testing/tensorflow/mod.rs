@@ -1,25 +1,29 @@
-//! The cases that run in a real TensorFlow.
+//! The cases that run in a real TensorFlow, from Python and in its C library.
 //!
-//! [`conformance!`](crate::conformance) makes one test of them, which `cargo tf-plugin test` runs once for each
-//! TensorFlow that it is told of: it names the interpreter and the plugin's library in the environment. Alone that
-//! test says so and does nothing. [`Python`] is for those who run the cases by themselves.
+//! [`conformance!`](crate::conformance) makes a test of either, which `cargo tf-plugin test` runs once for each
+//! TensorFlow that it is told of: it names the interpreter, or the directory of the C library, and the plugin's library
+//! in the environment. Alone those tests say so and do nothing. [`InTensorFlow`] is for those who run the cases by
+//! themselves.
 
+mod in_c;
 mod list;
 mod process;
+#[doc(hidden)]
+pub mod work;
 
-pub use list::python_cases;
+pub use list::{c_cases, python_cases};
 pub use process::{Asked, Job, Program, start_limit};
 
-use super::conformance::{Append, Declared, Directories, Verdict, Visible};
+use super::conformance::{Append, Declared, Directories, Files, Verdict, Visible};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A question that a filesystem or a device is asked through a real TensorFlow, from Python. Those about filesystems
-/// are in [`python_cases`].
+/// A question that a filesystem or a device is asked through a real TensorFlow. Those about filesystems are in
+/// [`python_cases`] and [`c_cases`].
 #[derive(Debug)]
 #[non_exhaustive]
-pub struct PythonCase {
+pub struct TensorFlowCase {
     /// The name, by which `without` of [`conformance!`](crate::conformance) leaves it out.
     pub name: &'static str,
     /// What it is about.
@@ -32,7 +36,7 @@ pub struct PythonCase {
     pub follows: &'static [&'static str],
 }
 
-impl PythonCase {
+impl TensorFlowCase {
     #[doc(hidden)]
     #[must_use]
     pub const fn new(
@@ -51,25 +55,26 @@ impl PythonCase {
 #[non_exhaustive]
 pub struct Answer {
     /// The case.
-    pub case: &'static PythonCase,
+    pub case: &'static TensorFlowCase,
     /// How it ended.
     pub verdict: Verdict,
     /// How long it took.
     pub took: Duration,
 }
 
-/// Runs the [cases](python_cases) for filesystems in a real TensorFlow, from Python.
+/// Runs the cases for filesystems in a real TensorFlow: those [from Python](python_cases), or those
+/// [in its C library](c_cases).
 ///
 /// ```no_run
-/// use tf_fs_plugin::testing::{Python, Verdict};
-/// let python = Python::new("venv/bin/python", "target/release/libmemfs.so");
-/// for answer in python.run("mem://box/") {
+/// use tf_fs_plugin::testing::{InTensorFlow, Verdict};
+/// let cases = InTensorFlow::from_python("venv/bin/python", "target/release/libmemfs.so");
+/// for answer in cases.run("mem://box/") {
 ///     assert!(!matches!(answer.verdict, Verdict::Failed(_)), "{answer:?}");
 /// }
 /// ```
 #[derive(Debug)]
-pub struct Python {
-    interpreter: PathBuf,
+pub struct InTensorFlow {
+    way: Way,
     library: PathBuf,
     declared: Declared,
     environment: Environment,
@@ -80,26 +85,115 @@ pub struct Python {
 
 type Environment = Vec<(String, String)>;
 
-/// What the cases for filesystems are.
-const PROGRAM: Program = Program { text: &[RUNNER, include_str!("filesystem.py")] };
+/// Which program has TensorFlow in it.
+#[doc(hidden)]
+#[derive(Clone, Debug)]
+pub enum Way {
+    /// This interpreter.
+    Python(PathBuf),
+    /// This executable, with the libraries of a directory, and the test that works.
+    C { directory: PathBuf, worker: String },
+}
 
-/// What runs the cases.
+impl Way {
+    /// The program, with the text of the cases in Python and what is loaded when it imports TensorFlow.
+    pub fn program<'p>(
+        &'p self,
+        text: &'p [&'static str],
+        library: Option<&'p Path>,
+    ) -> Program<'p> {
+        match self {
+            Self::Python(interpreter) => Program::Python { interpreter, text, library },
+            Self::C { directory, worker } => Program::Test { name: worker, directory },
+        }
+    }
+
+    /// In this executable, by the test of this name in a module, as `module_path!` gives it.
+    #[must_use]
+    pub fn in_c(directory: &Path, module: &str, test: &str) -> Self {
+        // The name of the crate is none of a test's.
+        let module = module.split_once("::").map_or("", |(_, module)| module);
+        let worker = if module.is_empty() { test.to_owned() } else { format!("{module}::{test}") };
+        Self::C { directory: directory.to_owned(), worker }
+    }
+}
+
+/// Each of these cases, with the reason if it is left out: by its own name, or by that of a case that asks for the same.
+#[doc(hidden)]
+#[must_use]
+pub fn with_reasons(
+    cases: &[&'static TensorFlowCase],
+    without: &[(String, String)],
+) -> Vec<(&'static TensorFlowCase, Option<String>)> {
+    let reason = |case: &TensorFlowCase| {
+        let of = |name: &String| name == case.name || case.follows.contains(&name.as_str());
+        without.iter().find(|(name, _)| of(name)).map(|(_, reason)| reason.clone())
+    };
+    cases.iter().map(|case| (*case, reason(case))).collect()
+}
+
+/// What the cases in Python are.
+const PYTHON: &[&str] = &[RUNNER, include_str!("filesystem.py")];
+
+/// What runs the cases in Python.
 #[doc(hidden)]
 pub const RUNNER: &str = include_str!("runner.py");
 
-impl Python {
-    /// With an interpreter that has TensorFlow, and a plugin, which is loaded when it imports TensorFlow.
+impl InTensorFlow {
+    /// From Python: with an interpreter that has TensorFlow, and a plugin, which is loaded when it imports TensorFlow.
     #[must_use]
-    pub fn new(interpreter: impl Into<PathBuf>, library: impl Into<PathBuf>) -> Self {
+    pub fn from_python(interpreter: impl Into<PathBuf>, library: impl Into<PathBuf>) -> Self {
+        Self::by(Way::Python(interpreter.into()), library.into())
+    }
+
+    /// In TensorFlow's C library, without Python: with the directory that has `libtensorflow_cc.so.2` and
+    /// `libtensorflow_framework.so.2`, and a plugin, which `TF_RegisterFilesystemPlugin` loads.
+    ///
+    /// The process is this executable once more, of which the test `worker` calls [`work`](Self::work):
+    ///
+    /// ```no_run
+    /// use tf_fs_plugin::testing::InTensorFlow;
+    /// # const LIBRARIES: &str = "";
+    ///
+    /// #[test]
+    /// fn worker() {
+    ///     InTensorFlow::work();
+    /// }
+    ///
+    /// #[test]
+    /// fn files_in_c() {
+    ///     let cases = InTensorFlow::in_c(LIBRARIES, "target/release/libmemfs.so", "worker");
+    ///     let answers = cases.run("mem://box/");
+    /// }
+    /// ```
+    #[must_use]
+    pub fn in_c(
+        directory: impl Into<PathBuf>,
+        library: impl Into<PathBuf>,
+        worker: impl Into<String>,
+    ) -> Self {
+        let way = Way::C { directory: directory.into(), worker: worker.into() };
+        Self::by(way, library.into())
+    }
+
+    pub(super) fn by(way: Way, library: PathBuf) -> Self {
         Self {
-            interpreter: interpreter.into(),
-            library: library.into(),
+            way,
+            library,
             declared: Declared::default(),
             environment: Vec::new(),
             without: Vec::new(),
             limit: Duration::from_secs(120),
             start_limit: None,
         }
+    }
+
+    /// Runs cases in C, if this process is one that [`in_c`](Self::in_c) has started, and says whether it is.
+    ///
+    /// # Panics
+    /// If such a process is not told what to run.
+    pub fn work() -> bool {
+        work::work(list::RUN_IN_C)
     }
 
     /// A URI that the filesystem can never accept.
@@ -127,6 +221,13 @@ impl Python {
     #[must_use]
     pub fn append(mut self, append: Append) -> Self {
         self.declared.append = append;
+        self
+    }
+
+    /// Where the files come from that the cases read: with [`Files::Provided`] all that write are left out.
+    #[must_use]
+    pub fn files(mut self, files: Files) -> Self {
+        self.declared.files = files;
         self
     }
 
@@ -163,16 +264,23 @@ impl Python {
 
     /// The cases for filesystems, in their order.
     #[must_use]
-    pub fn all() -> &'static [&'static PythonCase] {
-        list::ALL
+    pub fn cases(&self) -> &'static [&'static TensorFlowCase] {
+        match self.way {
+            Way::Python(_) => list::PYTHON,
+            Way::C { .. } => list::C,
+        }
     }
 
-    fn cases(&self) -> Vec<(&'static PythonCase, Option<String>)> {
-        let reason = |case: &PythonCase| {
-            let of = |name: &String| name == case.name || case.follows.contains(&name.as_str());
-            self.without.iter().find(|(name, _)| of(name)).map(|(_, reason)| reason.clone())
-        };
-        Self::all().iter().map(|case| (*case, reason(case))).collect()
+    fn with_reasons(&self) -> Vec<(&'static TensorFlowCase, Option<String>)> {
+        let mut cases = with_reasons(self.cases(), &self.without);
+        if self.declared.files == Files::Provided {
+            for (case, reason) in &mut cases {
+                if case.name != c_cases::c_provided_files.name {
+                    reason.get_or_insert_with(|| "it writes the files that it reads".into());
+                }
+            }
+        }
+        cases
     }
 
     fn settings(&self, root: &str, local: &Path) -> serde_json::Value {
@@ -185,6 +293,7 @@ impl Python {
             "real": self.declared.directories == Directories::Real,
             "visible_at_create": self.declared.visible == Visible::Create,
             "appends": self.declared.append == Append::Supported,
+            "provided": self.declared.files == Files::Provided,
         })
     }
 
@@ -192,34 +301,33 @@ impl Python {
     /// and so TensorFlow and the plugin; one that crashes or hangs has failed, and the others go on in a new process.
     ///
     /// # Panics
-    /// When the interpreter does not run, has no TensorFlow, or the plugin cannot be loaded, or not in time.
+    /// When the process does not run, has no TensorFlow, or the plugin cannot be loaded, or not in time.
     #[must_use]
     #[track_caller]
     pub fn run(&self, root: &str) -> Vec<Answer> {
         let scratch = process::Scratch::new();
         let job = Job {
-            interpreter: &self.interpreter,
-            library: Some(&self.library),
+            program: self.way.program(PYTHON, Some(&self.library)),
             environment: &self.environment,
             settings: self.settings(root, scratch.path()),
             limit: self.limit,
             start_limit: self.start_limit.unwrap_or_else(|| start_limit(self.limit)),
         };
-        PROGRAM.run(&job, self.cases())
+        job.run(self.with_reasons())
     }
 
     /// Runs cases in several processes, each with other variables of the environment before the plugin is loaded:
-    /// forks of one that has imported TensorFlow. For tests of the cases themselves.
+    /// forks of one that has loaded TensorFlow. For tests of the cases themselves.
     ///
     /// # Panics
-    /// As [`Python::run`].
+    /// As [`InTensorFlow::run`].
     #[doc(hidden)]
     #[must_use]
     #[track_caller]
     pub fn run_each(
         &self,
         root: &str,
-        jobs: &[(Environment, Vec<&'static PythonCase>)],
+        jobs: &[(Environment, Vec<&'static TensorFlowCase>)],
     ) -> Vec<Vec<Answer>> {
         let scratch = process::Scratch::new();
         let settings = jobs.iter().map(|(environment, cases)| {
@@ -231,13 +339,12 @@ impl Python {
             settings
         });
         let job = Job {
-            interpreter: &self.interpreter,
-            library: None,
+            program: self.way.program(PYTHON, None),
             environment: &self.environment,
             settings: settings.collect(),
             limit: self.limit,
             start_limit: self.start_limit.unwrap_or_else(|| start_limit(self.limit)),
         };
-        PROGRAM.run_each(&job, jobs.iter().map(|(_, cases)| cases.as_slice()))
+        job.run_each(jobs.iter().map(|(_, cases)| cases.as_slice()))
     }
 }

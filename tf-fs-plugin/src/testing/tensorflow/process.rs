@@ -1,10 +1,11 @@
-//! Runs a program of cases in Python, and hears its answers.
+//! Runs cases in a process that has a real TensorFlow, and hears their answers.
 
-use super::{Answer, PythonCase};
+use super::{Answer, TensorFlowCase};
 use crate::testing::abi::processes::kill_group;
 use crate::testing::{Deviation, Verdict, report};
 use serde_json::{Value, json};
 use std::env;
+use std::fmt;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::process::CommandExt as _;
@@ -17,6 +18,9 @@ use std::time::{Duration, Instant};
 
 /// What Python begins with. The rest comes by standard input, which is as long as need be.
 const START: &str = "import sys; exec(compile(sys.stdin.read(), '<cases>', 'exec'))";
+
+/// Tells a test of this executable that it is to work, and where TensorFlow's C library is.
+pub(super) const WORK_VARIABLE: &str = "TF_PLUGIN_TEST_WORK";
 
 /// The last lines of a process that say why it ended.
 const SHOWN_LINES: usize = 30;
@@ -36,20 +40,27 @@ const LAST_WORDS: Duration = Duration::from_secs(5);
 /// How often it is looked whether a process is still there.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Cases in Python: a runner, and what it runs.
+/// What has TensorFlow and runs cases.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
-pub struct Program {
-    pub text: &'static [&'static str],
+pub enum Program<'p> {
+    /// Python: a runner, and what it runs.
+    Python {
+        interpreter: &'p Path,
+        text: &'p [&'static str],
+        /// Loaded at import.
+        library: Option<&'p Path>,
+    },
+    /// This executable again, of which the test of this name [works](super::work). TensorFlow's C library is in the
+    /// directory.
+    Test { name: &'p str, directory: &'p Path },
 }
 
 /// What is run, and in what.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct Job<'j> {
-    pub interpreter: &'j Path,
-    /// Loaded at import.
-    pub library: Option<&'j Path>,
+    pub program: Program<'j>,
     pub environment: &'j [(String, String)],
     /// Settings, or a list of such.
     pub settings: Value,
@@ -133,25 +144,75 @@ impl Said {
     }
 }
 
-impl Program {
+impl Program<'_> {
+    fn command(self) -> Command {
+        match self {
+            Self::Python { interpreter, library, .. } => {
+                let mut command = Command::new(interpreter);
+                command.args(["-c", START]).env("PYTHONUNBUFFERED", "1");
+                match library {
+                    Some(library) => command.env("TF_PLUGGABLE_DEVICE_LIBRARY_PATH", library),
+                    None => command.env_remove("TF_PLUGGABLE_DEVICE_LIBRARY_PATH"),
+                };
+                command
+            }
+            Self::Test { name, directory } => {
+                let executable = env::current_exe()
+                    .unwrap_or_else(|error| panic!("this executable is not found: {error}"));
+                let mut command = Command::new(executable);
+                // On the main thread, whose stack is that of a program: so it is with one thread for tests.
+                command
+                    .args([name, "--exact", "--nocapture", "--test-threads=1"])
+                    .env(WORK_VARIABLE, directory)
+                    .env_remove("TF_PLUGGABLE_DEVICE_LIBRARY_PATH");
+                // As `runner.py`: no news, and results that do not depend on the processor.
+                for (name, value) in [("TF_CPP_MIN_LOG_LEVEL", "2"), ("TF_ENABLE_ONEDNN_OPTS", "0")]
+                {
+                    if env::var_os(name).is_none() {
+                        command.env(name, value);
+                    }
+                }
+                command
+            }
+        }
+    }
+
+    /// What the process reads.
+    fn input(self, request: &Value) -> Vec<String> {
+        match self {
+            Self::Python { text, .. } => {
+                // A string of JSON is one of Python, too.
+                let request = format!("REQUEST = {}\n", Value::String(request.to_string()));
+                let text = text.iter().map(|text| format!("{text}\n"));
+                [request].into_iter().chain(text).collect()
+            }
+            Self::Test { .. } => vec![request.to_string()],
+        }
+    }
+}
+
+impl fmt::Display for Program<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Python { interpreter, .. } => write!(f, "{}", interpreter.display()),
+            Self::Test { directory, .. } => write!(f, "TensorFlow in {}", directory.display()),
+        }
+    }
+}
+
+impl Job<'_> {
     #[track_caller]
-    fn start(self, job: &Job<'_>, request: &Value) -> Said {
-        let mut command = Command::new(job.interpreter);
+    fn start(&self, request: &Value) -> Said {
+        let mut command = self.program.command();
         command
-            .args(["-c", START])
-            .envs(job.environment.iter().map(|(name, value)| (name, value)))
-            .env("PYTHONUNBUFFERED", "1")
+            .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             // To end it together with what it starts.
             .process_group(0);
-        match job.library {
-            Some(library) => command.env("TF_PLUGGABLE_DEVICE_LIBRARY_PATH", library),
-            None => command.env_remove("TF_PLUGGABLE_DEVICE_LIBRARY_PATH"),
-        };
         let mut child = command.spawn().unwrap_or_else(|error| {
-            panic!("cannot run {}: {error}", job.interpreter.display());
+            panic!("cannot run {}: {error}", self.program);
         });
         let (stdin, stdout, stderr) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take());
@@ -159,13 +220,9 @@ impl Program {
         thread::scope(|scope| {
             scope.spawn(|| {
                 if let Some(mut stdin) = stdin {
-                    // A string of JSON is one of Python, too.
-                    let request = format!("REQUEST = {}\n", Value::String(request.to_string()));
-                    let _ = stdin.write_all(request.as_bytes());
-                    for text in self.text {
+                    for text in self.program.input(request) {
                         // A process that ends early says why on the other pipes.
                         let _ = stdin.write_all(text.as_bytes());
-                        let _ = stdin.write_all(b"\n");
                     }
                 }
             });
@@ -179,7 +236,7 @@ impl Program {
                     }
                 }
             });
-            let (lines, status, hung) = follow(&mut child, &heard, job);
+            let (lines, status, hung) = follow(&mut child, &heard, self);
             let messages = messages.join().unwrap_or_default();
             Said { lines, status, messages, hung }
         })
@@ -190,11 +247,7 @@ impl Program {
     /// # Panics
     /// When none can be run.
     #[track_caller]
-    pub fn run(
-        self,
-        job: &Job<'_>,
-        cases: Vec<(&'static PythonCase, Option<String>)>,
-    ) -> Vec<Answer> {
+    pub fn run(&self, cases: Vec<(&'static TensorFlowCase, Option<String>)>) -> Vec<Answer> {
         let mut answers: Vec<Answer> = Vec::new();
         while answers.len() < cases.len() {
             let rest = &cases[answers.len()..];
@@ -203,13 +256,13 @@ impl Program {
                 rest.iter().map(|(case, reason)| (case.name.to_owned(), json!(reason))).collect();
             let order: Vec<_> = rest.iter().map(|(case, _)| case.name).collect();
             let request = json!({
-                "jobs": [job.settings],
+                "jobs": [self.settings],
                 "cases": listed,
                 "order": order,
-                "limit": job.limit.as_secs_f64(),
-                "start_limit": job.start_limit.as_secs_f64(),
+                "limit": self.limit.as_secs_f64(),
+                "start_limit": self.start_limit.as_secs_f64(),
             });
-            let said = self.start(job, &request);
+            let said = self.start(&request);
             let before = answers.len();
             for (case, _) in rest {
                 let Some(line) = said.lines.iter().find(|line| is_end(line, 0, case)) else {
@@ -233,7 +286,7 @@ impl Program {
                 }
                 break;
             }
-            let begun = |case: &PythonCase| {
+            let begun = |case: &TensorFlowCase| {
                 said.lines
                     .iter()
                     .any(|line| line["case"] == case.name && line["outcome"] == "begun")
@@ -245,7 +298,7 @@ impl Program {
                     assert!(
                         broken.is_none() && answers.len() > before,
                         "the cases cannot be run with {}: {}",
-                        job.interpreter.display(),
+                        self.program,
                         broken.map_or_else(|| said.end(), str::to_owned)
                     );
                 }
@@ -260,17 +313,16 @@ impl Program {
     /// When none can be run.
     #[track_caller]
     pub fn run_each<'c>(
-        self,
-        job: &Job<'_>,
-        cases: impl Iterator<Item = &'c [&'static PythonCase]>,
+        &self,
+        cases: impl Iterator<Item = &'c [&'static TensorFlowCase]>,
     ) -> Vec<Vec<Answer>> {
         let request = json!({
-            "jobs": job.settings,
+            "jobs": self.settings,
             "cases": {},
-            "limit": job.limit.as_secs_f64(),
-            "start_limit": job.start_limit.as_secs_f64(),
+            "limit": self.limit.as_secs_f64(),
+            "start_limit": self.start_limit.as_secs_f64(),
         });
-        let said = self.start(job, &request);
+        let said = self.start(&request);
         assert!(said.status.success(), "the cases cannot be run: {}", said.end());
         let answers = cases.enumerate().map(|(number, cases)| {
             let of_job = |line: &&Value| line["job"] == number;
@@ -343,22 +395,22 @@ fn all(pipe: Option<impl std::io::Read>) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-fn is_end(line: &Value, job: usize, case: &PythonCase) -> bool {
+fn is_end(line: &Value, job: usize, case: &TensorFlowCase) -> bool {
     line["job"] == job && line["case"] == case.name && line["outcome"] != "begun"
 }
 
-fn died(case: &'static PythonCase, end: &str) -> Answer {
+fn died(case: &'static TensorFlowCase, end: &str) -> Answer {
     let what = "TensorFlow's process ends in the middle of the case";
     let deviation = Deviation::new(what).because(end.to_owned());
     Answer { case, verdict: Verdict::Failed(vec![deviation]), took: Duration::ZERO }
 }
 
-fn unanswered(case: &'static PythonCase) -> Answer {
+fn unanswered(case: &'static TensorFlowCase) -> Answer {
     let deviation = Deviation::new("the case has not said how it ended");
     Answer { case, verdict: Verdict::Failed(vec![deviation]), took: Duration::ZERO }
 }
 
-fn answer(case: &'static PythonCase, line: &Value) -> Answer {
+fn answer(case: &'static TensorFlowCase, line: &Value) -> Answer {
     let text = |value: &Value| value.as_str().map(str::to_owned);
     let reason = || text(&line["reason"]).unwrap_or_default();
     let verdict = match line["outcome"].as_str() {
@@ -385,21 +437,37 @@ fn answer(case: &'static PythonCase, line: &Value) -> Answer {
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct Asked {
-    pub interpreter: PathBuf,
+    /// The interpreter, or the directory of TensorFlow's C library.
+    pub tensorflow: PathBuf,
     pub library: PathBuf,
     report: Option<PathBuf>,
 }
 
 impl Asked {
-    /// `None` if nobody asks.
+    /// For the cases in Python; `None` if nobody asks.
     #[must_use]
-    pub fn from_environment() -> Option<Self> {
+    pub fn in_python() -> Option<Self> {
+        Self::with("TF_PLUGIN_TEST_PYTHON")
+    }
+
+    /// For the cases in C; `None` if nobody asks.
+    #[must_use]
+    pub fn in_c() -> Option<Self> {
+        Self::with("TF_PLUGIN_TEST_C_LIBRARY")
+    }
+
+    fn with(name: &str) -> Option<Self> {
         let path = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         Some(Self {
-            interpreter: path("TF_PLUGIN_TEST_PYTHON")?,
+            tensorflow: path(name)?,
             library: path("TF_PLUGIN_TEST_LIBRARY")?,
             report: path("TF_PLUGIN_TEST_REPORT"),
         })
+    }
+
+    /// What a test prints if nobody asks.
+    pub fn nobody() {
+        println!("skipped: this runs in real TensorFlow, with `cargo tf-plugin test`");
     }
 
     /// Says what came, and fails the test if something failed.

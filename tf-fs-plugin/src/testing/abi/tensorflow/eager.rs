@@ -1,0 +1,270 @@
+//! Operations that run as they come: `tensorflow/c/eager/c_api.h`.
+
+use super::{Device, Tensor, TensorFlow, number, start, text};
+use crate::error::Result;
+use core::ffi::{CStr, c_char};
+use core::ptr;
+use tf_fs_sys::{TF_DataType, TF_Status, TFE_Context, TFE_Op, TFE_TensorHandle};
+
+/// What an operation is told beside its arguments.
+#[derive(Clone, Copy, Debug)]
+pub enum Attribute<'a> {
+    /// A text.
+    Text(&'a str),
+    /// A number.
+    Int(i64),
+    /// Yes or no.
+    Bool(bool),
+    /// A type.
+    Type(TF_DataType),
+    /// Types.
+    Types(&'a [TF_DataType]),
+    /// A shape.
+    Shape(&'a [i64]),
+    /// Shapes of which nothing is known, so many.
+    UnknownShapes(usize),
+    /// A tensor; in graphs only.
+    Tensor(&'a Tensor),
+}
+
+/// Where operations run.
+#[derive(Debug)]
+pub struct Context<'t> {
+    tensorflow: &'t TensorFlow,
+    context: *mut TFE_Context,
+}
+
+// SAFETY: a context may be used from all threads; Python does so too.
+unsafe impl Send for Context<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for Context<'_> {}
+
+impl Drop for Context<'_> {
+    fn drop(&mut self) {
+        // SAFETY: the context is this value's, and what was made of it borrows it.
+        unsafe { (self.tensorflow.eager.TFE_DeleteContext)(self.context) };
+    }
+}
+
+/// A tensor of a context, on any device.
+#[derive(Debug)]
+pub struct Handle<'c> {
+    tensorflow: &'c TensorFlow,
+    handle: *mut TFE_TensorHandle,
+}
+
+// SAFETY: a handle is a counted reference to a tensor that does not change, for all threads.
+unsafe impl Send for Handle<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for Handle<'_> {}
+
+impl Drop for Handle<'_> {
+    fn drop(&mut self) {
+        // SAFETY: the handle is this value's.
+        unsafe { (self.tensorflow.eager.TFE_DeleteTensorHandle)(self.handle) };
+    }
+}
+
+/// An operation in the making.
+struct Op<'c> {
+    tensorflow: &'c TensorFlow,
+    op: *mut TFE_Op,
+}
+
+impl Drop for Op<'_> {
+    fn drop(&mut self) {
+        // SAFETY: the operation is this value's.
+        unsafe { (self.tensorflow.eager.TFE_DeleteOp)(self.op) };
+    }
+}
+
+impl Op<'_> {
+    fn set(&self, name: &str, attribute: Attribute<'_>) -> Result<()> {
+        let (eager, op) = (&self.tensorflow.eager, self.op);
+        let named = text(name)?;
+        let name = named.as_ptr();
+        // SAFETY: an operation, a C string, and values that are copied, with their numbers.
+        unsafe {
+            match attribute {
+                Attribute::Text(text) => {
+                    (eager.TFE_OpSetAttrString)(op, name, text.as_ptr().cast(), text.len());
+                }
+                Attribute::Int(value) => (eager.TFE_OpSetAttrInt)(op, name, value),
+                Attribute::Bool(value) => (eager.TFE_OpSetAttrBool)(op, name, u8::from(value)),
+                Attribute::Type(value) => (eager.TFE_OpSetAttrType)(op, name, value),
+                Attribute::Types(all) => {
+                    (eager.TFE_OpSetAttrTypeList)(op, name, start(all), number(all.len()));
+                }
+                Attribute::Shape(dims) => self.tensorflow.check(|status| {
+                    let count = number(dims.len());
+                    (eager.TFE_OpSetAttrShape)(op, name, start(dims), count, status);
+                })?,
+                Attribute::UnknownShapes(count) => {
+                    let (mut dims, ranks) = (vec![ptr::null(); count], vec![-1; count]);
+                    self.tensorflow.check(|status| {
+                        let dims = dims.as_mut_ptr();
+                        let count = number(count);
+                        (eager.TFE_OpSetAttrShapeList)(
+                            op,
+                            name,
+                            dims,
+                            start(&ranks),
+                            count,
+                            status,
+                        );
+                    })?;
+                }
+                Attribute::Tensor(_) => unreachable!("no operation that runs eagerly has one"),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl TensorFlow {
+    /// A context with all devices that are known by now.
+    ///
+    /// # Errors
+    /// Those of TensorFlow: a device may refuse.
+    pub fn context(&self) -> Result<Context<'_>> {
+        // SAFETY: the options are made and deleted here.
+        let context = unsafe {
+            let options = (self.eager.TFE_NewContextOptions)();
+            let context = self.check(|status| (self.eager.TFE_NewContext)(options, status));
+            (self.eager.TFE_DeleteContextOptions)(options);
+            context?
+        };
+        Ok(Context { tensorflow: self, context })
+    }
+}
+
+impl Context<'_> {
+    /// Its devices.
+    ///
+    /// # Errors
+    /// Those of TensorFlow.
+    pub fn devices(&self) -> Result<Vec<Device>> {
+        // SAFETY: a context and a status; the list is the caller's.
+        unsafe {
+            let list = self.tensorflow.check(|status| {
+                (self.tensorflow.eager.TFE_ContextListDevices)(self.context, status)
+            })?;
+            self.tensorflow.listed(list)
+        }
+    }
+
+    /// A handle of a tensor, which is in host memory.
+    ///
+    /// # Errors
+    /// Those of TensorFlow.
+    pub fn handle(&self, tensor: &Tensor) -> Result<Handle<'_>> {
+        let tensor = self.tensorflow.in_c(tensor)?;
+        // SAFETY: a tensor and a status; the handle has a share of the tensor.
+        let handle = self.tensorflow.check(|status| unsafe {
+            (self.tensorflow.eager.TFE_NewTensorHandle)(tensor.tensor, status)
+        })?;
+        Ok(Handle { tensorflow: self.tensorflow, handle })
+    }
+
+    /// Runs an operation that gives at most so many tensors, on a device or where TensorFlow will.
+    ///
+    /// # Errors
+    /// Those of the operation.
+    pub fn execute(
+        &self,
+        operation: &str,
+        inputs: &[&Handle<'_>],
+        attributes: &[(&str, Attribute<'_>)],
+        device: Option<&str>,
+        outputs: usize,
+    ) -> Result<Vec<Handle<'_>>> {
+        let (tensorflow, eager) = (self.tensorflow, &self.tensorflow.eager);
+        let name = text(operation)?;
+        // SAFETY: a context, a C string and a status.
+        let op = tensorflow
+            .check(|status| unsafe { (eager.TFE_NewOp)(self.context, name.as_ptr(), status) })?;
+        let op = Op { tensorflow, op };
+        if let Some(device) = device {
+            let device = text(device)?;
+            // SAFETY: an operation, a C string and a status.
+            tensorflow.check(|status| unsafe {
+                (eager.TFE_OpSetDevice)(op.op, device.as_ptr(), status);
+            })?;
+        }
+        for input in inputs {
+            // SAFETY: an operation, a tensor and a status, all alive.
+            tensorflow.check(|status| unsafe {
+                (eager.TFE_OpAddInput)(op.op, input.handle, status);
+            })?;
+        }
+        for (name, attribute) in attributes {
+            op.set(name, *attribute)?;
+        }
+        let mut found = vec![ptr::null_mut(); outputs];
+        let mut count = number(outputs);
+        // SAFETY: an operation, room for the answers, which is said, and a status.
+        tensorflow.check(|status| unsafe {
+            (eager.TFE_Execute)(op.op, found.as_mut_ptr(), &raw mut count, status);
+        })?;
+        found.truncate(usize::try_from(count).unwrap_or(0));
+        Ok(found.into_iter().map(|handle| Handle { tensorflow, handle }).collect())
+    }
+}
+
+impl Handle<'_> {
+    /// Its content, which is waited for.
+    ///
+    /// # Errors
+    /// Those of what computes or copies it.
+    pub fn tensor(&self) -> Result<Tensor> {
+        // SAFETY: a tensor and a status; what comes is the caller's.
+        let tensor = unsafe {
+            let resolve =
+                |status| (self.tensorflow.eager.TFE_TensorHandleResolve)(self.handle, status);
+            let tensor = self.tensorflow.check(resolve)?;
+            self.tensorflow.owned(tensor)
+        };
+        self.tensorflow.in_rust(&tensor)
+    }
+
+    /// A copy on another device.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub fn copy_to<'c>(&self, context: &'c Context<'_>, device: &str) -> Result<Handle<'c>> {
+        let device = text(device)?;
+        // SAFETY: a tensor of the context, the context, a C string and a status, all alive.
+        let handle = self.tensorflow.check(|status| unsafe {
+            let copy = self.tensorflow.eager.TFE_TensorHandleCopyToDevice;
+            copy(self.handle, context.context, device.as_ptr(), status)
+        })?;
+        Ok(Handle { tensorflow: context.tensorflow, handle })
+    }
+
+    fn name(
+        &self,
+        name: unsafe extern "C" fn(*mut TFE_TensorHandle, *mut TF_Status) -> *const c_char,
+    ) -> Result<String> {
+        // SAFETY: a tensor and a status; the name is copied while the tensor lives.
+        unsafe {
+            let name = self.tensorflow.check(|status| name(self.handle, status))?;
+            Ok(CStr::from_ptr(name).to_string_lossy().into_owned())
+        }
+    }
+
+    /// The device in whose memory it is.
+    ///
+    /// # Errors
+    /// Those of what computes it.
+    pub fn backing_device(&self) -> Result<String> {
+        self.name(self.tensorflow.eager.TFE_TensorHandleBackingDeviceName)
+    }
+
+    /// The device of the operation that gave it.
+    ///
+    /// # Errors
+    /// Those of what computes it.
+    pub fn device(&self) -> Result<String> {
+        self.name(self.tensorflow.eager.TFE_TensorHandleDeviceName)
+    }
+}
