@@ -2,7 +2,7 @@
 
 use crate::abi::host_memory::HostAllocator;
 use crate::memory::DevicePtr;
-use crate::stream::{Event, Stream};
+use crate::stream::{Event, Stream, StreamOptions};
 use crate::timer::{HostTimer, Timer};
 use tf_fs_plugin::Result;
 
@@ -43,6 +43,18 @@ pub trait Device: Send + Sync + 'static {
     /// Leave the device without the stream, and so of no use: it reports them from then on. Whatever streams
     /// need is better reserved when the device is opened.
     fn create_stream(&self) -> Result<Self::Stream>;
+
+    /// Makes a stream of a certain priority. By default it is one of [`create_stream`](Self::create_stream): a device
+    /// whose streams are all alike need not know of priorities.
+    ///
+    /// TensorFlow calls this from 2.22 on. Older releases call `create_stream`.
+    ///
+    /// # Errors
+    /// As for [`create_stream`](Self::create_stream).
+    fn create_stream_with_options(&self, options: &StreamOptions) -> Result<Self::Stream> {
+        let _ = options;
+        self.create_stream()
+    }
 
     /// Makes an event, complete as long as it is not recorded.
     ///

@@ -68,7 +68,7 @@ pub use abi::host_ptr::{HostSource, HostTarget};
 pub use device::{AllocatorStats, Device, MemoryUsage};
 pub use memory::DevicePtr;
 pub use platform::Platform;
-pub use stream::{Event, EventStatus, Pattern, Stream};
+pub use stream::{Event, EventStatus, Pattern, Stream, StreamOptions};
 pub use tf_fs_plugin::{Code, Error, Result, ResultExt, ensure, logging};
 pub use tf_fs_plugin_macros::{device_plugin, kernel};
 pub use timer::{HostTimer, Timer};
@@ -80,7 +80,8 @@ pub mod prelude {
     };
     pub use crate::{
         Code, Device, DevicePtr, Error, Event, EventStatus, HostCallback, HostSource, HostTarget,
-        MemoryUsage, Pattern, Platform, Result, ResultExt, Stream, device_plugin, ensure, kernel,
+        MemoryUsage, Pattern, Platform, Result, ResultExt, Stream, StreamOptions, device_plugin,
+        ensure, kernel,
     };
 }
 

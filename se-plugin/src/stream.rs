@@ -139,6 +139,14 @@ pub trait Event: Send + Sync + 'static {
     fn wait(&self) -> Result<()>;
 }
 
+/// What TensorFlow asks of a stream that it makes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StreamOptions {
+    /// The priority, as TensorFlow gives it; `None` for the ordinary one.
+    pub priority: Option<i32>,
+}
+
 /// How far an event is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventStatus {

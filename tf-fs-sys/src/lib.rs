@@ -33,7 +33,7 @@
 //! Without the default feature `host` the crate is `no_std` and only holds types and constants.
 //!
 //! The layouts are those of TensorFlow 2.12 to 2.21, between which no struct of these headers differs, and
-//! [`filesystem_2_22`] has what the first release candidate of 2.22 has otherwise;
+//! [`filesystem_2_22`] and [`stream_executor_2_22`] have what the first release candidate of 2.22 has otherwise;
 //! functions and constants that some of these releases lack say so. The workspace's ABI test compares
 //! each size, alignment, field offset, constant and function type with the headers of installed
 //! TensorFlow releases.
@@ -71,6 +71,7 @@ pub mod profiler;
 pub mod registration;
 pub mod status;
 pub mod stream_executor;
+pub mod stream_executor_2_22;
 pub mod string_view;
 pub mod tensor;
 #[cfg(feature = "host")]
@@ -95,5 +96,6 @@ pub use ops::*;
 pub use profiler::*;
 pub use status::*;
 pub use stream_executor::*;
+pub use stream_executor_2_22::*;
 pub use string_view::*;
 pub use tensor::*;

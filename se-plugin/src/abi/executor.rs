@@ -8,11 +8,11 @@ use super::state::{
     DeviceState, EventState, StreamState, TimerState, address, borrow, device as device_of,
     into_handle, into_own_handle, shared_device, take, take_own,
 };
-use super::versions::{Versioned as _, field, fill};
+use super::versions::{Versioned as _, field, fill, read};
 use crate::device::Device;
 use crate::health::Health;
 use crate::memory::DevicePtr;
-use crate::stream::{EventStatus, Pattern, Stream as _};
+use crate::stream::{EventStatus, Pattern, Stream as _, StreamOptions};
 use core::ffi::c_void;
 use core::ptr::{self, NonNull};
 use std::sync::Arc;
@@ -20,8 +20,9 @@ use tf_fs_plugin::__private::boundary::{self, catch, guard, guard_quiet};
 use tf_fs_plugin::{Code, Error, Result, ensure};
 use tf_fs_sys::{
     SE_EVENT_COMPLETE, SE_EVENT_PENDING, SE_EventStatus, SE_StatusCallbackFn, SP_AllocatorStats,
-    SP_Device, SP_DeviceMemoryBase, SP_Event, SP_Stream, SP_StreamExecutor, SP_Timer, TF_Bool,
-    TF_Status,
+    SP_Device, SP_DeviceMemoryBase, SP_Event, SP_STREAMEXECUTOR_WITH_STREAM_OPTIONS_STRUCT_SIZE,
+    SP_Stream, SP_StreamExecutor, SP_StreamExecutorWithStreamOptions, SP_StreamOptions, SP_Timer,
+    TF_Bool, TF_Status,
 };
 
 /// Requests of up to so many bytes TensorFlow repeats for ever if they get nothing, when it divides
@@ -67,6 +68,24 @@ pub(super) const fn table<D: Device>() -> SP_StreamExecutor {
         memset: Some(memset::<D>),
         memset32: Some(memset32::<D>),
         host_callback: Some(host_callback::<D>),
+    }
+}
+
+/// Adds the callback that TensorFlow has from 2.22 on, if there is room for it.
+///
+/// # Safety
+/// `executor` is a struct of the host's of which `room` bytes can be written, and which [`table`] has been put into.
+pub(super) unsafe fn add_stream_options<D: Device>(executor: *mut SP_StreamExecutor, room: usize) {
+    const SIZE: usize = SP_STREAMEXECUTOR_WITH_STREAM_OPTIONS_STRUCT_SIZE;
+    if room < SIZE {
+        return;
+    }
+    let longer = executor.cast::<SP_StreamExecutorWithStreamOptions>();
+    // SAFETY: both fields are within the room.
+    unsafe {
+        (&raw mut (*longer).create_stream_with_options)
+            .write(Some(create_stream_with_options::<D>));
+        (&raw mut (*longer).executor.struct_size).write(SIZE);
     }
 }
 
@@ -305,21 +324,62 @@ unsafe extern "C" fn create_stream<D: Device>(
     stream: *mut SP_Stream,
     status: *mut TF_Status,
 ) {
-    let body = || {
-        // SAFETY: null or a handle's place.
-        let place = unsafe { stream.as_mut() }.ok_or_else(|| null("place for a stream"))?;
-        *place = ptr::null_mut();
-        // SAFETY: the host passes a device.
-        let device = unsafe { shared_device::<D>(device)? };
-        // Without a stream TensorFlow up to 2.16 would abort at the first copy, and later ones would not
-        // say why there is none. One that reports the failure wherever it is used does both better.
-        let stream = catch("create_stream", || device.device.create_stream())
-            .inspect_err(|error| device.health.note("create_stream", error));
-        *place = into_handle(Arc::new(StreamState::new(stream.ok(), device)));
-        Ok(())
-    };
-    // SAFETY: the host passes a status.
-    unsafe { guard("create_stream", status, (), body) };
+    const OP: &str = "create_stream";
+    // SAFETY: the host passes a device, a handle's place and a status.
+    unsafe {
+        let body = || make_stream::<D>(OP, device, stream, || Ok(None));
+        guard(OP, status, (), body);
+    }
+}
+
+unsafe extern "C" fn create_stream_with_options<D: Device>(
+    device: *const SP_Device,
+    options: *const SP_StreamOptions,
+    stream: *mut SP_Stream,
+    status: *mut TF_Status,
+) {
+    const OP: &str = "create_stream_with_options";
+    // SAFETY: the host passes a device, a handle's place, a status, and options with their size or none.
+    unsafe {
+        let options = || {
+            if options.is_null() {
+                return Ok(None);
+            }
+            let options = read(options).map_err(refused)?;
+            let is_there = options.struct_size >= SP_StreamOptions::STRUCT_SIZE;
+            let priority = (is_there && options.has_priority != 0).then_some(options.priority);
+            Ok(Some(StreamOptions { priority }))
+        };
+        let body = || make_stream::<D>(OP, device, stream, options);
+        guard(OP, status, (), body);
+    }
+}
+
+/// Makes a stream, with options if there are any.
+///
+/// # Safety
+/// `device` is one of `D`; `stream` is null or a handle's place.
+unsafe fn make_stream<D: Device>(
+    op: &'static str,
+    device: *const SP_Device,
+    stream: *mut SP_Stream,
+    options: impl FnOnce() -> Result<Option<StreamOptions>>,
+) -> Result<()> {
+    // SAFETY: as the caller promises.
+    let place = unsafe { stream.as_mut() }.ok_or_else(|| null("place for a stream"))?;
+    *place = ptr::null_mut();
+    // SAFETY: as the caller promises.
+    let device = unsafe { shared_device::<D>(device)? };
+    let options = options()?;
+    // Without a stream TensorFlow up to 2.16 would abort at the first copy, and later ones would not
+    // say why there is none. One that reports the failure wherever it is used does both better.
+    let made = catch(op, || match &options {
+        None => device.device.create_stream(),
+        Some(options) => device.device.create_stream_with_options(options),
+    });
+    let made = made.inspect_err(|error| device.health.note(op, error));
+    *place = into_handle(Arc::new(StreamState::new(made.ok(), device)));
+    Ok(())
 }
 
 unsafe extern "C" fn destroy_stream<D: Device>(_: *const SP_Device, stream: SP_Stream) {

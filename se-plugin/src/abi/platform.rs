@@ -430,6 +430,7 @@ unsafe extern "C" fn create_stream_executor<P: Platform>(
                         let record = SP_StreamExecutor::NAME;
                         return Err(Refusal::TooShort { record, found, needed });
                     }
+                    executor::add_stream_options::<P::Device>(params.stream_executor, found);
                     Ok(())
                 });
             note::<P>(platform, filled)

@@ -17,8 +17,9 @@ use core::ptr;
 use tf_fs_sys::{
     SE_CreateDeviceFnsParams, SE_CreateDeviceParams, SE_CreateStreamExecutorParams,
     SE_PlatformRegistrationParams, SP_AllocatorStats, SP_Device, SP_DeviceFns, SP_DeviceMemoryBase,
-    SP_Platform, SP_PlatformFns, SP_StreamExecutor, SP_TimerFns, TF_ProfilerRegistrationParams,
-    TP_Optimizer, TP_OptimizerConfigs, TP_OptimizerRegistrationParams, TP_Profiler, TP_ProfilerFns,
+    SP_Platform, SP_PlatformFns, SP_StreamExecutor, SP_StreamOptions, SP_TimerFns,
+    TF_ProfilerRegistrationParams, TP_Optimizer, TP_OptimizerConfigs,
+    TP_OptimizerRegistrationParams, TP_Profiler, TP_ProfilerFns,
 };
 
 /// A field behind `struct_size`: where it begins and how long it is, in bytes.
@@ -99,6 +100,7 @@ versioned! {
         sync_memcpy_htod, sync_memcpy_dtod, block_host_for_event, block_host_until_done,
         synchronize_all_activity, mem_zero, memset, memset32, host_callback,
     }
+    SP_StreamOptions { ext, has_priority, priority }
     SP_TimerFns { ext, nanoseconds }
     SP_AllocatorStats {
         num_allocs, bytes_in_use, peak_bytes_in_use, largest_alloc_size, has_bytes_limit, bytes_limit,

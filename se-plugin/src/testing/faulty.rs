@@ -4,7 +4,7 @@ use super::Host;
 use crate::device::{AllocatorStats, Device, MemoryUsage};
 use crate::memory::DevicePtr;
 use crate::platform::Platform;
-use crate::stream::{Event, EventStatus, Pattern, Stream};
+use crate::stream::{Event, EventStatus, Pattern, Stream, StreamOptions};
 use crate::timer::Timer;
 use crate::{HostAllocator, HostCallback, HostSource, HostTarget};
 use std::cell::RefCell;
@@ -21,6 +21,7 @@ const OPERATIONS: &[&str] = &[
     "deallocate",
     "device_memory_usage",
     "create_stream",
+    "create_stream_with_options",
     "create_event",
     "create_timer",
     "sync_memcpy_htod",
@@ -172,6 +173,12 @@ impl<D: Device> Device for FaultyDevice<D> {
 
     fn create_stream(&self) -> Result<Self::Stream> {
         let inner = self.faults.call("create_stream", || self.inner.create_stream())?;
+        Ok(FaultyStream { inner, faults: self.faults.clone() })
+    }
+
+    fn create_stream_with_options(&self, options: &StreamOptions) -> Result<Self::Stream> {
+        let make = || self.inner.create_stream_with_options(options);
+        let inner = self.faults.call("create_stream_with_options", make)?;
         Ok(FaultyStream { inner, faults: self.faults.clone() })
     }
 
@@ -375,5 +382,6 @@ pub fn sweep<P: Platform>(fault: Fault, scenario: impl Fn(&Host, bool)) -> u64 {
         }
         faults
     };
-    faults_of_each(run)
+    // Asked until it is so.
+    faults_of_each(&["get_event_status"], run)
 }

@@ -46,6 +46,43 @@ fn a_short_stream_executor_means_no_devices() {
     }
 }
 
+/// TensorFlow has room for `create_stream_with_options` from 2.22 on, up to byte 296 of the struct.
+#[test]
+fn streams_with_options_are_offered_where_there_is_room() {
+    for stream_executor in 288..=304 {
+        let host = load(Sizes { stream_executor, ..Sizes::default() }).unwrap();
+        let device = host.device(0).unwrap();
+        let made = device.stream_with_options(Some((24, Some(-1))));
+        assert_eq!(made.is_some(), stream_executor >= 296, "{stream_executor}");
+        made.map_or(Ok(()), |(_, made)| made).unwrap();
+        assert_eq!(host.violations(), [], "{stream_executor}");
+    }
+
+    let host = load(Sizes { stream_executor: 296, ..Sizes::default() }).unwrap();
+    let device = host.device(0).unwrap();
+    let asked = |options| -> se_plugin::Result<Vec<Option<i32>>> {
+        hostdevice::PRIORITIES.lock().unwrap().clear();
+        let (stream, made) = device.stream_with_options(options).expect("there is room");
+        made?;
+        stream.synchronize()?;
+        Ok(hostdevice::PRIORITIES.lock().unwrap().clone())
+    };
+    for size in 8..=64 {
+        assert_eq!(asked(Some((size, None))).unwrap(), [None], "{size}");
+        // A number that is not there is not read.
+        let priority = (size >= 24).then_some(-3);
+        assert_eq!(asked(Some((size, Some(-3)))).unwrap(), [priority], "{size}");
+    }
+    // Without options it is `create_stream`.
+    assert_eq!(asked(None).unwrap(), []);
+    for size in 0..8 {
+        let error = asked(Some((size, None))).expect_err("no size");
+        assert!(error.message().contains("SP_StreamOptions"), "{size}: {error}");
+    }
+    drop(device);
+    assert_eq!((host.live(), host.violations()), (0, vec![]));
+}
+
 #[test]
 fn optional_fields_may_be_missing() {
     let all = Sizes::default();

@@ -30,7 +30,8 @@ pub const HEADERS: &[Header] = &[
 ];
 
 /// Modules of `tf-fs-sys` that declare nothing of TensorFlow's.
-pub const OTHER_MODULES: &[&str] = &["filesystem_2_22", "host", "layout", "lib"];
+pub const OTHER_MODULES: &[&str] =
+    &["filesystem_2_22", "host", "layout", "lib", "stream_executor_2_22"];
 
 /// Those of [`OTHER_MODULES`] that the declarations need.
 pub const NEEDED_MODULES: &[&str] = &["layout"];

@@ -17,8 +17,10 @@ use tf_fs_plugin::testing::Violation;
 use tf_fs_sys::{
     SE_CreateDeviceFnsParams, SE_CreateDeviceParams, SE_CreateStreamExecutorParams,
     SE_EVENT_COMPLETE, SE_EVENT_PENDING, SE_PlatformRegistrationParams, SP_AllocatorStats,
-    SP_Device, SP_DeviceFns, SP_DeviceMemoryBase, SP_Event, SP_Platform, SP_PlatformFns, SP_Stream,
-    SP_StreamExecutor, SP_Timer, SP_TimerFns, TF_Code, TF_Status,
+    SP_Device, SP_DeviceFns, SP_DeviceMemoryBase, SP_Event, SP_Platform, SP_PlatformFns,
+    SP_STREAMEXECUTOR_WITH_STREAM_OPTIONS_STRUCT_SIZE, SP_Stream, SP_StreamExecutor,
+    SP_StreamExecutorWithStreamOptions, SP_StreamOptions, SP_Timer, SP_TimerFns, TF_Code,
+    TF_Status,
 };
 
 mod graph;
@@ -135,6 +137,10 @@ impl Default for Sizes {
     }
 }
 
+type CreateStreamWithOptions = Option<
+    unsafe extern "C" fn(*const SP_Device, *const SP_StreamOptions, *mut SP_Stream, *mut TF_Status),
+>;
+
 /// A host into which one platform is loaded.
 pub struct Host {
     log: Arc<Log>,
@@ -143,6 +149,7 @@ pub struct Host {
     fns: SP_PlatformFns,
     device_fns: SP_DeviceFns,
     executor: SP_StreamExecutor,
+    create_stream_with_options: CreateStreamWithOptions,
     timer_fns: SP_TimerFns,
     destroy_platform: Option<unsafe extern "C" fn(*mut SP_Platform)>,
     /// What is created less what is destroyed.
@@ -226,6 +233,7 @@ impl Host {
             fns,
             device_fns: SP_DeviceFns::default(),
             executor: SP_StreamExecutor::default(),
+            create_stream_with_options: None,
             timer_fns: SP_TimerFns::default(),
             destroy_platform: params.destroy_platform,
             live: AtomicI64::new(0),
@@ -260,6 +268,13 @@ impl Host {
             create(&self.platform, &mut params, status);
         })?;
         self.executor = executor.take(&self.log, "create_stream_executor")?;
+        if self.executor.struct_size >= SP_STREAMEXECUTOR_WITH_STREAM_OPTIONS_STRUCT_SIZE {
+            let longer = executor.as_mut_ptr().cast::<SP_StreamExecutorWithStreamOptions>();
+            // SAFETY: there is memory for far more, and what the plugin has not filled is null or the guard, which
+            // was looked at.
+            self.create_stream_with_options =
+                unsafe { (&raw const (*longer).create_stream_with_options).read() };
+        }
 
         let mut timer_fns = Guarded::<SP_TimerFns>::new(self.sizes.timer_fns);
         if let Some(create) = self.fns.create_timer_fns {
@@ -521,6 +536,44 @@ impl TestDevice<'_> {
         }
         self.host.live.fetch_add((!stream.is_null()).into(), Ordering::AcqRel);
         (TestStream(self, stream), result)
+    }
+
+    /// Makes a stream with options in a struct of `size` bytes, or without any, as TensorFlow does from 2.22 on; `None`
+    /// where the plugin does not offer that, because the host has no room for it.
+    pub fn stream_with_options(
+        &self,
+        options: Option<(usize, Option<i32>)>,
+    ) -> Option<(TestStream<'_>, Result<()>)> {
+        const OP: &str = "create_stream_with_options";
+        let create = self.host.create_stream_with_options?;
+        let mut given = options.map(|(size, priority)| {
+            let options = SP_StreamOptions {
+                struct_size: size,
+                has_priority: priority.is_some().into(),
+                priority: priority.unwrap_or_default(),
+                ..SP_StreamOptions::default()
+            };
+            let mut given = Guarded::<SP_StreamOptions>::new(size.max(8));
+            let covered = size.min(size_of::<SP_StreamOptions>());
+            // SAFETY: integers and a pointer, without padding that is not zero.
+            let bytes = unsafe {
+                core::slice::from_raw_parts(ptr::from_ref(&options).cast::<u8>(), covered)
+            };
+            given.bytes()[..covered].copy_from_slice(bytes);
+            given.words[0] = size as u64;
+            given
+        });
+        let mut stream = ptr::null_mut();
+        let options = given.as_mut().map_or(ptr::null(), |given| given.as_mut_ptr().cast_const());
+        // SAFETY: a device, options of their size or none, and a place for the stream.
+        let result = self.host.status(OP, |status| unsafe {
+            create(&self.device, options, &mut stream, status);
+        });
+        if result.is_ok() == stream.is_null() {
+            self.host.log.add(OP, b"", "handle and status contradict each other");
+        }
+        self.host.live.fetch_add((!stream.is_null()).into(), Ordering::AcqRel);
+        Some((TestStream(self, stream), result))
     }
 
     /// The null stream, which TensorFlow up to 2.16 passes where it has none.

@@ -1,0 +1,60 @@
+//! What TensorFlow 2.22 has beside [`stream_executor`](crate::stream_executor).
+
+use crate::c_api_macros::TF_Bool;
+use crate::layout::offset_of_end;
+use crate::status::TF_Status;
+use crate::stream_executor::{
+    SP_Device, SP_STREAMEXECUTOR_STRUCT_SIZE, SP_Stream, SP_StreamExecutor,
+};
+use core::ffi::{c_int, c_void};
+
+/// What a stream is to be like.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct SP_StreamOptions {
+    /// The end of the last field that the host knows.
+    pub struct_size: usize,
+    /// Reserved.
+    pub ext: *mut c_void,
+    /// Whether `priority` counts.
+    pub has_priority: TF_Bool,
+    /// The priority.
+    pub priority: c_int,
+}
+
+impl Default for SP_StreamOptions {
+    fn default() -> Self {
+        Self { struct_size: 0, ext: core::ptr::null_mut(), has_priority: 0, priority: 0 }
+    }
+}
+
+/// Size in bytes of [`SP_StreamOptions`] up to the end of its last field.
+pub const SP_STREAM_OPTIONS_STRUCT_SIZE: usize = offset_of_end!(SP_StreamOptions, priority);
+
+/// [`SP_StreamExecutor`] as TensorFlow has it from 2.22 on. Only a host whose `struct_size` covers it has room for the
+/// last field.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct SP_StreamExecutorWithStreamOptions {
+    /// What all releases have; its `struct_size` is that of the whole.
+    pub executor: SP_StreamExecutor,
+    /// Makes a stream as `create_stream` does, with what is asked of it.
+    pub create_stream_with_options: Option<
+        unsafe extern "C" fn(
+            device: *const SP_Device,
+            options: *const SP_StreamOptions,
+            stream: *mut SP_Stream,
+            status: *mut TF_Status,
+        ),
+    >,
+}
+
+/// Size in bytes of [`SP_StreamExecutorWithStreamOptions`] up to the end of its last field.
+pub const SP_STREAMEXECUTOR_WITH_STREAM_OPTIONS_STRUCT_SIZE: usize =
+    offset_of_end!(SP_StreamExecutorWithStreamOptions, create_stream_with_options);
+
+// The field is where the header's is: behind the last one of the others.
+const _: () = assert!(
+    core::mem::offset_of!(SP_StreamExecutorWithStreamOptions, create_stream_with_options)
+        == SP_STREAMEXECUTOR_STRUCT_SIZE
+);
