@@ -40,7 +40,8 @@ impl Workspace {
         let name = &package.name;
         if !package.targets.iter().any(Target::is_cdylib) {
             bail!(
-                "the package `{name}` makes no shared library; give it `crate-type = [\"cdylib\"]`"
+                "the package `{name}` makes no shared library; write `crate-type = [\"cdylib\", \"rlib\"]` below \
+                 `[lib]` in its Cargo.toml"
             );
         }
         let profile = profile(package)?;

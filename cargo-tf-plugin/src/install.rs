@@ -13,6 +13,7 @@ use anyhow::{Context, Result, bail};
 use fs4::FileExt;
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::output::note;
 use crate::python::{self, Interpreter, PYTHON_VARIABLE, major_minor};
 use crate::tensorflow::TensorFlow;
 
@@ -234,7 +235,7 @@ impl<G: Goal> Installation<G> {
             .map_err(|error| self.disk_error(error))
             .with_context(|| format!("cannot open the lock file {}", self.lock.display()))?;
         if FileExt::try_lock(&file).is_err() {
-            eprintln!("waiting for another process that installs {}", self.goal.title());
+            note!("waiting for another process that installs {}", self.goal.title());
             FileExt::lock(&file).with_context(|| format!("cannot lock {}", self.lock.display()))?;
         }
         Ok(file)
@@ -243,12 +244,12 @@ impl<G: Goal> Installation<G> {
     fn install(&self, lock: &File) -> Result<G::Provided> {
         let base = self.goal.interpreter(self.python.as_deref(), self.search.as_deref())?;
         if self.venv.symlink_metadata().is_ok() {
-            eprintln!("removing the incomplete environment {}", self.venv.display());
+            note!("removing the incomplete environment {}", self.venv.display());
             fs::remove_dir_all(&self.venv).with_context(|| {
                 format!("cannot remove {}; delete it by hand", self.venv.display())
             })?;
         }
-        eprintln!(
+        note!(
             "installing {} into {} ({})",
             self.goal.title(),
             self.venv.display(),
@@ -292,7 +293,7 @@ impl<G: Goal> Installation<G> {
             )
         })?;
         self.write_stamp()?;
-        eprintln!("{} is ready", self.goal.title());
+        note!("{} is ready", self.goal.title());
         Ok(provided)
     }
 
@@ -386,7 +387,7 @@ impl<G: Goal> Installation<G> {
         } else if unreachable.iter().any(|sign| text.contains(sign)) {
             "pip could not reach its package index: connect to the network, or name a mirror with PIP_INDEX_URL \
              or a proxy with HTTPS_PROXY, and run the command again; or use a TensorFlow that is installed \
-             already, with `--python /path/to/python`"
+             already, with `--tf /path/to/venv` (`demo`: `--python /path/to/venv/bin/python`)"
                 .to_owned()
         } else if text.contains("No matching distribution found") {
             self.goal.not_found()
@@ -408,7 +409,7 @@ impl<G: Goal> Installation<G> {
         .then(|| {
             format!(
                 "the disk is full: free 3 GB for {} and for temporary files (TMPDIR), \
-                     or set CARGO_TARGET_DIR to a place with more room",
+                     or set CARGO_TARGET_DIR (outside of a package: XDG_CACHE_HOME) to a place with more room",
                 self.venv.display()
             )
         })
@@ -481,7 +482,7 @@ impl Progress {
                     .iter()
                     .any(|start| step.starts_with(start))
                 {
-                    eprintln!("  {step}");
+                    note!("  {step}");
                 }
             }
         }

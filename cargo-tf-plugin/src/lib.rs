@@ -14,12 +14,16 @@
 //! # }
 //! ```
 
+// Standard output may be closed: `output` writes to it, and nothing panics.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 mod artefact;
 pub mod bench;
 mod build;
 pub mod commands;
 mod explain;
 mod install;
+mod output;
 mod packages;
 mod platform;
 pub mod probe;

@@ -3,6 +3,7 @@
 mod abi;
 
 use std::env;
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use cargo_tf_plugin::commands::Command;
@@ -36,10 +37,12 @@ fn main() -> ExitCode {
     match Arguments::parse_from(given).command.run() {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("error: {error}");
+            let mut text = format!("error: {error}\n");
             for cause in error.chain().skip(1) {
-                eprintln!("  caused by: {cause}");
+                text += &format!("  caused by: {cause}\n");
             }
+            // Nobody may be listening any more.
+            let _ = io::stderr().write_all(text.as_bytes());
             ExitCode::FAILURE
         }
     }

@@ -36,11 +36,11 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    fn has_filesystem(self) -> bool {
+    pub(crate) fn has_filesystem(self) -> bool {
         self != Self::Device
     }
 
-    fn has_device(self) -> bool {
+    pub(crate) fn has_device(self) -> bool {
         self != Self::Filesystem
     }
 

@@ -46,6 +46,8 @@ impl TensorFlow {
     /// `TF_PLUGIN_PYTHON` names the interpreter to make it with; otherwise the first suitable one of
     /// `python3.11`, the other versions that the release supports, `python3` and `python` on `PATH` is taken.
     ///
+    /// `2.21` is the release of that series that the project is tested with.
+    ///
     /// # Errors
     /// When no suitable Python is found, its `venv` module is missing, pip fails (no network, no such release)
     /// or the disk is full. The text names the cause and the next step.
@@ -58,6 +60,7 @@ impl TensorFlow {
     /// # Errors
     /// As [`TensorFlow::pinned`].
     pub fn pinned_in(version: &str, directory: &Path) -> Result<Self> {
+        let version = release(version)?;
         let installation = Installation::new(version, directory)?;
         if python::major_minor(version).is_some_and(|version| version < OLDEST) {
             bail!(
@@ -197,6 +200,25 @@ impl TensorFlow {
     }
 }
 
+/// The release that is meant by `2.21`: the one of the series that the project is tested with. pip would take it for
+/// 2.21.0, which not every series has.
+fn release(version: &str) -> Result<&str> {
+    let Some((_, minor)) = version.split_once('.') else {
+        return Ok(version);
+    };
+    let is_series = !minor.is_empty() && minor.chars().all(|c| c.is_ascii_digit());
+    if !is_series || python::major_minor(version).is_none_or(|series| series < OLDEST) {
+        return Ok(version);
+    }
+    let mut known = MATRIX.iter().chain([&NEWEST]).copied();
+    let release = known.find(|known| python::major_minor(known) == python::major_minor(version));
+    release.with_context(|| {
+        format!(
+            "`{version}` is a series of TensorFlow releases; name one in full, such as {NEWEST}"
+        )
+    })
+}
+
 /// The file name of one of TensorFlow's versioned shared libraries on this system.
 fn library_name(stem: &str) -> OsString {
     if cfg!(target_os = "macos") {
@@ -212,4 +234,31 @@ pub(crate) fn environments() -> Result<PathBuf> {
         .map(|workspace| workspace.target_dir())
         .or_else(|_| user_cache())
         .map(|directory| directory.join("tf-venv"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_series_is_its_release_or_is_refused_before_anything_is_fetched() {
+        for (written, meant) in [
+            ("2.12", "2.12.1"),
+            ("2.16", "2.16.2"),
+            ("2.21", "2.21.0"),
+            // What is no series is left to those who know more.
+            ("2.21.0", "2.21.0"),
+            ("2.9", "2.9"),
+            ("nonsense", "nonsense"),
+            ("2.", "2."),
+        ] {
+            assert_eq!(release(written).expect(written), meant);
+        }
+        let nowhere = Path::new("/proc/nowhere");
+        let error = TensorFlow::pinned_in("2.13", nowhere).expect_err("no release").to_string();
+        assert!(error.contains("`2.13` is a series"), "{error}");
+        assert!(error.contains("name one in full, such as 2.21.0"), "{error}");
+        let error = TensorFlow::pinned_in("2.9", nowhere).expect_err("too old").to_string();
+        assert!(error.contains("cannot load these plugins; name 2.12 or newer"), "{error}");
+    }
 }

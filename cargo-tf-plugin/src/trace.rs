@@ -13,6 +13,7 @@ use rustix::time::{ClockId, clock_gettime};
 use tempfile::NamedTempFile;
 
 use crate::build::Linking;
+use crate::output::note;
 use crate::template::Sdk;
 use crate::workspace::{Workspace, user_cache};
 
@@ -134,7 +135,7 @@ impl Trace {
             (None, Some(What::Calls)) => {
                 command.env(CALLS, "-");
                 let (bold, plain) = if colour { ("\u{1b}[1m", "\u{1b}[0m") } else { ("", "") };
-                eprintln!("{bold}{HEADINGS}{plain}");
+                note!("{bold}{HEADINGS}{plain}");
             }
             _ => {}
         }

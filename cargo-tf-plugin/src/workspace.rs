@@ -3,7 +3,7 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use cargo_metadata::{Metadata, MetadataCommand, Package};
 
 /// Where the user keeps what can be made again, for what is in no workspace: `XDG_CACHE_HOME`, or `~/.cache`.
@@ -29,10 +29,13 @@ impl Workspace {
     /// # Errors
     /// When cargo cannot be run, or the current directory is in no package.
     pub fn current() -> Result<Self> {
-        Self::described(&mut MetadataCommand::new()).context(
-            "cargo cannot describe the workspace around the current directory; \
-             run this inside a Cargo package",
-        )
+        match Self::described(&mut MetadataCommand::new()) {
+            Err(error) if error.to_string().contains("could not find `Cargo.toml`") => bail!(
+                "there is no Cargo package here or above; go to one, or make one with `cargo tf-plugin new`"
+            ),
+            described => described
+                .context("cargo cannot describe the workspace around the current directory"),
+        }
     }
 
     /// The workspace around `directory`.
@@ -43,7 +46,15 @@ impl Workspace {
     }
 
     fn described(command: &mut MetadataCommand) -> Result<Self> {
-        Ok(Self { metadata: command.no_deps().exec()? })
+        match command.no_deps().exec() {
+            Ok(metadata) => Ok(Self { metadata }),
+            // In cargo's words alone.
+            Err(cargo_metadata::Error::CargoMetadata { stderr }) => {
+                let stderr = stderr.trim();
+                bail!("{}", stderr.strip_prefix("error: ").unwrap_or(stderr))
+            }
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// The workspace's root directory.

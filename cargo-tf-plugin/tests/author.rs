@@ -10,7 +10,7 @@ use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use cargo_tf_plugin::workspace::Workspace;
 use cargo_tf_plugin::{NEWEST, Packages, TensorFlow};
@@ -410,11 +410,17 @@ sys.exit(7)";
 fn where_there_is_no_plugin_each_command_says_so() {
     let directory = tempfile::tempdir().expect("a directory");
     let here = directory.path();
-    let commands: [&[&str]; 4] = [&["build"], &["wheel"], &["test"], &["run", "--", "true"]];
+    let commands: [&[&str]; 6] =
+        [&["build"], &["wheel"], &["test"], &["run", "--", "true"], &["check"], &["bench"]];
     for command in commands {
         let said = fails(&mut tool(here, command));
-        assert!(said.contains("run this inside a Cargo package"), "{said}");
+        assert!(said.contains("or make one with `cargo tf-plugin new`"), "{said}");
     }
+    let said = fails(&mut tool(here, &["demo"]));
+    assert!(said.contains("error: run the demo in a clone of the project"), "{said}");
+    fs::write(here.join("Cargo.toml"), "[package\n").expect("written");
+    let said = fails(&mut tool(here, &["wheel"]));
+    assert!(said.contains("--> Cargo.toml:1:9") && !said.contains("plugin new"), "{said}");
     let package = |name: &str, library: &str| {
         fs::create_dir_all(here.join(name).join("src")).expect("made");
         fs::write(here.join(name).join("src/lib.rs"), "").expect("written");
@@ -441,6 +447,7 @@ fn where_there_is_no_plugin_each_command_says_so() {
             "has no package `three`; plugins in it: bare, one, two",
         ),
         ("plain", &["test"], "write `crate-type = [\"cdylib\", \"rlib\"]`"),
+        ("plain", &["check"], "write `crate-type = [\"cdylib\", \"rlib\"]`"),
         ("bare", &["wheel"], "does not say what it brings"),
         ("one/src", &["build"], "exports nothing that TensorFlow looks for"),
     ] {
@@ -457,6 +464,35 @@ fn shells_complete_the_commands() {
     }
 }
 
+/// A pipe that nobody reads from.
+fn deserted() -> Stdio {
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    writer.into()
+}
+
+#[test]
+fn who_does_not_listen_gets_no_panic() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let full = || Stdio::from(fs::File::create("/dev/full").expect("it is there"));
+    for (arguments, made) in [(&["completions", "bash"][..], ""), (&["new", "xy", "--fs"], "xy")] {
+        let command = || tool(directory.path(), arguments);
+        let output = command().stdout(full()).output().expect("it runs");
+        assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+        assert!(text(&output).contains("error: cannot write to standard output"), "{output:?}");
+        if !made.is_empty() {
+            fs::remove_dir_all(directory.path().join(made)).expect("it was made all the same");
+        }
+        // As with `| head -1`, which has had enough.
+        let output = command().stdout(deserted()).output().expect("it runs");
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+        assert!(!text(&output).contains("panicked"), "{}", text(&output));
+    }
+    let mut refused = tool(directory.path(), &["new", "xy", "--fs"]);
+    let status = refused.stdout(deserted()).stderr(deserted()).status().expect("it runs");
+    assert_eq!(status.code(), Some(1), "101 would be a panic");
+}
+
 #[test]
 fn what_cannot_be_made_leaves_nothing() {
     let parent = tempfile::tempdir().expect("a directory");
@@ -466,6 +502,10 @@ fn what_cannot_be_made_leaves_nothing() {
     assert!(new(&["json", "--fs"]).contains("choose another name"));
     assert!(new(&["xy", "--fs", "--sdk", "nowhere"]).contains("is no clone of the SDK"));
     assert!(new(&["xy", "--fs", "--path", "a/b"]).contains("make it first"));
+    let said = new(&["xy", "--device", "--scheme", "xy"]);
+    assert!(said.contains("`--scheme` goes with `--fs` or `--both`"), "{said}");
+    let said = new(&["xy", "--fs", "--device-type", "XY"]);
+    assert!(said.contains("`--device-type` goes with `--device` or `--both`"), "{said}");
     // `q://` would be a directory of this machine.
     assert!(new(&["q", "--fs"]).contains("name one with `--scheme`"));
     assert_eq!(fs::read_dir(here).expect("a directory").count(), 0, "something was made");

@@ -431,6 +431,7 @@ fn bad_input_is_refused_with_the_next_step() {
     let empty = tempfile::tempdir().expect("a directory");
     let nothing = empty.path().join("nothing");
     let nothing = nothing.to_str().expect("a path");
+    let directory = empty.path().to_str().expect("a path");
     let text = empty.path().join("text.so");
     fs::write(&text, "no library").expect("written");
     let text = text.to_str().expect("a path");
@@ -451,6 +452,9 @@ fn bad_input_is_refused_with_the_next_step() {
         ),
         (&[flat, "--filter", "nonsense"], "", &["no operation has `nonsense` in its name"]),
         (&[flat, "--html", &below], "", &["there is no directory", "make it"]),
+        (&[flat, "--save", directory], "", &["is a directory; name a file to write"]),
+        // It has no end.
+        (&[flat, "--baseline", "/dev/zero"], "", &["is no report of this version"]),
         (&[flat, "--baseline", text], "", &["is no report of this version", "bench --save"]),
         (
             &[localfs, "--root", &missing],
@@ -467,9 +471,17 @@ fn bad_input_is_refused_with_the_next_step() {
     }
     let [_, err] = run(command(&[flat, "--tf", nothing]).current_dir(empty.path()), 1);
     assert!(err.contains("nothing"), "{err}");
+    // No TensorFlow is fetched for what is no plugin.
+    let [_, err] = run(&mut command(&[text, "--tf", nothing]), 1);
+    assert!(err.contains("text.so is no shared library"), "{err}");
+    // What was measured is shown, though it cannot be kept.
+    let measured = [flat, "--no-tf", "--seconds", "0.001", "--filter", "translate"];
+    let [out, err] = run(&mut command(&[&measured[..], &["--save", "/dev/full"]].concat()), 1);
+    assert!(out.contains("translate_name"), "{out}\n{err}");
+    assert!(err.contains("cannot write /dev/full; is there room"), "{err}");
     // Where there is neither a package nor a file.
     let [_, err] = run(command(&["--no-tf"]).current_dir(empty.path()), 1);
-    assert!(err.contains("run this inside a Cargo package"), "{err}");
+    assert!(err.contains("or make one with `cargo tf-plugin new`"), "{err}");
     let [_, err] = run(&mut command(&["--seconds", "0"]), 2);
     assert!(err.contains("write a number from 0.001 to 3600"), "{err}");
     assert_eq!(names(empty.path()), ["text.so"], "something is left");

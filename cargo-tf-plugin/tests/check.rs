@@ -404,7 +404,7 @@ fn what_is_no_plugin_is_refused_with_the_next_step() {
         (object, "is an object file"),
         (PathBuf::from(env!("CARGO_BIN_EXE_cargo-tf-plugin")), "is a program"),
         (PathBuf::from("nothing"), "there is no file `nothing`, and the workspace in"),
-        (PathBuf::from("tf-fs-sys"), "makes no shared library; give it `crate-type"),
+        (PathBuf::from("tf-fs-sys"), "makes no shared library; write `crate-type"),
     ] {
         let (code, text) = run(command().arg(&path));
         assert_eq!(code, 1, "{}: {text}", path.display());
@@ -419,11 +419,15 @@ fn what_is_no_plugin_is_refused_with_the_next_step() {
 
     let (code, text) = run(command().current_dir(scratch.path()));
     assert_eq!(code, 1, "{text}");
-    assert_says(&text, "run this inside a Cargo package");
+    assert_says(&text, "or make one with `cargo tf-plugin new`");
     let (code, text) = run(&mut command());
     assert_eq!(code, 1, "{text}");
     assert_says(&text, "is in no package; name one of the plugins of this workspace: ");
     let (code, text) = run(command().arg(filesystem()).args(["--tf", "2.1.0"]));
     assert_eq!(code, 1, "{text}");
     assert_says(&text, "TensorFlow 2.1.0 cannot load these plugins");
+    let nowhere = scratch.path().join("venv");
+    let (code, text) = run(command().arg(filesystem()).arg("--tf").arg(nowhere));
+    assert_eq!(code, 1, "{text}");
+    assert_says(&text, "/venv; name a virtual environment that has TensorFlow, or a release");
 }

@@ -148,7 +148,7 @@ fn outside_of_the_project_the_demo_says_where_to_go() {
     };
     let output = run();
     assert!(!output.status.success());
-    assert!(text(&output).contains("run this inside a Cargo package"), "{}", text(&output));
+    assert!(text(&output).contains("run the demo in a clone of the project"), "{}", text(&output));
 
     let manifest = "[package]\nname = \"other\"\nversion = \"0.1.0\"\n";
     std::fs::write(directory.path().join("Cargo.toml"), manifest).expect("a file");

@@ -25,7 +25,8 @@ use crate::bench::report::{FORMAT, Part, Plugin, Report};
 use crate::bench::{self, Child, Interrupted, Job};
 use crate::commands::check::{self, tensorflow};
 use crate::commands::doctor;
-use crate::commands::run::LIBRARY_VARIABLE;
+use crate::commands::run::{self, LIBRARY_VARIABLE};
+use crate::output::{self, note};
 use crate::report::{Report as Check, Severity};
 
 /// How many times its time a row may take at most with rehearsals and on both sides, beside the time for what it needs.
@@ -133,6 +134,9 @@ impl Bench {
     pub fn run(self) -> Result<ExitCode> {
         let baseline = self.baseline.as_deref().map(Report::read).transpose()?;
         for file in [&self.html, &self.save].into_iter().flatten() {
+            if file.is_dir() {
+                bail!("{} is a directory; name a file to write", file.display());
+            }
             let directory = parent(file);
             if !directory.is_dir() {
                 bail!(
@@ -144,6 +148,8 @@ impl Bench {
         }
         let path = check::plugin(self.plugin.as_deref())?;
         let path = fs::canonicalize(&path).unwrap_or(path);
+        // Before a TensorFlow is fetched for it.
+        run::plugin(&path)?;
         let tensorflows = if self.no_tf {
             Vec::new()
         } else if self.tf.is_empty() {
@@ -203,9 +209,9 @@ impl Bench {
                     measuring.progress.finish();
                     let left = measuring.left.take();
                     if left.is_empty() {
-                        eprintln!("interrupted; nothing is left behind");
+                        note!("interrupted; nothing is left behind");
                     } else {
-                        eprintln!("interrupted");
+                        note!("interrupted");
                         report_left(&left);
                     }
                     return Ok(ExitCode::from(130));
@@ -239,29 +245,27 @@ impl Bench {
             parts,
         };
         let json = serde_json::to_string_pretty(&report)? + "\n";
-        if let Some(file) = &self.save {
-            write(file, &json)?;
+        let html = self.html.as_ref().map(|_| bench::page(&report, baseline.as_ref()));
+        let mut unwritten = Vec::new();
+        for (file, content) in [(&self.save, Some(&json)), (&self.html, html.as_ref())] {
+            if let (Some(file), Some(content)) = (file, content) {
+                unwritten.extend(write(file, content).err());
+            }
         }
-        if let Some(file) = &self.html {
-            write(file, &bench::page(&report, baseline.as_ref()))?;
-        }
-        // Last: whoever listens may have gone.
+        // Last: whoever listens may have gone. And whatever happened to the files: it took its time to measure.
         let said = if self.json { json } else { bench::text(&report, baseline.as_ref()) };
-        let mut stdout = anstream::stdout();
-        stdout
-            .write_all(said.as_bytes())
-            .and_then(|()| stdout.flush())
-            .context("cannot write the report")?;
+        output::print(said)?;
         let left = measuring.left.take();
         report_left(&left);
         problems.extend(measuring.problems.take());
+        problems.extend(unwritten);
         let failures = report.failures();
         if failures > 0 {
             let operations = if failures == 1 { "operation has" } else { "operations have" };
-            eprintln!("error: {failures} {operations} failed; the report says why");
+            note!("error: {failures} {operations} failed; the report says why");
         }
         for problem in &problems {
-            eprintln!("error: {problem:#}");
+            note!("error: {problem:#}");
         }
         let fine = failures == 0 && left.is_empty() && problems.is_empty();
         Ok(if fine { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -362,7 +366,7 @@ fn parent(file: &Path) -> &Path {
 
 fn report_left(left: &[(String, String)]) {
     for (directory, why) in left {
-        eprintln!("error: {directory} could not be removed ({why}); remove it");
+        note!("error: {directory} could not be removed ({why}); remove it");
     }
 }
 
@@ -382,7 +386,7 @@ fn write(file: &Path, content: &str) -> Result<()> {
         new.write_all(content.as_bytes()).with_context(failed)?;
         new.persist(&target).with_context(failed)?;
     }
-    eprintln!("written: {}", file.display());
+    note!("written: {}", file.display());
     Ok(())
 }
 
@@ -557,7 +561,7 @@ impl Progress {
     fn part(&self, title: &str) {
         match &self.0 {
             Some(bar) => bar.set_message(title.to_owned()),
-            None => eprintln!("measuring {title}"),
+            None => note!("measuring {title}"),
         }
     }
 

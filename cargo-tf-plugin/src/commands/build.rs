@@ -10,6 +10,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 
 use crate::build::{Linking, ZIGBUILD, cargo};
+use crate::output::say;
 use crate::platform::{Compat, Library};
 use crate::project::Project;
 
@@ -105,15 +106,15 @@ impl Build {
                 "platform": platform,
                 "foreign_libraries": library.foreign,
             });
-            println!("{known}");
+            say!("{known}")?;
             return Ok(());
         }
-        println!("plugin    {}", library.path().display());
-        println!("size      {} KiB", library.content.len().div_ceil(1024));
-        println!("glibc     {} or newer", library.glibc);
-        println!("platform  {platform}");
+        say!("plugin    {}", library.path().display())?;
+        say!("size      {} KiB", library.content.len().div_ceil(1024))?;
+        say!("glibc     {} or newer", library.glibc)?;
+        say!("platform  {platform}")?;
         if !library.foreign.is_empty() {
-            println!("needs     {}, which not every Linux has", library.foreign.join(", "));
+            say!("needs     {}, which not every Linux has", library.foreign.join(", "))?;
         }
         Ok(())
     }

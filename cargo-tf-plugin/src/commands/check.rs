@@ -10,12 +10,13 @@ use anyhow::{Context, Result, bail};
 use cargo_metadata::Target;
 use clap::Args;
 
-use crate::TensorFlow;
 use crate::artefact::numbers;
+use crate::output::{self, say};
 use crate::render;
 use crate::report::Report;
 use crate::tensorflow::environments;
 use crate::workspace::Workspace;
+use crate::{NEWEST, TensorFlow};
 
 /// The arguments of `check`.
 #[derive(Args, Debug)]
@@ -64,9 +65,9 @@ impl Check {
         let releases = || if named.is_empty() { provided() } else { named };
         let report = Report::of(&plugin, releases, Duration::from_secs(self.timeout))?;
         if self.json {
-            println!("{}", serde_json::to_string_pretty(&report)?);
+            say!("{}", serde_json::to_string_pretty(&report)?)?;
         } else {
-            anstream::print!("{}", render::text(&report, self.verbose));
+            output::print(render::text(&report, self.verbose))?;
         }
         Ok(if report.has_errors() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
     }
@@ -126,6 +127,12 @@ pub(crate) fn tensorflow(name: &Path) -> Result<TensorFlow> {
         });
     }
     if name.components().count() > 1 || name.is_file() {
+        if name.symlink_metadata().is_err() {
+            bail!(
+                "there is no {}; name a virtual environment that has TensorFlow, or a release, such as {NEWEST}",
+                name.display()
+            );
+        }
         return TensorFlow::from_python(name);
     }
     TensorFlow::pinned(&name.to_string_lossy())

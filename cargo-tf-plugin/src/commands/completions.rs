@@ -1,12 +1,11 @@
 //! `cargo tf-plugin completions`: what a shell needs to complete the command line.
 
-use std::io;
-
 use anyhow::Result;
 use clap::{Args, CommandFactory, Parser};
 use clap_complete::Shell;
 
 use crate::commands::Command;
+use crate::output;
 
 /// The name under which shells know the command.
 const PROGRAM: &str = "cargo-tf-plugin";
@@ -37,9 +36,10 @@ impl Completions {
     /// Writes the shell's script to standard output.
     ///
     /// # Errors
-    /// None; the signature is that of the other commands.
+    /// When it cannot be written.
     pub fn run(self) -> Result<()> {
-        clap_complete::generate(self.shell, &mut Arguments::command(), PROGRAM, &mut io::stdout());
-        Ok(())
+        let mut script = Vec::new();
+        clap_complete::generate(self.shell, &mut Arguments::command(), PROGRAM, &mut script);
+        output::print(String::from_utf8_lossy(&script))
     }
 }

@@ -67,7 +67,7 @@ impl Demo {
     /// # Errors
     /// When a Python package cannot be provided, the example does not build, or the script finds a wrong result.
     pub fn run(self) -> Result<()> {
-        let workspace = Workspace::current()?;
+        let workspace = Workspace::current().context("run the demo in a clone of the project")?;
         let name = self.example.package();
         let Some(package) = workspace.package_dir(name) else {
             bail!(

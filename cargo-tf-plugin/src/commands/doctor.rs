@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::check::tensorflow;
 use crate::TensorFlow;
 use crate::explain::{Known, explain};
+use crate::output::{self, say};
 use crate::probe::{End, ended, last_lines, watch};
 use crate::python;
 use crate::render::{self, BAD, BOLD, DIM, GOOD, painted, wrapped};
@@ -159,9 +160,9 @@ impl Doctor {
         };
         let diagnosis = self.diagnose(&tensorflow)?;
         if self.json {
-            println!("{}", serde_json::to_string_pretty(&diagnosis)?);
+            say!("{}", serde_json::to_string_pretty(&diagnosis)?)?;
         } else {
-            anstream::print!("{}", diagnosis.text());
+            output::print(diagnosis.text())?;
         }
         let failed = diagnosis.findings.iter().any(|one| one.severity == Severity::Error);
         Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
@@ -534,10 +535,10 @@ fn explained(text: &str, json: bool) -> Result<ExitCode> {
         );
     };
     if json {
-        println!("{}", serde_json::to_string_pretty(known)?);
+        say!("{}", serde_json::to_string_pretty(known)?)?;
     } else {
-        anstream::println!("{} {}", painted(BOLD, "cause:"), wrapped(known.cause, 7));
-        anstream::println!("{}   {}", painted(BOLD, "fix:"), wrapped(known.fix, 7));
+        say!("{} {}", painted(BOLD, "cause:"), wrapped(known.cause, 7))?;
+        say!("{}   {}", painted(BOLD, "fix:"), wrapped(known.fix, 7))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 
+use crate::output::{note, say};
 use crate::template::{self, Kind, Names, Sdk};
 
 /// The arguments of `new`.
@@ -67,6 +68,20 @@ impl New {
             KindArguments { device: true, .. } => Kind::Device,
             KindArguments { .. } => Kind::Both,
         };
+        // Better than to leave out what was asked for.
+        for (option, given, fits, kinds) in [
+            ("--scheme", self.scheme.is_some(), kind.has_filesystem(), "`--fs` or `--both`"),
+            (
+                "--device-type",
+                self.device_type.is_some(),
+                kind.has_device(),
+                "`--device` or `--both`",
+            ),
+        ] {
+            if given && !fits {
+                bail!("`{option}` goes with {kinds}; write one of them, or leave it out");
+            }
+        }
         let names =
             Names::new(&self.name, kind, self.scheme.as_deref(), self.device_type.as_deref())?;
         let sdk = self.sdk.as_deref().map_or_else(|| Ok(Sdk::own()), Sdk::at)?;
@@ -81,11 +96,11 @@ impl New {
                 names.scheme, names.device_type
             ),
         };
-        println!("Made {}: {what}.\n", directory.display());
-        println!("  cd {}", directory.display());
-        println!("  cargo test             # seconds, no TensorFlow");
-        println!("  cargo tf-plugin test   # and in a real TensorFlow");
-        println!("  cargo tf-plugin wheel  # what `pip install` takes");
+        say!("Made {}: {what}.\n", directory.display())?;
+        say!("  cd {}", directory.display())?;
+        say!("  cargo test             # seconds, no TensorFlow")?;
+        say!("  cargo tf-plugin test   # and in a real TensorFlow")?;
+        say!("  cargo tf-plugin wheel  # what `pip install` takes")?;
         Ok(())
     }
 }
@@ -126,7 +141,7 @@ fn format(files: &[PathBuf]) {
         .stderr(Stdio::null())
         .status();
     if !status.is_ok_and(|status| status.success()) {
-        eprintln!(
+        note!(
             "note: rustfmt is not here, so lines may break in other places than `cargo fmt` would choose"
         );
     }

@@ -110,7 +110,7 @@ impl Run {
 }
 
 /// Refuses what would let TensorFlow refuse to start, or is no plugin.
-fn plugin(file: &Path) -> Result<()> {
+pub(crate) fn plugin(file: &Path) -> Result<()> {
     let artefact = Artefact::read(file)?;
     if artefact.entry_points.is_empty() {
         let names: Vec<_> = ENTRY_POINTS.iter().map(|(name, _)| *name).collect();

@@ -15,6 +15,7 @@ use crate::build::cargo;
 use crate::commands::build::What;
 use crate::commands::check::tensorflow;
 use crate::commands::run::LIBRARY_VARIABLE;
+use crate::output::{self, note};
 use crate::platform::Library;
 use crate::probe::{ended, last_lines, watch};
 use crate::project::Project;
@@ -109,7 +110,7 @@ impl Test {
                 }
             }
         }
-        anstream::print!("\n{}", table.text());
+        output::print(format_args!("\n{}", table.text()))?;
         let failures = table.failures();
         if failures > 0 {
             bail!("{failures} of the tests above failed; their messages are further up");
@@ -181,9 +182,9 @@ fn in_tensorflow(
         let outcome = if problem.is_some() { "FAILED" } else { "ok" };
         // What was only looked up takes no time.
         let took = if seconds < 0.05 { String::new() } else { format!(" ({seconds:.1} s)") };
-        eprintln!("{title}: {what}: {outcome}{took}");
+        note!("{title}: {what}: {outcome}{took}");
         if let Some(problem) = &problem {
-            eprintln!("{problem}");
+            note!("{problem}");
         }
         add(what, End::of(problem.is_none()));
     };
@@ -294,16 +295,16 @@ impl Conformance {
             count("failed")
         );
         if output.status.success() && count("passed") == 0 {
-            eprintln!("{title}: nothing can be asked of this plugin, {counts} ({seconds:.1} s)");
+            note!("{title}: nothing can be asked of this plugin, {counts} ({seconds:.1} s)");
             return Ok(None);
         }
         if output.status.success() {
-            eprintln!("{title}: ok, {counts} ({seconds:.1} s)");
+            note!("{title}: ok, {counts} ({seconds:.1} s)");
             return Ok(Some(End::Passed));
         }
-        eprintln!("{title}: FAILED, {counts} ({seconds:.1} s)");
+        note!("{title}: FAILED, {counts} ({seconds:.1} s)");
         for text in [&output.stderr, &output.stdout].map(|text| String::from_utf8_lossy(text)) {
-            text.lines().for_each(|line| eprintln!("  | {line}"));
+            text.lines().for_each(|line| note!("  | {line}"));
         }
         Ok(Some(End::Failed))
     }

@@ -6,6 +6,7 @@ use anyhow::Result;
 use clap::Args;
 
 use crate::commands::build::What;
+use crate::output::{note, say};
 use crate::platform::Library;
 use crate::wheel;
 
@@ -50,23 +51,24 @@ impl Wheel {
                 "module": wheel.module,
                 "foreign_libraries": library.foreign,
             });
-            println!("{known}");
+            say!("{known}")?;
         } else {
-            report(&wheel, &library, &path);
+            report(&wheel, &library, &path)?;
         }
         Ok(())
     }
 }
 
-fn report(wheel: &wheel::Wheel, library: &Library, path: &Path) {
-    println!("{} ({} KiB)\n", path.display(), wheel.content.len().div_ceil(1024));
-    println!("  pip install {}", path.display());
-    println!("  python -m {} doctor", wheel.module);
+fn report(wheel: &wheel::Wheel, library: &Library, path: &Path) -> Result<()> {
+    say!("{} ({} KiB)\n", path.display(), wheel.content.len().div_ceil(1024))?;
+    say!("  pip install {}", path.display())?;
+    say!("  python -m {} doctor", wheel.module)?;
     if !library.foreign.is_empty() {
-        eprintln!(
+        note!(
             "\nwarning: the plugin needs {}, which not every Linux has: this wheel is for this machine and such as it,\n\
              and PyPI refuses it; link those libraries statically",
             library.foreign.join(", ")
         );
     }
+    Ok(())
 }

@@ -1,0 +1,41 @@
+//! Standard output and standard error, which somebody may have closed or which may be full: a command ends with a
+//! message then, and never with a panic in the midst of its work.
+
+use std::fmt::Display;
+use std::io::{self, ErrorKind, Write as _};
+
+use anyhow::{Context, Result};
+
+/// Writes to standard output what the command was run for. A reader that has gone (`… | head`) had enough.
+///
+/// # Errors
+/// When it cannot be written, as where a disk is full.
+pub(crate) fn print(text: impl Display) -> Result<()> {
+    let mut stdout = anstream::stdout();
+    let written = write!(stdout, "{text}").and_then(|()| stdout.flush());
+    match written {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        written => written.context("cannot write to standard output"),
+    }
+}
+
+/// Writes a line to standard error; one that cannot be written is lost, and the work goes on.
+pub(crate) fn print_note(line: impl Display) {
+    let _ = writeln!(io::stderr(), "{line}");
+}
+
+/// [`print`] with a line of the given format.
+macro_rules! say {
+    ($($format:tt)*) => {
+        $crate::output::print(format!("{}\n", format_args!($($format)*)))
+    };
+}
+
+/// [`print_note`] with the given format.
+macro_rules! note {
+    ($($format:tt)*) => {
+        $crate::output::print_note(format_args!($($format)*))
+    };
+}
+
+pub(crate) use {note, say};
