@@ -201,7 +201,8 @@ impl Run<'_> {
     fn nothing_to_test_with(cell: &str, error: &Error) -> Stop {
         Stop::NothingToTestWith(format!(
             "cannot make files and directories to test with in {cell}: {error:#}; the tests need \
-             create_dir, new_writable_file, new_random_access_file and stat"
+             a root that is there (`root: once(|| ...)` can make it), and of the filesystem create_dir, \
+             new_writable_file, new_random_access_file and stat"
         ))
     }
 

@@ -59,7 +59,8 @@ pub fn run(host: &Host, root: &str, ops: &[Op]) -> Outcome {
 }
 
 fn at(index: usize, op: &Op, error: &TestCaseError) -> TestCaseError {
-    TestCaseError::fail(format!("operation {index}, {op:?}: {error}"))
+    let (TestCaseError::Fail(reason) | TestCaseError::Reject(reason)) = error;
+    TestCaseError::fail(format!("operation {index}, {op:?}: {reason}"))
 }
 
 fn fail<T>(text: impl Into<String>) -> Outcome<T> {
@@ -80,7 +81,7 @@ fn judge<T>(answer: Result<T, Error>, verdict: &Verdict) -> Outcome<Option<T>> {
         Ok(_) => String::from("OK"),
         Err(error) => format!("{:?} ({error:#})", error.code()),
     };
-    fail(format!("got {got}, expected {verdict:?}"))
+    fail(format!("got {got}, wanted {}", verdict.wanted()))
 }
 
 impl Run<'_> {

@@ -69,6 +69,13 @@ impl Verdict {
         self
     }
 
+    /// What may come, for a person.
+    pub(super) fn wanted(&self) -> String {
+        let mut codes: Vec<String> = self.0.iter().map(|code| format!("{code:?}")).collect();
+        codes.dedup();
+        if codes.is_empty() { String::from("OK") } else { codes.join(" or ") }
+    }
+
     /// Whether it must succeed.
     #[must_use]
     pub fn is_ok(&self) -> bool {
