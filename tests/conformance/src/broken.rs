@@ -111,11 +111,8 @@ impl<F: Filesystem> State<F> {
         use Defect::*;
         let bytes = uri.as_bytes();
         if bytes.contains(&1) {
-            let code = if self.is(MalformedIsInvalid) {
-                Code::InvalidArgument
-            } else {
-                Code::FailedPrecondition
-            };
+            let code =
+                if self.is(MalformedIsMissing) { Code::NotFound } else { Code::FailedPrecondition };
             return Err(Error::new(code, "malformed"));
         }
         let mut name = if bytes == b"/" { b"mem:///".to_vec() } else { bytes.to_vec() };

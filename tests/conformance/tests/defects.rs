@@ -281,6 +281,7 @@ fn a_false_declaration_is_noticed() {
     for (conformance, case) in [
         (conformance().append(Append::Unsupported), &cases::appending_is_declared_right),
         (conformance().visible(Visible::Close), &cases::visibility_is_declared_right),
+        (conformance().visible(Visible::Flush), &cases::visibility_is_declared_right),
         (conformance().files(Files::Provided), &cases::changes_are_refused),
     ] {
         // memfs appends, shows at once what was flushed, so that half a file is seen, and writes.

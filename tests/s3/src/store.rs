@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{LazyLock, Mutex};
 use std::time::Duration;
 use tf_fs_plugin::testing::Host;
-use tf_fs_plugin::{FilesystemOption, OptionValues};
+use tf_fs_plugin::{FilesystemOption, OptionValues, Result};
 
 /// The host of this process, with the plugin loaded.
 ///
@@ -75,17 +75,25 @@ impl Store {
     #[must_use]
     pub fn start(topic: &str, options: Options, settings: &[(&str, &str)]) -> Self {
         let store = Self::hidden(topic, options);
-        let endpoint = store.endpoint();
+        store.introduce(host(), settings).expect("the settings are accepted");
+        store
+    }
+
+    /// Makes the store known to the plugin of a host, with these settings beside those that lead to it.
+    ///
+    /// # Errors
+    /// If one is refused, or the host has no `s3`.
+    pub fn introduce(&self, host: &Host, settings: &[(&str, &str)]) -> Result<()> {
+        let endpoint = self.endpoint();
         let mut all = vec![
             ("endpoint_url", &*endpoint),
             ("addressing_style", "path"),
             ("region", "us-east-1"),
-            ("access_key_id", store.access_key()),
-            ("secret_access_key", store.secret_key()),
+            ("access_key_id", self.access_key()),
+            ("secret_access_key", self.secret_key()),
         ];
         all.extend_from_slice(settings);
-        store.set(&all);
-        store
+        self.set_on(host, &all)
     }
 
     /// A store that the plugin of this process knows nothing of: for child processes.
@@ -106,6 +114,10 @@ impl Store {
     /// # Panics
     /// If one is refused.
     pub fn set(&self, settings: &[(&str, &str)]) {
+        self.set_on(host(), settings).expect("the settings are accepted");
+    }
+
+    fn set_on(&self, host: &Host, settings: &[(&str, &str)]) -> Result<()> {
         let options: Vec<_> = settings
             .iter()
             .map(|(key, value)| {
@@ -113,8 +125,7 @@ impl Store {
                 FilesystemOption::new(name, OptionValues::Buffer(vec![value.as_bytes().to_vec()]))
             })
             .collect();
-        let fs = host().filesystem("s3").expect("s3 is registered");
-        fs.set_filesystem_configuration(&options).expect("the settings are accepted");
+        host.filesystem("s3")?.set_filesystem_configuration(&options)
     }
 
     /// The environment in which a child process reaches this store, whatever the bucket.

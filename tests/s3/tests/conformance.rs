@@ -1,143 +1,241 @@
-//! Held against TensorFlow's header: what deviates is known, and each has a reason.
+//! `s3://` against what TensorFlow asks of a filesystem, in this process and in TensorFlow's; and what it answers where
+//! its declarations leave a choice.
 
-use std::collections::BTreeSet;
-use tf_fs_plugin::testing::Conformance;
-use tf_plugin_s3_tests::{Store, host};
+use cargo_tf_plugin::NEWEST;
+use s3::S3;
+use s3_server::Options;
+use std::process::Command;
+use tf_fs_plugin::testing::{Host, TestRoot};
+use tf_fs_plugin::{Code, Result};
+use tf_plugin_s3_tests::{Store, fs};
+use tf_plugin_tensorflow_tests::{Plugin, tensorflow};
 
-/// All deviations, without what the plugin says.
-fn deviations() -> BTreeSet<String> {
-    let mut all = BTreeSet::new();
-    let mut add =
-        |lines: &[&str], what: &str| all.extend(lines.iter().map(|line| format!("{line}: {what}")));
+const MALFORMED: &str = "s3://user:pw@bucket/key";
 
-    // A name that can never be one is an invalid argument, as everywhere in TensorFlow but in this header.
-    add(
-        &[
-            "copy_file from Malformed to a new name",
-            "copy_file from a file to Malformed",
-            "create_dir of Malformed",
-            "delete_dir of Malformed",
-            "delete_file of Malformed",
-            "delete_recursively of Malformed",
-            "get_children of Malformed",
-            "get_file_size of Malformed",
-            "is_directory of Malformed",
-            "new_appendable_file of Malformed",
-            "new_random_access_file of Malformed",
-            "new_read_only_memory_region_from_file of Malformed",
-            "new_writable_file of Malformed",
-            "path_exists of Malformed",
-            "recursively_create_dir of Malformed",
-            "rename_file from Malformed to a new name",
-            "rename_file from a file to Malformed",
-            "stat of Malformed",
-        ],
-        "FailedPrecondition, not InvalidArgument",
-    );
+/// A server with a bucket.
+struct Bucket(Store);
 
-    // Keys are flat. A directory need not be made before something is put into it,
-    add(
-        &[
-            "copy_file from a file to ParentMissing",
-            "create_dir of ParentMissing",
-            "new_appendable_file of ParentMissing",
-            "new_writable_file of ParentMissing",
-            "rename_file from a file to ParentMissing",
-        ],
-        "NotFound, not OK",
-    );
-    // something can be below a file,
-    for below in ["BelowFile", "FarBelowFile"] {
-        let to = ["copy_file from a file to", "rename_file from a file to"];
-        let of = [
-            "create_dir of",
-            "new_appendable_file of",
-            "new_writable_file of",
-            "recursively_create_dir of",
-        ];
-        for op in [&to[..], &of[..]].concat() {
-            add(&[&format!("{op} {below}")], "FailedPrecondition, not OK");
-        }
-        // and if nothing is, it is just missing.
-        for op in [
-            "delete_dir",
-            "delete_file",
-            "delete_recursively",
-            "get_children",
-            "get_file_size",
-            "is_directory",
-            "new_random_access_file",
-            "new_read_only_memory_region_from_file",
-            "path_exists",
-            "stat",
-        ] {
-            add(&[&format!("{op} of {below}")], "FailedPrecondition, not NotFound");
-        }
-        for op in ["copy_file", "rename_file"] {
-            add(&[&format!("{op} from {below} to a new name")], "FailedPrecondition, not NotFound");
-        }
+impl Bucket {
+    fn new() -> Self {
+        Self(Store::hidden("conformance", Options { fast: true, ..Options::default() }))
     }
-    add(&["paths_exist of BelowFile"], "FailedPrecondition, not NotFound");
-
-    // Creating a file asks the store nothing, so that it does not learn of a directory of this name.
-    for directory in ["EmptyDir", "FullDir"] {
-        add(
-            &[
-                &format!("new_appendable_file of {directory}"),
-                &format!("new_writable_file of {directory}"),
-            ],
-            "FailedPrecondition, not OK",
-        );
-        // Users of object stores rename directories; TensorFlow's own filesystems do it too.
-        add(
-            &[&format!("rename_file from {directory} to a new name")],
-            "FailedPrecondition, not OK",
-        );
-    }
-
-    // What was never closed is given up: nobody ever sees half a file.
-    for op in ["get_children", "get_file_size", "new_random_access_file", "path_exists", "stat"] {
-        add(&[&format!("{op} of a file that was dropped without a close")], "OK, not NotFound");
-    }
-    for op in ["copy_file", "rename_file"] {
-        add(&[&format!("{op} of a file that was dropped without a close")], "OK, not NotFound");
-    }
-    // Before it is closed the store has nothing of it that could be copied or read.
-    for op in ["copy_file", "rename_file", "new_random_access_file"] {
-        add(&[&format!("{op} of a file that is open for writing")], "OK, not FailedPrecondition");
-    }
-    add(&["create_dir of a file that was dropped without a close"], "AlreadyExists, not OK");
-    add(
-        &["is_directory of a file that was dropped without a close"],
-        "FailedPrecondition, not NotFound",
-    );
-    all.extend(
-        [
-            "new_appendable_file of Missing: the content is kept",
-            "new_writable_file of File: an empty file is there",
-            "new_writable_file of Missing: an empty file is there",
-            // Keys are exact.
-            "a name that is not in canonical form names the same file",
-            "translate_name of ./a_file: ends in a_file",
-            "translate_name of a/convoluted/../path/./to/.//.///a/file: ends in a/path/to/a/file",
-        ]
-        .map(str::to_owned),
-    );
-    all
 }
 
+impl TestRoot for Bucket {
+    fn uri(&self) -> String {
+        self.0.uri("")
+    }
+
+    fn prepare(&self, host: &Host) -> Result<()> {
+        self.0.introduce(host, &[])
+    }
+
+    fn environment(&self) -> Vec<(String, String)> {
+        self.0.environment()
+    }
+}
+
+tf_fs_plugin::conformance! {
+    S3,
+    root: once(Bucket::new),
+    malformed: MALFORMED,
+    visible: flush,
+    directories: implied,
+    without: [
+        translate_name_cleans => "keys are exact: none is cleaned",
+        untidy_names => "keys are exact: none is cleaned",
+    ],
+}
+
+/// What the declarations leave nothing of. The tests below ask for what `s3://` does instead.
+const SKIPPED: [&str; 6] = [
+    "python_open_file_is_there",
+    "python_write_missing_parent",
+    "python_write_below_file",
+    "python_append_codes",
+    "python_mkdir_codes",
+    "python_untidy_names",
+];
+
 #[test]
-fn deviations_from_the_header_are_those_that_are_meant() {
-    let store = Store::new("conformance");
-    let root = store.uri("root");
-    host().create_dir(&root).unwrap();
-    let found = Conformance::new(host(), &root).malformed("s3://user:pw@bucket/key").deviations();
-    let found: BTreeSet<String> =
-        found.iter().map(|line| line.split(" (").next().unwrap_or_default().to_owned()).collect();
-    let meant = deviations();
-    let list = |these: &BTreeSet<String>, those: &BTreeSet<String>| {
-        these.difference(those).map(|line| format!("\n  {line}")).collect::<String>()
+fn in_tensorflow() {
+    let release = tensorflow(NEWEST);
+    let directory = tempfile::tempdir().expect("a scratch directory");
+    let report = directory.path().join("report");
+    let output = Command::new(std::env::current_exe().expect("this program"))
+        .args(["conformance_in_python", "--exact", "--nocapture"])
+        .env("TF_PLUGIN_TEST_PYTHON", release.python())
+        .env("TF_PLUGIN_TEST_LIBRARY", Plugin::of("s3").path())
+        .env("TF_PLUGIN_TEST_REPORT", &report)
+        .output()
+        .expect("it runs");
+    let (stdout, stderr) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{stdout}\n{stderr}");
+    let report = std::fs::read_to_string(report).expect("a report");
+    let (mut cases, mut skipped) = (0, Vec::new());
+    for line in report.lines() {
+        let line: serde_json::Value = serde_json::from_str(line).expect("JSON");
+        cases += 1;
+        if line["outcome"] != "passed" {
+            skipped.push(line["case"].as_str().expect("a name").to_owned());
+        }
+    }
+    assert_eq!(cases, tf_fs_plugin::testing::Python::all().len());
+    assert_eq!(skipped, SKIPPED);
+}
+
+/// Everything that can be asked about one path: by its name in the header, with the code; `None` is OK.
+fn ask(store: &Store, cell: &str, op: &str, path: &str) -> Option<Code> {
+    let fs = fs();
+    let (other, new) = (store.uri(&format!("{cell}/other")), store.uri(&format!("{cell}/new")));
+    let answer = match op {
+        "new_random_access_file" => fs.new_random_access_file(path).map(drop),
+        "new_read_only_memory_region_from_file" => {
+            fs.new_read_only_memory_region_from_file(path).map(drop)
+        }
+        "new_writable_file" => fs.new_writable_file(path).and_then(|mut file| file.close()),
+        "new_appendable_file" => fs.new_appendable_file(path).and_then(|mut file| file.close()),
+        "create_dir" => fs.create_dir(path),
+        "recursively_create_dir" => fs.recursively_create_dir(path),
+        "delete_file" => fs.delete_file(path),
+        "delete_dir" => fs.delete_dir(path),
+        "delete_recursively" => fs.delete_recursively(path).map_err(|left| left.error),
+        "path_exists" => fs.path_exists(path),
+        "paths_exist" => fs.paths_exist(&[path]).and_then(|mut answers| answers.remove(0)),
+        "stat" => fs.stat(path).map(drop),
+        "is_directory" => fs.is_directory(path),
+        "get_file_size" => fs.get_file_size(path).map(drop),
+        "get_children" => fs.get_children(path).map(drop),
+        "copy_file from" => fs.copy_file(path, new),
+        "rename_file from" => fs.rename_file(path, new),
+        "copy_file to" => fs.copy_file(other, path),
+        "rename_file to" => fs.rename_file(other, path),
+        other => panic!("{other} is no operation"),
     };
-    assert!(found == meant, "new:{}\ngone:{}", list(&found, &meant), list(&meant, &found));
-    host().check();
+    answer.err().map(|error| error.code())
+}
+
+const READS: [&str; 2] = ["new_random_access_file", "new_read_only_memory_region_from_file"];
+const WRITES: [&str; 2] = ["new_writable_file", "new_appendable_file"];
+const MAKES: [&str; 2] = ["create_dir", "recursively_create_dir"];
+const DELETES: [&str; 3] = ["delete_file", "delete_dir", "delete_recursively"];
+const LOOKS: [&str; 6] =
+    ["path_exists", "paths_exist", "stat", "is_directory", "get_file_size", "get_children"];
+const FROM: [&str; 2] = ["copy_file from", "rename_file from"];
+const TO: [&str; 2] = ["copy_file to", "rename_file to"];
+
+/// Each question in a directory of its own, which `make` fills.
+#[track_caller]
+fn answers<T>(
+    store: &Store,
+    make: impl Fn(&str) -> T,
+    name: &str,
+    asked: &[(&[&str], Option<Code>)],
+) {
+    for (ops, want) in asked {
+        for op in *ops {
+            let cell = format!("{}-{}", name.replace('/', "-"), op.replace(' ', "-"));
+            store.put(&format!("{cell}/other"), "other");
+            let _held = make(&cell);
+            let path = store.uri(&format!("{cell}/{name}"));
+            assert_eq!(ask(store, &cell, op, &path), *want, "{op} {name}");
+        }
+    }
+}
+
+/// What the declarations leave open, and SEMANTICS.md promises.
+#[test]
+fn directories_are_implied() {
+    let store = Store::new("conformance-implied");
+    let file = |cell: &str| store.put(&format!("{cell}/file"), "content");
+    answers(&store, |_| (), "none/missing", &[(&WRITES, None), (&MAKES, None), (&TO, None)]);
+    for below in ["file/below", "file/far/below"] {
+        let not_found = Some(Code::NotFound);
+        answers(&store, file, below, &[(&WRITES, None), (&MAKES, None), (&TO, None)]);
+        answers(
+            &store,
+            file,
+            below,
+            &[(&READS, not_found), (&DELETES, not_found), (&LOOKS, not_found), (&FROM, not_found)],
+        );
+    }
+    let directory = |cell: &str| {
+        store.put(&format!("{cell}/empty/"), "");
+        store.put(&format!("{cell}/full/file"), "content");
+    };
+    for name in ["empty", "full"] {
+        answers(&store, directory, name, &[(&WRITES, None), (&["rename_file from"], None)]);
+    }
+}
+
+/// For the process a file is there from when it is opened for writing; for others from its close or flush.
+#[test]
+fn files_are_visible_at_flush() {
+    let store = Store::new("conformance-visible");
+    let open =
+        |cell: &str| fs().new_writable_file(store.uri(&format!("{cell}/open"))).expect("it opens");
+    let (refused, not_found) = (Some(Code::FailedPrecondition), Some(Code::NotFound));
+    answers(
+        &store,
+        open,
+        "open",
+        &[
+            (&["path_exists", "paths_exist", "stat", "get_file_size", "delete_file"], None),
+            (&["new_appendable_file"], None),
+            (&["is_directory"], refused),
+            (&["create_dir"], Some(Code::AlreadyExists)),
+            (&READS, refused),
+            (&FROM, refused),
+        ],
+    );
+    let dropped = |cell: &str| drop(fs().new_writable_file(store.uri(&format!("{cell}/dropped"))));
+    answers(
+        &store,
+        dropped,
+        "dropped",
+        &[
+            (&LOOKS, not_found),
+            (&READS, not_found),
+            (&FROM, not_found),
+            (&["new_appendable_file", "create_dir"], None),
+            // `Dataset.cache` deletes the lock file that it has dropped.
+            (&["delete_file"], None),
+        ],
+    );
+    for (name, open) in [("open", true), ("dropped", false)] {
+        let cell = format!("listing-{name}");
+        store.put(&format!("{cell}/other"), "other");
+        let writer =
+            fs().new_writable_file(store.uri(&format!("{cell}/{name}"))).expect("it opens");
+        let writer = open.then_some(writer);
+        let mut listed = fs().get_children(store.uri(&cell)).expect("it is listed");
+        listed.sort();
+        let want: &[&[u8]] = if open { &[b"open", b"other"] } else { &[b"other"] };
+        assert_eq!(listed, want);
+        drop(writer);
+    }
+}
+
+/// Not FAILED_PRECONDITION, as in the header: TensorFlow's own filesystems say this, too.
+#[test]
+fn a_name_that_can_never_be_one_is_an_invalid_argument() {
+    let store = Store::new("conformance-malformed");
+    for op in [&READS[..], &WRITES, &MAKES, &DELETES, &LOOKS, &FROM, &TO].concat() {
+        store.put("cell/other", "other");
+        assert_eq!(ask(&store, "cell", op, MALFORMED), Some(Code::InvalidArgument), "{op}");
+    }
+    assert_eq!(store.keys(), ["cell/other"]);
+}
+
+/// Which the cases that are left out ask for otherwise.
+#[test]
+fn names_are_not_cleaned() {
+    let store = Store::new("conformance-names");
+    store.put("full/file", "content");
+    for name in ["./a_file", "a/convoluted/../path/./to/.//.///a/file", "/full/./../full/file"] {
+        let uri = store.uri(name);
+        assert_eq!(fs().translate_name(&uri).expect("a name"), uri.as_bytes());
+        assert_eq!(ask(&store, "", "path_exists", &uri), Some(Code::NotFound), "{name}");
+    }
 }

@@ -175,7 +175,7 @@ pub(super) fn event_file(run: &mut Run<'_>) -> Outcome {
 }
 
 pub(super) fn event_file_is_read_while_it_grows(run: &mut Run<'_>) -> Outcome {
-    run.needs_visible_at_create()?;
+    run.needs_visible_at_flush()?;
     let cell = run.bare_cell()?;
     let path = format!("{cell}/events");
     let mut writer = create(run, &path)?;

@@ -6,7 +6,10 @@ pub enum Visible {
     /// From the moment that it is opened for writing, as the header asks; what was flushed can be read.
     #[default]
     Create,
-    /// When it was closed, as in object stores.
+    /// What was flushed or synced, and the rest when it was closed: object stores whose writers publish what
+    /// they have when they are told to.
+    Flush,
+    /// When it was closed, as in most object stores.
     Close,
 }
 
@@ -17,7 +20,8 @@ pub enum Directories {
     #[default]
     Real,
     /// Whatever a name with `/` says, as in object stores: no parent has to be there, and none is
-    /// looked at.
+    /// looked at. A file may be written beside a directory of its name, and a directory may be renamed, as
+    /// TensorFlow's own `gs://` does; both are `FAILED_PRECONDITION` in the header, which is right as well.
     Implied,
 }
 

@@ -1,6 +1,7 @@
 //! The header's table: creating, deleting, renaming and copying.
 
 use super::conditions::{Codes, EXISTS, FP, Is, NOT_FOUND};
+use super::declared::Directories;
 use super::run::{CONTENT, Operation, Outcome, Run, Stop};
 use crate::error::{Code, Result};
 use crate::testing::Filesystem;
@@ -128,9 +129,29 @@ pub(super) fn from(run: &mut Run<'_>, op: &Transfer, is: Is) -> Outcome {
     let what = format!("{} from {is:?} to a new name", op.name);
     let dst = format!("{cell}/new");
     let result = (op.call)(&run.fs, &src, &dst);
-    let allowed = run.allowed_source(is, want);
+    let mut allowed = run.allowed_source(is, want);
+    let is_directory = matches!(is, Is::EmptyDir | Is::FullDir);
+    if is_directory && op.is_move && run.declared.directories == Directories::Implied {
+        // TensorFlow's own filesystems do it too, name by name.
+        allowed.push(None);
+        if result.is_ok() {
+            whole_directory_moved(run, &what, is, &src, &dst);
+            return Ok(());
+        }
+    }
     moved(run, &what, &result, &allowed, (&cell, &src, &dst), op.is_move);
     Ok(())
+}
+
+/// Notes it if the new name is not all that the old one was.
+fn whole_directory_moved(run: &mut Run<'_>, what: &str, is: Is, src: &str, dst: &str) {
+    let content: &[&str] = if is == Is::FullDir { &["file"] } else { &[] };
+    run.lists(what, dst, content);
+    for name in content {
+        run.holds(what, &format!("{dst}/{name}"), CONTENT);
+        run.is_gone(what, &format!("{src}/{name}"));
+    }
+    run.is_gone(what, src);
 }
 
 /// From a file to a path of this condition.
@@ -192,8 +213,8 @@ fn moved(
     is_move: bool,
 ) {
     if run.expect_any(what, result, want) && result.is_ok() {
-        let holds =
-            run.has(dst, CONTENT) && if is_move { !run.exists(src) } else { run.has(src, CONTENT) };
+        let source = if is_move { !run.is_file(src) } else { run.has(src, CONTENT) };
+        let holds = run.has(dst, CONTENT) && source;
         run.expect_that(format_args!("{what}: the effect"), holds);
     } else if result.is_err() {
         run.untouched(what, cell);

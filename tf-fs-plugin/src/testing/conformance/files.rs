@@ -28,7 +28,7 @@ pub(super) const NEW_RANDOM_ACCESS_FILE: Operation = Operation {
 fn leave(run: &Run<'_>, opened: Result<WritableFile>) -> Result<()> {
     match run.declared.visible {
         Visible::Create => opened.map(drop),
-        Visible::Close => opened?.close(),
+        Visible::Flush | Visible::Close => opened?.close(),
     }
 }
 

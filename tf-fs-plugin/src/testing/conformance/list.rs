@@ -89,7 +89,7 @@ list! {
             "`new_random_access_file` of a path two levels below a file answers FAILED_PRECONDITION, and nothing changes",
             "TensorFlow tells a missing checkpoint from a broken disk by NOT_FOUND";
         new_random_access_file_of_malformed = |run| run.operation(&files::NEW_RANDOM_ACCESS_FILE, Is::Malformed),
-            "`new_random_access_file` of a name that can never be one answers FAILED_PRECONDITION, and nothing changes",
+            "`new_random_access_file` of a name that can never be one answers FAILED_PRECONDITION or INVALID_ARGUMENT, and nothing changes",
             "TensorFlow tells a missing checkpoint from a broken disk by NOT_FOUND";
         new_writable_file_of_missing = |run| run.operation(&files::NEW_WRITABLE_FILE, Is::Missing),
             "`new_writable_file` of a path that is missing answers OK, and an empty file is there",
@@ -113,7 +113,7 @@ list! {
             "`new_writable_file` of a path two levels below a file answers FAILED_PRECONDITION, and nothing changes",
             "a save that cannot be written must fail when it is opened, not at its end";
         new_writable_file_of_malformed = |run| run.operation(&files::NEW_WRITABLE_FILE, Is::Malformed),
-            "`new_writable_file` of a name that can never be one answers FAILED_PRECONDITION, and nothing changes",
+            "`new_writable_file` of a name that can never be one answers FAILED_PRECONDITION or INVALID_ARGUMENT, and nothing changes",
             "a save that cannot be written must fail when it is opened, not at its end";
         new_appendable_file_of_missing = |run| run.operation(&files::NEW_APPENDABLE_FILE, Is::Missing),
             "`new_appendable_file` of a path that is missing answers OK, and an empty file is there",
@@ -137,7 +137,7 @@ list! {
             "`new_appendable_file` of a path two levels below a file answers FAILED_PRECONDITION, and nothing changes",
             "Dataset.save and snapshots open new files with it, GFile(..., 'a') old ones";
         new_appendable_file_of_malformed = |run| run.operation(&files::NEW_APPENDABLE_FILE, Is::Malformed),
-            "`new_appendable_file` of a name that can never be one answers FAILED_PRECONDITION, and nothing changes",
+            "`new_appendable_file` of a name that can never be one answers FAILED_PRECONDITION or INVALID_ARGUMENT, and nothing changes",
             "Dataset.save and snapshots open new files with it, GFile(..., 'a') old ones";
         new_read_only_memory_region_from_file_of_missing = |run| run.operation(&files::NEW_REGION, Is::Missing),
             "`new_read_only_memory_region_from_file` of a path that is missing answers NOT_FOUND, and nothing changes",
@@ -161,7 +161,7 @@ list! {
             "`new_read_only_memory_region_from_file` of a path two levels below a file answers FAILED_PRECONDITION, and nothing changes",
             "TensorFlow maps memory-mapped models and constants";
         new_read_only_memory_region_from_file_of_malformed = |run| run.operation(&files::NEW_REGION, Is::Malformed),
-            "`new_read_only_memory_region_from_file` of a name that can never be one answers FAILED_PRECONDITION, and nothing changes",
+            "`new_read_only_memory_region_from_file` of a name that can never be one answers FAILED_PRECONDITION or INVALID_ARGUMENT, and nothing changes",
             "TensorFlow maps memory-mapped models and constants";
         new_read_only_memory_region_from_file_of_empty_file = files::region_of_empty_file,
             "a region of an empty file answers INVALID_ARGUMENT",
@@ -285,7 +285,7 @@ list! {
             "`create_dir` of a path two levels below a file answers FAILED_PRECONDITION, and nothing changes",
             "TensorFlow makes directories level by level and tolerates ALREADY_EXISTS only";
         create_dir_of_malformed = |run| run.operation(&directories::CREATE_DIR, Is::Malformed),
-            "`create_dir` of a name that can never be one answers FAILED_PRECONDITION, and nothing changes",
+            "`create_dir` of a name that can never be one answers FAILED_PRECONDITION or INVALID_ARGUMENT, and nothing changes",
             "TensorFlow makes directories level by level and tolerates ALREADY_EXISTS only";
         recursively_create_dir_of_missing = |run| run.operation(&directories::RECURSIVELY_CREATE_DIR, Is::Missing),
             "`recursively_create_dir` of a path that is missing answers OK, and it is there",
@@ -309,7 +309,7 @@ list! {
             "`recursively_create_dir` of a path two levels below a file answers FAILED_PRECONDITION, and nothing changes",
             "tf.io.write_file, SavedModel and snapshots make their directories with it";
         recursively_create_dir_of_malformed = |run| run.operation(&directories::RECURSIVELY_CREATE_DIR, Is::Malformed),
-            "`recursively_create_dir` of a name that can never be one answers FAILED_PRECONDITION, and nothing changes",
+            "`recursively_create_dir` of a name that can never be one answers FAILED_PRECONDITION or INVALID_ARGUMENT, and nothing changes",
             "tf.io.write_file, SavedModel and snapshots make their directories with it";
         recursively_create_dir_of_the_root = directories::recursively_create_the_root,
             "`recursively_create_dir` of the root answers OK",
@@ -338,7 +338,7 @@ list! {
             "`delete_file` of a path two levels below a file answers FAILED_PRECONDITION, and nothing changes",
             "checkpoint managers delete old checkpoints and take NOT_FOUND for done";
         delete_file_of_malformed = |run| run.operation(&directories::DELETE_FILE, Is::Malformed),
-            "`delete_file` of a name that can never be one answers FAILED_PRECONDITION, and nothing changes",
+            "`delete_file` of a name that can never be one answers FAILED_PRECONDITION or INVALID_ARGUMENT, and nothing changes",
             "checkpoint managers delete old checkpoints and take NOT_FOUND for done";
         delete_dir_of_missing = |run| run.operation(&directories::DELETE_DIR, Is::Missing),
             "`delete_dir` of a path that is missing answers NOT_FOUND, and nothing changes",
@@ -362,7 +362,7 @@ list! {
             "`delete_dir` of a path two levels below a file answers FAILED_PRECONDITION, and nothing changes",
             "a directory that still holds files must not be lost";
         delete_dir_of_malformed = |run| run.operation(&directories::DELETE_DIR, Is::Malformed),
-            "`delete_dir` of a name that can never be one answers FAILED_PRECONDITION, and nothing changes",
+            "`delete_dir` of a name that can never be one answers FAILED_PRECONDITION or INVALID_ARGUMENT, and nothing changes",
             "a directory that still holds files must not be lost";
         counters_of_delete_recursively_of_missing = |run| directories::counters(run, Is::Missing),
             "`delete_recursively` of a path that is missing, if it fails, leaves 0 files and 1 directory",
@@ -410,7 +410,7 @@ list! {
             "`delete_recursively` of a path two levels below a file answers FAILED_PRECONDITION, and nothing changes",
             "gfile.rmtree is one call of it";
         delete_recursively_of_malformed = |run| run.operation(&directories::DELETE_RECURSIVELY, Is::Malformed),
-            "`delete_recursively` of a name that can never be one answers FAILED_PRECONDITION, and nothing changes",
+            "`delete_recursively` of a name that can never be one answers FAILED_PRECONDITION or INVALID_ARGUMENT, and nothing changes",
             "gfile.rmtree is one call of it";
     }
     Transfers "Renaming and copying" {
@@ -436,7 +436,7 @@ list! {
             "`rename_file` from a path two levels below a file to a new name answers FAILED_PRECONDITION, and both names stay as they are",
             "every checkpoint is written under another name and renamed";
         rename_file_from_malformed = |run| directories::from(run, &directories::RENAME_FILE, Is::Malformed),
-            "`rename_file` from a name that can never be one to a new name answers FAILED_PRECONDITION, and both names stay as they are",
+            "`rename_file` from a name that can never be one to a new name answers FAILED_PRECONDITION or INVALID_ARGUMENT, and both names stay as they are",
             "every checkpoint is written under another name and renamed";
         rename_file_to_missing = |run| directories::to(run, &directories::RENAME_FILE, Is::Missing),
             "`rename_file` from a file to a path that is missing answers OK, and the content is there",
@@ -457,7 +457,7 @@ list! {
             "`rename_file` from a file to a path two levels below a file answers FAILED_PRECONDITION, and both names stay as they are",
             "every checkpoint is written under another name and renamed";
         rename_file_to_malformed = |run| directories::to(run, &directories::RENAME_FILE, Is::Malformed),
-            "`rename_file` from a file to a name that can never be one answers FAILED_PRECONDITION, and both names stay as they are",
+            "`rename_file` from a file to a name that can never be one answers FAILED_PRECONDITION or INVALID_ARGUMENT, and both names stay as they are",
             "every checkpoint is written under another name and renamed";
         rename_file_to_existing_file = |run| directories::to_existing(run, &directories::RENAME_FILE),
             "`rename_file` replaces a file",
@@ -490,7 +490,7 @@ list! {
             "`copy_file` from a path two levels below a file to a new name answers FAILED_PRECONDITION, and both names stay as they are",
             "gfile.copy within a scheme is one call of it";
         copy_file_from_malformed = |run| directories::from(run, &directories::COPY_FILE, Is::Malformed),
-            "`copy_file` from a name that can never be one to a new name answers FAILED_PRECONDITION, and both names stay as they are",
+            "`copy_file` from a name that can never be one to a new name answers FAILED_PRECONDITION or INVALID_ARGUMENT, and both names stay as they are",
             "gfile.copy within a scheme is one call of it";
         copy_file_to_missing = |run| directories::to(run, &directories::COPY_FILE, Is::Missing),
             "`copy_file` from a file to a path that is missing answers OK, and the content is there",
@@ -511,7 +511,7 @@ list! {
             "`copy_file` from a file to a path two levels below a file answers FAILED_PRECONDITION, and both names stay as they are",
             "gfile.copy within a scheme is one call of it";
         copy_file_to_malformed = |run| directories::to(run, &directories::COPY_FILE, Is::Malformed),
-            "`copy_file` from a file to a name that can never be one answers FAILED_PRECONDITION, and both names stay as they are",
+            "`copy_file` from a file to a name that can never be one answers FAILED_PRECONDITION or INVALID_ARGUMENT, and both names stay as they are",
             "gfile.copy within a scheme is one call of it";
         copy_file_to_existing_file = |run| directories::to_existing(run, &directories::COPY_FILE),
             "`copy_file` replaces a file",
@@ -546,7 +546,7 @@ list! {
             "`path_exists` of a path two levels below a file answers FAILED_PRECONDITION, and nothing changes",
             "gfile.copy with overwrite=False takes an error for \"absent\" and overwrites";
         path_exists_of_malformed = |run| run.operation(&queries::PATH_EXISTS, Is::Malformed),
-            "`path_exists` of a name that can never be one answers FAILED_PRECONDITION, and nothing changes",
+            "`path_exists` of a name that can never be one answers FAILED_PRECONDITION or INVALID_ARGUMENT, and nothing changes",
             "gfile.copy with overwrite=False takes an error for \"absent\" and overwrites";
         stat_of_missing = |run| run.operation(&queries::STAT, Is::Missing),
             "`stat` of a path that is missing answers NOT_FOUND, and nothing changes",
@@ -570,7 +570,7 @@ list! {
             "`stat` of a path two levels below a file answers FAILED_PRECONDITION, and nothing changes",
             "GFile.read asks for the size with it; much of TensorFlow for the kind";
         stat_of_malformed = |run| run.operation(&queries::STAT, Is::Malformed),
-            "`stat` of a name that can never be one answers FAILED_PRECONDITION, and nothing changes",
+            "`stat` of a name that can never be one answers FAILED_PRECONDITION or INVALID_ARGUMENT, and nothing changes",
             "GFile.read asks for the size with it; much of TensorFlow for the kind";
         is_directory_of_missing = |run| run.operation(&queries::IS_DIRECTORY, Is::Missing),
             "`is_directory` of a path that is missing answers NOT_FOUND, and nothing changes",
@@ -594,7 +594,7 @@ list! {
             "`is_directory` of a path two levels below a file answers FAILED_PRECONDITION, and nothing changes",
             "TensorFlow looks at the status only: OK for a file makes every file a directory";
         is_directory_of_malformed = |run| run.operation(&queries::IS_DIRECTORY, Is::Malformed),
-            "`is_directory` of a name that can never be one answers FAILED_PRECONDITION, and nothing changes",
+            "`is_directory` of a name that can never be one answers FAILED_PRECONDITION or INVALID_ARGUMENT, and nothing changes",
             "TensorFlow looks at the status only: OK for a file makes every file a directory";
         get_file_size_of_missing = |run| run.operation(&queries::GET_FILE_SIZE, Is::Missing),
             "`get_file_size` of a path that is missing answers NOT_FOUND, and nothing changes",
@@ -618,7 +618,7 @@ list! {
             "`get_file_size` of a path two levels below a file answers FAILED_PRECONDITION, and nothing changes",
             "TensorFlow allocates as much as it says";
         get_file_size_of_malformed = |run| run.operation(&queries::GET_FILE_SIZE, Is::Malformed),
-            "`get_file_size` of a name that can never be one answers FAILED_PRECONDITION, and nothing changes",
+            "`get_file_size` of a name that can never be one answers FAILED_PRECONDITION or INVALID_ARGUMENT, and nothing changes",
             "TensorFlow allocates as much as it says";
         stat_length = queries::stat_length,
             "`stat` says the length of an empty file and of a full one",
@@ -656,7 +656,7 @@ list! {
             "`get_children` of a path two levels below a file answers FAILED_PRECONDITION, and nothing changes",
             "gfile.listdir, walk and globs are made of it";
         get_children_of_malformed = |run| run.operation(&queries::GET_CHILDREN, Is::Malformed),
-            "`get_children` of a name that can never be one answers FAILED_PRECONDITION, and nothing changes",
+            "`get_children` of a name that can never be one answers FAILED_PRECONDITION or INVALID_ARGUMENT, and nothing changes",
             "gfile.listdir, walk and globs are made of it";
         get_children_of_files_and_directories = queries::children_of_all_kinds,
             "`get_children` lists files and directories, each once",
@@ -806,7 +806,7 @@ list! {
             "what was synced is read by others, and stat knows its length",
             "event files are synced after each flush";
         visibility_is_declared_right = content::visibility_is_declared_right,
-            "where files are visible at close, no half file is ever seen",
+            "where files are declared to be visible at flush or at close, nothing of them is seen before",
             "a reader would train on half a file";
         changes_are_refused = content::changes_are_refused,
             "where files are declared to be provided, what would change them answers UNIMPLEMENTED, PERMISSION_DENIED or FAILED_PRECONDITION, and nothing changes",

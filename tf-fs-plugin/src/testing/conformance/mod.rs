@@ -71,7 +71,7 @@ impl<'h> Conformance<'h> {
     }
 
     /// A URI that this filesystem can never accept; each operation must answer
-    /// `FAILED_PRECONDITION` to it.
+    /// `FAILED_PRECONDITION` to it, as the header asks, or `INVALID_ARGUMENT`.
     #[must_use]
     pub fn malformed(mut self, uri: impl Into<String>) -> Self {
         self.declared.malformed = Some(uri.into());

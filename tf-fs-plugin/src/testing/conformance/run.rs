@@ -360,17 +360,30 @@ impl Run<'_> {
         self.fs.stat(path).is_ok()
     }
 
+    /// Whether a path is there, as no directory: such a one comes about where directories are implied.
+    pub(super) fn is_file(&self, path: &str) -> bool {
+        self.fs.stat(path).is_ok_and(|found| !found.is_directory)
+    }
+
     pub(super) fn has(&self, path: &str, content: &[u8]) -> bool {
         self.fs.read_file(path).is_ok_and(|read| read == content)
     }
 
-    /// Skips the case unless what is written is visible before it is closed.
+    /// Skips the case unless a file is there from the moment that it is opened for writing.
     pub(super) fn needs_visible_at_create(&self) -> Outcome {
+        let declared = match self.declared.visible {
+            Visible::Create => return Ok(()),
+            Visible::Flush => "files are declared to be visible at flush",
+            Visible::Close => "files are declared to be visible at close",
+        };
+        Err(Stop::Skip(String::from(declared)))
+    }
+
+    /// Skips the case unless what was flushed is visible before the file is closed.
+    pub(super) fn needs_visible_at_flush(&self) -> Outcome {
         match self.declared.visible {
-            Visible::Create => Ok(()),
-            Visible::Close => {
-                Err(Stop::Skip(String::from("files are declared to be visible at close")))
-            }
+            Visible::Create | Visible::Flush => Ok(()),
+            Visible::Close => self.needs_visible_at_create(),
         }
     }
 
@@ -385,14 +398,19 @@ impl Run<'_> {
     }
 
     /// The codes that a path may be answered with, the header's first: where directories are implied
-    /// none has to be there, and nobody looks whether a parent is a file.
+    /// none has to be there, nobody looks whether a parent is a file, and a file may be created beside a
+    /// directory. TensorFlow's own filesystems say `INVALID_ARGUMENT` of a name that can never be one.
     pub(super) fn allowed(&self, codes: &Codes, is: Is) -> Vec<Option<Code>> {
         let mut allowed = vec![codes.of(is)];
-        if self.declared.directories == Directories::Implied {
-            match is {
-                Is::ParentMissing | Is::BelowFile | Is::FarBelowFile => allowed.push(codes.missing),
-                _ => {}
+        let implied = self.declared.directories == Directories::Implied;
+        let creates_a_file = codes.missing.is_none() && codes.file.is_none();
+        match is {
+            Is::Malformed => allowed.push(Some(Code::InvalidArgument)),
+            Is::ParentMissing | Is::BelowFile | Is::FarBelowFile if implied => {
+                allowed.push(codes.missing);
             }
+            Is::EmptyDir | Is::FullDir if implied && creates_a_file => allowed.push(None),
+            _ => {}
         }
         allowed
     }
@@ -421,8 +439,12 @@ impl Run<'_> {
         let result = (op.call)(self, &path);
         let want = self.allowed(&op.codes, is);
         if self.expect_any(&what, &result, &want) && result.is_ok() {
-            if want[0].is_none() {
-                (op.after)(self, is, &path);
+            (op.after)(self, is, &path);
+            if want[0].is_some() {
+                // Where the header wants it to be refused, it gets in nobody's way.
+                let stays = self.has(&format!("{cell}/file"), CONTENT)
+                    && self.has(&format!("{cell}/full/file"), CONTENT);
+                self.expect_that(format_args!("{what}: what was there stays"), stays);
             }
         } else if result.is_err() {
             self.untouched(&what, &cell);

@@ -298,7 +298,7 @@ impl Suite {
 /// | `root: once(f)` | the same once a process: a server, a bucket. It is dropped when the process exits, whatever failed |
 /// | `files: written` or `provided` | whether the cases write their files, or the set-up has put [`samples`](crate::testing::samples) there for a filesystem that only reads; see [`Files`](crate::testing::Files) |
 /// | `malformed: "uri"` | a name that the filesystem can never accept; without it those cases are skipped |
-/// | `visible: create` or `close` | when others see a file that is being written; see [`Visible`](crate::testing::Visible) |
+/// | `visible: create`, `flush` or `close` | when others see a file that is being written; see [`Visible`](crate::testing::Visible) |
 /// | `directories: real` or `implied` | whether directories are made or implied by names; see [`Directories`](crate::testing::Directories) |
 /// | `append: supported` or `unsupported` | whether files that exist can be appended to |
 /// | `without: [case => "reason"]` | leaves [cases](crate::testing::cases) out; the test prints the reason, and an unknown name does not compile |
@@ -373,11 +373,14 @@ macro_rules! __tf_fs_plugin_conformance {
     ($p:tt $r:tt $f:tt $m:tt () $d:tt $a:tt $w:tt visible: create $(, $($rest:tt)*)?) => {
         $crate::__tf_fs_plugin_conformance! { $p $r $f $m (.visible($crate::testing::Visible::Create)) $d $a $w $($($rest)*)? }
     };
+    ($p:tt $r:tt $f:tt $m:tt () $d:tt $a:tt $w:tt visible: flush $(, $($rest:tt)*)?) => {
+        $crate::__tf_fs_plugin_conformance! { $p $r $f $m (.visible($crate::testing::Visible::Flush)) $d $a $w $($($rest)*)? }
+    };
     ($p:tt $r:tt $f:tt $m:tt () $d:tt $a:tt $w:tt visible: close $(, $($rest:tt)*)?) => {
         $crate::__tf_fs_plugin_conformance! { $p $r $f $m (.visible($crate::testing::Visible::Close)) $d $a $w $($($rest)*)? }
     };
     ($p:tt $r:tt $f:tt $m:tt $v:tt $d:tt $a:tt $w:tt visible $($rest:tt)*) => {
-        ::core::compile_error!("`visible` is `create` or `close`, with a comma before the next option");
+        ::core::compile_error!("`visible` is `create`, `flush` or `close`, with a comma before the next option");
     };
     ($p:tt $r:tt $f:tt $m:tt $v:tt ($($given:tt)+) $a:tt $w:tt directories: $($rest:tt)*) => {
         ::core::compile_error!("`directories` is given twice; keep one of the two");

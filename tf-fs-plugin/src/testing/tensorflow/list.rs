@@ -62,7 +62,7 @@ list! {
         python_flushed_is_read [flush_makes_visible]
             "What was flushed is read by others", "TensorBoard reads while a trainer writes";
         python_half_a_file_is_never_seen [visibility_is_declared_right]
-            "Before a file is closed others read what was there before", "readers would take half a file for a whole one";
+            "Before a file is closed, or flushed where that publishes it, others read what was there before or are refused", "readers would take half a file for a whole one";
         python_closed_twice []
             "`close` twice", "the buffered writer of checkpoints closes twice";
         python_dropped_file [a_dropped_file_can_be_written_anew]
@@ -88,7 +88,7 @@ list! {
         python_append_codes [new_appendable_file_of_missing_parent, new_appendable_file_of_full_dir, new_appendable_file_of_below_file]
             "Appending below a missing directory, below a file, or to a directory raises what writing raises", "the error names the mistake";
         python_malformed [new_random_access_file_of_malformed, new_writable_file_of_malformed]
-            "A name that can never be one raises `FailedPreconditionError` everywhere", "it is no missing file";
+            "A name that can never be one raises `FailedPreconditionError` or `InvalidArgumentError` everywhere", "it is no missing file";
     }
     "Directories" {
         python_mkdir []
