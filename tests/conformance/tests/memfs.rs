@@ -2,15 +2,15 @@
 
 use memfs::MemFs;
 use proptest::prelude::*;
-use tf_fs_plugin::testing::{Conformance, Host};
+use tf_fs_plugin::testing::Host;
 use tf_plugin_conformance_tests::{config, run, sequence};
 
 tf_fs_plugin::conformance!(MemFs, "mem://box/");
 
-#[test]
-fn every_condition_of_the_header_on_the_empty_host() {
-    let host = Host::load::<MemFs>().expect("loaded");
-    Conformance::new(&host, "mem:///").check();
+mod on_the_empty_host {
+    use super::MemFs;
+
+    tf_fs_plugin::conformance!(MemFs, "mem:///");
 }
 
 proptest! {

@@ -118,7 +118,6 @@ fn cases_that_change_nothing_run_and_others_are_skipped() {
     for name in ["checkpoint", "delete_file_of_file", "random_operations", "event_file"] {
         assert!(!passed.contains(name), "{name}");
     }
-    assert_eq!(conformance(&host, &shelf).deviations(), [""; 0]);
 }
 
 #[test]

@@ -2,37 +2,41 @@
 
 use crate::basic::Basic;
 use crate::full::{Full, Trip, arm};
-use tf_fs_plugin::testing::{Conformance, Host};
+use tf_fs_plugin::testing::{Case, Conformance, Host, Verdict};
 use tf_fs_plugin::{Code, Ops};
+
+/// All that deviates from the header, a line each.
+fn deviations(host: &Host, root: &str) -> Vec<String> {
+    let conformance = Conformance::new(host, root);
+    let of_the_header = Case::all().iter().filter(|case| case.group().is_of_the_header());
+    let found = of_the_header.filter_map(|case| match conformance.run(case) {
+        Verdict::Failed(deviations) => Some(deviations),
+        Verdict::Passed | Verdict::Skipped(_) => None,
+    });
+    found.flatten().map(|deviation| deviation.to_string()).collect()
+}
 
 #[test]
 fn filesystems_that_keep_to_the_header() {
     let host = Host::load::<Full>().expect("loaded");
-    Conformance::new(&host, "full://box/").check();
-    Conformance::new(&host, "full:///").check();
+    assert_eq!(deviations(&host, "full://box/"), [""; 0]);
+    assert_eq!(deviations(&host, "full:///"), [""; 0]);
     let host = Host::load::<Basic>().expect("loaded");
-    Conformance::new(&host, "basic://box").check();
-}
-
-#[test]
-#[should_panic(expected = "to EmptyDir: FailedPrecondition, not OK")]
-fn tensorflows_copy_deviates() {
-    let host = Host::new();
-    host.register_without::<Basic>(Ops::COPY_FILE).expect("loaded");
-    Conformance::new(&host, "basic://box").check();
+    assert_eq!(deviations(&host, "basic://box"), [""; 0]);
 }
 
 #[test]
 fn each_deviation_has_its_line() {
     let host = Host::new();
     host.register_without::<Basic>(Ops::TRANSLATE_NAME.union(Ops::COPY_FILE)).expect("loaded");
-    let deviations = Conformance::new(&host, "basic://box").deviations();
+    let found = deviations(&host, "basic://box");
     for line in [
         "copy_file from a file to itself: the content is there",
+        "copy_file from a file to EmptyDir: FailedPrecondition, not OK",
         "copy_file from a file to FullDir: FailedPrecondition, not OK",
         "get_matching_paths of part-*: the names",
     ] {
-        assert!(deviations.iter().any(|other| other == line), "{line} is not in {deviations:#?}");
+        assert!(found.iter().any(|other| other == line), "{line} is not in {found:#?}");
     }
     let host = Host::load::<Full>().expect("loaded");
     for (place, line) in [
@@ -45,16 +49,18 @@ fn each_deviation_has_its_line() {
         ("get_filesystem_configuration", "get_filesystem_configuration: OK, not DataLoss"),
     ] {
         arm(place, Trip::Fail(Code::DataLoss), 0);
-        let deviations = Conformance::new(&host, format!("full://{place}")).deviations();
-        assert_eq!(deviations.len(), 1, "{deviations:#?}");
-        assert!(deviations[0].starts_with(line), "{line}: {deviations:#?}");
+        let found = deviations(&host, &format!("full://{place}"));
+        assert_eq!(found.len(), 1, "{found:#?}");
+        assert!(found[0].starts_with(line), "{line}: {found:#?}");
     }
 }
 
 #[test]
-#[should_panic(expected = "cannot make files and directories to test with in full://box/cell1")]
 fn without_files_there_is_nothing_to_test_with() {
     let host = Host::load::<Full>().expect("loaded");
     arm("close", Trip::Fail(Code::DataLoss), 0);
-    let _ = Conformance::new(&host, "full://box").deviations();
+    let found = deviations(&host, "full://box");
+    assert_eq!(found.len(), 1, "{found:#?}");
+    let text = "cannot make files and directories to test with in full://box/";
+    assert!(found[0].starts_with(text), "{found:#?}");
 }

@@ -1,7 +1,7 @@
 //! What TensorFlow asks of a filesystem, case by case.
 //!
-//! One list of cases has three users: [`conformance!`](crate::conformance) makes a test of each,
-//! [`Conformance::run`] runs one, [`Conformance::check`] runs all those of the header at once.
+//! One list of cases has two users: [`conformance!`](crate::conformance) makes a test of each, and
+//! [`Conformance::run`] runs one and says how it ended.
 
 mod case;
 mod conditions;
@@ -49,7 +49,6 @@ use std::time::SystemTime;
 /// # let host = tf_fs_plugin::testing::Host::new();
 /// use tf_fs_plugin::testing::{Conformance, Verdict, cases};
 /// let conformance = Conformance::new(&host, "mem://box/");
-/// conformance.check();
 /// assert_eq!(conformance.run(&cases::checkpoint), Verdict::Passed);
 /// ```
 #[derive(Debug)]
@@ -175,49 +174,5 @@ impl<'h> Conformance<'h> {
         // Of tidying up only.
         let _ = self.host.take_violations();
         skipped.or(unimplemented).map_or(Verdict::Passed, Verdict::Skipped)
-    }
-
-    /// Checks everything that the header asks for.
-    ///
-    /// # Panics
-    /// If anything deviates, with a list of all that does; or if the directory, or the files and
-    /// directories to test with, cannot be made at all.
-    #[track_caller]
-    pub fn check(&self) {
-        let deviations = self.deviations();
-        let list: String = deviations.iter().map(|line| format!("\n  {line}")).collect();
-        assert!(
-            deviations.is_empty(),
-            "{} deviation(s) from what TensorFlow's header asks for:{list}",
-            deviations.len()
-        );
-        self.host.check();
-    }
-
-    /// What deviates from the header, one line each: the condition, what is wanted and what came. What
-    /// is created below the root stays.
-    ///
-    /// # Panics
-    /// If the directory, or the files and directories to test with, cannot be made at all.
-    #[must_use]
-    pub fn deviations(&self) -> Vec<String> {
-        let of_the_header = Case::all().iter().filter(|case| case.group.is_of_the_header());
-        if self.declared.files == Files::Provided {
-            let verdicts = of_the_header.map(|case| self.run(case));
-            let deviations = verdicts.filter_map(|verdict| match verdict {
-                Verdict::Failed(deviations) => Some(deviations),
-                _ => None,
-            });
-            return deviations.flatten().map(|deviation| deviation.to_string()).collect();
-        }
-        let (fs, written) = (self.filesystem(), Source::Written);
-        let mut run = Run::new(self.host, fs, &self.root, &self.declared, written, String::new());
-        for case in of_the_header {
-            if let Err(Stop::NothingToTestWith(text)) = (case.run)(&mut run) {
-                panic!("{text}");
-            }
-        }
-        let (deviations, _) = run.into_parts();
-        deviations.iter().map(ToString::to_string).collect()
     }
 }
