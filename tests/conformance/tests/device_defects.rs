@@ -2,7 +2,7 @@
 
 use se_plugin::parts::{Delay, HostDevice, HostMemory, WorkerEvent, WorkerStream};
 use se_plugin::prelude::*;
-use se_plugin::testing::{Case, Verdict, cases, run_case};
+use se_plugin::testing::{Case, InTensorFlow, Verdict, cases, run_case};
 use se_plugin::{AllocatorStats, HostTimer, Timer};
 use std::fmt::Write as _;
 use std::fs;
@@ -422,16 +422,18 @@ fn the_documentation_has_all_cases_and_defects() {
         }
         let _ = writeln!(text, "| `{}` | {} | {} |", case.name(), case.asks(), case.why());
     }
-    let cases = se_plugin::testing::Python::all();
+    let in_python = InTensorFlow::from_python("", "");
+    let in_c = InTensorFlow::in_c("", "", "");
     let _ = write!(
         text,
         "\n## In real TensorFlow\n\n{} cases more run in each TensorFlow that `cargo tf-plugin test` is told of, from \
-         Python. Those about kernels compare what the plugin has with the CPU, in each type that a kernel is \
-         registered for; what it does not have is skipped, with the reason.\n\n\
+         Python, and {} in its C library, without Python. Those about kernels compare what the plugin has with the \
+         CPU, in each type that a kernel is registered for; what it does not have is skipped, with the reason.\n\n\
          | Case | What it asks | Why |\n|---|---|---|\n",
-        cases.len()
+        in_python.cases().len(),
+        in_c.cases().len(),
     );
-    for case in cases {
+    for case in [in_python.cases(), in_c.cases()].concat() {
         let _ = writeln!(text, "| `{}` | {} | {} |", case.name, case.asks, case.why);
     }
     text.push_str("\n## Defects\n\n| Defect | Found by |\n|---|---|\n");

@@ -4,8 +4,9 @@
 use cargo_tf_plugin::NEWEST;
 use s3::S3;
 use s3_server::Options;
+use std::path::Path;
 use std::process::Command;
-use tf_fs_plugin::testing::{Host, TestRoot};
+use tf_fs_plugin::testing::{Host, InTensorFlow, TestRoot};
 use tf_fs_plugin::{Code, Result};
 use tf_plugin_s3_tests::{Store, fs};
 use tf_plugin_tensorflow_tests::{Plugin, tensorflow};
@@ -47,24 +48,14 @@ tf_fs_plugin::conformance! {
     ],
 }
 
-/// What the declarations leave nothing of. The tests below ask for what `s3://` does instead.
-const SKIPPED: [&str; 6] = [
-    "python_open_file_is_there",
-    "python_write_missing_parent",
-    "python_write_below_file",
-    "python_append_codes",
-    "python_mkdir_codes",
-    "python_untidy_names",
-];
-
-#[test]
-fn in_tensorflow() {
-    let release = tensorflow(NEWEST);
+/// Runs one of the tests that `conformance!` makes for a TensorFlow, and says which of its cases asked nothing.
+fn not_asked(test: &str, tensorflow: (&str, &Path), cases: usize) -> Vec<String> {
     let directory = tempfile::tempdir().expect("a scratch directory");
     let report = directory.path().join("report");
+    let (variable, place) = tensorflow;
     let output = Command::new(std::env::current_exe().expect("this program"))
-        .args(["conformance_in_python", "--exact", "--nocapture"])
-        .env("TF_PLUGIN_TEST_PYTHON", release.python())
+        .args([test, "--exact", "--nocapture"])
+        .env(variable, place)
         .env("TF_PLUGIN_TEST_LIBRARY", Plugin::of("s3").path())
         .env("TF_PLUGIN_TEST_REPORT", &report)
         .output()
@@ -73,16 +64,37 @@ fn in_tensorflow() {
         (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{stdout}\n{stderr}");
     let report = std::fs::read_to_string(report).expect("a report");
-    let (mut cases, mut skipped) = (0, Vec::new());
-    for line in report.lines() {
-        let line: serde_json::Value = serde_json::from_str(line).expect("JSON");
-        cases += 1;
-        if line["outcome"] != "passed" {
-            skipped.push(line["case"].as_str().expect("a name").to_owned());
-        }
-    }
-    assert_eq!(cases, tf_fs_plugin::testing::Python::all().len());
-    assert_eq!(skipped, SKIPPED);
+    let answers: Vec<serde_json::Value> =
+        report.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!(answers.len(), cases);
+    let not_asked = answers.iter().filter(|answer| answer["outcome"] != "passed");
+    not_asked.map(|answer| answer["case"].as_str().expect("a name").to_owned()).collect()
+}
+
+// What the declarations leave nothing of. The tests below ask for what `s3://` does instead.
+
+#[test]
+fn in_python() {
+    let release = tensorflow(NEWEST);
+    let cases = InTensorFlow::from_python("", "").cases().len();
+    let tensorflow = ("TF_PLUGIN_TEST_PYTHON", release.python());
+    let skipped = [
+        "python_open_file_is_there",
+        "python_write_missing_parent",
+        "python_write_below_file",
+        "python_append_codes",
+        "python_mkdir_codes",
+        "python_untidy_names",
+    ];
+    assert_eq!(not_asked("conformance_in_python", tensorflow, cases), skipped);
+}
+
+#[test]
+fn in_c() {
+    let release = tensorflow(NEWEST);
+    let cases = InTensorFlow::in_c("", "", "").cases().len();
+    let tensorflow = ("TF_PLUGIN_TEST_C_LIBRARY", release.library_dir());
+    assert_eq!(not_asked("conformance_in_c", tensorflow, cases), [""; 0]);
 }
 
 /// Everything that can be asked about one path: by its name in the header, with the code; `None` is OK.
