@@ -162,7 +162,11 @@ fn a_device_is_measured_through_its_callbacks_and_in_tensorflow() {
     let subject = "/device:RUST_REF:0";
     let tables = rows(&report, subject, "the C table");
     assert_eq!(with_result(&tables, "measured").len(), tables.len(), "{tables:#?}");
-    assert_eq!(tables.len(), 43, "{tables:#?}");
+    assert_eq!(tables.len(), 47, "{tables:#?}");
+    for name in ["memcpy_htod", "memcpy_dtoh", "memcpy_dtod", "mem_zero"] {
+        let alone = format!("{name} 4 KiB, then block_host_until_done");
+        assert!(tables.iter().any(|(found, _)| *found == alone), "{alone}: {tables:#?}");
+    }
     let in_tensorflow = rows(&report, subject, &format!("TensorFlow {NEWEST}"));
     assert_eq!(with_result(&in_tensorflow, "measured").len(), 9, "{in_tensorflow:#?}");
     let bytes =

@@ -272,14 +272,17 @@ impl Device {
     }
 
     fn enqueued_copies(&self, rows: &Rows<'_>) -> Result<()> {
-        for size in SIZES {
-            let named = |op: &str| format!("{op} {}", bytes(size as u64));
+        // What gets done in a time, and then how long one takes.
+        let each = SIZES.map(|size| (size, false)).into_iter().chain([(SIZES[0], true)]);
+        for (size, alone) in each {
+            let then = if alone { ", then block_host_until_done" } else { "" };
+            let named = |op: &str| format!("{op} {}{then}", bytes(size as u64));
             rows.row(named("memcpy_htod"), Some(size as u64), || {
                 let copy = slot!(self, memcpy_htod)?;
                 let (memory, host) = (self.allocate(size)?, vec![7_u8; size]);
                 let (stream, mut to) = (self.stream()?, memory.range());
                 rows.time(QUEUED, |times| {
-                    stream.waited(times, || {
+                    stream.waited(times, alone, || {
                         // SAFETY: a device with its stream and its memory, as many bytes as are announced, which are
                         // there until the stream is waited for, and a status.
                         with_status(|status| unsafe {
@@ -300,7 +303,7 @@ impl Device {
                 let (memory, mut host) = (self.filled(size)?, vec![0_u8; size]);
                 let (stream, from) = (self.stream()?, memory.range());
                 rows.time(QUEUED, |times| {
-                    stream.waited(times, || {
+                    stream.waited(times, alone, || {
                         // SAFETY: as above.
                         with_status(|status| unsafe {
                             copy(
@@ -320,7 +323,7 @@ impl Device {
                 let (from, to) = (self.filled(size)?, self.allocate(size)?);
                 let (stream, from, mut to) = (self.stream()?, from.range(), to.range());
                 rows.time(QUEUED, |times| {
-                    stream.waited(times, || {
+                    stream.waited(times, alone, || {
                         // SAFETY: as above.
                         with_status(|status| unsafe {
                             copy(self.device, stream.1, &mut to, &from, size as u64, status);
@@ -333,7 +336,7 @@ impl Device {
                 let (memory, stream) = (self.allocate(size)?, self.stream()?);
                 let mut at = memory.range();
                 rows.time(QUEUED, |times| {
-                    stream.waited(times, || {
+                    stream.waited(times, alone, || {
                         // SAFETY: as above.
                         with_status(|status| unsafe {
                             zero(self.device, stream.1, &mut at, size as u64, status);
@@ -384,7 +387,7 @@ impl Device {
             let wait = slot!(self, wait_for_event)?;
             let (first, second, event) = (self.stream()?, self.stream()?, self.event()?);
             rows.time(QUEUED, |times| {
-                second.waited(times, || {
+                second.waited(times, false, || {
                     first.record(&event)?;
                     // SAFETY: a device, its stream, its event and a status.
                     with_status(|status| unsafe { wait(self.device, second.1, event.1, status) })
@@ -395,7 +398,7 @@ impl Device {
             let depend = slot!(self, create_stream_dependency)?;
             let (first, second) = (self.stream()?, self.stream()?);
             rows.time(QUEUED, |times| {
-                second.waited(times, || {
+                second.waited(times, false, || {
                     // SAFETY: a device, its streams and a status.
                     with_status(|status| unsafe { depend(self.device, second.1, first.1, status) })
                 })
@@ -489,8 +492,13 @@ impl Stream<'_> {
         with_status(|status| unsafe { block(self.0.device, event.1, status) })
     }
 
-    /// How long it takes to enqueue something so often and then to wait for all of it.
-    fn waited(&self, times: u64, mut enqueue: impl FnMut() -> Result<()>) -> Result<Duration> {
+    /// How long it takes to enqueue something so often and then to wait for all of it; `alone` to wait for each.
+    fn waited(
+        &self,
+        times: u64,
+        alone: bool,
+        mut enqueue: impl FnMut() -> Result<()>,
+    ) -> Result<Duration> {
         let start = Instant::now();
         let mut enqueued = Ok(());
         for _ in 0..times {
@@ -498,9 +506,14 @@ impl Stream<'_> {
             if enqueued.is_err() {
                 break;
             }
+            if alone {
+                self.wait()?;
+            }
         }
         // Also after an error: what is on its way uses memory that is going to be freed.
-        self.wait()?;
+        if !alone || enqueued.is_err() {
+            self.wait()?;
+        }
         enqueued?;
         Ok(start.elapsed())
     }
