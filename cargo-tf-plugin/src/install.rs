@@ -5,14 +5,19 @@ use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, IsTerminal};
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use fs4::FileExt;
 use indicatif::{ProgressBar, ProgressStyle};
+use rustix::process::{Pid, Signal, kill_process_group};
 
+use crate::interrupt::Held;
 use crate::output::note;
 use crate::python::{self, Interpreter, PYTHON_VARIABLE, major_minor};
 use crate::tensorflow::TensorFlow;
@@ -256,23 +261,28 @@ impl<G: Goal> Installation<G> {
             self.goal.cost()
         );
 
-        let provided = self.fill(&base, lock);
+        let held = Held::new();
+        let provided = self.fill(&base, lock, &held);
         if provided.is_err() {
             // Of no use to anybody; the error has said what there is to know.
-            let _ = fs::remove_dir_all(&self.venv);
+            let removed = fs::remove_dir_all(&self.venv);
+            if held.is_wanted_back() {
+                let left = if removed.is_ok() { "; nothing is left behind" } else { "" };
+                note!("interrupted{left}");
+            }
         }
         provided
     }
 
     /// Makes the environment, of which nothing is there.
-    fn fill(&self, base: &Interpreter, lock: &File) -> Result<G::Provided> {
+    fn fill(&self, base: &Interpreter, lock: &File, held: &Held) -> Result<G::Provided> {
         // In two steps: `venv` would hide what the second one says when it fails.
         let mut venv = isolated(base.path());
         venv.args(["-m", "venv", "--without-pip"]).arg(&self.venv);
         let mut ensurepip = isolated(&self.interpreter());
         ensurepip.args(["-m", "ensurepip", "--default-pip"]);
         for step in [venv, ensurepip] {
-            let (status, output) = self.run(step, lock, "making the environment")?;
+            let (status, output) = self.run(step, lock, held, "making the environment")?;
             if !status.success() {
                 return Err(self.venv_failure(base.path(), &output));
             }
@@ -281,7 +291,7 @@ impl<G: Goal> Installation<G> {
         let mut pip = self.pip(&self.interpreter());
         pip.args(["install", "--no-compile", "--no-input", "--progress-bar", "off"]);
         pip.args(self.goal.requirements());
-        let (status, output) = self.run(pip, lock, "starting pip")?;
+        let (status, output) = self.run(pip, lock, held, "starting pip")?;
         if !status.success() {
             return Err(self.pip_failure(status, &output));
         }
@@ -313,6 +323,7 @@ impl<G: Goal> Installation<G> {
         &self,
         mut command: Command,
         lock: &File,
+        held: &Held,
         first: &'static str,
     ) -> Result<(ExitStatus, Vec<String>)> {
         let program = command.get_program().to_owned();
@@ -323,6 +334,8 @@ impl<G: Goal> Installation<G> {
             .stdin(Stdio::from(lock.try_clone().with_context(failed)?))
             .stdout(writer.try_clone().with_context(failed)?)
             .stderr(writer)
+            // To end it together with what it starts.
+            .process_group(0)
             .spawn()
             .with_context(failed)?;
         // It keeps copies of the pipe's write end, which would keep the reader waiting.
@@ -330,8 +343,26 @@ impl<G: Goal> Installation<G> {
 
         let progress = Progress::start(first);
         let mut last = VecDeque::new();
-        for line in BufReader::new(reader).split(b'\n') {
-            let line = line.with_context(failed)?;
+        let (sender, lines) = mpsc::channel();
+        // It ends when the last process that writes has ended.
+        thread::spawn(move || {
+            BufReader::new(reader).split(b'\n').all(|line| sender.send(line).is_ok())
+        });
+        loop {
+            if held.is_wanted_back() {
+                // It may be gone already.
+                let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
+                child.wait().with_context(failed)?;
+                // Until the last of them is gone, and writes no file any more.
+                while lines.recv_timeout(Duration::from_secs(5)).is_ok() {}
+                progress.finish();
+                bail!("interrupted");
+            }
+            let line = match lines.recv_timeout(Duration::from_millis(100)) {
+                Ok(line) => line.with_context(failed)?,
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => continue,
+            };
             let line = String::from_utf8_lossy(&line).trim_end().to_owned();
             if line.is_empty() {
                 continue;
@@ -498,8 +529,6 @@ impl Progress {
 #[cfg(test)]
 mod tests {
     use std::net::TcpListener;
-    use std::sync::mpsc;
-    use std::thread;
 
     use tempfile::TempDir;
 

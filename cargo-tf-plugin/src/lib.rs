@@ -23,6 +23,7 @@ mod build;
 pub mod commands;
 mod explain;
 mod install;
+mod interrupt;
 mod output;
 mod packages;
 mod platform;

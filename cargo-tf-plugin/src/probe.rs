@@ -14,6 +14,8 @@ use anyhow::{Context, Result};
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde::{Deserialize, Serialize};
 
+use crate::interrupt::Held;
+
 /// The argument that makes the tool the process that loads a plugin.
 pub const ARGUMENT: &str = "__load-plugin";
 
@@ -267,6 +269,8 @@ pub(crate) struct Watched {
 
 /// Runs a command for no longer than `limit`, and ends all that it has started.
 pub(crate) fn watch(command: &mut Command, limit: Duration) -> Result<Watched> {
+    // It is in a group of its own, which Ctrl-C does not reach.
+    let held = Held::new();
     let mut log = tempfile::tempfile().context("cannot make a file for the output of a process")?;
     let share = || log.try_clone().context("cannot share the file for the output of a process");
     let program = command.get_program().to_owned();
@@ -286,7 +290,7 @@ pub(crate) fn watch(command: &mut Command, limit: Duration) -> Result<Watched> {
             break Some(status);
         }
         flooded = log.metadata().is_ok_and(|log| log.len() > MOST_OUTPUT);
-        if flooded || start.elapsed() >= limit {
+        if flooded || start.elapsed() >= limit || held.is_wanted_back() {
             break None;
         }
         thread::sleep(Duration::from_millis(5));
@@ -296,6 +300,7 @@ pub(crate) fn watch(command: &mut Command, limit: Duration) -> Result<Watched> {
     if status.is_none() {
         child.wait().context("cannot wait for a process")?;
     }
+    drop(held);
     let mut said = Vec::new();
     log.rewind().and_then(|()| log.read_to_end(&mut said)).context("cannot read what it said")?;
     Ok(Watched { status, flooded, output: String::from_utf8_lossy(&said).into_owned() })

@@ -4,14 +4,16 @@ mod plugins;
 
 use std::env;
 use std::fs;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use cargo_tf_plugin::{NEWEST, TensorFlow};
 use plugins::{compile, source};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 fn root() -> PathBuf {
@@ -220,6 +222,17 @@ fn a_plugin_that_hangs_is_ended_with_what_it_has_started() {
         assert_says(&text, "has not come back from TF_InitPlugin within 1 s");
         assert!(start.elapsed() < Duration::from_secs(15), "{fault}: {:?}", start.elapsed());
     }
+    // And when the command is ended while it waits.
+    let mut command = command();
+    let waiting = command.arg(filesystem()).env("FAULT", "hangs-with-a-child");
+    let mut waiting = waiting.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it runs");
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while left_of(filesystem()) == 0 {
+        assert!(Instant::now() < deadline, "it loads nothing");
+        thread::sleep(Duration::from_millis(20));
+    }
+    kill_process(Pid::from_child(&waiting), Signal::INT).expect("it runs");
+    assert_eq!(waiting.wait().expect("it ends").signal(), Some(Signal::INT.as_raw()));
     // What was killed takes a moment to be gone.
     let deadline = Instant::now() + Duration::from_secs(10);
     while left_of(filesystem()) > 0 {

@@ -1,8 +1,14 @@
 //! The TensorFlow that the library provides is a real one.
 
+use std::io::Read as _;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use cargo_tf_plugin::{NEWEST, TensorFlow};
+use rustix::process::{Pid, Signal, kill_process};
 
 /// Everything that is promised about `tensorflow` is there, and its Python imports it.
 fn assert_real(tensorflow: &TensorFlow) {
@@ -50,6 +56,32 @@ fn a_release_without_the_interface_is_not_even_downloaded() {
     let error = TensorFlow::pinned_in("2.11.0", directory.path()).expect_err("too old");
     assert!(error.to_string().contains("name 2.12 or newer"), "{error}");
     assert!(directory.path().read_dir().expect("it is there").next().is_none());
+}
+
+#[test]
+fn an_installation_that_is_interrupted_leaves_nothing() {
+    let cache = tempfile::tempdir().expect("a scratch directory");
+    for signal in [Signal::INT, Signal::TERM] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cargo-tf-plugin"));
+        // Outside of any package.
+        command.args(["doctor", "--tf", NEWEST]).current_dir(cache.path());
+        command.env("XDG_CACHE_HOME", cache.path()).env_remove("CARGO_TARGET_DIR");
+        let mut tool = command.stderr(Stdio::piped()).spawn().expect("it runs");
+        let venv = cache.path().join("tf-plugin/tf-venv").join(NEWEST);
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while !venv.join("pyvenv.cfg").exists() {
+            assert!(Instant::now() < deadline, "it installs nothing");
+            thread::sleep(Duration::from_millis(10));
+        }
+        // To it alone: what it has started does not know.
+        kill_process(Pid::from_child(&tool), signal).expect("it runs");
+        let status = tool.wait().expect("it ends");
+        assert_eq!(status.signal(), Some(signal.as_raw()), "{status}");
+        let mut said = String::new();
+        tool.stderr.take().expect("a pipe").read_to_string(&mut said).expect("UTF-8");
+        assert!(said.ends_with("interrupted; nothing is left behind\n"), "{said}");
+        assert!(!venv.exists(), "{} is left", venv.display());
+    }
 }
 
 #[test]

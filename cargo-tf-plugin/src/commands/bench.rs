@@ -26,6 +26,7 @@ use crate::bench::{self, Child, Interrupted, Job};
 use crate::commands::check::{self, tensorflow};
 use crate::commands::doctor;
 use crate::commands::run::{self, LIBRARY_VARIABLE};
+use crate::interrupt::Held;
 use crate::output::{self, note};
 use crate::report::{Report as Check, Severity};
 
@@ -182,6 +183,7 @@ impl Bench {
         // From here on there is something to be removed. A second signal ends the command at once, and what it has
         // started removes everything all the same.
         let interrupted = Arc::new(AtomicBool::new(false));
+        Held::new().hand_over();
         for signal in [SIGINT, SIGTERM, SIGHUP] {
             signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&interrupted))
                 .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&interrupted)))

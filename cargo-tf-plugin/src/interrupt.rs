@@ -1,0 +1,78 @@
+//! Ctrl-C, and the other signals that end a command, while something has to be ended or removed first.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+/// What the handlers of the signals look at.
+struct State {
+    /// Whether a signal ends the process as it would without handlers.
+    idle: Arc<AtomicBool>,
+    /// The signal that has come; 0 if none has.
+    caught: Arc<AtomicUsize>,
+    holders: Mutex<usize>,
+}
+
+static STATE: OnceLock<State> = OnceLock::new();
+
+fn state() -> &'static State {
+    STATE.get_or_init(|| {
+        let state = State {
+            idle: Arc::new(AtomicBool::new(true)),
+            caught: Arc::default(),
+            holders: Mutex::default(),
+        };
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            let (idle, caught) = (Arc::clone(&state.idle), Arc::clone(&state.caught));
+            // Where that fails the process just ends.
+            let _ = signal_hook::flag::register_conditional_default(signal, idle).and_then(|_| {
+                let number = usize::try_from(signal).unwrap_or_default();
+                signal_hook::flag::register_usize(signal, caught, number)
+            });
+        }
+        state
+    })
+}
+
+/// While it lives, a signal waits. When the last one is dropped, the signal ends the process.
+#[derive(Debug)]
+pub(crate) struct Held(());
+
+impl Held {
+    pub(crate) fn new() -> Self {
+        let state = state();
+        let mut holders = state.holders.lock().unwrap_or_else(PoisonError::into_inner);
+        *holders += 1;
+        state.idle.store(false, Ordering::SeqCst);
+        Self(())
+    }
+
+    /// Whether a signal waits, so that there is no use in going on.
+    pub(crate) fn is_wanted_back(&self) -> bool {
+        state().caught.load(Ordering::SeqCst) != 0
+    }
+
+    /// From now on somebody else sees to the signals.
+    pub(crate) fn hand_over(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let state = state();
+        let mut holders = state.holders.lock().unwrap_or_else(PoisonError::into_inner);
+        *holders -= 1;
+        if *holders > 0 {
+            return;
+        }
+        state.idle.store(true, Ordering::SeqCst);
+        if let Ok(signal) = i32::try_from(state.caught.load(Ordering::SeqCst))
+            && signal != 0
+        {
+            // Does not return; and if it did, the process would go on as if nothing had come.
+            let _ = signal_hook::low_level::emulate_default_handler(signal);
+        }
+    }
+}
