@@ -308,6 +308,7 @@ fn a_new_device_is_tested_in_tensorflow() {
         "/device:D:0             -           ok\n",
         "tests/python/device.py  -           ok\n",
         "conformance in Python   -           ok\n",
+        "conformance in C        -           ok\n",
     ] {
         assert!(said.contains(line), "`{line}` is missing in {said}");
     }
@@ -330,6 +331,8 @@ fn a_new_filesystem_is_tested_in_tensorflow_and_run() {
         "tests/python/filesystem.py    -           ok\n",
         "conformance in Python         -           ok\n",
         &format!("TensorFlow {NEWEST}: conformance in Python: ok, 89 passed, 3 skipped, 0 failed"),
+        "conformance in C              -           ok\n",
+        &format!("TensorFlow {NEWEST}: conformance in C: ok, 55 passed, 4 skipped, 0 failed"),
         "  | broken on purpose",
         "error: 2 of the tests above failed",
     ] {

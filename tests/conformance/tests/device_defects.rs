@@ -422,19 +422,22 @@ fn the_documentation_has_all_cases_and_defects() {
         }
         let _ = writeln!(text, "| `{}` | {} | {} |", case.name(), case.asks(), case.why());
     }
-    let in_python = InTensorFlow::from_python("", "");
-    let in_c = InTensorFlow::in_c("", "", "");
+    let (python, c) = (InTensorFlow::all_from_python(), InTensorFlow::all_in_c());
     let _ = write!(
         text,
-        "\n## In real TensorFlow\n\n{} cases more run in each TensorFlow that `cargo tf-plugin test` is told of, from \
-         Python, and {} in its C library, without Python. Those about kernels compare what the plugin has with the \
-         CPU, in each type that a kernel is registered for; what it does not have is skipped, with the reason.\n\n\
-         | Case | What it asks | Why |\n|---|---|---|\n",
-        in_python.cases().len(),
-        in_c.cases().len(),
+        "\n## In real TensorFlow\n\n{} cases more run in each TensorFlow that `cargo tf-plugin test` is told of: {} from \
+         Python, and {} in its C library, in a process without Python. Those about kernels compare what the plugin has \
+         with the CPU, in each type that a kernel is registered for; what it does not have is skipped, with the \
+         reason. After the last case the process has to end well.\n",
+        python.len() + c.len(),
+        python.len(),
+        c.len()
     );
-    for case in [in_python.cases(), in_c.cases()].concat() {
-        let _ = writeln!(text, "| `{}` | {} | {} |", case.name, case.asks, case.why);
+    for (title, cases) in [("From Python", python), ("In C", c)] {
+        let _ = write!(text, "\n### {title}\n\n| Case | What it asks | Why |\n|---|---|---|\n");
+        for case in cases {
+            let _ = writeln!(text, "| `{}` | {} | {} |", case.name, case.asks, case.why);
+        }
     }
     text.push_str("\n## Defects\n\n| Defect | Found by |\n|---|---|\n");
     for (what, case, _) in DEFECTS {

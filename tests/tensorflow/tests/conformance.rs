@@ -1,7 +1,7 @@
 //! The cases that run in TensorFlow, on plugins that pass and on those that are broken on purpose.
 //!
-//! `docs/tensorflow-conformance.md` lists both. After a change of the cases or of the defects, write it anew, which
-//! takes minutes:
+//! `docs/tensorflow-conformance.md` and `docs/tensorflow-c-conformance.md` list both. After a change of the cases or of
+//! the defects, write them anew, which takes minutes:
 //!
 //! ```sh
 //! TF_FS_PLUGIN_WRITE_DOCS=1 cargo test -p tf-plugin-tensorflow-tests --test conformance
@@ -10,7 +10,7 @@
 use cargo_tf_plugin::TensorFlow;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tf_fs_plugin::testing::{
     Answer, Deviation, Files, InTensorFlow, TensorFlowCase, Verdict, samples,
@@ -19,7 +19,7 @@ use tf_plugin_conformance_tests::{DEFECT_VARIABLE, Defect, MALFORMED};
 use tf_plugin_tensorflow_tests::{Example, Plugin, each_tensorflow, tensorflow};
 
 each_tensorflow!(
-    memfs; oldest and newest: localfs, localfs_below_a_root, refdevice, memfs_in_c, localfs_in_c,
+    memfs, memfs_in_c; oldest and newest: localfs, localfs_below_a_root, refdevice, localfs_in_c,
     provided_files_in_c, refdevice_in_c
 );
 
@@ -168,32 +168,38 @@ fn all_pass(cases: se_plugin::testing::InTensorFlow) {
 #[test]
 fn what_is_wrong_with_kernels_is_noticed_in_tensorflow() {
     let release = tensorflow(cargo_tf_plugin::NEWEST);
-    let answers = on_a_device(&release, "hostdevice").run("RUST_TEST");
-    let verdict = |name: &str| {
-        let answer = answers.iter().find(|answer| answer.case.name == name);
-        &answer.unwrap_or_else(|| panic!("{name} is no case")).verdict
-    };
-    for (case, what) in [
-        ("python_kernels_of_one_argument", "PanicsAsynchronously` panicked"),
-        ("python_kernels_that_broadcast", "[2, 3] and [3] cannot be added"),
-        ("python_kernels_of_networks", "was dropped before it was completed"),
+    for (cases, way) in [
+        (on_a_device(&release, "hostdevice"), "python"),
+        (on_a_device_in_c(&release, "hostdevice"), "c"),
     ] {
-        match verdict(case) {
-            Verdict::Failed(found) => assert!(
-                found
-                    .iter()
-                    .any(|one| one.detail.as_deref().is_some_and(|text| text.contains(what))),
-                "{found:#?}"
-            ),
-            other => panic!("{case}: {other:?}"),
+        let answers = cases.run("RUST_TEST");
+        let verdict = |name: &str| {
+            let name = format!("{way}_{name}");
+            let answer = answers.iter().find(|answer| answer.case.name == name);
+            &answer.unwrap_or_else(|| panic!("{name} is no case")).verdict
+        };
+        for (case, what) in [
+            ("kernels_of_one_argument", "PanicsAsynchronously` panicked"),
+            ("kernels_that_broadcast", "[2, 3] and [3] cannot be added"),
+            ("kernels_of_networks", "was dropped before it was completed"),
+        ] {
+            match verdict(case) {
+                Verdict::Failed(found) => assert!(
+                    found
+                        .iter()
+                        .any(|one| one.detail.as_deref().is_some_and(|text| text.contains(what))),
+                    "{way}: {found:#?}"
+                ),
+                other => panic!("{way}: {case}: {other:?}"),
+            }
         }
-    }
-    let reason = "the plugin has none of these kernels";
-    for case in ["python_kernels_that_reduce", "python_kernels_of_matrices"] {
-        assert_eq!(*verdict(case), Verdict::Skipped(reason.to_owned()), "{case}");
-    }
-    for case in ["python_device_is_listed", "python_copies_of_floats", "python_copy_of_16_mib"] {
-        assert_eq!(*verdict(case), Verdict::Passed, "{case}");
+        let reason = "the plugin has none of these kernels";
+        for case in ["kernels_that_reduce", "kernels_of_matrices"] {
+            assert_eq!(*verdict(case), Verdict::Skipped(reason.to_owned()), "{way}: {case}");
+        }
+        for case in ["device_is_listed", "copies_of_floats", "copy_of_16_mib"] {
+            assert_eq!(*verdict(case), Verdict::Passed, "{way}: {case}");
+        }
     }
 }
 
@@ -239,7 +245,7 @@ fn a_plugin_that_hangs_when_the_process_ends_has_failed() {
 }
 
 /// Cases that take longer than the others, and the defects that they are tried on.
-const SLOW: [(&str, &[Defect]); 14] = [
+const SLOW: [(&str, &[Defect]); 19] = [
     ("python_threads_read_one_file", &[Defect::ReaderKeepsAPosition]),
     ("python_dataset_snapshot", &[Defect::RenameMissingIsOk, Defect::RenameRefusesExisting]),
     ("python_tfrecord_compressed", &[Defect::HighBitIsLost]),
@@ -254,17 +260,73 @@ const SLOW: [(&str, &[Defect]); 14] = [
     ("python_event_file", &[Defect::LastByteIsNotRead]),
     ("python_many_record_files", &[Defect::LastByteIsNotRead]),
     ("python_many_small_writes", &[Defect::FlushWritesTwice]),
+    ("c_many_small_appends", &[Defect::FlushWritesTwice]),
+    ("c_one_large_append", &[Defect::LargeAppendsAreCut]),
+    ("c_threads_read_one_file", &[Defect::RefusesASecondCall]),
+    // It notices the race of `MakeTreeRaces` at times only.
+    ("c_threads_make_one_tree", &[Defect::MakeTreeNeedsParent]),
+    ("c_threads_with_files_of_their_own", &[Defect::RefusesASecondCall]),
 ];
 
 /// How many cases the document names for a defect.
 const NAMED: usize = 3;
 
-fn brokenfs() -> InTensorFlow {
-    let release = tensorflow(cargo_tf_plugin::NEWEST);
-    python(&release, Plugin::of("brokenfs").path())
-        .malformed(MALFORMED)
-        // What hangs has failed. The slowest takes 0.3 s on a machine with nothing else to do.
-        .limit(Duration::from_secs(20))
+/// What is tried on filesystems with defects, and what is written about it.
+struct Proof {
+    cases: fn(&TensorFlow, &Path) -> InTensorFlow,
+    /// The document.
+    file: &'static str,
+    title: &'static str,
+    way: &'static str,
+    /// The row of `cargo tf-plugin test`.
+    row: &'static str,
+    /// The other document.
+    other: &'static str,
+    /// Cases that none of the defects makes fail, or none that is tried: what they do others do, too.
+    notice_nothing: &'static [&'static str],
+    /// What is not asked of it.
+    skipped: &'static [&'static str],
+    /// So many defects are noticed at least.
+    least: usize,
+}
+
+const FROM_PYTHON: Proof = Proof {
+    cases: python,
+    file: "tensorflow-conformance.md",
+    title: "Conformance in TensorFlow",
+    way: "from Python",
+    row: "conformance in Python",
+    other: "[Conformance in TensorFlow's C library](tensorflow-c-conformance.md) has those without Python",
+    notice_nothing: &["python_half_a_file_is_never_seen"],
+    skipped: &["python_half_a_file_is_never_seen"],
+    least: 100,
+};
+
+const IN_C: Proof = Proof {
+    cases: in_c,
+    file: "tensorflow-c-conformance.md",
+    title: "Conformance in TensorFlow's C library",
+    way: "in a process that has TensorFlow's C library and no Python, as programs in C, C++ or Rust and servers of \
+          models have it",
+    row: "conformance in C",
+    other: "[Conformance in TensorFlow](tensorflow-conformance.md) has those from Python",
+    notice_nothing: &["c_half_a_file_is_never_seen", "c_provided_files"],
+    skipped: &["c_half_a_file_is_never_seen", "c_provided_files"],
+    least: 80,
+};
+
+impl Proof {
+    fn brokenfs(&self) -> InTensorFlow {
+        let release = tensorflow(cargo_tf_plugin::NEWEST);
+        (self.cases)(&release, Plugin::of("brokenfs").path())
+            .malformed(MALFORMED)
+            // What hangs has failed. The slowest takes 0.3 s on a machine with nothing else to do.
+            .limit(Duration::from_secs(20))
+    }
+
+    fn document(&self) -> PathBuf {
+        [env!("CARGO_MANIFEST_DIR"), "..", "..", "docs", self.file].iter().collect()
+    }
 }
 
 fn with(defect: Defect) -> Vec<(String, String)> {
@@ -283,41 +345,44 @@ fn failed(answers: &[Answer]) -> Vec<&'static TensorFlowCase> {
 /// For each defect, by its number, cases that notice it.
 type Findings = BTreeMap<usize, Vec<&'static TensorFlowCase>>;
 
-/// Tries the cases on all defects.
-fn find() -> Findings {
-    let jobs = Defect::ALL.iter().enumerate().map(|(number, (defect, _))| {
-        let tried = |case: &&&TensorFlowCase| match SLOW.iter().find(|(name, _)| *name == case.name)
-        {
-            Some((_, defects)) => defects.contains(defect),
-            None => true,
-        };
-        (number, brokenfs().cases().iter().filter(tried).copied().collect())
-    });
-    tried(jobs.collect(), 2 * NAMED)
-}
-
-/// Which of these cases notice these defects. Of a defect that ends the process so many are enough.
-fn tried(jobs: Vec<(usize, Vec<&'static TensorFlowCase>)>, enough: usize) -> Findings {
-    let mut findings = Findings::new();
-    // A case that ends the process ends the job, so that the others are tried in another one.
-    let mut rest = jobs;
-    while !rest.is_empty() {
-        let jobs: Vec<_> = rest
-            .iter()
-            .map(|(number, cases)| (with(Defect::ALL[*number].0), cases.clone()))
-            .collect();
-        let answers = brokenfs().run_each("mem://box/", &jobs);
-        let mut left = Vec::new();
-        for ((number, cases), answers) in rest.into_iter().zip(answers) {
-            let found = findings.entry(number).or_default();
-            found.extend(failed(&answers));
-            if answers.len() < cases.len() && found.len() < enough {
-                left.push((number, cases[answers.len()..].to_vec()));
-            }
-        }
-        rest = left;
+impl Proof {
+    /// Tries the cases on all defects.
+    fn find(&self) -> Findings {
+        let all = self.brokenfs().cases();
+        let jobs = Defect::ALL.iter().enumerate().map(|(number, (defect, _))| {
+            let tried = |case: &&&TensorFlowCase| match SLOW.iter().find(|slow| slow.0 == case.name)
+            {
+                Some((_, defects)) => defects.contains(defect),
+                None => true,
+            };
+            (number, all.iter().filter(tried).copied().collect())
+        });
+        self.tried(jobs.collect(), 2 * NAMED)
     }
-    findings
+
+    /// Which of these cases notice these defects. Of a defect that ends the process so many are enough.
+    fn tried(&self, jobs: Vec<(usize, Vec<&'static TensorFlowCase>)>, enough: usize) -> Findings {
+        let mut findings = Findings::new();
+        // A case that ends the process ends the job, so that the others are tried in another one.
+        let mut rest = jobs;
+        while !rest.is_empty() {
+            let jobs: Vec<_> = rest
+                .iter()
+                .map(|(number, cases)| (with(Defect::ALL[*number].0), cases.clone()))
+                .collect();
+            let answers = self.brokenfs().run_each("mem://box/", &jobs);
+            let mut left = Vec::new();
+            for ((number, cases), answers) in rest.into_iter().zip(answers) {
+                let found = findings.entry(number).or_default();
+                found.extend(failed(&answers));
+                if answers.len() < cases.len() && found.len() < enough {
+                    left.push((number, cases[answers.len()..].to_vec()));
+                }
+            }
+            rest = left;
+        }
+        findings
+    }
 }
 
 /// A defect that a case notices, of several the one that the fewest cases notice.
@@ -328,120 +393,144 @@ fn notices(findings: &Findings, case: &TensorFlowCase) -> Option<Defect> {
     best.map(|(number, _)| Defect::ALL[*number].0)
 }
 
-fn render(findings: &Findings) -> String {
-    let noticed = findings.values().filter(|cases| !cases.is_empty()).count();
-    let mut text = format!(
-        "# Conformance in TensorFlow\n\n\
-         What `conformance!` asks of a filesystem through a real TensorFlow, from Python: {} cases, which \
-         `cargo tf-plugin test` runs in each release that it is told of. [Testing](testing.md#in-real-tensorflow) \
-         says how; [Conformance](conformance.md) lists the cases that run without TensorFlow, which are more and \
-         see more.\n\n\
-         The last column names a defect that a case was seen to notice, one of {} that are put into a filesystem on \
-         purpose (`tests/conformance/src/broken.rs`). TensorFlow lets {noticed} of them be seen, which the second \
-         table lists with cases that notice them; the others are of calls that TensorFlow does not make, or of \
-         answers that it does not hand on. A test keeps this page true: it runs the cases on their defects in \
-         TensorFlow. `TF_FS_PLUGIN_WRITE_DOCS=1 cargo test -p tf-plugin-tensorflow-tests --test conformance` \
-         writes it anew.\n",
-        brokenfs().cases().len(),
-        Defect::ALL.len()
-    );
-    let mut group = "";
-    for case in brokenfs().cases() {
-        if group != case.group {
-            group = case.group;
-            let _ = write!(
-                text,
-                "\n## {group}\n\n| Case | What it asks | Why | Notices |\n|---|---|---|---|\n"
+impl Proof {
+    fn render(&self, findings: &Findings) -> String {
+        let cases = self.brokenfs().cases();
+        let noticed = findings.values().filter(|cases| !cases.is_empty()).count();
+        let mut text = format!(
+            "# {}\n\n\
+             What `conformance!` asks of a filesystem through a real TensorFlow, {}: {} cases, which \
+             `cargo tf-plugin test` runs in each release that it is told of, the row `{}`. \
+             [Testing](testing.md#in-real-tensorflow) says how; {}; [Conformance](conformance.md) lists the cases that \
+             run without TensorFlow, which are more and see more.\n\n\
+             The last column names a defect that a case was seen to notice, one of {} that are put into a filesystem on \
+             purpose (`tests/conformance/src/broken.rs`). TensorFlow lets {noticed} of them be seen, which the second \
+             table lists with cases that notice them; the others are of calls that TensorFlow does not make, or of \
+             answers that it does not hand on. A test keeps this page true: it runs the cases on their defects in \
+             TensorFlow. `TF_FS_PLUGIN_WRITE_DOCS=1 cargo test -p tf-plugin-tensorflow-tests --test conformance` \
+             writes it anew.\n",
+            self.title,
+            self.way,
+            cases.len(),
+            self.row,
+            self.other,
+            Defect::ALL.len()
+        );
+        let mut group = "";
+        for case in cases {
+            if group != case.group {
+                group = case.group;
+                let _ = write!(
+                    text,
+                    "\n## {group}\n\n| Case | What it asks | Why | Notices |\n|---|---|---|---|\n"
+                );
+            }
+            let notices =
+                notices(findings, case).map_or_else(String::new, |found| format!("`{found:?}`"));
+            let asks = case.asks.replace('|', "\\|");
+            let _ = writeln!(text, "| `{}` | {asks} | {} | {notices} |", case.name, case.why);
+        }
+        text.push_str(
+            "\n## Defects\n\n| Defect | What is wrong | Noticed by (among others) |\n|---|---|---|\n",
+        );
+        for (number, cases) in findings.iter().filter(|(_, cases)| !cases.is_empty()) {
+            let (defect, what) = Defect::ALL[*number];
+            let names: Vec<_> =
+                cases.iter().take(NAMED).map(|case| format!("`{}`", case.name)).collect();
+            let _ = writeln!(text, "| `{defect:?}` | {what} | {} |", names.join(", "));
+        }
+        text
+    }
+
+    /// What the document says: of each defect its cases, and each case's defect.
+    fn parse(&self, text: &str) -> (Findings, BTreeMap<&'static str, usize>) {
+        let all = self.brokenfs().cases();
+        let ticked = |cell: &str| cell.trim().trim_matches('`').to_owned();
+        let case = |name: &str| all.iter().find(|case| case.name == name).copied();
+        let number =
+            |name: &str| Defect::ALL.iter().position(|(other, _)| format!("{other:?}") == name);
+        let (mut by_defect, mut by_case) = (Findings::new(), BTreeMap::new());
+        for line in text.lines().filter(|line| line.starts_with("| `")) {
+            let cells: Vec<_> = line.trim_matches('|').split(" | ").collect();
+            let (Some(first), Some(last)) = (cells.first(), cells.last()) else { continue };
+            let (first, last) = (ticked(first), last.trim().trim_end_matches('|').trim());
+            if let Some(number) = number(&first) {
+                let cases = last.split(", ").filter_map(|name| case(&ticked(name)));
+                by_defect.insert(number, cases.collect());
+            } else if let (Some(case), Some(number)) = (case(&first), number(&ticked(last))) {
+                by_case.insert(case.name, number);
+            }
+        }
+        (by_defect, by_case)
+    }
+
+    fn holds(&self) {
+        if std::env::var_os("TF_FS_PLUGIN_WRITE_DOCS").is_some() {
+            std::fs::write(self.document(), self.render(&self.find())).expect("it is written");
+        }
+        let file = self.file;
+        let text = std::fs::read_to_string(self.document()).expect("the document");
+        let (findings, by_case) = self.parse(&text);
+        let advice = "write it anew with `TF_FS_PLUGIN_WRITE_DOCS=1 cargo test -p \
+                      tf-plugin-tensorflow-tests --test conformance`";
+        let cases = self.brokenfs().cases();
+        for case in cases {
+            let row = format!("| `{}` | {} |", case.name, case.asks.replace('|', "\\|"));
+            assert!(text.contains(&row), "docs/{file} lacks {row}; {advice}");
+        }
+        let silent: Vec<_> = cases.iter().map(|case| case.name).collect();
+        let silent: Vec<_> =
+            silent.into_iter().filter(|name| !by_case.contains_key(name)).collect();
+        assert_eq!(silent, self.notice_nothing, "cases that notice no defect");
+        assert!(findings.len() >= self.least, "only {} defects are noticed", findings.len());
+
+        // The cases that say it of themselves, and for the other defects the first that is named.
+        let mut jobs = Findings::new();
+        for (name, number) in by_case {
+            let case = cases.iter().find(|case| case.name == name).expect("it is listed");
+            jobs.entry(number).or_default().push(case);
+        }
+        for (number, cases) in &findings {
+            jobs.entry(*number).or_insert_with(|| cases.iter().take(1).copied().collect());
+        }
+        let found = self.tried(jobs.clone().into_iter().collect(), usize::MAX);
+        let mut wrong = Vec::new();
+        for (number, cases) in jobs {
+            let silent =
+                cases.iter().filter(|case| !found[&number].iter().any(|one| one.name == case.name));
+            wrong.extend(
+                silent.map(|case| {
+                    format!("{} does not notice {:?}", case.name, Defect::ALL[number].0)
+                }),
             );
         }
-        let notices =
-            notices(findings, case).map_or_else(String::new, |found| format!("`{found:?}`"));
-        let asks = case.asks.replace('|', "\\|");
-        let _ = writeln!(text, "| `{}` | {asks} | {} | {notices} |", case.name, case.why);
+        assert!(wrong.is_empty(), "{}; {advice}", wrong.join(", "));
     }
-    text.push_str(
-        "\n## Defects\n\n| Defect | What is wrong | Noticed by (among others) |\n|---|---|---|\n",
-    );
-    for (number, cases) in findings.iter().filter(|(_, cases)| !cases.is_empty()) {
-        let (defect, what) = Defect::ALL[*number];
-        let names: Vec<_> =
-            cases.iter().take(NAMED).map(|case| format!("`{}`", case.name)).collect();
-        let _ = writeln!(text, "| `{defect:?}` | {what} | {} |", names.join(", "));
+
+    fn nothing_is_noticed_without_a_defect(&self) {
+        let cases = self.brokenfs();
+        let jobs = [(Vec::new(), cases.cases().to_vec())];
+        let answers = cases.run_each("mem://box/", &jobs);
+        pass(&cases, &answers[0], self.skipped);
     }
-    text
 }
-
-/// What the document says: of each defect its cases, and each case's defect.
-fn parse(text: &str) -> (Findings, BTreeMap<&'static str, usize>) {
-    let ticked = |cell: &str| cell.trim().trim_matches('`').to_owned();
-    let case = |name: &str| brokenfs().cases().iter().find(|case| case.name == name).copied();
-    let number =
-        |name: &str| Defect::ALL.iter().position(|(other, _)| format!("{other:?}") == name);
-    let (mut by_defect, mut by_case) = (Findings::new(), BTreeMap::new());
-    for line in text.lines().filter(|line| line.starts_with("| `")) {
-        let cells: Vec<_> = line.trim_matches('|').split(" | ").collect();
-        let (Some(first), Some(last)) = (cells.first(), cells.last()) else { continue };
-        let (first, last) = (ticked(first), last.trim().trim_end_matches('|').trim());
-        if let Some(number) = number(&first) {
-            let cases = last.split(", ").filter_map(|name| case(&ticked(name)));
-            by_defect.insert(number, cases.collect());
-        } else if let (Some(case), Some(number)) = (case(&first), number(&ticked(last))) {
-            by_case.insert(case.name, number);
-        }
-    }
-    (by_defect, by_case)
-}
-
-fn document() -> PathBuf {
-    [env!("CARGO_MANIFEST_DIR"), "..", "..", "docs", "tensorflow-conformance.md"].iter().collect()
-}
-
-/// Cases that none of the defects makes fail, or none that is tried: what they do others do, too.
-const NOTICE_NOTHING: [&str; 1] = ["python_half_a_file_is_never_seen"];
 
 #[test]
 fn defects_are_noticed_in_tensorflow() {
-    if std::env::var_os("TF_FS_PLUGIN_WRITE_DOCS").is_some() {
-        std::fs::write(document(), render(&find())).expect("the document is written");
-    }
-    let text = std::fs::read_to_string(document()).expect("docs/tensorflow-conformance.md");
-    let (findings, by_case) = parse(&text);
-    let advice = "write it anew with `TF_FS_PLUGIN_WRITE_DOCS=1 cargo test -p \
-                  tf-plugin-tensorflow-tests --test conformance`";
-    for case in brokenfs().cases() {
-        let row = format!("| `{}` | {} |", case.name, case.asks.replace('|', "\\|"));
-        assert!(text.contains(&row), "docs/tensorflow-conformance.md lacks {row}; {advice}");
-    }
-    let silent: Vec<_> = brokenfs().cases().iter().map(|case| case.name).collect();
-    let silent: Vec<_> = silent.into_iter().filter(|name| !by_case.contains_key(name)).collect();
-    assert_eq!(silent, NOTICE_NOTHING, "cases that notice no defect");
-    assert!(findings.len() >= 100, "only {} defects are noticed", findings.len());
+    FROM_PYTHON.holds();
+}
 
-    // The cases that say it of themselves, and for the other defects the first that is named.
-    let mut jobs = Findings::new();
-    for (name, number) in by_case {
-        let case = brokenfs().cases().iter().find(|case| case.name == name).expect("it is listed");
-        jobs.entry(number).or_default().push(case);
-    }
-    for (number, cases) in &findings {
-        jobs.entry(*number).or_insert_with(|| cases.iter().take(1).copied().collect());
-    }
-    let found = tried(jobs.clone().into_iter().collect(), usize::MAX);
-    let mut wrong = Vec::new();
-    for (number, cases) in jobs {
-        let silent =
-            cases.iter().filter(|case| !found[&number].iter().any(|one| one.name == case.name));
-        wrong.extend(
-            silent.map(|case| format!("{} does not notice {:?}", case.name, Defect::ALL[number].0)),
-        );
-    }
-    assert!(wrong.is_empty(), "{}; {advice}", wrong.join(", "));
+#[test]
+fn defects_are_noticed_in_c() {
+    IN_C.holds();
 }
 
 #[test]
 fn without_a_defect_nothing_is_noticed_in_tensorflow() {
-    let cases = brokenfs();
-    let jobs = [(Vec::new(), cases.cases().to_vec())];
-    let answers = cases.run_each("mem://box/", &jobs);
-    pass(&cases, &answers[0], &["python_half_a_file_is_never_seen"]);
+    FROM_PYTHON.nothing_is_noticed_without_a_defect();
+}
+
+#[test]
+fn without_a_defect_nothing_is_noticed_in_c() {
+    IN_C.nothing_is_noticed_without_a_defect();
 }

@@ -119,7 +119,19 @@ impl InTensorFlow {
         Self { start_limit: Some(limit), ..self }
     }
 
-    /// The cases for devices, in their order.
+    /// All cases for devices from Python, in their order.
+    #[must_use]
+    pub fn all_from_python() -> &'static [&'static TensorFlowCase] {
+        list::PYTHON
+    }
+
+    /// All cases for devices in C, in their order.
+    #[must_use]
+    pub fn all_in_c() -> &'static [&'static TensorFlowCase] {
+        list::C
+    }
+
+    /// Those of the two that this value runs.
     #[must_use]
     pub fn cases(&self) -> &'static [&'static TensorFlowCase] {
         match self.way {

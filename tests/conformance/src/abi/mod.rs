@@ -55,12 +55,14 @@ pub fn raw_host<P: Plugin>(defect: Defect) -> Host {
     host
 }
 
-/// Puts a defect of the C boundary into a plugin of one scheme that is right; none if the defect is another.
+/// Puts a defect of the C boundary into a plugin of one scheme that is right; none if the defect is another, or the
+/// plugin is registered already and offers nothing more.
 ///
 /// # Safety
-/// `info` must be what the SDK made of it, with all tables.
+/// `info` must be what the SDK made of it, with all tables of what it offers.
 pub unsafe fn doctor_plugin(info: *mut TF_FilesystemPluginInfo, defect: Defect) {
-    if !defect.is_raw() {
+    // SAFETY: the SDK has filled it, as the caller promises.
+    if !defect.is_raw() || unsafe { (*info).num_schemes } == 0 {
         return;
     }
     // SAFETY: the tables are there, as the caller promises, and nobody else has them yet.

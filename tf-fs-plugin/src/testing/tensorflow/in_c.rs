@@ -257,20 +257,20 @@ impl Files {
         }
     }
 
-    /// Writes a file of records, by the operation for that.
+    /// Writes a file of records, with three appends each as TensorFlow's writer.
     fn write_records(&self, name: &str, records: &[Vec<u8>]) -> Result<()> {
-        let context = &self.context;
-        let components = context.handle(&Tensor::strings(records))?;
-        let types = [
-            ("Toutput_types", Attribute::Types(&[TF_STRING])),
-            ("output_shapes", Attribute::UnknownShapes(1)),
-        ];
-        let dataset = context.execute("TensorSliceDataset", &[&components], &types, None, 1)?;
-        let (name, plain) =
-            (context.handle(&Tensor::string(self.at(name)))?, context.handle(&Tensor::string(""))?);
-        let inputs = [&dataset[0], &name, &plain];
-        context.execute("DatasetToTFRecord", &inputs, &[], None, 0).context("DatasetToTFRecord")?;
-        Ok(())
+        let mut file = self.tf.create(&self.at(name)).context("TF_NewWritableFile")?;
+        let mut appended = Ok(());
+        for record in records {
+            let length = (record.len() as u64).to_le_bytes();
+            let header = [&length[..], &masked_crc(&length).to_le_bytes()].concat();
+            for piece in [&header[..], record, &masked_crc(record).to_le_bytes()] {
+                appended =
+                    appended.and_then(|()| file.append(piece).context("TF_AppendWritableFile"));
+            }
+        }
+        let closed = file.close().context("TF_CloseWritableFile");
+        appended.and(closed)
     }
 
     fn records(&self, name: &str) -> Result<Vec<Vec<u8>>> {
@@ -304,6 +304,13 @@ fn strings(tensor: Option<Tensor>) -> Vec<Vec<u8>> {
         Some(Content::Strings(strings)) => strings,
         _ => Vec::new(),
     }
+}
+
+/// The check sum of records: CRC-32C, turned and shifted, so that it is none of what it is a part of.
+fn masked_crc(bytes: &[u8]) -> u32 {
+    let step = |crc: u32, _| (crc >> 1) ^ (0x82f6_3b78 & (crc & 1).wrapping_neg());
+    let add = |crc: u32, byte: &u8| (0..8).fold(crc ^ u32::from(*byte), step);
+    (!bytes.iter().fold(!0, add)).rotate_right(15).wrapping_add(0xa282_ead8)
 }
 
 fn floats(count: usize, seed: u64) -> Tensor {

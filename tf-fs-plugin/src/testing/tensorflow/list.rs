@@ -349,7 +349,7 @@ list_in_c! {
         c_write_file [write_file_makes_its_directory]
             "`WriteFile` makes missing directories, and replaces what is there", "exports are written so";
         c_records [tf_records]
-            "1,002 records of `DatasetToTFRecord` in `TFRecordDataset`, twice", "the format of data sets";
+            "1,002 records, in three appends each, in `TFRecordDataset`, twice", "the format of data sets";
         c_records_cut []
             "`TFRecordDataset` of a file that lacks its end is `DATA_LOSS` after the records before", "a plugin that pads hides a broken upload";
         c_text_lines []

@@ -262,7 +262,19 @@ impl InTensorFlow {
         Self { start_limit: Some(limit), ..self }
     }
 
-    /// The cases for filesystems, in their order.
+    /// All cases for filesystems from Python, in their order.
+    #[must_use]
+    pub fn all_from_python() -> &'static [&'static TensorFlowCase] {
+        list::PYTHON
+    }
+
+    /// All cases for filesystems in C, in their order.
+    #[must_use]
+    pub fn all_in_c() -> &'static [&'static TensorFlowCase] {
+        list::C
+    }
+
+    /// Those of the two that this value runs.
     #[must_use]
     pub fn cases(&self) -> &'static [&'static TensorFlowCase] {
         match self.way {
