@@ -50,7 +50,7 @@ fn pass(cases: &InTensorFlow, answers: &[Answer], skipped: &[&str]) {
     assert_eq!(found, skipped);
 }
 
-fn python(tensorflow: &TensorFlow, library: &std::path::Path) -> InTensorFlow {
+fn python(tensorflow: &TensorFlow, library: &Path) -> InTensorFlow {
     let python = InTensorFlow::from_python(tensorflow.python(), library);
     tensorflow.python_command().get_envs().fold(python, |python, (name, value)| match value {
         Some(value) => python.env(name.to_string_lossy(), value.to_string_lossy()),
@@ -58,7 +58,7 @@ fn python(tensorflow: &TensorFlow, library: &std::path::Path) -> InTensorFlow {
     })
 }
 
-fn in_c(tensorflow: &TensorFlow, library: &std::path::Path) -> InTensorFlow {
+fn in_c(tensorflow: &TensorFlow, library: &Path) -> InTensorFlow {
     InTensorFlow::in_c(tensorflow.library_dir(), library, "worker_for_files")
 }
 
@@ -84,7 +84,7 @@ fn localfs_in_c(tensorflow: &TensorFlow) {
     on_disk(|library| in_c(tensorflow, library), &skipped);
 }
 
-fn on_disk(cases: impl Fn(&std::path::Path) -> InTensorFlow, skipped: &[&str]) {
+fn on_disk(cases: impl Fn(&Path) -> InTensorFlow, skipped: &[&str]) {
     let example = Example::localfs();
     let directory = example.directory().expect("it is on disk");
     std::fs::create_dir(&directory).expect("a new directory");
