@@ -5,9 +5,10 @@
 mod overlay;
 
 use std::env;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -509,6 +510,9 @@ fn what_cannot_be_made_leaves_nothing() {
     assert!(said.contains("`--scheme` goes with `--fs` or `--both`"), "{said}");
     let said = new(&["xy", "--fs", "--device-type", "XY"]);
     assert!(said.contains("`--device-type` goes with `--device` or `--both`"), "{said}");
+    let bytes = OsStr::from_bytes(b"x\xff");
+    let said = fails(tool(here, &["new", "xy", "--fs", "--path"]).arg(bytes));
+    assert!(said.contains("which is no UTF-8; name another directory"), "{said}");
     // `q://` would be a directory of this machine.
     assert!(new(&["q", "--fs"]).contains("name one with `--scheme`"));
     assert_eq!(fs::read_dir(here).expect("a directory").count(), 0, "something was made");

@@ -113,6 +113,12 @@ fn make(kind: Kind, names: &Names, sdk: &Sdk, directory: &Path) -> Result<()> {
     let (Some(parent), Some(name)) = (directory.parent(), directory.file_name()) else {
         bail!("{} cannot be made; name a directory with `--path`", directory.display());
     };
+    if directory.to_str().is_none() {
+        bail!(
+            "cargo cannot work in {}, which is no UTF-8; name another directory with `--path`",
+            directory.display()
+        );
+    }
     if !parent.is_dir() {
         bail!("there is no directory {}; make it first", parent.display());
     }
