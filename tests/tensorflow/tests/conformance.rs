@@ -534,3 +534,25 @@ fn without_a_defect_nothing_is_noticed_in_tensorflow() {
 fn without_a_defect_nothing_is_noticed_in_c() {
     IN_C.nothing_is_noticed_without_a_defect();
 }
+
+/// A case that hangs has failed, with the reason; the others go on in a new process.
+#[test]
+fn what_hangs_fails_alone_in_c() {
+    // TensorFlow reads for ever where the end of a file is not said.
+    let (name, defect) = with(Defect::RawForgetsOutOfRange).remove(0);
+    let limit = std::time::Duration::from_secs(5);
+    let cases = IN_C.brokenfs().env(name, defect).limit(limit);
+    let answers = cases.run("mem://box/");
+    assert_eq!(answers.len(), cases.cases().len());
+    let verdict = |name: &str| {
+        let answer = answers.iter().find(|answer| answer.case.name == name);
+        &answer.unwrap_or_else(|| panic!("{name} is no case")).verdict
+    };
+    let Verdict::Failed(deviations) = verdict("c_text_lines") else { panic!("{answers:#?}") };
+    assert_eq!(deviations[0].what, "TensorFlow's process ends in the middle of the case");
+    let detail = deviations[0].detail.as_deref().unwrap_or_default();
+    assert!(detail.contains("c_text_lines is not done after 5s"), "{detail}");
+    for case in ["c_write_and_read", "c_fixed_length_records", "c_threads_in_one_session"] {
+        assert_eq!(*verdict(case), Verdict::Passed, "{case}");
+    }
+}
