@@ -341,25 +341,42 @@ fn secrets_are_shown_nowhere() {
     const TOKEN: &str = "PlantedSessionToken//0123456789==";
     alone("secrets_are_shown_nowhere", || {
         logs::keep();
-        let options =
-            Options { secret_key: SECRET.into(), fast: true, threads: 1, ..Options::default() };
-        let store = Store::start("secrets", options, IMPATIENT);
-        store.set(&[("session_token", TOKEN), ("write_part_bytes", "5MiB")]);
-        store.set_credentials([Credentials::new(store.access_key(), SECRET).session_token(TOKEN)]);
-        let mut texts = Vec::new();
-        for kind in kinds() {
-            fill(&store);
-            store.inject(Fault::new(When::Every(2), kind.what.clone()));
-            for error in everything(&store) {
-                texts.push(format!("{error:#}"));
-                texts.push(format!("{error:?}"));
+        let stores: Vec<_> = (0..8)
+            .map(|_| {
+                let options = Options {
+                    secret_key: SECRET.into(),
+                    fast: true,
+                    threads: 1,
+                    ..Options::default()
+                };
+                let store = Store::start("secrets", options, IMPATIENT);
+                store.set(&[("session_token", TOKEN), ("write_part_bytes", "5MiB")]);
+                let known = Credentials::new(store.access_key(), SECRET);
+                store.set_credentials([known.session_token(TOKEN)]);
+                store
+            })
+            .collect();
+        // A fault at a time in each store; most of it is waiting.
+        let (kinds, next, texts) = (kinds(), AtomicUsize::new(0), Mutex::new(Vec::new()));
+        std::thread::scope(|scope| {
+            for store in &stores {
+                scope.spawn(|| {
+                    while let Some(kind) = kinds.get(next.fetch_add(1, Ordering::Relaxed)) {
+                        fill(store);
+                        store.inject(Fault::new(When::Every(2), kind.what.clone()));
+                        let errors = everything(store);
+                        store.clear_faults();
+                        let said = errors.iter().flat_map(|e| [format!("{e:#}"), format!("{e:?}")]);
+                        texts.lock().expect("no panic").extend(said);
+                    }
+                });
             }
-            store.clear_faults();
-        }
+        });
+        let (store, mut texts) = (&stores[0], texts.into_inner().expect("no panic"));
         assert!(texts.len() > 200, "only {} errors", texts.len());
         // Credentials that are wrong, without a fault.
         store.set_credentials([Credentials::new("other", "other")]);
-        texts.extend(everything(&store).into_iter().map(|error| format!("{error:#} {error:?}")));
+        texts.extend(everything(store).into_iter().map(|error| format!("{error:#} {error:?}")));
         let fs = host().filesystem("s3").expect("registered");
         texts.extend(
             fs.get_filesystem_configuration()
