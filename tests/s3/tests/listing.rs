@@ -4,6 +4,7 @@ use s3_server::{Fault, Shape, What, When};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use tf_fs_plugin::{Code, glob};
+use tf_plugin_s3_tests::child::alone;
 use tf_plugin_s3_tests::{Store, child, code, fs};
 
 fn list(count: usize) -> BTreeMap<String, usize> {
@@ -324,33 +325,36 @@ fn walk(store: &Store, key: &str) -> usize {
     files.len() + dirs.iter().map(|dir| walk(store, dir)).sum::<usize>()
 }
 
+/// In a process of its own: the tests of a process share what the plugin remembers.
 #[test]
 fn a_walk_needs_few_requests() {
-    let store = Store::with("listing-walk", &[("listing_ttl_ms", "60000")]);
-    for n in 0..500 {
-        store.put(&format!("tree/{}/{}/file-{n}", n % 20, n / 20 % 6), "x");
-    }
-    store.put("tree/empty/", "");
-    // Whether `tree` is a directory, its listing, and one that is read ahead.
-    let (files, requests) = store.requests(|| walk(&store, "tree"));
-    assert_eq!((files, requests), (500, list(3)));
-    // With thousands of files a request shows a thousand of them.
-    let store = Store::with("listing-walk-large", &[("listing_ttl_ms", "60000")]);
-    for n in 0..4000 {
-        store.put(&format!("t/{:03}/{n}", n % 400), "x");
-    }
-    let (files, requests) = store.requests(|| walk(&store, "t"));
-    assert_eq!(files, 4000);
-    assert!(requests["ListObjectsV2"] <= 8, "{requests:?}");
-    // A directory too large for a page is shown whole.
-    let store = Store::with("listing-walk-deep", &[("listing_ttl_ms", "60000")]);
-    for n in 0..3500 {
-        store.put(&format!("t/a/{}/{n}", n % 3), "x");
-        store.put(&format!("t/b/{n}"), "x");
-    }
-    let (files, requests) = store.requests(|| walk(&store, "t"));
-    assert_eq!(files, 7000);
-    assert!(requests["ListObjectsV2"] <= 24, "{requests:?}");
+    alone("a_walk_needs_few_requests", || {
+        let store = Store::with("listing-walk", &[("listing_ttl_ms", "60000")]);
+        for n in 0..500 {
+            store.put(&format!("tree/{}/{}/file-{n}", n % 20, n / 20 % 6), "x");
+        }
+        store.put("tree/empty/", "");
+        // Whether `tree` is a directory, its listing, and one that is read ahead.
+        let (files, requests) = store.requests(|| walk(&store, "tree"));
+        assert_eq!((files, requests), (500, list(3)));
+        // With thousands of files a request shows a thousand of them.
+        let store = Store::with("listing-walk-large", &[("listing_ttl_ms", "60000")]);
+        for n in 0..4000 {
+            store.put(&format!("t/{:03}/{n}", n % 400), "x");
+        }
+        let (files, requests) = store.requests(|| walk(&store, "t"));
+        assert_eq!(files, 4000);
+        assert!(requests["ListObjectsV2"] <= 8, "{requests:?}");
+        // A directory too large for a page is shown whole.
+        let store = Store::with("listing-walk-deep", &[("listing_ttl_ms", "60000")]);
+        for n in 0..3500 {
+            store.put(&format!("t/a/{}/{n}", n % 3), "x");
+            store.put(&format!("t/b/{n}"), "x");
+        }
+        let (files, requests) = store.requests(|| walk(&store, "t"));
+        assert_eq!(files, 7000);
+        assert!(requests["ListObjectsV2"] <= 24, "{requests:?}");
+    });
 }
 
 #[test]
