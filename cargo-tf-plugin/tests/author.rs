@@ -341,15 +341,18 @@ fn a_new_filesystem_is_tested_in_tensorflow_and_run() {
     }
 
     fs::remove_dir_all(fresh.directory.join("tests")).expect("removed");
-    let mut off = tool(&fresh.directory, &["test", "--tf"]);
-    let said = fails(off.arg(venv()).env("TF_FS_PLUGIN_AUTOLOAD", "0"));
-    for line in [
-        "cargo test         ok          -\n",
-        "ff://              -           FAILED\n",
-        "  | ff:// is not there after `import tensorflow`, which has: ",
-    ] {
-        assert!(said.contains(line), "`{line}` is missing in {said}");
-    }
+    // A script reads the same, and nothing else on standard output.
+    let mut off = tool(&fresh.directory, &["test", "--json", "--tf"]);
+    let output = off.arg(venv()).env("TF_FS_PLUGIN_AUTOLOAD", "0").output().expect("it runs");
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+    let known: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(known["passed"], false);
+    let test = |name, tensorflow: Option<&str>, outcome| serde_json::json!({ "test": name, "tensorflow": tensorflow, "outcome": outcome });
+    let tests = known["tests"].as_array().expect("a list");
+    assert!(tests.contains(&test("cargo test", None, "passed")), "{known}");
+    assert!(tests.contains(&test("ff://", Some(NEWEST), "failed")), "{known}");
+    let line = "  | ff:// is not there after `import tensorflow`, which has: ";
+    assert!(String::from_utf8_lossy(&output.stderr).contains(line), "{}", text(&output));
     // A plugin that does not register itself is registered by who calls for it.
     fresh.edit("src/filesystem.rs", "scheme = \"ff\"", "scheme = \"ff\", autoload = false");
     let said = succeeds(tool(&fresh.directory, &["test", "--tf"]).arg(venv()));

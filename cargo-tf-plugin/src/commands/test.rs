@@ -1,6 +1,7 @@
 //! `cargo tf-plugin test`: the author's tests, and the plugin in real TensorFlow releases.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -8,14 +9,14 @@ use std::time::{Duration, Instant};
 use anstyle::{AnsiColor, Style};
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::TensorFlow;
 use crate::build::cargo;
 use crate::commands::build::What;
 use crate::commands::check::tensorflow;
 use crate::commands::run::LIBRARY_VARIABLE;
-use crate::output::{self, note};
+use crate::output::{self, note, say};
 use crate::platform::Library;
 use crate::probe::{ended, last_lines, watch};
 use crate::project::Project;
@@ -75,6 +76,10 @@ pub struct Test {
     #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..))]
     timeout: u64,
 
+    /// Write what each test came to as one line of JSON; everything else goes to standard error.
+    #[arg(long)]
+    json: bool,
+
     /// Arguments for `cargo test`.
     #[arg(last = true, value_name = "ARGUMENTS")]
     cargo_test: Vec<String>,
@@ -95,7 +100,7 @@ impl Test {
         };
 
         let mut table = Table::new(&tensorflows);
-        table.add("cargo test", 0, cargo_test(&project, &self.cargo_test)?);
+        table.add("cargo test", 0, cargo_test(&project, &self.cargo_test, self.json)?);
         let scripts = scripts(&project)?;
         for (at, tensorflow) in tensorflows.iter().enumerate() {
             let mut add = |row: &str, end| table.add(row, at + 1, end);
@@ -110,8 +115,18 @@ impl Test {
                 }
             }
         }
-        output::print(format_args!("\n{}", table.text()))?;
         let failures = table.failures();
+        if self.json {
+            let known = json!({
+                "package": project.package.name,
+                "path": library.path(),
+                "passed": failures == 0,
+                "tests": table.json(),
+            });
+            say!("{known}")?;
+        } else {
+            output::print(format_args!("\n{}", table.text()))?;
+        }
         if failures > 0 {
             bail!("{failures} of the tests above failed; their messages are further up");
         }
@@ -133,8 +148,11 @@ impl End {
 }
 
 /// The author's own tests, in the process.
-fn cargo_test(project: &Project, arguments: &[String]) -> Result<End> {
+fn cargo_test(project: &Project, arguments: &[String], aside: bool) -> Result<End> {
     let mut cargo = cargo();
+    if aside {
+        cargo.stdout(io::stderr());
+    }
     let status = cargo
         .current_dir(project.workspace.root())
         .args(["test", "--package", &project.package.name])
@@ -406,6 +424,21 @@ impl Table {
         cells.filter(|cell| **cell == Some(End::Failed)).count()
     }
 
+    /// A test each, of which those in the process have no release of TensorFlow.
+    fn json(&self) -> Vec<Value> {
+        let tests = self.rows.iter().flat_map(|(name, cells)| {
+            cells.iter().enumerate().filter_map(move |(column, cell)| {
+                let outcome = match (*cell)? {
+                    End::Passed => "passed",
+                    End::Failed => "failed",
+                };
+                let tensorflow = (column > 0).then(|| &self.columns[column]);
+                Some(json!({ "test": name, "tensorflow": tensorflow, "outcome": outcome }))
+            })
+        });
+        tests.collect()
+    }
+
     fn text(&self) -> String {
         let first = self.rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
         let widths = || self.columns.iter().map(|column| column.len().max("FAILED".len()));
@@ -475,6 +508,12 @@ mod tests {
                       cargo test  ok          -       -\n\
                       notes://    -           ok      FAILED\n";
         assert_eq!(text, wanted);
+        let tests = json!([
+            { "test": "cargo test", "tensorflow": null, "outcome": "passed" },
+            { "test": "notes://", "tensorflow": "2.21.0", "outcome": "passed" },
+            { "test": "notes://", "tensorflow": "2.12.1", "outcome": "failed" },
+        ]);
+        assert_eq!(json!(table.json()), tests);
         assert_eq!(table.failures(), 1);
         assert!(table.text().contains("\u{1b}[31mFAILED\u{1b}[0m"), "no colour");
     }
