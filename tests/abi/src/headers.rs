@@ -29,7 +29,7 @@ pub const HEADERS: &[Header] = &[
     Header::part("tensorflow/c/eager/c_api.h", "eager").overloading(&["TFE_NewTensorHandle"]),
 ];
 
-/// Modules of `tf-fs-sys` that declare nothing of TensorFlow's.
+/// Modules of `tf-fs-sys` that declare nothing that a header of the releases has.
 pub const OTHER_MODULES: &[&str] =
     &["filesystem_2_22", "host", "layout", "lib", "stream_executor_2_22"];
 

@@ -204,36 +204,42 @@ fn what_is_wrong_with_kernels_is_noticed_in_tensorflow() {
 }
 
 /// `panicfs`, of which every case but the first is left out, and which hangs as told.
-fn hanging(how: &str) -> InTensorFlow {
-    let release = tensorflow(cargo_tf_plugin::NEWEST);
-    let python = python(&release, Plugin::of("panicfs").path())
+fn hanging(cases: fn(&TensorFlow, &Path) -> InTensorFlow, how: &str) -> InTensorFlow {
+    let cases = cases(&tensorflow(cargo_tf_plugin::NEWEST), Plugin::of("panicfs").path())
         .env("PANICFS_NEW", how)
         // TensorFlow's import takes 3 s on a machine with nothing else to do.
         .start_limit(Duration::from_secs(20));
-    let rest = python.cases().iter().skip(1);
-    rest.fold(python, |python, case| python.without(case.name, "it is not asked"))
+    let rest = cases.cases().iter().skip(1);
+    rest.fold(cases, |cases, case| cases.without(case.name, "it is not asked"))
+}
+
+fn hangs_while_it_is_loaded(cases: &InTensorFlow, parts: &[&str]) {
+    let started = Instant::now();
+    let run = || cases.run("panicfs://box/");
+    let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run));
+    let panic = panic.expect_err("nothing can be asked");
+    let text = panic.downcast_ref::<String>().expect("a text");
+    let hangs = "it hangs while TensorFlow and the plugin are loaded, before the first case: nothing in 20 s";
+    for part in [hangs, "`cargo tf-plugin check` loads it without TensorFlow"].iter().chain(parts) {
+        assert!(text.contains(part), "{text}");
+    }
+    assert!(started.elapsed() < Duration::from_secs(100), "{:?}", started.elapsed());
 }
 
 #[test]
 fn a_plugin_that_hangs_while_it_is_loaded_is_ended() {
-    let started = Instant::now();
-    let panic = std::panic::catch_unwind(|| hanging("hang").run("panicfs://box/"));
-    let panic = panic.expect_err("nothing can be asked");
-    let text = panic.downcast_ref::<String>().expect("a text");
-    for part in [
-        "it hangs while TensorFlow is imported and the plugin loaded, before the first case: nothing in 20 s",
-        "`cargo tf-plugin check` loads it without TensorFlow",
-        // The stack, by Python.
-        "in load_pluggable_device_library",
-    ] {
-        assert!(text.contains(part), "{text}");
-    }
-    assert!(started.elapsed() < Duration::from_secs(60), "{:?}", started.elapsed());
+    // The stack, by Python.
+    hangs_while_it_is_loaded(&hanging(python, "hang"), &["in load_pluggable_device_library"]);
+}
+
+#[test]
+fn a_plugin_that_hangs_while_it_is_loaded_is_ended_in_c() {
+    hangs_while_it_is_loaded(&hanging(in_c, "hang"), &[]);
 }
 
 #[test]
 fn a_plugin_that_hangs_when_the_process_ends_has_failed() {
-    let python = hanging("hang at the end");
+    let python = hanging(python, "hang at the end");
     let answers = python.run("panicfs://box/");
     let (last, rest) = answers.split_last().expect("all have an answer");
     assert_eq!(rest.len() + 1, python.cases().len());

@@ -273,7 +273,7 @@ impl OnDevice {
         let within = |part: f64| of.low + (of.high - of.low) * part;
         let unsigned = matches!(data_type, TF_UINT8 | TF_UINT16 | TF_UINT32 | TF_UINT64);
         let whole = |part: f64| {
-            let low = if unsigned { 1.0 } else { of.low.floor() };
+            let low = if unsigned { 1.0 } else { of.low.ceil() };
             (low + (9.0 - low) * part).floor()
         };
         let count = bytes.len() / 2;

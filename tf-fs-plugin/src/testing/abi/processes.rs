@@ -20,6 +20,8 @@ pub(in crate::testing) fn in_a_fork(work: impl FnOnce()) -> ExitStatus {
     // forks before TensorFlow has done anything but load.
     let child = unsafe { libc::fork() };
     if child == 0 {
+        // A copy does not inherit it.
+        end_with_parent();
         // What panics has said so.
         let end = catch_unwind(AssertUnwindSafe(work));
         leave(i32::from(end.is_err()));

@@ -82,7 +82,7 @@ list! {
         python_write_missing_parent [new_writable_file_of_missing_parent]
             "Writing below a missing directory raises `NotFoundError` and makes nothing", "a typing error would make a tree";
         python_write_onto_directory [new_writable_file_of_full_dir, new_writable_file_of_empty_dir]
-            "Writing onto a directory raises `FailedPreconditionError` and changes nothing", "the directory would be lost";
+            "Writing onto a directory raises `FailedPreconditionError` and changes nothing; where directories are implied it may make a file beside it", "the directory would be lost";
         python_write_below_file [new_writable_file_of_below_file]
             "Writing below a file raises `FailedPreconditionError` and changes nothing", "the file would be lost";
         python_append_codes [new_appendable_file_of_missing_parent, new_appendable_file_of_full_dir, new_appendable_file_of_below_file]
@@ -291,9 +291,9 @@ list_in_c! {
         c_read_codes [new_random_access_file_of_full_dir, new_random_access_file_of_below_file]
             "`ReadFile` of nothing is `NOT_FOUND`, of a directory or below a file `FAILED_PRECONDITION`", "the code names the mistake";
         c_write_codes [new_writable_file_of_missing_parent, new_writable_file_of_full_dir, new_writable_file_of_below_file]
-            "`TF_NewWritableFile` below nothing is `NOT_FOUND`, of a directory or below a file `FAILED_PRECONDITION`, and changes nothing", "data would be lost";
+            "`TF_NewWritableFile` below nothing is `NOT_FOUND`, of a directory or below a file `FAILED_PRECONDITION`, and changes nothing; where directories are implied it may make a file beside a directory", "data would be lost";
         c_malformed [new_random_access_file_of_malformed, new_writable_file_of_malformed]
-            "A name that can never be one is `FAILED_PRECONDITION` everywhere", "it is no missing file";
+            "A name that can never be one is `FAILED_PRECONDITION` or `INVALID_ARGUMENT` everywhere", "it is no missing file";
     }
     "Directories" {
         c_create_dir []

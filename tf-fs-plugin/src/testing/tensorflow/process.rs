@@ -8,6 +8,7 @@ use std::env;
 use std::fmt;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
+use std::iter;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -35,7 +36,7 @@ pub fn start_limit(of_a_case: Duration) -> Duration {
 }
 
 /// A process that is over its limit gets so much more to say where it is: it ends a case by itself.
-const LAST_WORDS: Duration = Duration::from_secs(5);
+pub(super) const LAST_WORDS: Duration = Duration::from_secs(5);
 
 /// How often it is looked whether a process is still there.
 const LOOK: Duration = Duration::from_millis(50);
@@ -100,8 +101,8 @@ impl Drop for Scratch {
 struct Said {
     lines: Vec<Value>,
     status: ExitStatus,
-    /// What it wrote beside.
-    messages: String,
+    /// The lines that it wrote beside.
+    messages: Vec<String>,
     /// In which state it was ended, if it had to be, and after how long.
     hung: Option<(State, Duration)>,
 }
@@ -109,7 +110,7 @@ struct Said {
 /// What a process is busy with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// It imports TensorFlow, which loads the plugin.
+    /// TensorFlow and the plugin are loaded.
     Starts,
     Works,
     /// All cases have been run.
@@ -118,13 +119,13 @@ enum State {
 
 impl Said {
     fn end(&self) -> String {
-        let lines: Vec<_> = self.messages.lines().collect();
+        let lines = &self.messages;
         let shown = &lines[lines.len().saturating_sub(SHOWN_LINES)..];
         let shown: String = shown.iter().map(|line| format!("\n  | {line}")).collect();
         let Some((state, limit)) = self.hung else { return format!("{}{shown}", self.status) };
         let what = match state {
             State::Starts => {
-                "it hangs while TensorFlow is imported and the plugin loaded, before the first case: nothing in"
+                "it hangs while TensorFlow and the plugin are loaded, before the first case: nothing in"
             }
             State::Works => "it hangs: not a word in",
             State::Ends => "it hangs at its end, after the last case: it is still there after",
@@ -216,30 +217,38 @@ impl Job<'_> {
         });
         let (stdin, stdout, stderr) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        // All three at once: each pipe is soon full.
-        thread::scope(|scope| {
-            scope.spawn(|| {
-                if let Some(mut stdin) = stdin {
-                    for text in self.program.input(request) {
-                        // A process that ends early says why on the other pipes.
-                        let _ = stdin.write_all(text.as_bytes());
-                    }
+        // All three at once: each pipe is soon full. Nobody waits for the threads: something that the process has left
+        // behind may keep the pipes for ever.
+        let input = self.program.input(request);
+        thread::spawn(move || {
+            if let Some(mut stdin) = stdin {
+                for text in input {
+                    // A process that ends early says why on the other pipes.
+                    let _ = stdin.write_all(text.as_bytes());
                 }
-            });
-            let messages = scope.spawn(move || all(stderr));
-            let (say, heard) = channel();
-            scope.spawn(move || {
-                let lines = stdout.into_iter().flat_map(|pipe| BufReader::new(pipe).split(b'\n'));
-                for line in lines.map_while(Result::ok).filter(|line| line.starts_with(b"{")) {
-                    if let Ok(line) = serde_json::from_slice(&line) {
-                        let _ = say.send(line);
-                    }
+            }
+        });
+        let (keep, messages) = channel();
+        thread::spawn(move || {
+            let lines = stderr.into_iter().flat_map(|pipe| BufReader::new(pipe).split(b'\n'));
+            for line in lines.map_while(Result::ok) {
+                let _ = keep.send(String::from_utf8_lossy(&line).into_owned());
+            }
+        });
+        let (say, heard) = channel();
+        thread::spawn(move || {
+            let lines = stdout.into_iter().flat_map(|pipe| BufReader::new(pipe).split(b'\n'));
+            for line in lines.map_while(Result::ok).filter(|line| line.starts_with(b"{")) {
+                if let Ok(line) = serde_json::from_slice(&line) {
+                    let _ = say.send(line);
                 }
-            });
-            let (lines, status, hung) = follow(&mut child, &heard, self);
-            let messages = messages.join().unwrap_or_default();
-            Said { lines, status, messages, hung }
-        })
+            }
+        });
+        let (lines, status, hung) = follow(&mut child, &heard, self);
+        let end = Instant::now() + LAST_WORDS;
+        let rest = || messages.recv_timeout(end.saturating_duration_since(Instant::now())).ok();
+        let messages = iter::from_fn(rest).collect();
+        Said { lines, status, messages, hung }
     }
 
     /// Runs the cases, those that are left out for a reason excepted.
@@ -295,6 +304,13 @@ impl Job<'_> {
                 Some((case, _)) if begun(case) => answers.push(died(case, &said.end())),
                 _ => {
                     let broken = said.lines.iter().find_map(|line| line["broken"].as_str());
+                    if let Program::Test { name, .. } = self.program {
+                        assert!(
+                            !said.status.success() || !said.lines.is_empty(),
+                            "no test `{name}` of this executable calls `InTensorFlow::work()`; write one, or name the \
+                             one that does with its modules"
+                        );
+                    }
                     assert!(
                         broken.is_none() && answers.len() > before,
                         "the cases cannot be run with {}: {}",
@@ -355,7 +371,7 @@ fn follow(
 ) -> (Vec<Value>, ExitStatus, Option<(State, Duration)>) {
     let (mut lines, mut state, mut since) = (Vec::new(), State::Starts, Instant::now());
     let (mut ended, mut hung) = (None, None);
-    loop {
+    while ended.is_none() || since.elapsed() <= LAST_WORDS {
         match heard.recv_timeout(LOOK) {
             Ok(line) => {
                 let done = Value::Bool(true) == line["done"];
@@ -377,6 +393,7 @@ fn follow(
             if ended.is_some() || hung.is_some() {
                 // Also what it has left behind, which may hold the pipes.
                 kill_group(child);
+                since = Instant::now();
             }
             if hung.is_some() {
                 let killed = child.wait();
@@ -386,13 +403,6 @@ fn follow(
     }
     let status = ended.unwrap_or_default();
     (lines, status, hung)
-}
-
-fn all(pipe: Option<impl std::io::Read>) -> String {
-    let mut bytes = Vec::new();
-    // What was read before a failure is what there is.
-    let _ = pipe.map(|mut pipe| pipe.read_to_end(&mut bytes));
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 fn is_end(line: &Value, job: usize, case: &TensorFlowCase) -> bool {

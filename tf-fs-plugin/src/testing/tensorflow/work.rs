@@ -1,6 +1,6 @@
 //! The process of cases in C: it loads TensorFlow's C library, runs cases, and answers as `runner.py` does.
 
-use super::process::WORK_VARIABLE;
+use super::process::{LAST_WORDS, WORK_VARIABLE};
 use crate::error::{Code, Error, Result};
 use crate::testing::Deviation;
 use crate::testing::abi::processes::{end_with_parent, in_a_fork, leave, set_variable};
@@ -144,7 +144,7 @@ pub fn in_threads(count: usize, work: impl Fn(usize) -> Outcome + Sync) -> Outco
         let panicked = || Err(Deviation::new("a thread panicked").into());
         threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| panicked())).collect()
     });
-    ends.into_iter().collect()
+    together(ends)
 }
 
 /// What a person can read of a value.
@@ -191,7 +191,8 @@ pub fn work<P: Place>(cases: &[Named<P>]) -> bool {
     end_with_parent();
     let request = io::read_to_string(io::stdin()).expect("a request");
     let request: Value = serde_json::from_str(&request).expect("a request is JSON");
-    let limit = Duration::from_secs_f64(request["limit"].as_f64().unwrap_or(120.0));
+    let seconds = |key: &str| Duration::from_secs_f64(request[key].as_f64().unwrap_or(120.0));
+    let limits = Limits { case: seconds("limit"), start: seconds("start_limit") };
     let jobs = request["jobs"].as_array().map(Vec::as_slice).unwrap_or_default();
     let tensorflow = match TensorFlow::load(&directory) {
         Ok(tensorflow) => tensorflow,
@@ -205,12 +206,12 @@ pub fn work<P: Place>(cases: &[Named<P>]) -> bool {
         list.iter().filter_map(|name| name.as_str().map(str::to_owned)).collect()
     };
     if request["order"].is_array() {
-        let watch = Watch::new(limit);
+        let watch = Watch::new(limits);
         let settings = jobs.first().unwrap_or(&Value::Null);
         let left_out = |name: &str| request["cases"][name].as_str();
         job(tensorflow, 0, settings, &names(&request["order"]), left_out, cases, &watch);
         // What follows may hang, too.
-        watch.over("the end of the process");
+        watch.over("the end of the process", limits.around());
         return true;
     }
     for (number, settings) in jobs.iter().enumerate() {
@@ -218,7 +219,7 @@ pub fn work<P: Place>(cases: &[Named<P>]) -> bool {
             for (name, value) in settings["environment"].as_object().into_iter().flatten() {
                 set_variable(name, value.as_str().unwrap_or_default());
             }
-            let watch = Watch::new(limit);
+            let watch = Watch::new(limits);
             let of_job = names(&settings["cases"]);
             job(tensorflow, number, settings, &of_job, |_| None, cases, &watch);
         });
@@ -239,7 +240,7 @@ fn job<'r, P: Place>(
     cases: &[Named<P>],
     watch: &Watch,
 ) {
-    watch.over("loading the plugin");
+    watch.over("loading the plugin", watch.limits.around());
     let place = catch_unwind(AssertUnwindSafe(|| P::new(tensorflow, settings)));
     let place = place.unwrap_or_else(|_| Err("the plugin cannot be used: a panic".into()));
     let mut place = match place {
@@ -253,7 +254,7 @@ fn job<'r, P: Place>(
             continue;
         }
         say(&json!({ "job": number, "case": name, "outcome": "begun" }));
-        watch.over(name);
+        watch.over(name, watch.limits.case);
         let started = Instant::now();
         let outcome = catch_unwind(AssertUnwindSafe(|| run(&mut place, name, cases)));
         let outcome = outcome
@@ -273,7 +274,7 @@ fn job<'r, P: Place>(
             "deviations": deviations, "seconds": seconds,
         }));
     }
-    watch.over("the end of the last case");
+    watch.over("the end of the last case", watch.limits.around());
     drop(place);
     say(&json!({ "job": number, "done": true }));
 }
@@ -304,18 +305,39 @@ fn say(told: &Value) {
     let _ = stdout.flush();
 }
 
+/// How long something may take.
+#[derive(Clone, Copy, Debug)]
+struct Limits {
+    case: Duration,
+    start: Duration,
+}
+
+impl Limits {
+    /// For what comes before the cases and after them. Whoever has started this process ends it earlier, and says more
+    /// of it; this is for copies that it does not see.
+    fn around(self) -> Duration {
+        self.start + 2 * LAST_WORDS
+    }
+}
+
+/// What is being done, since when, and for how long at most.
+type Now = (String, Instant, Duration);
+
 /// Ends the process when something takes too long.
 struct Watch {
-    at: Arc<Mutex<(Instant, String)>>,
+    limits: Limits,
+    at: Arc<Mutex<Now>>,
 }
 
 impl Watch {
-    fn new(limit: Duration) -> Self {
-        let at = Arc::new(Mutex::new((Instant::now(), String::from("the start"))));
+    fn new(limits: Limits) -> Self {
+        let now = (String::from("the start"), Instant::now(), limits.around());
+        let at = Arc::new(Mutex::new(now));
         let watched = Arc::clone(&at);
         let watch = move || {
             loop {
-                let (since, what) = watched.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                let (what, since, limit) =
+                    watched.lock().unwrap_or_else(PoisonError::into_inner).clone();
                 if since.elapsed() > limit {
                     // Nobody to tell is no reason to stay.
                     let _ = writeln!(io::stderr(), "{what} is not done after {limit:?}");
@@ -325,11 +347,12 @@ impl Watch {
             }
         };
         thread::Builder::new().name("watch".into()).spawn(watch).expect("a thread");
-        Self { at }
+        Self { limits, at }
     }
 
-    fn over(&self, what: &str) {
-        *self.at.lock().unwrap_or_else(PoisonError::into_inner) = (Instant::now(), what.to_owned());
+    fn over(&self, what: &str, limit: Duration) {
+        let now = (what.to_owned(), Instant::now(), limit);
+        *self.at.lock().unwrap_or_else(PoisonError::into_inner) = now;
     }
 }
 

@@ -3,7 +3,7 @@
 use super::{TensorFlow, text};
 use crate::error::Result;
 use core::ffi::{CStr, c_char};
-use core::mem::MaybeUninit;
+use core::mem::{self, MaybeUninit};
 use core::ptr;
 use tf_fs_sys::{TF_FileStatistics, TF_WritableFileHandle};
 
@@ -103,7 +103,7 @@ impl TensorFlow {
     }
 }
 
-/// An open file. Only [`close`](Self::close) ends it: C has no other way.
+/// An open file. One that is dropped is closed without a word: C has no other way to end it.
 #[derive(Debug)]
 pub struct Writer<'t> {
     tensorflow: &'t TensorFlow,
@@ -152,10 +152,25 @@ impl Writer<'_> {
     ///
     /// # Errors
     /// Those of the filesystem.
-    pub fn close(self) -> Result<()> {
-        // SAFETY: an open file, which this call deletes; `self` is gone with it.
+    pub fn close(mut self) -> Result<()> {
+        self.end()
+    }
+
+    fn end(&mut self) -> Result<()> {
+        let handle = mem::replace(&mut self.handle, ptr::null_mut());
+        if handle.is_null() {
+            return Ok(());
+        }
+        // SAFETY: an open file, which this call deletes; nobody else has it any more.
         self.tensorflow.check(|status| unsafe {
-            (self.tensorflow.env.TF_CloseWritableFile)(self.handle, status);
+            (self.tensorflow.env.TF_CloseWritableFile)(handle, status);
         })
+    }
+}
+
+impl Drop for Writer<'_> {
+    fn drop(&mut self) {
+        // A case that ends early has said why.
+        let _ = self.end();
     }
 }

@@ -62,7 +62,8 @@ impl Tensor {
     }
 }
 
-/// A tensor of C, freed with the value.
+/// A tensor of C, freed with the value. Long strings in it are not: TensorFlow may have kept the buffer, and frees none of
+/// them itself.
 pub(super) struct Owned<'t> {
     tensorflow: &'t TensorFlow,
     pub(super) tensor: *mut TF_Tensor,
