@@ -135,7 +135,7 @@ pub(super) fn from(run: &mut Run<'_>, op: &Transfer, is: Is) -> Outcome {
         // TensorFlow's own filesystems do it too, name by name.
         allowed.push(None);
         if result.is_ok() {
-            whole_directory_moved(run, &what, is, &src, &dst);
+            whole_directory_moved(run, &what, is, (&cell, &src, &dst));
             return Ok(());
         }
     }
@@ -143,8 +143,13 @@ pub(super) fn from(run: &mut Run<'_>, op: &Transfer, is: Is) -> Outcome {
     Ok(())
 }
 
-/// Notes it if the new name is not all that the old one was.
-fn whole_directory_moved(run: &mut Run<'_>, what: &str, is: Is, src: &str, dst: &str) {
+/// Notes it if the new name is not all that the old one was, or if more was moved.
+fn whole_directory_moved(
+    run: &mut Run<'_>,
+    what: &str,
+    is: Is,
+    (cell, src, dst): (&str, &str, &str),
+) {
     let content: &[&str] = if is == Is::FullDir { &["file"] } else { &[] };
     run.lists(what, dst, content);
     for name in content {
@@ -152,6 +157,12 @@ fn whole_directory_moved(run: &mut Run<'_>, what: &str, is: Is, src: &str, dst: 
         run.is_gone(what, &format!("{src}/{name}"));
     }
     run.is_gone(what, src);
+    // `empty_file` begins as `empty` does, and is not in it.
+    run.holds(what, &format!("{cell}/empty_file"), b"");
+    run.holds(what, &format!("{cell}/file"), CONTENT);
+    if is == Is::EmptyDir {
+        run.holds(what, &format!("{cell}/full/file"), CONTENT);
+    }
 }
 
 /// From a file to a path of this condition.
@@ -213,7 +224,15 @@ fn moved(
     is_move: bool,
 ) {
     if run.expect_any(what, result, want) && result.is_ok() {
-        let source = if is_move { !run.is_file(src) } else { run.has(src, CONTENT) };
+        let is_below = dst.strip_prefix(src).is_some_and(|rest| rest.starts_with('/'));
+        let source = match is_move {
+            // What is below the old name now makes a directory of it.
+            true if is_below && run.declared.directories == Directories::Implied => {
+                !run.is_file(src)
+            }
+            true => !run.exists(src),
+            false => run.has(src, CONTENT),
+        };
         let holds = run.has(dst, CONTENT) && source;
         run.expect_that(format_args!("{what}: the effect"), holds);
     } else if result.is_err() {
