@@ -443,6 +443,7 @@ impl Run<'_> {
             if want[0].is_some() {
                 // Where the header wants it to be refused, it gets in nobody's way.
                 let stays = self.has(&format!("{cell}/file"), CONTENT)
+                    && self.has(&format!("{cell}/empty_file"), b"")
                     && self.has(&format!("{cell}/full/file"), CONTENT);
                 self.expect_that(format_args!("{what}: what was there stays"), stays);
             }

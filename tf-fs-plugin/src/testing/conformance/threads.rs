@@ -191,9 +191,13 @@ pub(super) fn readers_of_a_growing_file(run: &mut Run<'_>) -> Outcome {
     let answers = together(&run.fs, |fs, index| {
         if index == 0 {
             let mut writer = fs.new_writable_file(&path)?;
-            for piece in content.chunks(1000) {
+            for (round, piece) in content.chunks(1000).enumerate() {
                 writer.append(piece)?;
                 writer.flush()?;
+                // The others may be refused each time. Who writes it publishes nothing meanwhile.
+                if round == 20 && fs.read_file(&path)? != content[..21_000] {
+                    return Err(Error::data_loss("what was flushed is not read"));
+                }
             }
             return writer.close();
         }
