@@ -203,20 +203,29 @@ fn files_are_visible_at_flush() {
             (&FROM, refused),
         ],
     );
-    let dropped = |cell: &str| drop(fs().new_writable_file(store.uri(&format!("{cell}/dropped"))));
-    answers(
-        &store,
-        dropped,
-        "dropped",
-        &[
-            (&LOOKS, not_found),
-            (&READS, not_found),
-            (&FROM, not_found),
-            (&["new_appendable_file", "create_dir"], None),
-            // `Dataset.cache` deletes the lock file that it has dropped.
-            (&["delete_file"], None),
-        ],
-    );
+    for opens in WRITES {
+        let dropped = |cell: &str| {
+            let path = store.uri(&format!("{cell}/{opens}"));
+            let file = match opens {
+                "new_writable_file" => fs().new_writable_file(path),
+                _ => fs().new_appendable_file(path),
+            };
+            drop(file.expect("it opens"));
+        };
+        answers(
+            &store,
+            dropped,
+            opens,
+            &[
+                (&LOOKS, not_found),
+                (&READS, not_found),
+                (&FROM, not_found),
+                (&["new_appendable_file", "create_dir"], None),
+                // `Dataset.cache` deletes the lock file that it has dropped.
+                (&["delete_file"], None),
+            ],
+        );
+    }
     for (name, open) in [("open", true), ("dropped", false)] {
         let cell = format!("listing-{name}");
         store.put(&format!("{cell}/other"), "other");
@@ -229,6 +238,22 @@ fn files_are_visible_at_flush() {
         assert_eq!(listed, want);
         drop(writer);
     }
+    let stored = |key: &str| store.get(key).expect("an object");
+    let written = |key: &str| {
+        store.put(key, "old");
+        let mut writer = fs().new_writable_file(store.uri(key)).expect("it opens");
+        writer.append(b"the new").expect("it is appended");
+        assert_eq!(stored(key), b"old", "{key}");
+        writer
+    };
+    let mut flushed = written("flushed");
+    flushed.flush().expect("it is flushed");
+    assert_eq!(stored("flushed"), b"the new");
+    assert_eq!(fs().read_file(store.uri("flushed")).expect("it is read"), b"the new");
+    drop(flushed);
+    assert_eq!(stored("flushed"), b"the new");
+    drop(written("dropped"));
+    assert_eq!(stored("dropped"), b"old");
 }
 
 /// Not FAILED_PRECONDITION, as in the header: TensorFlow's own filesystems say this, too.
@@ -246,7 +271,10 @@ fn a_name_that_can_never_be_one_is_an_invalid_argument() {
 #[test]
 fn names_are_not_cleaned() {
     let store = Store::new("conformance-names");
-    store.put("full/file", "content");
+    // Where each name led if it were cleaned.
+    for key in ["a_file", "a/path/to/a/file", "full/file"] {
+        store.put(key, "content");
+    }
     for name in ["./a_file", "a/convoluted/../path/./to/.//.///a/file", "/full/./../full/file"] {
         let uri = store.uri(name);
         assert_eq!(fs().translate_name(&uri).expect("a name"), uri.as_bytes());
