@@ -340,6 +340,9 @@ impl<S: Stream> Timer<FaultyStream<S>> for FaultyTimer<S> {
 /// Each run has a platform and a host of its own. `scenario` is told whether a fault is to come; an operation
 /// that TensorFlow calls without a status cannot say so, and the device's status then does.
 ///
+/// An event's status is polled, how often is up to chance: if a run polls less often than the first did, a fault at one of
+/// the last calls meets nothing, which is accepted, and that call may go untested.
+///
 /// ```
 /// # use se_plugin::parts::{HostDevice, HostMemory};
 /// # use se_plugin::prelude::*;

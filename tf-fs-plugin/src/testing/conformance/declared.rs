@@ -22,6 +22,7 @@ pub enum Directories {
     /// Whatever a name with `/` says, as in object stores: no parent has to be there, and none is
     /// looked at. A file may be written beside a directory of its name, and a directory may be renamed, as
     /// TensorFlow's own `gs://` does; both are `FAILED_PRECONDITION` in the header, which is right as well.
+    /// Copying or renaming a file onto a directory is `FAILED_PRECONDITION` here, too.
     Implied,
 }
 
