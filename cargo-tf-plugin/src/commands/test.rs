@@ -24,6 +24,12 @@ use crate::project::Project;
 /// Says what TensorFlow has after its import.
 const SMOKE: &str = include_str!("smoke.py");
 
+/// What stands in front of the answer of [`SMOKE`].
+const MARK: &str = "tf-plugin-test ";
+
+/// A process that is over its limit gets so much more to say where it is.
+const LAST_WORDS: Duration = Duration::from_secs(5);
+
 /// The last lines of a failed program's messages that are shown.
 const SHOWN_LINES: usize = 40;
 
@@ -213,17 +219,20 @@ fn in_tensorflow(
     };
     let started = Instant::now();
     let mut smoke = python();
-    smoke.args(["-c", SMOKE]);
+    smoke.args(["-c", SMOKE, &limit.as_secs().to_string()]);
     if !library.registers_itself() {
         // It is for those who call for it.
         smoke.arg(library.path());
     }
-    let loaded = watch(&mut smoke, limit)?;
-    let lines = || last_lines(&loaded.output, SHOWN_LINES);
-    let there =
-        loaded.output.lines().rev().find_map(|line| serde_json::from_str::<Value>(line).ok());
+    let loaded = watch(&mut smoke, limit + LAST_WORDS)?;
+    let lines = || {
+        let said = loaded.output.lines().filter(|line| !line.starts_with(MARK));
+        last_lines(&said.collect::<Vec<_>>().join("\n"), SHOWN_LINES)
+    };
+    let answer = loaded.output.lines().find_map(|line| line.strip_prefix(MARK));
+    let there = answer.and_then(|answer| serde_json::from_str::<Value>(answer).ok());
     let success = loaded.status.is_some_and(|status| status.success());
-    let Some(there) = there.filter(|_| success) else {
+    let Some(there) = there else {
         let end = shown(&ended(&loaded, limit), &lines());
         let advice = "\n  | look at what the plugin does when it is loaded: `cargo tf-plugin check` does that \
                       without TensorFlow, and says what it hangs in; or give it more time with `--timeout`";
@@ -247,6 +256,14 @@ fn in_tensorflow(
             });
             say(&what, Instant::now(), problem);
         }
+    }
+    if !success {
+        let end = shown(&ended(&loaded, limit), &lines());
+        let advice = "\n  | TensorFlow has started with the plugin, and the process does not end well: look at threads \
+                      of the plugin that are waited for, and at what is done when the process exits";
+        say("end of the process", Instant::now(), Some(end + advice));
+        // Whatever comes would end in the same way.
+        return Ok(false);
     }
     for script in scripts {
         let started = Instant::now();
