@@ -1,5 +1,6 @@
 //! Ctrl-C, and the other signals that end a command, while something has to be ended or removed first.
 
+use std::fs;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -16,6 +17,20 @@ struct State {
 
 static STATE: OnceLock<State> = OnceLock::new();
 
+/// The signals that end a command, without those that whoever has started it wants ignored, as `nohup` and the `&` of
+/// scripts do.
+pub(crate) fn signals() -> impl Iterator<Item = i32> {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = ignored(&status);
+    [SIGINT, SIGTERM, SIGHUP].into_iter().filter(move |signal| ignored >> (signal - 1) & 1 == 0)
+}
+
+/// A bit a signal, the lowest for signal 1. Only Linux says so.
+fn ignored(status: &str) -> u64 {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or_default()
+}
+
 fn state() -> &'static State {
     STATE.get_or_init(|| {
         let state = State {
@@ -23,7 +38,7 @@ fn state() -> &'static State {
             caught: Arc::default(),
             holders: Mutex::default(),
         };
-        for signal in [SIGINT, SIGTERM, SIGHUP] {
+        for signal in signals() {
             let (idle, caught) = (Arc::clone(&state.idle), Arc::clone(&state.caught));
             // Where that fails the process just ends.
             let _ = signal_hook::flag::register_conditional_default(signal, idle).and_then(|_| {

@@ -227,6 +227,8 @@ impl Probe {
     /// # Errors
     /// When the process cannot be started or watched; whatever the plugin does is no error.
     pub fn run(&self, plugin: &Path) -> Result<Run> {
+        // Dropped after the directory, which a signal would leave behind.
+        let _held = Held::new();
         let scratch = tempfile::tempdir().context("cannot make a scratch directory")?;
         let report = scratch.path().join("report");
         let mut command = Command::new(&self.program);

@@ -105,8 +105,7 @@ impl Trace {
         command.env("LD_PRELOAD", preload).env(LIBRARY, plugin);
         command.env(PROCESS, process::id().to_string());
         let loaded = tracer.with_file_name(format!("loaded-{}", process::id()));
-        // Of a process of this number that was killed.
-        let _ = fs::remove_file(&loaded);
+        forget_killed(tracer.parent().unwrap_or(Path::new(".")));
         command.env(LOADED, loaded);
         // `NO_COLOR` and its like are looked at there.
         let choice = anstream::AutoStream::choice(&stderr());
@@ -142,6 +141,20 @@ impl Trace {
         let now = clock_gettime(ClockId::Monotonic);
         command.env(START, (now.tv_sec * 1_000_000_000 + now.tv_nsec).to_string());
         Ok(())
+    }
+}
+
+/// Removes the marks of programs that were killed, or have ended without removing theirs; and one of this process's
+/// number, which begins now.
+fn forget_killed(directory: &Path) {
+    // What stays is empty, and in nobody's way.
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let number = name.to_str().and_then(|name| name.strip_prefix("loaded-"));
+        let Some(number) = number.and_then(|number| number.parse::<u32>().ok()) else { continue };
+        if number == process::id() || !Path::new(&format!("/proc/{number}")).exists() {
+            let _ = fs::remove_file(entry.path());
+        }
     }
 }
 
@@ -217,6 +230,24 @@ mod tests {
         let text = fs::read_to_string(path.join("src/settings.rs")).expect("it is there");
         for value in [LIBRARY, CALLS, CHROME, START, PROCESS, LOADED, COLOUR, HEADINGS] {
             assert!(text.contains(&format!("str = \"{value}\";")), "{value}");
+        }
+    }
+
+    #[test]
+    fn marks_of_programs_that_are_gone_are_removed() {
+        let directory = tempfile::tempdir().expect("a directory");
+        // No system counts that far.
+        let gone = ["loaded-4294967295".to_owned(), format!("loaded-{}", process::id())];
+        let stay = ["loaded-1", "loaded-x", "libtf_plugin_tracer.so"].map(str::to_owned);
+        for name in gone.iter().chain(&stay) {
+            fs::write(directory.path().join(name), "").expect("written");
+        }
+        forget_killed(directory.path());
+        for name in &gone {
+            assert!(!directory.path().join(name).exists(), "{name}");
+        }
+        for name in &stay {
+            assert!(directory.path().join(name).exists(), "{name}");
         }
     }
 

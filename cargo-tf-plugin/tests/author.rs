@@ -365,11 +365,34 @@ fn a_new_filesystem_is_tested_in_tensorflow_and_run() {
     for line in [
         "import tensorflow  -           FAILED\n",
         "  | not done within 8 s\n",
+        // Python's place.
+        "  | Timeout (0:00:08)!\n",
+        "in register_filesystem_plugin\n",
         "`cargo tf-plugin check` does that without TensorFlow, and says what it hangs in",
     ] {
         assert!(said.contains(line), "`{line}` is missing in {said}");
     }
-    fresh.edit("src/filesystem.rs", &hangs, made);
+    // So is one that hangs when all is over; and half a line hides no answer.
+    let hangs_later = format!(
+        "{made}
+            struct Hangs;
+            impl Drop for Hangs {{ fn drop(&mut self) {{ loop {{ std::thread::park(); }} }} }}
+            thread_local! {{ static HANGS: Hangs = const {{ Hangs }}; }}
+            HANGS.with(|_| eprint!(\"half a line\"));"
+    );
+    fresh.edit("src/filesystem.rs", &hangs, &hangs_later);
+    let said = fails(tool(&fresh.directory, &["test", "--timeout", "20", "--tf"]).arg(venv()));
+    for line in [
+        "import tensorflow   -           ok\n",
+        "ff://               -           ok\n",
+        "end of the process  -           FAILED\n",
+        "  | not done within 20 s\n",
+        "look at threads of the plugin that are waited for, and at what is done when the process exits",
+    ] {
+        assert!(said.contains(line), "`{line}` is missing in {said}");
+    }
+    assert!(!said.contains("give it more time"), "{said}");
+    fresh.edit("src/filesystem.rs", &hangs_later, made);
 
     let show = "import os, sys
 print(sys.prefix, os.environ['TF_PLUGGABLE_DEVICE_LIBRARY_PATH'])
@@ -406,6 +429,7 @@ sys.exit(7)";
     let wanted =
         format!("error: this machine's linker, `cc`, cannot link for {triple}: `pip install");
     assert!(said.contains(&wanted), "{said}");
+    assert!(said.contains("\n  caused by: "), "{said}");
     for noise in ["Compiling", "note: "] {
         assert!(!said.contains(noise), "{said}");
     }

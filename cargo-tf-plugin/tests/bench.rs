@@ -483,6 +483,15 @@ fn bad_input_is_refused_with_the_next_step() {
     let [out, err] = run(&mut command(&[&measured[..], &["--save", "/dev/full"]].concat()), 1);
     assert!(out.contains("translate_name"), "{out}\n{err}");
     assert!(err.contains("cannot write /dev/full; is there room"), "{err}");
+    // And everything else is said where it cannot be shown.
+    let full = fs::File::create("/dev/full").expect("it is there");
+    let mut unread = command(&[&measured[..], &["--save", "/dev/full"]].concat());
+    let output =
+        unread.stdout(full).stderr(Stdio::piped()).spawn().and_then(Child::wait_with_output);
+    let [_, err] = texts(&output.expect("the command runs"));
+    for words in ["cannot write /dev/full; is there room", "cannot write to standard output"] {
+        assert!(err.contains(words), "`{words}` is missing in {err}");
+    }
     // Where there is neither a package nor a file.
     let [_, err] = run(command(&["--no-tf"]).current_dir(empty.path()), 1);
     assert!(err.contains("or make one with `cargo tf-plugin new`"), "{err}");

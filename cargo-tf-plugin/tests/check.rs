@@ -222,21 +222,33 @@ fn a_plugin_that_hangs_is_ended_with_what_it_has_started() {
         assert_says(&text, "has not come back from TF_InitPlugin within 1 s");
         assert!(start.elapsed() < Duration::from_secs(15), "{fault}: {:?}", start.elapsed());
     }
-    // And when the command is ended while it waits.
+    // And when the command is ended while it waits. What was killed takes a moment to be gone.
+    wait_until("a process is left", || left_of(filesystem()) == 0);
+    let scratch = tempfile::tempdir().expect("a directory");
     let mut command = command();
     let waiting = command.arg(filesystem()).env("FAULT", "hangs-with-a-child");
-    let mut waiting = waiting.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it runs");
-    let deadline = Instant::now() + Duration::from_secs(10);
-    while left_of(filesystem()) == 0 {
-        assert!(Instant::now() < deadline, "it loads nothing");
-        thread::sleep(Duration::from_millis(20));
-    }
+    let waiting = waiting.env("TMPDIR", scratch.path()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut waiting = waiting.spawn().expect("it runs");
+    wait_until("it loads nothing", || left_of(filesystem()) > 0);
     kill_process(Pid::from_child(&waiting), Signal::INT).expect("it runs");
     assert_eq!(waiting.wait().expect("it ends").signal(), Some(Signal::INT.as_raw()));
-    // What was killed takes a moment to be gone.
+    wait_until("a process is left", || left_of(filesystem()) == 0);
+    assert_eq!(fs::read_dir(scratch.path()).expect("a directory").count(), 0, "a file is left");
+    // But not by a signal that whoever has started it wants ignored.
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "trap '' INT; exec \"$0\" tf-plugin check \"$1\" --timeout 3"]);
+    shell.arg(env!("CARGO_BIN_EXE_cargo-tf-plugin")).arg(filesystem()).env("FAULT", "hangs");
+    let mut waiting = shell.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it runs");
+    wait_until("it loads nothing", || left_of(filesystem()) > 0);
+    kill_process(Pid::from_child(&waiting), Signal::INT).expect("it runs");
+    assert_eq!(waiting.wait().expect("it ends").code(), Some(1));
+}
+
+#[track_caller]
+fn wait_until(otherwise: &str, holds: impl Fn() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(10);
-    while left_of(filesystem()) > 0 {
-        assert!(Instant::now() < deadline, "a process is left");
+    while !holds() {
+        assert!(Instant::now() < deadline, "{otherwise}");
         thread::sleep(Duration::from_millis(20));
     }
 }

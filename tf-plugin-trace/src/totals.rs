@@ -86,7 +86,7 @@ fn is_loading(name: &str) -> bool {
 }
 
 /// The table at the end of a process, or nothing if there was no call; nor if the process is not the program, and has
-/// done no more than to load the plugin.
+/// done no more than to load the plugin without a call that was refused.
 pub(crate) fn table<'a>(
     slots: impl Iterator<Item = &'a Slot>,
     plugin: &str,
@@ -115,7 +115,8 @@ pub(crate) fn table<'a>(
             row.bytes += count.bytes.load(Relaxed);
         }
     }
-    if rows.is_empty() || !is_program && rows.iter().all(|row| is_loading(&row.name)) {
+    let is_news = |row: &Row| row.refused > 0 || !is_loading(&row.name);
+    if rows.is_empty() || !is_program && !rows.iter().any(is_news) {
         return None;
     }
     rows.sort_by(|a, b| b.nanoseconds.cmp(&a.nanoseconds).then_with(|| a.name.cmp(&b.name)));
@@ -181,6 +182,9 @@ mod tests {
         slots[0].counts[2].add(1_000, false, 0);
         assert_eq!(table(slots.iter(), "libx.so", 7, false), None);
         assert!(table(slots.iter(), "libx.so", 7, true).is_some());
+        slots[1].counts[2].add(1_000, true, 0);
+        assert!(table(slots.iter(), "libx.so", 7, false).is_some_and(|text| text.contains("init")));
+        slots[1].counts[2].clear();
         slots[0].counts[1].add(1_000, false, 0);
         assert!(table(slots.iter(), "libx.so", 7, false).is_some_and(|text| text.contains("init")));
         clear(slots.iter());

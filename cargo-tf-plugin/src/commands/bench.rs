@@ -17,7 +17,6 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::TensorFlow;
 use crate::bench::machine::{self, Machine};
@@ -26,7 +25,7 @@ use crate::bench::{self, Child, Interrupted, Job};
 use crate::commands::check::{self, tensorflow};
 use crate::commands::doctor;
 use crate::commands::run::{self, LIBRARY_VARIABLE};
-use crate::interrupt::Held;
+use crate::interrupt::{self, Held};
 use crate::output::{self, note};
 use crate::report::{Report as Check, Severity};
 
@@ -184,7 +183,7 @@ impl Bench {
         // started removes everything all the same.
         let interrupted = Arc::new(AtomicBool::new(false));
         Held::new().hand_over();
-        for signal in [SIGINT, SIGTERM, SIGHUP] {
+        for signal in interrupt::signals() {
             signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&interrupted))
                 .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&interrupted)))
                 .context("cannot listen for signals")?;
@@ -256,11 +255,12 @@ impl Bench {
         }
         // Last: whoever listens may have gone. And whatever happened to the files: it took its time to measure.
         let said = if self.json { json } else { bench::text(&report, baseline.as_ref()) };
-        output::print(said)?;
+        let unsaid = output::print(said).err();
         let left = measuring.left.take();
         report_left(&left);
         problems.extend(measuring.problems.take());
         problems.extend(unwritten);
+        problems.extend(unsaid);
         let failures = report.failures();
         if failures > 0 {
             let operations = if failures == 1 { "operation has" } else { "operations have" };

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 
 use crate::build::{Linking, ZIGBUILD, cargo};
@@ -153,7 +153,7 @@ fn try_linker(target: &str, root: &Path) -> Result<()> {
     // What cargo's configuration says is that of the directory that it runs in.
     let output = cargo
         .current_dir(root)
-        .args(["build", "--offline", "--target", target, "--manifest-path"])
+        .args(["build", "--color", "never", "--offline", "--target", target, "--manifest-path"])
         .arg(&manifest)
         .arg("--target-dir")
         .arg(scratch.path().join("target"))
@@ -163,13 +163,32 @@ fn try_linker(target: &str, root: &Path) -> Result<()> {
     // Whatever else is wrong the build itself says.
     let missing = ["linking with `cc` failed", "linker `cc` not found"];
     if missing.iter().any(|text| said.contains(text)) {
-        bail!(
+        let advice = format!(
             "this machine's linker, `cc`, cannot link for {target}: `pip install cargo-zigbuild ziglang` brings one for \
              every target; or install one and name it with {}",
             linker_variable(target)
         );
+        return Err(anyhow!(cause(&said).to_owned()).context(advice));
     }
     Ok(())
+}
+
+/// The last line in which a linker itself says what is wrong: rustc's message has its command in front, and the
+/// compiler that has called it says last only that it failed.
+fn cause(said: &str) -> &str {
+    let lines = said.lines().skip_while(|line| !line.starts_with("error: link"));
+    let error = lines.clone().next().unwrap_or_default();
+    let notes = lines.skip(1).take_while(|line| !line.starts_with("error"));
+    let notes = notes.map(|line| line.trim().trim_start_matches("= note:").trim());
+    let of_linker = |line: &&str| {
+        !line.is_empty()
+            && *line != "|"
+            && !line.starts_with("collect2:")
+            && !line.starts_with("some arguments are omitted")
+            // The command.
+            && !line.contains("\"cc\" ")
+    };
+    notes.filter(of_linker).last().unwrap_or_else(|| error.trim_start_matches("error: "))
 }
 
 /// The target that this machine is.
@@ -199,4 +218,28 @@ fn runs(program: &str) -> bool {
 /// The variable by which cargo knows the linker for a target.
 fn linker_variable(target: &str) -> String {
     format!("CARGO_TARGET_{}_LINKER", target.to_ascii_uppercase().replace(['-', '.'], "_"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cause_is_what_the_linker_says() {
+        let failed = "   Compiling linked v0.0.0\n\
+                      error: linking with `cc` failed: exit status: 1\n  |\n\
+                      \x20 = note:  \"cc\" \"-m64\" \"a.o\"\n\
+                      \x20 = note: some arguments are omitted. use `--verbose` to show all linker arguments\n";
+        let after = "\nerror: could not compile `linked` (lib) due to 1 previous error\n";
+        let linker = "  = note: /usr/bin/ld: a.o: Relocations in generic ELF (EM: 183)\n\
+                      \x20         /usr/bin/ld: a.o: file in wrong format\n\
+                      \x20         collect2: error: ld returned 1 exit status\n          \n";
+        let text = format!("{failed}{linker}{after}");
+        assert_eq!(cause(&text), "/usr/bin/ld: a.o: file in wrong format");
+        let text = format!("{failed}{after}");
+        assert_eq!(cause(&text), "linking with `cc` failed: exit status: 1");
+        let none =
+            "error: linker `cc` not found\n  |\n  = note: No such file or directory (os error 2)\n";
+        assert_eq!(cause(none), "No such file or directory (os error 2)");
+    }
 }
