@@ -78,9 +78,10 @@ pub struct Test {
     #[arg(long, value_name = "VERSION|VENV")]
     tf: Vec<PathBuf>,
 
-    /// How long TensorFlow may take to start with the plugin.
-    #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..))]
-    timeout: u64,
+    /// How long TensorFlow may take to start with the plugin, and to end; 120 if nothing is said, and for conformance
+    /// no less than a case may take.
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    timeout: Option<u64>,
 
     /// Write what each test came to as one line of JSON; everything else goes to standard error.
     #[arg(long)]
@@ -110,12 +111,13 @@ impl Test {
         let scripts = scripts(&project)?;
         for (at, tensorflow) in tensorflows.iter().enumerate() {
             let mut add = |row: &str, end| table.add(row, at + 1, end);
-            let limit = Duration::from_secs(self.timeout);
+            let limit = Duration::from_secs(self.timeout.unwrap_or(120));
             if !in_tensorflow(&project, &library, &scripts, tensorflow, limit, &mut add)? {
                 continue;
             }
             for cases in CONFORMANCE {
-                let end = cases.run(&project, &library, &self.cargo_test, tensorflow, limit)?;
+                let end =
+                    cases.run(&project, &library, &self.cargo_test, tensorflow, self.timeout)?;
                 if let Some(end) = end {
                     add(cases.row, end);
                 }
@@ -285,7 +287,7 @@ impl Conformance {
         library: &Library,
         arguments: &[String],
         tensorflow: &TensorFlow,
-        limit: Duration,
+        timeout: Option<u64>,
     ) -> Result<Option<End>> {
         let title = format!("TensorFlow {}: {}", tensorflow.version(), self.row);
         let started = Instant::now();
@@ -304,8 +306,10 @@ impl Conformance {
             .args(["--", self.test])
             .env(self.variable, (self.place)(tensorflow))
             .env("TF_PLUGIN_TEST_LIBRARY", library.path())
-            .env("TF_PLUGIN_TEST_TIMEOUT", limit.as_secs().to_string())
             .env("TF_PLUGIN_TEST_REPORT", &report);
+        if let Some(seconds) = timeout {
+            cargo.env("TF_PLUGIN_TEST_TIMEOUT", seconds.to_string());
+        }
         for (name, value) in tensorflow.python_command().get_envs() {
             if let Some(value) = value {
                 cargo.env(name, value);

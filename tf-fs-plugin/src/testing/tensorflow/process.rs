@@ -26,13 +26,13 @@ pub(super) const WORK_VARIABLE: &str = "TF_PLUGIN_TEST_WORK";
 /// The last lines of a process that say why it ended.
 const SHOWN_LINES: usize = 30;
 
-/// How long TensorFlow may take to start, and to end, if nothing is said: as `cargo tf-plugin test` says, and no less
-/// than a case.
+/// How long TensorFlow may take to start, and to end, if nothing is said: what `cargo tf-plugin test` says, else two
+/// minutes, and no less than a case.
 #[doc(hidden)]
 #[must_use]
 pub fn start_limit(of_a_case: Duration) -> Duration {
     let asked = env::var("TF_PLUGIN_TEST_TIMEOUT").ok().and_then(|seconds| seconds.parse().ok());
-    Duration::from_secs(asked.unwrap_or(120)).max(of_a_case)
+    asked.map_or_else(|| Duration::from_secs(120).max(of_a_case), Duration::from_secs)
 }
 
 /// A process that is over its limit gets so much more to say where it is: it ends a case by itself.
