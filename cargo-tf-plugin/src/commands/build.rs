@@ -184,6 +184,9 @@ fn cause(said: &str) -> &str {
         !line.is_empty()
             && *line != "|"
             && !line.starts_with("collect2:")
+            // What lld says of an error beside, and after the last one.
+            && !line.starts_with(">>>")
+            && !line.contains("too many errors emitted")
             && !line.starts_with("some arguments are omitted")
             // The command.
             && !line.contains("\"cc\" ")
@@ -236,6 +239,12 @@ mod tests {
                       \x20         collect2: error: ld returned 1 exit status\n          \n";
         let text = format!("{failed}{linker}{after}");
         assert_eq!(cause(&text), "/usr/bin/ld: a.o: file in wrong format");
+        let linker = "  = note: rust-lld: error: a.o is incompatible with elf64-x86-64\n\
+                      \x20         >>> referenced by b.o\n\
+                      \x20         rust-lld: error: too many errors emitted, stopping now\n\
+                      \x20         collect2: error: ld returned 1 exit status\n";
+        let text = format!("{failed}{linker}{after}");
+        assert_eq!(cause(&text), "rust-lld: error: a.o is incompatible with elf64-x86-64");
         let text = format!("{failed}{after}");
         assert_eq!(cause(&text), "linking with `cc` failed: exit status: 1");
         let none =
