@@ -1,5 +1,6 @@
 //! What `bench` measures and says, and that nothing is left of it. The times themselves are only looked at for sense.
 
+mod interruptible;
 #[path = "../../tests/tensorflow/src/overlay.rs"]
 #[expect(dead_code, unreachable_pub, reason = "it is of a library that other tests use more of")]
 mod overlay;
@@ -27,7 +28,7 @@ fn root() -> PathBuf {
 }
 
 fn command(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_cargo-tf-plugin"));
+    let mut command = interruptible::tool();
     command.current_dir(root()).args(["tf-plugin", "bench"]).args(arguments);
     for name in ["FAULT", "LOCALFS_ROOT", "VIRTUAL_ENV"] {
         command.env_remove(name);

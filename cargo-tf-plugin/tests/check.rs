@@ -1,5 +1,6 @@
 //! What `check` says about plugins of this SDK, about plugins in C++, and about what is no plugin.
 
+mod interruptible;
 mod plugins;
 
 use std::env;
@@ -22,7 +23,7 @@ fn root() -> PathBuf {
 }
 
 fn command() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_cargo-tf-plugin"));
+    let mut command = interruptible::tool();
     command.current_dir(root()).args(["tf-plugin", "check"]);
     command
 }
