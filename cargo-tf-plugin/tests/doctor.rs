@@ -197,5 +197,5 @@ fn error_texts_are_explained() {
     assert_says(&text, "this text is not known");
     let (code, text) = run(doctor().args(["--tf", "/nonexistent/python"]));
     assert_eq!(code, 1, "{text}");
-    assert_says(&text, "cannot run /nonexistent/python");
+    assert_says(&text, "there is no /nonexistent/python; name a virtual environment");
 }
