@@ -387,6 +387,8 @@ fn each_method_has_its_faults() {
         methods(false).into_iter().map(|(place, _)| place.to_owned()).collect();
     // Has cases of its own, since TensorFlow gives memory back only when there is none left.
     tried.insert(String::from("Device::deallocate"));
+    // TensorFlow calls it from 2.22 on, which is none of these releases; se-plugin's own host tests do.
+    tried.insert(String::from("Device::create_stream_with_options"));
     assert_eq!(tried, in_source);
 }
 
