@@ -7,7 +7,7 @@ use super::work::{
 };
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::testing::abi::tensorflow::{
-    Attribute, Content, Context, Handle, Output, Tensor, TensorFlow,
+    Attribute, Content, Context, Handle, Output, Tensor, TensorFlow, Writer,
 };
 use crate::testing::samples;
 use serde_json::Value;
@@ -397,28 +397,29 @@ pub(super) fn c_open_file_is_there(place: &Files) -> Outcome {
 }
 
 pub(super) fn c_flushed_is_read(place: &Files) -> Outcome {
-    place.needs_visible_at_flush()?;
-    let mut file = place.tf.create(&place.at("file"))?;
-    let mut wanted = Vec::new();
-    for count in 1_u8..5 {
-        file.append(&[count; 1000])?;
-        wanted.extend([count; 1000]);
-        file.flush()?;
-        place.has("after TF_FlushWritableFile", "file", &wanted)?;
-        same("the length after TF_FlushWritableFile", place.length("file")?, wanted.len() as i64)?;
-    }
-    Ok(file.close()?)
+    read_after_each(place, "TF_FlushWritableFile", |file| file.flush())
 }
 
 pub(super) fn c_synced_is_read(place: &Files) -> Outcome {
+    read_after_each(place, "TF_SyncWritableFile", |file| file.sync())
+}
+
+/// A file that is read by its name whenever what was appended has been published.
+fn read_after_each(
+    place: &Files,
+    what: &str,
+    publish: fn(&mut Writer<'_>) -> Result<()>,
+) -> Outcome {
     place.needs_visible_at_flush()?;
     let mut file = place.tf.create(&place.at("file"))?;
     let mut wanted = Vec::new();
     for count in 1_u8..5 {
         file.append(&[count; 1000])?;
         wanted.extend([count; 1000]);
-        file.sync()?;
-        place.has("after TF_SyncWritableFile", "file", &wanted)?;
+        publish(&mut file)?;
+        place.has(&format!("after {what}"), "file", &wanted)?;
+        let length = place.length("file")?;
+        same(format_args!("the length after {what}"), length, wanted.len() as i64)?;
     }
     Ok(file.close()?)
 }

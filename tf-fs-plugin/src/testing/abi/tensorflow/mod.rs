@@ -6,6 +6,7 @@ mod graph;
 mod tensor;
 
 pub use eager::{Attribute, Context, Handle};
+pub(in crate::testing) use files::Writer;
 pub use graph::{Graph, Operation, Output, Session};
 pub use tensor::{Content, Tensor};
 
