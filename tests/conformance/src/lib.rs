@@ -7,11 +7,13 @@
 mod abi;
 mod broken;
 mod defect;
+mod renames;
 mod shelf;
 
 pub use abi::{doctor_plugin, raw_host};
 pub use broken::{Broken, MALFORMED};
 pub use defect::{DEFECT_VARIABLE, Defect};
+pub use renames::readers_find_whole_files;
 pub use shelf::{Flaw, Shelf, Shelves};
 pub use tf_fs_plugin::testing::model;
 pub use tf_fs_plugin::testing::model::{Name, Op, config, run, sequence};

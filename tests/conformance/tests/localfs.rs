@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use tempfile::TempDir;
 use tf_fs_plugin::testing::{Host, TestRoot};
 use tf_fs_plugin::{FilesystemOption, OptionValues, Result};
-use tf_plugin_conformance_tests::{config, run, sequence};
+use tf_plugin_conformance_tests::{config, readers_find_whole_files, run, sequence};
 
 /// A directory that is the root of `local://`.
 struct Confined(TempDir);
@@ -51,6 +51,13 @@ mod anywhere {
         }),
         malformed: "local://host/x",
     }
+}
+
+#[test]
+fn a_rename_shows_readers_one_file_or_the_other() {
+    let directory = directory();
+    let host = Host::load::<LocalFs>().expect("loaded");
+    readers_find_whole_files(&host, &format!("local://{}", directory.path().display()));
 }
 
 proptest! {

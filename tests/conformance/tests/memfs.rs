@@ -3,7 +3,7 @@
 use memfs::MemFs;
 use proptest::prelude::*;
 use tf_fs_plugin::testing::Host;
-use tf_plugin_conformance_tests::{config, run, sequence};
+use tf_plugin_conformance_tests::{config, readers_find_whole_files, run, sequence};
 
 tf_fs_plugin::conformance!(MemFs, "mem://box/");
 
@@ -11,6 +11,11 @@ mod on_the_empty_host {
     use super::MemFs;
 
     tf_fs_plugin::conformance!(MemFs, "mem:///");
+}
+
+#[test]
+fn a_rename_shows_readers_one_file_or_the_other() {
+    readers_find_whole_files(&Host::load::<MemFs>().expect("loaded"), "mem://box");
 }
 
 proptest! {

@@ -1,6 +1,6 @@
 //! A filesystem in memory, to begin with: replace what is in the methods by calls of your storage.
 //!
-//! An operation that is left out is TensorFlow's own: renaming, copying, globs and the like are made of those here.
+//! An operation that is left out is TensorFlow's own: copying, globs and the like are made of those here.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, RwLock};
@@ -32,12 +32,22 @@ impl Filesystem for TemplatePluginFs {
     }
 
     fn new_writable_file(&self, uri: Uri<'_>) -> Result<File> {
-        create(&mut *self.0.write()?, uri)
+        put(&mut *self.0.write()?, uri, File::default())
     }
 
     fn new_appendable_file(&self, uri: Uri<'_>) -> Result<File> {
         let nodes = &mut *self.0.write()?;
-        find_file(nodes, uri).or_else(|_| create(nodes, uri))
+        find_file(nodes, uri).or_else(|_| put(nodes, uri, File::default()))
+    }
+
+    /// One step for whoever opens `dst`: the old file or the new one, never a part.
+    fn rename_file(&self, src: Uri<'_>, dst: Uri<'_>) -> Result<()> {
+        let nodes = &mut *self.0.write()?;
+        put(nodes, dst, find_file(nodes, src)?)?;
+        if src != dst {
+            nodes.remove(src.as_bytes());
+        }
+        Ok(())
     }
 
     fn create_dir(&self, uri: Uri<'_>) -> Result<()> {
@@ -117,8 +127,8 @@ fn insert(nodes: &mut Nodes, uri: Uri<'_>, node: Option<File>) -> Result<()> {
     Ok(())
 }
 
-fn create(nodes: &mut Nodes, uri: Uri<'_>) -> Result<File> {
+/// Puts a file at `uri`, in place of one that is there.
+fn put(nodes: &mut Nodes, uri: Uri<'_>, file: File) -> Result<File> {
     ensure!(!matches!(find(nodes, uri), Ok(None)), Error::is_a_directory(uri));
-    let file = File::default();
     insert(nodes, uri, Some(file.clone())).map(|()| file)
 }
