@@ -1,15 +1,11 @@
 //! The SDK's own pass: what fails on every plugin's devices and can be mended in the graph.
 
 use super::{DType, Graph, Input, Node};
+use crate::kernel::cures::IN_PLACE;
 use tf_fs_plugin::Result;
 
 /// Asks for XLA, which TensorFlow has not for devices of plugins.
 const MUST_COMPILE: &str = "_XlaMustCompile";
-
-/// Operations that TensorFlow's own kernels compute on the host with addresses of the device, and that those
-/// of the SDK refuse; and what they do to the variable.
-const UPDATES: [(&str, &str); 2] =
-    [("AssignAddVariableOp", "AddV2"), ("AssignSubVariableOp", "Sub")];
 
 /// What the cures depend on.
 #[derive(Clone, Copy, Debug)]
@@ -35,9 +31,10 @@ impl Cures {
     }
 
     fn update(&self, node: &Node<'_>) -> Option<Update> {
-        let (update, op) = UPDATES.into_iter().find(|(update, _)| *update == node.op())?;
+        let update = IN_PLACE.into_iter().find(|update| update.op == node.op())?;
+        let op = update.computes;
         let dtype = node.attr::<DType>("dtype").ok()?;
-        if (self.has_kernel)(update, "dtype", dtype) || !(self.has_kernel)(op, "T", dtype) {
+        if (self.has_kernel)(update.op, "dtype", dtype) || !(self.has_kernel)(op, "T", dtype) {
             return None;
         }
         let (mut data, mut control) = (Vec::new(), Vec::new());
@@ -104,6 +101,7 @@ impl Update {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernel::cures::InPlace;
 
     const DEVICE: &str = "/job:localhost/replica:0/task:0/device:MY_DEVICE:0";
     const CPU: &str = "/job:localhost/replica:0/task:0/device:CPU:0";
@@ -147,7 +145,7 @@ mod tests {
 
     #[test]
     fn updates_of_variables_become_assignments() {
-        for (op, result) in UPDATES {
+        for InPlace { op, computes: result, .. } in IN_PLACE {
             let bytes = an_update(op, DType::Float32, DEVICE);
             let mut graph = Graph::decode(&bytes).unwrap();
             cures().apply(&mut graph).unwrap();

@@ -7,14 +7,28 @@
 
 use crate::abi::kernel::construction::Construction;
 use crate::abi::kernel::context::Context;
-use crate::kernel::registry::Registration;
-use crate::kernel::{DType, Kernel};
+use crate::kernel::registry::{Registration, has_kernel};
+use crate::kernel::{DType, Kernel, host_has_variables};
 use crate::platform::Platform;
 use core::marker::PhantomData;
 use tf_fs_plugin::{Code, Error, Result};
 
-/// The ops that compute in place, with the ones that a user writes in Python.
-const IN_PLACE: [&str; 2] = ["AssignAddVariableOp", "AssignSubVariableOp"];
+/// An op that changes a variable in place.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct InPlace {
+    pub(crate) op: &'static str,
+    /// The op that computes the new value, for the graph pass that replaces the first.
+    pub(crate) computes: &'static str,
+    /// The method of a variable in Python, and the sign that users write for the second op.
+    method: &'static str,
+    sign: char,
+}
+
+/// The ops that compute in place.
+pub(crate) const IN_PLACE: [InPlace; 2] = [
+    InPlace { op: "AssignAddVariableOp", computes: "AddV2", method: "assign_add", sign: '+' },
+    InPlace { op: "AssignSubVariableOp", computes: "Sub", method: "assign_sub", sign: '-' },
+];
 
 /// The types for which TensorFlow has kernels for these. Variables of int32 are on the CPU.
 const TYPES: [&[(&str, DType)]; 13] = [
@@ -39,10 +53,13 @@ pub(crate) fn missing<P: Platform>(chosen: &[&Registration]) -> Vec<Registration
     let has = |op: &str, attribute: &str, dtype: DType| {
         chosen.iter().any(|one| one.is_for(op, attribute, dtype))
     };
-    for op in IN_PLACE {
+    let [add, sub] = IN_PLACE.map(|one| one.op);
+    for poison in [
+        Registration::new::<Poison<P, 0>>(add, file!()),
+        Registration::new::<Poison<P, 1>>(sub, file!()),
+    ] {
         for types in TYPES {
-            if types.iter().any(|&(attribute, dtype)| !has(op, attribute, dtype)) {
-                let poison = Registration::new::<Poison<P>>(op, file!());
+            if types.iter().any(|&(attribute, dtype)| !has(poison.op, attribute, dtype)) {
                 cures.push(poison.types(types).host_memory(&["resource"]));
             }
         }
@@ -59,13 +76,13 @@ pub(crate) fn missing<P: Platform>(chosen: &[&Registration]) -> Vec<Registration
     cures
 }
 
-/// Fails, in place of TensorFlow's kernel.
-pub(crate) struct Poison<P> {
+/// Fails, in place of TensorFlow's kernel for the op of [`IN_PLACE`] with this number.
+pub(crate) struct Poison<P, const OP: usize> {
     dtype: DType,
     platform: PhantomData<fn() -> P>,
 }
 
-impl<P: Platform> Kernel for Poison<P> {
+impl<P: Platform, const OP: usize> Kernel for Poison<P, OP> {
     type Platform = P;
 
     fn new(construction: &Construction<'_>) -> Result<Self> {
@@ -73,16 +90,56 @@ impl<P: Platform> Kernel for Poison<P> {
     }
 
     fn compute(&self, _: &mut Context<'_, P>) -> Result<()> {
-        let (device, dtype) = (P::TYPE, self.dtype);
-        Err(Error::new(
-            Code::Unimplemented,
-            format!(
-                "this TensorFlow does not let {device} change a variable of {dtype} in place; do it in a \
-                 `tf.function` (in Keras: without `run_eagerly=True`) if {device} adds this type, or \
-                 write `v.assign(v + d)` in place of `v.assign_add(d)`, and `v.assign(v - d)` in place \
-                 of `v.assign_sub(d)`"
+        let op = IN_PLACE[OP];
+        let lacks = Lacks::new(has_kernel::<P>(op.computes, "T", self.dtype), host_has_variables());
+        Err(Error::new(Code::Unimplemented, lacks.text(op, P::TYPE, self.dtype)))
+    }
+}
+
+/// Why a variable cannot be changed in place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Lacks {
+    /// No kernel for the op by which the graph pass replaces the change, and perhaps no way to write one in place.
+    Computation { in_place_too: bool },
+    /// No kernel that does it in place, which this TensorFlow allows; the graph pass does without in functions.
+    InPlace,
+    /// TensorFlow's functions for it; the graph pass does without in functions.
+    Host,
+}
+
+impl Lacks {
+    fn new(computes: bool, host_has_variables: bool) -> Self {
+        match (computes, host_has_variables) {
+            (false, in_place_too) => Self::Computation { in_place_too },
+            (true, true) => Self::InPlace,
+            (true, false) => Self::Host,
+        }
+    }
+
+    /// What failed, why, and what to do.
+    fn text(self, op: InPlace, device: &str, dtype: DType) -> String {
+        let InPlace { op, computes, method, sign } = op;
+        let failed = format!("`{method}` failed on a variable of {dtype} on {device}");
+        let in_function = format!(
+            "do it in a `tf.function` (in Keras: without `run_eagerly=True`), or write `v.assign(v {sign} d)` in \
+             place of `v.{method}(d)`"
+        );
+        match self {
+            Self::Computation { in_place_too } => {
+                let other = if in_place_too { format!(" or `{op}`") } else { String::new() };
+                format!(
+                    "{failed}: the plugin has no kernel `{computes}` of {dtype}{other}; add a kernel for \
+                     `{computes}` with T = {dtype}, or keep the variable on the CPU with \
+                     `tf.device(\"/device:CPU:0\")`"
+                )
+            }
+            Self::InPlace => format!(
+                "{failed}: the plugin has no kernel `{op}` of {dtype}; add one with `variables`, {in_function}"
             ),
-        ))
+            Self::Host => format!(
+                "{failed}: this TensorFlow does not let plugins change a variable in place; {in_function}"
+            ),
+        }
     }
 }
 
@@ -126,13 +183,39 @@ mod tests {
     fn what_the_author_has_is_left_alone() {
         let place = "here";
         let float: &[_] = &[("dtype", DType::Float32)];
-        let add = Registration::new::<Poison<Nothing>>(IN_PLACE[0], place).types(float);
+        let add = Registration::new::<Poison<Nothing, 0>>(IN_PLACE[0].op, place).types(float);
         let cures = ops(&[&add]);
         assert!(!cures.contains(&String::from("AssignAddVariableOp float32")));
         assert_eq!(cures.len(), 2 * 13 + 1);
-        let all = Registration::new::<Poison<Nothing>>(IN_PLACE[0], place);
+        let all = Registration::new::<Poison<Nothing, 0>>(IN_PLACE[0].op, place);
         assert_eq!(ops(&[&all]).len(), 13 + 2);
-        let zeros = Registration::new::<Poison<Nothing>>("ZerosLike", place);
+        let zeros = Registration::new::<Poison<Nothing, 0>>("ZerosLike", place);
         assert_eq!(ops(&[&zeros]).len(), 2 * 13 + 1);
+    }
+
+    #[test]
+    fn the_error_names_what_is_missing() {
+        let text = |op: usize, computes, host| {
+            Lacks::new(computes, host).text(IN_PLACE[op], "MY_NPU", DType::Float32)
+        };
+        for (op, method, computes, in_place, written) in [
+            (0, "`assign_add`", "`AddV2`", "`AssignAddVariableOp`", "`v.assign(v + d)`"),
+            (1, "`assign_sub`", "`Sub`", "`AssignSubVariableOp`", "`v.assign(v - d)`"),
+        ] {
+            let missing = format!("no kernel {computes} of float32");
+            for host in [true, false] {
+                let text = text(op, false, host);
+                assert!(text.contains(&missing) && text.contains(method), "{text}");
+                assert_eq!(text.contains(in_place), host, "{text}");
+                assert!(!text.contains("TensorFlow"), "it is not the cause: {text}");
+            }
+            let own = text(op, true, true);
+            assert!(own.contains(&format!("no kernel {in_place} of float32")), "{own}");
+            let host = text(op, true, false);
+            assert!(host.contains("this TensorFlow does not let plugins"), "{host}");
+            for text in [own, host] {
+                assert!(text.contains(written) && !text.contains(&missing), "{text}");
+            }
+        }
     }
 }

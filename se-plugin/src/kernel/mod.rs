@@ -37,7 +37,7 @@
 //! # Kernels that are there without being written
 //! TensorFlow has kernels for all devices, some of which read and write device memory from the host. For
 //! `AssignAddVariableOp` and `AssignSubVariableOp` (`v.assign_add`, `v.assign_sub`) of types without a kernel
-//! of the author's there is one that fails and says what to write; for int32 `ZerosLike` and `OnesLike`
+//! of the author's there is one that fails and names the missing kernel; for int32 `ZerosLike` and `OnesLike`
 //! there are ones that work.
 //!
 //! # Variables

@@ -198,7 +198,7 @@ mod tests {
     use crate::kernel::test_platform::Nothing;
 
     fn registration(types: &'static [(&'static str, DType)]) -> Registration {
-        Registration::new::<Poison<Nothing>>("Op", "here").types(types)
+        Registration::new::<Poison<Nothing, 0>>("Op", "here").types(types)
     }
 
     const FLOAT: &[(&str, DType)] = &[("T", DType::Float32)];
