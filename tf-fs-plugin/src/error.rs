@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
-use std::io;
 use std::sync::PoisonError;
 use tf_fs_sys as sys;
 
@@ -116,10 +115,21 @@ pub struct Error {
     details: Option<Box<Details>>,
 }
 
+type AnyError = Box<dyn std::error::Error + Send + Sync>;
+
 #[derive(Debug, Default)]
 struct Details {
-    source: Option<Box<dyn std::error::Error + Send + Sync>>,
+    origin: Option<Origin>,
     payloads: Vec<(String, String)>,
+}
+
+/// Where the causes of an error begin.
+#[derive(Debug)]
+enum Origin {
+    /// With this one.
+    Cause(AnyError),
+    /// Below this one, whose text the message is.
+    Itself(AnyError),
 }
 
 /// How many causes are printed; a chain may be a loop.
@@ -149,6 +159,43 @@ impl Error {
     /// An error with this code and message.
     pub fn new(code: Code, message: impl Into<Cow<'static, str>>) -> Self {
         Self { code, message: message.into(), details: None }
+    }
+
+    /// An error of another library, with the code that it has for TensorFlow. Its text is the message, and
+    /// its causes follow it.
+    ///
+    /// For one call, [`ResultExt::or_code`] says the same. This is for a function that chooses the code by the
+    /// error, for `map_err` or for a `From` of an error type of the plugin's:
+    ///
+    /// ```
+    /// use tf_fs_plugin::{Code, Error, Result};
+    ///
+    /// fn not_a_number(error: std::num::ParseIntError) -> Error {
+    ///     let code = match error.kind() {
+    ///         std::num::IntErrorKind::PosOverflow => Code::OutOfRange,
+    ///         _ => Code::InvalidArgument,
+    ///     };
+    ///     Error::from_foreign(code, error)
+    /// }
+    ///
+    /// fn version(text: &str) -> Result<u8> {
+    ///     text.parse().map_err(not_a_number)
+    /// }
+    /// assert_eq!(version("300").unwrap_err().code(), Code::OutOfRange);
+    /// ```
+    ///
+    /// There is no `From` for every error: its code would be a guess, and TensorFlow decides by the code
+    /// what to do. An `Error` that comes this way keeps all but its code.
+    #[cold]
+    pub fn from_foreign(code: Code, error: impl Into<AnyError>) -> Self {
+        match error.into().downcast::<Self>() {
+            Ok(own) => own.with_code(code),
+            Err(foreign) => {
+                let mut error = Self::new(code, foreign.to_string());
+                error.details.get_or_insert_default().origin = Some(Origin::Itself(foreign));
+                error
+            }
+        }
     }
 
     constructors! {
@@ -222,11 +269,8 @@ impl Error {
     }
 
     /// The same error caused by `source`, which is printed after the message.
-    pub fn with_source(
-        mut self,
-        source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
-    ) -> Self {
-        self.details.get_or_insert_default().source = Some(source.into());
+    pub fn with_source(mut self, source: impl Into<AnyError>) -> Self {
+        self.details.get_or_insert_default().origin = Some(Origin::Cause(source.into()));
         self
     }
 
@@ -252,9 +296,12 @@ impl fmt::Display for Error {
             return Ok(());
         }
         let mut cause = std::error::Error::source(self);
-        for _ in 0..MAX_CAUSES {
+        for number in 0..MAX_CAUSES {
             let Some(error) = cause else { break };
-            write!(f, ": {error}")?;
+            // Some libraries print their cause as their own text, too.
+            if number > 0 || !ends_with(&self.message, error) {
+                write!(f, ": {error}")?;
+            }
             cause = error.source();
         }
         Ok(())
@@ -263,38 +310,27 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        let source = self.details.as_ref()?.source.as_ref()?;
-        Some(source.as_ref())
+        match self.details.as_ref()?.origin.as_ref()? {
+            Origin::Cause(error) => Some(error.as_ref()),
+            Origin::Itself(error) => error.source(),
+        }
     }
 }
 
-impl From<io::Error> for Error {
-    /// The code that TensorFlow's own filesystem gives for the same system error, but for a file that
-    /// is too large (`RESOURCE_EXHAUSTED`) and a name that cannot be (`FAILED_PRECONDITION`, as the
-    /// header wants it); the message is the error's. An `Error` that went through
-    /// an [`io::Error`] comes back as it was.
-    #[cold]
-    fn from(error: io::Error) -> Self {
-        let code = error.raw_os_error().and_then(code_of_os_error);
-        let code = code.unwrap_or_else(|| code_of_kind(error.kind()));
-        error.downcast().unwrap_or_else(|error| Self::new(code, error.to_string()))
+/// Whether a text ends with that of an error, which may be endless.
+fn ends_with(text: &str, error: &dyn std::error::Error) -> bool {
+    struct Bounded(String, usize);
+    impl fmt::Write for Bounded {
+        fn write_str(&mut self, piece: &str) -> fmt::Result {
+            if piece.len() > self.1 - self.0.len() {
+                return Err(fmt::Error);
+            }
+            self.0.push_str(piece);
+            Ok(())
+        }
     }
-}
-
-impl From<Error> for io::Error {
-    fn from(error: Error) -> Self {
-        let kind = match error.code {
-            Code::NotFound => io::ErrorKind::NotFound,
-            Code::AlreadyExists => io::ErrorKind::AlreadyExists,
-            Code::PermissionDenied | Code::Unauthenticated => io::ErrorKind::PermissionDenied,
-            Code::InvalidArgument => io::ErrorKind::InvalidInput,
-            Code::DeadlineExceeded => io::ErrorKind::TimedOut,
-            Code::DataLoss => io::ErrorKind::InvalidData,
-            Code::Unimplemented => io::ErrorKind::Unsupported,
-            _ => io::ErrorKind::Other,
-        };
-        Self::new(kind, error)
-    }
+    let mut other = Bounded(String::new(), text.len());
+    write!(other, "{error}").is_ok() && !other.0.is_empty() && text.ends_with(&other.0)
 }
 
 impl From<std::str::Utf8Error> for Error {
@@ -302,60 +338,6 @@ impl From<std::str::Utf8Error> for Error {
     #[cold]
     fn from(error: std::str::Utf8Error) -> Self {
         Self::new(Code::InvalidArgument, error.to_string())
-    }
-}
-
-/// For system errors that the standard library has no kind for, or lumps together.
-fn code_of_os_error(errno: i32) -> Option<Code> {
-    Some(match errno {
-        libc::EMFILE | libc::ENFILE | libc::ENOBUFS => Code::ResourceExhausted,
-        libc::ENXIO | libc::ENODEV => Code::NotFound,
-        libc::EBADF => Code::FailedPrecondition,
-        libc::ENOLCK | libc::ENOLINK | libc::ENETRESET | libc::EHOSTDOWN => Code::Unavailable,
-        libc::ESTALE => Code::Aborted,
-        libc::ESPIPE => Code::InvalidArgument,
-        libc::ECANCELED => Code::Cancelled,
-        _ => return None,
-    })
-}
-
-fn code_of_kind(kind: io::ErrorKind) -> Code {
-    use io::ErrorKind as Kind;
-    match kind {
-        Kind::NotFound => Code::NotFound,
-        Kind::PermissionDenied | Kind::ReadOnlyFilesystem => Code::PermissionDenied,
-        Kind::AlreadyExists => Code::AlreadyExists,
-        Kind::NotADirectory
-        | Kind::IsADirectory
-        | Kind::DirectoryNotEmpty
-        | Kind::ResourceBusy
-        | Kind::ExecutableFileBusy
-        | Kind::BrokenPipe
-        // The header's code for a path that the filesystem cannot accept.
-        | Kind::InvalidFilename => Code::FailedPrecondition,
-        Kind::InvalidInput | Kind::ArgumentListTooLong => Code::InvalidArgument,
-        // A stream that ends too early is a loss. Were it taken for the end of the file, TensorFlow
-        // would go on without the rest.
-        Kind::InvalidData | Kind::UnexpectedEof => Code::DataLoss,
-        Kind::TimedOut => Code::DeadlineExceeded,
-        Kind::StorageFull
-        | Kind::QuotaExceeded
-        | Kind::FileTooLarge
-        | Kind::OutOfMemory
-        | Kind::TooManyLinks => Code::ResourceExhausted,
-        Kind::WouldBlock
-        | Kind::Interrupted
-        | Kind::ConnectionRefused
-        | Kind::ConnectionReset
-        | Kind::ConnectionAborted
-        | Kind::NotConnected
-        | Kind::AddrNotAvailable
-        | Kind::HostUnreachable
-        | Kind::NetworkUnreachable
-        | Kind::NetworkDown => Code::Unavailable,
-        Kind::Deadlock => Code::Aborted,
-        Kind::Unsupported | Kind::CrossesDevices => Code::Unimplemented,
-        _ => Code::Unknown,
     }
 }
 
@@ -368,51 +350,6 @@ impl<T> From<PoisonError<T>> for Error {
             "the plugin's state is locked for good, because an earlier operation panicked; mend that panic, and start the process anew",
         )
     }
-}
-
-/// Adds context or a code to a failure on its way up.
-pub trait ResultExt<T> {
-    /// Puts `context: ` in front of the error's message.
-    ///
-    /// # Errors
-    /// The same failure, with its code.
-    fn context(self, context: impl fmt::Display) -> Result<T>;
-
-    /// Replaces the error's code.
-    ///
-    /// # Errors
-    /// The same failure, with its message.
-    fn code(self, code: Code) -> Result<T>;
-}
-
-impl<T, E: Into<Error>> ResultExt<T> for Result<T, E> {
-    fn context(self, context: impl fmt::Display) -> Result<T> {
-        self.map_err(|error| error.into().context(context))
-    }
-
-    fn code(self, code: Code) -> Result<T> {
-        self.map_err(|error| error.into().with_code(code))
-    }
-}
-
-/// Returns the error from the surrounding function unless the condition holds.
-///
-/// ```
-/// use tf_fs_plugin::{Error, Result, ensure};
-///
-/// fn open(name: &str) -> Result<()> {
-///     ensure!(!name.is_empty(), Error::invalid_argument("the name is empty"));
-///     Ok(())
-/// }
-/// assert!(open("a").is_ok() && open("").is_err());
-/// ```
-#[macro_export]
-macro_rules! ensure {
-    ($condition:expr, $error:expr $(,)?) => {
-        if !$condition {
-            return ::core::result::Result::Err(::core::convert::From::from($error));
-        }
-    };
 }
 
 #[cfg(test)]
@@ -458,34 +395,5 @@ mod tests {
             .with_source(Error::data_loss("checksum").with_source("bit flip"));
         assert_eq!(error.to_string(), "upload failed");
         assert_eq!(format!("{error:#}"), "upload failed: checksum: bit flip");
-    }
-
-    #[test]
-    fn io_errors_keep_their_meaning() {
-        for (kind, code) in [
-            (io::ErrorKind::NotFound, Code::NotFound),
-            (io::ErrorKind::NotADirectory, Code::FailedPrecondition),
-            (io::ErrorKind::DirectoryNotEmpty, Code::FailedPrecondition),
-            (io::ErrorKind::StorageFull, Code::ResourceExhausted),
-            (io::ErrorKind::UnexpectedEof, Code::DataLoss),
-        ] {
-            assert_eq!(Error::from(io::Error::from(kind)).code(), code, "{kind:?}");
-        }
-        for (errno, code) in [
-            (libc::ENOENT, Code::NotFound),
-            (libc::EMFILE, Code::ResourceExhausted),
-            (libc::EBADF, Code::FailedPrecondition),
-            (libc::ENOSPC, Code::ResourceExhausted),
-        ] {
-            assert_eq!(Error::from(io::Error::from_raw_os_error(errno)).code(), code, "{errno}");
-        }
-    }
-
-    #[test]
-    fn an_error_survives_being_an_io_error() {
-        let error = Error::new(Code::Aborted, "conflict").with_payload("key", "value");
-        let back = Error::from(io::Error::from(error));
-        assert_eq!((back.code(), back.message()), (Code::Aborted, "conflict"));
-        assert_eq!(back.payloads().collect::<Vec<_>>(), [("key", "value")]);
     }
 }

@@ -95,10 +95,12 @@ mod error;
 mod file;
 mod filesystem;
 pub mod glob;
+mod io_error;
 pub mod logging;
 mod note;
 mod ops;
 mod options;
+mod result_ext;
 mod statistics;
 #[cfg(feature = "testing")]
 #[cfg_attr(docsrs, doc(cfg(feature = "testing")))]
@@ -111,11 +113,12 @@ pub use abi::mapped_region::MappedRegion;
 pub use abi::read_buf::ReadBuf;
 pub use abi::region_content::RegionContent;
 pub use entries::Entries;
-pub use error::{Code, Error, Result, ResultExt};
+pub use error::{Code, Error, Result};
 pub use file::{AlignedRegion, RandomAccessFile, ReadOnlyMemoryRegion, Unsupported, WritableFile};
 pub use filesystem::{Filesystem, Undeleted};
 pub use ops::{OperationTable, Ops};
 pub use options::{FilesystemOption, OptionValues};
+pub use result_ext::ResultExt;
 pub use statistics::FileStatistics;
 pub use tf_fs_plugin_macros::{filesystem, filesystem_plugin, filesystem_plugins};
 pub use uri::Uri;

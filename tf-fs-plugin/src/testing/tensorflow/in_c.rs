@@ -5,7 +5,8 @@
 use super::work::{
     Outcome, Place, Stop, fails, holds, in_threads, path, payload, same, same_bytes, together,
 };
-use crate::error::{Code, Error, Result, ResultExt};
+use crate::ResultExt as _;
+use crate::error::{Code, Error, Result};
 use crate::testing::abi::tensorflow::{
     Attribute, Content, Context, Handle, Output, Tensor, TensorFlow, Writer,
 };
