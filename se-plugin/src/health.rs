@@ -1,7 +1,7 @@
 //! Sticky errors.
 
-use core::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use crate::sync::{AtomicBool, Mutex, Ordering};
+use std::sync::{Arc, PoisonError};
 use tf_fs_plugin::__private::boundary;
 use tf_fs_plugin::{Code, Error, Result};
 

@@ -52,10 +52,12 @@ pub mod kernel;
 mod limit;
 mod memory;
 pub mod parts;
+mod pieces;
 mod platform;
 pub mod profiler;
 mod reserve;
 mod stream;
+mod sync;
 #[cfg(feature = "testing")]
 #[cfg_attr(docsrs, doc(cfg(feature = "testing")))]
 pub mod testing;

@@ -2,7 +2,7 @@
 
 use crate::device::Device;
 use crate::memory::DevicePtr;
-use core::sync::atomic::{AtomicU16, Ordering};
+use crate::pieces::{self, Pieces};
 use tf_fs_plugin::__private::boundary;
 
 /// The largest request that is served. The host asks for less and less until it gets something, so one for much
@@ -10,7 +10,7 @@ use tf_fs_plugin::__private::boundary;
 const PIECE: u64 = 64 << 10;
 
 /// The most pieces.
-const PIECES: u64 = 16;
+const PIECES: u64 = pieces::MOST as u64;
 
 /// The reserve is at most this part of the memory that is free when it is taken.
 const PART: u64 = 64;
@@ -22,9 +22,7 @@ const PART: u64 = 64;
 #[derive(Debug)]
 pub(crate) struct Reserve {
     base: DevicePtr,
-    pieces: u64,
-    /// A bit for each piece.
-    taken: AtomicU16,
+    pieces: Pieces,
 }
 
 impl Reserve {
@@ -37,16 +35,14 @@ impl Reserve {
     pub(crate) fn take_from(device: &impl Device) -> Option<Self> {
         const OP: &str = "allocate";
         let taken = boundary::catch(OP, || {
-            let pieces = Self::part_of(device.memory_usage()?.free) / PIECE;
-            Ok(match pieces {
+            let bytes = Self::part_of(device.memory_usage()?.free);
+            Ok(match bytes {
                 0 => None,
-                pieces => Some((device.allocate(pieces * PIECE)?, pieces)),
+                bytes => Some((device.allocate(bytes)?, bytes)),
             })
         });
         match taken {
-            Ok(Some((base, pieces))) if base.is_usable() => {
-                Some(Self { base, pieces, taken: AtomicU16::new(0) })
-            }
+            Ok(Some((base, bytes))) if base.is_usable() => Some(Self::new(base, bytes)),
             // The host's own request gets such an address, too, and the device an error for it.
             Ok(_) => None,
             Err(error) => {
@@ -57,29 +53,24 @@ impl Reserve {
         }
     }
 
+    fn new(base: DevicePtr, bytes: u64) -> Self {
+        // At most `PIECES` of them.
+        Self { base, pieces: Pieces::new(u32::try_from(bytes / PIECE).unwrap_or(pieces::MOST)) }
+    }
+
     /// A piece for `bytes`, if one is left.
     pub(crate) fn allocate(&self, bytes: u64) -> Option<DevicePtr> {
         if bytes > PIECE {
             return None;
         }
-        let free =
-            |taken: u16| Some(taken.trailing_ones()).filter(|&at| u64::from(at) < self.pieces);
-        let before = self.taken.fetch_update(Ordering::AcqRel, Ordering::Acquire, |taken| {
-            free(taken).map(|at| taken | 1 << at)
-        });
-        let at = free(before.ok()?)?;
+        let at = self.pieces.take()?;
         DevicePtr::new(self.base.address() + u64::from(at) * PIECE)
     }
 
     /// Takes a piece back. Whether it is one.
     pub(crate) fn deallocate(&self, memory: DevicePtr) -> bool {
-        let Some(at) = memory.offset_from(self.base).map(|offset| offset / PIECE) else {
-            return false;
-        };
-        if at < self.pieces {
-            self.taken.fetch_and(!(1 << at), Ordering::AcqRel);
-        }
-        at < self.pieces
+        let at = memory.offset_from(self.base).map(|offset| u32::try_from(offset / PIECE));
+        matches!(at, Some(Ok(at)) if self.pieces.give_back(at))
     }
 
     /// What the device has allocated.
@@ -95,7 +86,7 @@ mod tests {
     #[test]
     fn pieces_are_given_once_until_they_come_back() {
         let base = DevicePtr::new(1 << 20).unwrap();
-        let reserve = Reserve { base, pieces: 3, taken: AtomicU16::new(0) };
+        let reserve = Reserve::new(base, 3 * PIECE);
         assert_eq!(reserve.allocate(PIECE + 1), None);
         let given: Vec<_> = std::iter::from_fn(|| reserve.allocate(PIECE)).collect();
         let offsets: Vec<_> = given.iter().map(|piece| piece.offset_from(base).unwrap()).collect();

@@ -1,14 +1,16 @@
 //! The callbacks of devices.
 
+use super::event::EventState;
 use super::host_callback::HostCallback;
 use super::host_memory::{HostAllocator, Ordinary};
 use super::host_ptr::{HostSource, HostTarget};
 use super::platform::refused;
 use super::state::{
-    DeviceState, EventState, StreamState, TimerState, address, borrow, device as device_of,
-    into_handle, into_own_handle, shared_device, take, take_own,
+    DeviceState, StreamState, TimerState, address, borrow, device as device_of, into_handle,
+    into_own_handle, shared_device, take, take_own,
 };
 use super::versions::{Versioned as _, field, fill, read};
+use super::work::Waits as _;
 use crate::device::Device;
 use crate::health::Health;
 use crate::memory::DevicePtr;

@@ -4,6 +4,7 @@
 //! few lines around a guard: arguments are checked and converted, the author's method runs, a panic is
 //! caught, the status is written. `versions` is the one place that touches the host's versioned structs.
 
+mod event;
 mod executor;
 pub(crate) mod exports;
 pub(crate) mod graph;
@@ -15,6 +16,7 @@ pub(crate) mod parts;
 mod pending;
 pub(crate) mod platform;
 pub(crate) mod profiler;
+mod recorded;
 pub(crate) mod release;
 mod state;
 pub(crate) mod versions;

@@ -1,10 +1,10 @@
 //! Work of which host memory is part, and that is not done yet.
 
 use crate::health::Health;
+use crate::sync::{AtomicBool, AtomicPtr, AtomicU8, Condvar, Mutex, MutexGuard, Ordering};
 use core::ptr;
-use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, Ordering};
 use std::collections::HashSet;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 use tf_fs_plugin::{Error, Result};
 
 /// One copy from or to the host.
@@ -97,10 +97,11 @@ impl Pending {
         if self.is_done() {
             return;
         }
-        let lock = self.failure();
+        let mut lock = self.failure();
         self.state.fetch_or(AWAITED, Ordering::AcqRel);
-        let waiting = self.done.wait_while(lock, |_| !self.is_done());
-        drop(waiting.unwrap_or_else(PoisonError::into_inner));
+        while !self.is_done() {
+            lock = self.done.wait(lock).unwrap_or_else(PoisonError::into_inner);
+        }
     }
 }
 

@@ -3,19 +3,19 @@
 use super::pending::{self, Ledger, Pending, Spare};
 use super::release::takes_errors_of_copies;
 use super::versions::field;
-use super::work::{Progress, Work};
+use super::work::{Progress, Waits, Work};
 use crate::device::{Device, MemoryUsage};
 use crate::health::Health;
 use crate::memory::DevicePtr;
 use crate::reserve::Reserve;
-use crate::stream::{Event as _, EventStatus, Stream as _};
+use crate::stream::Stream as _;
 use crate::timer::Timer;
 use core::ffi::{CStr, c_void};
 use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
-use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicU64, Ordering};
 use std::ffi::CString;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use tf_fs_plugin::__private::boundary;
 use tf_fs_plugin::{Error, Result};
 use tf_fs_sys::{SP_Device, SP_DeviceMemoryBase};
@@ -27,7 +27,7 @@ pub(super) struct DeviceState<D: Device> {
     /// All copies on any stream.
     pub(super) copies: Ledger,
     /// What kernels have enqueued.
-    pub(super) work: Work<D>,
+    pub(super) work: Work<StreamState<D>>,
     /// Whether the host asks for memory again and again.
     pub(super) host_insists: bool,
     /// Whether the host asks for one region after the other, so that the last may find nothing.
@@ -145,7 +145,7 @@ pub(super) struct StreamState<D: Device> {
     health: OnceLock<Health>,
     /// The copies before the end of the stream.
     pub(super) copies: Ledger,
-    pub(super) progress: Progress,
+    progress: Progress,
     spare: Spare,
 }
 
@@ -213,121 +213,22 @@ impl<D: Device> StreamState<D> {
     }
 }
 
-/// An event; `SP_Event` points to it.
-pub(super) struct EventState<D: Device> {
-    /// `None` if the author's could not be made: then the stream is drained where it would be recorded.
-    pub(super) event: Option<D::Event>,
-    /// The copies before the latest record.
-    pub(super) copies: Ledger,
-    /// The address of the stream in which it is recorded; 0 where all work is known to be done.
-    recorded: AtomicUsize,
-    /// The stream at that address, which so is no other's.
-    stream: Mutex<Weak<StreamState<D>>>,
-}
-
-impl<D: Device> EventState<D> {
-    pub(super) fn new(event: Option<D::Event>) -> Self {
-        let (copies, recorded) = Default::default();
-        Self { event, copies, recorded, stream: Mutex::new(Weak::new()) }
-    }
-
-    fn stream(&self) -> MutexGuard<'_, Weak<StreamState<D>>> {
-        self.stream.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Records the event. If that fails the stream is drained, so that "complete" is true; the host does
-    /// not look at the status.
-    ///
-    /// # Safety
-    /// `handle` is from `create_stream` of the same `D`, and not destroyed.
+impl<D: Device> Waits for StreamState<D> {
     #[inline]
-    pub(super) unsafe fn record(&self, handle: NonNull<StreamState<D>>) -> Result<()> {
-        const OP: &str = "record_event";
-        // SAFETY: as the caller promises.
-        let stream = unsafe { handle.as_ref() };
-        let copies = stream.copies.open();
-        let recorded = match &self.event {
-            Some(event) => boundary::catch(OP, || stream.author()?.record(event)).map_err(Some),
-            None => Err(None),
-        };
-        self.copies.set(copies);
-        match recorded {
-            Ok(()) => {
-                if self.recorded.load(Ordering::Acquire) != handle.addr().get() {
-                    // SAFETY: as the caller promises.
-                    self.remember(unsafe { weak(handle) });
-                }
-            }
-            Err(error) => self.drain(stream, error),
-        }
+    fn work(&self) -> &Work<Self> {
+        &self.device.work
+    }
+
+    #[inline]
+    fn progress(&self) -> &Progress {
+        &self.progress
+    }
+
+    fn follow(&self, other: &Self) -> Result<()> {
+        let copies = other.copies.open();
+        self.author()?.wait_for_stream(other.author()?)?;
+        self.copies.add_all(copies);
         Ok(())
-    }
-
-    #[inline]
-    fn is_recorded(&self) -> bool {
-        self.recorded.load(Ordering::Acquire) != 0
-    }
-
-    #[cold]
-    fn remember(&self, new: Weak<StreamState<D>>) {
-        let mut stream = self.stream();
-        self.recorded.store(new.as_ptr().addr(), Ordering::Release);
-        *stream = new;
-    }
-
-    /// Takes the place of a record that was not made.
-    #[cold]
-    fn drain(&self, stream: &StreamState<D>, error: Option<Error>) {
-        const OP: &str = "record_event";
-        if let Some(error) = error {
-            stream.health().note(OP, &error);
-        }
-        if let Err(error) = stream.drain(OP) {
-            stream.health().note(OP, &error);
-        }
-        self.recorded.store(0, Ordering::Release);
-    }
-
-    /// How far the latest record is. Never an error, which would abort the process.
-    #[inline]
-    pub(super) fn status(&self, device: &DeviceState<D>) -> EventStatus {
-        const OP: &str = "get_event_status";
-        if let Some(event) = &self.event
-            && self.is_recorded()
-        {
-            match boundary::catch(OP, || event.status()) {
-                Ok(EventStatus::Pending) => return EventStatus::Pending,
-                Ok(EventStatus::Complete) => {}
-                Err(error) => self.wait_instead(device, error),
-            }
-        }
-        if self.copies.is_done() { EventStatus::Complete } else { EventStatus::Pending }
-    }
-
-    /// Waits for the stream of an event that does not say how far it is.
-    #[cold]
-    fn wait_instead(&self, device: &DeviceState<D>, error: Error) {
-        const OP: &str = "get_event_status";
-        device.health.note(OP, &error);
-        let stream = self.stream().upgrade();
-        // A stream that is gone was drained.
-        if let Some(Err(error)) = stream.map(|stream| stream.drain(OP)) {
-            device.health.note(OP, &error);
-        }
-        self.recorded.store(0, Ordering::Release);
-    }
-
-    /// Waits for the latest record.
-    #[inline]
-    pub(super) fn wait(&self) -> Result<()> {
-        let result = match &self.event {
-            Some(event) if self.is_recorded() => {
-                boundary::catch("block_host_for_event", || event.wait())
-            }
-            _ => Ok(()),
-        };
-        self.copies.wait();
-        result
     }
 }
 

@@ -1,10 +1,8 @@
 //! Work whose memory TensorFlow takes back before it is done.
 
-use super::state::StreamState;
-use crate::device::Device;
-use crate::stream::Stream as _;
-use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use crate::sync::{AtomicBool, AtomicU64, Mutex, MutexGuard, Ordering};
+use core::ptr;
+use std::sync::{Arc, PoisonError, Weak};
 use tf_fs_plugin::Result;
 
 /// The streams of a device that kernels enqueue work into, and how much they have.
@@ -15,101 +13,131 @@ use tf_fs_plugin::Result;
 /// function onto the device do not wait, in any release (host-to-device copies with `sync_dst_compute=false`),
 /// and overwrite what earlier work has not read yet. So here every copy from the host waits for all work that
 /// was enqueued before, unless TensorFlow has let it wait.
-pub(super) struct Work<D: Device> {
+///
+/// A stream is in the list before any of its work counts. So whoever has seen a count finds all streams whose
+/// work is in it.
+pub(super) struct Work<S> {
     /// How many kernels have returned.
     enqueued: AtomicU64,
-    streams: Mutex<Vec<Weak<StreamState<D>>>>,
+    streams: Mutex<Vec<Weak<S>>>,
 }
 
-impl<D: Device> Default for Work<D> {
+impl<S> Default for Work<S> {
     fn default() -> Self {
         Self { enqueued: AtomicU64::new(0), streams: Mutex::default() }
     }
 }
 
-impl<D: Device> Work<D> {
+impl<S> Work<S> {
     fn enqueued(&self) -> u64 {
         self.enqueued.load(Ordering::Acquire)
     }
 
-    /// The streams with work that still exist.
-    fn streams(&self) -> Vec<Arc<StreamState<D>>> {
-        let streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
-        streams.iter().filter_map(Weak::upgrade).collect()
+    fn list(&self) -> MutexGuard<'_, Vec<Weak<S>>> {
+        self.streams.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Puts a stream into the list, unless another thread has done it since `progress` was looked at.
+    #[cold]
+    fn register(&self, progress: &Progress, stream: Weak<S>) {
+        let mut streams = self.list();
+        if progress.works() {
+            return;
+        }
+        streams.retain(|stream| stream.strong_count() > 0);
+        streams.push(stream);
+        // Only now: who sees it counts work, for which others wait by the list.
+        progress.works.store(true, Ordering::Release);
+    }
+
+    /// The streams with work that still exist. The others were drained.
+    fn streams(&self) -> Vec<Arc<S>> {
+        self.list().iter().filter_map(Weak::upgrade).collect()
+    }
+
+    /// Whether no stream but this one has work.
+    fn is_only(&self, stream: &S) -> bool {
+        let is_it = |other: &Weak<S>| ptr::eq(other.as_ptr(), stream);
+        self.list().iter().all(|other| is_it(other) || other.strong_count() == 0)
     }
 }
 
 /// What a stream knows of the work on its device.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
-    /// Whether it has work itself.
+    /// Whether it has work itself, and so is in the list.
     works: AtomicBool,
     /// All that was enqueued until then is before what is enqueued into this stream from now on.
     waited: AtomicU64,
 }
 
-/// A kernel that runs. When it is dropped, its work has been enqueued.
-pub(super) struct Running<'a, D: Device>(&'a Work<D>);
-
-impl<'a, D: Device> Running<'a, D> {
-    /// `weak` makes another reference to the stream.
+impl Progress {
     #[inline]
-    pub(super) fn on(
-        stream: &'a StreamState<D>,
-        weak: impl FnOnce() -> Weak<StreamState<D>>,
-    ) -> Self {
-        let work = &stream.device.work;
-        if !stream.progress.works.swap(true, Ordering::Relaxed) {
-            let mut streams = work.streams.lock().unwrap_or_else(PoisonError::into_inner);
-            streams.retain(|stream| stream.strong_count() > 0);
-            streams.push(weak());
-        }
-        Self(work)
+    fn works(&self) -> bool {
+        self.works.load(Ordering::Acquire)
     }
 }
 
-impl<D: Device> Drop for Running<'_, D> {
-    #[inline]
-    fn drop(&mut self) {
-        // Before TensorFlow can free what the kernel has used: the one who gets it sees this.
-        self.0.enqueued.fetch_add(1, Ordering::AcqRel);
-    }
-}
+/// A stream that waits for the work of others.
+pub(super) trait Waits: Sized {
+    /// The work on its device.
+    fn work(&self) -> &Work<Self>;
 
-impl<D: Device> StreamState<D> {
-    /// Lets this stream wait for another one.
-    pub(super) fn wait_for(&self, other: &Self) -> Result<()> {
-        let enqueued = self.device.work.enqueued();
-        let copies = other.copies.open();
-        self.author()?.wait_for_stream(other.author()?)?;
-        if core::ptr::eq(self, other) {
-            return Ok(());
-        }
-        self.copies.add_all(copies);
-        // Where two streams have work, one is not all.
-        if other.progress.works.load(Ordering::Relaxed) && self.device.work.streams().len() == 1 {
-            self.progress.waited.fetch_max(enqueued, Ordering::AcqRel);
+    fn progress(&self) -> &Progress;
+
+    /// Lets this stream wait for what is in another one now.
+    fn follow(&self, other: &Self) -> Result<()>;
+
+    /// As [`follow`](Self::follow), and notes it if that was all work of the device.
+    fn wait_for(&self, other: &Self) -> Result<()> {
+        let enqueued = self.work().enqueued();
+        self.follow(other)?;
+        // Where two streams have work, one is not all; and it may be another device's.
+        if other.progress().works() && self.work().is_only(other) {
+            self.progress().waited.fetch_max(enqueued, Ordering::AcqRel);
         }
         Ok(())
     }
 
     /// Lets this stream wait for all work that was enqueued on the device.
     #[inline]
-    pub(super) fn wait_for_work(&self) -> Result<()> {
-        match self.device.work.enqueued() {
-            enqueued if enqueued == self.progress.waited.load(Ordering::Acquire) => Ok(()),
-            enqueued => self.wait_for_all(enqueued),
+    fn wait_for_work(&self) -> Result<()> {
+        match self.work().enqueued() {
+            enqueued if enqueued == self.progress().waited.load(Ordering::Acquire) => Ok(()),
+            enqueued => wait_for_all(self, enqueued),
         }
     }
+}
 
-    #[cold]
-    fn wait_for_all(&self, enqueued: u64) -> Result<()> {
-        for other in self.device.work.streams() {
-            if !core::ptr::eq(self, &*other) {
-                self.wait_for(&other)?;
-            }
+#[cold]
+fn wait_for_all<S: Waits>(stream: &S, enqueued: u64) -> Result<()> {
+    for other in stream.work().streams() {
+        if !ptr::eq(stream, &*other) {
+            stream.wait_for(&other)?;
         }
-        self.progress.waited.fetch_max(enqueued, Ordering::AcqRel);
-        Ok(())
+    }
+    stream.progress().waited.fetch_max(enqueued, Ordering::AcqRel);
+    Ok(())
+}
+
+/// A kernel that runs. When it is dropped, its work has been enqueued.
+pub(super) struct Running<'a, S>(&'a Work<S>);
+
+impl<'a, S: Waits> Running<'a, S> {
+    /// `weak` makes another reference to the stream.
+    #[inline]
+    pub(super) fn on(stream: &'a S, weak: impl FnOnce() -> Weak<S>) -> Self {
+        if !stream.progress().works() {
+            stream.work().register(stream.progress(), weak());
+        }
+        Self(stream.work())
+    }
+}
+
+impl<S> Drop for Running<'_, S> {
+    #[inline]
+    fn drop(&mut self) {
+        // Before TensorFlow can free what the kernel has used: the one who gets it sees this.
+        self.0.enqueued.fetch_add(1, Ordering::AcqRel);
     }
 }

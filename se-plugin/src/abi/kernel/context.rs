@@ -39,7 +39,7 @@ pub struct Context<'a, P: Platform> {
     /// The author's in it.
     author: &'a <P::Device as Device>::Stream,
     outputs: Outputs,
-    _running: Running<'a, P::Device>,
+    _running: Running<'a, StreamState<P::Device>>,
     call: PhantomData<&'a ()>,
 }
 

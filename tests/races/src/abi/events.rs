@@ -1,0 +1,87 @@
+//! Events that are recorded again and again, and looked at by other threads.
+
+use super::recorded::Recorded;
+use crate::explore;
+use loom::sync::atomic::{AtomicUsize, Ordering};
+use loom::thread;
+// Not loom's: what it orders would hide what the model is about.
+use std::sync::Arc;
+
+type Stream = u8;
+
+fn record(event: &Recorded<Stream>, stream: &Arc<Stream>) {
+    event.set(Arc::as_ptr(stream).addr(), || Arc::downgrade(stream));
+}
+
+fn is_in(event: &Recorded<Stream>, stream: &Arc<Stream>) -> bool {
+    let mut found = false;
+    event.drain(|recorded| found = std::ptr::eq(recorded, &raw const **stream));
+    event.is_somewhere() && found
+}
+
+/// TensorFlow passes the event to the thread that polls, and gets it back to record it elsewhere.
+pub fn an_event_that_goes_round() {
+    explore(|| {
+        let (event, turn) = (Arc::new(Recorded::default()), Arc::new(AtomicUsize::new(0)));
+        let streams = Arc::new([1, 2].map(Arc::new));
+        let poller = thread::spawn({
+            let (event, turn, streams) =
+                (Arc::clone(&event), Arc::clone(&turn), Arc::clone(&streams));
+            move || match turn.load(Ordering::Acquire) {
+                0 => {}
+                1 => {
+                    assert!(is_in(&event, &streams[0]));
+                    turn.store(2, Ordering::Release);
+                }
+                _ => unreachable!("it is this thread's turn"),
+            }
+        });
+        record(&event, &streams[0]);
+        turn.store(1, Ordering::Release);
+        if turn.load(Ordering::Acquire) == 2 {
+            record(&event, &streams[1]);
+            assert!(is_in(&event, &streams[1]));
+        }
+        poller.join().unwrap();
+    });
+}
+
+/// One thread waits for the stream of an event that does not say how far it is, while another one records it again
+/// in the same stream: it stays recorded.
+pub fn an_event_that_is_recorded_again_meanwhile() {
+    explore(|| {
+        let (event, stream) = (Arc::new(Recorded::default()), Arc::new(1));
+        record(&event, &stream);
+        let poller = thread::spawn({
+            let event = Arc::clone(&event);
+            move || event.drain(|_| thread::yield_now())
+        });
+        record(&event, &stream);
+        poller.join().unwrap();
+        assert!(is_in(&event, &stream));
+    });
+}
+
+/// A stream is destroyed and another one made while the event is looked at: its address is no other stream's.
+pub fn a_stream_that_goes() {
+    explore(|| {
+        let (event, old) = (Arc::new(Recorded::default()), Arc::new(1));
+        record(&event, &old);
+        let poller = thread::spawn({
+            let event = Arc::clone(&event);
+            move || {
+                assert!(event.is_somewhere());
+                event.drain(|stream| assert_eq!(*stream, 1));
+            }
+        });
+        drop(old);
+        poller.join().unwrap();
+        let new = Arc::new(2);
+        record(&event, &new);
+        assert!(is_in(&event, &new));
+        event.clear();
+        assert!(!event.is_somewhere());
+        record(&event, &new);
+        assert!(is_in(&event, &new));
+    });
+}

@@ -1,0 +1,41 @@
+//! What threads share in `se-plugin`, in all interleavings.
+//!
+//! The modules below are the files of `se-plugin`, compiled with the locks and atomics of loom: each model is a
+//! handful of threads that do what TensorFlow's do, and loom runs it once for each order in which they can meet, and
+//! for each value that a load may see on a machine with weak ordering.
+
+#![allow(dead_code, reason = "the files of another crate, of which a model uses a part")]
+#![allow(unsafe_code, reason = "one of these files, which argues each block")]
+
+#[path = "../../../se-plugin/src/health.rs"]
+mod health;
+#[path = "../../../se-plugin/src/pieces.rs"]
+mod pieces;
+
+pub mod abi;
+pub mod shared;
+
+/// In the place of the module with which `se-plugin` compiles the same files.
+mod sync {
+    pub(crate) use loom::sync::atomic::{
+        AtomicBool, AtomicPtr, AtomicU8, AtomicU16, AtomicU64, AtomicUsize, Ordering,
+    };
+    pub(crate) use loom::sync::{Condvar, Mutex, MutexGuard};
+}
+
+/// Tries `model` in all interleavings in which threads interrupt each other up to three times.
+///
+/// # Panics
+/// When the model does, in any of them.
+fn explore(model: impl Fn() + Send + Sync + 'static) {
+    explore_up_to(3, model);
+}
+
+/// As [`explore`], up to so many times: two where three take half a minute. `LOOM_MAX_PREEMPTIONS` overrides both.
+fn explore_up_to(interruptions: usize, model: impl Fn() + Send + Sync + 'static) {
+    tf_fs_plugin::logging::init();
+    log::set_max_level(log::LevelFilter::Off);
+    let mut explorer = loom::model::Builder::new();
+    explorer.preemption_bound.get_or_insert(interruptions);
+    explorer.check(model);
+}

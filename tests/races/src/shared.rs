@@ -1,0 +1,75 @@
+//! Models of what devices and streams share.
+
+use crate::explore;
+use crate::health::Health;
+use crate::pieces::Pieces;
+use loom::cell::UnsafeCell;
+use loom::thread;
+use std::sync::Arc;
+use tf_fs_plugin::Error;
+
+/// Two streams of a device fail at the same time: each reports its own failure, the device the first for ever.
+pub fn streams_that_fail() {
+    explore(|| {
+        let device = Health::default();
+        let streams = [1, 2].map(|number| {
+            let (stream, device) = (device.of_stream(), device.clone());
+            thread::spawn(move || {
+                let text = format!("failure {number}");
+                stream.note("copy", &Error::unavailable(text.clone()));
+                let own = stream.check().unwrap_err();
+                assert!(own.message().contains(&text), "{own}");
+                device.check().unwrap_err().message().to_owned()
+            })
+        });
+        let reported = streams.map(|stream| stream.join().unwrap());
+        assert_eq!(reported[0], reported[1]);
+        assert_eq!(device.check().unwrap_err().message(), reported[0]);
+    });
+}
+
+/// What was there before a failure is noted is there for whoever sees the failure.
+pub fn a_failure_that_is_seen() {
+    explore(|| {
+        let health = Health::default();
+        let noting = thread::spawn({
+            let health = health.clone();
+            move || health.note("copy", &Error::unavailable("gone"))
+        });
+        if let Err(error) = health.check() {
+            assert!(error.message().contains("gone"));
+            assert!(health.check().is_err(), "a failure does not go away");
+        }
+        noting.join().unwrap();
+        assert!(health.check().is_err());
+    });
+}
+
+/// Memory of which loom sees every use.
+struct Memory(UnsafeCell<u32>);
+
+// SAFETY: loom reports two uses of a cell of which none is before the other.
+unsafe impl Sync for Memory {}
+// SAFETY: as above.
+unsafe impl Send for Memory {}
+
+/// Three threads share two pieces: nobody has one that somebody else has, or had without giving it back.
+pub fn pieces_that_are_given_back() {
+    explore(|| {
+        let pieces = Arc::new(Pieces::new(2));
+        let memory = Arc::new([(); 2].map(|()| Memory(UnsafeCell::new(0))));
+        let work = {
+            let (pieces, memory) = (Arc::clone(&pieces), Arc::clone(&memory));
+            move || {
+                let Some(at) = pieces.take() else { return };
+                // SAFETY: loom reports another use at the same time.
+                memory[at as usize].0.with_mut(|at| unsafe { *at += 1 });
+                assert!(pieces.give_back(at));
+            }
+        };
+        let threads = [work.clone(), work.clone()].map(thread::spawn);
+        work();
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        assert_eq!([pieces.take(), pieces.take(), pieces.take()], [Some(0), Some(1), None]);
+    });
+}
