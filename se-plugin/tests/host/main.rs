@@ -5,6 +5,7 @@ mod abi;
 mod faults;
 mod faulty;
 mod graphs;
+mod mixed;
 mod parts;
 mod platform;
 mod profiles;

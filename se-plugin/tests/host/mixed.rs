@@ -1,0 +1,78 @@
+//! Handles of two hosts or two devices in one call: of other types behind the same C handle.
+
+use hostdevice::HostPlatform;
+use se_plugin::EventStatus;
+use se_plugin::testing::{Faulty, Host, TestDevice};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// What the call says that must not reach the plugin.
+fn refusal(call: impl FnOnce()) -> String {
+    let payload = catch_unwind(AssertUnwindSafe(call)).expect_err("the call was made");
+    payload.downcast_ref::<String>().expect("a text").clone()
+}
+
+/// Each call that takes two handles, with the stream of one device and the other handle of another.
+fn mixes<'d>(one: &'d TestDevice<'d>, other: &'d TestDevice<'d>) -> [(&'static str, String); 5] {
+    let (stream, made) = one.stream();
+    made.unwrap();
+    let (foreign, made) = other.stream();
+    made.unwrap();
+    let (event, timer) = (other.event().unwrap(), other.timer().unwrap());
+    [
+        ("record_event", refusal(|| stream.record(&event))),
+        ("start_timer", refusal(|| drop(stream.time(&timer, true)))),
+        ("stop_timer", refusal(|| drop(stream.time(&timer, false)))),
+        ("wait_for_event", refusal(|| drop(stream.wait(&event)))),
+        ("create_stream_dependency", refusal(|| drop(stream.wait_for_stream(&foreign)))),
+    ]
+}
+
+fn are_refused(one: &TestDevice<'_>, other: &TestDevice<'_>) {
+    for (op, said) in mixes(one, other).into_iter().chain(mixes(other, one)) {
+        assert!(said.starts_with(&format!("`{op}` got handles of two hosts")), "{said}");
+    }
+}
+
+#[test]
+fn handles_of_two_platforms_are_not_mixed() {
+    let host = Host::load::<HostPlatform>().unwrap();
+    let (other, _faults) = Faulty::<HostPlatform>::load().unwrap();
+    are_refused(&host.device(0).unwrap(), &other.device(0).unwrap());
+    assert_eq!([host.live(), other.live()], [0, 0]);
+}
+
+#[test]
+fn handles_of_two_hosts_of_a_platform_are_not_mixed() {
+    let hosts = [(); 2].map(|()| Host::load::<HostPlatform>().unwrap());
+    are_refused(&hosts[0].device(0).unwrap(), &hosts[1].device(0).unwrap());
+}
+
+#[test]
+fn null_handles_are_not_mixed_either() {
+    let hosts = [(); 2].map(|()| Host::load::<HostPlatform>().unwrap());
+    let [one, other] = hosts.each_ref().map(|host| host.device(0).unwrap());
+    let said = refusal(|| one.null_stream().record(&other.null_event()));
+    assert!(said.contains("two hosts"), "{said}");
+}
+
+/// TensorFlow lets a stream wait for another device's when it copies from one to the other. It records events and
+/// takes times on one device only.
+#[test]
+fn streams_of_two_devices_of_a_host_wait_for_each_other() {
+    let host = Host::load::<HostPlatform>().unwrap();
+    let [one, other] = [(); 2].map(|()| host.device(0).unwrap());
+    let [(stream, _), (foreign, _)] = [one.stream(), other.stream()];
+    let (event, timer) = (other.event().unwrap(), other.timer().unwrap());
+    foreign.record(&event);
+    stream.wait(&event).unwrap();
+    stream.wait_for_stream(&foreign).unwrap();
+    stream.synchronize().unwrap();
+    assert_eq!(event.status(), EventStatus::Complete);
+    for said in [
+        refusal(|| stream.record(&event)),
+        refusal(|| drop(stream.time(&timer, true))),
+        refusal(|| drop(stream.time(&timer, false))),
+    ] {
+        assert!(said.contains("got handles of two devices"), "{said}");
+    }
+}
