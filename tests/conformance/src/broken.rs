@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use tf_fs_plugin::glob;
 use tf_fs_plugin::prelude::*;
 
@@ -23,6 +23,8 @@ struct State<F> {
     contents: Mutex<BTreeMap<Vec<u8>, Vec<u8>>>,
     regions: Mutex<BTreeMap<Vec<u8>, Arc<AlignedRegion>>>,
     lengths: Mutex<BTreeMap<Vec<u8>, u64>>,
+    /// When each file was modified.
+    times: Mutex<BTreeMap<Vec<u8>, SystemTime>>,
     listings: Mutex<BTreeMap<Vec<u8>, Entries>>,
     locked: Mutex<BTreeSet<Vec<u8>>>,
     open: Mutex<BTreeSet<Vec<u8>>>,
@@ -67,6 +69,7 @@ impl<F: Filesystem> Broken<F> {
             contents: Mutex::default(),
             regions: Mutex::default(),
             lengths: Mutex::default(),
+            times: Mutex::default(),
             listings: Mutex::default(),
             locked: Mutex::default(),
             open: Mutex::default(),
@@ -171,6 +174,16 @@ impl<F: Filesystem> State<F> {
         Ok([head, replaced.into_bytes()].concat())
     }
 
+    /// The name that `inner` gets as the target of a transfer from `src`.
+    fn target(&self, src: Uri<'_>, dst: Uri<'_>, forgets: Defect) -> Result<Vec<u8>> {
+        let name = self.name(dst)?;
+        let dst = Uri::new(&name);
+        if self.is(forgets) {
+            return Ok([&src.as_bytes()[..src.split()], dst.path()].concat());
+        }
+        Ok(name)
+    }
+
     fn length(&self, uri: Uri<'_>) -> u64 {
         self.inner.stat(uri).map_or(0, |found| found.length)
     }
@@ -186,6 +199,11 @@ impl<F: Filesystem> State<F> {
     fn content(&self, uri: Uri<'_>) -> Result<Vec<u8>> {
         let length = self.length(uri);
         read_all(&self.inner.new_random_access_file(uri)?, length)
+    }
+
+    /// Notes that a file is modified now.
+    fn touch(&self, uri: Uri<'_>) {
+        lock(&self.times).insert(uri.as_bytes().to_vec(), SystemTime::now());
     }
 
     fn write(&self, uri: Uri<'_>, content: &[u8]) -> Result<()> {
@@ -325,6 +343,7 @@ impl<F: Filesystem> State<F> {
         self.inner.copy_file(src, dst)?;
         if src != dst {
             lock(&self.owners).remove(dst.as_bytes());
+            self.touch(dst);
         }
         if self.is(CopyLosesLastChunk) || self.is(CopyKeepsTail) {
             let mut content = self.content(dst)?;
@@ -372,6 +391,7 @@ impl<F: Filesystem> State<F> {
         if src != dst {
             lock(&self.owners).remove(src.as_bytes());
             lock(&self.owners).remove(dst.as_bytes());
+            self.touch(dst);
         }
         for other in others.iter().filter(|other| *other != src.as_bytes()) {
             let to = [dst.as_bytes(), &other[src.as_bytes().len()..]].concat();
@@ -432,6 +452,9 @@ impl<F: Filesystem> State<F> {
         }
         inner.flush()?;
         drop(inner);
+        if before.is_none() && !(existed && state.is(ModifiedStaysOnOverwrite)) {
+            state.touch(uri);
+        }
         state.forgotten.store(0, Ordering::SeqCst);
         lock(&state.open).insert(uri.as_bytes().to_vec());
         let id = state.writers.fetch_add(1, Ordering::SeqCst);
@@ -680,14 +703,14 @@ impl<F: Filesystem> Filesystem for Broken<F> {
 
     fn rename_file(&self, src: Uri<'_>, dst: Uri<'_>) -> Result<()> {
         self.at(src, |src| {
-            let dst = self.0.name(dst)?;
+            let dst = self.0.target(src, dst, Defect::RenameForgetsHost)?;
             self.0.rename(src, Uri::new(&dst))
         })
     }
 
     fn copy_file(&self, src: Uri<'_>, dst: Uri<'_>) -> Result<()> {
         self.at(src, |src| {
-            let dst = self.0.name(dst)?;
+            let dst = self.0.target(src, dst, Defect::CopyForgetsHost)?;
             self.0.copy(src, Uri::new(&dst))
         })
     }
@@ -741,6 +764,12 @@ impl<F: Filesystem> Filesystem for Broken<F> {
                 _ => {}
             }
             let mut found = found?;
+            if let Some(modified) = lock(&state.times).get(uri.as_bytes())
+                && !found.is_directory
+            {
+                let now = state.is(ModifiedIsNow).then(SystemTime::now);
+                found = found.modified(now.unwrap_or(*modified));
+            }
             match state.defect {
                 StatOffByOne if !found.is_directory => found.length += 1,
                 StatOfDirsIsFile => found.is_directory = false,
@@ -996,6 +1025,13 @@ impl<F: Filesystem> RandomAccessFile for BrokenReader<F> {
                 self.position.fetch_add(read as u64, Ordering::SeqCst);
                 Ok(())
             }
+            ReaderFollowsTheName => {
+                state.inner.new_random_access_file(Uri::new(&self.name))?.read_at(offset, buf)
+            }
+            ReaderEndsWhenDeleted if !state.is_file(Uri::new(&self.name)) => {
+                buf.end_of_file();
+                Ok(())
+            }
             ReaderSharesItsPosition => {
                 self.position.store(offset, Ordering::SeqCst);
                 thread::sleep(Duration::from_micros(10));
@@ -1032,7 +1068,7 @@ impl<F: Filesystem> BrokenWriter<F> {
         let uri = Uri::new(&self.name);
         // A file that was deleted or renamed meanwhile does not come back.
         if lock(&state.owners).get(&self.name) != Some(&self.id) {
-            return Ok(());
+            return self.publish_late(uri);
         }
         let publishes = is_close && state.is(VisibleAtClose);
         if !(state.is_file(uri) || publishes) {
@@ -1064,7 +1100,30 @@ impl<F: Filesystem> BrokenWriter<F> {
         }
         self.written = content.len();
         self.flushed = self.content.len();
+        let stays = match state.defect {
+            ModifiedStaysOnAppend => self.start > 0,
+            ModifiedStaysOnOverwrite => self.start == 0 && !self.old.is_empty(),
+            _ => false,
+        };
+        if !stays {
+            state.touch(uri);
+        }
         state.write(uri, &content)
+    }
+
+    /// What is left to do where another file took the name, or none is there any more.
+    fn publish_late(&self, uri: Uri<'_>) -> Result<()> {
+        let state = &self.state;
+        if state.is(Defect::LateWriterMixes) && state.is_file(uri) && !self.closed {
+            let mut content = state.content(uri)?;
+            let end = content.len().min(self.content.len());
+            content[..end].copy_from_slice(&self.content[..end]);
+            return state.write(uri, &content);
+        }
+        if state.is(Defect::LateWriterLeavesATail) && self.start > 0 && !self.closed {
+            return state.write(uri, &self.content[self.start..]);
+        }
+        Ok(())
     }
 }
 

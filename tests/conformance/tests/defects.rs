@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use tf_fs_plugin::__private::{Registration, Scheme};
 use tf_fs_plugin::prelude::*;
+use tf_fs_plugin::testing::model::{Name, Op, run};
 use tf_fs_plugin::testing::{
     Append, Case, Conformance, Directories, Files, Host, Plugin, Verdict, Visible, cases, samples,
 };
@@ -82,7 +83,8 @@ impl Patient {
     }
 
     fn verdict(&self, case: &Case) -> Verdict {
-        Conformance::new(&self.host, "mem://box/").malformed(MALFORMED).run(case)
+        let conformance = Conformance::new(&self.host, "mem://box/").malformed(MALFORMED);
+        conformance.other_host("mem://other/").run(case)
     }
 
     /// Whether the case notices the defect. That there is nothing to test with is no notice.
@@ -283,6 +285,7 @@ fn a_false_declaration_is_noticed() {
         (conformance().append(Append::Unsupported), &cases::appending_is_declared_right),
         (conformance().visible(Visible::Close), &cases::visibility_is_declared_right),
         (conformance().visible(Visible::Flush), &cases::visibility_is_declared_right),
+        (conformance().visible(Visible::InPlace), &cases::visibility_is_declared_right),
         (conformance().files(Files::Provided), &cases::changes_are_refused),
     ] {
         // memfs appends, shows at once what was flushed, so that half a file is seen, and writes.
@@ -300,6 +303,28 @@ fn a_read_before_the_close_fails_in_one_way_only() {
     let verdict = conformance.run(&cases::visibility_is_declared_right);
     let Verdict::Failed(deviations) = &verdict else { panic!("{verdict:?}") };
     assert!(deviations[0].what.starts_with("before the close"), "{deviations:?}");
+}
+
+/// A person reads which files an operation was about: here that a file was renamed to itself.
+#[test]
+fn random_operations_are_told_with_names() {
+    let patient = Patient::new(Defect::RenameToItselfLoses);
+    let path = || Name::Path(vec![String::from("a")]);
+    let ops = [
+        Op::NewWritable { slot: 0, path: path() },
+        Op::Rename { src: Name::File(4), dst: Name::In(1, "a") },
+    ];
+    let error = run(&patient.host, "mem://box/", &ops).expect_err("the file is gone").to_string();
+    for part in ["0. NewWritable { slot: 0, path: \"a\" }", "1. Rename { src: \"a\", dst: \"a\" }"]
+    {
+        assert!(error.contains(part), "{part} is not in {error}");
+    }
+    let Verdict::Failed(found) = patient.verdict(&cases::random_operations) else {
+        panic!("random_operations passes")
+    };
+    for index in ["File(", "Dir(", "In("] {
+        assert!(!found[0].what.contains(index), "{}", found[0].what);
+    }
 }
 
 /// A memfs that renames directories with all that is in them.

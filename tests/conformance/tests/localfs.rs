@@ -3,7 +3,7 @@
 use localfs::LocalFs;
 use proptest::prelude::*;
 use tempfile::TempDir;
-use tf_fs_plugin::testing::{Host, TestRoot};
+use tf_fs_plugin::testing::{Conformance, Host, TestRoot, Verdict, cases};
 use tf_fs_plugin::{FilesystemOption, OptionValues, Result};
 use tf_plugin_conformance_tests::{config, readers_find_whole_files, run, sequence};
 
@@ -37,6 +37,7 @@ mod below_a_root {
         LocalFs,
         root: once(|| Confined(directory())),
         malformed: format!("local:///{}", "x".repeat(256)),
+        visible: in_place,
     }
 }
 
@@ -50,6 +51,7 @@ mod anywhere {
             (format!("local://{}", directory.path().display()), directory)
         }),
         malformed: "local://host/x",
+        visible: in_place,
     }
 }
 
@@ -58,6 +60,16 @@ fn a_rename_shows_readers_one_file_or_the_other() {
     let directory = directory();
     let host = Host::load::<LocalFs>().expect("loaded");
     readers_find_whole_files(&host, &format!("local://{}", directory.path().display()));
+}
+
+/// What `visible: in_place` declares is not needed without a reason: an open reader meets an early end.
+#[test]
+fn writing_in_place_is_noticed() {
+    let directory = directory();
+    let host = Host::load::<LocalFs>().expect("loaded");
+    let conformance = Conformance::new(&host, format!("local://{}", directory.path().display()));
+    let verdict = conformance.run(&cases::reader_of_a_file_that_is_written_again);
+    assert!(matches!(verdict, Verdict::Failed(_)), "{verdict:?}");
 }
 
 proptest! {

@@ -5,7 +5,11 @@ use proptest::prelude::*;
 use tf_fs_plugin::testing::Host;
 use tf_plugin_conformance_tests::{config, readers_find_whole_files, run, sequence};
 
-tf_fs_plugin::conformance!(MemFs, "mem://box/");
+tf_fs_plugin::conformance! {
+    MemFs,
+    root: "mem://box/",
+    other_host: "mem://other/",
+}
 
 mod on_the_empty_host {
     use super::MemFs;

@@ -84,6 +84,19 @@ impl Store {
     /// # Errors
     /// If one is refused, or the host has no `s3`.
     pub fn introduce(&self, host: &Host, settings: &[(&str, &str)]) -> Result<()> {
+        self.introduce_bucket(host, &self.bucket, settings)
+    }
+
+    /// As [`introduce`](Self::introduce), for another bucket of the server.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn introduce_bucket(
+        &self,
+        host: &Host,
+        bucket: &str,
+        settings: &[(&str, &str)],
+    ) -> Result<()> {
         let endpoint = self.endpoint();
         let mut all = vec![
             ("endpoint_url", &*endpoint),
@@ -93,7 +106,7 @@ impl Store {
             ("secret_access_key", self.secret_key()),
         ];
         all.extend_from_slice(settings);
-        self.set_on(host, &all)
+        Self::set_on(host, bucket, &all)
     }
 
     /// A store that the plugin of this process knows nothing of: for child processes.
@@ -114,14 +127,14 @@ impl Store {
     /// # Panics
     /// If one is refused.
     pub fn set(&self, settings: &[(&str, &str)]) {
-        self.set_on(host(), settings).expect("the settings are accepted");
+        Self::set_on(host(), &self.bucket, settings).expect("the settings are accepted");
     }
 
-    fn set_on(&self, host: &Host, settings: &[(&str, &str)]) -> Result<()> {
+    fn set_on(host: &Host, bucket: &str, settings: &[(&str, &str)]) -> Result<()> {
         let options: Vec<_> = settings
             .iter()
             .map(|(key, value)| {
-                let name = format!("bucket.{}.{key}", self.bucket);
+                let name = format!("bucket.{bucket}.{key}");
                 FilesystemOption::new(name, OptionValues::Buffer(vec![value.as_bytes().to_vec()]))
             })
             .collect();

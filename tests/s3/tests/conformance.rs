@@ -13,12 +13,17 @@ use tf_plugin_tensorflow_tests::{Plugin, tensorflow};
 
 const MALFORMED: &str = "s3://user:pw@bucket/key";
 
-/// A server with a bucket.
+/// Another bucket of the same server.
+const OTHER: &str = "conformance-other";
+
+/// A server with two buckets.
 struct Bucket(Store);
 
 impl Bucket {
     fn new() -> Self {
-        Self(Store::hidden("conformance", Options { fast: true, ..Options::default() }))
+        let store = Store::hidden("conformance", Options { fast: true, ..Options::default() });
+        store.create_bucket(OTHER);
+        Self(store)
     }
 }
 
@@ -28,7 +33,8 @@ impl TestRoot for Bucket {
     }
 
     fn prepare(&self, host: &Host) -> Result<()> {
-        self.0.introduce(host, &[])
+        self.0.introduce(host, &[])?;
+        self.0.introduce_bucket(host, OTHER, &[])
     }
 
     fn environment(&self) -> Vec<(String, String)> {
@@ -40,6 +46,7 @@ tf_fs_plugin::conformance! {
     S3,
     root: once(Bucket::new),
     malformed: MALFORMED,
+    other_host: format!("s3://{OTHER}/"),
     visible: flush,
     directories: implied,
     without: [

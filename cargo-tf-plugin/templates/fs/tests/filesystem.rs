@@ -7,9 +7,13 @@ use tf_fs_plugin::testing::Host;
 
 const ROOT: &str = "templateplugin://box";
 
-// A test for each of some 360 questions: each operation under each condition, with the code that TensorFlow's
+// A test for each of some 380 questions: each operation under each condition, with the code that TensorFlow's
 // header asks for, and what TensorFlow does with files. `without: [case => "reason"]` leaves one out.
-tf_fs_plugin::conformance!(TemplatePluginFs, "templateplugin://box/");
+tf_fs_plugin::conformance! {
+    TemplatePluginFs,
+    root: "templateplugin://box/",
+    other_host: "templateplugin://other/",
+}
 
 #[test]
 fn what_is_written_is_read() {

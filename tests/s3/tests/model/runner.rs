@@ -82,10 +82,11 @@ impl<'s> Run<'s> {
 
     pub(crate) fn all(&mut self, ops: &[Op]) -> Outcome {
         for (index, op) in ops.iter().enumerate() {
+            self.somebody_else(index);
+            let op = &op.resolved(&self.tree());
             let at = |error: TestCaseError| {
                 TestCaseError::fail(format!("operation {index}, {op:?}: {error}"))
             };
-            self.somebody_else(index);
             self.step(op).map_err(at)?;
             self.compare_objects().map_err(at)?;
         }
@@ -219,6 +220,13 @@ impl<'s> Run<'s> {
 
     /// The path, in a filesystem that holds what the bucket holds.
     fn resolve(&self, name: &Name) -> Path {
+        match name {
+            Name::Path(path) => path.clone(),
+            _ => name.resolve(&self.tree()),
+        }
+    }
+
+    fn tree(&self) -> model::Model {
         let mut tree = model::Model::default();
         for path in self.bucket.paths() {
             let node = match self.bucket.find(&key(&path)) {
@@ -227,7 +235,7 @@ impl<'s> Run<'s> {
             };
             tree.insert(path, node);
         }
-        name.resolve(&tree)
+        tree
     }
 
     fn open(&mut self, slot: usize, path: &[String], appends: bool) -> Outcome {

@@ -28,6 +28,7 @@ mod all {
         directories: implied,
         visible: close,
         malformed: String::from("mem://x"),
+        other_host: String::from("mem://other/"),
         files: provided,
         root: once(|| (String::from("mem://box/"), super::Server)),
     }
@@ -43,6 +44,10 @@ mod each {
         visible: create,
         files: written
     }
+}
+
+mod in_place {
+    tf_fs_plugin::conformance! { super::MemFs, visible: in_place, root: "mem://box/" }
 }
 
 mod device {

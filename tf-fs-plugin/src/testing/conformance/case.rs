@@ -28,6 +28,7 @@ pub enum Group {
     Canonical,
     Extras,
     Content,
+    Replaced,
     Names,
     Trees,
     Consumers,

@@ -2,6 +2,7 @@
 
 use super::conditions::{FP, NOT_FOUND};
 use super::declared::{Append, Visible};
+use super::replaced;
 use super::run::{CONTENT, Outcome, Run, Stop};
 use crate::error::{Code, Result};
 use crate::testing::WritableFile;
@@ -596,8 +597,12 @@ pub(super) fn stat_follows_every_change(run: &mut Run<'_>) -> Outcome {
 }
 
 pub(super) fn visibility_is_declared_right(run: &mut Run<'_>) -> Outcome {
-    if run.declared.visible == Visible::Create {
-        return Err(Stop::Skip(String::from("files are declared to be visible at create")));
+    match run.declared.visible {
+        Visible::Create => {
+            return Err(Stop::Skip(String::from("files are declared to be visible at create")));
+        }
+        Visible::InPlace => return replaced::in_place_is_declared_right(run),
+        Visible::Flush | Visible::Close => {}
     }
     let cell = run.bare_cell()?;
     let path = format!("{cell}/data");

@@ -4,13 +4,24 @@
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Visible {
     /// From the moment that it is opened for writing, as the header asks; what was flushed can be read.
+    /// Writing to a name again makes a new file: who has the old one open reads its content to the end, or gets an error.
     #[default]
     Create,
+    /// As [`Create`](Self::Create), but a file that is there is emptied and written again in place: who has it open
+    /// sees that happen, as with TensorFlow's own local files and POSIX. Renaming still replaces it by another file.
+    InPlace,
     /// What was flushed or synced, and the rest when it was closed: object stores whose writers publish what
     /// they have when they are told to.
     Flush,
     /// When it was closed, as in most object stores.
     Close,
+}
+
+impl Visible {
+    /// Whether a file is there from the moment that it is opened for writing.
+    pub(in crate::testing) fn at_create(self) -> bool {
+        matches!(self, Self::Create | Self::InPlace)
+    }
 }
 
 /// What a directory is.
@@ -51,6 +62,7 @@ pub enum Files {
 pub(in crate::testing) struct Declared {
     pub(in crate::testing) files: Files,
     pub(in crate::testing) malformed: Option<String>,
+    pub(in crate::testing) other_host: Option<String>,
     pub(in crate::testing) visible: Visible,
     pub(in crate::testing) directories: Directories,
     pub(in crate::testing) append: Append,

@@ -106,7 +106,7 @@ pub(super) fn counters(run: &mut Run<'_>, is: Is) -> Outcome {
 
 /// `rename_file` or `copy_file`.
 pub(super) struct Transfer {
-    name: &'static str,
+    pub(super) name: &'static str,
     pub(super) call: fn(&Filesystem, &str, &str) -> Result<()>,
     pub(super) is_move: bool,
 }

@@ -27,7 +27,7 @@ pub(super) const NEW_RANDOM_ACCESS_FILE: Operation = Operation {
 /// A file that is dropped at once, or closed if only that makes it visible.
 fn leave(run: &Run<'_>, opened: Result<WritableFile>) -> Result<()> {
     match run.declared.visible {
-        Visible::Create => opened.map(drop),
+        Visible::Create | Visible::InPlace => opened.map(drop),
         Visible::Flush | Visible::Close => opened?.close(),
     }
 }

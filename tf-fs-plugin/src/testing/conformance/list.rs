@@ -5,7 +5,8 @@ use super::case::{Case, Group};
 use super::conditions::Is;
 use super::run::CONTENT;
 use super::{
-    consumers, content, directories, extras, files, names, queries, random, threads, tree,
+    consumers, content, directories, extras, files, hosts, names, queries, random, replaced,
+    threads, times, tree,
 };
 use crate::error::Code;
 
@@ -806,7 +807,7 @@ list! {
             "what was synced is read by others, and stat knows its length",
             "event files are synced after each flush";
         visibility_is_declared_right = content::visibility_is_declared_right,
-            "where files are declared to be visible at flush or at close, nothing of them is seen before",
+            "where files are declared to be visible at flush or at close, nothing of them is seen before; where they are declared to be written in place, an open reader sees the new content",
             "a reader would train on half a file";
         changes_are_refused = content::changes_are_refused,
             "where files are declared to be provided, what would change them answers UNIMPLEMENTED, PERMISSION_DENIED or FAILED_PRECONDITION, and nothing changes",
@@ -868,6 +869,41 @@ list! {
         stat_follows_every_change = content::stat_follows_every_change,
             "`stat` and `get_file_size` know the length of what was last written",
             "GFile.read reads as much as they say";
+        modified_moves_on_append = times::moves_on_append,
+            "the time of modification that `stat` says is later after an append; 0 is not a time, and is skipped",
+            "caches and watchers read a file again when it moves";
+        modified_moves_on_overwrite = times::moves_on_overwrite,
+            "the time of modification that `stat` says is later after the file was written again; 0 is not a time, and is skipped",
+            "caches and watchers read a file again when it moves";
+        modified_stays = times::stays,
+            "the time of modification that `stat` says stays when the file is only read; 0 is not a time, and is skipped",
+            "caches would never be of use";
+    }
+    Replaced "Files that are replaced or deleted while they are open" {
+        reader_of_a_file_that_is_written_again = replaced::written_again,
+            "an open reader of a file that is written again reads the old content to its end, or gets an error; skipped where files are declared to be written in place",
+            "a silent end or a mix of two contents is taken for data";
+        reader_of_a_file_that_is_renamed_over = replaced::renamed_over,
+            "an open reader of a file that another is renamed to reads the old content to its end, or gets an error",
+            "checkpoints replace their state file so while others read it";
+        reader_of_a_file_that_is_copied_over = replaced::copied_over,
+            "an open reader of a file that another is copied to reads the old content to its end, or gets an error; skipped where files are declared to be written in place",
+            "a silent end or a mix of two contents is taken for data";
+        reader_of_a_file_that_is_deleted = replaced::deleted,
+            "an open reader of a file that is deleted reads the content to its end, or gets an error",
+            "old checkpoints are deleted while an evaluator reads them";
+        reader_of_a_file_that_is_renamed = replaced::renamed,
+            "an open reader of a file that gets another name reads the content to its end, or gets an error",
+            "checkpoints are renamed when they are complete";
+        two_writers_of_one_file = replaced::two_writers,
+            "two writers of one file leave all of the one or all of the other; skipped where files are declared to be written in place",
+            "two workers that save the same checkpoint must not leave a mix";
+        writer_of_a_file_that_is_renamed_over = replaced::renamed_over_while_it_is_written,
+            "a file that another is renamed to while it is written is the other one, or all that was written",
+            "a mix of two contents is taken for data";
+        writer_of_a_file_that_is_deleted = replaced::deleted_while_it_is_appended_to,
+            "a file that is deleted while it is appended to is gone, or is complete",
+            "a file of its last lines alone is taken for all of them";
     }
     Names "Names that are easily mistaken" {
         name_with_space = |run| names::name(run, "with a space.txt"),
@@ -1097,6 +1133,12 @@ list! {
         copy_file_replacing_a_longer_file = |run| tree::replacing_a_longer_file(run, &directories::COPY_FILE),
             "`copy_file` over a longer file leaves nothing of it",
             "the file `checkpoint` is replaced so";
+        rename_file_to_another_host = |run| hosts::to_another_host(run, &directories::RENAME_FILE),
+            "`rename_file` to the same path on another host, which has a file there, and back; or UNIMPLEMENTED, and both stay",
+            "a bucket is a host: TensorFlow leaves every rename within a scheme to the plugin";
+        copy_file_to_another_host = |run| hosts::to_another_host(run, &directories::COPY_FILE),
+            "`copy_file` to the same path on another host, which has a file there, and back; or UNIMPLEMENTED, and both stay",
+            "a bucket is a host: TensorFlow leaves every copy within a scheme to the plugin";
         renaming_around = tree::renaming_around,
             "two files exchange their names over a third",
             "caches of names must follow";

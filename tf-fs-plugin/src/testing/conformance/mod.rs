@@ -12,14 +12,17 @@ mod deviation;
 mod directories;
 mod extras;
 mod files;
+mod hosts;
 mod list;
 mod names;
 mod queries;
 mod random;
+mod replaced;
 mod run;
 mod samples;
 mod suite;
 mod threads;
+mod times;
 mod tree;
 
 pub use case::{Case, Group, Verdict};
@@ -74,6 +77,13 @@ impl<'h> Conformance<'h> {
     #[must_use]
     pub fn malformed(mut self, uri: impl Into<String>) -> Self {
         self.declared.malformed = Some(uri.into());
+        self
+    }
+
+    /// A directory on another host of the scheme, to rename and copy to.
+    #[must_use]
+    pub fn other_host(mut self, uri: impl Into<String>) -> Self {
+        self.declared.other_host = Some(uri.into());
         self
     }
 

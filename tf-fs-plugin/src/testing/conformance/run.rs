@@ -372,7 +372,7 @@ impl Run<'_> {
     /// Skips the case unless a file is there from the moment that it is opened for writing.
     pub(super) fn needs_visible_at_create(&self) -> Outcome {
         let declared = match self.declared.visible {
-            Visible::Create => return Ok(()),
+            Visible::Create | Visible::InPlace => return Ok(()),
             Visible::Flush => "files are declared to be visible at flush",
             Visible::Close => "files are declared to be visible at close",
         };
@@ -382,7 +382,7 @@ impl Run<'_> {
     /// Skips the case unless what was flushed is visible before the file is closed.
     pub(super) fn needs_visible_at_flush(&self) -> Outcome {
         match self.declared.visible {
-            Visible::Create | Visible::Flush => Ok(()),
+            Visible::Create | Visible::InPlace | Visible::Flush => Ok(()),
             Visible::Close => self.needs_visible_at_create(),
         }
     }

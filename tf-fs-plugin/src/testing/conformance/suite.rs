@@ -120,6 +120,7 @@ pub struct Suite {
     shared: Mutex<Option<Weak<dyn TestRoot>>>,
     files: Files,
     malformed: Option<String>,
+    other_host: Option<String>,
     visible: Visible,
     directories: Directories,
     append: Append,
@@ -134,6 +135,7 @@ impl Suite {
             shared: Mutex::default(),
             files: Files::default(),
             malformed: None,
+            other_host: None,
             visible: Visible::default(),
             directories: Directories::default(),
             append: Append::default(),
@@ -145,6 +147,9 @@ impl Suite {
     }
     pub fn malformed(self, uri: impl OptionText) -> Self {
         Self { malformed: Some(uri.into()), ..self }
+    }
+    pub fn other_host(self, uri: impl OptionText) -> Self {
+        Self { other_host: Some(uri.into()), ..self }
     }
     pub fn visible(self, visible: Visible) -> Self {
         Self { visible, ..self }
@@ -227,6 +232,7 @@ impl Suite {
         Declared {
             files: self.files,
             malformed: self.malformed.clone(),
+            other_host: self.other_host.clone(),
             visible: self.visible,
             directories: self.directories,
             append: self.append,
@@ -282,7 +288,7 @@ impl Suite {
 ///     }),
 ///     files: written,
 ///     malformed: "local://host/x",
-///     visible: create,
+///     visible: in_place,
 ///     directories: real,
 ///     append: supported,
 ///     without: [
@@ -298,7 +304,8 @@ impl Suite {
 /// | `root: once(f)` | the same once a process: a server, a bucket. It is dropped when the process exits, whatever failed |
 /// | `files: written` or `provided` | whether the cases write their files, or the set-up has put [`samples`](crate::testing::samples) there for a filesystem that only reads; see [`Files`](crate::testing::Files) |
 /// | `malformed: "uri"` | a name that the filesystem can never accept; without it those cases are skipped |
-/// | `visible: create`, `flush` or `close` | when others see a file that is being written; see [`Visible`](crate::testing::Visible) |
+/// | `other_host: "uri"` | a directory on another host of the scheme, to rename and copy to; without it those cases are skipped |
+/// | `visible: create`, `in_place`, `flush` or `close` | when others see a file that is being written; see [`Visible`](crate::testing::Visible) |
 /// | `directories: real` or `implied` | whether directories are made or implied by names; see [`Directories`](crate::testing::Directories) |
 /// | `append: supported` or `unsupported` | whether files that exist can be appended to |
 /// | `without: [case => "reason"]` | leaves [cases](crate::testing::cases) out; the test prints the reason, and an unknown name does not compile |
@@ -313,10 +320,10 @@ macro_rules! conformance {
         );
     };
     ($plugin:ty, $key:ident : $($rest:tt)*) => {
-        $crate::__tf_fs_plugin_conformance! { ($plugin) () () () () () () () $key : $($rest)* }
+        $crate::__tf_fs_plugin_conformance! { ($plugin) () () () () () () () () $key : $($rest)* }
     };
     ($plugin:ty, $root:expr $(,)?) => {
-        $crate::__tf_fs_plugin_conformance! { ($plugin) () () () () () () () root: $root }
+        $crate::__tf_fs_plugin_conformance! { ($plugin) () () () () () () () () root: $root }
     };
     ($plugin:ty $(,)?) => {
         ::core::compile_error!(
@@ -337,109 +344,124 @@ macro_rules! conformance {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __tf_fs_plugin_conformance {
-    ($p:tt ($($given:tt)+) $f:tt $m:tt $v:tt $d:tt $a:tt $w:tt root: $($rest:tt)*) => {
+    ($p:tt ($($given:tt)+) $f:tt $m:tt $o:tt $v:tt $d:tt $a:tt $w:tt root: $($rest:tt)*) => {
         ::core::compile_error!("`root` is given twice; keep one of the two");
     };
-    ($p:tt () $f:tt $m:tt $v:tt $d:tt $a:tt $w:tt root: each_case($set_up:expr) $(, $($rest:tt)*)?) => {
-        $crate::__tf_fs_plugin_conformance! { $p (each_case($set_up)) $f $m $v $d $a $w $($($rest)*)? }
+    ($p:tt () $f:tt $m:tt $o:tt $v:tt $d:tt $a:tt $w:tt root: each_case($set_up:expr) $(, $($rest:tt)*)?) => {
+        $crate::__tf_fs_plugin_conformance! { $p (each_case($set_up)) $f $m $o $v $d $a $w $($($rest)*)? }
     };
-    ($p:tt () $f:tt $m:tt $v:tt $d:tt $a:tt $w:tt root: once($set_up:expr) $(, $($rest:tt)*)?) => {
-        $crate::__tf_fs_plugin_conformance! { $p (once($set_up)) $f $m $v $d $a $w $($($rest)*)? }
+    ($p:tt () $f:tt $m:tt $o:tt $v:tt $d:tt $a:tt $w:tt root: once($set_up:expr) $(, $($rest:tt)*)?) => {
+        $crate::__tf_fs_plugin_conformance! { $p (once($set_up)) $f $m $o $v $d $a $w $($($rest)*)? }
     };
-    ($p:tt () $f:tt $m:tt $v:tt $d:tt $a:tt $w:tt root: $root:expr $(, $($rest:tt)*)?) => {
-        $crate::__tf_fs_plugin_conformance! { $p (each_case(|| $root)) $f $m $v $d $a $w $($($rest)*)? }
+    ($p:tt () $f:tt $m:tt $o:tt $v:tt $d:tt $a:tt $w:tt root: $root:expr $(, $($rest:tt)*)?) => {
+        $crate::__tf_fs_plugin_conformance! { $p (each_case(|| $root)) $f $m $o $v $d $a $w $($($rest)*)? }
     };
-    ($p:tt $r:tt $f:tt $m:tt $v:tt $d:tt $a:tt $w:tt root $($rest:tt)*) => {
+    ($p:tt $r:tt $f:tt $m:tt $o:tt $v:tt $d:tt $a:tt $w:tt root $($rest:tt)*) => {
         ::core::compile_error!(
             "`root` is a URI, `each_case(|| ...)` or `once(|| ...)`, and a comma separates it from the \
              next option: `root: \"my://host/\", directories: implied`"
         );
     };
-    ($p:tt $r:tt ($($given:tt)+) $m:tt $v:tt $d:tt $a:tt $w:tt files: $($rest:tt)*) => {
+    ($p:tt $r:tt ($($given:tt)+) $m:tt $o:tt $v:tt $d:tt $a:tt $w:tt files: $($rest:tt)*) => {
         ::core::compile_error!("`files` is given twice; keep one of the two");
     };
-    ($p:tt $r:tt () $m:tt $v:tt $d:tt $a:tt $w:tt files: written $(, $($rest:tt)*)?) => {
-        $crate::__tf_fs_plugin_conformance! { $p $r (.files($crate::testing::Files::Written)) $m $v $d $a $w $($($rest)*)? }
+    ($p:tt $r:tt () $m:tt $o:tt $v:tt $d:tt $a:tt $w:tt files: written $(, $($rest:tt)*)?) => {
+        $crate::__tf_fs_plugin_conformance! { $p $r (.files($crate::testing::Files::Written)) $m $o $v $d $a $w $($($rest)*)? }
     };
-    ($p:tt $r:tt () $m:tt $v:tt $d:tt $a:tt $w:tt files: provided $(, $($rest:tt)*)?) => {
-        $crate::__tf_fs_plugin_conformance! { $p $r (.files($crate::testing::Files::Provided)) $m $v $d $a $w $($($rest)*)? }
+    ($p:tt $r:tt () $m:tt $o:tt $v:tt $d:tt $a:tt $w:tt files: provided $(, $($rest:tt)*)?) => {
+        $crate::__tf_fs_plugin_conformance! { $p $r (.files($crate::testing::Files::Provided)) $m $o $v $d $a $w $($($rest)*)? }
     };
-    ($p:tt $r:tt $f:tt $m:tt $v:tt $d:tt $a:tt $w:tt files $($rest:tt)*) => {
+    ($p:tt $r:tt $f:tt $m:tt $o:tt $v:tt $d:tt $a:tt $w:tt files $($rest:tt)*) => {
         ::core::compile_error!("`files` is `written` or `provided`, with a comma before the next option");
     };
-    ($p:tt $r:tt $f:tt $m:tt ($($given:tt)+) $d:tt $a:tt $w:tt visible: $($rest:tt)*) => {
+    ($p:tt $r:tt $f:tt $m:tt $o:tt ($($given:tt)+) $d:tt $a:tt $w:tt visible: $($rest:tt)*) => {
         ::core::compile_error!("`visible` is given twice; keep one of the two");
     };
-    ($p:tt $r:tt $f:tt $m:tt () $d:tt $a:tt $w:tt visible: create $(, $($rest:tt)*)?) => {
-        $crate::__tf_fs_plugin_conformance! { $p $r $f $m (.visible($crate::testing::Visible::Create)) $d $a $w $($($rest)*)? }
+    ($p:tt $r:tt $f:tt $m:tt $o:tt () $d:tt $a:tt $w:tt visible: create $(, $($rest:tt)*)?) => {
+        $crate::__tf_fs_plugin_conformance! { $p $r $f $m $o (.visible($crate::testing::Visible::Create)) $d $a $w $($($rest)*)? }
     };
-    ($p:tt $r:tt $f:tt $m:tt () $d:tt $a:tt $w:tt visible: flush $(, $($rest:tt)*)?) => {
-        $crate::__tf_fs_plugin_conformance! { $p $r $f $m (.visible($crate::testing::Visible::Flush)) $d $a $w $($($rest)*)? }
+    ($p:tt $r:tt $f:tt $m:tt $o:tt () $d:tt $a:tt $w:tt visible: in_place $(, $($rest:tt)*)?) => {
+        $crate::__tf_fs_plugin_conformance! { $p $r $f $m $o (.visible($crate::testing::Visible::InPlace)) $d $a $w $($($rest)*)? }
     };
-    ($p:tt $r:tt $f:tt $m:tt () $d:tt $a:tt $w:tt visible: close $(, $($rest:tt)*)?) => {
-        $crate::__tf_fs_plugin_conformance! { $p $r $f $m (.visible($crate::testing::Visible::Close)) $d $a $w $($($rest)*)? }
+    ($p:tt $r:tt $f:tt $m:tt $o:tt () $d:tt $a:tt $w:tt visible: flush $(, $($rest:tt)*)?) => {
+        $crate::__tf_fs_plugin_conformance! { $p $r $f $m $o (.visible($crate::testing::Visible::Flush)) $d $a $w $($($rest)*)? }
     };
-    ($p:tt $r:tt $f:tt $m:tt $v:tt $d:tt $a:tt $w:tt visible $($rest:tt)*) => {
-        ::core::compile_error!("`visible` is `create`, `flush` or `close`, with a comma before the next option");
+    ($p:tt $r:tt $f:tt $m:tt $o:tt () $d:tt $a:tt $w:tt visible: close $(, $($rest:tt)*)?) => {
+        $crate::__tf_fs_plugin_conformance! { $p $r $f $m $o (.visible($crate::testing::Visible::Close)) $d $a $w $($($rest)*)? }
     };
-    ($p:tt $r:tt $f:tt $m:tt $v:tt ($($given:tt)+) $a:tt $w:tt directories: $($rest:tt)*) => {
+    ($p:tt $r:tt $f:tt $m:tt $o:tt $v:tt $d:tt $a:tt $w:tt visible $($rest:tt)*) => {
+        ::core::compile_error!("`visible` is `create`, `in_place`, `flush` or `close`, with a comma before the next option");
+    };
+    ($p:tt $r:tt $f:tt $m:tt $o:tt $v:tt ($($given:tt)+) $a:tt $w:tt directories: $($rest:tt)*) => {
         ::core::compile_error!("`directories` is given twice; keep one of the two");
     };
-    ($p:tt $r:tt $f:tt $m:tt $v:tt () $a:tt $w:tt directories: real $(, $($rest:tt)*)?) => {
-        $crate::__tf_fs_plugin_conformance! { $p $r $f $m $v (.directories($crate::testing::Directories::Real)) $a $w $($($rest)*)? }
+    ($p:tt $r:tt $f:tt $m:tt $o:tt $v:tt () $a:tt $w:tt directories: real $(, $($rest:tt)*)?) => {
+        $crate::__tf_fs_plugin_conformance! { $p $r $f $m $o $v (.directories($crate::testing::Directories::Real)) $a $w $($($rest)*)? }
     };
-    ($p:tt $r:tt $f:tt $m:tt $v:tt () $a:tt $w:tt directories: implied $(, $($rest:tt)*)?) => {
-        $crate::__tf_fs_plugin_conformance! { $p $r $f $m $v (.directories($crate::testing::Directories::Implied)) $a $w $($($rest)*)? }
+    ($p:tt $r:tt $f:tt $m:tt $o:tt $v:tt () $a:tt $w:tt directories: implied $(, $($rest:tt)*)?) => {
+        $crate::__tf_fs_plugin_conformance! { $p $r $f $m $o $v (.directories($crate::testing::Directories::Implied)) $a $w $($($rest)*)? }
     };
-    ($p:tt $r:tt $f:tt $m:tt $v:tt $d:tt $a:tt $w:tt directories $($rest:tt)*) => {
+    ($p:tt $r:tt $f:tt $m:tt $o:tt $v:tt $d:tt $a:tt $w:tt directories $($rest:tt)*) => {
         ::core::compile_error!("`directories` is `real` or `implied`, with a comma before the next option");
     };
-    ($p:tt $r:tt $f:tt $m:tt $v:tt $d:tt ($($given:tt)+) $w:tt append: $($rest:tt)*) => {
+    ($p:tt $r:tt $f:tt $m:tt $o:tt $v:tt $d:tt ($($given:tt)+) $w:tt append: $($rest:tt)*) => {
         ::core::compile_error!("`append` is given twice; keep one of the two");
     };
-    ($p:tt $r:tt $f:tt $m:tt $v:tt $d:tt () $w:tt append: supported $(, $($rest:tt)*)?) => {
-        $crate::__tf_fs_plugin_conformance! { $p $r $f $m $v $d (.append($crate::testing::Append::Supported)) $w $($($rest)*)? }
+    ($p:tt $r:tt $f:tt $m:tt $o:tt $v:tt $d:tt () $w:tt append: supported $(, $($rest:tt)*)?) => {
+        $crate::__tf_fs_plugin_conformance! { $p $r $f $m $o $v $d (.append($crate::testing::Append::Supported)) $w $($($rest)*)? }
     };
-    ($p:tt $r:tt $f:tt $m:tt $v:tt $d:tt () $w:tt append: unsupported $(, $($rest:tt)*)?) => {
-        $crate::__tf_fs_plugin_conformance! { $p $r $f $m $v $d (.append($crate::testing::Append::Unsupported)) $w $($($rest)*)? }
+    ($p:tt $r:tt $f:tt $m:tt $o:tt $v:tt $d:tt () $w:tt append: unsupported $(, $($rest:tt)*)?) => {
+        $crate::__tf_fs_plugin_conformance! { $p $r $f $m $o $v $d (.append($crate::testing::Append::Unsupported)) $w $($($rest)*)? }
     };
-    ($p:tt $r:tt $f:tt $m:tt $v:tt $d:tt $a:tt $w:tt append $($rest:tt)*) => {
+    ($p:tt $r:tt $f:tt $m:tt $o:tt $v:tt $d:tt $a:tt $w:tt append $($rest:tt)*) => {
         ::core::compile_error!("`append` is `supported` or `unsupported`, with a comma before the next option");
     };
-    ($p:tt $r:tt $f:tt ($($given:tt)+) $v:tt $d:tt $a:tt $w:tt malformed: $($rest:tt)*) => {
+    ($p:tt $r:tt $f:tt ($($given:tt)+) $o:tt $v:tt $d:tt $a:tt $w:tt malformed: $($rest:tt)*) => {
         ::core::compile_error!("`malformed` is given twice; keep one of the two");
     };
-    ($p:tt $r:tt $f:tt () $v:tt $d:tt $a:tt $w:tt malformed: $uri:expr $(, $($rest:tt)*)?) => {
-        $crate::__tf_fs_plugin_conformance! { $p $r $f (.malformed($uri)) $v $d $a $w $($($rest)*)? }
+    ($p:tt $r:tt $f:tt () $o:tt $v:tt $d:tt $a:tt $w:tt malformed: $uri:expr $(, $($rest:tt)*)?) => {
+        $crate::__tf_fs_plugin_conformance! { $p $r $f (.malformed($uri)) $o $v $d $a $w $($($rest)*)? }
     };
-    ($p:tt $r:tt $f:tt $m:tt $v:tt $d:tt $a:tt $w:tt malformed $($rest:tt)*) => {
+    ($p:tt $r:tt $f:tt $m:tt $o:tt $v:tt $d:tt $a:tt $w:tt malformed $($rest:tt)*) => {
         ::core::compile_error!(
             "`malformed` is a URI in quotes, with a comma before the next option: \
              `malformed: \"my://host/x\"`"
         );
     };
-    ($p:tt $r:tt $f:tt $m:tt $v:tt $d:tt $a:tt ($($given:tt)+) without: $($rest:tt)*) => {
+    ($p:tt $r:tt $f:tt $m:tt ($($given:tt)+) $v:tt $d:tt $a:tt $w:tt other_host: $($rest:tt)*) => {
+        ::core::compile_error!("`other_host` is given twice; keep one of the two");
+    };
+    ($p:tt $r:tt $f:tt $m:tt () $v:tt $d:tt $a:tt $w:tt other_host: $uri:expr $(, $($rest:tt)*)?) => {
+        $crate::__tf_fs_plugin_conformance! { $p $r $f $m (.other_host($uri)) $v $d $a $w $($($rest)*)? }
+    };
+    ($p:tt $r:tt $f:tt $m:tt $o:tt $v:tt $d:tt $a:tt $w:tt other_host $($rest:tt)*) => {
+        ::core::compile_error!(
+            "`other_host` is a URI in quotes, with a comma before the next option: \
+             `other_host: \"my://other/\"`"
+        );
+    };
+    ($p:tt $r:tt $f:tt $m:tt $o:tt $v:tt $d:tt $a:tt ($($given:tt)+) without: $($rest:tt)*) => {
         ::core::compile_error!("`without` is given twice; keep one of the two");
     };
-    ($p:tt $r:tt $f:tt $m:tt $v:tt $d:tt $a:tt ()
+    ($p:tt $r:tt $f:tt $m:tt $o:tt $v:tt $d:tt $a:tt ()
      without: [$($case:ident => $reason:expr),* $(,)?] $(, $($rest:tt)*)?) => {
         $crate::__tf_fs_plugin_conformance! {
-            $p $r $f $m $v $d $a ($(.without(&$crate::testing::cases::$case, $reason))*)
+            $p $r $f $m $o $v $d $a ($(.without(&$crate::testing::cases::$case, $reason))*)
             $($($rest)*)?
         }
     };
-    ($p:tt $r:tt $f:tt $m:tt $v:tt $d:tt $a:tt $w:tt without $($rest:tt)*) => {
+    ($p:tt $r:tt $f:tt $m:tt $o:tt $v:tt $d:tt $a:tt $w:tt without $($rest:tt)*) => {
         ::core::compile_error!(
             "`without` is a list of cases, each with its reason: `without: [checkpoint => \"why\"]`"
         );
     };
-    ($p:tt () $f:tt $m:tt $v:tt $d:tt $a:tt $w:tt) => {
+    ($p:tt () $f:tt $m:tt $o:tt $v:tt $d:tt $a:tt $w:tt) => {
         ::core::compile_error!(
             "the tests need a directory to work in; add `root: \"my://host/\"`, \
              `root: each_case(|| ...)` or `root: once(|| ...)`"
         );
     };
-    (($plugin:ty) ($kind:ident($set_up:expr)) ($($f:tt)*) ($($m:tt)*) ($($v:tt)*) ($($d:tt)*) ($($a:tt)*) ($($w:tt)*)) => {
+    (($plugin:ty) ($kind:ident($set_up:expr)) ($($f:tt)*) ($($m:tt)*) ($($o:tt)*) ($($v:tt)*) ($($d:tt)*) ($($a:tt)*) ($($w:tt)*)) => {
         #[doc(hidden)]
         fn __tf_fs_plugin_suite() -> &'static $crate::testing::Suite {
             static SUITE: ::std::sync::LazyLock<$crate::testing::Suite> =
@@ -450,6 +472,7 @@ macro_rules! __tf_fs_plugin_conformance {
                     )
                     $($f)*
                     $($m)*
+                    $($o)*
                     $($v)*
                     $($d)*
                     $($a)*
@@ -467,15 +490,14 @@ macro_rules! __tf_fs_plugin_conformance {
             __tf_fs_plugin_suite().test_in_c(::core::module_path!());
         }
     };
-    ($p:tt $r:tt $f:tt $m:tt $v:tt $d:tt $a:tt $w:tt $key:ident $($rest:tt)*) => {
+    ($p:tt $r:tt $f:tt $m:tt $o:tt $v:tt $d:tt $a:tt $w:tt $key:ident $($rest:tt)*) => {
         ::core::compile_error!(::core::concat!(
             "unknown option `",
             ::core::stringify!($key),
-            "`; there are `root`, `files`, `malformed`, `visible`, `directories`, `append` and `without`, \
-             each as `name: value`"
+            "`; there are `root`, `files`, `malformed`, `other_host`, `visible`, X as `name: value`"
         ));
     };
-    ($p:tt $r:tt $f:tt $m:tt $v:tt $d:tt $a:tt $w:tt $other:tt $($rest:tt)*) => {
+    ($p:tt $r:tt $f:tt $m:tt $o:tt $v:tt $d:tt $a:tt $w:tt $other:tt $($rest:tt)*) => {
         ::core::compile_error!(::core::concat!(
             "expected an option, found `",
             ::core::stringify!($other),

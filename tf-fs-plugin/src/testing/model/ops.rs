@@ -4,9 +4,10 @@ use super::tree::{Model, Node, Path};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
+use std::fmt;
 
 /// A path, named so that operations meet: most of them are about something that is there.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub enum Name {
     /// This path, which may be anything.
     Path(Path),
@@ -16,6 +17,17 @@ pub enum Name {
     Dir(usize),
     /// An entry of a directory, there or not.
     In(usize, &'static str),
+}
+
+impl fmt::Debug for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Path(path) => write!(f, "{:?}", path.join("/")),
+            Self::File(number) => write!(f, "File({number})"),
+            Self::Dir(number) => write!(f, "Dir({number})"),
+            Self::In(number, name) => write!(f, "In({number}, {name:?})"),
+        }
+    }
 }
 
 impl Name {
@@ -132,6 +144,48 @@ pub enum Op {
         path: Name,
         tidy: usize,
     },
+}
+
+impl Op {
+    /// The same operation on the paths that its names are in a filesystem that holds what the model says.
+    #[must_use]
+    pub fn resolved(&self, model: &Model) -> Self {
+        let mut op = self.clone();
+        for name in op.names_mut() {
+            *name = Name::Path(name.resolve(model));
+        }
+        op
+    }
+
+    fn names_mut(&mut self) -> Vec<&mut Name> {
+        match self {
+            Self::NewWritable { path, .. }
+            | Self::NewAppendable { path, .. }
+            | Self::Read { path, .. }
+            | Self::Map { path }
+            | Self::CreateDir { path }
+            | Self::RecursivelyCreateDir { path }
+            | Self::DeleteFile { path }
+            | Self::DeleteDir { path }
+            | Self::DeleteRecursively { path }
+            | Self::PathExists { path }
+            | Self::Stat { path }
+            | Self::IsDirectory { path }
+            | Self::GetFileSize { path }
+            | Self::GetChildren { path }
+            | Self::StatUntidy { path, .. } => vec![path],
+            Self::Rename { src, dst } | Self::Copy { src, dst } => vec![src, dst],
+            Self::PathsExist { paths } => paths.iter_mut().collect(),
+            Self::Append { .. }
+            | Self::Tell { .. }
+            | Self::Flush { .. }
+            | Self::Sync { .. }
+            | Self::Close { .. }
+            | Self::Cleanup { .. }
+            | Self::GetMatchingPaths { .. }
+            | Self::FlushCaches => Vec::new(),
+        }
+    }
 }
 
 /// How many writers may be open at a time.

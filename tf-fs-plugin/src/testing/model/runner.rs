@@ -44,23 +44,15 @@ pub fn run(host: &Host, root: &str, ops: &[Op]) -> Outcome {
         model: Model::default(),
         writers: Default::default(),
     };
-    for (index, op) in ops.iter().enumerate() {
-        run.step(op).map_err(|error| at(index, op, &error))?;
-        let violations = host.take_violations();
-        if !violations.is_empty() {
-            let text = format!("rules of the C boundary: {violations:#?}");
-            return Err(at(index, op, &TestCaseError::fail(text)));
-        }
-    }
-    for slot in 0..SLOTS {
-        run.step(&Op::Close { slot })?;
-    }
-    run.compare()
-}
-
-fn at(index: usize, op: &Op, error: &TestCaseError) -> TestCaseError {
-    let (TestCaseError::Fail(reason) | TestCaseError::Reject(reason)) = error;
-    TestCaseError::fail(format!("operation {index}, {op:?}: {reason}"))
+    let mut done = Vec::new();
+    run.all(ops, &mut done).map_err(|error| {
+        let (TestCaseError::Fail(reason) | TestCaseError::Reject(reason)) = error;
+        let list = done.iter().enumerate().map(|(index, op)| format!("\n      {index}. {op:?}"));
+        let list: String = list.collect();
+        TestCaseError::fail(format!(
+            "{reason}; the operations up to there, with their names:{list}"
+        ))
+    })
 }
 
 fn fail<T>(text: impl Into<String>) -> Outcome<T> {
@@ -85,6 +77,29 @@ fn judge<T>(answer: Result<T, Error>, verdict: &Verdict) -> Outcome<Option<T>> {
 }
 
 impl Run<'_> {
+    /// All operations, of which those that were begun are in `done`.
+    fn all(&mut self, ops: &[Op], done: &mut Vec<Op>) -> Outcome {
+        for (index, op) in ops.iter().enumerate() {
+            let op = op.resolved(&self.model);
+            let stepped = self.step(&op).and_then(|()| {
+                let violations = self.host.take_violations();
+                ensure(violations.is_empty(), || {
+                    format!("rules of the C boundary: {violations:#?}")
+                })
+            });
+            let failed = stepped.map_err(|error| {
+                let (TestCaseError::Fail(reason) | TestCaseError::Reject(reason)) = error;
+                TestCaseError::fail(format!("operation {index}, {op:?}: {reason}"))
+            });
+            done.push(op);
+            failed?;
+        }
+        for slot in 0..SLOTS {
+            self.step(&Op::Close { slot })?;
+        }
+        self.compare()
+    }
+
     fn uri(&self, path: &[String]) -> String {
         if path.is_empty() {
             return format!("{}/", self.root);

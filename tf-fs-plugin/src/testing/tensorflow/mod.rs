@@ -303,7 +303,7 @@ impl InTensorFlow {
             "local": local,
             "malformed": self.declared.malformed,
             "real": self.declared.directories == Directories::Real,
-            "visible_at_create": self.declared.visible == Visible::Create,
+            "visible_at_create": self.declared.visible.at_create(),
             "visible_at_flush": self.declared.visible != Visible::Close,
             "appends": self.declared.append == Append::Supported,
             "provided": self.declared.files == Files::Provided,
