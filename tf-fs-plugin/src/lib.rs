@@ -102,6 +102,7 @@ mod ops;
 mod options;
 mod result_ext;
 mod statistics;
+pub mod sync;
 #[cfg(feature = "testing")]
 #[cfg_attr(docsrs, doc(cfg(feature = "testing")))]
 pub mod testing;

@@ -13,6 +13,7 @@
 //! | 3 or more | nothing |
 
 use crate::abi::clock;
+use crate::abi::fork::Hold;
 use log::{Level, LevelFilter, Log, Metadata, Record};
 use std::io::Write;
 
@@ -45,6 +46,8 @@ impl Log for Stderr {
 
     fn log(&self, record: &Record<'_>) {
         if self.enabled(record.metadata()) {
+            // A fork in the midst of it would leave the locks of stderr and of the time zone held in the child.
+            let _hold = Hold::new();
             // One write, so that lines of several threads do not mix. A closed stderr is no reason
             // to fail.
             let _ = std::io::stderr().write_all(line(&clock::local_time(), record).as_bytes());

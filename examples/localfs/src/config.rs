@@ -5,7 +5,8 @@ use crate::root::Root;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError};
+use tf_fs_plugin::sync::RwLock;
 use tf_fs_plugin::{Error, FilesystemOption, OptionValues, Result, ResultExt};
 
 /// The environment variable that confines the filesystem to a directory.

@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
+use tf_fs_plugin::sync::{Mutex, MutexGuard};
 use tf_fs_plugin::{Error, Result};
 
 /// A group of paths. When it ends, every file and directory in it is durable, with its name, or

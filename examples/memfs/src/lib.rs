@@ -1,8 +1,8 @@
 //! An in-memory filesystem for TensorFlow: what is under `mem://` lives as long as the process.
 #![forbid(unsafe_code)]
 use std::collections::BTreeMap;
-use std::sync::{Arc, RwLock};
-use tf_fs_plugin::prelude::*;
+use std::sync::Arc;
+use tf_fs_plugin::{prelude::*, sync::RwLock};
 
 /// Files, and directories as `None`, by their names. Roots such as `mem://box/` are always there.
 #[derive(Default)]

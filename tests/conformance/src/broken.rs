@@ -3,11 +3,12 @@
 use crate::defect::Defect;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::thread::{self, ThreadId};
 use std::time::{Duration, SystemTime};
 use tf_fs_plugin::glob;
 use tf_fs_plugin::prelude::*;
+use tf_fs_plugin::sync::{Mutex, MutexGuard};
 
 /// A name that [`Broken`] never accepts, defect or not.
 pub const MALFORMED: &str = "mem://box/\u{1}";
@@ -33,6 +34,8 @@ struct State<F> {
     writers: AtomicUsize,
     links: Mutex<BTreeMap<Vec<u8>, Vec<u8>>>,
     shared: Mutex<Vec<u8>>,
+    /// A lock as `std` has it.
+    plain: std::sync::Mutex<()>,
     forgotten: AtomicUsize,
     transactions: Mutex<BTreeMap<Vec<u8>, Arc<()>>>,
 }
@@ -77,6 +80,7 @@ impl<F: Filesystem> Broken<F> {
             writers: AtomicUsize::new(0),
             links: Mutex::default(),
             shared: Mutex::default(),
+            plain: std::sync::Mutex::default(),
             forgotten: AtomicUsize::new(0),
             transactions: Mutex::default(),
         }))
@@ -96,6 +100,11 @@ impl<F: Filesystem> State<F> {
     fn at<T>(&self, uri: Uri<'_>, op: impl FnOnce(Uri<'_>) -> Result<T>) -> Result<T> {
         let others = self.calls.fetch_add(1, Ordering::SeqCst);
         let _call = Call(&self.calls);
+        let _held = self.is(Defect::LockHangsInAFork).then(|| {
+            let held = self.plain.lock().unwrap_or_else(PoisonError::into_inner);
+            thread::sleep(Duration::from_micros(50));
+            held
+        });
         if self.is(Defect::RefusesASecondCall) {
             thread::sleep(Duration::from_micros(50));
             ensure!(others == 0, Error::resource_exhausted("busy"));

@@ -178,6 +178,7 @@ pub enum Defect {
     RegionOfDirs,
     RegionLacksFirst,
     RefusesASecondCall,
+    LockHangsInAFork,
     FlushCachesLoses,
     TransactionsForget,
     TransactionsNeverEnd,
@@ -430,6 +431,10 @@ impl Defect {
         (Self::RegionOfDirs, "a region of a directory has one byte"),
         (Self::RegionLacksFirst, "a region starts with the second byte"),
         (Self::RefusesASecondCall, "while one call is made, another is RESOURCE_EXHAUSTED"),
+        (
+            Self::LockHangsInAFork,
+            "a lock of `std` is held during each call, and for ever in a child forked meanwhile",
+        ),
         (Self::FlushCachesLoses, "flush_caches forgets what is in files"),
         (Self::TransactionsForget, "a transaction forgets its paths"),
         (Self::TransactionsNeverEnd, "an ended transaction is not forgotten"),

@@ -22,7 +22,7 @@ use tf_fs_plugin::testing::{
 use tf_plugin_conformance_tests::{Broken, Defect, MALFORMED, raw_host};
 
 /// Cases that take long: each is tried on one defect only.
-const SLOW: [(&str, Defect); 10] = [
+const SLOW: [(&str, Defect); 11] = [
     ("read_in_pieces_of_tensorflow", Defect::ReadEndsAt64KiB),
     ("eight_mebibytes", Defect::ReadEndsAt64KiB),
     ("one_large_append", Defect::LargeAppendsAreCut),
@@ -32,6 +32,7 @@ const SLOW: [(&str, Defect); 10] = [
     ("each_opens_the_same_file", Defect::RefusesASecondCall),
     ("each_renames_its_file", Defect::RefusesASecondCall),
     ("readers_of_a_growing_file", Defect::RefusesASecondCall),
+    ("forked_children", Defect::LockHangsInAFork),
     ("random_operations", Defect::DeleteMissingIsOk),
 ];
 

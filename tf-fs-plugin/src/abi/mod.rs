@@ -11,7 +11,7 @@ mod configuration;
 mod exclusive;
 mod files;
 mod filesystem;
-mod fork;
+pub(crate) mod fork;
 pub(crate) mod guard;
 pub(crate) mod mapped_region;
 pub(crate) mod read_buf;

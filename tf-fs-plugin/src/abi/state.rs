@@ -5,9 +5,9 @@ use super::transactions::Tokens;
 use crate::error::{Code, Error, Result};
 use crate::filesystem::Filesystem;
 use crate::ops::Ops;
+use crate::sync::Mutex;
 use crate::uri::Uri;
 use core::ffi::{CStr, c_char};
-use std::sync::Mutex;
 use tf_fs_sys::TF_Filesystem;
 
 /// A filesystem of the author's with what the SDK keeps beside it.

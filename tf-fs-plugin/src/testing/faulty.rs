@@ -10,8 +10,9 @@ use crate::ops::{OperationTable, Ops};
 use crate::options::FilesystemOption;
 use crate::read_buf::ReadBuf;
 use crate::statistics::FileStatistics;
+use crate::sync::{Mutex, MutexGuard};
 use crate::uri::Uri;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 /// What happens instead of a call, or with it.

@@ -12,9 +12,10 @@ use crate::error::{Code, Error, Result};
 use crate::filesystem::Undeleted;
 use crate::ops::Ops;
 use crate::statistics::FileStatistics;
+use crate::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// A process's filesystems, as TensorFlow keeps them. See the [module](super).
 ///

@@ -1,7 +1,8 @@
 //! What a plugin did that TensorFlow would suffer from.
 
-use super::abi::lock::{Guard, Lock};
+use crate::sync::{Mutex, MutexGuard};
 use std::fmt;
+use std::sync::PoisonError;
 
 /// Something that a plugin did at the C boundary and that no correct plugin does, although the call
 /// went on: a length that is too large, a status that was never written, a name that is null.
@@ -27,7 +28,7 @@ impl fmt::Display for Violation {
 
 /// The violations of one host.
 #[derive(Debug, Default)]
-pub struct Log(Lock<Vec<Violation>>);
+pub struct Log(Mutex<Vec<Violation>>);
 
 impl Log {
     /// Notes a violation.
@@ -52,8 +53,8 @@ impl Log {
         panic!("the plugin broke {} rule(s) of the C boundary:{list}", violations.len());
     }
 
-    fn list(&self) -> Guard<'_, Vec<Violation>> {
-        self.0.lock()
+    fn list(&self) -> MutexGuard<'_, Vec<Violation>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -3,9 +3,11 @@
 //! An operation that is left out is TensorFlow's own: copying, globs and the like are made of those here.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, RwLock};
+use std::sync::Arc;
 
 use tf_fs_plugin::prelude::*;
+// As that of `std`, and free in a forked child.
+use tf_fs_plugin::sync::RwLock;
 
 /// Files, and directories as `None`, by their names. Roots such as `templateplugin://box/` are always there.
 #[derive(Default)]

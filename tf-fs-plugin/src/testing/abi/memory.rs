@@ -1,10 +1,10 @@
 //! What changes hands: blocks of the plugin's allocator, and buffers of the host.
 
-use super::lock::{Guard, Lock};
+use crate::sync::{Mutex, MutexGuard};
 use crate::testing::violations::Log;
 use core::ffi::{CStr, c_char, c_void};
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 pub(in crate::testing) type FreeFn = unsafe extern "C" fn(ptr: *mut c_void);
 
@@ -12,17 +12,17 @@ pub(in crate::testing) type FreeFn = unsafe extern "C" fn(ptr: *mut c_void);
 #[derive(Debug)]
 pub(in crate::testing) struct Blocks {
     free: FreeFn,
-    held: Lock<BTreeSet<usize>>,
+    held: Mutex<BTreeSet<usize>>,
     log: Arc<Log>,
 }
 
 impl Blocks {
     pub(super) fn new(free: FreeFn, log: Arc<Log>) -> Self {
-        Self { free, held: Lock::default(), log }
+        Self { free, held: Mutex::default(), log }
     }
 
-    fn held(&self) -> Guard<'_, BTreeSet<usize>> {
-        self.held.lock()
+    fn held(&self) -> MutexGuard<'_, BTreeSet<usize>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Notes that the host got a block. Null is fine and counts for nothing; a block that the host

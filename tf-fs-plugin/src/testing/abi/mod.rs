@@ -5,7 +5,6 @@ pub(super) mod at_exit;
 pub(super) mod calls;
 pub(super) mod configuration;
 pub(super) mod files;
-pub(super) mod lock;
 pub(super) mod memory;
 pub(super) mod mounted;
 pub(super) mod pattern;

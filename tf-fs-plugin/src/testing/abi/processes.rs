@@ -5,6 +5,9 @@ use std::os::unix::process::ExitStatusExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::{Child, ExitStatus};
 
+/// How a copy ends whose work panicked.
+pub(in crate::testing) const PANICKED: i32 = 200;
+
 /// Ends the process without its exit handlers: one that hangs may hang in those, too.
 pub(in crate::testing) fn leave(status: i32) -> ! {
     // SAFETY: ends this process.
@@ -16,15 +19,25 @@ pub(in crate::testing) fn leave(status: i32) -> ! {
 /// # Panics
 /// If there can be no copy.
 pub(in crate::testing) fn in_a_fork(work: impl FnOnce()) -> ExitStatus {
-    // SAFETY: the copy runs `work` and ends here. The caller is the only thread that holds locks of this program: it
-    // forks before TensorFlow has done anything but load.
+    // What panics has said so.
+    in_a_child(0, || i32::from(catch_unwind(AssertUnwindSafe(work)).is_err()))
+}
+
+/// Runs something in a copy of this process, which has this thread alone, and waits for the end of the copy. It is what
+/// `work` returns; or `SIGALRM`, if that takes more than some seconds, if those are not 0.
+///
+/// # Panics
+/// If there can be no copy.
+pub(in crate::testing) fn in_a_child(seconds: u32, work: impl FnOnce() -> i32) -> ExitStatus {
+    // SAFETY: the copy runs `work` and ends here. What it calls takes no lock that another thread may hold, or is
+    // tried for that and ended by the alarm.
     let child = unsafe { libc::fork() };
     if child == 0 {
         // A copy does not inherit it.
         end_with_parent();
-        // What panics has said so.
-        let end = catch_unwind(AssertUnwindSafe(work));
-        leave(i32::from(end.is_err()));
+        // SAFETY: it takes a number only.
+        unsafe { libc::alarm(seconds) };
+        leave(catch_unwind(AssertUnwindSafe(work)).unwrap_or(PANICKED));
     }
     assert!(child > 0, "cannot fork: {}", io::Error::last_os_error());
     let mut status = 0;

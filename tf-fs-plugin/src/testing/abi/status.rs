@@ -3,14 +3,14 @@
 //! A status is a number that was never an address, so that no pointer from the plugin is ever
 //! followed: one that names no living status, or never named one, is found out instead.
 
-use super::lock::{Guard, Lock};
 use crate::error::{Code, Error, Result};
 use crate::testing::violations::Log;
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr;
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::CString;
-use std::sync::{Arc, Once};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 use tf_fs_sys::host::Table;
 use tf_fs_sys::{
     StatusFunctions, TF_Code, TF_OK, TF_PayloadVisitor, TF_Status, TF_UNAUTHENTICATED, TF_UNKNOWN,
@@ -52,35 +52,51 @@ struct Object {
 }
 
 struct Statuses {
-    next: usize,
+    made: usize,
     live: BTreeMap<usize, Object>,
     deleted: VecDeque<(usize, Object)>,
 }
 
-static STATUSES: Lock<Statuses> =
-    Lock::new(Statuses { next: FIRST, live: BTreeMap::new(), deleted: VecDeque::new() });
+/// Those of each thread, so that calls of several threads do not wait for each other here: they would rarely meet
+/// inside of the plugin. And so that a forked child finds those of its thread free, without a lock that all threads
+/// wait for at a fork, which would hide from the tests what a plugin's own locks do then.
+static STATUSES: [Mutex<Statuses>; 256] =
+    [const { Mutex::new(Statuses { made: 0, live: BTreeMap::new(), deleted: VecDeque::new() }) };
+        256];
 
-fn statuses() -> Guard<'static, Statuses> {
-    STATUSES.lock()
+fn lock(number: usize) -> MutexGuard<'static, Statuses> {
+    STATUSES[number % STATUSES.len()].lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The statuses among which this one is.
+fn statuses_with(status: *const TF_Status) -> MutexGuard<'static, Statuses> {
+    lock(status.addr().wrapping_sub(FIRST) / STEP)
+}
+
+/// Makes a status among those of this thread.
+fn add(log: Option<Arc<Log>>, operation: &'static str, subject: &[u8]) -> usize {
+    static THREADS: AtomicUsize = AtomicUsize::new(0);
+    thread_local! {
+        static MINE: usize = THREADS.fetch_add(1, Ordering::Relaxed) % STATUSES.len();
+    }
+    let mine = MINE.with(|mine| *mine);
+    let mut statuses = lock(mine);
+    let id = FIRST + (statuses.made * STATUSES.len() + mine) * STEP;
+    statuses.made += 1;
+    let object = Object {
+        log,
+        operation,
+        subject: subject.to_vec(),
+        code: TF_OK,
+        message: CString::default(),
+        payloads: Vec::new(),
+        was_set: false,
+    };
+    statuses.live.insert(id, object);
+    id
 }
 
 impl Statuses {
-    fn add(&mut self, log: Option<Arc<Log>>, operation: &'static str, subject: &[u8]) -> usize {
-        let id = self.next;
-        self.next += STEP;
-        let object = Object {
-            log,
-            operation,
-            subject: subject.to_vec(),
-            code: TF_OK,
-            message: CString::default(),
-            payloads: Vec::new(),
-            was_set: false,
-        };
-        self.live.insert(id, object);
-        id
-    }
-
     fn delete(&mut self, id: usize) -> Option<&mut Object> {
         let object = self.live.remove(&id)?;
         if self.deleted.len() == REMEMBERED {
@@ -157,7 +173,7 @@ pub struct Status(usize);
 impl Status {
     /// A fresh status, `TF_OK`, for one call.
     pub fn new(log: &Arc<Log>, operation: &'static str, subject: &[u8]) -> Self {
-        Self(statuses().add(Some(Arc::clone(log)), operation, subject))
+        Self(add(Some(Arc::clone(log)), operation, subject))
     }
 
     /// What the plugin gets.
@@ -168,7 +184,7 @@ impl Status {
     /// What the plugin has set. A status that it never set is a violation: TensorFlow takes it for
     /// success.
     pub fn result(&self) -> Result<()> {
-        let statuses = statuses();
+        let statuses = statuses_with(self.as_ptr());
         let Some(object) = statuses.live.get(&self.0) else {
             // The plugin deleted it, which was noted then.
             return Ok(());
@@ -184,25 +200,25 @@ impl Status {
 
 impl Drop for Status {
     fn drop(&mut self) {
-        statuses().delete(self.0);
+        statuses_with(self.as_ptr()).delete(self.0);
     }
 }
 
 /// How many statuses are alive in this process: those of calls that are running, and those that
 /// plugins made and did not delete.
 pub fn live() -> usize {
-    statuses().live.len()
+    (0..STATUSES.len()).map(|number| lock(number).live.len()).sum()
 }
 
 unsafe extern "C" fn new_status() -> *mut TF_Status {
-    ptr::without_provenance_mut(statuses().add(None, "TF_NewStatus", b""))
+    ptr::without_provenance_mut(add(None, "TF_NewStatus", b""))
 }
 
 unsafe extern "C" fn delete_status(status: *mut TF_Status) {
     if status.is_null() {
         return;
     }
-    let mut statuses = statuses();
+    let mut statuses = statuses_with(status);
     if let Some(object) = statuses.find("TF_DeleteStatus", status)
         && object.log.is_some()
     {
@@ -232,7 +248,7 @@ unsafe fn copied(object: &Object, what: &str, string: *const c_char) -> CString 
 }
 
 unsafe extern "C" fn set_status(status: *mut TF_Status, code: TF_Code, message: *const c_char) {
-    let mut statuses = statuses();
+    let mut statuses = statuses_with(status);
     if let Some(object) = statuses.find("TF_SetStatus", status) {
         // SAFETY: the plugin passes a C string.
         let message = unsafe { copied(object, "message", message) };
@@ -241,7 +257,7 @@ unsafe extern "C" fn set_status(status: *mut TF_Status, code: TF_Code, message: 
 }
 
 unsafe extern "C" fn set_payload(status: *mut TF_Status, key: *const c_char, value: *const c_char) {
-    let mut statuses = statuses();
+    let mut statuses = statuses_with(status);
     if let Some(object) = statuses.find("TF_SetPayload", status) {
         // SAFETY: the plugin passes two C strings.
         let (key, value) = unsafe {
@@ -259,7 +275,7 @@ unsafe extern "C" fn set_status_from_io_error(
     error_code: c_int,
     context: *const c_char,
 ) {
-    let mut statuses = statuses();
+    let mut statuses = statuses_with(status);
     if let Some(object) = statuses.find("TF_SetStatusFromIOError", status) {
         // SAFETY: the plugin passes a C string.
         let context = unsafe { copied(object, "context", context) };
@@ -271,12 +287,14 @@ unsafe extern "C" fn set_status_from_io_error(
 }
 
 unsafe extern "C" fn get_code(status: *const TF_Status) -> TF_Code {
-    statuses().find("TF_GetCode", status).map_or(TF_UNKNOWN, |object| object.code)
+    statuses_with(status).find("TF_GetCode", status).map_or(TF_UNKNOWN, |object| object.code)
 }
 
 /// Borrowed from the status until its next change, as from TensorFlow's.
 unsafe extern "C" fn message(status: *const TF_Status) -> *const c_char {
-    statuses().find("TF_Message", status).map_or(c"".as_ptr(), |object| object.message.as_ptr())
+    statuses_with(status)
+        .find("TF_Message", status)
+        .map_or(c"".as_ptr(), |object| object.message.as_ptr())
 }
 
 unsafe extern "C" fn for_each_payload(
@@ -284,7 +302,7 @@ unsafe extern "C" fn for_each_payload(
     visitor: TF_PayloadVisitor,
     capture: *mut c_void,
 ) {
-    let payloads = statuses()
+    let payloads = statuses_with(status)
         .find("TF_ForEachPayload", status)
         .map(|object| object.payloads.clone())
         .unwrap_or_default();

@@ -1218,6 +1218,9 @@ list! {
         readers_of_a_growing_file = threads::readers_of_a_growing_file,
             "seven threads read what one appends: always a beginning of it",
             "TensorBoard reads event files while they grow";
+        forked_children = threads::forked_children,
+            "a child that is forked while four threads make calls reads and writes, or hears FAILED_PRECONDITION; it does not hang",
+            "multiprocessing and data loaders fork a process with threads";
     }
     Random "Random operations" {
         random_operations = random::operations,

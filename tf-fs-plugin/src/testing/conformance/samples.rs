@@ -6,9 +6,10 @@
 use super::run::Source;
 use super::{Case, Conformance, Group, Verdict};
 use crate::prelude::*;
+use crate::sync::{Mutex, MutexGuard};
 use crate::testing::Host;
 use std::collections::BTreeMap;
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, PoisonError};
 
 /// A file or directory that has to be there for [`conformance!`](crate::conformance) with
 /// `files: provided`; see [`samples`].

@@ -6,7 +6,11 @@ use super::declared::Visible;
 use super::run::{Outcome, Run};
 use crate::error::{Code, Error, Result};
 use crate::testing::Filesystem;
+use crate::testing::abi::processes::{PANICKED, in_a_child};
+use std::os::unix::process::ExitStatusExt as _;
 use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 const THREADS: usize = 8;
 
@@ -217,5 +221,96 @@ pub(super) fn readers_of_a_growing_file(run: &mut Run<'_>) -> Outcome {
     });
     all_succeed(run, "seven threads read what one appends", answers)?;
     run.holds("appended while others read", &path, &content);
+    Ok(())
+}
+
+/// What a forked child does, each with what the report calls it.
+const STEPS: [&str; 4] = ["stat", "a read", "writing a file", "reading what it wrote"];
+
+/// How a child ends that has read other bytes; else with the code of an error, and 32 for each step before.
+const OTHER_BYTES: i32 = 31;
+
+/// Runs the steps of a child, and returns how it ends.
+fn child(fs: &Filesystem, path: &str, content: &[u8], new: Option<&str>) -> i32 {
+    let same = |read: Result<Vec<u8>>| match read {
+        Ok(read) if read == content => 0,
+        Ok(_) => OTHER_BYTES,
+        Err(error) => error.code() as i32,
+    };
+    let ended = |result: Result<()>| result.map_or_else(|error| error.code() as i32, |()| 0);
+    let steps: [&dyn Fn() -> i32; 4] = [
+        &|| ended(fs.stat(path).map(drop)),
+        &|| same(fs.read_file(path)),
+        &|| new.map_or(0, |new| ended(fs.write_file(new, content))),
+        &|| new.map_or(0, |new| same(fs.read_file(new))),
+    ];
+    let ends = steps.iter().enumerate().map(|(step, run)| (step as i32, run()));
+    let refused = Code::FailedPrecondition as i32;
+    // One that says that it belongs to the parent is fine.
+    ends.take_while(|(_, end)| *end != refused)
+        .find_map(|(step, end)| (end != 0).then_some(32 * step + end))
+        .unwrap_or(0)
+}
+
+pub(super) fn forked_children(run: &mut Run<'_>) -> Outcome {
+    /// As many as there are in two seconds: a lock that is held for a hundredth of the time is met by one in a
+    /// hundred.
+    const CHILDREN: std::ops::Range<usize> = 10..200;
+    const TOGETHER: Duration = Duration::from_secs(2);
+    /// What a child may take. On a busy machine one that works takes a hundredth of it.
+    const SECONDS: u32 = 20;
+    let content = pattern(5000);
+    let path = file(run, &content)?;
+    let may_change = run.may_change();
+    let fs = run.fs.clone();
+    let stop = AtomicBool::new(false);
+    let own = |index: usize| format!("{path}-{index}");
+    let load = |index: usize| {
+        let mut answer = Ok(());
+        while answer.is_ok() && !stop.load(Ordering::Relaxed) {
+            // A lock that is held to read keeps only writers out: most of the calls change something.
+            answer = if may_change {
+                fs.write_file(own(index), b"x").and_then(|()| fs.delete_file(own(index)))
+            } else {
+                fs.read_file(&path).map(drop)
+            };
+            answer = answer.and_then(|()| fs.stat(&path).map(drop));
+        }
+        answer
+    };
+    let (end, answers) = std::thread::scope(|scope| {
+        let load = &load;
+        let threads: Vec<_> = (0..4).map(|index| scope.spawn(move || load(index))).collect();
+        let began = Instant::now();
+        let goes_on = |number: &usize| *number < CHILDREN.start || began.elapsed() < TOGETHER;
+        let ends = (0..CHILDREN.end).take_while(goes_on).map(|number| {
+            let new = may_change.then(|| format!("{path}-child{number}"));
+            in_a_child(SECONDS, || child(&fs, &path, &content, new.as_deref()))
+        });
+        let end = ends.into_iter().find(|end| !end.success());
+        stop.store(true, Ordering::Relaxed);
+        let answers: Vec<_> = threads.into_iter().filter_map(|thread| thread.join().ok()).collect();
+        (end, answers)
+    });
+    for answer in answers {
+        run.must("stat, reading and writing in four threads", answer)?;
+    }
+    let Some(end) = end else { return Ok(()) };
+    let what = match (end.code(), end.signal()) {
+        (_, Some(libc::SIGALRM)) => format!(
+            "it hangs: after {SECONDS} seconds it was ended. A lock that another thread held at the fork stays held in \
+             the child; those of `tf_fs_plugin::sync` are free there"
+        ),
+        (Some(PANICKED), _) => String::from("it panicked"),
+        (Some(status), _) => {
+            let step = STEPS.get(status as usize / 32).copied().unwrap_or("it");
+            match status % 32 {
+                OTHER_BYTES => format!("{step} gives other bytes"),
+                code => format!("{step} is {:?}", Code::from_raw(code as u32)),
+            }
+        }
+        _ => format!("it ended with {end}"),
+    };
+    run.deviation(format_args!("a child that was forked while four threads made calls: {what}"));
     Ok(())
 }

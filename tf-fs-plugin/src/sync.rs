@@ -1,0 +1,237 @@
+//! Locks as those of [`std::sync`], which are free in a forked child.
+//!
+//! Python forks processes with many threads: `multiprocessing`, data loaders, servers. A child has one thread, and a
+//! lock of [`std::sync`] that another thread of the parent held at that moment is held in the child for ever: the child's first call
+//! of the plugin hangs. These locks are held by nobody then: `fork` waits for the threads that hold one, and
+//! threads that want one wait for the fork. So what a lock guards is whole in the child as well.
+//!
+//! Use them as those of `std`, with another `use`:
+//!
+//! ```
+//! use tf_fs_plugin::sync::RwLock;
+//!
+//! let names = RwLock::new(vec!["a"]);
+//! names.write()?.push("b");
+//! assert_eq!(names.read()?.len(), 2);
+//! # Ok::<(), tf_fs_plugin::Error>(())
+//! ```
+//!
+//! Hold them as briefly as those of `std`: a fork waits up to 5 seconds for one, and all of Python with it. So a lock
+//! is for memory; what waits for a disk, a network or another thread waits without one. After 5 seconds the fork takes place
+//! nevertheless, and whoever wants that lock in the child gets a panic, which is an error of the operation with a text that says so,
+//! instead of a child that hangs. The same goes for a thread that forks while it holds one of these locks itself: it
+//! is not made to wait for others.
+//!
+//! Threads, connections and a `Once` or `LazyLock` that another thread is about to fill do not get over a fork
+//! either. Make them in the constructor, or again in the child.
+
+use crate::abi::fork::{self, Hold};
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+use std::sync::{self, LockResult, PoisonError, TryLockError, TryLockResult};
+use std::time::Instant;
+
+macro_rules! guards {
+    ($($(#[$doc:meta])* $name:ident is $inner:ident;)*) => {$(
+        $(#[$doc])*
+        #[must_use = "the lock is given back when this is dropped"]
+        pub struct $name<'l, T: ?Sized> {
+            // Given back before the hold: fields are dropped from the first to the last.
+            inner: sync::$inner<'l, T>,
+            _hold: Hold,
+        }
+
+        impl<T: ?Sized> Deref for $name<'_, T> {
+            type Target = T;
+
+            fn deref(&self) -> &T {
+                &self.inner
+            }
+        }
+
+        impl<T: ?Sized + fmt::Debug> fmt::Debug for $name<'_, T> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Debug::fmt(&self.inner, f)
+            }
+        }
+    )*};
+}
+
+guards! {
+    /// What a [`Mutex`] guards.
+    MutexGuard is MutexGuard;
+    /// What a [`RwLock`] guards, to read.
+    RwLockReadGuard is RwLockReadGuard;
+    /// What a [`RwLock`] guards, to change.
+    RwLockWriteGuard is RwLockWriteGuard;
+}
+
+impl<T: ?Sized> DerefMut for MutexGuard<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.inner
+    }
+}
+
+impl<T: ?Sized> DerefMut for RwLockWriteGuard<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.inner
+    }
+}
+
+/// Takes a lock, with what keeps forks away.
+#[inline]
+fn take<I, G>(
+    lock: impl FnOnce() -> LockResult<I>,
+    try_lock: impl Fn() -> TryLockResult<I>,
+    guard: impl FnOnce(I, Hold) -> G,
+) -> LockResult<G> {
+    let hold = Hold::new();
+    let result = if fork::may_be_abandoned() { take_in_child(try_lock) } else { lock() };
+    match result {
+        Ok(inner) => Ok(guard(inner, hold)),
+        Err(poisoned) => Err(PoisonError::new(guard(poisoned.into_inner(), hold))),
+    }
+}
+
+/// Takes a lock that may be held by a thread that this process does not have.
+#[cold]
+fn take_in_child<I>(try_lock: impl Fn() -> TryLockResult<I>) -> LockResult<I> {
+    let began = Instant::now();
+    loop {
+        match try_lock() {
+            Ok(inner) => return Ok(inner),
+            Err(TryLockError::Poisoned(poisoned)) => return Err(poisoned),
+            Err(TryLockError::WouldBlock) => {}
+        }
+        assert!(
+            began.elapsed() < fork::LIMIT,
+            "a lock was held for seconds by another thread when this process was forked, and nobody can give it \
+             back here; start processes with `spawn`, or hold locks briefly"
+        );
+        std::thread::sleep(std::time::Duration::from_micros(50));
+    }
+}
+
+/// Tries to take a lock, with what keeps forks away.
+#[inline]
+fn try_take<I, G>(
+    try_lock: impl FnOnce() -> TryLockResult<I>,
+    guard: impl FnOnce(I, Hold) -> G,
+) -> TryLockResult<G> {
+    let hold = Hold::new();
+    match try_lock() {
+        Ok(inner) => Ok(guard(inner, hold)),
+        Err(TryLockError::Poisoned(poisoned)) => {
+            Err(PoisonError::new(guard(poisoned.into_inner(), hold)).into())
+        }
+        Err(TryLockError::WouldBlock) => Err(TryLockError::WouldBlock),
+    }
+}
+
+macro_rules! common {
+    ($($name:ident)*) => {$(
+        impl<T> $name<T> {
+            /// A lock around a value.
+            pub const fn new(value: T) -> Self {
+                Self(sync::$name::new(value))
+            }
+
+            /// The value, which nobody shares any more.
+            ///
+            /// # Errors
+            /// With the value, if a thread panicked while it held the lock.
+            pub fn into_inner(self) -> LockResult<T> {
+                self.0.into_inner()
+            }
+        }
+
+        impl<T: ?Sized> $name<T> {
+            /// The value; that nobody else has it is what `&mut` says.
+            ///
+            /// # Errors
+            /// With the value, if a thread panicked while it held the lock.
+            pub fn get_mut(&mut self) -> LockResult<&mut T> {
+                self.0.get_mut()
+            }
+        }
+
+        impl<T> From<T> for $name<T> {
+            fn from(value: T) -> Self {
+                Self::new(value)
+            }
+        }
+    )*};
+}
+
+common! { Mutex RwLock }
+
+/// A [`std::sync::Mutex`] that is free in a forked child; see the [module](self).
+#[derive(Debug, Default)]
+pub struct Mutex<T: ?Sized>(sync::Mutex<T>);
+
+impl<T: ?Sized> Mutex<T> {
+    /// Waits for the lock and takes it.
+    ///
+    /// # Errors
+    /// With the guard, if a thread panicked while it held the lock; `?` makes it `INTERNAL`.
+    ///
+    /// # Panics
+    /// In a forked child, if the lock was held for more than 5 seconds at the fork.
+    pub fn lock(&self) -> LockResult<MutexGuard<'_, T>> {
+        take(|| self.0.lock(), || self.0.try_lock(), |inner, _hold| MutexGuard { inner, _hold })
+    }
+
+    /// Takes the lock if it is free.
+    ///
+    /// # Errors
+    /// If it is taken, or a thread panicked while it held the lock.
+    pub fn try_lock(&self) -> TryLockResult<MutexGuard<'_, T>> {
+        try_take(|| self.0.try_lock(), |inner, _hold| MutexGuard { inner, _hold })
+    }
+}
+
+/// A [`std::sync::RwLock`] that is free in a forked child; see the [module](self).
+#[derive(Debug, Default)]
+pub struct RwLock<T: ?Sized>(sync::RwLock<T>);
+
+impl<T: ?Sized> RwLock<T> {
+    /// Waits until nobody changes the value, and takes the lock to read it.
+    ///
+    /// # Errors
+    /// As [`Mutex::lock`].
+    ///
+    /// # Panics
+    /// As [`Mutex::lock`].
+    pub fn read(&self) -> LockResult<RwLockReadGuard<'_, T>> {
+        let guard = |inner, _hold| RwLockReadGuard { inner, _hold };
+        take(|| self.0.read(), || self.0.try_read(), guard)
+    }
+
+    /// Takes the lock to read, if nobody changes the value.
+    ///
+    /// # Errors
+    /// As [`Mutex::try_lock`].
+    pub fn try_read(&self) -> TryLockResult<RwLockReadGuard<'_, T>> {
+        try_take(|| self.0.try_read(), |inner, _hold| RwLockReadGuard { inner, _hold })
+    }
+
+    /// Waits until nobody uses the value, and takes the lock to change it.
+    ///
+    /// # Errors
+    /// As [`Mutex::lock`].
+    ///
+    /// # Panics
+    /// As [`Mutex::lock`].
+    pub fn write(&self) -> LockResult<RwLockWriteGuard<'_, T>> {
+        let guard = |inner, _hold| RwLockWriteGuard { inner, _hold };
+        take(|| self.0.write(), || self.0.try_write(), guard)
+    }
+
+    /// Takes the lock to change the value, if nobody uses it.
+    ///
+    /// # Errors
+    /// As [`Mutex::try_lock`].
+    pub fn try_write(&self) -> TryLockResult<RwLockWriteGuard<'_, T>> {
+        try_take(|| self.0.try_write(), |inner, _hold| RwLockWriteGuard { inner, _hold })
+    }
+}
