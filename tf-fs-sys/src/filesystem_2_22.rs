@@ -1,4 +1,4 @@
-//! What TensorFlow 2.22 has otherwise in [`filesystem`](crate::filesystem).
+//! What TensorFlow 2.22 has otherwise in [`filesystem`](crate::filesystem). It is known from 2.22.0rc0.
 
 use crate::filesystem::TF_FilesystemOps;
 use core::mem::{offset_of, size_of};
@@ -33,6 +33,18 @@ impl TF_FilesystemOps {
         before.copy_from_slice(&all[..TRANSACTIONS]);
         after.copy_from_slice(&all[CONFIGURATION..]);
         TF_FilesystemOpsWithoutTransactions { operations }
+    }
+}
+
+impl From<TF_FilesystemOpsWithoutTransactions> for TF_FilesystemOps {
+    /// The same operations at the places of older releases; those of transactions are null.
+    fn from(table: TF_FilesystemOpsWithoutTransactions) -> Self {
+        let mut all: [AnyOperation; ALL] = [None; ALL];
+        let (before, after) = table.operations.split_at(TRANSACTIONS);
+        all[..TRANSACTIONS].copy_from_slice(before);
+        all[CONFIGURATION..].copy_from_slice(after);
+        // SAFETY: the table is made of optional functions and nothing else, and each is at its place again.
+        unsafe { core::mem::transmute::<[AnyOperation; ALL], Self>(all) }
     }
 }
 
@@ -83,6 +95,16 @@ mod tests {
                 (168, flush_caches as *const () as usize),
                 (184, set_filesystem_configuration as *const () as usize)
             ]
+        );
+        let back = TF_FilesystemOps::from(table);
+        assert!(back.start_transaction.is_none() && back.end_transaction.is_none());
+        assert_eq!(
+            back.flush_caches.map(|function| function as usize),
+            Some(flush_caches as *const () as usize)
+        );
+        assert_eq!(
+            back.set_filesystem_configuration.map(|function| function as usize),
+            Some(set_filesystem_configuration as *const () as usize)
         );
     }
 }

@@ -1,6 +1,6 @@
 //! `tensorflow/c/kernels_experimental.h`: variables and variants in kernels.
 //!
-//! TensorFlow 2.19 to 2.21 declares these functions and exports none of them, so each is optional.
+//! TensorFlow 2.19 to 2.21 declares these functions and exports none of them, so each is optional. 2.22 exports them again.
 
 #[cfg(feature = "host")]
 use crate::{datatype::TF_DataType, status::TF_Status, string_view::TF_StringView};

@@ -33,7 +33,7 @@
 //! Without the default feature `host` the crate is `no_std` and only holds types and constants.
 //!
 //! The layouts are those of TensorFlow 2.12 to 2.21, between which no struct of these headers differs, and
-//! [`filesystem_2_22`] and [`stream_executor_2_22`] have what the first release candidate of 2.22 has otherwise;
+//! [`filesystem_2_22`] and [`stream_executor_2_22`] have what is different in 2.22 (2.22.0rc0);
 //! functions and constants that some of these releases lack say so. The workspace's ABI test compares
 //! each size, alignment, field offset, constant and function type with the headers of installed
 //! TensorFlow releases.

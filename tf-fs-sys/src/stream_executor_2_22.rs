@@ -1,5 +1,4 @@
-//! What TensorFlow 2.22 has beside [`stream_executor`](crate::stream_executor), as its first release candidate declares it:
-//! no installed release has it that a test could compare this with.
+//! What TensorFlow 2.22 has beside [`stream_executor`](crate::stream_executor), as 2.22.0rc0 declares it.
 
 use crate::c_api_macros::TF_Bool;
 use crate::layout::offset_of_end;

@@ -110,7 +110,9 @@ tables! {
             call.status(status);
             if let Some(params) = params.as_ref() {
                 let table = params.stream_executor;
-                executor::wrap(table, had.min(size(table)), &subject(platform));
+                let (size, subject) = (had.min(size(table)), subject(platform));
+                executor::wrap(table, size, &subject);
+                stream_options::wrap(table.cast(), size, &subject);
             }
         };
         fn destroy_stream_executor(platform: *const SP_Platform, stream_executor: *mut SP_StreamExecutor)
@@ -320,6 +322,22 @@ tables! {
             call.device(device);
             call.handle("stream", stream);
             call.truth(*taken != 0);
+        };
+    }
+
+    /// What TensorFlow 2.22 has added to `SP_StreamExecutor`.
+    stream_options: SP_StreamExecutorWithStreamOptions, 4 {
+        fn create_stream_with_options(
+            device: *const SP_Device, options: *const SP_StreamOptions, stream: *mut SP_Stream, status: *mut TF_Status
+        ) => |call, ()| {
+            call.device(device);
+            call.status(status);
+            if let Some(options) = options.as_ref().filter(|options| options.has_priority != 0) {
+                call.argument(format_args!("priority {}", options.priority));
+            }
+            if let Some(stream) = stream.as_ref().filter(|_| call.fine()) {
+                call.value(format_args!("stream {:p}", *stream));
+            }
         };
     }
 

@@ -67,6 +67,7 @@ fn slots() -> impl Iterator<Item = &'static Slot> {
         .chain(platform::SLOTS.used())
         .chain(device::device::SLOTS.used())
         .chain(device::executor::SLOTS.used())
+        .chain(device::stream_options::SLOTS.used())
         .chain(device::timer::SLOTS.used())
         .chain(optimizer::SLOTS.used())
         .chain(profiling::SLOTS.used())

@@ -1,6 +1,7 @@
 //! The tables of a filesystem.
 
 use std::ffi::{c_char, c_int, c_void};
+use std::mem::offset_of;
 
 use tf_fs_sys::*;
 
@@ -306,7 +307,7 @@ pub(super) unsafe fn wrap(info: &TF_FilesystemPluginInfo) {
         unsafe {
             let ops = &*info.ops.add(index);
             let scheme = format!("{}://", text(ops.scheme));
-            operations::wrap(ops.filesystem_ops, known(ops.filesystem_ops_size), &scheme);
+            wrap_operations(ops.filesystem_ops, ops.filesystem_ops_size, &scheme);
             readers::wrap(ops.random_access_file_ops, ops.random_access_file_ops_size, &scheme);
             writers::wrap(ops.writable_file_ops, ops.writable_file_ops_size, &scheme);
             let size = ops.read_only_memory_region_ops_size;
@@ -315,12 +316,24 @@ pub(super) unsafe fn wrap(info: &TF_FilesystemPluginInfo) {
     }
 }
 
-/// How much of a table of so many bytes has the operations at the places known here.
-fn known(size: usize) -> usize {
-    if tf_fs_sys::host::release() >= Some((2, 22)) {
-        // What comes then is not the transactions, though TensorFlow's ABI number is the same.
-        size.min(core::mem::offset_of!(TF_FilesystemOps, start_transaction))
-    } else {
-        size
+/// Puts wrappers in front of a filesystem's operations, in either layout.
+///
+/// # Safety
+/// Null, or a table of so many bytes that may be written.
+pub(super) unsafe fn wrap_operations(table: *mut TF_FilesystemOps, size: usize, subject: &str) {
+    // TensorFlow 2.22 has taken operations out of the middle, under the same ABI number: the size tells.
+    if table.is_null() || size != size_of::<TF_FilesystemOpsWithoutTransactions>() {
+        let newer = tf_fs_sys::host::release() >= Some((2, 22));
+        // What this host reads behind the operations that all releases have is not what older headers say.
+        let known = if newer { offset_of!(TF_FilesystemOps, start_transaction) } else { size };
+        // SAFETY: by the caller's word.
+        return unsafe { operations::wrap(table, size.min(known), subject) };
+    }
+    let table = table.cast::<TF_FilesystemOpsWithoutTransactions>();
+    // SAFETY: a table of this layout, by its size; the second one is this function's own.
+    unsafe {
+        let mut whole = TF_FilesystemOps::from(table.read());
+        operations::wrap(&raw mut whole, size_of_val(&whole), subject);
+        table.write(whole.without_transactions());
     }
 }

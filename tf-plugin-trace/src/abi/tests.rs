@@ -378,6 +378,10 @@ fn every_function_of_a_stream_executor_is_traced() {
     failed.retain(|line| !line.contains("NOT_FOUND: gone"));
     // Those without a status.
     assert_eq!(failed.len(), 13, "{failed:#?}");
+    let added = "create_stream_with_options: :0 -> stream 0xbeef";
+    assert_lines(&each!(device::stream_options, "X", false), added);
+    let failed = "create_stream_with_options: :0 -> NOT_FOUND: gone";
+    assert_lines(&each!(device::stream_options, "X", true), failed);
 }
 
 #[test]
@@ -486,6 +490,36 @@ fn a_file_is_called_by_the_path_that_it_was_opened_with() {
             [format!("{known} 8 at 7"), known.to_owned(), format!("file {file:p} 8 at 7")]
         );
     }
+}
+
+/// The places of an operation are those of the layout that the size tells.
+#[test]
+fn a_table_of_tensorflow_2_22_is_traced_to_its_end() {
+    install();
+    FAILING.set(false);
+    let own = filesystem::operations::fakes::table();
+    let mut table = own.without_transactions();
+    let size = size_of_val(&table);
+    // SAFETY: a table and its size.
+    unsafe {
+        filesystem::wrap_operations((&raw mut table).cast(), size, "newer://");
+    }
+    let wrapped = TF_FilesystemOps::from(table);
+    REPORTED.take();
+    CALLED.take();
+    let set = wrapped.set_filesystem_configuration.expect("it is there");
+    // SAFETY: no options and a status.
+    unsafe { set(std::ptr::null(), std::ptr::null(), 0, leaked(0)) };
+    let reported = REPORTED.take();
+    let names: Vec<_> = reported.iter().map(|[subject, name, ..]| (&**subject, &**name)).collect();
+    assert_eq!(names, [("newer://", "set_filesystem_configuration")]);
+    assert_eq!(CALLED.take().len(), 1);
+    const COUNT: usize = size_of::<TF_FilesystemOpsWithoutTransactions>() / size_of::<usize>();
+    // SAFETY: a function that may be absent is as large as an address, and 0 if it is.
+    let addresses =
+        |table| unsafe { transmute::<TF_FilesystemOpsWithoutTransactions, [usize; COUNT]>(table) };
+    let pairs = addresses(table).into_iter().zip(addresses(own.without_transactions()));
+    assert!(pairs.into_iter().all(|(now, before)| now != before && now != 0));
 }
 
 #[test]
