@@ -23,8 +23,9 @@ impl Workspace {
     /// profile = "dist"
     /// ```
     ///
-    /// Only the shared library is made, also of a package that is a Rust library too: beside one, cargo leaves
-    /// out the optimisation of the whole program (`lto`).
+    /// In the profile `release` this is what `cargo build --release` builds, and neither builds anew what the other has
+    /// built. In a profile that the manifest names, only the shared library is made, also of a package that is a Rust
+    /// library too: beside one, cargo leaves out the optimisation of the whole program (`lto`).
     ///
     /// # Errors
     /// When the package does not build or makes no shared library.
@@ -48,10 +49,16 @@ impl Workspace {
         let mut command = if linking.zig { cargo_as(ZIGBUILD.into()) } else { cargo() };
         let program = command.get_program().to_owned();
         let failed = || format!("cannot run {}", program.display());
+        // Another list of crate types is another configuration of the target: cargo would build it anew each time, here
+        // and at the next `cargo build --release`.
+        match profile {
+            RELEASE => command.args(["build", "--lib"]),
+            _ => command.args(["rustc", "--lib", "--crate-type", "cdylib"]),
+        };
         command
             .current_dir(self.root())
-            .args(["rustc", "--lib", "--crate-type", "cdylib", "--package", name])
-            .args(["--profile", profile, "--message-format=json-render-diagnostics"]);
+            .args(["--package", name, "--profile", profile])
+            .arg("--message-format=json-render-diagnostics");
         if let Some(target) = &linking.target {
             command.args(["--target", target]);
         }
@@ -122,10 +129,13 @@ pub fn forget_package(command: &mut Command) {
     }
 }
 
+/// The profile for users, where the manifest names none.
+const RELEASE: &str = "release";
+
 /// The profile that a package is built with: `release`, or the one that its manifest names.
 fn profile(package: &Package) -> Result<&str> {
     match &package.metadata["tf-plugin"]["profile"] {
-        Value::Null => Ok("release"),
+        Value::Null => Ok(RELEASE),
         Value::String(profile) => Ok(profile),
         other => bail!(
             "`package.metadata.tf-plugin.profile` of the package `{}` is {other}; name a profile, such as \"release\"",

@@ -288,6 +288,20 @@ for script in sys.argv[1:]:
     assert_eq!(site.files(), before, "something is left");
 }
 
+/// One configuration: neither builds anew what the other has built.
+#[test]
+fn cargo_and_the_tool_build_the_same_library() {
+    let fresh = Fresh::make("same", &["--fs"]);
+    let build = || cargo(&fresh.directory, &["build", "--release"]);
+    let first = build();
+    assert!(first.contains("Compiling same v0.1.0"), "{first}");
+    let checked = succeeds(&mut tool(&fresh.directory, &["check"]));
+    assert!(checked.contains("Filesystem same://"), "{checked}");
+    for said in [checked, build(), succeeds(&mut tool(&fresh.directory, &["build"])), build()] {
+        assert!(!said.contains("Compiling"), "{said}");
+    }
+}
+
 /// The TensorFlow of the tests, as a virtual environment.
 fn venv() -> PathBuf {
     let tensorflow = TensorFlow::pinned(NEWEST).expect("TensorFlow is provided");
