@@ -59,6 +59,7 @@ fn the_demo_trains_is_killed_resumes_and_serves() {
 #[test]
 fn the_memfs_demo_runs_to_its_end() {
     let lines = [
+        "compiling memfs: less than a minute on two cores the first time, then seconds",
         &format!("TensorFlow {NEWEST}, plugin libmemfs"),
         "mem:// is a filesystem like any other now",
         "1000 points identical to those written",

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 
+use crate::output::note;
 use crate::workspace::Workspace;
 use crate::{NEWEST, Packages, TensorFlow};
 
@@ -51,6 +52,16 @@ impl Example {
         }
     }
 
+    /// How long it compiles where nothing of it is there, on two cores.
+    fn build_time(self) -> &'static str {
+        match self {
+            // Optimised as a whole, by one thread at the end.
+            Self::S3 => "about 3 minutes",
+            Self::Memfs => "less than a minute",
+            Self::Refdevice => "1 to 2 minutes",
+        }
+    }
+
     /// Whether its demo needs a Python of its own beside TensorFlow's, with the packages in
     /// `demo-requirements.txt`.
     fn has_tools(self) -> bool {
@@ -81,6 +92,10 @@ impl Demo {
         };
         let tools =
             self.example.has_tools().then(|| self.tools(package, &tensorflow)).transpose()?;
+        note!(
+            "compiling {name}: {} on two cores the first time, then seconds",
+            self.example.build_time()
+        );
         let plugin = workspace.build_plugin(name)?;
         let mut command = tensorflow.python_command();
         command.arg(package.join("demo.py")).arg(&plugin);
