@@ -15,6 +15,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use serde::{Deserialize, Serialize};
 
 use crate::interrupt::Held;
+use crate::secrets;
 
 /// The argument that makes the tool the process that loads a plugin.
 pub const ARGUMENT: &str = "__load-plugin";
@@ -52,6 +53,8 @@ pub enum Event {
     },
     /// A scheme with its tables.
     Scheme(Scheme),
+    /// The same scheme as the plugin offers it to TensorFlow 2.22, where it asks for the release.
+    Newer(Scheme),
     /// `init` of the scheme with this index has succeeded.
     Initialized(usize),
     /// What `SE_InitPlugin` has filled in.
@@ -93,6 +96,16 @@ pub enum Event {
     },
     /// All was done that can be done.
     Done,
+}
+
+impl Event {
+    /// The scheme as it is in TensorFlow 2.22, if this is that.
+    pub(crate) fn newer(&self) -> Option<&Scheme> {
+        match self {
+            Self::Newer(scheme) => Some(scheme),
+            _ => None,
+        }
+    }
 }
 
 /// A scheme that a plugin offers.
@@ -184,6 +197,8 @@ pub enum End {
     Exited(i32),
     /// It was not done within this many seconds.
     Hung(u64),
+    /// It was not loaded, because nobody wanted that.
+    NotRun,
     /// It did not stop talking: it has written more than this many bytes to its standard output and error.
     Flooded(u64),
 }
@@ -199,6 +214,21 @@ pub struct Run {
     pub last_step: String,
     /// What the plugin has written to its standard output and error, the last lines of it.
     pub output: Vec<String>,
+    /// The variables of the environment that were kept from it, by name.
+    pub withheld: Vec<String>,
+}
+
+impl Run {
+    /// That of a plugin that is not loaded.
+    pub(crate) fn none() -> Self {
+        Self {
+            events: Vec::new(),
+            end: End::NotRun,
+            last_step: String::new(),
+            output: Vec::new(),
+            withheld: Vec::new(),
+        }
+    }
 }
 
 /// How to load a plugin.
@@ -222,7 +252,7 @@ impl Probe {
         Ok(Self { program, library_dir: None, limit })
     }
 
-    /// Loads the plugin and calls its entry points.
+    /// Loads the plugin and calls its entry points, in the user's environment without what may be secrets.
     ///
     /// # Errors
     /// When the process cannot be started or watched; whatever the plugin does is no error.
@@ -233,6 +263,7 @@ impl Probe {
         let report = scratch.path().join("report");
         let mut command = Command::new(&self.program);
         command.arg(ARGUMENT).arg(plugin).arg(&report);
+        let withheld = secrets::withhold(&mut command);
         // What TensorFlow's libraries and the SDK say of themselves is not the plugin's.
         for (name, value) in [("TF_CPP_MIN_LOG_LEVEL", "1"), ("TF_ENABLE_ONEDNN_OPTS", "0")] {
             if env::var_os(name).is_none() {
@@ -255,7 +286,7 @@ impl Probe {
             _ => None,
         });
         let last_step = last_step.unwrap_or_else(|| "the start of the process".to_owned());
-        Ok(Run { end: end(&watched, &events, self.limit), events, last_step, output })
+        Ok(Run { end: end(&watched, &events, self.limit), events, last_step, output, withheld })
     }
 }
 

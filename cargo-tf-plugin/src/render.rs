@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use anstyle::{AnsiColor, Style};
 
 use crate::artefact::{NoteOf, Panic, demangled};
-use crate::probe::Kernel;
+use crate::probe::{End, Kernel};
 use crate::report::{By, Device, Filesystem, Finding, Report, Severity};
 use crate::tables::{self, Need};
 
@@ -54,7 +54,7 @@ pub(crate) fn size(bytes: u64) -> String {
 /// The whole report; `verbose` with what is the same for nearly every plugin.
 pub(crate) fn text(report: &Report, verbose: bool) -> String {
     let mut text = String::new();
-    head(&mut text, report);
+    head(&mut text, report, verbose);
     for filesystem in &report.filesystems {
         text.push('\n');
         schemes(&mut text, filesystem, verbose);
@@ -81,7 +81,7 @@ pub(crate) fn line(text: &mut String, name: &str, value: &str) {
     let _ = writeln!(text, "  {name:<16}{}", wrapped(value, 18));
 }
 
-fn head(text: &mut String, report: &Report) {
+fn head(text: &mut String, report: &Report, verbose: bool) {
     let artefact = &report.artefact;
     let name = artefact.path.file_name().unwrap_or_default().to_string_lossy();
     let _ = writeln!(text, "{}", painted(BOLD, &name));
@@ -126,6 +126,16 @@ fn head(text: &mut String, report: &Report) {
         line(text, "made with", &format!("the Rust SDK {}", note.sdk));
         line(text, "panics", panic);
     }
+    if report.end == End::NotRun {
+        for note in &artefact.notes {
+            match note.of {
+                NoteOf::Filesystem => line(text, "scheme", &format!("{}://", note.text)),
+                NoteOf::Device => line(text, "device type", &note.text),
+            }
+        }
+        line(text, "its code", "has not run (--no-run): what it registers is not known");
+        return;
+    }
     if artefact.entry_points.contains(&"TF_InitPlugin") {
         let how = if report.registers_on_import {
             "by itself, on `import tensorflow`"
@@ -134,6 +144,13 @@ fn head(text: &mut String, report: &Report) {
         };
         line(text, "registered", how);
     }
+    let kept = match report.withheld.as_slice() {
+        [] => String::new(),
+        [one] => format!(", without {one}"),
+        names if verbose => format!(", without {}", names.join(", ")),
+        names => format!(", without {} variables that may hold secrets (--verbose)", names.len()),
+    };
+    line(text, "its code", &format!("has run as you, in a process of its own{kept}"));
     if let Some(version) = &report.loaded_with {
         line(text, "loaded with", &format!("the libraries of TensorFlow {version}"));
     }
@@ -158,9 +175,13 @@ fn schemes(text: &mut String, filesystem: &Filesystem, verbose: bool) {
     let _ = writeln!(text, "  {:<28} {:>3} {:>3} {:>5}", "table", "ABI", "API", "size");
     for table in &filesystem.tables {
         if table.present {
+            let newer = match table.size_in_2_22 {
+                Some(size) => format!("  ({size} in TensorFlow 2.22)"),
+                None => String::new(),
+            };
             let _ = writeln!(
                 text,
-                "  {:<28} {:>3} {:>3} {:>5}",
+                "  {:<28} {:>3} {:>3} {:>5}{newer}",
                 table.name, table.abi, table.api, table.size
             );
         } else {

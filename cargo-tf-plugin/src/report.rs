@@ -10,6 +10,7 @@ use serde::Serialize;
 use crate::TensorFlow;
 use crate::artefact::{Artefact, NoteOf, Panic, demangled, is_tensorflow_library, numbers};
 use crate::explain::explain;
+use crate::layouts;
 use crate::probe::{End, Event, Kernel, Platform, Probe, Run, Scheme, Table};
 use crate::tables::{self, Missing, Need};
 
@@ -70,6 +71,9 @@ pub(crate) struct TableReport {
     pub(crate) abi: i64,
     pub(crate) api: i64,
     pub(crate) size: u64,
+    /// The size for TensorFlow 2.22, where the plugin asks for the release and gives another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) size_in_2_22: Option<u64>,
     pub(crate) operations: Vec<Operation>,
 }
 
@@ -113,16 +117,19 @@ pub(crate) struct Report {
     pub(crate) loaded_with: Option<String>,
     pub(crate) end: End,
     pub(crate) output: Vec<String>,
+    /// The variables of the environment that the plugin's code did not see, by name.
+    pub(crate) withheld: Vec<String>,
     pub(crate) findings: Vec<Finding>,
 }
 
 impl Report {
-    /// Looks at a plugin from the outside, and loads it in a process of its own.
+    /// Looks at a plugin from the outside, and loads it in a process of its own for no longer than `limit`; without one
+    /// nothing of it runs.
     /// The `releases` are asked for if there is something to look for in them.
     pub(crate) fn of(
         path: &Path,
         releases: impl FnOnce() -> Vec<TensorFlow>,
-        limit: Duration,
+        limit: Option<Duration>,
     ) -> Result<Self> {
         let artefact = Artefact::read(path)?;
         let mut tensorflow = Vec::new();
@@ -139,6 +146,9 @@ impl Report {
         }
         // Its own functions are enough for a plugin that uses no more than the C interface.
         let library_dir = library_dir.filter(|_| artefact.needs_tensorflow());
+        let Some(limit) = limit else {
+            return Ok(Self::new(artefact, Run::none(), tensorflow, None));
+        };
         let mut probe = Probe::new(limit)?;
         probe.library_dir = library_dir.as_ref().map(|(directory, _)| directory.clone());
         let path = std::path::absolute(path)?;
@@ -163,12 +173,14 @@ impl Report {
             loaded_with,
             end: run.end.clone(),
             output: run.output.clone(),
+            withheld: run.withheld.clone(),
             findings: Vec::new(),
             artefact,
         };
         report.look_at_file();
         let schemes = report.follow(&run);
-        report.describe(&schemes);
+        let newer: Vec<_> = run.events.iter().filter_map(Event::newer).cloned().collect();
+        report.describe(&schemes, &newer);
         report.look_at_end(&run);
         report.findings.sort_by_key(|finding| finding.severity);
         report
@@ -312,7 +324,7 @@ impl Report {
         let mut schemes = Vec::new();
         for event in &run.events {
             match event.clone() {
-                Event::Step(_) | Event::Initialized(_) | Event::Done => {}
+                Event::Step(_) | Event::Newer(_) | Event::Initialized(_) | Event::Done => {}
                 Event::Refused(reason) => self.refused(&reason),
                 Event::Error { function, code, message } => self.failed(&function, &code, &message),
                 Event::Offer { schemes, allocate, free } => {
@@ -708,7 +720,7 @@ impl Report {
         let step = &run.last_step;
         let fix = "run it in a debugger: the plugin's own output is below, if it has any";
         match &run.end {
-            End::Done | End::Refused | End::Unavailable => {}
+            End::Done | End::Refused | End::Unavailable | End::NotRun => {}
             End::Killed(signal) => self.error(
                 format!("ends the process with {signal} in {step}: so it does with TensorFlow"),
                 fix,
@@ -729,7 +741,7 @@ impl Report {
     }
 
     /// The operations of each scheme, schemes that are alike together.
-    fn describe(&mut self, schemes: &[Scheme]) {
+    fn describe(&mut self, schemes: &[Scheme], newer: &[Scheme]) {
         let mut kinds: BTreeMap<usize, Filesystem> = BTreeMap::new();
         for scheme in schemes {
             let name = scheme.scheme.clone().unwrap_or_else(|| "(null)".to_owned());
@@ -737,8 +749,12 @@ impl Report {
                 note.of == NoteOf::Filesystem && Some(&note.text) == scheme.scheme.as_ref()
             });
             let provided = note.map(|note| note.provided);
-            let tables: Vec<_> =
+            let mut tables: Vec<_> =
                 scheme.tables.iter().map(|table| describe_table(table, provided)).collect();
+            if let Some(table) = tables.first_mut() {
+                let size = layouts::newer_size(scheme, newer);
+                table.size_in_2_22 = size.filter(|size| *size != table.size);
+            }
             match kinds.values_mut().find(|filesystem| filesystem.tables == tables) {
                 Some(filesystem) => filesystem.schemes.push(name),
                 None => {
@@ -749,6 +765,7 @@ impl Report {
         for (index, filesystem) in &kinds {
             if let Some(scheme) = schemes.iter().find(|scheme| scheme.index == *index) {
                 self.look_at_tables(scheme, &filesystem.schemes);
+                self.findings.extend(layouts::finding(scheme, newer));
             }
         }
         self.filesystems = kinds.into_values().collect();
@@ -778,6 +795,7 @@ fn describe_table(table: &Table, provided: Option<u64>) -> TableReport {
         abi: table.abi.unwrap_or_default(),
         api: table.api.unwrap_or_default(),
         size: table.size,
+        size_in_2_22: None,
         operations: operations.collect(),
     }
 }

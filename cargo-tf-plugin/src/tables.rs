@@ -6,7 +6,7 @@ use crate::probe::{Scheme, Table};
 /// A struct's name with those of its functions.
 pub type Names = (&'static str, &'static [&'static str]);
 
-/// The filesystem's operations.
+/// The filesystem's operations, as TensorFlow up to 2.21 has them.
 pub const FILESYSTEM: Names = (
     "TF_FilesystemOps",
     &[
@@ -45,6 +45,37 @@ pub const FILESYSTEM: Names = (
         "get_filesystem_configuration_keys",
     ],
 );
+
+/// Where the operations of transactions begin in [`FILESYSTEM`], and how many there are.
+const TRANSACTIONS: (usize, usize) = (22, 6);
+
+/// The filesystem's operations from TensorFlow 2.22 on: without transactions, under the same ABI number.
+pub const FILESYSTEM_2_22: Names = (FILESYSTEM.0, &WITHOUT_TRANSACTIONS);
+
+const WITHOUT_TRANSACTIONS: [&str; FILESYSTEM.1.len() - TRANSACTIONS.1] = {
+    let mut names = [""; FILESYSTEM.1.len() - TRANSACTIONS.1];
+    let mut at = 0;
+    while at < names.len() {
+        let behind = if at < TRANSACTIONS.0 { 0 } else { TRANSACTIONS.1 };
+        names[at] = FILESYSTEM.1[at + behind];
+        at += 1;
+    }
+    names
+};
+
+/// The names of a filesystem's operations in a table of `size` bytes: nothing else tells the two layouts apart.
+#[must_use]
+pub fn filesystem(size: usize) -> Names {
+    if size == size_of::<usize>() * FILESYSTEM_2_22.1.len() { FILESYSTEM_2_22 } else { FILESYSTEM }
+}
+
+/// The operation that TensorFlow 2.22 finds at the place of an operation in the table of older releases, if it is
+/// another one.
+#[must_use]
+pub fn taken_for_in_2_22(operation: &str) -> Option<&'static str> {
+    let at = FILESYSTEM.1.iter().position(|name| *name == operation)?;
+    FILESYSTEM_2_22.1.get(at).copied().filter(|name| *name != operation)
+}
 
 /// Operations of files open for reading.
 pub const RANDOM_ACCESS_FILE: Names = ("TF_RandomAccessFileOps", &["cleanup", "read"]);
@@ -114,6 +145,7 @@ pub const STREAM_EXECUTOR: Names = (
         "memset",
         "memset32",
         "host_callback",
+        "create_stream_with_options",
     ],
 );
 
@@ -285,10 +317,31 @@ pub fn need(table: &str, function: &str) -> Need {
             Unchecked("crashes at copies between devices and in TensorList ops")
         }
         ("SP_StreamExecutor", "sync_memcpy_dtod") => Optional("nothing in 2.21 calls it"),
+        ("SP_StreamExecutor", "create_stream_with_options") => {
+            Optional("TensorFlow 2.22 asks create_stream")
+        }
         ("SP_StreamExecutor", "block_host_until_done") => {
             Optional("an event is recorded and waited for")
         }
         ("TP_Optimizer", "create_func" | "destroy_func") => Optional("no state is kept"),
         _ => Always,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_names_of_2_22_are_those_without_transactions() {
+        assert_eq!(FILESYSTEM.1[TRANSACTIONS.0], "start_transaction");
+        assert_eq!(filesystem(264), FILESYSTEM);
+        let (_, names) = filesystem(216);
+        assert_eq!(names.len(), 27);
+        assert!(!names.iter().any(|name| name.contains("transaction")), "{names:?}");
+        assert_eq!(names[21..23], ["flush_caches", "get_filesystem_configuration"]);
+        assert_eq!(taken_for_in_2_22("end_transaction"), Some("set_filesystem_configuration"));
+        assert_eq!(taken_for_in_2_22("flush_caches"), None);
+        assert_eq!(taken_for_in_2_22("set_filesystem_configuration"), None);
     }
 }

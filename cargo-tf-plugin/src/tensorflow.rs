@@ -18,6 +18,9 @@ pub const NEWEST: &str = "2.21.0";
 /// The older TensorFlow releases that the same plugins are tested with.
 pub const MATRIX: &[&str] = &["2.12.1", "2.16.2", "2.18.1", "2.19.1", "2.20.0"];
 
+/// Release candidates newer than [`NEWEST`] that the same plugins are tested with.
+pub const CANDIDATES: &[&str] = &["2.22.0rc0"];
+
 /// The oldest release whose plugin interface is the one used here.
 const OLDEST: (u32, u32) = (2, 12);
 
@@ -46,7 +49,8 @@ impl TensorFlow {
     /// `TF_PLUGIN_PYTHON` names the interpreter to make it with; otherwise the first suitable one of
     /// `python3.11`, the other versions that the release supports, `python3` and `python` on `PATH` is taken.
     ///
-    /// `2.21` is the release of that series that the project is tested with.
+    /// `2.21` is the release of that series that the project is tested with; `2.22` is the release candidate in
+    /// [`CANDIDATES`].
     ///
     /// # Errors
     /// When no suitable Python is found, its `venv` module is missing, pip fails (no network, no such release)
@@ -210,7 +214,7 @@ fn release(version: &str) -> Result<&str> {
     if !is_series || python::major_minor(version).is_none_or(|series| series < OLDEST) {
         return Ok(version);
     }
-    let mut known = MATRIX.iter().chain([&NEWEST]).copied();
+    let mut known = MATRIX.iter().chain([&NEWEST]).chain(CANDIDATES).copied();
     let release = known.find(|known| python::major_minor(known) == python::major_minor(version));
     release.with_context(|| {
         format!(
@@ -246,6 +250,7 @@ mod tests {
             ("2.12", "2.12.1"),
             ("2.16", "2.16.2"),
             ("2.21", "2.21.0"),
+            ("2.22", "2.22.0rc0"),
             // What is no series is left to those who know more.
             ("2.21.0", "2.21.0"),
             ("2.9", "2.9"),

@@ -92,7 +92,7 @@ fn a_package_is_built_and_each_operation_is_somebodys() {
         "of TensorFlow nothing",
         "registered by itself, on `import tensorflow`",
         "entry points TF_InitPlugin TF_InitKernel",
-        "TF_FilesystemOps 0 0 264",
+        "TF_FilesystemOps 0 0 264 (216 in TensorFlow 2.22)",
         "TF_WritableFileOps 0 0 48",
         "TF_ReadOnlyMemoryRegionOps none",
         "no errors, no warnings",
@@ -193,6 +193,83 @@ fn faults_of_a_filesystem_are_found() {
         let error = text.lines().any(|line| line.starts_with("error "));
         assert_eq!(error, code == 1, "{fault}: {text}");
         assert_says(&text, "fix:");
+    }
+}
+
+/// TensorFlow 2.22 has another table under the same ABI number: only its size tells.
+#[test]
+fn a_filesystem_is_read_in_the_layout_of_either_header() {
+    let (code, text) = check(filesystem(), "newer");
+    assert_eq!(code, 0, "{text}");
+    for line in [
+        "TF_FilesystemOps 0 0 216",
+        "set_filesystem_configuration yours",
+        "4 of transactions and configuration none",
+        "has the table of TensorFlow 2.22: older releases, which have the operations of transactions in its middle, \
+         do not find `set_filesystem_configuration`",
+        "0 errors, 1 warning",
+    ] {
+        assert_says(&text, line);
+    }
+    for (fault, words) in [
+        ("configured", "does not find `set_filesystem_configuration`"),
+        ("transactions", "takes `end_transaction` for `set_filesystem_configuration`"),
+    ] {
+        let (code, text) = check(filesystem(), fault);
+        assert_eq!(code, 0, "{text}");
+        assert_says(&text, "TF_FilesystemOps 0 0 264");
+        assert_says(&text, &format!("no transactions in its middle, {words}"));
+    }
+}
+
+/// The file is all that is looked at: the plugin would crash.
+#[test]
+fn without_running_it_a_plugin_is_read_only() {
+    let (code, text) = run(command().arg(filesystem()).arg("--no-run").env("FAULT", "crashes"));
+    assert_eq!(code, 0, "{text}");
+    assert_says(&text, "entry points TF_InitPlugin");
+    assert_says(&text, "its code has not run (--no-run)");
+    assert!(!text.contains("Filesystem plain://"), "{text}");
+    let (code, text) = run(command().args(["memfs", "--no-run"]));
+    assert_eq!(code, 0, "{text}");
+    assert_says(&text, "scheme mem://");
+    let output = command().args(["memfs", "--no-run", "--json"]).output().expect("it runs");
+    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(report["end"], "not_run");
+    assert_eq!(report["filesystems"], serde_json::json!([]));
+}
+
+#[test]
+fn a_plugin_does_not_see_secrets() {
+    let told = |command: &mut Command| {
+        command
+            .env("FAULT", "tells")
+            .env("GITHUB_TOKEN", "hidden-1")
+            .env("AWS_SECRET_ACCESS_KEY", "hidden-2")
+            .env("PROXY_OF_TEST", "http://me:hidden-3@127.0.0.1:9")
+            .env("KEPT_FOR_TEST", "kept");
+    };
+    let mut verbose = command();
+    told(verbose.arg(filesystem()).arg("--verbose"));
+    let (code, text) = run(&mut verbose);
+    assert_eq!(code, 0, "{text}");
+    for line in [
+        "GITHUB_TOKEN is gone",
+        "AWS_SECRET_ACCESS_KEY is gone",
+        "PROXY_OF_TEST is gone",
+        "KEPT_FOR_TEST is there",
+    ] {
+        assert_says(&text, line);
+    }
+    assert!(!text.contains("hidden-"), "{text}");
+    assert_says(&text, "its code has run as you, in a process of its own, without ");
+    let mut json = command();
+    told(json.arg(filesystem()).arg("--json"));
+    let output = json.output().expect("it runs");
+    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let withheld = report["withheld"].as_array().expect("a list");
+    for name in ["GITHUB_TOKEN", "AWS_SECRET_ACCESS_KEY", "PROXY_OF_TEST"] {
+        assert!(withheld.iter().any(|known| known == name), "{name}: {withheld:?}");
     }
 }
 

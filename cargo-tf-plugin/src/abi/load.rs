@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use std::ptr::NonNull;
 use std::sync::Mutex;
 
-use cargo_tf_plugin::probe::{Event, Platform, Scheme, Slot, Table};
+use cargo_tf_plugin::probe::{Event, Platform, Slot, Table};
 use cargo_tf_plugin::tables;
 use rustix::process::{Resource, Rlimit, setrlimit};
 use tf_fs_sys::*;
@@ -168,13 +168,17 @@ impl Library {
             tell(&Event::Functions(self.functions(tables::DEVICE_FNS, fns.struct_size, &fns)));
         }
         if let Some(function) = fns.create_stream_executor {
-            let mut executor = Guarded::new(SP_StreamExecutor {
-                struct_size: SP_STREAMEXECUTOR_STRUCT_SIZE,
-                ..SP_StreamExecutor::default()
+            // With the last field that TensorFlow 2.22 has, which no older plugin touches.
+            let mut executor = Guarded::new(SP_StreamExecutorWithStreamOptions {
+                executor: SP_StreamExecutor {
+                    struct_size: SP_STREAMEXECUTOR_WITH_STREAM_OPTIONS_STRUCT_SIZE,
+                    ..SP_StreamExecutor::default()
+                },
+                create_stream_with_options: None,
             });
             let mut params = SE_CreateStreamExecutorParams {
                 struct_size: SE_CREATE_STREAM_EXECUTOR_PARAMS_STRUCT_SIZE,
-                stream_executor: &raw mut executor.value,
+                stream_executor: &raw mut executor.value.executor,
                 ..SE_CreateStreamExecutorParams::default()
             };
             const NAME: &str = "create_stream_executor";
@@ -187,7 +191,8 @@ impl Library {
                 return None;
             }
             let fns = executor.value;
-            tell(&Event::Functions(self.functions(tables::STREAM_EXECUTOR, fns.struct_size, &fns)));
+            let size = fns.executor.struct_size;
+            tell(&Event::Functions(self.functions(tables::STREAM_EXECUTOR, size, &fns)));
         }
         if let Some(function) = fns.create_timer_fns {
             let mut timer_fns = Guarded::new(SP_TimerFns {
@@ -296,116 +301,6 @@ impl Library {
         }
     }
 
-    /// The entry point that `register_filesystem_plugin` calls, and what follows.
-    fn registered(&self) {
-        let Some(function) = self.symbol(c"TF_InitPlugin") else { return };
-        step("TF_InitPlugin");
-        // SAFETY: the type that the header gives to the function of this name; pointers, for which zeros are a value.
-        let info = unsafe {
-            let function: TF_InitPluginFn = transmute(function);
-            let mut info: TF_FilesystemPluginInfo = std::mem::zeroed();
-            function(&raw mut info);
-            info
-        };
-        tell(&Event::Offer {
-            schemes: info.num_schemes,
-            allocate: info.plugin_memory_allocate.is_some(),
-            free: info.plugin_memory_free.is_some(),
-        });
-        if info.plugin_memory_allocate.is_none() || info.plugin_memory_free.is_none() {
-            return;
-        }
-        for index in 0..info.num_schemes {
-            step(format!("reading what TF_InitPlugin has filled in for scheme {}", index + 1));
-            // SAFETY: the plugin says that there are so many.
-            let ops = unsafe { &*info.ops.add(index) };
-            let scheme = self.scheme(index, ops);
-            // What TensorFlow refuses, it does not initialize.
-            let accepted = tables::refusal(&scheme).is_none();
-            let initialized = accepted && scheme.tables[0].has("init");
-            let name = scheme.scheme.clone().unwrap_or_default();
-            tell(&Event::Scheme(scheme));
-            if !initialized {
-                continue;
-            }
-            // SAFETY: a table with `init`, as was seen above.
-            let init = unsafe { (*ops.filesystem_ops).init };
-            let Some(init) = init else { continue };
-            // For the rest of the process, as in TensorFlow.
-            let filesystem =
-                Box::leak(Box::new(TF_Filesystem { plugin_filesystem: std::ptr::null_mut() }));
-            let fine = call(&format!("init of {name}://"), |status| {
-                // SAFETY: a zeroed filesystem and a status.
-                unsafe { init(filesystem, status) }
-            });
-            if fine {
-                tell(&Event::Initialized(index));
-            }
-        }
-    }
-
-    fn scheme(&self, index: usize, ops: &TF_FilesystemPluginOps) -> Scheme {
-        let table = |(name, fields): tables::Names,
-                     abi: c_int,
-                     api: c_int,
-                     size: usize,
-                     at: *const c_void| {
-            let mut table = Table {
-                name: name.to_owned(),
-                present: !at.is_null(),
-                abi: Some(abi.into()),
-                api: Some(api.into()),
-                size: size as u64,
-                slots: Vec::new(),
-            };
-            if table.present {
-                let pointers = at.cast::<usize>();
-                let given = size / size_of::<usize>();
-                table.slots.extend(fields.iter().enumerate().map(|(at, field)| {
-                    // SAFETY: within the size that the plugin gives. What lies behind, TensorFlow takes for null.
-                    let pointer = if at < given { unsafe { *pointers.add(at) } } else { 0 };
-                    self.slot(field, pointer)
-                }));
-            }
-            table
-        };
-        Scheme {
-            index,
-            // SAFETY: a string of the plugin's, or null.
-            scheme: unsafe { text(ops.scheme) },
-            tables: vec![
-                table(
-                    tables::FILESYSTEM,
-                    ops.filesystem_ops_abi,
-                    ops.filesystem_ops_api,
-                    ops.filesystem_ops_size,
-                    ops.filesystem_ops.cast(),
-                ),
-                table(
-                    tables::RANDOM_ACCESS_FILE,
-                    ops.random_access_file_ops_abi,
-                    ops.random_access_file_ops_api,
-                    ops.random_access_file_ops_size,
-                    ops.random_access_file_ops.cast(),
-                ),
-                table(
-                    tables::WRITABLE_FILE,
-                    ops.writable_file_ops_abi,
-                    ops.writable_file_ops_api,
-                    ops.writable_file_ops_size,
-                    ops.writable_file_ops.cast(),
-                ),
-                table(
-                    tables::MEMORY_REGION,
-                    ops.read_only_memory_region_ops_abi,
-                    ops.read_only_memory_region_ops_api,
-                    ops.read_only_memory_region_ops_size,
-                    ops.read_only_memory_region_ops.cast(),
-                ),
-            ],
-        }
-    }
-
     /// The function pointers of a struct of the host's: all that comes behind `struct_size` and `ext`.
     fn functions<T: Copy>(&self, (name, fields): tables::Names, size: usize, of: &T) -> Table {
         const FIRST: usize = offset_of!(SP_PlatformFns, get_device_count);
@@ -428,7 +323,7 @@ impl Library {
         }
     }
 
-    fn slot(&self, name: &str, pointer: usize) -> Slot {
+    pub(super) fn slot(&self, name: &str, pointer: usize) -> Slot {
         let filled = pointer != 0;
         let elsewhere = filled.then(|| self.elsewhere(pointer)).flatten();
         Slot { name: name.to_owned(), filled, elsewhere }
@@ -458,7 +353,7 @@ const ENTRY_POINTS: [&CStr; 5] =
     [c"TF_InitPlugin", c"SE_InitPlugin", c"TF_InitKernel", c"TF_InitGraph", c"TF_InitProfiler"];
 
 /// Calls a function that answers with a status, and tells what it answers. Whether that is OK.
-fn call(name: &str, function: impl FnOnce(*mut TF_Status)) -> bool {
+pub(super) fn call(name: &str, function: impl FnOnce(*mut TF_Status)) -> bool {
     step(name);
     let mut status = Status::new();
     function((&raw mut status).cast());

@@ -2,11 +2,31 @@
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use cargo_tf_plugin::probe::{Event, Kernel};
 use tf_fs_sys::{TF_Buffer, TF_Code, TF_DataType, TF_NOT_FOUND, TF_OK};
 
 use super::{leave, tell};
+
+/// Whether the plugin has called `TF_Version`.
+static ASKED: AtomicBool = AtomicBool::new(false);
+
+/// Whether `TF_Version` answers 2.22.
+static NEWER: AtomicBool = AtomicBool::new(false);
+
+/// Whether the plugin has asked for TensorFlow's release.
+pub(super) fn release_was_asked() -> bool {
+    ASKED.load(Ordering::Relaxed)
+}
+
+/// What `body` does in TensorFlow 2.22.
+pub(super) fn in_2_22<T>(body: impl FnOnce() -> T) -> T {
+    NEWER.store(true, Ordering::Relaxed);
+    let result = body();
+    NEWER.store(false, Ordering::Relaxed);
+    result
+}
 
 /// What a `TF_Status` is here.
 #[derive(Debug)]
@@ -144,8 +164,9 @@ standins! {
         tell(&Event::Registers(text(path).unwrap_or_default()));
     }
     fn TF_Version() -> *const c_char {
-        // Of the newest release that the tool knows. The text is checked by a test of the program.
-        c"2.21.0".as_ptr()
+        ASKED.store(true, Ordering::Relaxed);
+        // The newest release that the tool knows, unless the table of a newer one is wanted.
+        if NEWER.load(Ordering::Relaxed) { c"2.22.0" } else { c"2.21.0" }.as_ptr()
     }
 
     fn TF_NewBuffer() -> *mut TF_Buffer {

@@ -49,6 +49,7 @@ Examples:
 
 In TensorFlow each operation is also done on TensorFlow's own: file:// in a temporary directory, or the CPU. Whatever is
 made is made in a new directory and removed again, also after an error and Ctrl-C.
+This runs the plugin's code as you, in your whole environment: what is measured may need credentials.
 The exit status is 1 if an operation has failed.")]
 pub struct Bench {
     /// A shared library, or a package to build: its name in this workspace, or its directory.
@@ -162,7 +163,8 @@ impl Bench {
         };
         let machine = Machine::this();
         let date = machine::now();
-        let check = Check::of(&path, || tensorflows.clone(), Duration::from_secs(self.timeout))?;
+        let limit = Some(Duration::from_secs(self.timeout));
+        let check = Check::of(&path, || tensorflows.clone(), limit)?;
         if let Some(error) =
             check.findings.iter().find(|finding| finding.severity == Severity::Error)
         {
@@ -280,7 +282,9 @@ impl Bench {
         for file in files.iter().filter(|file| *file != path) {
             // What is none does no harm, or what it does is seen when TensorFlow is imported.
             let limit = Duration::from_secs(self.timeout);
-            let Ok(other) = Check::of(file, || vec![release.clone()], limit) else { continue };
+            let Ok(other) = Check::of(file, || vec![release.clone()], Some(limit)) else {
+                continue;
+            };
             let same = |subject: &&Subject| match subject {
                 Subject::Filesystem(scheme) => {
                     other.filesystems.iter().any(|fs| fs.schemes.contains(scheme))

@@ -27,9 +27,13 @@ Examples:
   cargo tf-plugin check target/release/libx.so    a file
   cargo tf-plugin check libx.so --tf 2.16.2 --tf 2.21.0
   cargo tf-plugin check libx.so --json | jq .findings
+  cargo tf-plugin check libx.so --no-run          a file from somebody you do not trust
 
 The exit status is 1 if TensorFlow would not load the plugin, never find it, or be ended by it.
-The plugin is loaded in a process of its own; TensorFlow itself does not run.")]
+
+This runs the plugin's code, as `import tensorflow` would: in a process of its own, as you, with your files, network and
+environment. Variables that may hold secrets are removed (AWS_*, *_TOKEN, *_KEY, *SECRET*, *PASSWORD* and others: see
+docs/check.md). TensorFlow itself does not run. With --no-run nothing of the plugin runs.")]
 pub struct Check {
     /// A shared library, or a package to build: its name in this workspace, or its directory.
     #[arg(value_name = "FILE|PACKAGE")]
@@ -39,6 +43,10 @@ pub struct Check {
     /// Without it, the releases that are in the target directory already.
     #[arg(long, value_name = "VERSION|VENV")]
     tf: Vec<PathBuf>,
+
+    /// Only read the file: nothing of the plugin runs, so its operations, kernels and devices are not known.
+    #[arg(long)]
+    no_run: bool,
 
     /// How long the plugin may take to be loaded.
     #[arg(long, value_name = "SECONDS", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..))]
@@ -63,7 +71,8 @@ impl Check {
         // Those that are named must be there, also for a plugin that needs nothing of them.
         let named: Vec<_> = self.tf.iter().map(|name| tensorflow(name)).collect::<Result<_>>()?;
         let releases = || if named.is_empty() { provided() } else { named };
-        let report = Report::of(&plugin, releases, Duration::from_secs(self.timeout))?;
+        let limit = (!self.no_run).then(|| Duration::from_secs(self.timeout));
+        let report = Report::of(&plugin, releases, limit)?;
         if self.json {
             say!("{}", serde_json::to_string_pretty(&report)?)?;
         } else {

@@ -20,6 +20,7 @@ use crate::probe::{End, ended, last_lines, watch};
 use crate::python;
 use crate::render::{self, BAD, BOLD, DIM, GOOD, painted, wrapped};
 use crate::report::{Finding, Report, Severity};
+use crate::secrets;
 
 /// Says what there is to load.
 const PLUGINS: &str = include_str!("../plugins.py");
@@ -43,7 +44,10 @@ Examples:
   cargo tf-plugin doctor --explain 'undefined symbol: TF_SetStatus'
   python app.py 2>&1 | cargo tf-plugin doctor --explain -
 
-The exit status is 1 if a plugin keeps `import tensorflow` from working or does not work itself.")]
+The exit status is 1 if a plugin keeps `import tensorflow` from working or does not work itself.
+
+This runs the code of each installed plugin, as `import tensorflow` would: as you, without the variables of the environment
+that may hold secrets (docs/check.md lists them).")]
 pub struct Doctor {
     /// The TensorFlow to look at: a release (installed on first use), a virtual environment, or a Python. Without it, that
     /// of `python3`.
@@ -227,7 +231,7 @@ impl Diagnosis {
         }
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let waiting = waiting(format!("looking at {name}"));
-        let (report, error) = match Report::of(path, || vec![tensorflow.clone()], limit) {
+        let (report, error) = match Report::of(path, || vec![tensorflow.clone()], Some(limit)) {
             Ok(report) => (Some(report), None),
             Err(error) => (None, Some(format!("{error:#}"))),
         };
@@ -364,6 +368,7 @@ impl Diagnosis {
         const LIMIT: Duration = Duration::from_secs(180);
         let start = Instant::now();
         let mut command = tensorflow.python_command();
+        secrets::withhold(&mut command);
         let waiting = waiting(format!("importing TensorFlow {}", tensorflow.version()));
         let watched = watch(command.args(["-B", "-c", IMPORTED]), LIMIT)?;
         waiting.finish_and_clear();
@@ -455,7 +460,7 @@ impl Plugin {
         };
         render::line(text, "  sha256", &report.artefact.sha256);
         let state = match &report.end {
-            End::Done | End::Unavailable => String::new(),
+            End::Done | End::Unavailable | End::NotRun => String::new(),
             _ => ", which cannot be loaded".to_owned(),
         };
         render::line(text, "  kind", &format!("{}{state}", render::kind(report)));

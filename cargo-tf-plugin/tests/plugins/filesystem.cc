@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <initializer_list>
+
 #include "tensorflow/c/experimental/filesystem/filesystem_interface.h"
 
 static int is(const char* fault) {
@@ -41,6 +43,13 @@ static void open_file(const TF_Filesystem* f, const char* path, TF_RandomAccessF
 static void stat_path(const TF_Filesystem* f, const char* path, TF_FileStatistics* stats, TF_Status* s) {
   (void)f, (void)path, (void)stats, (void)s;
 }
+static void configure(const TF_Filesystem* f, const TF_Filesystem_Option* options, int count, TF_Status* s) {
+  (void)f, (void)options, (void)count, (void)s;
+}
+static int end(const TF_Filesystem* f, TF_TransactionToken* token, TF_Status* s) {
+  (void)f, (void)token, (void)s;
+  return 0;
+}
 static char* translate(const TF_Filesystem* f, const char* uri) { (void)f; return strdup(uri); }
 static void close_reader(TF_RandomAccessFile* file) { (void)file; }
 static int64_t read_file(const TF_RandomAccessFile* f, uint64_t at, size_t n, char* to, TF_Status* s) {
@@ -54,6 +63,11 @@ extern "C" __attribute__((visibility("default"))) void TF_InitPlugin(TF_Filesyst
   if (is("exits")) exit(3);
   if (is("hangs")) for (;;) pause();
   if (is("hangs-with-a-child") && fork() >= 0) for (;;) pause();
+  if (is("tells")) {
+    for (const char* name : {"GITHUB_TOKEN", "AWS_SECRET_ACCESS_KEY", "PROXY_OF_TEST", "KEPT_FOR_TEST"}) {
+      fprintf(stderr, "%s %s\n", name, getenv(name) ? "is there" : "is gone");
+    }
+  }
   static char lines[1 << 16];
   memset(lines, '\n', sizeof lines);
   while (is("floods")) fwrite(lines, 1, sizeof lines, stderr);
@@ -82,6 +96,14 @@ extern "C" __attribute__((visibility("default"))) void TF_InitPlugin(TF_Filesyst
     fs->stat = stat_path;
     if (!is("no-translate")) fs->translate_name = translate;
     if (is("garbage")) memset(&fs->delete_file, 1, sizeof fs->delete_file);
+    if (is("configured") || is("newer")) fs->set_filesystem_configuration = configure;
+    if (is("transactions")) fs->end_transaction = end;
+    if (is("newer")) {
+      // As with the headers of TensorFlow 2.22, which have no transactions.
+      auto slots = reinterpret_cast<void**>(fs);
+      memmove(slots + 22, slots + 28, 5 * sizeof(void*));
+      ops->filesystem_ops_size = 27 * sizeof(void*);
+    }
     if (is("abi")) ops->filesystem_ops_abi = 7;
     if (is("api")) ops->filesystem_ops_api = 7;
     if (is("no-size")) ops->filesystem_ops_size = 0;

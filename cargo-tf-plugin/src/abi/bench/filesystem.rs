@@ -62,6 +62,16 @@ unsafe fn copied<T: Default>(table: *const T, size: usize) -> T {
     copy
 }
 
+/// A filesystem's operations in either layout.
+unsafe fn copied_operations(table: *const TF_FilesystemOps, size: usize) -> TF_FilesystemOps {
+    if !table.is_null() && size == size_of::<TF_FilesystemOpsWithoutTransactions>() {
+        // SAFETY: the caller's table, whose layout the size tells.
+        return unsafe { table.cast::<TF_FilesystemOpsWithoutTransactions>().read() }.into();
+    }
+    // SAFETY: the caller's table, of this size.
+    unsafe { copied(table, size) }
+}
+
 /// A filesystem that the plugin has registered.
 struct Filesystem {
     ops: TF_FilesystemOps,
@@ -118,7 +128,7 @@ impl Filesystem {
         // SAFETY: tables of the sizes that the plugin gives.
         let mut fs = unsafe {
             Self {
-                ops: copied(found.filesystem_ops, found.filesystem_ops_size),
+                ops: copied_operations(found.filesystem_ops, found.filesystem_ops_size),
                 readers: copied(found.random_access_file_ops, found.random_access_file_ops_size),
                 writers: copied(found.writable_file_ops, found.writable_file_ops_size),
                 regions: copied(

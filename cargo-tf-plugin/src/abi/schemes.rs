@@ -1,0 +1,139 @@
+//! Calls the entry point of filesystems and reads the tables that it offers.
+
+use std::ffi::{c_int, c_void};
+use std::mem::transmute;
+
+use cargo_tf_plugin::probe::{Event, Scheme, Table};
+use cargo_tf_plugin::tables;
+use tf_fs_sys::*;
+
+use super::load::{Library, call};
+use super::standins::{self, text};
+use super::{step, tell};
+
+impl Library {
+    /// The entry point that `register_filesystem_plugin` calls, and what follows.
+    pub(super) fn registered(&self) {
+        let Some(function) = self.symbol(c"TF_InitPlugin") else { return };
+        step("TF_InitPlugin");
+        // SAFETY: the type that the header gives to the function of this name.
+        let function: TF_InitPluginFn = unsafe { transmute(function) };
+        let init = || {
+            // SAFETY: pointers, for which zeros are a value; TensorFlow calls the function as often as a library is
+            // registered.
+            unsafe {
+                let mut info: TF_FilesystemPluginInfo = std::mem::zeroed();
+                function(&raw mut info);
+                info
+            }
+        };
+        let info = init();
+        tell(&Event::Offer {
+            schemes: info.num_schemes,
+            allocate: info.plugin_memory_allocate.is_some(),
+            free: info.plugin_memory_free.is_some(),
+        });
+        if info.plugin_memory_allocate.is_none() || info.plugin_memory_free.is_none() {
+            return;
+        }
+        if standins::release_was_asked() {
+            // It gives each release the table that this one reads; a scheme that is initialized is not offered again.
+            step("TF_InitPlugin in TensorFlow 2.22");
+            let newer = standins::in_2_22(init);
+            for index in 0..newer.num_schemes {
+                // SAFETY: the plugin says that there are so many.
+                let ops = unsafe { &*newer.ops.add(index) };
+                tell(&Event::Newer(self.scheme(index, ops)));
+            }
+        }
+        for index in 0..info.num_schemes {
+            step(format!("reading what TF_InitPlugin has filled in for scheme {}", index + 1));
+            // SAFETY: the plugin says that there are so many.
+            let ops = unsafe { &*info.ops.add(index) };
+            let scheme = self.scheme(index, ops);
+            // What TensorFlow refuses, it does not initialize.
+            let accepted = tables::refusal(&scheme).is_none();
+            let initialized = accepted && scheme.tables[0].has("init");
+            let name = scheme.scheme.clone().unwrap_or_default();
+            tell(&Event::Scheme(scheme));
+            if !initialized {
+                continue;
+            }
+            // SAFETY: a table with `init`, as was seen above.
+            let init = unsafe { (*ops.filesystem_ops).init };
+            let Some(init) = init else { continue };
+            // For the rest of the process, as in TensorFlow.
+            let filesystem =
+                Box::leak(Box::new(TF_Filesystem { plugin_filesystem: std::ptr::null_mut() }));
+            let fine = call(&format!("init of {name}://"), |status| {
+                // SAFETY: a zeroed filesystem and a status.
+                unsafe { init(filesystem, status) }
+            });
+            if fine {
+                tell(&Event::Initialized(index));
+            }
+        }
+    }
+
+    fn scheme(&self, index: usize, ops: &TF_FilesystemPluginOps) -> Scheme {
+        let table = |(name, fields): tables::Names,
+                     abi: c_int,
+                     api: c_int,
+                     size: usize,
+                     at: *const c_void| {
+            let mut table = Table {
+                name: name.to_owned(),
+                present: !at.is_null(),
+                abi: Some(abi.into()),
+                api: Some(api.into()),
+                size: size as u64,
+                slots: Vec::new(),
+            };
+            if table.present {
+                let pointers = at.cast::<usize>();
+                let given = size / size_of::<usize>();
+                table.slots.extend(fields.iter().enumerate().map(|(at, field)| {
+                    // SAFETY: within the size that the plugin gives. What lies behind, TensorFlow takes for null.
+                    let pointer = if at < given { unsafe { *pointers.add(at) } } else { 0 };
+                    self.slot(field, pointer)
+                }));
+            }
+            table
+        };
+        Scheme {
+            index,
+            // SAFETY: a string of the plugin's, or null.
+            scheme: unsafe { text(ops.scheme) },
+            tables: vec![
+                table(
+                    tables::filesystem(ops.filesystem_ops_size),
+                    ops.filesystem_ops_abi,
+                    ops.filesystem_ops_api,
+                    ops.filesystem_ops_size,
+                    ops.filesystem_ops.cast(),
+                ),
+                table(
+                    tables::RANDOM_ACCESS_FILE,
+                    ops.random_access_file_ops_abi,
+                    ops.random_access_file_ops_api,
+                    ops.random_access_file_ops_size,
+                    ops.random_access_file_ops.cast(),
+                ),
+                table(
+                    tables::WRITABLE_FILE,
+                    ops.writable_file_ops_abi,
+                    ops.writable_file_ops_api,
+                    ops.writable_file_ops_size,
+                    ops.writable_file_ops.cast(),
+                ),
+                table(
+                    tables::MEMORY_REGION,
+                    ops.read_only_memory_region_ops_abi,
+                    ops.read_only_memory_region_ops_api,
+                    ops.read_only_memory_region_ops_size,
+                    ops.read_only_memory_region_ops.cast(),
+                ),
+            ],
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Which variables of the environment are kept from the code of a plugin that is only looked at.
+
+use std::env;
+use std::ffi::OsStr;
+use std::process::Command;
+
+/// Names that begin like this.
+const PREFIXES: &[&str] = &["AWS_"];
+
+/// Names that contain this anywhere, as in `PGPASSWORD`.
+const PARTS: &[&str] =
+    &["APIKEY", "CREDENTIAL", "PASSPHRASE", "PASSWD", "PASSWORD", "SECRET", "TOKEN"];
+
+/// Names with one of these between `_`, as in `API_KEY`, but not `KEYBOARD`.
+const WORDS: &[&str] = &["AUTH", "COOKIE", "KEY", "KEYS", "PAT"];
+
+/// Names that are secrets though nothing in them says so.
+const NAMES: &[&str] = &["MYSQL_PWD"];
+
+/// Whether a variable may hold a secret, or lead to one.
+fn is_secret(name: &str, value: &OsStr) -> bool {
+    let name = name.to_ascii_uppercase();
+    PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+        || PARTS.iter().any(|part| name.contains(part))
+        || name.split('_').any(|word| WORDS.contains(&word))
+        || NAMES.contains(&name.as_str())
+        || has_password(&value.to_string_lossy())
+}
+
+/// Whether a value is an address with a user and a password: `https://me:word@host`.
+fn has_password(value: &str) -> bool {
+    value.split("://").skip(1).any(|rest| {
+        let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+        authority.rsplit_once('@').is_some_and(|(user, _)| user.contains(':'))
+    })
+}
+
+/// Takes the variables that may hold secrets from a process, and names them.
+pub(crate) fn withhold(command: &mut Command) -> Vec<String> {
+    let all = env::vars_os();
+    let mut names: Vec<String> = all
+        .filter_map(|(name, value)| {
+            let name = name.into_string().ok()?;
+            is_secret(&name, &value).then_some(name)
+        })
+        .collect();
+    names.sort();
+    for name in &names {
+        command.env_remove(name);
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_be_a_secret_goes_and_what_loading_needs_stays() {
+        for name in [
+            "AWS_ACCESS_KEY_ID",
+            "AWS_PROFILE",
+            "GITHUB_TOKEN",
+            "CARGO_REGISTRIES_MINE_TOKEN",
+            "openai_api_key",
+            "STRIPE_KEYS",
+            "DB_PASSWORD",
+            "PGPASSWORD",
+            "CLIENT_SECRET",
+            "SECRET",
+            "GOOGLE_APPLICATION_CREDENTIALS",
+            "SSH_AUTH_SOCK",
+            "GITHUB_PAT",
+            "MYSQL_PWD",
+        ] {
+            assert!(is_secret(name, "x".as_ref()), "{name}");
+        }
+        for name in [
+            "PATH",
+            "HOME",
+            "PWD",
+            "LD_LIBRARY_PATH",
+            "LD_PRELOAD",
+            "PYTHONPATH",
+            "VIRTUAL_ENV",
+            "CUDA_VISIBLE_DEVICES",
+            "TF_CPP_MIN_LOG_LEVEL",
+            "TF_FS_PLUGIN_AUTOLOAD",
+            "KEYBOARD",
+            "XAUTHORITY",
+        ] {
+            assert!(!is_secret(name, "x".as_ref()), "{name}");
+        }
+        for (value, secret) in [
+            ("https://me:word@proxy.example:8080", true),
+            ("postgres://me:word@host/db", true),
+            ("https://proxy.example:8080/a@b", false),
+            ("https://me@host", false),
+            ("/usr/lib:/opt@x", false),
+        ] {
+            assert_eq!(is_secret("PROXY", value.as_ref()), secret, "{value}");
+        }
+    }
+}
