@@ -8,6 +8,9 @@ mod doctored;
 #[allow(dead_code, unreachable_pub)]
 #[path = "src/headers.rs"]
 mod headers;
+#[path = "src/release_2_22.rs"]
+#[allow(unreachable_pub)]
+mod release_2_22;
 #[allow(dead_code, unreachable_pub)]
 #[path = "src/rust_source.rs"]
 mod rust_source;
@@ -31,6 +34,15 @@ fn main() -> Result<(), Error> {
     measure_function(&mut code, "tf_fs_sys", "tf_fs_sys", &parse(&sources)?)?;
     fs::write(out_dir.join("measure.rs"), code)?;
 
+    let added = fs::read_to_string(sources_directory()?.join("stream_executor_2_22.rs"))?;
+    let mut copies = Vec::new();
+    for (name, text) in &sources {
+        copies.push((name.clone(), release_2_22::apply(name, text, &added)?));
+    }
+    let mut code = String::new();
+    copy(&mut code, release_2_22::NAME, &needed, &copies, &parse(&copies)?)?;
+    fs::write(out_dir.join("release_2_22.rs"), code)?;
+
     let mut code = String::new();
     let mut table = String::from("&[\n");
     for doctored in DOCTORED {
@@ -46,8 +58,9 @@ fn main() -> Result<(), Error> {
     fs::write(out_dir.join("doctored.rs"), code)?;
     fs::write(out_dir.join("doctored_table.rs"), table)?;
 
-    for file in ["build.rs", "src/doctored.rs", "src/headers.rs", "src/rust_source.rs"] {
-        println!("cargo::rerun-if-changed={file}");
+    println!("cargo::rerun-if-changed=build.rs");
+    for module in ["doctored", "headers", "release_2_22", "rust_source"] {
+        println!("cargo::rerun-if-changed=src/{module}.rs");
     }
     // How the C++ compiler is chosen.
     for variable in ["HOST", "TARGET"] {

@@ -71,7 +71,7 @@ pub const EXPORTED: &[(&[&str], Releases)] = &[
     (&["TF_GetDeviceName"], Releases::since(2, 16)),
     (&["TF_TensorDefaultAlignment"], Releases::since(2, 17)),
     (&["TF_Log", "TF_VLog", "TF_DVLog"], Releases::until(2, 20)),
-    // From 2.19 on the headers declare these, and no library has them.
+    // The headers of 2.19 to 2.21 declare these, and no library has them.
     (
         &[
             "TF_AddNVariant",
@@ -87,36 +87,43 @@ pub const EXPORTED: &[(&[&str], Releases)] = &[
             "TF_ReleaseVariableInputLockHolder",
             "TF_ZerosLikeVariant",
         ],
-        Releases::until(2, 18),
+        Releases::since(2, 12).but_not((2, 19), (2, 21)),
     ),
     (
         &["TF_TemporaryVariable", "TF_DestroyTemporaryVariable"],
-        Releases { first: (2, 15), last: (2, 18) },
+        Releases::since(2, 15).but_not((2, 19), (2, 21)),
     ),
 ];
 
-/// A range of releases, each given by major and minor number; both ends belong to it.
+/// A range of releases, each given by major and minor number; both ends belong to it. There may be a gap in it.
 #[derive(Clone, Copy, Debug)]
 pub struct Releases {
     /// The first.
     pub first: (u32, u32),
     /// The last.
     pub last: (u32, u32),
+    /// First and last of those in between that are none of them.
+    pub gap: Option<[(u32, u32); 2]>,
 }
 
 impl Releases {
     const fn since(major: u32, minor: u32) -> Self {
-        Self { first: (major, minor), last: (u32::MAX, u32::MAX) }
+        Self { first: (major, minor), last: (u32::MAX, u32::MAX), gap: None }
     }
 
     const fn until(major: u32, minor: u32) -> Self {
-        Self { first: (0, 0), last: (major, minor) }
+        Self { first: (0, 0), last: (major, minor), gap: None }
+    }
+
+    const fn but_not(self, first: (u32, u32), last: (u32, u32)) -> Self {
+        Self { gap: Some([first, last]), ..self }
     }
 
     /// Whether `release` is one of them.
     #[must_use]
     pub fn contains(&self, release: (u32, u32)) -> bool {
         (self.first..=self.last).contains(&release)
+            && self.gap.is_none_or(|[first, last]| !(first..=last).contains(&release))
     }
 }
 

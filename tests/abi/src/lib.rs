@@ -12,7 +12,7 @@
 //! A new header is a line in [`headers::HEADERS`]; what not all releases have is listed there too.
 //!
 //! `cargo test -p tf-plugin-abi-tests` compares with the newest TensorFlow, with `--features matrix` with
-//! the older releases too. It needs a C++ compiler.
+//! the older releases and release candidates too. It needs a C++ compiler.
 
 // The generated code names this crate from inside and from its tests.
 extern crate self as tf_plugin_abi_tests;
@@ -24,6 +24,7 @@ pub mod doctored;
 pub mod exports;
 pub mod headers;
 pub mod measured;
+pub mod release_2_22;
 pub mod rust_source;
 
 use std::path::Path;
@@ -49,5 +50,20 @@ pub fn tf_fs_sys_sources() -> Result<Vec<(&'static str, String)>, String> {
                 .map_err(|problem| format!("{}: {problem}", path.display()))?;
             Ok((header.module, text))
         })
+        .collect()
+}
+
+/// As [`tf_fs_sys_sources`], for TensorFlow 2.22.
+///
+/// # Errors
+/// When a source cannot be read, or [`release_2_22`] does not fit it any more.
+pub fn tf_fs_sys_sources_2_22() -> Result<Vec<(&'static str, String)>, String> {
+    let path =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tf-fs-sys/src/stream_executor_2_22.rs");
+    let added = std::fs::read_to_string(&path)
+        .map_err(|problem| format!("{}: {problem}", path.display()))?;
+    tf_fs_sys_sources()?
+        .into_iter()
+        .map(|(module, text)| Ok((module, release_2_22::apply(module, &text, &added)?)))
         .collect()
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
-use cargo_tf_plugin::{MATRIX, NEWEST, TensorFlow};
+use cargo_tf_plugin::{CANDIDATES, MATRIX, NEWEST, TensorFlow};
 use tf_plugin_abi_tests::headers::{EXPORTED, absent_from};
 use tf_plugin_abi_tests::rust_source::RustSource;
 use tf_plugin_abi_tests::tf_fs_sys_sources;
@@ -16,8 +16,9 @@ fn every_function_that_a_release_exports_is_bound_and_can_be_called() {
     let declared: BTreeSet<&str> =
         source.host_functions().map(|function| function.name.as_str()).collect();
     let suffix = if cfg!(target_os = "macos") { ".2.dylib" } else { ".so.2" };
-    let older: &[&str] = if cfg!(feature = "matrix") { MATRIX } else { &[] };
-    for version in older.iter().chain([&NEWEST]) {
+    let (older, candidates) =
+        if cfg!(feature = "matrix") { (MATRIX, CANDIDATES) } else { Default::default() };
+    for version in older.iter().chain([&NEWEST]).chain(candidates) {
         let tensorflow =
             TensorFlow::pinned(version).unwrap_or_else(|problem| panic!("{problem:?}"));
         let output = Command::new(env!("CARGO_BIN_EXE_bind-host-functions"))

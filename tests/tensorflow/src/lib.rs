@@ -2,7 +2,8 @@
 //!
 //! `cargo test -p tf-plugin-tensorflow-tests` builds the examples, provides the newest TensorFlow and
 //! runs both together: from Python, and from C with no Python in the process. With `--features matrix`
-//! the older releases get the same `.so` files.
+//! the older releases and the release candidates get the same `.so` files; with `--features named` the one that
+//! `TF_PLUGIN_TEST_TENSORFLOW` names.
 //!
 //! This library is what the tests have in common: [`plugin`] builds, [`python`] and [`child`] run
 //! within a time limit, [`overlay`] makes a `site-packages` that a test may change, [`s3`] starts servers, and
@@ -21,14 +22,17 @@ pub use plugin::Plugin;
 
 use cargo_tf_plugin::TensorFlow;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
-/// The releases that [`each_tensorflow!`] makes tests for, the newest first.
-pub const VERSIONS: &[&str] = &["2.21.0", "2.12.1", "2.16.2", "2.18.1", "2.19.1", "2.20.0"];
+/// The releases that [`each_tensorflow!`] makes tests for: the newest, the older ones, then release candidates.
+pub const VERSIONS: &[&str] =
+    &["2.21.0", "2.12.1", "2.16.2", "2.18.1", "2.19.1", "2.20.0", "2.22.0rc0"];
 
 /// Makes a module for each TensorFlow release, with a `#[test]` in it for each function named: one that
 /// takes a [`TensorFlow`]. Releases but the newest need the feature `matrix`.
 ///
-/// What is named after `oldest and newest:` shows nothing in the releases between these two that other tests do not.
+/// What is named after `oldest and newest:` shows nothing in the releases between these two that other tests do not;
+/// release candidates run all of it.
 #[macro_export]
 macro_rules! each_tensorflow {
     ($($test:ident),+ $(,)?) => {
@@ -46,12 +50,17 @@ macro_rules! each_tensorflow {
         $crate::each_tensorflow!(@module tensorflow_2_19_1 "2.19.1" $($test)+);
         #[cfg(feature = "matrix")]
         $crate::each_tensorflow!(@module tensorflow_2_20_0 "2.20.0" $($test)+);
+        #[cfg(feature = "matrix")]
+        $crate::each_tensorflow!(@module tensorflow_2_22_0rc0 "2.22.0rc0" $($test)+ $($end)*);
+        #[cfg(feature = "named")]
+        $crate::each_tensorflow!(@module tensorflow_named ($crate::named()) $($test)+ $($end)*);
     };
-    (@module $module:ident $version:literal $($test:ident)*) => {
+    (@module $module:ident $version:tt $($test:ident)*) => {
         mod $module {
             $(
                 #[test]
                 fn $test() {
+                    #[allow(unused_parens, reason = "a literal or an expression")]
                     super::$test(&$crate::tensorflow($version));
                 }
             )*
@@ -67,6 +76,23 @@ macro_rules! each_tensorflow {
 pub fn tensorflow(version: &str) -> TensorFlow {
     TensorFlow::pinned(version).unwrap_or_else(|error| panic!("{error:#}"))
 }
+
+/// The release that the environment names, with the feature `named`.
+///
+/// # Panics
+/// When it names none.
+#[must_use]
+pub fn named() -> &'static str {
+    static NAMED: LazyLock<String> = LazyLock::new(|| {
+        std::env::var(NAMED_VARIABLE).unwrap_or_else(|_| {
+            panic!("{NAMED_VARIABLE} names no TensorFlow; set it to a release, such as 2.22.0rc1")
+        })
+    });
+    &NAMED
+}
+
+/// The variable that names a release to be tested beside those that are known.
+pub const NAMED_VARIABLE: &str = "TF_PLUGIN_TEST_TENSORFLOW";
 
 /// A Python script of the project: a path from the workspace's `tests` directory on.
 #[must_use]
@@ -131,6 +157,7 @@ mod tests {
     fn the_releases_are_those_of_the_command_line_tool() {
         let mut releases = vec![cargo_tf_plugin::NEWEST];
         releases.extend(cargo_tf_plugin::MATRIX);
+        releases.extend(cargo_tf_plugin::CANDIDATES);
         assert_eq!(super::VERSIONS, releases);
     }
 }
