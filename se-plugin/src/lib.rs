@@ -20,6 +20,8 @@
 //! What a device computes are kernels: implement [`kernel::Kernel`], with [`#[kernel]`](macro@kernel) on the
 //! `impl`.
 //!
+//! What the kernels of most ops share is in [`toolkit`]: broadcasting, reductions, slices, the rules of types.
+//!
 //! # Threads
 //! TensorFlow calls from many threads, also several at a time on one stream; hence `Send` and `Sync` on
 //! everything. At exit it destroys nothing.
@@ -62,6 +64,7 @@ mod sync;
 #[cfg_attr(docsrs, doc(cfg(feature = "testing")))]
 pub mod testing;
 mod timer;
+pub mod toolkit;
 mod wire;
 
 pub use abi::host_callback::HostCallback;

@@ -4,7 +4,7 @@ use super::exports::Exported;
 use super::kernel::status::Status;
 use super::platform::{Loads, initialize, make_once, name_of_load, refused};
 use super::versions::{Versioned as _, check_major_version, fill, read_at_least, set_field};
-use crate::graph::cures::Cures;
+use crate::graph::cures::{self, Cures};
 use crate::graph::{Graph, GraphPass, OptimizerConfigs};
 use core::ffi::{c_char, c_int, c_void};
 use core::ptr;
@@ -103,6 +103,7 @@ unsafe fn register<P: Exported>(
                 OptimizerConfigs::default()
             })
         }
+        None if runs => cures::configs(crate::kernel::has_kernel::<P>),
         None => OptimizerConfigs::default(),
     };
     let optimizer = TP_Optimizer {

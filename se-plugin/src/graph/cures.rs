@@ -1,11 +1,26 @@
 //! The SDK's own pass: what fails on every plugin's devices and can be mended in the graph.
 
-use super::{DType, Graph, Input, Node};
+use super::{DType, Graph, Input, Node, OptimizerConfigs, Switch};
 use crate::kernel::cures::IN_PLACE;
 use tf_fs_plugin::Result;
 
 /// Asks for XLA, which TensorFlow has not for devices of plugins.
 const MUST_COMPILE: &str = "_XlaMustCompile";
+
+/// What TensorFlow's arithmetic pass writes in place of what the user wrote, such as a `Mul` for `a + a` and an `AddN`
+/// for `a + b + c`. It does so behind the placement, where an op without a kernel is an error.
+const REWRITTEN: [&str; 10] =
+    ["AddN", "Expm1", "Log1p", "Mul", "Neg", "Reciprocal", "Rsqrt", "Sqrt", "Square", "Sub"];
+
+/// The configuration for a plugin without a pass of its own: the arithmetic pass runs where the plugin has all kernels
+/// that it needs.
+pub(crate) fn configs(has_kernel: fn(&str, &str, DType) -> bool) -> OptimizerConfigs {
+    let mut configs = OptimizerConfigs::default();
+    if !REWRITTEN.iter().all(|op| has_kernel(op, "T", DType::Float32)) {
+        configs.arithmetic_optimization = Switch::Off;
+    }
+    configs
+}
 
 /// What the cures depend on.
 #[derive(Clone, Copy, Debug)]
@@ -102,6 +117,13 @@ impl Update {
 mod tests {
     use super::*;
     use crate::kernel::cures::InPlace;
+
+    #[test]
+    fn ops_without_a_kernel_are_not_written() {
+        let few = configs(|op, _, _| op != "AddN");
+        assert_eq!(few.arithmetic_optimization, Switch::Off);
+        assert_eq!(configs(|_, _, dtype| dtype == DType::Float32), OptimizerConfigs::default());
+    }
 
     const DEVICE: &str = "/job:localhost/replica:0/task:0/device:MY_DEVICE:0";
     const CPU: &str = "/job:localhost/replica:0/task:0/device:CPU:0";

@@ -50,6 +50,9 @@
 //!   operations: it cannot have one where TensorFlow gives plugins no access to variables (2.19 to 2.21), and
 //!   TensorFlow's own kernels compute on the host. Two steps that change a variable at the same time may then
 //!   lose one of the changes, as with `v.assign(v + d)`.
+//! - Without a pass of the author's, TensorFlow's arithmetic pass is off unless the plugin has kernels of float32 for all that it
+//!   writes, such as an `AddN` for `a + b + c`: on the device such an op without a kernel is an error. An author's
+//!   pass decides with [`GraphPass::configs`].
 //!
 //! # Failures
 //! When a pass fails or panics, TensorFlow goes on with the graph as it was, and logs the error. A graph that

@@ -3,10 +3,10 @@
 //!
 //! For a real one implement `Device`, `Stream` and `Event` on its driver, in place of `HostDevice`.
 
-use bytemuck::{cast_slice, cast_slice_mut};
-use se_plugin::graph::{Graph, GraphPass, OptimizerConfigs, Switch};
-use se_plugin::parts::{DeviceRange, HostDevice, HostMemory};
+use se_plugin::parts::{HostDevice, HostMemory};
 use se_plugin::prelude::*;
+use se_plugin::toolkit::{Number, ops};
+use std::marker::PhantomData;
 
 /// Bytes of memory that the device has.
 const MEMORY: u64 = 1 << 30;
@@ -14,7 +14,7 @@ const MEMORY: u64 = 1 << 30;
 /// What there is before the first device is opened.
 pub struct TemplatePluginPlatform;
 
-#[device_plugin(graph_pass = AsWritten)]
+#[device_plugin]
 impl Platform for TemplatePluginPlatform {
     const NAME: &'static str = "TEMPLATE_PLUGIN";
     const TYPE: &'static str = "TEMPLATE_PLUGIN";
@@ -33,53 +33,40 @@ impl Platform for TemplatePluginPlatform {
     }
 }
 
-/// Keeps TensorFlow from writing other ops than the user: it would make `a + a` a `Mul` and `a + b + c` an `AddN`,
-/// for which there is no kernel here. With kernels for them, take this away: all graphs are a little faster then.
-struct AsWritten;
+/// `a + b`, for all shapes that broadcast. An op without a kernel here runs on the CPU.
+struct Add<T>(PhantomData<T>);
 
-impl GraphPass for AsWritten {
-    fn configs(&self) -> OptimizerConfigs {
-        let mut configs = OptimizerConfigs::default();
-        configs.arithmetic_optimization = Switch::Off;
-        configs
-    }
-
-    fn optimize(&self, _graph: &mut Graph<'_>) -> Result<()> {
-        Ok(())
-    }
-}
-
-/// `tf.add` of two tensors of one shape. What has no kernel here runs on the CPU.
-struct Add;
-
-#[kernel(op = "AddV2", types(T = [f32]))]
-impl Kernel for Add {
+#[kernel(op = "AddV2", types(T = [f32, i64]))]
+impl<T: Number> Kernel for Add<T> {
     type Platform = TemplatePluginPlatform;
 
     fn new(_node: &Construction<'_>) -> Result<Self> {
-        Ok(Self)
+        Ok(Self(PhantomData))
     }
 
     fn compute(&self, context: &mut Context<'_, Self::Platform>) -> Result<()> {
-        let (a, b) = (context.input(0)?, context.input(1)?);
-        // Before the work is enqueued: only then is an error the op's.
-        ensure!(
-            a.shape() == b.shape(),
-            Error::invalid_argument(format!("{:?} and {:?} differ", a.shape(), b.shape()))
-        );
-        let sum = context.output(0, a.shape())?;
-        // The stream's thread does the work later, with the memory that is named here.
-        let (reads, writes) = ([&a, &b].map(DeviceRange::from), [DeviceRange::from(&sum)]);
-        context.stream().launch("AddV2", reads, writes, |[a, b], [sum]| {
-            add(cast_slice(a), cast_slice(b), cast_slice_mut(sum));
-            Ok(())
-        })
+        // Checks the shapes, makes the output and enqueues the work on the stream.
+        ops::binary(context, "AddV2", add::<T>)
     }
 }
 
-/// Adds the numbers of two slices.
-pub fn add(a: &[f32], b: &[f32], sum: &mut [f32]) {
-    for ((sum, a), b) in sum.iter_mut().zip(a).zip(b) {
-        *sum = a + b;
+/// `a - b`. A variable needs `AddV2` and `Sub` of its type: an `assign_sub` in a `tf.function` becomes a `Sub`.
+struct Sub<T>(PhantomData<T>);
+
+#[kernel(op = "Sub", types(T = [f32, i64]))]
+impl<T: Number> Kernel for Sub<T> {
+    type Platform = TemplatePluginPlatform;
+
+    fn new(_node: &Construction<'_>) -> Result<Self> {
+        Ok(Self(PhantomData))
     }
+
+    fn compute(&self, context: &mut Context<'_, Self::Platform>) -> Result<()> {
+        ops::binary(context, "Sub", T::minus)
+    }
+}
+
+/// What `AddV2` computes of each two elements.
+pub fn add<T: Number>(a: T, b: T) -> T {
+    a.plus(b)
 }

@@ -1,13 +1,12 @@
 //! Elements in other places. What they are does not matter, so these kernels move bytes.
 
 use super::*;
-use crate::math::arrange::{self, Steps};
-use crate::math::shape as shapes;
-use crate::math::strided::{Masks, StridedSlice};
+use crate::math::arrange;
 use core::marker::PhantomData;
+use se_plugin::toolkit::slice::{Masks, Steps, StridedSlice};
 
 /// The only element of a host input.
-fn host_integer(context: &Run<'_>, index: usize) -> Result<i64> {
+pub(super) fn host_integer(context: &Run<'_>, index: usize) -> Result<i64> {
     match context.host_integers(index)?[..] {
         [only] => Ok(only),
         _ => Err(wrong(format!("input {index} must be a scalar"))),
@@ -453,7 +452,11 @@ impl<T: Stored> Kernel for StridedSliceGrad<T> {
 }
 
 /// Indices of either size, as a tensor of this shape.
-fn indices(bytes: &[u8], is_small: bool, shape: &[usize]) -> Result<ndarray::ArrayD<i64>> {
+pub(super) fn indices(
+    bytes: &[u8],
+    is_small: bool,
+    shape: &[usize],
+) -> Result<ndarray::ArrayD<i64>> {
     Ok(match is_small {
         true => view::<i32>(bytes, shape)?.mapv(i64::from),
         false => view::<i64>(bytes, shape)?.to_owned(),

@@ -1,8 +1,7 @@
 //! Products of matrices and biases.
 
 use super::*;
-use crate::math::elementwise::{self, Broadcast};
-use crate::math::{product, reduce, shape as shapes};
+use crate::math::product;
 use core::marker::PhantomData;
 
 struct MatMul<T> {
@@ -22,7 +21,7 @@ impl<T: Floating> Kernel for MatMul<T> {
         let (a, b) = (context.input(0)?, context.input(1)?);
         let (a_shape, b_shape) = (shape(&a)?, shape(&b)?);
         let [ta, tb] = self.transpose;
-        let out_shape = product_shape(&a_shape, &b_shape, ta, tb)?;
+        let out_shape = shapes::matmul_shape(&a_shape, &b_shape, ta, tb)?;
         if a_shape.len() != 2 || b_shape.len() != 2 {
             return Err(wrong(format!(
                 "MatMul takes matrices, and not the shapes {a_shape:?} and {b_shape:?}"
@@ -37,27 +36,6 @@ impl<T: Floating> Kernel for MatMul<T> {
     }
 }
 
-/// The shape of the products of the last two axes; the others are broadcast.
-fn product_shape(a: &[usize], b: &[usize], ta: bool, tb: bool) -> Result<Shape> {
-    let unsuitable = || {
-        wrong(format!(
-            "Matrix size-incompatible: In[0]: {a:?}, In[1]: {b:?} (transposed: {ta}, {tb})"
-        ))
-    };
-    let split = |shape: &[usize], transpose: bool| -> Result<(Shape, usize, usize)> {
-        let [batches @ .., rows, columns] = shape else { return Err(unsuitable()) };
-        let (rows, columns) = if transpose { (columns, rows) } else { (rows, columns) };
-        Ok((batches.to_vec(), *rows, *columns))
-    };
-    let ((a_batches, rows, inner), (b_batches, other, columns)) = (split(a, ta)?, split(b, tb)?);
-    if inner != other {
-        return Err(unsuitable());
-    }
-    let mut out = shapes::broadcast(&a_batches, &b_batches)?;
-    out.extend([rows, columns]);
-    Ok(out)
-}
-
 /// The products of many matrices.
 fn multiply_batches<T: Floating>(
     context: &Run<'_>,
@@ -66,7 +44,7 @@ fn multiply_batches<T: Floating>(
 ) -> Result<()> {
     let (a, b) = (context.input(0)?, context.input(1)?);
     let (a_shape, b_shape) = (shape(&a)?, shape(&b)?);
-    let out_shape = product_shape(&a_shape, &b_shape, ta, tb)?;
+    let out_shape = shapes::matmul_shape(&a_shape, &b_shape, ta, tb)?;
     let out = output(context, 0, &out_shape)?;
     launch(context, op, [&a, &b], [&out], move |[a, b], [out]| {
         let (a, b) = (view::<T>(a, &a_shape)?, view::<T>(b, &b_shape)?);
@@ -135,10 +113,10 @@ impl<T: Floating> Kernel for BiasAdd<T> {
             )));
         }
         let out = output(context, 0, &shape)?;
-        let broadcast = Broadcast::new(&shape, &bias_shape, &shape);
+        let broadcast = Broadcast::new([&shape, &bias_shape])?;
         launch(context, "BiasAdd", [&value, &bias], [&out], move |[value, bias], [out]| {
-            let (value, bias) = (cells::<T>(value)?, cells::<T>(bias)?);
-            elementwise::zip(value, bias, cells_mut::<T>(out)?, &broadcast, T::plus);
+            let (value, bias) = (elements::<T>(value)?, elements::<T>(bias)?);
+            host::zip(value, bias, elements_mut::<T>(out)?, &broadcast, T::plus);
             Ok(())
         })
     }
@@ -162,8 +140,9 @@ impl<T: Floating> Kernel for BiasAddGrad<T> {
         };
         let out = output(context, 0, &[channels])?;
         launch(context, "BiasAddGrad", [&gradient], [&out], move |[gradient], [out]| {
-            reduce::sum_to_last(view::<T>(gradient, &shape)?, view_mut::<T>(out, &[channels])?);
-            Ok(())
+            let (gradient, out) = (elements::<T>(gradient)?, elements_mut::<T>(out)?);
+            let axes: Vec<_> = (0..shape.len() - 1).collect();
+            host::reduce(gradient, &shape, &axes, out, 0.0, |sum, x| sum + x.as_f64(), T::of_f64)
         })
     }
 }

@@ -2,23 +2,26 @@
 
 mod arrange;
 mod convolve;
+mod einsum;
 mod elementwise;
 mod matrix;
 mod normalize;
 mod optimize;
 mod pool;
 mod reduce;
+mod segment;
 mod softmax;
 
 use crate::device::RefPlatform;
-use crate::math::number::{Number, Real};
-use crate::math::shape::{Shape, from_host, to_host};
-use crate::math::{View, ViewMut};
+use crate::math::{Real, View, ViewMut};
 use bytemuck::Pod;
 use half::{bf16, f16};
 use ndarray::{ArrayView, ArrayViewMut, IxDyn};
-use se_plugin::parts::DeviceRange;
 use se_plugin::prelude::*;
+use se_plugin::toolkit::host::{elements, elements_mut};
+use se_plugin::toolkit::ops::{inputs, launch, launch_lists, output};
+use se_plugin::toolkit::shape::{Shape, from_host, of as shape};
+use se_plugin::toolkit::{Broadcast, Number, host, ops, shape as shapes};
 
 /// A run of a kernel.
 type Run<'a> = Context<'a, RefPlatform>;
@@ -59,87 +62,26 @@ stored! {
 }
 
 /// An element that can be computed with.
-trait Numeric: Stored + Pod + Number {}
-impl<T: Stored + Pod + Number> Numeric for T {}
+trait Numeric: Stored + Number {}
+impl<T: Stored + Number> Numeric for T {}
 
 /// A float that can be computed with.
 trait Floating: Numeric + Real {}
 impl<T: Numeric + Real> Floating for T {}
 
-/// The shape of a tensor.
-fn shape(tensor: &DeviceTensor) -> Result<Shape> {
-    from_host(tensor.shape())
-}
-
-/// An output of this shape.
-fn output(context: &Run<'_>, index: usize, shape: &[usize]) -> Result<DeviceTensor> {
-    context.output(index, &to_host(shape))
-}
-
-/// Bytes as elements.
-fn cells<T: Pod>(bytes: &[u8]) -> Result<&[T]> {
-    bytemuck::try_cast_slice(bytes).map_err(Error::internal)
-}
-
-/// Bytes as elements to write to.
-fn cells_mut<T: Pod>(bytes: &mut [u8]) -> Result<&mut [T]> {
-    bytemuck::try_cast_slice_mut(bytes).map_err(Error::internal)
-}
-
 /// Bytes as a tensor.
 fn view<'a, T: Pod>(bytes: &'a [u8], shape: &[usize]) -> Result<View<'a, T>> {
-    ArrayView::from_shape(IxDyn(shape), cells(bytes)?).map_err(Error::internal)
+    ArrayView::from_shape(IxDyn(shape), elements(bytes)?).map_err(Error::internal)
 }
 
 /// Bytes as a tensor to write to.
 fn view_mut<'a, T: Pod>(bytes: &'a mut [u8], shape: &[usize]) -> Result<ViewMut<'a, T>> {
-    ArrayViewMut::from_shape(IxDyn(shape), cells_mut(bytes)?).map_err(Error::internal)
+    ArrayViewMut::from_shape(IxDyn(shape), elements_mut(bytes)?).map_err(Error::internal)
 }
 
 /// Bytes as a scalar.
 fn scalar<T: Pod>(bytes: &[u8]) -> Result<T> {
     bytemuck::try_pod_read_unaligned(bytes).map_err(Error::internal)
-}
-
-/// Enqueues the work of a kernel.
-fn launch<const R: usize, const W: usize>(
-    context: &Run<'_>,
-    op: &'static str,
-    reads: [&DeviceTensor; R],
-    writes: [&DeviceTensor; W],
-    work: impl FnOnce([&[u8]; R], [&mut [u8]; W]) -> Result<()> + Send + 'static,
-) -> Result<()> {
-    let (reads, writes) = (reads.map(DeviceRange::from), writes.map(DeviceRange::from));
-    context.stream().launch(op, reads, writes, work)
-}
-
-/// As [`launch`], for lists.
-fn launch_lists(
-    context: &Run<'_>,
-    op: &'static str,
-    reads: &[DeviceTensor],
-    writes: &[DeviceTensor],
-    work: impl FnOnce(Vec<&[u8]>, Vec<&mut [u8]>) -> Result<()> + Send + 'static,
-) -> Result<()> {
-    let ranges = |tensors: &[DeviceTensor]| tensors.iter().map(DeviceRange::from).collect();
-    context.stream().launch_lists(op, ranges(reads), ranges(writes), work)
-}
-
-/// As [`launch`], but the kernel waits, and an error of the work is that of the operation.
-fn run<const R: usize, const W: usize>(
-    context: &Run<'_>,
-    op: &'static str,
-    reads: [&DeviceTensor; R],
-    writes: [&DeviceTensor; W],
-    work: impl FnOnce([&[u8]; R], [&mut [u8]; W]) -> Result<()> + Send + 'static,
-) -> Result<()> {
-    let (reads, writes) = (reads.map(DeviceRange::from), writes.map(DeviceRange::from));
-    context.stream().run(op, reads, writes, work)
-}
-
-/// The inputs of an argument that is a list.
-fn inputs(context: &Run<'_>, name: &str) -> Result<Vec<DeviceTensor>> {
-    context.input_range(name)?.map(|index| context.input(index)).collect()
 }
 
 #[cold]

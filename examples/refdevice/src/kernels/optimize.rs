@@ -1,7 +1,7 @@
 //! Optimizers and updates of variables, in place.
 
 use super::*;
-use crate::math::{elementwise, optimize};
+use crate::math::optimize;
 use core::marker::PhantomData;
 
 /// Variables have the shape of their gradient.
@@ -119,7 +119,7 @@ fn update<T: Numeric>(context: &Run<'_>, op: &'static str, f: fn(T, T) -> T) -> 
     let value = context.input(1)?;
     check(&variables, &value)?;
     launch(context, op, [&value], [&variables[0]], move |[value], [variable]| {
-        elementwise::update(cells_mut::<T>(variable)?, cells::<T>(value)?, f);
+        host::update(elements_mut::<T>(variable)?, elements::<T>(value)?, f);
         Ok(())
     })
 }

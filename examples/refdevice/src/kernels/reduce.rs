@@ -1,45 +1,8 @@
 //! Reductions.
 
 use super::*;
-use crate::math::{reduce, shape as shapes};
+use crate::math::reduce;
 use core::marker::PhantomData;
-
-/// What a reduction is of.
-struct Plan {
-    input: DeviceTensor,
-    shape: Shape,
-    axes: Vec<usize>,
-    out: DeviceTensor,
-    /// The shape of the output without the axes.
-    kept: Shape,
-}
-
-fn plan(context: &Run<'_>, keep: bool) -> Result<Plan> {
-    let input = context.input(0)?;
-    let shape = shape(&input)?;
-    let axes = shapes::axes(&context.host_integers(1)?, shape.len())?;
-    let out = output(context, 0, &shapes::reduced(&shape, &axes, keep))?;
-    let kept = shapes::reduced(&shape, &axes, false);
-    Ok(Plan { input, shape, axes, out, kept })
-}
-
-/// Folds the elements along axes.
-fn fold<T: Pod, A: Copy + Send + 'static>(
-    context: &Run<'_>,
-    op: &'static str,
-    keep: bool,
-    start: A,
-    step: impl Fn(A, T) -> A + Send + 'static,
-    finish: impl Fn(A, usize) -> T + Send + 'static,
-) -> Result<()> {
-    let Plan { input, shape, axes, out, kept } = plan(context, keep)?;
-    let count = axes.iter().map(|&axis| shape[axis]).product();
-    launch(context, op, [&input], [&out], move |[input], [out]| {
-        let (input, out) = (view::<T>(input, &shape)?, view_mut::<T>(out, &kept)?);
-        reduce::reduce(input, &axes, out, start, step, |sum| finish(sum, count));
-        Ok(())
-    })
-}
 
 /// A reduction: `$body` gets the run, the name and whether axes are kept.
 macro_rules! reductions {
@@ -70,23 +33,23 @@ macro_rules! reductions {
 
 reductions! {
     "Sum" Sum [Floating] [f32, f64, f16, bf16] = |run, op, keep| {
-        fold::<T, f64>(run, op, keep, 0.0, |sum, x| sum + x.as_f64(), |sum, _| T::of_f64(sum))
+        ops::reduce::<T, f64, T, _>(run, op, keep, 0.0, |sum, x| sum + x.as_f64(), |sum, _| T::of_f64(sum))
     };
     "Mean" Mean [Floating] [f32, f64, f16, bf16] = |run, op, keep| {
         let mean = |sum: f64, count: usize| T::of_f64(sum / count as f64);
-        fold::<T, f64>(run, op, keep, 0.0, |sum, x| sum + x.as_f64(), mean)
+        ops::reduce::<T, f64, T, _>(run, op, keep, 0.0, |sum, x| sum + x.as_f64(), mean)
     };
     "Prod" Prod [Floating] [f32, f64, f16, bf16] = |run, op, keep| {
-        fold::<T, f64>(run, op, keep, 1.0, |sum, x| sum * x.as_f64(), |sum, _| T::of_f64(sum))
+        ops::reduce::<T, f64, T, _>(run, op, keep, 1.0, |sum, x| sum * x.as_f64(), |sum, _| T::of_f64(sum))
     };
     "Max" Max [Numeric] [f32, f64, f16, bf16, i64] =
-        |run, op, keep| fold::<T, T>(run, op, keep, T::LOWEST, T::greater, |best, _| best);
+        |run, op, keep| ops::reduce::<T, T, T, _>(run, op, keep, T::LOWEST, T::max_or_nan, |best, _| best);
     "Min" Min [Numeric] [f32, f64, f16, bf16, i64] =
-        |run, op, keep| fold::<T, T>(run, op, keep, T::HIGHEST, T::smaller, |best, _| best);
+        |run, op, keep| ops::reduce::<T, T, T, _>(run, op, keep, T::HIGHEST, T::min_or_nan, |best, _| best);
     "Sum" SumIntegers [Numeric] [i64] =
-        |run, op, keep| fold::<T, T>(run, op, keep, T::ZERO, T::plus, |sum, _| sum);
+        |run, op, keep| ops::reduce::<T, T, T, _>(run, op, keep, T::ZERO, T::plus, |sum, _| sum);
     "Prod" ProdIntegers [Numeric] [i64] =
-        |run, op, keep| fold::<T, T>(run, op, keep, T::ONE, T::times, |sum, _| sum);
+        |run, op, keep| ops::reduce::<T, T, T, _>(run, op, keep, T::ONE, T::times, |sum, _| sum);
 }
 
 macro_rules! logical {
@@ -103,7 +66,8 @@ macro_rules! logical {
                 Ok(Self { keep: construction.attr("keep_dims")? })
             }
             fn compute(&self, context: &mut Run<'_>) -> Result<()> {
-                fold::<u8, bool>(context, $op, self.keep, $start, $step, |all, _| all.into())
+                let step: fn(bool, u8) -> bool = $step;
+                ops::reduce(context, $op, self.keep, $start, step, |all, _| u8::from(all))
             }
         }
     )*};
@@ -129,7 +93,7 @@ fn position<T: Numeric>(
     if in_shape[axis] == 0 {
         return Err(wrong(format!("Reduction axis {axis} is empty in shape {in_shape:?}")));
     }
-    let kept = shapes::reduced(&in_shape, &[axis], false);
+    let kept = shapes::reduced_shape(&in_shape, &[axis], false);
     let out = output(context, 0, &kept)?;
     let is_small = context.output_dtype(0)? == DType::Int32;
     launch(context, op, [&input], [&out], move |[input], [out]| {

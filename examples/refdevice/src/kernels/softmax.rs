@@ -1,7 +1,7 @@
 //! Softmax and its losses.
 
 use super::*;
-use crate::math::{shape as shapes, softmax};
+use crate::math::softmax;
 use core::marker::PhantomData;
 
 macro_rules! probabilities {
@@ -90,7 +90,7 @@ impl<T: Floating> Kernel for CrossEntropy<T> {
     fn compute(&self, context: &mut Run<'_>) -> Result<()> {
         let (logits, labels) = (context.input(0)?, context.input(1)?);
         let (logits_shape, label_shape) = (shape(&logits)?, shape(&labels)?);
-        let both = shapes::broadcast(&logits_shape, &label_shape)?;
+        let both = shapes::broadcast_shape(&logits_shape, &label_shape)?;
         let [rows, _] = both[..] else {
             return Err(wrong(format!(
                 "logits and labels must be either 2-dimensional, or broadcasted to be 2-dimensional, and \

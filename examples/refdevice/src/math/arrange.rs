@@ -2,6 +2,7 @@
 
 use super::{View, ViewMut};
 use ndarray::{Axis, IxDyn, Slice};
+use se_plugin::toolkit::slice::Steps;
 
 /// The elements, broadcast.
 pub fn broadcast<T: Copy>(a: View<'_, T>, mut out: ViewMut<'_, T>) {
@@ -56,47 +57,27 @@ pub fn unpack<T: Copy>(a: View<'_, T>, outs: Vec<ViewMut<'_, T>>, axis: usize) {
     }
 }
 
-/// Which indices of an axis are taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Steps {
-    /// The first.
-    pub start: usize,
-    /// How many.
-    pub count: usize,
-    /// From one to the next; not 0.
-    pub step: isize,
-}
-
-impl Steps {
-    /// `count` indices from `start` on.
-    #[must_use]
-    pub fn range(start: usize, count: usize) -> Self {
-        Self { start, count, step: 1 }
+/// The indices as ndarray has them.
+fn indices(steps: Steps) -> Slice {
+    let Steps { start, count, step } = steps;
+    if count == 0 {
+        return Slice::from(0..0);
     }
-
-    fn as_slice(self) -> Slice {
-        if self.count == 0 {
-            return Slice::from(0..0);
-        }
-        let length = (self.count - 1) * self.step.unsigned_abs();
-        let (first, last) = match self.step > 0 {
-            true => (self.start, self.start + length),
-            // A negative step starts from the end.
-            false => (self.start - length, self.start),
-        };
-        Slice::new(first as isize, Some(last as isize + 1), self.step)
-    }
+    let length = (count - 1) * step.unsigned_abs();
+    // A negative step starts from the end.
+    let (first, last) = if step > 0 { (start, start + length) } else { (start - length, start) };
+    Slice::new(first as isize, Some(last as isize + 1), step)
 }
 
 /// The elements at some indices of each axis.
 pub fn slice<T: Copy>(a: View<'_, T>, mut out: ViewMut<'_, T>, steps: &[Steps]) {
-    let part = a.slice_each_axis(|axis| steps[axis.axis.index()].as_slice());
+    let part = a.slice_each_axis(|axis| indices(steps[axis.axis.index()]));
     out.assign(&part);
 }
 
 /// Puts elements at some indices of each axis and leaves the others.
 pub fn place<T: Copy>(a: View<'_, T>, mut out: ViewMut<'_, T>, steps: &[Steps]) {
-    out.slice_each_axis_mut(|axis| steps[axis.axis.index()].as_slice()).assign(&a);
+    out.slice_each_axis_mut(|axis| indices(steps[axis.axis.index()])).assign(&a);
 }
 
 /// The elements between others: `before[i]` times `value` comes first along axis `i`.

@@ -2,6 +2,7 @@
 
 use half::{bf16, f16};
 use num_traits::AsPrimitive;
+use se_plugin::toolkit::Number;
 
 /// Can be converted to a `T` as TensorFlow converts it.
 pub trait CastTo<T>: Copy {
@@ -19,12 +20,11 @@ macro_rules! casts {
         })*
         impl CastTo<bool> for $from {
             fn cast(self) -> bool {
-                self != <$from as super::number::Number>::ZERO
+                self != <$from as Number>::ZERO
             }
         }
         impl CastTo<$from> for bool {
             fn cast(self) -> $from {
-                use super::number::Number;
                 if self { <$from as Number>::ONE } else { <$from as Number>::ZERO }
             }
         }

@@ -1,83 +1,10 @@
 //! Convolutions and their gradients: images are `[image, row, column, channel]`, filters are
 //! `[row, column, channel, result]`.
 
-use super::number::{Number as _, Real};
-use super::product;
-use super::{View, ViewMut};
+use super::{Real, View, ViewMut, product};
 use ndarray::{Array2, ArrayView2, ArrayView3, ArrayViewMut3, Axis, Ix2, Ix3};
-use se_plugin::{Error, Result};
-
-/// How windows go along one axis.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Windows {
-    /// Size of the input.
-    pub input: usize,
-    /// Size of a window.
-    pub size: usize,
-    /// From one window to the next.
-    pub stride: usize,
-    /// From one element of a window to the next.
-    pub dilation: usize,
-    /// How far the first window begins before the input.
-    pub before: usize,
-    /// The number of windows.
-    pub count: usize,
-}
-
-/// What is around the input.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Padding {
-    /// Nothing: windows are within the input.
-    Valid,
-    /// As much as it takes for as many windows as there are strides.
-    Same,
-    /// This much before and behind.
-    Explicit(usize, usize),
-}
-
-impl Windows {
-    /// The windows along an axis.
-    ///
-    /// # Errors
-    /// `INVALID_ARGUMENT` if a size is 0 that cannot be, or the window is larger than the input.
-    pub fn new(
-        input: usize,
-        size: usize,
-        stride: usize,
-        dilation: usize,
-        padding: Padding,
-    ) -> Result<Self> {
-        if size == 0 || stride == 0 || dilation == 0 {
-            return Err(Error::invalid_argument(
-                "the sizes of windows, strides and dilations are positive",
-            ));
-        }
-        let extent = (size - 1) * dilation + 1;
-        let fit = |padded: usize| (padded + stride).checked_sub(extent).map(|room| room / stride);
-        let (before, count) = match padding {
-            Padding::Valid => (0, fit(input)),
-            Padding::Explicit(before, behind) => (before, fit(input + before + behind)),
-            Padding::Same => {
-                let count = input.div_ceil(stride);
-                let covered = (count.max(1) - 1) * stride + extent;
-                (covered.saturating_sub(input) / 2, Some(count))
-            }
-        };
-        let count = count.ok_or_else(|| {
-            Error::invalid_argument(format!(
-                "Computed output size would be negative: a window of {extent} is larger than the \
-                 {input} of the input"
-            ))
-        })?;
-        Ok(Self { input, size, stride, dilation, before, count })
-    }
-
-    /// The place in the input of an element of a window, if it is there.
-    pub(super) fn place(&self, window: usize, element: usize) -> Option<usize> {
-        let place = (window * self.stride + element * self.dilation).checked_sub(self.before)?;
-        (place < self.input).then_some(place)
-    }
-}
+use se_plugin::toolkit::Number as _;
+pub use se_plugin::toolkit::window::{Padding, Windows};
 
 /// The windows along rows and along columns.
 pub type Grid = [Windows; 2];
@@ -356,20 +283,5 @@ mod tests {
         });
         let found = output(&[1, 4, 4, 4], |out| convolve_channels(x.view(), w.view(), out, grid));
         assert_close(found.view(), y.view());
-    }
-
-    #[test]
-    fn windows_are_those_of_tensorflow() {
-        let windows = |input, size, stride, dilation, padding| {
-            let found = Windows::new(input, size, stride, dilation, padding).ok()?;
-            Some((found.count, found.before))
-        };
-        assert_eq!(windows(5, 3, 2, 1, Padding::Valid), Some((2, 0)));
-        assert_eq!(windows(5, 3, 2, 1, Padding::Same), Some((3, 1)));
-        assert_eq!(windows(6, 3, 2, 1, Padding::Same), Some((3, 0)), "more behind than before");
-        assert_eq!(windows(2, 3, 1, 1, Padding::Valid), Some((0, 0)));
-        assert_eq!(windows(1, 3, 1, 1, Padding::Valid), None);
-        assert_eq!(windows(5, 3, 1, 2, Padding::Explicit(1, 0)), Some((2, 1)));
-        assert_eq!(windows(5, 0, 1, 1, Padding::Same), None);
     }
 }

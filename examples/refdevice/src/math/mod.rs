@@ -5,21 +5,26 @@
 pub mod arrange;
 pub mod cast;
 pub mod convolve;
-pub mod elementwise;
+pub mod einsum;
 pub mod normalize;
-pub mod number;
 pub mod optimize;
 pub mod pool;
 pub mod product;
 pub mod reduce;
 pub mod scalar;
-pub mod shape;
 pub mod softmax;
-pub mod strided;
 #[cfg(test)]
 mod testing;
+
+use ndarray::LinalgScalar;
+use num_traits::Float;
+use se_plugin::toolkit;
 
 /// A tensor that is read.
 pub type View<'a, T> = ndarray::ArrayViewD<'a, T>;
 /// A tensor that is written.
 pub type ViewMut<'a, T> = ndarray::ArrayViewMutD<'a, T>;
+
+/// A float, with the functions of `num-traits` and the products of `ndarray`.
+pub trait Real: toolkit::Real<Wide: Float + LinalgScalar> {}
+impl<T: toolkit::Real<Wide: Float + LinalgScalar>> Real for T {}

@@ -1,7 +1,6 @@
 //! Batch normalization. Tensors have their channels last; what is per channel is a row.
 
-use super::number::Real;
-use super::{View, ViewMut};
+use super::{Real, View, ViewMut};
 use ndarray::{ArrayView1, Axis};
 
 /// Mean and variance of each channel, over all other axes.

@@ -1,9 +1,9 @@
 //! Steps of optimizers, in place.
 
-use super::number::{Number as _, Real};
-use super::{View, ViewMut};
+use super::{Real, View, ViewMut};
 use ndarray::Zip;
 use num_traits::Float as _;
+use se_plugin::toolkit::Number as _;
 
 /// Gradient descent.
 pub fn gradient_descent<T: Real>(variable: ViewMut<'_, T>, rate: T, gradient: View<'_, T>) {

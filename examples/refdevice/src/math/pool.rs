@@ -1,16 +1,16 @@
 //! Pooling and its gradients. Images are `[image, row, column, channel]`.
 
 use super::convolve::{Grid, Windows};
-use super::number::{Number, Real};
-use super::{View, ViewMut};
+use super::{Real, View, ViewMut};
 use ndarray::ArrayD;
+use se_plugin::toolkit::Number;
 
 /// The greatest of each window.
 pub fn greatest<T: Number>(input: View<'_, T>, mut out: ViewMut<'_, T>, grid: Grid) {
     for (at, out) in out.indexed_iter_mut() {
         let mut greatest = T::LOWEST;
         window(&grid, at[1], at[2], |row, column| {
-            greatest = greatest.greater(input[[at[0], row, column, at[3]]]);
+            greatest = greatest.max_or_nan(input[[at[0], row, column, at[3]]]);
         });
         *out = greatest;
     }

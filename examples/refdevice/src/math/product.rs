@@ -1,9 +1,9 @@
 //! Products of matrices.
 
-use super::number::{Number as _, Real};
-use super::{View, ViewMut};
+use super::{Real, View, ViewMut};
 use ndarray::linalg::general_mat_mul;
 use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis, Ix2};
+use se_plugin::toolkit::Number as _;
 
 /// The product of two matrices, each transposed before if that is said.
 pub fn multiply<T: Real>(
@@ -29,11 +29,19 @@ pub(super) fn into<T: Real>(
     add: bool,
 ) {
     let [a, b] = [a, b].map(|matrix| matrix.mapv(T::wide));
-    let mut wide = Array2::from_elem(out.raw_dim(), T::Wide::ZERO);
-    general_mat_mul(T::Wide::ONE, &a, &b, T::Wide::ZERO, &mut wide);
-    out.zip_mut_with(&wide, |out, &wide| {
+    out.zip_mut_with(&wide::<T>(a.view(), b.view()), |out, &wide| {
         *out = T::narrow(if add { out.wide().plus(wide) } else { wide });
     });
+}
+
+/// The product, as wide as it is computed.
+pub(super) fn wide<T: Real>(
+    a: ArrayView2<'_, T::Wide>,
+    b: ArrayView2<'_, T::Wide>,
+) -> Array2<T::Wide> {
+    let mut out = Array2::from_elem((a.nrows(), b.ncols()), T::Wide::ZERO);
+    general_mat_mul(T::Wide::ONE, &a, &b, T::Wide::ZERO, &mut out);
+    out
 }
 
 /// The products of many pairs of matrices: those of the last two axes. The others are broadcast.

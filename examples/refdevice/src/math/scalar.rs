@@ -22,6 +22,11 @@ pub fn erf<F: Float>(x: F) -> F {
     x.to_f64().map_or_else(F::nan, |x| constant(libm::erf(x)))
 }
 
+/// `1 - erf(x)`, exact where that is next to 0.
+pub fn erfc<F: Float>(x: F) -> F {
+    x.to_f64().map_or_else(F::nan, |x| constant(libm::erfc(x)))
+}
+
 /// Rounds to the nearest, of two the even one.
 pub fn round<F: Float>(x: F) -> F {
     let two = F::one() + F::one();
@@ -172,7 +177,7 @@ mod tests {
 
     #[test]
     fn nan_stays() {
-        for function in [relu::<f32>, relu6, elu, selu, softplus, softsign, sigmoid, erf] {
+        for function in [relu::<f32>, relu6, elu, selu, softplus, softsign, sigmoid, erf, erfc] {
             assert!(function(f32::NAN).is_nan());
         }
     }
@@ -207,6 +212,12 @@ mod tests {
         assert_eq!(softplus(1000.0_f32), 1000.0);
         assert!((softplus(-20.0_f32) - (-20.0_f32).exp()).abs() < 1e-12);
         assert!((softplus(0.0_f64) - 2.0_f64.ln()).abs() < 1e-12);
+    }
+
+    #[test]
+    fn small_tails_are_not_lost() {
+        assert!((erfc(1.0_f64) - (1.0 - erf(1.0))).abs() < 1e-15);
+        assert!((erfc(5.0_f64) / 1.537_459_794_428_035e-12 - 1.0).abs() < 1e-9);
     }
 
     #[test]

@@ -1,13 +1,13 @@
 //! Softmax and its losses. Tensors are `[row, class]`.
 
-use super::number::{Number as _, Real};
-use super::{View, ViewMut};
+use super::{Real, View, ViewMut};
 use ndarray::{ArrayView1, ArrayViewMut1, Axis, Zip};
 use num_traits::Float as _;
+use se_plugin::toolkit::Number as _;
 
 /// The greatest of a row, and the logarithm of the sum of `exp(x - greatest)`.
 fn scale<T: Real>(row: &ArrayView1<'_, T>) -> (T::Wide, T::Wide) {
-    let greatest = row.fold(T::Wide::LOWEST, |greatest, x| greatest.greater(x.wide()));
+    let greatest = row.fold(T::Wide::LOWEST, |greatest, x| greatest.max_or_nan(x.wide()));
     let sum = row.fold(T::Wide::ZERO, |sum, x| sum + (x.wide() - greatest).exp());
     (greatest, sum.ln())
 }

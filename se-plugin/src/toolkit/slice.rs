@@ -1,10 +1,40 @@
 //! Slices as Python writes them: `a[1:, ::-2, ..., None, 3]`.
 
-use super::arrange::Steps;
 use super::shape::Shape;
-use se_plugin::{Error, Result, ensure};
+use tf_fs_plugin::{Error, Result, ensure};
 
-/// A slice as TensorFlow passes it: an entry for each index, and bits that say what kind it is.
+/// Which indices of an axis are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Steps {
+    /// The first.
+    pub start: usize,
+    /// How many.
+    pub count: usize,
+    /// From one to the next; not 0.
+    pub step: isize,
+}
+
+impl Steps {
+    /// Returns `count` indices from `start`.
+    #[must_use]
+    pub fn range(start: usize, count: usize) -> Self {
+        Self { start, count, step: 1 }
+    }
+}
+
+/// A slice as TensorFlow passes it to `StridedSlice`: an entry for each index, and bits that say what kind it is.
+///
+/// ```
+/// use se_plugin::toolkit::slice::{Masks, Steps, StridedSlice};
+///
+/// // a[1:, ::-2] of a 3 × 5 matrix
+/// let masks = Masks { begin: 0b10, end: 0b11, ..Masks::default() };
+/// let slice = StridedSlice { begin: vec![1, 0], end: vec![0, 0], strides: vec![1, -2], masks };
+/// let plan = slice.plan(&[3, 5])?;
+/// assert_eq!(plan.shape, [2, 3]);
+/// assert_eq!(plan.steps[1], Steps { start: 4, count: 3, step: -2 });
+/// # Ok::<(), se_plugin::Error>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct StridedSlice {
     /// Where each index begins.
@@ -42,7 +72,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The shape of the result before axes come and go.
+    /// Returns the shape of the result before axes come and go.
     #[must_use]
     pub fn sizes(&self) -> Shape {
         self.steps.iter().map(|steps| steps.count).collect()
@@ -50,7 +80,7 @@ impl Plan {
 }
 
 impl StridedSlice {
-    /// What the slice of a tensor of this shape is.
+    /// Returns what the slice of a tensor of this shape is.
     ///
     /// # Errors
     /// `INVALID_ARGUMENT` if the slice does not fit the shape.

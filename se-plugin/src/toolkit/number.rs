@@ -1,58 +1,71 @@
-//! What numbers have in common.
+//! The rules of types: how TensorFlow computes with each type of elements.
+//!
+//! Integers wrap. 16-bit floats round after each operation; what a function computes inside is 32 bits wide.
 
+use crate::kernel::Element;
+use bytemuck::Pod;
+#[cfg(feature = "half")]
 use half::{bf16, f16};
-use num_traits::{AsPrimitive, Float};
 
 /// A number of a tensor.
-pub trait Number: Copy + PartialOrd + Send + Sync + 'static {
+///
+/// ```
+/// use se_plugin::toolkit::Number;
+///
+/// assert_eq!(i64::MAX.plus(1), i64::MIN);
+/// assert_eq!((-7).floor_div(2), -4);
+/// assert_eq!((-7).floor_mod(2), 1);
+/// assert!(1.0_f32.max_or_nan(f32::NAN).is_nan());
+/// ```
+pub trait Number: Element + Pod + PartialOrd {
     /// 0.
     const ZERO: Self;
     /// 1.
     const ONE: Self;
-    /// What no number is less than; of floats, the infinity.
+    /// What no number is less than; for floats the negative infinity.
     const LOWEST: Self;
-    /// What no number is greater than; of floats, the infinity.
+    /// What no number is greater than; for floats the infinity.
     const HIGHEST: Self;
 
-    /// The sum; integers wrap.
+    /// Returns the sum; integers wrap.
     #[must_use]
     fn plus(self, other: Self) -> Self;
-    /// The difference; integers wrap.
+    /// Returns the difference; integers wrap.
     #[must_use]
     fn minus(self, other: Self) -> Self;
-    /// The product; integers wrap.
+    /// Returns the product; integers wrap.
     #[must_use]
     fn times(self, other: Self) -> Self;
-    /// The quotient; of integers, towards 0, and 0 for a divisor of 0.
+    /// Returns the quotient; of integers, towards 0, and 0 for a divisor of 0.
     #[must_use]
-    fn over(self, other: Self) -> Self;
-    /// The quotient, rounded down.
+    fn divide(self, other: Self) -> Self;
+    /// Returns the quotient, rounded down. That of 16-bit floats is rounded to their type before.
     #[must_use]
-    fn floor_over(self, other: Self) -> Self;
-    /// The remainder of [`over`](Self::over), which has the sign of the dividend.
+    fn floor_div(self, other: Self) -> Self;
+    /// Returns the remainder of the quotient rounded towards 0, which has the sign of the dividend.
     #[must_use]
-    fn remainder(self, other: Self) -> Self;
-    /// The remainder of [`floor_over`](Self::floor_over), which has the sign of the divisor.
+    fn truncate_mod(self, other: Self) -> Self;
+    /// Returns the remainder of the quotient rounded down, which has the sign of the divisor.
     #[must_use]
-    fn floor_remainder(self, other: Self) -> Self;
-    /// The sign, as -1, 0 or 1.
+    fn floor_mod(self, other: Self) -> Self;
+    /// Returns the sign, as -1, 0 or 1.
     #[must_use]
     fn sign(self) -> Self;
-    /// The greater; NaN if one is.
+    /// Returns the greater; NaN if one is.
     #[must_use]
-    fn greater(self, other: Self) -> Self {
+    fn max_or_nan(self, other: Self) -> Self {
         if self > other || !self.is_number() { self } else { other }
     }
-    /// The smaller; NaN if one is.
+    /// Returns the smaller; NaN if one is.
     #[must_use]
-    fn smaller(self, other: Self) -> Self {
+    fn min_or_nan(self, other: Self) -> Self {
         if self < other || !self.is_number() { self } else { other }
     }
-    /// Whether it is not NaN.
+    /// Returns whether it is not NaN.
     fn is_number(self) -> bool {
         self.partial_cmp(&self).is_some()
     }
-    /// Without the sign.
+    /// Returns the number without its sign.
     #[must_use]
     fn magnitude(self) -> Self {
         if self < Self::ZERO { Self::ZERO.minus(self) } else { self }
@@ -61,26 +74,24 @@ pub trait Number: Copy + PartialOrd + Send + Sync + 'static {
 
 /// A float of a tensor.
 pub trait Real: Number {
-    /// What its functions are computed in.
-    type Wide: Float + AsPrimitive<f64> + Number + ndarray::LinalgScalar;
+    /// The type that functions are computed in: `f32` for 16-bit floats.
+    type Wide: Real;
 
-    /// As it is computed with.
+    /// Returns the number in the type that functions are computed in.
     fn wide(self) -> Self::Wide;
-    /// The nearest to the result of a computation.
+    /// Returns the nearest to the result of a computation.
     fn narrow(wide: Self::Wide) -> Self;
-    /// The nearest to a sum.
+    /// Returns the nearest to a sum.
     fn of_f64(sum: f64) -> Self;
-    /// For a sum.
-    fn as_f64(self) -> f64 {
-        self.wide().as_()
-    }
+    /// Returns the number as an addend.
+    fn as_f64(self) -> f64;
 }
 
 macro_rules! floats {
-    ($($float:ty, $wide:ty, $widen:expr, $narrow:expr, $of:expr;)*) => {$(
+    ($($float:ty, $wide:ty, $widen:expr, $narrow:expr, $of:expr, $zero:expr, $one:expr;)*) => {$(
         impl Number for $float {
-            const ZERO: Self = <$float>::ZERO_;
-            const ONE: Self = <$float>::ONE_;
+            const ZERO: Self = $zero;
+            const ONE: Self = $one;
             const LOWEST: Self = <$float>::NEG_INFINITY;
             const HIGHEST: Self = <$float>::INFINITY;
 
@@ -93,16 +104,16 @@ macro_rules! floats {
             fn times(self, other: Self) -> Self {
                 self * other
             }
-            fn over(self, other: Self) -> Self {
+            fn divide(self, other: Self) -> Self {
                 self / other
             }
-            fn floor_over(self, other: Self) -> Self {
-                $narrow(($widen(self) / $widen(other)).floor())
+            fn floor_div(self, other: Self) -> Self {
+                $narrow($widen(self / other).floor())
             }
-            fn remainder(self, other: Self) -> Self {
+            fn truncate_mod(self, other: Self) -> Self {
                 $narrow($widen(self) % $widen(other))
             }
-            fn floor_remainder(self, other: Self) -> Self {
+            fn floor_mod(self, other: Self) -> Self {
                 let (rest, other) = ($widen(self) % $widen(other), $widen(other));
                 let is_other_side = rest != 0.0 && (rest < 0.0) != (other < 0.0);
                 $narrow(if is_other_side { rest + other } else { rest })
@@ -132,37 +143,21 @@ macro_rules! floats {
             fn of_f64(sum: f64) -> Self {
                 $of(sum)
             }
+            fn as_f64(self) -> f64 {
+                $widen(self).into()
+            }
         }
     )*};
 }
 
-/// Constants under one name.
-trait Constants: Sized {
-    const ZERO_: Self;
-    const ONE_: Self;
-}
-impl Constants for f32 {
-    const ZERO_: Self = 0.0;
-    const ONE_: Self = 1.0;
-}
-impl Constants for f64 {
-    const ZERO_: Self = 0.0;
-    const ONE_: Self = 1.0;
-}
-impl Constants for f16 {
-    const ZERO_: Self = f16::ZERO;
-    const ONE_: Self = f16::ONE;
-}
-impl Constants for bf16 {
-    const ZERO_: Self = bf16::ZERO;
-    const ONE_: Self = bf16::ONE;
-}
-
 floats! {
-    f32, f32, |x: f32| x, |x: f32| x, |x: f64| x as f32;
-    f64, f64, |x: f64| x, |x: f64| x, |x: f64| x;
-    f16, f32, f16::to_f32, f16::from_f32, f16::from_f64;
-    bf16, f32, bf16::to_f32, bf16::from_f32, bf16::from_f64;
+    f32, f32, |x: f32| x, |x: f32| x, |x: f64| x as f32, 0.0, 1.0;
+    f64, f64, |x: f64| x, |x: f64| x, |x: f64| x, 0.0, 1.0;
+}
+#[cfg(feature = "half")]
+floats! {
+    f16, f32, f16::to_f32, f16::from_f32, f16::from_f64, f16::ZERO, f16::ONE;
+    bf16, f32, bf16::to_f32, bf16::from_f32, bf16::from_f64, bf16::ZERO, bf16::ONE;
 }
 
 macro_rules! integers {
@@ -182,21 +177,21 @@ macro_rules! integers {
             fn times(self, other: Self) -> Self {
                 self.wrapping_mul(other)
             }
-            fn over(self, other: Self) -> Self {
+            fn divide(self, other: Self) -> Self {
                 if other == 0 { 0 } else { self.wrapping_div(other) }
             }
             #[allow(unused_comparisons, reason = "of unsigned integers")]
-            fn floor_over(self, other: Self) -> Self {
-                let down = self.over(other);
-                let is_inexact = self.remainder(other) != 0;
+            fn floor_div(self, other: Self) -> Self {
+                let down = self.divide(other);
+                let is_inexact = self.truncate_mod(other) != 0;
                 if is_inexact && (self < 0) != (other < 0) { down.wrapping_sub(1) } else { down }
             }
-            fn remainder(self, other: Self) -> Self {
+            fn truncate_mod(self, other: Self) -> Self {
                 if other == 0 { 0 } else { self.wrapping_rem(other) }
             }
             #[allow(unused_comparisons, reason = "of unsigned integers")]
-            fn floor_remainder(self, other: Self) -> Self {
-                let rest = self.remainder(other);
+            fn floor_mod(self, other: Self) -> Self {
+                let rest = self.truncate_mod(other);
                 let is_other_side = rest != 0 && (rest < 0) != (other < 0);
                 if is_other_side { rest.wrapping_add(other) } else { rest }
             }
@@ -230,29 +225,40 @@ mod tests {
             (6, -2, -3, -3, 0, 0),
             (i64::MIN, -1, i64::MIN, i64::MIN, 0, 0),
         ] {
-            assert_eq!((a.over(b), a.floor_over(b)), (over, floor), "{a} {b}");
-            assert_eq!((a.remainder(b), a.floor_remainder(b)), (rest, floor_rest), "{a} {b}");
+            assert_eq!((a.divide(b), a.floor_div(b)), (over, floor), "{a} {b}");
+            assert_eq!((a.truncate_mod(b), a.floor_mod(b)), (rest, floor_rest), "{a} {b}");
         }
-        assert_eq!((7_u8.floor_over(2), 7_u8.floor_remainder(2), 0_u8.sign()), (3, 1, 0));
+        assert_eq!((7_u8.floor_div(2), 7_u8.floor_mod(2), 0_u8.sign()), (3, 1, 0));
     }
 
+    /// 500 / 3 is 166.67, which is 167 as a bfloat16.
+    #[cfg(feature = "half")]
+    #[test]
+    fn quotients_of_16_bit_floats_are_rounded_to_their_type_first() {
+        assert_eq!(bf16::from_f32(500.0).floor_div(bf16::from_f32(3.0)).to_f32(), 167.0);
+        assert_eq!(f16::from_f32(5000.0).floor_div(f16::from_f32(3.0)).to_f32(), 1667.0);
+        assert_eq!(500.0_f32.floor_div(3.0), 166.0);
+    }
+
+    #[cfg(feature = "half")]
     #[test]
     fn quotients_of_floats_round_as_named() {
         for (a, b, floor, rest) in [(7.5_f32, 2.0, 3.0, 1.5), (-7.5, 2.0, -4.0, 0.5)] {
-            assert_eq!((a.floor_over(b), a.floor_remainder(b)), (floor, rest));
+            assert_eq!((a.floor_div(b), a.floor_mod(b)), (floor, rest));
             let (a, b) = (f16::from_f32(a), f16::from_f32(b));
-            assert_eq!(a.floor_over(b).to_f32(), floor);
-            assert_eq!(a.floor_remainder(b).to_f32(), rest);
+            assert_eq!(a.floor_div(b).to_f32(), floor);
+            assert_eq!(a.floor_mod(b).to_f32(), rest);
         }
-        assert_eq!(7.5_f64.floor_remainder(-2.0), -0.5);
+        assert_eq!(7.5_f64.floor_mod(-2.0), -0.5);
     }
 
+    #[cfg(feature = "half")]
     #[test]
     fn nan_is_neither_lost_in_the_greater_nor_in_the_smaller() {
         for (a, b) in [(f32::NAN, 1.0), (1.0, f32::NAN)] {
-            assert!(a.greater(b).is_nan() && a.smaller(b).is_nan());
+            assert!(a.max_or_nan(b).is_nan() && a.min_or_nan(b).is_nan());
         }
-        assert_eq!((2.0_f64.greater(1.0), 2_i32.smaller(1)), (2.0, 1));
+        assert_eq!((2.0_f64.max_or_nan(1.0), 2_i32.min_or_nan(1)), (2.0, 1));
         assert!(f32::NAN.sign().is_nan() && bf16::NAN.magnitude().is_nan());
     }
 }

@@ -1,0 +1,53 @@
+//! Sums of the elements that have the same number.
+
+use super::arrange::{host_integer, indices};
+use super::*;
+use core::marker::PhantomData;
+
+struct UnsortedSegmentSum<T>(PhantomData<T>);
+
+#[kernel(
+    op = "UnsortedSegmentSum",
+    types(
+        T = [f32, f64, f16, bf16, i64],
+        Tindices = [i32, i64],
+        Tnumsegments = [i32, i64]
+    ),
+    host_memory("num_segments")
+)]
+impl<T: Numeric> Kernel for UnsortedSegmentSum<T> {
+    type Platform = RefPlatform;
+
+    fn new(_: &Construction<'_>) -> Result<Self> {
+        Ok(Self(PhantomData))
+    }
+    fn compute(&self, context: &mut Run<'_>) -> Result<()> {
+        let (data, segments) = (context.input(0)?, context.input(1)?);
+        let (data_shape, ids_shape) = (shape(&data)?, shape(&segments)?);
+        ensure!(
+            data_shape.starts_with(&ids_shape),
+            wrong(format!(
+                "data.shape = {data_shape:?} does not start with segment_ids.shape = {ids_shape:?}"
+            ))
+        );
+        let rest = &data_shape[ids_shape.len()..];
+        let out_shape = [&from_host(&[host_integer(context, 2)?])?, rest].concat();
+        let out = output(context, 0, &out_shape)?;
+        let (row, is_small) = (shapes::count(rest).max(1), segments.dtype() == DType::Int32);
+        let op = "UnsortedSegmentSum";
+        launch(context, op, [&data, &segments], [&out], move |[data, segments], [out]| {
+            let segments = indices(segments, is_small, &ids_shape)?;
+            let out = elements_mut::<T>(out)?;
+            out.fill(T::ZERO);
+            for (data, &segment) in elements::<T>(data)?.chunks_exact(row).zip(&segments) {
+                // As on GPUs, a segment that is not there is left out.
+                let out =
+                    usize::try_from(segment).ok().and_then(|at| out.chunks_exact_mut(row).nth(at));
+                if let Some(out) = out {
+                    host::update(out, data, T::plus);
+                }
+            }
+            Ok(())
+        })
+    }
+}

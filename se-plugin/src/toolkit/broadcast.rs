@@ -1,0 +1,135 @@
+//! How tensors of several shapes are read as one.
+
+use super::shape::{Shape, broadcast_shape};
+use tf_fs_plugin::Result;
+
+/// An axis of a [`Broadcast`], and how each tensor is stepped through along it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Strides<const N: usize> {
+    /// The size of the axis.
+    pub len: usize,
+    /// From one index to the next, in elements of each tensor; 0 where the tensor is repeated.
+    pub strides: [usize; N],
+}
+
+/// How `N` tensors are read to be broadcast to one shape.
+///
+/// Axes that are read alike in all tensors are merged, and those of size 1 left out, so there are few: one for
+/// equal shapes. A kernel for a GPU passes [`axes`](Self::axes) to its shader; on the host
+/// [`zip`](super::host::zip) and [`reduce`](super::host::reduce) do the loops.
+///
+/// ```
+/// use se_plugin::toolkit::{Broadcast, Strides};
+///
+/// // Four rows, and one of them for all: the bias of a layer.
+/// let broadcast = Broadcast::new([&[4, 3], &[3]])?;
+/// assert_eq!(broadcast.shape(), [4, 3]);
+/// let axes = [Strides { len: 4, strides: [3, 0] }, Strides { len: 3, strides: [1, 1] }];
+/// assert_eq!(broadcast.axes(), axes);
+/// # Ok::<(), se_plugin::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Broadcast<const N: usize> {
+    shape: Shape,
+    axes: Vec<Strides<N>>,
+}
+
+impl<const N: usize> Broadcast<N> {
+    /// Of dense tensors of these shapes.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` if they do not broadcast.
+    pub fn new(shapes: [&[usize]; N]) -> Result<Self> {
+        let mut shape = Shape::new();
+        for one in shapes {
+            shape = broadcast_shape(&shape, one)?;
+        }
+        let mut axes: Vec<Strides<N>> = Vec::new();
+        // From the last axis, along which neighbours are neighbours in memory.
+        let mut next = [1; N];
+        for (axis, &len) in shape.iter().enumerate().rev() {
+            let mut strides = [0; N];
+            for side in 0..N {
+                let own = (axis + shapes[side].len()).checked_sub(shape.len());
+                let size = own.map_or(1, |own| shapes[side][own]);
+                if size != 1 {
+                    strides[side] = next[side];
+                    next[side] *= size;
+                }
+            }
+            match axes.last_mut() {
+                _ if len == 1 => {}
+                // The axis goes on where the last one ended, in each tensor.
+                Some(last) if (0..N).all(|side| strides[side] == last.strides[side] * last.len) => {
+                    last.len *= len;
+                }
+                _ => axes.push(Strides { len, strides }),
+            }
+        }
+        if axes.is_empty() {
+            axes.push(Strides { len: 1, strides: [1; N] });
+        }
+        axes.reverse();
+        Ok(Self { shape, axes })
+    }
+
+    /// The shape of the result.
+    #[must_use]
+    pub fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    /// The merged axes, the outermost first; at least one. Along the last each tensor is dense or repeated: its
+    /// strides are 1 or 0.
+    #[must_use]
+    pub fn axes(&self) -> &[Strides<N>] {
+        &self.axes
+    }
+
+    /// The last of the merged axes: a row.
+    pub(super) fn row(&self) -> &Strides<N> {
+        &self.axes[self.axes.len() - 1]
+    }
+
+    /// Where each row starts in each tensor.
+    pub(super) fn rows(&self) -> impl Iterator<Item = [usize; N]> {
+        let outer = &self.axes[..self.axes.len() - 1];
+        let count = outer.iter().map(|axis| axis.len).product();
+        (0..count).map(|mut row| {
+            let mut starts = [0; N];
+            for axis in outer.iter().rev() {
+                let at = row % axis.len;
+                row /= axis.len;
+                for (start, stride) in starts.iter_mut().zip(axis.strides) {
+                    *start += at * stride;
+                }
+            }
+            starts
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn axes_that_are_read_alike_are_one() {
+        let lens = |shapes: [&[usize]; 2]| {
+            let broadcast = Broadcast::new(shapes).unwrap();
+            broadcast.axes().iter().map(|axis| axis.len).collect::<Vec<_>>()
+        };
+        assert_eq!(lens([&[4, 2, 3], &[2, 3]]), [4, 6]);
+        assert_eq!(lens([&[4, 2, 3], &[4, 2, 3]]), [24]);
+        assert_eq!(lens([&[2, 1, 3, 1], &[1, 2, 1, 3, 1]]), [6]);
+        assert_eq!(lens([&[4, 1], &[1, 5]]), [4, 5]);
+        assert_eq!(lens([&[], &[]]), [1]);
+        assert_eq!(lens([&[2, 0], &[2, 1]]), [2, 0]);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused() {
+        let error = Broadcast::new([&[2], &[1], &[3]]).unwrap_err().to_string();
+        assert!(error.contains("Incompatible shapes: [2] vs. [3]"), "{error}");
+    }
+}

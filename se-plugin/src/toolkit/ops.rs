@@ -1,0 +1,258 @@
+//! Whole kernels for devices whose streams are [`WorkerStream`]s, such as [`HostDevice`](crate::parts::HostDevice).
+//!
+//! Each function checks the inputs of an op, makes its output and enqueues the work. What does not fit is an error of
+//! the op.
+
+use super::broadcast::Broadcast;
+use super::host::{self, elements, elements_mut};
+use super::number::Number;
+use super::shape::{self, reduced_shape, to_host};
+use crate::device::Device;
+use crate::kernel::{Context, DeviceTensor};
+use crate::parts::{DeviceRange, WorkerStream};
+use crate::platform::Platform;
+use bytemuck::Pod;
+use tf_fs_plugin::{Error, Result};
+
+/// A platform whose devices compute on the host, with [`WorkerStream`]s.
+pub trait HostPlatform: Platform<Device: Device<Stream = WorkerStream>> {}
+impl<P: Platform<Device: Device<Stream = WorkerStream>>> HostPlatform for P {}
+
+/// Makes an output of this shape.
+///
+/// # Errors
+/// As [`Context::output`].
+pub fn output<P: Platform>(
+    context: &Context<'_, P>,
+    index: usize,
+    shape: &[usize],
+) -> Result<DeviceTensor> {
+    context.output(index, &to_host(shape))
+}
+
+/// Returns the inputs of an argument that is a list.
+///
+/// # Errors
+/// As [`Context::input_range`].
+pub fn inputs<P: Platform>(context: &Context<'_, P>, name: &str) -> Result<Vec<DeviceTensor>> {
+    context.input_range(name)?.map(|index| context.input(index)).collect()
+}
+
+/// Enqueues work on tensors, whose bytes it gets when its turn comes.
+///
+/// # Errors
+/// As [`WorkerStream::launch`].
+pub fn launch<P: HostPlatform, const R: usize, const W: usize>(
+    context: &Context<'_, P>,
+    op: &'static str,
+    reads: [&DeviceTensor; R],
+    writes: [&DeviceTensor; W],
+    work: impl FnOnce([&[u8]; R], [&mut [u8]; W]) -> Result<()> + Send + 'static,
+) -> Result<()> {
+    let (reads, writes) = (reads.map(DeviceRange::from), writes.map(DeviceRange::from));
+    context.stream().launch(op, reads, writes, work)
+}
+
+/// Enqueues work on lists of tensors.
+///
+/// # Errors
+/// As [`WorkerStream::launch_lists`].
+pub fn launch_lists<P: HostPlatform>(
+    context: &Context<'_, P>,
+    op: &'static str,
+    reads: &[DeviceTensor],
+    writes: &[DeviceTensor],
+    work: impl FnOnce(Vec<&[u8]>, Vec<&mut [u8]>) -> Result<()> + Send + 'static,
+) -> Result<()> {
+    let ranges = |tensors: &[DeviceTensor]| tensors.iter().map(DeviceRange::from).collect();
+    context.stream().launch_lists(op, ranges(reads), ranges(writes), work)
+}
+
+/// Does work on tensors and waits for it, so that its error is the op's.
+///
+/// # Errors
+/// As [`WorkerStream::run`].
+pub fn run<P: HostPlatform, const R: usize, const W: usize>(
+    context: &Context<'_, P>,
+    op: &'static str,
+    reads: [&DeviceTensor; R],
+    writes: [&DeviceTensor; W],
+    work: impl FnOnce([&[u8]; R], [&mut [u8]; W]) -> Result<()> + Send + 'static,
+) -> Result<()> {
+    let (reads, writes) = (reads.map(DeviceRange::from), writes.map(DeviceRange::from));
+    context.stream().run(op, reads, writes, work)
+}
+
+/// What computes an output from inputs, whose elements it knows.
+type Work = dyn FnOnce(&[&[u8]], &mut [u8]) -> Result<()> + Send;
+
+/// Runs `work` on the input, or in its memory, and then on no input, if nobody else uses it. Not generic in the
+/// elements, as what follows: a device has hundreds of ops with their types.
+fn in_place<P: HostPlatform>(
+    context: &Context<'_, P>,
+    op: &'static str,
+    work: Box<Work>,
+) -> Result<()> {
+    // Not kept: who holds the input is one of its users.
+    let shape = context.input(0)?.shape().to_vec();
+    let (out, forwarded) = context.forward_or_output(&[0], 0, &shape)?;
+    if forwarded.is_some() {
+        return launch(context, op, [], [&out], move |[], [out]| work(&[], out));
+    }
+    let x = context.input(0)?;
+    launch(context, op, [&x], [&out], move |[x], [out]| work(&[x], out))
+}
+
+/// Runs `work` on the input, for an output of its shape.
+fn same_shape<P: HostPlatform>(
+    context: &Context<'_, P>,
+    op: &'static str,
+    work: Box<Work>,
+) -> Result<()> {
+    let x = context.input(0)?;
+    let out = context.output(0, x.shape())?;
+    launch(context, op, [&x], [&out], move |[x], [out]| work(&[x], out))
+}
+
+/// What computes an output from two inputs that are broadcast.
+type Work2 = dyn FnOnce([&[u8]; 2], &mut [u8], &Broadcast<2>) -> Result<()> + Send;
+
+/// Runs `work` on two inputs. With `waits`, an error of the work is that of the op.
+fn both<P: HostPlatform>(
+    context: &Context<'_, P>,
+    op: &'static str,
+    waits: bool,
+    work: Box<Work2>,
+) -> Result<()> {
+    let (a, b) = (context.input(0)?, context.input(1)?);
+    let broadcast = Broadcast::new([&shape::of(&a)?, &shape::of(&b)?])?;
+    let out = output(context, 0, broadcast.shape())?;
+    let work = move |ins: [&[u8]; 2], [out]: [&mut [u8]; 1]| work(ins, out, &broadcast);
+    match waits {
+        true => run(context, op, [&a, &b], [&out], work),
+        false => launch(context, op, [&a, &b], [&out], work),
+    }
+}
+
+/// Computes `f` of each element, in the memory of the input if nobody else uses it.
+///
+/// # Errors
+/// As [`Context::forward_or_output`].
+pub fn unary<T: Pod, P: HostPlatform>(
+    context: &Context<'_, P>,
+    op: &'static str,
+    f: impl Fn(T) -> T + Send + 'static,
+) -> Result<()> {
+    let work = move |x: &[&[u8]], out: &mut [u8]| {
+        let out = elements_mut::<T>(out)?;
+        match x {
+            [] => host::map_in_place(out, f),
+            [x, ..] => host::map(elements::<T>(x)?, out, f),
+        }
+        Ok(())
+    };
+    in_place(context, op, Box::new(work))
+}
+
+/// Computes `f` of each element, with a result of another type. A bool is a `u8`, 0 or 1.
+///
+/// # Errors
+/// As [`Context::output`].
+pub fn map<A: Pod, B: Pod, P: HostPlatform>(
+    context: &Context<'_, P>,
+    op: &'static str,
+    f: impl Fn(A) -> B + Send + 'static,
+) -> Result<()> {
+    let work = move |x: &[&[u8]], out: &mut [u8]| {
+        host::map(elements::<A>(x[0])?, elements_mut::<B>(out)?, f);
+        Ok(())
+    };
+    same_shape(context, op, Box::new(work))
+}
+
+/// Computes `f` of each two elements of the two inputs, which are broadcast.
+///
+/// # Errors
+/// `INVALID_ARGUMENT` for shapes that do not broadcast.
+pub fn binary<A: Pod, B: Pod, P: HostPlatform>(
+    context: &Context<'_, P>,
+    op: &'static str,
+    f: impl Fn(A, A) -> B + Send + 'static,
+) -> Result<()> {
+    let work = move |[a, b]: [&[u8]; 2], out: &mut [u8], broadcast: &Broadcast<2>| {
+        host::zip(elements::<A>(a)?, elements::<A>(b)?, elements_mut::<B>(out)?, broadcast, f);
+        Ok(())
+    };
+    both(context, op, false, Box::new(work))
+}
+
+/// Computes `f` of each two elements, as [`binary`], where the second must not be 0.
+///
+/// # Errors
+/// `INVALID_ARGUMENT` for a divisor of 0, and for shapes that do not broadcast.
+pub fn divide<T: Number, P: HostPlatform>(
+    context: &Context<'_, P>,
+    op: &'static str,
+    f: fn(T, T) -> T,
+) -> Result<()> {
+    let work = move |[a, b]: [&[u8]; 2], out: &mut [u8], broadcast: &Broadcast<2>| {
+        let (b, out) = (elements::<T>(b)?, elements_mut::<T>(out)?);
+        if !out.is_empty() && b.contains(&T::ZERO) {
+            return Err(Error::invalid_argument("Integer division by zero"));
+        }
+        host::zip(elements::<T>(a)?, b, out, broadcast, f);
+        Ok(())
+    };
+    both(context, op, true, Box::new(work))
+}
+
+/// Computes the sum of the inputs of `AddN`.
+///
+/// # Errors
+/// `INVALID_ARGUMENT` for shapes that differ.
+pub fn add_all<T: Number, P: HostPlatform>(
+    context: &Context<'_, P>,
+    op: &'static str,
+) -> Result<()> {
+    let parts = inputs(context, "inputs")?;
+    let first = parts.first().ok_or_else(|| Error::invalid_argument("there is nothing to add"))?;
+    if let Some(other) = parts.iter().find(|part| part.shape() != first.shape()) {
+        let (one, other) = (first.shape(), other.shape());
+        return Err(Error::invalid_argument(format!(
+            "Inputs to operation {op} must have the same size and shape: {one:?} != {other:?}"
+        )));
+    }
+    let out = context.output(0, first.shape())?;
+    launch_lists(context, op, &parts, &[out], move |parts, mut outs| {
+        let out = elements_mut::<T>(outs[0])?;
+        out.copy_from_slice(elements(parts[0])?);
+        for part in &parts[1..] {
+            host::update(out, elements::<T>(part)?, T::plus);
+        }
+        Ok(())
+    })
+}
+
+/// Folds the elements of the first input along the axes in the second, which is in host memory: as
+/// [`host::reduce`], where `finish` also gets how many elements there are for each result.
+///
+/// # Errors
+/// `INVALID_ARGUMENT` if there is no such axis.
+pub fn reduce<T: Pod, A: Copy + Send + 'static, B: Pod, P: HostPlatform>(
+    context: &Context<'_, P>,
+    op: &'static str,
+    keep_dims: bool,
+    start: A,
+    step: impl Fn(A, T) -> A + Send + 'static,
+    finish: impl Fn(A, usize) -> B + Send + 'static,
+) -> Result<()> {
+    let input = context.input(0)?;
+    let shape = shape::of(&input)?;
+    let axes = shape::axes(&context.host_integers(1)?, shape.len())?;
+    let out = output(context, 0, &reduced_shape(&shape, &axes, keep_dims))?;
+    let count = axes.iter().map(|&axis| shape[axis]).product();
+    launch(context, op, [&input], [&out], move |[input], [out]| {
+        let (input, out) = (elements::<T>(input)?, elements_mut::<B>(out)?);
+        host::reduce(input, &shape, &axes, out, start, step, |sum| finish(sum, count))
+    })
+}
