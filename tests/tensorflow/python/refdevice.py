@@ -7,6 +7,8 @@
     memory                         what needs more memory than the device has raises an error, and the next fits
     trace                          TensorBoard's trace viewer shows the kernels, a line for each stream
     eager                          Keras' eager steps train, or say what to do where they cannot
+    transformer                    a small transformer trains as on the CPU; between two lines `--- the device` on stderr TensorFlow says
+                                   where each operation of it is placed
     refused                        there is no device, and the CPU works
 
 Writes `ok STEP` after each step; the first that fails ends the process.
@@ -223,12 +225,57 @@ def eager(_):
         check(tuple(map(int, tf.__version__.split(".")[:2])) >= (2, 19), "this release has what it takes")
 
 
+def transformer_losses(device):
+    import keras
+
+    layers = keras.layers
+    random = np.random.default_rng(0)
+    text = random.integers(0, 20, (8, 13)).astype("int32")
+    text[:, 1::2] = text[:, :-1:2]
+    keras.utils.set_random_seed(1)
+    with tf.device(device):
+        tokens = keras.Input((12,), dtype="int32")
+        x = layers.Embedding(20, 16)(tokens)
+        for _ in range(2):
+            y = layers.LayerNormalization(epsilon=1e-6)(x)
+            x = layers.Add()([x, layers.MultiHeadAttention(2, 8)(y, y, use_causal_mask=True)])
+            y = layers.LayerNormalization(epsilon=1e-6)(x)
+            x = layers.Add()([x, layers.Dense(16)(layers.Dense(32, activation="gelu")(y))])
+        model = keras.Model(tokens, layers.Dense(20)(layers.LayerNormalization(epsilon=1e-6)(x)))
+        loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+        optimizer = keras.optimizers.Adam(0.01)
+        # The old optimizers of 2.12 make their variables in the function.
+        getattr(optimizer, "build", lambda _: None)(model.trainable_variables)
+
+        @tf.function
+        def step(x, y):
+            with tf.GradientTape() as tape:
+                value = loss(y, model(x, training=True))
+            gradients = tape.gradient(value, model.trainable_variables)
+            optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+            return value
+
+        x, y = tf.constant(text[:, :-1]), tf.constant(text[:, 1:])
+        print("--- the device" if device == DEVICE else "---", file=sys.stderr, flush=True)
+        losses = [float(step(x, y)) for _ in range(8)]
+        print("---", file=sys.stderr, flush=True)
+    return np.array(losses)
+
+
+def transformer(_):
+    tf.debugging.set_log_device_placement(True)
+    found, expected = transformer_losses(DEVICE), transformer_losses("/device:CPU:0")
+    check(found[-1] < 0.9 * found[0], "the losses are %r" % found)
+    worst = float(np.max(np.abs(found - expected) / np.abs(expected)))
+    check(worst <= TOLERANCE, "the losses differ by %g: %r on the device, %r on the CPU" % (worst, found, expected))
+
+
 def refused(_):
     check(listed() == [], "there is a device")
     check(float(tf.constant(1.0) + 1.0) == 2.0, "the CPU does not work")
 
 
-STEPS = {"train": train, "devices": devices, "memory": memory, "trace": trace, "updates": updates, "constants": constants, "eager": eager, "refused": refused}
+STEPS = {"train": train, "devices": devices, "memory": memory, "trace": trace, "updates": updates, "constants": constants, "eager": eager, "transformer": transformer, "refused": refused}
 
 for step in sys.argv[1:]:
     verb, _, value = step.partition("=")

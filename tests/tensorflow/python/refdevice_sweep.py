@@ -329,6 +329,10 @@ def arrangements():
                 case("Slice", lambda x, begin=begin, size=size, vector=vector: raw.Slice(input=x, begin=vector(begin), size=vector(size)), make(shape))
             for shape, axis in [((5,), [0]), ((2, 3), [-1]), ((2, 3, 4), [0, 2]), ((2, 3), [])]:
                 case("ReverseV2", lambda x, axis=axis, vector=vector: raw.ReverseV2(tensor=x, axis=vector(axis)), make(shape))
+            for shape in [(3, 4), (5, 2), (2, 3, 3), (0, 3), (3, 0)]:
+                for lower, upper in [(-1, 0), (0, -1), (1, 1), (0, 0), (-1, -1)]:
+                    case("MatrixBandPart", lambda x, lower=lower, upper=upper, index=index: raw.MatrixBandPart(
+                        input=x, num_lower=tf.constant(lower, index), num_upper=tf.constant(upper, index)), make(shape))
             for shape, around in [((2,), [[1, 2]]), ((2, 3), [[0, 0], [2, 1]]), ((0, 3), [[1, 0], [0, 0]])]:
                 case("Pad", lambda x, around=around, vector=vector: raw.Pad(input=x, paddings=vector(around)), make(shape))
                 case("PadV2", lambda x, value, around=around, vector=vector: raw.PadV2(input=x, paddings=vector(around), constant_values=value), make(shape), make(()))
@@ -363,6 +367,7 @@ def arrangements():
                      random.integers(0, 6, shape).astype(index), numbers((), dtype), numbers((), dtype))
     for dtype, values in [("float32", (0, 1, 0.3)), ("float32", (3, -2, -0.5)), ("float64", (0, 2, 0.25)), ("int64", (2, 9, 3)), ("int64", (9, 2, -3)), ("int64", (1, 1, 1))]:
         case(None, lambda dtype=dtype, values=values: raw.Range(start=tf.constant(values[0], dtype), limit=tf.constant(values[1], dtype), delta=tf.constant(values[2], dtype)))
+    case("MatrixBandPart", lambda x: raw.MatrixBandPart(input=x, num_lower=tf.constant(3), num_upper=tf.constant(0)), numbers((2, 3), "float32"), fails="num_lower must be negative")
     case("Transpose", lambda x: raw.Transpose(x=x, perm=tf.constant([0, 0])), numbers((2, 3), "float32"), fails="permutation|transpos|duplicate|missing")
 
 

@@ -1,6 +1,7 @@
 //! Kernels: shapes are checked on the caller's thread, and the work goes to the stream.
 
 mod arrange;
+mod band;
 mod convolve;
 mod einsum;
 mod elementwise;

@@ -1,0 +1,48 @@
+//! Bands of matrices, such as the mask of a decoder.
+
+use super::arrange::host_integer;
+use super::*;
+use core::marker::PhantomData;
+
+struct MatrixBandPart<T>(PhantomData<T>);
+
+#[kernel(
+    op = "MatrixBandPart",
+    types(
+        T = [f32, f64, f16, bf16, i8, i16, i64, u8, u16, u32, u64, bool],
+        Tindex = [i32, i64]
+    ),
+    host_memory("num_lower", "num_upper")
+)]
+impl<T: Stored> Kernel for MatrixBandPart<T> {
+    type Platform = RefPlatform;
+
+    fn new(_: &Construction<'_>) -> Result<Self> {
+        Ok(Self(PhantomData))
+    }
+    fn compute(&self, context: &mut Run<'_>) -> Result<()> {
+        let input = context.input(0)?;
+        let shape = shape(&input)?;
+        let [.., rows, columns] = shape[..] else {
+            return Err(wrong(format!("input must be at least 2-dim, received shape: {shape:?}")));
+        };
+        // How far from the diagonal; negative is any distance.
+        let side = |index: usize, name: &str, all: usize| match host_integer(context, index)? {
+            ..0 => Ok(all),
+            some if some <= all as i64 => Ok(some as usize),
+            some => Err(wrong(format!("{name} must be negative or at most {all}, got: {some}"))),
+        };
+        let (lower, upper) = (side(1, "num_lower", rows)?, side(2, "num_upper", columns)?);
+        let out = output(context, 0, &shape)?;
+        launch(context, "MatrixBandPart", [&input], [&out], move |[input], [out]| {
+            let (input, out) = (elements::<T::Bits>(input)?, elements_mut::<T::Bits>(out)?);
+            let zero = T::default().bits();
+            for (at, (out, &element)) in out.iter_mut().zip(input).enumerate() {
+                let (row, column) = (at / columns % rows, at % columns);
+                let is_within = row <= column + lower && column <= row + upper;
+                *out = if is_within { element } else { zero };
+            }
+            Ok(())
+        })
+    }
+}
