@@ -4,19 +4,20 @@ use crate::failure::describe;
 use crate::names::Place;
 use crate::reader::open_file;
 use crate::root::{Entry, is_directory, is_same_file};
-use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use rustix::io::Errno;
 use std::collections::hash_map::RandomState;
 use std::fs::File;
 use std::hash::BuildHasher;
-use std::io;
-use std::path::PathBuf;
+use std::io::{self, Seek as _};
+use std::os::fd::AsRawFd as _;
+use std::path::{Path, PathBuf};
 use tf_fs_plugin::{Code, Error, Result};
 
-/// Copies into a new file next to `dst`, with the permissions of `src`, and renames that into place
-/// when it is complete. So whoever has `dst` open or mapped keeps the old content.
+/// Copies into a new file without a name, with the permissions of `src`, and gives it the name when it is complete.
+/// So whoever has `dst` open or mapped keeps the old content, and a process that is killed leaves nothing behind.
 pub(crate) fn copy_file(src: &Place<'_>, dst: &Place<'_>) -> Result<()> {
-    let source = open_file(src)?;
+    let mut source = open_file(src)?;
     let source_stat = rustix::fs::fstat(&source).map_err(|error| src.describe(error))?;
     match dst.metadata() {
         Ok(target) if is_directory(&target) => return Err(Error::is_a_directory(dst.uri)),
@@ -26,14 +27,45 @@ pub(crate) fn copy_file(src: &Place<'_>, dst: &Place<'_>) -> Result<()> {
         Err(error) => return Err(error),
     }
     let entry = dst.entry()?;
-    let temporary = Temporary::create(&entry).map_err(|error| dst.describe(error))?;
-    copy_content(&source, &temporary.file)
-        .and_then(|()| {
+    let failed = |error| describe(error, dst.uri).context(format_args!("copying {}", src.uri));
+    let fill = |source: &File, target: &File| {
+        copy_content(source, target).and_then(|()| {
             let permissions = Mode::from_raw_mode(source_stat.st_mode) & Mode::from_raw_mode(0o777);
-            Ok(rustix::fs::fchmod(&temporary.file, permissions)?)
+            Ok(rustix::fs::fchmod(target, permissions)?)
         })
-        .map_err(|error| describe(error, dst.uri).context(format_args!("copying {}", src.uri)))?;
+    };
+    if let Ok(unnamed) = create_unnamed(&entry) {
+        fill(&source, &unnamed).map_err(failed)?;
+        if name(&unnamed, &entry).is_ok() {
+            return Ok(());
+        }
+        // Without `/proc` a file cannot get a name.
+        source.rewind().map_err(failed)?;
+    }
+    let (temporary, file) = Temporary::create(&entry).map_err(|error| dst.describe(error))?;
+    fill(&source, &file).map_err(failed)?;
     temporary.rename().map_err(|error| dst.describe(error))
+}
+
+/// A file without a name in the directory of an entry. Not every filesystem has such.
+fn create_unnamed(entry: &Entry<'_, '_>) -> Result<File, Errno> {
+    let parent = entry.name.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let flags = OFlags::WRONLY | OFlags::TMPFILE | OFlags::CLOEXEC;
+    let mode = Mode::RUSR | Mode::WUSR;
+    let open = || rustix::fs::openat(&entry.dir, parent.unwrap_or(Path::new(".")), flags, mode);
+    Ok(rustix::io::retry_on_intr(open)?.into())
+}
+
+/// Gives a file without a name that of an entry, instead of what has it.
+fn name(file: &File, entry: &Entry<'_, '_>) -> Result<(), Errno> {
+    let link = format!("/proc/self/fd/{}", file.as_raw_fd());
+    let link_to =
+        |name: &Path| rustix::fs::linkat(CWD, &link, &entry.dir, name, AtFlags::SYMLINK_FOLLOW);
+    match link_to(&entry.name) {
+        // A link replaces nothing, so it takes a second name for the moment up to the rename.
+        Err(Errno::EXIST) => Temporary::with_name(entry, link_to)?.0.rename(),
+        other => other,
+    }
 }
 
 /// Shares the content if the filesystem can, else lets the kernel copy it, else reads and writes.
@@ -45,23 +77,33 @@ fn copy_content(mut source: &File, mut target: &File) -> io::Result<()> {
     Ok(())
 }
 
-/// A new file that is deleted unless it gets its final name.
+/// The name of a new file, which is deleted unless it gets its final one.
 struct Temporary<'e> {
     entry: &'e Entry<'e, 'e>,
     name: PathBuf,
-    file: File,
     renamed: bool,
 }
 
 impl<'e> Temporary<'e> {
-    fn create(entry: &'e Entry<'e, 'e>) -> Result<Self, Errno> {
+    fn create(entry: &'e Entry<'e, 'e>) -> Result<(Self, File), Errno> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        let mode = Mode::RUSR | Mode::WUSR;
+        let create = |name: &Path| rustix::fs::openat(&entry.dir, name, flags, mode);
+        let (temporary, file) = Self::with_name(entry, create)?;
+        Ok((temporary, file.into()))
+    }
+
+    /// Finds a name for which `make` succeeds, which must not take one that is there.
+    fn with_name<T>(
+        entry: &'e Entry<'e, 'e>,
+        make: impl Fn(&Path) -> Result<T, Errno>,
+    ) -> Result<(Self, T), Errno> {
         loop {
             // Short, since the name of `dst` may be as long as names can be.
             let name = format!(".localfs-{:016x}", RandomState::new().hash_one(0));
             let name = entry.name.with_file_name(name);
-            match rustix::fs::openat(&entry.dir, &name, flags, Mode::RUSR | Mode::WUSR) {
-                Ok(file) => return Ok(Self { entry, name, file: file.into(), renamed: false }),
+            match make(&name) {
+                Ok(made) => return Ok((Self { entry, name, renamed: false }, made)),
                 Err(Errno::EXIST | Errno::INTR) => {}
                 Err(error) => return Err(error),
             }

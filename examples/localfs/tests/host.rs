@@ -47,8 +47,8 @@ fn files() {
     assert_eq!(reader.read(100, 0).unwrap(), b"");
 
     let region = host.new_read_only_memory_region_from_file(&name).unwrap();
-    assert_eq!(region.bytes(), b"content");
-    assert!(region.bytes().as_ptr().addr().is_multiple_of(64));
+    assert_eq!(region.to_vec(), b"content");
+    assert!(region.content().start().addr().is_multiple_of(64));
     host.write_file(format!("{base}/empty"), b"").unwrap();
     let empty = host.new_read_only_memory_region_from_file(format!("{base}/empty"));
     assert_eq!(empty.unwrap_err().code(), Code::InvalidArgument);
@@ -118,4 +118,19 @@ fn transactions_and_options() {
     assert_eq!(host.read_file(&file).unwrap(), b"durable");
     let unknown = filesystem.get_filesystem_configuration_option("no_such_option");
     assert_eq!(unknown.unwrap_err().code(), Code::NotFound);
+}
+
+#[test]
+fn a_copy_of_a_region_stays_when_the_file_changes() {
+    let (host, directory, base) = host();
+    let name = format!("{base}/file");
+    // More than a page: that is mapped, and the rest is a copy.
+    host.write_file(&name, vec![1; 10_000]).unwrap();
+    let region = host.new_read_only_memory_region_from_file(&name).unwrap();
+    let copy = region.to_vec();
+    let file = std::fs::File::options().write(true).open(directory.path().join("file")).unwrap();
+    std::os::unix::fs::FileExt::write_all_at(&file, &[2; 100], 0).unwrap();
+    assert_eq!(copy, vec![1; 10_000]);
+    assert_eq!(region.to_vec()[..101], [&[2; 100][..], &[1]].concat());
+    assert_eq!(region.content().len(), 10_000);
 }

@@ -248,7 +248,7 @@ fn operations() -> Vec<Op> {
             setup: put_big,
             run: |case| {
                 let region = case.host().new_read_only_memory_region_from_file(case.uri("f"))?;
-                right(region.bytes() == body(), || "wrong bytes".into())
+                right(region.to_vec() == body(), || "wrong bytes".into())
             },
             at: |k| k < 10,
             ..QUERY

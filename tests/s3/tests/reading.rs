@@ -295,7 +295,7 @@ fn an_open_file_tells_its_length() {
         host().stat(store.uri(key)).unwrap();
         store.put(key, other);
         let region = host().new_read_only_memory_region_from_file(store.uri(key)).unwrap();
-        assert_eq!(region.bytes(), other.as_bytes(), "{key}");
+        assert_eq!(region.to_vec(), other.as_bytes(), "{key}");
     }
 }
 
@@ -529,7 +529,7 @@ fn the_end_of_a_remembered_version_is_asked_for_once() {
     }
     assert!(read_by(&store, "file", 3_000) == longer);
     let region = host().new_read_only_memory_region_from_file(store.uri("region")).unwrap();
-    assert!(region.bytes() == longer);
+    assert!(region.to_vec() == longer);
 }
 
 #[test]

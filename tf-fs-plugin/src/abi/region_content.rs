@@ -19,7 +19,7 @@ impl<'a> RegionContent<'a> {
     ///
     /// # Safety
     /// `len` bytes from `start` on must stay readable for `'a`.
-    pub(super) unsafe fn shared(start: *const u8, len: usize) -> Self {
+    pub(crate) unsafe fn shared(start: *const u8, len: usize) -> Self {
         Self { start, len, borrowed: PhantomData }
     }
 

@@ -2,6 +2,7 @@
 
 use super::abi::files::{Open, RawRead};
 use super::abi::mounted::Mounted;
+use crate::RegionContent;
 use crate::error::{Code, Error, Result};
 use std::fmt::Display;
 use tf_fs_sys::{TF_RandomAccessFile, TF_ReadOnlyMemoryRegion, TF_WritableFile};
@@ -234,10 +235,17 @@ impl ReadOnlyMemoryRegion {
         Self(open)
     }
 
-    /// The content.
+    /// The content. It is no slice: that of a mapped file changes with the file, and a look at what was cut off the
+    /// file ends the process with `SIGBUS`, in TensorFlow as here.
     #[must_use]
-    pub fn bytes(&self) -> &[u8] {
-        self.0.bytes()
+    pub fn content(&self) -> RegionContent<'_> {
+        self.0.content()
+    }
+
+    /// A copy of the content, as it is now.
+    #[must_use]
+    pub fn to_vec(&self) -> Vec<u8> {
+        self.content().to_vec()
     }
 
     /// The name that `translate_name` made of the one it was opened with.

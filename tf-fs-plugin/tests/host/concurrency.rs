@@ -29,7 +29,7 @@ fn all_operations_from_all_threads() {
                     assert_eq!(host.stat(name("d")).expect("there").length, content.len() as u64);
                     if !content.is_empty() {
                         let region = host.new_read_only_memory_region_from_file(name("d"));
-                        assert!(region.expect("mapped").bytes() == content);
+                        assert!(region.expect("mapped").to_vec() == content);
                     }
                     let mut writer = host.new_appendable_file(name("")).expect("opened");
                     writer.append(b"!").expect("appended");

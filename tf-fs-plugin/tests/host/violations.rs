@@ -124,7 +124,7 @@ fn regions() {
     region(|_| {})(&mut offer);
     register(&host, &Plan::of([offer])).expect("good");
     let region = host.new_read_only_memory_region_from_file(P).expect("opened");
-    assert_eq!(region.bytes(), hand_made::CONTENT);
+    assert_eq!(region.to_vec(), hand_made::CONTENT);
 }
 
 #[test]

@@ -131,11 +131,19 @@ fn take_openat2_away() {
         return;
     }
     DONE.call_once(|| {
-        use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
+        use seccompiler::{
+            BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition,
+            SeccompFilter, SeccompRule,
+        };
         const OPENAT2: i64 = 437;
+        // Nor can a file without a name get one, as where `/proc` is not mounted.
+        const LINKAT: i64 = if cfg!(target_arch = "x86_64") { 265 } else { 37 };
         let missing = SeccompAction::Errno(rustix::io::Errno::NOSYS.raw_os_error().cast_unsigned());
+        let flags = u64::from(rustix::fs::AtFlags::SYMLINK_FOLLOW.bits());
+        let follows =
+            SeccompCondition::new(4, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, flags).unwrap();
         let filter = SeccompFilter::new(
-            [(OPENAT2, vec![])].into(),
+            [(OPENAT2, vec![]), (LINKAT, vec![SeccompRule::new(vec![follows]).unwrap()])].into(),
             SeccompAction::Allow,
             missing,
             std::env::consts::ARCH.try_into().unwrap(),
@@ -145,5 +153,8 @@ fn take_openat2_away() {
         let (flags, resolve) = (rustix::fs::OFlags::PATH, rustix::fs::ResolveFlags::BENEATH);
         let opened = rustix::fs::openat2(rustix::fs::CWD, ".", flags, 0.into(), resolve);
         assert_eq!(opened.unwrap_err(), rustix::io::Errno::NOSYS);
+        let (cwd, follow) = (rustix::fs::CWD, rustix::fs::AtFlags::SYMLINK_FOLLOW);
+        let linked = rustix::fs::linkat(cwd, "/no/such/file", cwd, "/no/such/name", follow);
+        assert_eq!(linked.unwrap_err(), rustix::io::Errno::NOSYS);
     });
 }

@@ -402,8 +402,8 @@ impl<'s> Run<'s> {
                         .bucket
                         .objects
                         .get(&key(&path))
-                        .is_some_and(|content| content == region.bytes());
-                    ensure(same, || format!("mapped {} bytes", region.bytes().len()))?;
+                        .is_some_and(|content| *content == region.to_vec());
+                    ensure(same, || format!("mapped {} bytes", region.to_vec().len()))?;
                 }
                 Ok(())
             }

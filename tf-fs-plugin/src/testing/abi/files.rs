@@ -2,6 +2,7 @@
 
 use super::memory::Buffer;
 use super::mounted::{EMPTY, Mounted, c_path};
+use crate::RegionContent;
 use crate::error::{Code, Error, Result};
 use core::ffi::c_void;
 use core::ptr;
@@ -250,14 +251,15 @@ impl Open<TF_ReadOnlyMemoryRegion> {
     }
 
     /// The content; empty if the plugin gives none.
-    pub(in crate::testing) fn bytes(&self) -> &[u8] {
+    pub(in crate::testing) fn content(&self) -> RegionContent<'_> {
         let (data, length) = self.raw_content();
         match usize::try_from(length) {
             Ok(length) if !data.is_null() && isize::try_from(length).is_ok() => {
-                // SAFETY: the header promises `length` bytes that stay as they are until `cleanup`.
-                unsafe { core::slice::from_raw_parts(data, length) }
+                // SAFETY: the header promises `length` readable bytes until `cleanup`, which runs when `self` is
+                // dropped; they may change.
+                unsafe { RegionContent::shared(data, length) }
             }
-            _ => &[],
+            _ => RegionContent::from(&[][..]),
         }
     }
 }

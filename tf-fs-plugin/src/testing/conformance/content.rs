@@ -515,7 +515,7 @@ fn maps(run: &mut Run<'_>, content: &[u8]) -> Outcome {
     let path = file(run, content)?;
     let mapped = run.fs.new_read_only_memory_region_from_file(&path);
     let region = run.must("new_read_only_memory_region_from_file", mapped)?;
-    run.expect_bytes("the region", region.bytes(), content);
+    run.expect_bytes("the region", &region.to_vec(), content);
     Ok(())
 }
 
@@ -534,7 +534,7 @@ pub(super) fn region_of_a_replaced_file(run: &mut Run<'_>) -> Outcome {
     run.write(&path, b"the second")?;
     let mapped = run.fs.new_read_only_memory_region_from_file(&path);
     let region = run.must("new_read_only_memory_region_from_file", mapped)?;
-    run.expect_bytes("the region of a file that was replaced", region.bytes(), b"the second");
+    run.expect_bytes("the region of a file that was replaced", &region.to_vec(), b"the second");
     Ok(())
 }
 
@@ -544,7 +544,7 @@ pub(super) fn region_outlives_its_name(run: &mut Run<'_>) -> Outcome {
     let region = run.must("new_read_only_memory_region_from_file", mapped)?;
     let deleted = run.fs.delete_file(&path);
     run.must("delete_file", deleted)?;
-    run.expect_bytes("the region of a file that was deleted", region.bytes(), CONTENT);
+    run.expect_bytes("the region of a file that was deleted", &region.to_vec(), CONTENT);
     Ok(())
 }
 

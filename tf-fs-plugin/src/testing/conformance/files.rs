@@ -60,7 +60,7 @@ pub(super) const NEW_REGION: Operation = Operation {
     codes: LOOKING,
     call: |run, path| {
         let region = run.fs.new_read_only_memory_region_from_file(path)?;
-        if region.bytes() == CONTENT {
+        if region.to_vec() == CONTENT {
             Ok(())
         } else {
             Err(Error::data_loss("the region is not the file's content"))

@@ -267,8 +267,9 @@ impl Run<'_> {
                     return Ok(());
                 }
                 if let Some(region) = judge(mapped, &self.model.map(path))? {
-                    let same = self.model.file(path).is_some_and(|f| f.flushed == region.bytes());
-                    ensure(same, || format!("mapped {:?}", region.bytes()))?;
+                    let mapped = region.to_vec();
+                    let same = self.model.file(path).is_some_and(|f| f.flushed == mapped);
+                    ensure(same, || format!("mapped {mapped:?}"))?;
                 }
                 Ok(())
             }
