@@ -100,6 +100,7 @@ pub mod logging;
 mod note;
 mod ops;
 mod options;
+mod origin;
 mod result_ext;
 mod statistics;
 pub mod sync;
@@ -119,6 +120,7 @@ pub use file::{AlignedRegion, RandomAccessFile, ReadOnlyMemoryRegion, Unsupporte
 pub use filesystem::{Filesystem, Undeleted};
 pub use ops::{OperationTable, Ops};
 pub use options::{FilesystemOption, OptionValues};
+pub use origin::Origin;
 pub use result_ext::ResultExt;
 pub use statistics::FileStatistics;
 pub use tf_fs_plugin_macros::{filesystem, filesystem_plugin, filesystem_plugins};

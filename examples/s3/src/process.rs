@@ -10,6 +10,7 @@ use nix::sys::signal::SigSet;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
+use tf_fs_plugin::Origin;
 use tf_fs_plugin::prelude::*;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
@@ -17,7 +18,7 @@ use tokio::task::JoinHandle;
 /// Worker threads and memory of this process.
 #[derive(Debug)]
 pub(crate) struct Process {
-    id: u32,
+    origin: Origin,
     /// Taken only by `drop`.
     runtime: Option<Runtime>,
     pub(crate) budget: Arc<Budget>,
@@ -66,7 +67,7 @@ impl Process {
                 Error::resource_exhausted("cannot start threads for s3://").with_source(error)
             })?;
         Ok(Self {
-            id: std::process::id(),
+            origin: Origin::here(),
             runtime: Some(runtime),
             budget: Arc::new(Budget::new(memory_budget)),
             reads: Arc::default(),
@@ -75,7 +76,7 @@ impl Process {
 
     /// Whether this process made it, rather than a parent before a fork.
     pub(crate) fn is_current(&self) -> bool {
-        self.id == std::process::id()
+        self.origin.is_here()
     }
 
     /// Runs `future` on the calling thread, which must not be one of the worker threads.

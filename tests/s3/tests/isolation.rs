@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tf_fs_plugin::{Code, Error};
-use tf_plugin_s3_tests::abi::{Ended, in_fork};
+use tf_plugin_s3_tests::abi::{Ended, in_fork, recycled};
 use tf_plugin_s3_tests::child::alone;
 use tf_plugin_s3_tests::faults::kinds;
 use tf_plugin_s3_tests::{IMPATIENT, Store, content, eventually, host, logs};
@@ -69,6 +69,29 @@ fn fork_after_use() {
             assert!(took < SOON, "{took:?}");
             assert_eq!(use_it(&store, &format!("parent{round}")), "done");
         }
+    });
+}
+
+#[test]
+fn fork_with_the_number_of_its_parent() {
+    alone("fork_with_the_number_of_its_parent", || {
+        let store = store_with_file("fork-number");
+        assert_eq!(use_it(&store, "parent"), "done");
+        let mut writer = host().new_writable_file(store.uri("w")).expect("opened");
+        writer.append(b"parent").expect("appended");
+        let parent = std::process::id();
+        let (ended, took) = in_fork(LATE, || {
+            let child = std::process::id();
+            recycled::pretend(parent);
+            assert!(child != parent && std::process::id() == parent);
+            let closed = writer.close().map_err(|error| error.code());
+            format!("{} {closed:?}", use_it(&store, "child"))
+        })
+        .expect("forked");
+        assert_eq!(ended, answered("done Err(FailedPrecondition)"));
+        assert!(took < SOON, "{took:?}");
+        writer.close().expect("the parent's");
+        assert_eq!(store.get("w").as_deref(), Some(&b"parent"[..]));
     });
 }
 

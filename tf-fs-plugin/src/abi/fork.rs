@@ -42,7 +42,7 @@ thread_local! {
 /// How many forks lie between the process that called [`watch`] and this one. Costs one load, unlike a
 /// look at the process's number, which is a system call.
 #[inline]
-pub(super) fn generation() -> u32 {
+pub(crate) fn generation() -> u32 {
     GENERATION.load(Ordering::Relaxed)
 }
 
@@ -153,7 +153,7 @@ extern "C" fn in_child() {
 }
 
 /// Looks at forks from now on. Where the system cannot tell of them all processes look alike.
-pub(super) fn watch() {
+pub(crate) fn watch() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         #[cfg(unix)]

@@ -7,6 +7,7 @@ use std::hash::Hash;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
+use tf_fs_plugin::Origin;
 
 /// The names that are open for writing and not published yet. For this process they exist.
 #[derive(Debug, Default)]
@@ -39,7 +40,7 @@ pub(crate) struct PendingWrite {
     name: Name,
     write: Arc<Write>,
     /// In a child of it the lock may be held for good.
-    process: u32,
+    origin: Origin,
 }
 
 /// A file that this process is writing and nobody else can see.
@@ -76,7 +77,7 @@ impl Pending {
             pending: Arc::clone(self),
             name: name.clone(),
             write,
-            process: std::process::id(),
+            origin: Origin::here(),
         }
     }
 
@@ -182,7 +183,7 @@ impl PendingWrite {
     }
 
     fn is_of_this_process(&self) -> bool {
-        self.process == std::process::id()
+        self.origin.is_here()
     }
 
     /// Takes it out of the names that are open, unless a later writer has taken its place.

@@ -5,7 +5,7 @@ use core::ptr::{self, NonNull};
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd as _, FromRawFd as _};
-use tf_fs_plugin::{Error, Result, ResultExt as _};
+use tf_fs_plugin::{Error, Origin, Result, ResultExt as _};
 
 /// A piece of memory at two places: what others get to see, where it cannot be read or written, and an
 /// alias, where it can.
@@ -15,7 +15,7 @@ pub(super) struct Mapping {
     alias: NonNull<u8>,
     len: usize,
     /// The process that has made it. Others do not have it: see `map`.
-    process: u32,
+    origin: Origin,
 }
 
 // SAFETY: the two ranges belong to no thread; who may use which part of them when is the ledger's to say.
@@ -39,8 +39,12 @@ impl Mapping {
         file.set_len(len as u64).context(text())?;
         let usable = libc::PROT_READ | libc::PROT_WRITE;
         let seen = if guarded { libc::PROT_NONE } else { usable };
-        let mut mapping =
-            Self { view: NonNull::dangling(), alias: NonNull::dangling(), len: 0, process: 0 };
+        let mut mapping = Self {
+            view: NonNull::dangling(),
+            alias: NonNull::dangling(),
+            len: 0,
+            origin: Origin::here(),
+        };
         mapping.view = map(&file, len, seen).context(text())?;
         mapping.alias = match map(&file, len, usable) {
             Ok(alias) => alias,
@@ -50,7 +54,7 @@ impl Mapping {
                 return Err(error).context(text());
             }
         };
-        (mapping.len, mapping.process) = (len, std::process::id());
+        mapping.len = len;
         // The file is closed here, so that nobody can truncate it; the mappings keep the memory.
         Ok(mapping)
     }
@@ -63,7 +67,7 @@ impl Mapping {
     /// # Errors
     /// `FAILED_PRECONDITION` in a process that was forked off: the memory is not there.
     pub(super) fn check_process(&self) -> Result<()> {
-        if self.process == std::process::id() {
+        if self.origin.is_here() {
             return Ok(());
         }
         Err(Error::failed_precondition(
@@ -79,7 +83,7 @@ impl Mapping {
     pub(super) fn at(&self, offset: usize, len: usize) -> NonNull<u8> {
         let end = offset.checked_add(len);
         assert!(end.is_some_and(|end| end <= self.len), "the range is within the mapping");
-        assert_eq!(self.process, std::process::id(), "the process is the one that has the memory");
+        assert!(self.origin.is_here(), "the process is the one that has the memory");
         // SAFETY: within the mapping, as was just checked.
         unsafe { self.alias.add(offset) }
     }
@@ -117,12 +121,90 @@ fn map(file: &File, len: usize, protection: c_int) -> io::Result<NonNull<u8>> {
 impl Drop for Mapping {
     fn drop(&mut self) {
         // In a fork other things may be mapped there by now.
-        if self.process == std::process::id() {
+        if self.origin.is_here() {
             // SAFETY: mapped in `new`; whoever borrows of the memory holds a reference to this.
             unsafe {
                 libc::munmap(self.view.as_ptr().cast(), self.len);
                 libc::munmap(self.alias.as_ptr().cast(), self.len);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::sync::atomic::{AtomicI32, Ordering};
+
+    /// The number that `getpid` returns; 0 for the true one.
+    static PRETENDED: AtomicI32 = AtomicI32::new(0);
+
+    /// Takes the place of the C library's in this program: `std::process::id` calls it.
+    // SAFETY: it has the signature of the C library's, and returns what the kernel says or a number of a test's.
+    #[unsafe(no_mangle)]
+    extern "C" fn getpid() -> libc::pid_t {
+        match PRETENDED.load(Ordering::Relaxed) {
+            // SAFETY: a system call without arguments that has no effect.
+            0 => unsafe { libc::syscall(libc::SYS_getpid) as libc::pid_t },
+            number => number,
+        }
+    }
+
+    /// How the child ends that runs `work` with the number of this process, as one that is forked off after its end may
+    /// have.
+    fn in_child_of_the_same_number(work: impl FnOnce() -> bool) -> c_int {
+        let parent = std::process::id().cast_signed();
+        // SAFETY: the child runs `work`, which takes no lock of other threads, and ends without returning.
+        match unsafe { libc::fork() } {
+            0 => {
+                let child = std::process::id().cast_signed();
+                PRETENDED.store(parent, Ordering::Relaxed);
+                let is_recycled = child != parent && std::process::id().cast_signed() == parent;
+                // SAFETY: ends the process without running anything else.
+                unsafe { libc::_exit(if is_recycled && work() { 0 } else { 1 }) }
+            }
+            child => {
+                assert!(child > 0, "{}", io::Error::last_os_error());
+                let mut status = 0;
+                // SAFETY: a child of this process that nobody else waits for, and a place for its status.
+                assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+                status
+            }
+        }
+    }
+
+    #[test]
+    fn a_child_does_not_take_the_memory_of_its_parent_for_its_own() {
+        let mapping = Mapping::new(4096, false).unwrap();
+        assert!(mapping.check_process().is_ok());
+        assert_eq!(in_child_of_the_same_number(|| mapping.check_process().is_err()), 0);
+        assert!(mapping.check_process().is_ok());
+    }
+
+    #[test]
+    fn a_child_does_not_unmap_what_is_not_its_own() {
+        let mut mapping = Some(Mapping::new(4096, false).unwrap());
+        let status = in_child_of_the_same_number(|| {
+            let place = mapping.as_ref().unwrap().view.as_ptr();
+            // Its parent's memory is not there; something of the child's is mapped at the same place.
+            // SAFETY: a new mapping where nothing is mapped: the parent's is not inherited.
+            let own = unsafe {
+                libc::mmap(
+                    place.cast(),
+                    4096,
+                    libc::PROT_READ | libc::PROT_WRITE,
+                    libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE,
+                    -1,
+                    0,
+                )
+            };
+            if own != place.cast() {
+                return false;
+            }
+            drop(mapping.take());
+            // SAFETY: asks whether the page is mapped, and writes nothing.
+            unsafe { libc::msync(own, 4096, libc::MS_ASYNC) == 0 }
+        });
+        assert_eq!(status, 0);
     }
 }

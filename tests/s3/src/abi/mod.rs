@@ -1,5 +1,7 @@
 //! Forked processes. `fork` in a program with several threads is what `multiprocessing` does to TensorFlow's users.
 
+pub mod recycled;
+
 use std::io::{self, Read};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};

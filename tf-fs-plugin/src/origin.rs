@@ -1,0 +1,42 @@
+//! Which process made something.
+
+use crate::abi::fork;
+
+/// Tells the process that made it from its forks.
+///
+/// After `fork` a child has a copy of the memory, but not the threads, and shares open files and sockets with its parent.
+/// What belongs to one process (a runtime, a connection, an upload) keeps an `Origin` and checks it before use.
+///
+/// It counts forks, since a process's number is not enough: a child may get the number of a parent that has ended.
+/// Cloning or comparing it needs no system call. Forks are counted from when the first plugin of this library is
+/// registered or the first `Origin` is made, on systems with `pthread_atfork`; on others every process is the current one.
+/// A child that is made without the C library's `fork`, such as by `vfork`, is not noticed.
+///
+/// ```
+/// use tf_fs_plugin::Origin;
+///
+/// struct Upload {
+///     origin: Origin,
+/// }
+///
+/// let upload = Upload { origin: Origin::here() };
+/// assert!(upload.origin.is_here(), "`false` in a child");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Origin(u32);
+
+impl Origin {
+    /// This process.
+    #[must_use]
+    pub fn here() -> Self {
+        fork::watch();
+        Self(fork::generation())
+    }
+
+    /// Whether this process made it, and not one that this is a fork of.
+    #[inline]
+    #[must_use]
+    pub fn is_here(self) -> bool {
+        self.0 == fork::generation()
+    }
+}
