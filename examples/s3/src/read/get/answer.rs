@@ -46,29 +46,57 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Option<(Answer, usize)>, Cause> {
         let some = || Some(value.to_owned());
         match header.name.to_ascii_lowercase().as_str() {
             "content-length" => {
-                let length = value.parse().map_err(|_| {
+                let length = number(value).ok_or_else(|| {
                     Cause::Nonsense(format!("Content-Length `{}`", value.escape_debug()))
                 })?;
-                if answer.content_length.replace(length).is_some_and(|before| before != length) {
-                    return Err(Cause::Nonsense("two Content-Lengths".into()));
-                }
+                once(&mut answer.content_length, length, "Content-Lengths")?;
             }
+            // Where such a body ends is not looked for, so nothing may follow it.
             "transfer-encoding" => answer.chunked = true,
-            "connection" if value.eq_ignore_ascii_case("close") => answer.keep = false,
-            "content-range" => answer.content_range = some(),
+            "connection" if has_token(value, "close") => answer.keep = false,
+            "content-range" => {
+                once(&mut answer.content_range, value.to_owned(), "Content-Ranges")?;
+            }
             "content-encoding" if !value.eq_ignore_ascii_case("identity") => {
                 answer.content_encoding = some();
             }
-            "etag" if !value.is_empty() => answer.etag = some(),
+            "etag" if !value.is_empty() => once(&mut answer.etag, value.to_owned(), "ETags")?,
             "x-amz-request-id" => answer.request_id = some(),
             REGION_HEADER => answer.region = some(),
             "date" => answer.date = some(),
             "last-modified" => answer.modified = time(value),
-            "retry-after" => answer.retry_after = value.parse().ok().map(Duration::from_secs),
+            "retry-after" => answer.retry_after = number(value).map(Duration::from_secs),
             _ => {}
         }
     }
-    Ok(Some((answer, len)))
+    answer.keep &= !answer.chunked;
+    match answer.status {
+        // Another protocol begins, which was not asked for.
+        101 => Err(Cause::Nonsense("HTTP 101 to a GET".into())),
+        100..=599 => Ok(Some((answer, len))),
+        status => Err(Cause::Nonsense(format!("HTTP {status}"))),
+    }
+}
+
+/// Takes a value that an answer may have once, or several times the same.
+fn once<T: PartialEq>(to: &mut Option<T>, value: T, what: &str) -> Result<(), Cause> {
+    if to.as_ref().is_some_and(|before| *before != value) {
+        return Err(Cause::Nonsense(format!("two {what}")));
+    }
+    *to = Some(value);
+    Ok(())
+}
+
+/// A number as HTTP writes it: digits, and nothing else. Rust's own takes a `+` as well.
+fn number(text: &str) -> Option<u64> {
+    (!text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()))
+        .then(|| text.parse().ok())
+        .flatten()
+}
+
+/// Whether a list such as `keep-alive, close` has this word.
+fn has_token(list: &str, token: &str) -> bool {
+    list.split(',').any(|word| word.trim().eq_ignore_ascii_case(token))
 }
 
 impl Answer {
@@ -193,13 +221,132 @@ fn time(text: &str) -> Option<SystemTime> {
 
 /// `bytes */100`
 pub(super) fn unsatisfied_size(text: &str) -> Option<u64> {
-    text.strip_prefix("bytes */")?.trim().parse().ok()
+    number(text.strip_prefix("bytes */")?.trim())
 }
 
 /// `bytes 0-9/100`
 fn content_range(text: &str) -> Option<(Range, u64)> {
     let (range, size) = text.strip_prefix("bytes")?.trim_start().split_once('/')?;
     let (first, last) = range.split_once('-')?;
-    let (first, last): (u64, u64) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
-    Some((Range::new(first, last.checked_add(1)?), size.trim().parse().ok()?))
+    let (first, last) = (number(first.trim())?, number(last.trim())?);
+    Some((Range::new(first, last.checked_add(1)?), number(size.trim())?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(lines: &[&str]) -> Result<Answer, Cause> {
+        let text = format!("{}\r\n\r\n", lines.join("\r\n"));
+        let (answer, len) = parse(text.as_bytes())?.expect("a whole head");
+        assert_eq!(len, text.len());
+        Ok(answer)
+    }
+
+    #[test]
+    fn a_length_is_digits() {
+        let length = |value: &str| {
+            parsed(&["HTTP/1.1 200 OK", &format!("Content-Length:{value}")])
+                .map(|answer| answer.content_length)
+        };
+        for (value, expected) in
+            [("5", 5), (" 5 ", 5), ("\t007", 7), ("18446744073709551615", u64::MAX)]
+        {
+            assert_eq!(length(value).unwrap(), Some(expected), "{value:?}");
+        }
+        for value in [
+            "",
+            " ",
+            "+5",
+            "-5",
+            "- 5",
+            "5 5",
+            "5, 5",
+            "0x5",
+            "5.0",
+            "1e3",
+            "٥",
+            "18446744073709551616",
+            "999999999999999999999999",
+        ] {
+            assert!(matches!(length(value), Err(Cause::Nonsense(_))), "{value:?}");
+        }
+    }
+
+    #[test]
+    fn what_contradicts_itself_is_not_believed() {
+        let ok = "HTTP/1.1 206 OK";
+        for lines in [
+            [ok, "Content-Length: 5", "Content-Length: 6"],
+            [ok, "Content-Range: bytes 0-4/9", "Content-Range: bytes 1-5/9"],
+            [ok, "ETag: \"a\"", "ETag: \"b\""],
+        ] {
+            assert!(matches!(parsed(&lines), Err(Cause::Nonsense(_))), "{lines:?}");
+        }
+        assert_eq!(
+            parsed(&[ok, "Content-Length: 5", "Content-Length: 5"]).unwrap().content_length,
+            Some(5)
+        );
+    }
+
+    #[test]
+    fn a_connection_is_kept_where_the_end_of_the_body_is_known() {
+        let keep =
+            |line: &str| parsed(&["HTTP/1.1 404 X", "Content-Length: 5", line]).unwrap().keep;
+        assert!(keep("X: y") && keep("Connection: keep-alive") && keep("Connection: closed"));
+        for line in [
+            "Transfer-Encoding: chunked",
+            "transfer-encoding: Chunked",
+            "Transfer-Encoding: identity",
+            "Transfer-Encoding: gzip, chunked",
+            "Transfer-Encoding:",
+            "Connection: close",
+            "Connection: keep-alive, Close",
+        ] {
+            assert!(!keep(line), "{line}");
+        }
+        assert!(!parsed(&["HTTP/1.0 404 X", "Content-Length: 5"]).unwrap().keep);
+    }
+
+    #[test]
+    fn only_http_is_taken_for_an_answer() {
+        for lines in [
+            &["HTTP/1.1 101 Switching Protocols"][..],
+            &["HTTP/1.1 099 X"],
+            &["HTTP/1.1 600 X"],
+            &["HTTP/1.1 -20 X"],
+            &["HTTP/1.1 2000 X"],
+            &["HTTP/1.1  200 X"],
+            &["HTTP/2 200 X"],
+            &["ICY 200 OK"],
+            &["HTTP/1.1 200 OK", "Content-Length : 5"],
+            &["HTTP/1.1 200 OK", "Content-Length: 5", " 6"],
+            &["HTTP/1.1 200 OK", "X: a\0b"],
+        ] {
+            assert!(matches!(parsed(lines), Err(Cause::Nonsense(_))), "{lines:?}");
+        }
+        assert_eq!(parsed(&["HTTP/1.1 200"]).unwrap().status, 200);
+    }
+
+    #[test]
+    fn ranges_are_digits() {
+        assert_eq!(content_range("bytes 0-9/100"), Some((Range::new(0, 10), 100)));
+        for text in [
+            "bytes +0-9/100",
+            "bytes 0-+9/100",
+            "bytes 0-9/+100",
+            "bytes -1-9/100",
+            "bytes 0-9/*",
+            "bytes 0-18446744073709551615/100",
+            "items 0-9/100",
+            "bytes 0-9",
+            "",
+        ] {
+            assert_eq!(content_range(text), None, "{text}");
+        }
+        assert_eq!(unsatisfied_size("bytes */100"), Some(100));
+        for text in ["bytes */+100", "bytes */-1", "bytes */", "bytes 0-1/2"] {
+            assert_eq!(unsatisfied_size(text), None, "{text}");
+        }
+    }
 }

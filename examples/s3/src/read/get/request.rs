@@ -8,6 +8,7 @@ use aws_sigv4::http_request::{
     UriPathNormalizationMode, sign,
 };
 use aws_sigv4::sign::v4;
+use http::uri::PathAndQuery;
 use http::{HeaderName, HeaderValue};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 use std::time::SystemTime;
@@ -43,13 +44,17 @@ fn compose(
     for (name, value) in asked {
         headers.push((name.as_str(), value.to_str().map_err(unsigned)?));
     }
+    // Nothing but what an URL may have: it goes out as it is.
+    let target: PathAndQuery = path.parse().map_err(unsigned)?;
     let mut text = Vec::with_capacity(1024);
-    line(&mut text, &["GET ", &path, " HTTP/1.1"]);
+    text.extend_from_slice(b"GET ");
+    text.extend_from_slice(target.as_str().as_bytes());
+    text.extend_from_slice(b" HTTP/1.1\r\n");
     for (name, value) in &headers {
-        line(&mut text, &[name, ": ", value]);
+        line(&mut text, name, value)?;
     }
-    line(&mut text, &["accept-encoding: identity"]);
-    line(&mut text, &["user-agent: tf-plugin-s3/", env!("CARGO_PKG_VERSION")]);
+    line(&mut text, "accept-encoding", "identity")?;
+    line(&mut text, "user-agent", concat!("tf-plugin-s3/", env!("CARGO_PKG_VERSION")))?;
     if let Some(credentials) = credentials {
         let identity = credentials.clone().into();
         let mut settings = SigningSettings::default();
@@ -72,18 +77,33 @@ fn compose(
             .map_err(unsigned)?;
         let (added, _) = sign(signable, &parameters).map_err(unsigned)?.into_parts();
         for (name, value) in added.headers() {
-            line(&mut text, &[name, ": ", value]);
+            line(&mut text, name, value)?;
         }
     }
     text.extend_from_slice(b"\r\n");
     Ok(text)
 }
 
-fn line(to: &mut Vec<u8>, parts: &[&str]) {
-    for part in parts {
-        to.extend_from_slice(part.as_bytes());
-    }
+/// Adds a header. Some values are of others: an ETag of a listing, a token of a file.
+///
+/// # Errors
+/// `INVALID_ARGUMENT` for one that would not be one header: a line break in it would begin another.
+fn line(to: &mut Vec<u8>, name: &str, value: &str) -> Result<()> {
+    let (Ok(name), Ok(value)) =
+        (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_bytes(value.as_bytes()))
+    else {
+        // Without the value, which may be a secret.
+        return Err(Error::invalid_argument(format_args!(
+            "the value of the header `{}` has a line break or a control character; look at the credentials, and at \
+             what the store lists as the ETag",
+            name.escape_debug()
+        )));
+    };
+    to.extend_from_slice(name.as_str().as_bytes());
+    to.extend_from_slice(b": ");
+    to.extend_from_slice(value.as_bytes());
     to.extend_from_slice(b"\r\n");
+    Ok(())
 }
 
 #[cold]
@@ -103,6 +123,16 @@ mod tests {
         asked: &[(HeaderName, HeaderValue)],
         token: Option<&str>,
     ) -> Vec<String> {
+        let text = composed(wanted, asked, token).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        text.strip_suffix("\r\n\r\n").unwrap().split("\r\n").map(str::to_owned).collect()
+    }
+
+    fn composed(
+        wanted: Wanted<'_>,
+        asked: &[(HeaderName, HeaderValue)],
+        token: Option<&str>,
+    ) -> Result<Vec<u8>> {
         let endpoint = Endpoint::builder().url("https://examplebucket.s3.amazonaws.com").build();
         let route = Route::of(&endpoint, "us-east-1".to_owned().into()).unwrap();
         let credentials = Credentials::new(
@@ -114,9 +144,30 @@ mod tests {
         );
         // Fri, 24 May 2013 00:00:00 GMT
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_369_353_600);
-        let text = compose(&route, wanted, asked, Some(&credentials), now).unwrap();
-        let text = String::from_utf8(text).unwrap();
-        text.strip_suffix("\r\n\r\n").unwrap().split("\r\n").map(str::to_owned).collect()
+        compose(&route, wanted, asked, Some(&credentials), now)
+    }
+
+    #[test]
+    fn no_value_can_add_a_header_or_a_request() {
+        const EVIL: [&str; 6] =
+            ["\r\nx-evil: 1", "\nx-evil: 1", "\rx", "\0", "\u{7f}", "\r\n\r\nGET /"];
+        let range = Range::new(0, 10);
+        for evil in EVIL {
+            let etag = format!("\"e\"{evil}");
+            let wanted = Wanted { key: "k", range, etag: Some(&etag) };
+            assert!(composed(wanted, &[], None).is_err(), "{etag:?}");
+            let wanted = Wanted { key: "k", range, etag: None };
+            let error = composed(wanted, &[], Some(&format!("secret{evil}"))).unwrap_err();
+            assert!(!format!("{error:#} {error:?}").contains("secret"), "{error:?}");
+            // A key may hold whatever it likes: it is encoded.
+            let wanted = Wanted { key: evil, range, etag: None };
+            let lines = lines(wanted, &[], None);
+            assert!(!lines.iter().any(|line| line.starts_with("x-evil")), "{lines:?}");
+            assert_eq!(lines.iter().filter(|line| line.starts_with("GET ")).count(), 1);
+        }
+        // What an ETag may hold, it may.
+        let wanted = Wanted { key: "k", range, etag: Some("\"é-_~\t\"") };
+        assert!(composed(wanted, &[], None).is_ok());
     }
 
     /// "Example: GET Object" of "Authenticating Requests: Using the Authorization Header" in Amazon's documentation.
