@@ -3,6 +3,9 @@
 use object::read::elf::{Dyn, ElfFile64, FileHeader, SectionHeader};
 use object::{Endianness, Object, ObjectSymbol, elf};
 use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
 use tf_plugin_tensorflow_tests::Plugin;
 
 /// What every Linux has. Nothing of TensorFlow, and no C++ runtime.
@@ -26,17 +29,12 @@ struct Library {
 }
 
 impl Library {
-    /// Without the exports that begin with `foreign`, a dependency's C interface.
-    fn without(mut self, foreign: &str) -> Self {
-        let all = self.exported.len();
-        self.exported.retain(|name| !name.starts_with(foreign));
-        assert!(self.exported.len() < all, "nothing begins with {foreign}: forget the exception");
-        self
+    fn of(package: &'static str) -> Self {
+        Self::read(&Plugin::of(package).read())
     }
 
-    fn of(package: &'static str) -> Self {
-        let content = Plugin::of(package).read();
-        let file: ElfFile64<'_, Endianness> = ElfFile64::parse(&*content).expect("an ELF file");
+    fn read(content: &[u8]) -> Self {
+        let file: ElfFile64<'_, Endianness> = ElfFile64::parse(content).expect("an ELF file");
         let (mut exported, mut imported) = (BTreeSet::new(), BTreeSet::new());
         for symbol in file.dynamic_symbols() {
             let name = symbol.name().expect("a name is text").to_owned();
@@ -46,13 +44,13 @@ impl Library {
         imported.remove("");
 
         let endian = file.endian();
-        let sections = file.elf_header().sections(endian, &*content).expect("sections");
+        let sections = file.elf_header().sections(endian, content).expect("sections");
         let mut needed = BTreeSet::new();
         let mut has_text_relocations = false;
         for section in sections.iter() {
-            let dynamic = section.dynamic(endian, &*content).expect("a dynamic section");
+            let dynamic = section.dynamic(endian, content).expect("a dynamic section");
             let Some((entries, strings)) = dynamic else { continue };
-            let strings = sections.strings(endian, &*content, strings).expect("strings");
+            let strings = sections.strings(endian, content, strings).expect("strings");
             for entry in entries {
                 if entry.tag(endian) == elf::DT_NEEDED {
                     let name = entry.string(endian, strings).expect("a name");
@@ -128,10 +126,35 @@ fn a_filesystem_and_a_device() {
 
 #[test]
 fn s3() {
-    // The checksums of the AWS SDK come with C functions that cargo always exports. Nobody calls them: TensorFlow
-    // loads a plugin with names of its own (`RTLD_LOCAL`), and the plugin's own calls do not go by name.
-    let library = Library::of("s3").without("crc_fast_");
-    check_library(&library, "s3", &["TF_InitKernel", "TF_InitPlugin"], LARGEST_S3);
+    check("s3", &["TF_InitKernel", "TF_InitPlugin"], LARGEST_S3);
+}
+
+/// The exports of the library that `cargo build` makes. A crate with C functions of its own is among its dependencies.
+fn check_plain_build(profile: &str, directory: &str) {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("the workspace");
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["build", "--package", "s3", "--profile", profile, "--message-format=json"]);
+    let output = cargo.current_dir(root).stderr(Stdio::inherit()).output().expect("cargo runs");
+    assert!(output.status.success(), "{profile}: {}", output.status);
+    let messages = String::from_utf8_lossy(&output.stdout);
+    let library = messages
+        .split('"')
+        .find(|word| word.ends_with("/libs3.so") && word.contains(directory))
+        .expect("cargo names the library");
+    let library = Library::read(&fs::read(library).expect("cargo has built it"));
+    let entries = ["TF_InitKernel", "TF_InitPlugin"].map(str::to_owned);
+    assert_eq!(library.exported, BTreeSet::from(entries), "{profile}");
+}
+
+#[test]
+fn s3_as_cargo_builds_it() {
+    check_plain_build("dev", "/debug/");
+}
+
+#[cfg(feature = "matrix")]
+#[test]
+fn s3_as_cargo_builds_it_for_release() {
+    check_plain_build("release", "/release/");
 }
 
 #[test]
