@@ -11,13 +11,13 @@
 //! | store overloaded or broken (429, 5xx), no connection, DNS, TLS | `UNAVAILABLE` |
 //! | no progress or no connection in time | `DEADLINE_EXCEEDED` |
 //! | checksum does not match | `DATA_LOSS` |
-//! | quota used up | `RESOURCE_EXHAUSTED` |
+//! | quota used up, a response or a listing without end | `RESOURCE_EXHAUSTED` |
 //! | not offered by the store (405, 501) | `UNIMPLEMENTED` |
 //! | other requests that a store finds wrong (400) | `INVALID_ARGUMENT` |
 
 use crate::connection::{
-    ATTEMPT_HEADER, Attempt, NoCredentials, REGION_HEADER, Stalled, asked_for, causes, code_of,
-    is_about_old_credentials,
+    ATTEMPT_HEADER, Attempt, NoCredentials, REGION_HEADER, Stalled, TooLarge, asked_for, causes,
+    code_of, is_about_old_credentials,
 };
 use crate::metrics;
 use aws_credential_types::provider::error::CredentialsError;
@@ -226,7 +226,7 @@ pub(crate) fn of_answer(op: &str, what: &dyn Display, answer: &Answer) -> Error 
 }
 
 /// What hyper's tunnels say of an answer 407; their errors have no type to ask.
-const PROXY_WANTS_CREDENTIALS: &str = "proxy authorization required";
+pub(crate) const PROXY_WANTS_CREDENTIALS: &str = "proxy authorization required";
 
 /// The error of a request that got no whole answer: `op` on `what`, which `endpoint` was asked for.
 #[cold]
@@ -288,6 +288,12 @@ pub(crate) fn failure<E>(op: &str, what: &dyn Display, error: SdkError<E>) -> Er
 where
     E: StdError + ProvideErrorMetadata + Send + Sync + 'static,
 {
+    if let Some(too_large) = find::<TooLarge>(&error) {
+        metrics::failed("other");
+        return Error::resource_exhausted(format_args!(
+            "{what}: {op}: {too_large}, which cannot be right; look at what stands between here and the store"
+        ));
+    }
     match &error {
         SdkError::ServiceError(service) => {
             of_answer(op, what, &answer_of(service.raw(), service.err().meta()))
@@ -362,7 +368,9 @@ fn is_timeout(error: &(dyn StdError + 'static)) -> bool {
 }
 
 /// The first cause of this type.
-fn find<'a, E: StdError + 'static>(error: &'a (dyn StdError + 'static)) -> Option<&'a E> {
+pub(crate) fn find<'a, E: StdError + 'static>(
+    error: &'a (dyn StdError + 'static),
+) -> Option<&'a E> {
     let mut next = Some(error);
     for _ in 0..16 {
         let error = next?;

@@ -205,10 +205,12 @@ pub(crate) type Answer = Response<s3s::Body>;
 
 /// An error as S3 writes it.
 pub(crate) fn error(reply: &Reply, head: bool) -> Answer {
-    let xml = format!(
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Error><Code>{}</Code><Message>{}</Message></Error>",
-        reply.code, reply.message
-    );
+    let xml = reply.document.clone().unwrap_or_else(|| {
+        format!(
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Error><Code>{}</Code><Message>{}</Message></Error>",
+            reply.code, reply.message
+        )
+    });
     let body = if reply.body && !head { s3s::Body::from(xml) } else { s3s::Body::empty() };
     let mut answer = Response::new(body);
     *answer.status_mut() =

@@ -63,19 +63,35 @@ pub struct Reply {
     pub(crate) message: String,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: bool,
+    /// In place of S3's error document.
+    pub(crate) document: Option<String>,
 }
 
 impl Reply {
     /// A status with an S3 error code in an XML body.
     pub fn new(status: u16, code: impl Into<String>) -> Reply {
         let message = "A fault that the test asked for.".to_owned();
-        Reply { status, code: code.into(), message, headers: Vec::new(), body: true }
+        Reply {
+            status,
+            code: code.into(),
+            message,
+            headers: Vec::new(),
+            body: true,
+            document: None,
+        }
     }
 
     /// The `<Message>` of the body.
     #[must_use]
     pub fn message(mut self, message: impl Into<String>) -> Reply {
         self.message = message.into();
+        self
+    }
+
+    /// Has this XML as its body, in place of S3's error document.
+    #[must_use]
+    pub fn document(mut self, xml: impl Into<String>) -> Reply {
+        self.document = Some(xml.into());
         self
     }
 

@@ -6,6 +6,7 @@ use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 use tf_fs_plugin::{Code, FilesystemOption, OptionValues};
 use tf_plugin_s3_tests::fake::Fake;
 use tf_plugin_s3_tests::probe::{Probe, is_child, probe};
@@ -217,7 +218,7 @@ fn junk_is_warned_of_once() {
     let answer = probe("junk_is_warned_of_once", &format!("{uri} {uri}"), &store, &change);
     assert_eq!(answer.content(), "content");
     for line in [
-        "AWS_MAX_ATTEMPTS: the value `many` cannot be used; write a number from 1 to 100; using 6 now",
+        "AWS_MAX_ATTEMPTS: the value `many` cannot be used; write a number from 1 to 100; using 100 now",
         "S3_VERIFY_SSL: the value `maybe` cannot be used",
         "S3_MULTI_PART_UPLOAD_CHUNK_SIZE: the value `1000` cannot be used",
         "TF_S3_READ_PART_BYTE is set but is no setting of s3://; did you mean TF_S3_READ_PART_BYTES?",
@@ -297,6 +298,23 @@ fn certificates() {
     let unknown = read(name, &store, &[once]);
     let text = unknown.error("Unavailable");
     assert!(text.contains(&store.endpoint()) && text.contains("certificate"), "{text}");
+    // Waiting does not help, so it is not done for long.
+    let unknown = read(name, &store, &[]);
+    assert!(unknown.error("Unavailable").contains("6 attempts"), "{unknown:?}");
+    assert!(unknown.took < Duration::from_secs(20), "{unknown:?}");
+    // A bundle replaces the system's certificates, as for all AWS tools.
+    let other = tls(Tls::Valid);
+    let others = Temporary::new(other.ca_pem().unwrap());
+    let both = [once, ("SSL_CERT_FILE", Some(ca.path())), ("AWS_CA_BUNDLE", Some(others.path()))];
+    let replaced = read(name, &store, &both);
+    assert!(replaced.error("Unavailable").contains("certificate"), "{replaced:?}");
+    assert_eq!(read(name, &other, &both).content(), "content");
+    // The profile may name one, for which the variable counts before it.
+    let config = Temporary::new(&format!("[default]\nca_bundle = {}\n", ca.path()));
+    let profile = ("AWS_CONFIG_FILE", Some(config.path()));
+    assert_eq!(read(name, &store, &[profile]).content(), "content");
+    let variable = read(name, &store, &[once, profile, ("AWS_CA_BUNDLE", Some(others.path()))]);
+    assert!(variable.error("Unavailable").contains("certificate"), "{variable:?}");
     let off = read(name, &store, &[("S3_VERIFY_SSL", Some("0"))]);
     assert_eq!(off.content(), "content");
     assert!(off.log.contains("any certificate is accepted"), "{}", off.log);

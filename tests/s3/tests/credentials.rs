@@ -1,6 +1,6 @@
 //! Where credentials are from: every source against a stand-in on loopback, and what is said when there are none.
 
-use s3_server::{Credentials, Options};
+use s3_server::{Credentials, Fault, Options, Reply, Tls, What, When};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -287,6 +287,39 @@ fn web_identity() {
     );
     let text = refused.error("Unauthenticated");
     assert!(text.contains("web identity: ") && !text.contains("planted"), "{text}");
+}
+
+#[test]
+fn a_service_is_trusted_by_the_bundle() {
+    if is_child() {
+        return;
+    }
+    let (store, home) = (store(), Home::new());
+    want_token(&store, "T");
+    let service = Store::hidden("sts", Options { tls: Some(Tls::Valid), ..Options::default() });
+    let answer = Reply::new(200, "").document(sts("AssumeRoleWithWebIdentity", &store, "T"));
+    service.inject(Fault::new(When::All, What::Status(answer)));
+    let ca = home.write("ca.pem", service.ca_pem().expect("an authority"));
+    let (url, token) = (service.endpoint(), home.write("token", "jwt-of-pod"));
+    let change = [
+        ("AWS_ROLE_ARN", Some("arn:aws:iam::1:role/r")),
+        ("AWS_ENDPOINT_URL_STS", Some(url.as_str())),
+        ("AWS_WEB_IDENTITY_TOKEN_FILE", Some(token.as_str())),
+    ];
+    let name = "a_service_is_trusted_by_the_bundle";
+    let with =
+        |more: &[(&'static str, Option<&str>)]| read(name, &store, &[&change, more].concat());
+    assert_eq!(with(&[("AWS_CA_BUNDLE", Some(&ca))]).content(), "content");
+    let bucket = format!("[bucket.\"{}\"]\nca_file = \"{ca}\"\n", store.bucket());
+    let bucket = home.write("s3.toml", &bucket);
+    assert_eq!(with(&[("TF_S3_CONFIG", Some(&bucket))]).content(), "content");
+    // Keys are given to nobody whose name is not proven, whatever is accepted of the store.
+    let before = service.log().len();
+    for change in [&[][..], &[("TF_S3_VERIFY_TLS", Some("0"))]] {
+        let unknown = with(change);
+        assert!(unknown.error("Unauthenticated").contains("certificate"), "{unknown:?}");
+    }
+    assert_eq!(service.log().len(), before, "a token was sent to a stranger");
 }
 
 #[test]

@@ -60,6 +60,8 @@ pub(crate) struct BucketSettings {
     /// Whether uploads carry a checksum that the store verifies.
     pub(crate) checksums: bool,
     pub(crate) max_attempts: u32,
+    /// How long a request that fails is made again.
+    pub(crate) retry_timeout: Duration,
     /// Slow down before the store asks for it.
     pub(crate) adaptive_retries: bool,
     /// The longest wait before the second attempt.
@@ -83,7 +85,9 @@ pub(crate) struct BucketSettings {
     pub(crate) write_concurrency: usize,
     /// How long what a listing showed is believed.
     pub(crate) listing_ttl: Duration,
-    /// Certificates to trust besides the system's.
+    /// Names that one operation keeps of the store's listings.
+    pub(crate) max_listed_names: usize,
+    /// Certificates to trust instead of the system's.
     pub(crate) ca_file: Option<PathBuf>,
     /// A directory of such certificates.
     pub(crate) ca_path: Option<PathBuf>,
@@ -233,6 +237,7 @@ impl BucketSettings {
             checksums: values.text("checksums").as_deref() != Some("when_required"),
             max_attempts: values.number("max_attempts").try_into().unwrap_or(u32::MAX),
             adaptive_retries: values.text("retry_mode").as_deref() == Some("adaptive"),
+            retry_timeout: values.time("retry_timeout_ms"),
             retry_backoff: values.time("retry_backoff_ms"),
             connect_timeout: values.time("connect_timeout_ms"),
             stall_timeout: values.time("stall_timeout_ms"),
@@ -244,6 +249,7 @@ impl BucketSettings {
             flush_interval: values.time("flush_interval_ms"),
             write_concurrency: values.size("write_concurrency"),
             listing_ttl: values.time("listing_ttl_ms"),
+            max_listed_names: values.size("max_listed_names"),
             ca_file: values.text("ca_file").map(PathBuf::from),
             ca_path: values.text("ca_path").map(PathBuf::from),
             verify_tls: flag("verify_tls"),

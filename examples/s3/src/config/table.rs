@@ -229,9 +229,20 @@ pub(crate) const SETTINGS: &[Setting] = &[
         key: "max_attempts",
         variables: &["AWS_MAX_ATTEMPTS"],
         kind: Kind::Count { min: 1, max: 100 },
-        default: "6",
+        default: "100",
         scope: Scope::Bucket,
-        description: "How often a request is tried in all.",
+        description: "How often a request is tried in all, at most. `retry_timeout_ms` ends the attempts earlier unless \
+                      this is small.",
+    },
+    Setting {
+        key: "retry_timeout_ms",
+        variables: &[],
+        kind: Kind::Milliseconds { min: 0, max: 3_600_000 },
+        default: "60000",
+        scope: Scope::Bucket,
+        description: "How long a request that fails is tried again: the time of failed attempts and of the waits between \
+                      them. An attempt counts `stall_timeout_ms` at most. The last attempt begins before it is over. 0: \
+                      one attempt.",
     },
     Setting {
         key: "retry_mode",
@@ -336,12 +347,22 @@ pub(crate) const SETTINGS: &[Setting] = &[
                       writes; 0: not at all. Changes by this process are seen at once.",
     },
     Setting {
+        key: "max_listed_names",
+        variables: &[],
+        kind: Kind::Count { min: 1, max: 1 << 40 },
+        default: "10000000",
+        scope: Scope::Bucket,
+        description: "Names that one listing, one pattern or the rename of one directory keeps in memory; more are an error. \
+                      Deleting a directory keeps none.",
+    },
+    Setting {
         key: "ca_file",
         variables: &["AWS_CA_BUNDLE", "S3_CA_FILE"],
         kind: Kind::File,
         default: "",
         scope: Scope::Bucket,
-        description: "Certificates (PEM) to trust besides the system's.",
+        description: "Certificates (PEM) to trust instead of the system's, of the store and of the services that give \
+                      credentials. Not set: `ca_bundle` of the AWS profile.",
     },
     Setting {
         key: "ca_path",
@@ -349,7 +370,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
         kind: Kind::Directory,
         default: "",
         scope: Scope::Bucket,
-        description: "A directory of certificates (PEM) to trust besides the system's.",
+        description: "A directory of certificates (PEM) to trust instead of the system's, and in addition to those of `ca_file`.",
     },
     Setting {
         key: "verify_tls",

@@ -3,6 +3,7 @@
 use super::Shared;
 use super::credentials::{Cache, Chain};
 use super::http::is_proxied;
+use super::patience::{LONGEST_BACKOFF, Patient};
 use super::region::{FALLBACK, Located, Resolver, asked_for};
 use super::retry::Refused;
 use super::tls::Tls;
@@ -20,7 +21,7 @@ use aws_sdk_s3::config::{
     IdentityCache, RequestChecksumCalculation, SharedCredentialsProvider,
     StalledStreamProtectionConfig,
 };
-use aws_smithy_runtime::client::retries::RetryPartition;
+use aws_smithy_runtime::client::retries::{RetryPartition, TokenBucket};
 use aws_types::SdkConfig;
 use aws_types::region::Region;
 use aws_types::service_config::ServiceConfigKey;
@@ -28,7 +29,6 @@ use futures_util::FutureExt;
 use http::{HeaderName, HeaderValue, Uri};
 use std::fmt;
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 use tf_fs_plugin::prelude::*;
 
 /// A bucket and the client for it.
@@ -55,9 +55,6 @@ impl fmt::Debug for Bucket {
             .finish_non_exhaustive()
     }
 }
-
-/// No wait between attempts is longer, unless the first one is.
-const LONGEST_BACKOFF: Duration = Duration::from_secs(20);
 
 /// What the SDK's endpoint rules need besides the region.
 #[derive(Debug)]
@@ -103,11 +100,7 @@ impl Bucket {
         settings: Arc<BucketSettings>,
         shared: &Arc<Shared>,
     ) -> Result<Self> {
-        let tls = Tls {
-            file: settings.ca_file.clone(),
-            directory: settings.ca_path.clone(),
-            verify: settings.verify_tls,
-        };
+        let tls = Tls::of(&settings).await;
         if !tls.verify {
             log::warn!(
                 "bucket {name}: any certificate is accepted, so that everybody on the way can read and change the \
@@ -115,7 +108,7 @@ impl Bucket {
             );
         }
         let client = shared.client(&tls, settings.connect_timeout, settings.stall_timeout)?;
-        let sources = shared.sources()?;
+        let sources = shared.sources(&tls)?;
         let loaded = load(&settings, client).await;
         let url = settings.endpoint_url.clone().or_else(|| endpoint_of_profile(&loaded));
         let url = url.as_deref().map(with_slash);
@@ -156,7 +149,12 @@ impl Bucket {
                     .with_max_backoff(settings.retry_backoff.max(LONGEST_BACKOFF)),
             )
             // Of its own, so that one store's trouble leaves the others their retries.
-            .retry_partition(RetryPartition::custom(format!("s3 {name}")).build())
+            .retry_partition(
+                RetryPartition::custom(format!("s3 {name}"))
+                    // `Patient` ends the attempts. A quota would end them within a second where many are under way.
+                    .token_bucket(TokenBucket::unlimited())
+                    .build(),
+            )
             .retry_classifier(Refused {
                 located: Arc::clone(&located),
                 credentials: Arc::clone(&cache),
@@ -172,6 +170,7 @@ impl Bucket {
                 RequestChecksumCalculation::WhenRequired
             })
             .interceptor(Whole)
+            .interceptor(Patient { bucket: Arc::clone(&name), settings: Arc::clone(&settings) })
             .interceptor(Observer::new(settings.requester_pays));
         config.set_endpoint_url(endpoint.url.clone());
         let credentials = if settings.anonymous {

@@ -3,6 +3,7 @@
 mod bucket;
 mod credentials;
 mod http;
+mod patience;
 mod region;
 mod retry;
 mod tls;
@@ -12,9 +13,12 @@ mod whole;
 pub(crate) use bucket::{Bucket, Route};
 pub(crate) use credentials::{NoCredentials, causes};
 pub(crate) use http::IDLE;
+pub(crate) use patience::{
+    LONGEST_BACKOFF, LONGEST_RETRY_AFTER, Patience, WRONG_ANSWERS, will_stay,
+};
 pub(crate) use region::{REGION_HEADER, asked_for};
 pub(crate) use retry::{code_of, is_about_old_credentials};
-pub(crate) use watch::{ATTEMPT_HEADER, Attempt, Stalled};
+pub(crate) use watch::{ATTEMPT_HEADER, Attempt, Stalled, TooLarge};
 
 use crate::config::Settings;
 use crate::names::{Listings, Pending};
@@ -47,7 +51,7 @@ pub(crate) struct Connection {
 struct Shared {
     clients: Mutex<HashMap<(Tls, Duration, Duration), SharedHttpClient>>,
     tls: Mutex<HashMap<Tls, Arc<rustls::ClientConfig>>>,
-    sources: OnceLock<Arc<Sources>>,
+    sources: Mutex<HashMap<Tls, Arc<Sources>>>,
     /// The SDK's rules, which are large.
     rules: OnceLock<Arc<DefaultResolver>>,
 }
@@ -150,12 +154,17 @@ impl Shared {
         Arc::clone(self.rules.get_or_init(|| Arc::new(DefaultResolver::new())))
     }
 
-    fn sources(&self) -> Result<Arc<Sources>> {
-        if let Some(sources) = self.sources.get() {
+    /// The sources of credentials for a bucket whose store is trusted by these settings. The services that give
+    /// credentials are trusted by the same certificates, as all AWS tools do it, but never without any.
+    fn sources(&self, tls: &Tls) -> Result<Arc<Sources>> {
+        let tls = Tls { verify: true, ..tls.clone() };
+        let mut all = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(sources) = all.get(&tls) {
             return Ok(Arc::clone(sources));
         }
-        let new = Arc::new(Sources::new(&self.tls(&Tls::SYSTEM)?));
-        Ok(Arc::clone(self.sources.get_or_init(|| new)))
+        let sources = Arc::new(Sources::new(&self.tls(&tls)?));
+        all.insert(tls, Arc::clone(&sources));
+        Ok(sources)
     }
 }
 

@@ -2,8 +2,11 @@
 
 use super::credentials::Cache;
 use super::region::{Located, REGION_HEADER, asked_for};
+use super::watch::TooLarge;
 use super::whole::is_cut_off;
+use crate::failure::find;
 use aws_smithy_runtime_api::client::interceptors::context::InterceptorContext;
+use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use aws_smithy_runtime_api::client::retries::classifiers::{
     ClassifyRetry, RetryAction, RetryClassifierPriority,
 };
@@ -33,6 +36,11 @@ pub(crate) fn is_about_old_credentials(code: &str) -> bool {
 impl ClassifyRetry for Refused {
     fn classify_retry(&self, context: &InterceptorContext) -> RetryAction {
         let Some(response) = context.response() else { return RetryAction::NoActionIndicated };
+        if let Some(Err(error)) = context.output_or_error()
+            && find::<TooLarge>(error).is_some()
+        {
+            return RetryAction::RetryForbidden;
+        }
         let status = response.status().as_u16();
         let body = response.body().bytes().unwrap_or_default();
         if response.status().is_success() {
@@ -43,6 +51,13 @@ impl ClassifyRetry for Refused {
         }
         let again = match asked_for(status, response.headers().get(REGION_HEADER), body) {
             Some(region) => self.located.correct(&region),
+            // As a proxy says it whose store is being started.
+            None if matches!(status, 429 | 503)
+                && let Some(delay) = retry_after(response) =>
+            {
+                let kind = ErrorKind::ThrottlingError;
+                return RetryAction::retryable_error_with_explicit_delay(kind, delay);
+            }
             // The SDK knows them by Amazon's codes only.
             None if status == 429 => return RetryAction::throttling_error(),
             None if status == 408 => return RetryAction::transient_error(),
@@ -64,6 +79,11 @@ impl ClassifyRetry for Refused {
     fn priority(&self) -> RetryClassifierPriority {
         RetryClassifierPriority::run_after(RetryClassifierPriority::transient_error_classifier())
     }
+}
+
+/// How long the store asks to be left alone.
+pub(super) fn retry_after(response: &HttpResponse) -> Option<Duration> {
+    response.headers().get("retry-after")?.trim().parse().ok().map(Duration::from_secs)
 }
 
 /// The code of S3's error document.

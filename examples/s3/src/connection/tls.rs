@@ -1,5 +1,7 @@
 //! Which certificates are trusted.
 
+use crate::config::{BucketSettings, Profile};
+use aws_types::os_shim_internal::{Env, Fs};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject;
@@ -18,8 +20,35 @@ pub(super) struct Tls {
 }
 
 impl Tls {
-    /// The system's certificates only.
-    pub(super) const SYSTEM: Self = Self { file: None, directory: None, verify: true };
+    /// Those of the settings, else of the AWS profile, else the system's.
+    pub(super) async fn of(settings: &BucketSettings) -> Self {
+        let mut tls = Self {
+            file: settings.ca_file.clone(),
+            directory: settings.ca_path.clone(),
+            verify: settings.verify_tls,
+        };
+        if tls.is_system() {
+            tls.file = bundle_of_profile(settings.profile.as_ref()).await;
+        }
+        tls
+    }
+
+    /// Whether nothing is set, so that the system's certificates count.
+    fn is_system(&self) -> bool {
+        self.file.is_none() && self.directory.is_none()
+    }
+}
+
+/// `ca_bundle` of the AWS profile, which the SDK does not read.
+async fn bundle_of_profile(profile: Option<&Profile>) -> Option<PathBuf> {
+    // Its successor is in a crate for the SDK's inside only.
+    #[allow(deprecated)]
+    let files = aws_config::profile::profile_file::ProfileFiles::default();
+    let selected = profile.map(|profile| profile.name.clone().into());
+    // What is wrong with the files is said by those who need them.
+    let profiles = aws_config::profile::load(&Fs::real(), &Env::real(), &files, selected).await;
+    let path = profiles.ok()?.get("ca_bundle")?.to_owned();
+    (!path.is_empty()).then(|| path.into())
 }
 
 /// Reads the certificates of the settings.
@@ -78,11 +107,13 @@ pub(super) fn client_config(tls: &Tls) -> Result<ClientConfig> {
         .map_err(|error| Error::internal("cannot set up TLS").with_source(error))?;
     let mut config = if tls.verify {
         let mut store = roots(tls)?;
-        let system = rustls_native_certs::load_native_certs();
-        for error in system.errors {
-            log::warn!("a certificate of the system cannot be read: {error}");
+        if tls.is_system() {
+            let system = rustls_native_certs::load_native_certs();
+            for error in system.errors {
+                log::warn!("a certificate of the system cannot be read: {error}");
+            }
+            store.add_parsable_certificates(system.certs);
         }
-        store.add_parsable_certificates(system.certs);
         builder.with_root_certificates(store).with_no_client_auth()
     } else {
         builder
@@ -151,7 +182,7 @@ mod tests {
     fn a_file_without_certificates_is_named() {
         let file = std::env::temp_dir().join(format!("s3-ca-{}.pem", std::process::id()));
         std::fs::write(&file, "-----BEGIN NOTHING-----").unwrap();
-        let tls = Tls { file: Some(file.clone()), ..Tls::SYSTEM };
+        let tls = Tls { file: Some(file.clone()), directory: None, verify: true };
         let error = client_config(&tls).unwrap_err();
         assert_eq!(error.code(), Code::InvalidArgument);
         assert!(error.message().contains(&*file.to_string_lossy()), "{error}");

@@ -1,4 +1,4 @@
-//! Ends requests that make no progress, says at which attempt one failed, and counts bytes.
+//! Ends requests that make no progress and answers that do not end, says at which attempt one failed, and counts bytes.
 //!
 //! The SDK's own limits do not fit: its read timeout includes the sending of the body, so that a slow
 //! upload fails, and its protection against stalled streams does not cover the wait for an answer.
@@ -66,6 +66,7 @@ impl HttpConnector for WatchedConnector {
     fn call(&self, mut request: HttpRequest) -> HttpConnectorFuture {
         let attempt = attempt(&request).unwrap_or(1);
         let endpoint = endpoint(request.uri());
+        let is_stream = is_streamed(request.uri());
         let progress = Arc::new(Progress::new());
         let body = request.take_body();
         *request.body_mut() = SdkBody::from_body_1_x(Sent {
@@ -89,8 +90,10 @@ impl HttpConnector for WatchedConnector {
                 Ok(mut response) => {
                     response.headers_mut().insert(ATTEMPT_HEADER, attempt.to_string());
                     let body = response.take_body();
+                    let is_stream = is_stream && response.status().is_success();
                     *response.body_mut() = SdkBody::from_body_1_x(Received {
                         inner: body,
+                        room: if is_stream { u64::MAX } else { LARGEST },
                         stall,
                         deadline: Box::pin(sleep_until(Instant::now() + stall)),
                     });
@@ -145,6 +148,12 @@ impl Attempt {
     }
 }
 
+/// Whether the body of the answer is passed on as it arrives. The SDK keeps all others in memory.
+fn is_streamed(url: &str) -> bool {
+    let (_, query) = url.split_once('?').unwrap_or_default();
+    query.split('&').any(|parameter| parameter == "x-id=GetObject")
+}
+
 /// Scheme, host and port of a URL.
 fn endpoint(url: &str) -> String {
     let end = url.find("://").map_or(0, |scheme| scheme + 3);
@@ -175,6 +184,22 @@ impl fmt::Display for Stalled {
 }
 
 impl std::error::Error for Stalled {}
+
+/// A body that is kept in memory may have so many bytes. The largest that a store sends on purpose has about 4 MiB: a
+/// listing of 1,000 keys of 1,024 bytes, each of them written in three.
+const LARGEST: u64 = 32 << 20;
+
+/// An answer is larger than anything that was asked for.
+#[derive(Debug)]
+pub(crate) struct TooLarge;
+
+impl fmt::Display for TooLarge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the response has more than {} MiB", LARGEST >> 20)
+    }
+}
+
+impl std::error::Error for TooLarge {}
 
 /// When something last moved.
 #[derive(Debug)]
@@ -279,6 +304,8 @@ impl Body for Sent {
 /// A body on its way from the store.
 struct Received {
     inner: SdkBody,
+    /// How many more bytes there may be.
+    room: u64,
     stall: Duration,
     deadline: Pin<Box<Sleep>>,
 }
@@ -291,6 +318,9 @@ impl Body for Received {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        if self.inner.size_hint().lower() > self.room {
+            return Poll::Ready(Some(Err(TooLarge.into())));
+        }
         match Pin::new(&mut self.inner).poll_frame(context) {
             Poll::Ready(frame) => {
                 let deadline = Instant::now() + self.stall;
@@ -298,7 +328,12 @@ impl Body for Received {
                 if let Some(Ok(frame)) = &frame
                     && let Some(data) = frame.data_ref()
                 {
-                    metrics::BYTES_RECEIVED.add(data.remaining() as u64);
+                    let len = data.remaining() as u64;
+                    metrics::BYTES_RECEIVED.add(len);
+                    match self.room.checked_sub(len) {
+                        Some(room) => self.room = room,
+                        None => return Poll::Ready(Some(Err(TooLarge.into()))),
+                    }
                 }
                 Poll::Ready(frame)
             }
@@ -327,6 +362,19 @@ mod tests {
         assert_eq!(attempt_in("attempt=2; max=6"), Some(2));
         assert_eq!(attempt_in("ttl=x; attempt=11; max=6"), Some(11));
         assert_eq!(attempt_in("max=6"), None);
+    }
+
+    #[test]
+    fn only_the_bytes_of_objects_are_streamed() {
+        assert!(is_streamed("http://h/b/k?partNumber=1&x-id=GetObject"));
+        for url in [
+            "http://h/b/k",
+            "http://h/b/x-id=GetObject",
+            "http://h/b?x-id=GetObjectAcl",
+            "http://h/b?prefix=x-id%3DGetObject",
+        ] {
+            assert!(!is_streamed(url), "{url}");
+        }
     }
 
     #[test]

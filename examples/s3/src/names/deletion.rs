@@ -89,6 +89,10 @@ pub(super) async fn delete_recursively(
                 found_any |= batch.found_any;
                 left.files.extend(batch.left);
                 left.error = left.error.or(batch.error);
+                if left.files.len() > bucket.settings.max_listed_names {
+                    // Those that follow would stay as well.
+                    break;
+                }
             }
             Err(error) => left.error = Some(error),
         }

@@ -3,7 +3,7 @@
 use super::cache::Found;
 use super::collect::{Collected, Tree};
 use super::lookup;
-use super::pages::{self, Pages, Query};
+use super::pages::{self, Allowance, Pages, Query};
 use crate::connection::{Bucket, Connection};
 use crate::failure::failure;
 use crate::name::Name;
@@ -63,9 +63,10 @@ async fn list_rest(
 ) -> Result<Collected> {
     let query = Query { prefix: name.prefix(), by_directory: true, after, ..Query::default() };
     let mut pages = Pages::new(bucket, name, query);
+    let allowance = Allowance::new(bucket);
     loop {
         let began = connection.listings.begin();
-        let Some(page) = pages.next().await? else { return Ok(found) };
+        let Some(page) = pages.next_kept(&allowance).await? else { return Ok(found) };
         found.add(page, began);
     }
 }
@@ -102,6 +103,7 @@ async fn walk_on(
 async fn buckets(connection: &Connection, name: &Name) -> Result<Entries> {
     let any = connection.bucket(&name.bucket).await?;
     let mut names = BTreeSet::new();
+    let allowance = Allowance::new(&any);
     let mut token = None;
     loop {
         let answer = any
@@ -112,6 +114,7 @@ async fn buckets(connection: &Connection, name: &Name) -> Result<Entries> {
             .await
             .map_err(|error| failure("ListBuckets", name, error))?;
         let before = names.len();
+        allowance.take(&any, name, answer.buckets().len())?;
         names.extend(answer.buckets().iter().filter_map(|bucket| bucket.name()).map(str::to_owned));
         token = answer.continuation_token().filter(|token| !token.is_empty()).map(str::to_owned);
         // A store that has no pages may say the same again.

@@ -7,7 +7,7 @@
 use super::cache::Found;
 use super::collect::{Collected, Tree};
 use super::lookup;
-use super::pages::{Page, Pages, Query};
+use super::pages::{Allowance, Page, Pages, Query};
 use crate::connection::{Bucket, Connection};
 use crate::name::{Name, split};
 use futures_util::{StreamExt, TryStreamExt, stream};
@@ -43,9 +43,11 @@ pub(super) async fn matching(connection: &Connection, pattern: Uri<'_>) -> Resul
             Found::File(_) | Found::Directory => BTreeSet::from([name.key]),
         }
     } else {
+        let bucket = connection.bucket(&root.bucket).await?;
         let search = Search {
             connection,
-            bucket: connection.bucket(&root.bucket).await?,
+            allowance: Allowance::new(&bucket),
+            bucket,
             pattern: root.with_key(path),
             components,
             requests: Semaphore::new(REQUESTS),
@@ -90,6 +92,7 @@ struct Search<'a> {
     pattern: Name,
     components: Vec<&'a str>,
     requests: Semaphore,
+    allowance: Allowance,
     /// Keys; of directories without the `/` at the end unless the pattern has one.
     found: RefCell<BTreeSet<String>>,
 }
@@ -135,7 +138,7 @@ impl Search<'_> {
 
     async fn next(&self, pages: &mut Pages<'_>) -> Result<Option<Page>> {
         let _permit = self.requests.acquire().await;
-        pages.next().await
+        pages.next_kept(&self.allowance).await
     }
 
     /// Lists one level by directory. What matches is found if this is the last level.

@@ -10,7 +10,7 @@ use aws_sdk_s3::types::{EncodingType, RequestPayer};
 use futures_util::stream::{self, Stream};
 use percent_encoding::percent_decode;
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::cell::Cell;
 use std::sync::Arc;
 use std::time::SystemTime;
 use tf_fs_plugin::prelude::*;
@@ -145,6 +145,31 @@ fn decode(text: &str) -> String {
     percent_decode(text.as_bytes()).decode_utf8_lossy().into_owned()
 }
 
+/// The names that one operation may keep. A store may go on naming new ones for ever.
+#[derive(Debug)]
+pub(super) struct Allowance(Cell<usize>);
+
+impl Allowance {
+    pub(super) fn new(bucket: &Bucket) -> Self {
+        Self(Cell::new(bucket.settings.max_listed_names))
+    }
+
+    /// Takes `names` of it.
+    ///
+    /// # Errors
+    /// `RESOURCE_EXHAUSTED` if so many are not left.
+    pub(super) fn take(&self, bucket: &Bucket, name: &Name, names: usize) -> Result<()> {
+        let left = self.0.get().checked_sub(names).ok_or_else(|| {
+            Error::resource_exhausted(format_args!(
+                "{name}: the store lists more than {} names; name a smaller directory, or set max_listed_names",
+                bucket.settings.max_listed_names
+            ))
+        })?;
+        self.0.set(left);
+        Ok(())
+    }
+}
+
 /// All pages of a listing, one after the other.
 #[derive(Debug)]
 pub(super) struct Pages<'a> {
@@ -154,8 +179,10 @@ pub(super) struct Pages<'a> {
     query: Query,
     token: Option<String>,
     is_done: bool,
-    /// All tokens so far: a store that gives one again would be asked for ever.
-    tokens: HashSet<String>,
+    /// A token of before: a store that gives one again would be asked for ever. It is replaced after 1, 2, 4, 8 …
+    /// pages (Brent's algorithm), so that a circle of any length is noticed without keeping all tokens.
+    landmark: Option<String>,
+    pages: u64,
     /// How the last page that was not empty began.
     first: Option<String>,
     empty: usize,
@@ -172,7 +199,8 @@ impl<'a> Pages<'a> {
             query,
             token: None,
             is_done: false,
-            tokens: HashSet::new(),
+            landmark: None,
+            pages: 0,
             first: None,
             empty: 0,
         }
@@ -199,8 +227,12 @@ impl<'a> Pages<'a> {
             let Some(token) = page.next.clone().filter(|token| !token.is_empty()) else {
                 return Err(self.broken("says that there is more, but not how to get it"));
             };
-            if !self.tokens.insert(token.clone()) {
+            if self.landmark.as_ref() == Some(&token) {
                 return Err(self.broken("comes round to where it was"));
+            }
+            self.pages += 1;
+            if self.pages.is_power_of_two() {
+                self.landmark = Some(token.clone());
             }
             self.token = Some(token);
         }
@@ -218,6 +250,18 @@ impl<'a> Pages<'a> {
             return Err(self.broken("has nothing but empty pages"));
         }
         Ok(Some(page))
+    }
+
+    /// The next page, whose names are kept.
+    ///
+    /// # Errors
+    /// As [`next`](Self::next) and [`Allowance::take`].
+    pub(super) async fn next_kept(&mut self, allowance: &Allowance) -> Result<Option<Page>> {
+        let page = self.next().await?;
+        if let Some(page) = &page {
+            allowance.take(&self.bucket, self.name, page.objects.len() + page.directories.len())?;
+        }
+        Ok(page)
     }
 
     /// The pages as a stream, so that something can be done with each while the next is on its way.

@@ -4,7 +4,7 @@ use super::cache::{Found, Known};
 use super::copying::{self, Source};
 use super::deletion::{Deletion, note_emptied};
 use super::lookup;
-use super::pages::{Object, Pages, Query};
+use super::pages::{Allowance, Object, Pages, Query};
 use super::request;
 use crate::connection::Connection;
 use crate::name::Name;
@@ -190,8 +190,9 @@ async fn list(connection: &Connection, directory: &Name) -> Result<Vec<Object>> 
     let bucket = connection.bucket(&directory.bucket).await?;
     let query = Query { prefix: directory.key.clone(), ..Query::default() };
     let mut pages = Pages::new(&bucket, directory, query);
+    let allowance = Allowance::new(&bucket);
     let mut objects = Vec::new();
-    while let Some(page) = pages.next().await? {
+    while let Some(page) = pages.next_kept(&allowance).await? {
         objects.extend(page.objects);
     }
     Ok(objects)

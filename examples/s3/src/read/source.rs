@@ -3,6 +3,7 @@
 use super::Reads;
 use super::assumption::Assumption;
 use super::get::{self, Body, Cause, Head, Range, Target, Wanted};
+use crate::connection::{LONGEST_BACKOFF, LONGEST_RETRY_AFTER, Patience, WRONG_ANSWERS};
 use crate::name::Name;
 use bytes::BufMut;
 use std::hash::{BuildHasher, RandomState};
@@ -12,10 +13,6 @@ use tf_fs_plugin::prelude::*;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// No wait between attempts is longer, unless the first one is.
-const LONGEST_BACKOFF: Duration = Duration::from_secs(5);
-/// A `Retry-After` is honoured up to this.
-const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(20);
 /// As many bytes make up for a failed attempt.
 const PROGRESS: u64 = 256 << 10;
 /// Attempts made at once, without counting: over each idle connection one may fail.
@@ -54,6 +51,8 @@ pub(super) struct Fetch {
     settles: bool,
     body: Option<Body>,
     failures: Failures,
+    /// When the last attempt began.
+    asked: Instant,
     pace: Pace,
     op: &'static str,
 }
@@ -62,6 +61,12 @@ pub(super) struct Fetch {
 #[derive(Debug, Default)]
 struct Failures {
     count: u32,
+    /// Those of them whose cause will not go away.
+    wrong: u32,
+    /// The time that is left for more; all of it before the first failure.
+    patience: Option<Patience>,
+    /// How long was waited for the last attempt.
+    waited: Duration,
     /// Attempts that tell nothing of the store, such as over a connection that it had closed.
     mended: u32,
     bytes_since: u64,
@@ -124,6 +129,7 @@ impl Fetch {
             settles: false,
             body: None,
             failures: Failures::default(),
+            asked: Instant::now(),
             pace: Pace::default(),
             op,
         }
@@ -212,6 +218,7 @@ impl Fetch {
 
     async fn ask(&mut self) -> Result<Head, Cause> {
         self.pace = Pace::default();
+        self.asked = Instant::now();
         let source = &self.source;
         let wanted = Wanted {
             key: &source.name.key,
@@ -244,15 +251,23 @@ impl Fetch {
             self.failures.mended += 1;
             return Ok(());
         }
-        self.failures.count += 1;
-        self.failures.bytes_since = 0;
-        if !cause.is_transient() || self.failures.count >= settings.max_attempts {
+        let failures = &mut self.failures;
+        failures.count += 1;
+        failures.wrong += u32::from(cause.will_stay());
+        failures.bytes_since = 0;
+        let patience = failures.patience.get_or_insert_with(|| Patience::new(settings));
+        let left = patience.lose(std::mem::take(&mut failures.waited), self.asked.elapsed());
+        let is_over = failures.count >= settings.max_attempts || failures.wrong >= WRONG_ANSWERS;
+        let Some(left) = left.filter(|_| cause.is_transient() && !is_over) else {
             return Err(cause.into_error(self.op, &self.source.name, self.failures.count));
-        }
+        };
+        patience.warn(&self.source.name, || cause.in_short());
         let wait = match cause.retry_after() {
             Some(asked) => asked.min(LONGEST_RETRY_AFTER),
-            None => backoff(settings.retry_backoff, self.failures.count, random()),
+            None => backoff(settings.retry_backoff, failures.count, random()),
         };
+        let wait = wait.min(left);
+        failures.waited = wait;
         log::debug!(
             "{}: {}: attempt {} failed: {cause:?}; next in {wait:?}",
             self.source.name,
@@ -268,7 +283,7 @@ impl Failures {
     fn progress(&mut self, bytes: u64) {
         self.bytes_since = self.bytes_since.saturating_add(bytes);
         if self.bytes_since >= PROGRESS {
-            self.count = 0;
+            *self = Self { mended: self.mended, bytes_since: self.bytes_since, ..Self::default() };
         }
     }
 }

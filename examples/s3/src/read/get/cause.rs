@@ -1,5 +1,6 @@
 //! Why a GET failed.
 
+use crate::connection::will_stay;
 use crate::failure::{Answer, failure, of_answer, of_transport};
 use crate::metrics;
 use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
@@ -68,6 +69,31 @@ impl Cause {
             Self::Nonsense(_) | Self::Unsupported => Some(200),
             Self::Sdk(error) => error.raw_response().map(|raw| raw.status().as_u16()),
             Self::Transport(..) | Self::Stale | Self::Stalled(..) | Self::Other(_) => None,
+        }
+    }
+
+    /// Whether time does not help.
+    pub(in crate::read) fn will_stay(&self) -> bool {
+        match self {
+            Self::Nonsense(_) => true,
+            Self::Transport(_, error) => will_stay(error),
+            _ => false,
+        }
+    }
+
+    /// What went wrong, for the log.
+    pub(in crate::read) fn in_short(&self) -> String {
+        match self {
+            Self::Answer(refusal) => {
+                format!("the store responds with HTTP {}", refusal.answer.status)
+            }
+            Self::Transport(endpoint, error) => format!("{endpoint}: {error}"),
+            Self::Stalled(endpoint, time) => format!("{endpoint}: no progress for {time:?}"),
+            Self::Nonsense(how) => format!("the response cannot be right: {how}"),
+            Self::Stale => "it keeps closing connections".to_owned(),
+            Self::Changed | Self::Sdk(_) | Self::Unsupported | Self::Other(_) => {
+                "no usable response".to_owned()
+            }
         }
     }
 
