@@ -1,5 +1,6 @@
 //! One device.
 
+use crate::abi::host_buf::HostBuf;
 use crate::abi::host_memory::HostAllocator;
 use crate::memory::DevicePtr;
 use crate::stream::{Event, Stream, StreamOptions};
@@ -68,11 +69,11 @@ pub trait Device: Send + Sync + 'static {
     /// Become those of TensorFlow's caller.
     fn copy_to_device(&self, target: DevicePtr, source: &[u8]) -> Result<()>;
 
-    /// Copies to the host before it returns, in no order with any stream.
+    /// Fills all of `target` from the device before it returns, in no order with any stream.
     ///
     /// # Errors
     /// Become those of TensorFlow's caller.
-    fn copy_to_host(&self, target: &mut [u8], source: DevicePtr) -> Result<()>;
+    fn copy_to_host(&self, target: HostBuf<'_>, source: DevicePtr) -> Result<()>;
 
     /// Copies `bytes` within the device before it returns, in no order with any stream.
     ///

@@ -67,6 +67,7 @@ mod timer;
 pub mod toolkit;
 mod wire;
 
+pub use abi::host_buf::HostBuf;
 pub use abi::host_callback::HostCallback;
 pub use abi::host_memory::HostAllocator;
 pub use abi::host_ptr::{HostSource, HostTarget};
@@ -84,9 +85,9 @@ pub mod prelude {
         AsyncContext, AsyncKernel, Construction, Context, DType, DeviceTensor, Element, Kernel,
     };
     pub use crate::{
-        Code, Device, DevicePtr, Error, Event, EventStatus, HostCallback, HostSource, HostTarget,
-        MemoryUsage, Pattern, Platform, Result, ResultExt, Stream, StreamOptions, device_plugin,
-        ensure, kernel,
+        Code, Device, DevicePtr, Error, Event, EventStatus, HostBuf, HostCallback, HostSource,
+        HostTarget, MemoryUsage, Pattern, Platform, Result, ResultExt, Stream, StreamOptions,
+        device_plugin, ensure, kernel,
     };
 }
 

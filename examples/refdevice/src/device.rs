@@ -69,7 +69,7 @@ impl Device for RefDevice {
     fn copy_to_device(&self, target: DevicePtr, source: &[u8]) -> Result<()> {
         self.host.copy_to_device(target, source)
     }
-    fn copy_to_host(&self, target: &mut [u8], source: DevicePtr) -> Result<()> {
+    fn copy_to_host(&self, target: HostBuf<'_>, source: DevicePtr) -> Result<()> {
         self.host.copy_to_host(target, source)
     }
     fn copy_on_device(&self, target: DevicePtr, source: DevicePtr, bytes: u64) -> Result<()> {

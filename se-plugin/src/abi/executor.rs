@@ -1,6 +1,7 @@
 //! The callbacks of devices.
 
 use super::event::EventState;
+use super::host_buf::{HostBuf, host_size, lent};
 use super::host_callback::HostCallback;
 use super::host_memory::{HostAllocator, Ordinary};
 use super::host_ptr::{HostSource, HostTarget};
@@ -652,11 +653,6 @@ pub(super) unsafe extern "C" fn nanoseconds<D: Device>(timer: SP_Timer) -> u64 {
 
 // Copies and fills.
 
-/// A size that is one of this process's memory.
-fn host_size(size: u64) -> Result<usize> {
-    usize::try_from(size).map_err(Error::invalid_argument)
-}
-
 unsafe extern "C" fn memcpy_dtoh<D: Device>(
     device: *const SP_Device,
     stream: SP_Stream,
@@ -769,20 +765,15 @@ unsafe extern "C" fn sync_memcpy_dtoh<D: Device>(
     status: *mut TF_Status,
 ) {
     let body = || {
-        // SAFETY: the host passes a device, a struct with its size, and `size` bytes of its own that stay
-        // during the call.
+        // SAFETY: the host passes a device, a struct with its size, and `size` bytes of its own that stay, and that
+        // nobody else uses, during the call.
         unsafe {
             let device = device_of::<D>(device)?;
             if size == 0 {
                 return Ok(());
             }
             let source = address(source)?;
-            ensure!(
-                !target.is_null(),
-                Error::invalid_argument("TensorFlow passed no memory to copy to")
-            );
-            let target = core::slice::from_raw_parts_mut(target.cast(), host_size(size)?);
-            device.device.copy_to_host(target, source)
+            device.device.copy_to_host(HostBuf::of_host(target, size)?, source)
         }
     };
     // SAFETY: the host passes a status.
@@ -797,7 +788,8 @@ unsafe extern "C" fn sync_memcpy_htod<D: Device>(
     status: *mut TF_Status,
 ) {
     let body = || {
-        // SAFETY: as in `sync_memcpy_dtoh`.
+        // SAFETY: the host passes a device, a struct with its size, and `size` bytes of its own that stay, and that
+        // nobody writes to, during the call.
         unsafe {
             let device = device_of::<D>(device)?;
             if size == 0 {
@@ -808,8 +800,7 @@ unsafe extern "C" fn sync_memcpy_htod<D: Device>(
                 !source.is_null(),
                 Error::invalid_argument("TensorFlow passed no memory to copy from")
             );
-            let source = core::slice::from_raw_parts(source.cast(), host_size(size)?);
-            device.device.copy_to_device(target, source)
+            device.device.copy_to_device(target, lent(source, host_size(size)?)?)
         }
     };
     // SAFETY: the host passes a status.

@@ -4,6 +4,7 @@ use super::exports::Exported;
 use super::kernel::status::Status;
 use super::platform::{Loads, initialize, make_once, name_of_load, refused};
 use super::versions::{Versioned as _, check_major_version, fill, read_at_least, set_field};
+use crate::abi::host_buf::lent;
 use crate::graph::cures::{self, Cures};
 use crate::graph::{Graph, GraphPass, OptimizerConfigs};
 use core::ffi::{c_char, c_int, c_void};
@@ -162,12 +163,8 @@ unsafe extern "C" fn optimize<P: Exported>(
         let (Some(input), Some(output)) = (input, output) else {
             return Err(Error::invalid_argument("TensorFlow passed no graph, or no room for one"));
         };
-        let graph: &[u8] = if input.data.is_null() {
-            &[]
-        } else {
-            // SAFETY: a buffer of the host's with so many bytes.
-            unsafe { core::slice::from_raw_parts(input.data.cast(), input.length) }
-        };
+        // SAFETY: a buffer of the host's with so many bytes.
+        let graph = unsafe { lent(input.data, input.length)? };
         let cures = Cures { device_type: P::TYPE, has_kernel: crate::kernel::has_kernel::<P> };
         // SAFETY: the host's item, which lives for the length of the call.
         let preserved = || unsafe { nodes_to_preserve(item) };
@@ -275,8 +272,8 @@ unsafe fn nodes_to_preserve(item: *const TF_GrapplerItem) -> Result<Option<BTree
     let named = values.into_iter().zip(lengths).filter(|(value, _)| !value.is_null());
     let names = named.map(|(value, length)| {
         // SAFETY: so many bytes within the storage, as the header promises.
-        let name = unsafe { core::slice::from_raw_parts(value.cast::<u8>(), length) };
-        String::from_utf8_lossy(name).into_owned()
+        let name = unsafe { lent(value.cast_const().cast(), length)? };
+        Ok(String::from_utf8_lossy(name).into_owned())
     });
-    Ok(Some(names.collect()))
+    names.collect::<Result<_>>().map(Some)
 }

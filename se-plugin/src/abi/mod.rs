@@ -8,6 +8,7 @@ mod event;
 mod executor;
 pub(crate) mod exports;
 pub(crate) mod graph;
+pub(crate) mod host_buf;
 pub(crate) mod host_callback;
 pub(crate) mod host_memory;
 pub(crate) mod host_ptr;

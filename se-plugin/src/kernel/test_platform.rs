@@ -1,7 +1,7 @@
 //! A platform for unit tests that need the type only.
 
 use crate::{
-    Device, DevicePtr, Error, Event, EventStatus, HostCallback, HostSource, HostTarget,
+    Device, DevicePtr, Error, Event, EventStatus, HostBuf, HostCallback, HostSource, HostTarget,
     MemoryUsage, Pattern, Platform, Result, Stream,
 };
 
@@ -49,7 +49,7 @@ impl Device for Nothing {
     fn copy_to_device(&self, _: DevicePtr, _: &[u8]) -> Result<()> {
         nothing()
     }
-    fn copy_to_host(&self, _: &mut [u8], _: DevicePtr) -> Result<()> {
+    fn copy_to_host(&self, _: HostBuf<'_>, _: DevicePtr) -> Result<()> {
         nothing()
     }
     fn copy_on_device(&self, _: DevicePtr, _: DevicePtr, _: u64) -> Result<()> {

@@ -5,6 +5,7 @@ use super::event::WorkerEvent;
 use super::memory::HostMemory;
 use super::observer::Observer;
 use super::stream::{Core, Point, WorkerStream};
+use crate::abi::host_buf::HostBuf;
 use crate::device::{AllocatorStats, Device, MemoryUsage};
 use crate::health::Health;
 use crate::memory::DevicePtr;
@@ -147,8 +148,8 @@ impl Device for HostDevice {
         self.memory.write("copy_to_device", target, source)
     }
 
-    fn copy_to_host(&self, target: &mut [u8], source: DevicePtr) -> Result<()> {
-        self.memory.read("copy_to_host", target, source)
+    fn copy_to_host(&self, target: HostBuf<'_>, source: DevicePtr) -> Result<()> {
+        self.memory.read_into("copy_to_host", target, source)
     }
 
     fn copy_on_device(&self, target: DevicePtr, source: DevicePtr, bytes: u64) -> Result<()> {

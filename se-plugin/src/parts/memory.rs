@@ -2,6 +2,7 @@
 
 use super::allocator::Allocator;
 use super::range::DeviceRange;
+use crate::abi::host_buf::HostBuf;
 use crate::abi::parts::ledger::{Borrow, Ledger};
 use crate::device::{AllocatorStats, MemoryUsage};
 use crate::memory::DevicePtr;
@@ -140,9 +141,22 @@ impl HostMemory {
     /// # Errors
     /// `INVALID_ARGUMENT` if the range is not within an allocation, `INTERNAL` if a task writes to it.
     pub fn read(&self, op: &'static str, target: &mut [u8], source: DevicePtr) -> Result<()> {
+        self.read_into(op, HostBuf::from_slice(target), source)
+    }
+
+    /// As [`read`](Self::read), to memory that nobody has written to yet.
+    ///
+    /// # Errors
+    /// As for [`read`](Self::read).
+    pub fn read_into(
+        &self,
+        op: &'static str,
+        target: HostBuf<'_>,
+        source: DevicePtr,
+    ) -> Result<()> {
         let source = DeviceRange::new(source, target.len() as u64);
         self.access(op, &[source], &[], |reads, _| {
-            target.copy_from_slice(reads[0]);
+            target.copy_from(reads[0]);
             Ok(())
         })
     }

@@ -6,7 +6,7 @@ use crate::memory::DevicePtr;
 use crate::platform::Platform;
 use crate::stream::{Event, EventStatus, Pattern, Stream, StreamOptions};
 use crate::timer::Timer;
-use crate::{HostAllocator, HostCallback, HostSource, HostTarget};
+use crate::{HostAllocator, HostBuf, HostCallback, HostSource, HostTarget};
 use std::cell::RefCell;
 use std::time::Duration;
 use tf_fs_plugin::Result;
@@ -191,7 +191,7 @@ impl<D: Device> Device for FaultyDevice<D> {
         self.faults.call("sync_memcpy_htod", || self.inner.copy_to_device(target, source))
     }
 
-    fn copy_to_host(&self, target: &mut [u8], source: DevicePtr) -> Result<()> {
+    fn copy_to_host(&self, target: HostBuf<'_>, source: DevicePtr) -> Result<()> {
         self.faults.call("sync_memcpy_dtoh", || self.inner.copy_to_host(target, source))
     }
 

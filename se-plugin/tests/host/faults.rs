@@ -80,7 +80,7 @@ impl Device for FaultyDevice {
     fn copy_to_device(&self, target: DevicePtr, source: &[u8]) -> Result<()> {
         trip("sync_to_device").and_then(|()| self.0.copy_to_device(target, source))
     }
-    fn copy_to_host(&self, target: &mut [u8], source: DevicePtr) -> Result<()> {
+    fn copy_to_host(&self, target: HostBuf<'_>, source: DevicePtr) -> Result<()> {
         trip("sync_to_host").and_then(|()| self.0.copy_to_host(target, source))
     }
     fn copy_on_device(&self, target: DevicePtr, source: DevicePtr, bytes: u64) -> Result<()> {

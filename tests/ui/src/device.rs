@@ -54,7 +54,7 @@ impl Device for D {
     fn copy_to_device(&self, _: DevicePtr, _: &[u8]) -> Result<()> {
         Ok(())
     }
-    fn copy_to_host(&self, _: &mut [u8], _: DevicePtr) -> Result<()> {
+    fn copy_to_host(&self, _: HostBuf<'_>, _: DevicePtr) -> Result<()> {
         Ok(())
     }
     fn copy_on_device(&self, _: DevicePtr, _: DevicePtr, _: u64) -> Result<()> {

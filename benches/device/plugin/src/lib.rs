@@ -111,9 +111,10 @@ impl Device for BenchDevice {
         part(&mut memory, target, source.len() as u64)?.copy_from_slice(source);
         Ok(())
     }
-    fn copy_to_host(&self, target: &mut [u8], source: DevicePtr) -> Result<()> {
+    fn copy_to_host(&self, target: HostBuf<'_>, source: DevicePtr) -> Result<()> {
         let mut memory = lock(&self.memory.bytes);
-        target.copy_from_slice(part(&mut memory, source, target.len() as u64)?);
+        let len = target.len() as u64;
+        target.copy_from(part(&mut memory, source, len)?);
         Ok(())
     }
     fn copy_on_device(&self, target: DevicePtr, source: DevicePtr, bytes: u64) -> Result<()> {

@@ -2,6 +2,7 @@
 
 use super::status::{self, HostApi, Status, text};
 use super::tensor::{HostTensor, Tensor};
+use crate::abi::host_buf::lent;
 use crate::kernel::{Attribute, DType, Element, PartialShape};
 use crate::wire::{Value, values};
 use core::ffi::{CStr, c_char, c_int};
@@ -107,14 +108,10 @@ impl Construction<'_> {
                 return Err(Error::internal("TensorFlow passed no node"));
             }
             let content = (buffers.TF_GetBuffer)(buffer);
-            let bytes = if content.data.is_null() {
-                &[][..]
-            } else {
-                core::slice::from_raw_parts(content.data.cast(), content.length)
-            };
+            let bytes = lent(content.data, content.length);
             let result = boundary::catch("kernel attributes", || {
                 reported?;
-                body(bytes)
+                body(bytes?)
             });
             (buffers.TF_DeleteBuffer)(buffer);
             result

@@ -1,6 +1,7 @@
 //! Registering new ops, and reading the definitions of those that there are.
 
 use super::status::{HostApi, Status};
+use crate::abi::host_buf::lent;
 use crate::kernel::op::{Definition, OpBuilder, OpRegistration};
 use crate::kernel::{DType, OpDefinition};
 use core::ffi::c_int;
@@ -52,10 +53,7 @@ pub(super) fn look_up(status: &Status, op: &str) -> Result<Option<Definition>> {
             Err(error) if error.code() == Code::NotFound => Ok(None),
             Err(error) => Err(error),
             Ok(()) if content.data.is_null() => Ok(None),
-            Ok(()) => {
-                let bytes = core::slice::from_raw_parts(content.data.cast(), content.length);
-                Definition::read(bytes).map(Some)
-            }
+            Ok(()) => Definition::read(lent(content.data, content.length)?).map(Some),
         });
         (buffers.TF_DeleteBuffer)(answer);
         delete(library);

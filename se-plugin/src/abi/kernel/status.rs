@@ -1,5 +1,6 @@
 //! The tables of the host that kernels use, and a status of one's own for calls into them.
 
+use crate::abi::host_buf::lent;
 use core::ffi::CStr;
 use core::ptr::NonNull;
 use tf_fs_plugin::__private::boundary;
@@ -111,9 +112,6 @@ pub(super) fn fail(
 /// # Safety
 /// What `view` points to can be read for `'a`.
 pub(super) unsafe fn text<'a>(view: TF_StringView) -> std::borrow::Cow<'a, str> {
-    if view.data.is_null() {
-        return std::borrow::Cow::Borrowed("");
-    }
     // SAFETY: as the caller promises.
-    String::from_utf8_lossy(unsafe { core::slice::from_raw_parts(view.data.cast(), view.len) })
+    String::from_utf8_lossy(unsafe { lent(view.data.cast(), view.len) }.unwrap_or_default())
 }

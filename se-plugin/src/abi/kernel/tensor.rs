@@ -284,6 +284,7 @@ fn check<T: Element>(tensor: &Tensor, what: &dyn fmt::Display) -> Result<()> {
     let size = tensor.elements.checked_mul(size_of::<T>());
     let fits = tensor.elements == 0
         || size.is_some_and(|size| size <= tensor.bytes)
+            && isize::try_from(tensor.bytes).is_ok()
             && !tensor.data.is_null()
             && tensor.data.addr().is_multiple_of(align_of::<T>());
     ensure!(fits, Error::internal(format!("TensorFlow passed {what} in unsuitable memory")));
