@@ -47,6 +47,7 @@ extern crate self as se_plugin;
 
 #[allow(unsafe_code, reason = "the C boundary; every block is argued")]
 mod abi;
+mod collected;
 mod device;
 pub mod graph;
 mod health;
@@ -94,13 +95,13 @@ pub mod prelude {
 /// What the macro's output names. Not for other use: it changes without notice.
 #[doc(hidden)]
 pub mod __private {
+    pub use crate::__se_plugin_collect as collect;
     pub use crate::abi::exports::Exported;
     pub use crate::abi::graph::{GraphExport, init_graph};
     pub use crate::abi::platform::{Loads, init_plugin};
     pub use crate::abi::profiler::{ProfilerExport, init_profiler};
     pub use crate::kernel::{Element, OpRegistration, Registration};
     pub use crate::platform::check;
-    pub use inventory;
     pub use tf_fs_plugin::__private::note;
     pub use tf_fs_sys::{
         SE_InitPluginFn, SE_PlatformRegistrationParams, TF_InitGraphFn, TF_InitProfilerFn,

@@ -2,7 +2,7 @@
 
 use crate::args::{self, Macro, Options};
 use crate::errors::Errors;
-use crate::export::{note, panic_abort};
+use crate::export::{note, only_one, panic_abort};
 use crate::item::{self, Item, text};
 use proc_macro2::TokenStream;
 use quote::{ToTokens as _, quote};
@@ -44,16 +44,11 @@ fn export(platform: &TokenStream, options: &Options) -> TokenStream {
     let kind = quote!(<#platform as #krate::Platform>::TYPE);
     let made = quote!(#private::note::Note::device(#kind, ::core::cfg!(panic = "abort")));
     let note = note(&private, &kind, &made);
+    let only_one = only_one(&quote!(a_crate_exports_only_one_platform));
     quote! {
         #panic_abort
 
-        // A second platform in the crate is a second macro of this name, which `cargo check` refuses.
-        #[allow(non_local_definitions)] // in a function, such as the `main` of an example
-        #[doc(hidden)]
-        #[macro_export]
-        macro_rules! a_crate_exports_only_one_platform {
-            () => {};
-        }
+        #only_one
 
         const _: () = #private::check::<#platform>();
 

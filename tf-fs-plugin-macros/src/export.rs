@@ -53,17 +53,13 @@ pub(crate) fn expand<T: ToTokens>(
         }
     });
     let panic_abort = panic_abort(options);
+    let only_one = only_one(&quote!(
+        a_crate_exports_only_one_plugin__list_all_types_in_one_filesystem_plugins
+    ));
     quote! {
         #panic_abort
 
-        // A second plugin in the crate is a second macro of this name, and `cargo check` refuses it in
-        // whatever modules the two are. Two functions of one symbol are refused by a build only.
-        #[allow(non_local_definitions)] // in a function, such as the `main` of an example
-        #[doc(hidden)]
-        #[macro_export]
-        macro_rules! a_crate_exports_only_one_plugin__list_all_types_in_one_filesystem_plugins {
-            () => {};
-        }
+        #only_one
 
         const _: () = {
             #items
@@ -82,6 +78,24 @@ pub(crate) fn expand<T: ToTokens>(
             // The type in the header.
             const _: #private::TF_InitPluginFn = TF_InitPlugin;
             #kernel
+        };
+    }
+}
+
+/// What a crate can have only one of: a second is a second macro of this name, and `cargo check` refuses it in whatever
+/// modules the two are. Two functions of one symbol are refused by a build only.
+pub(crate) fn only_one(name: &TokenStream) -> TokenStream {
+    // The module is for what is written in a function, such as the `main` of an example: there the compiler warns of a
+    // macro of the crate's, and an `#[allow]` would be an error in a crate that forbids the lint.
+    quote! {
+        const _: () = {
+            mod __only_one {
+                #[doc(hidden)]
+                #[macro_export]
+                macro_rules! #name {
+                    () => {};
+                }
+            }
         };
     }
 }

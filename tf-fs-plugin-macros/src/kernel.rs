@@ -159,7 +159,6 @@ fn registrations(
     let alias = match params.as_slice() {
         [] => quote!(type __SeKernel = #self_type;),
         params => quote! {
-            #[allow(type_alias_bounds, clippy::type_complexity)]
             type __SeKernel<#(#params),*> = #self_type;
         },
     };
@@ -192,7 +191,8 @@ fn registrations(
             _ => Some(quote!(.types(&[#(#constraints),*]))),
         };
         output.extend(quote! {
-            #private::inventory::submit! {
+            #private::collect! {
+                #private::Registration,
                 #private::Registration::#new::<#kernel>(
                     #op,
                     ::core::concat!(::core::file!(), ":", ::core::line!()),
@@ -440,19 +440,20 @@ mod tests {
         assert!(output.contains("type__SeKernel<T>=Relu<T>;"), "{output}");
         for ty in ["f32", "half::f16"] {
             let expected = format!(
-                "::se_plugin::__private::inventory::submit!{{::se_plugin::__private::Registration::new::\
+                "::se_plugin::__private::collect!{{::se_plugin::__private::Registration,\
+                 ::se_plugin::__private::Registration::new::\
                  <__SeKernel<{ty}>>(\"Relu\",::core::concat!(::core::file!(),\":\",::core::line!()),)\
                  .types(&[(\"T\",<{ty}as::se_plugin::__private::Element>::DTYPE)])}}"
             );
             assert!(output.contains(&expected), "{output}");
         }
-        assert_eq!(output.matches("submit!").count(), 2, "{output}");
+        assert_eq!(output.matches("collect!").count(), 2, "{output}");
     }
 
     #[test]
     fn several_attributes_make_a_product() {
         let output = output("op = \"Sum\", types(T = [f32, f64], Tidx = [i32, i64, i8])", ITEM);
-        assert_eq!(output.matches("submit!").count(), 6, "{output}");
+        assert_eq!(output.matches("collect!").count(), 6, "{output}");
         assert!(output.contains("<__SeKernel<f64>>"), "{output}");
         assert!(output.contains("(\"Tidx\",<i8as"), "{output}");
         let one = "(\"T\",<f64as::se_plugin::__private::Element>::DTYPE),(\"Tidx\",<i64as";

@@ -1,6 +1,7 @@
 //! New ops.
 
 use crate::abi::kernel::op::{Infer, ShapeInference, infer};
+use crate::collected::Collected;
 use crate::wire::{Value, values};
 use core::fmt;
 use tf_fs_plugin::{Error, Result, ensure};
@@ -120,9 +121,21 @@ pub struct OpRegistration {
     pub(crate) infer: Infer,
 }
 
-inventory::collect!(OpRegistration);
+static ALL: Collected<OpRegistration> = Collected::new();
 
 impl OpRegistration {
+    /// Adds it to those of the plugin.
+    pub fn collect(&'static self) {
+        ALL.add(self);
+    }
+
+    /// All ops of the plugin, always in the same order.
+    pub(crate) fn all() -> Vec<&'static Self> {
+        let mut all = ALL.all();
+        all.sort_by_key(|op| op.name);
+        all
+    }
+
     /// The op of a definition.
     #[must_use]
     pub const fn new<O: OpDefinition>() -> Self {
@@ -140,7 +153,8 @@ impl fmt::Debug for OpRegistration {
 #[macro_export]
 macro_rules! register_op {
     ($definition:ty) => {
-        $crate::__private::inventory::submit! {
+        $crate::__private::collect! {
+            $crate::__private::OpRegistration,
             $crate::__private::OpRegistration::new::<$definition>()
         }
     };

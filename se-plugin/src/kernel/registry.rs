@@ -1,6 +1,7 @@
 //! Which kernels there are.
 
 use crate::abi::kernel::trampoline::Functions;
+use crate::collected::Collected;
 use crate::kernel::op::Definition;
 use crate::kernel::{AsyncKernel, DType, Kernel};
 use crate::platform::Platform;
@@ -26,9 +27,14 @@ pub struct Registration {
     place: &'static str,
 }
 
-inventory::collect!(Registration);
+static ALL: Collected<Registration> = Collected::new();
 
 impl Registration {
+    /// Adds it to those of the plugin.
+    pub fn collect(&'static self) {
+        ALL.add(self);
+    }
+
     /// A kernel for all types, with everything in device memory.
     #[must_use]
     pub const fn new<K: Kernel>(op: &'static str, place: &'static str) -> Self {
@@ -145,17 +151,15 @@ impl fmt::Display for Registration {
 
 /// The kernels of a platform, always in the same order.
 pub(crate) fn of_platform<P: Platform>() -> Vec<&'static Registration> {
-    let all = inventory::iter::<Registration>;
     let mut own: Vec<_> =
-        all.into_iter().filter(|one| (one.platform)() == TypeId::of::<P>()).collect();
+        ALL.all().into_iter().filter(|one| (one.platform)() == TypeId::of::<P>()).collect();
     own.sort_by_key(|one| (one.op, one.place, one.types, (one.functions.name)()));
     own
 }
 
 /// Whether a platform has a kernel for an op with a type in an attribute, as its author wrote it.
 pub fn has_kernel<P: Platform>(op: &str, attribute: &str, dtype: DType) -> bool {
-    let all = inventory::iter::<Registration>;
-    all.into_iter().any(|one| {
+    ALL.all().into_iter().any(|one| {
         (one.platform)() == TypeId::of::<P>()
             && one.is_for(op, attribute, dtype)
             && (!one.variables || crate::kernel::host_has_variables())

@@ -29,9 +29,7 @@ pub(crate) fn register<P: Platform>() {
             }
         };
         let status = Status::new(host.status)?;
-        let mut ops: Vec<&OpRegistration> = inventory::iter::<OpRegistration>.into_iter().collect();
-        ops.sort_by_key(|op| op.name);
-        for op in ops {
+        for op in OpRegistration::all() {
             if let Err(error) = op::register(&host, &status, op) {
                 log_error(&format_args!("the op {} is not registered: {error:#}", op.name));
             }

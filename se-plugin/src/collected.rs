@@ -1,0 +1,54 @@
+//! What is handed in from anywhere in a plugin when its library is loaded.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// A list that constructors of the library add to, before anybody reads it.
+///
+/// The crate `inventory` does the same, but its macro contains an `#[allow]`, which is an error in a crate that forbids
+/// the lint.
+#[derive(Debug)]
+pub(crate) struct Collected<T: 'static>(Mutex<Vec<&'static T>>);
+
+impl<T> Collected<T> {
+    pub(crate) const fn new() -> Self {
+        Self(Mutex::new(Vec::new()))
+    }
+
+    fn list(&self) -> MutexGuard<'_, Vec<&'static T>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn add(&self, one: &'static T) {
+        self.list().push(one);
+    }
+
+    /// All of them, in no particular order.
+    pub(crate) fn all(&self) -> Vec<&'static T> {
+        self.list().clone()
+    }
+}
+
+/// Collects a value of a type with a method `collect`, when the library is loaded.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __se_plugin_collect {
+    ($type:path, $value:expr) => {
+        const _: () = {
+            static __SE_PLUGIN_VALUE: $type = $value;
+            extern "C" fn __se_plugin_constructor() {
+                __SE_PLUGIN_VALUE.collect();
+            }
+            #[used]
+            #[cfg_attr(
+                all(unix, not(target_vendor = "apple")),
+                unsafe(link_section = ".init_array")
+            )]
+            #[cfg_attr(
+                target_vendor = "apple",
+                unsafe(link_section = "__DATA,__mod_init_func,mod_init_funcs")
+            )]
+            #[cfg_attr(windows, unsafe(link_section = ".CRT$XCU"))]
+            static __SE_PLUGIN_CONSTRUCTOR: extern "C" fn() = __se_plugin_constructor;
+        };
+    };
+}

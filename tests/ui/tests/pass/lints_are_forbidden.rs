@@ -1,0 +1,117 @@
+//! What the macros write needs no exception from any lint: one is an error where the lint is forbidden.
+#![forbid(unsafe_code, missing_docs, unreachable_pub, non_local_definitions, type_alias_bounds)]
+#![forbid(non_upper_case_globals, non_camel_case_types, non_snake_case, dead_code, private_interfaces)]
+#![forbid(unused_imports, unused_macros, unused_qualifications, clippy::type_complexity)]
+#![deny(warnings)]
+
+use se_plugin::graph::{Graph, GraphPass};
+use se_plugin::kernel::{OpBuilder, OpDefinition, has_kernel};
+use se_plugin::prelude::*;
+use se_plugin::profiler::Timeline;
+use se_plugin::register_op;
+use std::marker::PhantomData;
+use tf_fs_plugin::prelude::{FileStatistics, Filesystem, Uri, filesystem_plugin};
+use tf_plugin_ui_tests::device::D;
+
+/// A platform with all that there is.
+#[derive(Debug)]
+pub struct All;
+
+/// A graph pass.
+#[derive(Debug)]
+pub struct Pass;
+
+impl GraphPass for Pass {
+    fn optimize(&self, _: &mut Graph<'_>) -> Result<()> {
+        Ok(())
+    }
+}
+
+static TIMELINE: Timeline = Timeline::new("ALL");
+
+#[device_plugin(graph_pass = Pass, profiler = &TIMELINE)]
+impl Platform for All {
+    const NAME: &'static str = "ALL";
+    const TYPE: &'static str = "ALL";
+    type Device = D;
+
+    fn new() -> Result<Self> {
+        Ok(Self)
+    }
+    fn device_count(&self) -> Result<usize> {
+        Ok(0)
+    }
+    fn open(&self, _: usize) -> Result<D> {
+        Err(Error::unavailable("no driver"))
+    }
+}
+
+/// A kernel of several types.
+#[derive(Debug)]
+pub struct Relu<T, U>(PhantomData<(T, U)>);
+
+#[kernel(op = "Relu", types(T = [f32, f64], U = i32))]
+#[kernel(op = "Relu6", types(T = [f32, f64], U = [i32, i64]), priority = 1)]
+impl<T: Element, U: Element> Kernel for Relu<T, U> {
+    type Platform = All;
+
+    fn new(_: &Construction<'_>) -> Result<Self> {
+        Ok(Self(PhantomData))
+    }
+    fn compute(&self, _: &mut Context<'_, All>) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// A kernel that ends on another thread.
+#[derive(Debug)]
+pub struct Later;
+
+#[kernel(op = "Later")]
+impl AsyncKernel for Later {
+    type Platform = All;
+
+    fn new(_: &Construction<'_>) -> Result<Self> {
+        Ok(Self)
+    }
+    fn compute(&self, context: AsyncContext<All>) {
+        context.complete(Ok(()));
+    }
+}
+
+impl OpDefinition for Later {
+    const NAME: &'static str = "Later";
+
+    fn define(op: &mut OpBuilder) {
+        op.stateful();
+    }
+}
+
+register_op!(Later);
+
+/// A filesystem.
+#[derive(Debug)]
+pub struct MemFs;
+
+#[filesystem_plugin(scheme = "mem")]
+impl Filesystem for MemFs {
+    fn new(_: &str) -> Result<Self> {
+        Ok(Self)
+    }
+    fn stat(&self, uri: Uri<'_>) -> Result<FileStatistics> {
+        Err(Error::not_found(uri))
+    }
+}
+
+se_plugin::conformance!(All);
+
+mod files {
+    tf_fs_plugin::conformance!(super::MemFs, "mem://box/");
+}
+
+fn main() {
+    assert!(has_kernel::<All>("Relu", "T", DType::Float64));
+    assert!(has_kernel::<All>("Relu6", "U", DType::Int64));
+    assert!(!has_kernel::<All>("Relu", "U", DType::Int64));
+    assert!(has_kernel::<All>("Later", "T", DType::Float32));
+}
