@@ -125,6 +125,7 @@ static ALL: Collected<OpRegistration> = Collected::new();
 
 impl OpRegistration {
     /// Adds it to those of the plugin.
+    #[doc(hidden)]
     pub fn collect(&'static self) {
         ALL.add(self);
     }

@@ -31,6 +31,7 @@ static ALL: Collected<Registration> = Collected::new();
 
 impl Registration {
     /// Adds it to those of the plugin.
+    #[doc(hidden)]
     pub fn collect(&'static self) {
         ALL.add(self);
     }
