@@ -56,6 +56,9 @@ pub(crate) struct Artefact {
     pub(crate) text_relocations: bool,
     pub(crate) executable_stack: bool,
     pub(crate) notes: Vec<Note>,
+    /// The defaults of the SDK that some type of the library has in `WritableFile`: 1 `flush`, 2 `sync`, 4 `close`.
+    #[serde(skip)]
+    pub(crate) writer_defaults: u32,
 }
 
 /// The oldest system that a library can be loaded on.
@@ -78,6 +81,9 @@ pub(crate) struct Note {
     /// The operations that the author has written: a bit for each slot of `TF_FilesystemOps`.
     #[serde(skip)]
     pub(crate) provided: u64,
+    /// Whether the library has notes of the defaults that its writers have.
+    #[serde(skip)]
+    pub(crate) has_defaults: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -145,6 +151,7 @@ impl Artefact {
             text_relocations: false,
             executable_stack: false,
             notes: Vec::new(),
+            writer_defaults: 0,
         };
         artefact
             .fill(&file)
@@ -204,7 +211,11 @@ impl Artefact {
             {
                 while let Some(note) = notes.next()? {
                     if note.name() == b"tf-plugin" {
-                        self.notes.extend(Note::parse(note.n_type(endian).0, note.desc(), endian));
+                        let (kind, description) = (note.n_type(endian).0, note.desc());
+                        self.notes.extend(Note::parse(kind, description, endian));
+                        if kind == WRITER_DEFAULT {
+                            self.writer_defaults |= number(description, 4, endian).unwrap_or(0);
+                        }
                     }
                 }
             }
@@ -371,19 +382,26 @@ pub(crate) fn numbers(version: &str) -> Vec<u32> {
     version.split('.').map(|number| number.parse().unwrap_or(0)).collect()
 }
 
+/// The kind of a note about a default in `WritableFile`.
+const WRITER_DEFAULT: u32 = 3;
+
+/// A number in a note.
+fn number(description: &[u8], at: usize, endian: Endianness) -> Option<u32> {
+    use object::Endian as _;
+    let bytes = description.get(at..at + 4)?.try_into().ok()?;
+    Some(endian.read_u32(bytes))
+}
+
 impl Note {
     /// `None` for one of a layout that is not known here, from an SDK to come.
     fn parse(kind: u32, description: &[u8], endian: Endianness) -> Option<Self> {
-        use object::Endian as _;
-        let number = |at: usize| {
-            let bytes = description.get(at..at + 4)?.try_into().ok()?;
-            Some(endian.read_u32(bytes))
-        };
+        let number = |at| number(description, at, endian);
         let text = |bytes: &[u8]| {
             let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
             String::from_utf8_lossy(text).into_owned()
         };
-        if number(0)? != 1 {
+        let layout = number(0)?;
+        if ![1, 2].contains(&layout) {
             return None;
         }
         Some(Self {
@@ -396,6 +414,7 @@ impl Note {
             provided: u64::from(number(8)?) | u64::from(number(12)?) << 32,
             sdk: text(description.get(16..32)?),
             text: text(description.get(32..)?),
+            has_defaults: layout == 2,
         })
     }
 }
@@ -470,11 +489,16 @@ mod tests {
             sdk: "0.1.0".to_owned(),
             panic: Panic::Abort,
             provided: 4 | 1 << 32,
+            has_defaults: false,
         };
         assert_eq!(Note::parse(1, &description, Endianness::Little), Some(note));
         assert_eq!(Note::parse(3, &description, Endianness::Little), None);
         assert_eq!(Note::parse(1, &description[..30], Endianness::Little), None);
         description[0] = 2;
+        let newer =
+            Note::parse(1, &description, Endianness::Little).expect("a layout that is known");
+        assert!(newer.has_defaults);
+        description[0] = 3;
         assert_eq!(Note::parse(1, &description, Endianness::Little), None);
     }
 

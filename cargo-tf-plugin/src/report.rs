@@ -8,7 +8,7 @@ use anyhow::Result;
 use serde::Serialize;
 
 use crate::TensorFlow;
-use crate::artefact::{Artefact, NoteOf, Panic, demangled, is_tensorflow_library, numbers};
+use crate::artefact::{Artefact, Note, NoteOf, Panic, demangled, is_tensorflow_library, numbers};
 use crate::explain::explain;
 use crate::layouts;
 use crate::probe::{End, Event, Kernel, Platform, Probe, Run, Scheme, Table};
@@ -40,7 +40,7 @@ pub(crate) struct Finding {
 pub(crate) enum By {
     Yours,
     SdkDefault,
-    /// Filled in by the SDK; whether the author has written it cannot be seen.
+    /// Filled in by the SDK always; whether the author has written it is not known.
     YoursOrSdk,
     TensorflowDefault,
     Unimplemented,
@@ -740,6 +740,18 @@ impl Report {
         }
     }
 
+    /// What is known of the operations that the author of a scheme has written.
+    fn authors(&self, note: &Note) -> Authors {
+        let filesystems = self.artefact.notes.iter().filter(|note| note.of == NoteOf::Filesystem);
+        let several = filesystems.count() > 1;
+        let defaults = self.artefact.writer_defaults;
+        Authors {
+            provided: note.provided,
+            // Which of several types has them the notes do not say.
+            defaults: (note.has_defaults && (!several || defaults == 0)).then_some(defaults),
+        }
+    }
+
     /// The operations of each scheme, schemes that are alike together.
     fn describe(&mut self, schemes: &[Scheme], newer: &[Scheme]) {
         let mut kinds: BTreeMap<usize, Filesystem> = BTreeMap::new();
@@ -748,9 +760,9 @@ impl Report {
             let note = self.artefact.notes.iter().find(|note| {
                 note.of == NoteOf::Filesystem && Some(&note.text) == scheme.scheme.as_ref()
             });
-            let provided = note.map(|note| note.provided);
+            let authors = note.map(|note| self.authors(note));
             let mut tables: Vec<_> =
-                scheme.tables.iter().map(|table| describe_table(table, provided)).collect();
+                scheme.tables.iter().map(|table| describe_table(table, authors)).collect();
             if let Some(table) = tables.first_mut() {
                 let size = layouts::newer_size(scheme, newer);
                 table.size_in_2_22 = size.filter(|size| *size != table.size);
@@ -772,12 +784,21 @@ impl Report {
     }
 }
 
-fn describe_table(table: &Table, provided: Option<u64>) -> TableReport {
+/// Which operations of a plugin of this SDK are the author's.
+#[derive(Clone, Copy, Debug)]
+struct Authors {
+    /// A bit for each slot of `TF_FilesystemOps`.
+    provided: u64,
+    /// The operations of writers that are the SDK's defaults, where that is known.
+    defaults: Option<u32>,
+}
+
+fn describe_table(table: &Table, authors: Option<Authors>) -> TableReport {
     let operations = table.slots.iter().enumerate().map(|(at, slot)| {
         let (by, effect) = if slot.filled {
-            match provided {
+            match authors {
                 None => (By::Yours, ""),
-                Some(provided) => by_sdk(&table.name, &slot.name, provided & (1 << at) != 0),
+                Some(authors) => by_sdk(&table.name, &slot.name, at, authors),
             }
         } else {
             match tables::missing(&table.name, &slot.name) {
@@ -801,14 +822,26 @@ fn describe_table(table: &Table, provided: Option<u64>) -> TableReport {
 }
 
 /// Whose a function is that is there, in a plugin of this SDK.
-fn by_sdk(table: &str, name: &str, provided: bool) -> (By, &'static str) {
+fn by_sdk(table: &str, name: &str, at: usize, authors: Authors) -> (By, &'static str) {
+    let provided = authors.provided & (1 << at) != 0;
     match (table, name) {
         ("TF_FilesystemOps", "init") => (By::Yours, "calls new"),
         (_, "cleanup") => (By::SdkDefault, "drops the value"),
         ("TF_FilesystemOps", _) if provided => (By::Yours, ""),
         ("TF_FilesystemOps", _) => (By::SdkDefault, tables::sdk_default(name)),
-        ("TF_WritableFileOps", "flush" | "sync" | "close") => (By::YoursOrSdk, ""),
+        ("TF_WritableFileOps", "flush") => by_author(authors, 1, "does nothing"),
+        ("TF_WritableFileOps", "sync") => by_author(authors, 2, "asks flush"),
+        ("TF_WritableFileOps", "close") => by_author(authors, 4, "asks flush"),
         _ => (By::Yours, ""),
+    }
+}
+
+/// Whose an operation of writers is, which the SDK fills in always; `effect` is what its default does.
+fn by_author(authors: Authors, bit: u32, effect: &'static str) -> (By, &'static str) {
+    match authors.defaults {
+        None => (By::YoursOrSdk, ""),
+        Some(defaults) if defaults & bit != 0 => (By::SdkDefault, effect),
+        Some(_) => (By::Yours, ""),
     }
 }
 

@@ -72,7 +72,8 @@ fn a_package_is_built_and_each_operation_is_somebodys() {
         ("new_read_only_memory_region_from_file", "unimplemented"),
         ("recursively_create_dir", "the SDK's default"),
         ("delete_recursively", "TensorFlow's default lists and deletes one by one"),
-        ("rename_file", "the SDK's default"),
+        ("rename_file", "yours"),
+        ("copy_file", "the SDK's default"),
         ("path_exists", "the SDK's default    asks stat"),
         ("stat", "yours"),
         ("is_directory", "TensorFlow's default asks path_exists, then stat"),
@@ -80,7 +81,9 @@ fn a_package_is_built_and_each_operation_is_somebodys() {
         ("10 of transactions and configuration", "none                 TensorFlow never calls"),
         ("read", "yours"),
         ("append", "yours"),
-        ("sync", "yours or the SDK's"),
+        ("flush ", "the SDK's default    does nothing"),
+        ("sync", "the SDK's default    asks flush"),
+        ("close", "the SDK's default    asks flush"),
     ] {
         let said = operation(&text, name);
         assert!(said.starts_with(whose), "{name}: {said}");
@@ -108,6 +111,16 @@ fn a_package_is_built_and_each_operation_is_somebodys() {
     let (tables, _) = report.expect("tables, then the findings");
     assert!(tables.starts_with("Filesystem mem://"), "{text}");
     assert!(documentation.contains(tables), "docs/check.md should contain:\n{tables}");
+}
+
+/// Also of the operations of writers, of which no macro sees which ones there are.
+#[test]
+fn what_an_author_has_written_for_writers_is_known() {
+    let (code, text) = run(command().arg("localfs"));
+    assert_eq!(code, 0, "{text}");
+    for name in ["flush ", "sync ", "close "] {
+        assert_eq!(operation(&text, name), "yours", "{name}");
+    }
 }
 
 /// In its directory a package needs no name, and a script gets JSON.

@@ -1,5 +1,6 @@
 //! The traits of open files.
 
+use crate::abi::default_note;
 use crate::abi::region_content::RegionContent;
 use crate::ensure;
 use crate::error::{Error, Result};
@@ -60,6 +61,7 @@ pub trait WritableFile: Send + 'static {
     /// # Errors
     /// Any.
     fn flush(&mut self) -> Result<()> {
+        default_note::leave::<{ default_note::FLUSH }>();
         Ok(())
     }
 
@@ -70,6 +72,7 @@ pub trait WritableFile: Send + 'static {
     /// # Errors
     /// Any.
     fn sync(&mut self) -> Result<()> {
+        default_note::leave::<{ default_note::SYNC }>();
         self.flush()
     }
 
@@ -80,6 +83,7 @@ pub trait WritableFile: Send + 'static {
     /// # Errors
     /// Any; an error means that data may be missing.
     fn close(&mut self) -> Result<()> {
+        default_note::leave::<{ default_note::CLOSE }>();
         self.flush()
     }
 }

@@ -27,10 +27,15 @@ pub struct Note<const N: usize> {
     text: [u8; N],
 }
 
+/// 2 if [`default_note`](crate::abi::default_note) leaves notes, too; 1 where it cannot.
+pub(crate) const LAYOUT: u32 = if crate::abi::default_note::LEFT { 2 } else { 1 };
+
 /// A note about a scheme.
 const FILESYSTEM: u32 = 1;
 /// A note about a device platform.
 const DEVICE: u32 = 2;
+/// A note that a type of the library has a default of `WritableFile`.
+pub(crate) const WRITER_DEFAULT: u32 = 3;
 
 /// The size of the text in a note about `text`: a multiple of four, as linkers put one note behind the other.
 #[must_use]
@@ -57,7 +62,7 @@ impl<const N: usize> Note<N> {
             description_size: 32 + N as u32,
             kind,
             name: *b"tf-plugin\0\0\0",
-            layout: 1,
+            layout: LAYOUT,
             panic_abort: panic_abort as u32,
             provided: [bits as u32, (bits >> 32) as u32],
             sdk: padded(env!("CARGO_PKG_VERSION")),

@@ -8,6 +8,7 @@ mod alloc;
 pub(crate) mod autoload;
 pub(crate) mod clock;
 mod configuration;
+pub(crate) mod default_note;
 mod exclusive;
 mod files;
 mod filesystem;

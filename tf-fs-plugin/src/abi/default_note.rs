@@ -1,0 +1,41 @@
+//! What tells an operation of the author's from a default of the SDK's, for the files that an author writes: a method
+//! that a trait provides cannot be seen by a macro on another `impl`.
+//!
+//! The body of each default holds directives for the assembler that leave an ELF note (see [`note`](crate::note)). It is
+//! compiled only for a type that has the default, so the library has the note if, and only if, one of its types does.
+
+/// Whether notes are left: the assemblers of these machines know the directives.
+pub(crate) const LEFT: bool =
+    cfg!(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"), not(miri)));
+
+/// The defaults of `WritableFile`, as bits.
+pub(crate) const FLUSH: u32 = 1;
+pub(crate) const SYNC: u32 = 2;
+pub(crate) const CLOSE: u32 = 4;
+
+/// Leaves the note that a type has the default `OPERATION`; at run time this is nothing.
+#[inline(always)]
+pub(crate) fn leave<const OPERATION: u32>() {
+    #[cfg(all(
+        target_os = "linux",
+        any(target_arch = "x86_64", target_arch = "aarch64"),
+        not(miri)
+    ))]
+    // SAFETY: directives alone, for another section: there is no instruction, and nothing of the machine changes.
+    unsafe {
+        core::arch::asm!(
+            ".pushsection .note.tf_plugin, \"a\", %note",
+            ".balign 4",
+            // Sizes of the name and of what comes behind it, and the kind.
+            ".long 10, 8, {kind}",
+            ".asciz \"tf-plugin\"",
+            ".balign 4",
+            ".long {layout}, {operation}",
+            ".popsection",
+            kind = const crate::note::WRITER_DEFAULT,
+            layout = const crate::note::LAYOUT,
+            operation = const OPERATION,
+            options(nomem, nostack, preserves_flags),
+        );
+    }
+}
