@@ -494,7 +494,8 @@ macro_rules! __tf_fs_plugin_conformance {
         ::core::compile_error!(::core::concat!(
             "unknown option `",
             ::core::stringify!($key),
-            "`; there are `root`, `files`, `malformed`, `other_host`, `visible`, X as `name: value`"
+            "`; there are `root`, `files`, `malformed`, `other_host`, `visible`, `directories`, \
+             `append` and `without`, each as `name: value`"
         ));
     };
     ($p:tt $r:tt $f:tt $m:tt $o:tt $v:tt $d:tt $a:tt $w:tt $other:tt $($rest:tt)*) => {
