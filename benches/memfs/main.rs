@@ -1,9 +1,11 @@
 //! The C tables of `examples/memfs` against those of `memfs.cc`, a plugin of the same design written
 //! by hand in C++, side by side in one run.
 //!
-//! `cargo bench -p tf-plugin-benches --bench memfs [-- [--write] [--time] [--profiles DIRECTORY]]`:
+//! `cargo bench -p tf-plugin-benches --bench memfs [-- [--write] [--time] [--count] [--profiles DIRECTORY]]`:
 //! `--write` puts the tables into `docs/benchmarks.md`, `--time` leaves out the instruction counts and
-//! needs no valgrind, `--profiles` keeps callgrind's profiles, one a row and plugin.
+//! needs no valgrind, `--count` leaves out the times, `--profiles` keeps callgrind's profiles, one a row and plugin.
+//!
+//! Instructions are also counted of `minimal.cc`, which does less.
 
 use std::env;
 use std::hint::black_box;
@@ -31,32 +33,38 @@ const COUNT: &str = "--count-instructions";
 /// The plugins: the first is measured against each of the others.
 const PLUGINS: [&str; 3] = ["Rust", "C++, `std::map`", "C++, B-tree"];
 
+/// Those whose instructions are counted.
+const COUNTED: [&str; 4] = [PLUGINS[0], PLUGINS[1], PLUGINS[2], "C++, minimal"];
+
 struct Arguments {
     write: bool,
     time_only: bool,
+    count_only: bool,
     profiles: Option<PathBuf>,
 }
 
 impl Arguments {
     fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Self> {
-        let mut parsed = Self { write: false, time_only: false, profiles: None };
+        let mut parsed = Self { write: false, time_only: false, count_only: false, profiles: None };
         while let Some(argument) = arguments.next() {
             match argument.as_str() {
                 // What cargo adds.
                 "--bench" => {}
                 "--write" => parsed.write = true,
                 "--time" => parsed.time_only = true,
+                "--count" => parsed.count_only = true,
                 "--profiles" => {
                     let directory = arguments.next().context("`--profiles` needs a directory")?;
                     parsed.profiles = Some(PathBuf::from(directory));
                 }
                 other => bail!(
-                    "unknown argument `{other}`; there are `--write`, `--time` and `--profiles DIRECTORY`"
+                    "unknown argument `{other}`; there are `--write`, `--time`, `--count` and \
+                     `--profiles DIRECTORY`"
                 ),
             }
         }
-        if parsed.write && parsed.time_only {
-            bail!("tables without instruction counts are not written; leave out `--time`");
+        if parsed.count_only && parsed.time_only {
+            bail!("`--time` and `--count` leave nothing to measure; give one of them");
         }
         Ok(parsed)
     }
@@ -77,32 +85,40 @@ fn main() -> Result<()> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("memfs/memfs.cc");
     let cpp =
         |defines: &[&str]| build::cpp(&source, defines, &tensorflow.include_dir(), scratch.path());
+    let minimal = Path::new(env!("CARGO_MANIFEST_DIR")).join("memfs/minimal.cc");
     let plugins = [Workspace::current()?.build_plugin("memfs")?, cpp(&[])?, cpp(&["MEMFS_BTREE"])?];
-
-    let mut text = String::new();
-    if !arguments.time_only {
-        let profiles = arguments.profiles.as_deref().unwrap_or(scratch.path());
-        let counts = callgrind::count_each(
-            PLUGINS,
-            &plugins,
-            [COUNT.as_ref(), framework.as_os_str()],
-            Row::ALL.len(),
-            profiles,
-        )?;
-        text += &format!("Instructions an operation:\n\n{}\n", count_table(&counts));
-    }
-    let times = time(&framework, &plugins)?;
-    text += &format!("Nanoseconds an operation:\n\n{}\n", time_table(&times));
-    text += &format!(
+    let versions = format!(
         "TensorFlow {} · {} · {} · {}\n",
         tensorflow.version(),
         build::rust_version(),
         build::cpp_version(),
         build::processor(),
     );
-    println!("{text}");
-    if arguments.write {
-        println!("written to {}", report::write("memfs", &text)?.display());
+    let show = |block: &str, text: String| -> Result<()> {
+        println!("{text}");
+        if arguments.write {
+            println!("written to {}", report::write(block, &text)?.display());
+        }
+        Ok(())
+    };
+    if !arguments.time_only {
+        let profiles = arguments.profiles.as_deref().unwrap_or(scratch.path());
+        let [rust, map, btree] = plugins.clone();
+        let minimal = build::cpp(&minimal, &[], &tensorflow.include_dir(), scratch.path())?;
+        let counts = callgrind::count_each(
+            COUNTED,
+            &[rust, map, btree, minimal],
+            [COUNT.as_ref(), framework.as_os_str()],
+            Row::ALL.len(),
+            profiles,
+        )?;
+        let text = format!("Instructions an operation:\n\n{}\n{versions}", count_table(&counts));
+        show("memfs-counts", text)?;
+    }
+    if !arguments.count_only {
+        let times = time(&framework, &plugins)?;
+        let text = format!("Nanoseconds an operation:\n\n{}\n{versions}", time_table(&times));
+        show("memfs-times", text)?;
     }
     Ok(())
 }
@@ -167,7 +183,7 @@ fn nanoseconds(session: &mut Session<'_>, row: Row) -> Result<f64> {
     Ok(elapsed.as_nanos() as f64 / row.operations() as f64)
 }
 
-fn count_table(counts: &[Vec<Count>; 3]) -> Table {
+fn count_table(counts: &[Vec<Count>; 4]) -> Table {
     let mut table = Table::new(&[
         "operation",
         PLUGINS[0],
@@ -175,10 +191,12 @@ fn count_table(counts: &[Vec<Count>; 3]) -> Table {
         "ratio",
         PLUGINS[2],
         "ratio",
+        COUNTED[3],
+        "ratio",
         "in `TF_SetStatus`",
     ]);
     for (index, row) in Row::ALL.into_iter().enumerate() {
-        let [rust, cpp, btree] = counts.each_ref().map(|counts| counts[index]);
+        let [rust, cpp, btree, minimal] = counts.each_ref().map(|counts| counts[index]);
         let each = |count: u64| number(count as f64 / row.operations() as f64);
         let ratio = |cpp: Count| {
             let ratio = rust.total as f64 / cpp.total as f64;
@@ -191,6 +209,8 @@ fn count_table(counts: &[Vec<Count>; 3]) -> Table {
             ratio(cpp),
             each(btree.total),
             ratio(btree),
+            each(minimal.total),
+            format!("{:.2}", rust.total as f64 / minimal.total as f64),
             each(rust.status),
         ]);
     }

@@ -71,7 +71,7 @@ Status NotOpen() {
 Status Closed() {
   return {TF_FAILED_PRECONDITION, "the file is closed; open it again to append"};
 }
-Status EndOfFile() { return {TF_OUT_OF_RANGE, "the file ended before the read did"}; }
+Status EndOfFile() { return {TF_OUT_OF_RANGE, "end of file"}; }
 
 // Runs the body of an operation: its status goes to the host, and no exception does.
 template <typename Body>
@@ -232,12 +232,14 @@ const FilePtr* Find(const Nodes& nodes, const Uri& uri) {
   return uri.IsRoot() ? &kDirectory : nullptr;
 }
 
-// Why there is no node.
+// Why there is no node: the nearest one above is a file, or a directory.
 Status Missing(const Nodes& nodes, const Uri& uri) {
   for (Uri dir = uri; !dir.IsRoot();) {
     dir = dir.Parent();
     const auto node = nodes.find(dir.name);
-    if (node != nodes.end() && node->second != nullptr) return NotADirectory(uri.name);
+    if (node == nodes.end()) continue;
+    if (node->second != nullptr) return NotADirectory(uri.name);
+    break;
   }
   return NotFound(uri.name);
 }

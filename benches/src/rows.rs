@@ -4,7 +4,7 @@ use std::ffi::CString;
 use std::hint::black_box;
 
 use anyhow::{Context, Result, ensure};
-use tf_fs_sys::{TF_NOT_FOUND, TF_OK};
+use tf_fs_sys::{TF_NOT_FOUND, TF_OK, TF_OUT_OF_RANGE};
 
 use crate::abi::{Plugin, Reader, Writer, c};
 
@@ -31,6 +31,8 @@ pub enum Row {
     Open,
     /// `read` of so many bytes.
     Read(usize),
+    /// `read` of 16 bytes at the end of a file, which gives none.
+    ReadEnd,
     /// `append` of so many bytes to a growing file.
     Append(usize),
     /// `get_children` of a directory with 1,000 files.
@@ -39,7 +41,7 @@ pub enum Row {
 
 impl Row {
     /// All rows, in the order of the table.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::TranslateName,
         Self::PathExistsHit,
         Self::PathExistsMiss,
@@ -48,6 +50,7 @@ impl Row {
         Self::Read(16),
         Self::Read(4 * KIB),
         Self::Read(LARGE),
+        Self::ReadEnd,
         Self::Append(16),
         Self::Append(4 * KIB),
         Self::GetChildren,
@@ -67,6 +70,7 @@ impl Row {
             Self::Stat => "`stat`".into(),
             Self::Open => "open for reading + `cleanup`".into(),
             Self::Read(bytes) => format!("`read` {}", size(bytes)),
+            Self::ReadEnd => "`read` at the end".into(),
             Self::Append(bytes) => format!("`append` {}", size(bytes)),
             Self::GetChildren => "`get_children`, 1,000 entries".into(),
         }
@@ -162,7 +166,12 @@ impl<'p> Session<'p> {
     pub fn new(plugin: &'p Plugin, names: &'p Names, row: Row) -> Result<Self> {
         let mut session =
             Self { plugin, names, row, readers: Vec::new(), writer: None, buffer: Vec::new() };
-        if let Row::Read(bytes) = row {
+        let reads = match row {
+            Row::Read(bytes) => Some(bytes),
+            Row::ReadEnd => Some(16),
+            _ => None,
+        };
+        if let Some(bytes) = reads {
             session.buffer = vec![0; bytes];
             for name in &names.large {
                 session.readers.push(plugin.open(name).context("a large file is missing")?);
@@ -217,6 +226,12 @@ impl<'p> Session<'p> {
                     offset = (offset + bytes) % LARGE;
                 }
             }
+            Row::ReadEnd => {
+                for operation in 0..operations {
+                    let reader = &self.readers[operation % LARGE_FILES];
+                    black_box(reader.read(LARGE as u64, &mut self.buffer));
+                }
+            }
             Row::Append(_) => {
                 if let Some(writer) = &mut self.writer {
                     (0..operations).for_each(|_| writer.append(&self.buffer));
@@ -237,7 +252,11 @@ impl<'p> Session<'p> {
     /// # Errors
     /// When it did not.
     pub fn check(&mut self, operations: usize) -> Result<()> {
-        let expected = if self.row == Row::PathExistsMiss { TF_NOT_FOUND } else { TF_OK };
+        let expected = match self.row {
+            Row::PathExistsMiss => TF_NOT_FOUND,
+            Row::ReadEnd => TF_OUT_OF_RANGE,
+            _ => TF_OK,
+        };
         let (code, message) = self.plugin.outcome();
         ensure!(code == expected, "{}: code {code}, {message}", self.row.name());
         if let (Row::Append(bytes), Some(writer)) = (self.row, &mut self.writer) {

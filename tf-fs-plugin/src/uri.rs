@@ -155,7 +155,7 @@ impl<'a> Uri<'a> {
     #[must_use]
     pub fn file_name(&self) -> &'a [u8] {
         let path = self.path();
-        let start = path.iter().rposition(|&byte| byte == b'/').map_or(0, |slash| slash + 1);
+        let start = last_position(path, b'/').map_or(0, |slash| slash + 1);
         &path[start..]
     }
 
@@ -172,7 +172,7 @@ impl<'a> Uri<'a> {
         if self.is_root() {
             return None;
         }
-        let slash = self.bytes[self.path..].iter().rposition(|&byte| byte == b'/')?;
+        let slash = last_position(&self.bytes[self.path..], b'/')?;
         // The root keeps its slash.
         let end = self.path + slash.max(1);
         Some(Self { bytes: &self.bytes[..end], ..*self })
@@ -180,7 +180,12 @@ impl<'a> Uri<'a> {
 
     /// The parent, its parent, and so on up to the root.
     pub fn ancestors(&self) -> impl Iterator<Item = Uri<'a>> + use<'a> {
-        std::iter::successors(self.parent(), Uri::parent)
+        let mut here = *self;
+        // Not `successors`, which looks one further than it is asked.
+        std::iter::from_fn(move || {
+            here = here.parent()?;
+            Some(here)
+        })
     }
 
     /// The name of an entry of this directory.
@@ -268,6 +273,23 @@ fn position(bytes: &[u8], wanted: u8) -> usize {
     bytes.iter().position(|&byte| byte == wanted).unwrap_or(bytes.len())
 }
 
+/// Where `wanted` is for the last time. Names are long and slashes few, so it looks at 8 bytes at a time.
+#[inline]
+fn last_position(bytes: &[u8], wanted: u8) -> Option<usize> {
+    let mut rest = bytes;
+    while let Some((before, chunk)) = rest.split_last_chunk::<8>() {
+        let zero_where_found = u64::from_ne_bytes(*chunk) ^ (EACH * u64::from(wanted));
+        if zero_where_found.wrapping_sub(EACH) & !zero_where_found & (EACH << 7) != 0 {
+            break;
+        }
+        rest = before;
+    }
+    rest.iter().rposition(|&byte| byte == wanted)
+}
+
+/// A 1 in each byte of a word.
+const EACH: u64 = u64::from_ne_bytes([1; 8]);
+
 /// Whether a path has no component that [`Uri::canonical`] changes: it begins with a slash, only the
 /// root ends with one, and no component is empty, `.` or `..`.
 fn is_canonical(path: &[u8]) -> bool {
@@ -284,7 +306,6 @@ fn is_canonical(path: &[u8]) -> bool {
 /// looks at 8 bytes at a time, without a branch, which compilers turn into vector instructions.
 #[inline]
 fn may_have_dots(path: &[u8]) -> bool {
-    const EACH: u64 = u64::from_ne_bytes([1; 8]);
     const SLASHES: u64 = EACH * b'/' as u64;
 
     // For the 8 neighbours in 9 bytes: the highest bit of a byte is set if one of them is found.
@@ -324,6 +345,23 @@ mod tests {
         let cleaned = Uri::canonical(uri.as_bytes());
         assert_eq!(Uri::new(&cleaned).to_string(), expected, "{uri}");
         assert_eq!(Uri::canonical(&cleaned), cleaned, "{uri} is not stable");
+    }
+
+    #[test]
+    fn last_positions() {
+        for len in 0..40 {
+            let mut bytes = vec![b'.'; len];
+            // What differs from a slash by one is what a sum in one word may take for it.
+            bytes.iter_mut().step_by(3).for_each(|byte| *byte = b'0');
+            assert_eq!(last_position(&bytes, b'/'), None, "{bytes:?}");
+            for first in 0..len {
+                for last in first..len {
+                    let mut bytes = bytes.clone();
+                    (bytes[first], bytes[last]) = (b'/', b'/');
+                    assert_eq!(last_position(&bytes, b'/'), Some(last), "{bytes:?}");
+                }
+            }
+        }
     }
 
     #[test]

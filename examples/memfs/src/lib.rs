@@ -13,11 +13,11 @@ type Nodes = BTreeMap<Vec<u8>, Option<File>>;
 pub struct File(Arc<RwLock<Vec<u8>>>);
 
 fn find(nodes: &Nodes, uri: Uri<'_>) -> Result<Option<File>> {
-    let is_file = |dir: Uri<'_>| matches!(nodes.get(dir.as_bytes()), Some(Some(_)));
+    let above = || uri.ancestors().find_map(|dir| nodes.get(dir.as_bytes()));
     match nodes.get(uri.as_bytes()) {
         Some(node) => Ok(node.clone()),
         None if uri.is_root() => Ok(None),
-        None if uri.ancestors().any(is_file) => Err(Error::not_a_directory(uri)),
+        None if matches!(above(), Some(Some(_))) => Err(Error::not_a_directory(uri)),
         None => Err(Error::not_found(uri)),
     }
 }

@@ -1,7 +1,7 @@
 //! The slots of open files and mapped regions.
 
 use super::exclusive::{Exclusive, Unusable};
-use super::guard::{Answer, discard, guard, guard_answer, guard_quiet};
+use super::guard::{Answer, Note, discard, guard, guard_answer, guard_quiet};
 use super::state::{drop_state, null_argument, opened};
 use crate::error::{Code, Error, Result};
 use crate::file::{RandomAccessFile, ReadOnlyMemoryRegion, WritableFile};
@@ -110,16 +110,15 @@ unsafe extern "C" fn read<R: RandomAccessFile>(
             let file = opened::<R>(file.as_ref().ok_or_else(null_argument)?.plugin_file)?;
             let mut buf = ReadBuf::from_host(buffer.cast(), n)?;
             buf.read_exact_or_end(file, offset)?;
-            let error = (buf.remaining() > 0).then(end_of_file);
-            Ok(Answer { value: buf.filled().len() as i64, error })
+            let note = if buf.remaining() > 0 { END_OF_FILE } else { Note::Done };
+            Ok(Answer { value: buf.filled().len() as i64, note })
         })
     }
 }
 
-#[cold]
-fn end_of_file() -> Error {
-    Error::new(Code::OutOfRange, "the file ended before the read did")
-}
+/// Whoever reads a file to its end meets it once. TensorFlow copies a text of more than 15 bytes to memory that it
+/// allocates for it.
+const END_OF_FILE: Note = Note::Known(Code::OutOfRange, c"end of file");
 
 unsafe extern "C" fn cleanup_writer<W: WritableFile>(file: *mut TF_WritableFile) {
     guard_quiet(

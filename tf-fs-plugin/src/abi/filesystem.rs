@@ -3,7 +3,7 @@
 use super::alloc::{c_buffer, give_entries, has_byte};
 use super::exclusive::Exclusive;
 use super::files::{OpenWriter, RegionState, WriterState};
-use super::guard::{Answer, discard, guard, guard_answer, guard_quiet};
+use super::guard::{Answer, Note, discard, guard, guard_answer, guard_quiet};
 use super::register::Scheme;
 use super::state::{State, bytes, drop_state, place};
 use crate::entries::Entries;
@@ -292,9 +292,9 @@ unsafe extern "C" fn delete_recursively<F: Filesystem>(
             let deleted =
                 state.with_uri(path, |uri| Ok(state.filesystem.delete_recursively(uri)))?;
             Ok(match deleted {
-                Ok(()) => Answer { value: (0, 0), error: None },
+                Ok(()) => Answer { value: (0, 0), note: Note::Done },
                 Err(Undeleted { error, files, dirs }) => {
-                    Answer { value: (files, dirs), error: Some(error) }
+                    Answer { value: (files, dirs), note: Note::Failed(error) }
                 }
             })
         });

@@ -1,15 +1,26 @@
 //! What stands around every slot: no unwinding into C, a status always written.
 
 use super::status;
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
+use core::ffi::CStr;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use tf_fs_sys::TF_Status;
 
-/// What a slot answers: a value, and an error for the status that may come with one.
+/// What a slot answers: a value, and what the status says beside it.
 pub(super) struct Answer<R> {
     pub(super) value: R,
-    pub(super) error: Option<Error>,
+    pub(super) note: Note,
+}
+
+/// What a status says beside a value.
+pub(super) enum Note {
+    /// `TF_OK`.
+    Done,
+    /// An everyday answer that always has the same text, and so needs no memory of its own.
+    Known(Code, &'static CStr),
+    /// An error.
+    Failed(Error),
 }
 
 /// Runs the body of a slot. An error or a panic is written to the status, and the slot then answers
@@ -27,7 +38,9 @@ pub unsafe fn guard<R>(
     body: impl FnOnce() -> Result<R>,
 ) -> R {
     // SAFETY: as the caller promises.
-    unsafe { guard_answer(op, status, fallback, || Ok(Answer { value: body()?, error: None })) }
+    unsafe {
+        guard_answer(op, status, fallback, || Ok(Answer { value: body()?, note: Note::Done }))
+    }
 }
 
 /// As [`guard`], for slots in which an error comes with a value of its own.
@@ -46,12 +59,17 @@ pub(super) unsafe fn guard_answer<R>(
     }
     // An error is written where it arises, so that nothing large is handed on when all is well.
     let run = || match body() {
-        Ok(Answer { value, error: None }) => {
+        Ok(Answer { value, note: Note::Done }) => {
             // SAFETY: non-null, so a status of the host as the caller promises.
             unsafe { status::write_ok(status) };
             Some(value)
         }
-        Ok(Answer { value, error: Some(error) }) => {
+        Ok(Answer { value, note: Note::Known(code, text) }) => {
+            // SAFETY: `status` is non-null, so a status of the host.
+            unsafe { status::write_known(status, code, text) };
+            Some(value)
+        }
+        Ok(Answer { value, note: Note::Failed(error) }) => {
             // SAFETY: as above.
             unsafe { status::write_error(op, status, error) };
             Some(value)

@@ -42,6 +42,16 @@ pub(super) unsafe fn write_ok(status: *mut TF_Status) {
     unsafe { set(status, TF_OK, c"") }
 }
 
+/// Sets a code with a message that is UTF-8.
+///
+/// # Safety
+/// `status` must be a status of the host.
+#[inline]
+pub(super) unsafe fn write_known(status: *mut TF_Status, code: Code, message: &'static CStr) {
+    // SAFETY: `status` is one of the host.
+    unsafe { set(status, code.as_raw(), message) }
+}
+
 /// Sets the code, the message with its causes, and the payloads of an error.
 ///
 /// # Safety
@@ -49,14 +59,28 @@ pub(super) unsafe fn write_ok(status: *mut TF_Status) {
 #[cold]
 #[inline(never)]
 pub unsafe fn write_error(op: &'static str, status: *mut TF_Status, mut error: Error) {
+    // Where the message is all there is, no code of the author's runs here.
+    if let Some(text) = error.take_text() {
+        let text = Message::of(text);
+        // SAFETY: `status` is one of the host.
+        return unsafe { set(status, error.code().as_raw(), text.as_c_str()) };
+    }
+    // SAFETY: `status` is one of the host.
+    unsafe { write_details(op, status, error) }
+}
+
+/// As [`write_error`], for an error with causes or payloads.
+///
+/// # Safety
+/// `status` must be a status of the host.
+#[cold]
+#[inline(never)]
+unsafe fn write_details(op: &'static str, status: *mut TF_Status, error: Error) {
     let code = error.code();
     // The causes' `Display` and their destructors are the author's code and may panic, one after the
     // other: a second panic while the first unwinds would abort the process.
     let written = catch_unwind(AssertUnwindSafe(|| {
-        let text = match error.take_text() {
-            Some(text) => Message::of(text),
-            None => Message::new(format_args!("{error:#}")),
-        };
+        let text = Message::new(format_args!("{error:#}"));
         // SAFETY: as the caller promises.
         unsafe { set(status, code.as_raw(), text.as_c_str()) };
         for (key, value) in error.payloads() {

@@ -103,11 +103,12 @@ impl WritableFile for File {
 
 /// What is at `uri`: a file, or `None` for a directory.
 fn find(nodes: &Nodes, uri: Uri<'_>) -> Result<Option<File>> {
-    let is_file = |dir: Uri<'_>| matches!(nodes.get(dir.as_bytes()), Some(Some(_)));
+    // A directory is there before what is in it, so the nearest one above tells a file from nothing.
+    let above = || uri.ancestors().find_map(|dir| nodes.get(dir.as_bytes()));
     match nodes.get(uri.as_bytes()) {
         Some(node) => Ok(node.clone()),
         None if uri.is_root() => Ok(None),
-        None if uri.ancestors().any(is_file) => Err(Error::not_a_directory(uri)),
+        None if matches!(above(), Some(Some(_))) => Err(Error::not_a_directory(uri)),
         None => Err(Error::not_found(uri)),
     }
 }
