@@ -65,7 +65,12 @@ impl Held {
 
     /// Whether a signal waits, so that there is no use in going on.
     pub(crate) fn is_wanted_back(&self) -> bool {
-        state().caught.load(Ordering::SeqCst) != 0
+        self.signal().is_some()
+    }
+
+    /// The signal that waits.
+    pub(crate) fn signal(&self) -> Option<i32> {
+        i32::try_from(state().caught.load(Ordering::SeqCst)).ok().filter(|signal| *signal != 0)
     }
 
     /// From now on somebody else sees to the signals.

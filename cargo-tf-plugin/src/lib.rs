@@ -21,6 +21,7 @@ mod artefact;
 pub mod bench;
 mod build;
 pub mod commands;
+mod coverage;
 mod explain;
 mod install;
 mod interrupt;

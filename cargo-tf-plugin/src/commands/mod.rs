@@ -4,6 +4,7 @@ pub mod bench;
 pub mod build;
 pub mod check;
 pub mod completions;
+pub mod coverage;
 pub mod demo;
 pub mod doctor;
 pub mod new;
@@ -29,6 +30,8 @@ pub enum Command {
     Test(test::Test),
     /// Run a program with the plugin loaded.
     Run(run::Run),
+    /// Run a script, and list which of its ops ran on the device, and which did not and why.
+    Coverage(coverage::Coverage),
     /// Measure what the plugin's operations take, through its C tables and through TensorFlow.
     Bench(bench::Bench),
     /// Package the plugin as a wheel, for `pip install`.
@@ -53,6 +56,7 @@ impl Command {
             Self::Check(check) => return check.run(),
             Self::Test(test) => test.run()?,
             Self::Run(run) => run.run()?,
+            Self::Coverage(coverage) => return coverage.run(),
             Self::Bench(bench) => return bench.run(),
             Self::Wheel(wheel) => wheel.run()?,
             Self::Demo(demo) => demo.run()?,
@@ -112,6 +116,7 @@ mod tests {
             "../docs/packaging.md",
             "../docs/performance.md",
             "../docs/trace.md",
+            "../docs/coverage.md",
             "templates/fs/README.md",
             "templates/device/README.md",
             "templates/both/README.md",

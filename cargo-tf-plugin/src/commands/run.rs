@@ -39,6 +39,20 @@ Calls are traced in all processes that the program starts, whichever way they lo
 `register_filesystem_plugin` or from an installed package (name the installed file with `--library`). Contents of files
 and values of options are not shown.")]
 pub struct Run {
+    #[command(flatten)]
+    choice: Choice,
+
+    #[command(flatten)]
+    trace: Trace,
+
+    /// The program and its arguments.
+    #[arg(last = true, required = true, value_name = "PROGRAM")]
+    program: Vec<OsString>,
+}
+
+/// Which plugin, and with which TensorFlow.
+#[derive(Args, Debug)]
+pub(crate) struct Choice {
     /// Package of the plugin, of those in the workspace.
     #[arg(long, short, value_name = "NAME")]
     package: Option<String>,
@@ -46,9 +60,6 @@ pub struct Run {
     /// Load this shared library, in whatever language, instead of building a package.
     #[arg(long, value_name = "FILE", conflicts_with = "package")]
     library: Option<PathBuf>,
-
-    #[command(flatten)]
-    trace: Trace,
 
     /// TensorFlow release, installed into the target directory on first use, or a virtual environment that has one;
     /// by default the active environment's, else the newest release.
@@ -58,18 +69,14 @@ pub struct Run {
     /// Use the TensorFlow that this Python interpreter has.
     #[arg(long, value_name = "PATH")]
     python: Option<PathBuf>,
-
-    /// The program and its arguments.
-    #[arg(last = true, required = true, value_name = "PROGRAM")]
-    program: Vec<OsString>,
 }
 
-impl Run {
-    /// Builds the plugin and becomes the program; returns only if that fails.
+impl Choice {
+    /// Builds the plugin or finds the library, and finds TensorFlow.
     ///
     /// # Errors
-    /// When there is no plugin here, it does not build, TensorFlow is not found, or the program is not.
-    pub fn run(self) -> Result<()> {
+    /// When there is no plugin here, it does not build, or TensorFlow is not found.
+    pub(crate) fn find(&self) -> Result<Found> {
         let (library, target) = match &self.library {
             Some(file) => {
                 let file = fs::canonicalize(file).with_context(|| {
@@ -89,20 +96,51 @@ impl Run {
             (None, Some(name)) => tensorflow(name)?,
             (None, None) => TensorFlow::around()?,
         };
-        let (program, arguments) = self.program.split_first().context("a program is needed")?;
+        Ok(Found { library, target, tensorflow })
+    }
+}
+
+/// A plugin, where its build's files are, and a TensorFlow.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) library: PathBuf,
+    target: PathBuf,
+    pub(crate) tensorflow: TensorFlow,
+}
+
+impl Found {
+    /// A program that loads the plugin, and whose `python` is that of the TensorFlow.
+    ///
+    /// # Errors
+    /// When the environment names a library that is not there, or a path cannot be in a variable.
+    pub(crate) fn command(&self, program: &OsStr) -> Result<Command> {
         let mut command = Command::new(program);
-        command.args(arguments);
-        surround(&mut command, &tensorflow)?;
+        surround(&mut command, &self.tensorflow)?;
         // TensorFlow finds what is installed by itself, and a device that is loaded twice ends the process.
-        let plugins = tensorflow.site_packages().join("tensorflow-plugins");
-        let installed = fs::canonicalize(plugins)
-            .is_ok_and(|plugins| library.parent().is_some_and(|directory| directory == plugins));
+        let plugins = self.tensorflow.site_packages().join("tensorflow-plugins");
+        let installed = fs::canonicalize(plugins).is_ok_and(|plugins| {
+            self.library.parent().is_some_and(|directory| directory == plugins)
+        });
         if !installed {
-            let joined = target.join("tf-plugin/joined");
-            let libraries = libraries(env::var_os(LIBRARY_VARIABLE), &library, &joined)?;
+            let joined = self.target.join("tf-plugin/joined");
+            let libraries = libraries(env::var_os(LIBRARY_VARIABLE), &self.library, &joined)?;
             command.env(LIBRARY_VARIABLE, libraries);
         }
-        self.trace.prepare(&mut command, &library)?;
+        Ok(command)
+    }
+}
+
+impl Run {
+    /// Builds the plugin and becomes the program; returns only if that fails.
+    ///
+    /// # Errors
+    /// When there is no plugin here, it does not build, TensorFlow is not found, or the program is not.
+    pub fn run(self) -> Result<()> {
+        let found = self.choice.find()?;
+        let (program, arguments) = self.program.split_first().context("a program is needed")?;
+        let mut command = found.command(program)?;
+        command.args(arguments);
+        self.trace.prepare(&mut command, &found.library)?;
         // In place of this process: signals and the exit status are the program's own.
         let error = command.exec();
         Err(error).with_context(|| format!("cannot run {}; is it on PATH?", program.display()))

@@ -26,6 +26,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("first-device.md", "tests/tensorflow/tests/readme.rs"),
     ("check.md", "cargo-tf-plugin/tests/check.rs"),
     ("trace.md", "cargo-tf-plugin/tests/trace.rs"),
+    ("coverage.md", "cargo-tf-plugin/tests/coverage.rs"),
     ("packaging.md", "cargo-tf-plugin/src/commands/mod.rs"),
     ("performance.md", "cargo-tf-plugin/tests/bench.rs"),
     ("testing.md", "tf-fs-plugin/src/lib.rs"),
