@@ -67,7 +67,7 @@ impl Kind {
         }
         if self.has_device() {
             files.extend(from!("device": "src/device.rs", "tests/device.rs",
-                "tests/python/device.py", "benches/device.rs"));
+                "tests/python/device.py", "tests/python/training.py", "benches/device.rs"));
         }
         files
     }

@@ -317,13 +317,14 @@ fn a_new_device_is_tested_in_tensorflow() {
     let said = succeeds(tool(&fresh.directory, &["test"]).env("VIRTUAL_ENV", venv()));
     for line in [
         "test numbers_are_added ... ok",
-        &format!("                        in process  {NEWEST}\n"),
-        "cargo test              ok          -\n",
-        "import tensorflow       -           ok\n",
-        "/device:D:0             -           ok\n",
-        "tests/python/device.py  -           ok\n",
-        "conformance in Python   -           ok\n",
-        "conformance in C        -           ok\n",
+        &format!("                          in process  {NEWEST}\n"),
+        "cargo test                ok          -\n",
+        "import tensorflow         -           ok\n",
+        "/device:D:0               -           ok\n",
+        "tests/python/device.py    -           ok\n",
+        "tests/python/training.py  -           ok\n",
+        "conformance in Python     -           ok\n",
+        "conformance in C          -           ok\n",
     ] {
         assert!(said.contains(line), "`{line}` is missing in {said}");
     }

@@ -1,9 +1,10 @@
 //! The reference device in real TensorFlow.
 
 use cargo_tf_plugin::TensorFlow;
+use std::collections::{BTreeMap, BTreeSet};
 use tf_plugin_tensorflow_tests::child::Finished;
 use tf_plugin_tensorflow_tests::python::Python;
-use tf_plugin_tensorflow_tests::{Plugin, each_tensorflow};
+use tf_plugin_tensorflow_tests::{Plugin, each_tensorflow, tensorflow};
 
 each_tensorflow!(
     each_operation_answers_as_on_the_cpu,
@@ -59,6 +60,38 @@ fn keras_trains_as_on_the_cpu(tensorflow: &TensorFlow) {
     let mut steps: Vec<&str> = steps.iter().map(String::as_str).collect();
     steps.push("eager");
     run(tensorflow, &steps, &[]);
+}
+
+/// Operations of a transformer's training step that run on the CPU, as they do beside a GPU: what computes shapes, and
+/// int32, which TensorFlow keeps on the host.
+const ON_THE_CPU: [&str; 5] = ["Const", "Pack", "Prod", "StridedSlice", "_Arg"];
+
+/// In the newest release alone: before Keras 3 an embedding needs a kernel with variables.
+#[test]
+fn a_transformer_trains_as_on_the_cpu() {
+    let settings = [("TF_CPP_MIN_LOG_LEVEL", "0")];
+    let tensorflow = tensorflow(cargo_tf_plugin::NEWEST);
+    let finished = run(&tensorflow, &["transformer"], &settings);
+    let (_, step) = finished.stderr.split_once("--- the device\n").expect("the step");
+    let (step, _) = step.split_once("---\n").expect("its end");
+    // As in `placer.cc:162] step/Mul: (Mul): /job:localhost/replica:0/task:0/device:CPU:0`.
+    let mut places = BTreeMap::<&str, BTreeSet<&str>>::new();
+    for line in step.lines() {
+        if let Some((op, place)) =
+            line.split_once(": (").and_then(|(_, rest)| rest.split_once("): "))
+        {
+            places.entry(place.rsplit('/').next().expect("a device")).or_default().insert(op);
+        }
+    }
+    let device = &places["device:RUST_REF:0"];
+    for op in
+        ["BatchMatMulV2", "Einsum", "Erfc", "GatherV2", "MatrixBandPart", "UnsortedSegmentSum"]
+    {
+        assert!(device.contains(op), "{op} is not on the device: {places:?}");
+    }
+    let needless: Vec<_> =
+        places["device:CPU:0"].iter().filter(|op| !ON_THE_CPU.contains(op)).collect();
+    assert!(needless.is_empty(), "on the CPU without need: {needless:?}");
 }
 
 fn trains_with_late_streams(tensorflow: &TensorFlow) {
