@@ -9,7 +9,7 @@ const MAX_KEY: usize = 1024;
 /// The longest bucket name, of the old kind that is still about.
 const MAX_BUCKET: usize = 255;
 /// Files that exist in no bucket: what the plugin says of itself.
-const RESERVED: [&str; 2] = ["metrics.json", "config.json"];
+const RESERVED: [&str; 3] = ["metrics.json", "config.json", "stores.json"];
 
 /// A bucket and a key in it. The key of the bucket itself is empty. Without a bucket it is the list of
 /// all buckets, or one of the plugin's own files.

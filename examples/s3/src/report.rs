@@ -1,4 +1,5 @@
-//! What the plugin says of itself, as files without a bucket: `s3:///metrics.json`, `s3:///config.json`.
+//! What the plugin says of itself, as files without a bucket: `s3:///metrics.json`, `s3:///config.json`,
+//! `s3:///stores.json`.
 
 use crate::name::Name;
 use crate::read::Reader;
@@ -48,6 +49,10 @@ pub(crate) fn content(s3: &S3, name: &Name) -> Result<Option<Vec<u8>>> {
             text
         }
         "config.json" => s3.0.config.json()?.into_bytes(),
+        "stores.json" => {
+            let stores = serde_json::Value::from(s3.connection()?.stores());
+            format!("{stores:#}\n").into_bytes()
+        }
         _ => return Ok(None),
     };
     Ok(Some(text))

@@ -17,7 +17,7 @@ use crate::control;
 use crate::fault::{Reply, What};
 use crate::log::{Entry, Live};
 use crate::operation::classify;
-use crate::service::IgnoreRange;
+use crate::service::{IgnoreConditions, IgnoreRange, RefuseChecksumsOfParts};
 use crate::shape::Wire;
 use crate::{Core, Handle};
 
@@ -129,23 +129,35 @@ pub(crate) async fn serve(
         _ => {}
     }
     let head = *request.method() == http::Method::HEAD;
+    let quirks = core.character.get();
+    let refusal = quirks.refusal(operation.name, request.method(), request.headers());
     let (mut parts, body) = request.into_parts();
     let body = s3s::Body::http_body(Counted { inner: body, entry: Arc::clone(&entry) });
     let request_id = format!("{:016X}", core.request_id());
 
-    let mut answer = match &fault {
-        Some(What::Status(reply)) => {
+    let mut answer = match (&fault, &refusal) {
+        (Some(What::Status(reply)), _) => {
             // A client that goes away while it sends wants no answer.
             let _ = drain(body).await;
             answer::error(reply, head)
         }
-        Some(What::ErrorIn200(code)) => {
+        (Some(What::ErrorIn200(code)), _) => {
             let _ = drain(body).await;
             answer::error(&Reply::new(200, code.clone()), head)
+        }
+        (_, Some(reply)) => {
+            let _ = drain(body).await;
+            answer::error(reply, head)
         }
         _ => {
             if matches!(fault, Some(What::WholeFor206)) {
                 parts.extensions.insert(IgnoreRange);
+            }
+            if quirks.ignores(operation.name) {
+                parts.extensions.insert(IgnoreConditions);
+            }
+            if quirks.no_checksums_of_parts {
+                parts.extensions.insert(RefuseChecksumsOfParts);
             }
             let request = Request::from_parts(parts, body);
             match core.s3.call(request).await {

@@ -30,6 +30,7 @@ mod front;
 mod list;
 mod log;
 mod operation;
+mod quirk;
 mod server;
 mod service;
 mod shape;
@@ -46,6 +47,7 @@ use bytes::Bytes;
 pub use auth::Credentials;
 pub use fault::{At, Fault, FaultId, Gate, Hook, Reply, What, When};
 pub use log::{Counters, Request};
+pub use quirk::{Conditions, Quirks};
 pub use server::{Options, Server};
 pub use shape::Shape;
 pub use store::{Info, Object, Upload};
@@ -262,6 +264,11 @@ impl Handle {
     /// Ends all faults, but not those under way.
     pub fn clear_faults(&self) {
         self.0.faults.clear();
+    }
+
+    /// Makes the store differ from Amazon S3 from now on.
+    pub fn set_quirks(&self, quirks: Quirks) {
+        self.0.character.set(quirks);
     }
 
     /// While `true` nobody listens on the port: clients are refused by the kernel. Connections that are open stay.

@@ -21,6 +21,7 @@ use crate::auth::{Access, Credentials, Hosts, Keys};
 use crate::fault::Faults;
 use crate::front::{Connection, Front};
 use crate::log::Log;
+use crate::quirk::Character;
 use crate::service::Service;
 use crate::shape::{Network, Shape, Shaped, Wire};
 use crate::store::Store;
@@ -75,6 +76,7 @@ pub(crate) struct Core {
     pub(crate) keys: Keys,
     pub(crate) log: Log,
     pub(crate) faults: Faults,
+    pub(crate) character: Character,
     pub(crate) network: Arc<Network>,
     pub(crate) s3: S3Service,
     tls: Option<TlsAcceptor>,
@@ -174,6 +176,7 @@ impl Server {
             keys,
             log: Log::new(),
             faults: Faults::default(),
+            character: Character::default(),
             network: Arc::new(Network::new(options.shape)),
             s3: s3.build(),
             tls,

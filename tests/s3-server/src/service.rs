@@ -37,6 +37,14 @@ pub(crate) struct Service {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct IgnoreRange;
 
+/// Marks a request whose conditions play no part.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct IgnoreConditions;
+
+/// Marks a CompleteMultipartUpload in which the checksum of a part is an error.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RefuseChecksumsOfParts;
+
 /// A body that has come in whole and was found good.
 struct Received {
     data: Data,
@@ -677,6 +685,9 @@ impl S3 for Service {
         req: S3Request<PutObjectInput>,
     ) -> S3Result<S3Response<PutObjectOutput>> {
         let mut input = req.input;
+        if req.extensions.get::<IgnoreConditions>().is_some() {
+            (input.if_match, input.if_none_match) = (None, None);
+        }
         self.store.bucket(&input.bucket, |_| Ok(()))?;
         if input.content_length.is_some_and(|len| len as u64 > MAX_SINGLE) {
             return Err(s3_error!(
@@ -723,7 +734,10 @@ impl S3 for Service {
         &self,
         req: S3Request<CopyObjectInput>,
     ) -> S3Result<S3Response<CopyObjectOutput>> {
-        let input = req.input;
+        let mut input = req.input;
+        if req.extensions.get::<IgnoreConditions>().is_some() {
+            input.copy_source_if_match = None;
+        }
         let source = self.source(&input.copy_source, &conditions!(input, copy))?;
         check_customer_key(&source.info, input.copy_source_sse_customer_key_md5.as_ref())?;
         if source.data.len() > MAX_SINGLE {
@@ -1056,7 +1070,10 @@ impl S3 for Service {
         &self,
         req: S3Request<UploadPartCopyInput>,
     ) -> S3Result<S3Response<UploadPartCopyOutput>> {
-        let input = req.input;
+        let mut input = req.input;
+        if req.extensions.get::<IgnoreConditions>().is_some() {
+            input.copy_source_if_match = None;
+        }
         let number = part_number(input.part_number)?;
         let algorithm = self.store.bucket(&input.bucket, |bucket| {
             Ok(bucket.upload(&input.upload_id, &input.key)?.algorithm)
@@ -1117,10 +1134,27 @@ impl S3 for Service {
         &self,
         req: S3Request<CompleteMultipartUploadInput>,
     ) -> S3Result<S3Response<CompleteMultipartUploadOutput>> {
-        let input = req.input;
-        let pending = self.store.bucket(&input.bucket, |bucket| {
+        let mut input = req.input;
+        if req.extensions.get::<IgnoreConditions>().is_some() {
+            (input.if_match, input.if_none_match) = (None, None);
+        }
+        let mut pending = self.store.bucket(&input.bucket, |bucket| {
             Ok(bucket.upload(&input.upload_id, &input.key)?.clone())
         })?;
+        if req.extensions.get::<RefuseChecksumsOfParts>().is_some() {
+            let parts = input.multipart_upload.as_ref().and_then(|upload| upload.parts.as_ref());
+            let has_sums = |part: &CompletedPart| {
+                Algorithm::ALL.into_iter().any(|one| one.of(&sums!(part)).is_some())
+            };
+            if parts.is_some_and(|parts| parts.iter().any(has_sums)) {
+                return Err(s3_error!(
+                    MalformedXML,
+                    "The XML you provided was not well-formed or did not validate"
+                ));
+            }
+            // Such a store knows nothing of them.
+            pending.algorithm = None;
+        }
         // Checksums are computed with the lock released; two at once are settled by the removal.
         let stored = Arc::new(self.complete(&input, &pending)?);
         let info = stored.info.clone();

@@ -8,6 +8,7 @@ pub mod abi;
 pub mod child;
 pub mod fake;
 pub mod faults;
+pub mod guarantees;
 pub mod logs;
 pub mod probe;
 mod store;

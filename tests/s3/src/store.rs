@@ -48,6 +48,14 @@ pub const IMPATIENT: &[(&str, &str)] = &[
     ("listing_ttl_ms", "0"),
 ];
 
+/// The server does as Amazon S3, and so is believed as that is: the tests of `quirks` are of stores that nothing is
+/// known of.
+const TRUSTED: [(&str, &str); 3] = [
+    ("put_conditions", "quoted"),
+    ("complete_conditions", "quoted"),
+    ("copy_conditions", "quoted"),
+];
+
 impl Store {
     /// A store whose bucket has the default settings. `topic` is part of the bucket's name: small letters, digits and
     /// hyphens.
@@ -84,13 +92,26 @@ impl Store {
     /// # Errors
     /// If one is refused, or the host has no `s3`.
     pub fn introduce(&self, host: &Host, settings: &[(&str, &str)]) -> Result<()> {
-        self.introduce_bucket(host, &self.bucket, settings)
+        let mut all = TRUSTED.to_vec();
+        all.extend_from_slice(settings);
+        self.introduce_bucket(host, &self.bucket, &all)
     }
 
-    /// As [`introduce`](Self::introduce), for another bucket of the server.
+    /// A store with a server of this kind, of which the plugin does not know what it can do.
+    ///
+    /// # Panics
+    /// As [`with`](Self::with).
+    #[must_use]
+    pub fn unknown(topic: &str, options: Options) -> Self {
+        let store = Self::hidden(topic, options);
+        store.introduce_bucket(host(), &store.bucket, &[]).expect("the settings are accepted");
+        store
+    }
+
+    /// Makes a bucket of the server known, with no more said of the store than what leads to it.
     ///
     /// # Errors
-    /// As there.
+    /// As [`introduce`](Self::introduce).
     pub fn introduce_bucket(
         &self,
         host: &Host,

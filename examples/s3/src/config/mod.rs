@@ -59,6 +59,12 @@ pub(crate) struct BucketSettings {
     pub(crate) content_type: Option<String>,
     /// Whether uploads carry a checksum that the store verifies.
     pub(crate) checksums: bool,
+    /// How conditions are sent; `None`: as the store's answers show.
+    pub(crate) put_conditions: Option<ConditionForm>,
+    pub(crate) complete_conditions: Option<ConditionForm>,
+    pub(crate) copy_conditions: Option<ConditionForm>,
+    /// Whether CompleteMultipartUpload names the checksums of the parts; `None`: as the store's answers show.
+    pub(crate) part_checksums: Option<bool>,
     pub(crate) max_attempts: u32,
     /// How long a request that fails is made again.
     pub(crate) retry_timeout: Duration,
@@ -101,6 +107,17 @@ pub(crate) struct Profile {
     pub(crate) name: String,
     /// Chosen for us rather than for all AWS tools: it then counts before credentials in the environment.
     pub(crate) is_own: bool,
+}
+
+/// A condition that names an ETag, as a store wants it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ConditionForm {
+    /// As HTTP writes it.
+    Quoted,
+    /// Without the quotes.
+    Unquoted,
+    /// Not at all: the store does not check it.
+    None,
 }
 
 /// Credentials of the settings.
@@ -215,6 +232,12 @@ impl BucketSettings {
                 ));
             }
         };
+        let form = |key| match values.text(key).as_deref() {
+            Some("quoted") => Some(ConditionForm::Quoted),
+            Some("unquoted") => Some(ConditionForm::Unquoted),
+            Some("none") => Some(ConditionForm::None),
+            _ => None,
+        };
         Ok(Self {
             region: values.text("region"),
             endpoint_url,
@@ -235,6 +258,14 @@ impl BucketSettings {
             acl: values.text("acl"),
             content_type: values.text("content_type"),
             checksums: values.text("checksums").as_deref() != Some("when_required"),
+            put_conditions: form("put_conditions"),
+            complete_conditions: form("complete_conditions"),
+            copy_conditions: form("copy_conditions"),
+            part_checksums: match values.text("part_checksums").as_deref() {
+                Some("send") => Some(true),
+                Some("omit") => Some(false),
+                _ => None,
+            },
             max_attempts: values.number("max_attempts").try_into().unwrap_or(u32::MAX),
             adaptive_retries: values.text("retry_mode").as_deref() == Some("adaptive"),
             retry_timeout: values.time("retry_timeout_ms"),

@@ -55,6 +55,9 @@ pub(crate) fn find(key: &str) -> Option<&'static Setting> {
     SETTINGS.iter().find(|setting| setting.key == key)
 }
 
+/// How a store wants conditions.
+const FORM_OF_CONDITIONS: Kind = Kind::OneOf(&["auto", "quoted", "unquoted", "none"]);
+
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
 
@@ -224,6 +227,40 @@ pub(crate) const SETTINGS: &[Setting] = &[
         scope: Scope::Bucket,
         description: "Whether uploads carry a checksum that the store verifies. `when_required` is for stores that \
                       refuse them.",
+    },
+    Setting {
+        key: "put_conditions",
+        variables: &[],
+        kind: FORM_OF_CONDITIONS,
+        default: "auto",
+        scope: Scope::Bucket,
+        description: "Conditions (`If-Match`) of PutObject, which keep what somebody else wrote. `auto`: as the store's answers \
+                      show. `quoted`, `unquoted`: it checks them, with the ETag so. `none`: it does not, and HeadObject \
+                      is asked before and after instead.",
+    },
+    Setting {
+        key: "complete_conditions",
+        variables: &[],
+        kind: FORM_OF_CONDITIONS,
+        default: "auto",
+        scope: Scope::Bucket,
+        description: "The same of CompleteMultipartUpload.",
+    },
+    Setting {
+        key: "copy_conditions",
+        variables: &[],
+        kind: FORM_OF_CONDITIONS,
+        default: "auto",
+        scope: Scope::Bucket,
+        description: "The same of the source of a copy (`x-amz-copy-source-if-match`).",
+    },
+    Setting {
+        key: "part_checksums",
+        variables: &[],
+        kind: Kind::OneOf(&["auto", "send", "omit"]),
+        default: "auto",
+        scope: Scope::Bucket,
+        description: "Whether CompleteMultipartUpload names the checksums of the parts. `auto`: unless the store refuses them.",
     },
     Setting {
         key: "max_attempts",

@@ -1,6 +1,7 @@
 //! A bucket and how it is reached.
 
 use super::Shared;
+use super::abilities::{Abilities, Condition, Known};
 use super::credentials::{Cache, Chain};
 use super::http::is_proxied;
 use super::patience::{LONGEST_BACKOFF, Patient};
@@ -44,6 +45,7 @@ pub(crate) struct Bucket {
     tls: Tls,
     tls_config: OnceLock<Arc<rustls::ClientConfig>>,
     shared: Arc<Shared>,
+    abilities: Arc<Abilities>,
 }
 
 impl fmt::Debug for Bucket {
@@ -173,6 +175,7 @@ impl Bucket {
             .interceptor(Patient { bucket: Arc::clone(&name), settings: Arc::clone(&settings) })
             .interceptor(Observer::new(settings.requester_pays));
         config.set_endpoint_url(endpoint.url.clone());
+        let abilities = shared.abilities(endpoint.url.as_deref());
         let credentials = if settings.anonymous {
             config.set_credentials_provider(None);
             None
@@ -195,6 +198,7 @@ impl Bucket {
             tls,
             tls_config: OnceLock::new(),
             shared: Arc::clone(shared),
+            abilities,
         };
         log::debug!(
             "bucket {}: {} in {}",
@@ -240,6 +244,31 @@ impl Bucket {
         let route = Arc::new(Route::of(&endpoint, region).map_err(|error| wrong(&error))?);
         self.route.store(Some(Arc::clone(&route)));
         Ok(route)
+    }
+
+    /// What the store has shown that it can do.
+    pub(crate) fn abilities(&self) -> &Abilities {
+        &self.abilities
+    }
+
+    /// What is known of a kind of condition: what the settings say, else what the store has shown.
+    pub(crate) fn known(&self, condition: Condition) -> Known {
+        self.decided(condition).unwrap_or_else(|| self.abilities.known(condition))
+    }
+
+    /// Where to note what the store shows of a kind of condition; `None` if the settings say it.
+    pub(crate) fn learns(&self, condition: Condition) -> Option<&Abilities> {
+        self.decided(condition).is_none().then_some(&*self.abilities)
+    }
+
+    fn decided(&self, condition: Condition) -> Option<Known> {
+        let settings = &self.settings;
+        let form = match condition {
+            Condition::PutOver | Condition::PutNew => settings.put_conditions,
+            Condition::CompleteOver | Condition::CompleteNew => settings.complete_conditions,
+            Condition::CopyOf => settings.copy_conditions,
+        };
+        form.map(Known::from)
     }
 
     /// The credentials to sign with; `None`: requests are not signed.
@@ -357,7 +386,7 @@ fn with_slash(url: &str) -> String {
 }
 
 /// Whether a URL is one of Amazon's.
-fn is_amazon(url: &str) -> bool {
+pub(super) fn is_amazon(url: &str) -> bool {
     let uri: Option<Uri> = url.parse().ok();
     uri.as_ref()
         .and_then(Uri::host)

@@ -17,9 +17,9 @@ use aws_smithy_runtime_api::client::result::ConnectorError;
 use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
 use futures_util::future::BoxFuture;
 use guard::Guarded;
-use http::header::PROXY_AUTHORIZATION;
+use http::header::{CONTENT_LENGTH, PROXY_AUTHORIZATION};
 use http::uri::Scheme;
-use http::{Request, Uri};
+use http::{HeaderValue, Method, Request, Uri};
 use hyper_rustls::HttpsConnector;
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::proxy::Tunnel;
@@ -132,6 +132,12 @@ impl HttpConnector for Hyper {
             && let Some(authorization) = proxy.basic_auth()
         {
             request.headers_mut().insert(PROXY_AUTHORIZATION, authorization.clone());
+        }
+        // hyper sends none for a body that is empty, and there are stores that want one (411).
+        if matches!(*request.method(), Method::PUT | Method::POST)
+            && request.body().content_length() == Some(0)
+        {
+            request.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
         }
         let captured = capture_connection(&mut request);
         if let Some(connection) = request.extensions().get::<CaptureSmithyConnection>() {

@@ -1,5 +1,6 @@
 //! Clients, one a bucket: region, endpoint, credentials.
 
+mod abilities;
 mod bucket;
 mod credentials;
 mod http;
@@ -10,6 +11,7 @@ mod tls;
 mod watch;
 mod whole;
 
+pub(crate) use abilities::{Abilities, Condition, Known};
 pub(crate) use bucket::{Bucket, Route};
 pub(crate) use credentials::{NoCredentials, causes};
 pub(crate) use http::IDLE;
@@ -26,7 +28,7 @@ use crate::process::Process;
 use aws_sdk_s3::config::endpoint::DefaultResolver;
 use aws_smithy_runtime_api::client::http::SharedHttpClient;
 use credentials::Sources;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -52,6 +54,8 @@ struct Shared {
     clients: Mutex<HashMap<(Tls, Duration, Duration), SharedHttpClient>>,
     tls: Mutex<HashMap<Tls, Arc<rustls::ClientConfig>>>,
     sources: Mutex<HashMap<Tls, Arc<Sources>>>,
+    /// By endpoint.
+    abilities: Mutex<BTreeMap<String, Arc<Abilities>>>,
     /// The SDK's rules, which are large.
     rules: OnceLock<Arc<DefaultResolver>>,
 }
@@ -110,6 +114,12 @@ impl Connection {
         Ok(Arc::clone(self.lock().entry(Arc::clone(name)).or_insert_with(|| Arc::new(new))))
     }
 
+    /// What is known of the stores that this process has used, by endpoint.
+    pub(crate) fn stores(&self) -> serde_json::Map<String, serde_json::Value> {
+        let abilities = self.shared.abilities.lock().unwrap_or_else(PoisonError::into_inner);
+        abilities.values().map(|store| store.json()).collect()
+    }
+
     fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, Arc<Bucket>>> {
         self.buckets.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -148,6 +158,15 @@ impl Shared {
         let config = Arc::new(tls::client_config(tls)?);
         configs.insert(tls.clone(), Arc::clone(&config));
         Ok(config)
+    }
+
+    /// What is known of the store at this endpoint; `None` is Amazon S3.
+    fn abilities(&self, endpoint: Option<&str>) -> Arc<Abilities> {
+        let is_amazon = endpoint.is_none_or(bucket::is_amazon);
+        let name = endpoint.unwrap_or("Amazon S3").to_owned();
+        let mut all = self.abilities.lock().unwrap_or_else(PoisonError::into_inner);
+        let new = || Arc::new(Abilities::new(name.clone(), is_amazon));
+        Arc::clone(all.entry(name.clone()).or_insert_with(new))
     }
 
     fn rules(&self) -> Arc<DefaultResolver> {

@@ -4,11 +4,12 @@ use super::cache::{Found, Known};
 use super::lookup;
 use super::pages::payer;
 use super::request::{encryption, storage_class};
-use crate::connection::{Bucket, Connection};
+use crate::connection::{Bucket, Condition, Connection};
 use crate::failure::failure;
 use crate::name::Name;
 use crate::write::checksum::{md5_etag_of_parts, same_etag};
-use crate::write::object::{Expected, Kept, Replaced, Target, leaves_open_whether_done};
+use crate::write::guard::{Before, Guard, Refusal};
+use crate::write::object::{Expected, Kept, Replaced, Stored, Target, leaves_open_whether_done};
 use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_s3::operation::copy_object::{CopyObjectError, CopyObjectOutput};
 use aws_sdk_s3::operation::head_object::HeadObjectOutput;
@@ -122,7 +123,7 @@ pub(super) async fn copy(
 }
 
 struct Copy<'a> {
-    from: &'a Bucket,
+    from: &'a Arc<Bucket>,
     to: &'a Arc<Bucket>,
     src: &'a Name,
     dst: &'a Name,
@@ -138,7 +139,8 @@ type Outcome = (Source, Option<Known>);
 impl Copy<'_> {
     /// With one request.
     async fn at_once(&self) -> Result<Outcome> {
-        let mut known = self.known.as_ref();
+        let knows = self.to.known(Condition::CopyOf).is_sent();
+        let mut known = self.known.as_ref().filter(|_| knows);
         let mut answer = self.send(known).await;
         if known.is_some() && answer.as_ref().is_err_and(is_other) {
             // It has changed since, or the store cannot tell: then the copy is of whatever is there.
@@ -197,7 +199,9 @@ impl Copy<'_> {
             .bucket(&*self.to.name)
             .key(&self.dst.key)
             .copy_source(source(self.src))
-            .set_copy_source_if_match(known.map(|known| known.etag.clone()))
+            .set_copy_source_if_match(
+                known.map(|known| self.to.known(Condition::CopyOf).form(known.etag.clone())),
+            )
             .set_server_side_encryption(encryption(self.to))
             .set_ssekms_key_id(self.to.settings.sse_kms_key_id.clone())
             .set_storage_class(storage_class(self.to))
@@ -234,7 +238,9 @@ impl Copy<'_> {
 
     async fn parts_of(&self, head: HeadObjectOutput) -> Result<Outcome> {
         let len = len(&head)?;
-        let etag = head.e_tag().unwrap_or_default().to_owned();
+        let source =
+            Target { bucket: Arc::clone(self.from), name: self.src.clone(), kept: Kept::default() };
+        let before = Before::This(Stored::new(head.e_tag().unwrap_or_default(), len));
         let created = self
             .to
             .client
@@ -265,7 +271,7 @@ impl Copy<'_> {
         );
         let target =
             Target { bucket: Arc::clone(self.to), name: self.dst.clone(), kept: Kept::default() };
-        let done = match self.parts(upload, len, &etag).await {
+        let done = match self.parts(upload, len, &source, &before).await {
             Ok(parts) => self.complete(&target, upload, len, parts).await,
             Err(error) => Err(error),
         };
@@ -280,24 +286,47 @@ impl Copy<'_> {
         done.map(|()| (Source::File, None))
     }
 
-    async fn parts(&self, upload: &str, len: u64, etag: &str) -> Result<Vec<CompletedPart>> {
-        stream::iter(ranges(len))
+    /// All parts of one version of the source.
+    async fn parts(
+        &self,
+        upload: &str,
+        len: u64,
+        original: &Target,
+        before: &Before,
+    ) -> Result<Vec<CompletedPart>> {
+        let parts = stream::iter(ranges(len))
             .map(|(number, first, last)| async move {
-                let answer = self
-                    .to
-                    .client
-                    .upload_part_copy()
-                    .bucket(&*self.to.name)
-                    .key(&self.dst.key)
-                    .upload_id(upload)
-                    .part_number(number)
-                    .copy_source(source(self.src))
-                    .copy_source_range(format!("bytes={first}-{last}"))
-                    .set_copy_source_if_match((!etag.is_empty()).then(|| etag.to_owned()))
-                    .set_request_payer(payer(self.to))
-                    .send()
-                    .await
-                    .map_err(|error| failure("UploadPartCopy", self.src, error))?;
+                let answer = loop {
+                    let guard = Guard::copy(&original.bucket, before);
+                    let answer = self
+                        .to
+                        .client
+                        .upload_part_copy()
+                        .bucket(&*self.to.name)
+                        .key(&self.dst.key)
+                        .upload_id(upload)
+                        .part_number(number)
+                        .copy_source(source(self.src))
+                        .copy_source_range(format!("bytes={first}-{last}"))
+                        .set_copy_source_if_match(guard.if_match())
+                        .set_request_payer(payer(self.to))
+                        .send()
+                        .await;
+                    match answer {
+                        Ok(answer) => {
+                            guard.held();
+                            break answer;
+                        }
+                        Err(error) if guard.is_unknown(&error) => {}
+                        Err(error)
+                            if guard.is_refused(&error)
+                                && matches!(
+                                    guard.refusal(original, None).await?,
+                                    Refusal::None
+                                ) => {}
+                        Err(error) => return Err(failure("UploadPartCopy", self.src, error)),
+                    }
+                };
                 let part = answer.copy_part_result().and_then(|part| part.e_tag());
                 let Some(part) = part.filter(|part| !part.is_empty()) else {
                     return Err(Error::data_loss(format_args!(
@@ -309,7 +338,13 @@ impl Copy<'_> {
             })
             .buffered(PARTS_IN_FLIGHT)
             .try_collect()
-            .await
+            .await?;
+        // Where the store does not check it, somebody may have replaced the source between two parts.
+        let guard = Guard::copy(&original.bucket, before);
+        if guard.must_look() {
+            guard.look(original).await?;
+        }
+        Ok(parts)
     }
 
     async fn complete(

@@ -10,6 +10,7 @@
 
 mod buffer;
 pub(crate) mod checksum;
+pub(crate) mod guard;
 pub(crate) mod object;
 mod parts;
 mod upload;
@@ -20,7 +21,8 @@ use crate::name::Name;
 use crate::names::PendingWrite;
 use crate::process::Reservation;
 use buffer::Buffer;
-use object::{Before, Kept, Stored, Target};
+use guard::Before;
+use object::{Kept, Stored, Target};
 use std::mem;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -2,6 +2,7 @@
 
 use super::buffer::Content;
 use super::checksum::{Crc32, md5_etag, same_etag};
+use super::guard::{Before, Guard, Refusal, is_precondition_failure, replaced, unknown};
 use crate::connection::{Bucket, WRONG_ANSWERS};
 use crate::failure::{failure, of_transport};
 use crate::name::Name;
@@ -50,48 +51,6 @@ pub(crate) struct Stored {
     pub(super) len: u64,
     /// If it is known without reading the object.
     pub(super) crc: Option<Crc32>,
-}
-
-/// What has to be there when a file is published.
-#[derive(Clone, Debug)]
-pub(super) enum Before {
-    /// Whatever it is: it is replaced.
-    Anything,
-    /// No object of this name.
-    Nothing,
-    /// This object.
-    This(Stored),
-}
-
-/// The header that makes the store look.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Condition {
-    pub(super) if_match: Option<String>,
-    pub(super) if_none_match: Option<String>,
-}
-
-impl Before {
-    /// The object that is there.
-    pub(super) fn stored(&self) -> Option<&Stored> {
-        match self {
-            Self::This(stored) => Some(stored),
-            Self::Anything | Self::Nothing => None,
-        }
-    }
-
-    /// `None` if there is nothing to look for.
-    pub(super) fn condition(&self) -> Option<Condition> {
-        match self {
-            Self::Anything => None,
-            Self::Nothing => {
-                Some(Condition { if_none_match: Some("*".to_owned()), ..Condition::default() })
-            }
-            Self::This(stored) => {
-                let if_match = Some(stored.condition()?);
-                Some(Condition { if_match, ..Condition::default() })
-            }
-        }
-    }
 }
 
 /// How an object would be recognised as the one that was sent.
@@ -186,45 +145,58 @@ impl Target {
     /// than were sent, and those of the request.
     pub(super) async fn put(&self, content: &Content, before: &Before) -> Result<Stored> {
         let crc = self.bucket.settings.checksums.then(|| Crc32::of_content(content));
-        let mut condition = before.condition();
+        let mut has_looked = false;
         loop {
-            let Condition { if_match, if_none_match } = condition.clone().unwrap_or_default();
+            let guard = Guard::put(&self.bucket, before);
+            if guard.must_look() && !has_looked {
+                guard.look(self).await?;
+                has_looked = true;
+            }
             let sent = with_attributes!(self.bucket.client.put_object(), self)
                 .content_length(signed(content.len()))
                 .body(content.body())
                 .set_checksum_crc32(crc.map(Crc32::to_base64))
-                .set_if_match(if_match)
-                .set_if_none_match(if_none_match)
+                .set_if_match(guard.if_match())
+                .set_if_none_match(guard.if_none_match())
                 .customize()
                 .disable_payload_signing()
                 .send()
                 .await;
             let error = match sent {
-                Ok(answer) => return self.confirm(content, crc, &answer).await,
+                Ok(answer) => {
+                    let stored = self.confirm(content, crc, &answer).await?;
+                    guard.held();
+                    if guard.must_look() {
+                        guard.look_after(self, &stored).await?;
+                    }
+                    return Ok(stored);
+                }
                 Err(error) => error,
             };
-            if condition.is_some() && status_of(&error) == Some(501) {
-                // The store knows no conditions for PUT.
-                condition = None;
+            if guard.is_unknown(&error) {
                 continue;
             }
-            let is_replaced = condition.is_some() && is_precondition_failure(&error);
-            // A PUT that was done but not acknowledged is done again, and finds its own object.
-            if is_replaced || leaves_open_whether_done(&error) {
-                let expected = Expected {
-                    len: content.len(),
-                    checksums: vec![crc.unwrap_or_else(|| Crc32::of_content(content)).to_base64()],
-                    etag: Some(md5_etag(content)),
-                    replaced: None,
-                };
-                match self.find(&expected).await {
-                    Ok(Some(stored)) => return Ok(Stored { crc, ..stored }),
-                    Err(error) if is_replaced => return Err(unknown(error)),
-                    Ok(None) | Err(_) => {}
+            let expected = || Expected {
+                len: content.len(),
+                checksums: vec![crc.unwrap_or_else(|| Crc32::of_content(content)).to_base64()],
+                etag: Some(md5_etag(content)),
+                replaced: None,
+            };
+            if guard.is_refused(&error) {
+                match guard.refusal(self, Some(&expected())).await.map_err(unknown)? {
+                    Refusal::Ours(stored) => return Ok(Stored { crc, ..stored }),
+                    Refusal::None => has_looked = true,
+                    Refusal::Theirs => return Err(replaced(self.failure("PutObject", error))),
                 }
+                continue;
             }
-            let error = self.failure("PutObject", error);
-            return Err(if is_replaced { replaced(error) } else { error });
+            // A PUT that was done but not acknowledged is done again, and finds its own object.
+            if leaves_open_whether_done(&error)
+                && let Ok(Some(stored)) = self.find(&expected()).await
+            {
+                return Ok(Stored { crc, ..stored });
+            }
+            return Err(self.failure("PutObject", error));
         }
     }
 
@@ -265,15 +237,32 @@ impl Target {
     /// # Errors
     /// If the store does not say.
     pub(super) async fn find(&self, expected: &Expected) -> Result<Option<Stored>> {
-        let head = match self.head().await {
-            Ok(head) if expected.is(&head) => head,
-            Ok(_) => return Ok(None),
-            Err(error) if status_of(&error) == Some(404) => return Ok(None),
-            Err(error) => return Err(self.failure("HeadObject", error)),
-        };
-        log::debug!("{}: stored, although no acknowledgement came", self.name);
-        let etag = whole_etag(head.e_tag());
-        Ok(Some(Stored { etag, len: expected.len, crc: None }))
+        let head = self.look().await?;
+        Ok(head.and_then(|head| self.recognised(expected, &head)))
+    }
+
+    /// The object that HeadObject shows, if it is the one that was sent.
+    pub(super) fn recognised(
+        &self,
+        expected: &Expected,
+        head: &HeadObjectOutput,
+    ) -> Option<Stored> {
+        expected.is(head).then(|| {
+            log::debug!("{}: stored, although no acknowledgement came", self.name);
+            Stored { etag: whole_etag(head.e_tag()), len: expected.len, crc: None }
+        })
+    }
+
+    /// What HeadObject shows; `None` if there is no object.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub(super) async fn look(&self) -> Result<Option<HeadObjectOutput>> {
+        match self.head().await {
+            Ok(head) => Ok(Some(head)),
+            Err(error) if status_of(&error) == Some(404) => Ok(None),
+            Err(error) => Err(self.failure("HeadObject", error)),
+        }
     }
 
     /// Reads a small object.
@@ -362,6 +351,18 @@ impl Stored {
         Known { size: self.len, modified, etag: self.etag.clone() }
     }
 
+    /// The object that HeadObject or a copy's source shows.
+    pub(crate) fn new(etag: &str, len: u64) -> Self {
+        Self { etag: whole_etag(Some(etag)), len, crc: None }
+    }
+
+    /// Whether HeadObject shows this object.
+    pub(super) fn is_shown_by(&self, head: &HeadObjectOutput) -> bool {
+        let etag = whole_etag(head.e_tag());
+        let is_same = etag.is_empty() || self.etag.is_empty() || same_etag(&etag, &self.etag);
+        has_len(head, self.len) && is_same
+    }
+
     /// For `If-Match`, so that nobody else's object is replaced.
     pub(super) fn condition(&self) -> Option<String> {
         (!self.etag.is_empty()).then(|| self.etag.clone())
@@ -405,34 +406,8 @@ pub(super) fn is_proof(
     }
 }
 
-/// The error of a write that found somebody else's object.
-#[cold]
-pub(super) fn replaced(error: Error) -> Error {
-    error.with_code(Code::FailedPrecondition).context(
-        "somebody else replaced or deleted the object while it was open for writing, and theirs stays; \
-         write to a name of your own",
-    )
-}
-
-/// The error of a write that found an object, and could not find out whose.
-#[cold]
-pub(super) fn unknown(error: Error) -> Error {
-    error.context(
-        "whether this is stored or somebody else's object is there is not known; write it again",
-    )
-}
-
 pub(super) fn status_of<E>(error: &SdkError<E>) -> Option<u16> {
     error.raw_response().map(|response| response.status().as_u16())
-}
-
-/// Whether a condition did not hold: another object is there, or none.
-pub(super) fn is_precondition_failure<E: ProvideErrorMetadata>(error: &SdkError<E>) -> bool {
-    match status_of(error) {
-        Some(412) => true,
-        Some(404) => error.code() == Some("NoSuchKey"),
-        _ => false,
-    }
 }
 
 /// Whether the store may have done what it was asked for nevertheless.

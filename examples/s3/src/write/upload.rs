@@ -2,9 +2,10 @@
 
 use super::buffer::Content;
 use super::checksum::{Crc32, composite, md5_etag_of_parts};
+use super::guard::{Before, Guard, Refusal, replaced, unknown};
 use super::object::{
-    Before, Condition, Expected, Stored, Target, is_precondition_failure, is_proof,
-    leaves_open_whether_done, replaced, signed, status_of, unknown, whole_etag, with_attributes,
+    Expected, Stored, Target, is_proof, leaves_open_whether_done, signed, whole_etag,
+    with_attributes,
 };
 use super::parts;
 use crate::name::Name;
@@ -146,10 +147,20 @@ impl Upload {
         self.stored.sort_unstable_by_key(|part| part.number);
         let expected = self.expected();
         let crc = self.crc();
-        let mut condition = self.before.condition();
+        let target = &*self.target;
+        let takes_checksums = || target.bucket.abilities().takes_part_checksums();
+        let mut with_checksums =
+            target.bucket.settings.part_checksums.unwrap_or_else(takes_checksums);
+        let mut refuses_checksums = false;
+        let mut has_looked = false;
         loop {
-            let target = &*self.target;
-            let Condition { if_match, if_none_match } = condition.clone().unwrap_or_default();
+            let guard = Guard::complete(&target.bucket, &self.before);
+            if guard.must_look() && !has_looked {
+                guard.look(target).await?;
+                has_looked = true;
+            }
+            let list = self.list_of_parts(with_checksums);
+            let has_checksums = list.parts().iter().any(|part| part.checksum_crc32().is_some());
             let sent = target
                 .bucket
                 .client
@@ -159,9 +170,9 @@ impl Upload {
                 .upload_id(&*id)
                 .set_request_payer(target.payer())
                 .mpu_object_size(signed(expected.len))
-                .set_if_match(if_match)
-                .set_if_none_match(if_none_match)
-                .multipart_upload(self.list_of_parts())
+                .set_if_match(guard.if_match())
+                .set_if_none_match(guard.if_none_match())
+                .multipart_upload(list)
                 .send()
                 .await;
             let error = match sent {
@@ -170,16 +181,40 @@ impl Upload {
                     if !self.is_proved(&expected, answer.checksum_crc32())? || etag.is_empty() {
                         etag = target.confirm_len(expected.len, &etag).await?;
                     }
-                    return Ok(Stored { etag, len: expected.len, crc });
+                    guard.held();
+                    if has_checksums || refuses_checksums {
+                        target.bucket.abilities().part_checksums(has_checksums);
+                    }
+                    let stored = Stored { etag, len: expected.len, crc };
+                    if guard.must_look() {
+                        guard.look_after(target, &stored).await?;
+                    }
+                    return Ok(stored);
                 }
                 Err(error) => error,
             };
-            if condition.is_some() && status_of(&error) == Some(501) {
-                // The store knows no conditions for this.
-                condition = None;
+            if has_checksums
+                && target.bucket.settings.part_checksums.is_none()
+                && error.code() == Some("MalformedXML")
+            {
+                // The store knows no such element; if it is something else, it will say so again.
+                (with_checksums, refuses_checksums) = (false, true);
                 continue;
             }
-            let is_replaced = condition.is_some() && is_precondition_failure(&error);
+            if guard.is_unknown(&error) {
+                continue;
+            }
+            let is_replaced = guard.is_refused(&error);
+            if is_replaced {
+                match guard.refusal(target, Some(&expected)).await.map_err(unknown)? {
+                    Refusal::Ours(stored) => return Ok(Stored { crc, ..stored }),
+                    Refusal::None => {
+                        has_looked = true;
+                        continue;
+                    }
+                    Refusal::Theirs => {}
+                }
+            }
             // The store may have done it and the acknowledgement be lost: a second attempt then finds
             // no upload, or its own object in place of the one to be replaced.
             let may_be_done = is_replaced
@@ -241,8 +276,8 @@ impl Upload {
         Ok(true)
     }
 
-    fn list_of_parts(&self) -> CompletedMultipartUpload {
-        let with_checksums = self.target.bucket.settings.checksums;
+    fn list_of_parts(&self, with_checksums: bool) -> CompletedMultipartUpload {
+        let with_checksums = with_checksums && self.target.bucket.settings.checksums;
         let parts = self.stored.iter().map(|part| {
             let crc = part.crc.filter(|_| with_checksums);
             CompletedPart::builder()
@@ -366,27 +401,41 @@ async fn copy_part(
 ) -> Result<Part> {
     const OP: &str = "UploadPartCopy";
     let id = id.await.map_err(|error| again(&error))?;
-    let answer = target
-        .bucket
-        .client
-        .upload_part_copy()
-        .bucket(&*target.bucket.name)
-        .key(&target.name.key)
-        .upload_id(&*id)
-        .part_number(number(part_number))
-        .set_request_payer(target.payer())
-        .copy_source(copy_source(&target.name))
-        .set_copy_source_if_match(object.condition())
-        .set_copy_source_range(
-            range.as_ref().map(|range| format!("bytes={}-{}", range.start, range.end - 1)),
-        )
-        .send()
-        .await
-        .map_err(|error| {
-            let is_replaced = is_precondition_failure(&error);
-            let error = target.failure(OP, error);
-            if is_replaced { replaced(error) } else { error }
-        })?;
+    let before = Before::This(object.clone());
+    let answer = loop {
+        let guard = Guard::copy(&target.bucket, &before);
+        let answer = target
+            .bucket
+            .client
+            .upload_part_copy()
+            .bucket(&*target.bucket.name)
+            .key(&target.name.key)
+            .upload_id(&*id)
+            .part_number(number(part_number))
+            .set_request_payer(target.payer())
+            .copy_source(copy_source(&target.name))
+            .set_copy_source_if_match(guard.if_match())
+            .set_copy_source_range(
+                range.as_ref().map(|range| format!("bytes={}-{}", range.start, range.end - 1)),
+            )
+            .send()
+            .await;
+        // Where the store does not check it, what is there is looked at before the upload is completed.
+        let error = match answer {
+            Ok(answer) => {
+                guard.held();
+                break answer;
+            }
+            Err(error) if guard.is_unknown(&error) => continue,
+            Err(error) => error,
+        };
+        let is_refused = guard.is_refused(&error);
+        if is_refused && let Refusal::None = guard.refusal(&target, None).await.map_err(unknown)? {
+            continue;
+        }
+        let error = target.failure(OP, error);
+        return Err(if is_refused { replaced(error) } else { error });
+    };
     let copied = answer.copy_part_result();
     let etag = whole_etag(copied.and_then(|copied| copied.e_tag()));
     ensure!(!etag.is_empty(), incomplete(OP, &target.name, "ETag"));

@@ -1,0 +1,291 @@
+//! What a store can do beyond reading and writing, as its answers show: once an endpoint, for this process.
+//!
+//! Conditions (`If-Match` and its like) keep a write from replacing what somebody else wrote. Stores differ in
+//! them: Ceph compares an ETag with its quotes on, Swift answers 501, and many read none. A condition is sent in
+//! every form that the store has not refused. Until the store has shown that it checks them, and where it refuses
+//! them, the caller looks itself: HeadObject before the write, and after it.
+
+use crate::config::ConditionForm;
+use serde_json::{Value, json};
+use std::sync::atomic::{AtomicU8, Ordering};
+
+/// A kind of condition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Condition {
+    /// `If-Match` of PutObject.
+    PutOver,
+    /// `If-None-Match: *` of PutObject.
+    PutNew,
+    /// `If-Match` of CompleteMultipartUpload.
+    CompleteOver,
+    /// `If-None-Match: *` of CompleteMultipartUpload.
+    CompleteNew,
+    /// `x-amz-copy-source-if-match`.
+    CopyOf,
+}
+
+impl Condition {
+    const ALL: [Self; 5] =
+        [Self::PutOver, Self::PutNew, Self::CompleteOver, Self::CompleteNew, Self::CopyOf];
+
+    /// As the report calls it.
+    pub(crate) fn key(self) -> &'static str {
+        match self {
+            Self::PutOver => "put_if_match",
+            Self::PutNew => "put_if_none_match",
+            Self::CompleteOver => "complete_if_match",
+            Self::CompleteNew => "complete_if_none_match",
+            Self::CopyOf => "copy_source_if_match",
+        }
+    }
+
+    /// The setting that decides it.
+    pub(crate) fn setting(self) -> &'static str {
+        match self {
+            Self::PutOver | Self::PutNew => "put_conditions",
+            Self::CompleteOver | Self::CompleteNew => "complete_conditions",
+            Self::CopyOf => "copy_conditions",
+        }
+    }
+
+    /// The header and the operation.
+    pub(crate) fn described(self) -> &'static str {
+        match self {
+            Self::PutOver => "If-Match of PutObject",
+            Self::PutNew => "If-None-Match of PutObject",
+            Self::CompleteOver => "If-Match of CompleteMultipartUpload",
+            Self::CompleteNew => "If-None-Match of CompleteMultipartUpload",
+            Self::CopyOf => "x-amz-copy-source-if-match",
+        }
+    }
+
+    /// Whether the condition names an ETag, which can be written in two forms.
+    fn has_etag(self) -> bool {
+        !matches!(self, Self::PutNew | Self::CompleteNew)
+    }
+}
+
+/// What is known of a kind of condition at a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Known {
+    /// Nothing, or that a condition that held was accepted, which one that nobody reads would be too.
+    Nothing,
+    /// The store checks it, as HTTP writes it.
+    Checked,
+    /// The store refused one that held. Whether it does without the quotes is not known.
+    TryUnquoted,
+    /// The store checks it if the ETag has no quotes.
+    CheckedUnquoted,
+    /// The store refuses it although it holds, or knows none.
+    Refused,
+}
+
+impl Known {
+    fn from(byte: u8) -> Self {
+        const ALL: [Known; 5] = [
+            Known::Nothing,
+            Known::Checked,
+            Known::TryUnquoted,
+            Known::CheckedUnquoted,
+            Known::Refused,
+        ];
+        ALL.get(usize::from(byte)).copied().unwrap_or(Known::Nothing)
+    }
+
+    /// Whether the store keeps what somebody else wrote. Otherwise the caller has to look.
+    pub(crate) fn is_checked(self) -> bool {
+        matches!(self, Self::Checked | Self::CheckedUnquoted)
+    }
+
+    /// Whether the condition is sent at all.
+    pub(crate) fn is_sent(self) -> bool {
+        self != Self::Refused
+    }
+
+    /// The ETag as the store wants it.
+    pub(crate) fn form(self, etag: String) -> String {
+        match self {
+            Self::TryUnquoted | Self::CheckedUnquoted => etag.trim_matches('"').to_owned(),
+            _ => etag,
+        }
+    }
+
+    fn shown(self) -> &'static str {
+        match self {
+            Self::Nothing => "not shown yet",
+            Self::Checked => "checked",
+            Self::TryUnquoted => "refused with quotes",
+            Self::CheckedUnquoted => "checked without quotes",
+            Self::Refused => "refused",
+        }
+    }
+}
+
+/// What is known of one store.
+#[derive(Debug)]
+pub(crate) struct Abilities {
+    /// The endpoint.
+    name: String,
+    conditions: [AtomicU8; Condition::ALL.len()],
+    /// Whether the list of parts may have checksums: 0 not known, 1 yes, 2 no.
+    part_checksums: AtomicU8,
+}
+
+impl Abilities {
+    /// Of a store that nothing is known of, or of Amazon's, which checks what it is told.
+    pub(crate) fn new(name: String, is_amazon: bool) -> Self {
+        let first = if is_amazon { Known::Checked } else { Known::Nothing };
+        Self {
+            name,
+            conditions: std::array::from_fn(|_| AtomicU8::new(first as u8)),
+            part_checksums: AtomicU8::new(u8::from(is_amazon)),
+        }
+    }
+
+    pub(crate) fn known(&self, condition: Condition) -> Known {
+        Known::from(self.conditions[condition as usize].load(Ordering::Relaxed))
+    }
+
+    fn learn(&self, condition: Condition, known: Known) {
+        let before = self.conditions[condition as usize].swap(known as u8, Ordering::Relaxed);
+        if known == Known::Refused && before != known as u8 {
+            log::warn!(
+                "{}: refuses {} although it holds; HeadObject is asked before and after each such write \
+                 instead, and what somebody else writes in between is replaced",
+                self.name,
+                condition.described()
+            );
+        } else if before != known as u8 {
+            log::debug!("{}: {}: {}", self.name, condition.described(), known.shown());
+        }
+    }
+
+    /// The store refused a condition that did not hold.
+    pub(crate) fn caught(&self, condition: Condition) {
+        // One that refuses whatever is sent is found out by the first condition that holds.
+        match self.known(condition) {
+            Known::Nothing => self.learn(condition, Known::Checked),
+            Known::TryUnquoted => self.learn(condition, Known::CheckedUnquoted),
+            Known::Checked | Known::CheckedUnquoted | Known::Refused => {}
+        }
+    }
+
+    /// The store refused a condition that holds, sent as `sent` says. Whether there is another way to ask.
+    pub(crate) fn refused(&self, condition: Condition, sent: Known) {
+        let next = match sent {
+            Known::Nothing | Known::Checked if condition.has_etag() => Known::TryUnquoted,
+            _ => Known::Refused,
+        };
+        // Another request may have learned more meanwhile.
+        if self.known(condition) == sent {
+            self.learn(condition, next);
+        }
+    }
+
+    /// The store knows no such condition: 501.
+    pub(crate) fn unknown(&self, condition: Condition) {
+        self.learn(condition, Known::Refused);
+    }
+
+    /// The store took a condition that held, sent as `sent` says.
+    pub(crate) fn held(&self, condition: Condition, sent: Known) {
+        // It refused the same condition with quotes: so it reads them.
+        if sent == Known::TryUnquoted {
+            self.learn(condition, Known::CheckedUnquoted);
+        }
+    }
+
+    pub(crate) fn takes_part_checksums(&self) -> bool {
+        self.part_checksums.load(Ordering::Relaxed) != 2
+    }
+
+    /// What became of a list of parts with checksums, or of one without them after one with them was refused.
+    pub(crate) fn part_checksums(&self, taken: bool) {
+        let now = if taken { 1 } else { 2 };
+        if self.part_checksums.swap(now, Ordering::Relaxed) != now && !taken {
+            log::debug!("{}: refuses checksums of parts in CompleteMultipartUpload", self.name);
+        }
+    }
+
+    /// For the report.
+    pub(crate) fn json(&self) -> (String, Value) {
+        let mut shown = serde_json::Map::new();
+        for condition in Condition::ALL {
+            shown.insert(condition.key().to_owned(), self.known(condition).shown().into());
+        }
+        let checksums = match self.part_checksums.load(Ordering::Relaxed) {
+            0 => "not shown yet",
+            1 => "taken",
+            _ => "refused",
+        };
+        shown.insert("part_checksums".to_owned(), json!(checksums));
+        (self.name.clone(), shown.into())
+    }
+}
+
+/// What a setting says instead of the store.
+impl From<ConditionForm> for Known {
+    fn from(form: ConditionForm) -> Self {
+        match form {
+            ConditionForm::Quoted => Self::Checked,
+            ConditionForm::Unquoted => Self::CheckedUnquoted,
+            ConditionForm::None => Self::Refused,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_store_that_reads_quotes_is_found_out() {
+        let store = Abilities::new("http://store".into(), false);
+        let of = Condition::PutOver;
+        assert!(!store.known(of).is_checked());
+        assert_eq!(store.known(of).form("\"e\"".into()), "\"e\"");
+        store.refused(of, Known::Nothing);
+        assert!(!store.known(of).is_checked());
+        assert_eq!(store.known(of).form("\"e\"".into()), "e");
+        store.held(of, Known::TryUnquoted);
+        assert_eq!(store.known(of), Known::CheckedUnquoted);
+        assert_eq!(store.known(Condition::CompleteOver), Known::Nothing);
+        assert_eq!(store.json().1["put_if_match"], "checked without quotes");
+    }
+
+    #[test]
+    fn what_is_accepted_proves_nothing_and_what_is_caught_does() {
+        let store = Abilities::new("http://store".into(), false);
+        for of in Condition::ALL {
+            store.held(of, Known::Nothing);
+            assert_eq!(store.known(of), Known::Nothing);
+            store.caught(of);
+            assert_eq!(store.known(of), Known::Checked);
+        }
+    }
+
+    #[test]
+    fn a_store_that_refuses_every_form_is_asked_no_more() {
+        let store = Abilities::new("http://store".into(), false);
+        for of in Condition::ALL {
+            store.caught(of);
+            while store.known(of).is_sent() {
+                store.refused(of, store.known(of));
+            }
+            assert!(!store.known(of).is_checked());
+        }
+        // Late news of an older attempt.
+        store.refused(Condition::PutOver, Known::Nothing);
+        assert_eq!(store.known(Condition::PutOver), Known::Refused);
+    }
+
+    #[test]
+    fn amazon_checks_what_it_is_told() {
+        let store = Abilities::new("Amazon S3".into(), true);
+        assert!(Condition::ALL.into_iter().all(|of| store.known(of).is_checked()));
+        assert!(store.takes_part_checksums());
+        store.part_checksums(false);
+        assert!(!store.takes_part_checksums());
+    }
+}

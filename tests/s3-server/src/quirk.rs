@@ -1,0 +1,119 @@
+//! What a store does differently from Amazon S3, as real ones do it.
+
+use std::sync::{Mutex, PoisonError};
+
+use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
+use http::{HeaderMap, Method};
+
+use crate::fault::Reply;
+
+/// What becomes of the condition of a request: `If-Match`, `If-None-Match`, `x-amz-copy-source-if-match`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Conditions {
+    /// They are checked.
+    #[default]
+    Checked,
+    /// An ETag is compared as it was sent, quotes included, with one that has none: only an unquoted one holds.
+    Literal,
+    /// Nobody looks at them.
+    Ignored,
+    /// 501 `NotImplemented`.
+    Unknown,
+    /// An ETag never holds: 412.
+    NeverHold,
+}
+
+/// How a store differs from Amazon S3. The default does not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Quirks {
+    /// Of PutObject.
+    pub put: Conditions,
+    /// Of CompleteMultipartUpload.
+    pub complete: Conditions,
+    /// Of the source of CopyObject and UploadPartCopy.
+    pub copy: Conditions,
+    /// A PUT or POST without `Content-Length` is refused with 411.
+    pub length_required: bool,
+    /// Checksums in the body of CompleteMultipartUpload are refused with 400 `MalformedXML`.
+    pub no_checksums_of_parts: bool,
+}
+
+impl Quirks {
+    /// As the gateway of Ceph 16.2 does it.
+    pub const CEPH: Self = Self {
+        put: Conditions::Literal,
+        complete: Conditions::Ignored,
+        copy: Conditions::Ignored,
+        length_required: true,
+        no_checksums_of_parts: false,
+    };
+    /// As the S3 API of OpenStack Swift 2.30 does it.
+    pub const SWIFT: Self = Self {
+        put: Conditions::Unknown,
+        complete: Conditions::NeverHold,
+        copy: Conditions::NeverHold,
+        length_required: false,
+        no_checksums_of_parts: true,
+    };
+
+    fn of(&self, operation: &str) -> Conditions {
+        match operation {
+            "PutObject" => self.put,
+            "CompleteMultipartUpload" => self.complete,
+            "CopyObject" | "UploadPartCopy" => self.copy,
+            _ => Conditions::Checked,
+        }
+    }
+
+    /// Whether the conditions of this operation play no part.
+    pub(crate) fn ignores(&self, operation: &str) -> bool {
+        self.of(operation) == Conditions::Ignored
+    }
+
+    /// What a request is refused with before it is looked at.
+    pub(crate) fn refusal(
+        &self,
+        operation: &str,
+        method: &Method,
+        headers: &HeaderMap,
+    ) -> Option<Reply> {
+        let has = |name: &str| headers.contains_key(name);
+        if self.length_required
+            && (method == Method::PUT || method == Method::POST)
+            && !has(CONTENT_LENGTH.as_str())
+            && !has(TRANSFER_ENCODING.as_str())
+        {
+            return Some(Reply::new(411, "MissingContentLength"));
+        }
+        let names: &[&str] = match operation {
+            "CopyObject" | "UploadPartCopy" => &["x-amz-copy-source-if-match"],
+            _ => &["if-match", "if-none-match"],
+        };
+        let etags = names.iter().filter_map(|name| headers.get(*name)).filter(|etag| *etag != "*");
+        let failed = || Some(Reply::new(412, "PreconditionFailed"));
+        match self.of(operation) {
+            Conditions::Unknown if names.iter().any(|name| has(name)) => {
+                Some(Reply::new(501, "NotImplemented"))
+            }
+            Conditions::NeverHold if etags.clone().next().is_some() => failed(),
+            Conditions::Literal if etags.clone().any(|etag| etag.as_bytes().contains(&b'"')) => {
+                failed()
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The quirks that a server has now.
+#[derive(Debug, Default)]
+pub(crate) struct Character(Mutex<Quirks>);
+
+impl Character {
+    pub(crate) fn set(&self, quirks: Quirks) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = quirks;
+    }
+
+    pub(crate) fn get(&self) -> Quirks {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,66 @@
+# What the scripts share that start a store.
+
+STORES_HOME=${STORES_HOME:-${CARGO_TARGET_DIR:-$(cd "$(dirname "$0")/../../.." && pwd)/target}/stores}
+mkdir -p "$STORES_HOME"
+STORES_HOME=$(cd "$STORES_HOME" && pwd)
+
+# Installs the packages unless there is the command that is named first.
+packages() {
+  local command=$1
+  shift
+  command -v "$command" >/dev/null && return
+  local as_root=()
+  [ "$(id -u)" = 0 ] || as_root=(sudo)
+  "${as_root[@]}" apt-get update -qq
+  # None of them is to start anything.
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 \
+    apt-get install -y -qq --no-install-recommends "$@" >/dev/null
+}
+
+free_port() {
+  python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
+}
+
+# Ends what these files name, and its session if it leads one.
+stop_all() {
+  local file pid
+  for file in "$@"; do
+    [ -e "$file" ] || continue
+    pid=$(cat "$file")
+    kill -9 -- "-$pid" 2>/dev/null || kill -9 "$pid" 2>/dev/null || true
+  done
+}
+
+# Waits until the address answers.
+wait_for() {
+  local _
+  for _ in $(seq 120); do
+    curl --silent --max-time 2 --output /dev/null "$1" && return
+    sleep 0.5
+  done
+  echo "$1 does not answer; the logs are in $2" >&2
+  return 1
+}
+
+# Runs the command that makes the bucket of the tests, which prints an HTTP status, until it is done.
+make_bucket() {
+  local _ answer
+  for _ in $(seq 60); do
+    answer=$("$@") || true
+    case $answer in 20?) return ;; esac
+    sleep 1
+  done
+  echo "no bucket is made: HTTP $answer" >&2
+  return 1
+}
+
+# Asks with curl and prints the HTTP status only.
+ask() {
+  curl --silent --max-time 10 --output /dev/null --write-out '%{http_code}' "$@"
+}
+
+# Prints what reaches the store: address, access key, secret key.
+print_environment() {
+  printf 'AWS_ENDPOINT_URL=%s\nAWS_ACCESS_KEY_ID=%s\nAWS_SECRET_ACCESS_KEY=%s\n' "$@"
+  printf 'AWS_REGION=us-east-1\nAWS_EC2_METADATA_DISABLED=true\n'
+}
