@@ -11,12 +11,14 @@
 //! | `failure` | S3's errors as TensorFlow's codes |
 //! | `metrics` | counters, and how Python reads them |
 //! | `report` | what Python reads of the plugin itself |
+//! | `ask` | what a store can do, for who wants to know before |
 //! | `read` | files open for reading: ranged GETs, read-ahead |
 //! | `write` | files open for writing: PUT, multipart upload, flush, append |
 //! | `names` | everything by name: queries, listings, deletion, copies, renames, directories |
 
 #![forbid(unsafe_code)]
 
+mod ask;
 mod config;
 mod connection;
 mod failure;
@@ -28,6 +30,7 @@ mod read;
 mod report;
 mod write;
 
+pub use ask::{Abilities, Ability, ask};
 pub use read::Reader;
 #[cfg(feature = "ranges")]
 pub use read::{Ranges, Way};

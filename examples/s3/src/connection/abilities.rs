@@ -151,8 +151,8 @@ impl Abilities {
         let before = self.conditions[condition as usize].swap(known as u8, Ordering::Relaxed);
         if known == Known::Refused && before != known as u8 {
             log::warn!(
-                "{}: refuses {} although it holds; HeadObject is asked before and after each such write \
-                 instead, and what somebody else writes in between is replaced",
+                "{}: the store refuses {}; HeadObject looks before and after each such write instead, and what \
+                 somebody else writes in between is replaced",
                 self.name,
                 condition.described()
             );

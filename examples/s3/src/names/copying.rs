@@ -404,7 +404,7 @@ fn ranges(len: u64) -> impl Iterator<Item = (i32, u64, u64)> {
 }
 
 /// The source as a header has it.
-fn source(name: &Name) -> String {
+pub(crate) fn source(name: &Name) -> String {
     const KEPT: &AsciiSet =
         &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'_').remove(b'.').remove(b'~');
     let key = utf8_percent_encode(&name.key, KEPT);

@@ -25,6 +25,7 @@ mod renaming;
 mod request;
 
 pub(crate) use cache::{Found, Known, Listings};
+pub(crate) use copying::source as copy_source;
 pub(crate) use pending::{Pending, PendingWrite};
 
 use crate::connection::Connection;

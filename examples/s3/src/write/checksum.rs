@@ -10,7 +10,7 @@ use md5::{Digest as _, Md5};
 pub(crate) struct Crc32(u32);
 
 impl Crc32 {
-    pub(super) fn of<'c>(chunks: impl IntoIterator<Item = &'c [u8]>) -> Self {
+    pub(crate) fn of<'c>(chunks: impl IntoIterator<Item = &'c [u8]>) -> Self {
         let mut digest = crc_fast::Digest::new(Crc32IsoHdlc);
         for chunk in chunks {
             digest.update(chunk);
@@ -37,7 +37,7 @@ impl Crc32 {
     }
 
     /// As in requests and answers.
-    pub(super) fn to_base64(self) -> String {
+    pub(crate) fn to_base64(self) -> String {
         base64::encode(self.0.to_be_bytes())
     }
 

@@ -406,7 +406,7 @@ pub(super) fn is_proof(
     }
 }
 
-pub(super) fn status_of<E>(error: &SdkError<E>) -> Option<u16> {
+pub(crate) fn status_of<E>(error: &SdkError<E>) -> Option<u16> {
     error.raw_response().map(|response| response.status().as_u16())
 }
 

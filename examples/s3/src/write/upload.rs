@@ -9,13 +9,13 @@ use super::object::{
 };
 use super::parts;
 use crate::name::Name;
+use crate::names::copy_source;
 use crate::process::Process;
 use aws_sdk_s3::error::ProvideErrorMetadata as _;
 use aws_sdk_s3::types::{ChecksumAlgorithm, CompletedMultipartUpload, CompletedPart};
 use futures_util::future::{BoxFuture, Shared};
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt as _, StreamExt as _};
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use std::ops::Range;
 use std::sync::Arc;
 use tf_fs_plugin::prelude::*;
@@ -456,14 +456,6 @@ async fn copy_part(
     }
     let len = range.map_or(object.len, |range| range.end - range.start);
     Ok(Part { number: part_number, etag, len, crc, is_proved: crc.is_some() })
-}
-
-/// What may stand in a header unencoded.
-const PLAIN: &AsciiSet =
-    &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'_').remove(b'.').remove(b'~');
-
-fn copy_source(name: &Name) -> String {
-    format!("{}/{}", name.bucket, utf8_percent_encode(&name.key, PLAIN))
 }
 
 /// As the SDK wants part numbers.
