@@ -27,9 +27,16 @@ impl RandomAccessFile for File {
     }
 }
 
-/// The metrics are filled up to this, so that the size that somebody asked for is still right when they
+/// Reports that change are filled up to this, so that the size that somebody asked for is still right when they
 /// are read.
-const METRICS_LEN: usize = 32 << 10;
+const LEN: usize = 32 << 10;
+
+fn filled(text: String) -> Vec<u8> {
+    let mut text = text.into_bytes();
+    text.resize(text.len().max(LEN) - 1, b' ');
+    text.push(b'\n');
+    text
+}
 
 /// The report of this name, if it is one.
 ///
@@ -43,15 +50,12 @@ pub(crate) fn content(s3: &S3, name: &Name) -> Result<Option<Vec<u8>>> {
         "metrics.json" => {
             let connection = s3.connection()?;
             let limit = s3.0.config.settings()?.memory_budget;
-            let mut text = metrics::json(connection.process.budget.used(), limit).into_bytes();
-            text.resize(text.len().max(METRICS_LEN) - 1, b' ');
-            text.push(b'\n');
-            text
+            filled(metrics::json(connection.process.budget.used(), limit))
         }
         "config.json" => s3.0.config.json()?.into_bytes(),
         "stores.json" => {
             let stores = serde_json::Value::from(s3.connection()?.stores());
-            format!("{stores:#}\n").into_bytes()
+            filled(format!("{stores:#}"))
         }
         _ => return Ok(None),
     };

@@ -12,6 +12,7 @@ pub mod guarantees;
 pub mod logs;
 pub mod probe;
 mod store;
+pub mod table;
 
 pub use store::{IMPATIENT, Store, host};
 

@@ -75,6 +75,6 @@ export CEPH_CONF=$conf
 wait_for "http://127.0.0.1:$gateway/" "$home/log"
 radosgw-admin user create --uid=tests --display-name=tests --access-key=access --secret=secret >>"$home/log/up" 2>&1
 # The digest is that of no body: this curl sends none, and the gateway wants one.
-make_bucket ask --aws-sigv4 aws:amz:us-east-1:s3 --user access:secret --request PUT \
-  --header "x-amz-content-sha256: $(sha256sum </dev/null | cut -d' ' -f1)" "http://127.0.0.1:$gateway/tf-s3-stores"
-print_environment "http://127.0.0.1:$gateway" access secret
+make_buckets "http://127.0.0.1:$gateway" --aws-sigv4 aws:amz:us-east-1:s3 --user access:secret \
+  --header "x-amz-content-sha256: $(sha256sum </dev/null | cut -d' ' -f1)"
+print_environment "http://127.0.0.1:$gateway" access secret "Ceph 16.2"

@@ -42,16 +42,19 @@ wait_for() {
   return 1
 }
 
-# Runs the command that makes the bucket of the tests, which prints an HTTP status, until it is done.
-make_bucket() {
-  local _ answer
-  for _ in $(seq 60); do
-    answer=$("$@") || true
-    case $answer in 20?) return ;; esac
-    sleep 1
+# Makes the buckets of the tests: a PUT of each with these arguments of curl and this URL in front of the name.
+make_buckets() {
+  local url=$1 bucket _ answer
+  shift
+  for bucket in tf-s3-stores tf-s3-stores-other; do
+    for _ in $(seq 60); do
+      answer=$(ask "$@" --request PUT "$url/$bucket") || true
+      case $answer in 20?) continue 2 ;; esac
+      sleep 1
+    done
+    echo "$url/$bucket is not made: HTTP $answer" >&2
+    return 1
   done
-  echo "no bucket is made: HTTP $answer" >&2
-  return 1
 }
 
 # Asks with curl and prints the HTTP status only.
@@ -59,8 +62,8 @@ ask() {
   curl --silent --max-time 10 --output /dev/null --write-out '%{http_code}' "$@"
 }
 
-# Prints what reaches the store: address, access key, secret key.
+# Prints what reaches the store: address, access key, secret key, and its name in SEMANTICS.md.
 print_environment() {
-  printf 'AWS_ENDPOINT_URL=%s\nAWS_ACCESS_KEY_ID=%s\nAWS_SECRET_ACCESS_KEY=%s\n' "$@"
+  printf 'AWS_ENDPOINT_URL=%s\nAWS_ACCESS_KEY_ID=%s\nAWS_SECRET_ACCESS_KEY=%s\nS3_TEST_STORE="%s"\n' "$@"
   printf 'AWS_REGION=us-east-1\nAWS_EC2_METADATA_DISABLED=true\n'
 }

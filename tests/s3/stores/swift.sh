@@ -93,5 +93,5 @@ done
 wait_for "http://127.0.0.1:$proxy/" "$home/log"
 token=$(curl --silent --include --header 'X-Storage-User: tests:access' --header 'X-Storage-Pass: secret' \
   "http://127.0.0.1:$proxy/auth/v1.0" | tr -d '\r' | sed -n 's/^X-Auth-Token: //p')
-make_bucket ask --request PUT --header "X-Auth-Token: $token" "http://127.0.0.1:$proxy/v1/AUTH_tests/tf-s3-stores"
-print_environment "http://127.0.0.1:$proxy" tests:access secret
+make_buckets "http://127.0.0.1:$proxy/v1/AUTH_tests" --header "X-Auth-Token: $token"
+print_environment "http://127.0.0.1:$proxy" tests:access secret "Swift 2.30"

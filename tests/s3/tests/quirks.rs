@@ -1,8 +1,8 @@
 //! Stores that differ from Amazon's: what `s3://` promises holds, or the error names what the store does not do.
 
-use s3_server::{Conditions, Fault, Options, Quirks, What, When};
+use s3_server::{Conditions, Fault, Options, Quirks, Reply, What, When};
 use tf_fs_plugin::Code;
-use tf_plugin_s3_tests::{Store, code, content, counts, fs, guarantees};
+use tf_plugin_s3_tests::{IMPATIENT, Store, code, content, counts, fs, guarantees, table};
 
 const MIB: usize = 1 << 20;
 
@@ -151,6 +151,30 @@ fn the_window_is_as_documented() {
     assert_eq!(store.get("file").unwrap(), b"theirs");
 }
 
+/// Whose answers were all lost, so that the second attempt finds its own object.
+#[test]
+fn a_write_that_was_done_and_failed_can_be_repeated() {
+    for (topic, conditions) in [
+        ("quirks-again-ignored", Conditions::Ignored),
+        ("quirks-again-unknown", Conditions::Unknown),
+    ] {
+        let store = store(topic, Quirks { put: conditions, ..Quirks::default() });
+        store.set(IMPATIENT);
+        store.put("file", "old");
+        let mut file = fs().new_appendable_file(store.uri("file")).unwrap();
+        file.append(b"more").unwrap();
+        let lost = What::DoneThenStatus(Reply::new(500, "InternalError"));
+        store.inject(Fault::new(When::All, lost).operation("PutObject"));
+        // After the look before the write.
+        let down = What::status(503, "SlowDown");
+        store.inject(Fault::new(When::From(2), down).operation("HeadObject"));
+        assert_eq!(code(file.close()), Code::Unavailable, "{topic}");
+        store.clear_faults();
+        file.close().unwrap();
+        assert_eq!(store.get("file").unwrap(), b"oldmore", "{topic}");
+    }
+}
+
 /// Requests without a body say so: there are stores that want `Content-Length: 0`.
 #[test]
 fn requests_without_a_body_have_a_length() {
@@ -256,4 +280,42 @@ fn a_copy_in_parts_is_of_one_version() {
     copied("whole").unwrap();
     assert_eq!(store.stat(store.bucket(), "whole").unwrap().len, 256 << 20);
     assert_eq!(store.open_uploads(), [""; 0]);
+}
+
+/// The program that asks a store, on stores of which the answers are known.
+#[test]
+fn ask_tells_what_a_store_can_do() {
+    use s3::Ability::{Checked, CheckedUnquoted, Ignored, Refused};
+    let asked = |topic: &str, quirks| {
+        let store = store(topic, quirks);
+        store.put("file", "stays");
+        let abilities = s3::ask(&store.uri("below")).unwrap();
+        assert_eq!(store.keys(), ["file"], "{topic}");
+        assert_eq!(store.open_uploads(), [""; 0], "{topic}");
+        abilities
+    };
+    let plain = asked("quirks-ask", Quirks::default());
+    table::check("the project's server", &plain);
+    assert!(plain.rows().into_iter().all(|(_, ability)| ability == Checked), "{plain:?}");
+    assert!(plain.guarantees().into_iter().all(|(_, guarantee)| guarantee == "kept"), "{plain:?}");
+    let ceph = asked("quirks-ask-ceph", Quirks::CEPH);
+    assert_eq!(
+        (ceph.put_if_match, ceph.put_if_none_match, ceph.complete_if_match, ceph.copy_if_match),
+        (CheckedUnquoted, Checked, Ignored, Ignored)
+    );
+    assert_eq!(
+        ceph.settings(),
+        [
+            ("put_conditions", "unquoted"),
+            ("complete_conditions", "none"),
+            ("copy_conditions", "none"),
+            ("part_checksums", "send")
+        ]
+    );
+    let swift = asked("quirks-ask-swift", Quirks::SWIFT);
+    assert_eq!(
+        (swift.put_if_match, swift.complete_if_match, swift.part_checksum),
+        (Refused(501), Refused(412), Refused(400))
+    );
+    assert_eq!(swift.guarantees()[0].1, "looked for");
 }

@@ -1,12 +1,12 @@
-//! `s3://` with its default settings on a real store: the one that `AWS_ENDPOINT_URL` names, with a bucket
-//! `tf-s3-stores` in it. `stores/ceph.sh` and `stores/swift.sh` start such stores, and `.ci/release check stores` runs
-//! this on both.
+//! `s3://` with its default settings on a real store: the one that `AWS_ENDPOINT_URL` names, with the buckets
+//! `tf-s3-stores` and `tf-s3-stores-other`. `stores/ceph.sh` and `stores/swift.sh` start such stores, and
+//! `.ci/release check stores` runs this on both.
 
 use s3::S3;
 use tf_fs_plugin::testing::TestRoot;
-use tf_plugin_s3_tests::{fs, guarantees};
+use tf_plugin_s3_tests::{fs, guarantees, table};
 
-/// The bucket that the scripts make.
+/// The bucket that the scripts make, and with `-other` at its end another.
 const BUCKET: &str = "tf-s3-stores";
 
 /// Names that no other run and no other test uses.
@@ -36,6 +36,7 @@ tf_fs_plugin::conformance! {
     S3,
     root: once(|| Prefix(unique("conformance"))),
     malformed: "s3://user:pw@bucket/key",
+    other_host: format!("s3://{BUCKET}-other/"),
     visible: flush,
     directories: implied,
     without: [
@@ -62,6 +63,15 @@ fn theirs_stays() {
 #[test]
 fn copies_are_whole() {
     guarantees::copies_are_whole(&unique("copies"));
+}
+
+/// What SEMANTICS.md says of the store, whose name there the scripts tell.
+#[test]
+fn the_table_is_right() {
+    let abilities = s3::ask(&unique("asked")).expect("it can be asked");
+    let store =
+        std::env::var("S3_TEST_STORE").expect("S3_TEST_STORE: the store's name in SEMANTICS.md");
+    table::check(&store, &abilities);
 }
 
 /// What the answers have shown is there to be read.

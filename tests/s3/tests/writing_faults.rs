@@ -466,6 +466,7 @@ fn a_transfer_that_breaks_is_tried_again() {
 #[test]
 fn stores_without_conditions_are_written_without() {
     let store = impatient("writing-unconditional");
+    store.set(&[("put_conditions", "auto"), ("complete_conditions", "auto")]);
     let what = What::status(501, "NotImplemented");
     for (size, operation) in [(100, "PutObject"), (6 * MIB, "CompleteMultipartUpload")] {
         let mut file = host().new_writable_file(store.uri(KEY)).unwrap();

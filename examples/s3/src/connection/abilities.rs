@@ -5,6 +5,7 @@
 //! every form that the store has not refused. Until the store has shown that it checks them, and where it refuses
 //! them, the caller looks itself: HeadObject before the write, and after it.
 
+use super::Bucket;
 use crate::config::ConditionForm;
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -232,6 +233,33 @@ impl From<ConditionForm> for Known {
             ConditionForm::Unquoted => Self::CheckedUnquoted,
             ConditionForm::None => Self::Refused,
         }
+    }
+}
+
+impl Bucket {
+    /// What the store has shown that it can do.
+    pub(crate) fn abilities(&self) -> &Abilities {
+        &self.abilities
+    }
+
+    /// What is known of a kind of condition: what the settings say, else what the store has shown.
+    pub(crate) fn known(&self, condition: Condition) -> Known {
+        self.decided(condition).unwrap_or_else(|| self.abilities.known(condition))
+    }
+
+    /// Where to note what the store shows of a kind of condition; `None` if the settings say it.
+    pub(crate) fn learns(&self, condition: Condition) -> Option<&Abilities> {
+        self.decided(condition).is_none().then_some(&*self.abilities)
+    }
+
+    fn decided(&self, condition: Condition) -> Option<Known> {
+        let settings = &self.settings;
+        let form = match condition {
+            Condition::PutOver | Condition::PutNew => settings.put_conditions,
+            Condition::CompleteOver | Condition::CompleteNew => settings.complete_conditions,
+            Condition::CopyOf => settings.copy_conditions,
+        };
+        form.map(Known::from)
     }
 }
 

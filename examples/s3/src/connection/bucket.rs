@@ -1,7 +1,7 @@
 //! A bucket and how it is reached.
 
 use super::Shared;
-use super::abilities::{Abilities, Condition, Known};
+use super::abilities::Abilities;
 use super::credentials::{Cache, Chain};
 use super::http::is_proxied;
 use super::patience::{LONGEST_BACKOFF, Patient};
@@ -45,7 +45,7 @@ pub(crate) struct Bucket {
     tls: Tls,
     tls_config: OnceLock<Arc<rustls::ClientConfig>>,
     shared: Arc<Shared>,
-    abilities: Arc<Abilities>,
+    pub(super) abilities: Arc<Abilities>,
 }
 
 impl fmt::Debug for Bucket {
@@ -244,31 +244,6 @@ impl Bucket {
         let route = Arc::new(Route::of(&endpoint, region).map_err(|error| wrong(&error))?);
         self.route.store(Some(Arc::clone(&route)));
         Ok(route)
-    }
-
-    /// What the store has shown that it can do.
-    pub(crate) fn abilities(&self) -> &Abilities {
-        &self.abilities
-    }
-
-    /// What is known of a kind of condition: what the settings say, else what the store has shown.
-    pub(crate) fn known(&self, condition: Condition) -> Known {
-        self.decided(condition).unwrap_or_else(|| self.abilities.known(condition))
-    }
-
-    /// Where to note what the store shows of a kind of condition; `None` if the settings say it.
-    pub(crate) fn learns(&self, condition: Condition) -> Option<&Abilities> {
-        self.decided(condition).is_none().then_some(&*self.abilities)
-    }
-
-    fn decided(&self, condition: Condition) -> Option<Known> {
-        let settings = &self.settings;
-        let form = match condition {
-            Condition::PutOver | Condition::PutNew => settings.put_conditions,
-            Condition::CompleteOver | Condition::CompleteNew => settings.complete_conditions,
-            Condition::CopyOf => settings.copy_conditions,
-        };
-        form.map(Known::from)
     }
 
     /// The credentials to sign with; `None`: requests are not signed.

@@ -342,7 +342,7 @@ impl Copy<'_> {
         // Where the store does not check it, somebody may have replaced the source between two parts.
         let guard = Guard::copy(&original.bucket, before);
         if guard.must_look() {
-            guard.look(original).await?;
+            guard.look(original, |_| None).await?;
         }
         Ok(parts)
     }

@@ -175,31 +175,45 @@ impl<'a> Guard<'a> {
         }
     }
 
-    /// Looks whether what is there is as it has to be. Between this and the request somebody else may write.
+    /// Looks whether what is there is as it has to be; or, as `ours` recognises it, what the request would make, by an
+    /// earlier one that failed although it was done. Between this and the request somebody else may write.
     ///
     /// # Errors
-    /// `FAILED_PRECONDITION` if not, and those of HeadObject.
-    pub(crate) async fn look(&self, target: &Target) -> Result<()> {
+    /// `FAILED_PRECONDITION` if neither, and those of HeadObject.
+    pub(crate) async fn look(
+        &self,
+        target: &Target,
+        ours: impl FnOnce(&HeadObjectOutput) -> Option<Stored>,
+    ) -> Result<Option<Stored>> {
         let head = target.look().await?;
-        ensure!(
-            is_as_it_was(self.before, head.as_ref()),
-            replaced(Error::failed_precondition(format_args!(
-                "{}: {}: not sent, since HeadObject shows {} ({})",
-                target.name,
-                self.op,
-                shown(head.as_ref()),
-                self.limit()
-            )))
-        );
-        Ok(())
+        if is_as_it_was(self.before, head.as_ref()) {
+            return Ok(None);
+        }
+        if let Some(stored) = head.as_ref().and_then(ours) {
+            return Ok(Some(stored));
+        }
+        Err(replaced(Error::failed_precondition(format_args!(
+            "{}: {}: not sent, since HeadObject shows {} ({})",
+            target.name,
+            self.op,
+            shown(head.as_ref()),
+            self.limit()
+        ))))
     }
 
     /// Looks whether what was written is there, for a store that does not keep others from writing at the same time.
     ///
     /// # Errors
-    /// `FAILED_PRECONDITION` if not, and those of HeadObject.
+    /// `FAILED_PRECONDITION` if something else is there, or nothing.
     pub(super) async fn look_after(&self, target: &Target, stored: &Stored) -> Result<()> {
-        let head = target.look().await?;
+        let head = match target.look().await {
+            Ok(head) => head,
+            Err(error) => {
+                // The store has confirmed the write.
+                log::warn!("{error:#}; whether somebody else wrote at the same time is not known");
+                return Ok(());
+            }
+        };
         ensure!(
             head.as_ref().is_some_and(|head| stored.is_shown_by(head)),
             Error::failed_precondition(format_args!(

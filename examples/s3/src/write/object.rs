@@ -145,11 +145,20 @@ impl Target {
     /// than were sent, and those of the request.
     pub(super) async fn put(&self, content: &Content, before: &Before) -> Result<Stored> {
         let crc = self.bucket.settings.checksums.then(|| Crc32::of_content(content));
+        let expected = || Expected {
+            len: content.len(),
+            checksums: vec![crc.unwrap_or_else(|| Crc32::of_content(content)).to_base64()],
+            etag: Some(md5_etag(content)),
+            replaced: None,
+        };
         let mut has_looked = false;
         loop {
             let guard = Guard::put(&self.bucket, before);
             if guard.must_look() && !has_looked {
-                guard.look(self).await?;
+                let ours = |head: &HeadObjectOutput| self.recognised(&expected(), head);
+                if let Some(stored) = guard.look(self, ours).await? {
+                    return Ok(Stored { crc, ..stored });
+                }
                 has_looked = true;
             }
             let sent = with_attributes!(self.bucket.client.put_object(), self)
@@ -176,12 +185,6 @@ impl Target {
             if guard.is_unknown(&error) {
                 continue;
             }
-            let expected = || Expected {
-                len: content.len(),
-                checksums: vec![crc.unwrap_or_else(|| Crc32::of_content(content)).to_base64()],
-                etag: Some(md5_etag(content)),
-                replaced: None,
-            };
             if guard.is_refused(&error) {
                 match guard.refusal(self, Some(&expected())).await.map_err(unknown)? {
                     Refusal::Ours(stored) => return Ok(Stored { crc, ..stored }),

@@ -156,7 +156,7 @@ impl Upload {
         loop {
             let guard = Guard::complete(&target.bucket, &self.before);
             if guard.must_look() && !has_looked {
-                guard.look(target).await?;
+                guard.look(target, |_| None).await?;
                 has_looked = true;
             }
             let list = self.list_of_parts(with_checksums);
