@@ -107,17 +107,13 @@ impl Abilities {
 
     /// What `s3://` promises on such a store, in the order of the table in SEMANTICS.md.
     #[must_use]
-    pub fn guarantees(&self) -> [(&'static str, &'static str); 5] {
+    pub fn guarantees(&self) -> [(&'static str, &'static str); 6] {
         let kept = |all: bool| if all { "kept" } else { "looked for" };
         [
-            ("theirs stays, up to 8 MiB", kept(self.put_if_match.is_checked())),
-            ("theirs stays, above", kept(self.complete_if_match.is_checked())),
-            (
-                "theirs stays, a new file",
-                kept(
-                    self.put_if_none_match.is_checked() && self.complete_if_none_match.is_checked(),
-                ),
-            ),
+            ("theirs stays: in one request", kept(self.put_if_match.is_checked())),
+            ("theirs stays: in parts", kept(self.complete_if_match.is_checked())),
+            ("theirs stays: new, in one request", kept(self.put_if_none_match.is_checked())),
+            ("theirs stays: new, in parts", kept(self.complete_if_none_match.is_checked())),
             ("a copy is of one version", kept(self.copy_part_if_match.is_checked())),
             ("an open file is one version", kept(self.get_if_match.is_checked())),
         ]
@@ -131,7 +127,10 @@ impl Abilities {
             true => over.setting(),
             false => "none",
         };
-        let sums = if self.part_checksum == Ability::Checked { "send" } else { "omit" };
+        let sums = match self.part_checksum {
+            Ability::Refused(_) => "omit",
+            _ => "send",
+        };
         [
             ("put_conditions", both(self.put_if_match, self.put_if_none_match)),
             ("complete_conditions", both(self.complete_if_match, self.complete_if_none_match)),
@@ -233,7 +232,7 @@ impl Asking {
 
     async fn all(&self) -> Result<Abilities> {
         let single = self.put("single", If::default(), None).await?;
-        let parts = self.upload("parts", If::default(), false).await?;
+        let parts = self.upload("parts", If::default(), None).await?;
         for done in [single, parts] {
             ensure!(
                 done.is_ok(),
@@ -321,16 +320,15 @@ impl Asking {
     }
 
     async fn of_part_checksums(&self) -> Result<Ability> {
-        let right = self.upload("new", If::default(), true).await?;
-        Ok(match right {
-            Ok(()) => Ability::Checked,
-            Err(status) => Ability::Refused(status),
-        })
+        let right = Crc32::of([BODY]).to_base64();
+        let right = self.upload("new", If::default(), Some(&right)).await?;
+        let wrong = self.upload("new", If::default(), Some("AAAAAA==")).await?;
+        Ok(ability(wrong, right, right))
     }
 
     async fn write(&self, key: &str, condition: If<'_>, in_parts: bool) -> Result<Done> {
         match in_parts {
-            true => self.upload(key, condition, false).await,
+            true => self.upload(key, condition, None).await,
             false => self.put(key, condition, None).await,
         }
     }
@@ -375,10 +373,10 @@ impl Asking {
         }
     }
 
-    /// An object of one part.
-    async fn upload(&self, key: &str, condition: If<'_>, with_checksum: bool) -> Result<Done> {
-        let id = self.create(key, with_checksum).await?;
-        let crc = with_checksum.then(|| Crc32::of([BODY]).to_base64());
+    /// An object of one part. Its checksum is right, and `crc` what it is said to be at the end.
+    async fn upload(&self, key: &str, condition: If<'_>, crc: Option<&str>) -> Result<Done> {
+        let id = self.create(key, crc.is_some()).await?;
+        let right = crc.map(|_| Crc32::of([BODY]).to_base64());
         let part = self
             .bucket
             .client
@@ -387,7 +385,7 @@ impl Asking {
             .key(self.key(key))
             .upload_id(&id)
             .part_number(1)
-            .set_checksum_crc32(crc.clone())
+            .set_checksum_crc32(right)
             .body(ByteStream::from_static(BODY))
             .customize()
             .disable_payload_signing()
@@ -397,7 +395,7 @@ impl Asking {
         let part = CompletedPart::builder()
             .part_number(1)
             .set_e_tag(part.e_tag().map(str::to_owned))
-            .set_checksum_crc32(crc)
+            .set_checksum_crc32(crc.map(str::to_owned))
             .build();
         let done = self
             .bucket

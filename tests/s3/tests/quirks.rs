@@ -309,7 +309,7 @@ fn ask_tells_what_a_store_can_do() {
             ("put_conditions", "unquoted"),
             ("complete_conditions", "none"),
             ("copy_conditions", "none"),
-            ("part_checksums", "send")
+            ("part_checksums", "send"),
         ]
     );
     let swift = asked("quirks-ask-swift", Quirks::SWIFT);

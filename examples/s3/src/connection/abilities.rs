@@ -83,7 +83,7 @@ pub(crate) enum Known {
 }
 
 impl Known {
-    fn from(byte: u8) -> Self {
+    fn of(byte: u8) -> Self {
         const ALL: [Known; 5] = [
             Known::Nothing,
             Known::Checked,
@@ -145,7 +145,7 @@ impl Abilities {
     }
 
     pub(crate) fn known(&self, condition: Condition) -> Known {
-        Known::from(self.conditions[condition as usize].load(Ordering::Relaxed))
+        Known::of(self.conditions[condition as usize].load(Ordering::Relaxed))
     }
 
     fn learn(&self, condition: Condition, known: Known) {
