@@ -176,6 +176,10 @@ impl Clients {
             .env("AWS_DEFAULT_REGION", "us-east-1")
             .env("AWS_EC2_METADATA_DISABLED", "true")
             .env("PYTHONUNBUFFERED", "1");
+        // The server does as Amazon S3, and is trusted as that is.
+        for conditions in ["PUT", "COMPLETE", "COPY"] {
+            command.env(format!("TF_S3_{conditions}_CONDITIONS"), "quoted");
+        }
         if let Some(packages) = packages {
             command.env("PYTHONPATH", packages);
         }

@@ -195,7 +195,7 @@ impl<'a> If<'a> {
 
     const NEW: Self = Self { matches: None, is_new: true };
 
-    fn new(self) -> Option<String> {
+    fn none_match(self) -> Option<String> {
         self.is_new.then(|| "*".to_owned())
     }
 }
@@ -341,7 +341,7 @@ impl Asking {
             .bucket(&*self.bucket.name)
             .key(self.key(key))
             .set_if_match(condition.matches.map(str::to_owned))
-            .set_if_none_match(condition.new())
+            .set_if_none_match(condition.none_match())
             .set_checksum_crc32(crc.map(str::to_owned))
             .body(ByteStream::from_static(BODY))
             .customize()
@@ -405,7 +405,7 @@ impl Asking {
             .key(self.key(key))
             .upload_id(&id)
             .set_if_match(condition.matches.map(str::to_owned))
-            .set_if_none_match(condition.new())
+            .set_if_none_match(condition.none_match())
             .multipart_upload(CompletedMultipartUpload::builder().parts(part).build())
             .send()
             .await;

@@ -38,7 +38,7 @@ pid_file = $home/run/\$name.pid
 keyring = $home/\$name.keyring
 [mon]
 mon_data = $home/mon
-keyring = $home/mon/keyring
+keyring = $home/mon.keyring
 [mgr]
 mgr_data = $home/mgr
 [osd]
@@ -53,13 +53,14 @@ rgw_data = $home/rgw
 rgw_enable_usage_log = false
 CONF
 export CEPH_CONF=$conf
-{
-  ceph-authtool --create-keyring "$home/mon/keyring" --gen-key --name mon. --cap mon 'allow *'
+trap 'cat "$home/log/up" >&2; echo "ceph.sh: Ceph does not start; its logs are in $home/log" >&2' ERR
+(
+  ceph-authtool --create-keyring "$home/mon.keyring" --gen-key --name mon. --cap mon 'allow *'
   ceph-authtool --create-keyring "$home/client.admin.keyring" --gen-key --name client.admin \
     --cap mon 'allow *' --cap osd 'allow *' --cap mgr 'allow *'
-  ceph-authtool "$home/mon/keyring" --import-keyring "$home/client.admin.keyring"
+  ceph-authtool "$home/mon.keyring" --import-keyring "$home/client.admin.keyring"
   monmaptool --create --addv a "[v1:127.0.0.1:$monitor]" --fsid "$fsid" "$home/monmap"
-  ceph-mon --mkfs --id a --monmap "$home/monmap" --keyring "$home/mon/keyring"
+  ceph-mon --mkfs --id a --monmap "$home/monmap" --keyring "$home/mon.keyring"
   ceph-mon --id a --public-addr 127.0.0.1
   timeout 60 ceph auth get-or-create mgr.x mon 'allow profile mgr' osd 'allow *' -o "$home/mgr.x.keyring"
   ceph-mgr --id x
@@ -71,7 +72,8 @@ export CEPH_CONF=$conf
   ceph-osd --id 0
   ceph auth get-or-create client.rgw.a mon 'allow rw' osd 'allow rwx' -o "$home/client.rgw.a.keyring"
   radosgw --name client.rgw.a
-} >"$home/log/up" 2>&1 || { cat "$home/log/up" >&2; echo "ceph.sh: Ceph does not start; its logs are in $home/log" >&2; exit 1; }
+) >"$home/log/up" 2>&1
+trap - ERR
 wait_for "http://127.0.0.1:$gateway/" "$home/log"
 radosgw-admin user create --uid=tests --display-name=tests --access-key=access --secret=secret >>"$home/log/up" 2>&1
 # The digest is that of no body: this curl sends none, and the gateway wants one.
