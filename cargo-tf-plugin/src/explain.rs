@@ -26,8 +26,8 @@ const KNOWN: &[Known] = &[
     },
     Known {
         parts: &["undefined symbol: TF_"],
-        cause: "The plugin imports a function of TensorFlow's. TensorFlow up to 2.18 hides its functions from plugins; \
-                2.19 to 2.21 have lost 14 functions about variables.",
+        cause: "The plugin imports a function of TensorFlow's. TensorFlow up to 2.18, and 2.22, hides its functions from \
+                plugins; 2.19 to 2.21 have lost 14 functions about variables.",
         fix: "Look the functions up at run time (`dlsym`), as plugins of this SDK do.",
     },
     Known {

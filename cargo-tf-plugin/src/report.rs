@@ -98,8 +98,13 @@ pub(crate) struct Release {
 impl Release {
     /// Whether a plugin sees TensorFlow's functions only if it names TensorFlow's libraries as needed.
     pub(crate) fn hides_functions(&self) -> bool {
-        numbers(&self.version) < vec![2, 19]
+        hides_functions(&numbers(&self.version))
     }
+}
+
+/// Seen with `tf.load_library` of a plugin that names no library: 2.19 to 2.21 alone resolve its imports.
+fn hides_functions(version: &[u32]) -> bool {
+    version < [2, 19].as_slice() || version >= [2, 22].as_slice()
 }
 
 /// All of it.
@@ -287,7 +292,7 @@ impl Report {
             let count = artefact.c_imports.len();
             let what = format!(
                 "imports {count} of TensorFlow's C functions, such as {first}, and names no library for them: \
-                 TensorFlow 2.12 to 2.18 show none to plugins (`undefined symbol`)"
+                 TensorFlow 2.12 to 2.18, and 2.22, show none to plugins (`undefined symbol`)"
             );
             // Whoever names releases wants to know about these.
             let hidden = self.tensorflow.iter().any(|release| release.hides_functions());
@@ -855,4 +860,22 @@ fn is_scheme(text: &str) -> bool {
 fn is_identifier(text: &str) -> bool {
     text.starts_with(|letter: char| letter.is_ascii_uppercase())
         && text.chars().all(|letter| letter.is_ascii_uppercase() || letter == '_')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_are_hidden_before_2_19_and_since_2_22() {
+        for (version, hidden) in [
+            ("2.12.1", true),
+            ("2.18.1", true),
+            ("2.19.0", false),
+            ("2.21.0", false),
+            ("2.22.0rc0", true),
+        ] {
+            assert_eq!(hides_functions(&numbers(version)), hidden, "{version}");
+        }
+    }
 }
