@@ -176,9 +176,10 @@ fn an_answer_without_end_is_given_up() {
             let text = format!("{error:#}");
             assert_eq!(error.code(), Code::ResourceExhausted, "{status} {body} {name}: {text}");
             assert!(text.contains("the response has more than 32 MiB"), "{name}: {text}");
-            // Some are raced with another, or looked after; the sum is what is on its way in the system's buffers, too.
+            // Some are raced with another, or looked after. What is in the system's buffers counts, too, and what was on its
+            // way before.
             assert!(requests <= 4, "{status} {body} {name}: {requests} requests");
-            assert!(taken < requests * (48 << 20), "{status} {body} {name}: {taken} bytes");
+            assert!(taken < (requests + 2) * (48 << 20), "{status} {body} {name}: {taken} bytes");
             assert!(start.elapsed() < Duration::from_secs(60), "{name}");
         }
     }
@@ -267,7 +268,19 @@ fn an_etag_adds_no_header() {
         let head = "HTTP/1.1 206 X\r\netag: \"e\"\r\ncontent-range: bytes 0-6/7\r\ncontent-length: 7\r\n\r\n";
         (format!("{head}content").into_bytes(), false)
     });
-    let store = server.store("hostile-etag", &[("listing_ttl_ms", "60000")]);
+    // Signing looks at the value, too; not every request is signed.
+    for anonymous in ["0", "1"] {
+        let settings = [("listing_ttl_ms", "60000"), ("anonymous", anonymous)];
+        use_what_is_listed(&server.store("hostile-etag", &settings));
+    }
+    for asked in server.asked() {
+        let evil = |line: &String| line.contains("evil") && !line.starts_with("authorization");
+        assert!(!asked.lines.iter().any(evil), "{asked:?}");
+    }
+}
+
+/// Lists `d`, and asks for the file in it with the ETag that was listed.
+fn use_what_is_listed(store: &Store) {
     assert_eq!(host().get_children(store.uri("d")).expect("listed").len(), 1);
     // What the listing said of the file is remembered, its ETag too.
     let file = host().new_random_access_file(store.uri("d/f")).expect("opened");
@@ -277,10 +290,6 @@ fn an_etag_adds_no_header() {
     let _ = host().copy_file(store.uri("d/f"), store.uri("d/g"));
     let _ = host().rename_file(store.uri("d/f"), store.uri("d/g"));
     let _ = host().delete_file(store.uri("d/f"));
-    for asked in server.asked() {
-        let evil = |line: &String| line.contains("evil") && !line.starts_with("authorization");
-        assert!(!asked.lines.iter().any(evil), "{asked:?}");
-    }
 }
 
 #[test]
@@ -298,7 +307,8 @@ fn credentials_add_no_header() {
             host().write_file(store.uri("k"), "content").unwrap_err(),
         ] {
             assert!(!format!("{error:#} {error:?}").contains("planted"), "{key}: {error:?}");
-            assert_ne!(error.code(), Code::NotFound, "{key}: {error:#}");
+            assert_eq!(error.code(), Code::Unauthenticated, "{key}: {error:#}");
+            assert!(format!("{error:#}").contains("has a line break"), "{key}: {error:#}");
         }
     }
     for asked in server.asked() {

@@ -15,6 +15,7 @@ use aws_credential_types::provider::error::CredentialsError;
 use aws_smithy_runtime_api::client::http::SharedHttpClient;
 use aws_types::os_shim_internal::{Env, Fs};
 use aws_types::region::Region;
+use http::HeaderValue;
 use std::error::Error as StdError;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -151,6 +152,18 @@ impl fmt::Display for NoCredentials {
 
 impl StdError for NoCredentials {}
 
+/// Why credentials are not used. The SDK panics at such a token.
+const UNSENDABLE: &str =
+    "the access key or the session token has a line break or a control character";
+
+/// Whether the parts that go into headers can be sent.
+fn is_sendable(credentials: &Credentials) -> bool {
+    [Some(credentials.access_key_id()), credentials.session_token()]
+        .into_iter()
+        .flatten()
+        .all(|text| HeaderValue::from_str(text).is_ok())
+}
+
 /// What came of a source.
 enum Outcome {
     /// It is not set up: the next one is asked.
@@ -175,7 +188,13 @@ impl Chain {
 
     async fn load(&self) -> Result<Credentials, NoCredentials> {
         if let Some(fixed) = &self.fixed {
-            return Ok(fixed.clone());
+            return match is_sendable(fixed) {
+                true => Ok(fixed.clone()),
+                false => {
+                    let tried = vec![("settings".to_owned(), UNSENDABLE.to_owned())];
+                    Err(NoCredentials { tried })
+                }
+            };
         }
         // Someone who names a profile for us means it.
         let skips_environment = self.profile.as_ref().is_some_and(|profile| profile.is_own);
@@ -185,6 +204,10 @@ impl Chain {
                 continue;
             }
             match self.ask(source).await {
+                Ok(credentials) if !is_sendable(&credentials) => {
+                    tried.push((self.name(source), UNSENDABLE.to_owned()));
+                    break;
+                }
                 Ok(credentials) => {
                     log::debug!("credentials are from {}", self.name(source));
                     return Ok(credentials);

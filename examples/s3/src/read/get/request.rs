@@ -123,28 +123,27 @@ mod tests {
         asked: &[(HeaderName, HeaderValue)],
         token: Option<&str>,
     ) -> Vec<String> {
-        let text = composed(wanted, asked, token).unwrap();
+        let credentials = credentials("AKIAIOSFODNN7EXAMPLE", token);
+        let text = composed(wanted, asked, Some(&credentials)).unwrap();
         let text = String::from_utf8(text).unwrap();
         text.strip_suffix("\r\n\r\n").unwrap().split("\r\n").map(str::to_owned).collect()
+    }
+
+    fn credentials(id: &str, token: Option<&str>) -> Credentials {
+        let secret = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY";
+        Credentials::new(id, secret, token.map(str::to_owned), None, "documentation")
     }
 
     fn composed(
         wanted: Wanted<'_>,
         asked: &[(HeaderName, HeaderValue)],
-        token: Option<&str>,
+        credentials: Option<&Credentials>,
     ) -> Result<Vec<u8>> {
         let endpoint = Endpoint::builder().url("https://examplebucket.s3.amazonaws.com").build();
         let route = Route::of(&endpoint, "us-east-1".to_owned().into()).unwrap();
-        let credentials = Credentials::new(
-            "AKIAIOSFODNN7EXAMPLE",
-            "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
-            token.map(str::to_owned),
-            None,
-            "documentation",
-        );
         // Fri, 24 May 2013 00:00:00 GMT
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_369_353_600);
-        compose(&route, wanted, asked, Some(&credentials), now)
+        compose(&route, wanted, asked, credentials, now)
     }
 
     #[test]
@@ -155,10 +154,17 @@ mod tests {
         for evil in EVIL {
             let etag = format!("\"e\"{evil}");
             let wanted = Wanted { key: "k", range, etag: Some(&etag) };
+            // Signing looks at some values, too; not every request is signed.
             assert!(composed(wanted, &[], None).is_err(), "{etag:?}");
+            assert!(composed(wanted, &[], Some(&credentials("id", None))).is_err(), "{etag:?}");
             let wanted = Wanted { key: "k", range, etag: None };
-            let error = composed(wanted, &[], Some(&format!("secret{evil}"))).unwrap_err();
-            assert!(!format!("{error:#} {error:?}").contains("secret"), "{error:?}");
+            for credentials in [
+                credentials("id", Some(&format!("secret{evil}"))),
+                credentials(&format!("secret{evil}"), None),
+            ] {
+                let error = composed(wanted, &[], Some(&credentials)).unwrap_err();
+                assert!(!format!("{error:#} {error:?}").contains("secret"), "{error:?}");
+            }
             // A key may hold whatever it likes: it is encoded.
             let wanted = Wanted { key: evil, range, etag: None };
             let lines = lines(wanted, &[], None);
