@@ -164,7 +164,8 @@ fn a_sweep_over_saving_and_loading() {
         let runs = sweep("mem", MemFs::default, fault, |host, fails| {
             let saved = host
                 .write_file("mem://box/new", "content")
-                .and_then(|()| host.rename_file("mem://box/new", "mem://box/file"))
+                .and_then(|()| host.copy_file("mem://box/new", "mem://box/copy"))
+                .and_then(|()| host.rename_file("mem://box/copy", "mem://box/file"))
                 .and_then(|()| host.read_file("mem://box/file"));
             match saved {
                 Ok(content) => {
