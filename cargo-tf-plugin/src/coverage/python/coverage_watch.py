@@ -109,7 +109,9 @@ class Watch:
         begin = polymorphic_function.Function.__init__
 
         def begin_without_xla(function, *arguments, **named):
-            begin(function, *arguments, **{**named, "jit_compile": None})
+            if named.get("jit_compile"):
+                named["jit_compile"] = None
+            begin(function, *arguments, **named)
 
         polymorphic_function.Function.__init__ = begin_without_xla
 
