@@ -37,6 +37,9 @@ struct Raw {
     taken: Arc<AtomicUsize>,
 }
 
+/// Something that a store's answers can harm.
+type Work<'a> = &'a dyn Fn() -> Result<(), Error>;
+
 /// What is written for a request: the whole answer, and whether its last piece comes again and again.
 type Reply = (Vec<u8>, bool);
 
@@ -158,7 +161,7 @@ fn an_answer_without_end_is_given_up() {
     {
         let server = Raw::start(move |_| endless(status, body));
         let store = server.store("hostile-endless", &[]);
-        let works: [(&str, &dyn Fn() -> Result<(), Error>); 4] = [
+        let works: [(&str, Work<'_>); 4] = [
             ("stat", &|| host().stat(store.uri("k")).map(drop)),
             ("list", &|| host().get_children(store.uri("d")).map(drop)),
             ("write", &|| host().write_file(store.uri("k"), "content")),
@@ -217,7 +220,7 @@ fn a_listing_without_end_is_given_up() {
         }
     });
     let store = server.store("hostile-listing", &[("max_listed_names", "20000")]);
-    let works: [(&str, &dyn Fn() -> Result<(), Error>); 4] = [
+    let works: [(&str, Work<'_>); 4] = [
         ("list", &|| host().get_children(store.uri("d")).map(drop)),
         ("match", &|| host().get_matching_paths(store.uri("d/*")).map(drop)),
         ("match deep", &|| host().get_matching_paths(store.uri("*/*")).map(drop)),

@@ -116,11 +116,12 @@ fn a_restart_of_the_store_is_survived() {
 
 /// What fails while `store` is as it is, how, and how long that took.
 fn failures(store: &Store) -> Vec<(&'static str, Error, Duration)> {
-    let timed = |work: &dyn Fn() -> Result<(), Error>| {
+    type Work<'a> = &'a dyn Fn() -> Result<(), Error>;
+    let timed = |work: Work<'_>| {
         let start = Instant::now();
         (work(), start.elapsed())
     };
-    let works: [(&str, &dyn Fn() -> Result<(), Error>); 4] = [
+    let works: [(&str, Work<'_>); 4] = [
         ("stat", &|| host().stat(store.uri("k")).map(drop)),
         ("read", &|| host().read_file(store.uri("k")).map(drop)),
         ("write", &|| host().write_file(store.uri("w"), "content")),
