@@ -13,6 +13,7 @@
 
 Writes `ok STEP` after each step; the first that fails ends the process.
 """
+import ctypes
 import glob
 import os
 import sys
@@ -268,6 +269,8 @@ def transformer_losses(device):
 def transformer(_):
     tf.debugging.set_log_device_placement(True)
     found, expected = transformer_losses(DEVICE), transformer_losses("/device:CPU:0")
+    # TensorFlow says the places on stdout too, through a buffer of C's that may end within a line.
+    ctypes.CDLL(None).fflush(None)
     check(found[-1] < 0.9 * found[0], "the losses are %r" % found)
     worst = float(np.max(np.abs(found - expected) / np.abs(expected)))
     check(worst <= TOLERANCE, "the losses differ by %g: %r on the device, %r on the CPU" % (worst, found, expected))
