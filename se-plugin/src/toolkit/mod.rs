@@ -4,7 +4,7 @@
 //!
 //! | Module | Contents | Runs on |
 //! |---|---|---|
-//! | [`shape`], [`slice`], [`window`], [`einsum`], [`Broadcast`], [`number`] | shape inference, strides and the rules of types | any device: nothing here touches an element in memory |
+//! | [`shape`], [`mod@slice`], [`window`], [`einsum`], [`Broadcast`], [`number`] | shape inference, strides and the rules of types | any device: nothing here touches an element in memory |
 //! | [`host`] | loops over slices: [`host::zip`], [`host::reduce`] | host memory |
 //! | [`ops`] | whole kernels on a [`WorkerStream`](crate::parts::WorkerStream): [`ops::unary`], [`ops::binary`], [`ops::reduce`] | [`HostDevice`](crate::parts::HostDevice) |
 //!
