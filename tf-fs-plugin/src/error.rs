@@ -164,7 +164,7 @@ impl Error {
     /// An error of another library, with the code that it has for TensorFlow. Its text is the message, and
     /// its causes follow it.
     ///
-    /// For one call, [`ResultExt::or_code`] says the same. This is for a function that chooses the code by the
+    /// For one call, [`ResultExt::or_code`](crate::ResultExt::or_code) says the same. This is for a function that chooses the code by the
     /// error, for `map_err` or for a `From` of an error type of the plugin's:
     ///
     /// ```
