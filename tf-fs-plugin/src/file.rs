@@ -121,6 +121,19 @@ impl WritableFile for Unsupported {
     fn tell(&mut self) -> Result<u64> {
         match *self {}
     }
+
+    // Not the defaults: a filesystem with this writer would seem to have forgotten them.
+    fn flush(&mut self) -> Result<()> {
+        match *self {}
+    }
+
+    fn sync(&mut self) -> Result<()> {
+        match *self {}
+    }
+
+    fn close(&mut self) -> Result<()> {
+        match *self {}
+    }
 }
 
 impl ReadOnlyMemoryRegion for Unsupported {

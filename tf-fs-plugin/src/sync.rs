@@ -17,10 +17,11 @@
 //! ```
 //!
 //! Hold them as briefly as those of `std`: a fork waits up to 5 seconds for one, and all of Python with it. So a lock
-//! is for memory; what waits for a disk, a network or another thread waits without one. After 5 seconds the fork takes place
-//! nevertheless, and whoever wants that lock in the child gets a panic, which is an error of the operation with a text that says so,
-//! instead of a child that hangs. The same goes for a thread that forks while it holds one of these locks itself: it
-//! is not made to wait for others.
+//! is for memory; what waits for a disk, a network or another thread waits without one. After 5 seconds the fork takes
+//! place nevertheless, and whoever wants that lock in the child gets a panic after another 5 seconds. The panic is an
+//! error of the operation with a text that says so, instead of a child that hangs. Other locks work in that child as
+//! usual. A thread that forks while it holds one of these locks waits 20 milliseconds for others, since they may wait
+//! for its lock. A thread that wants a lock waits for a fork up to 10 seconds.
 //!
 //! Threads, connections and a `Once` or `LazyLock` that another thread is about to fill do not get over a fork
 //! either. Make them in the constructor, or again in the child.
@@ -28,6 +29,7 @@
 use crate::abi::fork::{self, Hold};
 use std::fmt;
 use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{self, LockResult, PoisonError, TryLockError, TryLockResult};
 use std::time::Instant;
 
@@ -81,23 +83,40 @@ impl<T: ?Sized> DerefMut for RwLockWriteGuard<'_, T> {
 /// Takes a lock, with what keeps forks away.
 #[inline]
 fn take<I, G>(
+    proven: &AtomicU32,
+    try_alone: impl Fn() -> bool,
     lock: impl FnOnce() -> LockResult<I>,
     try_lock: impl Fn() -> TryLockResult<I>,
     guard: impl FnOnce(I, Hold) -> G,
 ) -> LockResult<G> {
     let hold = Hold::new();
-    let result = if fork::may_be_abandoned() { take_in_child(try_lock) } else { lock() };
+    let result = if fork::may_be_abandoned() {
+        take_in_child(proven, try_alone, lock, try_lock)
+    } else {
+        lock()
+    };
     match result {
         Ok(inner) => Ok(guard(inner, hold)),
         Err(poisoned) => Err(PoisonError::new(guard(poisoned.into_inner(), hold))),
     }
 }
 
-/// Takes a lock that may be held by a thread that this process does not have.
+/// Takes a lock that may be held by a thread that this process does not have. Once somebody had it alone in this
+/// process that is ruled out, and it is waited for as any lock.
 #[cold]
-fn take_in_child<I>(try_lock: impl Fn() -> TryLockResult<I>) -> LockResult<I> {
+fn take_in_child<I>(
+    proven: &AtomicU32,
+    try_alone: impl Fn() -> bool,
+    lock: impl FnOnce() -> LockResult<I>,
+    try_lock: impl Fn() -> TryLockResult<I>,
+) -> LockResult<I> {
+    let generation = fork::generation();
     let began = Instant::now();
     loop {
+        if proven.load(Ordering::Relaxed) == generation || try_alone() {
+            proven.store(generation, Ordering::Relaxed);
+            return lock();
+        }
         match try_lock() {
             Ok(inner) => return Ok(inner),
             Err(TryLockError::Poisoned(poisoned)) => return Err(poisoned),
@@ -105,11 +124,16 @@ fn take_in_child<I>(try_lock: impl Fn() -> TryLockResult<I>) -> LockResult<I> {
         }
         assert!(
             began.elapsed() < fork::LIMIT,
-            "a lock was held for seconds by another thread when this process was forked, and nobody can give it \
-             back here; start processes with `spawn`, or hold locks briefly"
+            "a lock was held by another thread when this process was forked, and nobody can give it back here; \
+             start processes with `spawn`, or hold locks briefly"
         );
         std::thread::sleep(std::time::Duration::from_micros(50));
     }
+}
+
+/// Whether a lock was free for a moment, with a lock's `try_lock` or `try_write`.
+fn was_free<I>(tried: TryLockResult<I>) -> bool {
+    !matches!(tried, Err(TryLockError::WouldBlock))
 }
 
 /// Tries to take a lock, with what keeps forks away.
@@ -129,11 +153,19 @@ fn try_take<I, G>(
 }
 
 macro_rules! common {
-    ($($name:ident)*) => {$(
+    ($($(#[$doc:meta])* $name:ident by $try_look:ident;)*) => {$(
+        $(#[$doc])*
+        #[derive(Default)]
+        pub struct $name<T: ?Sized> {
+            /// The [`generation`](fork::generation) in which a thread was seen to have it alone.
+            proven: AtomicU32,
+            inner: sync::$name<T>,
+        }
+
         impl<T> $name<T> {
             /// A lock around a value.
             pub const fn new(value: T) -> Self {
-                Self(sync::$name::new(value))
+                Self { proven: AtomicU32::new(0), inner: sync::$name::new(value) }
             }
 
             /// The value, which nobody shares any more.
@@ -141,7 +173,7 @@ macro_rules! common {
             /// # Errors
             /// With the value, if a thread panicked while it held the lock.
             pub fn into_inner(self) -> LockResult<T> {
-                self.0.into_inner()
+                self.inner.into_inner()
             }
         }
 
@@ -151,7 +183,20 @@ macro_rules! common {
             /// # Errors
             /// With the value, if a thread panicked while it held the lock.
             pub fn get_mut(&mut self) -> LockResult<&mut T> {
-                self.0.get_mut()
+                self.inner.get_mut()
+            }
+        }
+
+        // Not derived: that of `std` takes the lock, and a fork would not wait for it.
+        impl<T: ?Sized + fmt::Debug> fmt::Debug for $name<T> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                let mut shown = f.debug_struct(stringify!($name));
+                match self.$try_look() {
+                    Ok(value) => shown.field("data", &&*value),
+                    Err(TryLockError::Poisoned(poisoned)) => shown.field("data", &&**poisoned.get_ref()),
+                    Err(TryLockError::WouldBlock) => shown.field("data", &format_args!("<locked>")),
+                };
+                shown.field("poisoned", &self.inner.is_poisoned()).finish_non_exhaustive()
             }
         }
 
@@ -163,11 +208,12 @@ macro_rules! common {
     )*};
 }
 
-common! { Mutex RwLock }
-
-/// A [`std::sync::Mutex`] that is free in a forked child; see the [module](self).
-#[derive(Debug, Default)]
-pub struct Mutex<T: ?Sized>(sync::Mutex<T>);
+common! {
+    /// A [`std::sync::Mutex`] that is free in a forked child; see the [module](self).
+    Mutex by try_lock;
+    /// A [`std::sync::RwLock`] that is free in a forked child; see the [module](self).
+    RwLock by try_read;
+}
 
 impl<T: ?Sized> Mutex<T> {
     /// Waits for the lock and takes it.
@@ -176,9 +222,13 @@ impl<T: ?Sized> Mutex<T> {
     /// With the guard, if a thread panicked while it held the lock; `?` makes it `INTERNAL`.
     ///
     /// # Panics
-    /// In a forked child, if the lock was held for more than 5 seconds at the fork.
+    /// In a forked child, after 5 seconds, if another thread of the parent held the lock at the fork and the fork did
+    /// not wait until it was free; see the [module](self). Also if the thread that forked still holds it in the
+    /// child for 5 seconds while another one wants it.
     pub fn lock(&self) -> LockResult<MutexGuard<'_, T>> {
-        take(|| self.0.lock(), || self.0.try_lock(), |inner, _hold| MutexGuard { inner, _hold })
+        let (lock, try_lock) = (|| self.inner.lock(), || self.inner.try_lock());
+        let guard = |inner, _hold| MutexGuard { inner, _hold };
+        take(&self.proven, || was_free(try_lock()), lock, try_lock, guard)
     }
 
     /// Takes the lock if it is free.
@@ -186,13 +236,9 @@ impl<T: ?Sized> Mutex<T> {
     /// # Errors
     /// If it is taken, or a thread panicked while it held the lock.
     pub fn try_lock(&self) -> TryLockResult<MutexGuard<'_, T>> {
-        try_take(|| self.0.try_lock(), |inner, _hold| MutexGuard { inner, _hold })
+        try_take(|| self.inner.try_lock(), |inner, _hold| MutexGuard { inner, _hold })
     }
 }
-
-/// A [`std::sync::RwLock`] that is free in a forked child; see the [module](self).
-#[derive(Debug, Default)]
-pub struct RwLock<T: ?Sized>(sync::RwLock<T>);
 
 impl<T: ?Sized> RwLock<T> {
     /// Waits until nobody changes the value, and takes the lock to read it.
@@ -204,7 +250,8 @@ impl<T: ?Sized> RwLock<T> {
     /// As [`Mutex::lock`].
     pub fn read(&self) -> LockResult<RwLockReadGuard<'_, T>> {
         let guard = |inner, _hold| RwLockReadGuard { inner, _hold };
-        take(|| self.0.read(), || self.0.try_read(), guard)
+        let try_alone = || was_free(self.inner.try_write());
+        take(&self.proven, try_alone, || self.inner.read(), || self.inner.try_read(), guard)
     }
 
     /// Takes the lock to read, if nobody changes the value.
@@ -212,7 +259,7 @@ impl<T: ?Sized> RwLock<T> {
     /// # Errors
     /// As [`Mutex::try_lock`].
     pub fn try_read(&self) -> TryLockResult<RwLockReadGuard<'_, T>> {
-        try_take(|| self.0.try_read(), |inner, _hold| RwLockReadGuard { inner, _hold })
+        try_take(|| self.inner.try_read(), |inner, _hold| RwLockReadGuard { inner, _hold })
     }
 
     /// Waits until nobody uses the value, and takes the lock to change it.
@@ -224,7 +271,8 @@ impl<T: ?Sized> RwLock<T> {
     /// As [`Mutex::lock`].
     pub fn write(&self) -> LockResult<RwLockWriteGuard<'_, T>> {
         let guard = |inner, _hold| RwLockWriteGuard { inner, _hold };
-        take(|| self.0.write(), || self.0.try_write(), guard)
+        let try_alone = || was_free(self.inner.try_write());
+        take(&self.proven, try_alone, || self.inner.write(), || self.inner.try_write(), guard)
     }
 
     /// Takes the lock to change the value, if nobody uses it.
@@ -232,6 +280,6 @@ impl<T: ?Sized> RwLock<T> {
     /// # Errors
     /// As [`Mutex::try_lock`].
     pub fn try_write(&self) -> TryLockResult<RwLockWriteGuard<'_, T>> {
-        try_take(|| self.0.try_write(), |inner, _hold| RwLockWriteGuard { inner, _hold })
+        try_take(|| self.inner.try_write(), |inner, _hold| RwLockWriteGuard { inner, _hold })
     }
 }

@@ -18,8 +18,22 @@ pub(crate) const LIMIT: Duration =
 /// How many forks lie between the process that loaded the plugin and this one.
 static GENERATION: AtomicU32 = AtomicU32::new(0);
 
-/// How many threads are about to fork.
+/// How long a thread that forks in the midst of a [`Hold`] waits for the others: some of them may wait for the lock
+/// that it has, so it is not worth the whole [`LIMIT`]; those that do not are done by then.
+const PATIENCE: Duration = Duration::from_millis(20);
+
+/// How many threads are about to fork, and keep others out.
 static FORKING: AtomicU32 = AtomicU32::new(0);
+
+/// Whether a thread has the turn to fork. Forks that overlap would keep others out without end: there would always
+/// be one that is about to take place.
+static TURN: AtomicBool = AtomicBool::new(false);
+
+/// How many threads wait until nobody forks. The next fork lets them in first.
+static WAITING: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether a thread has waited for too long and entered a [`Hold`] although another one was about to fork.
+static OVERRUN: AtomicBool = AtomicBool::new(false);
 
 /// Whether threads that this process does not have may have left locks behind.
 static ABANDONED: AtomicBool = AtomicBool::new(false);
@@ -37,6 +51,8 @@ thread_local! {
     static MINE: Cell<(Option<&'static Counter>, usize)> = const { Cell::new((None, 0)) };
     /// Whether the last fork of this thread went ahead although others were in a `Hold`.
     static GAVE_UP: Cell<bool> = const { Cell::new(false) };
+    /// Whether it is this thread's turn to fork.
+    static HAS_TURN: Cell<bool> = const { Cell::new(false) };
 }
 
 /// How many forks lie between the process that called [`watch`] and this one. Costs one load, unlike a
@@ -62,12 +78,15 @@ unsafe impl Sync for Hold {}
 impl Hold {
     #[inline]
     pub(crate) fn new() -> Self {
-        let (counter, holds) = MINE.get();
-        let counter = counter.unwrap_or_else(choose);
-        if holds == 0 {
-            enter(counter);
-        }
-        MINE.set((Some(counter), holds + 1));
+        // One access: in a shared library each one is a call.
+        MINE.with(|mine| {
+            let (counter, holds) = mine.get();
+            let counter = counter.unwrap_or_else(choose);
+            if holds == 0 {
+                enter(counter);
+            }
+            mine.set((Some(counter), holds + 1));
+        });
         Self(PhantomData)
     }
 }
@@ -75,13 +94,15 @@ impl Hold {
 impl Drop for Hold {
     #[inline]
     fn drop(&mut self) {
-        let (counter, holds) = MINE.get();
-        MINE.set((counter, holds - 1));
-        if holds == 1
-            && let Some(counter) = counter
-        {
-            counter.0.fetch_sub(1, Ordering::Release);
-        }
+        MINE.with(|mine| {
+            let (counter, holds) = mine.get();
+            mine.set((counter, holds - 1));
+            if holds == 1
+                && let Some(counter) = counter
+            {
+                counter.0.fetch_sub(1, Ordering::Release);
+            }
+        });
     }
 }
 
@@ -102,13 +123,24 @@ fn choose() -> &'static Counter {
     &HOLDERS[NEXT.fetch_add(1, Ordering::Relaxed) % HOLDERS.len()]
 }
 
+/// Waits until nobody is about to fork, but not for ever: the handler of another library may make the fork wait for
+/// this thread. A fork waits for [`LIMIT`] at most, so one that takes twice as long is stuck. It is told that
+/// somebody entered.
 #[cold]
 fn wait_outside(counter: &Counter) {
+    let began = Instant::now();
+    WAITING.fetch_add(1, Ordering::SeqCst);
     while FORKING.load(Ordering::SeqCst) > 0 {
+        if began.elapsed() > 2 * LIMIT {
+            // Before the first lock is taken: a child that has the lock held has this, too.
+            OVERRUN.store(true, Ordering::SeqCst);
+            break;
+        }
         counter.0.fetch_sub(1, Ordering::SeqCst);
         std::thread::sleep(Duration::from_micros(50));
         counter.0.fetch_add(1, Ordering::SeqCst);
     }
+    WAITING.fetch_sub(1, Ordering::SeqCst);
 }
 
 /// What this thread adds to a counter.
@@ -117,16 +149,13 @@ fn is_mine(counter: &Counter) -> usize {
     usize::from(holds > 0 && mine.is_some_and(|mine| std::ptr::eq(mine, counter)))
 }
 
-/// Waits until no other thread is in a `Hold`. One that forks in the midst of one is not made to wait: others may
-/// wait for the lock that it has.
-extern "C" fn before() {
-    FORKING.fetch_add(1, Ordering::SeqCst);
-    let began = Instant::now();
-    let is_free = |counter: &Counter| counter.0.load(Ordering::SeqCst) == is_mine(counter);
+/// Waits until `done`, if it takes no longer than `limit` since `began`, and returns whether it is.
+fn wait_until(began: Instant, limit: Duration, mut done: impl FnMut() -> bool) -> bool {
     let mut looks = 0_u32;
-    let mut gave_up = false;
-    while !gave_up && !HOLDERS.iter().all(is_free) {
-        gave_up = MINE.get().1 > 0 || began.elapsed() > LIMIT;
+    while !done() {
+        if began.elapsed() > limit {
+            return false;
+        }
         looks = looks.saturating_add(1);
         if looks < 64 {
             std::thread::yield_now();
@@ -134,11 +163,35 @@ extern "C" fn before() {
             std::thread::sleep(Duration::from_micros(50));
         }
     }
-    GAVE_UP.set(gave_up);
+    true
+}
+
+/// Waits until no other thread is in a `Hold`.
+///
+/// Forks take turns, and one lets in the threads that waited for the fork before it, of which none are added until it
+/// keeps others out itself. So a thread waits for one fork, however many there are. Whoever gets no turn in time
+/// forks without one: [`FORKING`] is a count.
+extern "C" fn before() {
+    let began = Instant::now();
+    let limit = if MINE.get().1 > 0 { PATIENCE } else { LIMIT };
+    let take_turn = || !TURN.swap(true, Ordering::SeqCst);
+    let has_turn = wait_until(began, limit, take_turn);
+    HAS_TURN.set(has_turn);
+    wait_until(began, limit, || WAITING.load(Ordering::SeqCst) == 0);
+    if has_turn {
+        // That of an earlier fork: who entered then is among the holders by now.
+        OVERRUN.store(false, Ordering::SeqCst);
+    }
+    FORKING.fetch_add(1, Ordering::SeqCst);
+    let is_free = |counter: &Counter| counter.0.load(Ordering::SeqCst) == is_mine(counter);
+    GAVE_UP.set(!wait_until(began, limit, || HOLDERS.iter().all(is_free)));
 }
 
 extern "C" fn in_parent() {
     FORKING.fetch_sub(1, Ordering::SeqCst);
+    if HAS_TURN.replace(false) {
+        TURN.store(false, Ordering::SeqCst);
+    }
 }
 
 extern "C" fn in_child() {
@@ -146,10 +199,13 @@ extern "C" fn in_child() {
     for counter in &HOLDERS {
         counter.0.store(is_mine(counter), Ordering::SeqCst);
     }
-    if GAVE_UP.get() {
+    if GAVE_UP.get() | OVERRUN.swap(false, Ordering::SeqCst) {
         ABANDONED.store(true, Ordering::SeqCst);
     }
+    WAITING.store(0, Ordering::SeqCst);
     FORKING.store(0, Ordering::SeqCst);
+    HAS_TURN.set(false);
+    TURN.store(false, Ordering::SeqCst);
 }
 
 /// Looks at forks from now on. Where the system cannot tell of them all processes look alike.
@@ -286,6 +342,147 @@ mod tests {
             assert_eq!(status, 0);
             assert!(began.elapsed() < Duration::from_secs(5), "the fork waited");
             assert_eq!(waiting.join().unwrap(), 1);
+        });
+    }
+
+    #[test]
+    fn a_lock_that_is_being_printed_is_free_in_the_child() {
+        /// Takes its time to print itself.
+        struct Slow(mpsc::Sender<()>);
+        impl std::fmt::Debug for Slow {
+            fn fmt(&self, _: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                self.0.send(()).unwrap();
+                std::thread::sleep(LIMIT / 5);
+                Ok(())
+            }
+        }
+        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let (printing, is_printing) = mpsc::channel();
+        let (mutex, rows) = (Mutex::new(Slow(printing.clone())), RwLock::new(Slow(printing)));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let _ = format!("{mutex:?}");
+                let _ = format!("{rows:?}");
+            });
+            is_printing.recv().unwrap();
+            assert_eq!(in_a_child(|| mutex.lock().is_ok()), 0, "0xe: waited");
+            is_printing.recv().unwrap();
+            assert_eq!(in_a_child(|| rows.write().is_ok()), 0, "0xe: waited");
+        });
+    }
+
+    #[test]
+    fn threads_that_fork_without_end_let_others_take_locks() {
+        static LOCK: Mutex<u64> = Mutex::new(0);
+        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let stop = AtomicBool::new(false);
+        let began = Instant::now();
+        let longest = std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    while !stop.load(Ordering::Relaxed) && began.elapsed() < 10 * LIMIT {
+                        before();
+                        std::thread::sleep(Duration::from_millis(2));
+                        in_parent();
+                    }
+                });
+            }
+            let mut longest = Duration::ZERO;
+            for _ in 0..50 {
+                let wait = Instant::now();
+                *LOCK.lock().unwrap() += 1;
+                longest = longest.max(wait.elapsed());
+                std::thread::sleep(Duration::from_micros(100));
+            }
+            stop.store(true, Ordering::Relaxed);
+            longest
+        });
+        assert!(longest < LIMIT, "a thread waited {longest:?} for forks of 2 ms");
+        assert!(began.elapsed() < 10 * LIMIT, "50 locks took {:?}", began.elapsed());
+    }
+
+    #[test]
+    fn a_fork_that_waits_for_a_thread_that_waits_for_it_comes_to_an_end() {
+        static LOCK: Mutex<u64> = Mutex::new(0);
+        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        // As with the handler of a library that was registered earlier, which runs after this one.
+        before();
+        let in_child_of_it = std::thread::scope(|scope| {
+            let (held, is_held) = mpsc::channel();
+            let (release, is_released) = mpsc::channel::<()>();
+            scope.spawn(move || {
+                let _guard = LOCK.lock().unwrap();
+                held.send(()).unwrap();
+                let _ = is_released.recv();
+            });
+            let held = is_held.recv_timeout(20 * LIMIT);
+            if held.is_err() {
+                in_parent();
+            }
+            held.expect("the thread waits for ever");
+            let flags = libc::c_long::from(libc::SIGCHLD);
+            let none: libc::c_long = 0;
+            // SAFETY: `clone` with these arguments is `fork` without handlers. The child touches atomics and
+            // thread-locals without a destructor only, then ends.
+            let child = unsafe { libc::syscall(libc::SYS_clone, flags, none, none, none, none) };
+            if child == 0 {
+                in_child();
+                // SAFETY: it ends this process only.
+                unsafe { libc::_exit(i32::from(may_be_abandoned())) };
+            }
+            let mut status = -1;
+            let child = libc::pid_t::try_from(child).unwrap();
+            // SAFETY: a child of this process that nobody else waits for.
+            assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+            drop(release);
+            status
+        });
+        in_parent();
+        assert_eq!(in_child_of_it, 0x100, "the child does not know that the lock is held");
+    }
+
+    #[test]
+    fn a_fork_in_the_midst_of_a_lock_waits_for_others_that_are_done_soon() {
+        static MINE: Mutex<u64> = Mutex::new(0);
+        static OTHER: Mutex<u64> = Mutex::new(0);
+        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let guard = MINE.lock().unwrap();
+        std::thread::scope(|scope| {
+            let (held, is_held) = mpsc::channel();
+            scope.spawn(move || {
+                let _guard = OTHER.lock().unwrap();
+                held.send(()).unwrap();
+                std::thread::sleep(PATIENCE / 10);
+            });
+            is_held.recv().unwrap();
+            assert_eq!(in_a_child(|| !may_be_abandoned()), 0, "the fork gave up at once");
+        });
+        drop(guard);
+    }
+
+    #[test]
+    fn after_a_fork_that_gave_up_a_busy_lock_is_waited_for() {
+        static HELD: Mutex<u64> = Mutex::new(0);
+        static BUSY: RwLock<u64> = RwLock::new(0);
+        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        std::thread::scope(|scope| {
+            let (held, is_held) = mpsc::channel();
+            let (release, is_released) = mpsc::channel::<()>();
+            scope.spawn(move || {
+                let _guard = HELD.lock().unwrap();
+                held.send(()).unwrap();
+                let _ = is_released.recv();
+            });
+            is_held.recv().unwrap();
+            let status = in_a_child(|| {
+                let reading = BUSY.read().unwrap();
+                let writing = std::thread::spawn(|| *BUSY.write().unwrap() += 1);
+                std::thread::sleep(3 * LIMIT);
+                drop(reading);
+                may_be_abandoned() && writing.join().is_ok()
+            });
+            drop(release);
+            assert_eq!(status, 0, "0x100: the busy lock was taken for an abandoned one");
         });
     }
 }
