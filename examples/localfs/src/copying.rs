@@ -9,15 +9,17 @@ use rustix::io::Errno;
 use std::collections::hash_map::RandomState;
 use std::fs::File;
 use std::hash::BuildHasher;
-use std::io::{self, Seek as _};
+use std::io;
 use std::os::fd::AsRawFd as _;
 use std::path::{Path, PathBuf};
 use tf_fs_plugin::{Code, Error, Result};
 
 /// Copies into a new file without a name, with the permissions of `src`, and gives it the name when it is complete.
-/// So whoever has `dst` open or mapped keeps the old content, and a process that is killed leaves nothing behind.
+/// So whoever has `dst` open or mapped keeps the old content. A process that is killed leaves nothing behind, except a
+/// `.localfs-…` file: the complete one between the link and the rename that replace an existing `dst`, or a part of it
+/// where a file cannot get a name later (no `O_TMPFILE`, no `/proc`).
 pub(crate) fn copy_file(src: &Place<'_>, dst: &Place<'_>) -> Result<()> {
-    let mut source = open_file(src)?;
+    let source = open_file(src)?;
     let source_stat = rustix::fs::fstat(&source).map_err(|error| src.describe(error))?;
     match dst.metadata() {
         Ok(target) if is_directory(&target) => return Err(Error::is_a_directory(dst.uri)),
@@ -34,13 +36,10 @@ pub(crate) fn copy_file(src: &Place<'_>, dst: &Place<'_>) -> Result<()> {
             Ok(rustix::fs::fchmod(target, permissions)?)
         })
     };
-    if let Ok(unnamed) = create_unnamed(&entry) {
+    // Looked at before the source is read, which may be a pipe and come once.
+    if let Some(unnamed) = create_unnamed(&entry).ok().filter(can_get_a_name) {
         fill(&source, &unnamed).map_err(failed)?;
-        if name(&unnamed, &entry).is_ok() {
-            return Ok(());
-        }
-        // Without `/proc` a file cannot get a name.
-        source.rewind().map_err(failed)?;
+        return name(&unnamed, &entry).map_err(|error| dst.describe(error));
     }
     let (temporary, file) = Temporary::create(&entry).map_err(|error| dst.describe(error))?;
     fill(&source, &file).map_err(failed)?;
@@ -56,9 +55,20 @@ fn create_unnamed(entry: &Entry<'_, '_>) -> Result<File, Errno> {
     Ok(rustix::io::retry_on_intr(open)?.into())
 }
 
+/// Where `/proc` has an open file.
+fn link_of(file: &File) -> String {
+    format!("/proc/self/fd/{}", file.as_raw_fd())
+}
+
+/// Whether a file can get a name: not without `/proc`.
+fn can_get_a_name(file: &File) -> bool {
+    let same = |own| Ok(is_same_file(&own, &rustix::fs::stat(link_of(file))?));
+    rustix::fs::fstat(file).and_then(same).unwrap_or(false)
+}
+
 /// Gives a file without a name that of an entry, instead of what has it.
 fn name(file: &File, entry: &Entry<'_, '_>) -> Result<(), Errno> {
-    let link = format!("/proc/self/fd/{}", file.as_raw_fd());
+    let link = link_of(file);
     let link_to =
         |name: &Path| rustix::fs::linkat(CWD, &link, &entry.dir, name, AtFlags::SYMLINK_FOLLOW);
     match link_to(&entry.name) {

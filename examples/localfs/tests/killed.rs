@@ -5,6 +5,7 @@ use rustix::fs::Mode;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Child, Command};
+use tf_fs_plugin::Code;
 use tf_fs_plugin::testing::Host;
 
 /// The directory to copy in; set in the process that is killed.
@@ -26,6 +27,27 @@ impl Drop for Killed {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
+}
+
+/// A pipe's content comes once: it cannot be copied a second time in another way.
+#[test]
+fn a_copy_that_cannot_get_its_name_says_why() {
+    let directory = tempfile::tempdir().unwrap();
+    let pipe = directory.path().join("pipe");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, Mode::RUSR | Mode::WUSR).unwrap();
+    let host = Host::load::<LocalFs>().unwrap();
+    let name = |name: &str| format!("local://{}/{name}", directory.path().display());
+    let error = std::thread::scope(|scope| {
+        let copy = scope.spawn(|| host.copy_file(name("pipe"), name("target")));
+        let mut writer = std::fs::File::options().write(true).open(&pipe).unwrap();
+        // More than a pipe holds, so that the copy has begun when this is written.
+        writer.write_all(&vec![1; 4 << 20]).unwrap();
+        std::fs::create_dir(directory.path().join("target")).unwrap();
+        drop(writer);
+        copy.join().unwrap().unwrap_err()
+    });
+    assert_eq!(error.code(), Code::FailedPrecondition, "{error}");
+    assert_eq!(names(directory.path()), ["pipe", "target"]);
 }
 
 #[test]
