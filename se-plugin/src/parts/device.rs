@@ -76,8 +76,9 @@ impl HostDevice {
         streams.map(|stream| stream.end()).filter(|end| !end.is_done()).collect()
     }
 
-    /// Frees what can be freed by now, or, with `wait`, all of it.
+    /// Frees what can be freed by now, or, with `wait`, all of it. In a fork it fails before it takes a lock.
     fn reclaim(&self, wait: bool) -> Result<()> {
+        self.memory.check_process()?;
         if wait {
             // Not under the lock: a host callback may free something, too.
             let all: Vec<_> =
@@ -133,6 +134,7 @@ impl Device for HostDevice {
     }
 
     fn create_stream(&self) -> Result<WorkerStream> {
+        self.memory.check_process()?;
         let number = self.made.fetch_add(1, Ordering::Relaxed);
         let (health, observer) = (self.health.clone(), self.observer.clone());
         let stream = WorkerStream::with(&self.memory, health, self.delay, number, observer);
@@ -157,11 +159,13 @@ impl Device for HostDevice {
     }
 
     fn synchronize(&self) -> Result<()> {
+        self.memory.check_process()?;
         self.ends().iter().try_for_each(Point::wait_elsewhere)?;
         self.health.check()
     }
 
     fn allocator_stats(&self) -> Option<AllocatorStats> {
+        self.memory.check_process().ok()?;
         Some(self.memory.stats())
     }
 }

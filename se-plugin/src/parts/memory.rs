@@ -8,7 +8,7 @@ use crate::device::{AllocatorStats, MemoryUsage};
 use crate::memory::DevicePtr;
 use core::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use tf_fs_plugin::{Error, Result};
+use tf_fs_plugin::{Error, Result, sync};
 
 /// Memory of the host that stands for a device's.
 ///
@@ -30,14 +30,15 @@ pub struct HostMemory {
 #[derive(Debug)]
 struct Shared {
     ledger: Arc<Ledger>,
+    /// A fork may have it locked for ever, so each caller looks first whether this process is one.
     allocator: Mutex<Allocator>,
 }
 
-/// The memories of this plugin, for copies between devices.
-static MEMORIES: Mutex<Vec<Weak<Shared>>> = Mutex::new(Vec::new());
+/// The memories of this plugin, for copies between devices. A fork makes its own.
+static MEMORIES: sync::Mutex<Vec<Weak<Shared>>> = sync::Mutex::new(Vec::new());
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+fn memories() -> sync::MutexGuard<'static, Vec<Weak<Shared>>> {
+    MEMORIES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl HostMemory {
@@ -67,24 +68,26 @@ impl HostMemory {
         })?;
         let ledger = Arc::new(Ledger::new(len, guarded)?);
         let shared = Arc::new(Shared { ledger, allocator: Mutex::new(allocator) });
-        let mut memories = lock(&MEMORIES);
+        let mut memories = memories();
         memories.retain(|memory| memory.strong_count() > 0);
         memories.push(Arc::downgrade(&shared));
         Ok(Self { shared })
     }
 
     fn allocator(&self) -> MutexGuard<'_, Allocator> {
-        lock(&self.shared.allocator)
+        self.shared.allocator.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Allocates `bytes` at a multiple of 256, in the first gap that is large enough.
     ///
     /// # Errors
-    /// `RESOURCE_EXHAUSTED` if there is none; `INVALID_ARGUMENT` for 0 bytes.
+    /// `RESOURCE_EXHAUSTED` if there is none; `INVALID_ARGUMENT` for 0 bytes; `FAILED_PRECONDITION` in a process that
+    /// was forked off.
     pub fn allocate(&self, bytes: u64) -> Result<DevicePtr> {
         if bytes == 0 {
             return Err(Error::invalid_argument("an allocation has at least one byte"));
         }
+        self.check_process()?;
         let mut allocator = self.allocator();
         let offset = allocator.allocate(bytes).ok_or_else(|| {
             let (used, all) = (allocator.in_use(), allocator.len());
@@ -100,10 +103,17 @@ impl HostMemory {
     /// Frees what [`allocate`](Self::allocate) has answered. Work that still uses it fails.
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT` if nothing was allocated there.
+    /// `INVALID_ARGUMENT` if nothing was allocated there; `FAILED_PRECONDITION` in a process that was forked off.
     pub fn deallocate(&self, memory: DevicePtr) -> Result<()> {
+        self.check_process()?;
         let freed = self.allocator().free(self.offset(memory));
         freed.ok_or_else(|| not_allocated(memory))
+    }
+
+    /// # Errors
+    /// `FAILED_PRECONDITION` in a process that was forked off.
+    pub(super) fn check_process(&self) -> Result<()> {
+        self.shared.ledger.check_process()
     }
 
     /// Whether an allocation starts there.
@@ -111,16 +121,22 @@ impl HostMemory {
         self.allocator().is_allocated(self.offset(memory))
     }
 
-    /// What is in use, and all of it.
+    /// What is in use, and all of it; nothing in a process that was forked off, which does not have the memory.
     #[must_use]
     pub fn usage(&self) -> MemoryUsage {
+        if self.check_process().is_err() {
+            return MemoryUsage::default();
+        }
         let allocator = self.allocator();
         MemoryUsage { free: allocator.len() - allocator.in_use(), total: allocator.len() }
     }
 
-    /// What was allocated so far.
+    /// What was allocated so far; nothing in a process that was forked off.
     #[must_use]
     pub fn stats(&self) -> AllocatorStats {
+        if self.check_process().is_err() {
+            return AllocatorStats::default();
+        }
         self.allocator().stats()
     }
 
@@ -173,6 +189,7 @@ impl HostMemory {
         source: DevicePtr,
         bytes: u64,
     ) -> Result<()> {
+        self.check_process()?;
         let (to, from) = (self.owner(target), self.owner(source));
         let (target, source) = (DeviceRange::new(target, bytes), DeviceRange::new(source, bytes));
         if Arc::ptr_eq(&to.shared, &from.shared) {
@@ -213,6 +230,7 @@ impl HostMemory {
         reads: &[DeviceRange],
         writes: &[DeviceRange],
     ) -> Result<Borrow> {
+        self.check_process()?;
         let reads = self.ranges(op, reads)?;
         let writes = self.ranges(op, writes)?;
         self.shared.ledger.borrow(op, reads, writes)
@@ -222,7 +240,7 @@ impl HostMemory {
     /// `INVALID_ARGUMENT` if a range is not within an allocation, naming `op`; `FAILED_PRECONDITION` in a
     /// process that was forked off.
     pub(super) fn check(&self, op: &'static str, ranges: &[DeviceRange]) -> Result<()> {
-        self.shared.ledger.check_process()?;
+        self.check_process()?;
         self.ranges(op, ranges).map(drop)
     }
 
@@ -250,6 +268,12 @@ impl HostMemory {
         ranges.iter().map(range).collect()
     }
 
+    /// Holds the lock that a thread of a parent may hold when a process is forked off.
+    #[cfg(test)]
+    pub(crate) fn hold(&self) -> impl Sized + '_ {
+        self.allocator()
+    }
+
     fn offset(&self, address: DevicePtr) -> u64 {
         // Before the start it becomes a number behind the end.
         address.address().wrapping_sub(self.shared.ledger.view())
@@ -261,7 +285,7 @@ impl HostMemory {
         if is_in(self) {
             return self.clone();
         }
-        let memories: Vec<_> = lock(&MEMORIES).iter().filter_map(Weak::upgrade).collect();
+        let memories: Vec<_> = memories().iter().filter_map(Weak::upgrade).collect();
         let mut memories = memories.into_iter().map(|shared| Self { shared });
         memories.find(is_in).unwrap_or_else(|| self.clone())
     }

@@ -436,6 +436,7 @@ impl Stream for WorkerStream {
     fn copy_on_device(&self, target: DevicePtr, source: DevicePtr, bytes: u64) -> Result<()> {
         const OP: &str = "copy_on_device";
         let memory = &self.core.memory;
+        memory.check(OP, &[])?;
         memory.owner(target).check(OP, &[DeviceRange::new(target, bytes)])?;
         memory.owner(source).check(OP, &[DeviceRange::new(source, bytes)])?;
         self.push(OP, move |core, turn| {

@@ -134,6 +134,9 @@ impl Drop for Mapping {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Code;
+    use crate::device::{AllocatorStats, Device as _};
+    use crate::parts::{HostDevice, HostMemory};
     use core::sync::atomic::{AtomicI32, Ordering};
 
     /// The number that `getpid` returns; 0 for the true one.
@@ -160,6 +163,8 @@ mod tests {
                 let child = std::process::id().cast_signed();
                 PRETENDED.store(parent, Ordering::Relaxed);
                 let is_recycled = child != parent && std::process::id().cast_signed() == parent;
+                // SAFETY: both end this process only; the alarm, if it waits for a lock of its parent.
+                unsafe { libc::alarm(10) };
                 // SAFETY: ends the process without running anything else.
                 unsafe { libc::_exit(if is_recycled && work() { 0 } else { 1 }) }
             }
@@ -179,6 +184,34 @@ mod tests {
         assert!(mapping.check_process().is_ok());
         assert_eq!(in_child_of_the_same_number(|| mapping.check_process().is_err()), 0);
         assert!(mapping.check_process().is_ok());
+    }
+
+    #[test]
+    fn a_child_gets_an_error_instead_of_waiting_for_its_parents_locks() {
+        let device = HostDevice::new(HostMemory::new(1 << 20).unwrap());
+        let memory = device.memory().clone();
+        let at = memory.allocate(8).unwrap();
+        let is_refused = |result: Result<()>| {
+            result.is_err_and(|error| error.code() == Code::FailedPrecondition)
+        };
+        let held = memory.hold();
+        type Case<'a> = (&'a str, &'a dyn Fn() -> bool);
+        let cases: [Case<'_>; 9] = [
+            ("allocate", &|| is_refused(memory.allocate(8).map(drop))),
+            ("deallocate", &|| is_refused(memory.deallocate(at))),
+            ("write", &|| is_refused(memory.write("write", at, &[0; 8]))),
+            ("copy", &|| is_refused(memory.copy("copy", at, at, 8))),
+            ("usage", &|| memory.usage().total == 0),
+            ("stats", &|| memory.stats() == AllocatorStats::default()),
+            ("memory_usage", &|| is_refused(device.memory_usage().map(drop))),
+            ("allocator_stats", &|| device.allocator_stats().is_none()),
+            ("a new memory", &|| HostMemory::new(1 << 20).is_ok()),
+        ];
+        for (name, work) in cases {
+            assert_eq!(in_child_of_the_same_number(work), 0, "{name}; 0xe: waited");
+        }
+        drop(held);
+        memory.deallocate(at).unwrap();
     }
 
     #[test]
