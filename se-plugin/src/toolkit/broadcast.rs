@@ -1,7 +1,7 @@
 //! How tensors of several shapes are read as one.
 
-use super::shape::{Shape, broadcast_shape};
-use tf_fs_plugin::Result;
+use super::shape::{Shape, broadcast_shape, checked_count};
+use tf_fs_plugin::{Error, Result};
 
 /// An axis of a [`Broadcast`], and how each tensor is stepped through along it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,11 +38,24 @@ impl<const N: usize> Broadcast<N> {
     /// Of dense tensors of these shapes.
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT` if they do not broadcast.
+    /// `INVALID_ARGUMENT` if they do not broadcast, or to more elements than there are numbers for.
     pub fn new(shapes: [&[usize]; N]) -> Result<Self> {
         let mut shape = Shape::new();
         for one in shapes {
             shape = broadcast_shape(&shape, one)?;
+        }
+        match checked_count(&shape) {
+            // There is nothing to step through, and the other sizes may be of any product.
+            Some(0) => {
+                let axes = vec![Strides { len: 0, strides: [1; N] }];
+                return Ok(Self { shape, axes });
+            }
+            Some(_) => {}
+            None => {
+                return Err(Error::invalid_argument(format!(
+                    "{shape:?} has too many elements: {shapes:?} are broadcast to it"
+                )));
+            }
         }
         let mut axes: Vec<Strides<N>> = Vec::new();
         // From the last axis, along which neighbours are neighbours in memory.
@@ -80,7 +93,7 @@ impl<const N: usize> Broadcast<N> {
     }
 
     /// The merged axes, the outermost first; at least one. Along the last each tensor is dense or repeated: its
-    /// strides are 1 or 0.
+    /// strides are 1 or 0. One of size 0 if there are no elements.
     #[must_use]
     pub fn axes(&self) -> &[Strides<N>] {
         &self.axes
@@ -124,12 +137,15 @@ mod tests {
         assert_eq!(lens([&[2, 1, 3, 1], &[1, 2, 1, 3, 1]]), [6]);
         assert_eq!(lens([&[4, 1], &[1, 5]]), [4, 5]);
         assert_eq!(lens([&[], &[]]), [1]);
-        assert_eq!(lens([&[2, 0], &[2, 1]]), [2, 0]);
+        assert_eq!(lens([&[2, 0], &[2, 1]]), [0]);
+        assert_eq!(lens([&[0, 1 << 40, 1 << 40], &[1]]), [0], "a product that does not fit");
     }
 
     #[test]
     fn what_does_not_fit_is_refused() {
         let error = Broadcast::new([&[2], &[1], &[3]]).unwrap_err().to_string();
         assert!(error.contains("Incompatible shapes: [2] vs. [3]"), "{error}");
+        let error = Broadcast::new([&[1 << 40, 1], &[1 << 40]]).unwrap_err().to_string();
+        assert!(error.contains("too many elements"), "{error}");
     }
 }

@@ -1,7 +1,7 @@
 //! Equations of `Einsum`.
 
 use super::broadcast::Strides;
-use super::shape::Shape;
+use super::shape::{Shape, checked_count};
 use tf_fs_plugin::{Error, Result, ensure};
 
 /// What an equation such as `bqd,bkd->bqk` says for tensors of some shapes: for each label its size, and how the two
@@ -81,41 +81,45 @@ impl Einsum {
             let rest = shape.len().checked_sub(named).filter(|&rest| rest == 0 || has_ellipsis);
             let rest = rest.ok_or_else(|| wrong("a term has not as many labels as its input"))?;
             widest = widest.max(rest);
-            let mut stride = 1;
+            ensure!(checked_count(shape).is_some(), wrong("an input has too many elements"));
+            let mut stride = 1_usize;
             for (label, &size) in labels(term, rest)?.into_iter().zip(shape).rev() {
-                let place = sizes.iter().position(|(other, _)| *other == label);
-                let place = place.unwrap_or_else(|| {
+                let seen = sizes.iter().position(|(other, _)| *other == label);
+                let place = seen.unwrap_or_else(|| {
                     sizes.push((label, Strides { len: 1, strides: [0; 3] }));
                     sizes.len() - 1
                 });
                 let known = &mut sizes[place].1;
                 let may_repeat = matches!(label, Label::Ellipsis(_));
-                let is_new = known.len == 1 && known.strides == [0; 3];
                 ensure!(
-                    is_new || known.len == size || may_repeat && (size == 1 || known.len == 1),
+                    seen.is_none()
+                        || known.len == size
+                        || may_repeat && (size == 1 || known.len == 1),
                     wrong("a label has two sizes")
                 );
                 // A size of 1 says nothing of the steps, but is a size.
                 if size != 1 || !may_repeat {
-                    known.strides[input] += stride;
+                    known.strides[input] = known.strides[input].saturating_add(stride);
                 }
                 if size != 1 {
                     known.len = size;
                 }
-                stride *= size;
+                // Only an empty tensor's can be too large, and nobody steps through it.
+                stride = stride.saturating_mul(size);
             }
         }
         let mut shape = Shape::new();
-        let mut stride = 1;
+        let mut stride = 1_usize;
         let out = labels(output, if output.contains("...") { widest } else { 0 })?;
         for label in out.iter().rev() {
             let known = sizes.iter_mut().find(|(other, _)| other == label);
             let (_, known) =
                 known.ok_or_else(|| wrong("the output has a label that no input has"))?;
-            known.strides[2] += stride;
-            stride *= known.len;
+            known.strides[2] = known.strides[2].saturating_add(stride);
+            stride = stride.saturating_mul(known.len);
             shape.insert(0, known.len);
         }
+        ensure!(checked_count(&shape).is_some(), wrong("the output has too many elements"));
         Ok(Self { shape, labels: sizes.into_iter().map(|(_, known)| known).collect() })
     }
 
@@ -161,6 +165,8 @@ mod tests {
         assert_eq!(shape("a...->...a", &[&[2, 3, 4]]), Some(vec![3, 4, 2]));
         assert_eq!(shape("ij,kj->ik", &[&[2, 0], &[4, 0]]), Some(vec![2, 4]));
         assert_eq!(shape("ij,j->i", &[&[2, 1], &[1]]), Some(vec![2]));
+        let large = 1 << 40;
+        assert_eq!(shape("ijk->kji", &[&[0, large, large]]), Some(vec![large, large, 0]));
     }
 
     #[test]
@@ -175,6 +181,8 @@ mod tests {
             ("i1->i", &[&[2, 3]]),
             ("......->", &[&[2]]),
             ("ii->i", &[&[1, 2]]),
+            ("ab,ab->ab", &[&[1, 0], &[5, 0]]),
+            ("i,j->ij", &[&[1 << 40], &[1 << 40]]),
         ] {
             assert!(shape(equation, shapes).is_none(), "{equation}");
         }

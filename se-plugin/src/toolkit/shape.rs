@@ -41,6 +41,14 @@ pub fn count(shape: &[usize]) -> usize {
     shape.iter().product()
 }
 
+/// Returns the number of elements, if there is a number for it.
+pub(super) fn checked_count(shape: &[usize]) -> Option<usize> {
+    if shape.contains(&0) {
+        return Some(0);
+    }
+    shape.iter().try_fold(1_usize, |count, &size| count.checked_mul(size))
+}
+
 /// Returns the shape that both are broadcast to: axes are matched from the last one on, and a size of 1 is
 /// repeated.
 ///

@@ -42,7 +42,8 @@ impl Windows {
     /// ```
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT` if a size is 0 that cannot be, or the window is larger than the input.
+    /// `INVALID_ARGUMENT` if a size is 0 that cannot be, if the window is so much larger than the input that the number of
+    /// windows is negative in TensorFlow, or if a number does not fit into memory.
     pub fn new(
         input: usize,
         size: usize,
@@ -55,23 +56,39 @@ impl Windows {
                 "the sizes of windows, strides and dilations are positive",
             ));
         }
-        let extent = (size - 1) * dilation + 1;
-        let fit = |padded: usize| (padded + stride).checked_sub(extent).map(|room| room / stride);
-        let (before, count) = match padding {
-            Padding::Valid => (0, fit(input)),
-            Padding::Explicit(before, behind) => (before, fit(input + before + behind)),
-            Padding::Same => {
-                let count = input.div_ceil(stride);
-                let covered = (count.max(1) - 1) * stride + extent;
-                (covered.saturating_sub(input) / 2, Some(count))
+        let too_large = || {
+            Error::invalid_argument(format!(
+                "a window of {size} elements, {dilation} apart, at strides of {stride} with {padding:?} does not fit \
+                 into memory; the input has {input} elements"
+            ))
+        };
+        let extent = (size - 1).checked_mul(dilation).and_then(|last| last.checked_add(1));
+        let extent = extent.ok_or_else(too_large)?;
+        let fit = |around: Option<usize>| {
+            let padded = around.and_then(|around| input.checked_add(around));
+            let reach =
+                padded.and_then(|padded| padded.checked_add(stride)).ok_or_else(too_large)?;
+            match reach.checked_sub(extent) {
+                Some(room) => Ok(room / stride),
+                // TensorFlow's division rounds towards 0.
+                None if extent - reach < stride => Ok(0),
+                None => Err(Error::invalid_argument(format!(
+                    "Computed output size would be negative: a window of {extent} is larger than the \
+                     {input} of the input"
+                ))),
             }
         };
-        let count = count.ok_or_else(|| {
-            Error::invalid_argument(format!(
-                "Computed output size would be negative: a window of {extent} is larger than the \
-                 {input} of the input"
-            ))
-        })?;
+        let (before, count) = match padding {
+            Padding::Valid => (0, fit(Some(0))?),
+            Padding::Explicit(before, behind) => (before, fit(before.checked_add(behind))?),
+            Padding::Same => {
+                let count = input.div_ceil(stride);
+                // Not beyond the input: the last window starts in it.
+                let covered = (count.max(1) - 1) * stride;
+                let covered = covered.checked_add(extent).ok_or_else(too_large)?;
+                (covered.saturating_sub(input) / 2, count)
+            }
+        };
         Ok(Self { input, size, stride, dilation, before, count })
     }
 
@@ -86,6 +103,7 @@ impl Windows {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tf_fs_plugin::Code;
 
     #[test]
     fn windows_are_those_of_tensorflow() {
@@ -98,7 +116,27 @@ mod tests {
         assert_eq!(windows(6, 3, 2, 1, Padding::Same), Some((3, 0)), "more behind than before");
         assert_eq!(windows(2, 3, 1, 1, Padding::Valid), Some((0, 0)));
         assert_eq!(windows(1, 3, 1, 1, Padding::Valid), None);
+        assert_eq!(windows(1, 5, 3, 1, Padding::Valid), Some((0, 0)), "-1 / 3 is 0");
+        assert_eq!(windows(1, 7, 3, 1, Padding::Valid), None, "-3 / 3 is not");
         assert_eq!(windows(5, 3, 1, 2, Padding::Explicit(1, 0)), Some((2, 1)));
         assert_eq!(windows(5, 0, 1, 1, Padding::Same), None);
+    }
+
+    #[test]
+    fn numbers_that_do_not_fit_are_refused() {
+        const MAX: usize = usize::MAX;
+        for (input, size, stride, dilation, padding) in [
+            (5, 3, 1, MAX, Padding::Valid),
+            (5, MAX, 1, 2, Padding::Same),
+            (5, 3, MAX, 1, Padding::Valid),
+            (5, 3, 1, 1, Padding::Explicit(MAX, 0)),
+            (5, 3, 1, 1, Padding::Explicit(MAX, MAX)),
+            (MAX, 3, 1, 1, Padding::Same),
+        ] {
+            let error = Windows::new(input, size, stride, dilation, padding).unwrap_err();
+            assert_eq!(error.code(), Code::InvalidArgument);
+            assert!(error.message().contains("does not fit"), "{error}");
+        }
+        assert!(Windows::new(5, 3, MAX, 1, Padding::Same).is_ok());
     }
 }
