@@ -1,8 +1,9 @@
-//! What threads share in `se-plugin`, in all interleavings.
+//! What threads share in `se-plugin`, in all interleavings with few preemptions.
 //!
 //! The modules below are the files of `se-plugin`, compiled with the locks and atomics of loom: each model is a
-//! handful of threads that do what TensorFlow's do, and loom runs it once for each order in which they can meet, and
-//! for each value that a load may see on a machine with weak ordering.
+//! handful of threads that do what TensorFlow's do, and loom runs it once for each order in which they can meet while they
+//! interrupt each other up to three times (in two models twice), and for each value that a load may see on a machine with
+//! weak ordering. A fault that takes more preemptions is not found.
 
 #![allow(dead_code, reason = "the files of another crate, of which a model uses a part")]
 #![allow(unsafe_code, reason = "one of these files, which argues each block")]

@@ -1,4 +1,4 @@
-//! Each model in all interleavings.
+//! Each model in all interleavings up to its number of preemptions.
 
 use tf_plugin_race_tests::abi::{copies, events, kernels};
 use tf_plugin_race_tests::shared;
@@ -30,6 +30,7 @@ models! {
     events::an_event_that_goes_round;
     events::an_event_that_is_recorded_again_meanwhile;
     events::a_stream_that_goes;
+    events::two_who_record_where_a_stream_has_gone;
     shared::streams_that_fail;
     shared::a_failure_that_is_seen;
     shared::pieces_that_are_given_back;

@@ -62,6 +62,32 @@ pub fn an_event_that_is_recorded_again_meanwhile() {
     });
 }
 
+/// Two threads record an event in two streams at once, of which one may be made where the stream of the last record
+/// was: allocators use an address again soon. The event is in one of them, and the next record there knows it.
+pub fn two_who_record_where_a_stream_has_gone() {
+    explore(|| {
+        let (event, old) = (Arc::new(Recorded::default()), Arc::new(1));
+        record(&event, &old);
+        drop(old);
+        let recorders = [2, 3].map(|number| {
+            let event = Arc::clone(&event);
+            thread::spawn(move || {
+                let stream = Arc::new(number);
+                record(&event, &stream);
+                stream
+            })
+        });
+        let [one, other] = recorders.map(|recorder| recorder.join().unwrap());
+        let found = [&one, &other].map(|stream| is_in(&event, stream));
+        assert!(found == [true, false] || found == [false, true], "{found:?}");
+        let recorded = if found[0] { &one } else { &other };
+        event.set(Arc::as_ptr(recorded).addr(), || unreachable!("the address is another stream's"));
+        let rest = if found[0] { &other } else { &one };
+        record(&event, rest);
+        assert!(is_in(&event, rest));
+    });
+}
+
 /// A stream is destroyed and another one made while the event is looked at: its address is no other stream's.
 pub fn a_stream_that_goes() {
     explore(|| {
