@@ -1,6 +1,6 @@
 //! A store that is away for a while, with the settings that everybody has.
 
-use s3_server::{Fault, What, When};
+use s3_server::{Fault, Options, What, When};
 use std::thread;
 use std::time::{Duration, Instant};
 use tf_fs_plugin::{Code, Error};
@@ -112,6 +112,42 @@ fn a_restart_of_the_store_is_survived() {
     }
     assert!(store.get("gone").is_none() && store.get("new").is_some());
     assert!(store.open_uploads().is_empty(), "{:?}", store.open_uploads());
+}
+
+/// Where the plugin looks before it writes, the look is as patient as the write.
+#[test]
+fn a_store_that_nothing_is_known_of_may_be_away_too() {
+    let store = Store::unknown("outage-unknown", Options { threads: 1, ..Options::default() });
+    let large = content(20_000_000, 1);
+    store.put("append", "old");
+    let mut append = host().new_appendable_file(store.uri("append")).expect("opened");
+    append.append(b"more").expect("appended");
+    let mut flush = host().new_writable_file(store.uri("flush")).expect("opened");
+    flush.append(b"1").expect("appended");
+    flush.flush().expect("flushed");
+    flush.append(b"2").expect("appended");
+    let mut parts = host().new_writable_file(store.uri("parts")).expect("opened");
+    parts.append(&large[..19_000_000]).expect("appended");
+    parts.flush().expect("flushed");
+    parts.append(&large[19_000_000..]).expect("appended");
+    stop(&store);
+    let start_of_outage = Instant::now();
+    thread::scope(|scope| {
+        let tasks = [
+            scope.spawn(move || append.close()),
+            scope.spawn(move || flush.flush().and_then(|()| flush.close())),
+            scope.spawn(move || parts.flush().and_then(|()| parts.close())),
+        ];
+        thread::sleep(OUTAGE);
+        start(&store);
+        for task in tasks {
+            task.join().expect("no panic").expect("survived");
+        }
+    });
+    assert!(start_of_outage.elapsed() < OUTAGE * 3, "{:?}", start_of_outage.elapsed());
+    assert_eq!(store.get("append").as_deref(), Some(&b"oldmore"[..]));
+    assert_eq!(store.get("flush").as_deref(), Some(&b"12"[..]));
+    assert!(store.get("parts") == Some(large));
 }
 
 /// What fails while `store` is as it is, how, and how long that took.

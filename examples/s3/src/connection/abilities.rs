@@ -8,7 +8,7 @@
 use super::Bucket;
 use crate::config::ConditionForm;
 use serde_json::{Value, json};
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 /// A kind of condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,7 +128,11 @@ impl Known {
 pub(crate) struct Abilities {
     /// The endpoint.
     name: String,
+    /// Amazon's checks what it is told, and nothing that it answers makes that doubtful.
+    is_amazon: bool,
     conditions: [AtomicU8; Condition::ALL.len()],
+    /// Whether the store has taken one that held.
+    taken: [AtomicBool; Condition::ALL.len()],
     /// Whether the list of parts may have checksums: 0 not known, 1 yes, 2 no.
     part_checksums: AtomicU8,
 }
@@ -139,6 +143,8 @@ impl Abilities {
         let first = if is_amazon { Known::Checked } else { Known::Nothing };
         Self {
             name,
+            is_amazon,
+            taken: std::array::from_fn(|_| AtomicBool::new(false)),
             conditions: std::array::from_fn(|_| AtomicU8::new(first as u8)),
             part_checksums: AtomicU8::new(u8::from(is_amazon)),
         }
@@ -148,53 +154,70 @@ impl Abilities {
         Known::of(self.conditions[condition as usize].load(Ordering::Relaxed))
     }
 
-    fn learn(&self, condition: Condition, known: Known) {
-        let before = self.conditions[condition as usize].swap(known as u8, Ordering::Relaxed);
-        if known == Known::Refused && before != known as u8 {
+    /// Whether the store has shown both that it refuses what does not hold and that it takes what does. Then it refuses
+    /// a write for a reason, whatever HeadObject shows. A store may check copies of some objects only.
+    pub(crate) fn is_settled(&self, condition: Condition) -> bool {
+        self.is_amazon
+            || condition != Condition::CopyOf
+                && self.taken[condition as usize].load(Ordering::Relaxed)
+                && self.known(condition).is_checked()
+    }
+
+    /// Takes a step from what was known. Another request may have learned something else meanwhile: that counts.
+    fn learn(&self, condition: Condition, from: Known, known: Known) {
+        let of = &self.conditions[condition as usize];
+        let (before, now) = (from as u8, known as u8);
+        if self.is_amazon
+            || of.compare_exchange(before, now, Ordering::Relaxed, Ordering::Relaxed).is_err()
+        {
+            return;
+        }
+        if known == Known::Refused {
             log::warn!(
                 "{}: the store refuses {}; HeadObject looks before and after each such write instead, and what \
                  somebody else writes in between is replaced",
                 self.name,
                 condition.described()
             );
-        } else if before != known as u8 {
+        } else {
             log::debug!("{}: {}: {}", self.name, condition.described(), known.shown());
         }
     }
 
-    /// The store refused a condition that did not hold.
-    pub(crate) fn caught(&self, condition: Condition) {
+    /// The store refused a condition that did not hold, sent as `sent` says.
+    pub(crate) fn caught(&self, condition: Condition, sent: Known) {
         // One that refuses whatever is sent is found out by the first condition that holds.
-        match self.known(condition) {
-            Known::Nothing => self.learn(condition, Known::Checked),
-            Known::TryUnquoted => self.learn(condition, Known::CheckedUnquoted),
+        match sent {
+            Known::Nothing => self.learn(condition, sent, Known::Checked),
+            Known::TryUnquoted => self.learn(condition, sent, Known::CheckedUnquoted),
             Known::Checked | Known::CheckedUnquoted | Known::Refused => {}
         }
     }
 
-    /// The store refused a condition that holds, sent as `sent` says. Whether there is another way to ask.
+    /// The store refused a condition that held before and after, sent as `sent` says: another form is next.
     pub(crate) fn refused(&self, condition: Condition, sent: Known) {
         let next = match sent {
             Known::Nothing | Known::Checked if condition.has_etag() => Known::TryUnquoted,
             _ => Known::Refused,
         };
-        // Another request may have learned more meanwhile.
-        if self.known(condition) == sent {
-            self.learn(condition, next);
+        if !self.is_settled(condition) {
+            self.learn(condition, sent, next);
         }
     }
 
-    /// The store knows no such condition: 501.
+    /// The store answered a request with a condition with 501, and did the same request without it. One that has
+    /// refused a condition knows them.
     pub(crate) fn unknown(&self, condition: Condition) {
-        self.learn(condition, Known::Refused);
+        self.learn(condition, Known::Nothing, Known::Refused);
     }
 
-    /// The store took a condition that held, sent as `sent` says.
-    pub(crate) fn held(&self, condition: Condition, sent: Known) {
-        // It refused the same condition with quotes: so it reads them.
-        if sent == Known::TryUnquoted {
-            self.learn(condition, Known::CheckedUnquoted);
+    /// The store took a condition that held, sent as `sent` says. `quotes_refused`: it refused the same one with quotes,
+    /// so it reads them.
+    pub(crate) fn held(&self, condition: Condition, sent: Known, quotes_refused: bool) {
+        if sent == Known::TryUnquoted && quotes_refused {
+            self.learn(condition, sent, Known::CheckedUnquoted);
         }
+        self.taken[condition as usize].store(true, Ordering::Relaxed);
     }
 
     pub(crate) fn takes_part_checksums(&self) -> bool {
@@ -276,7 +299,10 @@ mod tests {
         store.refused(of, Known::Nothing);
         assert!(!store.known(of).is_checked());
         assert_eq!(store.known(of).form("\"e\"".into()), "e");
-        store.held(of, Known::TryUnquoted);
+        // Nobody knows whether it looked at it.
+        store.held(of, Known::TryUnquoted, false);
+        assert_eq!(store.known(of), Known::TryUnquoted);
+        store.held(of, Known::TryUnquoted, true);
         assert_eq!(store.known(of), Known::CheckedUnquoted);
         assert_eq!(store.known(Condition::CompleteOver), Known::Nothing);
         assert_eq!(store.json().1["put_if_match"], "checked without quotes");
@@ -286,10 +312,17 @@ mod tests {
     fn what_is_accepted_proves_nothing_and_what_is_caught_does() {
         let store = Abilities::new("http://store".into(), false);
         for of in Condition::ALL {
-            store.held(of, Known::Nothing);
+            store.held(of, Known::Nothing, false);
             assert_eq!(store.known(of), Known::Nothing);
-            store.caught(of);
+            store.caught(of, Known::Nothing);
             assert_eq!(store.known(of), Known::Checked);
+            store.unknown(of);
+            store.refused(of, Known::Checked);
+            assert_eq!(
+                store.known(of) == Known::Checked,
+                of != Condition::CopyOf,
+                "both were shown"
+            );
         }
     }
 
@@ -297,7 +330,7 @@ mod tests {
     fn a_store_that_refuses_every_form_is_asked_no_more() {
         let store = Abilities::new("http://store".into(), false);
         for of in Condition::ALL {
-            store.caught(of);
+            store.caught(of, Known::Nothing);
             while store.known(of).is_sent() {
                 store.refused(of, store.known(of));
             }
@@ -305,13 +338,19 @@ mod tests {
         }
         // Late news of an older attempt.
         store.refused(Condition::PutOver, Known::Nothing);
+        store.held(Condition::PutOver, Known::TryUnquoted, true);
+        store.caught(Condition::PutOver, Known::TryUnquoted);
         assert_eq!(store.known(Condition::PutOver), Known::Refused);
     }
 
     #[test]
     fn amazon_checks_what_it_is_told() {
         let store = Abilities::new("Amazon S3".into(), true);
-        assert!(Condition::ALL.into_iter().all(|of| store.known(of).is_checked()));
+        for of in Condition::ALL {
+            store.refused(of, Known::Checked);
+            store.unknown(of);
+            assert_eq!(store.known(of), Known::Checked);
+        }
         assert!(store.takes_part_checksums());
         store.part_checksums(false);
         assert!(!store.takes_part_checksums());

@@ -15,11 +15,9 @@ pub(crate) use abilities::{Abilities, Condition, Known};
 pub(crate) use bucket::{Bucket, Route};
 pub(crate) use credentials::{NoCredentials, causes};
 pub(crate) use http::IDLE;
-pub(crate) use patience::{
-    LONGEST_BACKOFF, LONGEST_RETRY_AFTER, Patience, WRONG_ANSWERS, will_stay,
-};
+pub(crate) use patience::{LONGEST_RETRY_AFTER, Patience, WRONG_ANSWERS, backoff, will_stay};
 pub(crate) use region::{REGION_HEADER, asked_for};
-pub(crate) use retry::{code_of, is_about_old_credentials};
+pub(crate) use retry::{code_of, is_about_old_credentials, retry_after};
 pub(crate) use watch::{ATTEMPT_HEADER, Attempt, Stalled, TooLarge};
 
 use crate::config::Settings;

@@ -14,6 +14,7 @@ use aws_smithy_types::config_bag::{Storable, StoreReplace};
 use aws_smithy_types::retry::RetryConfig;
 use std::error::Error;
 use std::fmt::Display;
+use std::hash::{BuildHasher as _, RandomState};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -76,6 +77,15 @@ impl Patience {
             );
         }
     }
+}
+
+/// How long to wait after so many failures: at random, so that many requests do not come back at once.
+pub(crate) fn backoff(first: Duration, failures: u32) -> Duration {
+    // Keyed anew for each value.
+    let random = RandomState::new().hash_one(0);
+    let doubled = first.saturating_mul(1 << failures.saturating_sub(1).min(10));
+    let longest = doubled.min(LONGEST_BACKOFF.max(first));
+    longest.mul_f64(0.1 + 0.9 * (random >> 11) as f64 / (1u64 << 53) as f64)
 }
 
 /// Whether a request got no answer for a reason that waiting does not end: nobody is away, but settings are wrong.

@@ -82,7 +82,7 @@ impl ClassifyRetry for Refused {
 }
 
 /// How long the store asks to be left alone.
-pub(super) fn retry_after(response: &HttpResponse) -> Option<Duration> {
+pub(crate) fn retry_after(response: &HttpResponse) -> Option<Duration> {
     response.headers().get("retry-after")?.trim().parse().ok().map(Duration::from_secs)
 }
 

@@ -8,6 +8,7 @@ use crate::connection::{Bucket, Condition, Connection};
 use crate::failure::failure;
 use crate::name::Name;
 use crate::write::checksum::{md5_etag_of_parts, same_etag};
+use crate::write::course::Course;
 use crate::write::guard::{Before, Guard, Refusal};
 use crate::write::object::{Expected, Kept, Replaced, Stored, Target, leaves_open_whether_done};
 use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
@@ -296,8 +297,9 @@ impl Copy<'_> {
     ) -> Result<Vec<CompletedPart>> {
         let parts = stream::iter(ranges(len))
             .map(|(number, first, last)| async move {
+                let mut course = Course::default();
                 let answer = loop {
-                    let guard = Guard::copy(&original.bucket, before);
+                    let guard = Guard::copy(&original.bucket, before, &course);
                     let answer = self
                         .to
                         .client
@@ -314,14 +316,14 @@ impl Copy<'_> {
                         .await;
                     match answer {
                         Ok(answer) => {
-                            guard.held();
+                            guard.held(&course);
                             break answer;
                         }
-                        Err(error) if guard.is_unknown(&error) => {}
+                        Err(error) if guard.is_unknown(&mut course, &error) => {}
                         Err(error)
                             if guard.is_refused(&error)
                                 && matches!(
-                                    guard.refusal(original, None).await?,
+                                    guard.refusal(&mut course, original, &error, None).await?,
                                     Refusal::None
                                 ) => {}
                         Err(error) => return Err(failure("UploadPartCopy", self.src, error)),
@@ -340,10 +342,7 @@ impl Copy<'_> {
             .try_collect()
             .await?;
         // Where the store does not check it, somebody may have replaced the source between two parts.
-        let guard = Guard::copy(&original.bucket, before);
-        if guard.must_look() {
-            guard.look(original, |_| None).await?;
-        }
+        Guard::copy(&original.bucket, before, &Course::default()).look_at_source(original).await?;
         Ok(parts)
     }
 

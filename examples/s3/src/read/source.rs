@@ -3,10 +3,9 @@
 use super::Reads;
 use super::assumption::Assumption;
 use super::get::{self, Body, Cause, Head, Range, Target, Wanted};
-use crate::connection::{LONGEST_BACKOFF, LONGEST_RETRY_AFTER, Patience, WRONG_ANSWERS};
+use crate::connection::{LONGEST_RETRY_AFTER, Patience, WRONG_ANSWERS, backoff};
 use crate::name::Name;
 use bytes::BufMut;
-use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tf_fs_plugin::prelude::*;
@@ -262,11 +261,9 @@ impl Fetch {
             return Err(cause.into_error(self.op, &self.source.name, self.failures.count));
         };
         patience.warn(&self.source.name, || cause.in_short());
-        let wait = match cause.retry_after() {
-            Some(asked) => asked.min(LONGEST_RETRY_AFTER),
-            None => backoff(settings.retry_backoff, failures.count, random()),
-        };
-        let wait = wait.min(left);
+        let own = backoff(settings.retry_backoff, failures.count);
+        let asked = cause.retry_after().unwrap_or_default();
+        let wait = own.max(asked.min(LONGEST_RETRY_AFTER)).min(left);
         failures.waited = wait;
         log::debug!(
             "{}: {}: attempt {} failed: {cause:?}; next in {wait:?}",
@@ -306,16 +303,4 @@ impl Pace {
         }
         outcome.ok()
     }
-}
-
-/// How long to wait after so many failures: at random, so that many readers do not come back at once.
-fn backoff(first: Duration, failures: u32, random: u64) -> Duration {
-    let doubled = first.saturating_mul(1 << failures.saturating_sub(1).min(10));
-    let longest = doubled.min(LONGEST_BACKOFF.max(first));
-    longest.mul_f64(0.1 + 0.9 * (random >> 11) as f64 / (1u64 << 53) as f64)
-}
-
-fn random() -> u64 {
-    // Keyed anew for each value.
-    RandomState::new().hash_one(0)
 }

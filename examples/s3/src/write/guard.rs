@@ -1,7 +1,8 @@
 //! Keeps a write from replacing what somebody else wrote: by a condition that the store checks, or, where it
 //! does not, by looking before the write and after it.
 
-use super::object::{Expected, Stored, Target, status_of, whole_etag};
+use super::course::Course;
+use super::object::{Expected, PAUSE, Stored, Target, status_of, whole_etag};
 use crate::connection::{Bucket, Condition, Known};
 use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_s3::operation::head_object::HeadObjectOutput;
@@ -60,19 +61,20 @@ pub(crate) enum Refusal {
 
 impl<'a> Guard<'a> {
     /// Of a PutObject.
-    pub(super) fn put(bucket: &'a Bucket, before: &'a Before) -> Self {
-        Self::new(bucket, "PutObject", before, Condition::PutOver, Some(Condition::PutNew))
+    pub(super) fn put(bucket: &'a Bucket, before: &'a Before, course: &Course) -> Self {
+        let (over, new) = (Condition::PutOver, Condition::PutNew);
+        Self::new(bucket, "PutObject", before, over, Some(new), course)
     }
 
     /// Of a CompleteMultipartUpload.
-    pub(super) fn complete(bucket: &'a Bucket, before: &'a Before) -> Self {
+    pub(super) fn complete(bucket: &'a Bucket, before: &'a Before, course: &Course) -> Self {
         let (over, new) = (Condition::CompleteOver, Condition::CompleteNew);
-        Self::new(bucket, "CompleteMultipartUpload", before, over, Some(new))
+        Self::new(bucket, "CompleteMultipartUpload", before, over, Some(new), course)
     }
 
     /// Of an UploadPartCopy, whose source has to be as it was.
-    pub(crate) fn copy(bucket: &'a Bucket, before: &'a Before) -> Self {
-        Self::new(bucket, "UploadPartCopy", before, Condition::CopyOf, None)
+    pub(crate) fn copy(bucket: &'a Bucket, before: &'a Before, course: &Course) -> Self {
+        Self::new(bucket, "UploadPartCopy", before, Condition::CopyOf, None, course)
     }
 
     fn new(
@@ -81,13 +83,17 @@ impl<'a> Guard<'a> {
         before: &'a Before,
         over: Condition,
         new: Option<Condition>,
+        course: &Course,
     ) -> Self {
         let condition = match before {
             Before::Anything => None,
             Before::Nothing => new,
             Before::This(_) => Some(over),
         };
-        let known = condition.map_or(Known::Checked, |condition| bucket.known(condition));
+        let known = condition.map_or(Known::Checked, |condition| match course.is_unknown {
+            true => Known::Refused,
+            false => bucket.known(condition),
+        });
         Self { bucket, op, before, condition, known }
     }
 
@@ -115,21 +121,25 @@ impl<'a> Guard<'a> {
     }
 
     /// Notes that the store did what it was asked for.
-    pub(crate) fn held(&self) {
-        if let Some((condition, store)) = self.learns() {
-            store.held(condition, self.known);
+    pub(crate) fn held(&self, course: &Course) {
+        match self.learns() {
+            Some((condition, store)) if course.is_unknown => store.unknown(condition),
+            Some((condition, store)) if self.is_sent() => {
+                store.held(condition, self.known, course.quotes_refused);
+            }
+            _ => {}
         }
     }
 
-    /// Whether the error says that the store knows no such condition. The request may be made again, without it.
-    pub(crate) fn is_unknown<E>(&self, error: &SdkError<E>) -> bool {
-        match self.learns() {
-            Some((condition, store)) if self.is_sent() && status_of(error) == Some(501) => {
-                store.unknown(condition);
-                true
-            }
-            _ => false,
-        }
+    /// Whether the error may say that the store knows no such condition. The request may be made again, without it; that
+    /// this helps is the proof.
+    pub(crate) fn is_unknown<E>(&self, course: &mut Course, error: &SdkError<E>) -> bool {
+        let is_unknown = self.learns().is_some()
+            && self.is_sent()
+            && self.known == Known::Nothing
+            && status_of(error) == Some(501);
+        course.is_unknown |= is_unknown;
+        is_unknown
     }
 
     /// Whether the error says that the condition did not hold.
@@ -137,17 +147,29 @@ impl<'a> Guard<'a> {
         self.is_sent() && is_precondition_failure(error)
     }
 
-    /// What the condition was refused for. `expected` is what the request would have made of the object.
+    /// What the condition was refused for, with `error`. `expected` is what the request would have made of the object.
+    ///
+    /// A refusal although nothing has changed says little: somebody may have put back what was there, or HeadObject may
+    /// be behind. So the same form is sent again. That the store does not take it is learned only where it has been
+    /// refused again, with nothing changed before and after, and never of a store that has shown that it does.
     ///
     /// # Errors
-    /// If the store does not say, and `FAILED_PRECONDITION` if it refuses what holds although a setting says that it
-    /// does not.
-    pub(crate) async fn refusal(
+    /// If the store does not say, and `FAILED_PRECONDITION` if it goes on refusing what holds although it checks it, or a
+    /// setting says so.
+    pub(crate) async fn refusal<E>(
         &self,
+        course: &mut Course,
         target: &Target,
+        error: &SdkError<E>,
         expected: Option<&Expected>,
     ) -> Result<Refusal> {
+        /// So often the same form is refused, with nothing changed, before another is tried, and before it is given up.
+        const PROOF: u32 = 2;
+        const MOST: u32 = 4;
         let Some(condition) = self.condition else { return Ok(Refusal::Theirs) };
+        if course.was_refused() {
+            tokio::time::sleep(PAUSE).await;
+        }
         let head = target.look().await?;
         if let (Some(expected), Some(head)) = (expected, &head)
             && let Some(stored) = target.recognised(expected, head)
@@ -155,50 +177,80 @@ impl<'a> Guard<'a> {
             return Ok(Refusal::Ours(stored));
         }
         if !is_as_it_was(self.before, head.as_ref()) {
-            if let Some((condition, store)) = self.learns() {
-                store.caught(condition);
+            // 404 is an answer to the name.
+            if let Some((condition, store)) = self.learns()
+                && status_of(error) == Some(412)
+            {
+                store.caught(condition, self.known);
             }
             return Ok(Refusal::Theirs);
         }
-        match self.learns() {
-            Some((condition, store)) => {
-                store.refused(condition, self.known);
-                Ok(Refusal::None)
-            }
-            None => Err(Error::failed_precondition(format_args!(
-                "{}: {}: the store refuses {} although nobody replaced the object; set {} to auto",
+        course.has_looked = true;
+        let count = course.refused(self.known);
+        let learns = self.learns().filter(|(condition, store)| !store.is_settled(*condition));
+        if let Some((condition, store)) = learns
+            && count >= PROOF
+            && status_of(error) == Some(412)
+        {
+            course.quotes_refused |= matches!(self.known, Known::Nothing | Known::Checked);
+            store.refused(condition, self.known);
+            return Ok(Refusal::None);
+        }
+        ensure!(
+            count < MOST,
+            Error::failed_precondition(format_args!(
+                "{}: {}: the store refuses {} although nobody replaced the object, as HeadObject shows it; write it \
+                 again; if it stays so, set {} to {}",
                 target.name,
                 self.op,
                 condition.described(),
-                condition.setting()
-            ))),
-        }
+                condition.setting(),
+                if self.learns().is_some() { "none" } else { "auto" }
+            ))
+        );
+        Ok(Refusal::None)
     }
 
-    /// Looks whether what is there is as it has to be; or, as `ours` recognises it, what the request would make, by an
-    /// earlier one that failed although it was done. Between this and the request somebody else may write.
+    /// Looks whether what is there is as it has to be; or what the request would make, as `expected` says, by an earlier
+    /// one that failed although it was done. Between this and the request somebody else may write.
     ///
     /// # Errors
     /// `FAILED_PRECONDITION` if neither, and those of HeadObject.
-    pub(crate) async fn look(
+    pub(super) async fn look(
         &self,
+        course: &Course,
         target: &Target,
-        ours: impl FnOnce(&HeadObjectOutput) -> Option<Stored>,
+        expected: impl FnOnce() -> Expected,
     ) -> Result<Option<Stored>> {
         let head = target.look().await?;
         if is_as_it_was(self.before, head.as_ref()) {
             return Ok(None);
         }
-        if let Some(stored) = head.as_ref().and_then(ours) {
+        // Unless something was sent, the same content is somebody else's.
+        if course.is_open
+            && let Some(head) = &head
+            && let Some(stored) = target.recognised(&expected(), head)
+        {
             return Ok(Some(stored));
         }
-        Err(replaced(Error::failed_precondition(format_args!(
-            "{}: {}: not sent, since HeadObject shows {} ({})",
-            target.name,
-            self.op,
-            shown(head.as_ref()),
-            self.limit()
-        ))))
+        let error = self.other(target, head);
+        Err(if course.is_open { unknown(error) } else { error })
+    }
+
+    /// Looks whether the source of a copy that is done is still as it has to be, where the store does not.
+    ///
+    /// # Errors
+    /// As [`look`](Self::look).
+    pub(crate) async fn look_at_source(&self, source: &Target) -> Result<()> {
+        if !self.must_look() {
+            return Ok(());
+        }
+        let head = source.look().await?;
+        if is_as_it_was(self.before, head.as_ref()) {
+            Ok(())
+        } else {
+            Err(self.other(source, head))
+        }
     }
 
     /// Looks whether what was written is there, for a store that does not keep others from writing at the same time.
@@ -226,6 +278,17 @@ impl<'a> Guard<'a> {
             ))
         );
         Ok(())
+    }
+
+    #[cold]
+    fn other(&self, target: &Target, head: Option<HeadObjectOutput>) -> Error {
+        replaced(Error::failed_precondition(format_args!(
+            "{}: {}: not sent, since HeadObject shows {} ({})",
+            target.name,
+            self.op,
+            shown(head.as_ref()),
+            self.limit()
+        )))
     }
 
     /// What the store does not do.

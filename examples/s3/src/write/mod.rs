@@ -10,6 +10,7 @@
 
 mod buffer;
 pub(crate) mod checksum;
+pub(crate) mod course;
 pub(crate) mod guard;
 pub(crate) mod object;
 mod parts;
@@ -48,6 +49,8 @@ struct Open {
     /// What the store has to have under this name, when something is published.
     before: Before,
     published_at: Option<Instant>,
+    /// How long the file was at an attempt to publish it that failed, but may have been done.
+    undecided: Option<u64>,
     /// The last bytes of the file: all of it, or what comes after the parts of `upload` or, without one,
     /// after what is published.
     held: Buffer,
@@ -98,6 +101,7 @@ impl Writer {
             target: Arc::new(target),
             before: Before::Anything,
             published_at: None,
+            undecided: None,
             held: Buffer::default(),
             held_from: 0,
             upload: None,
@@ -273,7 +277,11 @@ impl Open {
         let stored = if self.upload.is_none() && self.held_from == 0 {
             // What is held stays, so this can be tried again.
             let content = self.held.share();
-            self.connection.block_on(self.target.put(&content, &self.before))
+            let mut is_open = self.undecided == Some(self.len);
+            let put = self.target.put(&content, &self.before, &mut is_open);
+            let stored = self.connection.block_on(put);
+            self.undecided = (is_open && stored.is_err()).then_some(self.len);
+            stored
         } else {
             self.publish_parts().or_else(|error| self.fail(error))
         };

@@ -2,6 +2,7 @@
 
 use super::buffer::Content;
 use super::checksum::{Crc32, md5_etag, same_etag};
+use super::course::{Course, Once};
 use super::guard::{Before, Guard, Refusal, is_precondition_failure, replaced, unknown};
 use crate::connection::{Bucket, WRONG_ANSWERS};
 use crate::failure::{failure, of_transport};
@@ -9,7 +10,8 @@ use crate::name::Name;
 use crate::names::Known;
 use aws_sdk_s3::config::retry::RetryConfig;
 use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
-use aws_sdk_s3::operation::head_object::HeadObjectOutput;
+use aws_sdk_s3::operation::head_object::builders::HeadObjectFluentBuilder;
+use aws_sdk_s3::operation::head_object::{HeadObjectError, HeadObjectOutput};
 use aws_sdk_s3::operation::put_object::PutObjectOutput;
 use aws_sdk_s3::types::{ChecksumMode, RequestPayer};
 use bytes::{Buf as _, Bytes};
@@ -19,7 +21,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tf_fs_plugin::prelude::*;
 
 /// Before another attempt.
-const PAUSE: Duration = Duration::from_millis(100);
+pub(super) const PAUSE: Duration = Duration::from_millis(100);
 
 /// A transfer of a small object that is slower than this counts as broken.
 const SLOWEST_BYTES_PER_MS: u64 = 100;
@@ -138,12 +140,18 @@ impl Target {
         failure(op, &self.name, error)
     }
 
-    /// Stores all of a file in one request, if what is there is as it was `before`.
+    /// Stores all of a file in one request, if what is there is as it was `before`. `is_open`: whether the store may have
+    /// done so, in an attempt that failed.
     ///
     /// # Errors
     /// `FAILED_PRECONDITION` if somebody else changed that, `DATA_LOSS` if the store has other bytes
     /// than were sent, and those of the request.
-    pub(super) async fn put(&self, content: &Content, before: &Before) -> Result<Stored> {
+    pub(super) async fn put(
+        &self,
+        content: &Content,
+        before: &Before,
+        is_open: &mut bool,
+    ) -> Result<Stored> {
         let crc = self.bucket.settings.checksums.then(|| Crc32::of_content(content));
         let expected = || Expected {
             len: content.len(),
@@ -151,16 +159,17 @@ impl Target {
             etag: Some(md5_etag(content)),
             replaced: None,
         };
-        let mut has_looked = false;
+        let mut course = Course::after(*is_open);
         loop {
-            let guard = Guard::put(&self.bucket, before);
-            if guard.must_look() && !has_looked {
-                let ours = |head: &HeadObjectOutput| self.recognised(&expected(), head);
-                if let Some(stored) = guard.look(self, ours).await? {
-                    return Ok(Stored { crc, ..stored });
-                }
-                has_looked = true;
+            let guard = Guard::put(&self.bucket, before, &course);
+            let must_look = guard.must_look();
+            if must_look
+                && !course.has_looked
+                && let Some(stored) = guard.look(&course, self, &expected).await?
+            {
+                return Ok(Stored { crc, ..stored });
             }
+            course.begin();
             let sent = with_attributes!(self.bucket.client.put_object(), self)
                 .content_length(signed(content.len()))
                 .body(content.body())
@@ -169,12 +178,14 @@ impl Target {
                 .set_if_none_match(guard.if_none_match())
                 .customize()
                 .disable_payload_signing()
+                .interceptor(Once(must_look))
                 .send()
                 .await;
             let error = match sent {
                 Ok(answer) => {
+                    *is_open = true;
                     let stored = self.confirm(content, crc, &answer).await?;
-                    guard.held();
+                    guard.held(&course);
                     if guard.must_look() {
                         guard.look_after(self, &stored).await?;
                     }
@@ -182,19 +193,25 @@ impl Target {
                 }
                 Err(error) => error,
             };
-            if guard.is_unknown(&error) {
+            if guard.is_unknown(&mut course, &error) {
                 continue;
             }
             if guard.is_refused(&error) {
-                match guard.refusal(self, Some(&expected())).await.map_err(unknown)? {
+                let refusal = guard.refusal(&mut course, self, &error, Some(&expected())).await;
+                match refusal.map_err(unknown)? {
                     Refusal::Ours(stored) => return Ok(Stored { crc, ..stored }),
-                    Refusal::None => has_looked = true,
+                    Refusal::None => {}
                     Refusal::Theirs => return Err(replaced(self.failure("PutObject", error))),
                 }
                 continue;
             }
+            course.is_open |= leaves_open_whether_done(&error);
+            *is_open = course.is_open;
+            if must_look && course.again(&self.bucket.settings, &self.name, &error).await {
+                continue;
+            }
             // A PUT that was done but not acknowledged is done again, and finds its own object.
-            if leaves_open_whether_done(&error)
+            if course.is_open
                 && let Ok(Some(stored)) = self.find(&expected()).await
             {
                 return Ok(Stored { crc, ..stored });
@@ -220,7 +237,7 @@ impl Target {
 
     /// Asks the store for an object's length where it gave no other proof. Its ETag.
     pub(super) async fn confirm_len(&self, len: u64, etag: &str) -> Result<String> {
-        let head = self.head().await.map_err(|error| self.failure("HeadObject", error))?;
+        let head = self.ask().send().await.map_err(|error| self.failure("HeadObject", error))?;
         let found = whole_etag(head.e_tag());
         let is_other = !etag.is_empty() && !found.is_empty() && !same_etag(&found, etag);
         // If somebody else has replaced it already, its length says nothing about ours.
@@ -240,7 +257,10 @@ impl Target {
     /// # Errors
     /// If the store does not say.
     pub(super) async fn find(&self, expected: &Expected) -> Result<Option<Stored>> {
-        let head = self.look().await?;
+        // The request has been waited for already.
+        let twice = RetryConfig::standard().with_max_attempts(2).with_initial_backoff(PAUSE);
+        let config = aws_sdk_s3::config::Builder::new().retry_config(twice);
+        let head = self.shown(self.ask().customize().config_override(config).send().await)?;
         Ok(head.and_then(|head| self.recognised(expected, &head)))
     }
 
@@ -261,7 +281,14 @@ impl Target {
     /// # Errors
     /// Those of the request.
     pub(super) async fn look(&self) -> Result<Option<HeadObjectOutput>> {
-        match self.head().await {
+        self.shown(self.ask().send().await)
+    }
+
+    fn shown(
+        &self,
+        answer: Result<HeadObjectOutput, SdkError<HeadObjectError>>,
+    ) -> Result<Option<HeadObjectOutput>> {
+        match answer {
             Ok(head) => Ok(Some(head)),
             Err(error) if status_of(&error) == Some(404) => Ok(None),
             Err(error) => Err(self.failure("HeadObject", error)),
@@ -325,10 +352,7 @@ impl Target {
         ))
     }
 
-    async fn head(
-        &self,
-    ) -> Result<HeadObjectOutput, SdkError<aws_sdk_s3::operation::head_object::HeadObjectError>>
-    {
+    fn ask(&self) -> HeadObjectFluentBuilder {
         self.bucket
             .client
             .head_object()
@@ -336,13 +360,6 @@ impl Target {
             .key(&self.name.key)
             .set_request_payer(self.payer())
             .checksum_mode(ChecksumMode::Enabled)
-            .customize()
-            // Asked after a failure that was retried already.
-            .config_override(aws_sdk_s3::config::Builder::new().retry_config(
-                RetryConfig::standard().with_max_attempts(2).with_initial_backoff(PAUSE),
-            ))
-            .send()
-            .await
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::buffer::Content;
 use super::checksum::{Crc32, composite, md5_etag_of_parts};
+use super::course::{Course, Once};
 use super::guard::{Before, Guard, Refusal, replaced, unknown};
 use super::object::{
     Expected, Stored, Target, is_proof, leaves_open_whether_done, signed, whole_etag,
@@ -152,13 +153,17 @@ impl Upload {
         let mut with_checksums =
             target.bucket.settings.part_checksums.unwrap_or_else(takes_checksums);
         let mut refuses_checksums = false;
-        let mut has_looked = false;
+        let mut course = Course::default();
         loop {
-            let guard = Guard::complete(&target.bucket, &self.before);
-            if guard.must_look() && !has_looked {
-                guard.look(target, |_| None).await?;
-                has_looked = true;
+            let guard = Guard::complete(&target.bucket, &self.before, &course);
+            let must_look = guard.must_look();
+            if must_look
+                && !course.has_looked
+                && let Some(stored) = guard.look(&course, target, || self.expected()).await?
+            {
+                return Ok(Stored { crc, ..stored });
             }
+            course.begin();
             let list = self.list_of_parts(with_checksums);
             let has_checksums = list.parts().iter().any(|part| part.checksum_crc32().is_some());
             let sent = target
@@ -173,6 +178,8 @@ impl Upload {
                 .set_if_match(guard.if_match())
                 .set_if_none_match(guard.if_none_match())
                 .multipart_upload(list)
+                .customize()
+                .interceptor(Once(must_look))
                 .send()
                 .await;
             let error = match sent {
@@ -181,7 +188,7 @@ impl Upload {
                     if !self.is_proved(&expected, answer.checksum_crc32())? || etag.is_empty() {
                         etag = target.confirm_len(expected.len, &etag).await?;
                     }
-                    guard.held();
+                    guard.held(&course);
                     if has_checksums || refuses_checksums {
                         target.bucket.abilities().part_checksums(has_checksums);
                     }
@@ -201,23 +208,25 @@ impl Upload {
                 (with_checksums, refuses_checksums) = (false, true);
                 continue;
             }
-            if guard.is_unknown(&error) {
+            if guard.is_unknown(&mut course, &error) {
                 continue;
             }
             let is_replaced = guard.is_refused(&error);
             if is_replaced {
-                match guard.refusal(target, Some(&expected)).await.map_err(unknown)? {
+                let refusal = guard.refusal(&mut course, target, &error, Some(&expected)).await;
+                match refusal.map_err(unknown)? {
                     Refusal::Ours(stored) => return Ok(Stored { crc, ..stored }),
-                    Refusal::None => {
-                        has_looked = true;
-                        continue;
-                    }
+                    Refusal::None => continue,
                     Refusal::Theirs => {}
                 }
+            } else if must_look && course.again(&target.bucket.settings, &target.name, &error).await
+            {
+                continue;
             }
             // The store may have done it and the acknowledgement be lost: a second attempt then finds
             // no upload, or its own object in place of the one to be replaced.
             let may_be_done = is_replaced
+                || course.is_open
                 || leaves_open_whether_done(&error)
                 || error.code() == Some("NoSuchUpload");
             if may_be_done {
@@ -402,8 +411,9 @@ async fn copy_part(
     const OP: &str = "UploadPartCopy";
     let id = id.await.map_err(|error| again(&error))?;
     let before = Before::This(object.clone());
+    let mut course = Course::default();
     let answer = loop {
-        let guard = Guard::copy(&target.bucket, &before);
+        let guard = Guard::copy(&target.bucket, &before, &course);
         let answer = target
             .bucket
             .client
@@ -423,15 +433,18 @@ async fn copy_part(
         // Where the store does not check it, what is there is looked at before the upload is completed.
         let error = match answer {
             Ok(answer) => {
-                guard.held();
+                guard.held(&course);
                 break answer;
             }
-            Err(error) if guard.is_unknown(&error) => continue,
+            Err(error) if guard.is_unknown(&mut course, &error) => continue,
             Err(error) => error,
         };
         let is_refused = guard.is_refused(&error);
-        if is_refused && let Refusal::None = guard.refusal(&target, None).await.map_err(unknown)? {
-            continue;
+        if is_refused {
+            let refusal = guard.refusal(&mut course, &target, &error, None).await;
+            if let Refusal::None = refusal.map_err(unknown)? {
+                continue;
+            }
         }
         let error = target.failure(OP, error);
         return Err(if is_refused { replaced(error) } else { error });
