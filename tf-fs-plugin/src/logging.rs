@@ -15,7 +15,7 @@
 use crate::abi::clock;
 use crate::abi::fork::Hold;
 use log::{Level, LevelFilter, Log, Metadata, Record};
-use std::io::Write;
+use std::io::{self, Write};
 
 struct Stderr;
 
@@ -46,15 +46,31 @@ impl Log for Stderr {
 
     fn log(&self, record: &Record<'_>) {
         if self.enabled(record.metadata()) {
-            // A fork in the midst of it would leave the locks of stderr and of the time zone held in the child.
-            let _hold = Hold::new();
-            // One write, so that lines of several threads do not mix. A closed stderr is no reason
-            // to fail.
-            let _ = std::io::stderr().write_all(line(&clock::local_time(), record).as_bytes());
+            // A fork in the midst of it would leave the lock of the time zone held in the child.
+            let time = {
+                let _hold = Hold::new();
+                clock::local_time()
+            };
+            // One write, so that lines of several threads do not mix. A closed stderr is no reason to fail.
+            let _ = write(line(&time, record).as_bytes());
         }
     }
 
     fn flush(&self) {}
+}
+
+/// Writes to stderr without the lock of `std`, which a forked child could find held. A [`Hold`] is no way out: a pipe
+/// that nobody reads blocks a write, and each fork would wait for it.
+#[cfg(unix)]
+fn write(text: &[u8]) -> io::Result<()> {
+    use std::os::fd::AsFd as _;
+    let stderr = io::stderr().as_fd().try_clone_to_owned()?;
+    std::fs::File::from(stderr).write_all(text)
+}
+
+#[cfg(not(unix))]
+fn write(text: &[u8]) -> io::Result<()> {
+    io::stderr().write_all(text)
 }
 
 fn line(time: &str, record: &Record<'_>) -> String {

@@ -9,7 +9,7 @@ use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr;
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::CString;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 use tf_fs_sys::host::Table;
 use tf_fs_sys::{
@@ -73,13 +73,38 @@ fn statuses_with(status: *const TF_Status) -> MutexGuard<'static, Statuses> {
     lock(status.addr().wrapping_sub(FIRST) / STEP)
 }
 
+/// The number of a living thread, which no other one has. Without a lock, which a forked child could find held; numbers
+/// of threads that a child does not have stay taken in it, as the locks may be.
+struct Number(usize);
+
+static TAKEN: [AtomicBool; STATUSES.len()] = [const { AtomicBool::new(false) }; STATUSES.len()];
+
+impl Number {
+    /// None if there are more threads than numbers.
+    fn take() -> Option<Self> {
+        let free = TAKEN.iter().position(|taken| !taken.swap(true, Ordering::Relaxed));
+        free.map(Self)
+    }
+}
+
+impl Drop for Number {
+    fn drop(&mut self) {
+        TAKEN[self.0].store(false, Ordering::Relaxed);
+    }
+}
+
+/// The number of this thread; the last one while it ends, and for threads that are too many.
+fn number() -> usize {
+    thread_local! {
+        static MINE: Option<Number> = Number::take();
+    }
+    let mine = MINE.try_with(|mine| mine.as_ref().map(|mine| mine.0)).ok().flatten();
+    mine.unwrap_or(STATUSES.len() - 1)
+}
+
 /// Makes a status among those of this thread.
 fn add(log: Option<Arc<Log>>, operation: &'static str, subject: &[u8]) -> usize {
-    static THREADS: AtomicUsize = AtomicUsize::new(0);
-    thread_local! {
-        static MINE: usize = THREADS.fetch_add(1, Ordering::Relaxed) % STATUSES.len();
-    }
-    let mine = MINE.with(|mine| *mine);
+    let mine = number();
     let mut statuses = lock(mine);
     let id = FIRST + (statuses.made * STATUSES.len() + mine) * STEP;
     statuses.made += 1;
@@ -317,6 +342,15 @@ unsafe extern "C" fn for_each_payload(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_thread_shares_its_number_with_no_living_one() {
+        let mine = number();
+        for _ in 0..2 * STATUSES.len() {
+            let other = std::thread::spawn(number).join().unwrap();
+            assert_ne!(other, mine);
+        }
+    }
 
     #[test]
     fn a_status_takes_what_tensorflows_takes() {
