@@ -390,8 +390,14 @@ impl Asking {
             .customize()
             .disable_payload_signing()
             .send()
-            .await
-            .map_err(|error| failure("UploadPart", &self.name, error))?;
+            .await;
+        let part = match part {
+            Ok(part) => part,
+            Err(error) => {
+                self.abort(key, &id).await;
+                return Err(failure("UploadPart", &self.name, error));
+            }
+        };
         let part = CompletedPart::builder()
             .part_number(1)
             .set_e_tag(part.e_tag().map(str::to_owned))

@@ -218,7 +218,7 @@ fn junk_is_warned_of_once() {
     let answer = probe("junk_is_warned_of_once", &format!("{uri} {uri}"), &store, &change);
     assert_eq!(answer.content(), "content");
     for line in [
-        "AWS_MAX_ATTEMPTS: the value `many` cannot be used; write a number from 1 to 100; using 100 now",
+        "AWS_MAX_ATTEMPTS: the value `many` cannot be used; write a number from 1 to 1000000; using 1000000 now",
         "S3_VERIFY_SSL: the value `maybe` cannot be used",
         "S3_MULTI_PART_UPLOAD_CHUNK_SIZE: the value `1000` cannot be used",
         "TF_S3_READ_PART_BYTE is set but is no setting of s3://; did you mean TF_S3_READ_PART_BYTES?",

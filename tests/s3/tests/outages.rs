@@ -114,6 +114,25 @@ fn a_restart_of_the_store_is_survived() {
     assert!(store.open_uploads().is_empty(), "{:?}", store.open_uploads());
 }
 
+/// `Retry-After: 0` is no reason to ask without a pause, and an error in a success no answer that cannot be right.
+#[test]
+fn what_says_nothing_of_time_is_waited_for_all_the_same() {
+    let store =
+        Store::with("outage-zero", &[("retry_timeout_ms", "3000"), ("listing_ttl_ms", "0")]);
+    let reply = s3_server::Reply::new(503, "ServiceUnavailable").retry_after(0);
+    store.inject(Fault::new(When::All, What::Status(reply)));
+    let (failures, requests) = store.requests(|| failures(&store));
+    assert_eq!(failures.len(), 4);
+    assert!(requests["PutObject"] > 1 && requests["PutObject"] < 40, "{requests:?}");
+    store.clear_faults();
+    let slow = What::ErrorIn200("SlowDown".to_owned());
+    store.set(&[("retry_timeout_ms", "60000"), ("retry_backoff_ms", "5")]);
+    let mut file = host().new_writable_file(store.uri("parts")).expect("opened");
+    file.append(&content(9_000_000, 1)).expect("appended");
+    store.inject(Fault::new(When::All, slow).operation("CompleteMultipartUpload").times(9));
+    file.close().expect("the tenth attempt");
+}
+
 /// Where the plugin looks before it writes, the look is as patient as the write.
 #[test]
 fn a_store_that_nothing_is_known_of_may_be_away_too() {

@@ -504,6 +504,29 @@ fn each_attempt_is_looked_before() {
     }
 }
 
+/// Whoever may not look is told what to set.
+#[test]
+fn who_may_not_look_is_told_what_to_set() {
+    let store = store("quirks-blind", Quirks::default());
+    store.put("file", "old");
+    let mut file = fs().new_appendable_file(store.uri("file")).unwrap();
+    file.append(b"1").unwrap();
+    store.inject(Fault::new(When::All, What::status(403, "AccessDenied")).operation("HeadObject"));
+    let error = file.close().unwrap_err();
+    assert_eq!(error.code(), Code::PermissionDenied);
+    assert!(error.to_string().contains("set put_conditions=quoted"), "{error:#}");
+}
+
+/// Also when the part does not arrive.
+#[test]
+fn ask_leaves_no_upload_behind() {
+    let store = store("quirks-ask-part", Quirks::default());
+    let refused = What::status(403, "AccessDenied");
+    store.inject(Fault::new(When::All, refused).operation("UploadPart"));
+    assert!(s3::ask(&store.uri("below")).is_err());
+    assert_eq!(store.open_uploads(), [""; 0]);
+}
+
 /// Before anything was sent, the same content is somebody else's.
 #[test]
 fn the_same_content_is_not_ours() {

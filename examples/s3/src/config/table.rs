@@ -265,8 +265,8 @@ pub(crate) const SETTINGS: &[Setting] = &[
     Setting {
         key: "max_attempts",
         variables: &["AWS_MAX_ATTEMPTS"],
-        kind: Kind::Count { min: 1, max: 100 },
-        default: "100",
+        kind: Kind::Count { min: 1, max: 1_000_000 },
+        default: "1000000",
         scope: Scope::Bucket,
         description: "How often a request is tried in all, at most. `retry_timeout_ms` ends the attempts earlier unless \
                       this is small.",

@@ -174,12 +174,23 @@ impl Shared {
     /// The sources of credentials for a bucket whose store is trusted by these settings. The services that give
     /// credentials are trusted by the same certificates, as all AWS tools do it, but never without any.
     fn sources(&self, tls: &Tls) -> Result<Arc<Sources>> {
+        let is_verified = tls.verify;
         let tls = Tls { verify: true, ..tls.clone() };
         let mut all = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(sources) = all.get(&tls) {
             return Ok(Arc::clone(sources));
         }
-        let sources = Arc::new(Sources::new(&self.tls(&tls)?));
+        let config = self.tls(&tls).or_else(|error| match is_verified {
+            true => Err(error),
+            // The store is reached without it, so it is no reason to fail.
+            false => {
+                log::warn!(
+                    "{error:#}; services of credentials are trusted by the system's certificates"
+                );
+                self.tls(&Tls { file: None, directory: None, verify: true })
+            }
+        })?;
+        let sources = Arc::new(Sources::new(&config));
         all.insert(tls, Arc::clone(&sources));
         Ok(sources)
     }

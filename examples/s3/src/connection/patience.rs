@@ -1,6 +1,7 @@
 //! How long a failing request is made again: by time, whatever the number of its attempts.
 
 use super::causes;
+use super::retry::{code_of, retry_after};
 use super::watch::longest_patience;
 use crate::config::BucketSettings;
 use crate::failure::PROXY_WANTS_CREDENTIALS;
@@ -122,6 +123,8 @@ struct State {
     failed: Instant,
     /// When the last attempt began.
     began: Instant,
+    /// How many attempts failed for what waiting does not end.
+    wrong: u32,
 }
 
 impl Storable for State {
@@ -141,11 +144,11 @@ impl Intercept for Patient {
         cfg: &mut ConfigBag,
     ) -> Result<(), BoxError> {
         let now = Instant::now();
-        let (patience, failed) = match cfg.load::<State>() {
-            Some(state) => (state.patience, state.failed),
-            None => (Patience::new(&self.settings), now),
+        let (patience, failed, wrong) = match cfg.load::<State>() {
+            Some(state) => (state.patience, state.failed, state.wrong),
+            None => (Patience::new(&self.settings), now, 0),
         };
-        cfg.interceptor_state().store_put(State { patience, failed, began: now });
+        cfg.interceptor_state().store_put(State { patience, failed, began: now, wrong });
         Ok(())
     }
 
@@ -157,7 +160,7 @@ impl Intercept for Patient {
     ) -> Result<(), BoxError> {
         let Some(Err(error)) = context.output_or_error() else { return Ok(()) };
         // What failed before it was signed was not sent, and is not sent again.
-        let Some(&State { mut patience, failed, began }) = cfg.load::<State>() else {
+        let Some(&State { mut patience, failed, began, mut wrong }) = cfg.load::<State>() else {
             return Ok(());
         };
         let Some(config) = cfg.load::<RetryConfig>().cloned() else { return Ok(()) };
@@ -165,16 +168,21 @@ impl Intercept for Patient {
         let now = Instant::now();
         let answer = context.response();
         let is_wrong = match answer {
-            Some(answer) => answer.status().is_success(),
+            // Some errors come as a success.
+            Some(answer) => {
+                let body = answer.body().bytes().unwrap_or_default();
+                answer.status().is_success() && code_of(body).is_none()
+            }
             None => error.as_connector_error().is_some_and(|error| will_stay(error)),
         };
-        let longest = if answer.is_some_and(|answer| super::retry::retry_after(answer).is_some()) {
+        wrong += u32::from(is_wrong);
+        let longest = if answer.is_some_and(|answer| retry_after(answer).is_some()) {
             LONGEST_RETRY_AFTER
         } else {
             LONGEST_BACKOFF.max(config.initial_backoff())
         };
         let left = patience.lose(began.saturating_duration_since(failed), now - began);
-        let config = match left.filter(|_| !is_wrong || number < WRONG_ANSWERS) {
+        let config = match left.filter(|_| !is_wrong || wrong < WRONG_ANSWERS) {
             Some(left) => config.with_max_backoff(longest.min(left)),
             None => config.with_max_attempts(number),
         };
@@ -187,7 +195,7 @@ impl Intercept for Patient {
                 },
             });
         }
-        cfg.interceptor_state().store_put(State { patience, failed: now, began });
+        cfg.interceptor_state().store_put(State { patience, failed: now, began, wrong });
         cfg.interceptor_state().store_put(config);
         Ok(())
     }

@@ -81,9 +81,10 @@ impl ClassifyRetry for Refused {
     }
 }
 
-/// How long the store asks to be left alone.
+/// How long the store asks to be left alone. Nothing is no wish: attempts would follow at once.
 pub(crate) fn retry_after(response: &HttpResponse) -> Option<Duration> {
-    response.headers().get("retry-after")?.trim().parse().ok().map(Duration::from_secs)
+    let seconds: u64 = response.headers().get("retry-after")?.trim().parse().ok()?;
+    (seconds > 0).then(|| Duration::from_secs(seconds))
 }
 
 /// The code of S3's error document.

@@ -81,7 +81,7 @@ fn roots(tls: &Tls) -> Result<RootCertStore> {
 fn add(roots: &mut RootCertStore, file: &Path) -> Result<()> {
     let broken = |error: &dyn std::fmt::Display| {
         Error::invalid_argument(format_args!(
-            "ca_file: {} cannot be used: {error}; it has to hold certificates in PEM",
+            "ca_file (or ca_bundle of the AWS profile): {} cannot be used: {error}; it has to hold certificates in PEM",
             file.display()
         ))
     };

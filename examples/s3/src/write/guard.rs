@@ -222,7 +222,7 @@ impl<'a> Guard<'a> {
         target: &Target,
         expected: impl FnOnce() -> Expected,
     ) -> Result<Option<Stored>> {
-        let head = target.look().await?;
+        let head = target.look().await.map_err(|error| self.without_look(error))?;
         if is_as_it_was(self.before, head.as_ref()) {
             return Ok(None);
         }
@@ -278,6 +278,20 @@ impl<'a> Guard<'a> {
             ))
         );
         Ok(())
+    }
+
+    #[cold]
+    fn without_look(&self, error: Error) -> Error {
+        match self.learns() {
+            Some((condition, _)) if error.code() == Code::PermissionDenied => error.context(format!(
+                "{} is not sent without a look at what is there; with credentials that may not look, set {}=quoted if \
+                 the store checks {}",
+                self.op,
+                condition.setting(),
+                condition.described()
+            )),
+            _ => error,
+        }
     }
 
     #[cold]
