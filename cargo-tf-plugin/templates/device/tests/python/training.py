@@ -4,6 +4,8 @@ import numpy as np
 import tensorflow as tf
 
 DEVICE = "/device:TEMPLATE_PLUGIN:0"
+# Keras of TensorFlow 2.22 requests XLA for the whole step, which plugin devices do not support.
+OPTIONS = {"jit_compile": False} if int(tf.__version__.split(".")[1]) >= 22 else {}
 
 random = np.random.default_rng(1)
 inputs = random.normal(size=(68, 8)).astype("float32")
@@ -15,7 +17,7 @@ def losses(device, optimizer):
     layers = tf.keras.layers
     with tf.device(device):
         model = tf.keras.Sequential([layers.Dense(16, activation="relu"), layers.Dense(1)])
-        model.compile(optimizer=optimizer, loss="mse")
+        model.compile(optimizer=optimizer, loss="mse", **OPTIONS)
         # What has no kernel on the device runs on the CPU.
         history = model.fit(inputs, targets, batch_size=17, epochs=5, shuffle=False, verbose=0)
     weights = [getattr(weight, "value", weight) for weight in model.trainable_variables]
