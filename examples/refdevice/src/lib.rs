@@ -11,7 +11,7 @@
 //! | `REFDEVICE_DELAY_US` | longest random delay of a task in microseconds; 0 by default |
 //! | `REFDEVICE_SEED` | where the random delays start; 0 by default |
 //! | `REFDEVICE_GUARD` | `0` lets the host read and write the memory |
-//! | `REFDEVICE_COUNTERS` | a file to which each device writes how often each of its tasks ran, kernels and copies, whenever it is synchronized |
+//! | `REFDEVICE_COUNTERS` | a file to which each device writes how often each of its tasks ran, kernels and copies, whenever it is synchronized or a tensor is copied to the host |
 //!
 //! `math` computes, and knows nothing of devices; `kernels` ties it to TensorFlow's operations.
 
