@@ -23,7 +23,7 @@ impl Workspace {
     /// profile = "dist"
     /// ```
     ///
-    /// In the profile `release` this is what `cargo build --release` builds, and neither builds anew what the other has
+    /// In the profile `release` this is what `cargo build --release` builds, and neither rebuilds what the other has
     /// built. In a profile that the manifest names, only the shared library is made, also of a package that is a Rust
     /// library too: beside one, cargo leaves out the optimisation of the whole program (`lto`).
     ///
@@ -49,7 +49,7 @@ impl Workspace {
         let mut command = if linking.zig { cargo_as(ZIGBUILD.into()) } else { cargo() };
         let program = command.get_program().to_owned();
         let failed = || format!("cannot run {}", program.display());
-        // Another list of crate types is another configuration of the target: cargo would build it anew each time, here
+        // Another list of crate types is another configuration of the target: cargo would rebuild it each time, here
         // and at the next `cargo build --release`.
         match profile {
             RELEASE => command.args(["build", "--lib"]),
