@@ -38,7 +38,7 @@ enum Running {
 }
 
 impl Store {
-    /// The project's own server, `tests/s3-server`. `fast`: with ETags that cost nothing, for large objects.
+    /// The project's own server, `examples/s3/server`. `fast`: with ETags that cost nothing, for large objects.
     ///
     /// # Panics
     /// When it does not start.

@@ -1,6 +1,6 @@
 # What the scripts share that start a store.
 
-STORES_HOME=${STORES_HOME:-${CARGO_TARGET_DIR:-$(cd "$(dirname "$0")/../../.." && pwd)/target}/stores}
+STORES_HOME=${STORES_HOME:-${CARGO_TARGET_DIR:-$(cd "$(dirname "$0")/../../../.." && pwd)/target}/stores}
 mkdir -p "$STORES_HOME"
 STORES_HOME=$(cd "$STORES_HOME" && pwd)
 

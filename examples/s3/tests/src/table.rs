@@ -2,7 +2,7 @@
 
 use s3::Abilities;
 
-const DOCUMENT: &str = include_str!("../../../examples/s3/SEMANTICS.md");
+const DOCUMENT: &str = include_str!("../../SEMANTICS.md");
 
 /// What the table says of the store with this heading: rows and their values.
 fn documented(store: &str) -> Vec<(&'static str, &'static str)> {
