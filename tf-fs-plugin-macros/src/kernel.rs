@@ -37,15 +37,11 @@ struct Types {
 pub(crate) fn kernel(options: TokenStream, item: TokenStream) -> TokenStream {
     let mut errors = Errors::default();
     let options = parse(flatten(options), &mut errors);
-    let is_async = names(&item, "AsyncKernel");
-    let wanted = if is_async { "AsyncKernel" } else { "Kernel" };
-    let output = match item::parse(item, wanted, &mut errors) {
+    let output = match item::parse(item, "Kernel", &mut errors) {
         Item::Other(item) => item,
         Item::Filesystem(item) => {
             let mut output = item.with_items(TokenStream::new());
-            if let Some(registrations) =
-                registrations(&item.header, is_async, &options, &mut errors)
-            {
+            if let Some(registrations) = registrations(&item.header, &options, &mut errors) {
                 let attributes: Vec<_> =
                     item.header.attributes.iter().map(|one| one.meta.to_token_stream()).collect();
                 let condition = conditions::attribute(conditions::of(&attributes).as_ref());
@@ -59,14 +55,6 @@ pub(crate) fn kernel(options: TokenStream, item: TokenStream) -> TokenStream {
     };
     let errors = errors.into_tokens();
     quote!(#errors #output)
-}
-
-/// Whether a trait of this name stands before the braces.
-fn names(item: &TokenStream, name: &str) -> bool {
-    let head = flatten(item.clone()).into_iter().take_while(
-        |token| !matches!(token, TokenTree::Group(group) if group.delimiter() == Delimiter::Brace),
-    );
-    head.into_iter().any(|token| matches!(token, TokenTree::Ident(ident) if ident == name))
 }
 
 /// Undoes the invisible groups in which fragments of a `macro_rules!` macro arrive, at any depth.
@@ -90,7 +78,6 @@ fn flatten(tokens: TokenStream) -> TokenStream {
 
 fn registrations(
     header: &item::Header,
-    is_async: bool,
     options: &Options,
     errors: &mut Errors,
 ) -> Option<TokenStream> {
@@ -146,7 +133,6 @@ fn registrations(
         errors.over(op, format!("these are more than {MAX} kernels; name fewer types"));
         return None;
     };
-    let new = if is_async { quote!(new_async) } else { quote!(new) };
     let label = options.label.as_ref().map(|label| quote!(.label(#label)));
     let priority = options.priority.as_ref().map(|priority| quote!(.priority(#priority)));
     let variables = options.variables.then(|| quote!(.variables()));
@@ -193,7 +179,7 @@ fn registrations(
         output.extend(quote! {
             #private::collect! {
                 #private::Registration,
-                #private::Registration::#new::<#kernel>(
+                #private::Registration::new::<#kernel>(
                     #op,
                     ::core::concat!(::core::file!(), ":", ::core::line!()),
                 ) #types #host_memory #label #priority #variables
@@ -475,8 +461,8 @@ mod tests {
         let expected = ".host_memory(&[\"a\",\"b\"]).label(\"l\").priority(-2).variables()}";
         assert!(all.contains(expected), "{all}");
         assert!(!all.contains("::se_plugin"), "{all}");
-        let asynchronous = output("op = \"X\"", "impl a::AsyncKernel for X {}");
-        assert!(asynchronous.contains("Registration::new_async::<__SeKernel>"), "{asynchronous}");
+        let plain = output("op = \"X\"", "impl a::Kernel for X {}");
+        assert!(plain.contains("Registration::new::<__SeKernel>"), "{plain}");
         let conditional = output("op = \"X\"", "#[cfg(unix)] impl Kernel for X {}");
         assert!(conditional.contains("#[cfg(unix)]const_"), "{conditional}");
     }

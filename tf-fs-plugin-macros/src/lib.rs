@@ -92,8 +92,7 @@ pub fn device_plugin(options: TokenStream, item: TokenStream) -> TokenStream {
     device::device_plugin(options.into(), item.into()).into()
 }
 
-/// Registers a kernel for an op on a platform's devices. Goes on `impl Kernel for T` or `impl AsyncKernel for T`,
-/// of the crate `se-plugin`.
+/// Registers a kernel for an op on a platform's devices. Goes on `impl Kernel for T`, of the crate `se-plugin`.
 ///
 /// It is registered when the plugin is loaded, from whatever module or crate of the plugin it is in. An `impl`
 /// may have the attribute several times, for several ops.

@@ -52,7 +52,6 @@ pub(crate) mod registry;
 #[cfg(test)]
 pub(crate) mod test_platform;
 
-pub use crate::abi::kernel::asynchronous::AsyncContext;
 pub use crate::abi::kernel::construction::Construction;
 pub use crate::abi::kernel::context::Context;
 pub use crate::abi::kernel::op::{ShapeHandle, ShapeInference};
@@ -87,25 +86,6 @@ pub trait Kernel: Sized + Send + Sync + 'static {
     /// # Errors
     /// Become those of the op in Python.
     fn compute(&self, context: &mut Context<'_, Self::Platform>) -> Result<()>;
-}
-
-/// A kernel that completes its run elsewhere, such as in a task that waits for another device.
-///
-/// TensorFlow's thread waits for it, in every release: what the C API has for kernels that give their thread
-/// back (`TF_NewAsyncKernelBuilder`, from 2.13 on) crashes the process when a run is completed later. So a run
-/// must not wait for another op of the same step, which may need that thread.
-pub trait AsyncKernel: Sized + Send + Sync + 'static {
-    /// The platform whose devices it is for.
-    type Platform: Platform;
-
-    /// Makes the kernel for a node.
-    ///
-    /// # Errors
-    /// Become those of the op in Python.
-    fn new(construction: &Construction<'_>) -> Result<Self>;
-
-    /// Starts a run, which is to be [completed](AsyncContext::complete) here or elsewhere.
-    fn compute(&self, context: AsyncContext<Self::Platform>);
 }
 
 /// A type of an attribute's value.

@@ -3,7 +3,7 @@
 use crate::abi::kernel::trampoline::Functions;
 use crate::collected::Collected;
 use crate::kernel::op::Definition;
-use crate::kernel::{AsyncKernel, DType, Kernel};
+use crate::kernel::{DType, Kernel};
 use crate::platform::Platform;
 use core::any::TypeId;
 use core::fmt;
@@ -40,12 +40,6 @@ impl Registration {
     #[must_use]
     pub const fn new<K: Kernel>(op: &'static str, place: &'static str) -> Self {
         Self::with_functions::<K::Platform>(op, place, Functions::of_kernel::<K>())
-    }
-
-    /// As [`new`](Self::new), for an asynchronous kernel.
-    #[must_use]
-    pub const fn new_async<K: AsyncKernel>(op: &'static str, place: &'static str) -> Self {
-        Self::with_functions::<K::Platform>(op, place, Functions::of_async_kernel::<K>())
     }
 
     /// The functions are of a kernel for `P`.

@@ -82,13 +82,6 @@ def kernel():
     equal(y, [2, 4])
 
 
-def asynchronous():
-    x = constant([1.0, 2.0])
-    with tf.device(DEVICE):
-        y = -x
-    equal(y, [-1, -2])
-
-
 @tf.function
 def function_of(x):
     with tf.device(DEVICE):
@@ -220,7 +213,7 @@ def threads():
 
 KEPT = []
 LIBRARY, COPY, LIMIT, CASES = sys.argv[1], sys.argv[2], float(sys.argv[3]), sys.argv[4:]
-PROGRAM = [load, devices, copy_in, copy_out, kernel, asynchronous, function, lists, again, cpu]
+PROGRAM = [load, devices, copy_in, copy_out, kernel, function, lists, again, cpu]
 OTHERS = [
     load_copy, across, across_in_graph, keep, kernel_on_kept, too_large, too_much, no_room_for_an_output,
     room_for_small_ones, let_go, larger, threads,

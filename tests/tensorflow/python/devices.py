@@ -6,7 +6,6 @@
     exists=URI     the filesystem of the URI's scheme is there
     computes       kernels compute, also with inputs in host memory, lists, and in place
     threads        kernels compute in 8 threads
-    waits          asynchronous kernels complete, also those that forget to or panic
     fails          kernels that fail or do something wrong raise errors, and nothing else breaks
     fails_later    work that fails raises an error once a value is fetched, and in later kernels
     variables      a variable is changed in place
@@ -103,6 +102,8 @@ def computes(_):
     x = constant([1.0, -2.0, 3.0])
     equal(on_device(lambda: x + x), [2, -4, 6], "AddV2")
     equal(on_device(lambda: x + constant(1.0)), [2, -1, 4], "AddV2 with a scalar")
+    equal(on_device(lambda: -x), [-1, 2, -3], "Neg")
+    equal(on_device(lambda: -constant([])), [], "Neg of nothing")
     equal(on_device(lambda: constant([1, 2], "int64") + constant([3, 4], "int64")), [4, 6], "AddV2 of int64")
     equal(on_device(tf.nn.relu, x), [1, 0, 3], "Relu")
     equal(x, [1, -2, 3], "the input of Relu")
@@ -149,14 +150,6 @@ def threads(_):
     check(failures, [], "what differs")
 
 
-def waits(_):
-    equal(on_device(lambda: -constant([1.0, 2.0])), [-1, -2], "Neg")
-    errors = tf.errors
-    raises(errors.InternalError, "was dropped before it was completed", tf.nn.relu6, constant([1.0]))
-    raises(errors.InternalError, "PanicsAsynchronously` panicked", tf.sign, constant([1.0]))
-    equal(on_device(lambda: -constant([])), [], "Neg of nothing")
-
-
 def fails(_):
     errors = tf.errors
     x = constant([1.0])
@@ -164,6 +157,9 @@ def fails(_):
     panic = "plugin panicked in `hostdevice::kernels::Panics` at "
     raises(errors.InternalError, panic, tf.math.log, x)
     raises(errors.InternalError, ": this kernel panics", tf.math.log, x)
+    raises(errors.InternalError, ": this kernel panics, too", tf.sign, x)
+    # Of two kernels for the same nodes the one of the higher priority runs.
+    raises(errors.InternalError, "the preferred kernel fails", tf.nn.relu6, x)
     raises(errors.InternalError, "the kernel made no output 0 of 1", tf.tanh, x)
     raises(errors.FailedPreconditionError, "this kernel cannot be made", tf.sin, x)
     raises(errors.InternalError, "this kernel panics when it is made", tf.cos, x)
@@ -289,7 +285,7 @@ def ops(_):
 STEPS = {
     step.__name__: step
     for step in [
-        listed, load, copies, exists, computes, threads, waits, fails, fails_later, variables, no_variables,
+        listed, load, copies, exists, computes, threads, fails, fails_later, variables, no_variables,
         other_types, zeros_like, attributes, ops,
     ]
 }

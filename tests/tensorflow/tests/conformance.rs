@@ -179,9 +179,9 @@ fn what_is_wrong_with_kernels_is_noticed_in_tensorflow() {
             &answer.unwrap_or_else(|| panic!("{name} is no case")).verdict
         };
         for (case, what) in [
-            ("kernels_of_one_argument", "PanicsAsynchronously` panicked"),
+            ("kernels_of_one_argument", "PanicsToo` panicked"),
             ("kernels_that_broadcast", "[2, 3] and [3] cannot be added"),
-            ("kernels_of_networks", "was dropped before it was completed"),
+            ("kernels_of_networks", "the preferred kernel fails"),
         ] {
             match verdict(case) {
                 Verdict::Failed(found) => assert!(

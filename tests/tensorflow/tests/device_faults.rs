@@ -50,7 +50,6 @@ use Effect::{Abort, Fail, Harmless, NoDevice, Unreached};
 fn known(word: &str) -> (&'static str, &'static str) {
     match word {
         "absent" => ("wrong", "0 devices"),
-        "asynchronous" => ("InternalError", "panicked; the log says where"),
         "dropped" => ("InternalError", "was dropped before it was completed"),
         "elsewhere" => ("InvalidArgumentError", "Could not satisfy device specification"),
         "later" => ("InternalError", "`work` was to fail"),
@@ -65,14 +64,14 @@ fn known(word: &str) -> (&'static str, &'static str) {
 
 /// What nobody can do without a device.
 const WITHOUT: &str = "devices=absent copy_in=elsewhere copy_out=elsewhere kernel=elsewhere \
-    asynchronous=elsewhere function=elsewhere lists=elsewhere again=elsewhere";
+    function=elsewhere lists=elsewhere again=elsewhere";
 /// All steps with a copy to the device.
-const ALL: &str = "copy_in copy_out kernel asynchronous function lists again";
+const ALL: &str = "copy_in copy_out kernel function lists again";
 /// All but the first.
-const LATER: &str = "copy_out kernel asynchronous function lists again";
+const LATER: &str = "copy_out kernel function lists again";
 /// A copy to the device that fails ends the process up to TensorFlow 2.16. So it is kernels that tell of failures,
 /// and whatever fetches a value.
-const STICKY: &str = "copy_out=sync kernel asynchronous function lists=sync again";
+const STICKY: &str = "copy_out=sync kernel function lists=sync again";
 
 /// What comes of a method that always fails, and of one that always panics. `old` is TensorFlow up to 2.16.
 fn methods(old: bool) -> Vec<(&'static str, [Effect; 2])> {
@@ -106,21 +105,11 @@ fn methods(old: bool) -> Vec<(&'static str, [Effect; 2])> {
         ("Stream::fill", [Fail(either("lists=sync again", "lists again")); 2]),
         (
             "Device::synchronize",
-            [Fail(
-                "copy_out=sync kernel=sync asynchronous=sync function=sync lists=sync again=sync",
-            ); 2],
+            [Fail("copy_out=sync kernel=sync function=sync lists=sync again=sync"); 2],
         ),
-        ("Stream::status", [Fail("kernel asynchronous function again"); 2]),
+        ("Stream::status", [Fail("kernel function again"); 2]),
         ("Kernel::new", [Fail("kernel function again"); 2]),
         ("Kernel::compute", [Fail("kernel function again"); 2]),
-        ("AsyncKernel::new", [Fail("asynchronous function"); 2]),
-        (
-            "AsyncKernel::compute",
-            [
-                Fail("asynchronous function"),
-                Fail("asynchronous=asynchronous function=asynchronous"),
-            ],
-        ),
         // Nothing in Python leads to these; those that TensorFlow's own code may call are tested in the host of
         // `se-plugin`.
         ("Device::copy_on_device", [Unreached; 2]),
@@ -140,12 +129,12 @@ fn methods(old: bool) -> Vec<(&'static str, [Effect; 2])> {
 fn others(old: bool) -> Vec<(&'static str, Effect)> {
     let either = |then, now| Fail(if old { then } else { now });
     let dropped = either(
-        "copy_out=sync kernel=dropped asynchronous=dropped function=dropped lists=sync again=dropped",
-        "copy_out=dropped kernel=dropped asynchronous=dropped function=dropped lists=dropped again=dropped",
+        "copy_out=sync kernel=dropped function=dropped lists=sync again=dropped",
+        "copy_out=dropped kernel=dropped function=dropped lists=dropped again=dropped",
     );
     let used_up = either(
-        "copy_out=sync kernel=used-up asynchronous=used-up function=used-up lists=sync again=used-up",
-        "copy_in=used-up copy_out=used-up kernel=used-up asynchronous=used-up function=used-up \
+        "copy_out=sync kernel=used-up function=used-up lists=sync again=used-up",
+        "copy_in=used-up copy_out=used-up kernel=used-up function=used-up \
          lists=used-up again=used-up",
     );
     vec![
@@ -153,14 +142,8 @@ fn others(old: bool) -> Vec<(&'static str, Effect)> {
         ("work fail", dropped),
         ("work panic", dropped),
         // On new releases the copies to a device whose stream has failed still work.
-        (
-            "work fail@5",
-            Fail("kernel=sync asynchronous=later function=later lists=sync again=later"),
-        ),
-        (
-            "work panic@5",
-            Fail("kernel=sync asynchronous=panicked function=panicked lists=sync again=panicked"),
-        ),
+        ("work fail@5", Fail("kernel=sync function=later lists=sync again=later")),
+        ("work panic@5", Fail("kernel=sync function=panicked lists=sync again=panicked")),
         // Once.
         ("Device::create_event fail@1", Harmless),
         ("Device::create_stream fail@2", either(STICKY, ALL)),

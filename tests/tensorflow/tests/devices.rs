@@ -59,7 +59,7 @@ fn the_variable_switches_devices_off(tensorflow: &TensorFlow) {
 }
 
 fn kernels_compute(tensorflow: &TensorFlow) {
-    let steps = ["computes", "waits", "threads", "zeros_like", "other_types"];
+    let steps = ["computes", "threads", "zeros_like", "other_types"];
     run(tensorflow, &steps.map(String::from), None);
     // Kernels are registered once.
     let again = format!("load={}", Plugin::of("hostdevice").path().display());

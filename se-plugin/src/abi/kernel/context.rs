@@ -180,10 +180,6 @@ impl<'a, P: Platform> Context<'a, P> {
         })
     }
 
-    pub(super) fn stream_state(&self) -> &'a StreamState<P::Device> {
-        self.stream
-    }
-
     /// The stream into which the kernel's work belongs.
     #[must_use]
     pub fn stream(&self) -> &<P::Device as Device>::Stream {

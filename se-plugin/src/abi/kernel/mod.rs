@@ -1,6 +1,5 @@
 //! Kernels: what the host calls for them, and what they ask of the host.
 
-pub(crate) mod asynchronous;
 pub(crate) mod construction;
 pub(crate) mod context;
 pub(crate) mod op;

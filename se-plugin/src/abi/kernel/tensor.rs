@@ -297,8 +297,8 @@ impl<T: Element> fmt::Debug for HostTensor<T> {
     }
 }
 
-/// An output in host memory, which begins as zeros. It is to be written before the kernel returns, or
-/// before an asynchronous one is complete.
+/// An output in host memory, which begins as zeros. Write it before the kernel
+/// returns.
 pub struct HostTensorMut<'a, T> {
     tensor: Tensor,
     elements: PhantomData<&'a mut T>,

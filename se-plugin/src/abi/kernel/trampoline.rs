@@ -1,15 +1,14 @@
 //! The functions that the host calls for a kernel.
 
-use super::asynchronous::{AsyncContext, Pending, Signal};
 use super::construction::{self, Construction};
 use super::context::{self, Context, Node};
-use crate::kernel::{AsyncKernel, Kernel};
+use crate::kernel::Kernel;
 use crate::platform::Platform;
 use core::any::type_name;
 use core::ffi::c_void;
 use core::ptr;
-use std::sync::{Arc, OnceLock};
-use tf_fs_plugin::__private::boundary::{catch, guard_quiet, log_error};
+use std::sync::OnceLock;
+use tf_fs_plugin::__private::boundary::{catch, guard_quiet};
 use tf_fs_plugin::{Error, Result};
 use tf_fs_sys::{TF_OpKernelConstruction, TF_OpKernelContext};
 
@@ -36,15 +35,6 @@ impl Functions {
             name: type_name::<K>,
         }
     }
-
-    pub(crate) const fn of_async_kernel<K: AsyncKernel>() -> Self {
-        Self {
-            create: create_async::<K>,
-            compute: compute_async::<K>,
-            delete: delete::<K>,
-            name: type_name::<K>,
-        }
-    }
 }
 
 /// A kernel of a node.
@@ -54,38 +44,21 @@ struct Made<K> {
     node: OnceLock<Node>,
 }
 
-/// # Safety
-/// `raw` is null or a construction of the host's.
-unsafe fn create_with<K>(
-    raw: *mut TF_OpKernelConstruction,
-    new: fn(&Construction<'_>) -> Result<K>,
-) -> *mut c_void {
+unsafe extern "C" fn create<K: Kernel>(raw: *mut TF_OpKernelConstruction) -> *mut c_void {
     let op = type_name::<K>();
     let made = catch(op, || {
-        // SAFETY: as the caller promises.
+        // SAFETY: the host passes a construction, which lasts until this function returns.
         let construction = unsafe { Construction::new(raw)? };
-        new(&construction)
+        K::new(&construction)
     });
     match made {
         Ok(kernel) => Box::into_raw(Box::new(Made { kernel, node: OnceLock::new() })).cast(),
         Err(error) => {
-            // SAFETY: as the caller promises.
+            // SAFETY: `raw` is the host's construction, which has not ended.
             unsafe { construction::fail(op, raw, error) };
             ptr::null_mut()
         }
     }
-}
-
-unsafe extern "C" fn create<K: Kernel>(raw: *mut TF_OpKernelConstruction) -> *mut c_void {
-    // SAFETY: the host passes a construction.
-    unsafe { create_with::<K>(raw, K::new) }
-}
-
-unsafe extern "C" fn create_async<K: AsyncKernel>(
-    raw: *mut TF_OpKernelConstruction,
-) -> *mut c_void {
-    // SAFETY: the host passes a construction.
-    unsafe { create_with::<K>(raw, K::new) }
 }
 
 unsafe extern "C" fn delete<K>(kernel: *mut c_void) {
@@ -140,39 +113,4 @@ unsafe fn run<P: Platform>(
         // SAFETY: the run has not ended.
         unsafe { context::fail(op, raw, error) };
     }
-}
-
-/// Runs an asynchronous kernel, and waits for it.
-///
-/// TensorFlow has asynchronous kernels from 2.13 on (`TF_NewAsyncKernelBuilder`), but the callback that it
-/// hands to one is a variable on its stack, which is gone once the function returns: completing a run later
-/// crashes the process. So they are kernels like others here.
-unsafe extern "C" fn compute_async<K: AsyncKernel>(
-    kernel: *mut c_void,
-    raw: *mut TF_OpKernelContext,
-) {
-    let op = type_name::<K>();
-    let done = Arc::new(Signal::default());
-    // SAFETY: the host passes a run, which does not end before this returns, which waits for the signal.
-    let pending = unsafe { Pending::new(op, raw, Arc::clone(&done)) };
-    // SAFETY: as for `compute`, and above.
-    let prepared = catch(op, || unsafe {
-        let Made { kernel, node } = kernel_of::<K>(kernel)?;
-        Ok((kernel, AsyncContext::prepare(raw, node)?))
-    });
-    match prepared {
-        Err(error) => pending.finish(Err(error)),
-        Ok((kernel, prepared)) => {
-            let context = AsyncContext::new(prepared, pending);
-            let ran = catch(op, || {
-                kernel.compute(context);
-                Ok(())
-            });
-            // The context has been dropped and so completed.
-            if let Err(error) = ran {
-                log_error(&error);
-            }
-        }
-    }
-    done.wait();
 }
