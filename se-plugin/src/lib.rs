@@ -82,7 +82,9 @@ pub use timer::{HostTimer, Timer};
 
 /// What nearly every device needs: `use se_plugin::prelude::*;`.
 pub mod prelude {
-    pub use crate::kernel::{Construction, Context, DType, DeviceTensor, Element, Kernel};
+    pub use crate::kernel::{
+        DType, DeviceTensor, Element, Kernel, OpKernelConstruction, OpKernelContext,
+    };
     pub use crate::{
         Code, Device, DevicePtr, Error, Event, EventStatus, HostBuf, HostCallback, HostSource,
         HostTarget, MemoryUsage, Pattern, Platform, Result, ResultExt, Stream, StreamOptions,

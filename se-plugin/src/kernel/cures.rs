@@ -5,8 +5,8 @@
 //! what to write. Those for int32 `ZerosLike` and `OnesLike` read an input of the device on the host: they
 //! get kernels whose input is on the host, too.
 
-use crate::abi::kernel::construction::Construction;
-use crate::abi::kernel::context::Context;
+use crate::abi::kernel::construction::OpKernelConstruction;
+use crate::abi::kernel::context::OpKernelContext;
 use crate::kernel::registry::{Registration, has_kernel};
 use crate::kernel::{DType, Kernel, host_has_variables};
 use crate::platform::Platform;
@@ -86,11 +86,11 @@ pub(crate) struct Poison<P, const OP: usize> {
 impl<P: Platform, const OP: usize> Kernel for Poison<P, OP> {
     type Platform = P;
 
-    fn new(construction: &Construction<'_>) -> Result<Self> {
+    fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
         Ok(Self { dtype: construction.attr("dtype")?, platform: PhantomData })
     }
 
-    fn compute(&self, _: &mut Context<'_, P>) -> Result<()> {
+    fn compute(&self, _: &mut OpKernelContext<'_, P>) -> Result<()> {
         let op = IN_PLACE[OP];
         let lacks = Lacks::new(has_kernel::<P>(op.computes, "T", self.dtype), host_has_variables());
         Err(Error::new(Code::Unimplemented, lacks.text(op, P::TYPE, self.dtype)))
@@ -150,11 +150,11 @@ struct HostFill<P, const VALUE: i32>(PhantomData<fn() -> P>);
 impl<P: Platform, const VALUE: i32> Kernel for HostFill<P, VALUE> {
     type Platform = P;
 
-    fn new(_: &Construction<'_>) -> Result<Self> {
+    fn new(_: &OpKernelConstruction<'_>) -> Result<Self> {
         Ok(Self(PhantomData))
     }
 
-    fn compute(&self, context: &mut Context<'_, P>) -> Result<()> {
+    fn compute(&self, context: &mut OpKernelContext<'_, P>) -> Result<()> {
         let shape = context.host_input::<i32>(0)?.shape().to_vec();
         context.host_output::<i32>(0, &shape)?.as_mut_slice().fill(VALUE);
         Ok(())

@@ -14,10 +14,10 @@
 //! impl<T: Element> Kernel for ZerosLike<T> {
 //!     type Platform = MyPlatform;
 //!
-//!     fn new(_: &Construction<'_>) -> Result<Self> {
+//!     fn new(_: &OpKernelConstruction<'_>) -> Result<Self> {
 //!         Ok(Self(PhantomData))
 //!     }
-//!     fn compute(&self, context: &mut Context<'_, MyPlatform>) -> Result<()> {
+//!     fn compute(&self, context: &mut OpKernelContext<'_, MyPlatform>) -> Result<()> {
 //!         let x = context.input(0)?;
 //!         let y = context.output(0, x.shape())?;
 //!         match y.ptr() {
@@ -41,7 +41,7 @@
 //! there are ones that work.
 //!
 //! # Variables
-//! [`Context::variables`] gives variables to change in place. TensorFlow 2.19 to 2.21 do not export what it
+//! [`OpKernelContext::variables`] gives variables to change in place. TensorFlow 2.19 to 2.21 do not export what it
 //! needs; kernels that are registered with `variables` are left out there.
 
 pub(crate) mod cures;
@@ -52,8 +52,8 @@ pub(crate) mod registry;
 #[cfg(test)]
 pub(crate) mod test_platform;
 
-pub use crate::abi::kernel::construction::Construction;
-pub use crate::abi::kernel::context::Context;
+pub use crate::abi::kernel::construction::OpKernelConstruction;
+pub use crate::abi::kernel::context::OpKernelContext;
 pub use crate::abi::kernel::op::{ShapeHandle, ShapeInference};
 pub use crate::abi::kernel::tensor::{DeviceTensor, HostTensor, HostTensorMut};
 pub use crate::abi::kernel::variables::{Variables, host_has_variables};
@@ -78,14 +78,14 @@ pub trait Kernel: Sized + Send + Sync + 'static {
     ///
     /// # Errors
     /// Become those of the op in Python.
-    fn new(construction: &Construction<'_>) -> Result<Self>;
+    fn new(construction: &OpKernelConstruction<'_>) -> Result<Self>;
 
     /// Runs it: makes the outputs and enqueues the work, without waiting for it. With `Ok` all outputs must
     /// have been made.
     ///
     /// # Errors
     /// Become those of the op in Python.
-    fn compute(&self, context: &mut Context<'_, Self::Platform>) -> Result<()>;
+    fn compute(&self, context: &mut OpKernelContext<'_, Self::Platform>) -> Result<()>;
 }
 
 /// A type of an attribute's value.

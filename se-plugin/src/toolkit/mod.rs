@@ -31,10 +31,10 @@
 //! impl Kernel for Add {
 //!     type Platform = MyPlatform;
 //!
-//!     fn new(_: &Construction<'_>) -> Result<Self> {
+//!     fn new(_: &OpKernelConstruction<'_>) -> Result<Self> {
 //!         Ok(Self)
 //!     }
-//!     fn compute(&self, context: &mut Context<'_, MyPlatform>) -> Result<()> {
+//!     fn compute(&self, context: &mut OpKernelContext<'_, MyPlatform>) -> Result<()> {
 //!         ops::binary(context, "AddV2", |a: f32, b: f32| a + b)
 //!     }
 //! }

@@ -8,7 +8,7 @@ use super::host::{self, elements, elements_mut};
 use super::number::Number;
 use super::shape::{self, reduced_shape, to_host};
 use crate::device::Device;
-use crate::kernel::{Context, DeviceTensor};
+use crate::kernel::{DeviceTensor, OpKernelContext};
 use crate::parts::{DeviceRange, WorkerStream};
 use crate::platform::Platform;
 use bytemuck::Pod;
@@ -21,9 +21,9 @@ impl<P: Platform<Device: Device<Stream = WorkerStream>>> HostPlatform for P {}
 /// Makes an output of this shape.
 ///
 /// # Errors
-/// As [`Context::output`].
+/// As [`OpKernelContext::output`].
 pub fn output<P: Platform>(
-    context: &Context<'_, P>,
+    context: &OpKernelContext<'_, P>,
     index: usize,
     shape: &[usize],
 ) -> Result<DeviceTensor> {
@@ -33,8 +33,11 @@ pub fn output<P: Platform>(
 /// Returns the inputs of an argument that is a list.
 ///
 /// # Errors
-/// As [`Context::input_range`].
-pub fn inputs<P: Platform>(context: &Context<'_, P>, name: &str) -> Result<Vec<DeviceTensor>> {
+/// As [`OpKernelContext::input_range`].
+pub fn inputs<P: Platform>(
+    context: &OpKernelContext<'_, P>,
+    name: &str,
+) -> Result<Vec<DeviceTensor>> {
     context.input_range(name)?.map(|index| context.input(index)).collect()
 }
 
@@ -43,7 +46,7 @@ pub fn inputs<P: Platform>(context: &Context<'_, P>, name: &str) -> Result<Vec<D
 /// # Errors
 /// As [`WorkerStream::launch`].
 pub fn launch<P: HostPlatform, const R: usize, const W: usize>(
-    context: &Context<'_, P>,
+    context: &OpKernelContext<'_, P>,
     op: &'static str,
     reads: [&DeviceTensor; R],
     writes: [&DeviceTensor; W],
@@ -58,7 +61,7 @@ pub fn launch<P: HostPlatform, const R: usize, const W: usize>(
 /// # Errors
 /// As [`WorkerStream::launch_lists`].
 pub fn launch_lists<P: HostPlatform>(
-    context: &Context<'_, P>,
+    context: &OpKernelContext<'_, P>,
     op: &'static str,
     reads: &[DeviceTensor],
     writes: &[DeviceTensor],
@@ -73,7 +76,7 @@ pub fn launch_lists<P: HostPlatform>(
 /// # Errors
 /// As [`WorkerStream::run`].
 pub fn run<P: HostPlatform, const R: usize, const W: usize>(
-    context: &Context<'_, P>,
+    context: &OpKernelContext<'_, P>,
     op: &'static str,
     reads: [&DeviceTensor; R],
     writes: [&DeviceTensor; W],
@@ -89,7 +92,7 @@ type Work = dyn FnOnce(&[&[u8]], &mut [u8]) -> Result<()> + Send;
 /// Runs `work` on the input, or in its memory, and then on no input, if nobody else uses it. Not generic in the
 /// elements, as what follows: a device has hundreds of ops with their types.
 fn in_place<P: HostPlatform>(
-    context: &Context<'_, P>,
+    context: &OpKernelContext<'_, P>,
     op: &'static str,
     work: Box<Work>,
 ) -> Result<()> {
@@ -105,7 +108,7 @@ fn in_place<P: HostPlatform>(
 
 /// Runs `work` on the input, for an output of its shape.
 fn same_shape<P: HostPlatform>(
-    context: &Context<'_, P>,
+    context: &OpKernelContext<'_, P>,
     op: &'static str,
     work: Box<Work>,
 ) -> Result<()> {
@@ -119,7 +122,7 @@ type Work2 = dyn FnOnce([&[u8]; 2], &mut [u8], &Broadcast<2>) -> Result<()> + Se
 
 /// Runs `work` on two inputs. With `waits`, an error of the work is that of the op.
 fn both<P: HostPlatform>(
-    context: &Context<'_, P>,
+    context: &OpKernelContext<'_, P>,
     op: &'static str,
     waits: bool,
     work: Box<Work2>,
@@ -137,9 +140,9 @@ fn both<P: HostPlatform>(
 /// Computes `f` of each element, in the memory of the input if nobody else uses it.
 ///
 /// # Errors
-/// As [`Context::forward_or_output`].
+/// As [`OpKernelContext::forward_or_output`].
 pub fn unary<T: Pod, P: HostPlatform>(
-    context: &Context<'_, P>,
+    context: &OpKernelContext<'_, P>,
     op: &'static str,
     f: impl Fn(T) -> T + Send + 'static,
 ) -> Result<()> {
@@ -157,9 +160,9 @@ pub fn unary<T: Pod, P: HostPlatform>(
 /// Computes `f` of each element, with a result of another type. A bool is a `u8`, 0 or 1.
 ///
 /// # Errors
-/// As [`Context::output`].
+/// As [`OpKernelContext::output`].
 pub fn map<A: Pod, B: Pod, P: HostPlatform>(
-    context: &Context<'_, P>,
+    context: &OpKernelContext<'_, P>,
     op: &'static str,
     f: impl Fn(A) -> B + Send + 'static,
 ) -> Result<()> {
@@ -175,7 +178,7 @@ pub fn map<A: Pod, B: Pod, P: HostPlatform>(
 /// # Errors
 /// `INVALID_ARGUMENT` for shapes that do not broadcast.
 pub fn binary<A: Pod, B: Pod, P: HostPlatform>(
-    context: &Context<'_, P>,
+    context: &OpKernelContext<'_, P>,
     op: &'static str,
     f: impl Fn(A, A) -> B + Send + 'static,
 ) -> Result<()> {
@@ -191,7 +194,7 @@ pub fn binary<A: Pod, B: Pod, P: HostPlatform>(
 /// # Errors
 /// `INVALID_ARGUMENT` for a divisor of 0, and for shapes that do not broadcast.
 pub fn divide<T: Number, P: HostPlatform>(
-    context: &Context<'_, P>,
+    context: &OpKernelContext<'_, P>,
     op: &'static str,
     f: fn(T, T) -> T,
 ) -> Result<()> {
@@ -211,7 +214,7 @@ pub fn divide<T: Number, P: HostPlatform>(
 /// # Errors
 /// `INVALID_ARGUMENT` for shapes that differ.
 pub fn add_all<T: Number, P: HostPlatform>(
-    context: &Context<'_, P>,
+    context: &OpKernelContext<'_, P>,
     op: &'static str,
 ) -> Result<()> {
     let parts = inputs(context, "inputs")?;
@@ -239,7 +242,7 @@ pub fn add_all<T: Number, P: HostPlatform>(
 /// # Errors
 /// `INVALID_ARGUMENT` if there is no such axis.
 pub fn reduce<T: Pod, A: Copy + Send + 'static, B: Pod, P: HostPlatform>(
-    context: &Context<'_, P>,
+    context: &OpKernelContext<'_, P>,
     op: &'static str,
     keep_dims: bool,
     start: A,

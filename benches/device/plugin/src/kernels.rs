@@ -11,10 +11,10 @@ struct AddV2;
 impl Kernel for AddV2 {
     type Platform = BenchPlatform;
 
-    fn new(_: &Construction<'_>) -> Result<Self> {
+    fn new(_: &OpKernelConstruction<'_>) -> Result<Self> {
         Ok(Self)
     }
-    fn compute(&self, context: &mut Context<'_, BenchPlatform>) -> Result<()> {
+    fn compute(&self, context: &mut OpKernelContext<'_, BenchPlatform>) -> Result<()> {
         let (x, y) = (context.input(0)?, context.input(1)?);
         let shape = match (x.shape(), y.shape()) {
             (x, y) if x == y => x,

@@ -40,11 +40,11 @@ struct Add<T>(PhantomData<T>);
 impl<T: Number> Kernel for Add<T> {
     type Platform = TemplatePluginPlatform;
 
-    fn new(_node: &Construction<'_>) -> Result<Self> {
+    fn new(_node: &OpKernelConstruction<'_>) -> Result<Self> {
         Ok(Self(PhantomData))
     }
 
-    fn compute(&self, context: &mut Context<'_, Self::Platform>) -> Result<()> {
+    fn compute(&self, context: &mut OpKernelContext<'_, Self::Platform>) -> Result<()> {
         // Checks the shapes, makes the output and enqueues the work on the stream.
         ops::binary(context, "AddV2", add::<T>)
     }
@@ -57,11 +57,11 @@ struct Sub<T>(PhantomData<T>);
 impl<T: Number> Kernel for Sub<T> {
     type Platform = TemplatePluginPlatform;
 
-    fn new(_node: &Construction<'_>) -> Result<Self> {
+    fn new(_node: &OpKernelConstruction<'_>) -> Result<Self> {
         Ok(Self(PhantomData))
     }
 
-    fn compute(&self, context: &mut Context<'_, Self::Platform>) -> Result<()> {
+    fn compute(&self, context: &mut OpKernelContext<'_, Self::Platform>) -> Result<()> {
         ops::binary(context, "Sub", T::minus)
     }
 }

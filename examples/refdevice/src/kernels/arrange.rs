@@ -39,7 +39,7 @@ macro_rules! movers {
         impl<T: Stored> Kernel for $name<T> {
             type Platform = RefPlatform;
 
-            fn new(_: &Construction<'_>) -> Result<Self> {
+            fn new(_: &OpKernelConstruction<'_>) -> Result<Self> {
                 Ok(Self(PhantomData))
             }
             fn compute(&self, context: &mut Run<'_>) -> Result<()> {
@@ -189,7 +189,7 @@ struct Fill<T>(PhantomData<T>);
 impl<T: Stored> Kernel for Fill<T> {
     type Platform = RefPlatform;
 
-    fn new(_: &Construction<'_>) -> Result<Self> {
+    fn new(_: &OpKernelConstruction<'_>) -> Result<Self> {
         Ok(Self(PhantomData))
     }
     fn compute(&self, context: &mut Run<'_>) -> Result<()> {
@@ -212,7 +212,7 @@ struct Pack<T> {
 impl<T: Stored> Kernel for Pack<T> {
     type Platform = RefPlatform;
 
-    fn new(construction: &Construction<'_>) -> Result<Self> {
+    fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
         Ok(Self { axis: construction.attr("axis")?, elements: PhantomData })
     }
     fn compute(&self, context: &mut Run<'_>) -> Result<()> {
@@ -248,7 +248,7 @@ struct Unpack<T> {
 impl<T: Stored> Kernel for Unpack<T> {
     type Platform = RefPlatform;
 
-    fn new(construction: &Construction<'_>) -> Result<Self> {
+    fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
         Ok(Self { axis: construction.attr("axis")?, elements: PhantomData })
     }
     fn compute(&self, context: &mut Run<'_>) -> Result<()> {
@@ -315,7 +315,7 @@ struct Split<T>(PhantomData<T>);
 impl<T: Stored> Kernel for Split<T> {
     type Platform = RefPlatform;
 
-    fn new(_: &Construction<'_>) -> Result<Self> {
+    fn new(_: &OpKernelConstruction<'_>) -> Result<Self> {
         Ok(Self(PhantomData))
     }
     fn compute(&self, context: &mut Run<'_>) -> Result<()> {
@@ -346,7 +346,7 @@ struct SplitV<T>(PhantomData<T>);
 impl<T: Stored> Kernel for SplitV<T> {
     type Platform = RefPlatform;
 
-    fn new(_: &Construction<'_>) -> Result<Self> {
+    fn new(_: &OpKernelConstruction<'_>) -> Result<Self> {
         Ok(Self(PhantomData))
     }
     fn compute(&self, context: &mut Run<'_>) -> Result<()> {
@@ -367,7 +367,7 @@ impl<T: Stored> Kernel for SplitV<T> {
 }
 
 /// The masks of a strided slice.
-fn masks(construction: &Construction<'_>) -> Result<Masks> {
+fn masks(construction: &OpKernelConstruction<'_>) -> Result<Masks> {
     Ok(Masks {
         begin: construction.attr("begin_mask")?,
         end: construction.attr("end_mask")?,
@@ -399,7 +399,7 @@ struct StridedSliceKernel<T> {
 impl<T: Stored> Kernel for StridedSliceKernel<T> {
     type Platform = RefPlatform;
 
-    fn new(construction: &Construction<'_>) -> Result<Self> {
+    fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
         Ok(Self { masks: masks(construction)?, elements: PhantomData })
     }
     fn compute(&self, context: &mut Run<'_>) -> Result<()> {
@@ -429,7 +429,7 @@ struct StridedSliceGrad<T> {
 impl<T: Stored> Kernel for StridedSliceGrad<T> {
     type Platform = RefPlatform;
 
-    fn new(construction: &Construction<'_>) -> Result<Self> {
+    fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
         Ok(Self { masks: masks(construction)?, elements: PhantomData })
     }
     fn compute(&self, context: &mut Run<'_>) -> Result<()> {
@@ -482,7 +482,7 @@ const _: () = {
     impl<Tparams: Stored> Kernel for GatherV2<Tparams> {
         type Platform = RefPlatform;
 
-        fn new(construction: &Construction<'_>) -> Result<Self> {
+        fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
             Ok(Self { batches: construction.attr("batch_dims")?, elements: PhantomData })
         }
         fn compute(&self, context: &mut Run<'_>) -> Result<()> {
@@ -536,7 +536,7 @@ struct OneHot<T> {
 impl<T: Stored> Kernel for OneHot<T> {
     type Platform = RefPlatform;
 
-    fn new(construction: &Construction<'_>) -> Result<Self> {
+    fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
         Ok(Self { axis: construction.attr("axis")?, elements: PhantomData })
     }
     fn compute(&self, context: &mut Run<'_>) -> Result<()> {
@@ -578,7 +578,7 @@ macro_rules! ranges {
         impl Kernel for Range<$number> {
             type Platform = RefPlatform;
 
-            fn new(_: &Construction<'_>) -> Result<Self> {
+            fn new(_: &OpKernelConstruction<'_>) -> Result<Self> {
                 Ok(Self(PhantomData))
             }
             fn compute(&self, context: &mut Run<'_>) -> Result<()> {

@@ -17,7 +17,7 @@ struct MatrixBandPart<T>(PhantomData<T>);
 impl<T: Stored> Kernel for MatrixBandPart<T> {
     type Platform = RefPlatform;
 
-    fn new(_: &Construction<'_>) -> Result<Self> {
+    fn new(_: &OpKernelConstruction<'_>) -> Result<Self> {
         Ok(Self(PhantomData))
     }
     fn compute(&self, context: &mut Run<'_>) -> Result<()> {

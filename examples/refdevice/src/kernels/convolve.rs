@@ -13,7 +13,7 @@ pub(super) struct Geometry {
 }
 
 /// The numbers of an attribute for rows and columns.
-pub(super) fn pair(construction: &Construction<'_>, name: &str) -> Result<[usize; 2]> {
+pub(super) fn pair(construction: &OpKernelConstruction<'_>, name: &str) -> Result<[usize; 2]> {
     let numbers: Vec<i64> = construction.attr(name)?;
     let [1, rows, columns, 1] = numbers[..] else {
         return Err(Error::new(
@@ -30,7 +30,7 @@ pub(super) fn pair(construction: &Construction<'_>, name: &str) -> Result<[usize
 }
 
 /// The padding of an operation.
-pub(super) fn padding(construction: &Construction<'_>) -> Result<[Padding; 2]> {
+pub(super) fn padding(construction: &OpKernelConstruction<'_>) -> Result<[Padding; 2]> {
     let padding: String = construction.attr("padding")?;
     Ok(match padding.as_str() {
         "VALID" => [Padding::Valid; 2],
@@ -46,7 +46,7 @@ pub(super) fn padding(construction: &Construction<'_>) -> Result<[Padding; 2]> {
 }
 
 impl Geometry {
-    fn new(construction: &Construction<'_>) -> Result<Self> {
+    fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
         check_format(construction)?;
         Ok(Self {
             strides: pair(construction, "strides")?,
@@ -100,7 +100,7 @@ struct Conv2D<T> {
 impl<T: Floating> Kernel for Conv2D<T> {
     type Platform = RefPlatform;
 
-    fn new(construction: &Construction<'_>) -> Result<Self> {
+    fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
         Ok(Self { geometry: Geometry::new(construction)?, elements: PhantomData })
     }
     fn compute(&self, context: &mut Run<'_>) -> Result<()> {
@@ -130,7 +130,7 @@ struct InputGradient<T> {
 impl<T: Floating> Kernel for InputGradient<T> {
     type Platform = RefPlatform;
 
-    fn new(construction: &Construction<'_>) -> Result<Self> {
+    fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
         Ok(Self { geometry: Geometry::new(construction)?, elements: PhantomData })
     }
     fn compute(&self, context: &mut Run<'_>) -> Result<()> {
@@ -169,7 +169,7 @@ struct FilterGradient<T> {
 impl<T: Floating> Kernel for FilterGradient<T> {
     type Platform = RefPlatform;
 
-    fn new(construction: &Construction<'_>) -> Result<Self> {
+    fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
         Ok(Self { geometry: Geometry::new(construction)?, elements: PhantomData })
     }
     fn compute(&self, context: &mut Run<'_>) -> Result<()> {
@@ -198,7 +198,7 @@ struct DepthwiseConv2d<T> {
 impl<T: Floating> Kernel for DepthwiseConv2d<T> {
     type Platform = RefPlatform;
 
-    fn new(construction: &Construction<'_>) -> Result<Self> {
+    fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
         Ok(Self { geometry: Geometry::new(construction)?, elements: PhantomData })
     }
     fn compute(&self, context: &mut Run<'_>) -> Result<()> {

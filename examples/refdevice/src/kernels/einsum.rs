@@ -14,7 +14,7 @@ struct EinsumKernel<T> {
 impl<T: Floating> Kernel for EinsumKernel<T> {
     type Platform = RefPlatform;
 
-    fn new(construction: &Construction<'_>) -> Result<Self> {
+    fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
         Ok(Self { equation: construction.attr("equation")?, elements: PhantomData })
     }
     fn compute(&self, context: &mut Run<'_>) -> Result<()> {

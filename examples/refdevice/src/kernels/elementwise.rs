@@ -19,7 +19,7 @@ macro_rules! kernels {
         impl<T: $bound> Kernel for $name<T> {
             type Platform = RefPlatform;
 
-            fn new(_: &Construction<'_>) -> Result<Self> {
+            fn new(_: &OpKernelConstruction<'_>) -> Result<Self> {
                 Ok(Self(PhantomData))
             }
             fn compute(&self, context: &mut Run<'_>) -> Result<()> {
@@ -161,7 +161,7 @@ macro_rules! logical {
         impl Kernel for $name {
             type Platform = RefPlatform;
 
-            fn new(_: &Construction<'_>) -> Result<Self> {
+            fn new(_: &OpKernelConstruction<'_>) -> Result<Self> {
                 Ok(Self)
             }
             fn compute(&self, context: &mut Run<'_>) -> Result<()> {
@@ -186,7 +186,7 @@ struct EqualBool;
 impl Kernel for EqualBool {
     type Platform = RefPlatform;
 
-    fn new(_: &Construction<'_>) -> Result<Self> {
+    fn new(_: &OpKernelConstruction<'_>) -> Result<Self> {
         Ok(Self)
     }
     fn compute(&self, context: &mut Run<'_>) -> Result<()> {
@@ -200,7 +200,7 @@ struct NotEqualBool;
 impl Kernel for NotEqualBool {
     type Platform = RefPlatform;
 
-    fn new(_: &Construction<'_>) -> Result<Self> {
+    fn new(_: &OpKernelConstruction<'_>) -> Result<Self> {
         Ok(Self)
     }
     fn compute(&self, context: &mut Run<'_>) -> Result<()> {
@@ -222,7 +222,7 @@ fn alpha<T: Floating>(alpha: f32) -> T::Wide {
 impl<T: Floating> Kernel for LeakyRelu<T> {
     type Platform = RefPlatform;
 
-    fn new(construction: &Construction<'_>) -> Result<Self> {
+    fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
         Ok(Self { alpha: construction.attr("alpha")?, elements: PhantomData })
     }
     fn compute(&self, context: &mut Run<'_>) -> Result<()> {
@@ -239,7 +239,7 @@ struct LeakyReluGrad<T> {
 impl<T: Floating> Kernel for LeakyReluGrad<T> {
     type Platform = RefPlatform;
 
-    fn new(construction: &Construction<'_>) -> Result<Self> {
+    fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
         Ok(Self { alpha: construction.attr("alpha")?, elements: PhantomData })
     }
     fn compute(&self, context: &mut Run<'_>) -> Result<()> {
@@ -322,7 +322,7 @@ macro_rules! casts {
         {
             type Platform = RefPlatform;
 
-            fn new(_: &Construction<'_>) -> Result<Self> {
+            fn new(_: &OpKernelConstruction<'_>) -> Result<Self> {
                 Ok(Self(PhantomData))
             }
             fn compute(&self, context: &mut Run<'_>) -> Result<()> {

@@ -13,7 +13,7 @@ struct MatMul<T> {
 impl<T: Floating> Kernel for MatMul<T> {
     type Platform = RefPlatform;
 
-    fn new(construction: &Construction<'_>) -> Result<Self> {
+    fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
         let transpose = [construction.attr("transpose_a")?, construction.attr("transpose_b")?];
         Ok(Self { transpose, elements: PhantomData })
     }
@@ -64,7 +64,7 @@ macro_rules! batches {
         impl<T: Floating> Kernel for $name<T> {
             type Platform = RefPlatform;
 
-            fn new(construction: &Construction<'_>) -> Result<Self> {
+            fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
                 let transpose = [construction.attr("adj_x")?, construction.attr("adj_y")?];
                 Ok(Self { transpose, elements: PhantomData })
             }
@@ -81,7 +81,7 @@ batches! {
 }
 
 /// Channels come last, which is all that the kernels can do.
-pub(super) fn check_format(construction: &Construction<'_>) -> Result<()> {
+pub(super) fn check_format(construction: &OpKernelConstruction<'_>) -> Result<()> {
     let format: String = construction.attr("data_format")?;
     ensure!(
         format == "NHWC",
@@ -99,7 +99,7 @@ struct BiasAdd<T>(PhantomData<T>);
 impl<T: Floating> Kernel for BiasAdd<T> {
     type Platform = RefPlatform;
 
-    fn new(construction: &Construction<'_>) -> Result<Self> {
+    fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
         check_format(construction)?;
         Ok(Self(PhantomData))
     }
@@ -128,7 +128,7 @@ struct BiasAddGrad<T>(PhantomData<T>);
 impl<T: Floating> Kernel for BiasAddGrad<T> {
     type Platform = RefPlatform;
 
-    fn new(construction: &Construction<'_>) -> Result<Self> {
+    fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
         check_format(construction)?;
         Ok(Self(PhantomData))
     }

@@ -25,7 +25,7 @@ use se_plugin::toolkit::shape::{Shape, from_host, of as shape};
 use se_plugin::toolkit::{Broadcast, Number, host, ops, shape as shapes};
 
 /// A run of a kernel.
-type Run<'a> = Context<'a, RefPlatform>;
+type Run<'a> = OpKernelContext<'a, RefPlatform>;
 
 /// An element whose bytes can be moved.
 trait Stored: Element {

@@ -14,7 +14,7 @@ struct BatchNorm {
 }
 
 impl BatchNorm {
-    fn new(construction: &Construction<'_>) -> Result<Self> {
+    fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
         check_format(construction)?;
         let factor = match construction.has_attr("exponential_avg_factor")? {
             true => construction.attr::<f32>("exponential_avg_factor")?,
@@ -56,7 +56,7 @@ struct FusedBatchNorm(BatchNorm);
 impl Kernel for FusedBatchNorm {
     type Platform = RefPlatform;
 
-    fn new(construction: &Construction<'_>) -> Result<Self> {
+    fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
         BatchNorm::new(construction).map(Self)
     }
     fn compute(&self, context: &mut Run<'_>) -> Result<()> {
@@ -119,7 +119,7 @@ struct FusedBatchNormGrad(BatchNorm);
 impl Kernel for FusedBatchNormGrad {
     type Platform = RefPlatform;
 
-    fn new(construction: &Construction<'_>) -> Result<Self> {
+    fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
         BatchNorm::new(construction).map(Self)
     }
     fn compute(&self, context: &mut Run<'_>) -> Result<()> {

@@ -39,7 +39,7 @@ macro_rules! optimizers {
         impl<T: Floating> Kernel for $name<T> {
             type Platform = RefPlatform;
 
-            fn new(construction: &Construction<'_>) -> Result<Self> {
+            fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
                 let nesterov = $has_nesterov && construction.attr("use_nesterov")?;
                 Ok(Self { nesterov, elements: PhantomData })
             }
@@ -139,7 +139,7 @@ macro_rules! updates {
             impl<dtype: Numeric> Kernel for $name<dtype> {
                 type Platform = RefPlatform;
 
-                fn new(_: &Construction<'_>) -> Result<Self> {
+                fn new(_: &OpKernelConstruction<'_>) -> Result<Self> {
                     Ok(Self(PhantomData))
                 }
                 fn compute(&self, context: &mut Run<'_>) -> Result<()> {

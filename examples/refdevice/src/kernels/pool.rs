@@ -15,7 +15,7 @@ struct Geometry {
 }
 
 impl Geometry {
-    fn new(construction: &Construction<'_>) -> Result<Self> {
+    fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
         check_format(construction)?;
         Ok(Self {
             sizes: pair(construction, "ksize")?,
@@ -59,7 +59,7 @@ macro_rules! pools {
         impl<T: Floating> Kernel for $name<T> {
             type Platform = RefPlatform;
 
-            fn new(construction: &Construction<'_>) -> Result<Self> {
+            fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
                 Ok(Self { geometry: Geometry::new(construction)?, elements: PhantomData })
             }
             fn compute(&self, context: &mut Run<'_>) -> Result<()> {
@@ -90,7 +90,7 @@ struct MaxPoolGrad<T> {
 impl<T: Floating> Kernel for MaxPoolGrad<T> {
     type Platform = RefPlatform;
 
-    fn new(construction: &Construction<'_>) -> Result<Self> {
+    fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
         Ok(Self { geometry: Geometry::new(construction)?, elements: PhantomData })
     }
     fn compute(&self, context: &mut Run<'_>) -> Result<()> {
@@ -121,7 +121,7 @@ struct AvgPoolGrad<T> {
 impl<T: Floating> Kernel for AvgPoolGrad<T> {
     type Platform = RefPlatform;
 
-    fn new(construction: &Construction<'_>) -> Result<Self> {
+    fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
         Ok(Self { geometry: Geometry::new(construction)?, elements: PhantomData })
     }
     fn compute(&self, context: &mut Run<'_>) -> Result<()> {

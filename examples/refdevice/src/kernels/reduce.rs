@@ -20,7 +20,7 @@ macro_rules! reductions {
         impl<T: $($bound)+> Kernel for $name<T> {
             type Platform = RefPlatform;
 
-            fn new(construction: &Construction<'_>) -> Result<Self> {
+            fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
                 Ok(Self { keep: construction.attr("keep_dims")?, elements: PhantomData })
             }
             fn compute(&self, context: &mut Run<'_>) -> Result<()> {
@@ -62,7 +62,7 @@ macro_rules! logical {
         impl Kernel for $name {
             type Platform = RefPlatform;
 
-            fn new(construction: &Construction<'_>) -> Result<Self> {
+            fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
                 Ok(Self { keep: construction.attr("keep_dims")? })
             }
             fn compute(&self, context: &mut Run<'_>) -> Result<()> {
@@ -121,7 +121,7 @@ macro_rules! positions {
         impl<T: Numeric> Kernel for $name<T> {
             type Platform = RefPlatform;
 
-            fn new(_: &Construction<'_>) -> Result<Self> {
+            fn new(_: &OpKernelConstruction<'_>) -> Result<Self> {
                 Ok(Self(PhantomData))
             }
             fn compute(&self, context: &mut Run<'_>) -> Result<()> {
@@ -148,7 +148,7 @@ macro_rules! scans {
         impl<T: Numeric> Kernel for $name<T> {
             type Platform = RefPlatform;
 
-            fn new(construction: &Construction<'_>) -> Result<Self> {
+            fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
                 Ok(Self {
                     exclusive: construction.attr("exclusive")?,
                     reverse: construction.attr("reverse")?,
@@ -185,7 +185,7 @@ struct L2Loss<T>(PhantomData<T>);
 impl<T: Floating> Kernel for L2Loss<T> {
     type Platform = RefPlatform;
 
-    fn new(_: &Construction<'_>) -> Result<Self> {
+    fn new(_: &OpKernelConstruction<'_>) -> Result<Self> {
         Ok(Self(PhantomData))
     }
     fn compute(&self, context: &mut Run<'_>) -> Result<()> {

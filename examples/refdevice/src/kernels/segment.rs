@@ -18,7 +18,7 @@ struct UnsortedSegmentSum<T>(PhantomData<T>);
 impl<T: Numeric> Kernel for UnsortedSegmentSum<T> {
     type Platform = RefPlatform;
 
-    fn new(_: &Construction<'_>) -> Result<Self> {
+    fn new(_: &OpKernelConstruction<'_>) -> Result<Self> {
         Ok(Self(PhantomData))
     }
     fn compute(&self, context: &mut Run<'_>) -> Result<()> {

@@ -12,7 +12,7 @@ macro_rules! probabilities {
         impl<T: Floating> Kernel for $name<T> {
             type Platform = RefPlatform;
 
-            fn new(_: &Construction<'_>) -> Result<Self> {
+            fn new(_: &OpKernelConstruction<'_>) -> Result<Self> {
                 Ok(Self(PhantomData))
             }
             fn compute(&self, context: &mut Run<'_>) -> Result<()> {
@@ -46,7 +46,7 @@ struct SparseCrossEntropy<T>(PhantomData<T>);
 impl<T: Floating> Kernel for SparseCrossEntropy<T> {
     type Platform = RefPlatform;
 
-    fn new(_: &Construction<'_>) -> Result<Self> {
+    fn new(_: &OpKernelConstruction<'_>) -> Result<Self> {
         Ok(Self(PhantomData))
     }
     fn compute(&self, context: &mut Run<'_>) -> Result<()> {
@@ -84,7 +84,7 @@ struct CrossEntropy<T>(PhantomData<T>);
 impl<T: Floating> Kernel for CrossEntropy<T> {
     type Platform = RefPlatform;
 
-    fn new(_: &Construction<'_>) -> Result<Self> {
+    fn new(_: &OpKernelConstruction<'_>) -> Result<Self> {
         Ok(Self(PhantomData))
     }
     fn compute(&self, context: &mut Run<'_>) -> Result<()> {

@@ -17,14 +17,14 @@ use tf_fs_sys::host::Table as _;
 use tf_fs_sys::{BufferFunctions, TF_OpKernelConstruction};
 
 /// A node for which a kernel is made: its name and its attributes.
-pub struct Construction<'a> {
+pub struct OpKernelConstruction<'a> {
     raw: NonNull<TF_OpKernelConstruction>,
     host: HostApi,
     status: Status,
     call: PhantomData<&'a mut TF_OpKernelConstruction>,
 }
 
-impl Construction<'_> {
+impl OpKernelConstruction<'_> {
     /// # Safety
     /// `raw` is a construction of the host's, not ended while this exists.
     pub(super) unsafe fn new(raw: *mut TF_OpKernelConstruction) -> Result<Self> {
@@ -119,9 +119,9 @@ impl Construction<'_> {
     }
 }
 
-impl fmt::Debug for Construction<'_> {
+impl fmt::Debug for OpKernelConstruction<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Construction").field("name", &self.name()).finish_non_exhaustive()
+        f.debug_struct("OpKernelConstruction").field("name", &self.name()).finish_non_exhaustive()
     }
 }
 
@@ -142,13 +142,13 @@ impl<T> WithAttribute<T> for Result<T> {
 /// What an attribute can be read as.
 pub trait Read: Sized {
     #[doc(hidden)]
-    fn read(construction: &Construction<'_>, name: &CStr) -> Result<Self>;
+    fn read(construction: &OpKernelConstruction<'_>, name: &CStr) -> Result<Self>;
 }
 
 macro_rules! scalars {
     ($($value:ty: $raw:ty = $function:ident, $of:expr;)*) => {$(
         impl Read for $value {
-            fn read(construction: &Construction<'_>, name: &CStr) -> Result<Self> {
+            fn read(construction: &OpKernelConstruction<'_>, name: &CStr) -> Result<Self> {
                 let mut value: $raw = Default::default();
                 // SAFETY: a construction that has not ended, a C string, a place for the answer and a
                 // status.
@@ -179,7 +179,7 @@ scalars! {
 macro_rules! lists {
     ($($value:ty: $raw:ty = $function:ident, $of:expr;)*) => {$(
         impl Read for Vec<$value> {
-            fn read(construction: &Construction<'_>, name: &CStr) -> Result<Self> {
+            fn read(construction: &OpKernelConstruction<'_>, name: &CStr) -> Result<Self> {
                 let (count, _) = construction.list_size(name)?;
                 let mut values = vec![<$raw>::default(); count as usize];
                 // SAFETY: a construction that has not ended, a C string, as many places for the answers
@@ -223,7 +223,7 @@ fn utf8(bytes: Vec<u8>) -> Result<String> {
 }
 
 impl Read for String {
-    fn read(construction: &Construction<'_>, name: &CStr) -> Result<Self> {
+    fn read(construction: &OpKernelConstruction<'_>, name: &CStr) -> Result<Self> {
         let (list, total) = construction.size(name)?;
         ensure!(list < 0, Error::invalid_argument("it is a list"));
         // One byte too many, so that the host gets an address even for an empty string.
@@ -245,7 +245,7 @@ impl Read for String {
 }
 
 impl Read for Vec<String> {
-    fn read(construction: &Construction<'_>, name: &CStr) -> Result<Self> {
+    fn read(construction: &OpKernelConstruction<'_>, name: &CStr) -> Result<Self> {
         let (count, total) = construction.list_size(name)?;
         let mut storage = vec![0_u8; total + 1];
         let mut values: Vec<*mut c_char> = vec![ptr::null_mut(); count as usize];
@@ -287,7 +287,7 @@ impl Read for Vec<String> {
 }
 
 impl<T: Element> Read for HostTensor<T> {
-    fn read(construction: &Construction<'_>, name: &CStr) -> Result<Self> {
+    fn read(construction: &OpKernelConstruction<'_>, name: &CStr) -> Result<Self> {
         let mut raw = ptr::null_mut();
         // SAFETY: a construction that has not ended, a C string, a place for the answer and a status. The
         // tensor is then ours; attributes are in host memory and never change.
@@ -307,7 +307,7 @@ impl<T: Element> Read for HostTensor<T> {
 
 /// The host's own function for this is among those that 2.19 to 2.21 lack, so it is read from the node.
 impl Read for PartialShape {
-    fn read(construction: &Construction<'_>, name: &CStr) -> Result<Self> {
+    fn read(construction: &OpKernelConstruction<'_>, name: &CStr) -> Result<Self> {
         construction.with_node(|node| shape_of(node, name.to_bytes()))
     }
 }

@@ -30,7 +30,7 @@ use tf_fs_sys::{
 ///
 /// Every output is to be made, by [`output`](Self::output) or one of its like: TensorFlow would take one
 /// that is not for an empty tensor, so the SDK makes an error of it.
-pub struct Context<'a, P: Platform> {
+pub struct OpKernelContext<'a, P: Platform> {
     pub(super) raw: NonNull<TF_OpKernelContext>,
     pub(super) host: HostApi,
     pub(super) status: Status,
@@ -137,7 +137,7 @@ fn no_stream() -> Error {
     Error::failed_precondition("the device has no stream, because none could be made")
 }
 
-impl<'a, P: Platform> Context<'a, P> {
+impl<'a, P: Platform> OpKernelContext<'a, P> {
     /// # Safety
     /// `raw` is a run, not ended during `'a`, of a kernel that is registered for `P`'s devices alone, whose
     /// handles are those that the callbacks for `P` have made.
@@ -554,9 +554,9 @@ impl<'a, P: Platform> Context<'a, P> {
     }
 }
 
-impl<P: Platform> fmt::Debug for Context<'_, P> {
+impl<P: Platform> fmt::Debug for OpKernelContext<'_, P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Context").field("name", &self.name()).finish_non_exhaustive()
+        f.debug_struct("OpKernelContext").field("name", &self.name()).finish_non_exhaustive()
     }
 }
 

@@ -1,7 +1,7 @@
 //! The functions that the host calls for a kernel.
 
-use super::construction::{self, Construction};
-use super::context::{self, Context, Node};
+use super::construction::{self, OpKernelConstruction};
+use super::context::{self, Node, OpKernelContext};
 use crate::kernel::Kernel;
 use crate::platform::Platform;
 use core::any::type_name;
@@ -48,7 +48,7 @@ unsafe extern "C" fn create<K: Kernel>(raw: *mut TF_OpKernelConstruction) -> *mu
     let op = type_name::<K>();
     let made = catch(op, || {
         // SAFETY: the host passes a construction, which lasts until this function returns.
-        let construction = unsafe { Construction::new(raw)? };
+        let construction = unsafe { OpKernelConstruction::new(raw)? };
         K::new(&construction)
     });
     match made {
@@ -101,11 +101,11 @@ unsafe fn run<P: Platform>(
     op: &'static str,
     raw: *mut TF_OpKernelContext,
     node: &OnceLock<Node>,
-    body: &dyn Fn(&mut Context<'_, P>) -> Result<()>,
+    body: &dyn Fn(&mut OpKernelContext<'_, P>) -> Result<()>,
 ) {
     let result = catch(op, || {
         // SAFETY: as the caller promises.
-        let mut context = unsafe { Context::new(raw, node)? };
+        let mut context = unsafe { OpKernelContext::new(raw, node)? };
         body(&mut context)?;
         context.check_outputs()
     });

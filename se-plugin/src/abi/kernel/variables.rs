@@ -1,6 +1,6 @@
 //! Variables.
 
-use super::context::{Context, fail, stream_of};
+use super::context::{OpKernelContext, fail, stream_of};
 use super::status::{HostApi, Status};
 use super::tensor::{DeviceTensor, Tensor};
 use crate::abi::state::{StreamState, borrow};
@@ -91,7 +91,10 @@ impl Drop for Held {
 }
 
 impl<'a> Variables<'a> {
-    pub(super) fn lock<P: Platform>(context: &'a Context<'_, P>, inputs: &[c_int]) -> Result<Self> {
+    pub(super) fn lock<P: Platform>(
+        context: &'a OpKernelContext<'_, P>,
+        inputs: &[c_int],
+    ) -> Result<Self> {
         let functions = Functions::get().ok_or_else(|| {
             Error::new(
                 Code::Unimplemented,

@@ -9,10 +9,10 @@ struct K(u64);
 impl Kernel for K {
     type Platform = P;
 
-    fn new(construction: &Construction<'_>) -> Result<Self> {
+    fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
         Ok(Self(construction.attr("axis")?))
     }
-    fn compute(&self, _: &mut Context<'_, P>) -> Result<()> {
+    fn compute(&self, _: &mut OpKernelContext<'_, P>) -> Result<()> {
         Ok(())
     }
 }

@@ -9,10 +9,10 @@ struct K;
 impl Kernel for K {
     type Platform = P;
 
-    fn new(_: &Construction<'_>) -> Result<Self> {
+    fn new(_: &OpKernelConstruction<'_>) -> Result<Self> {
         Ok(Self)
     }
-    fn compute(&self, context: &mut Context<'_, P>) -> Result<()> {
+    fn compute(&self, context: &mut OpKernelContext<'_, P>) -> Result<()> {
         std::thread::spawn(move || context.output(0, &[]).map(drop));
         Ok(())
     }

@@ -10,10 +10,10 @@ struct K<U>(PhantomData<U>);
 impl<U: Element> Kernel for K<U> {
     type Platform = P;
 
-    fn new(_: &Construction<'_>) -> Result<Self> {
+    fn new(_: &OpKernelConstruction<'_>) -> Result<Self> {
         Ok(Self(PhantomData))
     }
-    fn compute(&self, _: &mut Context<'_, P>) -> Result<()> {
+    fn compute(&self, _: &mut OpKernelContext<'_, P>) -> Result<()> {
         Ok(())
     }
 }

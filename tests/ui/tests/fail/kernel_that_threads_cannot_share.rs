@@ -10,10 +10,10 @@ struct K(Cell<u8>);
 impl Kernel for K {
     type Platform = P;
 
-    fn new(_: &Construction<'_>) -> Result<Self> {
+    fn new(_: &OpKernelConstruction<'_>) -> Result<Self> {
         Ok(Self(Cell::new(0)))
     }
-    fn compute(&self, _: &mut Context<'_, P>) -> Result<()> {
+    fn compute(&self, _: &mut OpKernelContext<'_, P>) -> Result<()> {
         Ok(())
     }
 }

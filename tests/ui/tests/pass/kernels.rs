@@ -16,10 +16,10 @@ where
 {
     type Platform = P;
 
-    fn new(_: &Construction<'_>) -> Result<Self> {
+    fn new(_: &OpKernelConstruction<'_>) -> Result<Self> {
         Ok(Self(PhantomData))
     }
-    fn compute(&self, _: &mut Context<'_, P>) -> Result<()> {
+    fn compute(&self, _: &mut OpKernelContext<'_, P>) -> Result<()> {
         Ok(())
     }
 }
@@ -34,10 +34,10 @@ macro_rules! kernels {
         impl se_plugin::kernel::Kernel for $name {
             type Platform = P;
 
-            fn new(construction: &Construction<'_>) -> Result<Self> {
+            fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
                 construction.attr::<Vec<DType>>("types").map(|_| Self)
             }
-            fn compute(&self, context: &mut Context<'_, P>) -> Result<()> {
+            fn compute(&self, context: &mut OpKernelContext<'_, P>) -> Result<()> {
                 context.variables(&[0])?;
                 Ok(())
             }
@@ -58,10 +58,10 @@ pub struct Elsewhere;
 impl Kernel for Elsewhere {
     type Platform = P;
 
-    fn new(_: &Construction<'_>) -> Result<Self> {
+    fn new(_: &OpKernelConstruction<'_>) -> Result<Self> {
         Ok(Self)
     }
-    fn compute(&self, _: &mut Context<'_, P>) -> Result<()> {
+    fn compute(&self, _: &mut OpKernelContext<'_, P>) -> Result<()> {
         Ok(())
     }
 }

@@ -55,10 +55,10 @@ pub struct Relu<T, U>(PhantomData<(T, U)>);
 impl<T: Element, U: Element> Kernel for Relu<T, U> {
     type Platform = All;
 
-    fn new(_: &Construction<'_>) -> Result<Self> {
+    fn new(_: &OpKernelConstruction<'_>) -> Result<Self> {
         Ok(Self(PhantomData))
     }
-    fn compute(&self, _: &mut Context<'_, All>) -> Result<()> {
+    fn compute(&self, _: &mut OpKernelContext<'_, All>) -> Result<()> {
         Ok(())
     }
 }
@@ -71,10 +71,10 @@ pub struct Later;
 impl Kernel for Later {
     type Platform = All;
 
-    fn new(_: &Construction<'_>) -> Result<Self> {
+    fn new(_: &OpKernelConstruction<'_>) -> Result<Self> {
         Ok(Self)
     }
-    fn compute(&self, _: &mut Context<'_, All>) -> Result<()> {
+    fn compute(&self, _: &mut OpKernelContext<'_, All>) -> Result<()> {
         Ok(())
     }
 }
