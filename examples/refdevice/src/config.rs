@@ -1,6 +1,6 @@
 //! What the environment says.
 
-use se_plugin::parts::{Delay, HostMemory};
+use se_plugin::host::{Delay, HostMemory};
 use se_plugin::{Error, Result};
 use std::path::PathBuf;
 use std::time::Duration;

@@ -4,7 +4,7 @@ use crate::config::Config;
 use crate::counters::Counters;
 use crate::timeline::{TIMELINE, Timelines};
 use se_plugin::AllocatorStats;
-use se_plugin::parts::{HostDevice, Ran, WorkerEvent, WorkerStream};
+use se_plugin::host::{HostDevice, Ran, WorkerEvent, WorkerStream};
 use se_plugin::prelude::*;
 
 /// The name and the type.

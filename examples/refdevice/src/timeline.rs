@@ -1,7 +1,7 @@
 //! What the streams did, for TensorFlow's profiler.
 
 use crate::device::TYPE;
-use se_plugin::parts::Ran;
+use se_plugin::host::Ran;
 use se_plugin::profiler::{Line, Timeline};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};

@@ -59,7 +59,7 @@ thread_local! {
 /// `P`, and none for `Faulty<P>`.
 ///
 /// ```
-/// # use se_plugin::parts::{HostDevice, HostMemory};
+/// # use se_plugin::host::{HostDevice, HostMemory};
 /// # use se_plugin::prelude::*;
 /// # struct Toy;
 /// # impl Platform for Toy {
@@ -344,7 +344,7 @@ impl<S: Stream> Timer<FaultyStream<S>> for FaultyTimer<S> {
 /// the last calls meets nothing, which is accepted, and that call may go untested.
 ///
 /// ```
-/// # use se_plugin::parts::{HostDevice, HostMemory};
+/// # use se_plugin::host::{HostDevice, HostMemory};
 /// # use se_plugin::prelude::*;
 /// # struct Toy;
 /// # impl Platform for Toy {

@@ -16,7 +16,7 @@ pub struct Strides<const N: usize> {
 ///
 /// Axes that are read alike in all tensors are merged, and those of size 1 left out, so there are few: one for
 /// equal shapes. A kernel for a GPU passes [`axes`](Self::axes) to its shader; on the host
-/// [`zip`](super::host::zip) and [`reduce`](super::host::reduce) do the loops.
+/// [`zip`](super::loops::zip) and [`reduce`](super::loops::reduce) do the loops.
 ///
 /// ```
 /// use se_plugin::toolkit::{Broadcast, Strides};

@@ -5,15 +5,15 @@
 //! | Module | Contents | Runs on |
 //! |---|---|---|
 //! | [`shape`], [`mod@slice`], [`window`], [`einsum`], [`Broadcast`], [`number`] | shape inference, strides and the rules of types | any device: nothing here touches an element in memory |
-//! | [`host`] | loops over slices: [`host::zip`], [`host::reduce`] | host memory |
-//! | [`ops`] | whole kernels on a [`WorkerStream`](crate::parts::WorkerStream): [`ops::unary`], [`ops::binary`], [`ops::reduce`] | [`HostDevice`](crate::parts::HostDevice) |
+//! | [`loops`] | loops over slices: [`loops::zip`], [`loops::reduce`] | host memory |
+//! | [`ops`] | whole kernels on a [`WorkerStream`](crate::host::WorkerStream): [`ops::unary`], [`ops::binary`], [`ops::reduce`] | [`HostDevice`](crate::host::HostDevice) |
 //!
 //! A complete `AddV2`, for all shapes that broadcast:
 //!
 //! ```
 //! use se_plugin::prelude::*;
 //! use se_plugin::toolkit::ops;
-//! # use se_plugin::parts::{HostDevice, HostMemory};
+//! # use se_plugin::host::{HostDevice, HostMemory};
 //! # struct MyPlatform;
 //! # #[device_plugin]
 //! # impl Platform for MyPlatform {
@@ -43,7 +43,7 @@
 
 mod broadcast;
 pub mod einsum;
-pub mod host;
+pub mod loops;
 pub mod number;
 pub mod ops;
 pub mod shape;

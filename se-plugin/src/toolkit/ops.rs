@@ -1,15 +1,15 @@
-//! Whole kernels for devices whose streams are [`WorkerStream`]s, such as [`HostDevice`](crate::parts::HostDevice).
+//! Whole kernels for devices whose streams are [`WorkerStream`]s, such as [`HostDevice`](crate::host::HostDevice).
 //!
 //! Each function checks the inputs of an op, makes its output and enqueues the work. What does not fit is an error of
 //! the op.
 
 use super::broadcast::Broadcast;
-use super::host::{self, elements, elements_mut};
+use super::loops::{self, elements, elements_mut};
 use super::number::Number;
 use super::shape::{self, reduced_shape, to_host};
 use crate::device::Device;
+use crate::host::{DeviceRange, WorkerStream};
 use crate::kernel::{DeviceTensor, OpKernelContext};
-use crate::parts::{DeviceRange, WorkerStream};
 use crate::platform::Platform;
 use bytemuck::Pod;
 use tf_fs_plugin::{Error, Result};
@@ -149,8 +149,8 @@ pub fn unary<T: Pod, P: HostPlatform>(
     let work = move |x: &[&[u8]], out: &mut [u8]| {
         let out = elements_mut::<T>(out)?;
         match x {
-            [] => host::map_in_place(out, f),
-            [x, ..] => host::map(elements::<T>(x)?, out, f),
+            [] => loops::map_in_place(out, f),
+            [x, ..] => loops::map(elements::<T>(x)?, out, f),
         }
         Ok(())
     };
@@ -167,7 +167,7 @@ pub fn map<A: Pod, B: Pod, P: HostPlatform>(
     f: impl Fn(A) -> B + Send + 'static,
 ) -> Result<()> {
     let work = move |x: &[&[u8]], out: &mut [u8]| {
-        host::map(elements::<A>(x[0])?, elements_mut::<B>(out)?, f);
+        loops::map(elements::<A>(x[0])?, elements_mut::<B>(out)?, f);
         Ok(())
     };
     same_shape(context, op, Box::new(work))
@@ -183,7 +183,7 @@ pub fn binary<A: Pod, B: Pod, P: HostPlatform>(
     f: impl Fn(A, A) -> B + Send + 'static,
 ) -> Result<()> {
     let work = move |[a, b]: [&[u8]; 2], out: &mut [u8], broadcast: &Broadcast<2>| {
-        host::zip(elements::<A>(a)?, elements::<A>(b)?, elements_mut::<B>(out)?, broadcast, f);
+        loops::zip(elements::<A>(a)?, elements::<A>(b)?, elements_mut::<B>(out)?, broadcast, f);
         Ok(())
     };
     both(context, op, false, Box::new(work))
@@ -203,7 +203,7 @@ pub fn divide<T: Number, P: HostPlatform>(
         if !out.is_empty() && b.contains(&T::ZERO) {
             return Err(Error::invalid_argument("Integer division by zero"));
         }
-        host::zip(elements::<T>(a)?, b, out, broadcast, f);
+        loops::zip(elements::<T>(a)?, b, out, broadcast, f);
         Ok(())
     };
     both(context, op, true, Box::new(work))
@@ -230,14 +230,14 @@ pub fn add_all<T: Number, P: HostPlatform>(
         let out = elements_mut::<T>(outs[0])?;
         out.copy_from_slice(elements(parts[0])?);
         for part in &parts[1..] {
-            host::update(out, elements::<T>(part)?, T::plus);
+            loops::update(out, elements::<T>(part)?, T::plus);
         }
         Ok(())
     })
 }
 
 /// Folds the elements of the first input along the axes in the second, which is in host memory: as
-/// [`host::reduce`], where `finish` also gets how many elements there are for each result.
+/// [`loops::reduce`], where `finish` also gets how many elements there are for each result.
 ///
 /// # Errors
 /// `INVALID_ARGUMENT` if there is no such axis.
@@ -256,6 +256,6 @@ pub fn reduce<T: Pod, A: Copy + Send + 'static, B: Pod, P: HostPlatform>(
     let count = axes.iter().map(|&axis| shape[axis]).product();
     launch(context, op, [&input], [&out], move |[input], [out]| {
         let (input, out) = (elements::<T>(input)?, elements_mut::<B>(out)?);
-        host::reduce(input, &shape, &axes, out, start, step, |sum| finish(sum, count))
+        loops::reduce(input, &shape, &axes, out, start, step, |sum| finish(sum, count))
     })
 }

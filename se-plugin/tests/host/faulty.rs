@@ -1,7 +1,7 @@
 //! The fault layer for devices: each call meets its fault, and without one nothing is different.
 
 use se_plugin::Code;
-use se_plugin::parts::{HostDevice, HostMemory};
+use se_plugin::host::{HostDevice, HostMemory};
 use se_plugin::prelude::*;
 use se_plugin::testing::{
     Case, Fault, Faults, Faulty, Host, TestDevice, TestStream, Verdict, run_case, sweep,

@@ -1,6 +1,6 @@
 //! Devices with one defect each: the cases find every one, and none in a device without.
 
-use se_plugin::parts::{Delay, HostDevice, HostMemory, WorkerEvent, WorkerStream};
+use se_plugin::host::{Delay, HostDevice, HostMemory, WorkerEvent, WorkerStream};
 use se_plugin::prelude::*;
 use se_plugin::testing::{Case, InTensorFlow, Verdict, cases, run_case};
 use se_plugin::{AllocatorStats, HostTimer, Timer};

@@ -3,7 +3,7 @@
 //!
 //! For a real one implement `Device`, `Stream` and `Event` on its driver, in place of `HostDevice`.
 
-use se_plugin::parts::{HostDevice, HostMemory};
+use se_plugin::host::{HostDevice, HostMemory};
 use se_plugin::prelude::*;
 use se_plugin::toolkit::{Number, ops};
 use std::marker::PhantomData;

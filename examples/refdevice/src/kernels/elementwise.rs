@@ -269,7 +269,7 @@ fn select<T: Stored>(context: &Run<'_>, op: &'static str, by_row: bool) -> Resul
     let out = output(context, 0, broadcast.shape())?;
     launch(context, op, [&condition, &a, &b], [&out], move |[condition, a, b], [out]| {
         let (a, b) = (elements::<T::Bits>(a)?, elements(b)?);
-        host::select(condition, a, b, elements_mut(out)?, &broadcast);
+        loops::select(condition, a, b, elements_mut(out)?, &broadcast);
         Ok(())
     })
 }

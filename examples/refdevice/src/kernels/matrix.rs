@@ -116,7 +116,7 @@ impl<T: Floating> Kernel for BiasAdd<T> {
         let broadcast = Broadcast::new([&shape, &bias_shape])?;
         launch(context, "BiasAdd", [&value, &bias], [&out], move |[value, bias], [out]| {
             let (value, bias) = (elements::<T>(value)?, elements::<T>(bias)?);
-            host::zip(value, bias, elements_mut::<T>(out)?, &broadcast, T::plus);
+            loops::zip(value, bias, elements_mut::<T>(out)?, &broadcast, T::plus);
             Ok(())
         })
     }
@@ -142,7 +142,7 @@ impl<T: Floating> Kernel for BiasAddGrad<T> {
         launch(context, "BiasAddGrad", [&gradient], [&out], move |[gradient], [out]| {
             let (gradient, out) = (elements::<T>(gradient)?, elements_mut::<T>(out)?);
             let axes: Vec<_> = (0..shape.len() - 1).collect();
-            host::reduce(gradient, &shape, &axes, out, 0.0, |sum, x| sum + x.as_f64(), T::of_f64)
+            loops::reduce(gradient, &shape, &axes, out, 0.0, |sum, x| sum + x.as_f64(), T::of_f64)
         })
     }
 }

@@ -19,10 +19,10 @@ use bytemuck::Pod;
 use half::{bf16, f16};
 use ndarray::{ArrayView, ArrayViewMut, IxDyn};
 use se_plugin::prelude::*;
-use se_plugin::toolkit::host::{elements, elements_mut};
+use se_plugin::toolkit::loops::{elements, elements_mut};
 use se_plugin::toolkit::ops::{inputs, launch, launch_lists, output};
 use se_plugin::toolkit::shape::{Shape, from_host, of as shape};
-use se_plugin::toolkit::{Broadcast, Number, host, ops, shape as shapes};
+use se_plugin::toolkit::{Broadcast, Number, loops, ops, shape as shapes};
 
 /// A run of a kernel.
 type Run<'a> = OpKernelContext<'a, RefPlatform>;

@@ -119,7 +119,7 @@ fn update<T: Numeric>(context: &Run<'_>, op: &'static str, f: fn(T, T) -> T) -> 
     let value = context.input(1)?;
     check(&variables, &value)?;
     launch(context, op, [&value], [&variables[0]], move |[value], [variable]| {
-        host::update(elements_mut::<T>(variable)?, elements::<T>(value)?, f);
+        loops::update(elements_mut::<T>(variable)?, elements::<T>(value)?, f);
         Ok(())
     })
 }

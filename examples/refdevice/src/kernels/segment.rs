@@ -44,7 +44,7 @@ impl<T: Numeric> Kernel for UnsortedSegmentSum<T> {
                 let out =
                     usize::try_from(segment).ok().and_then(|at| out.chunks_exact_mut(row).nth(at));
                 if let Some(out) = out {
-                    host::update(out, data, T::plus);
+                    loops::update(out, data, T::plus);
                 }
             }
             Ok(())

@@ -109,7 +109,7 @@ impl Suite {
 /// Makes a test of each [case](crate::testing::Case), so that `cargo test` lists them by name.
 ///
 /// ```no_run
-/// # use se_plugin::parts::{HostDevice, HostMemory};
+/// # use se_plugin::host::{HostDevice, HostMemory};
 /// # use se_plugin::prelude::*;
 /// # struct Toy;
 /// # impl Platform for Toy {
@@ -128,7 +128,7 @@ impl Suite {
 /// is no device. Few cases take more than 8 MiB of device memory.
 ///
 /// ```no_run
-/// # use se_plugin::parts::{HostDevice, HostMemory};
+/// # use se_plugin::host::{HostDevice, HostMemory};
 /// # use se_plugin::prelude::*;
 /// # struct Toy;
 /// # impl Platform for Toy {

@@ -45,11 +45,11 @@ pub fn update<A: Copy, B: Copy>(out: &mut [A], b: &[B], f: impl Fn(A, B) -> A) {
 /// Writes `f` of each two elements, broadcast to the shape of the result.
 ///
 /// ```
-/// use se_plugin::toolkit::{Broadcast, host};
+/// use se_plugin::toolkit::{Broadcast, loops};
 ///
 /// let (rows, bias) = ([1.0, 2.0, 3.0, 4.0], [10.0, 20.0]);
 /// let mut sum = [0.0; 4];
-/// host::zip(&rows, &bias, &mut sum, &Broadcast::new([&[2, 2], &[2]])?, |a, b| a + b);
+/// loops::zip(&rows, &bias, &mut sum, &Broadcast::new([&[2, 2], &[2]])?, |a, b| a + b);
 /// assert_eq!(sum, [11.0, 22.0, 13.0, 24.0]);
 /// # Ok::<(), se_plugin::Error>(())
 /// ```
@@ -110,11 +110,11 @@ pub fn select<T: Copy>(
 /// is `finish`ed. `out` has the other axes.
 ///
 /// ```
-/// use se_plugin::toolkit::host;
+/// use se_plugin::toolkit::loops;
 ///
 /// let matrix = [1.0_f32, 2.0, 3.0, 4.0, 5.0, 6.0];
 /// let mut means = [0.0_f32; 3];
-/// host::reduce(&matrix, &[2, 3], &[0], &mut means, 0.0, |sum, x| sum + f64::from(x), |sum| (sum / 2.0) as f32)?;
+/// loops::reduce(&matrix, &[2, 3], &[0], &mut means, 0.0, |sum, x| sum + f64::from(x), |sum| (sum / 2.0) as f32)?;
 /// assert_eq!(means, [2.5, 3.5, 4.5]);
 /// # Ok::<(), se_plugin::Error>(())
 /// ```

@@ -2,8 +2,8 @@
 
 use super::allocator::Allocator;
 use super::range::DeviceRange;
+use crate::abi::host::ledger::{Borrow, Ledger};
 use crate::abi::host_buf::HostBuf;
-use crate::abi::parts::ledger::{Borrow, Ledger};
 use crate::device::{AllocatorStats, MemoryUsage};
 use crate::memory::DevicePtr;
 use core::ops::Range;

@@ -1,8 +1,6 @@
 //! The ready-made parts, alone and as a device of the host's.
 
-use se_plugin::parts::{
-    Delay, DeviceRange, HostDevice, HostMemory, Ran, WorkerEvent, WorkerStream,
-};
+use se_plugin::host::{Delay, DeviceRange, HostDevice, HostMemory, Ran, WorkerEvent, WorkerStream};
 use se_plugin::prelude::*;
 use se_plugin::testing::{Host, TestDevice};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};

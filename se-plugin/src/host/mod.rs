@@ -5,7 +5,7 @@
 //! name are the author's:
 //!
 //! ```
-//! use se_plugin::parts::{HostDevice, HostMemory};
+//! use se_plugin::host::{HostDevice, HostMemory};
 //! use se_plugin::prelude::*;
 //!
 //! struct MyPlatform;

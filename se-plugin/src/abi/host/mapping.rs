@@ -136,7 +136,7 @@ mod tests {
     use super::*;
     use crate::Code;
     use crate::device::{AllocatorStats, Device as _};
-    use crate::parts::{HostDevice, HostMemory};
+    use crate::host::{HostDevice, HostMemory};
     use core::sync::atomic::{AtomicI32, Ordering};
 
     /// The number that `getpid` returns; 0 for the true one.

@@ -249,7 +249,7 @@ impl WorkerStream {
     /// in which the ranges are named. Work in place names its range once, among what it writes.
     ///
     /// ```
-    /// use se_plugin::parts::{Delay, DeviceRange, HostMemory, WorkerStream};
+    /// use se_plugin::host::{Delay, DeviceRange, HostMemory, WorkerStream};
     /// use se_plugin::Stream as _;
     ///
     /// let memory = HostMemory::new(1 << 20)?;
