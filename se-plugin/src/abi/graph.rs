@@ -5,7 +5,7 @@ use super::kernel::status::Status;
 use super::platform::{Loads, initialize, make_once, name_of_load, refused};
 use super::versions::{Versioned as _, check_major_version, fill, read_at_least, set_field};
 use crate::abi::host_buf::lent;
-use crate::graph::cures::{self, Cures};
+use crate::graph::workarounds::{self, Workarounds};
 use crate::graph::{Graph, GraphPass, OptimizerConfigs};
 use core::ffi::{c_char, c_int, c_void};
 use core::ptr;
@@ -104,7 +104,7 @@ unsafe fn register<P: Exported>(
                 OptimizerConfigs::default()
             })
         }
-        None if runs => cures::configs(crate::kernel::has_kernel::<P>),
+        None if runs => workarounds::configs(crate::kernel::has_kernel::<P>),
         None => OptimizerConfigs::default(),
     };
     let optimizer = TP_Optimizer {
@@ -165,10 +165,11 @@ unsafe extern "C" fn optimize<P: Exported>(
         };
         // SAFETY: a buffer of the host's with so many bytes.
         let graph = unsafe { lent(input.data, input.length)? };
-        let cures = Cures { device_type: P::TYPE, has_kernel: crate::kernel::has_kernel::<P> };
+        let workarounds =
+            Workarounds { device_type: P::TYPE, has_kernel: crate::kernel::has_kernel::<P> };
         // SAFETY: the host's item, which lives for the length of the call.
         let preserved = || unsafe { nodes_to_preserve(item) };
-        let rewritten = run(graph, &preserved, &cures, P::graph().pass())?;
+        let rewritten = run(graph, &preserved, &workarounds, P::graph().pass())?;
         give(output, rewritten.ok_or_else(nothing_to_change)?)
     };
     // SAFETY: the host passes a status.
@@ -180,12 +181,12 @@ unsafe extern "C" fn optimize<P: Exported>(
 fn run(
     graph: &[u8],
     preserved: &dyn Fn() -> Result<Option<BTreeSet<String>>>,
-    cures: &Cures,
+    workarounds: &Workarounds,
     pass: Option<&dyn GraphPass>,
 ) -> Result<Option<Vec<u8>>> {
     let mended = {
         let mut graph = Graph::decode_preserving(graph, preserved)?;
-        cures.apply(&mut graph)?;
+        workarounds.apply(&mut graph)?;
         graph.check()?;
         graph.is_changed().then(|| graph.encode())
     };

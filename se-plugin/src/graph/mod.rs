@@ -59,8 +59,8 @@
 //! could not run is an error too: a node with an input that is not there, for instance.
 
 mod attribute;
-pub(crate) mod cures;
 mod node;
+pub(crate) mod workarounds;
 
 pub use crate::kernel::{DType, PartialShape};
 pub use attribute::Attribute;

@@ -44,13 +44,13 @@
 //! [`OpKernelContext::variables`] gives variables to change in place. TensorFlow 2.19 to 2.21 do not export what it
 //! needs; kernels that are registered with `variables` are left out there.
 
-pub(crate) mod cures;
 mod element;
 pub(crate) mod op;
 mod partial_shape;
 pub(crate) mod registry;
 #[cfg(test)]
 pub(crate) mod test_platform;
+pub(crate) mod workarounds;
 
 pub use crate::abi::kernel::construction::OpKernelConstruction;
 pub use crate::abi::kernel::context::OpKernelContext;

@@ -193,8 +193,8 @@ pub(crate) fn choose<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::cures::Poison;
     use crate::kernel::test_platform::Nothing;
+    use crate::kernel::workarounds::Poison;
 
     fn registration(types: &'static [(&'static str, DType)]) -> Registration {
         Registration::new::<Poison<Nothing, 0>>("Op", "here").types(types)

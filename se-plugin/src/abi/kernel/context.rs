@@ -121,8 +121,8 @@ pub(super) unsafe fn stream_of(
 }
 
 #[cold]
-fn in_host_memory(what: &str, index: usize, cure: &str) -> Error {
-    Error::invalid_argument(format!("{what} {index} is in host memory; {cure}"))
+fn in_host_memory(what: &str, index: usize, fix: &str) -> Error {
+    Error::invalid_argument(format!("{what} {index} is in host memory; {fix}"))
 }
 
 #[cold]

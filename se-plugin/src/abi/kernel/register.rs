@@ -5,7 +5,7 @@ use super::status::{HostApi, Status};
 use super::trampoline::Functions;
 use super::variables::host_has_variables;
 use crate::kernel::registry::{self, Choice, Registration};
-use crate::kernel::{OpRegistration, cures};
+use crate::kernel::{OpRegistration, workarounds};
 use crate::platform::Platform;
 use std::collections::BTreeMap;
 use std::ffi::CString;
@@ -62,10 +62,10 @@ pub(crate) fn register<P: Platform>() {
                 }
             }
         }
-        for cure in cures::missing::<P>(&present) {
-            // A type that this release does not know needs no cure.
-            if let Err(error) = register_one(&host, &status, P::TYPE, &cure) {
-                log::debug!("{cure} is not registered: {error:#}");
+        for workaround in workarounds::missing::<P>(&present) {
+            // A type that this release does not know needs no workaround.
+            if let Err(error) = register_one(&host, &status, P::TYPE, &workaround) {
+                log::debug!("{workaround} is not registered: {error:#}");
             }
         }
         Ok(())

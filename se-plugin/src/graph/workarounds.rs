@@ -1,7 +1,7 @@
 //! The SDK's own pass: what fails on every plugin's devices and can be mended in the graph.
 
 use super::{DType, Graph, Input, Node, OptimizerConfigs, Switch};
-use crate::kernel::cures::IN_PLACE;
+use crate::kernel::workarounds::IN_PLACE;
 use tf_fs_plugin::Result;
 
 /// Asks for XLA, which TensorFlow has not for devices of plugins.
@@ -22,16 +22,16 @@ pub(crate) fn configs(has_kernel: fn(&str, &str, DType) -> bool) -> OptimizerCon
     configs
 }
 
-/// What the cures depend on.
+/// What the workarounds depend on.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Cures {
+pub(crate) struct Workarounds {
     /// The type of the plugin's devices.
     pub(crate) device_type: &'static str,
     /// Whether the plugin has a kernel of this operation for this type in this attribute.
     pub(crate) has_kernel: fn(op: &str, attribute: &str, dtype: DType) -> bool,
 }
 
-impl Cures {
+impl Workarounds {
     /// Mends the graph.
     pub(crate) fn apply(&self, graph: &mut Graph<'_>) -> Result<()> {
         let mut updates = Vec::new();
@@ -116,7 +116,7 @@ impl Update {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::cures::InPlace;
+    use crate::kernel::workarounds::InPlace;
 
     #[test]
     fn ops_without_a_kernel_are_not_written() {
@@ -128,8 +128,8 @@ mod tests {
     const DEVICE: &str = "/job:localhost/replica:0/task:0/device:MY_DEVICE:0";
     const CPU: &str = "/job:localhost/replica:0/task:0/device:CPU:0";
 
-    fn cures() -> Cures {
-        Cures {
+    fn workarounds() -> Workarounds {
+        Workarounds {
             device_type: "MY_DEVICE",
             has_kernel: |op, attribute, dtype| {
                 ["AddV2", "Sub"].contains(&op) && attribute == "T" && dtype == DType::Float32
@@ -170,7 +170,7 @@ mod tests {
         for InPlace { op, computes: result, .. } in IN_PLACE {
             let bytes = an_update(op, DType::Float32, DEVICE);
             let mut graph = Graph::decode(&bytes).unwrap();
-            cures().apply(&mut graph).unwrap();
+            workarounds().apply(&mut graph).unwrap();
             assert!(graph.is_changed());
             graph.check().unwrap();
             assert_eq!(graph.nodes().count(), 7);
@@ -196,7 +196,7 @@ mod tests {
             // Nothing is left to do.
             let bytes = graph.encode();
             let mut again = Graph::decode(&bytes).unwrap();
-            cures().apply(&mut again).unwrap();
+            workarounds().apply(&mut again).unwrap();
             assert!(!again.is_changed());
         }
     }
@@ -212,7 +212,7 @@ mod tests {
         ] {
             let bytes = an_update(op, dtype, device);
             let mut graph = Graph::decode(&bytes).unwrap();
-            cures().apply(&mut graph).unwrap();
+            workarounds().apply(&mut graph).unwrap();
             assert!(!graph.is_changed(), "{op} {dtype:?} {device}");
         }
         let bytes = an_update("AssignAddVariableOp", DType::Float32, DEVICE);
@@ -221,7 +221,7 @@ mod tests {
             dtype == DType::Float32
                 && [("AddV2", "T"), ("AssignAddVariableOp", "dtype")].contains(&(op, attribute))
         };
-        Cures { has_kernel, ..cures() }.apply(&mut graph).unwrap();
+        Workarounds { has_kernel, ..workarounds() }.apply(&mut graph).unwrap();
         assert!(!graph.is_changed(), "the plugin has a kernel that does it in place");
     }
 
@@ -235,7 +235,7 @@ mod tests {
         }
         let bytes = encoded(nodes);
         let mut graph = Graph::decode(&bytes).unwrap();
-        cures().apply(&mut graph).unwrap();
+        workarounds().apply(&mut graph).unwrap();
         graph.check().unwrap();
         assert_eq!(graph.nodes().count(), 8);
         assert_eq!(inputs(&graph, "u/Sub"), ["u/read_1", "v"]);
@@ -259,7 +259,7 @@ mod tests {
         ]);
         let bytes = encoded(nodes);
         let mut graph = Graph::decode(&bytes).unwrap();
-        cures().apply(&mut graph).unwrap();
+        workarounds().apply(&mut graph).unwrap();
         graph.check().unwrap();
         assert_eq!(inputs(&graph, "first/read"), ["v", "^d"]);
         assert_eq!(inputs(&graph, "second/read"), ["v", "^square"]);
@@ -274,7 +274,7 @@ mod tests {
         };
         let bytes = encoded([call("here", DEVICE), call("there", CPU)]);
         let mut graph = Graph::decode(&bytes).unwrap();
-        cures().apply(&mut graph).unwrap();
+        workarounds().apply(&mut graph).unwrap();
         let names: Vec<_> = graph.node("here").unwrap().attr_names().collect();
         assert_eq!(names, ["_other"]);
         let there = graph.node("there").unwrap();

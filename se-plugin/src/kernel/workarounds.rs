@@ -47,9 +47,9 @@ const TYPES: [&[(&str, DType)]; 13] = [
     &[("dtype", DType::Uint64)],
 ];
 
-/// The cures that are to be registered besides an author's kernels.
+/// The workarounds that are to be registered besides an author's kernels.
 pub(crate) fn missing<P: Platform>(chosen: &[&Registration]) -> Vec<Registration> {
-    let mut cures = Vec::new();
+    let mut workarounds = Vec::new();
     let has = |op: &str, attribute: &str, dtype: DType| {
         chosen.iter().any(|one| one.is_for(op, attribute, dtype))
     };
@@ -61,20 +61,20 @@ pub(crate) fn missing<P: Platform>(chosen: &[&Registration]) -> Vec<Registration
         for types in TYPES {
             if types.iter().any(|&(attribute, dtype)| !has(poison.op, attribute, dtype)) {
                 // TensorFlow lists the priorities of kernels: by this one `cargo tf-plugin coverage` knows that it fails.
-                cures.push(poison.types(types).host_memory(&["resource"]).priority(-1));
+                workarounds.push(poison.types(types).host_memory(&["resource"]).priority(-1));
             }
         }
     }
     const INT32: &[(&str, DType)] = &[("T", DType::Int32)];
-    for cure in [
+    for workaround in [
         Registration::new::<HostFill<P, 0>>("ZerosLike", file!()),
         Registration::new::<HostFill<P, 1>>("OnesLike", file!()),
     ] {
-        if !has(cure.op, "T", DType::Int32) {
-            cures.push(cure.types(INT32).host_memory(&["x", "y"]));
+        if !has(workaround.op, "T", DType::Int32) {
+            workarounds.push(workaround.types(INT32).host_memory(&["x", "y"]));
         }
     }
-    cures
+    workarounds
 }
 
 /// Fails, in place of TensorFlow's kernel for the op of [`IN_PLACE`] with this number.
@@ -168,7 +168,9 @@ mod tests {
 
     fn ops(chosen: &[&Registration]) -> Vec<String> {
         let ops = missing::<Nothing>(chosen);
-        ops.iter().map(|cure| format!("{} {}", cure.op, cure.types[0].1)).collect()
+        ops.iter()
+            .map(|workaround| format!("{} {}", workaround.op, workaround.types[0].1))
+            .collect()
     }
 
     #[test]
@@ -176,7 +178,7 @@ mod tests {
         let all = ops(&[]);
         assert_eq!(all.len(), 2 * 13 + 2);
         for one in ["AssignSubVariableOp float32", "AssignAddVariableOp int64", "OnesLike int32"] {
-            assert!(all.iter().any(|cure| cure == one), "{one}");
+            assert!(all.iter().any(|workaround| workaround == one), "{one}");
         }
     }
 
@@ -185,9 +187,9 @@ mod tests {
         let place = "here";
         let float: &[_] = &[("dtype", DType::Float32)];
         let add = Registration::new::<Poison<Nothing, 0>>(IN_PLACE[0].op, place).types(float);
-        let cures = ops(&[&add]);
-        assert!(!cures.contains(&String::from("AssignAddVariableOp float32")));
-        assert_eq!(cures.len(), 2 * 13 + 1);
+        let workarounds = ops(&[&add]);
+        assert!(!workarounds.contains(&String::from("AssignAddVariableOp float32")));
+        assert_eq!(workarounds.len(), 2 * 13 + 1);
         let all = Registration::new::<Poison<Nothing, 0>>(IN_PLACE[0].op, place);
         assert_eq!(ops(&[&all]).len(), 13 + 2);
         let zeros = Registration::new::<Poison<Nothing, 0>>("ZerosLike", place);
