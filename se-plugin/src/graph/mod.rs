@@ -99,7 +99,7 @@ pub trait GraphPass: Send + Sync + 'static {
 
 /// Whether one of TensorFlow's own passes runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Switch {
+pub enum Toggle {
     /// As the user has set it.
     #[default]
     Default,
@@ -115,15 +115,15 @@ macro_rules! optimizer_configs {
         /// the plugin. All as the user has set them, unless changed:
         ///
         /// ```
-        /// use se_plugin::graph::{OptimizerConfigs, Switch};
+        /// use se_plugin::graph::{OptimizerConfigs, Toggle};
         ///
         /// let mut configs = OptimizerConfigs::default();
-        /// configs.remapping = Switch::Off;
+        /// configs.remapping = Toggle::Off;
         /// ```
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         #[non_exhaustive]
         pub struct OptimizerConfigs {
-            $($(#[$doc])* pub $name: Switch,)*
+            $($(#[$doc])* pub $name: Toggle,)*
         }
 
         impl OptimizerConfigs {
@@ -133,9 +133,9 @@ macro_rules! optimizer_configs {
                     struct_size: tf_fs_sys::TP_OPTIMIZER_CONFIGS_STRUCT_SIZE,
                     ext: std::ptr::null_mut(),
                     $($name: match self.$name {
-                        Switch::Default => tf_fs_sys::TF_TriState_Default,
-                        Switch::Off => tf_fs_sys::TF_TriState_Off,
-                        Switch::On => tf_fs_sys::TF_TriState_On,
+                        Toggle::Default => tf_fs_sys::TF_TriState_Default,
+                        Toggle::Off => tf_fs_sys::TF_TriState_Off,
+                        Toggle::On => tf_fs_sys::TF_TriState_On,
                     },)*
                 }
             }

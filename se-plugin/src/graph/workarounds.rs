@@ -1,6 +1,6 @@
 //! The SDK's own pass: what fails on every plugin's devices and can be mended in the graph.
 
-use super::{DType, Graph, Input, Node, OptimizerConfigs, Switch};
+use super::{DType, Graph, Input, Node, OptimizerConfigs, Toggle};
 use crate::kernel::workarounds::IN_PLACE;
 use tf_fs_plugin::Result;
 
@@ -17,7 +17,7 @@ const REWRITTEN: [&str; 10] =
 pub(crate) fn configs(has_kernel: fn(&str, &str, DType) -> bool) -> OptimizerConfigs {
     let mut configs = OptimizerConfigs::default();
     if !REWRITTEN.iter().all(|op| has_kernel(op, "T", DType::Float32)) {
-        configs.arithmetic_optimization = Switch::Off;
+        configs.arithmetic_optimization = Toggle::Off;
     }
     configs
 }
@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn ops_without_a_kernel_are_not_written() {
         let few = configs(|op, _, _| op != "AddN");
-        assert_eq!(few.arithmetic_optimization, Switch::Off);
+        assert_eq!(few.arithmetic_optimization, Toggle::Off);
         assert_eq!(configs(|_, _, dtype| dtype == DType::Float32), OptimizerConfigs::default());
     }
 

@@ -3,7 +3,7 @@
 use crate::platform::platform;
 use se_plugin::__private::Exported;
 use se_plugin::Code;
-use se_plugin::graph::{Graph, GraphPass, Node, OptimizerConfigs, Switch};
+use se_plugin::graph::{Graph, GraphPass, Node, OptimizerConfigs, Toggle};
 use se_plugin::prelude::*;
 use se_plugin::testing::{GraphHost, GraphSizes};
 
@@ -20,8 +20,8 @@ struct Pass;
 impl GraphPass for Pass {
     fn configs(&self) -> OptimizerConfigs {
         let mut configs = OptimizerConfigs::default();
-        configs.disable_model_pruning = Switch::On;
-        configs.scoped_allocator_optimization = Switch::Off;
+        configs.disable_model_pruning = Toggle::On;
+        configs.scoped_allocator_optimization = Toggle::Off;
         configs
     }
 
