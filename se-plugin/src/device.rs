@@ -16,8 +16,8 @@ pub trait Device: Send + Sync + 'static {
 
     /// Allocates `bytes` of device memory, never 0, at an address that is a multiple of 256.
     ///
-    /// Where TensorFlow divides regions ([`DIVIDES_REGIONS`](crate::Platform::DIVIDES_REGIONS)) and asks for one after
-    /// the other ([`GROWS_ON_DEMAND`](crate::Platform::GROWS_ON_DEMAND)) the first request is the SDK's own: up to
+    /// Where TensorFlow divides regions ([`USE_BFC_ALLOCATOR`](crate::Platform::USE_BFC_ALLOCATOR)) and asks for one after
+    /// the other ([`FORCE_MEMORY_GROWTH`](crate::Platform::FORCE_MEMORY_GROWTH)) the first request is the SDK's own: up to
     /// 1 MiB, and a 64th of what is free, for small tensors after the memory is used up.
     ///
     /// # Errors

@@ -22,11 +22,11 @@ pub trait Platform: Sized + Send + Sync + 'static {
     /// Whether TensorFlow divides large regions of device memory by itself, in the order of the streams:
     /// the default. Without, each tensor is an allocation, and **is deallocated while enqueued work still
     /// uses it**: the device then has to delay the reuse.
-    const DIVIDES_REGIONS: bool = true;
+    const USE_BFC_ALLOCATOR: bool = true;
 
     /// Whether TensorFlow takes regions as they are needed: the default. Without, it allocates nearly all
     /// of the free memory at once.
-    const GROWS_ON_DEMAND: bool = true;
+    const FORCE_MEMORY_GROWTH: bool = true;
 
     /// The devices.
     type Device: Device;

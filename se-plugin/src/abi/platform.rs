@@ -90,8 +90,8 @@ impl<P: Platform> PlatformState<P> {
                 let count = platform.device_count()?.min(limit).min(c_int::MAX as usize);
                 for ordinal in 0..count {
                     let device = platform.open(ordinal)?;
-                    let insists = P::DIVIDES_REGIONS;
-                    let state = DeviceState::new(device, insists, P::GROWS_ON_DEMAND)?;
+                    let insists = P::USE_BFC_ALLOCATOR;
+                    let state = DeviceState::new(device, insists, P::FORCE_MEMORY_GROWTH)?;
                     devices.push(Arc::new(state));
                 }
                 Ok(())
@@ -210,8 +210,8 @@ unsafe fn register<P: Platform>(
         name: state.name.as_ptr(),
         r#type: state.kind.as_ptr(),
         supports_unified_memory: 0,
-        use_bfc_allocator: P::DIVIDES_REGIONS.into(),
-        force_memory_growth: P::GROWS_ON_DEMAND.into(),
+        use_bfc_allocator: P::USE_BFC_ALLOCATOR.into(),
+        force_memory_growth: P::FORCE_MEMORY_GROWTH.into(),
         ext: into_handle::<_, c_void>(state),
         ..SP_Platform::default()
     };

@@ -18,7 +18,7 @@ use tf_fs_plugin::{Code, Error, Result};
 /// for which somebody only has to write kernels.
 ///
 /// Memory that TensorFlow frees while work in a stream may still use it is not allocated again before all
-/// streams are past that work. So `Platform::DIVIDES_REGIONS` can be either.
+/// streams are past that work. So `Platform::USE_BFC_ALLOCATOR` can be either.
 pub struct HostDevice {
     memory: HostMemory,
     health: Health,

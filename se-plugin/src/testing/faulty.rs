@@ -126,8 +126,8 @@ impl<P: Platform> Faulty<P> {
 impl<P: Platform> Platform for Faulty<P> {
     const NAME: &'static str = P::NAME;
     const TYPE: &'static str = P::TYPE;
-    const DIVIDES_REGIONS: bool = P::DIVIDES_REGIONS;
-    const GROWS_ON_DEMAND: bool = P::GROWS_ON_DEMAND;
+    const USE_BFC_ALLOCATOR: bool = P::USE_BFC_ALLOCATOR;
+    const FORCE_MEMORY_GROWTH: bool = P::FORCE_MEMORY_GROWTH;
     type Device = FaultyDevice<P::Device>;
 
     fn new() -> Result<Self> {

@@ -53,8 +53,8 @@ struct Other;
 impl Platform for Other {
     const NAME: &'static str = "OTHER_NAME";
     const TYPE: &'static str = "OTHER_TYPE";
-    const DIVIDES_REGIONS: bool = false;
-    const GROWS_ON_DEMAND: bool = false;
+    const USE_BFC_ALLOCATOR: bool = false;
+    const FORCE_MEMORY_GROWTH: bool = false;
     type Device = HostDevice;
 
     fn new() -> Result<Self> {
@@ -74,7 +74,7 @@ fn what_a_platform_says_of_itself_stays() {
         let host = Host::load::<P>().expect("loaded");
         let device = host.device(2).expect("a third device");
         let stats = device.allocator_stats(std::mem::size_of::<[u64; 16]>());
-        let own = [P::DIVIDES_REGIONS, P::GROWS_ON_DEMAND];
+        let own = [P::USE_BFC_ALLOCATOR, P::FORCE_MEMORY_GROWTH];
         let device = (device.description(), device.figures(), stats.is_some());
         format!("{own:?} {:?} {device:?}", host.names())
     }

@@ -369,7 +369,7 @@ fn the_delays_are_there() {
     assert!(start.elapsed() > Duration::from_millis(10), "{:?}", start.elapsed());
 }
 
-/// Without `DIVIDES_REGIONS` TensorFlow frees what enqueued work still uses.
+/// Without `USE_BFC_ALLOCATOR` TensorFlow frees what enqueued work still uses.
 #[test]
 fn memory_in_use_is_not_allocated_again() {
     let device = HostDevice::new(HostMemory::new(SIZE).unwrap());

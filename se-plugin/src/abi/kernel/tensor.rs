@@ -153,7 +153,7 @@ fn no_such_shape(shape: &[i64]) -> Error {
 /// It refers to memory that TensorFlow counts the users of: as long as this value or a clone exists, the
 /// memory is not used for anything else. A kernel need not keep it until its work is done, since TensorFlow
 /// gives memory to later work of the same stream only
-/// (see [`Platform::DIVIDES_REGIONS`](crate::Platform::DIVIDES_REGIONS) for when it does not).
+/// (see [`Platform::USE_BFC_ALLOCATOR`](crate::Platform::USE_BFC_ALLOCATOR) for when it does not).
 #[derive(Clone)]
 pub struct DeviceTensor {
     tensor: Arc<Tensor>,
