@@ -19,13 +19,14 @@ pub trait Platform: Sized + Send + Sync + 'static {
     /// `GPU` or `DEFAULT`, which TensorFlow has kernels for. Another type does not compile.
     const TYPE: &'static str;
 
-    /// Whether TensorFlow divides large regions of device memory by itself, in the order of the streams:
-    /// the default. Without, each tensor is an allocation, and **is deallocated while enqueued work still
+    /// Whether TensorFlow's BFC allocator divides large regions of device memory, in the order of the streams:
+    /// the default (`use_bfc_allocator` in the C API). Without, each tensor is an allocation, and **is deallocated while enqueued work still
     /// uses it**: the device then has to delay the reuse.
     const USE_BFC_ALLOCATOR: bool = true;
 
-    /// Whether TensorFlow takes regions as they are needed: the default. Without, it allocates nearly all
-    /// of the free memory at once.
+    /// Whether TensorFlow allocates regions as they are needed, whatever the user's `allow_growth` says: the default
+    /// (`force_memory_growth` in the C API). Without, it allocates nearly all of the free memory at once, unless the
+    /// user sets `allow_growth`.
     const FORCE_MEMORY_GROWTH: bool = true;
 
     /// The devices.

@@ -46,24 +46,25 @@ pub trait Stream: Sized + Send + Sync + 'static {
     fn fill(&self, target: DevicePtr, pattern: Pattern, bytes: u64) -> Result<()>;
 
     /// Makes later work of this stream wait for what is in `other` now, and not for what comes later.
-    /// The two can be the same stream.
+    /// The two can be the same stream. TensorFlow's C API calls this `create_stream_dependency`.
     ///
     /// # Errors
     /// See [`Stream`].
-    fn wait_for_stream(&self, other: &Self) -> Result<()>;
+    fn wait_stream(&self, other: &Self) -> Result<()>;
 
     /// Puts an event behind the work that is in the stream now. It may have been recorded before, here
     /// or elsewhere: only the latest record counts.
     ///
     /// # Errors
     /// The SDK then waits for the stream, and the error is sticky.
-    fn record(&self, event: &Self::Event) -> Result<()>;
+    fn record_event(&self, event: &Self::Event) -> Result<()>;
 
-    /// Makes later work of this stream wait for the latest record of an event.
+    /// Enqueues a wait: later work of this stream waits for the latest record of an event, and the caller does not.
+    /// [`Event::wait`] blocks the caller instead. TensorFlow's C API calls this `wait_for_event`.
     ///
     /// # Errors
     /// See [`Stream`].
-    fn wait(&self, event: &Self::Event) -> Result<()>;
+    fn wait_event(&self, event: &Self::Event) -> Result<()>;
 
     /// Enqueues the completion of a callback, in order with the other work and not on the caller's
     /// thread.
@@ -132,7 +133,8 @@ pub trait Event: Send + Sync + 'static {
     /// The SDK then waits for the stream, and the error is sticky: TensorFlow would abort.
     fn status(&self) -> Result<EventStatus>;
 
-    /// Waits for the latest record.
+    /// Blocks the caller until the latest record is complete (`block_host_for_event` in TensorFlow's C API).
+    /// [`Stream::wait_event`] lets a stream wait instead.
     ///
     /// # Errors
     /// Become those of TensorFlow's caller.

@@ -36,7 +36,9 @@ impl<D: Device> EventState<D> {
         let stream = unsafe { handle.as_ref() };
         let copies = stream.copies.open();
         let recorded = match &self.event {
-            Some(event) => boundary::catch(OP, || stream.author()?.record(event)).map_err(Some),
+            Some(event) => {
+                boundary::catch(OP, || stream.author()?.record_event(event)).map_err(Some)
+            }
             None => Err(None),
         };
         self.copies.set(copies);

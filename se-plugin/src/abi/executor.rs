@@ -523,7 +523,7 @@ unsafe extern "C" fn wait_for_event<D: Device>(
             *used = Some(stream);
             let event = event.ok_or_else(|| null("event"))?;
             if let Some(event) = &event.event {
-                catch(OP, || stream.author()?.wait(event))?;
+                catch(OP, || stream.author()?.wait_event(event))?;
             }
             stream.copies.add_all(event.copies.open());
             Ok(())

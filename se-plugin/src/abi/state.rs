@@ -226,7 +226,7 @@ impl<D: Device> Waits for StreamState<D> {
 
     fn follow(&self, other: &Self) -> Result<()> {
         let copies = other.copies.open();
-        self.author()?.wait_for_stream(other.author()?)?;
+        self.author()?.wait_stream(other.author()?)?;
         self.copies.add_all(copies);
         Ok(())
     }

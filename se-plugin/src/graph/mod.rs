@@ -97,7 +97,7 @@ pub trait GraphPass: Send + Sync + 'static {
     fn optimize(&self, graph: &mut Graph<'_>) -> Result<()>;
 }
 
-/// Whether one of TensorFlow's own passes runs.
+/// Whether one of TensorFlow's own passes runs: the `Toggle` of Grappler's `RewriterConfig`, as far as the C API has it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Toggle {
     /// As the user has set it.

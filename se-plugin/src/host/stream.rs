@@ -453,22 +453,24 @@ impl Stream for WorkerStream {
         })
     }
 
-    fn wait_for_stream(&self, other: &Self) -> Result<()> {
+    fn wait_stream(&self, other: &Self) -> Result<()> {
         // What is before in the same stream is done before anyway.
         if Arc::ptr_eq(&self.core, &other.core) {
             return Ok(());
         }
-        self.wait_for("wait_for_stream", other.core.end())
+        self.wait_for("wait_stream", other.core.end())
     }
 
-    fn record(&self, event: &WorkerEvent) -> Result<()> {
+    fn record_event(&self, event: &WorkerEvent) -> Result<()> {
         event.set(self.core.end());
         Ok(())
     }
 
-    fn wait(&self, event: &WorkerEvent) -> Result<()> {
+    fn wait_event(&self, event: &WorkerEvent) -> Result<()> {
         match event.latest() {
-            Some(point) if !Arc::ptr_eq(&point.core, &self.core) => self.wait_for("wait", point),
+            Some(point) if !Arc::ptr_eq(&point.core, &self.core) => {
+                self.wait_for("wait_event", point)
+            }
             _ => Ok(()),
         }
     }

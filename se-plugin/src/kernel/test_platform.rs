@@ -75,13 +75,13 @@ impl Stream for Nothing {
     fn fill(&self, _: DevicePtr, _: Pattern, _: u64) -> Result<()> {
         nothing()
     }
-    fn wait_for_stream(&self, _: &Self) -> Result<()> {
+    fn wait_stream(&self, _: &Self) -> Result<()> {
         nothing()
     }
-    fn record(&self, _: &Self) -> Result<()> {
+    fn record_event(&self, _: &Self) -> Result<()> {
         nothing()
     }
-    fn wait(&self, _: &Self) -> Result<()> {
+    fn wait_event(&self, _: &Self) -> Result<()> {
         nothing()
     }
     fn host_callback(&self, _: HostCallback) -> Result<()> {

@@ -272,17 +272,17 @@ impl<S: Stream> Stream for FaultyStream<S> {
         self.faults.call(name, || self.inner.fill(target, pattern, bytes))
     }
 
-    fn wait_for_stream(&self, other: &Self) -> Result<()> {
-        let wait = || self.inner.wait_for_stream(&other.inner);
+    fn wait_stream(&self, other: &Self) -> Result<()> {
+        let wait = || self.inner.wait_stream(&other.inner);
         self.faults.call("create_stream_dependency", wait)
     }
 
-    fn record(&self, event: &Self::Event) -> Result<()> {
-        self.faults.call("record_event", || self.inner.record(&event.inner))
+    fn record_event(&self, event: &Self::Event) -> Result<()> {
+        self.faults.call("record_event", || self.inner.record_event(&event.inner))
     }
 
-    fn wait(&self, event: &Self::Event) -> Result<()> {
-        self.faults.call("wait_for_event", || self.inner.wait(&event.inner))
+    fn wait_event(&self, event: &Self::Event) -> Result<()> {
+        self.faults.call("wait_for_event", || self.inner.wait_event(&event.inner))
     }
 
     fn host_callback(&self, callback: HostCallback) -> Result<()> {

@@ -148,14 +148,14 @@ impl Stream for FaultyStream {
     fn fill(&self, target: DevicePtr, pattern: Pattern, bytes: u64) -> Result<()> {
         trip("fill").and_then(|()| self.0.fill(target, pattern, bytes))
     }
-    fn wait_for_stream(&self, other: &Self) -> Result<()> {
-        trip("wait_for_stream").and_then(|()| self.0.wait_for_stream(&other.0))
+    fn wait_stream(&self, other: &Self) -> Result<()> {
+        trip("wait_stream").and_then(|()| self.0.wait_stream(&other.0))
     }
-    fn record(&self, event: &FaultyEvent) -> Result<()> {
-        trip("record").and_then(|()| self.0.record(&event.0))
+    fn record_event(&self, event: &FaultyEvent) -> Result<()> {
+        trip("record_event").and_then(|()| self.0.record_event(&event.0))
     }
-    fn wait(&self, event: &FaultyEvent) -> Result<()> {
-        trip("wait").and_then(|()| self.0.wait(&event.0))
+    fn wait_event(&self, event: &FaultyEvent) -> Result<()> {
+        trip("wait_event").and_then(|()| self.0.wait_event(&event.0))
     }
     fn host_callback(&self, callback: HostCallback) -> Result<()> {
         trip("host_callback").and_then(|()| self.0.host_callback(callback))
@@ -199,13 +199,13 @@ fn run(op: &'static str, panics: bool, takes_errors: bool) -> Result<()> {
         let _ = stream.copy_on_device(target, memory, 64);
         let _ = stream.fill(memory, Pattern::Zero, 64);
         let _ = stream.copy_to_host(&mut back, target);
-        let _ = other.wait_for_stream(&stream);
+        let _ = other.wait_stream(&stream);
         let event = device.event().expect("an event in any case");
-        stream.record(&event);
-        let _ = other.wait(&event);
+        stream.record_event(&event);
+        let _ = other.wait_event(&event);
         let _ = event.status();
         let _ = event.wait();
-        stream.record(&device.null_event());
+        stream.record_event(&device.null_event());
         let _ = device.null_event().status();
         let called = stream.host_callback().expect("made in any case");
         let _ = (stream.synchronize(), stream.status(), device.memory_usage());
@@ -228,8 +228,8 @@ fn run(op: &'static str, panics: bool, takes_errors: bool) -> Result<()> {
 #[test]
 fn failures_that_the_host_does_not_take_are_sticky() {
     let _alone = alone();
-    let always = ["create_stream", "fill", "record", "event_status", "allocate"];
-    let without = ["copy_to_device", "copy_on_device", "wait_for_stream", "wait"];
+    let always = ["create_stream", "fill", "record_event", "event_status", "allocate"];
+    let without = ["copy_to_device", "copy_on_device", "wait_stream", "wait_event"];
     for panics in [false, true] {
         let cases = always.iter().flat_map(|op| [(op, false), (op, true)]);
         for (op, takes) in cases.chain(without.iter().map(|op| (op, false))) {
@@ -298,8 +298,8 @@ fn errors_are_answered_where_the_host_takes_them() {
             let answers = [
                 stream.copy_to_device(memory, &[1; 64]),
                 stream.copy_on_device(target, memory, 64),
-                stream.wait_for_stream(&other),
-                stream.wait(&event),
+                stream.wait_stream(&other),
+                stream.wait_event(&event),
             ];
             let fetched = stream.copy_to_host(&mut back, memory);
             fault("", false);
@@ -309,7 +309,7 @@ fn errors_are_answered_where_the_host_takes_them() {
         assert_eq!(answers("copy_to_host"), (none, true), "always");
         if takes {
             for (index, op) in
-                ["copy_to_device", "copy_on_device", "wait_for_stream", "wait"].iter().enumerate()
+                ["copy_to_device", "copy_on_device", "wait_stream", "wait_event"].iter().enumerate()
             {
                 let mut one = none;
                 one[index] = true;
@@ -349,7 +349,7 @@ fn a_stream_that_could_not_be_made_says_why() {
         made.unwrap();
         fault("", false);
         let event = device.event().unwrap();
-        stream.record(&event);
+        stream.record_event(&event);
         assert_eq!(event.status(), EventStatus::Complete);
         let errors = [
             Some(stream.copy_to_device(memory, &[1; 64])).filter(|_| takes),
@@ -406,16 +406,16 @@ fn null_handles_are_tolerated() {
         stream.synchronize().unwrap();
         event.wait().unwrap();
         assert_eq!(event.status(), EventStatus::Complete);
-        stream.record(&event);
-        real.record(&event);
+        stream.record_event(&event);
+        real.record_event(&event);
         let answers = [
             stream.copy_to_device(memory, &[1; 64]),
             stream.copy_on_device(memory, memory, 64),
             stream.fill(memory, Pattern::Byte(1), 64),
-            stream.wait_for_stream(&real),
-            real.wait_for_stream(&stream),
-            stream.wait(&event),
-            real.wait(&event),
+            stream.wait_stream(&real),
+            real.wait_stream(&stream),
+            stream.wait_event(&event),
+            real.wait_event(&event),
         ];
         // Where TensorFlow does not take the errors, the device reports them.
         assert!(answers.iter().all(|answer| answer.is_err() == takes), "{answers:?}");

@@ -116,15 +116,15 @@ const CALLS: [(&str, Call); 24] = [
     ("mem_zero", |_, stream, [a, _]| stream.fill(a, Pattern::Zero, SIZE as u64)),
     ("memset", |_, stream, [a, _]| stream.fill(a, Pattern::Byte(1), SIZE as u64)),
     ("memset32", |_, stream, [a, _]| stream.fill(a, Pattern::Word(1), SIZE as u64)),
-    ("create_stream_dependency", |device, stream, _| stream.wait_for_stream(&device.stream().0)),
+    ("create_stream_dependency", |device, stream, _| stream.wait_stream(&device.stream().0)),
     ("record_event", |device, stream, _| {
-        stream.record(&device.event()?);
+        stream.record_event(&device.event()?);
         stream.synchronize()
     }),
     ("wait_for_event", |device, stream, _| {
         let event = device.event()?;
-        stream.record(&event);
-        stream.wait(&event)
+        stream.record_event(&event);
+        stream.wait_event(&event)
     }),
     ("host_callback", |_, stream, _| stream.host_callback().map(drop)),
     ("block_host_until_done", |_, stream, _| stream.synchronize()),
@@ -191,7 +191,7 @@ fn events_that_fail_never_say_so() {
     let (stream, created) = device.stream();
     created.expect("a stream");
     let event = device.event().expect("an event");
-    stream.record(&event);
+    stream.record_event(&event);
     stream.synchronize().expect("it ran");
     faults.at("block_host_for_event", 0, Fault::Fail(Code::Unavailable));
     assert!(event.wait().is_err());

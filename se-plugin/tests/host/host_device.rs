@@ -84,11 +84,11 @@ fn eight_threads_use_one_device() {
                         let there = [salt * 16 + round; 1000];
                         let [a, b] = [(); 2].map(|()| device.allocate(1000).unwrap());
                         stream.copy_to_device(a, &there).unwrap();
-                        own.wait_for_stream(stream).unwrap();
+                        own.wait_stream(stream).unwrap();
                         own.copy_on_device(b, a, 1000).unwrap();
                         let event = device.event().unwrap();
-                        own.record(&event);
-                        stream.wait(&event).unwrap();
+                        own.record_event(&event);
+                        stream.wait_event(&event).unwrap();
                         let mut back = [0; 1000];
                         stream.copy_to_host(&mut back, b).unwrap();
                         assert_eq!(back, there);
@@ -128,7 +128,7 @@ fn work_is_done_in_order_and_later() {
             })
             .unwrap();
     }
-    stream.record(&event).unwrap();
+    stream.record_event(&event).unwrap();
     assert_eq!(event.status().unwrap(), EventStatus::Pending, "nothing ran on this thread");
     go.send(()).unwrap();
     event.wait().unwrap();
@@ -157,10 +157,10 @@ fn streams_wait_for_each_other_and_for_events() {
         })
         .unwrap();
         let event = WorkerEvent::new();
-        one.record(&event).unwrap();
+        one.record_event(&event).unwrap();
         match by_event {
-            true => two.wait(&event).unwrap(),
-            false => two.wait_for_stream(&one).unwrap(),
+            true => two.wait_event(&event).unwrap(),
+            false => two.wait_stream(&one).unwrap(),
         }
         // What comes later is not waited for.
         let (late_go, late_gate) = mpsc::channel::<()>();
@@ -179,8 +179,8 @@ fn streams_wait_for_each_other_and_for_events() {
         two.synchronize().unwrap();
         assert_eq!(content(&memory, b), [2; 8]);
         late_go.send(()).unwrap();
-        one.wait_for_stream(&one).unwrap();
-        one.wait(&event).unwrap();
+        one.wait_stream(&one).unwrap();
+        one.wait_event(&event).unwrap();
         one.synchronize().unwrap();
     }
 }
@@ -196,12 +196,12 @@ fn the_latest_record_counts() {
     })
     .unwrap();
     let event = WorkerEvent::new();
-    slow.record(&event).unwrap();
+    slow.record_event(&event).unwrap();
     assert_eq!(event.status().unwrap(), EventStatus::Pending);
-    fast.record(&event).unwrap();
+    fast.record_event(&event).unwrap();
     assert_eq!(event.status().unwrap(), EventStatus::Complete);
     event.wait().unwrap();
-    slow.record(&event).unwrap();
+    slow.record_event(&event).unwrap();
     assert_eq!(event.status().unwrap(), EventStatus::Pending);
     go.send(()).unwrap();
     event.wait().unwrap();
@@ -284,7 +284,7 @@ fn the_first_failure_stays_and_ends_the_work() {
         assert_eq!(refused.message(), error.message());
         assert!(stream.status().is_err());
         let event = WorkerEvent::new();
-        stream.record(&event).unwrap();
+        stream.record_event(&event).unwrap();
         event.wait().unwrap();
     }
 }
@@ -432,7 +432,7 @@ fn an_observer_is_told_of_each_task() {
     let [one, two] = [(); 2].map(|()| device.create_stream().unwrap());
     let memory = device.allocate(8).unwrap();
     two.fill(memory, Pattern::Zero, 8).unwrap();
-    one.wait_for_stream(&two).unwrap();
+    one.wait_stream(&two).unwrap();
     let nap = Duration::from_millis(5);
     one.launch("MatMul", [], [], move |[], []| {
         std::thread::sleep(nap);

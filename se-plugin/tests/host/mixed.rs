@@ -19,11 +19,11 @@ fn mixes<'d>(one: &'d TestDevice<'d>, other: &'d TestDevice<'d>) -> [(&'static s
     made.unwrap();
     let (event, timer) = (other.event().unwrap(), other.timer().unwrap());
     [
-        ("record_event", refusal(|| stream.record(&event))),
+        ("record_event", refusal(|| stream.record_event(&event))),
         ("start_timer", refusal(|| drop(stream.time(&timer, true)))),
         ("stop_timer", refusal(|| drop(stream.time(&timer, false)))),
-        ("wait_for_event", refusal(|| drop(stream.wait(&event)))),
-        ("create_stream_dependency", refusal(|| drop(stream.wait_for_stream(&foreign)))),
+        ("wait_for_event", refusal(|| drop(stream.wait_event(&event)))),
+        ("create_stream_dependency", refusal(|| drop(stream.wait_stream(&foreign)))),
     ]
 }
 
@@ -51,7 +51,7 @@ fn handles_of_two_hosts_of_a_platform_are_not_mixed() {
 fn null_handles_are_not_mixed_either() {
     let hosts = [(); 2].map(|()| Host::load::<HostPlatform>().unwrap());
     let [one, other] = hosts.each_ref().map(|host| host.device(0).unwrap());
-    let said = refusal(|| one.null_stream().record(&other.null_event()));
+    let said = refusal(|| one.null_stream().record_event(&other.null_event()));
     assert!(said.contains("two hosts"), "{said}");
 }
 
@@ -63,13 +63,13 @@ fn streams_of_two_devices_of_a_host_wait_for_each_other() {
     let [one, other] = [(); 2].map(|()| host.device(0).unwrap());
     let [(stream, _), (foreign, _)] = [one.stream(), other.stream()];
     let (event, timer) = (other.event().unwrap(), other.timer().unwrap());
-    foreign.record(&event);
-    stream.wait(&event).unwrap();
-    stream.wait_for_stream(&foreign).unwrap();
+    foreign.record_event(&event);
+    stream.wait_event(&event).unwrap();
+    stream.wait_stream(&foreign).unwrap();
     stream.synchronize().unwrap();
     assert_eq!(event.status(), EventStatus::Complete);
     for said in [
-        refusal(|| stream.record(&event)),
+        refusal(|| stream.record_event(&event)),
         refusal(|| drop(stream.time(&timer, true))),
         refusal(|| drop(stream.time(&timer, false))),
     ] {

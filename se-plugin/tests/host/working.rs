@@ -76,9 +76,9 @@ fn events_and_dependencies_wait() {
         let event = device.event().unwrap();
         assert_eq!(event.status(), EventStatus::Complete, "never recorded");
         let called = one.host_callback().unwrap();
-        one.record(&event);
-        two.wait(&event).unwrap();
-        two.wait_for_stream(&one).unwrap();
+        one.record_event(&event);
+        two.wait_event(&event).unwrap();
+        two.wait_stream(&one).unwrap();
         two.synchronize().unwrap();
         assert_eq!(called.try_recv(), Ok(0), "before what waits for it");
         event.wait().unwrap();

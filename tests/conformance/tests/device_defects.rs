@@ -299,24 +299,24 @@ impl<const D: usize> Stream for BrokenStream<D> {
         }
         self.stream.fill(target, pattern, bytes)
     }
-    fn wait_for_stream(&self, other: &Self) -> Result<()> {
+    fn wait_stream(&self, other: &Self) -> Result<()> {
         if is::<D>(Defect::NoStreamWait) {
             return Ok(());
         }
-        self.stream.wait_for_stream(&other.stream)
+        self.stream.wait_stream(&other.stream)
     }
-    fn record(&self, event: &BrokenEvent<D>) -> Result<()> {
+    fn record_event(&self, event: &BrokenEvent<D>) -> Result<()> {
         let again = event.recorded.swap(true, Ordering::Relaxed);
         if is::<D>(Defect::RecordNothing) || again && is::<D>(Defect::RecordOnce) {
             return Ok(());
         }
-        self.stream.record(&event.event)
+        self.stream.record_event(&event.event)
     }
-    fn wait(&self, event: &BrokenEvent<D>) -> Result<()> {
+    fn wait_event(&self, event: &BrokenEvent<D>) -> Result<()> {
         if is::<D>(Defect::NoEventWait) {
             return Ok(());
         }
-        self.stream.wait(&event.event)
+        self.stream.wait_event(&event.event)
     }
     fn host_callback(&self, callback: HostCallback) -> Result<()> {
         if is::<D>(Defect::CallbackDropped) {
@@ -336,7 +336,7 @@ impl<const D: usize> Stream for BrokenStream<D> {
     }
     fn status(&self) -> Result<()> {
         let event = WorkerEvent::new();
-        self.stream.record(&event)?;
+        self.stream.record_event(&event)?;
         if is::<D>(Defect::StatusBusy) && event.status()? == EventStatus::Pending {
             return wrong("the stream is busy");
         }

@@ -6,7 +6,7 @@ COPY is a copy of the plugin SO. TensorFlow is imported once; the processes are 
 of its own. A case is a plan of faults, which becomes the variable HOSTDEVICE_FAULT, and, each behind a `;` and if there
 are any, the steps to take in place of those of `PROGRAM`, and more variables:
 
-    Stream::record fail@3;load copy_in kernel;TF_SE_PLUGIN_DEVICES=1
+    Stream::record_event fail@3;load copy_in kernel;TF_SE_PLUGIN_DEVICES=1
 
 Writes a line of JSON for each case, in the order in which they end:
 

@@ -96,8 +96,8 @@ fn methods(old: bool) -> Vec<(&'static str, [Effect; 2])> {
         ("Device::create_stream", unseen),
         ("Device::allocate", unseen),
         ("Stream::copy_to_device", unseen),
-        ("Stream::wait_for_stream", unseen),
-        ("Stream::record", behind),
+        ("Stream::wait_stream", unseen),
+        ("Stream::record_event", behind),
         ("Event::status", behind),
         ("Stream::copy_to_host", [fetch; 2]),
         ("Stream::copy_on_device", [Fail(either("lists=sync again", "lists")); 2]),
@@ -121,7 +121,7 @@ fn methods(old: bool) -> Vec<(&'static str, [Effect; 2])> {
         ("Event::wait", [Unreached; 2]),
         ("Stream::host_callback", [Unreached; 2]),
         ("Stream::synchronize", [Unreached; 2]),
-        ("Stream::wait", [Unreached; 2]),
+        ("Stream::wait_event", [Unreached; 2]),
     ]
 }
 
@@ -154,14 +154,14 @@ fn others(old: bool) -> Vec<(&'static str, Effect)> {
         ("Kernel::new panic@1", Fail("kernel")),
         ("Stream::copy_to_device fail@1", either(STICKY, "copy_in")),
         ("Stream::copy_to_host fail@1", if old { Abort("copy_out") } else { Fail("copy_out") }),
-        ("Stream::wait_for_stream fail@1", either(STICKY, "copy_in")),
+        ("Stream::wait_stream fail@1", either(STICKY, "copy_in")),
         // What is wrong does not get to the CPU either.
-        ("Stream::record fail@1;load copy_in across cpu", either("across=sync", "across")),
+        ("Stream::record_event fail@1;load copy_in across cpu", either("across=sync", "across")),
         (
-            "Stream::record fail@1;load copy_in across_in_graph",
+            "Stream::record_event fail@1;load copy_in across_in_graph",
             if old { Abort("across_in_graph") } else { Fail("across_in_graph") },
         ),
-        ("Stream::record fail@2;load keep copy_in kernel_on_kept", Fail("kernel_on_kept")),
+        ("Stream::record_event fail@2;load keep copy_in kernel_on_kept", Fail("kernel_on_kept")),
         ("Kernel::compute fail;load kernel across across_in_graph", Fail("kernel")),
         // Slow.
         ("* slow", Harmless),
@@ -213,7 +213,7 @@ const SAMPLE: &[&str] = &[
     "Kernel::compute fail@1",
     "Stream::copy_to_host fail@1",
     "Stream::fill fail",
-    "Stream::record fail",
+    "Stream::record_event fail",
 ];
 
 /// The cases for a release: all of them in the newest. In others those on which releases differ, and of those that

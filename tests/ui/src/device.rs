@@ -80,13 +80,13 @@ impl Stream for S {
     fn fill(&self, _: DevicePtr, _: Pattern, _: u64) -> Result<()> {
         Ok(())
     }
-    fn wait_for_stream(&self, _: &Self) -> Result<()> {
+    fn wait_stream(&self, _: &Self) -> Result<()> {
         Ok(())
     }
-    fn record(&self, _: &E) -> Result<()> {
+    fn record_event(&self, _: &E) -> Result<()> {
         Ok(())
     }
-    fn wait(&self, _: &E) -> Result<()> {
+    fn wait_event(&self, _: &E) -> Result<()> {
         Ok(())
     }
     fn host_callback(&self, callback: HostCallback) -> Result<()> {

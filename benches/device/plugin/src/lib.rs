@@ -180,19 +180,19 @@ impl Stream for BenchStream {
             Ok(())
         })
     }
-    fn wait_for_stream(&self, _other: &Self) -> Result<()> {
+    fn wait_stream(&self, _other: &Self) -> Result<()> {
         // Work that has begun on another thread is done once the lock is free.
         drop(lock(&self.memory.bytes));
         Ok(())
     }
-    fn record(&self, event: &BenchEvent) -> Result<()> {
+    fn record_event(&self, event: &BenchEvent) -> Result<()> {
         let number = self.line.done.load(Ordering::Acquire);
         let record = Some((Arc::clone(&self.line), number));
         let old = std::mem::replace(&mut *lock(&event.record), record);
         drop(old);
         Ok(())
     }
-    fn wait(&self, event: &BenchEvent) -> Result<()> {
+    fn wait_event(&self, event: &BenchEvent) -> Result<()> {
         event.wait()
     }
     fn host_callback(&self, callback: HostCallback) -> Result<()> {

@@ -78,7 +78,7 @@ impl TestStream<'_> {
     ///
     /// # Panics
     /// When the event is another device's.
-    pub fn record(&self, event: &TestEvent<'_>) {
+    pub fn record_event(&self, event: &TestEvent<'_>) {
         self.0.must_be(event.0, "record_event");
         let _ = call!(self.0, record_event(self.1, event.1));
     }
@@ -90,7 +90,7 @@ impl TestStream<'_> {
     ///
     /// # Panics
     /// When the event is another host's.
-    pub fn wait(&self, event: &TestEvent<'_>) -> Result<()> {
+    pub fn wait_event(&self, event: &TestEvent<'_>) -> Result<()> {
         self.0.must_share_host(event.0, "wait_for_event");
         call!(self.0, wait_for_event(self.1, event.1))
     }
@@ -102,7 +102,7 @@ impl TestStream<'_> {
     ///
     /// # Panics
     /// When the stream is another host's.
-    pub fn wait_for_stream(&self, other: &TestStream<'_>) -> Result<()> {
+    pub fn wait_stream(&self, other: &TestStream<'_>) -> Result<()> {
         self.0.must_share_host(other.0, "create_stream_dependency");
         call!(self.0, create_stream_dependency(self.1, other.1))
     }
@@ -162,7 +162,7 @@ impl TestStream<'_> {
             return;
         }
         if let Ok(event) = self.0.event() {
-            self.record(&event);
+            self.record_event(&event);
             while event.status() == EventStatus::Pending {
                 std::thread::sleep(Duration::from_micros(10));
             }

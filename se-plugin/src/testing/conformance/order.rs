@@ -100,7 +100,7 @@ fn behind(
 
 pub(super) fn behind_a_stream(run: &mut Run<'_>) -> Outcome {
     behind(run, "a copy behind `create_stream_dependency`", |run, first, second| {
-        let waits = second.wait_for_stream(first);
+        let waits = second.wait_stream(first);
         run.ok("`create_stream_dependency`", waits)
     })
 }
@@ -108,8 +108,8 @@ pub(super) fn behind_a_stream(run: &mut Run<'_>) -> Outcome {
 pub(super) fn behind_an_event(run: &mut Run<'_>) -> Outcome {
     behind(run, "a copy behind `wait_for_event`", |run, first, second| {
         let event = run.event()?;
-        first.record(&event);
-        let waits = second.wait(&event);
+        first.record_event(&event);
+        let waits = second.wait_event(&event);
         run.ok("`wait_for_event`", waits)
     })
 }
@@ -117,7 +117,7 @@ pub(super) fn behind_an_event(run: &mut Run<'_>) -> Outcome {
 pub(super) fn behind_a_chain(run: &mut Run<'_>) -> Outcome {
     let middle = run.stream()?;
     behind(run, "a copy behind a stream behind another", |run, first, second| {
-        let waits = middle.wait_for_stream(first).and_then(|()| second.wait_for_stream(&middle));
+        let waits = middle.wait_stream(first).and_then(|()| second.wait_stream(&middle));
         run.ok("`create_stream_dependency`", waits)
     })
 }
@@ -127,8 +127,8 @@ pub(super) fn behind_itself(run: &mut Run<'_>) -> Outcome {
     let event = run.event()?;
     let block = run.allocate(MUCH)?;
     keep_busy(run, &stream, &block, 1)?;
-    stream.record(&event);
-    let waits = stream.wait_for_stream(&stream).and_then(|()| stream.wait(&event));
+    stream.record_event(&event);
+    let waits = stream.wait_stream(&stream).and_then(|()| stream.wait_event(&event));
     run.ok("waiting for itself", waits)?;
     let done = stream.synchronize();
     run.ok("`block_host_until_done`", done)
@@ -137,7 +137,7 @@ pub(super) fn behind_itself(run: &mut Run<'_>) -> Outcome {
 /// Later work of the other stream is none of it.
 pub(super) fn only_what_is_there(run: &mut Run<'_>) -> Outcome {
     let (first, second) = (run.stream()?, run.stream()?);
-    let waits = second.wait_for_stream(&first).and_then(|()| first.wait_for_stream(&second));
+    let waits = second.wait_stream(&first).and_then(|()| first.wait_stream(&second));
     run.ok("`create_stream_dependency` in both directions", waits)?;
     let done = first.synchronize().and_then(|()| second.synchronize());
     run.ok("`block_host_until_done`", done)
@@ -198,7 +198,7 @@ pub(super) fn never_recorded(run: &mut Run<'_>) -> Outcome {
         "an event that was never recorded is pending",
         event.status() == EventStatus::Complete,
     );
-    let waits = stream.wait(&event);
+    let waits = stream.wait_event(&event);
     run.ok("`wait_for_event` of an event that was never recorded", waits)?;
     let waited = event.wait();
     run.ok("`block_host_for_event` of an event that was never recorded", waited)?;
@@ -215,10 +215,10 @@ fn complete_means_done(
     let (stream, event) = (run.stream()?, run.event()?);
     let block = run.allocate(MUCH)?;
     // The first record is not the one that counts.
-    stream.record(&event);
+    stream.record_event(&event);
     for value in 1..=3 {
         keep_busy(run, &stream, &block, value)?;
-        stream.record(&event);
+        stream.record_event(&event);
         wait(run, &event)?;
         let back = run.read(&block)?;
         expect_all(run, what, &back, value);
@@ -240,7 +240,7 @@ pub(super) fn waited_for(run: &mut Run<'_>) -> Outcome {
 pub(super) fn complete_at_last(run: &mut Run<'_>) -> Outcome {
     let (stream, event) = (run.stream()?, run.event()?);
     for _ in 0..100 {
-        stream.record(&event);
+        stream.record_event(&event);
         poll(run, &event)?;
     }
     Ok(())
@@ -249,9 +249,9 @@ pub(super) fn complete_at_last(run: &mut Run<'_>) -> Outcome {
 pub(super) fn recorded_in_two_streams(run: &mut Run<'_>) -> Outcome {
     let (idle, busy, event) = (run.stream()?, run.stream()?, run.event()?);
     let block = run.allocate(MUCH)?;
-    idle.record(&event);
+    idle.record_event(&event);
     keep_busy(run, &busy, &block, 5)?;
-    busy.record(&event);
+    busy.record_event(&event);
     poll(run, &event)?;
     let back = run.read(&block)?;
     expect_all(run, "memory when an event is complete that moved to another stream", &back, 5);
@@ -262,7 +262,7 @@ pub(super) fn event_outlives_its_stream(run: &mut Run<'_>) -> Outcome {
     let (stream, event) = (run.stream()?, run.event()?);
     let block = run.allocate(MUCH)?;
     keep_busy(run, &stream, &block, 3)?;
-    stream.record(&event);
+    stream.record_event(&event);
     drop(stream);
     poll(run, &event)?;
     let back = run.read(&block)?;
@@ -276,7 +276,7 @@ pub(super) fn destroyed_while_pending(run: &mut Run<'_>) -> Outcome {
     for _ in 0..20 {
         let event = run.event()?;
         keep_busy(run, &stream, &block, 3)?;
-        stream.record(&event);
+        stream.record_event(&event);
         drop(event);
     }
     let done = stream.synchronize();
@@ -288,7 +288,7 @@ pub(super) fn many_events(run: &mut Run<'_>) -> Outcome {
     let mut events = Vec::new();
     for _ in 0..1000 {
         let event = run.event()?;
-        stream.record(&event);
+        stream.record_event(&event);
         events.push(event);
     }
     for event in &events {

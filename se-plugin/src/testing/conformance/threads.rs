@@ -106,7 +106,7 @@ pub(super) fn making_and_destroying(run: &mut Run<'_>) -> Outcome {
             let (stream, made) = device.stream();
             fine("create_stream", made)?;
             let event = fine("create_event", device.event())?;
-            stream.record(&event);
+            stream.record_event(&event);
             drop(stream);
             let start = Instant::now();
             while event.status() == EventStatus::Pending {
@@ -172,12 +172,12 @@ fn random_work(run: &mut Run<'_>, seed: u64) -> Outcome {
         if now != last {
             let result = if random.bool() {
                 done.push(format!("{step}: stream {now} waits for stream {last}"));
-                stream.wait_for_stream(&streams[last])
+                stream.wait_stream(&streams[last])
             } else {
                 done.push(format!("{step}: stream {now} waits for an event of stream {last}"));
                 let event = run.event()?;
-                streams[last].record(&event);
-                stream.wait(&event)
+                streams[last].record_event(&event);
+                stream.wait_event(&event)
             };
             run.ok("waiting for another stream", result)?;
             last = now;
