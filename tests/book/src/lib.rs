@@ -1,5 +1,6 @@
 //! The project's Markdown, as tests look at it.
 
+mod cases;
 pub mod code;
 
 /// Rust in the book that is no file of a crate.
@@ -29,7 +30,7 @@ pub fn book() -> PathBuf {
     root().join("docs")
 }
 
-/// Builds the book as HTML into a directory, which is emptied first. Links to files of the project that are not
+/// Builds the book as HTML into a directory, which is emptied first, with the tables of conformance cases. Links to files of the project that are not
 /// in the book then begin with `repository`, where mdBook would look for them beside the book.
 ///
 /// # Errors
@@ -37,6 +38,7 @@ pub fn book() -> PathBuf {
 pub fn build(to: &Path, repository: &str) -> Result<()> {
     let mut mdbook = MDBook::load(book())?;
     mdbook.config.build.build_dir = to.to_owned();
+    mdbook.book.for_each_chapter_mut(|chapter| chapter.content = cases::filled(&chapter.content));
     mdbook.build()?;
     for entry in fs::read_dir(to)? {
         let path = entry?.path();

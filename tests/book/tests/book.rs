@@ -79,4 +79,16 @@ fn the_book_builds_and_hangs_together() {
             assert!(built.path().join(&target).exists(), "{}: `{target}`", html.display());
         }
     }
+    // The tables of cases are not in the repository: they come from the cases' lists.
+    for (page, case) in [
+        ("conformance", "new_random_access_file_of_missing"),
+        ("device-conformance", "every_callback"),
+        ("tensorflow-conformance", "python_write_file_and_read_file"),
+        ("tensorflow-c-conformance", "c_write_and_read"),
+    ] {
+        let html =
+            fs::read_to_string(built.path().join(page).with_extension("html")).expect("built");
+        assert!(html.contains(&format!("<td><code>{case}</code></td>")), "{page} lacks {case}");
+        assert!(!html.contains("&lt;!-- cases") && !html.contains("<!-- cases"), "{page}");
+    }
 }

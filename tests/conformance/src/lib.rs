@@ -7,6 +7,8 @@
 mod abi;
 mod broken;
 mod defect;
+mod device_defects;
+pub mod findings;
 mod renames;
 mod shelf;
 

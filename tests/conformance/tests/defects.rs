@@ -1,16 +1,13 @@
 //! Filesystems that are broken on purpose: each defect is noticed, and each case notices one.
 //!
-//! `docs/conformance.md` lists both. After a change of the cases or of the defects, write it anew, which
-//! tries every case on every defect and takes minutes:
+//! `findings/filesystems.txt` records which case notices which defect. After a change of the cases or of the defects,
+//! write it again. This tries every case on every defect and takes minutes:
 //!
 //! ```sh
-//! TF_FS_PLUGIN_WRITE_DOCS=1 cargo test -p tf-plugin-conformance-tests --test defects
+//! TF_FS_PLUGIN_WRITE_FINDINGS=1 cargo test -p tf-plugin-conformance-tests --test defects
 //! ```
 
 use memfs::MemFs;
-use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use tf_fs_plugin::__private::{Registration, Scheme};
@@ -19,6 +16,7 @@ use tf_fs_plugin::testing::model::{Name, Op, run};
 use tf_fs_plugin::testing::{
     Append, Case, Conformance, Directories, Files, Host, Plugin, Verdict, Visible, cases, samples,
 };
+use tf_plugin_conformance_tests::findings::{Findings, Noticed};
 use tf_plugin_conformance_tests::{Broken, Defect, MALFORMED, raw_host};
 
 /// Cases that take long: each is tried on one defect only.
@@ -39,9 +37,6 @@ const SLOW: [(&str, Defect); 11] = [
 fn is_slow(case: &Case) -> bool {
     SLOW.iter().any(|(name, _)| *name == case.name())
 }
-
-/// How many cases the document names for a defect.
-const NAMED: usize = 3;
 
 /// All operations over memfs, without a defect: what those of the C boundary are put around.
 struct Whole;
@@ -99,19 +94,8 @@ impl Patient {
     }
 }
 
-/// What the document says: for each defect, by its number, cases that notice it; for each case a defect.
-#[derive(Default)]
-struct Findings {
-    by_defect: BTreeMap<usize, Vec<&'static Case>>,
-    by_case: BTreeMap<&'static str, usize>,
-}
-
 fn case(name: &str) -> Option<&'static Case> {
     Case::all().iter().find(|case| case.name() == name).copied()
-}
-
-fn number(defect: &str) -> Option<usize> {
-    Defect::ALL.iter().position(|(other, _)| format!("{other:?}") == defect)
 }
 
 /// Does something for each defect, on as many threads as there are processors.
@@ -137,130 +121,47 @@ fn for_each_defect<T: Send>(body: impl Fn(usize, Defect) -> T + Sync) -> Vec<T> 
 
 /// Tries all cases on all defects.
 fn find() -> Findings {
-    let all = for_each_defect(|_, defect| {
+    let seen = for_each_defect(|_, defect| {
         let patient = Patient::new(defect);
         let quick = Case::all().iter().copied().filter(|case| !is_slow(case));
         let mut cases: Vec<_> = quick.filter(|case| patient.fails(case)).collect();
         let slow = SLOW.iter().filter(|(_, chosen)| *chosen == defect);
         let slow: Vec<_> = slow.filter_map(|(name, _)| case(name)).collect();
         cases.extend(slow.into_iter().filter(|case| patient.fails(case)));
-        cases
+        (defect, cases.into_iter().map(Case::name).collect())
     });
-    let mut findings = Findings::default();
-    for (number, cases) in all.into_iter().enumerate() {
-        for case in &cases {
-            // The defect that the fewest cases notice says most about a case.
-            let best = findings.by_case.get(case.name()).copied();
-            let fewer = best.is_none_or(|best: usize| {
-                findings.by_defect.get(&best).is_none_or(|others| cases.len() < others.len())
-            });
-            if fewer {
-                findings.by_case.insert(case.name(), number);
-            }
-        }
-        findings.by_defect.insert(number, cases);
-    }
-    findings
-}
-
-/// The document, with the findings that it says itself.
-fn render(findings: &Findings) -> String {
-    let cases = Case::all();
-    let mut text = format!(
-        "# Conformance\n\n\
-         What `tf_fs_plugin::conformance!` asks of a filesystem: {} cases, of which each is a test. \
-         [Testing](testing.md) says how to use them.\n\n\
-         Each case was seen to fail: the last column names a defect that it notices, one of {} that are \
-         put into a filesystem on purpose (`tests/conformance/src/broken.rs`), and that the second table \
-         lists with the cases that notice them. A test keeps this page true: it runs each case on its \
-         defect. `TF_FS_PLUGIN_WRITE_DOCS=1 cargo test -p tf-plugin-conformance-tests --test defects` \
-         writes it anew.\n",
-        cases.len(),
-        Defect::ALL.len()
-    );
-    let mut group = None;
-    for case in cases {
-        if group != Some(case.group()) {
-            group = Some(case.group());
-            let of = if case.group().is_of_the_header() { " (header)" } else { "" };
-            let _ = write!(
-                text,
-                "\n## {}{of}\n\n| Case | What it asks | Why | Notices |\n|---|---|---|---|\n",
-                case.group().title()
-            );
-        }
-        let notices = findings.by_case.get(case.name()).map_or_else(
-            || String::from("a false declaration"),
-            |number| format!("`{:?}`", Defect::ALL[*number].0),
-        );
-        let (name, asks, why) = (case.name(), case.asks(), case.why());
-        let _ = writeln!(text, "| `{name}` | {} | {why} | {notices} |", asks.replace('|', "\\|"));
-    }
-    text.push_str(
-        "\n## Defects\n\n| Defect | What is wrong | Noticed by (among others) |\n|---|---|---|\n",
-    );
-    for (number, (defect, what)) in Defect::ALL.iter().enumerate() {
-        let cases = findings.by_defect.get(&number).map(Vec::as_slice).unwrap_or_default();
-        let names: Vec<_> =
-            cases.iter().take(NAMED).map(|case| format!("`{}`", case.name())).collect();
-        let _ = writeln!(text, "| `{defect:?}` | {what} | {} |", names.join(", "));
-    }
-    text
-}
-
-/// What the document says.
-fn parse(text: &str) -> Findings {
-    let mut findings = Findings::default();
-    let ticked = |cell: &str| cell.trim().trim_matches('`').to_owned();
-    for line in text.lines().filter(|line| line.starts_with("| `")) {
-        let cells: Vec<_> = line.trim_matches('|').split(" | ").collect();
-        let (Some(first), Some(last)) = (cells.first(), cells.last()) else { continue };
-        let (first, last) = (ticked(first), last.trim().trim_end_matches('|').trim());
-        if let Some(number) = number(&first) {
-            let cases = last.split(", ").filter_map(|name| case(&ticked(name)));
-            findings.by_defect.insert(number, cases.collect());
-        } else if let (Some(case), Some(number)) = (case(&first), number(&ticked(last))) {
-            findings.by_case.insert(case.name(), number);
-        }
-    }
-    findings
-}
-
-fn document() -> PathBuf {
-    [env!("CARGO_MANIFEST_DIR"), "..", "..", "docs", "conformance.md"].iter().collect()
+    Findings::of(&seen)
 }
 
 #[test]
-fn the_document_is_true() {
-    if std::env::var_os("TF_FS_PLUGIN_WRITE_DOCS").is_some() {
-        std::fs::write(document(), render(&find())).expect("the document is written");
+fn the_record_is_true() {
+    if std::env::var_os("TF_FS_PLUGIN_WRITE_FINDINGS").is_some() {
+        find().write("filesystems");
     }
-    let text = std::fs::read_to_string(document()).expect("docs/conformance.md");
-    let findings = parse(&text);
-    let advice = "write it anew with `TF_FS_PLUGIN_WRITE_DOCS=1 cargo test -p \
+    let findings = Findings::read("filesystems");
+    let advice = "write the record again with `TF_FS_PLUGIN_WRITE_FINDINGS=1 cargo test -p \
                   tf-plugin-conformance-tests --test defects`";
-    assert!(render(&findings) == text, "docs/conformance.md is not of these cases; {advice}");
-    let unnoticed = |number: &usize| findings.by_defect.get(number).is_none_or(Vec::is_empty);
-    let unnoticed: Vec<_> =
-        (0..Defect::ALL.len()).filter(unnoticed).map(|n| Defect::ALL[n].0).collect();
-    assert!(unnoticed.is_empty(), "no case notices {unnoticed:?}");
-    let wrong: Vec<String> = for_each_defect(|number, defect| {
+    let noticed = |defect| findings.0.iter().find(|noticed| noticed.defect == defect);
+    let unnoticed: Vec<_> = Defect::ALL
+        .iter()
+        .map(|(defect, _)| *defect)
+        .filter(|one| noticed(*one).is_none())
+        .collect();
+    assert!(unnoticed.is_empty(), "no case notices {unnoticed:?}; {advice}");
+    let wrong: Vec<String> = for_each_defect(|_, defect| {
         let patient = Patient::new(defect);
-        let of_case = findings.by_case.iter().filter(|(_, other)| **other == number);
-        let named = findings.by_defect.get(&number).into_iter().flatten().map(|case| case.name());
-        let names: BTreeSet<_> = of_case.map(|(name, _)| *name).chain(named).collect();
-        let cases = names.into_iter().filter_map(case);
-        let silent = cases.filter(|case| !patient.fails(case));
-        silent.map(|case| format!("{} does not notice {defect:?}", case.name())).collect::<Vec<_>>()
+        let names = noticed(defect).into_iter().flat_map(Noticed::cases);
+        let silent = names.filter(|name| !case(name).is_some_and(|case| patient.fails(case)));
+        silent.map(|name| format!("{name} does not notice {defect:?}")).collect::<Vec<_>>()
     })
     .concat();
     assert!(wrong.is_empty(), "{}; {advice}", wrong.join(", "));
     let missing: Vec<_> =
-        Case::all().iter().filter(|case| !findings.by_case.contains_key(case.name())).collect();
+        Case::all().iter().filter(|case| findings.own_of(case.name()).is_none()).collect();
     assert_eq!(
         missing.iter().map(|case| case.name()).collect::<Vec<_>>(),
         NEED_ANOTHER_DECLARATION,
-        "cases that notice no defect; put one into tests/conformance/src/broken.rs"
+        "cases that notice no defect; put one into tests/conformance/src/broken.rs, or {advice}"
     );
 }
 

@@ -1,20 +1,20 @@
 //! The cases that run in TensorFlow, on plugins that pass and on those that are broken on purpose.
 //!
-//! `docs/tensorflow-conformance.md` and `docs/tensorflow-c-conformance.md` list both. After a change of the cases or of
-//! the defects, write them anew, which takes minutes:
+//! `python.txt` and `c.txt` in `tests/conformance/findings` record which case notices which defect. After a change of the
+//! cases or of the defects, write them again, which takes minutes:
 //!
 //! ```sh
-//! TF_FS_PLUGIN_WRITE_DOCS=1 cargo test -p tf-plugin-tensorflow-tests --test conformance
+//! TF_FS_PLUGIN_WRITE_FINDINGS=1 cargo test -p tf-plugin-tensorflow-tests --test conformance
 //! ```
 
 use cargo_tf_plugin::TensorFlow;
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 use tf_fs_plugin::testing::{
     Answer, Deviation, Files, InTensorFlow, TensorFlowCase, Verdict, samples,
 };
+use tf_plugin_conformance_tests::findings::Findings;
 use tf_plugin_conformance_tests::{DEFECT_VARIABLE, Defect, MALFORMED};
 use tf_plugin_tensorflow_tests::{Example, Plugin, each_tensorflow, tensorflow};
 
@@ -274,20 +274,14 @@ const SLOW: [(&str, &[Defect]); 19] = [
     ("c_threads_with_files_of_their_own", &[Defect::RefusesASecondCall]),
 ];
 
-/// How many cases the document names for a defect.
-const NAMED: usize = 3;
+/// So many cases are enough for a defect that ends the process.
+const ENOUGH: usize = 6;
 
 /// What is tried on filesystems with defects, and what is written about it.
 struct Proof {
     cases: fn(&TensorFlow, &Path) -> InTensorFlow,
-    /// The document.
-    file: &'static str,
-    title: &'static str,
-    way: &'static str,
-    /// The row of `cargo tf-plugin test`.
-    row: &'static str,
-    /// The other document.
-    other: &'static str,
+    /// The record.
+    findings: &'static str,
     /// Cases that none of the defects makes fail, or none that is tried: what they do others do, too.
     notice_nothing: &'static [&'static str],
     /// What is not asked of it.
@@ -298,11 +292,7 @@ struct Proof {
 
 const FROM_PYTHON: Proof = Proof {
     cases: python,
-    file: "tensorflow-conformance.md",
-    title: "Conformance in TensorFlow",
-    way: "from Python",
-    row: "conformance in Python",
-    other: "[Conformance in TensorFlow's C library](tensorflow-c-conformance.md) has those without Python",
+    findings: "python",
     notice_nothing: &["python_half_a_file_is_never_seen"],
     skipped: &["python_half_a_file_is_never_seen"],
     least: 100,
@@ -310,12 +300,7 @@ const FROM_PYTHON: Proof = Proof {
 
 const IN_C: Proof = Proof {
     cases: in_c,
-    file: "tensorflow-c-conformance.md",
-    title: "Conformance in TensorFlow's C library",
-    way: "in a process that has TensorFlow's C library and no Python, as programs in C, C++ or Rust and servers of \
-          models have it",
-    row: "conformance in C",
-    other: "[Conformance in TensorFlow](tensorflow-conformance.md) has those from Python",
+    findings: "c",
     notice_nothing: &["c_half_a_file_is_never_seen", "c_provided_files"],
     skipped: &["c_half_a_file_is_never_seen", "c_provided_files"],
     least: 80,
@@ -328,10 +313,6 @@ impl Proof {
             .malformed(MALFORMED)
             // What hangs has failed. The slowest takes 0.3 s on a machine with nothing else to do.
             .limit(Duration::from_secs(20))
-    }
-
-    fn document(&self) -> PathBuf {
-        [env!("CARGO_MANIFEST_DIR"), "..", "..", "docs", self.file].iter().collect()
     }
 }
 
@@ -349,7 +330,7 @@ fn failed(answers: &[Answer]) -> Vec<&'static TensorFlowCase> {
 }
 
 /// For each defect, by its number, cases that notice it.
-type Findings = BTreeMap<usize, Vec<&'static TensorFlowCase>>;
+type Jobs = BTreeMap<usize, Vec<&'static TensorFlowCase>>;
 
 impl Proof {
     /// Tries the cases on all defects.
@@ -363,12 +344,15 @@ impl Proof {
             };
             (number, all.iter().filter(tried).copied().collect())
         });
-        self.tried(jobs.collect(), 2 * NAMED)
+        let seen = self.tried(jobs.collect(), ENOUGH).into_iter().map(|(number, cases)| {
+            (Defect::ALL[number].0, cases.into_iter().map(|case| case.name).collect())
+        });
+        Findings::of(&seen.collect::<Vec<_>>())
     }
 
     /// Which of these cases notice these defects. Of a defect that ends the process so many are enough.
-    fn tried(&self, jobs: Vec<(usize, Vec<&'static TensorFlowCase>)>, enough: usize) -> Findings {
-        let mut findings = Findings::new();
+    fn tried(&self, jobs: Vec<(usize, Vec<&'static TensorFlowCase>)>, enough: usize) -> Jobs {
+        let mut findings = Jobs::new();
         // A case that ends the process ends the job, so that the others are tried in another one.
         let mut rest = jobs;
         while !rest.is_empty() {
@@ -391,113 +375,31 @@ impl Proof {
     }
 }
 
-/// A defect that a case notices, of several the one that the fewest cases notice.
-fn notices(findings: &Findings, case: &TensorFlowCase) -> Option<Defect> {
-    let with =
-        findings.iter().filter(|(_, cases)| cases.iter().any(|other| other.name == case.name));
-    let best = with.min_by_key(|(_, cases)| cases.len());
-    best.map(|(number, _)| Defect::ALL[*number].0)
-}
-
 impl Proof {
-    fn render(&self, findings: &Findings) -> String {
-        let cases = self.brokenfs().cases();
-        let noticed = findings.values().filter(|cases| !cases.is_empty()).count();
-        let mut text = format!(
-            "# {}\n\n\
-             What `conformance!` asks of a filesystem through a real TensorFlow, {}: {} cases, which \
-             `cargo tf-plugin test` runs in each release that it is told of, the row `{}`. \
-             [Testing](testing.md#in-real-tensorflow) says how; {}; [Conformance](conformance.md) lists the cases that \
-             run without TensorFlow, which are more and see more.\n\n\
-             The last column names a defect that a case was seen to notice, one of {} that are put into a filesystem on \
-             purpose (`tests/conformance/src/broken.rs`). TensorFlow lets {noticed} of them be seen, which the second \
-             table lists with cases that notice them; the others are of calls that TensorFlow does not make, or of \
-             answers that it does not hand on. A test keeps this page true: it runs the cases on their defects in \
-             TensorFlow. `TF_FS_PLUGIN_WRITE_DOCS=1 cargo test -p tf-plugin-tensorflow-tests --test conformance` \
-             writes it anew.\n",
-            self.title,
-            self.way,
-            cases.len(),
-            self.row,
-            self.other,
-            Defect::ALL.len()
-        );
-        let mut group = "";
-        for case in cases {
-            if group != case.group {
-                group = case.group;
-                let _ = write!(
-                    text,
-                    "\n## {group}\n\n| Case | What it asks | Why | Notices |\n|---|---|---|---|\n"
-                );
-            }
-            let notices =
-                notices(findings, case).map_or_else(String::new, |found| format!("`{found:?}`"));
-            let asks = case.asks.replace('|', "\\|");
-            let _ = writeln!(text, "| `{}` | {asks} | {} | {notices} |", case.name, case.why);
-        }
-        text.push_str(
-            "\n## Defects\n\n| Defect | What is wrong | Noticed by (among others) |\n|---|---|---|\n",
-        );
-        for (number, cases) in findings.iter().filter(|(_, cases)| !cases.is_empty()) {
-            let (defect, what) = Defect::ALL[*number];
-            let names: Vec<_> =
-                cases.iter().take(NAMED).map(|case| format!("`{}`", case.name)).collect();
-            let _ = writeln!(text, "| `{defect:?}` | {what} | {} |", names.join(", "));
-        }
-        text
-    }
-
-    /// What the document says: of each defect its cases, and each case's defect.
-    fn parse(&self, text: &str) -> (Findings, BTreeMap<&'static str, usize>) {
-        let all = self.brokenfs().cases();
-        let ticked = |cell: &str| cell.trim().trim_matches('`').to_owned();
-        let case = |name: &str| all.iter().find(|case| case.name == name).copied();
-        let number =
-            |name: &str| Defect::ALL.iter().position(|(other, _)| format!("{other:?}") == name);
-        let (mut by_defect, mut by_case) = (Findings::new(), BTreeMap::new());
-        for line in text.lines().filter(|line| line.starts_with("| `")) {
-            let cells: Vec<_> = line.trim_matches('|').split(" | ").collect();
-            let (Some(first), Some(last)) = (cells.first(), cells.last()) else { continue };
-            let (first, last) = (ticked(first), last.trim().trim_end_matches('|').trim());
-            if let Some(number) = number(&first) {
-                let cases = last.split(", ").filter_map(|name| case(&ticked(name)));
-                by_defect.insert(number, cases.collect());
-            } else if let (Some(case), Some(number)) = (case(&first), number(&ticked(last))) {
-                by_case.insert(case.name, number);
-            }
-        }
-        (by_defect, by_case)
-    }
-
     fn holds(&self) {
-        if std::env::var_os("TF_FS_PLUGIN_WRITE_DOCS").is_some() {
-            std::fs::write(self.document(), self.render(&self.find())).expect("it is written");
+        if std::env::var_os("TF_FS_PLUGIN_WRITE_FINDINGS").is_some() {
+            self.find().write(self.findings);
         }
-        let file = self.file;
-        let text = std::fs::read_to_string(self.document()).expect("the document");
-        let (findings, by_case) = self.parse(&text);
-        let advice = "write it anew with `TF_FS_PLUGIN_WRITE_DOCS=1 cargo test -p \
+        let findings = Findings::read(self.findings);
+        let advice = "write the record again with `TF_FS_PLUGIN_WRITE_FINDINGS=1 cargo test -p \
                       tf-plugin-tensorflow-tests --test conformance`";
         let cases = self.brokenfs().cases();
-        for case in cases {
-            let row = format!("| `{}` | {} |", case.name, case.asks.replace('|', "\\|"));
-            assert!(text.contains(&row), "docs/{file} lacks {row}; {advice}");
-        }
-        let silent: Vec<_> = cases.iter().map(|case| case.name).collect();
-        let silent: Vec<_> =
-            silent.into_iter().filter(|name| !by_case.contains_key(name)).collect();
-        assert_eq!(silent, self.notice_nothing, "cases that notice no defect");
-        assert!(findings.len() >= self.least, "only {} defects are noticed", findings.len());
+        let silent = cases.iter().map(|case| case.name);
+        let silent: Vec<_> = silent.filter(|name| findings.own_of(name).is_none()).collect();
+        assert_eq!(silent, self.notice_nothing, "cases that notice no defect; {advice}");
+        let noticed = findings.0.len();
+        assert!(noticed >= self.least, "only {noticed} defects are noticed");
 
-        // The cases that say it of themselves, and for the other defects the first that is named.
-        let mut jobs = Findings::new();
-        for (name, number) in by_case {
-            let case = cases.iter().find(|case| case.name == name).expect("it is listed");
-            jobs.entry(number).or_default().push(case);
-        }
-        for (number, cases) in &findings {
-            jobs.entry(*number).or_insert_with(|| cases.iter().take(1).copied().collect());
+        // The cases of which a defect is the own one, and for the other defects the first that is named.
+        let mut jobs = Jobs::new();
+        for noticed in &findings.0 {
+            let number = Defect::ALL.iter().position(|(defect, _)| *defect == noticed.defect);
+            let names = noticed.cases().take(noticed.own.len().max(1));
+            let chosen = names.map(|name| {
+                let case = cases.iter().find(|case| case.name == name);
+                *case.unwrap_or_else(|| panic!("there is no case {name}; {advice}"))
+            });
+            jobs.insert(number.expect("it is one of all"), chosen.collect());
         }
         let mut silent: Vec<_> = jobs.into_iter().collect();
         // What only shows when threads meet is looked for up to five times.

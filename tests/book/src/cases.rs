@@ -1,0 +1,159 @@
+//! The tables of conformance cases, which the book has and the repository has not: they are made of the cases' lists when
+//! the book is built.
+
+use std::fmt::Write as _;
+use tf_plugin_conformance_tests::Defect;
+use tf_plugin_conformance_tests::findings::{Findings, Noticed};
+
+/// A page's line for a table: `<!-- cases: NAME -->`.
+const MARK: (&str, &str) = ("<!-- cases: ", " -->");
+
+/// How many cases the book names for a defect.
+const NAMED: usize = 3;
+
+/// A case, as a table shows it: group, name, what it checks, why.
+type Row = (String, &'static str, &'static str, &'static str);
+
+/// A page with its tables.
+///
+/// # Panics
+/// When the page names a table that there is not.
+#[must_use]
+pub(crate) fn filled(page: &str) -> String {
+    let (begin, end) = MARK;
+    let mut parts = page.split(begin);
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (name, rest) = part.split_once(end).expect("the line ends");
+        out += &table(name);
+        out += rest;
+    }
+    out
+}
+
+fn table(name: &str) -> String {
+    use tf_fs_plugin::testing::InTensorFlow;
+    let in_tensorflow = |cases: &[&'static tf_fs_plugin::testing::TensorFlowCase]| -> Vec<Row> {
+        cases.iter().map(|case| (case.group.to_owned(), case.name, case.asks, case.why)).collect()
+    };
+    match name {
+        "filesystems" => with_defects(&filesystems(), &Findings::read("filesystems")),
+        "python" => {
+            with_defects(&in_tensorflow(InTensorFlow::all_from_python()), &Findings::read("python"))
+        }
+        "c" => with_defects(&in_tensorflow(InTensorFlow::all_in_c()), &Findings::read("c")),
+        "devices" => devices(),
+        _ => panic!("there is no table `{name}`"),
+    }
+}
+
+fn filesystems() -> Vec<Row> {
+    let cases = tf_fs_plugin::testing::Case::all().iter();
+    let rows = cases.map(|case| {
+        let of = if case.group().is_of_the_header() { " (header)" } else { "" };
+        (format!("{}{of}", case.group().title()), case.name(), case.asks(), case.why())
+    });
+    rows.collect()
+}
+
+/// The cases, each with its defect, and the defects.
+fn with_defects(rows: &[Row], findings: &Findings) -> String {
+    let mut text = format!("{} cases, {} defects.\n", rows.len(), findings.0.len());
+    let own =
+        |name: &str| findings.own_of(name).map_or_else(String::new, |found| format!("`{found:?}`"));
+    grouped(&mut text, 2, rows, Some(&own));
+    text +=
+        "\n## Defects\n\n| Defect | What is wrong | Caught by (among others) |\n|---|---|---|\n";
+    for noticed in &findings.0 {
+        let what = Defect::ALL.iter().find(|(defect, _)| *defect == noticed.defect);
+        let names: Vec<_> =
+            Noticed::cases(noticed).take(NAMED).map(|name| format!("`{name}`")).collect();
+        let what = what.map_or("", |(_, what)| what);
+        let _ = writeln!(text, "| `{:?}` | {what} | {} |", noticed.defect, names.join(", "));
+    }
+    text
+}
+
+/// A table for each group of cases, with a last column if there is one.
+fn grouped(text: &mut String, level: usize, rows: &[Row], last: Option<&dyn Fn(&str) -> String>) {
+    let mut before = "";
+    for (group, name, asks, why) in rows {
+        if before != group {
+            before = group;
+            let (title, line) = if last.is_some() { (" Catches |", "---|") } else { ("", "") };
+            let _ = write!(
+                text,
+                "\n{} {group}\n\n| Case | What it checks | Why |{title}\n|---|---|---|{line}\n",
+                "#".repeat(level)
+            );
+        }
+        let last = last.map_or_else(String::new, |last| format!(" {} |", last(name)));
+        let _ = writeln!(text, "| `{name}` | {} | {why} |{last}", asks.replace('|', "\\|"));
+    }
+}
+
+/// What is wrong with each device, and the case that finds it.
+macro_rules! defects_of_devices {
+    ($($name:ident $text:literal => $case:ident,)*) => {
+        &[$(($text, stringify!($case)),)*]
+    };
+}
+
+const DEFECTS_OF_DEVICES: &[(&str, &str)] =
+    tf_plugin_conformance_tests::device_defects!(defects_of_devices);
+
+fn devices() -> String {
+    use se_plugin::testing::{Case, InTensorFlow};
+    let rows: Vec<Row> = Case::all()
+        .iter()
+        .map(|case| (case.group().title().to_owned(), case.name(), case.asks(), case.why()))
+        .collect();
+    let mut text = format!("{} cases, {} defects.\n", rows.len(), DEFECTS_OF_DEVICES.len());
+    grouped(&mut text, 2, &rows, None);
+    let (python, c) = (InTensorFlow::all_from_python(), InTensorFlow::all_in_c());
+    let _ = write!(
+        text,
+        "\n## In real TensorFlow\n\n`cargo tf-plugin test` runs {} more cases in each TensorFlow: {} from Python, and {} in \
+         the C library, in a process without Python. The cases about kernels compare the plugin's kernels with the CPU's, \
+         for each type that a kernel is registered for. A kernel that the plugin does not have is skipped, with the \
+         reason. After the last case the process must exit cleanly.\n",
+        python.len() + c.len(),
+        python.len(),
+        c.len()
+    );
+    for (title, cases) in [("From Python", python), ("In C", c)] {
+        let row = |case: &&'static se_plugin::testing::TensorFlowCase| -> Row {
+            (title.to_owned(), case.name, case.asks, case.why)
+        };
+        grouped(&mut text, 3, &cases.iter().map(row).collect::<Vec<_>>(), None);
+    }
+    text += "\n## Defects\n\n| Defect | Caught by |\n|---|---|\n";
+    for (what, case) in DEFECTS_OF_DEVICES {
+        let _ = writeln!(text, "| {what} | `{case}` |");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_gets_its_tables() {
+        let page = filled("# A\n\n<!-- cases: devices -->\n\nEnd\n");
+        assert!(page.starts_with("# A\n\n") && page.ends_with("\n\nEnd\n"), "{page}");
+        assert!(page.contains(
+            "\n## Loading\n\n| Case | What it checks | Why |\n|---|---|---|\n| `every_callback` | "
+        ));
+        assert!(page.contains("\n| the vendor is an empty text | `vendor` |\n"), "{page}");
+        let page = filled("<!-- cases: filesystems -->");
+        assert!(page.contains("| Case | What it checks | Why | Catches |\n|---|---|---|---|\n"));
+        assert!(page.contains("| `OpenCreates` | "), "{page}");
+    }
+
+    #[test]
+    #[should_panic(expected = "there is no table `nothing`")]
+    fn a_table_that_is_not_there_is_an_error() {
+        let _ = filled("<!-- cases: nothing -->");
+    }
+}
