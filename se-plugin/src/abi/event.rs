@@ -32,7 +32,7 @@ impl<D: Device> EventState<D> {
     #[inline]
     pub(super) unsafe fn record(&self, handle: NonNull<StreamState<D>>) -> Result<()> {
         const OP: &str = "record_event";
-        // SAFETY: as the caller promises.
+        // SAFETY: `handle` is from `create_stream` for this `D`, and `destroy_stream` has not freed it.
         let stream = unsafe { handle.as_ref() };
         let copies = stream.copies.open();
         let recorded = match &self.event {
@@ -43,7 +43,7 @@ impl<D: Device> EventState<D> {
         };
         self.copies.set(copies);
         match recorded {
-            // SAFETY: as the caller promises.
+            // SAFETY: `handle` is a live handle from `create_stream`, so an `Arc<StreamState<D>>` owns it.
             Ok(()) => self.recorded.set(handle.addr().get(), || unsafe { weak(handle) }),
             Err(error) => self.drain(stream, error),
         }

@@ -103,7 +103,8 @@ fn null(what: &str) -> Error {
 /// # Safety
 /// `stream` is null or from `create_stream` of the same `D`, and not destroyed.
 unsafe fn stream_of<'a, D: Device>(stream: SP_Stream) -> Result<&'a StreamState<D>> {
-    // SAFETY: as the caller promises.
+    // SAFETY: `stream` is null, or a live handle from `create_stream` for this `D`, which points to a
+    // `StreamState<D>`.
     unsafe { borrow::<StreamState<D>, _>(stream) }.ok_or_else(|| null("stream"))
 }
 
@@ -368,10 +369,10 @@ unsafe fn make_stream<D: Device>(
     stream: *mut SP_Stream,
     options: impl FnOnce() -> Result<Option<StreamOptions>>,
 ) -> Result<()> {
-    // SAFETY: as the caller promises.
+    // SAFETY: `stream` is null, or the place that the host passes for the handle.
     let place = unsafe { stream.as_mut() }.ok_or_else(|| null("place for a stream"))?;
     *place = ptr::null_mut();
-    // SAFETY: as the caller promises.
+    // SAFETY: `device` is null, or a struct that `create_device` filled for this `D`.
     let device = unsafe { shared_device::<D>(device)? };
     let options = options()?;
     // Without a stream TensorFlow up to 2.16 would abort at the first copy, and later ones would not
@@ -408,7 +409,7 @@ unsafe extern "C" fn create_stream_dependency<D: Device>(
         // SAFETY: the host passes a device and two streams.
         let device = unsafe { device_of::<D>(device)? };
         enqueue(OP, device, |used| {
-            // SAFETY: as above.
+            // SAFETY: `dependent` and `other` are null or live handles from `create_stream` for this `D`.
             let (dependent, other) =
                 unsafe { (stream_of::<D>(dependent)?, stream_of::<D>(other)?) };
             *used = Some(dependent);
@@ -517,7 +518,8 @@ unsafe extern "C" fn wait_for_event<D: Device>(
         // SAFETY: the host passes a device, a stream and an event.
         let device = unsafe { device_of::<D>(device)? };
         enqueue(OP, device, |used| {
-            // SAFETY: as above.
+            // SAFETY: `stream` and `event` are null or live handles from `create_stream` and `create_event` for
+            // this `D`.
             let (stream, event) =
                 unsafe { (stream_of::<D>(stream)?, borrow::<EventState<D>, _>(event)) };
             *used = Some(stream);
@@ -820,7 +822,8 @@ unsafe extern "C" fn sync_memcpy_dtod<D: Device>(
         if size == 0 {
             return Ok(());
         }
-        // SAFETY: as above.
+        // SAFETY: `target` and `source` are null, or structs with as many readable bytes as their `struct_size`
+        // says.
         let (target, source) = unsafe { (address(target)?, address(source)?) };
         device.device.copy_on_device(target, source, size)
     };
@@ -842,10 +845,11 @@ unsafe fn fill_memory<D: Device>(
     status: *mut TF_Status,
 ) {
     let body = || {
-        // SAFETY: as the caller promises.
+        // SAFETY: `device` is null, or a struct that `create_device` filled for this `D`.
         let device = unsafe { device_of::<D>(device)? };
         enqueue(op, device, |used| {
-            // SAFETY: as the caller promises.
+            // SAFETY: `stream` is null or a live handle from `create_stream` for this `D`; `target` is null or
+            // a struct of `struct_size` bytes.
             let (stream, target) = unsafe { (stream_of::<D>(stream)?, address(target)) };
             *used = Some(stream);
             if size == 0 {

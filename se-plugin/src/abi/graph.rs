@@ -55,7 +55,8 @@ pub unsafe fn init_graph<P: Exported>(
     params: *mut TP_OptimizerRegistrationParams,
     status: *mut TF_Status,
 ) {
-    // SAFETY: as the caller promises.
+    // SAFETY: `params` is null or covers `struct_size` bytes, and `status` is null or the host's: this function
+    // requires both.
     unsafe { init_graph_again::<P>(params, status, P::graph().loads.next()) };
 }
 
@@ -68,7 +69,7 @@ pub(crate) unsafe fn init_graph_again<P: Exported>(
     status: *mut TF_Status,
     load: usize,
 ) {
-    // SAFETY: as the caller promises.
+    // SAFETY: `params` and `status` are those that the host passed to `TF_InitGraph`.
     unsafe {
         initialize("TF_InitGraph", &format_args!("the graph pass of {}", P::TYPE), status, || {
             register::<P>(params, load)
@@ -83,7 +84,7 @@ unsafe fn register<P: Exported>(
     load: usize,
 ) -> Result<()> {
     let export = P::graph();
-    // SAFETY: as the caller promises.
+    // SAFETY: `params` is null or covers `struct_size` readable bytes.
     let host = unsafe { read_at_least(params, TP_OptimizerRegistrationParams::STRUCT_SIZE) };
     let host = host.map_err(refused)?;
     let version = check_major_version(
@@ -115,7 +116,8 @@ unsafe fn register<P: Exported>(
     };
     // TensorFlow aborts on a type that it has; it keeps the pointer for ever.
     let device_type = CString::new(name_of_load(P::TYPE, load)).map_err(Error::internal)?;
-    // SAFETY: as the caller promises.
+    // SAFETY: the host's `optimizer` and `optimizer_configs` are null or cover `struct_size` readable and
+    // writable bytes, and so does `params`.
     unsafe {
         read_at_least(host.optimizer, TP_Optimizer::STRUCT_SIZE).map_err(refused)?;
         fill(host.optimizer, &optimizer).map_err(refused)?;
@@ -257,7 +259,8 @@ unsafe fn nodes_to_preserve(item: *const TF_GrapplerItem) -> Result<Option<BTree
     let mut values = vec![ptr::null_mut::<c_char>(); length];
     let mut lengths = vec![0_usize; length];
     let mut storage = vec![0_u8; size];
-    // SAFETY: as above, and room for so many names and bytes.
+    // SAFETY: the host's item and status, as in the call of `get_size`; the vectors have room for the `count`
+    // names and `size` bytes that it returned.
     unsafe {
         get(
             item,

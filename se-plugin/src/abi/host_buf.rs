@@ -35,7 +35,8 @@ pub(super) unsafe fn lent<'a>(data: *const c_void, len: usize) -> Result<&'a [u8
         return Ok(&[]);
     }
     let len = host_size(len as u64)?;
-    // SAFETY: as the caller promises, and not more than an object has.
+    // SAFETY: `data` is not null, `len` bytes there stay readable and unwritten for `'a`, and `host_size` has
+    // limited `len` to `isize::MAX`.
     Ok(unsafe { core::slice::from_raw_parts(data.cast(), len) })
 }
 
@@ -77,8 +78,8 @@ impl<'a> HostBuf<'a> {
             Error::invalid_argument("TensorFlow passed no memory to copy to")
         );
         let len = host_size(len)?;
-        // SAFETY: as the caller promises; not null, and not more than an object has. Nothing is assumed of what is
-        // in it.
+        // SAFETY: `address` is not null, `len` bytes there are writable and used by nothing else for `'a`, and
+        // `host_size` has limited `len` to `isize::MAX`. A `HostBuf` only writes, so the bytes need not be initialised.
         Ok(Self { memory: unsafe { core::slice::from_raw_parts_mut(address.cast(), len) } })
     }
 

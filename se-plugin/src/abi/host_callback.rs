@@ -84,8 +84,9 @@ unsafe fn call(function: HostFunction, argument: Argument, outcome: Result<()>) 
         Err(missing) => return Err(Error::internal(missing)),
     };
     let failed = outcome.is_err();
-    // SAFETY: the status is made and deleted here; the rest is as the caller promises, and the message is
-    // copied before the status goes.
+    // SAFETY: the status is created and deleted here, `function` and `argument` came from the host together,
+    // and the message
+    // is copied before the status is deleted.
     unsafe {
         let status = (host.TF_NewStatus)();
         if let Err(error) = outcome {

@@ -43,7 +43,7 @@ unsafe impl HostAllocator for Ordinary {
     }
 
     unsafe fn deallocate(&self, memory: NonNull<u8>) {
-        // SAFETY: from `posix_memalign`, as the caller promises.
+        // SAFETY: `memory` is from `posix_memalign` in `allocate`, and is freed once.
         unsafe { libc::free(memory.as_ptr().cast()) };
     }
 }

@@ -40,7 +40,8 @@ impl Way {
 // SAFETY: the memory belongs to no thread, and for as long as this exists TensorFlow neither frees it nor
 // writes to it (see `Pending`); shared references only read.
 unsafe impl Send for Range {}
-// SAFETY: as above.
+// SAFETY: a shared reference to a `Range` only reads memory that nothing writes while it exists (see
+// `Pending`).
 unsafe impl Sync for Range {}
 
 impl Range {

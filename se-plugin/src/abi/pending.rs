@@ -143,7 +143,7 @@ impl Spare {
 /// `raw` is null or a reference from `Arc::into_raw`, which is the caller's.
 #[inline]
 unsafe fn of_place(raw: *mut Pending) -> Option<Arc<Pending>> {
-    // SAFETY: as the caller promises.
+    // SAFETY: `raw` is not null, so it is from `Arc::into_raw`, and the caller gives up its reference.
     (!raw.is_null()).then(|| unsafe { Arc::from_raw(raw.cast_const()) })
 }
 

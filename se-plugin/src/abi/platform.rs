@@ -144,7 +144,7 @@ pub(super) unsafe fn initialize(
             log_error(&format_args!("{what} cannot be registered: {error:#}"));
         })
     };
-    // SAFETY: as the caller promises.
+    // SAFETY: `status` is null or a status of the host.
     unsafe { guard(op, status, (), body) };
 }
 
@@ -177,14 +177,15 @@ pub unsafe fn init_plugin<P: Platform>(
 ) {
     let body = || {
         let load = loads.next();
-        // SAFETY: as the caller promises.
+        // SAFETY: `params` is null or covers `struct_size` bytes, as the host's call of `SE_InitPlugin`
+        // guarantees.
         unsafe { register::<P>(params, load)? };
         if load == 0 {
             kernel::register::register::<P>();
         }
         Ok(())
     };
-    // SAFETY: as the caller promises.
+    // SAFETY: `status` is null or a status of the host.
     unsafe { initialize("SE_InitPlugin", &P::TYPE, status, body) };
 }
 
@@ -194,7 +195,7 @@ unsafe fn register<P: Platform>(
     params: *mut SE_PlatformRegistrationParams,
     load: usize,
 ) -> Result<()> {
-    // SAFETY: as the caller promises.
+    // SAFETY: `params` is null or covers `struct_size` readable bytes.
     let host = unsafe { read_at_least(params, SE_PlatformRegistrationParams::STRUCT_SIZE) };
     let host = host.map_err(refused)?;
     let state = Arc::new(PlatformState::<P>::new(load)?);
@@ -220,7 +221,8 @@ unsafe fn register<P: Platform>(
         destroy_platform_fns: Some(destroy_platform_fns),
         ..SE_PlatformRegistrationParams::default()
     };
-    // SAFETY: as the caller promises; the strings live in the state, as long as `ext`.
+    // SAFETY: `host.platform` and `host.platform_fns` are null or cover `struct_size` bytes, and so does
+    // `params`; the strings live in the state, as long as `ext`.
     unsafe {
         let needed = core::mem::offset_of!(SP_Platform, r#type) + size_of_val(&platform.r#type);
         let room = read_at_least(host.platform, needed);
@@ -268,7 +270,8 @@ const fn platform_fns<P: Platform>() -> SP_PlatformFns {
 /// # Safety
 /// `platform` is null or was filled by [`register`] for this `P`.
 unsafe fn state<P: Platform>(platform: *const SP_Platform) -> Result<Arc<PlatformState<P>>> {
-    // SAFETY: as the caller promises.
+    // SAFETY: `platform` is null, or `register` filled it: `ext` is then from an `Arc<PlatformState<P>>` that
+    // lives until `destroy_platform`.
     let state =
         unsafe { field!(platform => SP_Platform.ext).and_then(|ext| share::<_, c_void>(ext)) };
     state.ok_or_else(|| {
@@ -405,7 +408,7 @@ unsafe fn note<P: Platform>(
     filled: Result<(), Refusal>,
 ) -> Result<()> {
     if let Err(refusal) = filled {
-        // SAFETY: as the caller promises.
+        // SAFETY: `platform` is null, or `register` filled it for this `P`.
         unsafe { state::<P>(platform)? }.decline(&refusal);
     }
     Ok(())

@@ -82,7 +82,8 @@ pub unsafe fn init_profiler<P: Exported>(
     params: *mut TF_ProfilerRegistrationParams,
     status: *mut TF_Status,
 ) {
-    // SAFETY: as the caller promises.
+    // SAFETY: `params` is null or covers `struct_size` bytes, and `status` is null or the host's: this function
+    // requires both.
     unsafe { init_profiler_again::<P>(params, status, P::profiler().loads.next()) };
 }
 
@@ -95,7 +96,7 @@ pub(crate) unsafe fn init_profiler_again<P: Exported>(
     status: *mut TF_Status,
     load: usize,
 ) {
-    // SAFETY: as the caller promises.
+    // SAFETY: `params` and `status` are those that the host passed to `TF_InitProfiler`.
     unsafe {
         initialize("TF_InitProfiler", &format_args!("the profiler of {}", P::TYPE), status, || {
             register::<P>(params, load)
@@ -110,7 +111,7 @@ unsafe fn register<P: Exported>(
     load: usize,
 ) -> Result<()> {
     let export = P::profiler();
-    // SAFETY: as the caller promises.
+    // SAFETY: `params` is null or covers `struct_size` readable bytes.
     let host = unsafe { read_at_least(params, TF_ProfilerRegistrationParams::STRUCT_SIZE) };
     let host = host.map_err(refused)?;
     let version = check_major_version(
@@ -138,7 +139,8 @@ unsafe fn register<P: Exported>(
         destroy_profiler_fns: Some(destroy_profiler_fns),
         ..TF_ProfilerRegistrationParams::default()
     };
-    // SAFETY: as the caller promises.
+    // SAFETY: the host's `profiler` and `profiler_fns` are null or cover `struct_size` readable and writable
+    // bytes, and so does `params`.
     unsafe {
         read_at_least(host.profiler, TP_Profiler::STRUCT_SIZE).map_err(refused)?;
         read_at_least(host.profiler_fns, TP_ProfilerFns::STRUCT_SIZE).map_err(refused)?;
@@ -165,7 +167,8 @@ unsafe extern "C" fn destroy_profiler_fns(_: *mut TP_ProfilerFns) {}
 /// # Safety
 /// `profiler` is null or was filled by [`register`], or copied from such.
 unsafe fn export(profiler: *const TP_Profiler) -> Option<&'static ProfilerExport> {
-    // SAFETY: as the caller promises; `ext` is null or points to a static.
+    // SAFETY: `profiler` is null, or `register` filled it: `ext` is null or points to a static
+    // `ProfilerExport`.
     unsafe { field!(profiler => TP_Profiler.ext)?.cast::<ProfilerExport>().as_ref() }
 }
 
@@ -211,7 +214,7 @@ unsafe extern "C" fn collect_data_xspace(
             // runs, so also after an error or a panic.
             unsafe { size_in_bytes.write(0) };
             let size = export.map_or(Ok(0), ProfilerExport::collect)?;
-            // SAFETY: as above.
+            // SAFETY: `size_in_bytes` is the host's place for the number, valid for a write.
             unsafe { size_in_bytes.write(size) };
             return Ok(());
         }

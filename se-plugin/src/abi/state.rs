@@ -251,7 +251,8 @@ pub(super) fn into_own_handle<T, H>(state: T) -> *mut H {
 /// # Safety
 /// `handle` is null or from [`into_own_handle`] with the same `T`; it is not used afterwards.
 pub(super) unsafe fn take_own<T, H>(handle: *mut H) -> Option<Box<T>> {
-    // SAFETY: null, or from `Box::into_raw` as the caller promises.
+    // SAFETY: not null, so `into_own_handle` returned it from `Box::into_raw` for this `T`, and nothing uses it
+    // afterwards.
     (!handle.is_null()).then(|| unsafe { Box::from_raw(handle.cast::<T>()) })
 }
 
@@ -286,7 +287,7 @@ pub(super) unsafe fn weak<T>(handle: NonNull<T>) -> Weak<T> {
 /// As for [`share`], or from [`into_own_handle`] with the same `T`; the handle lives for `'a`.
 #[inline]
 pub(super) unsafe fn borrow<'a, T, H>(handle: *mut H) -> Option<&'a T> {
-    // SAFETY: null, or a pointer to a living `T` as the caller promises.
+    // SAFETY: `handle` is null, or points to a `T` that its owner keeps alive for `'a`.
     unsafe { handle.cast::<T>().as_ref() }
 }
 
@@ -295,7 +296,7 @@ pub(super) unsafe fn borrow<'a, T, H>(handle: *mut H) -> Option<&'a T> {
 /// # Safety
 /// As for [`share`]; the handle is not used afterwards.
 pub(super) unsafe fn take<T, H>(handle: *mut H) -> Option<Arc<T>> {
-    // SAFETY: null, or from `Arc::into_raw` as the caller promises.
+    // SAFETY: not null, so it is from `Arc::into_raw`, and the handle's reference passes to the `Arc`.
     (!handle.is_null()).then(|| unsafe { Arc::from_raw(handle.cast::<T>().cast_const()) })
 }
 
@@ -305,7 +306,8 @@ pub(super) unsafe fn take<T, H>(handle: *mut H) -> Option<Arc<T>> {
 /// `device` is null or a struct that `create_device` has filled for a `D`.
 #[inline]
 pub(super) unsafe fn device<'a, D: Device>(device: *const SP_Device) -> Result<&'a DeviceState<D>> {
-    // SAFETY: as the caller promises; a handle that is not covered reads as `None`.
+    // SAFETY: `device` is null, or `create_device` filled it: its handle points to a live `DeviceState<D>`. A
+    // handle that `struct_size` does not cover reads as `None`.
     let state = unsafe {
         field!(device => SP_Device.device_handle).and_then(|handle| borrow::<_, c_void>(handle))
     };
@@ -319,7 +321,8 @@ pub(super) unsafe fn device<'a, D: Device>(device: *const SP_Device) -> Result<&
 pub(super) unsafe fn shared_device<D: Device>(
     device: *const SP_Device,
 ) -> Result<Arc<DeviceState<D>>> {
-    // SAFETY: as the caller promises.
+    // SAFETY: `device` is null, or `create_device` filled it: its handle is from an `Arc<DeviceState<D>>` that
+    // `destroy_device` has not dropped.
     let state = unsafe {
         field!(device => SP_Device.device_handle).and_then(|handle| share::<_, c_void>(handle))
     };
@@ -337,7 +340,7 @@ fn no_device() -> Error {
 /// `memory` is null or points to a struct of which `struct_size` bytes can be read.
 #[inline]
 pub(super) unsafe fn address(memory: *const SP_DeviceMemoryBase) -> Result<DevicePtr> {
-    // SAFETY: as the caller promises.
+    // SAFETY: `memory` is null, or a struct with `struct_size` readable bytes.
     let address = unsafe { field!(memory => SP_DeviceMemoryBase.opaque) };
     match address.and_then(|address| DevicePtr::new(address.addr() as u64)) {
         Some(address) if !address.is_refused() => Ok(address),

@@ -194,7 +194,7 @@ pub(crate) unsafe fn size_of_host<T: Versioned>(record: *const T) -> Result<usiz
 /// # Safety
 /// `record` is null or points to a struct of which `struct_size` bytes can be read.
 pub(crate) unsafe fn read<T: Versioned>(record: *const T) -> Result<T, Refusal> {
-    // SAFETY: as the caller promises.
+    // SAFETY: `record` is null, or points to a struct with `struct_size` readable bytes.
     let host = unsafe { size_of_host(record)? };
     let mut copy = T::default();
     // SAFETY: only bytes of fields within both structs; every field of the host's has a value of its
@@ -221,7 +221,7 @@ pub(crate) unsafe fn read_at_least<T: Versioned>(
     record: *const T,
     needed: usize,
 ) -> Result<T, Refusal> {
-    // SAFETY: as the caller promises.
+    // SAFETY: `record` is null, or points to a struct with `struct_size` readable bytes.
     unsafe {
         let found = size_of_host(record)?;
         if found < needed {
@@ -238,7 +238,7 @@ pub(crate) unsafe fn read_at_least<T: Versioned>(
 /// `record` is null or points to a struct of which `struct_size` bytes can be written.
 #[inline]
 pub(crate) unsafe fn fill<T: Versioned>(record: *mut T, with: &T) -> Result<usize, Refusal> {
-    // SAFETY: as the caller promises.
+    // SAFETY: `record` is null, or points to a struct with `struct_size` writable bytes.
     let host = unsafe { size_of_host(record)? };
     if host >= T::STRUCT_SIZE {
         // SAFETY: all bytes up to the end of the last field, which are within both structs.
@@ -253,7 +253,7 @@ pub(crate) unsafe fn fill<T: Versioned>(record: *mut T, with: &T) -> Result<usiz
         }
         return Ok(T::STRUCT_SIZE);
     }
-    // SAFETY: as the caller promises.
+    // SAFETY: `record` is not null and covers the `host` bytes that `size_of_host` returned.
     Ok(unsafe { fill_part(record, with, host) })
 }
 
@@ -300,7 +300,7 @@ pub(crate) unsafe fn read_field<T: Versioned, V: Copy>(
     offset: usize,
     pick: fn(&T) -> &V,
 ) -> Option<V> {
-    // SAFETY: as the caller promises.
+    // SAFETY: `record` is null, or points to a struct with `struct_size` readable bytes.
     let host = unsafe { size_of_host(record).ok()? };
     // SAFETY: the field lies within the struct, as was just checked.
     (field_at(offset, pick).end() <= host)
@@ -333,7 +333,7 @@ pub(crate) unsafe fn write_field<T: Versioned, V: Copy>(
     pick: fn(&T) -> &V,
     value: V,
 ) -> bool {
-    // SAFETY: as the caller promises.
+    // SAFETY: `record` is null, or points to a struct with `struct_size` writable bytes.
     let covers =
         unsafe { size_of_host(record) }.is_ok_and(|host| field_at(offset, pick).end() <= host);
     if covers {

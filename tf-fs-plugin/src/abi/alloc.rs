@@ -17,7 +17,7 @@ pub(super) unsafe extern "C" fn allocate(size: usize) -> *mut c_void {
 
 /// `plugin_memory_free`. Null is allowed.
 pub(super) unsafe extern "C" fn free(ptr: *mut c_void) {
-    // SAFETY: the caller promises that `ptr` is null or came from this module, thus from `calloc` or
+    // SAFETY: `ptr` is null, or from `allocate` or `reallocate` of this module, thus from `calloc` or
     // `malloc`.
     unsafe { libc::free(ptr) }
 }
@@ -185,7 +185,7 @@ pub(super) unsafe fn give_entries(
     let count = c_int::try_from(names.len())
         .map_err(|_| Error::resource_exhausted("more entries than TensorFlow can take"))?;
     let strings = Strings::new(names)?;
-    // SAFETY: as the caller promises.
+    // SAFETY: `entries` is the host's place for the array, valid for a write.
     unsafe { entries.write(strings.into_raw()) };
     Ok(count)
 }

@@ -247,7 +247,7 @@ unsafe fn array<'a, T>(start: *const T, count: c_int) -> Result<&'a [T]> {
     if start.is_null() {
         return Err(null_argument());
     }
-    // SAFETY: non-null, and valid as the caller promises.
+    // SAFETY: `start` is not null and points to `count` values that live for `'a`.
     Ok(unsafe { core::slice::from_raw_parts(start, count) })
 }
 
@@ -256,7 +256,7 @@ unsafe fn array<'a, T>(start: *const T, count: c_int) -> Result<&'a [T]> {
 /// # Safety
 /// `string` must be null or a C string that lives for `'a`.
 unsafe fn text<'a>(string: *const c_char) -> Result<&'a str> {
-    // SAFETY: as the caller promises.
+    // SAFETY: `string` is null or a C string that lives for `'a`.
     core::str::from_utf8(unsafe { bytes(string) }?).map_err(|_| {
         Error::invalid_argument("the name or description of an option is not valid UTF-8")
     })
@@ -267,7 +267,8 @@ unsafe fn text<'a>(string: *const c_char) -> Result<&'a str> {
 /// # Safety
 /// All pointers in `option` must be null or valid, as the header says.
 unsafe fn from_host(option: &TF_Filesystem_Option) -> Result<FilesystemOption> {
-    // SAFETY: as the caller promises; which member of a union is set is what the tag says.
+    // SAFETY: the pointers in `option` are null or valid, as the header requires; the tag says which member of
+    // a union is set.
     unsafe {
         let name = text(option.name)?.to_owned();
         let description = if option.description.is_null() {

@@ -147,7 +147,7 @@ unsafe fn with_writer<W: WritableFile, T>(
     when_closed: impl FnOnce() -> Result<T>,
     op: impl FnOnce(&mut OpenWriter<W>) -> Result<T>,
 ) -> Result<T> {
-    // SAFETY: as the caller promises.
+    // SAFETY: `file` is null or a file of `W`'s table, so its `plugin_file` is null or a live `WriterState<W>`.
     let state =
         unsafe { opened::<WriterState<W>>(file.as_ref().ok_or_else(null_argument)?.plugin_file) }?;
     let answer = state.with(|writer| if writer.closed { when_closed() } else { op(writer) });
@@ -280,7 +280,8 @@ unsafe extern "C" fn length<R: ReadOnlyMemoryRegion>(
 unsafe fn region_state<'a, R>(
     region: *const TF_ReadOnlyMemoryRegion,
 ) -> Option<&'a RegionState<R>> {
-    // SAFETY: as the caller promises.
+    // SAFETY: `region` is null or a region of `R`'s table, so its `plugin_memory_region` is null or a live
+    // `RegionState<R>`.
     unsafe {
         region
             .as_ref()

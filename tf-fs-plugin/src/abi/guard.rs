@@ -37,7 +37,7 @@ pub unsafe fn guard<R>(
     fallback: R,
     body: impl FnOnce() -> Result<R>,
 ) -> R {
-    // SAFETY: as the caller promises.
+    // SAFETY: `status` is null or a status of the host.
     unsafe {
         guard_answer(op, status, fallback, || Ok(Answer { value: body()?, note: Note::Done }))
     }
@@ -60,7 +60,7 @@ pub(super) unsafe fn guard_answer<R>(
     // An error is written where it arises, so that nothing large is handed on when all is well.
     let run = || match body() {
         Ok(Answer { value, note: Note::Done }) => {
-            // SAFETY: non-null, so a status of the host as the caller promises.
+            // SAFETY: `status` is not null, so it is a status of the host.
             unsafe { status::write_ok(status) };
             Some(value)
         }
@@ -70,12 +70,12 @@ pub(super) unsafe fn guard_answer<R>(
             Some(value)
         }
         Ok(Answer { value, note: Note::Failed(error) }) => {
-            // SAFETY: as above.
+            // SAFETY: `status` is not null, so it is a status of the host.
             unsafe { status::write_error(op, status, error) };
             Some(value)
         }
         Err(error) => {
-            // SAFETY: as above.
+            // SAFETY: `status` is not null, so it is a status of the host.
             unsafe { status::write_error(op, status, error) };
             None
         }
@@ -85,7 +85,7 @@ pub(super) unsafe fn guard_answer<R>(
     match catch_unwind(AssertUnwindSafe(run)) {
         Ok(value) => value.unwrap_or(fallback),
         Err(payload) => {
-            // SAFETY: as above.
+            // SAFETY: `status` is not null, so it is a status of the host.
             unsafe { status::write_panic(op, status, payload) };
             fallback
         }

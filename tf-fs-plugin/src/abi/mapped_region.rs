@@ -49,7 +49,7 @@ pub struct MappedRegion {
 
 // SAFETY: the mapping is owned memory that is only read; it is not bound to a thread.
 unsafe impl Send for MappedRegion {}
-// SAFETY: as above; shared references only read.
+// SAFETY: a shared reference only reads the mapping, and nothing writes to it.
 unsafe impl Sync for MappedRegion {}
 
 impl MappedRegion {
@@ -137,7 +137,8 @@ unsafe fn map(
     flags: c_int,
     file: c_int,
 ) -> Result<NonNull<u8>> {
-    // SAFETY: as the caller promises.
+    // SAFETY: without `MAP_FIXED` the kernel chooses free addresses; with it, `len` bytes from `address` on are
+    // mapped and nothing refers to them.
     let start = unsafe { libc::mmap(address, len, protection, flags, file, 0) };
     if start == libc::MAP_FAILED {
         return Err(io::Error::last_os_error().into());
@@ -265,7 +266,7 @@ mod tests {
         // SAFETY: inside of the region, whose file nobody changes.
         let end = unsafe { core::slice::from_raw_parts(content.start().add(1 << 32), 3) };
         assert_eq!(end, b"end");
-        // SAFETY: as above.
+        // SAFETY: address 0 of a region of 4 GiB + 3 bytes, whose file nobody changes.
         assert_eq!(unsafe { content.start().read() }, 0);
     }
 }

@@ -56,8 +56,8 @@ impl<'a> ReadBuf<'a> {
         } else if buffer.is_null() || isize::try_from(n).is_err() {
             return Err(bad_buffer(n));
         } else {
-            // SAFETY: non-null and of a possible size as just checked, valid as the caller promises;
-            // `MaybeUninit` needs no initialisation.
+            // SAFETY: `buffer` is not null, `n` is at most `isize::MAX`, and `n` bytes there are writable and
+            // used by nothing else for `'a`; `MaybeUninit` needs no initialisation.
             unsafe { core::slice::from_raw_parts_mut(buffer.cast(), n) }
         };
         Ok(Self { bytes, filled: 0, initialised: 0, at_end: false, was_initialised: false })

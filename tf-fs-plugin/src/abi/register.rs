@@ -146,7 +146,7 @@ pub unsafe fn init_plugin(
             return;
         }
         let fresh = registrations.iter().copied().filter(|registration| !registration.is_live());
-        // SAFETY: null or valid as the caller promises.
+        // SAFETY: `info` is null, or points to a zeroed `TF_FilesystemPluginInfo` of the host.
         if let Some(info) = unsafe { info.as_mut() }
             && let Err(error) = fill(info, fresh)
         {

@@ -44,8 +44,8 @@ impl<F: Filesystem> State<F> {
     /// so for `'a`.
     #[inline]
     pub(super) unsafe fn of<'a>(filesystem: *const TF_Filesystem) -> Result<&'a Self> {
-        // SAFETY: null or valid as the caller promises; so is the state, which only `cleanup` frees,
-        // after it has set the pointer to null.
+        // SAFETY: `filesystem` is null or valid, and its `plugin_filesystem` is null or a live `Self`: only
+        // `cleanup` frees it, after it has set the pointer to null.
         unsafe { filesystem.as_ref().and_then(|fs| fs.plugin_filesystem.cast::<Self>().as_ref()) }
             .ok_or_else(not_initialised)
     }
@@ -64,7 +64,7 @@ impl<F: Filesystem> State<F> {
         path: *const c_char,
         op: impl FnOnce(Uri<'_>) -> Result<R>,
     ) -> Result<R> {
-        // SAFETY: as the caller promises.
+        // SAFETY: `path` is null or a C string.
         let path = unsafe { bytes(path) }?;
         if F::PROVIDED.contains(Ops::TRANSLATE_NAME) {
             // The author decides what a canonical name is.
@@ -106,7 +106,7 @@ impl<F: Filesystem> State<F> {
         dst: *const c_char,
         op: impl FnOnce(Uri<'_>, Uri<'_>) -> Result<R>,
     ) -> Result<R> {
-        // SAFETY: as the caller promises.
+        // SAFETY: `src` and `dst` are null or C strings.
         unsafe { self.with_uri(src, |src| self.with_uri(dst, |dst| op(src, dst))) }
     }
 
@@ -118,7 +118,7 @@ impl<F: Filesystem> State<F> {
     /// # Safety
     /// `path` must be null or a C string.
     pub(super) unsafe fn require_own(&self, path: *const c_char, code: Code) -> Result<()> {
-        // SAFETY: as the caller promises.
+        // SAFETY: `path` is null or a C string.
         let path = unsafe { bytes(path) }?;
         self.check_scheme(Uri::new(path)).map_err(|error| error.with_code(code))
     }
@@ -147,7 +147,7 @@ pub(super) unsafe fn bytes<'a>(string: *const c_char) -> Result<&'a [u8]> {
     if string.is_null() {
         return Err(null_argument());
     }
-    // SAFETY: non-null, so a C string as the caller promises.
+    // SAFETY: `string` is not null, so it is a C string, and lives for `'a`.
     Ok(unsafe { CStr::from_ptr(string) }.to_bytes())
 }
 
@@ -159,7 +159,7 @@ pub(super) unsafe fn bytes<'a>(string: *const c_char) -> Result<&'a [u8]> {
 /// # Safety
 /// `place` must be null or valid for reads and writes for `'a`, and nothing else may use it.
 pub(super) unsafe fn place<'a, T>(place: *mut T) -> Result<&'a mut T> {
-    // SAFETY: as the caller promises.
+    // SAFETY: `place` is null, or valid for reads and writes for `'a` and used by nothing else.
     unsafe { place.as_mut() }.ok_or_else(null_argument)
 }
 
@@ -192,7 +192,7 @@ fn foreign(uri: Uri<'_>, scheme: &str) -> Error {
 /// `state` must be null or valid for `'a`.
 #[inline]
 pub(super) unsafe fn opened<'a, T>(state: *mut core::ffi::c_void) -> Result<&'a T> {
-    // SAFETY: as the caller promises.
+    // SAFETY: `state` is null or points to a `T` that lives for `'a`.
     unsafe { state.cast::<T>().as_ref() }.ok_or_else(not_initialised)
 }
 
@@ -203,7 +203,8 @@ pub(super) unsafe fn opened<'a, T>(state: *mut core::ffi::c_void) -> Result<&'a 
 pub(super) unsafe fn drop_state<T>(field: &mut *mut core::ffi::c_void) {
     let state = core::mem::replace(field, core::ptr::null_mut()).cast::<T>();
     if !state.is_null() {
-        // SAFETY: from `Box::into_raw` as the caller promises, and no longer reachable from the host.
+        // SAFETY: not null, so `state` is from `Box::<T>::into_raw`; the host's field is null now and no
+        // reference is left.
         drop(unsafe { Box::from_raw(state) });
     }
 }

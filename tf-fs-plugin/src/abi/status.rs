@@ -38,7 +38,7 @@ fn lost(missing: MissingSymbol) {
 /// `status` must be a status of the host.
 #[inline]
 pub(super) unsafe fn write_ok(status: *mut TF_Status) {
-    // SAFETY: as the caller promises.
+    // SAFETY: `status` is a status of the host.
     unsafe { set(status, TF_OK, c"") }
 }
 
@@ -81,7 +81,7 @@ unsafe fn write_details(op: &'static str, status: *mut TF_Status, error: Error) 
     // other: a second panic while the first unwinds would abort the process.
     let written = catch_unwind(AssertUnwindSafe(|| {
         let text = Message::new(format_args!("{error:#}"));
-        // SAFETY: as the caller promises.
+        // SAFETY: `status` is a status of the host.
         unsafe { set(status, code.as_raw(), text.as_c_str()) };
         for (key, value) in error.payloads() {
             let (key, value) =
@@ -97,7 +97,7 @@ unsafe fn write_details(op: &'static str, status: *mut TF_Status, error: Error) 
     if let Err(payload) = written {
         let panic = Panic::take(op, payload);
         let text = Message::new(format_args!("{code:?} error, but its text is lost: {panic}"));
-        // SAFETY: as the caller promises.
+        // SAFETY: `status` is a status of the host.
         unsafe { set(status, code.as_raw(), text.as_c_str()) };
     }
     if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(error))) {
@@ -117,7 +117,7 @@ pub(super) unsafe fn write_panic(
     payload: Box<dyn Any + Send>,
 ) {
     let text = Message::new(format_args!("{}", Panic::take(op, payload)));
-    // SAFETY: as the caller promises.
+    // SAFETY: `status` is a status of the host.
     unsafe { set(status, Code::Internal.as_raw(), text.as_c_str()) };
 }
 

@@ -137,7 +137,8 @@ impl Borrow {
             unsafe { slice::from_raw_parts(at(range).as_ptr(), range.len()) }
         });
         let writes = self.writes.iter().map(|range| {
-            // SAFETY: as above; and nobody reads the range either.
+            // SAFETY: within the mapping, as for the read ranges. This borrow writes the range, so `borrow` has
+            // refused every other borrow that overlaps it.
             unsafe { slice::from_raw_parts_mut(at(range).as_ptr(), range.len()) }
         });
         (reads.collect(), writes.collect())

@@ -20,7 +20,7 @@ pub(super) struct Mapping {
 
 // SAFETY: the two ranges belong to no thread; who may use which part of them when is the ledger's to say.
 unsafe impl Send for Mapping {}
-// SAFETY: as above.
+// SAFETY: the two ranges belong to no thread, and the ledger decides who may access which part of them.
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
@@ -111,7 +111,8 @@ fn map(file: &File, len: usize, protection: c_int) -> io::Result<NonNull<u8>> {
     // SAFETY: the mapping from above.
     if unsafe { libc::madvise(address.as_ptr().cast(), len, libc::MADV_DONTFORK) } != 0 {
         let error = io::Error::last_os_error();
-        // SAFETY: as above; nobody uses it.
+        // SAFETY: `address` and `len` are those of the mapping that `mmap` returned; no pointer into it exists
+        // outside of this function.
         unsafe { libc::munmap(address.as_ptr().cast(), len) };
         return Err(error);
     }

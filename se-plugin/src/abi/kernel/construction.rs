@@ -343,7 +343,8 @@ fn shape_of(node: &[u8], name: &[u8]) -> Result<PartialShape> {
 /// `raw` is null or a construction that has not ended.
 #[cold]
 pub(super) unsafe fn fail(op: &'static str, raw: *mut TF_OpKernelConstruction, error: Error) {
-    // SAFETY: as the caller promises; the status stays ours.
+    // SAFETY: `status::fail` calls this only for a `raw` that is not null, a construction that has not ended.
+    // The host copies the status.
     let tell = |host: &HostApi, status| unsafe {
         (host.kernels.TF_OpKernelConstruction_Failure)(raw, status)
     };

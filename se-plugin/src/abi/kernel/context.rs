@@ -63,7 +63,7 @@ impl Node {
         status: &Status,
     ) -> Result<Self> {
         let (kernels, run, answer) = (host.kernels, raw.as_ptr(), status.as_ptr());
-        // SAFETY: as the caller promises.
+        // SAFETY: `run` is a run of a kernel that has not ended.
         let counts = unsafe { [(kernels.TF_NumInputs)(run), (kernels.TF_NumOutputs)(run)] };
         let [inputs, outputs] = counts.map(|count| usize::try_from(count).unwrap_or(0));
         let mut node = Self { inputs, outputs, host_inputs: 0, host_outputs: 0 };
@@ -72,7 +72,8 @@ impl Node {
             (counts[1], &mut node.host_outputs, kernels.TF_IsHostMemoryOutput),
         ] {
             for index in 0..count.min(64) {
-                // SAFETY: as the caller promises; an index in range and a status.
+                // SAFETY: `run` is a run that has not ended, `index` is below its number of inputs or outputs,
+                // and `answer` is a status of ours.
                 *bits |= u64::from(unsafe { is_on_host(run, index, answer) }) << index;
                 status.check()?;
             }
@@ -114,7 +115,7 @@ pub(super) unsafe fn stream_of(
     host: &HostApi,
     status: &Status,
 ) -> Result<SP_Stream> {
-    // SAFETY: as the caller promises.
+    // SAFETY: `raw` is a run that has not ended, and `status` is ours.
     let stream = unsafe { (host.kernels.TF_GetStream)(raw.as_ptr(), status.as_ptr()) };
     status.check()?;
     Ok(stream)
@@ -146,7 +147,8 @@ impl<'a, P: Platform> OpKernelContext<'a, P> {
         let raw = NonNull::new(raw)
             .ok_or_else(|| Error::internal("TensorFlow ran a kernel without a context"))?;
         let status = Status::new(host.status)?;
-        // SAFETY: as the caller promises; the stream outlives the runs that use it.
+        // SAFETY: `raw` is a run that has not ended. Its stream is from `create_stream` for `P::Device`, the
+        // only devices that the kernel is registered for, and outlives the run.
         let (handle, stream) = unsafe {
             let handle = stream_of(raw, &host, &status)?.cast::<StreamState<P::Device>>();
             let handle = NonNull::new(handle).ok_or_else(no_stream)?;
@@ -159,12 +161,12 @@ impl<'a, P: Platform> OpKernelContext<'a, P> {
         let node = match node.get() {
             Some(node) => *node,
             None => {
-                // SAFETY: as the caller promises.
+                // SAFETY: `raw` is a run that has not ended.
                 let found = unsafe { Node::of(raw, &host, &status)? };
                 *node.get_or_init(|| found)
             }
         };
-        // SAFETY: as above.
+        // SAFETY: `handle` is a live stream's, which an `Arc<StreamState<P::Device>>` owns.
         let running = Running::on(stream, || unsafe { weak(handle) });
         let outputs = Outputs::default();
         Ok(Self {
@@ -575,7 +577,8 @@ fn known(raw: tf_fs_sys::TF_DataType) -> Result<DType> {
 /// `raw` is null or a run that has not ended.
 #[cold]
 pub(super) unsafe fn fail(op: &'static str, raw: *mut TF_OpKernelContext, error: Error) {
-    // SAFETY: as the caller promises; the status stays ours.
+    // SAFETY: `status::fail` calls this only for a `raw` that is not null, a run that has not ended. The host
+    // copies the status.
     let tell =
         |host: &HostApi, status| unsafe { (host.kernels.TF_OpKernelContext_Failure)(raw, status) };
     status::fail(op, !raw.is_null(), error, tell);

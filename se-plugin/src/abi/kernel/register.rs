@@ -124,20 +124,21 @@ fn register_one(
     }
     for argument in registration.host_memory {
         let argument = c_string(argument)?;
-        // SAFETY: as above.
+        // SAFETY: `raw` is the builder, which `builder` owns; the host copies the name.
         unsafe { (host.kernels.TF_KernelBuilder_HostMemory)(raw, argument.as_ptr()) };
     }
     if registration.priority != 0 {
-        // SAFETY: as above.
+        // SAFETY: `raw` is the builder, which `builder` owns.
         unsafe { (host.kernels.TF_KernelBuilder_Priority)(raw, registration.priority) };
     }
     if !registration.label.is_empty() {
         let label = c_string(registration.label)?;
-        // SAFETY: as above.
+        // SAFETY: `raw` is the builder, which `builder` owns; the host copies the label.
         unsafe { (host.kernels.TF_KernelBuilder_Label)(raw, label.as_ptr()) };
     }
     let name = c_string((registration.functions.name)())?;
-    // SAFETY: as above; the host frees the builder.
+    // SAFETY: `builder` gives its pointer up here, and `TF_RegisterKernelBuilder` frees it in any case. The
+    // host copies the name.
     unsafe {
         let raw = builder.release();
         (host.kernels.TF_RegisterKernelBuilder)(name.as_ptr(), raw, status.as_ptr());

@@ -112,6 +112,6 @@ pub(super) fn fail(
 /// # Safety
 /// What `view` points to can be read for `'a`.
 pub(super) unsafe fn text<'a>(view: TF_StringView) -> std::borrow::Cow<'a, str> {
-    // SAFETY: as the caller promises.
+    // SAFETY: `view` points to `len` bytes that stay readable for `'a`.
     String::from_utf8_lossy(unsafe { lent(view.data.cast(), view.len) }.unwrap_or_default())
 }

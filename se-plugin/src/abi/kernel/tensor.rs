@@ -25,7 +25,7 @@ pub(super) struct Tensor {
 // SAFETY: the host counts references atomically and lets any thread delete them; all else here only reads
 // what was noted when the value was made.
 unsafe impl Send for Tensor {}
-// SAFETY: as above.
+// SAFETY: a shared reference only reads fields that were set when the value was created.
 unsafe impl Sync for Tensor {}
 
 impl Tensor {
@@ -247,7 +247,8 @@ impl<T: Element> HostTensor<T> {
         let new = Self { tensor, elements: PhantomData };
         let bytes = match new.tensor.elements {
             0 => &[],
-            // SAFETY: as the caller promises, for all bytes of the tensor.
+            // SAFETY: `data` points to `bytes` initialised bytes of host memory, which nothing writes while the
+            // new value holds the tensor.
             _ => unsafe { core::slice::from_raw_parts(new.tensor.data, new.tensor.bytes) },
         };
         ensure!(
@@ -310,7 +311,8 @@ impl<T: Element> HostTensorMut<'_, T> {
     pub(super) unsafe fn new(tensor: Tensor, what: &dyn fmt::Display) -> Result<Self> {
         check::<T>(&tensor, what)?;
         if tensor.elements > 0 {
-            // SAFETY: as the caller promises, for all bytes of the tensor.
+            // SAFETY: `data` points to `bytes` bytes of host memory, which nothing else uses while the new
+            // value holds the tensor.
             unsafe { tensor.data.write_bytes(0, tensor.bytes) };
         }
         Ok(Self { tensor, elements: PhantomData })

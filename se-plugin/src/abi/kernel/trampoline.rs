@@ -76,7 +76,8 @@ unsafe extern "C" fn delete<K>(kernel: *mut c_void) {
 /// # Safety
 /// `kernel` is null or from `create` of this `K`, and not deleted during `'a`.
 unsafe fn kernel_of<'a, K>(kernel: *mut c_void) -> Result<&'a Made<K>> {
-    // SAFETY: as the caller promises.
+    // SAFETY: `kernel` is null, or `create` of this `K` returned it as a `Box<Made<K>>` that `delete` has not
+    // freed.
     unsafe { kernel.cast::<Made<K>>().as_ref() }
         .ok_or_else(|| Error::internal("TensorFlow runs a kernel that could not be made"))
 }
@@ -104,7 +105,7 @@ unsafe fn run<P: Platform>(
     body: &dyn Fn(&mut OpKernelContext<'_, P>) -> Result<()>,
 ) {
     let result = catch(op, || {
-        // SAFETY: as the caller promises.
+        // SAFETY: `raw` is null, or a run of a kernel for `P`'s devices that has not ended.
         let mut context = unsafe { OpKernelContext::new(raw, node)? };
         body(&mut context)?;
         context.check_outputs()

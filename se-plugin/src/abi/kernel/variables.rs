@@ -129,7 +129,8 @@ impl<'a> Variables<'a> {
         let mut tensors = Vec::with_capacity(inputs.len());
         for &input in inputs {
             let mut tensor = ptr::null_mut();
-            // SAFETY: as above, with the lock held. The tensor is then ours.
+            // SAFETY: `raw`, `copy` and `status` are those of the call that took the locks, which `lock` still
+            // holds. The host sets `tensor` to one that we own.
             let tensor = unsafe {
                 (functions.get)(raw, input, true, false, false, copy, &raw mut tensor, status);
                 context.status.check()?;
