@@ -125,7 +125,7 @@ fn graph_and_profiler(platform: &TokenStream, options: &Options) -> TokenStream 
                 params: *mut #private::TF_ProfilerRegistrationParams,
                 status: *mut #private::TF_Status,
             ) {
-                // SAFETY: as above.
+                // SAFETY: the host passes its own struct, with its size, and a status.
                 unsafe { #private::init_profiler::<#platform>(params, status) }
             }
             // The types in the headers.

@@ -50,7 +50,7 @@ struct Memory(UnsafeCell<u32>);
 
 // SAFETY: loom reports two uses of a cell of which none is before the other.
 unsafe impl Sync for Memory {}
-// SAFETY: as above.
+// SAFETY: loom reports two unordered accesses of the cell.
 unsafe impl Send for Memory {}
 
 /// Three threads share two pieces: nobody has one that somebody else has, or had without giving it back.

@@ -17,7 +17,7 @@ pub(super) unsafe extern "C" fn allocate(size: usize) -> *mut c_void {
 
 /// `plugin_memory_free`. Null is allowed.
 pub(super) unsafe extern "C" fn free(ptr: *mut c_void) {
-    // SAFETY: `ptr` is null, or from `allocate` or `reallocate` of this module, thus from `calloc` or
+    // SAFETY: `ptr` is null or from a block of this module, thus from `calloc` or
     // `malloc`.
     unsafe { libc::free(ptr) }
 }

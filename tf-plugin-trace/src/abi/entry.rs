@@ -170,7 +170,8 @@ unsafe extern "C-unwind" fn init_plugin(info: *mut TF_FilesystemPluginInfo) {
             call.count(info.num_schemes.try_into().unwrap_or(i64::MAX), "scheme", "schemes");
             // What the host does not read is not looked at.
             if info.plugin_memory_allocate.is_some() && info.plugin_memory_free.is_some() {
-                // SAFETY: as above.
+                // SAFETY: `info` is the host's struct with the tables that the plugin allocated, which the host
+                // has not read yet.
                 unsafe { filesystem::wrap(info) };
             }
         }

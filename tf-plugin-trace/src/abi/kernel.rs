@@ -61,7 +61,8 @@ unsafe fn create_of(slot: usize, construction: *mut TF_OpKernelConstruction) -> 
             if let Ok(functions) = KernelFunctions::get().map_err(drop).and_then(|functions| {
                 if call.told && !construction.is_null() { Ok(functions) } else { Err(()) }
             }) {
-                // SAFETY: as above; the name is lent for the length of the call.
+                // SAFETY: `construction` is the host's and not null; it lends the name for the length of the
+                // call.
                 let name = unsafe {
                     let name = (functions.TF_OpKernelConstruction_GetName)(construction);
                     (!name.data.is_null())

@@ -39,7 +39,7 @@ pub(super) fn errno() -> c_int {
 }
 
 pub(super) fn set_errno(errno: c_int) {
-    // SAFETY: as above.
+    // SAFETY: `__errno_location` returns the calling thread's own place, valid for a write.
     unsafe { *libc::__errno_location() = errno }
 }
 

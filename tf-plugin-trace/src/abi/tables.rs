@@ -119,7 +119,8 @@ macro_rules! tables {
                         let result = unsafe { function($($arg),*) };
                         {
                             let $result = &result;
-                            // SAFETY: as above, and what the plugin has answered.
+                            // SAFETY: the arguments are those of the host, still valid, and `result` is what
+                            // the plugin returned.
                             #[allow(unused_unsafe, reason = "not all of it is")]
                             begun.returned(|$call| unsafe { $describe });
                         }
@@ -204,7 +205,8 @@ macro_rules! tables {
                     OFFSETS.iter().zip(&functions).zip(ALL[slot]())
                 {
                     if let Some(place) = place(*offset).filter(|_| *function != 0) {
-                        // SAFETY: as above.
+                        // SAFETY: `place` is within the plugin's table, which nothing else uses yet, and
+                        // `wrapper` has the type of the function there.
                         unsafe { place.write(wrapper) };
                     }
                 }

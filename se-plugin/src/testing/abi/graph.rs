@@ -51,7 +51,8 @@ pub struct GraphHost {
 
 // SAFETY: the pointers in the structs are the plugin's, whose callbacks are called from any thread.
 unsafe impl Send for GraphHost {}
-// SAFETY: as above.
+// SAFETY: the header allows any thread to call the plugin's callbacks, several at once; the structs do not
+// change.
 unsafe impl Sync for GraphHost {}
 
 /// The names that a pass must keep, behind the pointer to a `TF_GrapplerItem`.
@@ -211,7 +212,8 @@ fn install_items() {
 /// # Safety
 /// `item` is from [`GraphHost::optimize`] and still lives.
 unsafe fn item<'a>(item: *const TF_GrapplerItem) -> &'a Item<'a> {
-    // SAFETY: as the caller promises.
+    // SAFETY: `item` is from `GraphHost::optimize`, which passes the address of an `&Item` that outlives the
+    // call.
     unsafe { &**item.cast::<*const Item<'a>>() }
 }
 

@@ -19,11 +19,11 @@ pub struct TestTimer<'d>(pub(super) &'d TestDevice<'d>, pub(super) SP_Timer);
 
 // SAFETY: the header lets any thread use handles, several at a time.
 unsafe impl Send for TestStream<'_> {}
-// SAFETY: as above.
+// SAFETY: the header allows any thread to use a handle, several at once.
 unsafe impl Sync for TestStream<'_> {}
-// SAFETY: as above.
+// SAFETY: the header allows any thread to use a handle, several at once.
 unsafe impl Send for TestEvent<'_> {}
-// SAFETY: as above.
+// SAFETY: the header allows any thread to use a handle, several at once.
 unsafe impl Sync for TestEvent<'_> {}
 
 impl TestStream<'_> {

@@ -169,7 +169,8 @@ pub struct Host {
 
 // SAFETY: the pointers in the structs are the plugin's, whose callbacks are called from any thread.
 unsafe impl Send for Host {}
-// SAFETY: as above.
+// SAFETY: the header allows any thread to call the plugin's callbacks, several at once; the structs do not
+// change.
 unsafe impl Sync for Host {}
 
 impl Host {
@@ -274,7 +275,8 @@ impl Host {
             ..Default::default()
         };
         let create = self.fns.create_stream_executor.expect("was checked");
-        // SAFETY: as above.
+        // SAFETY: the platform that the plugin filled, `params` with its size, whose executor has as much
+        // memory as it says, and a status.
         self.status("create_stream_executor", |status| unsafe {
             create(&self.platform, &mut params, status);
         })?;
@@ -289,7 +291,8 @@ impl Host {
 
         let mut timer_fns = Guarded::<SP_TimerFns>::new(self.sizes.timer_fns);
         if let Some(create) = self.fns.create_timer_fns {
-            // SAFETY: as above.
+            // SAFETY: the platform that the plugin filled, timer functions with as much memory as they say, and
+            // a status.
             self.status("create_timer_fns", |status| unsafe {
                 create(&self.platform, timer_fns.as_mut_ptr(), status);
             })?;
@@ -383,7 +386,7 @@ impl Host {
 /// # Safety
 /// A C string.
 unsafe fn check_name(text: *const core::ffi::c_char) -> Result<String> {
-    // SAFETY: as the caller promises.
+    // SAFETY: `text` is a C string.
     let text = unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned();
     let fits = text.starts_with(|first: char| first.is_ascii_uppercase())
         && text.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_');
@@ -412,7 +415,8 @@ pub struct TestDevice<'h> {
 
 // SAFETY: as for `Host`.
 unsafe impl Send for TestDevice<'_> {}
-// SAFETY: as above.
+// SAFETY: the header allows any thread to call the plugin's callbacks, several at once; the structs do not
+// change.
 unsafe impl Sync for TestDevice<'_> {}
 
 fn memory_base(address: Option<DevicePtr>, size: u64) -> SP_DeviceMemoryBase {

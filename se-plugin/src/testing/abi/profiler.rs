@@ -48,7 +48,8 @@ pub struct ProfilerHost {
 
 // SAFETY: the pointers in the structs are the plugin's, whose callbacks are called from any thread.
 unsafe impl Send for ProfilerHost {}
-// SAFETY: as above.
+// SAFETY: the header allows any thread to call the plugin's callbacks, several at once; the structs do not
+// change.
 unsafe impl Sync for ProfilerHost {}
 
 type Callback = unsafe extern "C" fn(*const TP_Profiler, *mut TF_Status);

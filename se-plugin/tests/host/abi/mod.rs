@@ -51,7 +51,7 @@ unsafe impl HostAllocator for Counted {
     }
 
     unsafe fn deallocate(&self, memory: NonNull<u8>) {
-        // SAFETY: from `allocate`, as the caller promises.
+        // SAFETY: `memory` is from `allocate`, which put the size `HEAD` bytes in front of it.
         unsafe {
             let head = memory.as_ptr().sub(HEAD);
             dealloc(head, layout(head.cast::<usize>().read()));

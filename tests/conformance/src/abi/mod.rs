@@ -61,11 +61,12 @@ pub fn raw_host<P: Plugin>(defect: Defect) -> Host {
 /// # Safety
 /// `info` must be what the SDK made of it, with all tables of what it offers.
 pub unsafe fn doctor_plugin(info: *mut TF_FilesystemPluginInfo, defect: Defect) {
-    // SAFETY: the SDK has filled it, as the caller promises.
+    // SAFETY: `info` is the struct that the SDK's `init_plugin` filled.
     if !defect.is_raw() || unsafe { (*info).num_schemes } == 0 {
         return;
     }
-    // SAFETY: the tables are there, as the caller promises, and nobody else has them yet.
+    // SAFETY: `num_schemes` is not 0, so the SDK has allocated the tables of the first scheme, and nothing else
+    // refers to them yet.
     let (filesystem, reader, writer) = unsafe {
         let ops = &mut *(*info).ops;
         (&mut *ops.filesystem_ops, &mut *ops.random_access_file_ops, &mut *ops.writable_file_ops)
@@ -117,7 +118,7 @@ fn doctor(
 /// `status` must be a status of the host.
 unsafe fn code(status: *mut TF_Status) -> TF_Code {
     let host = StatusFunctions::get().expect("the host has its functions");
-    // SAFETY: as the caller promises.
+    // SAFETY: `status` is a status of the host.
     unsafe { (host.TF_GetCode)(status) }
 }
 
@@ -126,7 +127,7 @@ unsafe fn code(status: *mut TF_Status) -> TF_Code {
 unsafe fn set(status: *mut TF_Status, code: TF_Code) {
     const BROKEN: &CStr = c"broken";
     let host = StatusFunctions::get().expect("the host has its functions");
-    // SAFETY: as the caller promises.
+    // SAFETY: `status` is a status of the host, and `BROKEN` a C string.
     unsafe { (host.TF_SetStatus)(status, code, BROKEN.as_ptr()) }
 }
 

@@ -41,7 +41,7 @@ struct Memory(UnsafeCell<u32>);
 
 // SAFETY: loom reports two uses of a cell of which none is before the other.
 unsafe impl Sync for Memory {}
-// SAFETY: as above.
+// SAFETY: loom reports two unordered accesses of the cell.
 unsafe impl Send for Memory {}
 
 impl Memory {
@@ -57,7 +57,7 @@ impl Memory {
 
     /// TensorFlow takes it back.
     fn take(&self) {
-        // SAFETY: as above.
+        // SAFETY: loom reports a concurrent access of the cell.
         self.0.with_mut(|at| assert!(unsafe { *at } == 1, "the copy is not done"));
     }
 }

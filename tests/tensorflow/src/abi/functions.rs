@@ -80,7 +80,7 @@ unsafe fn find<T: Copy>(
 ) -> core::result::Result<T, libloading::Error> {
     let mut error = None;
     for library in libraries {
-        // SAFETY: as the caller promises.
+        // SAFETY: `T` is the type of the function `name`, as the caller's declaration in the header says.
         match unsafe { library.get::<T>(name.as_bytes()) } {
             Ok(symbol) => return Ok(*symbol),
             Err(missing) => error = Some(missing),

@@ -10,7 +10,7 @@ pub(super) struct Context(*mut EagerContext);
 
 // SAFETY: a context may be used from all threads; Python does so too.
 unsafe impl Send for Context {}
-// SAFETY: as above.
+// SAFETY: TensorFlow allows any thread to use a context; Python does so too.
 unsafe impl Sync for Context {}
 
 /// Calls a function when dropped: what C++ would do in a destructor.
@@ -106,7 +106,7 @@ fn string(functions: &Functions, text: &[u8]) -> Result<*mut TensorHandle> {
     // SAFETY: a tensor and a status; the handle has a share of the tensor, which is not used again.
     let handle =
         functions.check(|status| unsafe { (functions.TFE_NewTensorHandle)(tensor, status) });
-    // SAFETY: as above.
+    // SAFETY: `tensor` is ours and is not used again; the handle has its own reference to the buffer.
     unsafe { (functions.TF_DeleteTensor)(tensor) };
     handle
 }

@@ -246,7 +246,8 @@ impl Mounted {
                 String::new()
             })
         };
-        // SAFETY: as the caller promises; each block is freed once, after it was copied.
+        // SAFETY: the plugin passes ownership of the option's blocks: `take_string` copies each and frees it
+        // once.
         unsafe {
             let name = text(self.blocks.take_string(op, subject, option.name), "name");
             let description =
@@ -299,7 +300,7 @@ impl Mounted {
         match usize::try_from(buffer.buf_length) {
             Ok(len) if len == 0 || !buffer.buf.is_null() => {
                 if len > 0 {
-                    // SAFETY: `len` bytes, as the caller promises.
+                    // SAFETY: `buf` is not null and has `len` bytes, as the plugin says in `buf_length`.
                     bytes.extend_from_slice(unsafe {
                         core::slice::from_raw_parts(buffer.buf.cast::<u8>(), len)
                     });

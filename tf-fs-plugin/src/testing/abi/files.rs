@@ -33,7 +33,7 @@ macro_rules! handle {
 
             unsafe fn cleanup(mounted: &Mounted, handle: *mut Self) {
                 if let Some(cleanup) = mounted.tables.$table.cleanup {
-                    // SAFETY: as the caller promises.
+                    // SAFETY: `handle` is a file of this table that was opened and not cleaned up.
                     unsafe { cleanup(handle) };
                 }
             }
@@ -80,7 +80,7 @@ impl<T: Handle> Open<T> {
                     "failed but left a state behind; TensorFlow calls no `cleanup` then, so it leaks",
                 );
             }
-            // SAFETY: as above; it was not opened, so nobody else has it.
+            // SAFETY: `handle` is from `Box::into_raw` above; it was not opened, so nothing else has it.
             drop(unsafe { Box::from_raw(handle) });
             return Err(error);
         }

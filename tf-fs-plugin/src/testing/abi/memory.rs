@@ -51,7 +51,8 @@ impl Blocks {
     /// [`receive`](Self::receive) was true for and that nothing uses any more.
     pub(super) unsafe fn free<T>(&self, block: *mut T) {
         self.held().remove(&block.addr());
-        // SAFETY: as the caller promises.
+        // SAFETY: `block` is null, or a block of the plugin's allocator that nothing uses any more, and `free`
+        // is the plugin's own hook.
         unsafe { (self.free)(block.cast()) };
     }
 
@@ -69,7 +70,7 @@ impl Blocks {
             return None;
         }
         let fresh = self.receive(operation, subject, string);
-        // SAFETY: non-null, so a C string as the caller promises; freed once, after it was copied.
+        // SAFETY: `string` is not null, so it is a C string; it is freed once, after the copy.
         unsafe {
             let bytes = CStr::from_ptr(string).to_bytes().to_vec();
             if fresh {

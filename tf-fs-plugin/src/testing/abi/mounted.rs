@@ -42,7 +42,8 @@ pub(in crate::testing) struct Mounted {
 // SAFETY: the tables are plain function pointers, which the header lets any thread call, several at a
 // time; `filesystem` is written by `init` and `cleanup` only, which have the value to themselves.
 unsafe impl Send for Mounted {}
-// SAFETY: as above.
+// SAFETY: any thread may call the functions of the tables, and `filesystem` is written only by `init` and
+// `cleanup`, which have the value to themselves.
 unsafe impl Sync for Mounted {}
 
 impl Mounted {
@@ -71,7 +72,8 @@ impl Mounted {
         let scheme = mounted.scheme.clone();
         let (result, ()) = mounted.call("init", &scheme, |status| {
             if let Some(init) = tables.filesystem.init {
-                // SAFETY: a zeroed filesystem and a status; the table as the caller promises.
+                // SAFETY: `filesystem` is zeroed and ours, `status` is ours, and `init` has the type that the
+                // header declares.
                 unsafe { init(filesystem, status) }
             }
         });

@@ -39,7 +39,7 @@ impl Host {
     ) -> Result<()> {
         let mut info = ZEROED;
         init(&raw mut info);
-        // SAFETY: as the caller promises.
+        // SAFETY: `info` holds what `init` wrote, whose pointers are null or valid: `register_raw` requires it.
         unsafe { self.take_over(&info) }
     }
 
@@ -131,7 +131,7 @@ impl Host {
                 release(&blocks, offer.read_only_memory_region_ops);
             }
         }
-        // SAFETY: as above; the array is not used any more.
+        // SAFETY: the array is the plugin's block or null, and nothing uses it any more.
         unsafe { release(&blocks, info.ops) };
         first_error
     }
@@ -139,7 +139,8 @@ impl Host {
     /// # Safety
     /// As [`Host::register_raw`], for one scheme.
     unsafe fn register_scheme(&self, offer: &TF_FilesystemPluginOps, free: FreeFn) -> Result<()> {
-        // SAFETY: as the caller promises.
+        // SAFETY: the pointers in `offer` are null or valid for the sizes that it names: `register_raw`
+        // requires it.
         let (scheme, tables) = unsafe {
             let scheme = scheme(offer.scheme)?;
             check_versions(offer)?;
@@ -147,7 +148,7 @@ impl Host {
             check_tables(offer, &tables).map_err(|lack| lack.error(&self.session, &scheme))?;
             (scheme, tables)
         };
-        // SAFETY: as the caller promises.
+        // SAFETY: the tables hold functions that any thread may call: `register_raw` requires it.
         let mounted = unsafe { Mounted::init(&self.session, scheme, tables, free) }?;
         self.mount(mounted)
     }
@@ -166,7 +167,7 @@ const ZEROED: TF_FilesystemPluginInfo = TF_FilesystemPluginInfo {
 /// As [`Blocks::free`].
 unsafe fn release<T>(blocks: &Blocks, block: *mut T) {
     if blocks.receive(OP, b"", block) {
-        // SAFETY: as the caller promises.
+        // SAFETY: `receive` was true for the block, which is the plugin's and is not used again.
         unsafe { blocks.free(block) };
     }
 }
@@ -179,7 +180,7 @@ unsafe fn scheme(scheme: *const c_char) -> Result<Vec<u8>> {
             "Attempted to register filesystem with `nullptr` URI scheme",
         ));
     }
-    // SAFETY: non-null, so a C string as the caller promises.
+    // SAFETY: `scheme` is not null, so it is a C string.
     Ok(unsafe { CStr::from_ptr(scheme) }.to_bytes().to_vec())
 }
 
@@ -239,7 +240,7 @@ fn check_versions(offer: &TF_FilesystemPluginOps) -> Result<()> {
 unsafe fn copy_table<T>(table: *const T, size: usize) -> T {
     let mut copy = MaybeUninit::<T>::zeroed();
     if !table.is_null() {
-        // SAFETY: both sides are valid for that many bytes as the caller promises.
+        // SAFETY: `table` is valid for `size` bytes or the whole of `T`, whichever is less, and so is `copy`.
         unsafe {
             ptr::copy_nonoverlapping(
                 table.cast::<u8>(),

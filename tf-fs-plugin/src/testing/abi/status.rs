@@ -262,7 +262,7 @@ unsafe fn copied(object: &Object, what: &str, string: *const c_char) -> CString 
             .violation(format!("the {what} of the status is null; TensorFlow up to 2.20 crashes"));
         return CString::default();
     }
-    // SAFETY: non-null, so a C string as the caller promises.
+    // SAFETY: `string` is not null, so it is a C string.
     let string = unsafe { CStr::from_ptr(string) };
     if string.to_str().is_err() {
         object.violation(format!(
@@ -368,7 +368,7 @@ mod tests {
         let error = status.result().unwrap_err();
         assert_eq!((error.code(), error.message()), (Code::NotFound, "gone"));
         assert_eq!(error.payloads().collect::<Vec<_>>(), [("k", "v")]);
-        // SAFETY: as above.
+        // SAFETY: `status` lives, and the message is a C string.
         unsafe { set_status(status.as_ptr(), TF_OK, c"dropped".as_ptr()) };
         assert!(status.result().is_ok());
         assert_eq!(log.take(), []);

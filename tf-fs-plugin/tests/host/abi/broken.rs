@@ -78,7 +78,7 @@ pub(crate) unsafe extern "C" fn open_reader_and_fail(
     file: *mut TF_RandomAccessFile,
     status: *mut TF_Status,
 ) {
-    // SAFETY: as above.
+    // SAFETY: the host passes a place for the file and a status, both valid.
     unsafe {
         (*file).plugin_file = STATE;
         set(status, TF_UNAVAILABLE, c"broken");
@@ -91,7 +91,7 @@ pub(crate) unsafe extern "C" fn open_writer(
     file: *mut TF_WritableFile,
     status: *mut TF_Status,
 ) {
-    // SAFETY: as above.
+    // SAFETY: the host passes a place for the file and a status, both valid.
     unsafe {
         (*file).plugin_file = STATE;
         set(status, TF_OK, c"");
@@ -104,7 +104,7 @@ pub(crate) unsafe extern "C" fn open_region(
     region: *mut TF_ReadOnlyMemoryRegion,
     status: *mut TF_Status,
 ) {
-    // SAFETY: as above.
+    // SAFETY: the host passes a place for the region and a status, both valid.
     unsafe {
         (*region).plugin_memory_region = STATE;
         set(status, TF_OK, c"");
@@ -221,7 +221,7 @@ pub(crate) unsafe extern "C" fn stat_fails_but_writes(
     stats: *mut TF_FileStatistics,
     status: *mut TF_Status,
 ) {
-    // SAFETY: as above.
+    // SAFETY: the host passes a place for the statistics and a status, both valid.
     unsafe {
         (*stats).length = 3;
         set(status, TF_NOT_FOUND, c"broken");
@@ -234,7 +234,8 @@ pub(crate) unsafe extern "C" fn stat_odd_bool(
     stats: *mut TF_FileStatistics,
     status: *mut TF_Status,
 ) {
-    // SAFETY: as above; a byte is written where C++ has a `bool`.
+    // SAFETY: the host passes a place for the statistics and a status, both valid; a byte is written where C++
+    // has a `bool`.
     unsafe {
         (*stats).length = 3;
         (*stats).mtime_nsec = 3;

@@ -203,7 +203,7 @@ pub(crate) fn register(host: &Host, plan: &Plan) -> Result<()> {
 /// `status` must be a status of the host.
 pub(crate) unsafe fn set(status: *mut TF_Status, code: TF_Code, message: &CStr) {
     let host = StatusFunctions::get().expect("the host has installed its functions");
-    // SAFETY: as the caller promises.
+    // SAFETY: `status` is a status of the host, and `message` a C string.
     unsafe { (host.TF_SetStatus)(status, code, message.as_ptr()) }
 }
 

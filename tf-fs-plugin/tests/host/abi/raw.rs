@@ -317,7 +317,7 @@ pub(crate) fn call_closed_files(tables: &Tables) -> Vec<(&'static str, Answer)> 
         }
     }
     for closed in [ptr::null_mut(), &raw mut writer] {
-        // SAFETY: as above.
+        // SAFETY: a file that is null or empty, which the functions must accept.
         unsafe {
             note("append", &|s| {
                 writes.append.expect("filled")(closed, ptr::null(), 0, s);
@@ -340,7 +340,7 @@ pub(crate) fn call_closed_files(tables: &Tables) -> Vec<(&'static str, Answer)> 
         }
     }
     for closed in [ptr::null_mut(), &raw mut region] {
-        // SAFETY: as above.
+        // SAFETY: a region that is null or empty, which the functions must accept.
         unsafe {
             assert!(maps.data.expect("required")(closed).is_null());
             assert_eq!(maps.length.expect("required")(closed), 0);

@@ -52,7 +52,7 @@ pub(crate) fn set(
 }
 
 pub(crate) fn set_from_io_error(status: *mut TF_Status, error: c_int, context: &CStr) {
-    // SAFETY: as above.
+    // SAFETY: `status` is a status of the host, and `context` a C string.
     unsafe {
         functions().TF_SetStatusFromIOError.expect("the host has it")(
             status,
@@ -63,7 +63,7 @@ pub(crate) fn set_from_io_error(status: *mut TF_Status, error: c_int, context: &
 }
 
 pub(crate) fn content(status: *mut TF_Status) -> (TF_Code, String) {
-    // SAFETY: as above; the message lives until the status changes.
+    // SAFETY: `status` is a status of the host; its message lives until the status changes.
     unsafe { ((functions().TF_GetCode)(status), text((functions().TF_Message)(status))) }
 }
 
