@@ -5,7 +5,7 @@ use crate::abi::host_memory::HostAllocator;
 use crate::memory::DevicePtr;
 use crate::stream::{Event, Stream, StreamOptions};
 use crate::timer::{HostTimer, Timer};
-use tf_fs_plugin::Result;
+use tf_plugin_core::Result;
 
 /// One device: its memory, and where its streams and events come from.
 pub trait Device: Send + Sync + 'static {

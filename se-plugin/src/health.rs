@@ -2,8 +2,8 @@
 
 use crate::sync::{AtomicBool, Mutex, Ordering};
 use std::sync::{Arc, PoisonError};
-use tf_fs_plugin::__private::boundary;
-use tf_fs_plugin::{Code, Error, Result};
+use tf_plugin_core::__private::boundary;
+use tf_plugin_core::{Code, Error, Result};
 
 /// The first failure of a device, or of a stream and so of its device.
 ///

@@ -76,8 +76,8 @@ pub use device::{AllocatorStats, Device, MemoryUsage};
 pub use memory::DevicePtr;
 pub use platform::Platform;
 pub use stream::{Event, EventStatus, Pattern, Stream, StreamOptions};
-pub use tf_fs_plugin::{Code, Error, Result, ResultExt, ensure, logging};
 pub use tf_fs_plugin_macros::{device_plugin, kernel};
+pub use tf_plugin_core::{Code, Error, Result, ResultExt, ensure, logging};
 pub use timer::{HostTimer, Timer};
 
 /// What nearly every device needs: `use se_plugin::prelude::*;`.
@@ -102,9 +102,9 @@ pub mod __private {
     pub use crate::abi::profiler::{ProfilerExport, init_profiler};
     pub use crate::kernel::{Element, OpRegistration, Registration};
     pub use crate::platform::check;
-    pub use tf_fs_plugin::__private::note;
     pub use tf_fs_sys::{
         SE_InitPluginFn, SE_PlatformRegistrationParams, TF_InitGraphFn, TF_InitProfilerFn,
         TF_ProfilerRegistrationParams, TF_Status, TP_OptimizerRegistrationParams,
     };
+    pub use tf_plugin_core::__private::note;
 }

@@ -1,7 +1,7 @@
 //! A kind of device.
 
 use crate::device::Device;
-use tf_fs_plugin::Result;
+use tf_plugin_core::Result;
 
 /// A kind of device: what a plugin adds to TensorFlow.
 ///

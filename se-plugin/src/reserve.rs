@@ -3,7 +3,7 @@
 use crate::device::Device;
 use crate::memory::DevicePtr;
 use crate::pieces::{self, Pieces};
-use tf_fs_plugin::__private::boundary;
+use tf_plugin_core::__private::boundary;
 
 /// The largest request that is served. The host asks for less and less until it gets something, so one for much
 /// memory comes down to this, too.

@@ -3,7 +3,7 @@
 use crate::abi::host_callback::HostCallback;
 use crate::abi::host_ptr::{HostSource, HostTarget};
 use crate::memory::DevicePtr;
-use tf_fs_plugin::Result;
+use tf_plugin_core::Result;
 
 /// A queue of work for a device, done in order, used by several threads at a time.
 ///

@@ -4,7 +4,7 @@ use crate::abi::host_callback::HostCallback;
 use crate::stream::Stream;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use tf_fs_plugin::Result;
+use tf_plugin_core::Result;
 
 /// A stopwatch between two points in a stream. Only TensorFlow 2.12 and 2.13 use it.
 pub trait Timer<S: Stream>: Send + Sync {

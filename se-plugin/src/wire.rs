@@ -4,7 +4,7 @@ use prost::DecodeError;
 use prost::encoding::{
     DecodeContext, WireType, decode_key, decode_varint, encode_key, encode_varint, skip_field,
 };
-use tf_fs_plugin::{Error, Result};
+use tf_plugin_core::{Error, Result};
 
 /// The value of a field.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -199,7 +199,7 @@ mod tests {
                 1,
                 "{garbage:?}: nothing follows the error"
             );
-            assert_eq!(error.code(), tf_fs_plugin::Code::DataLoss, "{garbage:?}: {error}");
+            assert_eq!(error.code(), tf_plugin_core::Code::DataLoss, "{garbage:?}: {error}");
         }
     }
 }

@@ -1,9 +1,7 @@
 //! The SDK's own defaults, for operations that the author has not written and for which TensorFlow's
 //! default hangs, crashes or answers wrongly. They are written against the safe trait only.
 
-use crate::ensure;
 use crate::entries::Entries;
-use crate::error::{Code, Error, Result};
 use crate::file::{RandomAccessFile, WritableFile};
 use crate::filesystem::Filesystem;
 use crate::glob;
@@ -12,6 +10,8 @@ use crate::read_buf::ReadBuf;
 use crate::uri::Uri;
 use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use tf_plugin_core::ensure;
+use tf_plugin_core::{Code, Error, Result};
 
 pub(crate) fn unknown_option(key: &str) -> Error {
     Error::not_found(format_args!("option `{key}`"))

@@ -2,10 +2,10 @@
 
 use crate::abi::default_note;
 use crate::abi::region_content::RegionContent;
-use crate::ensure;
-use crate::error::{Error, Result};
 use crate::read_buf::ReadBuf;
 use std::sync::Arc;
+use tf_plugin_core::ensure;
+use tf_plugin_core::{Error, Result};
 
 /// A file that is open for reading. Several threads read it at a time.
 #[diagnostic::on_unimplemented(

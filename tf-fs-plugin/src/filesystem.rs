@@ -2,13 +2,13 @@
 
 use crate::defaults;
 use crate::entries::Entries;
-use crate::error::{Error, Result};
 use crate::file::{RandomAccessFile, ReadOnlyMemoryRegion, WritableFile};
 use crate::ops::OperationTable;
 use crate::options::FilesystemOption;
 use crate::statistics::FileStatistics;
 use crate::uri::Uri;
 use std::sync::Arc;
+use tf_plugin_core::{Error, Result};
 
 /// A filesystem: what serves the URIs of a scheme.
 ///

@@ -91,19 +91,12 @@ extern crate self as tf_fs_plugin;
 mod abi;
 mod defaults;
 mod entries;
-mod error;
 mod file;
 mod filesystem;
 pub mod glob;
-mod io_error;
-pub mod logging;
-mod note;
 mod ops;
 mod options;
-mod origin;
-mod result_ext;
 mod statistics;
-pub mod sync;
 #[cfg(feature = "testing")]
 #[cfg_attr(docsrs, doc(cfg(feature = "testing")))]
 pub mod testing;
@@ -115,15 +108,13 @@ pub use abi::mapped_region::MappedRegion;
 pub use abi::read_buf::ReadBuf;
 pub use abi::region_content::RegionContent;
 pub use entries::Entries;
-pub use error::{Code, Error, Result};
 pub use file::{AlignedRegion, RandomAccessFile, ReadOnlyMemoryRegion, Unsupported, WritableFile};
 pub use filesystem::{Filesystem, Undeleted};
 pub use ops::{OperationTable, Ops};
 pub use options::{FilesystemOption, OptionValues};
-pub use origin::Origin;
-pub use result_ext::ResultExt;
 pub use statistics::FileStatistics;
 pub use tf_fs_plugin_macros::{filesystem, filesystem_plugin, filesystem_plugins};
+pub use tf_plugin_core::{Code, Error, Origin, Result, ResultExt, ensure, logging, sync};
 pub use uri::Uri;
 
 /// What nearly every plugin needs: `use tf_fs_plugin::prelude::*;`.
@@ -142,17 +133,7 @@ pub mod __private {
     pub use crate::abi::autoload::autoload;
     pub use crate::abi::register::{Plugin, Registration, Scheme, init_plugin};
     pub use tf_fs_sys::{TF_FilesystemPluginInfo, TF_InitPluginFn};
-
-    /// What a library says about itself.
-    pub mod note {
-        pub use crate::note::{Note, size};
-    }
-
-    /// What the SDK for devices, `se-plugin`, shares with this one.
-    pub mod boundary {
-        pub use crate::abi::guard::{catch, discard, guard, guard_quiet};
-        pub use crate::abi::status::{log_error, watch_panics, write_error};
-    }
+    pub use tf_plugin_core::__private::note;
 }
 
 /// The README's Rust compiles.

@@ -1,8 +1,8 @@
 //! The names that TensorFlow hands to a filesystem: `scheme://host/path`.
 
-use crate::error::{Code, Error, Result};
 use std::borrow::Cow;
 use std::fmt;
+use tf_plugin_core::{Code, Error, Result};
 
 /// A path of this filesystem, split into scheme, host and path.
 ///

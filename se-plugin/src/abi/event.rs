@@ -6,8 +6,8 @@ use super::state::{DeviceState, StreamState, weak};
 use crate::device::Device;
 use crate::stream::{Event as _, EventStatus, Stream as _};
 use core::ptr::NonNull;
-use tf_fs_plugin::__private::boundary;
-use tf_fs_plugin::{Error, Result};
+use tf_plugin_core::__private::boundary;
+use tf_plugin_core::{Error, Result};
 
 /// An event; `SP_Event` points to it.
 pub(super) struct EventState<D: Device> {

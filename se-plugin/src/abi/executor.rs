@@ -19,14 +19,14 @@ use crate::stream::{EventStatus, Pattern, Stream as _, StreamOptions};
 use core::ffi::c_void;
 use core::ptr::{self, NonNull};
 use std::sync::Arc;
-use tf_fs_plugin::__private::boundary::{self, catch, guard, guard_quiet};
-use tf_fs_plugin::{Code, Error, Result, ensure};
 use tf_fs_sys::{
     SE_EVENT_COMPLETE, SE_EVENT_PENDING, SE_EventStatus, SE_StatusCallbackFn, SP_AllocatorStats,
     SP_Device, SP_DeviceMemoryBase, SP_Event, SP_STREAMEXECUTOR_WITH_STREAM_OPTIONS_STRUCT_SIZE,
     SP_Stream, SP_StreamExecutor, SP_StreamExecutorWithStreamOptions, SP_StreamOptions, SP_Timer,
     TF_Bool, TF_Status,
 };
+use tf_plugin_core::__private::boundary::{self, catch, guard, guard_quiet};
+use tf_plugin_core::{Code, Error, Result, ensure};
 
 /// Requests of up to so many bytes TensorFlow repeats for ever if they get nothing, when it divides
 /// regions itself: it asks for nine tenths, rounded up to a multiple of 256, which is as much again.

@@ -12,13 +12,13 @@ use core::ptr;
 use std::collections::BTreeSet;
 use std::ffi::CString;
 use std::sync::OnceLock;
-use tf_fs_plugin::__private::boundary::{self, guard, guard_quiet, log_error};
-use tf_fs_plugin::{Code, Error, Result};
 use tf_fs_sys::host::Table as _;
 use tf_fs_sys::{
     GO_MAJOR, GO_MINOR, GO_PATCH, GrapplerFunctions, StatusFunctions, TF_Buffer, TF_GrapplerItem,
     TF_Status, TP_Optimizer, TP_OptimizerRegistrationParams,
 };
+use tf_plugin_core::__private::boundary::{self, guard, guard_quiet, log_error};
+use tf_plugin_core::{Code, Error, Result};
 
 /// The author's graph pass, if there is one, and how often it was registered: for the plugin's static.
 pub struct GraphExport {

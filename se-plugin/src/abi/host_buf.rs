@@ -4,7 +4,7 @@ use core::ffi::c_void;
 use core::fmt;
 use core::mem::MaybeUninit;
 use core::ptr;
-use tf_fs_plugin::{Error, Result, ensure};
+use tf_plugin_core::{Error, Result, ensure};
 
 /// A size that is one of this process's memory: of an object, which is never larger than [`isize::MAX`].
 ///

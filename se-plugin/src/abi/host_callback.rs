@@ -4,10 +4,10 @@ use super::pending::dropped;
 use crate::health::Health;
 use core::ffi::c_void;
 use core::fmt;
-use tf_fs_plugin::__private::boundary;
-use tf_fs_plugin::{Code, Error, Result};
 use tf_fs_sys::host::Table;
 use tf_fs_sys::{StatusFunctions, TF_Status};
+use tf_plugin_core::__private::boundary;
+use tf_plugin_core::{Code, Error, Result};
 
 const OP: &str = "host_callback";
 

@@ -2,7 +2,7 @@
 
 use core::ffi::c_void;
 use core::ptr::NonNull;
-use tf_fs_plugin::{Error, Result};
+use tf_plugin_core::{Error, Result};
 
 /// Alignment of host memory in bytes; TensorFlow needs 64.
 const ALIGNMENT: usize = 256;

@@ -3,7 +3,7 @@
 use super::pending::{Pending, dropped};
 use core::ptr;
 use std::sync::Arc;
-use tf_fs_plugin::Result;
+use tf_plugin_core::Result;
 
 /// A range of the host's memory for which nobody but the holder of this is responsible.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use crate::sync::{AtomicBool, AtomicPtr, AtomicU8, Condvar, Mutex, MutexGuard, O
 use core::ptr;
 use std::collections::HashSet;
 use std::sync::{Arc, PoisonError};
-use tf_fs_plugin::{Error, Result};
+use tf_plugin_core::{Error, Result};
 
 /// One copy from or to the host.
 ///

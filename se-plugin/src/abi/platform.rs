@@ -13,13 +13,13 @@ use core::ptr;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::ffi::CString;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use tf_fs_plugin::__private::boundary::{self, guard, guard_quiet, log_error};
-use tf_fs_plugin::{Error, Result};
 use tf_fs_sys::{
     SE_CreateDeviceFnsParams, SE_CreateDeviceParams, SE_CreateStreamExecutorParams, SE_MAJOR,
     SE_MINOR, SE_PATCH, SE_PlatformRegistrationParams, SP_Device, SP_DeviceFns, SP_Platform,
     SP_PlatformFns, SP_StreamExecutor, SP_TimerFns, TF_Status,
 };
+use tf_plugin_core::__private::boundary::{self, guard, guard_quiet, log_error};
+use tf_plugin_core::{Error, Result};
 
 /// How often a plugin was loaded, for its static.
 #[derive(Debug, Default)]
@@ -139,7 +139,7 @@ pub(super) unsafe fn initialize(
 ) {
     boundary::watch_panics();
     let body = || {
-        tf_fs_plugin::logging::init();
+        tf_plugin_core::logging::init();
         register().inspect_err(|error| {
             log_error(&format_args!("{what} cannot be registered: {error:#}"));
         })

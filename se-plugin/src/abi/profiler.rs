@@ -8,12 +8,12 @@ use core::ffi::c_void;
 use core::ptr;
 use std::ffi::CString;
 use std::sync::{Mutex, OnceLock, PoisonError};
-use tf_fs_plugin::__private::boundary::{guard, log_error};
-use tf_fs_plugin::{Error, Result};
 use tf_fs_sys::{
     TF_ProfilerRegistrationParams, TF_Status, TP_MAJOR, TP_MINOR, TP_PATCH, TP_Profiler,
     TP_ProfilerFns,
 };
+use tf_plugin_core::__private::boundary::{guard, log_error};
+use tf_plugin_core::{Error, Result};
 
 /// The author's profiler, if there is one, and how often it was registered: for the plugin's static.
 pub struct ProfilerExport {

@@ -16,9 +16,9 @@ use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::ffi::CString;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
-use tf_fs_plugin::__private::boundary;
-use tf_fs_plugin::{Error, Result};
 use tf_fs_sys::{SP_Device, SP_DeviceMemoryBase};
+use tf_plugin_core::__private::boundary;
+use tf_plugin_core::{Error, Result};
 
 /// A device; `SP_Device::device_handle` is a reference of its own to it.
 pub(super) struct DeviceState<D: Device> {

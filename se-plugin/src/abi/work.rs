@@ -3,7 +3,7 @@
 use crate::sync::{AtomicBool, AtomicU64, Mutex, MutexGuard, Ordering};
 use core::ptr;
 use std::sync::{Arc, PoisonError, Weak};
-use tf_fs_plugin::Result;
+use tf_plugin_core::Result;
 
 /// The streams of a device that kernels enqueue work into, and how much they have.
 ///

@@ -4,8 +4,8 @@ use crate::kernel::{DType, PartialShape};
 use crate::wire::{
     self, Value, put_bytes, put_fixed32, put_message, put_packed, put_varint, values,
 };
-use tf_fs_plugin::{Error, Result};
 use tf_fs_sys::TF_DataType;
+use tf_plugin_core::{Error, Result};
 
 /// The field of `AttrValue` that holds a list; the others have in a list the numbers that they have here.
 const LIST: u32 = 1;

@@ -71,7 +71,7 @@ use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt;
-use tf_fs_plugin::{Error, Result};
+use tf_plugin_core::{Error, Result};
 
 /// The field of `GraphDef` that holds the nodes.
 const NODE: u32 = 1;

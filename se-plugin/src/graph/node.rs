@@ -4,7 +4,7 @@ use super::attribute::Attribute;
 use crate::wire::{Value, fields, put_bytes, put_bytes_if_any, put_message, text, values};
 use std::borrow::Cow;
 use std::fmt;
-use tf_fs_plugin::{Error, Result};
+use tf_plugin_core::{Error, Result};
 
 /// Fields of `NodeDef`.
 const NAME: u32 = 1;

@@ -2,7 +2,7 @@
 
 use super::{DType, Graph, Input, Node, OptimizerConfigs, Toggle};
 use crate::kernel::workarounds::IN_PLACE;
-use tf_fs_plugin::Result;
+use tf_plugin_core::Result;
 
 /// Asks for XLA, which TensorFlow has not for devices of plugins.
 const MUST_COMPILE: &str = "_XlaMustCompile";

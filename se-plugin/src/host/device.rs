@@ -12,7 +12,7 @@ use crate::memory::DevicePtr;
 use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use tf_fs_plugin::{Code, Error, Result};
+use tf_plugin_core::{Code, Error, Result};
 
 /// A device whose memory is [`HostMemory`] and whose streams are [`WorkerStream`]s: the whole of a device
 /// for which somebody only has to write kernels.

@@ -3,7 +3,7 @@
 use super::stream::Point;
 use crate::stream::{Event, EventStatus};
 use std::sync::{Mutex, PoisonError};
-use tf_fs_plugin::Result;
+use tf_plugin_core::Result;
 
 /// An event of [`WorkerStream`](super::WorkerStream)s: how far the stream was when it was last recorded.
 #[derive(Debug, Default)]

@@ -8,7 +8,7 @@ use crate::device::{AllocatorStats, MemoryUsage};
 use crate::memory::DevicePtr;
 use core::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use tf_fs_plugin::{Error, Result, sync};
+use tf_plugin_core::{Error, Result, sync};
 
 /// Memory of the host that stands for a device's.
 ///

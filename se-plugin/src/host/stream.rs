@@ -16,8 +16,8 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread::{self, JoinHandle, ThreadId};
 use std::time::{Duration, Instant};
-use tf_fs_plugin::__private::boundary;
-use tf_fs_plugin::{Error, Result};
+use tf_plugin_core::__private::boundary;
+use tf_plugin_core::{Error, Result};
 
 /// A stream whose work a thread of its own does, in order, on [`HostMemory`].
 ///

@@ -64,7 +64,7 @@ pub use registry::{Registration, has_kernel};
 
 use crate::abi::kernel::construction::Read;
 use crate::platform::Platform;
-use tf_fs_plugin::Result;
+use tf_plugin_core::Result;
 
 /// One kernel: an op on a platform's devices. [`#[kernel]`](macro@crate::kernel) registers it.
 ///

@@ -4,7 +4,7 @@ use crate::abi::kernel::op::{Infer, ShapeInference, infer};
 use crate::collected::Collected;
 use crate::wire::{Value, values};
 use core::fmt;
-use tf_fs_plugin::{Error, Result, ensure};
+use tf_plugin_core::{Error, Result, ensure};
 
 /// The definition of an op that TensorFlow does not have. [`register_op!`](crate::register_op) registers it
 /// when the plugin is loaded, before the kernels.

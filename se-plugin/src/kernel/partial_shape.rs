@@ -2,7 +2,7 @@
 
 use crate::wire::{Value, values};
 use crate::wire::{put_message, put_varint};
-use tf_fs_plugin::Result;
+use tf_plugin_core::Result;
 
 /// A shape of which the number of dimensions or some of them may be unknown.
 #[derive(Clone, Debug, PartialEq, Eq)]

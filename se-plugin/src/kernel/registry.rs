@@ -7,7 +7,7 @@ use crate::kernel::{DType, Kernel};
 use crate::platform::Platform;
 use core::any::TypeId;
 use core::fmt;
-use tf_fs_plugin::{Error, Result, ensure};
+use tf_plugin_core::{Error, Result, ensure};
 
 /// A kernel for an op and some types of its attributes, as [`#[kernel]`](macro@crate::kernel) collects it.
 #[derive(Clone, Copy, Debug)]

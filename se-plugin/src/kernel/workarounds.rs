@@ -11,7 +11,7 @@ use crate::kernel::registry::{Registration, has_kernel};
 use crate::kernel::{DType, Kernel, host_has_variables};
 use crate::platform::Platform;
 use core::marker::PhantomData;
-use tf_fs_plugin::{Code, Error, Result};
+use tf_plugin_core::{Code, Error, Result};
 
 /// An op that changes a variable in place.
 #[derive(Clone, Copy, Debug)]

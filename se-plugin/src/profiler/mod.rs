@@ -30,7 +30,7 @@ pub use timeline::{Line, Span, Timeline, now};
 pub use xspace::{StatValue, XEvent, XLine, XPlane, XSpace, XStat};
 
 use std::sync::Arc;
-use tf_fs_plugin::Result;
+use tf_plugin_core::Result;
 
 /// Collects what a device does while the user profiles.
 ///

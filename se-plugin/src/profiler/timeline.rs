@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use tf_fs_plugin::Result;
+use tf_plugin_core::Result;
 
 /// How many events a profile may have: some 100 MB, and far more than the trace viewer shows.
 const MAX_EVENTS: usize = 1_000_000;

@@ -9,9 +9,9 @@ use crate::timer::Timer;
 use crate::{HostAllocator, HostBuf, HostCallback, HostSource, HostTarget};
 use std::cell::RefCell;
 use std::time::Duration;
-use tf_fs_plugin::Result;
 use tf_fs_plugin::testing::__private::faults_of_each;
 use tf_fs_plugin::testing::{Fault, Faults};
+use tf_plugin_core::Result;
 
 /// What can meet a fault.
 const OPERATIONS: &[&str] = &[

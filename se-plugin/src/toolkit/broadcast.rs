@@ -1,7 +1,7 @@
 //! How tensors of several shapes are read as one.
 
 use super::shape::{Shape, broadcast_shape, checked_count};
-use tf_fs_plugin::{Error, Result};
+use tf_plugin_core::{Error, Result};
 
 /// An axis of a [`Broadcast`], and how each tensor is stepped through along it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use super::broadcast::Strides;
 use super::shape::{Shape, checked_count};
-use tf_fs_plugin::{Error, Result, ensure};
+use tf_plugin_core::{Error, Result, ensure};
 
 /// What an equation such as `bqd,bkd->bqk` says for tensors of some shapes: for each label its size, and how the two
 /// inputs and the output are stepped through along it.

@@ -3,7 +3,7 @@
 use super::broadcast::Broadcast;
 use super::shape::reduced_shape;
 use bytemuck::Pod;
-use tf_fs_plugin::{Error, Result};
+use tf_plugin_core::{Error, Result};
 
 /// Returns bytes as elements.
 ///

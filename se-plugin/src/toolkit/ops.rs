@@ -12,7 +12,7 @@ use crate::host::{DeviceRange, WorkerStream};
 use crate::kernel::{DeviceTensor, OpKernelContext};
 use crate::platform::Platform;
 use bytemuck::Pod;
-use tf_fs_plugin::{Error, Result};
+use tf_plugin_core::{Error, Result};
 
 /// A platform whose devices compute on the host, with [`WorkerStream`]s.
 pub trait HostPlatform: Platform<Device: Device<Stream = WorkerStream>> {}

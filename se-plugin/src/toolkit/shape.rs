@@ -3,7 +3,7 @@
 //! Sizes are `usize` here and `i64` in TensorFlow: [`from_host`] and [`to_host`] convert.
 
 use crate::kernel::DeviceTensor;
-use tf_fs_plugin::{Error, Result};
+use tf_plugin_core::{Error, Result};
 
 /// A shape: the size of each axis.
 pub type Shape = Vec<usize>;

@@ -1,7 +1,7 @@
 //! Slices as Python writes them: `a[1:, ::-2, ..., None, 3]`.
 
 use super::shape::Shape;
-use tf_fs_plugin::{Error, Result, ensure};
+use tf_plugin_core::{Error, Result, ensure};
 
 /// Which indices of an axis are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

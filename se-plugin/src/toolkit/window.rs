@@ -1,6 +1,6 @@
 //! Windows of convolutions and of pooling.
 
-use tf_fs_plugin::{Error, Result};
+use tf_plugin_core::{Error, Result};
 
 /// How windows go along one axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,7 +103,7 @@ impl Windows {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tf_fs_plugin::Code;
+    use tf_plugin_core::Code;
 
     #[test]
     fn windows_are_those_of_tensorflow() {

@@ -34,7 +34,7 @@ fn explore(model: impl Fn() + Send + Sync + 'static) {
 
 /// As [`explore`], up to so many times: two where three take half a minute. `LOOM_MAX_PREEMPTIONS` overrides both.
 fn explore_up_to(interruptions: usize, model: impl Fn() + Send + Sync + 'static) {
-    tf_fs_plugin::logging::init();
+    tf_plugin_core::logging::init();
     log::set_max_level(log::LevelFilter::Off);
     let mut explorer = loom::model::Builder::new();
     explorer.preemption_bound.get_or_insert(interruptions);

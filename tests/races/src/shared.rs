@@ -6,7 +6,7 @@ use crate::pieces::Pieces;
 use loom::cell::UnsafeCell;
 use loom::thread;
 use std::sync::Arc;
-use tf_fs_plugin::Error;
+use tf_plugin_core::Error;
 
 /// Two streams of a device fail at the same time: each reports its own failure, the device the first for ever.
 pub fn streams_that_fail() {

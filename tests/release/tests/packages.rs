@@ -70,6 +70,7 @@ fn what_is_not_for_others_is_not_published() {
         "tf-fs-plugin",
         "tf-fs-plugin-macros",
         "tf-fs-sys",
+        "tf-plugin-core",
         "tf-plugin-trace",
     ];
     assert_eq!(

@@ -5,9 +5,10 @@
 //! sanitizer and valgrind see what the host does with each.
 
 use crate::entries::Entries;
-use crate::error::{Error, Result};
 use core::ffi::{c_char, c_int, c_void};
 use core::ptr;
+use tf_plugin_core::__private::boundary::has_nul;
+use tf_plugin_core::{Error, Result};
 
 /// `plugin_memory_allocate`: zeroed, null on failure.
 pub(super) unsafe extern "C" fn allocate(size: usize) -> *mut c_void {
@@ -97,22 +98,6 @@ pub(super) fn c_string(bytes: &[u8]) -> Result<Block<c_char>> {
         return Err(nul_inside(bytes));
     }
     c_buffer(bytes)
-}
-
-/// Whether there is a NUL among the bytes.
-#[inline]
-pub(super) fn has_nul(bytes: &[u8]) -> bool {
-    has_byte(bytes, 0)
-}
-
-/// Whether `byte` is among the bytes.
-#[inline]
-pub(super) fn has_byte(bytes: &[u8], byte: u8) -> bool {
-    // An empty slice may have an address that C must not see.
-    // SAFETY: `memchr` looks at no more than the bytes of the slice. It is quicker than the search of
-    // the standard library, which cannot choose its instructions by the processor.
-    !bytes.is_empty()
-        && !unsafe { libc::memchr(bytes.as_ptr().cast(), byte.into(), bytes.len()) }.is_null()
 }
 
 #[cold]

@@ -5,8 +5,6 @@
 //! `TF_InitPlugin`. So `TF_InitKernel` hands the plugin's own file to
 //! `TF_RegisterFilesystemPlugin`, which opens the same library and calls `TF_InitPlugin`.
 
-use super::status;
-use crate::error::Code;
 use crate::logging;
 use core::ffi::{CStr, c_void};
 use std::panic::catch_unwind;
@@ -14,6 +12,8 @@ use std::sync::Once;
 use tf_fs_sys::host::{MissingSymbol, Table};
 use tf_fs_sys::registration::RegistrationFunctions;
 use tf_fs_sys::{StatusFunctions, TF_OK};
+use tf_plugin_core::__private::boundary::{Panic, log_error};
+use tf_plugin_core::Code;
 
 /// Turns automatic registration off for all plugins made with this SDK: `0`, `false`, `no` or `off`.
 const SWITCH: &str = "TF_FS_PLUGIN_AUTOLOAD";
@@ -26,14 +26,12 @@ pub fn autoload() {
         ONCE.call_once(|| {
             let off = std::env::var(SWITCH).is_ok_and(|value| is_off(&value));
             if !off && let Err(missing) = register() {
-                status::log_error(&format_args!(
-                    "the filesystem plugin is not registered: {missing}"
-                ));
+                log_error(&format_args!("the filesystem plugin is not registered: {missing}"));
             }
         });
     });
     if let Err(payload) = result {
-        status::log_error(&status::Panic::take("TF_InitKernel", payload));
+        log_error(&Panic::take("TF_InitKernel", payload));
     }
 }
 
@@ -54,9 +52,7 @@ fn register() -> Result<(), MissingSymbol> {
         (libc::dladdr(own, &raw mut info) != 0).then_some(info)
     };
     let Some(path) = info.map(|info| info.dli_fname).filter(|path| !path.is_null()) else {
-        status::log_error(
-            &"the filesystem plugin is not registered: the system does not know its file",
-        );
+        log_error(&"the filesystem plugin is not registered: the system does not know its file");
         return Ok(());
     };
     // SAFETY: `path` is a C string of the dynamic linker that lives as long as the library, which

@@ -2,9 +2,7 @@
 
 use super::alloc::{Block, c_buffer, c_string};
 use super::filesystem::if_written;
-use super::guard::guard;
 use super::state::{State, bytes, null_argument, place};
-use crate::error::{Error, Result};
 use crate::filesystem::Filesystem;
 use crate::ops::Ops;
 use crate::options::{FilesystemOption, OptionValues};
@@ -15,6 +13,8 @@ use tf_fs_sys::{
     TF_Filesystem_Option_Value_Buffer, TF_Filesystem_Option_Value_Union, TF_FilesystemOps,
     TF_Status,
 };
+use tf_plugin_core::__private::boundary::guard;
+use tf_plugin_core::{Error, Result};
 
 const INT: c_int = TF_Filesystem_Option_Type_Int as c_int;
 const REAL: c_int = TF_Filesystem_Option_Type_Real as c_int;

@@ -1,12 +1,10 @@
 //! What tells an operation of the author's from a default of the SDK's, for the files that an author writes: a method
 //! that a trait provides cannot be seen by a macro on another `impl`.
 //!
-//! The body of each default holds directives for the assembler that leave an ELF note (see [`note`](crate::note)). It is
+//! The body of each default holds directives for the assembler that leave an ELF note (see `note` in `tf-plugin-core`). It is
 //! compiled only for a type that has the default, so the library has the note if, and only if, one of its types does.
 
-/// Whether notes are left: the assemblers of these machines know the directives.
-pub(crate) const LEFT: bool =
-    cfg!(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"), not(miri)));
+use tf_plugin_core::__private::note;
 
 /// The defaults of `WritableFile`, as bits.
 pub(crate) const FLUSH: u32 = 1;
@@ -32,8 +30,8 @@ pub(crate) fn leave<const OPERATION: u32>() {
             ".balign 4",
             ".long {layout}, {operation}",
             ".popsection",
-            kind = const crate::note::WRITER_DEFAULT,
-            layout = const crate::note::LAYOUT,
+            kind = const note::WRITER_DEFAULT,
+            layout = const note::LAYOUT,
             operation = const OPERATION,
             options(nomem, nostack, preserves_flags),
         );

@@ -1,9 +1,9 @@
 //! A lock for what one thread at a time uses anyway.
 
-use super::fork;
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+use tf_plugin_core::__private::boundary::fork;
 
 const FREE: u64 = 0;
 /// An operation panicked half-way.

@@ -1,9 +1,7 @@
 //! The slots of open files and mapped regions.
 
 use super::exclusive::{Exclusive, Unusable};
-use super::guard::{Answer, Note, discard, guard, guard_answer, guard_quiet};
 use super::state::{drop_state, null_argument, opened};
-use crate::error::{Code, Error, Result};
 use crate::file::{RandomAccessFile, ReadOnlyMemoryRegion, WritableFile};
 use crate::read_buf::ReadBuf;
 use core::ffi::{c_char, c_void};
@@ -12,6 +10,10 @@ use tf_fs_sys::{
     TF_RandomAccessFile, TF_RandomAccessFileOps, TF_ReadOnlyMemoryRegion,
     TF_ReadOnlyMemoryRegionOps, TF_Status, TF_WritableFile, TF_WritableFileOps,
 };
+use tf_plugin_core::__private::boundary::{
+    Answer, Note, discard, guard, guard_answer, guard_quiet,
+};
+use tf_plugin_core::{Code, Error, Result};
 
 /// What `plugin_file` of a [`TF_WritableFile`] points to. The host promises one thread at a time;
 /// this makes that sound, and remembers a panic.

@@ -1,13 +1,11 @@
 //! The slots of a filesystem, but for transactions and configuration.
 
-use super::alloc::{c_buffer, give_entries, has_byte};
+use super::alloc::{c_buffer, give_entries};
 use super::exclusive::Exclusive;
 use super::files::{OpenWriter, RegionState, WriterState};
-use super::guard::{Answer, Note, discard, guard, guard_answer, guard_quiet};
 use super::register::Scheme;
 use super::state::{State, bytes, drop_state, place};
 use crate::entries::Entries;
-use crate::error::{Error, Result};
 use crate::filesystem::{Filesystem, Undeleted};
 use crate::ops::Ops;
 use crate::uri::Uri;
@@ -17,6 +15,10 @@ use tf_fs_sys::{
     TF_FileStatistics, TF_Filesystem, TF_FilesystemOps, TF_RandomAccessFile,
     TF_ReadOnlyMemoryRegion, TF_Status, TF_WritableFile,
 };
+use tf_plugin_core::__private::boundary::{
+    Answer, Note, discard, guard, guard_answer, guard_quiet, has_byte, watch_panics,
+};
+use tf_plugin_core::{Error, Result};
 
 /// `$slot` if the author wrote any of `$op`, else null.
 macro_rules! if_written {
@@ -107,7 +109,7 @@ pub(super) unsafe extern "C" fn init<F: Filesystem, S: Scheme>(
     // SAFETY: the host passes a zeroed filesystem and a status.
     unsafe {
         guard("init", status, (), || {
-            super::status::watch_panics();
+            watch_panics();
             let filesystem = place(filesystem)?;
             let state = State::<F>::new(S::registration());
             // Not before, so that `new` can install a logger of the author's.
@@ -129,7 +131,7 @@ pub(super) unsafe extern "C" fn init_given<F: Filesystem>(
     // SAFETY: the host passes a zeroed filesystem and a status.
     unsafe {
         guard("init", status, (), || {
-            super::status::watch_panics();
+            watch_panics();
             let filesystem = place(filesystem)?;
             let (given, registration) = super::register::given::take::<F>()
                 .ok_or_else(|| Error::internal("the host runs `init` a second time"))?;

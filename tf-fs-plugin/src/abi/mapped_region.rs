@@ -1,7 +1,6 @@
 //! A file mapped into memory by the kernel.
 
 use super::region_content::RegionContent;
-use crate::error::{Error, Result};
 use crate::file::ReadOnlyMemoryRegion;
 use core::ffi::c_int;
 use core::ptr::NonNull;
@@ -9,6 +8,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
+use tf_plugin_core::{Error, Result};
 
 /// A region that the kernel fills from a file, page by page as TensorFlow reads it: nothing is copied
 /// but the end of the file that fills no whole page.
@@ -156,11 +156,11 @@ fn page_size() -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::Code;
     use std::fs::OpenOptions;
     use std::io::Write;
     use std::path::PathBuf;
     use std::sync::atomic::{AtomicU32, Ordering};
+    use tf_plugin_core::Code;
 
     /// A file that is removed at the end of the test.
     struct Scratch(PathBuf);

@@ -1,23 +1,19 @@
 //! The C boundary: everything unsafe in this crate, and nothing else.
 //!
 //! `files`, `filesystem`, `transactions` and `configuration` hold one generic `extern "C"` function
-//! a slot of TensorFlow's tables. Each is a few lines around [`guard`]: arguments are checked and
+//! a slot of TensorFlow's tables. Each is a few lines around `guard` of `tf-plugin-core`: arguments are checked and
 //! converted, the author's method runs, a panic is caught, the status is written.
 
 mod alloc;
 pub(crate) mod autoload;
-pub(crate) mod clock;
 mod configuration;
 pub(crate) mod default_note;
 mod exclusive;
 mod files;
 mod filesystem;
-pub(crate) mod fork;
-pub(crate) mod guard;
 pub(crate) mod mapped_region;
 pub(crate) mod read_buf;
 pub(crate) mod region_content;
 pub(crate) mod register;
 mod state;
-pub(crate) mod status;
 mod transactions;

@@ -1,10 +1,10 @@
 //! The buffer of a read.
 
-use crate::error::{Code, Error, Result};
 use crate::file::RandomAccessFile;
 use core::fmt;
 use core::mem::MaybeUninit;
 use core::ptr;
+use tf_plugin_core::{Code, Error, Result};
 
 /// TensorFlow's buffer for one read, to be filled from its start.
 ///

@@ -1,10 +1,8 @@
 //! Registration: what `TF_InitPlugin` gives to the host.
 
 use super::alloc::{self, Block, c_string};
-use super::{configuration, files, filesystem, fork, status, transactions};
-use crate::error::Result;
+use super::{configuration, files, filesystem, transactions};
 use crate::filesystem::Filesystem;
-use crate::note::Note;
 use crate::ops::Ops;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::panic::catch_unwind;
@@ -14,6 +12,9 @@ use tf_fs_sys::{
     TF_FilesystemPluginInfo, TF_FilesystemPluginOps, TF_RandomAccessFileOps,
     TF_ReadOnlyMemoryRegionOps, TF_SetFilesystemVersionMetadata, TF_WritableFileOps,
 };
+use tf_plugin_core::__private::boundary::{Panic, fork, log_error, watch_panics};
+use tf_plugin_core::__private::note::Note;
+use tf_plugin_core::Result;
 
 /// What a crate exports: written by `#[filesystem_plugin]` for the filesystem itself, and by
 /// `filesystem_plugins!` for the type `FilesystemPlugins`.
@@ -102,7 +103,7 @@ impl Registration {
     /// The note about it for the shared library.
     #[must_use]
     pub const fn note<const N: usize>(&self, panic_abort: bool) -> Note<N> {
-        Note::filesystem(self.scheme, self.provided, panic_abort)
+        Note::filesystem(self.scheme, self.provided.bits(), panic_abort)
     }
 
     /// The scheme without `://`.
@@ -139,10 +140,10 @@ pub unsafe fn init_plugin(
     registrations: &[&'static Registration],
 ) {
     let result = catch_unwind(|| {
-        status::watch_panics();
+        watch_panics();
         fork::watch();
         if let Err(missing) = StatusFunctions::get() {
-            status::log_error(&format_args!("the plugin cannot be registered: {missing}"));
+            log_error(&format_args!("the plugin cannot be registered: {missing}"));
             return;
         }
         let fresh = registrations.iter().copied().filter(|registration| !registration.is_live());
@@ -150,11 +151,11 @@ pub unsafe fn init_plugin(
         if let Some(info) = unsafe { info.as_mut() }
             && let Err(error) = fill(info, fresh)
         {
-            status::log_error(&format_args!("the plugin cannot be registered: {error:#}"));
+            log_error(&format_args!("the plugin cannot be registered: {error:#}"));
         }
     });
     if let Err(payload) = result {
-        status::log_error(&status::Panic::take("TF_InitPlugin", payload));
+        log_error(&Panic::take("TF_InitPlugin", payload));
     }
 }
 
@@ -226,7 +227,7 @@ pub(crate) fn offer_all(
     info: &mut TF_FilesystemPluginInfo,
     registrations: &[&'static Registration],
 ) -> Result<()> {
-    status::watch_panics();
+    watch_panics();
     fork::watch();
     fill(info, registrations.iter().copied())
 }

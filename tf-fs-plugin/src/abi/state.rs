@@ -2,13 +2,13 @@
 
 use super::register::Registration;
 use super::transactions::Tokens;
-use crate::error::{Code, Error, Result};
 use crate::filesystem::Filesystem;
 use crate::ops::Ops;
-use crate::sync::Mutex;
 use crate::uri::Uri;
 use core::ffi::{CStr, c_char};
 use tf_fs_sys::TF_Filesystem;
+use tf_plugin_core::sync::Mutex;
+use tf_plugin_core::{Code, Error, Result};
 
 /// A filesystem of the author's with what the SDK keeps beside it.
 pub(super) struct State<F: Filesystem> {

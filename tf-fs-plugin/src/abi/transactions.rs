@@ -2,15 +2,15 @@
 
 use super::alloc::{Block, c_string};
 use super::filesystem::if_written;
-use super::guard::{guard, guard_quiet};
 use super::state::{State, place};
-use crate::error::{Code, Error, Result};
 use crate::filesystem::Filesystem;
 use crate::ops::Ops;
 use core::ffi::{c_char, c_int, c_void};
 use std::collections::HashMap;
 use std::sync::Arc;
 use tf_fs_sys::{TF_Filesystem, TF_FilesystemOps, TF_Status, TF_TransactionToken};
+use tf_plugin_core::__private::boundary::{guard, guard_quiet};
+use tf_plugin_core::{Code, Error, Result};
 
 /// The transactions that the host holds a token of, by the token's address. A token that is not in
 /// here is never looked into, so a stale or foreign one does no harm.

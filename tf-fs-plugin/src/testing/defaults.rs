@@ -4,9 +4,9 @@
 use super::abi::pattern;
 use super::filesystem::Filesystem;
 use super::path::{basename, create, dirname, join, parse};
-use crate::error::{Code, Error, Result};
 use crate::filesystem::Undeleted;
 use std::collections::VecDeque;
+use tf_plugin_core::{Code, Error, Result};
 
 /// Climbs from `uri` to a directory that exists, and creates what is below.
 pub(super) fn recursively_create_dir(fs: &Filesystem, uri: &[u8]) -> Result<()> {

@@ -3,7 +3,6 @@
 use crate::abi::region_content::RegionContent;
 use crate::defaults;
 use crate::entries::Entries;
-use crate::error::{Code, Error, Result};
 use crate::file::{RandomAccessFile, ReadOnlyMemoryRegion, WritableFile};
 use crate::filesystem::{Filesystem, Undeleted};
 use crate::ops::{OperationTable, Ops};
@@ -14,6 +13,7 @@ use crate::sync::{Mutex, MutexGuard};
 use crate::uri::Uri;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
+use tf_plugin_core::{Code, Error, Result};
 
 /// What happens instead of a call, or with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

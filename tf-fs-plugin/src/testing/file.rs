@@ -3,9 +3,9 @@
 use super::abi::files::{Open, RawRead};
 use super::abi::mounted::Mounted;
 use crate::RegionContent;
-use crate::error::{Code, Error, Result};
 use std::fmt::Display;
 use tf_fs_sys::{TF_RandomAccessFile, TF_ReadOnlyMemoryRegion, TF_WritableFile};
+use tf_plugin_core::{Code, Error, Result};
 
 fn unimplemented(op: &str, name: &[u8]) -> Error {
     Error::new(Code::Unimplemented, format!("{op}() not implemented for {}", name.escape_ascii()))

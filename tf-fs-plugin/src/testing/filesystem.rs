@@ -7,7 +7,6 @@ use super::abi::transactions::RawToken;
 use super::defaults;
 use super::file::{RandomAccessFile, ReadOnlyMemoryRegion, WritableFile, number};
 use super::path;
-use crate::error::{Code, Error, Result};
 use crate::filesystem::Undeleted;
 use crate::options::FilesystemOption;
 use crate::statistics::FileStatistics;
@@ -15,6 +14,7 @@ use core::ffi::c_int;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use tf_fs_sys::{TF_Filesystem, TF_TransactionToken};
+use tf_plugin_core::{Code, Error, Result};
 
 /// A registered filesystem. Its methods have the names of the operations in
 /// `filesystem_interface.h`; any name may be given to any filesystem, while [`Host`](super::Host)

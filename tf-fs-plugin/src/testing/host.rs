@@ -8,7 +8,6 @@ use super::filesystem::{Filesystem, Transaction};
 use super::path;
 use super::violations::{Log, Violation};
 use super::{Plugin, Session};
-use crate::error::{Code, Error, Result};
 use crate::filesystem::Undeleted;
 use crate::ops::Ops;
 use crate::statistics::FileStatistics;
@@ -16,6 +15,7 @@ use crate::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use tf_plugin_core::{Code, Error, Result};
 
 /// A process's filesystems, as TensorFlow keeps them. See the [module](super).
 ///

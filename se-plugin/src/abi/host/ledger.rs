@@ -4,7 +4,7 @@ use super::mapping::Mapping;
 use core::ops::Range;
 use core::slice;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tf_fs_plugin::{Error, Result};
+use tf_plugin_core::{Error, Result};
 
 /// Memory of which tasks borrow ranges: many may read one range, and only one may write it.
 ///

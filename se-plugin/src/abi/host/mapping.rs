@@ -5,7 +5,7 @@ use core::ptr::{self, NonNull};
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd as _, FromRawFd as _};
-use tf_fs_plugin::{Error, Origin, Result, ResultExt as _};
+use tf_plugin_core::{Error, Origin, Result, ResultExt as _};
 
 /// A piece of memory at two places: what others get to see, where it cannot be read or written, and an
 /// alias, where it can.

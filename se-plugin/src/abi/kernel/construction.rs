@@ -11,10 +11,10 @@ use core::marker::PhantomData;
 use core::ptr::{self, NonNull};
 use std::borrow::Cow;
 use std::ffi::CString;
-use tf_fs_plugin::__private::boundary;
-use tf_fs_plugin::{Code, Error, Result, ResultExt as _, ensure};
 use tf_fs_sys::host::Table as _;
 use tf_fs_sys::{BufferFunctions, TF_OpKernelConstruction};
+use tf_plugin_core::__private::boundary;
+use tf_plugin_core::{Code, Error, Result, ResultExt as _, ensure};
 
 /// A node for which a kernel is made: its name and its attributes.
 pub struct OpKernelConstruction<'a> {

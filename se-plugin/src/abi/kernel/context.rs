@@ -18,10 +18,10 @@ use core::ptr::{self, NonNull};
 use std::borrow::Cow;
 use std::ffi::CString;
 use std::sync::OnceLock;
-use tf_fs_plugin::{Code, Error, Result, ensure};
 use tf_fs_sys::{
     SP_Stream, TF_InputRange_Args, TF_InputRange_Args_STRUCT_SIZE, TF_OpKernelContext,
 };
+use tf_plugin_core::{Code, Error, Result, ensure};
 
 /// One run of a kernel: its inputs, its outputs and the stream that its work belongs into.
 ///

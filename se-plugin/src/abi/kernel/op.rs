@@ -9,13 +9,13 @@ use core::fmt;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 use std::ffi::CString;
-use tf_fs_plugin::__private::boundary::{catch, guard};
-use tf_fs_plugin::{Code, Error, Result, ensure};
 use tf_fs_sys::host::Table as _;
 use tf_fs_sys::{
     BufferFunctions, GrapplerFunctions, OpFunctions, StatusFunctions, TF_DimensionHandle,
     TF_ShapeHandle, TF_ShapeInferenceContext, TF_Status,
 };
+use tf_plugin_core::__private::boundary::{catch, guard};
+use tf_plugin_core::{Code, Error, Result, ensure};
 
 /// The function that infers shapes.
 pub(crate) type Infer = unsafe extern "C" fn(*mut TF_ShapeInferenceContext, *mut TF_Status);

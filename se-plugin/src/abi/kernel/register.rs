@@ -9,9 +9,9 @@ use crate::kernel::{OpRegistration, workarounds};
 use crate::platform::Platform;
 use std::collections::BTreeMap;
 use std::ffi::CString;
-use tf_fs_plugin::__private::boundary::{guard_quiet, log_error};
-use tf_fs_plugin::{Error, Result, ResultExt as _};
 use tf_fs_sys::TF_KernelBuilder;
+use tf_plugin_core::__private::boundary::{guard_quiet, log_error};
+use tf_plugin_core::{Error, Result, ResultExt as _};
 
 /// Registers all kernels of a platform, once a process: a second registration of a kernel makes its op fail.
 /// What cannot be registered is logged; the rest is there.

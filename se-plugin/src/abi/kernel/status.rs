@@ -3,12 +3,12 @@
 use crate::abi::host_buf::lent;
 use core::ffi::CStr;
 use core::ptr::NonNull;
-use tf_fs_plugin::__private::boundary;
-use tf_fs_plugin::{Code, Error, Result};
 use tf_fs_sys::host::{MissingSymbol, Table as _};
 use tf_fs_sys::{
     KernelFunctions, StatusFunctions, TF_Code, TF_OK, TF_Status, TF_StringView, TensorFunctions,
 };
+use tf_plugin_core::__private::boundary;
+use tf_plugin_core::{Code, Error, Result};
 
 /// The host's functions without which there are no kernels.
 #[derive(Clone, Copy, Debug)]

@@ -8,8 +8,8 @@ use core::fmt;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 use std::sync::Arc;
-use tf_fs_plugin::{Code, Error, Result, ensure};
 use tf_fs_sys::{TF_DataType, TF_Tensor, TensorFunctions};
+use tf_plugin_core::{Code, Error, Result, ensure};
 
 /// A tensor of the host's, with what is asked of it most.
 pub(super) struct Tensor {

@@ -8,9 +8,9 @@ use core::any::type_name;
 use core::ffi::c_void;
 use core::ptr;
 use std::sync::OnceLock;
-use tf_fs_plugin::__private::boundary::{catch, guard_quiet};
-use tf_fs_plugin::{Error, Result};
 use tf_fs_sys::{TF_OpKernelConstruction, TF_OpKernelContext};
+use tf_plugin_core::__private::boundary::{catch, guard_quiet};
+use tf_plugin_core::{Error, Result};
 
 type Create = unsafe extern "C" fn(*mut TF_OpKernelConstruction) -> *mut c_void;
 type Compute = unsafe extern "C" fn(*mut c_void, *mut TF_OpKernelContext);

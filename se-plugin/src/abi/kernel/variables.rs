@@ -12,13 +12,13 @@ use core::fmt;
 use core::marker::PhantomData;
 use core::ops::Deref;
 use core::ptr::{self, NonNull};
-use tf_fs_plugin::__private::boundary;
-use tf_fs_plugin::{Code, Error, Result, ensure};
 use tf_fs_sys::host::Table as _;
 use tf_fs_sys::{
     KernelExperimentalFunctions, TF_CopyTensorFn, TF_OpKernelContext, TF_Status, TF_Tensor,
     TF_VariableInputLockHolder,
 };
+use tf_plugin_core::__private::boundary;
+use tf_plugin_core::{Code, Error, Result, ensure};
 
 type Lock = unsafe extern "C" fn(
     *mut TF_OpKernelContext,

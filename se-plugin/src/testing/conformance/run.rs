@@ -4,7 +4,7 @@ use crate::memory::DevicePtr;
 use crate::testing::{Host, TestDevice, TestEvent, TestStream};
 use std::fmt::Display;
 use tf_fs_plugin::testing::Deviation;
-use tf_fs_plugin::{Error, Result};
+use tf_plugin_core::{Error, Result};
 
 /// Why a case ends early.
 pub(super) enum Stop {

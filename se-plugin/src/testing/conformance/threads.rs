@@ -33,7 +33,7 @@ fn on_threads(run: &mut Run<'_>, body: impl Fn(u8) -> Result<(), String> + Sync)
     Ok(())
 }
 
-fn fine<T>(what: &str, result: tf_fs_plugin::Result<T>) -> Result<T, String> {
+fn fine<T>(what: &str, result: tf_plugin_core::Result<T>) -> Result<T, String> {
     result.map_err(|error| format!("{what}: {error:#}"))
 }
 

@@ -10,11 +10,11 @@ use tf_fs_plugin::testing::__private::{
     Attribute, Content, Context, Device, Handle, Output, Tensor, TensorFlow,
 };
 use tf_fs_plugin::testing::Deviation;
-use tf_fs_plugin::{Code, Error, Result, ResultExt};
 use tf_fs_sys::{
     TF_BFLOAT16, TF_BOOL, TF_COMPLEX64, TF_COMPLEX128, TF_DOUBLE, TF_DataType, TF_FLOAT, TF_HALF,
     TF_INT8, TF_INT16, TF_INT32, TF_INT64, TF_UINT8, TF_UINT16, TF_UINT32, TF_UINT64,
 };
+use tf_plugin_core::{Code, Error, Result, ResultExt};
 
 const CPU: &str = "/device:CPU:0";
 /// Sizes around those by which memory is given away.

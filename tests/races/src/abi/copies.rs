@@ -9,7 +9,7 @@ use loom::thread;
 use std::collections::BTreeSet;
 // Not loom's: what they order would hide what the model is about.
 use std::sync::{Arc, Mutex};
-use tf_fs_plugin::{Error, Result};
+use tf_plugin_core::{Error, Result};
 
 /// What a stream has.
 #[derive(Default)]

@@ -6,7 +6,7 @@ use loom::thread;
 use std::collections::BTreeSet;
 // Not loom's: what they order would hide what the model is about.
 use std::sync::{Arc, Mutex, MutexGuard};
-use tf_fs_plugin::Result;
+use tf_plugin_core::Result;
 
 #[derive(Default)]
 struct Device {

@@ -1,13 +1,13 @@
 //! One call a slot of a filesystem's table. `None` means that the slot is null.
 
 use super::mounted::{Mounted, c_path};
-use crate::error::Result;
 use crate::testing::abi::status::Status;
 use core::ffi::{CStr, c_char, c_int};
 use core::mem::{MaybeUninit, offset_of};
 use core::ptr;
 use std::ffi::CString;
 use tf_fs_sys::{TF_FileStatistics, TF_ListOp, TF_PathOp, TF_TwoPathOp};
+use tf_plugin_core::Result;
 
 /// What `stat` has written, read without believing any of it.
 pub(in crate::testing) struct RawStatistics {

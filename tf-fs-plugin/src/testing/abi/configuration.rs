@@ -1,7 +1,6 @@
 //! The slots of configuration options.
 
 use super::mounted::{Mounted, c_path};
-use crate::error::Result;
 use crate::options::{FilesystemOption, OptionValues};
 use core::ffi::{CStr, c_char, c_int};
 use core::ptr;
@@ -11,6 +10,7 @@ use tf_fs_sys::{
     TF_Filesystem_Option_Type_Real, TF_Filesystem_Option_Value, TF_Filesystem_Option_Value_Buffer,
     TF_Filesystem_Option_Value_Union,
 };
+use tf_plugin_core::Result;
 
 const INT: c_int = TF_Filesystem_Option_Type_Int as c_int;
 const REAL: c_int = TF_Filesystem_Option_Type_Real as c_int;

@@ -3,13 +3,13 @@
 use super::memory::Buffer;
 use super::mounted::{EMPTY, Mounted, c_path};
 use crate::RegionContent;
-use crate::error::{Code, Error, Result};
 use core::ffi::c_void;
 use core::ptr;
 use std::sync::Arc;
 use tf_fs_sys::{
     TF_NewWritableFileOp, TF_RandomAccessFile, TF_ReadOnlyMemoryRegion, TF_WritableFile,
 };
+use tf_plugin_core::{Code, Error, Result};
 
 /// A struct of the header that is one pointer to the plugin's state.
 pub(in crate::testing) trait Handle: Sized {

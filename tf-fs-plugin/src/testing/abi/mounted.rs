@@ -2,7 +2,6 @@
 
 use super::memory::{Blocks, FreeFn};
 use super::status::Status;
-use crate::error::Result;
 use crate::testing::Session;
 use core::ffi::c_void;
 use core::ptr;
@@ -12,6 +11,7 @@ use tf_fs_sys::{
     TF_Filesystem, TF_FilesystemOps, TF_RandomAccessFileOps, TF_ReadOnlyMemoryRegionOps, TF_Status,
     TF_WritableFileOps,
 };
+use tf_plugin_core::Result;
 
 /// The host's copies of a plugin's tables; a table that the plugin did not offer is all null.
 #[derive(Clone, Copy, Debug, Default)]

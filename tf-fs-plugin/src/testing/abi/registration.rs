@@ -3,7 +3,6 @@
 use super::memory::{Blocks, FreeFn};
 use super::mounted::{Mounted, Tables};
 use crate::abi::register::{Plugin, offer_all, registration_of, with_given};
-use crate::error::{Code, Error, Result};
 use crate::filesystem::Filesystem;
 use crate::ops::Ops;
 use crate::testing::{Host, Session};
@@ -18,6 +17,7 @@ use tf_fs_sys::{
     TF_ReadOnlyMemoryRegionOps, TF_WRITABLE_FILE_OPS_ABI, TF_WRITABLE_FILE_OPS_API,
     TF_WritableFileOps,
 };
+use tf_plugin_core::{Code, Error, Result};
 
 const OP: &str = "TF_InitPlugin";
 

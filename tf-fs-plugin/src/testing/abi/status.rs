@@ -3,7 +3,6 @@
 //! A status is a number that was never an address, so that no pointer from the plugin is ever
 //! followed: one that names no living status, or never named one, is found out instead.
 
-use crate::error::{Code, Error, Result};
 use crate::testing::violations::Log;
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr;
@@ -15,6 +14,7 @@ use tf_fs_sys::host::Table;
 use tf_fs_sys::{
     StatusFunctions, TF_Code, TF_OK, TF_PayloadVisitor, TF_Status, TF_UNAUTHENTICATED, TF_UNKNOWN,
 };
+use tf_plugin_core::{Code, Error, Result};
 
 static FUNCTIONS: StatusFunctions = StatusFunctions {
     TF_NewStatus: new_status,

@@ -1,10 +1,10 @@
 //! The slots of transactions.
 
 use super::mounted::{Mounted, c_path};
-use crate::error::Result;
 use core::ffi::c_int;
 use core::ptr;
 use tf_fs_sys::{TF_TransactionForPathOp, TF_TransactionToken};
+use tf_plugin_core::Result;
 
 /// What a slot that makes or finds a token has answered.
 pub(in crate::testing) struct RawToken {

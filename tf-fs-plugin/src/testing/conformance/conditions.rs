@@ -1,6 +1,6 @@
 //! What a path can be, and the codes that an operation owes each.
 
-use crate::error::Code;
+use tf_plugin_core::Code;
 
 /// What a path is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

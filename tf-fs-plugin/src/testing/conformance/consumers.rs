@@ -4,7 +4,7 @@ use super::conditions::NOT_FOUND;
 use super::content::{append, create, file, pattern};
 use super::directories::{COPY_FILE, RENAME_FILE, transfer};
 use super::run::{Outcome, Run};
-use crate::error::Code;
+use tf_plugin_core::Code;
 
 /// Writes as TensorFlow's writer of checkpoint data does: it flushes and closes a second time.
 fn write_twice_closed(run: &mut Run<'_>, path: &str, content: &[u8]) -> Outcome {

@@ -4,8 +4,8 @@ use super::conditions::{FP, NOT_FOUND};
 use super::declared::{Append, Visible};
 use super::replaced;
 use super::run::{CONTENT, Outcome, Run, Stop};
-use crate::error::{Code, Result};
 use crate::testing::WritableFile;
+use tf_plugin_core::{Code, Result};
 
 const END: Option<Code> = Some(Code::OutOfRange);
 

@@ -3,8 +3,8 @@
 use super::conditions::{Codes, EXISTS, FP, Is, NOT_FOUND};
 use super::declared::Directories;
 use super::run::{CONTENT, Operation, Outcome, Run, Stop};
-use crate::error::{Code, Result};
 use crate::testing::Filesystem;
+use tf_plugin_core::{Code, Result};
 
 pub(super) const CREATE_DIR: Operation = Operation {
     name: "create_dir",

@@ -3,8 +3,8 @@
 use super::conditions::{Codes, EXISTS, FP, Is, NOT_FOUND};
 use super::declared::{Append, Visible};
 use super::run::{CONTENT, Operation, Outcome, Run};
-use crate::error::{Code, Error, Result};
 use crate::testing::{Filesystem, WritableFile};
+use tf_plugin_core::{Code, Error, Result};
 
 const LOOKING: Codes = Codes {
     missing: NOT_FOUND,

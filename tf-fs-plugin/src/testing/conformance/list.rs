@@ -8,7 +8,7 @@ use super::{
     consumers, content, directories, extras, files, hosts, names, queries, random, replaced,
     threads, times, tree,
 };
-use crate::error::Code;
+use tf_plugin_core::Code;
 
 const END: Option<Code> = Some(Code::OutOfRange);
 

@@ -4,8 +4,8 @@ use super::content::{append, create, file, pattern};
 use super::declared::Visible;
 use super::directories::{COPY_FILE, RENAME_FILE, Transfer, transfer};
 use super::run::{CONTENT, Outcome, Run, Stop};
-use crate::error::Code;
 use crate::testing::RandomAccessFile;
+use tf_plugin_core::Code;
 
 /// Longer than what a reader is likely to have in a buffer.
 const LONG: usize = 600_000;

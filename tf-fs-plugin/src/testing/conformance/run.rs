@@ -4,9 +4,9 @@ use super::conditions::{Codes, FP, Is};
 use super::declared::{Declared, Directories, Visible};
 use super::deviation::Deviation;
 use super::samples::Store;
-use crate::error::{Code, Error, Result};
 use crate::testing::{Filesystem, Host, Tables};
 use std::fmt::{Debug, Display};
+use tf_plugin_core::{Code, Error, Result};
 
 pub(super) const CONTENT: &[u8] = b"content";
 

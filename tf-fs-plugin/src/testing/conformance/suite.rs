@@ -3,12 +3,12 @@
 use super::declared::Declared;
 use super::deviation::report;
 use super::{Append, Case, Conformance, Directories, Files, Verdict, Visible};
-use crate::error::Result;
 use crate::testing::Host;
 use crate::testing::TensorFlowCase;
 use crate::testing::abi::at_exit::drop_at_exit;
 use crate::testing::tensorflow::{Asked, InTensorFlow, Way};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+use tf_plugin_core::Result;
 
 /// What an option of [`conformance!`](crate::conformance) takes that is a text.
 #[doc(hidden)]

@@ -4,13 +4,13 @@ use super::conditions::EXISTS;
 use super::content::{file, pattern};
 use super::declared::Visible;
 use super::run::{Outcome, Run};
-use crate::error::{Code, Error, Result};
 use crate::testing::Filesystem;
 use crate::testing::abi::processes::{PANICKED, in_a_child};
 use std::os::unix::process::ExitStatusExt as _;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use tf_plugin_core::{Code, Error, Result};
 
 const THREADS: usize = 8;
 

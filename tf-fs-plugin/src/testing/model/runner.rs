@@ -2,9 +2,9 @@
 
 use super::ops::{Name, Op, SLOTS};
 use super::tree::{File, Found, Model, Node, Path, Verdict, matches};
-use crate::error::{Code, Error};
 use crate::testing::{Host, WritableFile};
 use proptest::test_runner::{Config as ProptestConfig, TestCaseError};
+use tf_plugin_core::{Code, Error};
 
 type Outcome<T = ()> = Result<T, TestCaseError>;
 

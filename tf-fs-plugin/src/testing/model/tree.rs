@@ -1,7 +1,7 @@
 //! A filesystem of one host as a map of paths.
 
-use crate::error::Code;
 use std::collections::BTreeMap;
+use tf_plugin_core::Code;
 
 /// What is at a path.
 #[derive(Clone, Debug, PartialEq, Eq)]

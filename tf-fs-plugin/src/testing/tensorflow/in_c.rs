@@ -6,7 +6,6 @@ use super::work::{
     Outcome, Place, Stop, fails, holds, in_threads, path, payload, same, same_bytes, together,
 };
 use crate::ResultExt as _;
-use crate::error::{Code, Error, Result};
 use crate::testing::abi::tensorflow::{
     Attribute, Content, Context, Handle, Output, Tensor, TensorFlow, Writer,
 };
@@ -16,6 +15,7 @@ use std::process;
 use std::thread;
 use std::time::SystemTime;
 use tf_fs_sys::{TF_FLOAT, TF_INT64, TF_STRING};
+use tf_plugin_core::{Code, Error, Result};
 
 const NOT_FOUND: &[Code] = &[Code::NotFound];
 const PRECONDITION: &[Code] = &[Code::FailedPrecondition];

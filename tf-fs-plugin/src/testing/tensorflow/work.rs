@@ -1,7 +1,6 @@
 //! The process of cases in C: it loads TensorFlow's C library, runs cases, and answers as `runner.py` does.
 
 use super::process::{LAST_WORDS, WORK_VARIABLE};
-use crate::error::{Code, Error, Result};
 use crate::testing::Deviation;
 use crate::testing::abi::processes::{end_with_parent, in_a_fork, leave, set_variable};
 use crate::testing::abi::tensorflow::TensorFlow;
@@ -15,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
+use tf_plugin_core::{Code, Error, Result};
 
 /// Why a case ends early.
 #[doc(hidden)]

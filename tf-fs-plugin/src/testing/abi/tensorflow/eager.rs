@@ -1,10 +1,10 @@
 //! Operations that run as they come: `tensorflow/c/eager/c_api.h`.
 
 use super::{Device, Tensor, TensorFlow, number, start, text};
-use crate::error::Result;
 use core::ffi::{CStr, c_char};
 use core::ptr;
 use tf_fs_sys::{TF_DataType, TF_Status, TFE_Context, TFE_Op, TFE_TensorHandle};
+use tf_plugin_core::Result;
 
 /// What an operation is told beside its arguments.
 #[derive(Clone, Copy, Debug)]

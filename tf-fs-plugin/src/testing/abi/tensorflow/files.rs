@@ -1,11 +1,11 @@
 //! The files of `tensorflow/c/env.h`.
 
 use super::{TensorFlow, text};
-use crate::error::Result;
 use core::ffi::{CStr, c_char};
 use core::mem::{self, MaybeUninit};
 use core::ptr;
 use tf_fs_sys::{TF_FileStatistics, TF_WritableFileHandle};
+use tf_plugin_core::Result;
 
 impl TensorFlow {
     /// Creates a directory.

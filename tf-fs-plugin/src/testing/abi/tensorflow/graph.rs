@@ -2,9 +2,9 @@
 
 use super::eager::Attribute;
 use super::{Device, Tensor, TensorFlow, number, start, text};
-use crate::error::Result;
 use core::ptr;
 use tf_fs_sys::{TF_Graph, TF_Operation, TF_Output, TF_Session};
+use tf_plugin_core::Result;
 
 /// A graph in the making.
 #[derive(Debug)]

@@ -10,7 +10,6 @@ pub(in crate::testing) use files::Writer;
 pub use graph::{Graph, Operation, Output, Session};
 pub use tensor::{Content, Tensor};
 
-use crate::error::{Code, Error, Result};
 use core::ffi::{CStr, c_char};
 use core::ptr;
 use std::ffi::CString;
@@ -24,6 +23,7 @@ use tf_fs_sys::{
     BufferFunctions, ClientFunctions, EagerFunctions, EnvFunctions, StatusFunctions, TF_DeviceList,
     TF_Status, TensorFunctions,
 };
+use tf_plugin_core::{Code, Error, Result};
 
 /// TensorFlow's C library, loaded into this process for good.
 ///

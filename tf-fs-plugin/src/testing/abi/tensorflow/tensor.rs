@@ -1,9 +1,9 @@
 //! Tensors, between Rust and C.
 
 use super::{TensorFlow, number, start};
-use crate::error::{Error, Result};
 use core::slice;
 use tf_fs_sys::{TF_DataType, TF_INT32, TF_INT64, TF_STRING, TF_TString, TF_Tensor};
+use tf_plugin_core::{Error, Result};
 
 /// What a tensor holds, in host memory.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Log lines on stderr in TensorFlow's style.
 //!
 //! A plugin logs with the [`log`] crate (or with `tracing` and its feature `log`); loading the plugin
-//! installs the output, unless [`Filesystem::new`](crate::Filesystem::new) has installed another logger.
+//! installs the output, unless `Filesystem::new` has installed another logger.
 //! To log in `new` itself, call [`init`] there first. Levels follow TensorFlow's environment variables:
 //!
 //! | `TF_CPP_MIN_LOG_LEVEL` | Shown |

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 /// How long a fork waits for the locks of other threads: these guard memory, and are held for microseconds. One
 /// that is held for longer may wait for the thread that forks.
-pub(crate) const LIMIT: Duration =
+pub const LIMIT: Duration =
     if cfg!(test) { Duration::from_millis(500) } else { Duration::from_secs(5) };
 
 /// How many forks lie between the process that loaded the plugin and this one.
@@ -58,26 +58,29 @@ thread_local! {
 /// How many forks lie between the process that called [`watch`] and this one. Costs one load, unlike a
 /// look at the process's number, which is a system call.
 #[inline]
-pub(crate) fn generation() -> u32 {
+pub fn generation() -> u32 {
     GENERATION.load(Ordering::Relaxed)
 }
 
 /// Whether a lock that is taken may be one that nobody will give back: a fork did not wait for its holder.
 #[inline]
-pub(crate) fn may_be_abandoned() -> bool {
+pub fn may_be_abandoned() -> bool {
     ABANDONED.load(Ordering::Relaxed)
 }
 
 /// While one lives in another thread, `fork` waits. It stays in its thread.
 #[derive(Debug)]
-pub(crate) struct Hold(PhantomData<*const ()>);
+pub struct Hold(PhantomData<*const ()>);
 
 // SAFETY: it has no data; a reference to it can do nothing.
 unsafe impl Sync for Hold {}
 
 impl Hold {
+    /// Enters a hold, as soon as nobody is about to fork.
+    #[expect(clippy::new_without_default, reason = "it is more than a value")]
     #[inline]
-    pub(crate) fn new() -> Self {
+    #[must_use]
+    pub fn new() -> Self {
         // One access: in a shared library each one is a call.
         MINE.with(|mine| {
             let (counter, holds) = mine.get();
@@ -209,7 +212,7 @@ extern "C" fn in_child() {
 }
 
 /// Looks at forks from now on. Where the system cannot tell of them all processes look alike.
-pub(crate) fn watch() {
+pub fn watch() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         #[cfg(unix)]

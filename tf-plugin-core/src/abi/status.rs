@@ -1,6 +1,6 @@
 //! Writing TensorFlow's status.
 
-use super::alloc::has_nul;
+use super::bytes::has_nul;
 use crate::error::{Code, Error};
 use core::ffi::CStr;
 use std::any::Any;
@@ -186,7 +186,7 @@ impl Write for Message {
 const NO_TEXT: &str = "(no text)";
 
 /// What a caught panic leaves: the operation, the message, and the place if the hook saw it.
-pub(super) struct Panic {
+pub struct Panic {
     op: &'static str,
     message: String,
     place: Option<String>,
@@ -220,7 +220,9 @@ pub fn watch_panics() {
 }
 
 impl Panic {
-    pub(super) fn take(op: &'static str, payload: Box<dyn Any + Send>) -> Self {
+    /// What the payload of a panic in `op` says.
+    #[must_use]
+    pub fn take(op: &'static str, payload: Box<dyn Any + Send>) -> Self {
         // First, since dropping the payload may panic elsewhere.
         let place = PLACE.try_with(RefCell::take).unwrap_or_default();
         let message = match payload.downcast::<String>() {

@@ -8,13 +8,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use tf_fs_sys::TF_Status;
 
 /// What a slot answers: a value, and what the status says beside it.
-pub(super) struct Answer<R> {
-    pub(super) value: R,
-    pub(super) note: Note,
+pub struct Answer<R> {
+    /// What the slot returns.
+    pub value: R,
+    /// What the status says.
+    pub note: Note,
 }
 
 /// What a status says beside a value.
-pub(super) enum Note {
+pub enum Note {
     /// `TF_OK`.
     Done,
     /// An everyday answer that always has the same text, and so needs no memory of its own.
@@ -48,7 +50,7 @@ pub unsafe fn guard<R>(
 /// # Safety
 /// `status` must be null or a status of the host.
 #[inline]
-pub(super) unsafe fn guard_answer<R>(
+pub unsafe fn guard_answer<R>(
     op: &'static str,
     status: *mut TF_Status,
     fallback: R,

@@ -1,7 +1,7 @@
 //! What a plugin logs, in a process of its own.
 
 use std::process::Command;
-use tf_fs_plugin::logging;
+use tf_plugin_core::logging;
 
 /// Tells the process that it is the one to log.
 const CHILD: &str = "TF_FS_PLUGIN_TEST_LOGS";

@@ -1,0 +1,7 @@
+//! The C boundary: everything unsafe in this crate, and nothing else.
+
+pub(crate) mod bytes;
+pub(crate) mod clock;
+pub mod fork;
+pub(crate) mod guard;
+pub(crate) mod status;

@@ -1,0 +1,41 @@
+//! What `tf-fs-plugin` and `se-plugin` share. Both re-export it: use it from there.
+//!
+//! [`Error`], its [`Code`] and [`ResultExt`] become TensorFlow's status; [`logging`] writes log lines in TensorFlow's
+//! style; [`sync`] and [`Origin`] make a plugin work in a forked child. The hidden rest catches panics at the C boundary
+//! and writes the status.
+
+#![cfg_attr(docsrs, feature(doc_cfg))]
+#![deny(unsafe_code)]
+
+#[allow(unsafe_code, reason = "the C boundary; every block is argued")]
+mod abi;
+mod error;
+mod io_error;
+pub mod logging;
+mod note;
+mod origin;
+mod result_ext;
+pub mod sync;
+
+pub use error::{Code, Error, Result};
+pub use origin::Origin;
+pub use result_ext::ResultExt;
+
+/// What the SDKs build on, and the macros' output names through them. Not for other use: it changes without notice.
+#[doc(hidden)]
+pub mod __private {
+    /// What a library says about itself.
+    pub mod note {
+        pub use crate::note::{LAYOUT, Note, WRITER_DEFAULT, size};
+    }
+
+    /// Each call from TensorFlow, and each call of an author's code.
+    pub mod boundary {
+        pub use crate::abi::bytes::{has_byte, has_nul};
+        pub use crate::abi::fork;
+        pub use crate::abi::guard::{
+            Answer, Note, catch, discard, guard, guard_answer, guard_quiet,
+        };
+        pub use crate::abi::status::{Panic, log_error, watch_panics, write_error};
+    }
+}
