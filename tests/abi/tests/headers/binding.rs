@@ -3,24 +3,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
-use cargo_tf_plugin::{CANDIDATES, MATRIX, NEWEST, TensorFlow};
-use tf_plugin_abi_tests::headers::{EXPORTED, absent_from};
-use tf_plugin_abi_tests::rust_source::RustSource;
-use tf_plugin_abi_tests::tf_fs_sys_sources;
+use crate::declarations::{Aliases, Reader};
+use crate::lists::{EXPORTED, absent_from};
+use crate::{mirror, releases};
 
 #[test]
 fn every_function_that_a_release_exports_is_bound_and_can_be_called() {
-    let sources = tf_fs_sys_sources().expect("sources");
-    let source = RustSource::parse(sources.iter().map(|(name, text)| (*name, text.as_str())))
-        .expect("readable declarations");
-    let declared: BTreeSet<&str> =
-        source.host_functions().map(|function| function.name.as_str()).collect();
+    let source = mirror::declarations(&mirror::sources(), false);
+    let aliases = Aliases::of(&source);
+    let source = Reader::read(&source, &aliases, &BTreeSet::new()).expect("readable declarations");
+    let declared: BTreeSet<&str> = source.host.keys().map(String::as_str).collect();
     let suffix = if cfg!(target_os = "macos") { ".2.dylib" } else { ".so.2" };
-    let (older, candidates) =
-        if cfg!(feature = "matrix") { (MATRIX, CANDIDATES) } else { Default::default() };
-    for version in older.iter().chain([&NEWEST]).chain(candidates) {
-        let tensorflow =
-            TensorFlow::pinned(version).unwrap_or_else(|problem| panic!("{problem:?}"));
+    for tensorflow in releases() {
+        let version = tensorflow.version();
         let output = Command::new(env!("CARGO_BIN_EXE_bind-host-functions"))
             .args(
                 ["libtensorflow_framework", "libtensorflow_cc"]

@@ -1,0 +1,73 @@
+//! `tf-fs-sys` against the headers and libraries of real TensorFlow releases.
+//!
+//! Nothing is listed by hand. bindgen reads the headers, syn what bindgen writes and the sources of
+//! `tf-fs-sys`; a name on one side only is a problem, and so is one whose type differs. The build script
+//! generates code that says sizes, offsets and values, which bindgen says of the headers. A program loads the
+//! libraries and binds every table of functions, to see that what is exported is found and can be called.
+//!
+//! A new header is a line in `lists.rs`; what not all releases have is listed there too.
+//! `cargo test -p tf-plugin-abi-tests` compares with the newest TensorFlow, with `--features matrix` with
+//! the older releases and release candidates too. It needs a C++ compiler for the system's headers.
+
+mod binding;
+mod compare;
+mod declarations;
+mod doctored;
+mod header;
+mod lists;
+mod mirror;
+
+use std::collections::BTreeSet;
+
+use cargo_tf_plugin::{CANDIDATES, MATRIX, NEWEST, TensorFlow};
+use compare::{Comparison, compare};
+use lists::{DECLARED, absent_from};
+
+/// The releases to compare with, newest last; the last one is that which the environment names.
+fn releases() -> Vec<TensorFlow> {
+    let named = std::env::var("TF_PLUGIN_TEST_TENSORFLOW").ok();
+    let (older, candidates) =
+        if cfg!(feature = "matrix") { (MATRIX, CANDIDATES) } else { Default::default() };
+    older
+        .iter()
+        .chain([&NEWEST])
+        .chain(candidates)
+        .copied()
+        .chain(named.as_deref())
+        .map(|version| TensorFlow::pinned(version).unwrap_or_else(|problem| panic!("{problem:?}")))
+        .collect()
+}
+
+fn compare_with(tensorflow: &TensorFlow) -> Comparison {
+    let is_2_22 = tensorflow.major_minor() >= (2, 22);
+    let source = mirror::declarations(&mirror::sources(), is_2_22);
+    let include_dir = tensorflow.include_dir();
+    compare(tensorflow, &[&include_dir], &source, mirror::numbers(is_2_22))
+        .unwrap_or_else(|problem| panic!("TensorFlow {}: {problem}", tensorflow.version()))
+}
+
+#[test]
+fn declarations_are_those_of_the_headers() {
+    for tensorflow in releases() {
+        let version = tensorflow.version();
+        let comparison = compare_with(&tensorflow);
+        assert!(
+            comparison.problems.is_empty(),
+            "tf-fs-sys is not what TensorFlow {version} declares:\n{}",
+            comparison.problems.join("\n")
+        );
+        assert_eq!(
+            comparison.absent.iter().map(String::as_str).collect::<Vec<_>>(),
+            absent_from(DECLARED, tensorflow.major_minor()),
+            "what the headers of TensorFlow {version} lack"
+        );
+        // The comparison has compared them; here is only seen that there was something to compare.
+        let written: BTreeSet<&String> = comparison
+            .header
+            .kinds
+            .keys()
+            .filter(|name| name.starts_with("TF_SetFilesystemVersionMetadata -> "))
+            .collect();
+        assert_eq!(written.len(), 12, "{written:?}");
+    }
+}
