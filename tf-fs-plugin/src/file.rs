@@ -15,13 +15,14 @@ use tf_plugin_core::{Error, Result};
 pub trait RandomAccessFile: Send + Sync + 'static {
     /// Reads from byte `offset` on into `buf`, until it is full or the file ends.
     ///
-    /// Fewer bytes than fit are fine while the file goes on: the SDK asks again from where this call
-    /// stopped. A call that adds no byte means that the file ends here, and so does
-    /// [`ReadBuf::end_of_file`], which saves that call; the SDK then answers `OUT_OF_RANGE` with what
-    /// there is, as TensorFlow wants. An offset past the end is not an error but an end of file.
+    /// Fewer bytes than fit are fine while the file goes on: the SDK calls again from where this call
+    /// stopped. Where the file ends, call [`ReadBuf::end_of_file`]; [`ReadBuf::fill_from`],
+    /// [`ReadBuf::fill_with`] and [`ReadBuf::fill_uninit`] call it themselves. The SDK then returns `OUT_OF_RANGE` with
+    /// what there is, as TensorFlow wants. An offset past the end is not an error but an end of file.
     ///
     /// # Errors
-    /// Any; the bytes added before are dropped.
+    /// Any but `OUT_OF_RANGE`, which becomes `INTERNAL`: TensorFlow would take it for the end. The bytes added
+    /// before are dropped. A call that adds no byte and does not call `end_of_file` fails with `INTERNAL`, too.
     fn read_at(&self, offset: u64, buf: &mut ReadBuf<'_>) -> Result<()>;
 }
 

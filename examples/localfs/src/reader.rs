@@ -39,20 +39,21 @@ impl RandomAccessFile for Reader {
                 break;
             }
             let mut interrupted = false;
-            let read =
-                buf.fill_uninit(|rest| match rustix::io::pread(&self.file, rest, offset) {
-                    Ok((read, _)) => Ok(read),
-                    Err(Errno::INTR) => {
-                        interrupted = true;
-                        Ok(&mut [])
-                    }
-                    Err(error) => Err(describe(error.into(), "reading")),
-                })?;
-            if read == 0 && !interrupted {
-                buf.end_of_file();
-                break;
+            let read = buf.fill_uninit(|rest| match rustix::io::pread(&self.file, rest, offset) {
+                Ok((read, _)) => Ok(read),
+                Err(Errno::INTR) => {
+                    interrupted = true;
+                    Err(describe(Errno::INTR.into(), "reading"))
+                }
+                Err(error) => Err(describe(error.into(), "reading")),
+            });
+            match read {
+                // The end of the file, which `fill_uninit` has noted.
+                Ok(0) => break,
+                Ok(read) => offset += read as u64,
+                Err(_) if interrupted => {}
+                Err(error) => return Err(error),
             }
-            offset += read as u64;
         }
         Ok(())
     }

@@ -996,7 +996,7 @@ impl<F: Filesystem> RandomAccessFile for BrokenReader<F> {
                 let mut less = ReadBuf::from_slice(&mut memory);
                 inner.read_at(offset, &mut less)?;
                 let read = less.filled().len();
-                buf.put(&memory[..read]);
+                assert_eq!(buf.push_slice(&memory[..read]), read);
                 buf.end_of_file();
                 Ok(())
             }

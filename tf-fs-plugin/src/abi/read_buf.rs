@@ -77,9 +77,10 @@ impl<'a> ReadBuf<'a> {
         self.bytes.len() - self.filled
     }
 
-    /// Adds as much of `data` as there is room for, and returns how much that was.
+    /// Adds as many bytes of `data` as there is room for, and returns their number.
     #[inline]
-    pub fn put(&mut self, data: &[u8]) -> usize {
+    #[must_use = "less than all of `data` is added where it does not fit"]
+    pub fn push_slice(&mut self, data: &[u8]) -> usize {
         let n = data.len().min(self.remaining());
         // SAFETY: `n` is at most the length of `data` and of the rest of `bytes`, which is borrowed
         // mutably and so does not overlap `data`.
@@ -95,18 +96,35 @@ impl<'a> ReadBuf<'a> {
         n
     }
 
-    /// Adds what `content`, a whole file, has from byte `offset` on, and notes the end of the file.
+    /// Adds what `content`, a whole file, has from byte `offset` on. Calls
+    /// [`end_of_file`](Self::end_of_file) where `content` ends before the buffer is full.
     #[inline]
     pub fn fill_from(&mut self, content: &[u8], offset: u64) {
         let start = usize::try_from(offset).unwrap_or(usize::MAX).min(content.len());
-        self.put(&content[start..]);
-        if self.remaining() > 0 {
-            self.at_end = true;
+        let rest = &content[start..];
+        if self.push_slice(rest) == rest.len() && self.remaining() > 0 {
+            self.end_of_file();
         }
     }
 
     /// Lets `fill` write to the rest of the buffer, which is zeroed for it, and adds as many bytes as
-    /// it says.
+    /// it says. Calls [`end_of_file`](Self::end_of_file) if that is 0, which is how [`Read`](std::io::Read) and
+    /// `FileExt::read_at` tell the end.
+    ///
+    /// ```
+    /// use std::fs::File;
+    /// use std::os::unix::fs::FileExt;
+    /// use tf_fs_plugin::{RandomAccessFile, ReadBuf, Result};
+    ///
+    /// struct Disk(File);
+    ///
+    /// impl RandomAccessFile for Disk {
+    ///     fn read_at(&self, offset: u64, buf: &mut ReadBuf<'_>) -> Result<()> {
+    ///         buf.fill_with(|rest| self.0.read_at(rest, offset))?;
+    ///         Ok(())
+    ///     }
+    /// }
+    /// ```
     ///
     /// # Errors
     /// Those of `fill`, and `INTERNAL` if it claims more bytes than it got.
@@ -126,12 +144,13 @@ impl<'a> ReadBuf<'a> {
             return Err(too_much(n, room));
         }
         self.filled += n;
+        self.at_end |= n == 0 && room > 0;
         Ok(n)
     }
 
     /// Lets `fill` write to the rest of the buffer without zeroing it, and adds the part that it
     /// returns: the initialised beginning of what it got. For functions such as `rustix::io::pread`
-    /// that fill uninitialised memory.
+    /// that fill uninitialised memory. Calls [`end_of_file`](Self::end_of_file) if that part is empty.
     ///
     /// # Errors
     /// Those of `fill`, and `INTERNAL` if what it returns is not the beginning of what it got.
@@ -166,12 +185,15 @@ impl<'a> ReadBuf<'a> {
         drop(rest);
         self.filled += n;
         self.initialised = self.initialised.max(self.filled);
+        self.at_end |= n == 0 && room > 0;
         Ok(n)
     }
 
     /// Splits the beginning of the rest into parts of these lengths, for `fill` to fill at once, also
     /// on several threads, and adds what they hold: the parts that are full, one after the other, and
     /// what the first one that is not full has. The end of the file counts if it was noted there.
+    /// `fill` may leave a part short without the end: the SDK then calls
+    /// [`read_at`](RandomAccessFile::read_at) again for the rest.
     ///
     /// ```
     /// use tf_fs_plugin::ReadBuf;
@@ -181,7 +203,7 @@ impl<'a> ReadBuf<'a> {
     /// buf.fill_parts(&[3, 3], |parts| {
     ///     std::thread::scope(|threads| {
     ///         for (part, data) in parts.iter_mut().zip([b"abc", b"def"]) {
-    ///             threads.spawn(move || part.put(data));
+    ///             threads.spawn(move || part.push_slice(data));
     ///         }
     ///     });
     /// })?;
@@ -242,7 +264,8 @@ impl<'a> ReadBuf<'a> {
         Ok(outcome)
     }
 
-    /// Says that the file ends with what was added so far.
+    /// Notes that the file ends with what was added so far: the one way in which a
+    /// [`RandomAccessFile`] tells its end. The `fill` methods that can see the end call it themselves.
     pub fn end_of_file(&mut self) {
         self.at_end = true;
     }
@@ -256,8 +279,10 @@ impl<'a> ReadBuf<'a> {
     /// Reads until the buffer is full or the file ends.
     ///
     /// # Errors
-    /// Those of the file, and `INTERNAL` if it put another buffer in the place of this one, whose
-    /// length the host must not be told.
+    /// Those of the file, and `INTERNAL` if it
+    /// - put another buffer in the place of this one, whose length the host must not be told,
+    /// - added nothing and noted no end, or
+    /// - failed with `OUT_OF_RANGE`, which the host would take for the end of the file.
     #[inline]
     pub(crate) fn read_exact_or_end(
         &mut self,
@@ -274,11 +299,11 @@ impl<'a> ReadBuf<'a> {
             }
             match outcome {
                 Ok(()) => {}
-                Err(error) if error.code() == Code::OutOfRange => break,
+                Err(error) if error.code() == Code::OutOfRange => return Err(not_an_end(error)),
                 Err(error) => return Err(error),
             }
-            if self.filled <= before {
-                break;
+            if self.filled <= before && !self.at_end {
+                return Err(no_progress(position));
             }
         }
         Ok(())
@@ -334,6 +359,21 @@ fn too_long_parts(parts: usize, room: usize) -> Error {
 }
 
 #[cold]
+fn no_progress(position: u64) -> Error {
+    Error::internal(format_args!(
+        "`read_at` added no byte at {position}; call `ReadBuf::end_of_file` where the file ends"
+    ))
+}
+
+#[cold]
+fn not_an_end(error: Error) -> Error {
+    error.with_code(Code::Internal).context(
+        "`read_at` failed with OUT_OF_RANGE, which TensorFlow takes for the end of the file; call \
+         `ReadBuf::end_of_file` there, or fail with another code",
+    )
+}
+
+#[cold]
 fn replaced() -> Error {
     Error::internal("the plugin replaced the buffer that it got; fill that one")
 }
@@ -367,9 +407,9 @@ mod tests {
     fn nothing_is_written_past_the_end() {
         let mut memory = [7; 6];
         let mut buf = ReadBuf::from_slice(&mut memory[..4]);
-        assert_eq!(buf.put(b"ab"), 2);
-        assert_eq!(buf.put(b"cdef"), 2);
-        assert_eq!(buf.put(b"g"), 0);
+        assert_eq!(buf.push_slice(b"ab"), 2);
+        assert_eq!(buf.push_slice(b"cdef"), 2);
+        assert_eq!(buf.push_slice(b"g"), 0);
         assert_eq!(buf.filled(), b"abcd");
         assert_eq!(memory, *b"abcd\x07\x07");
     }
@@ -440,8 +480,9 @@ mod tests {
     struct Slow(Vec<u8>);
     impl RandomAccessFile for Slow {
         fn read_at(&self, offset: u64, buf: &mut ReadBuf<'_>) -> Result<()> {
-            if let Some(byte) = self.0.get(usize::try_from(offset).unwrap()) {
-                buf.put(&[*byte]);
+            match self.0.get(usize::try_from(offset).unwrap()) {
+                Some(byte) => assert_eq!(buf.push_slice(&[*byte]), 1),
+                None => buf.end_of_file(),
             }
             Ok(())
         }
@@ -452,9 +493,43 @@ mod tests {
     impl RandomAccessFile for Swapper {
         fn read_at(&self, _: u64, buf: &mut ReadBuf<'_>) -> Result<()> {
             let mut other = ReadBuf::from_slice(forever(64));
-            other.put(&[7; 64]);
+            assert_eq!(other.push_slice(&[7; 64]), 64);
             *buf = other;
             Ok(())
+        }
+    }
+
+    /// Adds nothing, and fails with this code if there is one.
+    struct Silent(Option<Code>);
+    impl RandomAccessFile for Silent {
+        fn read_at(&self, _: u64, _: &mut ReadBuf<'_>) -> Result<()> {
+            self.0.map_or(Ok(()), |code| Err(Error::new(code, "past the end")))
+        }
+    }
+
+    #[test]
+    fn only_a_noted_end_is_the_end_of_the_file() {
+        for (code, text) in [(None, "added no byte at 3"), (Some(Code::OutOfRange), "past the end")]
+        {
+            let mut memory = [0; 4];
+            let mut buf = ReadBuf::from_slice(&mut memory);
+            let error = buf.read_exact_or_end(&Silent(code), 3).unwrap_err();
+            assert_eq!(error.code(), Code::Internal, "{error:#}");
+            let shown = format!("{error:#}");
+            assert!(shown.contains(text) && shown.contains("`ReadBuf::end_of_file`"), "{shown}");
+        }
+        let mut memory = [0; 4];
+        for n in [0, 4] {
+            let mut buf = ReadBuf::from_slice(&mut memory);
+            buf.fill_with(|_| Ok::<_, Error>(n)).unwrap();
+            assert_eq!(buf.at_end, n == 0);
+            let mut buf = ReadBuf::from_slice(&mut memory);
+            buf.fill_uninit(|rest| Ok::<_, Error>(fill_all(&mut rest[..n], 5))).unwrap();
+            assert_eq!(buf.at_end, n == 0);
+            // No room is no end.
+            let mut buf = ReadBuf::from_slice(&mut []);
+            buf.fill_with(|_| Ok::<_, Error>(0)).unwrap();
+            assert!(!buf.at_end);
         }
     }
 
@@ -503,11 +578,11 @@ mod tests {
             (["abc", "def", ""], b"!abcdef"),
         ] {
             with_host_memory(|buf| {
-                buf.put(b"!");
+                assert_eq!(buf.push_slice(b"!"), 1);
                 buf.fill_parts(&[3; 3], |parts| {
                     std::thread::scope(|threads| {
                         for (part, data) in parts.iter_mut().zip(fills).rev() {
-                            threads.spawn(move || part.put(data.as_bytes()));
+                            threads.spawn(move || part.push_slice(data.as_bytes()));
                         }
                     });
                 })
@@ -530,7 +605,7 @@ mod tests {
         for (end_in, expected) in [(0, true), (1, false)] {
             with_host_memory(|buf| {
                 buf.fill_parts(&[3; 2], |parts| {
-                    parts[0].put(b"ab");
+                    assert_eq!(parts[0].push_slice(b"ab"), 2);
                     parts[end_in].end_of_file();
                 })
                 .unwrap();
@@ -580,13 +655,13 @@ mod tests {
     fn parts_that_changed_places_are_not_taken() {
         with_host_memory(|buf| {
             let swapped = buf.fill_parts(&[3, 3], |parts| {
-                parts[0].put(b"abc");
+                assert_eq!(parts[0].push_slice(b"abc"), 3);
                 parts.swap(0, 1);
             });
             assert_eq!(swapped.unwrap_err().code(), Code::Internal);
             let elsewhere = buf.fill_parts(&[3], |parts| {
                 parts[0] = ReadBuf::from_slice(forever(3));
-                parts[0].put(b"abc");
+                assert_eq!(parts[0].push_slice(b"abc"), 3);
             });
             assert_eq!(elsewhere.unwrap_err().code(), Code::Internal);
             assert!(buf.filled().is_empty());

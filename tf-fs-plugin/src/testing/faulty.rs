@@ -447,12 +447,7 @@ impl<T: RandomAccessFile> RandomAccessFile for FaultyFile<T> {
             }
             Some(Fault::Shorten(n)) => {
                 let n = n.clamp(1, buf.remaining().max(1)).min(buf.remaining());
-                let mut memory = vec![0; n];
-                let mut less = ReadBuf::from_slice(&mut memory);
-                self.inner.read_at(offset, &mut less)?;
-                let read = less.filled().len();
-                buf.put(&memory[..read]);
-                Ok(())
+                buf.fill_parts(&[n], |parts| self.inner.read_at(offset, &mut parts[0]))?
             }
             Some(Fault::Panic) => panic!("`read` was told to panic"),
         }

@@ -200,7 +200,7 @@ fn patterns_are_looked_up_under_translated_names() {
 struct Broken;
 impl RandomAccessFile for Broken {
     fn read_at(&self, _: u64, buf: &mut ReadBuf<'_>) -> Result<()> {
-        buf.put(b"abc");
+        assert_eq!(buf.push_slice(b"abc"), 3);
         buf.fill_with(|_| Err::<usize, _>(io::Error::from(ErrorKind::UnexpectedEof)))?;
         Ok(())
     }

@@ -215,7 +215,7 @@ impl Drop for Part {
 fn copy_of(start: u64, bytes: &[u8], from: u64, end: u64, buf: &mut ReadBuf<'_>) -> usize {
     let skip = usize::try_from(from.saturating_sub(start)).unwrap_or(usize::MAX);
     let len = usize::try_from(end - start).unwrap_or(usize::MAX).min(bytes.len());
-    bytes.get(skip..len).map_or(0, |bytes| buf.put(bytes))
+    bytes.get(skip..len).map_or(0, |bytes| buf.push_slice(bytes))
 }
 
 impl Shared {

@@ -9,7 +9,8 @@ struct ReadOnly;
 struct Reader;
 
 impl RandomAccessFile for Reader {
-    fn read_at(&self, _: u64, _: &mut ReadBuf<'_>) -> Result<()> {
+    fn read_at(&self, _: u64, buf: &mut ReadBuf<'_>) -> Result<()> {
+        buf.end_of_file();
         Ok(())
     }
 }
