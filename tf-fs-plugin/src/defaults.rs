@@ -66,7 +66,7 @@ fn create_one<F: Filesystem>(fs: &F, uri: Uri<'_>) -> Result<()> {
             if fs.is_directory(uri)? {
                 Ok(())
             } else {
-                Err(Error::not_a_directory(uri))
+                Err(Error::expected_directory(uri))
             }
         }
         other => other,
@@ -78,7 +78,7 @@ fn is_same_file<F: Filesystem>(fs: &F, src: Uri<'_>, dst: Uri<'_>) -> Result<boo
     if src != dst {
         return Ok(false);
     }
-    if fs.is_directory(src)? { Err(Error::is_a_directory(src)) } else { Ok(true) }
+    if fs.is_directory(src)? { Err(Error::expected_file(src)) } else { Ok(true) }
 }
 
 pub(crate) fn rename_file<F: Filesystem>(fs: &F, src: Uri<'_>, dst: Uri<'_>) -> Result<()> {

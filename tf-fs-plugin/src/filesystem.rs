@@ -29,9 +29,9 @@ use tf_plugin_core::{Error, Result};
 ///
 /// - the path, or its parent where that is needed, is missing:
 ///   [`Error::not_found`];
-/// - a parent component is a file: [`Error::not_a_directory`];
-/// - a file stands where a directory is wanted, or the reverse: [`Error::not_a_directory`],
-///   [`Error::is_a_directory`].
+/// - a parent component is a file: [`Error::expected_directory`];
+/// - a file stands where a directory is wanted, or the reverse: [`Error::expected_directory`],
+///   [`Error::expected_file`].
 ///
 /// A panic in an operation becomes [`Code::Internal`](crate::Code::Internal) with the operation, the
 /// message and the place; the process goes on.
@@ -136,7 +136,7 @@ pub trait Filesystem: OperationTable + Sized + Send + Sync + 'static {
     /// Deletes an empty directory.
     ///
     /// # Errors
-    /// *not found*; *not a directory*; [`Error::directory_not_empty`].
+    /// *not found*; *not a directory*; [`Error::expected_empty_directory`].
     ///
     /// Not written: `UNIMPLEMENTED`.
     fn delete_dir(&self, uri: Uri<'_>) -> Result<()> {
@@ -229,7 +229,7 @@ pub trait Filesystem: OperationTable + Sized + Send + Sync + 'static {
     fn get_file_size(&self, uri: Uri<'_>) -> Result<u64> {
         let statistics = self.stat(uri)?;
         if statistics.is_directory {
-            return Err(Error::is_a_directory(uri));
+            return Err(Error::expected_file(uri));
         }
         Ok(statistics.length)
     }

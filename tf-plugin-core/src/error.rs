@@ -119,13 +119,13 @@ type AnyError = Box<dyn std::error::Error + Send + Sync>;
 
 #[derive(Debug, Default)]
 struct Details {
-    origin: Option<Origin>,
+    source: Option<Source>,
     payloads: Vec<(String, String)>,
 }
 
 /// Where the causes of an error begin.
 #[derive(Debug)]
-enum Origin {
+enum Source {
     /// With this one.
     Cause(AnyError),
     /// Below this one, whose text the message is.
@@ -192,7 +192,7 @@ impl Error {
             Ok(own) => own.with_code(code),
             Err(foreign) => {
                 let mut error = Self::new(code, foreign.to_string());
-                error.details.get_or_insert_default().origin = Some(Origin::Itself(foreign));
+                error.details.get_or_insert_default().source = Some(Source::Itself(foreign));
                 error
             }
         }
@@ -204,11 +204,11 @@ impl Error {
         /// [`Code::AlreadyExists`] with the message `<what>: already exists`.
         already_exists => AlreadyExists, ": already exists";
         /// [`Code::FailedPrecondition`] with the message `<what>: is a directory`.
-        is_a_directory => FailedPrecondition, ": is a directory";
+        expected_file => FailedPrecondition, ": is a directory";
         /// [`Code::FailedPrecondition`] with the message `<what>: not a directory`.
-        not_a_directory => FailedPrecondition, ": not a directory";
+        expected_directory => FailedPrecondition, ": not a directory";
         /// [`Code::FailedPrecondition`] with the message `<what>: directory is not empty`.
-        directory_not_empty => FailedPrecondition, ": directory is not empty";
+        expected_empty_directory => FailedPrecondition, ": directory is not empty";
         /// [`Code::Unimplemented`] with the message `<what> is not supported by this plugin`.
         unimplemented => Unimplemented, " is not supported by this plugin";
         /// [`Code::InvalidArgument`] with this message.
@@ -270,7 +270,7 @@ impl Error {
 
     /// The same error caused by `source`, which is printed after the message.
     pub fn with_source(mut self, source: impl Into<AnyError>) -> Self {
-        self.details.get_or_insert_default().origin = Some(Origin::Cause(source.into()));
+        self.details.get_or_insert_default().source = Some(Source::Cause(source.into()));
         self
     }
 
@@ -310,9 +310,9 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self.details.as_ref()?.origin.as_ref()? {
-            Origin::Cause(error) => Some(error.as_ref()),
-            Origin::Itself(error) => error.source(),
+        match self.details.as_ref()?.source.as_ref()? {
+            Source::Cause(error) => Some(error.as_ref()),
+            Source::Itself(error) => error.source(),
         }
     }
 }
@@ -370,10 +370,10 @@ mod tests {
         for (error, code, text) in [
             (Error::not_found("a"), Code::NotFound, "a: not found"),
             (Error::already_exists("a"), Code::AlreadyExists, "a: already exists"),
-            (Error::is_a_directory("a"), Code::FailedPrecondition, "a: is a directory"),
-            (Error::not_a_directory("a"), Code::FailedPrecondition, "a: not a directory"),
+            (Error::expected_file("a"), Code::FailedPrecondition, "a: is a directory"),
+            (Error::expected_directory("a"), Code::FailedPrecondition, "a: not a directory"),
             (
-                Error::directory_not_empty("a"),
+                Error::expected_empty_directory("a"),
                 Code::FailedPrecondition,
                 "a: directory is not empty",
             ),

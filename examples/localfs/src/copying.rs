@@ -22,7 +22,7 @@ pub(crate) fn copy_file(src: &Place<'_>, dst: &Place<'_>) -> Result<()> {
     let source = open_file(src)?;
     let source_stat = rustix::fs::fstat(&source).map_err(|error| src.describe(error))?;
     match dst.metadata() {
-        Ok(target) if is_directory(&target) => return Err(Error::is_a_directory(dst.uri)),
+        Ok(target) if is_directory(&target) => return Err(Error::expected_file(dst.uri)),
         Ok(target) if is_same_file(&source_stat, &target) => return Ok(()),
         Ok(_) => {}
         Err(error) if error.code() == Code::NotFound => {}

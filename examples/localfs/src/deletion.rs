@@ -54,7 +54,7 @@ pub(crate) fn delete_recursively(place: &Place<'_>) -> Result<(), Undeleted> {
             Err(error) => sweep.fail(error, place.uri),
         }
     }
-    let error = sweep.error.unwrap_or_else(|| Error::directory_not_empty(place.uri));
+    let error = sweep.error.unwrap_or_else(|| Error::expected_empty_directory(place.uri));
     Err(Undeleted { error, files: sweep.files, dirs: sweep.dirs + 1 })
 }
 

@@ -37,9 +37,9 @@ pub(crate) fn recursively_create_dir(place: &Place<'_>) -> Result<()> {
 #[cold]
 fn not_a_directory(place: &Place<'_>, ancestor: &Path) -> Error {
     if ancestor == place.path {
-        return Error::not_a_directory(place.uri);
+        return Error::expected_directory(place.uri);
     }
-    Error::not_a_directory(ancestor.display()).context(place.uri)
+    Error::expected_directory(ancestor.display()).context(place.uri)
 }
 
 fn make(root: &Root, path: &Path) -> io::Result<()> {

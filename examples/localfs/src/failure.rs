@@ -17,9 +17,9 @@ pub(crate) fn describe(error: io::Error, what: impl fmt::Display) -> Error {
     match Errno::from_io_error(&error) {
         Some(Errno::NOENT) => Error::not_found(what),
         Some(Errno::EXIST) => Error::already_exists(what),
-        Some(Errno::NOTDIR) => Error::not_a_directory(what),
-        Some(Errno::ISDIR) => Error::is_a_directory(what),
-        Some(Errno::NOTEMPTY) => Error::directory_not_empty(what),
+        Some(Errno::NOTDIR) => Error::expected_directory(what),
+        Some(Errno::ISDIR) => Error::expected_file(what),
+        Some(Errno::NOTEMPTY) => Error::expected_empty_directory(what),
         // A path that no filesystem of this machine accepts: malformed.
         Some(Errno::NAMETOOLONG | Errno::LOOP | Errno::ILSEQ) => {
             Error::failed_precondition(format_args!("{what}: {error}"))

@@ -68,7 +68,7 @@ impl<'a> Place<'a> {
     /// The entry in its directory; the root counts as a directory that cannot be had.
     pub(crate) fn entry(&self) -> Result<Entry<'_, '_>> {
         let entry = self.root.entry(&self.path).map_err(|error| self.describe(error))?;
-        entry.ok_or_else(|| Error::is_a_directory(self.uri).context("the root"))
+        entry.ok_or_else(|| Error::expected_file(self.uri).context("the root"))
     }
 
     /// An error of the system about this place.

@@ -26,7 +26,7 @@ pub(crate) fn stat(place: &Place<'_>) -> Result<FileStatistics> {
 pub(crate) fn get_file_size(place: &Place<'_>) -> Result<u64> {
     let statistics = stat(place)?;
     if statistics.is_directory {
-        return Err(Error::is_a_directory(place.uri));
+        return Err(Error::expected_file(place.uri));
     }
     Ok(statistics.length)
 }

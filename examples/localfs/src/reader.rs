@@ -24,7 +24,7 @@ pub(crate) fn open_file(place: &Place<'_>) -> Result<File> {
     let file = place.open(Access::Read)?;
     let stat = rustix::fs::fstat(&file).map_err(|error| place.describe(error))?;
     if is_directory(&stat) {
-        return Err(Error::is_a_directory(place.uri));
+        return Err(Error::expected_file(place.uri));
     }
     Ok(file.into())
 }

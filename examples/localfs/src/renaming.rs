@@ -15,11 +15,11 @@ pub(crate) fn rename_file(src: &Place<'_>, dst: &Place<'_>) -> Result<()> {
     let source = from.metadata().map_err(|error| src.describe(error))?;
     // A link to a directory is one for every query, so it is one here too. A link to nothing is a file.
     if is_directory(&source) || src.metadata().is_ok_and(|target| is_directory(&target)) {
-        return Err(Error::is_a_directory(src.uri));
+        return Err(Error::expected_file(src.uri));
     }
     let to = dst.entry()?;
     match dst.metadata() {
-        Ok(target) if is_directory(&target) => return Err(Error::is_a_directory(dst.uri)),
+        Ok(target) if is_directory(&target) => return Err(Error::expected_file(dst.uri)),
         Ok(_) => {}
         Err(error) if error.code() == Code::NotFound => {}
         Err(error) => return Err(error),

@@ -129,7 +129,7 @@ fn queries() {
     check("stat", [e, e, OK, OK, OK, f, f, OK], |fs, uri| fs.stat(uri));
     check("is_directory", [e, e, f, OK, OK, f, f, f], |fs, uri| match fs.is_directory(uri)? {
         true => Ok(()),
-        false => Err(Error::not_a_directory(uri)),
+        false => Err(Error::expected_directory(uri)),
     });
     check("get_file_size", [e, e, OK, f, f, f, f, OK], |fs, uri| fs.get_file_size(uri));
 }

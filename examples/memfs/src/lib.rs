@@ -17,15 +17,15 @@ fn find(nodes: &Nodes, uri: Uri<'_>) -> Result<Option<File>> {
     match nodes.get(uri.as_bytes()) {
         Some(node) => Ok(node.clone()),
         None if uri.is_root() => Ok(None),
-        None if matches!(above(), Some(Some(_))) => Err(Error::not_a_directory(uri)),
+        None if matches!(above(), Some(Some(_))) => Err(Error::expected_directory(uri)),
         None => Err(Error::not_found(uri)),
     }
 }
 fn find_file(nodes: &Nodes, uri: Uri<'_>) -> Result<File> {
-    find(nodes, uri)?.ok_or_else(|| Error::is_a_directory(uri))
+    find(nodes, uri)?.ok_or_else(|| Error::expected_file(uri))
 }
 fn find_dir<'n>(nodes: &'n Nodes, uri: Uri<'_>) -> Result<impl Iterator<Item = &'n [u8]>> {
-    ensure!(find(nodes, uri)?.is_none(), Error::not_a_directory(uri));
+    ensure!(find(nodes, uri)?.is_none(), Error::expected_directory(uri));
     let below = nodes.range(uri.join("")..).map_while(move |(name, _)| uri.strip(name));
     Ok(below.filter(|rest| !rest.contains(&b'/')))
 }
@@ -35,7 +35,7 @@ fn insert(nodes: &mut Nodes, uri: Uri<'_>, node: Option<File>) -> Result<()> {
     Ok(())
 }
 fn put(nodes: &mut Nodes, uri: Uri<'_>, file: File) -> Result<File> {
-    ensure!(!matches!(find(nodes, uri), Ok(None)), Error::is_a_directory(uri));
+    ensure!(!matches!(find(nodes, uri), Ok(None)), Error::expected_file(uri));
     insert(nodes, uri, Some(file.clone())).map(|()| file)
 }
 
@@ -76,7 +76,7 @@ impl Filesystem for MemFs {
     }
     fn delete_dir(&self, uri: Uri<'_>) -> Result<()> {
         let nodes = &mut *self.0.write()?;
-        ensure!(find_dir(nodes, uri)?.next().is_none(), Error::directory_not_empty(uri));
+        ensure!(find_dir(nodes, uri)?.next().is_none(), Error::expected_empty_directory(uri));
         nodes.remove(uri.as_bytes());
         Ok(())
     }

@@ -62,7 +62,7 @@ impl Name {
     pub(crate) fn file(uri: Uri<'_>) -> Result<Self> {
         let name = Self::parse(uri)?;
         if name.is_always_directory() {
-            return Err(Error::is_a_directory(uri));
+            return Err(Error::expected_file(uri));
         }
         Ok(name)
     }

@@ -671,7 +671,7 @@ impl<F: Filesystem> Filesystem for Broken<F> {
             DeleteDirTakesFiles if state.is_file(uri) => state.inner.delete_file(uri),
             DeleteDirLeavesIt if state.is_dir(uri) => {
                 let empty = state.inner.get_children(uri)?.is_empty();
-                ensure!(empty, Error::directory_not_empty(uri));
+                ensure!(empty, Error::expected_empty_directory(uri));
                 Ok(())
             }
             _ => state.inner.delete_dir(uri),
@@ -690,7 +690,7 @@ impl<F: Filesystem> Filesystem for Broken<F> {
             }
             ensure!(
                 !(state.is(DeleteTreeRefusesFiles) && state.is_file(uri)),
-                Error::not_a_directory(uri)
+                Error::expected_directory(uri)
             );
             ensure!(!state.is(DeleteTreeFails), Error::permission_denied("not here"));
             if state.is(DeleteTreeByPrefix) {
@@ -816,7 +816,7 @@ impl<F: Filesystem> Filesystem for Broken<F> {
         self.at(uri, |uri| match state.inner.stat(uri) {
             Ok(_) if state.is(SizeIsStale) && lock(&state.open).contains(uri.as_bytes()) => Ok(0),
             Ok(found) if found.is_directory && !state.is(SizeOfDirs) => {
-                Err(Error::is_a_directory(uri))
+                Err(Error::expected_file(uri))
             }
             Ok(found) => Ok(found.length + u64::from(state.is(SizeOffByOne))),
             Err(error) if state.is(SizeMissingIsZero) && error.code() == Code::NotFound => Ok(0),

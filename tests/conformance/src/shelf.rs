@@ -206,7 +206,10 @@ impl Shelves {
         let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
         let is_below_file =
             slashes.map(|(at, _)| at).any(|at| matches!(nodes.get(&path[..at]), Some(Some(_))));
-        ensure!(!is_below_file || self.is(Flaw::BelowFileIsMissing), Error::not_a_directory(uri));
+        ensure!(
+            !is_below_file || self.is(Flaw::BelowFileIsMissing),
+            Error::expected_directory(uri)
+        );
         Err(Error::not_found(uri))
     }
 }
@@ -225,7 +228,7 @@ impl Filesystem for Shelves {
         let content = match self.find(uri) {
             Ok((.., Some(content))) => content,
             Ok((.., None)) if self.is(Flaw::OpensDirectories) => Arc::default(),
-            Ok((.., None)) => return Err(Error::is_a_directory(uri)),
+            Ok((.., None)) => return Err(Error::expected_file(uri)),
             Err(error) if error.code() == Code::NotFound && self.is(Flaw::OpensNothing) => {
                 Arc::default()
             }
@@ -278,7 +281,7 @@ impl Filesystem for Shelves {
         if found.is_some() && self.is(Flaw::ListsFiles) {
             return Ok(Entries::new());
         }
-        ensure!(found.is_none(), Error::not_a_directory(uri));
+        ensure!(found.is_none(), Error::expected_directory(uri));
         let mut names: Vec<&[u8]> = if self.is(Flaw::ListsByPrefix) {
             let names = nodes.keys().filter_map(|name| name.strip_prefix(&path[..]));
             names.map(|name| name.strip_prefix(b"/").unwrap_or(name)).collect()

@@ -428,7 +428,7 @@ unsafe extern "C" fn is_directory<F: Filesystem>(
             let state = State::<F>::of(filesystem)?;
             state.with_uri(path, |uri| match state.filesystem.is_directory(uri)? {
                 true => Ok(true),
-                false => Err(Error::not_a_directory(uri)),
+                false => Err(Error::expected_directory(uri)),
             })
         })
     }

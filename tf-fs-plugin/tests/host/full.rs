@@ -219,7 +219,7 @@ impl Full {
         let nodes = self.nodes();
         for ancestor in uri.ancestors() {
             if let Some(Node::File(_)) = nodes.get(ancestor.as_bytes()) {
-                return Err(Error::not_a_directory(uri));
+                return Err(Error::expected_directory(uri));
             }
         }
         Ok(nodes.get(uri.as_bytes()).cloned())
@@ -232,14 +232,14 @@ impl Full {
     fn file(&self, uri: Uri<'_>) -> Result<Content> {
         match self.get(uri)? {
             Node::File(content) => Ok(content),
-            Node::Dir => Err(Error::is_a_directory(uri)),
+            Node::Dir => Err(Error::expected_file(uri)),
         }
     }
 
     fn dir(&self, uri: Uri<'_>) -> Result<()> {
         match self.get(uri)? {
             Node::Dir => Ok(()),
-            Node::File(_) => Err(Error::not_a_directory(uri)),
+            Node::File(_) => Err(Error::expected_directory(uri)),
         }
     }
 
@@ -247,7 +247,7 @@ impl Full {
     fn file_to_write(&self, uri: Uri<'_>) -> Result<Content> {
         match self.look(uri)? {
             Some(Node::File(content)) => Ok(content),
-            Some(Node::Dir) => Err(Error::is_a_directory(uri)),
+            Some(Node::Dir) => Err(Error::expected_file(uri)),
             None => {
                 self.parent(uri)?;
                 let content = Content::default();
@@ -358,7 +358,7 @@ impl Filesystem for Full {
         for dir in std::iter::once(uri).chain(uri.ancestors()) {
             match self.look(dir)? {
                 Some(Node::Dir) => break,
-                Some(Node::File(_)) => return Err(Error::not_a_directory(dir)),
+                Some(Node::File(_)) => return Err(Error::expected_directory(dir)),
                 None => missing.push(dir.as_bytes().to_vec()),
             }
         }
@@ -377,7 +377,7 @@ impl Filesystem for Full {
         trip("delete_dir")?;
         self.dir(uri)?;
         if !self.children(uri).is_empty() {
-            return Err(Error::directory_not_empty(uri));
+            return Err(Error::expected_empty_directory(uri));
         }
         self.nodes().remove(uri.as_bytes());
         Ok(())

@@ -39,23 +39,23 @@ const PARTS_IN_FLIGHT: usize = 16;
 /// process; as the store says. The destination is whole or as it was.
 pub(super) async fn copy_file(connection: &Connection, src: &Name, dst: &Name) -> Result<()> {
     if dst.is_always_directory() {
-        return Err(Error::is_a_directory(dst));
+        return Err(Error::expected_file(dst));
     }
     check_written(connection, src)?;
     if src.is_always_directory() || src == dst {
         return match lookup::find(connection, src).await? {
             Found::File(_) => Ok(()),
-            Found::Directory => Err(Error::is_a_directory(src)),
+            Found::Directory => Err(Error::expected_file(src)),
             Found::Nothing => Err(Error::not_found(src)),
         };
     }
     let replaced = lookup::find_destination(connection, dst).await?;
     if replaced == Found::Directory {
-        return Err(Error::is_a_directory(dst));
+        return Err(Error::expected_file(dst));
     }
     match copy(connection, src, dst, None, &replaced).await? {
         Source::File => Ok(()),
-        Source::Directory => Err(Error::is_a_directory(src)),
+        Source::Directory => Err(Error::expected_file(src)),
         Source::Missing => Err(Error::not_found(src)),
     }
 }

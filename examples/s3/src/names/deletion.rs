@@ -36,7 +36,7 @@ pub(super) async fn delete_file(connection: &Connection, name: &Name) -> Result<
     // Not before the store has confirmed it: a file whose deletion failed can still be written.
     match (found, connection.pending.delete(name)) {
         (Found::File(_), _) | (_, Ours::Unpublished) | (Found::Nothing, Ours::GivenUp) => {}
-        (Found::Directory, _) => return Err(Error::is_a_directory(name)),
+        (Found::Directory, _) => return Err(Error::expected_file(name)),
         (Found::Nothing, Ours::No) => return Err(Error::not_found(name)),
     }
     note_emptied(connection, name);

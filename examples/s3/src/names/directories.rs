@@ -31,7 +31,7 @@ pub(super) async fn create(connection: &Connection, name: &Name) -> Result<()> {
 pub(super) async fn create_recursively(connection: &Connection, name: &Name) -> Result<()> {
     match lookup::find(connection, &without_slash(name)).await? {
         Found::Nothing => mark(connection, name).await,
-        Found::File(_) => Err(Error::not_a_directory(name)),
+        Found::File(_) => Err(Error::expected_directory(name)),
         Found::Directory => Ok(()),
     }
 }
@@ -55,13 +55,13 @@ pub(super) async fn delete(connection: &Connection, name: &Name) -> Result<()> {
     );
     let marker = name.with_key(name.prefix());
     if !connection.pending.below(name, &marker.key).is_empty() {
-        return Err(Error::directory_not_empty(name));
+        return Err(Error::expected_empty_directory(name));
     }
     let bucket = connection.bucket(&name.bucket).await?;
     let query = Query { prefix: marker.key.clone(), max_keys: Some(2), ..Query::default() };
     let page = pages::page(&bucket, &query, None).await.map_err(|error| error.of(name))?;
     if page.objects.iter().any(|object| object.key != marker.key) {
-        return Err(Error::directory_not_empty(name));
+        return Err(Error::expected_empty_directory(name));
     }
     // The last file in it may have been deleted, or renamed, a moment ago: then it is gone already, but it
     // was there for whoever asks.
@@ -71,10 +71,10 @@ pub(super) async fn delete(connection: &Connection, name: &Name) -> Result<()> {
     }
     let file = without_slash(name);
     if connection.pending.unpublished(&file).is_some() {
-        return Err(Error::not_a_directory(name));
+        return Err(Error::expected_directory(name));
     }
     match lookup::find_in_store(&bucket, &file).await? {
-        Found::File(_) => Err(Error::not_a_directory(name)),
+        Found::File(_) => Err(Error::expected_directory(name)),
         _ if was_emptied => Ok(()),
         _ => Err(Error::not_found(name)),
     }

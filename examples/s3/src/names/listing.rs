@@ -17,7 +17,7 @@ use tf_fs_plugin::prelude::*;
 /// `NOT_FOUND`, `FAILED_PRECONDITION` for a file; as the store says.
 pub(super) async fn children(connection: &Connection, name: &Name) -> Result<Entries> {
     if name.bucket.is_empty() {
-        ensure!(name.key.is_empty(), Error::not_a_directory(name));
+        ensure!(name.key.is_empty(), Error::expected_directory(name));
         return buckets(connection, name).await;
     }
     let directory = name.prefix();
@@ -44,7 +44,7 @@ pub(super) async fn children(connection: &Connection, name: &Name) -> Result<Ent
     found.keep(&connection.listings, name, bucket.settings.listing_ttl);
     if !exists {
         return Err(match lookup::find(connection, name).await? {
-            Found::File(_) => Error::not_a_directory(name),
+            Found::File(_) => Error::expected_directory(name),
             // Made this very moment.
             Found::Directory => return Ok(Entries::new()),
             Found::Nothing => Error::not_found(name),

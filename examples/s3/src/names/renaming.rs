@@ -42,7 +42,7 @@ pub(super) async fn rename_file(connection: &Connection, src: &Name, dst: &Name)
         // Only a directory can take the place of one.
         return match lookup::find(connection, src).await? {
             Found::Directory => rename_directory(connection, src, dst).await,
-            Found::File(_) => Err(Error::is_a_directory(dst)),
+            Found::File(_) => Err(Error::expected_file(dst)),
             Found::Nothing => Err(Error::not_found(src)),
         };
     }
@@ -93,7 +93,7 @@ async fn rename_directory(connection: &Connection, src: &Name, dst: &Name) -> Re
     .await;
     let (sources, targets) = (sources?, targets?);
     if matches!(dst_is?, Found::File(_)) {
-        return Err(Error::not_a_directory(dst));
+        return Err(Error::expected_directory(dst));
     }
     if sources.is_empty() {
         return Err(Error::not_found(src));

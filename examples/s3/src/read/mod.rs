@@ -60,7 +60,7 @@ impl Reader {
         }
         // Only now does it matter: one more request.
         match names::is_directory(&connection, &name) {
-            Ok(true) => Err(Error::is_a_directory(&name)),
+            Ok(true) => Err(Error::expected_file(&name)),
             // Who may not list need not know: there is no such object either way.
             Err(error) if error.code() != Code::PermissionDenied => Err(error),
             _ => Err(Error::not_found(&name)),

@@ -136,7 +136,7 @@ impl Reader {
             return Ok(node.clone());
         }
         let is_below_file = |(at, _)| matches!(nodes.get(&path[..at]), Some(Some(_)));
-        ensure!(!path.match_indices('/').any(is_below_file), Error::not_a_directory(uri));
+        ensure!(!path.match_indices('/').any(is_below_file), Error::expected_directory(uri));
         ensure!(path.is_empty(), Error::not_found(uri));
         Ok(None)
     }
@@ -152,7 +152,7 @@ impl Filesystem for Reader {
     }
 
     fn new_random_access_file(&self, uri: Uri<'_>) -> Result<Bytes> {
-        self.find(uri)?.map(Bytes).ok_or_else(|| Error::is_a_directory(uri))
+        self.find(uri)?.map(Bytes).ok_or_else(|| Error::expected_file(uri))
     }
 
     fn new_read_only_memory_region_from_file(&self, uri: Uri<'_>) -> Result<AlignedRegion> {
@@ -169,7 +169,7 @@ impl Filesystem for Reader {
     }
 
     fn get_children(&self, uri: Uri<'_>) -> Result<Entries> {
-        ensure!(self.find(uri)?.is_none(), Error::not_a_directory(uri));
+        ensure!(self.find(uri)?.is_none(), Error::expected_directory(uri));
         let path = uri.path_str()?.trim_matches('/');
         let prefix = if path.is_empty() { String::new() } else { format!("{path}/") };
         let nodes = self.0.lock();
