@@ -34,7 +34,7 @@ impl FilesystemOption {
 
     /// The same with a description.
     #[must_use]
-    pub fn describe(self, description: impl Into<String>) -> Self {
+    pub fn with_description(self, description: impl Into<String>) -> Self {
         Self { description: description.into(), ..self }
     }
 

@@ -4,6 +4,7 @@ use std::time::{Duration, SystemTime};
 
 /// Length, time of modification and kind of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct FileStatistics {
     /// Length in bytes; 0 for a directory.
     pub length: u64,
@@ -28,7 +29,7 @@ impl FileStatistics {
 
     /// The same with a time of modification.
     #[must_use]
-    pub fn modified(self, modified: SystemTime) -> Self {
+    pub fn with_modified(self, modified: SystemTime) -> Self {
         Self { modified, ..self }
     }
 

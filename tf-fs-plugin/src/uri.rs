@@ -206,12 +206,12 @@ impl<'a> Uri<'a> {
     /// ```
     /// use tf_fs_plugin::Uri;
     /// let dir = Uri::new(b"mem://box/a");
-    /// assert_eq!(dir.strip(b"mem://box/a/b/c"), Some(&b"b/c"[..]));
-    /// assert_eq!(dir.strip(b"mem://box/ab"), None);
+    /// assert_eq!(dir.strip_from(b"mem://box/a/b/c"), Some(&b"b/c"[..]));
+    /// assert_eq!(dir.strip_from(b"mem://box/ab"), None);
     /// ```
     #[inline]
     #[must_use]
-    pub fn strip<'n>(&self, name: &'n [u8]) -> Option<&'n [u8]> {
+    pub fn strip_from<'n>(&self, name: &'n [u8]) -> Option<&'n [u8]> {
         let rest = name.strip_prefix(self.bytes)?;
         let rest = if self.bytes.last() == Some(&b'/') { rest } else { rest.strip_prefix(b"/")? };
         (!rest.is_empty()).then_some(rest)
@@ -436,8 +436,8 @@ mod tests {
 
     #[test]
     fn names_below_the_root_and_elsewhere() {
-        assert_eq!(Uri::new(b"x://h/").strip(b"x://h/a"), Some(&b"a"[..]));
-        assert_eq!(Uri::new(b"x://h/").strip(b"x://h/"), None);
+        assert_eq!(Uri::new(b"x://h/").strip_from(b"x://h/a"), Some(&b"a"[..]));
+        assert_eq!(Uri::new(b"x://h/").strip_from(b"x://h/"), None);
         assert_eq!(Uri::new(b"x://h/").join("a"), b"x://h/a");
         assert_eq!(Uri::new(b"x://h/a").join("b"), b"x://h/a/b");
         assert_eq!(Uri::new(b"x://h/a/b").file_name(), b"b");

@@ -30,7 +30,7 @@ pub trait ResultExt<T, E> {
     ///
     /// # Errors
     /// The same failure, with its message.
-    fn code(self, code: Code) -> Result<T>
+    fn with_code(self, code: Code) -> Result<T>
     where
         E: Into<Error>;
 
@@ -51,7 +51,7 @@ impl<T, E> ResultExt<T, E> for Result<T, E> {
         self.map_err(|error| error.into().context(context))
     }
 
-    fn code(self, code: Code) -> Result<T>
+    fn with_code(self, code: Code) -> Result<T>
     where
         E: Into<Error>,
     {

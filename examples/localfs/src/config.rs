@@ -133,7 +133,7 @@ fn option(key: &str, settings: &Settings) -> FilesystemOption {
             "1: a file is durable once it is closed; for files that are opened from now on",
         ),
     };
-    FilesystemOption::new(key, values).describe(description)
+    FilesystemOption::new(key, values).with_description(description)
 }
 
 fn single<T>(values: &[T]) -> Result<&T> {

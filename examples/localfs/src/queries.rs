@@ -20,7 +20,7 @@ pub(crate) fn stat(place: &Place<'_>) -> Result<FileStatistics> {
     } else {
         FileStatistics::file(u64::try_from(stat.st_size).unwrap_or(0))
     };
-    Ok(statistics.modified(time(stat.st_mtime, stat.st_mtime_nsec)))
+    Ok(statistics.with_modified(time(stat.st_mtime, stat.st_mtime_nsec)))
 }
 
 pub(crate) fn get_file_size(place: &Place<'_>) -> Result<u64> {
@@ -50,7 +50,7 @@ mod tests {
     #[test]
     fn times_before_and_after_the_epoch() {
         let nanos = |seconds, part: u32| {
-            FileStatistics::file(0).modified(time(seconds, part)).modified_nanos()
+            FileStatistics::file(0).with_modified(time(seconds, part)).modified_nanos()
         };
         assert_eq!(nanos(3, 5), 3_000_000_005);
         assert_eq!(nanos(-1, 999_999_999), -1);

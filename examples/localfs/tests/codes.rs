@@ -163,7 +163,7 @@ fn statistics() {
         let modified = SystemTime::UNIX_EPOCH + Duration::new(1_234_567_890, 123_456_789);
         let file = std::fs::File::options().write(true).open(area.path("file")).unwrap();
         file.set_modified(modified).unwrap();
-        assert_eq!(stat("file"), FileStatistics::file(7).modified(modified));
+        assert_eq!(stat("file"), FileStatistics::file(7).with_modified(modified));
         assert_eq!(stat("empty").length, 0);
         let directory = stat("full");
         assert_eq!((directory.is_directory, directory.length), (true, 0));

@@ -213,7 +213,7 @@ fn large_content() {
         assert!(read_at(&reader, 12_345_678, 1_000_000) == content[12_345_678..13_345_678]);
         let region = area.fs.new_read_only_memory_region_from_file(Uri::new(&copy)).unwrap();
         assert!(region.content().to_vec() == content);
-        assert!(region.content().start().addr().is_multiple_of(AlignedRegion::ALIGNMENT));
+        assert!(region.content().as_ptr().addr().is_multiple_of(AlignedRegion::ALIGNMENT));
     }
 }
 

@@ -48,7 +48,7 @@ fn files() {
 
     let region = host.new_read_only_memory_region_from_file(&name).unwrap();
     assert_eq!(region.to_vec(), b"content");
-    assert!(region.content().start().addr().is_multiple_of(64));
+    assert!(region.content().as_ptr().addr().is_multiple_of(64));
     host.write_file(format!("{base}/empty"), b"").unwrap();
     let empty = host.new_read_only_memory_region_from_file(format!("{base}/empty"));
     assert_eq!(empty.unwrap_err().code(), Code::InvalidArgument);

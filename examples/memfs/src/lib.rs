@@ -26,7 +26,7 @@ fn find_file(nodes: &Nodes, uri: Uri<'_>) -> Result<File> {
 }
 fn find_dir<'n>(nodes: &'n Nodes, uri: Uri<'_>) -> Result<impl Iterator<Item = &'n [u8]>> {
     ensure!(find(nodes, uri)?.is_none(), Error::expected_directory(uri));
-    let below = nodes.range(uri.join("")..).map_while(move |(name, _)| uri.strip(name));
+    let below = nodes.range(uri.join("")..).map_while(move |(name, _)| uri.strip_from(name));
     Ok(below.filter(|rest| !rest.contains(&b'/')))
 }
 fn insert(nodes: &mut Nodes, uri: Uri<'_>, node: Option<File>) -> Result<()> {

@@ -777,7 +777,7 @@ impl<F: Filesystem> Filesystem for Broken<F> {
                 && !found.is_directory
             {
                 let now = state.is(ModifiedIsNow).then(SystemTime::now);
-                found = found.modified(now.unwrap_or(*modified));
+                found = found.with_modified(now.unwrap_or(*modified));
             }
             match state.defect {
                 StatOffByOne if !found.is_directory => found.length += 1,

@@ -187,7 +187,7 @@ mod tests {
     fn with_nul(region: &MappedRegion) -> Vec<u8> {
         let content = region.content();
         // SAFETY: what the type promises.
-        let after = unsafe { content.start().add(content.len()).read() };
+        let after = unsafe { content.as_ptr().add(content.len()).read() };
         [content.to_vec(), vec![after]].concat()
     }
 
@@ -197,7 +197,7 @@ mod tests {
         for len in [1, 63, 64, page - 1, page, page + 1, 3 * page - 1, 3 * page] {
             let content: Vec<u8> = (0..len).map(|i| (i % 255) as u8 + 1).collect();
             let region = Scratch::new(&content).map().unwrap();
-            assert!(region.content().start().addr().is_multiple_of(64), "{len}");
+            assert!(region.content().as_ptr().addr().is_multiple_of(64), "{len}");
             assert_eq!(with_nul(&region), [&content[..], &[0]].concat(), "{len}");
         }
     }
@@ -264,9 +264,9 @@ mod tests {
         let content = region.content();
         assert_eq!(content.len(), (1 << 32) + 3);
         // SAFETY: inside of the region, whose file nobody changes.
-        let end = unsafe { core::slice::from_raw_parts(content.start().add(1 << 32), 3) };
+        let end = unsafe { core::slice::from_raw_parts(content.as_ptr().add(1 << 32), 3) };
         assert_eq!(end, b"end");
         // SAFETY: address 0 of a region of 4 GiB + 3 bytes, whose file nobody changes.
-        assert_eq!(unsafe { content.start().read() }, 0);
+        assert_eq!(unsafe { content.as_ptr().read() }, 0);
     }
 }

@@ -37,7 +37,7 @@ impl<'a> RegionContent<'a> {
 
     /// The address of the first byte.
     #[must_use]
-    pub fn start(&self) -> *const u8 {
+    pub fn as_ptr(&self) -> *const u8 {
         self.start
     }
 

@@ -374,15 +374,13 @@ impl Filesystem {
             violation("the length is negative, which TensorFlow passes on");
         }
         let distance = Duration::from_nanos(raw.mtime_nsec.unsigned_abs());
-        Ok(FileStatistics {
-            length: u64::try_from(raw.length).unwrap_or(0),
-            modified: if raw.mtime_nsec < 0 {
-                SystemTime::UNIX_EPOCH - distance
-            } else {
-                SystemTime::UNIX_EPOCH + distance
-            },
-            is_directory: raw.is_directory == 1,
-        })
+        let mut found = FileStatistics::file(u64::try_from(raw.length).unwrap_or(0));
+        found.is_directory = raw.is_directory == 1;
+        Ok(found.with_modified(if raw.mtime_nsec < 0 {
+            SystemTime::UNIX_EPOCH - distance
+        } else {
+            SystemTime::UNIX_EPOCH + distance
+        }))
     }
 
     /// Whether a path is a directory: OK, or `FAILED_PRECONDITION` for a file. TensorFlow ignores the

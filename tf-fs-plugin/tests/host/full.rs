@@ -264,7 +264,7 @@ impl Full {
 
     fn children(&self, uri: Uri<'_>) -> Vec<Vec<u8>> {
         let nodes = self.nodes();
-        let below = nodes.keys().filter_map(|name| uri.strip(name));
+        let below = nodes.keys().filter_map(|name| uri.strip_from(name));
         below.filter(|rest| !rest.contains(&b'/')).map(<[u8]>::to_vec).collect()
     }
 
@@ -386,7 +386,7 @@ impl Filesystem for Full {
     fn delete_recursively(&self, uri: Uri<'_>) -> Result<(), Undeleted> {
         trip("delete_recursively").map_err(|error| Undeleted { error, files: 3, dirs: 2 })?;
         self.get(uri)?;
-        self.nodes().retain(|name, _| name != uri.as_bytes() && uri.strip(name).is_none());
+        self.nodes().retain(|name, _| name != uri.as_bytes() && uri.strip_from(name).is_none());
         Ok(())
     }
 
@@ -426,7 +426,8 @@ impl Filesystem for Full {
             Node::Dir => FileStatistics::directory(),
             Node::File(content) => FileStatistics::file(lock(&content).len() as u64),
         };
-        Ok(statistics.modified(SystemTime::UNIX_EPOCH + Duration::new(1_700_000_000, 123_456_789)))
+        Ok(statistics
+            .with_modified(SystemTime::UNIX_EPOCH + Duration::new(1_700_000_000, 123_456_789)))
     }
 
     fn is_directory(&self, uri: Uri<'_>) -> Result<bool> {

@@ -73,11 +73,11 @@ fn options() -> Vec<FilesystemOption> {
             "buffer",
             OptionValues::Buffer(vec![b"with\0NUL".to_vec(), Vec::new(), b"\xff".to_vec()]),
         )
-        .describe("bytes of any kind"),
+        .with_description("bytes of any kind"),
         FilesystemOption::new("empty", OptionValues::Real(Vec::new())),
         FilesystemOption::new("int", OptionValues::Int(vec![i64::MIN, 0, i64::MAX])).per_file(),
         FilesystemOption::new("real", OptionValues::Real(vec![-0.5, f64::INFINITY])),
-        FilesystemOption::new("schlüssel", OptionValues::Int(vec![1])).describe("größe"),
+        FilesystemOption::new("schlüssel", OptionValues::Int(vec![1])).with_description("größe"),
     ]
 }
 

@@ -120,7 +120,7 @@ fn find_file(nodes: &Nodes, uri: Uri<'_>) -> Result<File> {
 /// The names in a directory.
 fn list<'n>(nodes: &'n Nodes, uri: Uri<'_>) -> Result<impl Iterator<Item = &'n [u8]>> {
     ensure!(find(nodes, uri)?.is_none(), Error::expected_directory(uri));
-    let below = nodes.range(uri.join("")..).map_while(move |(name, _)| uri.strip(name));
+    let below = nodes.range(uri.join("")..).map_while(move |(name, _)| uri.strip_from(name));
     Ok(below.filter(|rest| !rest.contains(&b'/')))
 }
 

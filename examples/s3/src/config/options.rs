@@ -78,7 +78,7 @@ pub(super) fn show(name: String, setting: &Setting, value: Option<&Value>) -> Fi
         ) => OptionValues::Int(Vec::new()),
         (Some(Value::Secret(_)) | None, _) => OptionValues::Buffer(Vec::new()),
     };
-    FilesystemOption::new(name, values).describe(setting.description)
+    FilesystemOption::new(name, values).with_description(setting.description)
 }
 
 /// The key of a bucket's own setting.

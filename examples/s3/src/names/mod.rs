@@ -70,7 +70,7 @@ pub(crate) fn paths_exist(connection: &Connection, uris: &[Uri<'_>]) -> Vec<Resu
 
 pub(crate) fn stat(connection: &Connection, name: &Name) -> Result<FileStatistics> {
     match connection.block_on(lookup::find(connection, name))? {
-        Found::File(known) => Ok(FileStatistics::file(known.size).modified(known.modified)),
+        Found::File(known) => Ok(FileStatistics::file(known.size).with_modified(known.modified)),
         Found::Directory => Ok(FileStatistics::directory()),
         Found::Nothing => Err(Error::not_found(name)),
     }
