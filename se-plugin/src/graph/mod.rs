@@ -99,6 +99,7 @@ pub trait GraphPass: Send + Sync + 'static {
 
 /// Whether one of TensorFlow's own passes runs: the `Toggle` of Grappler's `RewriterConfig`, as far as the C API has it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Toggle {
     /// As the user has set it.
     #[default]

@@ -54,11 +54,11 @@ pub(crate) mod workarounds;
 
 pub use crate::abi::kernel::construction::OpKernelConstruction;
 pub use crate::abi::kernel::context::OpKernelContext;
-pub use crate::abi::kernel::op::{ShapeHandle, ShapeInference};
+pub use crate::abi::kernel::op::{ShapeHandle, ShapeInferenceContext};
 pub use crate::abi::kernel::tensor::{DeviceTensor, HostTensor, HostTensorMut};
 pub use crate::abi::kernel::variables::{Variables, host_has_variables};
 pub use element::{DType, Element};
-pub use op::{OpBuilder, OpDefinition, OpRegistration};
+pub use op::{OpDefinitionBuilder, OpDefinition, OpRegistration};
 pub use partial_shape::PartialShape;
 pub use registry::{Registration, has_kernel};
 

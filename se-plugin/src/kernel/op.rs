@@ -1,6 +1,6 @@
 //! New ops.
 
-use crate::abi::kernel::op::{Infer, ShapeInference, infer};
+use crate::abi::kernel::op::{Infer, ShapeInferenceContext, infer};
 use crate::collected::Collected;
 use crate::wire::{Value, values};
 use core::fmt;
@@ -17,13 +17,13 @@ pub trait OpDefinition: 'static {
     const NAME: &'static str;
 
     /// Adds attributes, inputs and outputs.
-    fn define(op: &mut OpBuilder);
+    fn define(op: &mut OpDefinitionBuilder);
 
     /// Says what shapes the outputs have; by default nothing is known.
     ///
     /// # Errors
     /// `INVALID_ARGUMENT` for inputs that do not fit together: the node is then not made.
-    fn infer_shapes(shapes: &mut ShapeInference<'_>) -> Result<()> {
+    fn infer_shapes(shapes: &mut ShapeInferenceContext<'_>) -> Result<()> {
         shapes.set_unknown()
     }
 }
@@ -31,7 +31,7 @@ pub trait OpDefinition: 'static {
 /// The parts of an op's definition, in the language of TensorFlow's `REGISTER_OP`. A mistake in a text
 /// **aborts the process** when the plugin is loaded: TensorFlow offers no way to ask.
 #[derive(Debug, Default)]
-pub struct OpBuilder {
+pub struct OpDefinitionBuilder {
     pub(crate) attributes: Vec<String>,
     pub(crate) inputs: Vec<String>,
     pub(crate) outputs: Vec<String>,
@@ -41,7 +41,7 @@ pub struct OpBuilder {
     pub(crate) allows_uninitialized_input: bool,
 }
 
-impl OpBuilder {
+impl OpDefinitionBuilder {
     /// Adds an attribute, as in `"T: {float, double} = DT_FLOAT"`.
     pub fn attribute(&mut self, text: impl Into<String>) -> &mut Self {
         self.attributes.push(text.into());
@@ -117,7 +117,7 @@ impl OpBuilder {
 #[derive(Clone, Copy)]
 pub struct OpRegistration {
     pub(crate) name: &'static str,
-    pub(crate) define: fn(&mut OpBuilder),
+    pub(crate) define: fn(&mut OpDefinitionBuilder),
     pub(crate) infer: Infer,
 }
 
@@ -223,7 +223,7 @@ mod tests {
     #[test]
     fn mistakes_are_found_before_tensorflow_aborts() {
         let check = |name: &str, input: &str| {
-            let mut op = OpBuilder::default();
+            let mut op = OpDefinitionBuilder::default();
             op.attribute("T: {float, double} = DT_FLOAT").input(input).output("y: T");
             op.check(name)
         };

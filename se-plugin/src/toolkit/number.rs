@@ -78,13 +78,13 @@ pub trait Real: Number {
     type Wide: Real;
 
     /// Returns the number in the type that functions are computed in.
-    fn wide(self) -> Self::Wide;
+    fn widen(self) -> Self::Wide;
     /// Returns the nearest to the result of a computation.
     fn narrow(wide: Self::Wide) -> Self;
     /// Returns the nearest to a sum.
-    fn of_f64(sum: f64) -> Self;
+    fn from_f64(sum: f64) -> Self;
     /// Returns the number as an addend.
-    fn as_f64(self) -> f64;
+    fn to_f64(self) -> f64;
 }
 
 macro_rules! floats {
@@ -134,16 +134,16 @@ macro_rules! floats {
         impl Real for $float {
             type Wide = $wide;
 
-            fn wide(self) -> $wide {
+            fn widen(self) -> $wide {
                 $widen(self)
             }
             fn narrow(wide: $wide) -> Self {
                 $narrow(wide)
             }
-            fn of_f64(sum: f64) -> Self {
+            fn from_f64(sum: f64) -> Self {
                 $of(sum)
             }
-            fn as_f64(self) -> f64 {
+            fn to_f64(self) -> f64 {
                 $widen(self).into()
             }
         }

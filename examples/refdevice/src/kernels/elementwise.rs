@@ -32,12 +32,12 @@ macro_rules! kernels {
 
 /// A function of `Wide` as one of `T`.
 fn wide<T: Floating>(f: impl Fn(T::Wide) -> T::Wide) -> impl Fn(T) -> T {
-    move |x| T::narrow(f(x.wide()))
+    move |x| T::narrow(f(x.widen()))
 }
 
 /// A function of two `Wide` as one of two `T`.
 fn wide2<T: Floating>(f: impl Fn(T::Wide, T::Wide) -> T::Wide) -> impl Fn(T, T) -> T {
-    move |x, y| T::narrow(f(x.wide(), y.wide()))
+    move |x, y| T::narrow(f(x.widen(), y.widen()))
 }
 
 kernels! {
@@ -89,9 +89,9 @@ kernels! {
     "Xlogy" Xlogy = |run, op| binary::<T, T, _>(run, op, wide2::<T>(f::xlogy));
     "Xdivy" Xdivy = |run, op| binary::<T, T, _>(run, op, wide2::<T>(f::xdivy));
     "Atan2" Atan2 = |run, op| binary::<T, T, _>(run, op, wide2::<T>(|y, x| y.atan2(x)));
-    "IsNan" IsNan = |run, op| map::<T, u8, _>(run, op, |x| x.wide().is_nan().into());
-    "IsInf" IsInf = |run, op| map::<T, u8, _>(run, op, |x| x.wide().is_infinite().into());
-    "IsFinite" IsFinite = |run, op| map::<T, u8, _>(run, op, |x| x.wide().is_finite().into());
+    "IsNan" IsNan = |run, op| map::<T, u8, _>(run, op, |x| x.widen().is_nan().into());
+    "IsInf" IsInf = |run, op| map::<T, u8, _>(run, op, |x| x.widen().is_infinite().into());
+    "IsFinite" IsFinite = |run, op| map::<T, u8, _>(run, op, |x| x.widen().is_finite().into());
 
     // TensorFlow keeps int32 on the host, and has kernels for it there.
     Numeric [f32, f64, f16, bf16, i64]
@@ -215,7 +215,7 @@ struct LeakyRelu<T> {
 
 /// The slope below 0.
 fn alpha<T: Floating>(alpha: f32) -> T::Wide {
-    T::of_f64(alpha.into()).wide()
+    T::from_f64(alpha.into()).widen()
 }
 
 #[kernel(op = "LeakyRelu", types(T = [f32, f64, f16, bf16]))]

@@ -142,7 +142,7 @@ impl<T: Floating> Kernel for BiasAddGrad<T> {
         launch(context, "BiasAddGrad", [&gradient], [&out], move |[gradient], [out]| {
             let (gradient, out) = (elements::<T>(gradient)?, elements_mut::<T>(out)?);
             let axes: Vec<_> = (0..shape.len() - 1).collect();
-            loops::reduce(gradient, &shape, &axes, out, 0.0, |sum, x| sum + x.as_f64(), T::of_f64)
+            loops::reduce(gradient, &shape, &axes, out, 0.0, |sum, x| sum + x.to_f64(), T::from_f64)
         })
     }
 }

@@ -33,14 +33,14 @@ macro_rules! reductions {
 
 reductions! {
     "Sum" Sum [Floating] [f32, f64, f16, bf16] = |run, op, keep| {
-        ops::reduce::<T, f64, T, _>(run, op, keep, 0.0, |sum, x| sum + x.as_f64(), |sum, _| T::of_f64(sum))
+        ops::reduce::<T, f64, T, _>(run, op, keep, 0.0, |sum, x| sum + x.to_f64(), |sum, _| T::from_f64(sum))
     };
     "Mean" Mean [Floating] [f32, f64, f16, bf16] = |run, op, keep| {
-        let mean = |sum: f64, count: usize| T::of_f64(sum / count as f64);
-        ops::reduce::<T, f64, T, _>(run, op, keep, 0.0, |sum, x| sum + x.as_f64(), mean)
+        let mean = |sum: f64, count: usize| T::from_f64(sum / count as f64);
+        ops::reduce::<T, f64, T, _>(run, op, keep, 0.0, |sum, x| sum + x.to_f64(), mean)
     };
     "Prod" Prod [Floating] [f32, f64, f16, bf16] = |run, op, keep| {
-        ops::reduce::<T, f64, T, _>(run, op, keep, 1.0, |sum, x| sum * x.as_f64(), |sum, _| T::of_f64(sum))
+        ops::reduce::<T, f64, T, _>(run, op, keep, 1.0, |sum, x| sum * x.to_f64(), |sum, _| T::from_f64(sum))
     };
     "Max" Max [Numeric] [f32, f64, f16, bf16, i64] =
         |run, op, keep| ops::reduce::<T, T, T, _>(run, op, keep, T::LOWEST, T::max_or_nan, |best, _| best);
@@ -193,8 +193,8 @@ impl<T: Floating> Kernel for L2Loss<T> {
         let shape = shape(&input)?;
         let out = output(context, 0, &[])?;
         launch(context, "L2Loss", [&input], [&out], move |[input], [out]| {
-            let squares = view::<T>(input, &shape)?.fold(0.0, |sum, x| sum + x.as_f64().powi(2));
-            view_mut::<T>(out, &[])?.fill(T::of_f64(squares / 2.0));
+            let squares = view::<T>(input, &shape)?.fold(0.0, |sum, x| sum + x.to_f64().powi(2));
+            view_mut::<T>(out, &[])?.fill(T::from_f64(squares / 2.0));
             Ok(())
         })
     }

@@ -27,7 +27,7 @@ fn unfold<T: Real>(image: ArrayView3<'_, T>, grid: &Grid, out: &mut Array2<T::Wi
                 let place = rows.place(down, row).zip(columns.place(right, column));
                 for (channel, out) in out.by_ref().take(channels).enumerate() {
                     *out = match place {
-                        Some((row, column)) => image[[row, column, channel]].wide(),
+                        Some((row, column)) => image[[row, column, channel]].widen(),
                         None => T::Wide::ZERO,
                     };
                 }
@@ -87,7 +87,7 @@ pub fn convolve<T: Real>(
 ) {
     let filter = matrix(&filter);
     let (elements, results) = filter.dim();
-    let wide = filter.mapv(T::wide);
+    let wide = filter.mapv(T::widen);
     let mut unfolded = Array2::from_elem((windows_of(&grid), elements), T::Wide::ZERO);
     for index in 0..input.shape()[0] {
         let out = image_mut(&mut out, index);
@@ -140,7 +140,7 @@ pub fn input_gradient<T: Real>(
     mut out: ViewMut<'_, T>,
     grid: Grid,
 ) {
-    let filter = matrix(&filter).mapv(T::wide);
+    let filter = matrix(&filter).mapv(T::widen);
     let results = filter.ncols();
     for index in 0..out.shape()[0] {
         let windows = results_of(&gradient, index, &grid, results).dot(&filter.t());
@@ -158,7 +158,7 @@ fn results_of<T: Real>(
     grid: &Grid,
     results: usize,
 ) -> Array2<T::Wide> {
-    let gradient = image(gradient, index).mapv(T::wide);
+    let gradient = image(gradient, index).mapv(T::widen);
     let gradient = gradient.into_shape_with_order((windows_of(grid), results));
     gradient.expect("the shapes were checked").into_dimensionality::<Ix2>().expect("it is a matrix")
 }
@@ -179,8 +179,8 @@ pub fn convolve_channels<T: Real>(
             for column in 0..columns.size {
                 let place = rows.place(at[1], row).zip(columns.place(at[2], column));
                 if let Some((down, right)) = place {
-                    let x = input[[at[0], down, right, channel]].wide();
-                    sum = sum.plus(x.times(filter[[row, column, channel, result]].wide()));
+                    let x = input[[at[0], down, right, channel]].widen();
+                    sum = sum.plus(x.times(filter[[row, column, channel, result]].widen()));
                 }
             }
         }

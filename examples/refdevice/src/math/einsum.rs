@@ -31,7 +31,7 @@ pub fn einsum<T: Real>(einsum: &Einsum, a: &[T], b: &[T], out: &mut [T]) {
         let sums = places(&einsum.labels(alone), tensor);
         Array3::from_shape_fn((batches.len(), first.len(), second.len()), |(i, j, k)| {
             let start = batches[i] + first[j] + second[k];
-            sums.iter().fold(T::Wide::ZERO, |sum, place| sum.plus(elements[start + place].wide()))
+            sums.iter().fold(T::Wide::ZERO, |sum, place| sum.plus(elements[start + place].widen()))
         })
     };
     let a = pack(a, 0, [&rows, &inner], [true, false, false]);

@@ -9,8 +9,8 @@ pub fn moments<T: Real>(input: &View<'_, T>) -> Vec<(f64, f64)> {
     let axis = Axis(input.ndim() - 1);
     let channels = input.axis_iter(axis).map(|channel| {
         let count = channel.len() as f64;
-        let mean = channel.fold(0.0, |sum, x| sum + x.as_f64()) / count;
-        let squares = channel.fold(0.0, |sum, x| sum + (x.as_f64() - mean).powi(2));
+        let mean = channel.fold(0.0, |sum, x| sum + x.to_f64()) / count;
+        let squares = channel.fold(0.0, |sum, x| sum + (x.to_f64() - mean).powi(2));
         (mean, squares / count)
     });
     channels.collect()
@@ -31,7 +31,7 @@ impl<T: Real> Channels<'_, T> {
     /// Mean, reciprocal of the deviation, and scale.
     fn at(&self, channel: usize) -> (f64, f64, f64) {
         let (mean, variance) = self.moments[channel];
-        (mean, (variance + self.epsilon).sqrt().recip(), self.scale[channel].as_f64())
+        (mean, (variance + self.epsilon).sqrt().recip(), self.scale[channel].to_f64())
     }
 }
 
@@ -46,9 +46,9 @@ pub fn normalize<T: Real>(
     let pairs = input.axis_iter(axis).zip(out.axis_iter_mut(axis));
     for (channel, (input, mut out)) in pairs.enumerate() {
         let (mean, reciprocal, scale) = channels.at(channel);
-        let offset = offset[channel].as_f64();
+        let offset = offset[channel].to_f64();
         out.zip_mut_with(&input, |out, x| {
-            *out = T::of_f64((x.as_f64() - mean) * reciprocal * scale + offset);
+            *out = T::from_f64((x.to_f64() - mean) * reciprocal * scale + offset);
         });
     }
 }
@@ -68,7 +68,7 @@ pub fn gradients<T: Real>(
         let (mean, reciprocal, scale) = channels.at(channel);
         let count = x.len() as f64;
         let pairs =
-            || x.iter().zip(&dy).map(|(x, dy)| ((x.as_f64() - mean) * reciprocal, dy.as_f64()));
+            || x.iter().zip(&dy).map(|(x, dy)| ((x.to_f64() - mean) * reciprocal, dy.to_f64()));
         let (mut sum, mut dot) = (0.0, 0.0);
         for (normal, dy) in pairs() {
             sum += dy;
@@ -76,9 +76,9 @@ pub fn gradients<T: Real>(
         }
         for (out, (normal, dy)) in out.iter_mut().zip(pairs()) {
             let own = if is_training { (sum + normal * dot) / count } else { 0.0 };
-            *out = T::of_f64(scale * reciprocal * (dy - own));
+            *out = T::from_f64(scale * reciprocal * (dy - own));
         }
-        (scale_out[channel], offset_out[channel]) = (T::of_f64(dot), T::of_f64(sum));
+        (scale_out[channel], offset_out[channel]) = (T::from_f64(dot), T::from_f64(sum));
     }
 }
 

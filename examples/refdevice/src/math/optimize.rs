@@ -7,9 +7,9 @@ use se_plugin::toolkit::Number as _;
 
 /// Gradient descent.
 pub fn gradient_descent<T: Real>(variable: ViewMut<'_, T>, rate: T, gradient: View<'_, T>) {
-    let rate = rate.wide();
+    let rate = rate.widen();
     Zip::from(variable).and(gradient).for_each(|variable, gradient| {
-        *variable = T::narrow(variable.wide() - rate * gradient.wide());
+        *variable = T::narrow(variable.widen() - rate * gradient.widen());
     });
 }
 
@@ -21,13 +21,13 @@ pub fn momentum<T: Real>(
     gradient: View<'_, T>,
     nesterov: bool,
 ) {
-    let (rate, momentum) = (rate.wide(), momentum.wide());
+    let (rate, momentum) = (rate.widen(), momentum.widen());
     Zip::from(variable).and(accumulator).and(gradient).for_each(|variable, sum, gradient| {
-        let gradient = gradient.wide();
-        let new = sum.wide() * momentum + gradient;
+        let gradient = gradient.widen();
+        let new = sum.widen() * momentum + gradient;
         let step = if nesterov { gradient * rate + new * momentum * rate } else { new * rate };
         *sum = T::narrow(new);
-        *variable = T::narrow(variable.wide() - step);
+        *variable = T::narrow(variable.widen() - step);
     });
 }
 
@@ -39,13 +39,13 @@ pub fn keras_momentum<T: Real>(
     gradient: View<'_, T>,
     nesterov: bool,
 ) {
-    let (rate, momentum) = (rate.wide(), momentum.wide());
+    let (rate, momentum) = (rate.widen(), momentum.widen());
     Zip::from(variable).and(accumulator).and(gradient).for_each(|variable, sum, gradient| {
-        let gradient = gradient.wide();
-        let new = sum.wide() * momentum - gradient * rate;
+        let gradient = gradient.widen();
+        let new = sum.widen() * momentum - gradient * rate;
         let step = if nesterov { new * momentum - gradient * rate } else { new };
         *sum = T::narrow(new);
-        *variable = T::narrow(variable.wide() + step);
+        *variable = T::narrow(variable.widen() + step);
     });
 }
 
@@ -71,20 +71,20 @@ pub fn adam<T: Real>(
 ) {
     let one = T::Wide::ONE;
     let (powers, decays) = (numbers.powers, numbers.decays);
-    let rate = numbers.rate.wide() * (one - powers.1.wide()).sqrt() / (one - powers.0.wide());
-    let (decay, second_decay) = (decays.0.wide(), decays.1.wide());
-    let epsilon = numbers.epsilon.wide();
+    let rate = numbers.rate.widen() * (one - powers.1.widen()).sqrt() / (one - powers.0.widen());
+    let (decay, second_decay) = (decays.0.widen(), decays.1.widen());
+    let epsilon = numbers.epsilon.widen();
     Zip::from(variable).and(first).and(second).and(gradient).for_each(
         |variable, first, second, gradient| {
-            let gradient = gradient.wide();
-            let (old, old_second) = (first.wide(), second.wide());
+            let gradient = gradient.widen();
+            let (old, old_second) = (first.widen(), second.widen());
             let new = old + (gradient - old) * (one - decay);
             let new_second = old_second + (gradient * gradient - old_second) * (one - second_decay);
             let direction = if nesterov { gradient * (one - decay) + decay * new } else { new };
             *first = T::narrow(new);
             *second = T::narrow(new_second);
             let step = direction * rate / (new_second.sqrt() + epsilon);
-            *variable = T::narrow(variable.wide() - step);
+            *variable = T::narrow(variable.widen() - step);
         },
     );
 }

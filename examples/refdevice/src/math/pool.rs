@@ -33,10 +33,10 @@ pub fn greatest_gradient<T: Real>(
             }
         });
         if let Some((_, place)) = best {
-            sums[&place[..]] += gradient.as_f64();
+            sums[&place[..]] += gradient.to_f64();
         }
     }
-    out.zip_mut_with(&sums, |out, &sum| *out = T::of_f64(sum));
+    out.zip_mut_with(&sums, |out, &sum| *out = T::from_f64(sum));
 }
 
 /// The mean of each window, of what is within the input.
@@ -44,10 +44,10 @@ pub fn mean<T: Real>(input: View<'_, T>, mut out: ViewMut<'_, T>, grid: Grid) {
     for (at, out) in out.indexed_iter_mut() {
         let (mut sum, mut count) = (0.0, 0.0);
         window(&grid, at[1], at[2], |row, column| {
-            sum += input[[at[0], row, column, at[3]]].as_f64();
+            sum += input[[at[0], row, column, at[3]]].to_f64();
             count += 1.0;
         });
-        *out = T::of_f64(sum / count);
+        *out = T::from_f64(sum / count);
     }
 }
 
@@ -58,10 +58,10 @@ pub fn mean_gradient<T: Real>(gradient: View<'_, T>, mut out: ViewMut<'_, T>, gr
         let mut count = 0.0;
         window(&grid, at[1], at[2], |_, _| count += 1.0);
         window(&grid, at[1], at[2], |row, column| {
-            sums[[at[0], row, column, at[3]]] += gradient.as_f64() / count;
+            sums[[at[0], row, column, at[3]]] += gradient.to_f64() / count;
         });
     }
-    out.zip_mut_with(&sums, |out, &sum| *out = T::of_f64(sum));
+    out.zip_mut_with(&sums, |out, &sum| *out = T::from_f64(sum));
 }
 
 /// Calls `body` for each place of a window that is within the input.

@@ -28,9 +28,9 @@ pub(super) fn into<T: Real>(
     out: &mut ArrayViewMut2<'_, T>,
     add: bool,
 ) {
-    let [a, b] = [a, b].map(|matrix| matrix.mapv(T::wide));
+    let [a, b] = [a, b].map(|matrix| matrix.mapv(T::widen));
     out.zip_mut_with(&wide::<T>(a.view(), b.view()), |out, &wide| {
-        *out = T::narrow(if add { out.wide().plus(wide) } else { wide });
+        *out = T::narrow(if add { out.widen().plus(wide) } else { wide });
     });
 }
 

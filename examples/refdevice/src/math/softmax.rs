@@ -7,8 +7,8 @@ use se_plugin::toolkit::Number as _;
 
 /// The greatest of a row, and the logarithm of the sum of `exp(x - greatest)`.
 fn scale<T: Real>(row: &ArrayView1<'_, T>) -> (T::Wide, T::Wide) {
-    let greatest = row.fold(T::Wide::LOWEST, |greatest, x| greatest.max_or_nan(x.wide()));
-    let sum = row.fold(T::Wide::ZERO, |sum, x| sum + (x.wide() - greatest).exp());
+    let greatest = row.fold(T::Wide::LOWEST, |greatest, x| greatest.max_or_nan(x.widen()));
+    let sum = row.fold(T::Wide::ZERO, |sum, x| sum + (x.widen() - greatest).exp());
     (greatest, sum.ln())
 }
 
@@ -26,7 +26,7 @@ pub fn softmax<T: Real>(logits: View<'_, T>, mut out: ViewMut<'_, T>, logarithm:
         let (greatest, log_sum) = scale(&row);
         let sum = log_sum.exp();
         Zip::from(&mut out).and(row).for_each(|out, x| {
-            let x = x.wide() - greatest;
+            let x = x.widen() - greatest;
             *out = T::narrow(if logarithm { x - log_sum } else { x.exp() / sum });
         });
     }
@@ -42,14 +42,14 @@ pub fn sparse_cross_entropy<T: Real>(
     let outs = loss.iter_mut().zip(rows_mut(&mut gradient));
     for ((row, &label), (loss, mut gradient)) in rows(&logits).zip(&labels).zip(outs) {
         let Some(label) = usize::try_from(label).ok().filter(|&label| label < row.len()) else {
-            *loss = T::of_f64(f64::NAN);
-            gradient.fill(T::of_f64(f64::NAN));
+            *loss = T::from_f64(f64::NAN);
+            gradient.fill(T::from_f64(f64::NAN));
             continue;
         };
         let (greatest, log_sum) = scale(&row);
-        *loss = T::narrow(log_sum - (row[label].wide() - greatest));
+        *loss = T::narrow(log_sum - (row[label].widen() - greatest));
         for (at, (out, x)) in gradient.iter_mut().zip(row).enumerate() {
-            let probability = (x.wide() - greatest - log_sum).exp();
+            let probability = (x.widen() - greatest - log_sum).exp();
             let is = if at == label { T::Wide::ONE } else { T::Wide::ZERO };
             *out = T::narrow(probability - is);
         }
@@ -72,7 +72,7 @@ pub fn cross_entropy<T: Real>(
         let (greatest, log_sum) = scale(&row);
         let mut sum = T::Wide::ZERO;
         Zip::from(&mut gradient).and(row).and(labels).for_each(|out, x, label| {
-            let (x, label) = (x.wide() - greatest, label.wide());
+            let (x, label) = (x.widen() - greatest, label.widen());
             if label != T::Wide::ZERO {
                 sum = sum + label * (log_sum - x);
             }

@@ -2,7 +2,7 @@
 
 use super::status::{HostApi, Status};
 use crate::abi::host_buf::lent;
-use crate::kernel::op::{Definition, OpBuilder, OpRegistration};
+use crate::kernel::op::{Definition, OpDefinitionBuilder, OpRegistration};
 use crate::kernel::{DType, OpDefinition};
 use core::ffi::c_int;
 use core::fmt;
@@ -64,7 +64,7 @@ pub(super) fn look_up(status: &Status, op: &str) -> Result<Option<Definition>> {
 /// Registers an op, unless there is one of its name: a second one would abort the process.
 pub(super) fn register(_: &HostApi, status: &Status, op: &OpRegistration) -> Result<()> {
     let host = OpFunctions::get().map_err(Error::failed_precondition)?;
-    let mut builder = OpBuilder::default();
+    let mut builder = OpDefinitionBuilder::default();
     catch("the definition of an op", || {
         (op.define)(&mut builder);
         builder.check(op.name)
@@ -128,14 +128,14 @@ pub(crate) unsafe extern "C" fn infer<O: OpDefinition>(
         let statuses = StatusFunctions::get().map_err(Error::failed_precondition)?;
         let raw = NonNull::new(raw).ok_or_else(|| Error::internal("TensorFlow passed no node"))?;
         let status = Status::new(statuses)?;
-        O::infer_shapes(&mut ShapeInference { raw, host, status, call: PhantomData })
+        O::infer_shapes(&mut ShapeInferenceContext { raw, host, status, call: PhantomData })
     };
     // SAFETY: the host passes a status.
     unsafe { guard(O::NAME, status, (), body) };
 }
 
 /// A node whose shapes are inferred.
-pub struct ShapeInference<'a> {
+pub struct ShapeInferenceContext<'a> {
     raw: NonNull<TF_ShapeInferenceContext>,
     host: &'static OpFunctions,
     status: Status,
@@ -162,13 +162,13 @@ impl fmt::Debug for ShapeHandle<'_> {
     }
 }
 
-impl fmt::Debug for ShapeInference<'_> {
+impl fmt::Debug for ShapeInferenceContext<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ShapeInference").finish_non_exhaustive()
+        f.debug_struct("ShapeInferenceContext").finish_non_exhaustive()
     }
 }
 
-impl<'a> ShapeInference<'a> {
+impl<'a> ShapeInferenceContext<'a> {
     fn adopt(&self, raw: *mut TF_ShapeHandle) -> Result<ShapeHandle<'a>> {
         let raw = NonNull::new(raw)
             .ok_or_else(|| Error::resource_exhausted("TensorFlow made no shape"))?;

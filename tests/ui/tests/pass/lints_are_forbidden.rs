@@ -5,7 +5,7 @@
 #![deny(warnings)]
 
 use se_plugin::graph::{Graph, GraphPass};
-use se_plugin::kernel::{OpBuilder, OpDefinition, has_kernel};
+use se_plugin::kernel::{OpDefinitionBuilder, OpDefinition, has_kernel};
 use se_plugin::prelude::*;
 use se_plugin::profiler::Timeline;
 use se_plugin::register_op;
@@ -82,7 +82,7 @@ impl Kernel for Later {
 impl OpDefinition for Later {
     const NAME: &'static str = "Later";
 
-    fn define(op: &mut OpBuilder) {
+    fn define(op: &mut OpDefinitionBuilder) {
         op.stateful();
     }
 }
