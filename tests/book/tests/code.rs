@@ -155,9 +155,9 @@ fn the_table_of_codes_is_that_of_the_sdk() {
     let constructors: [(&str, Constructor); 13] = [
         ("not_found(uri)", |text| Error::not_found(text)),
         ("already_exists(uri)", |text| Error::already_exists(text)),
-        ("is_a_directory(uri)", |text| Error::expected_file(text)),
-        ("not_a_directory(uri)", |text| Error::expected_directory(text)),
-        ("directory_not_empty(uri)", |text| Error::expected_empty_directory(text)),
+        ("expected_file(uri)", |text| Error::expected_file(text)),
+        ("expected_directory(uri)", |text| Error::expected_directory(text)),
+        ("expected_empty_directory(uri)", |text| Error::expected_empty_directory(text)),
         ("failed_precondition(text)", |text| Error::failed_precondition(text)),
         ("invalid_argument(text)", |text| Error::invalid_argument(text)),
         ("permission_denied(text)", |text| Error::permission_denied(text)),
