@@ -58,7 +58,7 @@ pub use crate::abi::kernel::op::{ShapeHandle, ShapeInferenceContext};
 pub use crate::abi::kernel::tensor::{DeviceTensor, HostTensor, HostTensorMut};
 pub use crate::abi::kernel::variables::{Variables, host_has_variables};
 pub use element::{DType, Element};
-pub use op::{OpDefinitionBuilder, OpDefinition, OpRegistration};
+pub use op::{OpDefinition, OpDefinitionBuilder, OpRegistration};
 pub use partial_shape::PartialShape;
 pub use registry::{Registration, has_kernel};
 
