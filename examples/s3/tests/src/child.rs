@@ -11,6 +11,24 @@ pub fn role() -> Option<String> {
     std::env::var(ROLE).ok()
 }
 
+/// The name of the test in which this stands, as its program knows it.
+#[macro_export]
+macro_rules! this_test {
+    () => {{
+        fn here() {}
+        $crate::child::name_of(here)
+    }};
+}
+
+#[doc(hidden)]
+#[must_use]
+pub fn name_of<T>(_: T) -> &'static str {
+    let path = std::any::type_name::<T>();
+    let (_, name) = path.split_once("::").expect("the program's name");
+    let name = name.strip_suffix("::here").expect("the name of the macro's function");
+    name.split("::{{closure}}").next().unwrap_or(name)
+}
+
 /// The command that runs the test of this name again, with `role` and an environment in which nothing but `store` can
 /// be reached.
 ///

@@ -1,0 +1,16 @@
+//! `s3://`, a test at a time.
+
+mod config;
+mod credentials;
+mod deleting;
+mod errors;
+mod growth;
+mod hostile;
+mod listing;
+mod metrics;
+mod names;
+mod outages;
+mod quirks;
+mod reading;
+mod renaming;
+mod writing;

@@ -1,0 +1,12 @@
+//! What a name is: the answers, the requests that they cost, and what is remembered.
+
+mod questions;
+mod remembered;
+
+use std::collections::BTreeMap;
+use tf_plugin_s3_tests::counts;
+
+/// One listing.
+fn list(count: usize) -> BTreeMap<String, usize> {
+    counts([("ListObjectsV2", count)])
+}

@@ -1,0 +1,150 @@
+//! Every fault at every request: "fail the k-th request", for each operation, each kind of fault, and each k.
+//!
+//! After each, the answer is right or an error with the code that the fault stands for, within a bounded time; what is
+//! in the store is what was there before or what the operation makes of it, key by key; nothing is left behind; and
+//! without the fault the same operation succeeds. Writing has a sweep of its own in `writing*.rs`.
+
+mod attempt;
+mod operation;
+mod operations;
+
+use attempt::{requests, try_one};
+use operations::operations;
+use s3_server::{Fault, Gate, Options, What, When};
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+use tf_fs_plugin::Code;
+use tf_plugin_s3_tests::faults::kinds;
+use tf_plugin_s3_tests::{Store, host};
+
+/// Runs all of it, each operation and kind on the next free store.
+fn sweep(topic: &str, persistent: bool) {
+    const WORKERS: usize = 10;
+    let settings = [("read_part_bytes", "65536"), ("read_concurrency", "4")];
+    let settings: Vec<_> = tf_plugin_s3_tests::IMPATIENT.iter().copied().chain(settings).collect();
+    // With the ETags of S3, by which copies are known.
+    let options = Options { threads: 1, ..Options::default() };
+    let stores: Vec<_> =
+        (0..WORKERS).map(|_| Store::start(topic, options.clone(), &settings)).collect();
+    let (operations, kinds) = (operations(), kinds());
+    let only = std::env::var("S3_SWEEP_ONLY").unwrap_or_default();
+    let pairs: Vec<_> = operations
+        .iter()
+        .flat_map(|op| kinds.iter().map(move |kind| (op, kind)))
+        .filter(|(op, kind)| format!("{} / {}", op.name, kind.name).contains(&only))
+        .collect();
+    let (next, cases) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let (failures, times) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
+    let start = Instant::now();
+    let plain: Vec<_> = {
+        let first = &stores[0];
+        operations.iter().map(|op| (op.name, requests(first, op))).collect()
+    };
+    for (_, log) in &plain {
+        if let Err(what) = log {
+            failures.lock().expect("no panic").push(what.clone());
+        }
+    }
+    let plain: BTreeMap<_, _> =
+        plain.into_iter().filter_map(|(name, log)| Some((name, log.ok()?))).collect();
+    std::thread::scope(|scope| {
+        for store in &stores {
+            scope.spawn(|| {
+                loop {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    let Some((op, kind)) = pairs.get(number) else { break };
+                    let Some(log) = plain.get(op.name) else { continue };
+                    if !log.iter().any(|operation| kind.on.includes(operation)) {
+                        continue;
+                    }
+                    for k in (1..=log.len() + 8).filter(|k| (op.at)(*k)) {
+                        // A kind for some requests only: those that the operation makes at this place.
+                        if !persistent
+                            && log.get(k - 1).is_some_and(|operation| !kind.on.includes(operation))
+                        {
+                            continue;
+                        }
+                        if !persistent && (k + number) % op.sample != 0 {
+                            continue;
+                        }
+                        // An operation that changes nothing may list at any request, and repeat one.
+                        let is_listing = op.moves.is_empty()
+                            || log.get(k - 1).is_none_or(|name| *name == "ListObjectsV2");
+                        let is_refused = is_listing && kind.is_refusal();
+                        if !persistent && op.needs_listing && is_refused {
+                            continue;
+                        }
+                        let k = (!persistent).then_some(k);
+                        let Some((wrong, took)) = try_one(store, op, kind, k, log) else {
+                            break;
+                        };
+                        cases.fetch_add(1, Ordering::Relaxed);
+                        let place = k.map_or("all".into(), |k| format!("request {k}"));
+                        times
+                            .lock()
+                            .expect("no panic")
+                            .push((took, format!("{} / {} / {place}", op.name, kind.name)));
+                        let mut failures = failures.lock().expect("no panic");
+                        failures.extend(
+                            wrong.into_iter().map(|what| {
+                                format!("{} / {} / {place}: {what}", op.name, kind.name)
+                            }),
+                        );
+                        if persistent {
+                            break;
+                        }
+                    }
+                }
+            });
+        }
+    });
+    let mut failures = failures.into_inner().expect("no panic");
+    failures.sort();
+    let cases = cases.into_inner();
+    let mut times = times.into_inner().expect("no panic");
+    times.sort();
+    println!(
+        "{cases} cases in {:?}; the slowest: {:#?}",
+        start.elapsed(),
+        &times[times.len().saturating_sub(8)..]
+    );
+    assert!(failures.is_empty(), "{} of {cases} cases:\n{}", failures.len(), failures.join("\n"));
+    assert!(!only.is_empty() || cases > 500, "only {cases} cases");
+    assert_eq!(host().take_violations(), [], "the rules of the C boundary");
+}
+
+#[test]
+fn each_fault_at_each_request() {
+    sweep("faults", false);
+}
+
+#[test]
+fn each_fault_at_all_requests() {
+    sweep("lasting-faults", true);
+}
+
+/// One copy is refused while another is made and not answered yet: it must not be left behind.
+#[test]
+fn a_rename_that_failed_leaves_no_copy_that_was_under_way() {
+    let store = Store::with("late-copies", tf_plugin_s3_tests::IMPATIENT);
+    for name in ["t/a", "t/b", "t/c"] {
+        store.put(name, name);
+    }
+    let gate = Gate::new();
+    let to = |key, what| Fault::new(When::Nth(1), what).operation("CopyObject").key(key);
+    store.inject(to("u/a", What::PauseDone(gate.clone())));
+    store.inject(to("u/b", What::status(403, "AccessDenied")));
+    let failed = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            assert!(gate.wait_for(1, Duration::from_secs(20)), "no copy is under way");
+            std::thread::sleep(Duration::from_millis(300));
+            gate.open();
+        });
+        host().rename_file(store.uri("t"), store.uri("u"))
+    });
+    assert_eq!(failed.map_err(|error| error.code()), Err(Code::PermissionDenied));
+    store.quiet();
+    assert_eq!(store.keys(), ["t/a", "t/b", "t/c"]);
+}

@@ -1,0 +1,6 @@
+//! What takes many runs: every fault and every kill at every request, and random operations on a model.
+
+mod crash;
+mod faults;
+mod model;
+mod writing;
