@@ -169,8 +169,20 @@ fn strict_crates_of_each_edition_have_no_warning() {
 
 #[test]
 fn a_strict_crate_has_no_warning_in_its_tests_and_documentation() {
-    succeed(&Fixture::new("plugin").cargo("test"));
-    succeed(&Fixture::new("plugin").cargo("doc"));
+    let fixture = Fixture::new("plugin");
+    succeed(&fixture.cargo("test"));
+    succeed(&fixture.cargo("doc"));
+    let documented = pages(&target().join("doc").join(fixture.package()));
+    assert!(documented.iter().any(|page| page == "index.html"), "{documented:?}");
+    // The macro that refuses a second plugin is in the crate, and hidden.
+    let macros: Vec<_> = documented.iter().filter(|page| page.starts_with("macro.")).collect();
+    assert!(macros.is_empty(), "{macros:?}");
+}
+
+/// Names of the files that rustdoc has written for a crate.
+fn pages(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap();
+    entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
 }
 
 #[test]
