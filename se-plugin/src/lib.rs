@@ -100,7 +100,9 @@ pub mod __private {
     pub use crate::abi::graph::{GraphExport, init_graph};
     pub use crate::abi::platform::{Loads, init_plugin};
     pub use crate::abi::profiler::{ProfilerExport, init_profiler};
-    pub use crate::kernel::{Element, OpRegistration, Registration};
+    pub use crate::kernel::Element;
+    pub use crate::kernel::op::OpRegistration;
+    pub use crate::kernel::registry::Registration;
     pub use crate::platform::check;
     pub use tf_fs_sys::{
         SE_InitPluginFn, SE_PlatformRegistrationParams, TF_InitGraphFn, TF_InitProfilerFn,

@@ -6,7 +6,16 @@
 //! ```
 //! use se_plugin::prelude::*;
 //! use std::marker::PhantomData;
-//! # use hostdevice::HostPlatform as MyPlatform;
+//! # use se_plugin::host::{HostDevice, HostMemory};
+//! # struct MyPlatform;
+//! # impl Platform for MyPlatform {
+//! #     const NAME: &'static str = "MY_DEVICE";
+//! #     const TYPE: &'static str = "MY_DEVICE";
+//! #     type Device = HostDevice;
+//! #     fn new() -> Result<Self> { Ok(Self) }
+//! #     fn device_count(&self) -> Result<usize> { Ok(1) }
+//! #     fn open(&self, _: usize) -> Result<HostDevice> { Ok(HostDevice::new(HostMemory::new(1 << 20)?)) }
+//! # }
 //!
 //! struct ZerosLike<T>(PhantomData<T>);
 //!
@@ -58,9 +67,9 @@ pub use crate::abi::kernel::op::{ShapeHandle, ShapeInferenceContext};
 pub use crate::abi::kernel::tensor::{DeviceTensor, HostTensor, HostTensorMut};
 pub use crate::abi::kernel::variables::{Variables, host_has_variables};
 pub use element::{DType, Element};
-pub use op::{OpDefinition, OpDefinitionBuilder, OpRegistration};
+pub use op::{OpDefinition, OpDefinitionBuilder};
 pub use partial_shape::PartialShape;
-pub use registry::{Registration, has_kernel};
+pub use registry::has_kernel;
 
 use crate::abi::kernel::construction::Read;
 use crate::platform::Platform;

@@ -1,8 +1,8 @@
 //! A device whose methods fail or panic on request: no call ends the process, and each failure is told.
 
 use crate::abi::Counted;
-use hostdevice::{Fence, HostDevice, HostPlatform, Queue};
 use se_plugin::__private::Loads;
+use se_plugin::host::{HostDevice, HostMemory, WorkerEvent, WorkerStream};
 use se_plugin::prelude::*;
 use se_plugin::testing::{Host, Sizes};
 use se_plugin::{AllocatorStats, HostAllocator};
@@ -32,8 +32,8 @@ fn trip(op: &str) -> Result<()> {
 
 struct Faulty;
 struct FaultyDevice(HostDevice);
-struct FaultyStream(Queue);
-struct FaultyEvent(Fence);
+struct FaultyStream(WorkerStream);
+struct FaultyEvent(WorkerEvent);
 
 impl Platform for Faulty {
     const NAME: &'static str = "FAULTY";
@@ -46,9 +46,9 @@ impl Platform for Faulty {
     fn device_count(&self) -> Result<usize> {
         trip("device_count").map(|()| 1)
     }
-    fn open(&self, ordinal: usize) -> Result<FaultyDevice> {
+    fn open(&self, _: usize) -> Result<FaultyDevice> {
         trip("open")?;
-        HostPlatform::new()?.open(ordinal).map(FaultyDevice)
+        Ok(FaultyDevice(HostDevice::new(HostMemory::new(64 << 20)?)))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Handles of two hosts or two devices in one call: of other types behind the same C handle.
 
-use hostdevice::HostPlatform;
+use crate::platform::HostPlatform;
 use se_plugin::EventStatus;
 use se_plugin::testing::{Faulty, Host, TestDevice};
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,21 +1,82 @@
-//! Platforms that differ from `HostPlatform` in their graph pass and profiler alone.
+//! The platform of these tests: a device on the host, with a graph pass and a profiler of each test's own.
+
+use se_plugin::host::{HostDevice, HostMemory, Ran, WorkerEvent, WorkerStream};
+use se_plugin::prelude::*;
+use se_plugin::profiler::Timeline;
+use std::sync::Mutex;
+
+/// What the streams do.
+static TIMELINE: Timeline = Timeline::new("RUST_TEST");
+
+/// Of the streams that were made with options.
+pub(crate) static PRIORITIES: Mutex<Vec<Option<i32>>> = Mutex::new(Vec::new());
+
+/// A [`HostDevice`] that remembers the priorities of its streams.
+pub(crate) struct Observed(HostDevice);
+
+impl Observed {
+    pub(crate) fn open() -> Result<Self> {
+        let observer = |task: &Ran| {
+            let line = TIMELINE.line(0, format!("Stream {}", task.stream));
+            TIMELINE.record(line, task.op, task.start, task.duration);
+        };
+        Ok(Self(HostDevice::new(HostMemory::new(64 << 20)?).with_observer(observer)))
+    }
+}
+
+impl Device for Observed {
+    type Stream = WorkerStream;
+    type Event = WorkerEvent;
+
+    fn allocate(&self, bytes: u64) -> Result<DevicePtr> {
+        self.0.allocate(bytes)
+    }
+    fn deallocate(&self, memory: DevicePtr) -> Result<()> {
+        self.0.deallocate(memory)
+    }
+    fn memory_usage(&self) -> Result<MemoryUsage> {
+        self.0.memory_usage()
+    }
+    fn create_stream(&self) -> Result<WorkerStream> {
+        self.0.create_stream()
+    }
+    fn create_stream_with_options(&self, options: &StreamOptions) -> Result<WorkerStream> {
+        PRIORITIES.lock()?.push(options.priority);
+        self.0.create_stream()
+    }
+    fn create_event(&self) -> Result<WorkerEvent> {
+        self.0.create_event()
+    }
+    fn copy_to_device(&self, target: DevicePtr, source: &[u8]) -> Result<()> {
+        self.0.copy_to_device(target, source)
+    }
+    fn copy_to_host(&self, target: HostBuf<'_>, source: DevicePtr) -> Result<()> {
+        self.0.copy_to_host(target, source)
+    }
+    fn copy_on_device(&self, target: DevicePtr, source: DevicePtr, bytes: u64) -> Result<()> {
+        self.0.copy_on_device(target, source, bytes)
+    }
+    fn synchronize(&self) -> Result<()> {
+        self.0.synchronize()
+    }
+}
 
 macro_rules! platform {
     ($name:ident, graph: $graph:expr, profiler: $profiler:expr) => {
-        struct $name;
+        pub(crate) struct $name;
         impl se_plugin::Platform for $name {
             const NAME: &'static str = "RUST_TEST";
             const TYPE: &'static str = "RUST_TEST";
-            type Device = hostdevice::HostDevice;
+            type Device = crate::platform::Observed;
 
             fn new() -> se_plugin::Result<Self> {
                 Ok(Self)
             }
             fn device_count(&self) -> se_plugin::Result<usize> {
-                Ok(0)
+                Ok(1)
             }
-            fn open(&self, ordinal: usize) -> se_plugin::Result<Self::Device> {
-                <hostdevice::HostPlatform as se_plugin::Platform>::new()?.open(ordinal)
+            fn open(&self, _: usize) -> se_plugin::Result<Self::Device> {
+                crate::platform::Observed::open()
             }
         }
         impl se_plugin::__private::Exported for $name {
@@ -34,3 +95,5 @@ macro_rules! platform {
 }
 
 pub(crate) use platform;
+
+platform!(HostPlatform, graph: None, profiler: Some(|| Box::new(&TIMELINE)));

@@ -1,7 +1,6 @@
 //! Profilers in the in-process host.
 
-use crate::platform::platform;
-use hostdevice::HostPlatform;
+use crate::platform::{HostPlatform, platform};
 use se_plugin::Code;
 use se_plugin::prelude::*;
 use se_plugin::profiler::{Profiler, XPlane, XSpace};
@@ -59,7 +58,7 @@ fn a_profile_has_what_was_done_meanwhile() {
             stream.synchronize().unwrap();
         });
         let space = space.unwrap();
-        for part in [&b"/device:CUSTOM:RUST_TEST:0"[..], b"Stream ", b"job"] {
+        for part in [&b"/device:CUSTOM:RUST_TEST:0"[..], b"Stream ", b"copy_to_device"] {
             assert!(contains(&space, part), "{}", space.escape_ascii());
         }
         device.deallocate(memory);

@@ -1,6 +1,6 @@
 //! Hosts of other versions: no device, no error, nothing written behind a struct.
 
-use hostdevice::HostPlatform;
+use crate::platform::{HostPlatform, PRIORITIES};
 use se_plugin::__private::Loads;
 use se_plugin::Code;
 use se_plugin::testing::{Host, Sizes};
@@ -61,11 +61,11 @@ fn streams_with_options_are_offered_where_there_is_room() {
     let host = load(Sizes { stream_executor: 296, ..Sizes::default() }).unwrap();
     let device = host.device(0).unwrap();
     let asked = |options| -> se_plugin::Result<Vec<Option<i32>>> {
-        hostdevice::PRIORITIES.lock().unwrap().clear();
+        PRIORITIES.lock().unwrap().clear();
         let (stream, made) = device.stream_with_options(options).expect("there is room");
         made?;
         stream.synchronize()?;
-        Ok(hostdevice::PRIORITIES.lock().unwrap().clone())
+        Ok(PRIORITIES.lock().unwrap().clone())
     };
     for size in 8..=64 {
         assert_eq!(asked(Some((size, None))).unwrap(), [None], "{size}");

@@ -1,6 +1,6 @@
 //! A device that works.
 
-use hostdevice::HostPlatform;
+use crate::platform::HostPlatform;
 use se_plugin::testing::{Host, TestDevice};
 use se_plugin::{EventStatus, Pattern};
 use std::time::Duration;
