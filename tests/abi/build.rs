@@ -16,7 +16,7 @@ fn main() -> Result<(), Error> {
     for entry in fs::read_dir(&sources)? {
         let path = entry?.path();
         let module = path.file_stem().and_then(|stem| stem.to_str()).ok_or("a module's name")?;
-        if matches!(module, "lib" | "layout" | "host") {
+        if matches!(module, "lib" | "layout" | "host" | "operations") {
             continue;
         }
         for item in syn::parse_file(&fs::read_to_string(&path)?)?.items {

@@ -23,6 +23,7 @@
 //! | [`string_view`] | the string type of `tensorflow/c/c_api.h` |
 //! | `tstring`, [`ctstring`] | `tensorflow/c/tf_tstring.h`, and its string type |
 //! | [`logging`] | `tensorflow/c/logging.h` |
+//! | [`operations`] | none: the list of a filesystem's operations, for everything that goes through them all |
 //! | [`c_api_macros`] | `tensorflow/c/c_api_macros.h` |
 //!
 //! The crate links against no TensorFlow. The functions that TensorFlow provides (`TF_SetStatus` …)
@@ -65,6 +66,7 @@ pub mod kernels;
 pub mod kernels_experimental;
 mod layout;
 pub mod logging;
+pub mod operations;
 pub mod ops;
 pub mod profiler;
 #[cfg(feature = "host")]
@@ -92,6 +94,7 @@ pub use grappler::*;
 pub use kernels::*;
 pub use kernels_experimental::*;
 pub use logging::*;
+pub use operations::*;
 pub use ops::*;
 pub use profiler::*;
 pub use status::*;

@@ -61,46 +61,9 @@ pub(super) const fn ops<F: Filesystem>(init: Init) -> TF_FilesystemOps {
         get_children: if_written!(GET_CHILDREN => get_children::<F>),
         get_matching_paths: Some(get_matching_paths::<F>),
         flush_caches: if_written!(FLUSH_CACHES => flush_caches::<F>),
-        ..NO_OPS
+        ..TF_FilesystemOps::EMPTY
     }
 }
-
-/// `TF_FilesystemOps::default()`, which is no `const fn`.
-const NO_OPS: TF_FilesystemOps = TF_FilesystemOps {
-    init: None,
-    cleanup: None,
-    new_random_access_file: None,
-    new_writable_file: None,
-    new_appendable_file: None,
-    new_read_only_memory_region_from_file: None,
-    create_dir: None,
-    recursively_create_dir: None,
-    delete_file: None,
-    delete_dir: None,
-    delete_recursively: None,
-    rename_file: None,
-    copy_file: None,
-    path_exists: None,
-    paths_exist: None,
-    stat: None,
-    is_directory: None,
-    get_file_size: None,
-    translate_name: None,
-    get_children: None,
-    get_matching_paths: None,
-    flush_caches: None,
-    start_transaction: None,
-    end_transaction: None,
-    add_to_transaction: None,
-    get_transaction_for_path: None,
-    get_or_start_transaction_for_path: None,
-    decode_transaction_token: None,
-    get_filesystem_configuration: None,
-    set_filesystem_configuration: None,
-    get_filesystem_configuration_option: None,
-    set_filesystem_configuration_option: None,
-    get_filesystem_configuration_keys: None,
-};
 
 pub(super) unsafe extern "C" fn init<F: Filesystem, S: Scheme>(
     filesystem: *mut TF_Filesystem,

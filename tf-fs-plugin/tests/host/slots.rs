@@ -7,26 +7,19 @@ use crate::support::fails;
 use std::collections::BTreeSet;
 use tf_fs_plugin::testing::{Host, Plugin};
 use tf_fs_plugin::{Code, Ops};
-use tf_fs_sys::TF_FilesystemOps;
+use tf_fs_sys::{TF_FilesystemOps, for_each_operation};
 
 /// The names of the slots that are filled.
 fn filled(ops: &TF_FilesystemOps) -> BTreeSet<&'static str> {
     macro_rules! names {
-        ($($name:ident)*) => {{
-            let TF_FilesystemOps { $($name),* } = ops;
-            [$((stringify!($name), $name.is_some())),*]
-        }};
+        ({ $($demanded:ident $_demanded:ident;)* } { $($other:ident $_other:ident;)* }) => {
+            [
+                $((stringify!($demanded), ops.$demanded.is_some()),)*
+                $((stringify!($other), ops.$other.is_some()),)*
+            ]
+        };
     }
-    let slots = names!(
-        init cleanup new_random_access_file new_writable_file new_appendable_file
-        new_read_only_memory_region_from_file create_dir recursively_create_dir delete_file
-        delete_dir delete_recursively rename_file copy_file path_exists paths_exist stat is_directory
-        get_file_size translate_name get_children get_matching_paths flush_caches start_transaction
-        end_transaction add_to_transaction get_transaction_for_path
-        get_or_start_transaction_for_path decode_transaction_token get_filesystem_configuration
-        set_filesystem_configuration get_filesystem_configuration_option
-        set_filesystem_configuration_option get_filesystem_configuration_keys
-    );
+    let slots = for_each_operation!(names);
     slots.into_iter().filter(|(_, is_filled)| *is_filled).map(|(name, _)| name).collect()
 }
 
@@ -105,7 +98,7 @@ fn a_full_and_a_small_filesystem() {
 
 /// One filesystem an operation, which is the only one that it says to write.
 macro_rules! only {
-    ($($op:ident, $name:literal;)*) => {
+    ({ $($always:tt)* } { $($name:ident $op:ident;)* }) => {
         #[test]
         fn each_operation_alone() {
             let mut tested = BTreeSet::new();
@@ -123,46 +116,14 @@ macro_rules! only {
                         Ok(Self)
                     }
                 }
-                check::<Only>("only", &[$name]);
-                tested.insert($name);
+                check::<Only>("only", &[stringify!($name)]);
+                tested.insert(stringify!($name));
             })*
             assert_eq!(tested, Ops::NAMES.iter().map(|(op, _)| *op).collect());
         }
     };
 }
-only! {
-    NEW_RANDOM_ACCESS_FILE, "new_random_access_file";
-    NEW_WRITABLE_FILE, "new_writable_file";
-    NEW_APPENDABLE_FILE, "new_appendable_file";
-    NEW_READ_ONLY_MEMORY_REGION_FROM_FILE, "new_read_only_memory_region_from_file";
-    CREATE_DIR, "create_dir";
-    RECURSIVELY_CREATE_DIR, "recursively_create_dir";
-    DELETE_FILE, "delete_file";
-    DELETE_DIR, "delete_dir";
-    DELETE_RECURSIVELY, "delete_recursively";
-    RENAME_FILE, "rename_file";
-    COPY_FILE, "copy_file";
-    PATH_EXISTS, "path_exists";
-    PATHS_EXIST, "paths_exist";
-    STAT, "stat";
-    IS_DIRECTORY, "is_directory";
-    GET_FILE_SIZE, "get_file_size";
-    TRANSLATE_NAME, "translate_name";
-    GET_CHILDREN, "get_children";
-    GET_MATCHING_PATHS, "get_matching_paths";
-    FLUSH_CACHES, "flush_caches";
-    START_TRANSACTION, "start_transaction";
-    END_TRANSACTION, "end_transaction";
-    ADD_TO_TRANSACTION, "add_to_transaction";
-    GET_TRANSACTION_FOR_PATH, "get_transaction_for_path";
-    GET_OR_START_TRANSACTION_FOR_PATH, "get_or_start_transaction_for_path";
-    DECODE_TRANSACTION_TOKEN, "decode_transaction_token";
-    GET_FILESYSTEM_CONFIGURATION, "get_filesystem_configuration";
-    SET_FILESYSTEM_CONFIGURATION, "set_filesystem_configuration";
-    GET_FILESYSTEM_CONFIGURATION_OPTION, "get_filesystem_configuration_option";
-    SET_FILESYSTEM_CONFIGURATION_OPTION, "set_filesystem_configuration_option";
-    GET_FILESYSTEM_CONFIGURATION_KEYS, "get_filesystem_configuration_keys";
-}
+for_each_operation!(only);
 
 #[test]
 fn three_transaction_methods_give_a_fourth() {

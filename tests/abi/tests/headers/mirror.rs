@@ -10,7 +10,7 @@ use tf_fs_sys::{
 };
 
 /// The modules that are no mirror of a header.
-const OTHERS: &[&str] = &["lib", "host", "layout"];
+const OTHERS: &[&str] = &["lib", "host", "layout", "operations"];
 
 /// The modules with what is different in TensorFlow 2.22.
 const OF_2_22: &[&str] = &["filesystem_2_22", "stream_executor_2_22"];
