@@ -196,7 +196,7 @@ impl Bench<'_> {
 fn callbacks(bench: &Bench<'_>) -> Result<String> {
     let mut compare = Command::new(env::current_exe()?);
     compare.arg(COMPARE).arg(bench.framework()).args(bench.plugins);
-    // The log is full of errors that were asked for.
+    // The log is full of errors that were requested.
     let compared = compare.output().context("cannot run this program again")?;
     ensure!(
         compared.status.success(),

@@ -129,13 +129,13 @@ impl Artefact {
             );
         }
         if !metadata.is_file() {
-            bail!("{} is no regular file; name the `.so` of a plugin", path.display());
+            bail!("{} is not a regular file; name the `.so` of a plugin", path.display());
         }
         let content = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
         let content = content.as_slice();
         check_kind(path, content)?;
         let file: ElfFile64<'_, Endianness, _> = ElfFile64::parse(content)
-            .with_context(|| format!("{} is damaged; build it anew", path.display()))?;
+            .with_context(|| format!("{} is damaged; build it again", path.display()))?;
         check_type(path, &file)?;
         let mut artefact = Self {
             path: path.to_owned(),
@@ -155,7 +155,7 @@ impl Artefact {
         };
         artefact
             .fill(&file)
-            .with_context(|| format!("{} is damaged; build it anew", path.display()))?;
+            .with_context(|| format!("{} is damaged; build it again", path.display()))?;
         Ok(artefact)
     }
 
@@ -171,7 +171,7 @@ impl Artefact {
                 continue;
             }
             if !symbol.is_undefined() {
-                // What the linker puts together of many object files, such as templates, is no interface.
+                // What the linker puts together of many object files, such as templates, is not an interface.
                 if !symbol.is_weak() && !name.starts_with("_ZGT") {
                     exports.insert(name);
                 }
@@ -288,7 +288,7 @@ fn machine(architecture: Architecture) -> String {
     }
 }
 
-/// Refuses what is no shared library for this system, and says what it is.
+/// Refuses what is not a shared library for this system, and says what it is.
 fn check_kind<'data, R: ReadRef<'data>>(path: &Path, data: R) -> Result<()> {
     let path = path.display();
     let kind = FileKind::parse(data);
@@ -307,7 +307,7 @@ fn check_kind<'data, R: ReadRef<'data>>(path: &Path, data: R) -> Result<()> {
             "a library for Windows; this command looks into those for Linux"
         }
         Ok(other) => {
-            bail!("{path} is no shared library but a file of the kind {other:?}; name a `.so`")
+            bail!("{path} is not a shared library but a file of the kind {other:?}; name a `.so`")
         }
         Err(_) if is_wheel(data) => {
             "an archive such as a wheel; unpack it with `unzip` and name the `.so` in it"

@@ -16,7 +16,7 @@ pub(crate) struct Known {
 const KNOWN: &[Known] = &[
     Known {
         parts: &["undefined symbol: TF_InitPlugin"],
-        cause: "The file exports no `TF_InitPlugin`, so it is no filesystem plugin.",
+        cause: "The file exports no `TF_InitPlugin`, so it is not a filesystem plugin.",
         fix: "Name another file; a device is loaded by `tensorflow-plugins` or TF_PLUGGABLE_DEVICE_LIBRARY_PATH.",
     },
     Known {
@@ -61,7 +61,7 @@ const KNOWN: &[Known] = &[
     },
     Known {
         parts: &["cannot enable executable stack"],
-        cause: "The plugin asks for an executable stack, which the system refuses.",
+        cause: "The plugin requests an executable stack, which the system refuses.",
         fix: "Link it with `-z noexecstack`.",
     },
     Known {
@@ -71,13 +71,13 @@ const KNOWN: &[Known] = &[
     },
     Known {
         parts: &["invalid ELF header"],
-        cause: "The file is no shared library for Linux.",
+        cause: "The file is not a shared library for Linux.",
         fix: "Remove it from `tensorflow-plugins`, or rebuild it for this system.",
     },
     Known {
         parts: &["file too short"],
         cause: "The file is empty or cut off, as after an interrupted copy.",
-        fix: "Install the plugin anew.",
+        fix: "Install the plugin again.",
     },
     Known {
         parts: &["wrong ELF class"],
@@ -169,8 +169,8 @@ const KNOWN: &[Known] = &[
     },
     Known {
         parts: &["TranslateName", "returned nullptr"],
-        cause: "`translate_name` of a filesystem plugin has answered with a null pointer, which aborts TensorFlow.",
-        fix: "Answer with a string always; update the plugin.",
+        cause: "`translate_name` of a filesystem plugin has returned a null pointer, which aborts TensorFlow.",
+        fix: "Always return a string; update the plugin.",
     },
     Known {
         parts: &["could not fully delete dir"],
@@ -179,8 +179,8 @@ const KNOWN: &[Known] = &[
     },
     Known {
         parts: &["changed while reading"],
-        cause: "`read` of a plugin has answered OK with fewer bytes than asked for.",
-        fix: "Answer OUT_OF_RANGE at the end of a file, and read the whole otherwise.",
+        cause: "`read` of a plugin has returned OK with fewer bytes than requested.",
+        fix: "Return OUT_OF_RANGE at the end of a file, and all bytes otherwise.",
     },
     Known {
         parts: &["disabled by TF_ENABLED_DEVICE_TYPES"],
@@ -194,7 +194,7 @@ const KNOWN: &[Known] = &[
     },
     Known {
         parts: &["RegisterPluggableDevicePlugin"],
-        cause: "A device plugin has answered with an error while it was loaded, which aborts TensorFlow.",
+        cause: "A device plugin has returned an error while it was loaded, which aborts TensorFlow.",
         fix: "The text in parentheses is the plugin's; remove the plugin, or repair what it names.",
     },
 ];

@@ -145,7 +145,7 @@ impl Installation<Release> {
         let plain =
             version.chars().all(|c| c.is_ascii_digit() || c.is_ascii_lowercase() || c == '.');
         if !plain || version.split('.').any(str::is_empty) || major_minor(version).is_none() {
-            bail!("`{version}` is no TensorFlow version; write one such as {}", crate::NEWEST);
+            bail!("`{version}` is not a TensorFlow version; write one such as {}", crate::NEWEST);
         }
         Self::of(Release(version.to_owned()), directory, version)
     }
@@ -588,7 +588,7 @@ mod tests {
         assert!(installation.usable().is_some(), "the quick check should not see this");
         assert!(installation.adopt().is_none());
         installation.python = Some("/nonexistent/python".into());
-        let error = installation.provide().expect_err("it must be made anew");
+        let error = installation.provide().expect_err("it must be made again");
         assert!(error.to_string().contains(PYTHON_VARIABLE), "{error:#}");
         assert!(installation.complete().is_none());
     }

@@ -15,7 +15,7 @@ fn operations(scheme: &Scheme) -> Option<&Table> {
 }
 
 /// What goes wrong with the table of a scheme in one of the releases; `newer` are the schemes as the plugin offers them
-/// to TensorFlow 2.22, if it asks for the release.
+/// to TensorFlow 2.22, if it requests the release.
 pub(crate) fn finding(scheme: &Scheme, newer: &[Scheme]) -> Option<Finding> {
     let table = operations(scheme)?;
     let adapted = newer.iter().find(|newer| newer.scheme == scheme.scheme).and_then(operations);

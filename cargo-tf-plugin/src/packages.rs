@@ -31,7 +31,7 @@ impl Packages {
     /// `<target>/packages/<name>`. The text is that of a requirements file: a package a line, with
     /// comments.
     ///
-    /// The environment is made on first use, and made anew when the requirements have changed or an installation
+    /// The environment is made on first use, and made again when the requirements have changed or an installation
     /// was interrupted. It starts from the interpreter that `TF_PLUGIN_PYTHON` names, else from `base` if one is
     /// given, else from the one that [`TensorFlow::pinned`](crate::TensorFlow::pinned) finds.
     ///
@@ -169,8 +169,8 @@ mod tests {
         fs::write(&trace, "").expect("a file");
         assert_eq!(provide("six==1.16.0").expect("there already"), first);
         assert!(trace.exists(), "it was made again for a comment");
-        assert_eq!(provide("six==1.17.0").expect("installed anew"), first);
-        assert!(!trace.exists(), "it was not made anew");
+        assert_eq!(provide("six==1.17.0").expect("installed again"), first);
+        assert!(!trace.exists(), "it was not made again");
         assert!(!version(&fs::read_to_string(&six).expect("it is there")));
     }
 

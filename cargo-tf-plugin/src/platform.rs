@@ -37,7 +37,7 @@ impl Glibc {
     /// What the standard library of Rust itself needs.
     pub(crate) const OF_RUST: Self = Self(2, 17);
 
-    /// The version that a symbol version such as `GLIBC_2.17` stands for.
+    /// The version that a symbol version such as `GLIBC_2.17` represents.
     fn of_symbol_version(name: &str) -> Option<Self> {
         let number = name.strip_prefix("GLIBC_")?;
         if number == "ABI_DT_RELR" {
@@ -79,7 +79,7 @@ impl FromStr for Compat {
             }),
         };
         let Some(glibc) = glibc else {
-            bail!("`{text}` is no manylinux tag; write one such as manylinux_2_28");
+            bail!("`{text}` is not a manylinux tag; write one such as manylinux_2_28");
         };
         if glibc < Glibc::OF_RUST {
             bail!("Rust itself needs glibc {}; write manylinux_2_17 or newer", Glibc::OF_RUST);
@@ -135,7 +135,7 @@ impl Library {
         }
         let content = fs::read(path).with_context(|| format!("cannot read {shown}"))?;
         let (glibc, functions) =
-            of_glibc(&content).with_context(|| format!("{shown} is damaged; build it anew"))?;
+            of_glibc(&content).with_context(|| format!("{shown} is damaged; build it again"))?;
         let known = |name: &&String| EVERYWHERE.iter().any(|start| name.starts_with(start));
         let foreign = artefact.needed.iter().filter(|name| !known(name)).cloned().collect();
         Ok(Self { artefact, content, glibc, functions, foreign })

@@ -33,7 +33,7 @@ pub enum Event {
     Step(String),
     /// `dlopen` refused the file, with its reason.
     Refused(String),
-    /// A function of the plugin has answered with an error.
+    /// A function of the plugin has returned an error.
     Error {
         /// The function.
         function: String,
@@ -53,7 +53,7 @@ pub enum Event {
     },
     /// A scheme with its tables.
     Scheme(Scheme),
-    /// The same scheme as the plugin offers it to TensorFlow 2.22, where it asks for the release.
+    /// The same scheme as the plugin offers it to TensorFlow 2.22, where it requests the release.
     Newer(Scheme),
     /// `init` of the scheme with this index has succeeded.
     Initialized(usize),
@@ -83,7 +83,7 @@ pub enum Event {
         /// Whether `destroy_profiler` and `destroy_profiler_fns` are there.
         destroy: [bool; 2],
     },
-    /// The plugin has asked for this file to be registered as a filesystem, as those do that are there on import.
+    /// The plugin has requested this file to be registered as a filesystem, as those do that are there on import.
     Registers(String),
     /// The plugin has called a function of TensorFlow that only a running TensorFlow has.
     Unavailable(String),
@@ -255,7 +255,7 @@ impl Probe {
     /// Loads the plugin and calls its entry points, in the user's environment without what may be secrets.
     ///
     /// # Errors
-    /// When the process cannot be started or watched; whatever the plugin does is no error.
+    /// When the process cannot be started or watched; whatever the plugin does is not an error.
     pub fn run(&self, plugin: &Path) -> Result<Run> {
         // Dropped after the directory, which a signal would leave behind.
         let _held = Held::new();

@@ -44,7 +44,7 @@ impl Interpreter {
         })
     }
 
-    /// The path or name that it was asked for under.
+    /// The path or name that it was requested under.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }

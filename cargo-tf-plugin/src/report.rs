@@ -71,7 +71,7 @@ pub(crate) struct TableReport {
     pub(crate) abi: i64,
     pub(crate) api: i64,
     pub(crate) size: u64,
-    /// The size for TensorFlow 2.22, where the plugin asks for the release and gives another one.
+    /// The size for TensorFlow 2.22, where the plugin requests the release and gives another one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) size_in_2_22: Option<u64>,
     pub(crate) operations: Vec<Operation>,
@@ -130,7 +130,7 @@ pub(crate) struct Report {
 impl Report {
     /// Looks at a plugin from the outside, and loads it in a process of its own for no longer than `limit`; without one
     /// nothing of it runs.
-    /// The `releases` are asked for if there is something to look for in them.
+    /// The `releases` are requested if there is something to look for in them.
     pub(crate) fn of(
         path: &Path,
         releases: impl FnOnce() -> Vec<TensorFlow>,
@@ -212,7 +212,7 @@ impl Report {
         let artefact = self.artefact.clone();
         if artefact.entry_points.is_empty() {
             self.error(
-                "exports none of the functions that TensorFlow looks for, so it is no plugin",
+                "exports none of the functions that TensorFlow looks for, so it is not a plugin",
                 "export `TF_InitPlugin` (a filesystem) or `SE_InitPlugin` (a device); in Rust, the macros \
                  `#[filesystem_plugin]` and `#[device_plugin]` do",
             );
@@ -306,7 +306,7 @@ impl Report {
         }
         if artefact.executable_stack {
             self.warn(
-                "asks for an executable stack, which newer systems refuse to a library",
+                "requests an executable stack, which newer systems refuse to a library",
                 "link it with `-z noexecstack`",
             );
         }
@@ -416,7 +416,7 @@ impl Report {
         let cause = known.map_or_else(String::new, |known| format!(" {}", known.cause));
         self.error(
             format!("cannot be loaded: {reason}.{cause}"),
-            known.map_or("install what is missing, or build the plugin anew", |known| known.fix),
+            known.map_or("install what is missing, or build the plugin again", |known| known.fix),
         );
     }
 
@@ -546,7 +546,7 @@ impl Report {
                 Severity::Note,
                 format!(
                     "{name} has no `copy_file`: TensorFlow reads and appends 128 KiB at a time, and never ends if \
-                     `read` answers OK with 0 bytes at the end of a file"
+                     `read` returns OK with 0 bytes at the end of a file"
                 ),
                 "implement it, and answer OUT_OF_RANGE at the end of a file",
             );
@@ -739,7 +739,7 @@ impl Report {
                 "let it say less",
             ),
             End::Hung(seconds) => self.error(
-                format!("has not come back from {step} within {seconds} s: TensorFlow waits for ever"),
+                format!("has not come back from {step} within {seconds} s: TensorFlow waits forever"),
                 "do nothing there that waits, such as reaching a server; a longer limit is `--timeout SECONDS`",
             ),
         }
@@ -808,7 +808,7 @@ fn describe_table(table: &Table, authors: Option<Authors>) -> TableReport {
         } else {
             match tables::missing(&table.name, &slot.name) {
                 Missing::Default(effect) => (By::TensorflowDefault, effect),
-                Missing::Unimplemented => (By::Unimplemented, "TensorFlow answers UNIMPLEMENTED"),
+                Missing::Unimplemented => (By::Unimplemented, "TensorFlow returns UNIMPLEMENTED"),
                 Missing::NeverCalled => (By::NeverCalled, "TensorFlow never calls it"),
                 Missing::Refused => (By::Missing, "TensorFlow does not load the plugin"),
             }
@@ -835,8 +835,8 @@ fn by_sdk(table: &str, name: &str, at: usize, authors: Authors) -> (By, &'static
         ("TF_FilesystemOps", _) if provided => (By::Yours, ""),
         ("TF_FilesystemOps", _) => (By::SdkDefault, tables::sdk_default(name)),
         ("TF_WritableFileOps", "flush") => by_author(authors, 1, "does nothing"),
-        ("TF_WritableFileOps", "sync") => by_author(authors, 2, "asks flush"),
-        ("TF_WritableFileOps", "close") => by_author(authors, 4, "asks flush"),
+        ("TF_WritableFileOps", "sync") => by_author(authors, 2, "calls flush"),
+        ("TF_WritableFileOps", "close") => by_author(authors, 4, "calls flush"),
         _ => (By::Yours, ""),
     }
 }

@@ -193,7 +193,7 @@ pub fn refusal(scheme: &Scheme) -> Option<String> {
 pub enum Missing {
     /// TensorFlow has a default, which does this.
     Default(&'static str),
-    /// TensorFlow answers UNIMPLEMENTED.
+    /// TensorFlow returns UNIMPLEMENTED.
     Unimplemented,
     /// TensorFlow never calls the operation, be it there or not.
     NeverCalled,
@@ -207,11 +207,11 @@ pub fn missing(table: &str, operation: &str) -> Missing {
     use Missing::{Default, NeverCalled, Refused, Unimplemented};
     match (table, operation) {
         (_, "init" | "cleanup" | "data" | "length") => Refused,
-        ("TF_FilesystemOps", "paths_exist") => Default("asks path_exists for each"),
-        ("TF_FilesystemOps", "get_file_size") => Default("asks stat"),
+        ("TF_FilesystemOps", "paths_exist") => Default("calls path_exists for each"),
+        ("TF_FilesystemOps", "get_file_size") => Default("calls stat"),
         ("TF_FilesystemOps", "rename_file") => Default("copies the file, then deletes the source"),
         ("TF_FilesystemOps", "copy_file") => Default("reads and appends 128 KiB at a time"),
-        ("TF_FilesystemOps", "is_directory") => Default("asks path_exists, then stat"),
+        ("TF_FilesystemOps", "is_directory") => Default("calls path_exists, then stat"),
         ("TF_FilesystemOps", "recursively_create_dir") => {
             Default("stat and create_dir for each part")
         }
@@ -220,13 +220,13 @@ pub fn missing(table: &str, operation: &str) -> Missing {
         ("TF_FilesystemOps", "translate_name") => Default("takes scheme and host away"),
         ("TF_FilesystemOps", "flush_caches") => Default("does nothing"),
         ("TF_WritableFileOps", "flush") => Default("does nothing"),
-        ("TF_WritableFileOps", "sync") => Default("asks flush"),
+        ("TF_WritableFileOps", "sync") => Default("calls flush"),
         ("TF_FilesystemOps", operation) if is_never_called(operation) => NeverCalled,
         _ => Unimplemented,
     }
 }
 
-/// The transactions, and the configuration but for what `FileSystem::SetOption` calls.
+/// The transactions, and the configuration except for what `FileSystem::SetOption` calls.
 #[must_use]
 pub fn is_never_called(operation: &str) -> bool {
     operation.contains("transaction")
@@ -241,7 +241,7 @@ pub fn sdk_default(operation: &str) -> &'static str {
         "recursively_create_dir" => "create_dir from the nearest directory that is there",
         "rename_file" => "copies the file, then deletes the source",
         "copy_file" => "reads and appends 1 MiB at a time",
-        "path_exists" => "asks stat",
+        "path_exists" => "calls stat",
         "translate_name" => "the canonical form, with scheme and host",
         "get_matching_paths" => "lists directory by directory",
         "set_filesystem_configuration" => "sets option by option",

@@ -198,7 +198,7 @@ impl Sdk {
         let path = std::path::absolute(path)?;
         if !Self::is_clone(&path) {
             bail!(
-                "{} is no clone of the SDK: there is no se-plugin/Cargo.toml in it",
+                "{} is not a clone of the SDK: there is no se-plugin/Cargo.toml in it",
                 path.display()
             );
         }

@@ -44,7 +44,7 @@ impl TensorFlow {
     ///
     /// The environment is made on first use: a download of about 250 MB that becomes 1.5 GB on disk, with
     /// progress on standard error. Later calls take milliseconds. Processes that ask at the same time wait for
-    /// each other. An installation that was interrupted is made anew.
+    /// each other. An installation that was interrupted is made again.
     ///
     /// `TF_PLUGIN_PYTHON` names the interpreter to make it with; otherwise the first suitable one of
     /// `python3.11`, the other versions that the release supports, `python3` and `python` on `PATH` is taken.
@@ -251,7 +251,7 @@ mod tests {
             ("2.16", "2.16.2"),
             ("2.21", "2.21.0"),
             ("2.22", "2.22.0rc0"),
-            // What is no series is left to those who know more.
+            // What is not a series is left to those who know more.
             ("2.21.0", "2.21.0"),
             ("2.9", "2.9"),
             ("nonsense", "nonsense"),

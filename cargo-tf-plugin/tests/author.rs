@@ -288,7 +288,7 @@ for script in sys.argv[1:]:
     assert_eq!(site.files(), before, "something is left");
 }
 
-/// One configuration: neither builds anew what the other has built.
+/// One configuration: neither builds again what the other has built.
 #[test]
 fn cargo_and_the_tool_build_the_same_library() {
     let fresh = Fresh::make("same", &["--fs"]);
@@ -546,7 +546,7 @@ fn what_cannot_be_made_leaves_nothing() {
     let new = |arguments: &[&str]| fails(tool(here, &["new"]).args(arguments));
     assert!(new(&["My Fs", "--fs"]).contains("such as my-plugin"));
     assert!(new(&["json", "--fs"]).contains("choose another name"));
-    assert!(new(&["xy", "--fs", "--sdk", "nowhere"]).contains("is no clone of the SDK"));
+    assert!(new(&["xy", "--fs", "--sdk", "nowhere"]).contains("is not a clone of the SDK"));
     assert!(new(&["xy", "--fs", "--path", "a/b"]).contains("make it first"));
     let said = new(&["xy", "--device", "--scheme", "xy"]);
     assert!(said.contains("`--scheme` goes with `--fs` or `--both`"), "{said}");
@@ -554,7 +554,7 @@ fn what_cannot_be_made_leaves_nothing() {
     assert!(said.contains("`--device-type` goes with `--device` or `--both`"), "{said}");
     let bytes = OsStr::from_bytes(b"x\xff");
     let said = fails(tool(here, &["new", "xy", "--fs", "--path"]).arg(bytes));
-    assert!(said.contains("which is no UTF-8; name another directory"), "{said}");
+    assert!(said.contains("which is not UTF-8; name another directory"), "{said}");
     // `q://` would be a directory of this machine.
     assert!(new(&["q", "--fs"]).contains("name one with `--scheme`"));
     assert_eq!(fs::read_dir(here).expect("a directory").count(), 0, "something was made");

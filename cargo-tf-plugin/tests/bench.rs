@@ -135,7 +135,7 @@ fn a_filesystem_is_measured_through_its_tables_and_in_tensorflow() {
     let bars = |class: &str| page.matches(&format!("<rect class=\"{class}\"")).count();
     assert_eq!([bars("bar"), bars("other")], [30 + 20, 20]);
 
-    // What the documentation shows is what is printed, but for the times.
+    // What the documentation shows is what is printed, except for the times.
     let documentation = fs::read_to_string(root().join("docs/performance.md")).expect("the page");
     for name in names() {
         assert!(
@@ -370,8 +370,8 @@ fn what_fails_is_said_in_its_row_and_the_others_go_on() {
         row.1["why"].as_str().unwrap_or_default().to_owned()
     };
     for (name, wanted) in [
-        ("sync, after 100 B", "not implemented: TensorFlow asks flush"),
-        ("create_dir", "not implemented: TensorFlow answers UNIMPLEMENTED"),
+        ("sync, after 100 B", "not implemented: TensorFlow calls flush"),
+        ("create_dir", "not implemented: TensorFlow returns UNIMPLEMENTED"),
         ("rename_file", "not implemented: TensorFlow copies the file, then deletes the source"),
     ] {
         assert_eq!(why(&sound, name), wanted);
@@ -382,7 +382,7 @@ fn what_fails_is_said_in_its_row_and_the_others_go_on() {
             "path_exists:error",
             "60",
             &["path_exists, of a file", "path_exists, of nothing"][..],
-            "DATA_LOSS: the fault that was asked for",
+            "DATA_LOSS: the fault that was requested",
         ),
         (
             "new_random_access_file:crash",
@@ -426,7 +426,7 @@ fn what_fails_is_said_in_its_row_and_the_others_go_on() {
     let [out, err] = run(command(&arguments).env("FAULT", "path_exists:error"), 1);
     let line =
         out.lines().find(|line| line.trim().starts_with("path_exists, of a file")).expect("a row");
-    assert!(line.ends_with("failed: DATA_LOSS: the fault that was asked for"), "{line}");
+    assert!(line.ends_with("failed: DATA_LOSS: the fault that was requested"), "{line}");
     assert!(err.contains("2 operations have failed"), "{err}");
 }
 
@@ -445,11 +445,11 @@ fn bad_input_is_refused_with_the_next_step() {
     let localfs = localfs();
     let localfs = localfs.to_str().expect("a path");
     for (arguments, fault, wanted) in [
-        (&[text][..], "", &["text.so is no shared library", "name the `.so` of a plugin"][..]),
+        (&[text][..], "", &["text.so is not a shared library", "name the `.so` of a plugin"][..]),
         (&[nothing], "", &["there is no file", "build the plugin first"]),
-        (&[flat, "--root", "scratch"], "", &["`scratch` is no URI", "flat://"]),
+        (&[flat, "--root", "scratch"], "", &["`scratch` is not a URI", "flat://"]),
         (&[flat, "--root", "other://x"], "", &["serves no other://", "it has flat://"]),
-        (&[flat], "init:error", &["`init of flat://` answers DATA_LOSS", "cargo tf-plugin check"]),
+        (&[flat], "init:error", &["`init of flat://` returns DATA_LOSS", "cargo tf-plugin check"]),
         (
             &[flat],
             "new_writable_file:error",
@@ -459,8 +459,8 @@ fn bad_input_is_refused_with_the_next_step() {
         (&[flat, "--html", &below], "", &["there is no directory", "make it"]),
         (&[flat, "--save", directory], "", &["is a directory; name a file to write"]),
         // It has no end.
-        (&[flat, "--baseline", "/dev/zero"], "", &["is no report of this version"]),
-        (&[flat, "--baseline", text], "", &["is no report of this version", "bench --save"]),
+        (&[flat, "--baseline", "/dev/zero"], "", &["is not a report of this version"]),
+        (&[flat, "--baseline", text], "", &["is not a report of this version", "bench --save"]),
         (
             &[localfs, "--root", &missing],
             "",
@@ -476,9 +476,9 @@ fn bad_input_is_refused_with_the_next_step() {
     }
     let [_, err] = run(command(&[flat, "--tf", nothing]).current_dir(empty.path()), 1);
     assert!(err.contains("nothing"), "{err}");
-    // No TensorFlow is fetched for what is no plugin.
+    // No TensorFlow is fetched for what is not a plugin.
     let [_, err] = run(&mut command(&[text, "--tf", nothing]), 1);
-    assert!(err.contains("text.so is no shared library"), "{err}");
+    assert!(err.contains("text.so is not a shared library"), "{err}");
     // What was measured is shown, though it cannot be kept.
     let measured = [flat, "--no-tf", "--seconds", "0.001", "--filter", "translate"];
     let [out, err] = run(&mut command(&[&measured[..], &["--save", "/dev/full"]].concat()), 1);

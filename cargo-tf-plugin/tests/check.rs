@@ -1,4 +1,4 @@
-//! What `check` says about plugins of this SDK, about plugins in C++, and about what is no plugin.
+//! What `check` says about plugins of this SDK, about plugins in C++, and about what is not a plugin.
 
 mod interruptible;
 mod plugins;
@@ -74,16 +74,16 @@ fn a_package_is_built_and_each_operation_is_somebodys() {
         ("delete_recursively", "TensorFlow's default lists and deletes one by one"),
         ("rename_file", "yours"),
         ("copy_file", "the SDK's default"),
-        ("path_exists", "the SDK's default    asks stat"),
+        ("path_exists", "the SDK's default    calls stat"),
         ("stat", "yours"),
-        ("is_directory", "TensorFlow's default asks path_exists, then stat"),
+        ("is_directory", "TensorFlow's default calls path_exists, then stat"),
         ("translate_name", "the SDK's default"),
         ("10 of transactions and configuration", "none                 TensorFlow never calls"),
         ("read", "yours"),
         ("append", "yours"),
         ("flush ", "the SDK's default    does nothing"),
-        ("sync", "the SDK's default    asks flush"),
-        ("close", "the SDK's default    asks flush"),
+        ("sync", "the SDK's default    calls flush"),
+        ("close", "the SDK's default    calls flush"),
     ] {
         let said = operation(&text, name);
         assert!(said.starts_with(whose), "{name}: {said}");
@@ -102,9 +102,9 @@ fn a_package_is_built_and_each_operation_is_somebodys() {
     ] {
         assert_says(&text, line);
     }
-    assert!(!text.contains('\x1b'), "colours that nobody asked for:\n{text}");
+    assert!(!text.contains('\x1b'), "colours that nobody requested:\n{text}");
 
-    // The example in the documentation, but for the file itself.
+    // The example in the documentation, except for the file itself.
     let documentation = fs::read_to_string(root().join("docs/check.md")).expect("docs/check.md");
     // Cargo's messages are behind it.
     let report = text.split_once("\n\n").and_then(|(_, rest)| rest.split_once("\nno errors"));
@@ -198,7 +198,7 @@ fn faults_of_a_filesystem_are_found() {
         ("no-read", 0, "has no `read` in TF_RandomAccessFileOps"),
         ("no-translate", 0, "takes scheme and host away"),
         ("garbage", 1, "`delete_file` in TF_FilesystemOps points to no function of any library"),
-        ("init-fails", 1, "`init of plain://` answers UNAVAILABLE: no server"),
+        ("init-fails", 1, "`init of plain://` returns UNAVAILABLE: no server"),
     ] {
         let (found, text) = check(filesystem(), fault);
         assert_eq!(found, code, "{fault}: {text}");
@@ -365,8 +365,8 @@ fn left_of(plugin: &Path) -> usize {
 fn faults_of_a_device_are_found() {
     for (fault, code, words) in [
         ("", 0, "Device PLAIN platform PLAIN_C devices 2 on this machine"),
-        ("fails", 1, "`SE_InitPlugin` answers UNAVAILABLE: wrong driver; TensorFlow aborts"),
-        ("executor-fails", 1, "`create_stream_executor` answers UNAVAILABLE: no driver"),
+        ("fails", 1, "`SE_InitPlugin` returns UNAVAILABLE: wrong driver; TensorFlow aborts"),
+        ("executor-fails", 1, "`create_stream_executor` returns UNAVAILABLE: no driver"),
         ("name", 1, "Device name/type 'plain2' must match [A-Z][A-Z_]*"),
         ("no-type", 1, "'type' field in SP_Platform must be set"),
         ("no-count", 1, "'get_device_count' field in SP_PlatformFns is null"),
@@ -495,10 +495,13 @@ fn what_is_no_plugin_is_refused_with_the_next_step() {
     assert!(compiled.expect("the compiler runs").success());
     for (path, words) in [
         (scratch.path().join("none.so"), "build the plugin first"),
-        (PathBuf::from("/dev/zero"), "is no regular file"),
+        (PathBuf::from("/dev/zero"), "is not a regular file"),
         (scratch.path().to_owned(), "is a directory; name the `.so` in it"),
-        (file("text.so", b"not a library, though it has the name of one"), "is no shared library"),
-        (file("empty.so", b""), "is no shared library"),
+        (
+            file("text.so", b"not a library, though it has the name of one"),
+            "is not a shared library",
+        ),
+        (file("empty.so", b""), "is not a shared library"),
         (file("cut.so", &good[..100]), "is damaged"),
         (
             file(

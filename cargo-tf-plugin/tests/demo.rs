@@ -77,7 +77,7 @@ fn the_refdevice_demo_trains_as_on_the_cpu() {
         "4810 parameters, on device:RUST_REF:0",
         "276 steps",
         "of 360 digits held out are right",
-        "the losses of all 276 steps are the same but for",
+        "the losses of all 276 steps are the same except for",
     ];
     assert_complete(&demo(&["refdevice"]), &lines);
 }

@@ -139,10 +139,10 @@ fn what_breaks_the_import_is_named_and_so_is_what_is_said_of_it() {
     let (code, text) = run(&mut environment.doctor());
     assert_eq!(code, 1, "{text}");
     assert_says(&text, "error junk.so keeps `import tensorflow` from working");
-    assert_says(&text, "is no shared library");
+    assert_says(&text, "is not a shared library");
     assert_says(&text, "error `import tensorflow` does not work: ended with status 1.");
     assert_says(&text, "invalid ELF header");
-    assert_says(&text, "The file is no shared library for Linux.");
+    assert_says(&text, "The file is not a shared library for Linux.");
 
     let (code, text) = run(environment.doctor().arg("--no-import"));
     assert_eq!(code, 1, "{text}");

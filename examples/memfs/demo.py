@@ -95,7 +95,7 @@ def demo(plugin, root, report):
         if gfile.exists(root):
             gfile.rmtree(root)
         gfile.makedirs(root)
-        expect(gfile.isdir(root), "%s was made, but is no directory" % root)
+        expect(gfile.isdir(root), "%s was made, but is not a directory" % root)
         result("%s:// is a filesystem like any other now" % root.split("://")[0])
 
     with report.step("write", "Write the data set as TFRecords") as result:

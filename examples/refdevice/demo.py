@@ -23,7 +23,7 @@ DEVICE = "RUST_REF"
 # The largest relative difference of the loss of any step.
 TOLERANCE = 1e-5
 ACCURACY = 0.95
-# A hang must not be for ever.
+# A hang must not be forever.
 LIMIT = 600
 # What a step of each model must have run on the device, whatever the release of TensorFlow calls the rest.
 DENSE = ("BiasAdd", "BiasAddGrad", "MatMul", "Relu", "ReluGrad", "SparseSoftmaxCrossEntropyWithLogits")
@@ -99,7 +99,7 @@ def demo(plugin, tools, scratch, report):
         with report.step("– on the CPU", "Train the same on TensorFlow's CPU, without the plugin") as result:
             cpu = train(digits, model, "CPU", scratch)
             worst = compare(device["losses"], cpu["losses"], report)
-            result("the losses of all %d steps are the same but for %.1e" % (steps, worst))
+            result("the losses of all %d steps are the same except for %.1e" % (steps, worst))
 
 
 def main():

@@ -16,7 +16,7 @@ pub trait Device: Send + Sync + 'static {
 
     /// Allocates `bytes` of device memory, never 0, at an address that is a multiple of 256.
     ///
-    /// Where TensorFlow divides regions ([`USE_BFC_ALLOCATOR`](crate::Platform::USE_BFC_ALLOCATOR)) and asks for one after
+    /// Where TensorFlow divides regions ([`USE_BFC_ALLOCATOR`](crate::Platform::USE_BFC_ALLOCATOR)) and requests one after
     /// the other ([`FORCE_MEMORY_GROWTH`](crate::Platform::FORCE_MEMORY_GROWTH)) the first request is the SDK's own: up to
     /// 1 MiB, and a 64th of what is free, for small tensors after the memory is used up.
     ///
@@ -141,7 +141,7 @@ pub trait Device: Send + Sync + 'static {
 /// How much memory a device has, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoryUsage {
-    /// Free now. TensorFlow takes what is free when the device starts, but for a reserve.
+    /// Free now. TensorFlow takes what is free when the device starts, except for a reserve.
     pub free: u64,
     /// All of it.
     pub total: u64,

@@ -12,7 +12,7 @@
 //!   one line of the log. A device that cannot be opened is not counted.
 //! - A failure of work that was enqueued is sticky, as with CUDA: the device reports it, in the log at once
 //!   and as an error from the next value that Python fetches on.
-//! - An event never answers that it failed, which would abort. One that cannot be recorded waits for its
+//! - An event never reports that it failed, which would abort. One that cannot be recorded waits for its
 //!   stream instead.
 //! - A panic is caught and becomes an error, as in `tf-fs-plugin`.
 //!

@@ -11,7 +11,7 @@ use core::num::NonZeroU64;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DevicePtr(NonZeroU64);
 
-/// From here on addresses stand for memory that there was none left of. No program has such addresses on
+/// Addresses from here up are sentinels for failed allocations. No program has such addresses on
 /// the systems for which TensorFlow is made; they are the kernel's.
 const REFUSED: u64 = 0xffff_f000_0000_0000;
 
@@ -39,7 +39,7 @@ impl DevicePtr {
 
     /// The `index`th of the ranges for refused requests, none of which is longer than a page.
     pub(crate) const fn refused(index: u64) -> Self {
-        // Many more than anybody could ask for; then they are used again.
+        // Many more than anybody could request; then they are used again.
         match Self::new(REFUSED + (index % (1 << 24) + 1) * 4096) {
             Some(address) => address,
             None => unreachable!(),

@@ -7,7 +7,7 @@ use tf_plugin_core::Result;
 ///
 /// [`#[device_plugin]`](macro@crate::device_plugin) on the `impl` exports it.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no platform of devices",
+    message = "`{Self}` does not implement `Platform`",
     note = "write `impl Platform for {Self}`, with the attribute `#[device_plugin]`"
 )]
 pub trait Platform: Sized + Send + Sync + 'static {
@@ -32,7 +32,7 @@ pub trait Platform: Sized + Send + Sync + 'static {
     /// The devices.
     type Device: Device;
 
-    /// Makes the platform, once, when TensorFlow first asks for the number of devices.
+    /// Makes the platform, once, when TensorFlow first requests the number of devices.
     ///
     /// # Errors
     /// Whatever keeps the platform from working, such as a missing driver. There are then 0 devices, and

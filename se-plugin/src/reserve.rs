@@ -1,11 +1,11 @@
-//! Memory for the requests that the host repeats for ever.
+//! Memory for the requests that the host repeats forever.
 
 use crate::device::Device;
 use crate::memory::DevicePtr;
 use crate::pieces::{self, Pieces};
 use tf_plugin_core::__private::boundary;
 
-/// The largest request that is served. The host asks for less and less until it gets something, so one for much
+/// The largest request that is served. The host requests less and less until it gets something, so one for much
 /// memory comes down to this, too.
 const PIECE: u64 = 64 << 10;
 

@@ -49,7 +49,7 @@ CASES = []
 LACKS = {
     "memory_region": "memory regions are UNIMPLEMENTED",
     "normal_form": "names are taken as they are written: `a//b`, `a/./b` and `a/x/../b` are three files",
-    "hierarchy": "only the name itself counts: a missing parent is no error, a file may have others below it or be "
+    "hierarchy": "only the name itself counts: a missing parent is not an error, a file may have others below it or be "
                  "beside a directory of its name, and a directory can be renamed",
     "unclosed_files": "what is dropped without being closed is not stored",
 }
@@ -1310,7 +1310,7 @@ def codes_of_queries(place):
         lambda: fails(FAILED_PRECONDITION if hierarchy else NOT_FOUND, gfile.stat, place("file", "below")),
         lambda: check(gfile.isdir(place("file", "below")), False, "isdir below a file"),
         lambda: fails(NOT_FOUND, gfile.listdir, place("missing")),
-        # TensorFlow asks is_directory first and reports every refusal so.
+        # TensorFlow calls is_directory first and reports every refusal so.
         lambda: fails(NOT_FOUND, gfile.listdir, place("file")),
         lambda: check(list(gfile.walk(place("file"))), [], "walk of a file"),
     )
@@ -1374,7 +1374,7 @@ def main():
     if unknown:
         parser.error("no such case: %s (see --list)" % ", ".join(sorted(unknown)))
     faulthandler.enable()
-    # Advice about deprecated Python calls is no result of a case.
+    # Advice about deprecated Python calls is not a result of a case.
     for logger in ("tensorflow", "absl"):
         logging.getLogger(logger).setLevel(logging.ERROR)
     if arguments.plugin:

@@ -14,7 +14,7 @@ struct Mistake {
 }
 
 impl Errors {
-    /// A mistake that one token, or the macro's name, stands for.
+    /// A mistake that one token, or the macro's name, represents.
     pub(crate) fn at(&mut self, span: Span, message: impl std::fmt::Display) {
         self.push(syn::Error::new(span, message));
     }

@@ -11,7 +11,7 @@ pub(crate) struct Served<T> {
     pub(crate) schemes: Vec<Scheme>,
 }
 
-/// The exports of a crate; `plugin` is the type that stands for them in tests.
+/// The exports of a crate; `plugin` is the type that represents them in tests.
 pub(crate) fn expand<T: ToTokens>(
     plugin: &T,
     served: &[Served<T>],

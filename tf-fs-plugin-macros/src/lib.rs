@@ -100,7 +100,7 @@ pub fn device_plugin(options: TokenStream, item: TokenStream) -> TokenStream {
 /// # Options
 /// - `op = "Relu"`: the op, as in `tf.raw_ops`. Required.
 /// - `types(T = [f32, f64], Tidx = [i32, i64])`: the types that attributes of the op are to have: one
-///   kernel for each combination. A parameter of the `impl` has the name of its attribute and stands for the
+///   kernel for each combination. A parameter of the `impl` has the name of its attribute and is replaced by the
 ///   type. An attribute without a parameter only restricts the kernel; for such a one there are also types
 ///   that Rust does not have, as in `T = [DType::Variant]`. An attribute that is not named may have any
 ///   type.
@@ -119,7 +119,7 @@ pub fn kernel(options: TokenStream, item: TokenStream) -> TokenStream {
 
 /// Prepares a filesystem for being exported elsewhere. Goes on `impl Filesystem for T`.
 ///
-/// It does what [`#[filesystem_plugin]`](macro@filesystem_plugin) does, but for the exports: for types that
+/// It does what [`#[filesystem_plugin]`](macro@filesystem_plugin) does, except for the exports: for types that
 /// [`filesystem_plugins!`] lists, for libraries of filesystems, and for generic types.
 ///
 /// ```
@@ -171,7 +171,7 @@ pub fn filesystem(options: TokenStream, item: TokenStream) -> TokenStream {
 /// `;`: `autoload = false`, `allow_panic_abort` and `crate = path`, each as
 /// [`#[filesystem_plugin]`](macro@filesystem_plugin) has it.
 ///
-/// It makes a type, `pub enum FilesystemPlugins {}`, that stands for all of them in tests.
+/// It makes a type, `pub enum FilesystemPlugins {}`, that represents all of them in tests.
 #[proc_macro]
 pub fn filesystem_plugins(input: TokenStream) -> TokenStream {
     plugins::expand(input.into()).into()

@@ -205,7 +205,7 @@ fn expand<F: Filesystem>(fs: &F, dirs: &[Vec<u8>], component: &[u8]) -> Result<V
     Ok(matches)
 }
 
-/// A path in the form in which TensorFlow hands it to the other operations.
+/// A path in the form in which TensorFlow passes it to the other operations.
 fn translated<'p, F: Filesystem>(fs: &F, path: &'p [u8]) -> Cow<'p, [u8]> {
     if F::PROVIDED.contains(Ops::TRANSLATE_NAME) {
         fs.translate_name(path).into()

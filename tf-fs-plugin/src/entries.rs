@@ -1,6 +1,6 @@
 //! Lists of names.
 
-/// The names that a listing answers with. Collect it from anything that is bytes or text:
+/// The names that a listing returns. Collect it from anything that is bytes or text:
 ///
 /// ```
 /// use tf_fs_plugin::Entries;

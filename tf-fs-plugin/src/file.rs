@@ -9,7 +9,7 @@ use tf_plugin_core::{Error, Result};
 
 /// A file that is open for reading. Several threads read it at a time.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no file open for reading",
+    message = "`{Self}` does not implement `RandomAccessFile`",
     note = "write `impl RandomAccessFile for {Self}`"
 )]
 pub trait RandomAccessFile: Send + Sync + 'static {
@@ -30,7 +30,7 @@ pub trait RandomAccessFile: Send + Sync + 'static {
 ///
 /// # Closing
 /// TensorFlow closes files twice, flushes them after closing, and drops some without closing. The SDK
-/// sorts this out: after a [`close`](Self::close) that succeeded it answers OK to `flush`, `sync` and
+/// sorts this out: after a [`close`](Self::close) that succeeded it returns OK to `flush`, `sync` and
 /// `close`, and `FAILED_PRECONDITION` to `append`, without asking the file. After a `close` that
 /// failed the file is still open, and `close` may be tried again. A file that is dropped without
 /// having been closed is dropped as a Rust value: `Drop` decides whether its content stays.
@@ -39,7 +39,7 @@ pub trait RandomAccessFile: Send + Sync + 'static {
 /// with `INTERNAL`, so that a gap in the data is never taken for success. The value is still dropped
 /// in the end: a `Drop` that publishes the content has to know whether it is complete.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no file open for writing",
+    message = "`{Self}` does not implement `WritableFile`",
     note = "write `impl WritableFile for {Self}`"
 )]
 pub trait WritableFile: Send + 'static {
@@ -91,7 +91,7 @@ pub trait WritableFile: Send + 'static {
 
 /// A file mapped into memory.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no file mapped into memory",
+    message = "`{Self}` does not implement `ReadOnlyMemoryRegion`",
     note = "write `impl ReadOnlyMemoryRegion for {Self}`"
 )]
 pub trait ReadOnlyMemoryRegion: Send + Sync + 'static {

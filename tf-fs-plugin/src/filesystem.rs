@@ -36,7 +36,7 @@ use tf_plugin_core::{Error, Result};
 /// A panic in an operation becomes [`Code::Internal`](crate::Code::Internal) with the operation, the
 /// message and the place; the process goes on.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no filesystem",
+    message = "`{Self}` does not implement `Filesystem`",
     note = "write `impl Filesystem for {Self}` with the attribute `#[filesystem]` or `#[filesystem_plugin(scheme = \"...\")]`"
 )]
 pub trait Filesystem: OperationTable + Sized + Send + Sync + 'static {
@@ -89,7 +89,7 @@ pub trait Filesystem: OperationTable + Sized + Send + Sync + 'static {
         unwritten(uri, "new_appendable_file")
     }
 
-    /// Maps a file into memory. The SDK answers `INVALID_ARGUMENT` for an empty region, as the
+    /// Maps a file into memory. The SDK returns `INVALID_ARGUMENT` for an empty region, as the
     /// header asks.
     ///
     /// # Errors
@@ -194,7 +194,7 @@ pub trait Filesystem: OperationTable + Sized + Send + Sync + 'static {
 
     /// [`path_exists`](Self::path_exists) for many paths at once, one answer a path in their order.
     ///
-    /// Not written: TensorFlow's default asks for one path after the other.
+    /// Not written: TensorFlow's default requests one path after the other.
     fn paths_exist(&self, uris: &[Uri<'_>]) -> Vec<Result<bool>> {
         uris.iter().map(|uri| self.path_exists(*uri)).collect()
     }
@@ -256,9 +256,9 @@ pub trait Filesystem: OperationTable + Sized + Send + Sync + 'static {
     }
 
     /// The complete name of each path that matches `pattern`, which arrives as the user wrote it, not
-    /// in canonical form. In a component `*` stands for any run of characters, `?` for one character,
+    /// in canonical form. In a component `*` matches any run of characters, `?` one character,
     /// `[...]` and `[^...]` for one of a list, `\c` for `c` itself; none of them matches a `/`. A
-    /// pattern that matches nothing is no error. [`glob`](crate::glob) has the matching itself.
+    /// pattern that matches nothing is not an error. [`glob`](crate::glob) has the matching itself.
     ///
     /// Not written: the SDK's default, because TensorFlow's crashes on a wildcard in the host and
     /// swallows errors. It lists directory by directory with [`get_children`](Self::get_children)
@@ -293,7 +293,7 @@ pub trait Filesystem: OperationTable + Sized + Send + Sync + 'static {
         Err(Error::unimplemented("end_transaction"))
     }
 
-    /// Makes a path, which need not exist, part of a transaction. The SDK answers `NOT_FOUND` for a
+    /// Makes a path, which need not exist, part of a transaction. The SDK returns `NOT_FOUND` for a
     /// transaction that is none.
     ///
     /// # Errors

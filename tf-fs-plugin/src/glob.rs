@@ -9,7 +9,7 @@
 //! | `\c` | the character `c` |
 //!
 //! A character is a Unicode scalar value where the bytes are UTF-8, otherwise a byte. `[` without its
-//! `]` is itself, and so is `\` at the end. But for that `\`, and for classes such as `[[:alpha:]]`,
+//! `]` is itself, and so is `\` at the end. Except for that `\`, and for classes such as `[[:alpha:]]`,
 //! which the header does not know, this is what `fnmatch` does, which TensorFlow's own filesystems use.
 
 use std::borrow::Cow;
@@ -28,7 +28,7 @@ pub fn is_literal(component: &[u8]) -> bool {
     true
 }
 
-/// A component without wildcards as the name that it stands for: each `\c` becomes `c`.
+/// A component without wildcards as the name that it represents: each `\c` becomes `c`.
 #[must_use]
 pub fn unescape(component: &[u8]) -> Cow<'_, [u8]> {
     if !component.contains(&b'\\') {

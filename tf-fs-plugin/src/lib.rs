@@ -39,7 +39,7 @@
 //!
 //! | Operation | Runs |
 //! |---|---|
-//! | `new_random_access_file`, `new_writable_file`, `new_appendable_file`, `new_read_only_memory_region_from_file`, `create_dir`, `delete_file`, `delete_dir`, `stat`, `get_children` | nothing: TensorFlow answers `UNIMPLEMENTED` |
+//! | `new_random_access_file`, `new_writable_file`, `new_appendable_file`, `new_read_only_memory_region_from_file`, `create_dir`, `delete_file`, `delete_dir`, `stat`, `get_children` | nothing: TensorFlow returns `UNIMPLEMENTED` |
 //! | `is_directory`, `get_file_size`, `paths_exist`, `delete_recursively`, `flush_caches` | TensorFlow's default, made of the operations above |
 //! | `path_exists` | the SDK's default, from `stat`; TensorFlow has none |
 //! | `translate_name` | the SDK's default, because TensorFlow's drops the host |
@@ -47,14 +47,14 @@
 //! | `get_matching_paths` | the SDK's default, because TensorFlow's crashes on a wildcard in the host and hides errors |
 //! | `rename_file`, `copy_file` | the SDK's default, because TensorFlow's loses a file that is renamed or copied to its own name, and copies into a directory |
 //! | `flush`, `sync`, `close` of a [`WritableFile`] | nothing, `flush`, and `flush`; TensorFlow has no default for `close` |
-//! | transactions, configuration | nothing: TensorFlow does not call them, but for `set_filesystem_configuration` |
+//! | transactions, configuration | nothing: TensorFlow does not call them, except for `set_filesystem_configuration` |
 //!
 //! # Threads
 //! TensorFlow calls from any thread, several at a time, hence `Send` and `Sync` on everything. One
 //! writable file is used by one thread at a time.
 //!
 //! # Failure
-//! Every operation answers with [`Result`]; an [`Error`] carries one of TensorFlow's [codes](Code),
+//! Every operation returns [`Result`]; an [`Error`] carries one of TensorFlow's [codes](Code),
 //! converts from `std::io::Error`, and takes causes and context. A panic is caught: the operation
 //! fails with `INTERNAL`, naming the operation, the message and the place, and whatever lock it held
 //! is poisoned as always in Rust. That needs unwinding; with `panic = "abort"` in the profile the
@@ -64,7 +64,7 @@
 //! `import tensorflow` registers a plugin that lies in `site-packages/tensorflow-plugins/` or that
 //! `TF_PLUGGABLE_DEVICE_LIBRARY_PATH` names, unless the attribute says `autoload = false` or the
 //! environment `TF_FS_PLUGIN_AUTOLOAD=0`. `tf.experimental.register_filesystem_plugin(path)` registers
-//! it by hand; doing both, or either twice, is no error, as long as it is the same file: a copy of it is
+//! it by hand; doing both, or either twice, is not an error, as long as it is the same file: a copy of it is
 //! another plugin, for which the scheme is taken. TensorFlow never unloads a plugin and drops no
 //! registered filesystem, so nothing may depend on `Drop` of the [`Filesystem`] itself.
 //!

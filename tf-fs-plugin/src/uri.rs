@@ -1,4 +1,4 @@
-//! The names that TensorFlow hands to a filesystem: `scheme://host/path`.
+//! The names that TensorFlow passes to a filesystem: `scheme://host/path`.
 
 use std::borrow::Cow;
 use std::fmt;

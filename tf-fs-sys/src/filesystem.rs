@@ -201,7 +201,7 @@ pub type TF_NewWritableFileOp = unsafe extern "C" fn(
     status: *mut TF_Status,
 );
 
-/// An operation that answers with names: the number of entries, or -1 on error. `*entries` is null
+/// An operation that returns names: the number of entries, or -1 on error. `*entries` is null
 /// on entry; the array and each string come from the plugin's allocator, and the host frees them
 /// whenever the answer is not negative.
 pub type TF_ListOp = unsafe extern "C" fn(
@@ -211,7 +211,7 @@ pub type TF_ListOp = unsafe extern "C" fn(
     status: *mut TF_Status,
 ) -> c_int;
 
-/// An operation that answers with the transaction of a path: 0, or -1 on error.
+/// An operation that returns the transaction of a path: 0, or -1 on error.
 pub type TF_TransactionForPathOp = unsafe extern "C" fn(
     filesystem: *const TF_Filesystem,
     path: *const c_char,
@@ -254,7 +254,7 @@ pub struct TF_FilesystemOps {
     >,
     /// Creates one directory.
     pub create_dir: Option<TF_PathOp>,
-    /// Creates a directory and its missing ancestors. The host's default can loop for ever.
+    /// Creates a directory and its missing ancestors. The host's default can loop forever.
     pub recursively_create_dir: Option<TF_PathOp>,
     /// Deletes a file.
     pub delete_file: Option<TF_PathOp>,

@@ -51,7 +51,7 @@ pub struct TF_FunctionLibraryDefinition {
 }
 
 /// Which of TensorFlow's own graph passes stay on, for all graphs of a process that has a device of
-/// the plugin's type. Default and on are the same, but for `disable_model_pruning`.
+/// the plugin's type. Default and on are the same, except for `disable_model_pruning`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TP_OptimizerConfigs {
@@ -170,7 +170,7 @@ crate::host::host_functions! {
     /// The functions of `grappler.h`. All live in `libtensorflow_cc.so.2`, not in the library where a
     /// device plugin's other functions are, so all are optional.
     ///
-    /// Lists of names come in two calls: the `…Size` function answers how many names (`num_values`)
+    /// Lists of names come in two calls: the `…Size` function returns how many names (`num_values`)
     /// of how many bytes together (`storage_size`) there are; the other fills `values` and `lengths`,
     /// of at least `num_values` elements each, with pointers into `storage`, not NUL-terminated.
     pub struct GrapplerFunctions {

@@ -122,7 +122,7 @@ fn bind_once<T: Table>() -> Result<&'static T, MissingSymbol> {
 #[must_use]
 pub fn release() -> Option<(u32, u32)> {
     let version = crate::registration::RegistrationFunctions::get().ok()?.TF_Version?;
-    // SAFETY: the function answers a static C string.
+    // SAFETY: the function returns a static C string.
     let version = unsafe { CStr::from_ptr(version()) };
     major_minor(version.to_str().ok()?)
 }

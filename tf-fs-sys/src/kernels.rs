@@ -50,7 +50,7 @@ pub struct TF_AsyncOpKernelDoneCallback {
     _not_send_sync_unpin: PhantomData<(*mut u8, PhantomPinned)>,
 }
 
-/// Makes the state of a kernel, for one node, and answers with it. A failure is reported by
+/// Makes the state of a kernel, for one node, and returns it. A failure is reported by
 /// `TF_OpKernelConstruction_Failure`.
 pub type TF_CreateKernelFn =
     Option<unsafe extern "C" fn(ctx: *mut TF_OpKernelConstruction) -> *mut c_void>;

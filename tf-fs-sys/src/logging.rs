@@ -24,7 +24,7 @@ crate::host::host_functions! {
     pub struct LoggingFunctions {
         /// Writes a line of the given severity.
         optional fn TF_Log(level: TF_LogLevel, fmt: *const c_char; ...);
-        /// Writes a line if the user asked for this much detail (`TF_CPP_MAX_VLOG_LEVEL`).
+        /// Writes a line if the user requested this much detail (`TF_CPP_MAX_VLOG_LEVEL`).
         optional fn TF_VLog(level: c_int, fmt: *const c_char; ...);
         /// As `TF_VLog`, for debug builds of TensorFlow.
         optional fn TF_DVLog(level: c_int, fmt: *const c_char; ...);

@@ -45,7 +45,7 @@ pub type TF_ShapeInferenceFn =
 crate::host::host_functions! {
     /// The functions of `ops.h`, in `libtensorflow_framework.so.2`.
     ///
-    /// Handles that a function of this table answers with are the caller's, who frees them; handles
+    /// Handles that a function of this table returns are the caller's, who frees them; handles
     /// that a function fills in (`result`) are the caller's before and after.
     pub struct OpFunctions {
         /// Starts the definition of an op. Freed by registering it or by

@@ -43,7 +43,7 @@ pub struct TP_ProfilerFns {
     /// Stops collecting.
     pub stop: Option<unsafe extern "C" fn(profiler: *const TP_Profiler, status: *mut TF_Status)>,
     /// Hands over what was collected, a serialised `XSpace`. The first call has a null `buffer` and
-    /// asks for the size in bytes: `size_in_bytes` is uninitialised and always to be set, 0 for
+    /// requests the size in bytes: `size_in_bytes` is uninitialised and always to be set, 0 for
     /// nothing. If it is not 0, a second call has a buffer of that size.
     pub collect_data_xspace: Option<
         unsafe extern "C" fn(

@@ -134,7 +134,7 @@ pub const SE_EVENT_COMPLETE: SE_EventStatus = 3;
 /// A range of device memory.
 ///
 /// The host takes `opaque` for an address: it slices allocations by adding to it. For all calls but
-/// `allocate` it makes the struct anew from the address, so `payload` is lost.
+/// `allocate` it makes the struct again from the address, so `payload` is lost.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SP_DeviceMemoryBase {
@@ -207,7 +207,7 @@ pub struct SP_DeviceFns {
     pub get_numa_node: Option<unsafe extern "C" fn(device: *const SP_Device) -> i32>,
     /// Bandwidth of the device's own memory in bytes a second.
     pub get_memory_bandwidth: Option<unsafe extern "C" fn(device: *const SP_Device) -> i64>,
-    /// Estimated floating-point operations a nanosecond. Never asked for.
+    /// Estimated floating-point operations a nanosecond. Never requested.
     pub get_gflops: Option<unsafe extern "C" fn(device: *const SP_Device) -> f64>,
 }
 
@@ -268,8 +268,8 @@ pub struct SP_StreamExecutor {
 
     // Memory.
     /// Allocates `size` bytes, never 0, of device memory and fills `mem`; `opaque` is null if there are
-    /// none left. `memory_space` is 0. After a null answer the host asks for less; for at most 2,304
-    /// bytes it asks for the same again, for ever.
+    /// none left. `memory_space` is 0. After a null answer the host requests less; for at most 2,304
+    /// bytes it requests the same again, forever.
     pub allocate: Option<
         unsafe extern "C" fn(
             device: *const SP_Device,
@@ -346,7 +346,7 @@ pub struct SP_StreamExecutor {
     pub get_event_status:
         Option<unsafe extern "C" fn(device: *const SP_Device, event: SP_Event) -> SE_EventStatus>,
     /// Puts an event, which may have been recorded before, behind the work of a stream. **The host
-    /// ignores an error** and reads too early if the event then answers that it is complete.
+    /// ignores an error** and reads too early if the event then reports that it is complete.
     pub record_event: Option<SP_StreamEventOp>,
     /// Makes all later work of a stream wait for the latest record of an event.
     pub wait_for_event: Option<SP_StreamEventOp>,
@@ -481,7 +481,7 @@ pub struct SP_StreamExecutor {
     >,
 
     /// Enqueues a call of `callback_fn` with `callback_arg`, on another thread than the caller's, and
-    /// answers true. False means that it will never be called; what it would have freed is lost then.
+    /// returns true. False means that it will never be called; what it would have freed is lost then.
     pub host_callback: Option<
         unsafe extern "C" fn(
             device: *const SP_Device,

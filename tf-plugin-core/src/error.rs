@@ -78,7 +78,7 @@ impl Code {
         self as sys::TF_Code
     }
 
-    /// The code of a number: `None` for `TF_OK`, [`Code::Unknown`] for a number that is no code.
+    /// The code of a number: `None` for `TF_OK`, [`Code::Unknown`] for a number that is not a code.
     #[must_use]
     pub fn from_raw(code: sys::TF_Code) -> Option<Self> {
         match code {
@@ -347,7 +347,7 @@ impl<T> From<PoisonError<T>> for Error {
     fn from(_: PoisonError<T>) -> Self {
         Self::new(
             Code::Internal,
-            "the plugin's state is locked for good, because an earlier operation panicked; mend that panic, and start the process anew",
+            "a lock of the plugin is poisoned by an earlier panic; fix that panic and restart the process",
         )
     }
 }

@@ -4,7 +4,7 @@ use crate::error::{Code, Error};
 use std::io;
 
 impl From<io::Error> for Error {
-    /// The code that TensorFlow's own filesystem gives for the same system error, but for a file that
+    /// The code that TensorFlow's own filesystem gives for the same system error, except for a file that
     /// is too large (`RESOURCE_EXHAUSTED`) and a name that cannot be (`FAILED_PRECONDITION`, as the
     /// header wants it); the message is the error's. An `Error` that went through
     /// an [`io::Error`] comes back as it was.

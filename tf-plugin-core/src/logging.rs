@@ -51,7 +51,7 @@ impl Log for Stderr {
                 let _hold = Hold::new();
                 clock::local_time()
             };
-            // One write, so that lines of several threads do not mix. A closed stderr is no reason to fail.
+            // One write, so that lines of several threads do not mix. A closed stderr is not a reason to fail.
             let _ = write(line(&time, record).as_bytes());
         }
     }
@@ -59,7 +59,7 @@ impl Log for Stderr {
     fn flush(&self) {}
 }
 
-/// Writes to stderr without the lock of `std`, which a forked child could find held. A [`Hold`] is no way out: a pipe
+/// Writes to stderr without the lock of `std`, which a forked child could find held. A [`Hold`] is not a way out: a pipe
 /// that nobody reads blocks a write, and each fork would wait for it.
 #[cfg(unix)]
 fn write(text: &[u8]) -> io::Result<()> {

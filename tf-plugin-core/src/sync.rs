@@ -1,7 +1,7 @@
 //! Locks as those of [`std::sync`], which are free in a forked child.
 //!
 //! Python forks processes with many threads: `multiprocessing`, data loaders, servers. A child has one thread, and a
-//! lock of [`std::sync`] that another thread of the parent held at that moment is held in the child for ever: the child's first call
+//! lock of [`std::sync`] that another thread of the parent held at that moment is held in the child forever: the child's first call
 //! of the plugin hangs. These locks are held by nobody then: `fork` waits for the threads that hold one, and
 //! threads that want one wait for the fork. So what a lock guards is whole in the child as well.
 //!

@@ -178,7 +178,7 @@ mod tests {
             ]
         );
         clear(slots.iter());
-        // What loads it is no reason for a table, but in the program itself.
+        // What loads it is not a reason for a table, but in the program itself.
         slots[0].counts[2].add(1_000, false, 0);
         assert_eq!(table(slots.iter(), "libx.so", 7, false), None);
         assert!(table(slots.iter(), "libx.so", 7, true).is_some());

@@ -95,7 +95,7 @@ impl Library {
         }
     }
 
-    /// What answers how many devices there are, if the plugin can be asked.
+    /// The function that returns the number of devices, if the plugin can be asked.
     fn device(&self, function: SE_InitPluginFn) -> Option<impl FnOnce() + use<>> {
         // For the rest of the process: TensorFlow's platform object lives as long.
         let platform = Guarded::leak(SP_Platform {
@@ -352,7 +352,7 @@ impl Library {
 const ENTRY_POINTS: [&CStr; 5] =
     [c"TF_InitPlugin", c"SE_InitPlugin", c"TF_InitKernel", c"TF_InitGraph", c"TF_InitProfiler"];
 
-/// Calls a function that answers with a status, and tells what it answers. Whether that is OK.
+/// Calls a function that returns a status, and tells what it answers. Whether that is OK.
 pub(super) fn call(name: &str, function: impl FnOnce(*mut TF_Status)) -> bool {
     step(name);
     let mut status = Status::new();

@@ -15,7 +15,7 @@ static ASKED: AtomicBool = AtomicBool::new(false);
 /// Whether `TF_Version` answers 2.22.
 static NEWER: AtomicBool = AtomicBool::new(false);
 
-/// Whether the plugin has asked for TensorFlow's release.
+/// Whether the plugin has requested TensorFlow's release.
 pub(super) fn release_was_asked() -> bool {
     ASKED.load(Ordering::Relaxed)
 }
@@ -104,7 +104,7 @@ macro_rules! standins {
         #[unsafe(no_mangle)]
         #[allow(unused_unsafe, reason = "some do nothing that is unsafe")]
         unsafe extern "C" fn $name($($argument: $type),*) $(-> $answer)? {
-            // SAFETY: plugins pass what TensorFlow's headers ask for: C strings, and the objects that the
+            // SAFETY: plugins pass what TensorFlow's headers request: C strings, and the objects that the
             // functions here have made. One that does not crashes this process, which is what it is for.
             unsafe { $body }
         }

@@ -183,7 +183,7 @@ impl Child<'_> {
                 limit = REMOVING.min(self.limit);
             }
             flooded = output.metadata().is_ok_and(|output| output.len() > MOST_OUTPUT);
-            // TensorFlow's import is no row.
+            // TensorFlow's import is not a row.
             let limit = if begun || leash.is_none() { limit } else { limit.max(STARTING) };
             if flooded || heard.elapsed() > limit {
                 break None;

@@ -110,7 +110,7 @@ pub enum Outcome {
         /// In words.
         why: String,
     },
-    /// It has answered with an error, or has ended the process.
+    /// It has returned an error, or has ended the process.
     Failed {
         /// In words.
         why: String,

@@ -78,7 +78,7 @@ impl Report {
         file.take(LARGEST).read_to_end(&mut content).with_context(failed)?;
         let advice = || {
             format!(
-                "{} is no report of this version; make one with `cargo tf-plugin bench --save {}`",
+                "{} is not a report of this version; make one with `cargo tf-plugin bench --save {}`",
                 path.display(),
                 path.display()
             )

@@ -164,7 +164,7 @@ def measure_rows(plugin, own):
         tell({"Row": result})
 
 
-# Filesystems: each function gets a directory, and answers with what is timed and what is to be done afterwards.
+# Filesystems: each function gets a directory, and returns what is timed and what is to be done afterwards.
 
 
 def write(path, content):
@@ -299,7 +299,7 @@ def filesystem_rows():
         path, content, state = root + "/appended", b"7" * 100, [None, 0]
 
         def run(times):
-            # Begun anew, so that no disk and no memory is filled.
+            # Begun again, so that no disk and no memory is filled.
             if state[0] is None or state[1] > 64 * MIB:
                 if state[0] is not None:
                     state[0].close()
@@ -550,7 +550,7 @@ def device():
     found = [device.name for device in tf.config.list_logical_devices(JOB["device_type"])]
     if not found:
         return "TensorFlow %s has no device /device:%s:0" % (tf.__version__, JOB["device_type"])
-    # An op that is asked for on a device runs there or fails.
+    # An op that is requested on a device runs there or fails.
     tf.config.set_soft_device_placement(False)
     device_rows()
     measure_rows(found[0], tf.config.list_logical_devices("CPU")[0].name)

@@ -142,7 +142,7 @@ mod tests {
             row("read 4 KiB", 1234.0, Some(500.0)),
             row("open", 88.0, Some(100.0)),
             Row {
-                outcome: Outcome::Absent { why: "not implemented: TensorFlow asks stat".into() },
+                outcome: Outcome::Absent { why: "not implemented: TensorFlow calls stat".into() },
                 ..row("get_file_size", 1.0, None)
             },
             Row {
@@ -158,7 +158,7 @@ mem:// through the C table        ns/op      MB/s            fastest to 90 %    
   Reading
     read 4 KiB                    1,234     3,319             1,111 to 1,481          500    2.47×          -
     open                           88.0    46,545                79.2 to 106          100    0.88×      2.00×
-    get_file_size           not implemented: TensorFlow asks stat
+    get_file_size           not implemented: TensorFlow calls stat
     stat                    failed: DATA_LOSS: gone
       | its words
 ";

@@ -313,7 +313,7 @@ impl Bench {
         let mut subjects = Vec::new();
         if let Some(uri) = self.root.as_ref().or(self.file.as_ref()) {
             let Some((scheme, _)) = uri.split_once("://") else {
-                bail!("`{uri}` is no URI; write one such as {}", example(&schemes));
+                bail!("`{uri}` is not a URI; write one such as {}", example(&schemes));
             };
             if !schemes.iter().any(|known| *known == scheme) {
                 let known: Vec<_> = schemes.iter().map(|scheme| format!("{scheme}://")).collect();

@@ -132,7 +132,7 @@ fn package_in(workspace: &Workspace, directory: &Path) -> Result<PathBuf> {
 pub(crate) fn tensorflow(name: &Path) -> Result<TensorFlow> {
     if name.is_dir() {
         return TensorFlow::from_python(&name.join("bin").join("python")).with_context(|| {
-            format!("{} is no virtual environment with TensorFlow", name.display())
+            format!("{} is not a virtual environment with TensorFlow", name.display())
         });
     }
     if name.components().count() > 1 || name.is_file() {

@@ -110,7 +110,7 @@ struct Plugin {
     path: PathBuf,
     /// Without links.
     file: PathBuf,
-    /// As `check` has it; none for what is no library.
+    /// As `check` has it; none for what is not a library.
     report: Option<Report>,
     error: Option<String>,
     /// How often it is loaded.
@@ -208,7 +208,7 @@ impl Diagnosis {
             self.add(
                 Severity::Note,
                 format!(
-                    "TensorFlow is in {}, which is no directory for packages: it looks for plugins in none",
+                    "TensorFlow is in {}, which is not a directory for packages: it looks for plugins in none",
                     package.display()
                 ),
                 "name the plugin in TF_PLUGGABLE_DEVICE_LIBRARY_PATH, or install TensorFlow with pip",

@@ -68,7 +68,7 @@ impl New {
             KindArguments { device: true, .. } => Kind::Device,
             KindArguments { .. } => Kind::Both,
         };
-        // Better than to leave out what was asked for.
+        // Better than to leave out what was requested.
         for (option, given, fits, kinds) in [
             ("--scheme", self.scheme.is_some(), kind.has_filesystem(), "`--fs` or `--both`"),
             (
@@ -115,7 +115,7 @@ fn make(kind: Kind, names: &Names, sdk: &Sdk, directory: &Path) -> Result<()> {
     };
     if directory.to_str().is_none() {
         bail!(
-            "cargo cannot work in {}, which is no UTF-8; name another directory with `--path`",
+            "cargo cannot work in {}, which is not UTF-8; name another directory with `--path`",
             directory.display()
         );
     }

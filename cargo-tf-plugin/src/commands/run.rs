@@ -147,7 +147,7 @@ impl Run {
     }
 }
 
-/// Refuses what would let TensorFlow refuse to start, or is no plugin.
+/// Refuses what would let TensorFlow refuse to start, or is not a plugin.
 pub(crate) fn plugin(file: &Path) -> Result<()> {
     let artefact = Artefact::read(file)?;
     if artefact.entry_points.is_empty() {

@@ -158,7 +158,7 @@ fn open_root(path: &OsStr) -> Result<Root> {
     let path = Path::new(path);
     if !path.is_absolute() {
         return Err(Error::invalid_argument(format_args!(
-            "`{}` is no absolute path; name a directory from `/` on",
+            "`{}` is not an absolute path; name a directory from `/` on",
             path.display()
         )));
     }

@@ -184,7 +184,7 @@ impl Sweep<'_> {
         }
     }
 
-    /// Deletes what is no directory in a directory, and lists what is one.
+    /// Deletes what is not a directory in a directory, and lists what is one.
     fn empty(&mut self, directory: &OwnedFd, name: OsString) -> io::Result<Level> {
         let identity = rustix::fs::fstat(directory)?;
         let mut level = Level { identity, name, pending: Vec::new(), stays: false };

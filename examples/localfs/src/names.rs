@@ -14,7 +14,7 @@ use tf_fs_plugin::{Error, Result, Uri};
 /// The longest path in bytes that the system's calls take: `PATH_MAX` without its NUL.
 const MAX_PATH: usize = 4095;
 
-/// A name of TensorFlow's with the path that it stands for.
+/// A name of TensorFlow's with the path that it represents.
 #[derive(Debug)]
 pub(crate) struct Place<'a> {
     pub(crate) root: &'a Root,
@@ -80,7 +80,7 @@ impl<'a> Place<'a> {
 
 fn below_root<'a>(uri: Uri<'a>, path: Cow<'a, [u8]>) -> Result<Cow<'a, [u8]>> {
     match uri.host() {
-        b"." | b".." => Err(malformed(uri, "`.` and `..` are no hosts; name a directory")),
+        b"." | b".." => Err(malformed(uri, "`.` and `..` are not hosts; name a directory")),
         b"" if path.len() == 1 => Ok(Cow::Borrowed(b".")),
         b"" => Ok(match path {
             Cow::Borrowed(path) => Cow::Borrowed(&path[1..]),

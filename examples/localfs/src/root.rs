@@ -9,7 +9,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-/// The directory that `local:///` stands for.
+/// The directory that `local:///` represents.
 #[derive(Debug)]
 pub(crate) enum Root {
     /// The machine's own root. Paths are absolute.

@@ -111,7 +111,7 @@ impl Writer {
         match &self.broken {
             None => Ok(()),
             Some(reason) => Err(Error::data_loss(format_args!(
-                "an earlier write failed half-way, so the file is incomplete; write it anew: {reason}"
+                "an earlier write failed half-way, so the file is incomplete; write it again: {reason}"
             ))),
         }
     }

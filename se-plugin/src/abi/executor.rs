@@ -28,8 +28,8 @@ use tf_fs_sys::{
 use tf_plugin_core::__private::boundary::{self, catch, guard, guard_quiet};
 use tf_plugin_core::{Code, Error, Result, ensure};
 
-/// Requests of up to so many bytes TensorFlow repeats for ever if they get nothing, when it divides
-/// regions itself: it asks for nine tenths, rounded up to a multiple of 256, which is as much again.
+/// Requests of up to so many bytes TensorFlow repeats forever if they get nothing, when it divides
+/// regions itself: it requests nine tenths, rounded up to a multiple of 256, which is as much again.
 const REPEATED_FOR_EVER: u64 = 2304;
 
 /// All callbacks: each is there in every release.
@@ -179,7 +179,7 @@ fn refuse<D: Device>(
                 boundary::discard(DEALLOCATE, error);
             }
             Error::internal(format!(
-                "{address:?} is no address of a device's; answer a multiple of {}",
+                "{address:?} is not an address of a device's; answer a multiple of {}",
                 DevicePtr::ALIGNMENT
             ))
         }
@@ -859,14 +859,14 @@ unsafe fn fill_memory<D: Device>(
                 ensure!(
                     size.is_multiple_of(4),
                     Error::invalid_argument(format!(
-                        "{size} bytes are no multiple of a pattern of 4"
+                        "{size} bytes are not a multiple of a pattern of 4"
                     ))
                 );
             }
             let target = target?;
             catch(op, || stream.author()?.fill(target, pattern, size)).inspect_err(|error| {
                 // TensorFlow does not look at the status and goes on with whatever is in the memory.
-                // Where `enqueue` answers no error, it keeps this one.
+                // Where `enqueue` returns no error, it keeps this one.
                 if device.takes_errors {
                     stream.health().note(op, error);
                 }

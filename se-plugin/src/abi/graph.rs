@@ -114,7 +114,7 @@ unsafe fn register<P: Exported>(
         destroy_func: Some(destroy),
         ..TP_Optimizer::default()
     };
-    // TensorFlow aborts on a type that it has; it keeps the pointer for ever.
+    // TensorFlow aborts on a type that it has; it keeps the pointer forever.
     let device_type = CString::new(name_of_load(P::TYPE, load)).map_err(Error::internal)?;
     // SAFETY: the host's `optimizer` and `optimizer_configs` are null or cover `struct_size` readable and
     // writable bytes, and so does `params`.

@@ -10,7 +10,7 @@ const ALIGNMENT: usize = 256;
 /// Host memory that a device can copy fast from and to, such as what a driver has pinned.
 ///
 /// # Safety
-/// [`allocate`](Self::allocate) answers memory of the size asked for, aligned to 64 bytes, that can be read
+/// [`allocate`](Self::allocate) answers memory of the size requested, aligned to 64 bytes, that can be read
 /// and written until it is given to [`deallocate`](Self::deallocate), and that nobody else uses. All
 /// allocators that one device answers free each other's memory.
 pub unsafe trait HostAllocator: Send + Sync {

@@ -345,7 +345,7 @@ mod tests {
 
     #[test]
     fn a_failure_is_noted_unless_the_caller_has_it() {
-        let failed = || Error::unavailable("asked for it");
+        let failed = || Error::unavailable("requested it");
         for (fails_first, outcome, is_noted) in [
             (true, Ok(()), true),
             (true, Err(failed()), false),

@@ -21,7 +21,7 @@ pub struct ProfilerExport {
     make: Option<fn() -> Box<dyn Profiler>>,
     /// `None` if it could not be made.
     profiler: OnceLock<Option<Box<dyn Profiler>>>,
-    /// What the host has asked for the size of and not taken yet.
+    /// What the host has requested the size of and not taken yet.
     collected: Mutex<Vec<u8>>,
 }
 
@@ -126,7 +126,7 @@ unsafe fn register<P: Exported>(
     let runs = load == 0 && version.is_ok() && export.profiler().is_some();
     let ext =
         if runs { ptr::from_ref(export).cast_mut().cast::<c_void>() } else { ptr::null_mut() };
-    // The host keeps the pointer for ever.
+    // The host keeps the pointer forever.
     let device_type = CString::new(name_of_load(P::TYPE, load)).map_err(Error::internal)?;
     let fns = TP_ProfilerFns {
         start: Some(start),
@@ -224,7 +224,7 @@ unsafe extern "C" fn collect_data_xspace(
         // Fewer bytes than the host has room for are as bad: it parses the whole buffer.
         if bytes.len() != room {
             return Err(Error::failed_precondition(format!(
-                "the profile has {} bytes and TensorFlow takes {room}; ask for the size first",
+                "the profile has {} bytes and TensorFlow takes {room}; request the size first",
                 bytes.len()
             )));
         }

@@ -8,7 +8,7 @@ use std::sync::{PoisonError, Weak};
 pub(super) struct Recorded<S> {
     /// The stream's address; 0 where all work is known to be done. Changes under the lock.
     at: AtomicUsize,
-    /// The stream at that address, which so is no other's.
+    /// The stream at that address, which so is not an other's.
     stream: Mutex<Weak<S>>,
 }
 

@@ -28,9 +28,9 @@ pub(super) struct DeviceState<D: Device> {
     pub(super) copies: Ledger,
     /// What kernels have enqueued.
     pub(super) work: Work<StreamState<D>>,
-    /// Whether the host asks for memory again and again.
+    /// Whether the host requests memory again and again.
     pub(super) host_insists: bool,
-    /// Whether the host asks for one region after the other, so that the last may find nothing.
+    /// Whether the host requests one region after the other, so that the last may find nothing.
     grows: bool,
     /// Whether the host turns the error of a copy into an exception.
     pub(super) takes_errors: bool,
@@ -86,7 +86,7 @@ impl<D: Device> DeviceState<D> {
         let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
         *memory = answer.unwrap_or(*memory);
         let MemoryUsage { free, total } = *memory;
-        // What will be set aside is not the host's, whose limit this becomes: TensorFlow 2.12 asks for less only after
+        // What will be set aside is not the host's, whose limit this becomes: TensorFlow 2.12 requests less only after
         // the first refusal within its limit.
         let aside = match self.reserve.get() {
             None if self.sets_aside() => Reserve::part_of(free),

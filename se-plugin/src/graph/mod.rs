@@ -44,7 +44,7 @@
 //! Keras fails on a plugin's devices:
 //!
 //! - `_XlaMustCompile` is taken away from nodes on the device: TensorFlow has no XLA for devices of plugins,
-//!   and Keras asks for it by default.
+//!   and Keras requests it by default.
 //! - `AssignAddVariableOp` and `AssignSubVariableOp` on the device become a read, an addition or a subtraction,
 //!   and an assignment, for types of which the plugin has a kernel of `AddV2` or `Sub` and none of these
 //!   operations: it cannot have one where TensorFlow gives plugins no access to variables (2.19 to 2.21), and
@@ -78,7 +78,7 @@ const NODE: u32 = 1;
 
 /// Rewrites graphs.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no graph pass",
+    message = "`{Self}` does not implement `GraphPass`",
     label = "`GraphPass` is not implemented for this",
     note = "write `impl se_plugin::graph::GraphPass for {Self}` with a method `optimize`"
 )]

@@ -143,7 +143,7 @@ fn what_tensorflow_needs_stays() {
     let mut graph = Graph::decode_preserving(&bytes, &silent).unwrap();
     assert_eq!(graph.remove_node("b").unwrap_err().code(), Code::FailedPrecondition);
 
-    let failing = || Err(Error::unavailable("asked for it"));
+    let failing = || Err(Error::unavailable("requested it"));
     let mut graph = Graph::decode_preserving(&bytes, &failing).unwrap();
     assert_eq!(graph.remove_node("b").unwrap_err().code(), Code::Unavailable);
     assert!(!graph.is_changed());
@@ -214,7 +214,10 @@ fn errors_name_node_and_attribute() {
         assert!(error.message().contains(part), "{error}");
     }
     let error = a.attr::<i64>("flag").unwrap_err();
-    assert!(error.message().contains("`flag` of the node `a`: the value is no integer"), "{error}");
+    assert!(
+        error.message().contains("`flag` of the node `a`: the value is not an integer"),
+        "{error}"
+    );
 }
 
 #[test]

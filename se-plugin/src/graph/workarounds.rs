@@ -4,7 +4,7 @@ use super::{DType, Graph, Input, Node, OptimizerConfigs, Toggle};
 use crate::kernel::workarounds::IN_PLACE;
 use tf_plugin_core::Result;
 
-/// Asks for XLA, which TensorFlow has not for devices of plugins.
+/// Requests XLA, which plugin devices do not support.
 const MUST_COMPILE: &str = "_XlaMustCompile";
 
 /// What TensorFlow's arithmetic pass writes in place of what the user wrote, such as a `Mul` for `a + a` and an `AddN`

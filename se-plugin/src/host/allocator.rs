@@ -9,7 +9,7 @@ pub(super) const ALIGNMENT: u64 = 256;
 #[derive(Debug)]
 pub(super) struct Allocator {
     len: u64,
-    /// Size asked for by offset; the size in use is the next multiple of the alignment.
+    /// Size requested by offset; the size in use is the next multiple of the alignment.
     used: BTreeMap<u64, u64>,
     /// Size by offset. No two are neighbours.
     gaps: BTreeMap<u64, u64>,
@@ -134,7 +134,7 @@ mod tests {
         let mut memory = Allocator::new(1024);
         let (a, b) = (memory.allocate(200).unwrap(), memory.allocate(256).unwrap());
         assert!(memory.contains(a, 200) && memory.contains(a + 199, 1));
-        assert!(!memory.contains(a, 201), "behind what was asked for");
+        assert!(!memory.contains(a, 201), "behind what was requested");
         assert!(memory.contains(b + 100, 156) && !memory.contains(b + 100, 157));
         assert!(!memory.contains(a + 100, 256), "two allocations");
         assert!(!memory.contains(600, 1) && !memory.contains(a, u64::MAX));

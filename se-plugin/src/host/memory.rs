@@ -10,7 +10,7 @@ use core::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use tf_plugin_core::{Error, Result, sync};
 
-/// Memory of the host that stands for a device's.
+/// Memory of the host that represents a device's.
 ///
 /// It is mapped twice. TensorFlow gets addresses at which **nothing can be read or written**, as on a real
 /// device: a program that takes device memory for its own crashes on the spot. The device's tasks use the
@@ -19,7 +19,7 @@ use tf_plugin_core::{Error, Result, sync};
 ///
 /// Clones are the same memory. It is given back when the last one is dropped.
 ///
-/// A task that asks for memory which the system no longer has ends the process (`SIGBUS` or the system's
+/// A task that requests memory which the system no longer has ends the process (`SIGBUS` or the system's
 /// out-of-memory killer), as everywhere on a system that promises more memory than it has: only what was
 /// written to is really there.
 #[derive(Clone, Debug)]
@@ -30,7 +30,7 @@ pub struct HostMemory {
 #[derive(Debug)]
 struct Shared {
     ledger: Arc<Ledger>,
-    /// A fork may have it locked for ever, so each caller looks first whether this process is one.
+    /// A fork may have it locked forever, so each caller looks first whether this process is one.
     allocator: Mutex<Allocator>,
 }
 

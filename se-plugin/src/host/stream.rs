@@ -99,7 +99,7 @@ impl Point {
     /// Waits on a thread that is not the stream's own.
     ///
     /// # Errors
-    /// `FAILED_PRECONDITION` on the stream's own, which would wait for ever.
+    /// `FAILED_PRECONDITION` on the stream's own, which would wait forever.
     pub(super) fn wait_elsewhere(&self) -> Result<()> {
         if !self.is_done() && self.core.queue().id == Some(thread::current().id()) {
             return Err(Error::failed_precondition(

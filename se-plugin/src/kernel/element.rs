@@ -126,7 +126,7 @@ impl fmt::Display for DType {
 ///
 /// With the feature `half` also `half::f16` and `half::bf16`.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no type of elements",
+    message = "`{Self}` is not an element type",
     note = "write `f32`, `f64`, `i8`, `i16`, `i32`, `i64`, `u8`, `u16`, `u32`, `u64`, `bool` or, with the feature \
             `half`, `half::f16` or `half::bf16`"
 )]

@@ -99,7 +99,7 @@ pub trait Kernel: Sized + Send + Sync + 'static {
 
 /// A type of an attribute's value.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no type of an attribute",
+    message = "`{Self}` is not an attribute type",
     note = "write `i64`, `i32`, `f32`, `bool`, `String`, `DType`, a `Vec` of one of these, `PartialShape` or \
             `HostTensor<f32>`"
 )]

@@ -91,7 +91,7 @@ impl OpDefinitionBuilder {
         ensure!(
             is_name,
             Error::invalid_argument(format!(
-                "`{name}` is no name of an op; write a capital letter followed by letters and digits"
+                "`{name}` is not a name of an op; write a capital letter followed by letters and digits"
             ))
         );
         for text in self.attributes.iter().chain(&self.inputs).chain(&self.outputs) {

@@ -37,7 +37,7 @@ use tf_plugin_core::Result;
 /// For each profile TensorFlow calls [`start`](Self::start), [`stop`](Self::stop) and
 /// [`collect`](Self::collect), one after the other; meanwhile other threads use the device.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no profiler",
+    message = "`{Self}` does not implement `Profiler`",
     label = "`Profiler` is not implemented for this",
     note = "`se_plugin::profiler::Timeline` is one: `static TIMELINE: Timeline = Timeline::new(\"MY_DEVICE\");`, \
             and `profiler = &TIMELINE` in the attribute"

@@ -25,8 +25,8 @@ fn trip(op: &str) -> Result<()> {
     let (wanted, panics) = *FAULT.lock().unwrap_or_else(PoisonError::into_inner);
     match (wanted == op, panics) {
         (false, _) => Ok(()),
-        (true, true) => panic!("asked for it"),
-        (true, false) => Err(Error::unavailable("asked for it")),
+        (true, true) => panic!("requested it"),
+        (true, false) => Err(Error::unavailable("requested it")),
     }
 }
 
@@ -234,7 +234,7 @@ fn failures_that_the_host_does_not_take_are_sticky() {
         let cases = always.iter().flat_map(|op| [(op, false), (op, true)]);
         for (op, takes) in cases.chain(without.iter().map(|op| (op, false))) {
             let error = run(op, panics, takes).expect_err(op);
-            assert!(error.message().contains("asked for it"), "{op}: {error}");
+            assert!(error.message().contains("requested it"), "{op}: {error}");
             let is_panic = error.message().contains("plugin panicked in");
             assert_eq!(is_panic, panics, "{op}: {error}");
         }
@@ -360,7 +360,7 @@ fn a_stream_that_could_not_be_made_says_why() {
         ];
         for error in errors.into_iter().flatten() {
             let error = error.expect_err("there is no stream");
-            assert!(error.message().contains("asked for it"), "{error}");
+            assert!(error.message().contains("requested it"), "{error}");
         }
         let called = stream.host_callback().unwrap();
         assert!(called.recv().is_ok_and(|code| code != 0), "with an error");
@@ -371,7 +371,7 @@ fn a_stream_that_could_not_be_made_says_why() {
     }
 }
 
-/// TensorFlow counts on multiples of 256; and it repeats a small request for ever when it gets nothing.
+/// TensorFlow counts on multiples of 256; and it repeats a small request forever when it gets nothing.
 #[test]
 fn an_address_that_is_not_aligned_is_refused() {
     let _alone = alone();

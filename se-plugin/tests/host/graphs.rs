@@ -12,7 +12,7 @@ const JIT: &str = "_XlaMustCompile";
 
 platform!(WithoutPass, graph: None, profiler: None);
 platform!(WithPass, graph: Some(|| Box::new(Pass)), profiler: None);
-platform!(WithoutConstructor, graph: Some(|| panic!("asked for it")), profiler: None);
+platform!(WithoutConstructor, graph: Some(|| panic!("requested it")), profiler: None);
 
 /// Does what the first node is called.
 struct Pass;
@@ -30,8 +30,8 @@ impl GraphPass for Pass {
         match what.as_deref().unwrap_or("nothing") {
             "add" => graph.add_node(Node::new("new", "NoOp")),
             "remove" => graph.remove_node("b").map(drop),
-            "error" => Err(Error::unavailable("asked for it")),
-            "panic" => panic!("asked for it"),
+            "error" => Err(Error::unavailable("requested it")),
+            "panic" => panic!("requested it"),
             "break" => {
                 graph.nodes_mut().for_each(|node| {
                     node.set_inputs(["gone"]);
@@ -116,7 +116,7 @@ fn nodes_to_preserve_are_the_hosts() {
 fn failures_leave_the_graph_and_what_was_mended() {
     let host = host::<WithPass>();
     for (what, code, message) in [
-        ("error", Code::Unavailable, "asked for it"),
+        ("error", Code::Unavailable, "requested it"),
         ("panic", Code::Internal, "plugin panicked in `optimize_func`"),
         ("break", Code::Internal, "there is no node `gone`"),
     ] {

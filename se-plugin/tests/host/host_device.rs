@@ -258,8 +258,8 @@ fn the_first_failure_stays_and_ends_the_work() {
         stream
             .launch("Broken", [], [], move |[], []| {
                 gate.recv().unwrap();
-                assert!(!panics, "asked for it");
-                Err(Error::unavailable("asked for it").with_source(BadEnd))
+                assert!(!panics, "requested it");
+                Err(Error::unavailable("requested it").with_source(BadEnd))
             })
             .unwrap();
         stream
@@ -277,7 +277,7 @@ fn the_first_failure_stays_and_ends_the_work() {
         go.send(()).unwrap();
         let error = stream.synchronize().unwrap_err();
         assert!(error.message().contains("`Broken`"), "{error}");
-        assert!(error.message().contains("asked for it"), "{error}");
+        assert!(error.message().contains("requested it"), "{error}");
         assert_eq!(called.try_recv(), Ok(true), "callbacks are made, with the failure");
         assert_eq!(content(&memory, target), [1; 8], "what comes later is not done");
         let refused = stream.launch("Refused", [], [], |[], []| Ok(())).unwrap_err();
@@ -297,9 +297,9 @@ fn an_error_of_work_that_is_waited_for_is_the_callers() {
     let fails = |[]: [&[u8]; 0], [_]: [&mut [u8]; 1]| Err(Error::invalid_argument("by zero"));
     let error = stream.run("Div", [], [target], fails).unwrap_err();
     assert_eq!((error.code(), error.message()), (Code::InvalidArgument, "by zero"));
-    let panics = |[]: [&[u8]; 0], []: [&mut [u8]; 0]| panic!("asked for it");
+    let panics = |[]: [&[u8]; 0], []: [&mut [u8]; 0]| panic!("requested it");
     let error = stream.run("Div", [], [], panics).unwrap_err();
-    assert!(error.message().contains("asked for it"), "{error}");
+    assert!(error.message().contains("requested it"), "{error}");
     stream
         .run("Fill", [], [target], |[], [target]| {
             target.fill(3);
@@ -416,7 +416,7 @@ fn memory_in_use_is_not_allocated_again() {
 fn streams_of_a_device_fail_together() {
     let device = HostDevice::new(HostMemory::new(SIZE).unwrap());
     let [one, two] = [(); 2].map(|()| device.create_stream().unwrap());
-    one.launch("Broken", [], [], |[], []| Err(Error::unavailable("asked for it"))).unwrap();
+    one.launch("Broken", [], [], |[], []| Err(Error::unavailable("requested it"))).unwrap();
     let error = device.synchronize().unwrap_err();
     assert!(error.message().contains("`Broken`"), "{error}");
     assert!(two.launch("Refused", [], [], |[], []| Ok(())).is_err());
@@ -439,7 +439,7 @@ fn an_observer_is_told_of_each_task() {
         Ok(())
     })
     .unwrap();
-    let fails = |[]: [&[u8]; 0], []: [&mut [u8]; 0]| Err(Error::internal("asked for it"));
+    let fails = |[]: [&[u8]; 0], []: [&mut [u8]; 0]| Err(Error::internal("requested it"));
     one.launch("Broken", [], [], fails).unwrap();
     one.launch("Skipped", [], [], |[], []| Ok(())).unwrap_or_default();
     assert!(device.synchronize().is_err());

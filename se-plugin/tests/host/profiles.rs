@@ -17,8 +17,8 @@ impl Faulty {
         let (wanted, panics) = *FAULT.lock().unwrap_or_else(PoisonError::into_inner);
         match (wanted == op, panics) {
             (false, _) => Ok(()),
-            (true, true) => panic!("asked for it"),
-            (true, false) => Err(Error::unavailable("asked for it")),
+            (true, true) => panic!("requested it"),
+            (true, false) => Err(Error::unavailable("requested it")),
         }
     }
 }
@@ -38,7 +38,7 @@ impl Profiler for Faulty {
 
 platform!(WithoutProfiler, graph: None, profiler: None);
 platform!(WithProfiler, graph: None, profiler: Some(|| Box::new(Faulty)));
-platform!(WithoutConstructor, graph: None, profiler: Some(|| panic!("asked for it")));
+platform!(WithoutConstructor, graph: None, profiler: Some(|| panic!("requested it")));
 
 fn contains(bytes: &[u8], part: &[u8]) -> bool {
     bytes.windows(part.len()).any(|window| window == part)
@@ -94,7 +94,7 @@ fn failures_are_told_and_the_size_is_set() {
         for op in ["start", "stop", "collect"] {
             *FAULT.lock().unwrap_or_else(PoisonError::into_inner) = (op, panics);
             let error = host.profile(|| ()).unwrap_err();
-            assert!(error.message().contains("asked for it"), "{op}: {error}");
+            assert!(error.message().contains("requested it"), "{op}: {error}");
             let expected = if panics { Code::Internal } else { Code::Unavailable };
             assert_eq!(error.code(), expected, "{op}: {error}");
             *FAULT.lock().unwrap_or_else(PoisonError::into_inner) = ("", false);
@@ -112,7 +112,7 @@ fn only_what_was_asked_for_is_written() {
     // All of it is taken.
     for room in [1, size, size + 1] {
         let error = host.take(room).unwrap_err();
-        assert!(error.message().contains("ask for the size first"), "{room}: {error}");
+        assert!(error.message().contains("request the size first"), "{room}: {error}");
     }
     assert_eq!(host.collect().unwrap().len(), size);
 }

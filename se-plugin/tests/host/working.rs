@@ -151,7 +151,7 @@ fn eight_threads_use_one_stream() {
     });
 }
 
-/// TensorFlow repeats requests of up to 2304 bytes for ever when they get nothing.
+/// TensorFlow repeats requests of up to 2304 bytes forever when they get nothing.
 #[test]
 fn small_requests_get_memory_that_was_set_aside() {
     with_device(|device| {

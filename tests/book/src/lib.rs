@@ -3,7 +3,7 @@
 mod cases;
 pub mod code;
 
-/// Rust in the book that is no file of a crate.
+/// Rust in the book that is not a file of a crate.
 #[cfg(doctest)]
 mod pages {
     #[doc = include_str!("../../../docs/errors.md")]
@@ -122,7 +122,7 @@ impl Block {
 /// What of a Markdown file is of interest.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Document {
-    /// Links and images, but for those into the web.
+    /// Links and images, except for those into the web.
     pub links: Vec<Link>,
     /// What can follow a `#` in a link to the document.
     pub anchors: BTreeSet<String>,

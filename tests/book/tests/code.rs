@@ -202,7 +202,7 @@ const PROVOKED: &[(&str, &str)] = &[
 /// Provokes them.
 fn provoked(directory: &Path) -> Script {
     let page = fs::read_to_string(book().join("troubleshooting.md")).expect("there");
-    // A library that is no plugin.
+    // A library that is not a plugin.
     let source = directory.join("nothing.cc");
     fs::write(&source, "").expect("written");
     let mut compiler = Command::new("c++");

@@ -13,7 +13,7 @@ use tf_fs_plugin::sync::{Mutex, MutexGuard};
 /// A name that [`Broken`] never accepts, defect or not.
 pub const MALFORMED: &str = "mem://box/\u{1}";
 
-/// What `F` does, in every operation of its own, but for one defect. Without a defect it is a complete
+/// What `F` does, in every operation of its own, except for one defect. Without a defect it is a complete
 /// filesystem, also where `F` leaves operations out.
 pub struct Broken<F: Filesystem>(Arc<State<F>>);
 
@@ -86,7 +86,7 @@ impl<F: Filesystem> Broken<F> {
         }))
     }
 
-    /// Runs an operation on the name that `uri` stands for.
+    /// Runs an operation on the name that `uri` represents.
     fn at<T>(&self, uri: Uri<'_>, op: impl FnOnce(Uri<'_>) -> Result<T>) -> Result<T> {
         self.0.at(uri, op)
     }
@@ -1051,7 +1051,7 @@ impl<F: Filesystem> RandomAccessFile for BrokenReader<F> {
     }
 }
 
-/// A file of a [`Broken`] that is open for writing. Keeps all of it, and writes all of it anew.
+/// A file of a [`Broken`] that is open for writing. Keeps all of it, and writes all of it again.
 pub struct BrokenWriter<F: Filesystem> {
     state: Arc<State<F>>,
     name: Vec<u8>,

@@ -6,7 +6,7 @@ use tf_fs_plugin::testing::Host;
 const SIZE: usize = 2 << 20;
 const VERSIONS: u8 = 60;
 
-/// Renames a new version over `root/current` again and again, while two threads ask for its length and one reads it.
+/// Renames a new version over `root/current` again and again, while two threads query its length and one reads it.
 ///
 /// # Panics
 /// If one of them finds anything but the whole of one version.

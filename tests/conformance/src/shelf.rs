@@ -156,7 +156,7 @@ impl Shelves {
         self.defect == Some(flaw)
     }
 
-    /// What a name stands for on the server.
+    /// What a name represents on the server.
     fn path(&self, uri: Uri<'_>) -> Result<Vec<u8>> {
         let path = uri.path_str()?.trim_matches('/');
         ensure!(!path.contains('\u{1}'), Error::failed_precondition("no page has such a name"));

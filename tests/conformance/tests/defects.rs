@@ -83,7 +83,7 @@ impl Patient {
         conformance.other_host("mem://other/").run(case)
     }
 
-    /// Whether the case notices the defect. That there is nothing to test with is no notice.
+    /// Whether the case notices the defect. A case that has nothing to test with does not count.
     fn fails(&self, case: &Case) -> bool {
         match self.verdict(case) {
             Verdict::Failed(deviations) => {

@@ -149,6 +149,6 @@ fn samples_are_a_tree() {
         }
     }
     assert!(bytes < 8 << 20, "{bytes} bytes");
-    // Those of which only the directory is asked for are there, too.
+    // Those of which only the directory is requested are there, too.
     assert!(directories.contains("walk-cell1/empty"));
 }

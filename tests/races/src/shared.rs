@@ -8,7 +8,7 @@ use loom::thread;
 use std::sync::Arc;
 use tf_plugin_core::Error;
 
-/// Two streams of a device fail at the same time: each reports its own failure, the device the first for ever.
+/// Two streams of a device fail at the same time: each reports its own failure, the device the first forever.
 pub fn streams_that_fail() {
     explore(|| {
         let device = Health::default();

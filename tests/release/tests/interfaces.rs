@@ -1,6 +1,6 @@
 //! The public interface of each library is on record, so that nobody changes it unawares.
 //!
-//! After a change on purpose, write the records anew, and tell users in `CHANGELOG.md`:
+//! After a change on purpose, write the records again, and tell users in `CHANGELOG.md`:
 //!
 //! ```sh
 //! TF_FS_PLUGIN_WRITE_INTERFACES=1 cargo test -p tf-plugin-release-tests --test interfaces
@@ -34,7 +34,7 @@ fn public_interfaces_are_those_on_record() {
     assert!(
         wrong.is_empty(),
         "public interfaces are not those on record in tests/release/interfaces:\n\n{wrong}\n\
-         If that is meant, say so in CHANGELOG.md, and write the records anew:\n\n    \
+         If that is meant, say so in CHANGELOG.md, and write the records again:\n\n    \
          TF_FS_PLUGIN_WRITE_INTERFACES=1 cargo test -p tf-plugin-release-tests --test interfaces\n"
     );
     let found = fs::read_dir(&folder)

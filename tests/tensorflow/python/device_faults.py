@@ -158,7 +158,7 @@ def no_room_for_an_output():
 
 
 def room_for_small_ones():
-    # As before, but for what was set aside.
+    # As before, except for what was set aside.
     KEPT.append(constant(np.zeros(((2 << 20) - 256) // 4, "float32")))
     for value in range(100):
         KEPT.append(constant([float(value)] * 64))

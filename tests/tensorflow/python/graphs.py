@@ -1,9 +1,9 @@
 """Steps with graphs and profiles on the device of the type RUST_TEST, one an argument, in their order.
 
     load=SO          load_pluggable_device_library succeeds
-    constant=VALUE   a graph on the device whose constant is 1234.5 answers VALUE
+    constant=VALUE   a graph on the device whose constant is 1234.5 returns VALUE
     elsewhere        a graph on the CPU whose constant is 1234.5 answers that
-    jit              a function that asks for XLA runs on the device within another function
+    jit              a function that requests XLA runs on the device within another function
     variables        `assign_add` works on the device in graphs, also within loops
     profile=COUNT    a profile has COUNT planes of the device, with what its streams did
 

@@ -57,7 +57,7 @@ def panics(op, function, *arguments, slot=None):
         sys.exit("%s: %s instead of an InternalError: %s" % (op, type(error).__name__, error))
     else:
         sys.exit("%s: %r instead of an InternalError" % (op, result))
-    found = re.search(r"plugin panicked in `(\w+)` at ([^ :]+):(\d+): (\S+) asked for it", text)
+    found = re.search(r"plugin panicked in `(\w+)` at ([^ :]+):(\d+): (\S+) requested it", text)
     if not found:
         sys.exit("%s: the message is %r" % (op, text))
     check(found[1], slot or op, "the operation in %r" % text)
@@ -193,7 +193,7 @@ def is_directory(op):
     except errors.NotFoundError:
         pass
     else:
-        sys.exit("listdir of what is no directory")
+        sys.exit("listdir of what is not a directory")
 
 
 def delete_dir(op):
@@ -236,7 +236,7 @@ def drop(op):
 
 
 def payload(op):
-    # A payload that is no text, and panics when it is dropped.
+    # A payload that is not text, and panics when it is dropped.
     try:
         tf.io.read_file(create("panic-oddly-in-read"))
     except errors.InternalError as error:

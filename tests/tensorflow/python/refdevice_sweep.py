@@ -3,7 +3,7 @@
     refdevice_sweep.py [NAME...]
 
 Without names all operations run. Shapes are empty, scalar, broadcast and odd ones. Results have the same
-types and shapes, and the same values but for rounding: the tolerances are below. An operation that did not
+types and shapes, and the same values except for rounding: the tolerances are below. An operation that did not
 run on the device, by the device's own count, is a failure; so is a kernel that was never swept.
 
 Writes `ok NAME` for each operation, and a line for each failure.
@@ -12,7 +12,7 @@ import json
 import os
 import sys
 
-# The plain kernels are the reference: those of oneDNN answer with a wrong shape for no images.
+# The plain kernels are the reference: those of oneDNN return a wrong shape for no images.
 os.environ["TF_ENABLE_ONEDNN_OPTS"] = "0"
 
 import numpy as np

@@ -114,7 +114,7 @@ impl Store {
             ("NO_PROXY", "127.0.0.1"),
         ];
         if let Running::S3sFs(_) = self.running {
-            // A listing is status 500 while a file in it is deleted; with many threads it is asked for again and again.
+            // A listing is status 500 while a file in it is deleted; with many threads it is requested again and again.
             variables.extend([("AWS_MAX_ATTEMPTS", "15"), ("TF_S3_RETRY_BACKOFF_MS", "20")]);
         }
         variables
@@ -245,7 +245,7 @@ impl S3sFs {
                 tokio::spawn(async move {
                     let stream = hyper_util::rt::TokioIo::new(stream);
                     let http = hyper::server::conn::http1::Builder::new();
-                    // A client that goes away is no error of the server.
+                    // A client that goes away is not an error of the server.
                     let _ = http.serve_connection(stream, service).await;
                 });
             }

@@ -13,7 +13,7 @@ fn not_applicable(tensorflow: &TensorFlow) -> &'static [&'static str] {
     if tensorflow.major_minor() < (2, 16) { &["keras_archive", "keras_weights"] } else { &[] }
 }
 
-/// Runs all cases in `python`, which is [`SCRIPT`] with its arguments. All must pass but for those that no plugin
+/// Runs all cases in `python`, which is [`SCRIPT`] with its arguments. All must pass except for those that no plugin
 /// can do in this TensorFlow, and `unable`: what the server cannot do, each with the reason.
 ///
 /// # Panics

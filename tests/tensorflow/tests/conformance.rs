@@ -176,7 +176,7 @@ fn what_is_wrong_with_kernels_is_noticed_in_tensorflow() {
         let verdict = |name: &str| {
             let name = format!("{way}_{name}");
             let answer = answers.iter().find(|answer| answer.case.name == name);
-            &answer.unwrap_or_else(|| panic!("{name} is no case")).verdict
+            &answer.unwrap_or_else(|| panic!("{name} is not a case")).verdict
         };
         for (case, what) in [
             ("kernels_of_one_argument", "PanicsToo` panicked"),
@@ -320,7 +320,7 @@ fn with(defect: Defect) -> Vec<(String, String)> {
     vec![(DEFECT_VARIABLE.to_owned(), format!("{defect:?}"))]
 }
 
-/// The cases that notice it, of those given. That there is nothing to test with is no notice.
+/// The cases that notice it, of those given. A case that has nothing to test with does not count.
 fn failed(answers: &[Answer]) -> Vec<&'static TensorFlowCase> {
     let of_the_case = |deviation: &Deviation| !deviation.what.starts_with("a step of set_up");
     let failed = answers.iter().filter(
@@ -452,7 +452,7 @@ fn without_a_defect_nothing_is_noticed_in_c() {
 /// A case that hangs has failed, with the reason; the others go on in a new process.
 #[test]
 fn what_hangs_fails_alone_in_c() {
-    // TensorFlow reads for ever where the end of a file is not said.
+    // TensorFlow reads forever where the end of a file is not said.
     let (name, defect) = with(Defect::RawForgetsOutOfRange).remove(0);
     let limit = std::time::Duration::from_secs(5);
     let cases = IN_C.brokenfs().env(name, defect).limit(limit);
@@ -460,7 +460,7 @@ fn what_hangs_fails_alone_in_c() {
     assert_eq!(answers.len(), cases.cases().len());
     let verdict = |name: &str| {
         let answer = answers.iter().find(|answer| answer.case.name == name);
-        &answer.unwrap_or_else(|| panic!("{name} is no case")).verdict
+        &answer.unwrap_or_else(|| panic!("{name} is not a case")).verdict
     };
     let Verdict::Failed(deviations) = verdict("c_text_lines") else { panic!("{answers:#?}") };
     assert_eq!(deviations[0].what, "TensorFlow's process ends in the middle of the case");

@@ -58,7 +58,7 @@ fn known(word: &str) -> (&'static str, &'static str) {
         "panicked" => ("InternalError", "a job of the stream panicked"),
         "sync" => ("InternalError", "PluggableDevice SyncAll failed."),
         "used-up" => ("ResourceExhaustedError", "the memory of the device is used up"),
-        other => panic!("{other} is no error"),
+        other => panic!("{other} is not an error"),
     }
 }
 
@@ -171,7 +171,7 @@ fn others(old: bool) -> Vec<(&'static str, Effect)> {
         (
             // The first request is the SDK's own, for small tensors; the second a region.
             "Device::allocate refuse@3+;load no_room_for_an_output cpu",
-            // Up to 2.16 TensorFlow asks for less only the first time that it is refused.
+            // Up to 2.16 TensorFlow requests less only the first time that it is refused.
             either("no_room_for_an_output=oom", "no_room_for_an_output=used-up"),
         ),
         ("Device::allocate refuse@3+;load room_for_small_ones again cpu", Harmless),

@@ -42,7 +42,7 @@ fn a_pass_rewrites_graphs_on_the_device(tensorflow: &TensorFlow) {
 
 fn a_failing_pass_leaves_the_graph_and_what_the_sdk_has_mended(tensorflow: &TensorFlow) {
     for (pass, message) in [
-        ("error", "asked for it"),
+        ("error", "requested it"),
         ("panic", "plugin panicked in `optimize_func`"),
         ("break", "there is no node `no such node`"),
     ] {

@@ -44,6 +44,6 @@ fn every_operation(tensorflow: &TensorFlow) {
         let start = format!("] plugin panicked in `{slot}` at ");
         let line = finished.stderr.lines().find(|line| line.contains(&start));
         let line = line.unwrap_or_else(|| finished.fail(&format!("no line about {slot}")));
-        assert!(line.contains("panicfs/src/lib.rs:") && line.contains("asked for it"), "{line}");
+        assert!(line.contains("panicfs/src/lib.rs:") && line.contains("requested it"), "{line}");
     }
 }

@@ -1,7 +1,7 @@
 //! What the compiler says to authors: one mistake, one error, in the right place, with the fix.
 //!
 //! `fail/*.stderr` is on record for one release of Rust, since others word their own errors
-//! differently. After a change, write them anew and read each one:
+//! differently. After a change, write them again and read each one:
 //!
 //! ```sh
 //! TRYBUILD=overwrite cargo test -p tf-plugin-ui-tests --test compiler
@@ -19,7 +19,7 @@ fn mistakes_are_explained() {
     assert!(
         version.starts_with(&format!("cargo {RUST}")),
         "the errors on record are those of Rust {RUST}x, and this is {version}; use that toolchain, \
-         or put the new release into {} and write the errors anew with `TRYBUILD=overwrite`",
+         or put the new release into {} and write the errors again with `TRYBUILD=overwrite`",
         file!(),
     );
     trybuild::TestCases::new().compile_fail("tests/fail/*.rs");

@@ -139,7 +139,7 @@ unsafe extern "C" fn cleanup_writer<W: WritableFile>(file: *mut TF_WritableFile)
     );
 }
 
-/// Runs an operation on an open writer. With `when_closed` a file that was closed answers that.
+/// Runs an operation on an open writer. With `when_closed` a file that was closed returns that.
 ///
 /// # Safety
 /// `file` must be null or a file of `W`'s table.

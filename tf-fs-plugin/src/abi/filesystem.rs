@@ -1,4 +1,4 @@
-//! The slots of a filesystem, but for transactions and configuration.
+//! The slots of a filesystem, except for transactions and configuration.
 
 use super::alloc::{c_buffer, give_entries};
 use super::exclusive::Exclusive;
@@ -200,7 +200,7 @@ unsafe extern "C" fn new_read_only_memory_region_from_file<F: Filesystem>(
     }
 }
 
-/// Slots that take one path and answer with a status only.
+/// Slots that take one path and return a status only.
 macro_rules! path_slots {
     ($($op:ident),*) => {$(
         unsafe extern "C" fn $op<F: Filesystem>(
@@ -220,7 +220,7 @@ macro_rules! path_slots {
 }
 path_slots!(create_dir, recursively_create_dir, delete_file, delete_dir);
 
-/// Slots that take a source and a destination and answer with a status only.
+/// Slots that take a source and a destination and return a status only.
 macro_rules! two_path_slots {
     ($($op:ident),*) => {$(
         unsafe extern "C" fn $op<F: Filesystem>(
@@ -314,7 +314,7 @@ unsafe extern "C" fn paths_exist<F: Filesystem>(
             if count > 0 && paths.is_null() {
                 return Err(super::state::null_argument());
             }
-            // A path that is no path of this filesystem gets its own error; the others are asked for
+            // A path that is not a path of this filesystem gets its own error; the others are requested
             // in one call.
             let names: Vec<Result<Vec<u8>>> = (0..count)
                 .map(|index| state.with_uri(*paths.add(index), |uri| Ok(uri.as_bytes().to_vec())))
@@ -438,7 +438,7 @@ unsafe extern "C" fn translate_name<F: Filesystem>(
     }
 }
 
-/// Answers with a list of names.
+/// Returns with a list of names.
 ///
 /// # Safety
 /// The arguments must be those of a `TF_ListOp` called by the host.
@@ -472,7 +472,7 @@ fn impossible_child(children: &Entries) -> Option<&[u8]> {
 #[cold]
 fn no_child_name(uri: Uri<'_>, name: &[u8]) -> Error {
     Error::internal(format_args!(
-        "{uri}: `get_children` returned \"{}\", which is no name of an entry; leave the directory and \
+        "{uri}: `get_children` returned \"{}\", which is not a name of an entry; leave the directory and \
          slashes out",
         name.escape_ascii()
     ))

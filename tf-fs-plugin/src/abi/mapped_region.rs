@@ -147,7 +147,7 @@ unsafe fn map(
 }
 
 fn page_size() -> usize {
-    // SAFETY: only asks for a number.
+    // SAFETY: only requests a number.
     let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
     // Every system has one; 64 KiB is a multiple of all that are in use.
     usize::try_from(page).unwrap_or(1 << 16)

@@ -395,7 +395,7 @@ mod tests {
         unsafe { core::slice::from_raw_parts_mut(part.as_mut_ptr().cast(), part.len()) }
     }
 
-    /// Memory that lives for ever, which leak checkers can see from here.
+    /// Memory that lives forever, which leak checkers can see from here.
     fn forever(len: usize) -> &'static mut [u8] {
         static KEPT: std::sync::Mutex<Vec<usize>> = std::sync::Mutex::new(Vec::new());
         let memory = Box::leak(vec![9; len].into_boxed_slice());
@@ -526,7 +526,7 @@ mod tests {
             let mut buf = ReadBuf::from_slice(&mut memory);
             buf.fill_uninit(|rest| Ok::<_, Error>(fill_all(&mut rest[..n], 5))).unwrap();
             assert_eq!(buf.at_end, n == 0);
-            // No room is no end.
+            // No room is not an end.
             let mut buf = ReadBuf::from_slice(&mut []);
             buf.fill_with(|_| Ok::<_, Error>(0)).unwrap();
             assert!(!buf.at_end);

@@ -5,7 +5,7 @@ use core::marker::PhantomData;
 /// The content of a [`ReadOnlyMemoryRegion`](crate::ReadOnlyMemoryRegion): an address and a length for
 /// TensorFlow. Made from a slice with `into()`.
 ///
-/// It is no slice, because the memory of a [`MappedRegion`](crate::MappedRegion) may change while
+/// It is not a slice, because the memory of a [`MappedRegion`](crate::MappedRegion) may change while
 /// TensorFlow reads it, which no Rust reference allows.
 #[derive(Clone, Copy, Debug)]
 pub struct RegionContent<'a> {

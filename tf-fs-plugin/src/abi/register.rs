@@ -128,7 +128,7 @@ impl Registration {
 }
 
 /// The body of `TF_InitPlugin`. Schemes that this plugin serves already are not offered again, so
-/// that registering a plugin twice is no error.
+/// that registering a plugin twice is not an error.
 ///
 /// If the plugin cannot work, `info` stays as it is: zeroed, which the host refuses with a clear
 /// error.
@@ -183,7 +183,7 @@ pub(super) mod given {
     }
 
     /// The registration of a type and a scheme: one each for the whole process, since the host's side
-    /// keeps references for ever.
+    /// keeps references forever.
     pub(crate) fn registration<F: Filesystem>(scheme: &str) -> &'static Registration {
         static ALL: Mutex<BTreeMap<(TypeId, String), &'static Registration>> =
             Mutex::new(BTreeMap::new());

@@ -25,7 +25,7 @@ pub enum Fault {
     FailAfter(Code),
     /// The call waits for so long and is then made.
     Delay(Duration),
-    /// A read gives at most so many bytes, which is no end of file: the SDK asks again. Other calls are
+    /// A read gives at most so many bytes, which is not an end of file: the SDK asks again. Other calls are
     /// made as they are.
     Shorten(usize),
     /// The call panics.
@@ -102,14 +102,14 @@ pub struct Faults {
 }
 
 impl Faults {
-    /// Of something that is no filesystem, with operations of these names, from that header.
+    /// Of something that is not a filesystem, with operations of these names, from that header.
     #[doc(hidden)]
     #[must_use]
     pub fn of(operations: &'static [&'static str], header: &'static str) -> Self {
         Self { script: Arc::default(), others: Some((operations, header)) }
     }
 
-    /// The name of an operation, for ever.
+    /// The name of an operation, forever.
     #[track_caller]
     fn known(&self, operation: &str) -> &'static str {
         let own = Ops::NAMES.iter().map(|(name, _)| *name).chain(FILE_OPERATIONS);

@@ -235,7 +235,7 @@ impl ReadOnlyMemoryRegion {
         Self(open)
     }
 
-    /// The content. It is no slice: that of a mapped file changes with the file, and a look at what was cut off the
+    /// The content. It is not a slice: that of a mapped file changes with the file, and a look at what was cut off the
     /// file ends the process with `SIGBUS`, in TensorFlow as here.
     #[must_use]
     pub fn content(&self) -> RegionContent<'_> {

@@ -133,11 +133,11 @@ impl Filesystem {
         self.mounted.violation(op, subject, what);
     }
 
-    /// The name that TensorFlow hands to the other operations, except to `get_matching_paths`.
+    /// The name that TensorFlow passes to the other operations, except to `get_matching_paths`.
     /// TensorFlow's default drops scheme and host.
     ///
     /// # Errors
-    /// `INTERNAL` if the plugin answers null, where TensorFlow aborts the process.
+    /// `INTERNAL` if the plugin returns null, where TensorFlow aborts the process.
     pub fn translate_name(&self, uri: impl AsRef<[u8]>) -> Result<Vec<u8>> {
         let uri = uri.as_ref();
         match self.mounted.raw_translate_name(uri) {
@@ -230,7 +230,7 @@ impl Filesystem {
     ///
     /// # Errors
     /// That of the plugin. TensorFlow's default never ends if the root does not exist; this host
-    /// notes a violation and answers `INTERNAL`.
+    /// notes a violation and returns `INTERNAL`.
     pub fn recursively_create_dir(&self, uri: impl AsRef<[u8]>) -> Result<()> {
         let uri = uri.as_ref();
         let slot = self.mounted.tables.filesystem.recursively_create_dir;
@@ -297,7 +297,7 @@ impl Filesystem {
         self.mounted.two_path_op("copy_file", slot, &src, &dst).unwrap_or(Ok(()))
     }
 
-    /// Asks for many paths at once: an answer a path, in their order. TensorFlow's default asks for
+    /// Requests many paths at once: an answer a path, in their order. TensorFlow's default requests
     /// one after the other.
     ///
     /// # Errors
@@ -464,7 +464,7 @@ impl Filesystem {
     ///
     /// # Errors
     /// That of the plugin. TensorFlow's default swallows the errors of `get_children` and crashes on
-    /// a wildcard in the host; there this host notes a violation and answers `INTERNAL`.
+    /// a wildcard in the host; there this host notes a violation and returns `INTERNAL`.
     pub fn get_matching_paths(&self, pattern: impl AsRef<[u8]>) -> Result<Vec<Vec<u8>>> {
         const OP: &str = "get_matching_paths";
         let pattern = pattern.as_ref();
@@ -722,7 +722,7 @@ impl Filesystem {
     pub fn read_file(&self, uri: impl AsRef<[u8]>) -> Result<Vec<u8>> {
         /// What Python's `GFile` reads at a time.
         const CHUNK: usize = 512 << 10;
-        /// Up to here nobody asks for the size: what tests count are their own calls.
+        /// Up to here nobody requests the size: what tests count are their own calls.
         const UNASKED: usize = 16 << 20;
         const MOST: u64 = 256 << 20;
         let uri = uri.as_ref();
@@ -749,7 +749,7 @@ impl Filesystem {
                 };
                 let what = format!(
                     "has given {read} bytes of {size}, and does not end: a read that reaches the end gives fewer bytes \
-                     than it is asked for, and OUT_OF_RANGE"
+                     than it is requested, and OUT_OF_RANGE"
                 );
                 self.violation("read", uri, &what);
                 return Err(Error::new(Code::DataLoss, what));

@@ -187,7 +187,7 @@ impl Host {
         }
     }
 
-    /// Asks for many paths at once: an answer a path, in their order. Each filesystem gets one call.
+    /// Requests many paths at once: an answer a path, in their order. Each filesystem gets one call.
     ///
     /// # Errors
     /// As [`Filesystem::paths_exist`].

@@ -61,7 +61,7 @@
 //!
 //! # Rules of the C boundary
 //! Beside the answer of each call the host watches what TensorFlow would suffer from: a status that
-//! was never set, more bytes than were asked for, a write past the end of a buffer, bytes that are
+//! was never set, more bytes than were requested, a write past the end of a buffer, bytes that are
 //! claimed but were never written, null or duplicate names, counters that were not written, memory
 //! that came twice … What it finds is a [`Violation`]; [`Host::check`], and the end of the host and of
 //! all that is open on it, panics with a list. This SDK keeps the rules for its authors, so that a

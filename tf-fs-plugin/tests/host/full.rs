@@ -11,7 +11,7 @@ use tf_fs_plugin::*;
 pub(crate) enum Trip {
     /// Panics with a text.
     Panic,
-    /// Panics with a value that is no text and whose destructor panics.
+    /// Panics with a value that is not text and whose destructor panics.
     PanicWithBomb,
     /// Fails with this code.
     Fail(Code),

@@ -49,7 +49,7 @@ impl Fixture {
     }
 }
 
-/// The statuses that each operation answers with, by its name.
+/// The statuses that each operation returns, by its name.
 type Case = (&'static str, fn(&Fixture) -> Result<()>);
 
 const CASES: &[Case] = &[

@@ -226,7 +226,7 @@ impl StatOfNothing for Host {
     }
 }
 
-/// A file of 5 bytes that can be read for ever.
+/// A file of 5 bytes that can be read forever.
 struct Endless;
 
 impl RandomAccessFile for Endless {

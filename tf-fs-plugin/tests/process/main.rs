@@ -76,7 +76,7 @@ fn statuses_are_counted() {
     assert_eq!(Host::live_statuses(), 0);
     drop(host);
 
-    // A pointer that is no status ends the process, with a word about it.
+    // A pointer that is not a status ends the process, with a word about it.
     if std::env::var_os(CHILD).is_some() {
         abi::set(status, 0, c"", &[]);
     }
@@ -87,10 +87,10 @@ fn statuses_are_counted() {
         .output()
         .expect("started");
     let text = String::from_utf8_lossy(&child.stderr);
-    assert!(!child.status.success() && text.contains("which is no status"), "{text}");
+    assert!(!child.status.success() && text.contains("which is not a status"), "{text}");
 }
 
-/// Makes a mistake if this variable asks for one, so that a run under AddressSanitizer or valgrind can
+/// Makes a mistake if this variable requests one, so that a run under AddressSanitizer or valgrind can
 /// show that it would be found.
 const MISTAKE: &str = "TF_FS_PLUGIN_TEST_MISTAKE";
 

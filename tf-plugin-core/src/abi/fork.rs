@@ -1,7 +1,7 @@
 //! Forks: a count of them, and locks that no vanished thread holds in the child.
 //!
 //! A forked child has one thread, the one that forked. A lock that another thread held at that moment stays
-//! locked in the child for ever, and what it guards may be half changed. So `fork` waits until no thread is in a
+//! locked in the child forever, and what it guards may be half changed. So `fork` waits until no thread is in a
 //! [`Hold`], which the locks of [`sync`](crate::sync) take along. Threads that come meanwhile wait outside.
 
 use core::cell::Cell;
@@ -126,7 +126,7 @@ fn choose() -> &'static Counter {
     &HOLDERS[NEXT.fetch_add(1, Ordering::Relaxed) % HOLDERS.len()]
 }
 
-/// Waits until nobody is about to fork, but not for ever: the handler of another library may make the fork wait for
+/// Waits until nobody is about to fork, but not forever: the handler of another library may make the fork wait for
 /// this thread. A fork waits for [`LIMIT`] at most, so one that takes twice as long is stuck. It is told that
 /// somebody entered.
 #[cold]
@@ -422,7 +422,7 @@ mod tests {
             if held.is_err() {
                 in_parent();
             }
-            held.expect("the thread waits for ever");
+            held.expect("the thread waits forever");
             let flags = libc::c_long::from(libc::SIGCHLD);
             let none: libc::c_long = 0;
             // SAFETY: `clone` with these arguments is `fork` without handlers. The child touches atomics and

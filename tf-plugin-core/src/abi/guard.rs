@@ -95,7 +95,7 @@ pub unsafe fn guard_answer<R>(
 }
 
 /// Runs the body of a slot that has no status. An error or a panic is logged, and the slot then
-/// answers `fallback`.
+/// returns `fallback`.
 #[inline]
 pub fn guard_quiet<R>(
     op: &'static str,

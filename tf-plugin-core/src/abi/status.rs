@@ -182,7 +182,7 @@ impl Write for Message {
     }
 }
 
-/// Stands for what a panic said if it was no text.
+/// Replaces a panic's message that is not text.
 const NO_TEXT: &str = "(no text)";
 
 /// What a caught panic leaves: the operation, the message, and the place if the hook saw it.

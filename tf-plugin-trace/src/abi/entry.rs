@@ -96,7 +96,7 @@ pub(super) fn set_up() {
     ONCE.call_once(|| {
         LOADED.store(true, Ordering::Relaxed);
         if let Some(mark) = &Settings::get().loaded {
-            // Without it the program says more than is true, which is no reason to stop it.
+            // Without it the program says more than is true, which is not a reason to stop it.
             let _ = fs::write(mark, "");
         }
         // SAFETY: functions that live as long as the process, since a preloaded library is never closed.
@@ -124,14 +124,14 @@ pub extern "C" fn begin() {
         let library = settings.library.as_deref().unwrap_or(Path::new("the plugin"));
         output::say(&missing(library, &maps));
     }
-    // The environment is asked for as little as possible: this runs in everything that the program starts.
+    // The environment is requested as little as possible: this runs in everything that the program starts.
     if env::var(PROCESS).is_ok_and(|program| program == process::id().to_string()) {
         // SAFETY: a function that lives as long as the process.
         unsafe { libc::atexit(end) };
     }
 }
 
-/// That there was no call because nobody has asked for the plugin, and why that may be.
+/// That there was no call because nobody has requested the plugin, and why that may be.
 fn missing(library: &Path, maps: &str) -> String {
     let name = library.file_name().unwrap_or_default().to_string_lossy();
     let why = if maps.lines().any(|line| line.ends_with(&*library.to_string_lossy())) {

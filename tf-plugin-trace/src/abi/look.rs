@@ -1,4 +1,4 @@
-//! The `dlsym` in front of the system's: whoever asks for what is traced gets a wrapper.
+//! The `dlsym` in front of the system's: whoever requests what is traced gets a wrapper.
 
 use std::ffi::{CStr, c_char, c_void};
 use std::mem::transmute;
@@ -87,7 +87,7 @@ unsafe fn wrapper(handle: *mut c_void, name: *const c_char) -> Option<*mut c_voi
 /// Whether a function lies in the plugin's file.
 pub(super) fn is_traced(function: usize) -> bool {
     static BASE: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
-    // SAFETY: `Dl_info` is pointers, for which zeros are a value; `dladdr` takes any address and answers with a C
+    // SAFETY: `Dl_info` is pointers, for which zeros are a value; `dladdr` takes any address and returns a C
     // string that lives as long as the library, which is never closed.
     unsafe {
         let mut info: libc::Dl_info = std::mem::zeroed();

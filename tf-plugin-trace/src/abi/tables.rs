@@ -102,7 +102,7 @@ macro_rules! tables {
                     pub(super) unsafe fn $name(slot: usize, $($arg: $ty),*) $(-> $ret)? {
                         let slot = SLOTS.get(slot);
                         let at = Member::$name as usize;
-                        // SAFETY: the plugin's own function of this member, whose type was checked above but for
+                        // SAFETY: the plugin's own function of this member, whose type was checked above except for
                         // exceptions, which C++ lets through both.
                         let function = unsafe {
                             core::mem::transmute::<usize, unsafe extern "C-unwind" fn($($ty),*) $(-> $ret)?>(

@@ -431,7 +431,7 @@ fn a_table_is_wrapped_as_far_as_it_goes() {
     let whole = |subject| addresses(wrapped(own, size_of_val(&own), subject));
     assert_eq!(whole("one://"), whole("one://"));
     assert!(whole("one://") != whole("two://"));
-    // SAFETY: null is no table.
+    // SAFETY: null is not a table.
     unsafe { filesystem::operations::wrap(std::ptr::null_mut(), 264, "none://") };
 }
 

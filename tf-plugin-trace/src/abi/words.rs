@@ -81,7 +81,7 @@ impl Call {
         }
     }
 
-    /// Memory that was asked for.
+    /// Memory that was requested.
     pub(super) fn memory_of(&mut self, address: *mut c_void, size: u64) {
         if address.is_null() && size > 0 {
             self.refused("no memory".to_owned());

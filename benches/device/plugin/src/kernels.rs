@@ -30,7 +30,7 @@ impl Kernel for AddV2 {
         let (x_len, y_len, z_len) = (x.len(), y.len(), z.len());
         context.stream().work(|memory| {
             let [x, y, z] = [range(x_at, x_len)?, range(y_at, y_len)?, range(z_at, z_len)?];
-            // An output is no input's memory, unless a kernel asks for that.
+            // An output is not an input's memory, unless a kernel requests that.
             let [x, sum] = memory.get_disjoint_mut([x, z.clone()]).map_err(Error::internal)?;
             each(sum, x, |_, x| x);
             let [y, sum] = memory.get_disjoint_mut([y, z]).map_err(Error::internal)?;

@@ -1,7 +1,7 @@
 //! The device that is measured: what it does itself is as little as possible, so that the SDK's part shows.
 //!
 //! `device.cc` beside this is the same device by hand. Its memory is one range of the host's behind a lock;
-//! addresses are numbers that nobody can follow. Work is done within the call that asks for it, under the lock,
+//! addresses are numbers that nobody can follow. Work is done within the call that requests it, under the lock,
 //! so a stream is no more than a count of what was done in it, and an event is what that count was.
 #![forbid(unsafe_code)]
 

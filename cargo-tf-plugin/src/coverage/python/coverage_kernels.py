@@ -95,7 +95,7 @@ class Kernels:
         return op in IN_PLACE and kernel is not None and kernel.priority < 0
 
     def is_host_only(self, op):
-        """Whether it is no work for a device: datasets, strings, files."""
+        """Whether no device computes it: datasets, strings, files."""
         definition = op_def(op)
         if definition is None or "Dataset" in op or "Iterator" in op or "Summary" in op:
             return True

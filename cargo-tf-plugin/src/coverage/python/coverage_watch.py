@@ -102,7 +102,7 @@ class Watch:
 
     @staticmethod
     def ignore_xla():
-        """Makes functions of those that ask for XLA, as Keras does: no plugin's device has it.
+        """Makes functions of those that request XLA, as Keras does: no plugin's device has it.
 
         They would be functions with a graph of their own, which is not collected.
         """

@@ -8,7 +8,7 @@ use tf_fs_plugin::testing::Host;
 const ROOT: &str = "templateplugin://box";
 
 // A test for each of some 380 questions: each operation under each condition, with the code that TensorFlow's
-// header asks for, and what TensorFlow does with files. `without: [case => "reason"]` leaves one out.
+// header requests, and what TensorFlow does with files. `without: [case => "reason"]` leaves one out.
 tf_fs_plugin::conformance! {
     TemplatePluginFs,
     root: "templateplugin://box/",

@@ -97,7 +97,7 @@ movers! {
         sorted.sort_unstable();
         ensure!(
             sorted.iter().copied().eq(0..shape.len()),
-            wrong(format!("{order:?} is no permutation of the axes of the shape {shape:?}"))
+            wrong(format!("{order:?} is not a permutation of the axes of the shape {shape:?}"))
         );
         let out = order.iter().map(|&axis| shape[axis]).collect();
         rearrange::<T::Bits>(context, op, 0, out, move |a, out| arrange::transpose(a, out, &order))

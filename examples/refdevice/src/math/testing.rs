@@ -21,7 +21,7 @@ pub(super) fn output(shape: &[usize], body: impl FnOnce(ViewMut<'_, f32>)) -> Ar
     out
 }
 
-/// Panics unless the two are the same but for rounding.
+/// Panics unless the two are the same except for rounding.
 #[track_caller]
 pub(super) fn assert_close(found: View<'_, f32>, expected: View<'_, f32>) {
     assert_eq!(found.shape(), expected.shape());

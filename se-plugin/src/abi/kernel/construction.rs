@@ -89,7 +89,7 @@ impl OpKernelConstruction<'_> {
 
     fn list_size(&self, name: &CStr) -> Result<(c_int, usize)> {
         let (list, total) = self.size(name)?;
-        ensure!(list >= 0, Error::invalid_argument("it is no list"));
+        ensure!(list >= 0, Error::invalid_argument("it is not a list"));
         Ok((list, total))
     }
 
@@ -332,7 +332,7 @@ fn shape_of(node: &[u8], name: &[u8]) -> Result<PartialShape> {
                 return PartialShape::of_proto(shape);
             }
         }
-        return Err(Error::invalid_argument("it is no shape"));
+        return Err(Error::invalid_argument("it is not a shape"));
     }
     Err(Error::invalid_argument("the node does not have it"))
 }

@@ -420,7 +420,7 @@ impl<'a, P: Platform> OpKernelContext<'a, P> {
     /// Makes an output of the memory of the first candidate among the inputs that nobody else uses, or of
     /// new memory. Answers the output, and the input whose memory it has.
     ///
-    /// The kernel's own values count as users: ask for the candidates with [`input`](Self::input)
+    /// The kernel's own values count as users: request the candidates with [`input`](Self::input)
     /// afterwards.
     ///
     /// # Errors
@@ -512,7 +512,7 @@ impl<'a, P: Platform> OpKernelContext<'a, P> {
         );
         elements_of(shape)?;
         let rank = c_int::try_from(shape.len()).map_err(Error::invalid_argument)?;
-        // SAFETY: a run that has not ended, as many dimensions as are said and a status; null stands for
+        // SAFETY: a run that has not ended, as many dimensions as are said and a status; null represents
         // device memory. The tensor is then ours.
         let tensor = unsafe {
             let raw = (self.host.kernels.TF_AllocateTemp)(

@@ -29,7 +29,7 @@ unsafe impl Send for Tensor {}
 unsafe impl Sync for Tensor {}
 
 impl Tensor {
-    /// Takes a tensor that a function of the host's has answered with.
+    /// Takes a tensor that a function of the host's has returned.
     ///
     /// # Safety
     /// `raw` is null, or a tensor that nobody else deletes.
@@ -122,7 +122,7 @@ impl Dims {
 /// How many dimensions TensorFlow's tensors can have.
 const MAX_RANK: usize = 254;
 
-/// The number of elements of a shape that a kernel asks for. TensorFlow aborts the process on a shape that
+/// The number of elements of a shape that a kernel requests. TensorFlow aborts the process on a shape that
 /// it cannot have: of more dimensions, or whose product, from the first on, is more than an `i64`. A 0 saves
 /// only what comes behind it.
 #[inline]

@@ -66,7 +66,7 @@ pub fn host_has_variables() -> bool {
     Functions::get().is_some()
 }
 
-/// Variables that a kernel has locked, as their tensors in the order that was asked for.
+/// Variables that a kernel has locked, as their tensors in the order that was requested.
 ///
 /// What is enqueued before this is dropped sees and changes the variables in the order of the locks.
 pub struct Variables<'a> {
@@ -109,7 +109,7 @@ impl<'a> Variables<'a> {
             ensure!(
                 dtype == DType::Resource && context.input_is_on_host(index)?,
                 Error::invalid_argument(format!(
-                    "input {index} of {dtype} is no variable's handle in host memory; name the handles, \
+                    "input {index} of {dtype} is not a variable's handle in host memory; name the handles, \
                      and each of them in `host_memory(...)` of `#[kernel]`"
                 ))
             );

@@ -43,7 +43,7 @@ impl Case {
         self.name
     }
 
-    /// What it asks for, in Markdown.
+    /// What it checks, in Markdown.
     #[must_use]
     pub fn asks(&self) -> &'static str {
         self.asks

@@ -131,7 +131,7 @@ list! {
             "variables stay for hours";
         too_much_is_refused = memory::too_much,
             "`allocate` of more than there is answers nothing, and the device works on",
-            "TensorFlow asks for less then, or raises ResourceExhaustedError";
+            "TensorFlow requests less then, or raises ResourceExhaustedError";
         freed_memory_comes_back = memory::freed_memory_comes_back,
             "What is freed can be allocated again, more often than there is memory",
             "TensorFlow gives regions back for larger ones";
@@ -328,7 +328,7 @@ list! {
             "TensorFlow frees and reads memory then";
         event_is_complete_at_last = order::complete_at_last,
             "An event that is recorded is complete at last, each of many times",
-            "TensorFlow polls for ever";
+            "TensorFlow polls forever";
         event_moves_to_another_stream = order::recorded_in_two_streams,
             "An event that is recorded in a second stream says how far that one is",
             "TensorFlow has a pool of events";
@@ -345,7 +345,7 @@ list! {
     Callbacks "Host callbacks" {
         callback_is_made_once = order::called_once,
             "A host callback is made once, with the status OK",
-            "a second call is of freed memory, and a missing one waits for ever";
+            "a second call is of freed memory, and a missing one waits forever";
         callback_is_made_in_order = order::called_in_order,
             "A host callback is made when the work before it is done",
             "TensorFlow frees what the work uses";

@@ -10,7 +10,7 @@ use tf_fs_plugin::testing::{Asked, Named, OptionText, Verdict, Way, report};
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
     message = "`limit` is `{Self}`, where a duration is wanted",
-    label = "this is no duration",
+    label = "this is not a duration",
     note = "write `limit: std::time::Duration::from_secs(300)`"
 )]
 pub trait OptionDuration: Into<Duration> {}
@@ -72,7 +72,7 @@ impl Suite {
         }
     }
 
-    /// Runs the cases for Python as a test, if somebody asks for them.
+    /// Runs the cases for Python as a test, if somebody requests them.
     #[track_caller]
     pub fn test_in_python(&self, module: &str) {
         match Asked::in_python() {
@@ -81,7 +81,7 @@ impl Suite {
         }
     }
 
-    /// Runs the cases in C as a test, if somebody asks for them; or is the process that they run in.
+    /// Runs the cases in C as a test, if somebody requests them; or is the process that they run in.
     #[track_caller]
     pub fn test_in_c(&self, module: &str) {
         if InTensorFlow::work() {

@@ -52,7 +52,7 @@ list! {
         python_copy_of_16_mib
             "16 MiB, and a byte more, there and back", "weights";
         python_copies_of_odd_views
-            "Views of an array whose rows do not lie together", "NumPy hands them over";
+            "Views of an array whose rows do not lie together", "NumPy passes them";
         python_copy_to_the_cpu
             "`tf.identity` on the CPU of what is on the device", "programs are spread so";
         python_copy_between_devices
@@ -64,7 +64,7 @@ list! {
         python_many_small_tensors
             "2,000 scalars at a time", "each is an allocation";
         python_memory_comes_back
-            "64 times 4 MiB, of which three live at a time", "training does it for ever";
+            "64 times 4 MiB, of which three live at a time", "training does it forever";
         python_threads_copy
             "Eight threads copy there and back", "TensorFlow calls from as many threads as there are cores";
         python_threads_compute
@@ -151,7 +151,7 @@ list_in_c! {
         c_many_small_tensors
             "2,000 scalars at a time", "each is an allocation";
         c_memory_comes_back
-            "64 times 4 MiB, of which three live at a time", "training does it for ever";
+            "64 times 4 MiB, of which three live at a time", "training does it forever";
         c_threads_copy
             "Eight threads copy there and back", "TensorFlow calls from as many threads as there are cores";
         c_threads_compute
@@ -185,7 +185,7 @@ list_in_c! {
         c_session
             "`TF_SessionRun` of an operation on the device answers as one on the CPU", "programs in C run graphs";
         c_session_runs_often
-            "Five operations on the device, run 50 times", "serving runs one graph for ever";
+            "Five operations on the device, run 50 times", "serving runs one graph forever";
         c_session_with_copies
             "Ten turns between device and CPU in one graph, five times", "what has no kernel runs on the CPU";
         c_session_after_an_error

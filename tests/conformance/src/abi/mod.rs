@@ -110,7 +110,7 @@ fn doctor(
         Defect::RawNoTranslateName => filesystem.translate_name = None,
         Defect::RawNoCopyFile => filesystem.copy_file = None,
         Defect::RawNoRenameFile => filesystem.rename_file = None,
-        other => panic!("{other:?} is no defect of the C boundary"),
+        other => panic!("{other:?} is not a defect of the C boundary"),
     }
 }
 

@@ -101,7 +101,7 @@ impl Host {
         self.check(|status| unsafe { (self.functions.TF_DeleteFile)(path.as_ptr(), status) })
     }
 
-    /// Deletes a tree; also answers how many files and directories are left.
+    /// Deletes a tree; also returns how many files and directories are left.
     pub fn delete_recursively(&self, path: &CStr) -> (Result<()>, i64, i64) {
         let (mut files, mut dirs) = (-7, -7);
         // SAFETY: a C string, two counters and a status.
@@ -136,7 +136,7 @@ impl Host {
         let mut names = Vec::new();
         let mut name: *const c_char = ptr::null();
         // SAFETY: the stream is the one that was made above, until it is ended below; a name is a C
-        // string until the next one is asked for.
+        // string until the next one is requested.
         unsafe {
             while (self.functions.TF_StringStreamNext)(stream, &mut name) {
                 names.push(CStr::from_ptr(name).to_bytes().to_vec());

@@ -76,7 +76,7 @@ impl Context {
             .check(|status| unsafe { (functions.TFE_TensorHandleResolve)(output, status) })?;
         // SAFETY: the tensor belongs to the caller, and is no longer used.
         let _tensor = Finally(|| unsafe { (functions.TF_DeleteTensor)(tensor) });
-        // SAFETY: the operators in use answer with tensors of strings, which are copied while the
+        // SAFETY: the operators in use return tensors of strings, which are copied while the
         // tensor lives. An empty tensor may have no data.
         unsafe {
             let count = usize::try_from((functions.TF_TensorElementCount)(tensor)).unwrap_or(0);

@@ -1,4 +1,4 @@
-//! A URI is no filesystem.
+//! A URI is not a filesystem.
 
 use tf_fs_plugin::prelude::*;
 

@@ -1,4 +1,4 @@
-//! A type of devices is no platform.
+//! A type of devices is not a platform.
 
 se_plugin::conformance!("MINE");
 

@@ -130,7 +130,7 @@ pub(in crate::testing) struct RawRead {
     pub(in crate::testing) result: Result<()>,
     pub(in crate::testing) returned: i64,
     pub(in crate::testing) margins_are_intact: bool,
-    /// The bytes that the plugin claims, at most as many as were asked for.
+    /// The bytes that the plugin claims, at most as many as were requested.
     pub(in crate::testing) content: Vec<u8>,
     /// Where a claimed byte is as the host had made it.
     pub(in crate::testing) untouched: Vec<usize>,

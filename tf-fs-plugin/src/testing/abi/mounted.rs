@@ -146,7 +146,7 @@ impl Drop for Mounted {
     }
 }
 
-/// A path as TensorFlow hands it over: cut at the first NUL, in memory of exactly its size that is
+/// A path as TensorFlow passes it: cut at the first NUL, in memory of exactly its size that is
 /// gone after the call.
 pub(super) fn c_path(path: &[u8]) -> CString {
     let end = path.iter().position(|&byte| byte == 0);

@@ -149,7 +149,7 @@ impl Statuses {
             ),
             None => {
                 eprintln!(
-                    "the plugin called {function} on {status:p}, which is no status; TensorFlow would crash, and so does this test"
+                    "the plugin called {function} on {status:p}, which is not a status; TensorFlow would crash, and so does this test"
                 );
                 std::process::abort();
             }
@@ -192,7 +192,7 @@ impl Object {
     }
 }
 
-/// A status that the host hands to one call, deleted when the call is over.
+/// A status that the host passes to one call, deleted when the call is over.
 pub struct Status(usize);
 
 impl Status {

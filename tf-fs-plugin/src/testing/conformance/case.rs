@@ -37,7 +37,7 @@ pub enum Group {
 }
 
 impl Group {
-    /// Whether `filesystem_interface.h` says what the cases ask; the others ask for what TensorFlow
+    /// Whether `filesystem_interface.h` says what the cases ask; the others request what TensorFlow
     /// needs beyond.
     #[must_use]
     pub fn is_of_the_header(self) -> bool {
@@ -58,7 +58,7 @@ impl Case {
         self.name
     }
 
-    /// What it asks for, in Markdown.
+    /// What it checks, in Markdown.
     #[must_use]
     pub fn asks(&self) -> &'static str {
         self.asks

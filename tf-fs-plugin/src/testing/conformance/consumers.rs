@@ -124,7 +124,7 @@ pub(super) fn tf_records(run: &mut Run<'_>) -> Outcome {
             Ok(()) if !piece.is_empty() => {}
             Err(error) if error.code() == Code::OutOfRange => break,
             Ok(()) => {
-                run.deviation("read answers OK with no bytes: TensorFlow reads for ever");
+                run.deviation("read returns OK with no bytes: TensorFlow reads forever");
                 break;
             }
             Err(error) => {
@@ -185,7 +185,7 @@ pub(super) fn event_file_is_read_while_it_grows(run: &mut Run<'_>) -> Outcome {
     run.must("flush", flushed)?;
     let mut position = 0;
     for piece in [&b"one"[..], b"three", b"seventeen"] {
-        // TensorBoard opens anew and goes on where it stopped.
+        // TensorBoard opens again and goes on where it stopped.
         let opened = run.fs.new_random_access_file(&path);
         let reader = run.must("new_random_access_file of a file that grows", opened)?;
         let (bytes, status) = reader.read_with_status(position, 1000);

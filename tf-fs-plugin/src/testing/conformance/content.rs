@@ -419,8 +419,8 @@ pub(super) fn a_dropped_file_can_be_written_anew(run: &mut Run<'_>) -> Outcome {
     run.must("append", added)?;
     drop(writer);
     run.write(&path, b"anew")?;
-    run.holds("written anew after it was dropped without a close", &path, b"anew");
-    run.lists("written anew", &cell, &["data"]);
+    run.holds("written again after it was dropped without a close", &path, b"anew");
+    run.lists("written again", &cell, &["data"]);
     Ok(())
 }
 
@@ -484,7 +484,7 @@ pub(super) fn a_deleted_file_is_written_anew(run: &mut Run<'_>) -> Outcome {
     let want = [NOT_FOUND, FP];
     run.expect_any("new_random_access_file of a deleted file", &gone, &want[..1]);
     run.write(&path, b"new")?;
-    run.holds("written anew after delete_file", &path, b"new");
+    run.holds("written again after delete_file", &path, b"new");
     Ok(())
 }
 

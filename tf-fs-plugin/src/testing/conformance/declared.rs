@@ -43,7 +43,7 @@ pub enum Append {
     /// Yes.
     #[default]
     Supported,
-    /// No: `new_appendable_file` answers `UNIMPLEMENTED` for a file that exists.
+    /// No: `new_appendable_file` returns `UNIMPLEMENTED` for a file that exists.
     Unsupported,
 }
 

@@ -69,147 +69,147 @@ list! {
     ($)
     Opening "Opening files" {
         new_random_access_file_of_missing = |run| run.operation(&files::NEW_RANDOM_ACCESS_FILE, Is::Missing),
-            "`new_random_access_file` of a path that is missing answers NOT_FOUND, and nothing changes",
+            "`new_random_access_file` of a path that is missing returns NOT_FOUND, and nothing changes",
             "TensorFlow tells a missing checkpoint from a broken disk by NOT_FOUND";
         new_random_access_file_of_missing_parent = |run| run.operation(&files::NEW_RANDOM_ACCESS_FILE, Is::ParentMissing),
-            "`new_random_access_file` of a path whose parent is missing answers NOT_FOUND, and nothing changes",
+            "`new_random_access_file` of a path whose parent is missing returns NOT_FOUND, and nothing changes",
             "TensorFlow tells a missing checkpoint from a broken disk by NOT_FOUND";
         new_random_access_file_of_file = |run| run.operation(&files::NEW_RANDOM_ACCESS_FILE, Is::File),
-            "`new_random_access_file` of a file answers OK",
+            "`new_random_access_file` of a file returns OK",
             "TensorFlow tells a missing checkpoint from a broken disk by NOT_FOUND";
         new_random_access_file_of_empty_dir = |run| run.operation(&files::NEW_RANDOM_ACCESS_FILE, Is::EmptyDir),
-            "`new_random_access_file` of an empty directory answers FAILED_PRECONDITION, and nothing changes",
+            "`new_random_access_file` of an empty directory returns FAILED_PRECONDITION, and nothing changes",
             "TensorFlow tells a missing checkpoint from a broken disk by NOT_FOUND";
         new_random_access_file_of_full_dir = |run| run.operation(&files::NEW_RANDOM_ACCESS_FILE, Is::FullDir),
-            "`new_random_access_file` of a directory with a file in it answers FAILED_PRECONDITION, and nothing changes",
+            "`new_random_access_file` of a directory with a file in it returns FAILED_PRECONDITION, and nothing changes",
             "TensorFlow tells a missing checkpoint from a broken disk by NOT_FOUND";
         new_random_access_file_of_below_file = |run| run.operation(&files::NEW_RANDOM_ACCESS_FILE, Is::BelowFile),
-            "`new_random_access_file` of a path directly below a file answers FAILED_PRECONDITION, and nothing changes",
+            "`new_random_access_file` of a path directly below a file returns FAILED_PRECONDITION, and nothing changes",
             "TensorFlow tells a missing checkpoint from a broken disk by NOT_FOUND";
         new_random_access_file_of_far_below_file = |run| run.operation(&files::NEW_RANDOM_ACCESS_FILE, Is::FarBelowFile),
-            "`new_random_access_file` of a path two levels below a file answers FAILED_PRECONDITION, and nothing changes",
+            "`new_random_access_file` of a path two levels below a file returns FAILED_PRECONDITION, and nothing changes",
             "TensorFlow tells a missing checkpoint from a broken disk by NOT_FOUND";
         new_random_access_file_of_malformed = |run| run.operation(&files::NEW_RANDOM_ACCESS_FILE, Is::Malformed),
-            "`new_random_access_file` of a name that can never be one answers FAILED_PRECONDITION or INVALID_ARGUMENT, and nothing changes",
+            "`new_random_access_file` of a name that can never be one returns FAILED_PRECONDITION or INVALID_ARGUMENT, and nothing changes",
             "TensorFlow tells a missing checkpoint from a broken disk by NOT_FOUND";
         new_writable_file_of_missing = |run| run.operation(&files::NEW_WRITABLE_FILE, Is::Missing),
-            "`new_writable_file` of a path that is missing answers OK, and an empty file is there",
+            "`new_writable_file` of a path that is missing returns OK, and an empty file is there",
             "a save that cannot be written must fail when it is opened, not at its end";
         new_writable_file_of_missing_parent = |run| run.operation(&files::NEW_WRITABLE_FILE, Is::ParentMissing),
-            "`new_writable_file` of a path whose parent is missing answers NOT_FOUND, and nothing changes",
+            "`new_writable_file` of a path whose parent is missing returns NOT_FOUND, and nothing changes",
             "a save that cannot be written must fail when it is opened, not at its end";
         new_writable_file_of_file = |run| run.operation(&files::NEW_WRITABLE_FILE, Is::File),
-            "`new_writable_file` of a file answers OK, and it is empty",
+            "`new_writable_file` of a file returns OK, and it is empty",
             "a save that cannot be written must fail when it is opened, not at its end";
         new_writable_file_of_empty_dir = |run| run.operation(&files::NEW_WRITABLE_FILE, Is::EmptyDir),
-            "`new_writable_file` of an empty directory answers FAILED_PRECONDITION, and nothing changes",
+            "`new_writable_file` of an empty directory returns FAILED_PRECONDITION, and nothing changes",
             "a save that cannot be written must fail when it is opened, not at its end";
         new_writable_file_of_full_dir = |run| run.operation(&files::NEW_WRITABLE_FILE, Is::FullDir),
-            "`new_writable_file` of a directory with a file in it answers FAILED_PRECONDITION, and nothing changes",
+            "`new_writable_file` of a directory with a file in it returns FAILED_PRECONDITION, and nothing changes",
             "a save that cannot be written must fail when it is opened, not at its end";
         new_writable_file_of_below_file = |run| run.operation(&files::NEW_WRITABLE_FILE, Is::BelowFile),
-            "`new_writable_file` of a path directly below a file answers FAILED_PRECONDITION, and nothing changes",
+            "`new_writable_file` of a path directly below a file returns FAILED_PRECONDITION, and nothing changes",
             "a save that cannot be written must fail when it is opened, not at its end";
         new_writable_file_of_far_below_file = |run| run.operation(&files::NEW_WRITABLE_FILE, Is::FarBelowFile),
-            "`new_writable_file` of a path two levels below a file answers FAILED_PRECONDITION, and nothing changes",
+            "`new_writable_file` of a path two levels below a file returns FAILED_PRECONDITION, and nothing changes",
             "a save that cannot be written must fail when it is opened, not at its end";
         new_writable_file_of_malformed = |run| run.operation(&files::NEW_WRITABLE_FILE, Is::Malformed),
-            "`new_writable_file` of a name that can never be one answers FAILED_PRECONDITION or INVALID_ARGUMENT, and nothing changes",
+            "`new_writable_file` of a name that can never be one returns FAILED_PRECONDITION or INVALID_ARGUMENT, and nothing changes",
             "a save that cannot be written must fail when it is opened, not at its end";
         new_appendable_file_of_missing = |run| run.operation(&files::NEW_APPENDABLE_FILE, Is::Missing),
-            "`new_appendable_file` of a path that is missing answers OK, and an empty file is there",
+            "`new_appendable_file` of a path that is missing returns OK, and an empty file is there",
             "Dataset.save and snapshots open new files with it, GFile(..., 'a') old ones";
         new_appendable_file_of_missing_parent = |run| run.operation(&files::NEW_APPENDABLE_FILE, Is::ParentMissing),
-            "`new_appendable_file` of a path whose parent is missing answers NOT_FOUND, and nothing changes",
+            "`new_appendable_file` of a path whose parent is missing returns NOT_FOUND, and nothing changes",
             "Dataset.save and snapshots open new files with it, GFile(..., 'a') old ones";
         new_appendable_file_of_file = |run| run.operation(&files::NEW_APPENDABLE_FILE, Is::File),
-            "`new_appendable_file` of a file answers OK, and its content is kept",
+            "`new_appendable_file` of a file returns OK, and its content is kept",
             "Dataset.save and snapshots open new files with it, GFile(..., 'a') old ones";
         new_appendable_file_of_empty_dir = |run| run.operation(&files::NEW_APPENDABLE_FILE, Is::EmptyDir),
-            "`new_appendable_file` of an empty directory answers FAILED_PRECONDITION, and nothing changes",
+            "`new_appendable_file` of an empty directory returns FAILED_PRECONDITION, and nothing changes",
             "Dataset.save and snapshots open new files with it, GFile(..., 'a') old ones";
         new_appendable_file_of_full_dir = |run| run.operation(&files::NEW_APPENDABLE_FILE, Is::FullDir),
-            "`new_appendable_file` of a directory with a file in it answers FAILED_PRECONDITION, and nothing changes",
+            "`new_appendable_file` of a directory with a file in it returns FAILED_PRECONDITION, and nothing changes",
             "Dataset.save and snapshots open new files with it, GFile(..., 'a') old ones";
         new_appendable_file_of_below_file = |run| run.operation(&files::NEW_APPENDABLE_FILE, Is::BelowFile),
-            "`new_appendable_file` of a path directly below a file answers FAILED_PRECONDITION, and nothing changes",
+            "`new_appendable_file` of a path directly below a file returns FAILED_PRECONDITION, and nothing changes",
             "Dataset.save and snapshots open new files with it, GFile(..., 'a') old ones";
         new_appendable_file_of_far_below_file = |run| run.operation(&files::NEW_APPENDABLE_FILE, Is::FarBelowFile),
-            "`new_appendable_file` of a path two levels below a file answers FAILED_PRECONDITION, and nothing changes",
+            "`new_appendable_file` of a path two levels below a file returns FAILED_PRECONDITION, and nothing changes",
             "Dataset.save and snapshots open new files with it, GFile(..., 'a') old ones";
         new_appendable_file_of_malformed = |run| run.operation(&files::NEW_APPENDABLE_FILE, Is::Malformed),
-            "`new_appendable_file` of a name that can never be one answers FAILED_PRECONDITION or INVALID_ARGUMENT, and nothing changes",
+            "`new_appendable_file` of a name that can never be one returns FAILED_PRECONDITION or INVALID_ARGUMENT, and nothing changes",
             "Dataset.save and snapshots open new files with it, GFile(..., 'a') old ones";
         new_read_only_memory_region_from_file_of_missing = |run| run.operation(&files::NEW_REGION, Is::Missing),
-            "`new_read_only_memory_region_from_file` of a path that is missing answers NOT_FOUND, and nothing changes",
+            "`new_read_only_memory_region_from_file` of a path that is missing returns NOT_FOUND, and nothing changes",
             "TensorFlow maps memory-mapped models and constants";
         new_read_only_memory_region_from_file_of_missing_parent = |run| run.operation(&files::NEW_REGION, Is::ParentMissing),
-            "`new_read_only_memory_region_from_file` of a path whose parent is missing answers NOT_FOUND, and nothing changes",
+            "`new_read_only_memory_region_from_file` of a path whose parent is missing returns NOT_FOUND, and nothing changes",
             "TensorFlow maps memory-mapped models and constants";
         new_read_only_memory_region_from_file_of_file = |run| run.operation(&files::NEW_REGION, Is::File),
-            "`new_read_only_memory_region_from_file` of a file answers OK, and the region is its content",
+            "`new_read_only_memory_region_from_file` of a file returns OK, and the region is its content",
             "TensorFlow maps memory-mapped models and constants";
         new_read_only_memory_region_from_file_of_empty_dir = |run| run.operation(&files::NEW_REGION, Is::EmptyDir),
-            "`new_read_only_memory_region_from_file` of an empty directory answers FAILED_PRECONDITION, and nothing changes",
+            "`new_read_only_memory_region_from_file` of an empty directory returns FAILED_PRECONDITION, and nothing changes",
             "TensorFlow maps memory-mapped models and constants";
         new_read_only_memory_region_from_file_of_full_dir = |run| run.operation(&files::NEW_REGION, Is::FullDir),
-            "`new_read_only_memory_region_from_file` of a directory with a file in it answers FAILED_PRECONDITION, and nothing changes",
+            "`new_read_only_memory_region_from_file` of a directory with a file in it returns FAILED_PRECONDITION, and nothing changes",
             "TensorFlow maps memory-mapped models and constants";
         new_read_only_memory_region_from_file_of_below_file = |run| run.operation(&files::NEW_REGION, Is::BelowFile),
-            "`new_read_only_memory_region_from_file` of a path directly below a file answers FAILED_PRECONDITION, and nothing changes",
+            "`new_read_only_memory_region_from_file` of a path directly below a file returns FAILED_PRECONDITION, and nothing changes",
             "TensorFlow maps memory-mapped models and constants";
         new_read_only_memory_region_from_file_of_far_below_file = |run| run.operation(&files::NEW_REGION, Is::FarBelowFile),
-            "`new_read_only_memory_region_from_file` of a path two levels below a file answers FAILED_PRECONDITION, and nothing changes",
+            "`new_read_only_memory_region_from_file` of a path two levels below a file returns FAILED_PRECONDITION, and nothing changes",
             "TensorFlow maps memory-mapped models and constants";
         new_read_only_memory_region_from_file_of_malformed = |run| run.operation(&files::NEW_REGION, Is::Malformed),
-            "`new_read_only_memory_region_from_file` of a name that can never be one answers FAILED_PRECONDITION or INVALID_ARGUMENT, and nothing changes",
+            "`new_read_only_memory_region_from_file` of a name that can never be one returns FAILED_PRECONDITION or INVALID_ARGUMENT, and nothing changes",
             "TensorFlow maps memory-mapped models and constants";
         new_read_only_memory_region_from_file_of_empty_file = files::region_of_empty_file,
-            "a region of an empty file answers INVALID_ARGUMENT",
+            "a region of an empty file returns INVALID_ARGUMENT",
             "TensorFlow would use a null pointer as content";
     }
     OpenFiles "Files that are open, and files that were dropped" {
         path_exists_of_open_file = |run| files::look(run, &files::PATH_EXISTS, true),
-            "`path_exists` of a new file that is open for writing answers OK",
+            "`path_exists` of a new file that is open for writing returns OK",
             "a path exists from the moment that it is opened for writing; TensorFlow drops some files without closing them";
         path_exists_of_dropped_file = |run| files::look(run, &files::PATH_EXISTS, false),
-            "`path_exists` of a new file that was dropped without a close answers OK",
+            "`path_exists` of a new file that was dropped without a close returns OK",
             "a path exists from the moment that it is opened for writing; TensorFlow drops some files without closing them";
         stat_of_open_file = |run| files::look(run, &files::STAT, true),
-            "`stat` of a new file that is open for writing answers OK",
+            "`stat` of a new file that is open for writing returns OK",
             "a path exists from the moment that it is opened for writing; TensorFlow drops some files without closing them";
         stat_of_dropped_file = |run| files::look(run, &files::STAT, false),
-            "`stat` of a new file that was dropped without a close answers OK",
+            "`stat` of a new file that was dropped without a close returns OK",
             "a path exists from the moment that it is opened for writing; TensorFlow drops some files without closing them";
         is_directory_of_open_file = |run| files::look(run, &files::IS_DIRECTORY, true),
-            "`is_directory` of a new file that is open for writing answers FAILED_PRECONDITION",
+            "`is_directory` of a new file that is open for writing returns FAILED_PRECONDITION",
             "a path exists from the moment that it is opened for writing; TensorFlow drops some files without closing them";
         is_directory_of_dropped_file = |run| files::look(run, &files::IS_DIRECTORY, false),
-            "`is_directory` of a new file that was dropped without a close answers FAILED_PRECONDITION",
+            "`is_directory` of a new file that was dropped without a close returns FAILED_PRECONDITION",
             "a path exists from the moment that it is opened for writing; TensorFlow drops some files without closing them";
         get_file_size_of_open_file = |run| files::look(run, &files::GET_FILE_SIZE, true),
-            "`get_file_size` of a new file that is open for writing answers OK",
+            "`get_file_size` of a new file that is open for writing returns OK",
             "a path exists from the moment that it is opened for writing; TensorFlow drops some files without closing them";
         get_file_size_of_dropped_file = |run| files::look(run, &files::GET_FILE_SIZE, false),
-            "`get_file_size` of a new file that was dropped without a close answers OK",
+            "`get_file_size` of a new file that was dropped without a close returns OK",
             "a path exists from the moment that it is opened for writing; TensorFlow drops some files without closing them";
         new_random_access_file_of_open_file = |run| files::look(run, &files::OPEN_FOR_READING, true),
-            "`new_random_access_file` of a new file that is open for writing answers OK",
+            "`new_random_access_file` of a new file that is open for writing returns OK",
             "a path exists from the moment that it is opened for writing; TensorFlow drops some files without closing them";
         new_random_access_file_of_dropped_file = |run| files::look(run, &files::OPEN_FOR_READING, false),
-            "`new_random_access_file` of a new file that was dropped without a close answers OK",
+            "`new_random_access_file` of a new file that was dropped without a close returns OK",
             "a path exists from the moment that it is opened for writing; TensorFlow drops some files without closing them";
         new_appendable_file_of_open_file = |run| files::look(run, &files::OPEN_FOR_APPENDING, true),
-            "`new_appendable_file` of a new file that is open for writing answers OK",
+            "`new_appendable_file` of a new file that is open for writing returns OK",
             "a path exists from the moment that it is opened for writing; TensorFlow drops some files without closing them";
         new_appendable_file_of_dropped_file = |run| files::look(run, &files::OPEN_FOR_APPENDING, false),
-            "`new_appendable_file` of a new file that was dropped without a close answers OK",
+            "`new_appendable_file` of a new file that was dropped without a close returns OK",
             "a path exists from the moment that it is opened for writing; TensorFlow drops some files without closing them";
         create_dir_of_open_file = |run| files::look(run, &files::CREATE_DIR, true),
-            "`create_dir` of a new file that is open for writing answers ALREADY_EXISTS",
+            "`create_dir` of a new file that is open for writing returns ALREADY_EXISTS",
             "a path exists from the moment that it is opened for writing; TensorFlow drops some files without closing them";
         create_dir_of_dropped_file = |run| files::look(run, &files::CREATE_DIR, false),
-            "`create_dir` of a new file that was dropped without a close answers ALREADY_EXISTS",
+            "`create_dir` of a new file that was dropped without a close returns ALREADY_EXISTS",
             "a path exists from the moment that it is opened for writing; TensorFlow drops some files without closing them";
         get_children_of_open_file = |run| files::look(run, &files::GET_CHILDREN, true),
             "`get_children` lists a new file that is open for writing",
@@ -218,152 +218,152 @@ list! {
             "`get_children` lists a new file that was dropped without a close",
             "a path exists from the moment that it is opened for writing; TensorFlow drops some files without closing them";
         copy_file_of_open_file = |run| files::look(run, &files::COPY_FILE, true),
-            "`copy_file` of a new file that is open for writing answers OK",
+            "`copy_file` of a new file that is open for writing returns OK",
             "a path exists from the moment that it is opened for writing; TensorFlow drops some files without closing them";
         copy_file_of_dropped_file = |run| files::look(run, &files::COPY_FILE, false),
-            "`copy_file` of a new file that was dropped without a close answers OK",
+            "`copy_file` of a new file that was dropped without a close returns OK",
             "a path exists from the moment that it is opened for writing; TensorFlow drops some files without closing them";
         rename_file_of_open_file = |run| files::look(run, &files::RENAME_FILE, true),
-            "`rename_file` of a new file that is open for writing answers OK",
+            "`rename_file` of a new file that is open for writing returns OK",
             "a path exists from the moment that it is opened for writing; TensorFlow drops some files without closing them";
         rename_file_of_dropped_file = |run| files::look(run, &files::RENAME_FILE, false),
-            "`rename_file` of a new file that was dropped without a close answers OK",
+            "`rename_file` of a new file that was dropped without a close returns OK",
             "a path exists from the moment that it is opened for writing; TensorFlow drops some files without closing them";
         delete_file_of_open_file = |run| files::look(run, &files::DELETE_FILE, true),
-            "`delete_file` of a new file that is open for writing answers OK",
+            "`delete_file` of a new file that is open for writing returns OK",
             "a path exists from the moment that it is opened for writing; TensorFlow drops some files without closing them";
         delete_file_of_dropped_file = |run| files::look(run, &files::DELETE_FILE, false),
-            "`delete_file` of a new file that was dropped without a close answers OK",
+            "`delete_file` of a new file that was dropped without a close returns OK",
             "a path exists from the moment that it is opened for writing; TensorFlow drops some files without closing them";
         read_all = |run| files::read(run, 0, 7, CONTENT, None),
-            "reading all of a file answers OK",
-            "OUT_OF_RANGE with fewer bytes is the only sign of a file's end; OK with none makes copies run for ever";
+            "reading all of a file returns OK",
+            "OUT_OF_RANGE with fewer bytes is the only sign of a file's end; OK with none makes copies run forever";
         read_up_to_the_end = |run| files::read(run, 3, 4, b"tent", None),
-            "reading a part up to the end answers OK",
-            "OUT_OF_RANGE with fewer bytes is the only sign of a file's end; OK with none makes copies run for ever";
+            "reading a part up to the end returns OK",
+            "OUT_OF_RANGE with fewer bytes is the only sign of a file's end; OK with none makes copies run forever";
         read_nothing_at_the_start = |run| files::read(run, 0, 0, b"", None),
-            "reading no bytes at the start answers OK",
-            "OUT_OF_RANGE with fewer bytes is the only sign of a file's end; OK with none makes copies run for ever";
+            "reading no bytes at the start returns OK",
+            "OUT_OF_RANGE with fewer bytes is the only sign of a file's end; OK with none makes copies run forever";
         read_nothing_at_the_end = |run| files::read(run, 7, 0, b"", None),
-            "reading no bytes at the end answers OK",
-            "OUT_OF_RANGE with fewer bytes is the only sign of a file's end; OK with none makes copies run for ever";
+            "reading no bytes at the end returns OK",
+            "OUT_OF_RANGE with fewer bytes is the only sign of a file's end; OK with none makes copies run forever";
         read_nothing_past_the_end = |run| files::read(run, 100, 0, b"", None),
-            "reading no bytes past the end answers OK",
-            "OUT_OF_RANGE with fewer bytes is the only sign of a file's end; OK with none makes copies run for ever";
+            "reading no bytes past the end returns OK",
+            "OUT_OF_RANGE with fewer bytes is the only sign of a file's end; OK with none makes copies run forever";
         read_across_the_end = |run| files::read(run, 3, 100, b"tent", END),
-            "reading a part across the end answers OUT_OF_RANGE with the bytes there are",
-            "OUT_OF_RANGE with fewer bytes is the only sign of a file's end; OK with none makes copies run for ever";
+            "reading a part across the end returns OUT_OF_RANGE with the bytes there are",
+            "OUT_OF_RANGE with fewer bytes is the only sign of a file's end; OK with none makes copies run forever";
         read_at_the_end = |run| files::read(run, 7, 1, b"", END),
-            "reading a byte at the end answers OUT_OF_RANGE with the bytes there are",
-            "OUT_OF_RANGE with fewer bytes is the only sign of a file's end; OK with none makes copies run for ever";
+            "reading a byte at the end returns OUT_OF_RANGE with the bytes there are",
+            "OUT_OF_RANGE with fewer bytes is the only sign of a file's end; OK with none makes copies run forever";
         read_past_the_end = |run| files::read(run, 100, 1, b"", END),
-            "reading a byte past the end answers OUT_OF_RANGE with the bytes there are",
-            "OUT_OF_RANGE with fewer bytes is the only sign of a file's end; OK with none makes copies run for ever";
+            "reading a byte past the end returns OUT_OF_RANGE with the bytes there are",
+            "OUT_OF_RANGE with fewer bytes is the only sign of a file's end; OK with none makes copies run forever";
         write_append_replace = files::write_append_replace,
             "append, tell, flush, sync, close twice, append to what is there, replace it",
             "this is the life of most of TensorFlow's files";
     }
     Directories "Making directories" {
         create_dir_of_missing = |run| run.operation(&directories::CREATE_DIR, Is::Missing),
-            "`create_dir` of a path that is missing answers OK, and it is there",
+            "`create_dir` of a path that is missing returns OK, and it is there",
             "TensorFlow makes directories level by level and tolerates ALREADY_EXISTS only";
         create_dir_of_missing_parent = |run| run.operation(&directories::CREATE_DIR, Is::ParentMissing),
-            "`create_dir` of a path whose parent is missing answers NOT_FOUND, and nothing changes",
+            "`create_dir` of a path whose parent is missing returns NOT_FOUND, and nothing changes",
             "TensorFlow makes directories level by level and tolerates ALREADY_EXISTS only";
         create_dir_of_file = |run| run.operation(&directories::CREATE_DIR, Is::File),
-            "`create_dir` of a file answers ALREADY_EXISTS, and nothing changes",
+            "`create_dir` of a file returns ALREADY_EXISTS, and nothing changes",
             "TensorFlow makes directories level by level and tolerates ALREADY_EXISTS only";
         create_dir_of_empty_dir = |run| run.operation(&directories::CREATE_DIR, Is::EmptyDir),
-            "`create_dir` of an empty directory answers ALREADY_EXISTS, and nothing changes",
+            "`create_dir` of an empty directory returns ALREADY_EXISTS, and nothing changes",
             "TensorFlow makes directories level by level and tolerates ALREADY_EXISTS only";
         create_dir_of_full_dir = |run| run.operation(&directories::CREATE_DIR, Is::FullDir),
-            "`create_dir` of a directory with a file in it answers ALREADY_EXISTS, and nothing changes",
+            "`create_dir` of a directory with a file in it returns ALREADY_EXISTS, and nothing changes",
             "TensorFlow makes directories level by level and tolerates ALREADY_EXISTS only";
         create_dir_of_below_file = |run| run.operation(&directories::CREATE_DIR, Is::BelowFile),
-            "`create_dir` of a path directly below a file answers FAILED_PRECONDITION, and nothing changes",
+            "`create_dir` of a path directly below a file returns FAILED_PRECONDITION, and nothing changes",
             "TensorFlow makes directories level by level and tolerates ALREADY_EXISTS only";
         create_dir_of_far_below_file = |run| run.operation(&directories::CREATE_DIR, Is::FarBelowFile),
-            "`create_dir` of a path two levels below a file answers FAILED_PRECONDITION, and nothing changes",
+            "`create_dir` of a path two levels below a file returns FAILED_PRECONDITION, and nothing changes",
             "TensorFlow makes directories level by level and tolerates ALREADY_EXISTS only";
         create_dir_of_malformed = |run| run.operation(&directories::CREATE_DIR, Is::Malformed),
-            "`create_dir` of a name that can never be one answers FAILED_PRECONDITION or INVALID_ARGUMENT, and nothing changes",
+            "`create_dir` of a name that can never be one returns FAILED_PRECONDITION or INVALID_ARGUMENT, and nothing changes",
             "TensorFlow makes directories level by level and tolerates ALREADY_EXISTS only";
         recursively_create_dir_of_missing = |run| run.operation(&directories::RECURSIVELY_CREATE_DIR, Is::Missing),
-            "`recursively_create_dir` of a path that is missing answers OK, and it is there",
+            "`recursively_create_dir` of a path that is missing returns OK, and it is there",
             "tf.io.write_file, SavedModel and snapshots make their directories with it";
         recursively_create_dir_of_missing_parent = |run| run.operation(&directories::RECURSIVELY_CREATE_DIR, Is::ParentMissing),
-            "`recursively_create_dir` of a path whose parent is missing answers OK, and it is there",
+            "`recursively_create_dir` of a path whose parent is missing returns OK, and it is there",
             "tf.io.write_file, SavedModel and snapshots make their directories with it";
         recursively_create_dir_of_file = |run| run.operation(&directories::RECURSIVELY_CREATE_DIR, Is::File),
-            "`recursively_create_dir` of a file answers FAILED_PRECONDITION, and nothing changes",
+            "`recursively_create_dir` of a file returns FAILED_PRECONDITION, and nothing changes",
             "tf.io.write_file, SavedModel and snapshots make their directories with it";
         recursively_create_dir_of_empty_dir = |run| run.operation(&directories::RECURSIVELY_CREATE_DIR, Is::EmptyDir),
-            "`recursively_create_dir` of an empty directory answers OK",
+            "`recursively_create_dir` of an empty directory returns OK",
             "tf.io.write_file, SavedModel and snapshots make their directories with it";
         recursively_create_dir_of_full_dir = |run| run.operation(&directories::RECURSIVELY_CREATE_DIR, Is::FullDir),
-            "`recursively_create_dir` of a directory with a file in it answers OK",
+            "`recursively_create_dir` of a directory with a file in it returns OK",
             "tf.io.write_file, SavedModel and snapshots make their directories with it";
         recursively_create_dir_of_below_file = |run| run.operation(&directories::RECURSIVELY_CREATE_DIR, Is::BelowFile),
-            "`recursively_create_dir` of a path directly below a file answers FAILED_PRECONDITION, and nothing changes",
+            "`recursively_create_dir` of a path directly below a file returns FAILED_PRECONDITION, and nothing changes",
             "tf.io.write_file, SavedModel and snapshots make their directories with it";
         recursively_create_dir_of_far_below_file = |run| run.operation(&directories::RECURSIVELY_CREATE_DIR, Is::FarBelowFile),
-            "`recursively_create_dir` of a path two levels below a file answers FAILED_PRECONDITION, and nothing changes",
+            "`recursively_create_dir` of a path two levels below a file returns FAILED_PRECONDITION, and nothing changes",
             "tf.io.write_file, SavedModel and snapshots make their directories with it";
         recursively_create_dir_of_malformed = |run| run.operation(&directories::RECURSIVELY_CREATE_DIR, Is::Malformed),
-            "`recursively_create_dir` of a name that can never be one answers FAILED_PRECONDITION or INVALID_ARGUMENT, and nothing changes",
+            "`recursively_create_dir` of a name that can never be one returns FAILED_PRECONDITION or INVALID_ARGUMENT, and nothing changes",
             "tf.io.write_file, SavedModel and snapshots make their directories with it";
         recursively_create_dir_of_the_root = directories::recursively_create_the_root,
-            "`recursively_create_dir` of the root answers OK",
+            "`recursively_create_dir` of the root returns OK",
             "TensorFlow's default never ends if the root is NOT_FOUND";
     }
     Deleting "Deleting" {
         delete_file_of_missing = |run| run.operation(&directories::DELETE_FILE, Is::Missing),
-            "`delete_file` of a path that is missing answers NOT_FOUND, and nothing changes",
+            "`delete_file` of a path that is missing returns NOT_FOUND, and nothing changes",
             "checkpoint managers delete old checkpoints and take NOT_FOUND for done";
         delete_file_of_missing_parent = |run| run.operation(&directories::DELETE_FILE, Is::ParentMissing),
-            "`delete_file` of a path whose parent is missing answers NOT_FOUND, and nothing changes",
+            "`delete_file` of a path whose parent is missing returns NOT_FOUND, and nothing changes",
             "checkpoint managers delete old checkpoints and take NOT_FOUND for done";
         delete_file_of_file = |run| run.operation(&directories::DELETE_FILE, Is::File),
-            "`delete_file` of a file answers OK, and it is gone and its parent is there",
+            "`delete_file` of a file returns OK, and it is gone and its parent is there",
             "checkpoint managers delete old checkpoints and take NOT_FOUND for done";
         delete_file_of_empty_dir = |run| run.operation(&directories::DELETE_FILE, Is::EmptyDir),
-            "`delete_file` of an empty directory answers FAILED_PRECONDITION, and nothing changes",
+            "`delete_file` of an empty directory returns FAILED_PRECONDITION, and nothing changes",
             "checkpoint managers delete old checkpoints and take NOT_FOUND for done";
         delete_file_of_full_dir = |run| run.operation(&directories::DELETE_FILE, Is::FullDir),
-            "`delete_file` of a directory with a file in it answers FAILED_PRECONDITION, and nothing changes",
+            "`delete_file` of a directory with a file in it returns FAILED_PRECONDITION, and nothing changes",
             "checkpoint managers delete old checkpoints and take NOT_FOUND for done";
         delete_file_of_below_file = |run| run.operation(&directories::DELETE_FILE, Is::BelowFile),
-            "`delete_file` of a path directly below a file answers FAILED_PRECONDITION, and nothing changes",
+            "`delete_file` of a path directly below a file returns FAILED_PRECONDITION, and nothing changes",
             "checkpoint managers delete old checkpoints and take NOT_FOUND for done";
         delete_file_of_far_below_file = |run| run.operation(&directories::DELETE_FILE, Is::FarBelowFile),
-            "`delete_file` of a path two levels below a file answers FAILED_PRECONDITION, and nothing changes",
+            "`delete_file` of a path two levels below a file returns FAILED_PRECONDITION, and nothing changes",
             "checkpoint managers delete old checkpoints and take NOT_FOUND for done";
         delete_file_of_malformed = |run| run.operation(&directories::DELETE_FILE, Is::Malformed),
-            "`delete_file` of a name that can never be one answers FAILED_PRECONDITION or INVALID_ARGUMENT, and nothing changes",
+            "`delete_file` of a name that can never be one returns FAILED_PRECONDITION or INVALID_ARGUMENT, and nothing changes",
             "checkpoint managers delete old checkpoints and take NOT_FOUND for done";
         delete_dir_of_missing = |run| run.operation(&directories::DELETE_DIR, Is::Missing),
-            "`delete_dir` of a path that is missing answers NOT_FOUND, and nothing changes",
+            "`delete_dir` of a path that is missing returns NOT_FOUND, and nothing changes",
             "a directory that still holds files must not be lost";
         delete_dir_of_missing_parent = |run| run.operation(&directories::DELETE_DIR, Is::ParentMissing),
-            "`delete_dir` of a path whose parent is missing answers NOT_FOUND, and nothing changes",
+            "`delete_dir` of a path whose parent is missing returns NOT_FOUND, and nothing changes",
             "a directory that still holds files must not be lost";
         delete_dir_of_file = |run| run.operation(&directories::DELETE_DIR, Is::File),
-            "`delete_dir` of a file answers FAILED_PRECONDITION, and nothing changes",
+            "`delete_dir` of a file returns FAILED_PRECONDITION, and nothing changes",
             "a directory that still holds files must not be lost";
         delete_dir_of_empty_dir = |run| run.operation(&directories::DELETE_DIR, Is::EmptyDir),
-            "`delete_dir` of an empty directory answers OK, and it is gone and its parent is there",
+            "`delete_dir` of an empty directory returns OK, and it is gone and its parent is there",
             "a directory that still holds files must not be lost";
         delete_dir_of_full_dir = |run| run.operation(&directories::DELETE_DIR, Is::FullDir),
-            "`delete_dir` of a directory with a file in it answers FAILED_PRECONDITION, and nothing changes",
+            "`delete_dir` of a directory with a file in it returns FAILED_PRECONDITION, and nothing changes",
             "a directory that still holds files must not be lost";
         delete_dir_of_below_file = |run| run.operation(&directories::DELETE_DIR, Is::BelowFile),
-            "`delete_dir` of a path directly below a file answers FAILED_PRECONDITION, and nothing changes",
+            "`delete_dir` of a path directly below a file returns FAILED_PRECONDITION, and nothing changes",
             "a directory that still holds files must not be lost";
         delete_dir_of_far_below_file = |run| run.operation(&directories::DELETE_DIR, Is::FarBelowFile),
-            "`delete_dir` of a path two levels below a file answers FAILED_PRECONDITION, and nothing changes",
+            "`delete_dir` of a path two levels below a file returns FAILED_PRECONDITION, and nothing changes",
             "a directory that still holds files must not be lost";
         delete_dir_of_malformed = |run| run.operation(&directories::DELETE_DIR, Is::Malformed),
-            "`delete_dir` of a name that can never be one answers FAILED_PRECONDITION or INVALID_ARGUMENT, and nothing changes",
+            "`delete_dir` of a name that can never be one returns FAILED_PRECONDITION or INVALID_ARGUMENT, and nothing changes",
             "a directory that still holds files must not be lost";
         counters_of_delete_recursively_of_missing = |run| directories::counters(run, Is::Missing),
             "`delete_recursively` of a path that is missing, if it fails, leaves 0 files and 1 directory",
@@ -390,75 +390,75 @@ list! {
             "`delete_recursively` of a name that can never be one, if it fails, leaves 0 files and 1 directory",
             "TensorFlow reads both counters whatever the status, and Python raises by them";
         delete_recursively_of_missing = |run| run.operation(&directories::DELETE_RECURSIVELY, Is::Missing),
-            "`delete_recursively` of a path that is missing answers NOT_FOUND, and nothing changes",
+            "`delete_recursively` of a path that is missing returns NOT_FOUND, and nothing changes",
             "gfile.rmtree is one call of it";
         delete_recursively_of_missing_parent = |run| run.operation(&directories::DELETE_RECURSIVELY, Is::ParentMissing),
-            "`delete_recursively` of a path whose parent is missing answers NOT_FOUND, and nothing changes",
+            "`delete_recursively` of a path whose parent is missing returns NOT_FOUND, and nothing changes",
             "gfile.rmtree is one call of it";
         delete_recursively_of_file = |run| run.operation(&directories::DELETE_RECURSIVELY, Is::File),
-            "`delete_recursively` of a file answers OK, and it is gone and its parent is there",
+            "`delete_recursively` of a file returns OK, and it is gone and its parent is there",
             "gfile.rmtree is one call of it";
         delete_recursively_of_empty_dir = |run| run.operation(&directories::DELETE_RECURSIVELY, Is::EmptyDir),
-            "`delete_recursively` of an empty directory answers OK, and it is gone and its parent is there",
+            "`delete_recursively` of an empty directory returns OK, and it is gone and its parent is there",
             "gfile.rmtree is one call of it";
         delete_recursively_of_full_dir = |run| run.operation(&directories::DELETE_RECURSIVELY, Is::FullDir),
-            "`delete_recursively` of a directory with a file in it answers OK, and it is gone and its parent is there",
+            "`delete_recursively` of a directory with a file in it returns OK, and it is gone and its parent is there",
             "gfile.rmtree is one call of it";
         delete_recursively_of_below_file = |run| run.operation(&directories::DELETE_RECURSIVELY, Is::BelowFile),
-            "`delete_recursively` of a path directly below a file answers FAILED_PRECONDITION, and nothing changes",
+            "`delete_recursively` of a path directly below a file returns FAILED_PRECONDITION, and nothing changes",
             "gfile.rmtree is one call of it";
         delete_recursively_of_far_below_file = |run| run.operation(&directories::DELETE_RECURSIVELY, Is::FarBelowFile),
-            "`delete_recursively` of a path two levels below a file answers FAILED_PRECONDITION, and nothing changes",
+            "`delete_recursively` of a path two levels below a file returns FAILED_PRECONDITION, and nothing changes",
             "gfile.rmtree is one call of it";
         delete_recursively_of_malformed = |run| run.operation(&directories::DELETE_RECURSIVELY, Is::Malformed),
-            "`delete_recursively` of a name that can never be one answers FAILED_PRECONDITION or INVALID_ARGUMENT, and nothing changes",
+            "`delete_recursively` of a name that can never be one returns FAILED_PRECONDITION or INVALID_ARGUMENT, and nothing changes",
             "gfile.rmtree is one call of it";
     }
     Transfers "Renaming and copying" {
         rename_file_from_missing = |run| directories::from(run, &directories::RENAME_FILE, Is::Missing),
-            "`rename_file` from a path that is missing to a new name answers NOT_FOUND, and both names stay as they are",
+            "`rename_file` from a path that is missing to a new name returns NOT_FOUND, and both names stay as they are",
             "every checkpoint is written under another name and renamed";
         rename_file_from_missing_parent = |run| directories::from(run, &directories::RENAME_FILE, Is::ParentMissing),
-            "`rename_file` from a path whose parent is missing to a new name answers NOT_FOUND, and both names stay as they are",
+            "`rename_file` from a path whose parent is missing to a new name returns NOT_FOUND, and both names stay as they are",
             "every checkpoint is written under another name and renamed";
         rename_file_from_file = |run| directories::from(run, &directories::RENAME_FILE, Is::File),
-            "`rename_file` from a file to a new name answers OK, and the content is at the new name",
+            "`rename_file` from a file to a new name returns OK, and the content is at the new name",
             "every checkpoint is written under another name and renamed";
         rename_file_from_empty_dir = |run| directories::from(run, &directories::RENAME_FILE, Is::EmptyDir),
-            "`rename_file` from an empty directory to a new name answers FAILED_PRECONDITION, and both names stay as they are",
+            "`rename_file` from an empty directory to a new name returns FAILED_PRECONDITION, and both names stay as they are",
             "every checkpoint is written under another name and renamed";
         rename_file_from_full_dir = |run| directories::from(run, &directories::RENAME_FILE, Is::FullDir),
-            "`rename_file` from a directory with a file in it to a new name answers FAILED_PRECONDITION, and both names stay as they are",
+            "`rename_file` from a directory with a file in it to a new name returns FAILED_PRECONDITION, and both names stay as they are",
             "every checkpoint is written under another name and renamed";
         rename_file_from_below_file = |run| directories::from(run, &directories::RENAME_FILE, Is::BelowFile),
-            "`rename_file` from a path directly below a file to a new name answers FAILED_PRECONDITION, and both names stay as they are",
+            "`rename_file` from a path directly below a file to a new name returns FAILED_PRECONDITION, and both names stay as they are",
             "every checkpoint is written under another name and renamed";
         rename_file_from_far_below_file = |run| directories::from(run, &directories::RENAME_FILE, Is::FarBelowFile),
-            "`rename_file` from a path two levels below a file to a new name answers FAILED_PRECONDITION, and both names stay as they are",
+            "`rename_file` from a path two levels below a file to a new name returns FAILED_PRECONDITION, and both names stay as they are",
             "every checkpoint is written under another name and renamed";
         rename_file_from_malformed = |run| directories::from(run, &directories::RENAME_FILE, Is::Malformed),
-            "`rename_file` from a name that can never be one to a new name answers FAILED_PRECONDITION or INVALID_ARGUMENT, and both names stay as they are",
+            "`rename_file` from a name that can never be one to a new name returns FAILED_PRECONDITION or INVALID_ARGUMENT, and both names stay as they are",
             "every checkpoint is written under another name and renamed";
         rename_file_to_missing = |run| directories::to(run, &directories::RENAME_FILE, Is::Missing),
-            "`rename_file` from a file to a path that is missing answers OK, and the content is there",
+            "`rename_file` from a file to a path that is missing returns OK, and the content is there",
             "every checkpoint is written under another name and renamed";
         rename_file_to_missing_parent = |run| directories::to(run, &directories::RENAME_FILE, Is::ParentMissing),
-            "`rename_file` from a file to a path whose parent is missing answers NOT_FOUND, and both names stay as they are",
+            "`rename_file` from a file to a path whose parent is missing returns NOT_FOUND, and both names stay as they are",
             "every checkpoint is written under another name and renamed";
         rename_file_to_empty_dir = |run| directories::to(run, &directories::RENAME_FILE, Is::EmptyDir),
-            "`rename_file` from a file to an empty directory answers FAILED_PRECONDITION, and both names stay as they are",
+            "`rename_file` from a file to an empty directory returns FAILED_PRECONDITION, and both names stay as they are",
             "every checkpoint is written under another name and renamed";
         rename_file_to_full_dir = |run| directories::to(run, &directories::RENAME_FILE, Is::FullDir),
-            "`rename_file` from a file to a directory with a file in it answers FAILED_PRECONDITION, and both names stay as they are",
+            "`rename_file` from a file to a directory with a file in it returns FAILED_PRECONDITION, and both names stay as they are",
             "every checkpoint is written under another name and renamed";
         rename_file_to_below_file = |run| directories::to(run, &directories::RENAME_FILE, Is::BelowFile),
-            "`rename_file` from a file to a path directly below a file answers FAILED_PRECONDITION, and both names stay as they are",
+            "`rename_file` from a file to a path directly below a file returns FAILED_PRECONDITION, and both names stay as they are",
             "every checkpoint is written under another name and renamed";
         rename_file_to_far_below_file = |run| directories::to(run, &directories::RENAME_FILE, Is::FarBelowFile),
-            "`rename_file` from a file to a path two levels below a file answers FAILED_PRECONDITION, and both names stay as they are",
+            "`rename_file` from a file to a path two levels below a file returns FAILED_PRECONDITION, and both names stay as they are",
             "every checkpoint is written under another name and renamed";
         rename_file_to_malformed = |run| directories::to(run, &directories::RENAME_FILE, Is::Malformed),
-            "`rename_file` from a file to a name that can never be one answers FAILED_PRECONDITION or INVALID_ARGUMENT, and both names stay as they are",
+            "`rename_file` from a file to a name that can never be one returns FAILED_PRECONDITION or INVALID_ARGUMENT, and both names stay as they are",
             "every checkpoint is written under another name and renamed";
         rename_file_to_existing_file = |run| directories::to_existing(run, &directories::RENAME_FILE),
             "`rename_file` replaces a file",
@@ -467,52 +467,52 @@ list! {
             "`rename_file` of an empty file replaces a file",
             "every checkpoint is written under another name and renamed";
         rename_file_to_itself = |run| directories::to_itself(run, &directories::RENAME_FILE),
-            "`rename_file` of a file to its own name answers OK and keeps it",
+            "`rename_file` of a file to its own name returns OK and keeps it",
             "TensorFlow's default loses the file";
         copy_file_from_missing = |run| directories::from(run, &directories::COPY_FILE, Is::Missing),
-            "`copy_file` from a path that is missing to a new name answers NOT_FOUND, and both names stay as they are",
+            "`copy_file` from a path that is missing to a new name returns NOT_FOUND, and both names stay as they are",
             "gfile.copy within a scheme is one call of it";
         copy_file_from_missing_parent = |run| directories::from(run, &directories::COPY_FILE, Is::ParentMissing),
-            "`copy_file` from a path whose parent is missing to a new name answers NOT_FOUND, and both names stay as they are",
+            "`copy_file` from a path whose parent is missing to a new name returns NOT_FOUND, and both names stay as they are",
             "gfile.copy within a scheme is one call of it";
         copy_file_from_file = |run| directories::from(run, &directories::COPY_FILE, Is::File),
-            "`copy_file` from a file to a new name answers OK, and the content is at the new name",
+            "`copy_file` from a file to a new name returns OK, and the content is at the new name",
             "gfile.copy within a scheme is one call of it";
         copy_file_from_empty_dir = |run| directories::from(run, &directories::COPY_FILE, Is::EmptyDir),
-            "`copy_file` from an empty directory to a new name answers FAILED_PRECONDITION, and both names stay as they are",
+            "`copy_file` from an empty directory to a new name returns FAILED_PRECONDITION, and both names stay as they are",
             "gfile.copy within a scheme is one call of it";
         copy_file_from_full_dir = |run| directories::from(run, &directories::COPY_FILE, Is::FullDir),
-            "`copy_file` from a directory with a file in it to a new name answers FAILED_PRECONDITION, and both names stay as they are",
+            "`copy_file` from a directory with a file in it to a new name returns FAILED_PRECONDITION, and both names stay as they are",
             "gfile.copy within a scheme is one call of it";
         copy_file_from_below_file = |run| directories::from(run, &directories::COPY_FILE, Is::BelowFile),
-            "`copy_file` from a path directly below a file to a new name answers FAILED_PRECONDITION, and both names stay as they are",
+            "`copy_file` from a path directly below a file to a new name returns FAILED_PRECONDITION, and both names stay as they are",
             "gfile.copy within a scheme is one call of it";
         copy_file_from_far_below_file = |run| directories::from(run, &directories::COPY_FILE, Is::FarBelowFile),
-            "`copy_file` from a path two levels below a file to a new name answers FAILED_PRECONDITION, and both names stay as they are",
+            "`copy_file` from a path two levels below a file to a new name returns FAILED_PRECONDITION, and both names stay as they are",
             "gfile.copy within a scheme is one call of it";
         copy_file_from_malformed = |run| directories::from(run, &directories::COPY_FILE, Is::Malformed),
-            "`copy_file` from a name that can never be one to a new name answers FAILED_PRECONDITION or INVALID_ARGUMENT, and both names stay as they are",
+            "`copy_file` from a name that can never be one to a new name returns FAILED_PRECONDITION or INVALID_ARGUMENT, and both names stay as they are",
             "gfile.copy within a scheme is one call of it";
         copy_file_to_missing = |run| directories::to(run, &directories::COPY_FILE, Is::Missing),
-            "`copy_file` from a file to a path that is missing answers OK, and the content is there",
+            "`copy_file` from a file to a path that is missing returns OK, and the content is there",
             "gfile.copy within a scheme is one call of it";
         copy_file_to_missing_parent = |run| directories::to(run, &directories::COPY_FILE, Is::ParentMissing),
-            "`copy_file` from a file to a path whose parent is missing answers NOT_FOUND, and both names stay as they are",
+            "`copy_file` from a file to a path whose parent is missing returns NOT_FOUND, and both names stay as they are",
             "gfile.copy within a scheme is one call of it";
         copy_file_to_empty_dir = |run| directories::to(run, &directories::COPY_FILE, Is::EmptyDir),
-            "`copy_file` from a file to an empty directory answers FAILED_PRECONDITION, and both names stay as they are",
+            "`copy_file` from a file to an empty directory returns FAILED_PRECONDITION, and both names stay as they are",
             "gfile.copy within a scheme is one call of it";
         copy_file_to_full_dir = |run| directories::to(run, &directories::COPY_FILE, Is::FullDir),
-            "`copy_file` from a file to a directory with a file in it answers FAILED_PRECONDITION, and both names stay as they are",
+            "`copy_file` from a file to a directory with a file in it returns FAILED_PRECONDITION, and both names stay as they are",
             "gfile.copy within a scheme is one call of it";
         copy_file_to_below_file = |run| directories::to(run, &directories::COPY_FILE, Is::BelowFile),
-            "`copy_file` from a file to a path directly below a file answers FAILED_PRECONDITION, and both names stay as they are",
+            "`copy_file` from a file to a path directly below a file returns FAILED_PRECONDITION, and both names stay as they are",
             "gfile.copy within a scheme is one call of it";
         copy_file_to_far_below_file = |run| directories::to(run, &directories::COPY_FILE, Is::FarBelowFile),
-            "`copy_file` from a file to a path two levels below a file answers FAILED_PRECONDITION, and both names stay as they are",
+            "`copy_file` from a file to a path two levels below a file returns FAILED_PRECONDITION, and both names stay as they are",
             "gfile.copy within a scheme is one call of it";
         copy_file_to_malformed = |run| directories::to(run, &directories::COPY_FILE, Is::Malformed),
-            "`copy_file` from a file to a name that can never be one answers FAILED_PRECONDITION or INVALID_ARGUMENT, and both names stay as they are",
+            "`copy_file` from a file to a name that can never be one returns FAILED_PRECONDITION or INVALID_ARGUMENT, and both names stay as they are",
             "gfile.copy within a scheme is one call of it";
         copy_file_to_existing_file = |run| directories::to_existing(run, &directories::COPY_FILE),
             "`copy_file` replaces a file",
@@ -521,105 +521,105 @@ list! {
             "`copy_file` of an empty file replaces a file",
             "gfile.copy within a scheme is one call of it";
         copy_file_to_itself = |run| directories::to_itself(run, &directories::COPY_FILE),
-            "`copy_file` of a file to its own name answers OK and keeps it",
+            "`copy_file` of a file to its own name returns OK and keeps it",
             "TensorFlow's default loses the file";
     }
     Queries "Questions about paths" {
         path_exists_of_missing = |run| run.operation(&queries::PATH_EXISTS, Is::Missing),
-            "`path_exists` of a path that is missing answers NOT_FOUND, and nothing changes",
+            "`path_exists` of a path that is missing returns NOT_FOUND, and nothing changes",
             "gfile.copy with overwrite=False takes an error for \"absent\" and overwrites";
         path_exists_of_missing_parent = |run| run.operation(&queries::PATH_EXISTS, Is::ParentMissing),
-            "`path_exists` of a path whose parent is missing answers NOT_FOUND, and nothing changes",
+            "`path_exists` of a path whose parent is missing returns NOT_FOUND, and nothing changes",
             "gfile.copy with overwrite=False takes an error for \"absent\" and overwrites";
         path_exists_of_file = |run| run.operation(&queries::PATH_EXISTS, Is::File),
-            "`path_exists` of a file answers OK",
+            "`path_exists` of a file returns OK",
             "gfile.copy with overwrite=False takes an error for \"absent\" and overwrites";
         path_exists_of_empty_dir = |run| run.operation(&queries::PATH_EXISTS, Is::EmptyDir),
-            "`path_exists` of an empty directory answers OK",
+            "`path_exists` of an empty directory returns OK",
             "gfile.copy with overwrite=False takes an error for \"absent\" and overwrites";
         path_exists_of_full_dir = |run| run.operation(&queries::PATH_EXISTS, Is::FullDir),
-            "`path_exists` of a directory with a file in it answers OK",
+            "`path_exists` of a directory with a file in it returns OK",
             "gfile.copy with overwrite=False takes an error for \"absent\" and overwrites";
         path_exists_of_below_file = |run| run.operation(&queries::PATH_EXISTS, Is::BelowFile),
-            "`path_exists` of a path directly below a file answers FAILED_PRECONDITION, and nothing changes",
+            "`path_exists` of a path directly below a file returns FAILED_PRECONDITION, and nothing changes",
             "gfile.copy with overwrite=False takes an error for \"absent\" and overwrites";
         path_exists_of_far_below_file = |run| run.operation(&queries::PATH_EXISTS, Is::FarBelowFile),
-            "`path_exists` of a path two levels below a file answers FAILED_PRECONDITION, and nothing changes",
+            "`path_exists` of a path two levels below a file returns FAILED_PRECONDITION, and nothing changes",
             "gfile.copy with overwrite=False takes an error for \"absent\" and overwrites";
         path_exists_of_malformed = |run| run.operation(&queries::PATH_EXISTS, Is::Malformed),
-            "`path_exists` of a name that can never be one answers FAILED_PRECONDITION or INVALID_ARGUMENT, and nothing changes",
+            "`path_exists` of a name that can never be one returns FAILED_PRECONDITION or INVALID_ARGUMENT, and nothing changes",
             "gfile.copy with overwrite=False takes an error for \"absent\" and overwrites";
         stat_of_missing = |run| run.operation(&queries::STAT, Is::Missing),
-            "`stat` of a path that is missing answers NOT_FOUND, and nothing changes",
-            "GFile.read asks for the size with it; much of TensorFlow for the kind";
+            "`stat` of a path that is missing returns NOT_FOUND, and nothing changes",
+            "GFile.read queries the size with it, much of TensorFlow the kind";
         stat_of_missing_parent = |run| run.operation(&queries::STAT, Is::ParentMissing),
-            "`stat` of a path whose parent is missing answers NOT_FOUND, and nothing changes",
-            "GFile.read asks for the size with it; much of TensorFlow for the kind";
+            "`stat` of a path whose parent is missing returns NOT_FOUND, and nothing changes",
+            "GFile.read queries the size with it, much of TensorFlow the kind";
         stat_of_file = |run| run.operation(&queries::STAT, Is::File),
-            "`stat` of a file answers OK, and kind and length are right",
-            "GFile.read asks for the size with it; much of TensorFlow for the kind";
+            "`stat` of a file returns OK, and kind and length are right",
+            "GFile.read queries the size with it, much of TensorFlow the kind";
         stat_of_empty_dir = |run| run.operation(&queries::STAT, Is::EmptyDir),
-            "`stat` of an empty directory answers OK, and it is a directory",
-            "GFile.read asks for the size with it; much of TensorFlow for the kind";
+            "`stat` of an empty directory returns OK, and it is a directory",
+            "GFile.read queries the size with it, much of TensorFlow the kind";
         stat_of_full_dir = |run| run.operation(&queries::STAT, Is::FullDir),
-            "`stat` of a directory with a file in it answers OK, and it is a directory",
-            "GFile.read asks for the size with it; much of TensorFlow for the kind";
+            "`stat` of a directory with a file in it returns OK, and it is a directory",
+            "GFile.read queries the size with it, much of TensorFlow the kind";
         stat_of_below_file = |run| run.operation(&queries::STAT, Is::BelowFile),
-            "`stat` of a path directly below a file answers FAILED_PRECONDITION, and nothing changes",
-            "GFile.read asks for the size with it; much of TensorFlow for the kind";
+            "`stat` of a path directly below a file returns FAILED_PRECONDITION, and nothing changes",
+            "GFile.read queries the size with it, much of TensorFlow the kind";
         stat_of_far_below_file = |run| run.operation(&queries::STAT, Is::FarBelowFile),
-            "`stat` of a path two levels below a file answers FAILED_PRECONDITION, and nothing changes",
-            "GFile.read asks for the size with it; much of TensorFlow for the kind";
+            "`stat` of a path two levels below a file returns FAILED_PRECONDITION, and nothing changes",
+            "GFile.read queries the size with it, much of TensorFlow the kind";
         stat_of_malformed = |run| run.operation(&queries::STAT, Is::Malformed),
-            "`stat` of a name that can never be one answers FAILED_PRECONDITION or INVALID_ARGUMENT, and nothing changes",
-            "GFile.read asks for the size with it; much of TensorFlow for the kind";
+            "`stat` of a name that can never be one returns FAILED_PRECONDITION or INVALID_ARGUMENT, and nothing changes",
+            "GFile.read queries the size with it, much of TensorFlow the kind";
         is_directory_of_missing = |run| run.operation(&queries::IS_DIRECTORY, Is::Missing),
-            "`is_directory` of a path that is missing answers NOT_FOUND, and nothing changes",
+            "`is_directory` of a path that is missing returns NOT_FOUND, and nothing changes",
             "TensorFlow looks at the status only: OK for a file makes every file a directory";
         is_directory_of_missing_parent = |run| run.operation(&queries::IS_DIRECTORY, Is::ParentMissing),
-            "`is_directory` of a path whose parent is missing answers NOT_FOUND, and nothing changes",
+            "`is_directory` of a path whose parent is missing returns NOT_FOUND, and nothing changes",
             "TensorFlow looks at the status only: OK for a file makes every file a directory";
         is_directory_of_file = |run| run.operation(&queries::IS_DIRECTORY, Is::File),
-            "`is_directory` of a file answers FAILED_PRECONDITION, and nothing changes",
+            "`is_directory` of a file returns FAILED_PRECONDITION, and nothing changes",
             "TensorFlow looks at the status only: OK for a file makes every file a directory";
         is_directory_of_empty_dir = |run| run.operation(&queries::IS_DIRECTORY, Is::EmptyDir),
-            "`is_directory` of an empty directory answers OK",
+            "`is_directory` of an empty directory returns OK",
             "TensorFlow looks at the status only: OK for a file makes every file a directory";
         is_directory_of_full_dir = |run| run.operation(&queries::IS_DIRECTORY, Is::FullDir),
-            "`is_directory` of a directory with a file in it answers OK",
+            "`is_directory` of a directory with a file in it returns OK",
             "TensorFlow looks at the status only: OK for a file makes every file a directory";
         is_directory_of_below_file = |run| run.operation(&queries::IS_DIRECTORY, Is::BelowFile),
-            "`is_directory` of a path directly below a file answers FAILED_PRECONDITION, and nothing changes",
+            "`is_directory` of a path directly below a file returns FAILED_PRECONDITION, and nothing changes",
             "TensorFlow looks at the status only: OK for a file makes every file a directory";
         is_directory_of_far_below_file = |run| run.operation(&queries::IS_DIRECTORY, Is::FarBelowFile),
-            "`is_directory` of a path two levels below a file answers FAILED_PRECONDITION, and nothing changes",
+            "`is_directory` of a path two levels below a file returns FAILED_PRECONDITION, and nothing changes",
             "TensorFlow looks at the status only: OK for a file makes every file a directory";
         is_directory_of_malformed = |run| run.operation(&queries::IS_DIRECTORY, Is::Malformed),
-            "`is_directory` of a name that can never be one answers FAILED_PRECONDITION or INVALID_ARGUMENT, and nothing changes",
+            "`is_directory` of a name that can never be one returns FAILED_PRECONDITION or INVALID_ARGUMENT, and nothing changes",
             "TensorFlow looks at the status only: OK for a file makes every file a directory";
         get_file_size_of_missing = |run| run.operation(&queries::GET_FILE_SIZE, Is::Missing),
-            "`get_file_size` of a path that is missing answers NOT_FOUND, and nothing changes",
+            "`get_file_size` of a path that is missing returns NOT_FOUND, and nothing changes",
             "TensorFlow allocates as much as it says";
         get_file_size_of_missing_parent = |run| run.operation(&queries::GET_FILE_SIZE, Is::ParentMissing),
-            "`get_file_size` of a path whose parent is missing answers NOT_FOUND, and nothing changes",
+            "`get_file_size` of a path whose parent is missing returns NOT_FOUND, and nothing changes",
             "TensorFlow allocates as much as it says";
         get_file_size_of_file = |run| run.operation(&queries::GET_FILE_SIZE, Is::File),
-            "`get_file_size` of a file answers OK, and it is the file's length",
+            "`get_file_size` of a file returns OK, and it is the file's length",
             "TensorFlow allocates as much as it says";
         get_file_size_of_empty_dir = |run| run.operation(&queries::GET_FILE_SIZE, Is::EmptyDir),
-            "`get_file_size` of an empty directory answers FAILED_PRECONDITION, and nothing changes",
+            "`get_file_size` of an empty directory returns FAILED_PRECONDITION, and nothing changes",
             "TensorFlow allocates as much as it says";
         get_file_size_of_full_dir = |run| run.operation(&queries::GET_FILE_SIZE, Is::FullDir),
-            "`get_file_size` of a directory with a file in it answers FAILED_PRECONDITION, and nothing changes",
+            "`get_file_size` of a directory with a file in it returns FAILED_PRECONDITION, and nothing changes",
             "TensorFlow allocates as much as it says";
         get_file_size_of_below_file = |run| run.operation(&queries::GET_FILE_SIZE, Is::BelowFile),
-            "`get_file_size` of a path directly below a file answers FAILED_PRECONDITION, and nothing changes",
+            "`get_file_size` of a path directly below a file returns FAILED_PRECONDITION, and nothing changes",
             "TensorFlow allocates as much as it says";
         get_file_size_of_far_below_file = |run| run.operation(&queries::GET_FILE_SIZE, Is::FarBelowFile),
-            "`get_file_size` of a path two levels below a file answers FAILED_PRECONDITION, and nothing changes",
+            "`get_file_size` of a path two levels below a file returns FAILED_PRECONDITION, and nothing changes",
             "TensorFlow allocates as much as it says";
         get_file_size_of_malformed = |run| run.operation(&queries::GET_FILE_SIZE, Is::Malformed),
-            "`get_file_size` of a name that can never be one answers FAILED_PRECONDITION or INVALID_ARGUMENT, and nothing changes",
+            "`get_file_size` of a name that can never be one returns FAILED_PRECONDITION or INVALID_ARGUMENT, and nothing changes",
             "TensorFlow allocates as much as it says";
         stat_length = queries::stat_length,
             "`stat` says the length of an empty file and of a full one",
@@ -629,35 +629,35 @@ list! {
             "TensorFlow's default of recursively_create_dir never ends otherwise";
         paths_exist = queries::paths_exist,
             "`paths_exist` answers for each path as `path_exists`",
-            "checkpoints ask for all their shards at once";
+            "checkpoints query all their shards at once";
         paths_exist_without_statuses = queries::paths_exist_without_statuses,
             "`paths_exist` without room for statuses says whether all exist; none is all",
             "TensorFlow passes a null pointer for the statuses";
     }
     Listing "Listing and patterns of the header" {
         get_children_of_missing = |run| run.operation(&queries::GET_CHILDREN, Is::Missing),
-            "`get_children` of a path that is missing answers NOT_FOUND, and nothing changes",
+            "`get_children` of a path that is missing returns NOT_FOUND, and nothing changes",
             "gfile.listdir, walk and globs are made of it";
         get_children_of_missing_parent = |run| run.operation(&queries::GET_CHILDREN, Is::ParentMissing),
-            "`get_children` of a path whose parent is missing answers NOT_FOUND, and nothing changes",
+            "`get_children` of a path whose parent is missing returns NOT_FOUND, and nothing changes",
             "gfile.listdir, walk and globs are made of it";
         get_children_of_file = |run| run.operation(&queries::GET_CHILDREN, Is::File),
-            "`get_children` of a file answers FAILED_PRECONDITION, and nothing changes",
+            "`get_children` of a file returns FAILED_PRECONDITION, and nothing changes",
             "gfile.listdir, walk and globs are made of it";
         get_children_of_empty_dir = |run| run.operation(&queries::GET_CHILDREN, Is::EmptyDir),
-            "`get_children` of an empty directory answers OK, and lists nothing",
+            "`get_children` of an empty directory returns OK, and lists nothing",
             "gfile.listdir, walk and globs are made of it";
         get_children_of_full_dir = |run| run.operation(&queries::GET_CHILDREN, Is::FullDir),
-            "`get_children` of a directory with a file in it answers OK, and lists the file",
+            "`get_children` of a directory with a file in it returns OK, and lists the file",
             "gfile.listdir, walk and globs are made of it";
         get_children_of_below_file = |run| run.operation(&queries::GET_CHILDREN, Is::BelowFile),
-            "`get_children` of a path directly below a file answers FAILED_PRECONDITION, and nothing changes",
+            "`get_children` of a path directly below a file returns FAILED_PRECONDITION, and nothing changes",
             "gfile.listdir, walk and globs are made of it";
         get_children_of_far_below_file = |run| run.operation(&queries::GET_CHILDREN, Is::FarBelowFile),
-            "`get_children` of a path two levels below a file answers FAILED_PRECONDITION, and nothing changes",
+            "`get_children` of a path two levels below a file returns FAILED_PRECONDITION, and nothing changes",
             "gfile.listdir, walk and globs are made of it";
         get_children_of_malformed = |run| run.operation(&queries::GET_CHILDREN, Is::Malformed),
-            "`get_children` of a name that can never be one answers FAILED_PRECONDITION or INVALID_ARGUMENT, and nothing changes",
+            "`get_children` of a name that can never be one returns FAILED_PRECONDITION or INVALID_ARGUMENT, and nothing changes",
             "gfile.listdir, walk and globs are made of it";
         get_children_of_files_and_directories = queries::children_of_all_kinds,
             "`get_children` lists files and directories, each once",
@@ -720,7 +720,7 @@ list! {
     Canonical "Names in canonical form" {
         translate_name_of_roots = queries::roots_are_slashes,
             "`translate_name` makes `/` of a root without a host",
-            "TensorFlow asks for the root by that name";
+            "TensorFlow uses that name for the root";
         translate_name_cleans = queries::names_become_canonical,
             "`translate_name` resolves `.`, `..` and repeated slashes",
             "every operation but get_matching_paths gets what it returns";
@@ -741,7 +741,7 @@ list! {
             "an empty file is read: no bytes, and OUT_OF_RANGE unless none were wanted",
             "ReadFileToString reads 0 bytes of an empty file";
         read_at_a_huge_offset = content::read_at_a_huge_offset,
-            "reading at 2 GiB, 4 GiB, 1 TiB and the largest offset answers OUT_OF_RANGE",
+            "reading at 2 GiB, 4 GiB, 1 TiB and the largest offset returns OUT_OF_RANGE",
             "an offset cut to 32 bits gives the bytes of the file's start";
         read_backwards = content::read_backwards,
             "a file is read from its end to its start in pieces that overlap",
@@ -754,7 +754,7 @@ list! {
             "GFile.seek reads one byte";
         read_in_pieces_of_tensorflow = content::read_in_pieces_of_tensorflow,
             "reads of 1, 12, 48 bytes and of 128 KiB to 1 MiB",
-            "these are the sizes that TensorFlow asks for";
+            "these are the sizes that TensorFlow requests";
         read_around_the_end = content::read_around_the_end,
             "every piece around the end of a file of 4,096 bytes",
             "the last block is the one that gets lost";
@@ -789,7 +789,7 @@ list! {
             "an empty file replaces a full one",
             "a reader must not see the old content";
         appending_keeps_what_is_there = content::appending_keeps_what_is_there,
-            "five appends to a file of 70,000 bytes, each opened anew, are all there",
+            "five appends to a file of 70,000 bytes, each opened again, are all there",
             "logs are continued over restarts";
         appending_nothing_keeps_the_file = content::appending_nothing_keeps_the_file,
             "a file that is opened for appending and closed keeps its content",
@@ -810,7 +810,7 @@ list! {
             "where files are declared to be visible at flush or at close, nothing of them is seen before; where they are declared to be written in place, an open reader sees the new content",
             "a reader would train on half a file";
         changes_are_refused = content::changes_are_refused,
-            "where files are declared to be provided, what would change them answers UNIMPLEMENTED, PERMISSION_DENIED or FAILED_PRECONDITION, and nothing changes",
+            "where files are declared to be provided, what would change them returns UNIMPLEMENTED, PERMISSION_DENIED or FAILED_PRECONDITION, and nothing changes",
             "a save that seems to succeed is lost";
         close_makes_visible = content::close_makes_visible,
             "a closed file can be read and listed before it is dropped",
@@ -828,7 +828,7 @@ list! {
             "an append after close fails, or its bytes are there",
             "Python may write to a file whose close failed";
         a_dropped_file_can_be_written_anew = content::a_dropped_file_can_be_written_anew,
-            "a file that was dropped without a close can be written anew",
+            "a file that was dropped without a close can be written again",
             "a save that failed is tried again";
         a_dropped_append_keeps_what_was_there = content::a_dropped_append_keeps_what_was_there,
             "an append that was dropped without a close keeps what was there",
@@ -840,7 +840,7 @@ list! {
             "one file is written from four threads, one after the other",
             "TensorFlow's thread pools hand files on";
         a_deleted_file_is_written_anew = content::a_deleted_file_is_written_anew,
-            "a deleted file is NOT_FOUND, and can be written anew",
+            "a deleted file is NOT_FOUND, and can be written again",
             "checkpoints reuse names";
         caches_can_be_flushed = content::caches_can_be_flushed,
             "`flush_caches` loses nothing",
@@ -995,7 +995,7 @@ list! {
             "a store that looks up by prefix finds what is not there";
         same_name_as_file_and_in_directory = names::same_name_as_file_and_in_directory,
             "the same name in two directories is two files",
-            "last components alone are no keys";
+            "last components alone are not keys";
         translate_name_of_canonical_names = names::canonical_names_stay,
             "`translate_name` leaves a canonical name as it is",
             "TensorFlow translates names more than once";
@@ -1044,7 +1044,7 @@ list! {
             "`get_matching_paths`: a pattern without wildcards is one whole name",
             "a search by prefix finds too much";
         glob_star_matches_nothing = |run| tree::glob_among(run, &["ab", "aXb"], "a*b", &["ab", "aXb"]),
-            "`get_matching_paths`: `*` also stands for no characters",
+            "`get_matching_paths`: `*` also matches no characters",
             "fnmatch does";
         glob_list_with_dash = |run| tree::glob_among(run, &["a-", "ab", "ac"], "a[b-]", &["a-", "ab"]),
             "`get_matching_paths`: `-` at the end of a list is a character",
@@ -1053,7 +1053,7 @@ list! {
             "`get_matching_paths`: letters beyond ASCII in a pattern",
             "patterns are bytes";
         glob_with_percent = |run| tree::glob_among(run, &["a%20b", "a b"], "a%20*", &["a%20b"]),
-            "`get_matching_paths`: `%20` in a pattern is no space",
+            "`get_matching_paths`: `%20` in a pattern is not a space",
             "patterns are passed as they are";
         glob_with_escaped_brackets = |run| tree::glob_among(run, &["[a]", "a"], r"\[a\]", &["[a]"]),
             "`get_matching_paths`: an escaped bracket is a character",
@@ -1071,7 +1071,7 @@ list! {
             "a new directory lists nothing and is a directory",
             "Keras looks whether the target is empty";
         a_directory_comes_again = tree::a_directory_comes_again,
-            "a directory is deleted and made anew",
+            "a directory is deleted and made again",
             "temporary directories of checkpoints reuse names";
         a_file_becomes_a_directory = tree::a_file_becomes_a_directory,
             "a directory can be made where a file was",
@@ -1169,7 +1169,7 @@ list! {
             "50 events, flushed and synced one by one, are all there",
             "tf.summary";
         event_file_is_read_while_it_grows = consumers::event_file_is_read_while_it_grows,
-            "an event file that grows is opened anew and read from where the reader stopped",
+            "an event file that grows is opened again and read from where the reader stopped",
             "TensorBoard";
         dataset_save = consumers::dataset_save,
             "200 elements are appended to a new file and read 8 bytes at a time",

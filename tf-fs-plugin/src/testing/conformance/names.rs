@@ -95,7 +95,7 @@ pub(super) fn prefix_is_no_path(run: &mut Run<'_>) -> Outcome {
         let answer = look(&run.fs, &path);
         run.expect(format_args!("{op} of a part of a name"), &answer, NOT_FOUND);
     }
-    run.holds("a part of its name was asked for", &format!("{cell}/part-00001"), CONTENT);
+    run.holds("a part of its name was requested", &format!("{cell}/part-00001"), CONTENT);
     Ok(())
 }
 

@@ -397,7 +397,7 @@ impl Run<'_> {
         }
     }
 
-    /// The codes that a path may be answered with, the header's first: where directories are implied
+    /// The codes that an operation may return for a path, the header's first: where directories are implied
     /// none has to be there, nobody looks whether a parent is a file, and a file may be created beside a
     /// directory. TensorFlow's own filesystems say `INVALID_ARGUMENT` of a name that can never be one.
     pub(super) fn allowed(&self, codes: &Codes, is: Is) -> Vec<Option<Code>> {

@@ -14,7 +14,7 @@ use tf_plugin_core::Result;
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
     message = "an option of `conformance!` is `{Self}`, where a text is wanted",
-    label = "this is no text",
+    label = "this is not text",
     note = "write it in quotes: `malformed: \"my://host/x\"`, `without: [case => \"why\"]`"
 )]
 pub trait OptionText: Into<String> {}
@@ -192,7 +192,7 @@ impl Suite {
         }
     }
 
-    /// Runs the cases for Python as a test, if somebody asks for them.
+    /// Runs the cases for Python as a test, if somebody requests them.
     #[track_caller]
     pub fn test_in_python(&self, module: &str) {
         match Asked::in_python() {
@@ -201,7 +201,7 @@ impl Suite {
         }
     }
 
-    /// Runs the cases in C as a test, if somebody asks for them; or is the process that they run in.
+    /// Runs the cases in C as a test, if somebody requests them; or is the process that they run in.
     #[track_caller]
     pub fn test_in_c(&self, module: &str) {
         if InTensorFlow::work() {

@@ -214,7 +214,7 @@ pub(super) fn readers_of_a_growing_file(run: &mut Run<'_>) -> Outcome {
                 read => read?,
             };
             if !content.starts_with(&read) {
-                return Err(Error::data_loss("what was read is no beginning of the file"));
+                return Err(Error::data_loss("what was read is not a beginning of the file"));
             }
         }
         Ok(())

@@ -184,7 +184,7 @@ pub(super) fn a_directory_comes_again(run: &mut Run<'_>) -> Outcome {
         let made = run.fs.create_dir(&dir);
         run.must("create_dir of what was deleted", made)?;
         let found = run.fs.is_directory(&dir);
-        run.expect("is_directory of what was made anew", &found, None);
+        run.expect("is_directory of what was made again", &found, None);
     }
     Ok(())
 }
@@ -340,7 +340,7 @@ pub(super) fn a_file_is_deleted_while_it_is_written(run: &mut Run<'_>) -> Outcom
     drop(writer);
     run.is_gone("deleted while it was written", &path);
     run.write(&path, b"anew")?;
-    run.holds("written anew", &path, b"anew");
+    run.holds("written again", &path, b"anew");
     Ok(())
 }
 
@@ -427,8 +427,8 @@ pub(super) fn a_renamed_name_is_free(run: &mut Run<'_>) -> Outcome {
     transfer(run, &RENAME_FILE, &src, &dst)?;
     run.is_gone("renamed", &src);
     run.write(&src, b"second")?;
-    run.holds("the old name was written anew", &dst, b"first");
-    run.holds("the old name was written anew", &src, b"second");
+    run.holds("the old name was written again", &dst, b"first");
+    run.holds("the old name was written again", &src, b"second");
     Ok(())
 }
 

@@ -258,7 +258,7 @@ impl Model {
     }
 }
 
-/// Whether one component of a pattern matches a name. Written anew, and slow, to compare with.
+/// Whether one component of a pattern matches a name. Written again, and slow, to compare with.
 #[must_use]
 pub fn matches(pattern: &[char], name: &[char]) -> bool {
     match (pattern, name) {

@@ -59,7 +59,7 @@ class Place:
         return "/".join((self.base,) + parts)
 
     def below_file(self, error=PRECONDITION):
-        """What a path below a file is answered with: where directories are implied nobody looks."""
+        """The exception for a path below a file: where directories are implied nobody looks."""
         return error if self.real else (error, NOT_FOUND)
 
 
@@ -729,7 +729,7 @@ def python_listdir(place):
 @case
 def python_listdir_codes(place):
     populate(place)
-    # TensorFlow asks is_directory first, and reports every refusal so.
+    # TensorFlow calls is_directory first, and reports every refusal so.
     together(
         lambda: fails("listdir of nothing", NOT_FOUND, gfile.listdir, place("missing")),
         lambda: fails("listdir of a file", NOT_FOUND, gfile.listdir, place("file")),

@@ -74,7 +74,7 @@ list! {
     }
     "Errors" {
         python_read_missing []
-            "Reading a missing file, or below a missing directory, raises `NotFoundError`", "TensorFlow begins anew without a checkpoint, and only then";
+            "Reading a missing file, or below a missing directory, raises `NotFoundError`", "TensorFlow begins again without a checkpoint, and only then";
         python_read_directory [new_random_access_file_of_full_dir, new_random_access_file_of_empty_dir]
             "Reading a directory raises `FailedPreconditionError`", "the error names the mistake";
         python_read_below_file [new_random_access_file_of_below_file]
@@ -88,7 +88,7 @@ list! {
         python_append_codes [new_appendable_file_of_missing_parent, new_appendable_file_of_full_dir, new_appendable_file_of_below_file]
             "Appending below a missing directory, below a file, or to a directory raises what writing raises", "the error names the mistake";
         python_malformed [new_random_access_file_of_malformed, new_writable_file_of_malformed]
-            "A name that can never be one raises `FailedPreconditionError` or `InvalidArgumentError` everywhere", "it is no missing file";
+            "A name that can never be one raises `FailedPreconditionError` or `InvalidArgumentError` everywhere", "it is not a missing file";
     }
     "Directories" {
         python_mkdir []
@@ -138,7 +138,7 @@ list! {
         python_stat_codes [stat_of_below_file]
             "`stat` of nothing raises `NotFoundError`, below a file `FailedPreconditionError`", "the error names the mistake";
         python_size []
-            "`GFile.size` of nothing, a byte and 100 kB", "`read` asks for as much";
+            "`GFile.size` of nothing, a byte and 100 kB", "`read` requests as much";
     }
     "Listings" {
         python_listdir [get_children_of_files_and_directories]
@@ -172,11 +172,11 @@ list! {
         python_names_beyond_ascii [name_with_unicode, names_by_normal_form]
             "Names in several scripts, and two that only look the same", "users have them";
         python_names_with_wildcards [name_with_star, name_with_brackets, name_with_question_mark, name_with_backslash]
-            "Names with the signs of patterns", "a path is no pattern";
+            "Names with the signs of patterns", "a path is not a pattern";
         python_names_of_uris [name_with_percent, name_with_hash, name_with_plus_and_ampersand, name_with_equals, name_with_colon, names_by_encoding]
             "Names with the signs of URIs, `%41` among them, mean themselves", "TensorFlow encodes nothing";
         python_names_with_signs [name_with_quotes, name_with_leading_dash, name_with_leading_dot, name_tilde, name_three_dots, name_with_comma_and_at]
-            "Names with quotes, `~`, `$`, a leading dash or dot, and `...`", "a path is no command";
+            "Names with quotes, `~`, `$`, a leading dash or dot, and `...`", "a path is not a command";
         python_names_differ_in_case [names_by_case]
             "`name`, `Name` and `NAME` are three files", "checkpoints of two runs would mix";
         python_long_names [name_long]
@@ -198,7 +198,7 @@ list! {
         python_text_lines []
             "`TextLineDataset`, with a long line, a small buffer, and compressed", "text corpora";
         python_fixed_length_records []
-            "`FixedLengthRecordDataset` with a header and a footer", "it asks for the length of the file";
+            "`FixedLengthRecordDataset` with a header and a footer", "it queries the length of the file";
         python_parallel_reads []
             "32 files by `tf.io.read_file` on 16 threads", "pictures are read so";
         python_dataset_save [dataset_save]
@@ -265,7 +265,7 @@ list_in_c! {
         c_open_file_is_there [path_exists_of_open_file, get_children_of_open_file]
             "A file after `TF_NewWritableFile` has a `TF_FileStat`, is listed and matched", "TensorFlow polls for files that grow";
         c_flushed_is_read [flush_makes_visible]
-            "What `TF_FlushWritableFile` hands on is read by others", "TensorBoard reads while a trainer writes";
+            "What `TF_FlushWritableFile` passes on is read by others", "TensorBoard reads while a trainer writes";
         c_synced_is_read [flush_makes_visible]
             "What `TF_SyncWritableFile` makes durable is read by others", "logs are made durable line by line";
         c_half_a_file_is_never_seen [visibility_is_declared_right]
@@ -293,7 +293,7 @@ list_in_c! {
         c_write_codes [new_writable_file_of_missing_parent, new_writable_file_of_full_dir, new_writable_file_of_below_file]
             "`TF_NewWritableFile` below nothing is `NOT_FOUND`, of a directory or below a file `FAILED_PRECONDITION`, and changes nothing; where directories are implied it may make a file beside a directory", "data would be lost";
         c_malformed [new_random_access_file_of_malformed, new_writable_file_of_malformed]
-            "A name that can never be one is `FAILED_PRECONDITION` or `INVALID_ARGUMENT` everywhere", "it is no missing file";
+            "A name that can never be one is `FAILED_PRECONDITION` or `INVALID_ARGUMENT` everywhere", "it is not a missing file";
     }
     "Directories" {
         c_create_dir []
@@ -331,11 +331,11 @@ list_in_c! {
         c_names_beyond_ascii [name_with_unicode, names_by_normal_form]
             "Names in several scripts, and two that only look the same", "users have them";
         c_names_with_wildcards [name_with_star, name_with_brackets, name_with_question_mark, name_with_backslash]
-            "Names with the signs of patterns", "a path is no pattern";
+            "Names with the signs of patterns", "a path is not a pattern";
         c_names_of_uris [name_with_percent, name_with_hash, name_with_plus_and_ampersand, name_with_equals, name_with_colon, names_by_encoding]
             "Names with the signs of URIs, `%41` among them, mean themselves", "TensorFlow encodes nothing";
         c_names_with_signs [name_with_quotes, name_with_leading_dash, name_with_leading_dot, name_tilde, name_three_dots, name_with_comma_and_at]
-            "Names with quotes, `~`, `$`, a leading dash or dot, and `...`", "a path is no command";
+            "Names with quotes, `~`, `$`, a leading dash or dot, and `...`", "a path is not a command";
         c_names_differ_in_case [names_by_case]
             "`name`, `Name` and `NAME` are three files", "checkpoints of two runs would mix";
         c_long_names [name_long]
@@ -355,7 +355,7 @@ list_in_c! {
         c_text_lines []
             "`TextLineDataset` with a long line, and a small buffer", "text corpora";
         c_fixed_length_records []
-            "`FixedLengthRecordDatasetV2` with a header and a footer", "it asks for the length of the file";
+            "`FixedLengthRecordDatasetV2` with a header and a footer", "it queries the length of the file";
         c_save_and_restore [checkpoint]
             "`SaveV2` and `RestoreV2` of 1 MiB, a number and strings, twice", "checkpoints are these operations";
         c_merged_checkpoints [checkpoint]

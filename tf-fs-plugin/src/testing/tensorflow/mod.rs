@@ -28,11 +28,11 @@ pub struct TensorFlowCase {
     pub name: &'static str,
     /// What it is about.
     pub group: &'static str,
-    /// What it asks for, in Markdown.
+    /// What it checks, in Markdown.
     pub asks: &'static str,
     /// Why users of TensorFlow care.
     pub why: &'static str,
-    /// The cases of the process that ask for the same: without one of them there is nothing to ask here.
+    /// The in-process cases that check the same: without one of them there is nothing to check here.
     pub follows: &'static [&'static str],
 }
 
@@ -118,7 +118,7 @@ impl Way {
     }
 }
 
-/// Each of these cases, with the reason if it is left out: by its own name, or by that of a case that asks for the same.
+/// Each of these cases, with the reason if it is left out: by its own name, or by that of a case that checks the same.
 #[doc(hidden)]
 #[must_use]
 pub fn with_reasons(
@@ -242,7 +242,7 @@ impl InTensorFlow {
         self
     }
 
-    /// Leaves out the case of this name, and those that ask for the same as the case of the process of this name.
+    /// Leaves out the case of this name, and those that check the same as the in-process case of this name.
     #[must_use]
     pub fn without(mut self, case: impl Into<String>, reason: impl Into<String>) -> Self {
         self.without.push((case.into(), reason.into()));

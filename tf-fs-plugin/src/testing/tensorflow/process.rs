@@ -218,7 +218,7 @@ impl Job<'_> {
         let (stdin, stdout, stderr) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take());
         // All three at once: each pipe is soon full. Nobody waits for the threads: something that the process has left
-        // behind may keep the pipes for ever.
+        // behind may keep the pipes forever.
         let input = self.program.input(request);
         thread::spawn(move || {
             if let Some(mut stdin) = stdin {

@@ -177,7 +177,7 @@ def job(number, settings, cases, limit):
 
 
 def main(request):
-    # Advice of TensorFlow is no result of a case.
+    # Advice of TensorFlow is not a result of a case.
     tf.get_logger().setLevel("ERROR")
     jobs, limit = request["jobs"], request["limit"]
     if "order" in request:

@@ -339,7 +339,7 @@ impl Watch {
                 let (what, since, limit) =
                     watched.lock().unwrap_or_else(PoisonError::into_inner).clone();
                 if since.elapsed() > limit {
-                    // Nobody to tell is no reason to stay.
+                    // Nobody to tell is not a reason to stay.
                     let _ = writeln!(io::stderr(), "{what} is not done after {limit:?}");
                     leave(1);
                 }

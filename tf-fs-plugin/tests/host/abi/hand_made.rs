@@ -123,7 +123,7 @@ unsafe extern "C" fn free(block: *mut c_void) {
     unsafe { libc::free(block) }
 }
 
-/// A named block of `size` bytes, filled with a byte that is no pointer.
+/// A named block of `size` bytes, filled with a byte that is not a pointer.
 pub(crate) fn raw_block(name: &str, size: usize) -> *mut c_void {
     // SAFETY: any size; the memory is checked and then filled.
     let block = unsafe {

@@ -378,14 +378,14 @@ pub(crate) fn path_op(fs: &Filesystem, op: &str, path: &[u8]) -> Result<()> {
     status.result()
 }
 
-/// Asks for a negative number of paths.
+/// Requests a negative number of paths.
 pub(crate) fn paths_exist_negative(fs: &Filesystem) -> bool {
     let slot = fs.tables().filesystem.paths_exist.expect("filled");
     // SAFETY: no path and no status are looked at.
     unsafe { slot(fs.as_ptr(), ptr::null_mut(), -3, ptr::null_mut()) }
 }
 
-/// Asks for a path and a null one, with a status each.
+/// Requests a path and a null one, with a status each.
 pub(crate) fn paths_exist_with_null(fs: &Filesystem, path: &str) -> (bool, [Result<()>; 2]) {
     let slot = fs.tables().filesystem.paths_exist.expect("filled");
     let path = CString::new(path).expect("no NUL");
