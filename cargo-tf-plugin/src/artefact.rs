@@ -312,7 +312,7 @@ fn check_kind<'data, R: ReadRef<'data>>(path: &Path, data: R) -> Result<()> {
         Err(_) if is_wheel(data) => {
             "an archive such as a wheel; unpack it with `unzip` and name the `.so` in it"
         }
-        Err(_) => "no shared library; name the `.so` of a plugin",
+        Err(_) => "not a shared library; name the `.so` of a plugin",
     };
     bail!("{path} is {is}")
 }

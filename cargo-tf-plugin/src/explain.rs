@@ -233,7 +233,7 @@ mod tests {
     #[test]
     fn texts_as_they_come_are_explained() {
         for (text, word) in [
-            ("libx.so: undefined symbol: TF_InitPlugin", "no filesystem plugin"),
+            ("libx.so: undefined symbol: TF_InitPlugin", "not a filesystem plugin"),
             ("libx.so: undefined symbol: TF_SetStatus", "up to 2.18"),
             ("libx.so: undefined symbol: _ZN3tsl5mutex6unlockEv", "C++"),
             ("File system for s3 already registered", "first one wins"),

@@ -48,7 +48,7 @@ fn the_newest_pinned_release_is_provided_and_found_again() {
 fn a_version_that_is_none_is_refused() {
     for version in ["", "newest", "2", "2.", "../2.21.0", "2.21.0 --pre", "2..1"] {
         let error = TensorFlow::pinned(version).expect_err(version);
-        assert!(error.to_string().contains("no TensorFlow version"), "{error}");
+        assert!(error.to_string().contains("not a TensorFlow version"), "{error}");
     }
 }
 

@@ -116,8 +116,7 @@ pub(crate) fn parse(item: TokenStream, wanted: &str, errors: &mut Errors) -> Ite
         errors.at(
             negative.span(),
             format!(
-                "`impl !{wanted}` says that the type is no {}; remove the `!`",
-                wanted.to_lowercase()
+                "`impl !{wanted}` says that the type does not implement `{wanted}`; remove the `!`"
             ),
         );
         return Item::Other(TokenStream::new());

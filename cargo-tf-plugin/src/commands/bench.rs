@@ -61,20 +61,20 @@ pub struct Bench {
     #[arg(long, value_name = "VERSION|VENV")]
     tf: Vec<PathBuf>,
 
-    /// Measure the C tables alone.
+    /// Measure only the C tables.
     #[arg(long, conflicts_with = "tf")]
     no_tf: bool,
 
-    /// Directory of the plugin's that is there and may be written to, such as s3://bucket/scratch; a new directory is
-    /// made in it. By default one at a host of its own, else in the temporary directory.
+    /// Existing directory of the plugin, such as s3://bucket/scratch; the command works in a new directory below it. By
+    /// default a directory at a separate host, else in the temporary directory.
     #[arg(long, value_name = "URI")]
     root: Option<String>,
 
-    /// File that is there, for a filesystem that cannot write: only what reads is measured, and nothing is made.
+    /// Existing file, for a read-only filesystem: only reads are measured, and nothing is created.
     #[arg(long, value_name = "URI", conflicts_with = "root")]
     file: Option<String>,
 
-    /// Only operations whose name, or whose group's name, contains this.
+    /// Only operations whose name or group contains this text.
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     filter: String,
 
@@ -82,7 +82,7 @@ pub struct Bench {
     #[arg(long, value_name = "SECONDS", default_value_t = 0.25, value_parser = seconds)]
     seconds: f64,
 
-    /// How long an operation may take with all that it needs; longer ones have failed.
+    /// Time limit for an operation with its preparation; longer ones fail.
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..))]
     timeout: u64,
 
@@ -90,11 +90,11 @@ pub struct Bench {
     #[arg(long)]
     json: bool,
 
-    /// Write the report as one HTML file, too.
+    /// Also write the report as one HTML file.
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 
-    /// Write the report as JSON, too: a baseline for later runs.
+    /// Also write the report as JSON, as a baseline for later runs.
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
 

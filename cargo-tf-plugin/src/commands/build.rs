@@ -28,7 +28,7 @@ pub struct Build {
     #[command(flatten)]
     what: What,
 
-    /// Write what is known of the library as one line of JSON.
+    /// Print the library's properties as one line of JSON.
     #[arg(long)]
     json: bool,
 }
@@ -36,7 +36,7 @@ pub struct Build {
 /// What to build, and for which systems.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct What {
-    /// Package to build, of those in the workspace.
+    /// Package of the workspace to build.
     #[arg(long, short, value_name = "NAME")]
     package: Option<String>,
 
@@ -44,7 +44,7 @@ pub(crate) struct What {
     #[arg(long, value_name = "TRIPLE")]
     target: Option<String>,
 
-    /// Oldest systems that the library must work on; refused if it needs a newer glibc.
+    /// Oldest systems that the library must work on; fails if it needs a newer glibc.
     #[arg(long, value_name = "TAG")]
     pub(crate) compat: Option<Compat>,
 }

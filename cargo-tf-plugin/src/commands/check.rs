@@ -39,24 +39,24 @@ pub struct Check {
     #[arg(value_name = "FILE|PACKAGE")]
     plugin: Option<PathBuf>,
 
-    /// TensorFlow to look for what the plugin imports in: a release, or a virtual environment. May be repeated.
-    /// Without it, the releases that are in the target directory already.
+    /// TensorFlow in which to look up the plugin's imports: a release, or a virtual environment. May be repeated. By
+    /// default the releases in the target directory.
     #[arg(long, value_name = "VERSION|VENV")]
     tf: Vec<PathBuf>,
 
-    /// Only read the file: nothing of the plugin runs, so its operations, kernels and devices are not known.
+    /// Only read the file and run none of its code; operations, kernels and devices are then unknown.
     #[arg(long)]
     no_run: bool,
 
-    /// How long the plugin may take to be loaded.
+    /// Time limit for loading the plugin.
     #[arg(long, value_name = "SECONDS", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..))]
     timeout: u64,
 
-    /// Every function, kernel and missing symbol.
+    /// List every function, kernel and missing symbol.
     #[arg(short, long)]
     verbose: bool,
 
-    /// The report as JSON, for scripts.
+    /// Print the report as JSON, for scripts.
     #[arg(long)]
     json: bool,
 }

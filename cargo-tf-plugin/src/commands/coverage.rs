@@ -44,7 +44,7 @@ pub struct Coverage {
     #[command(flatten)]
     choice: Choice,
 
-    /// Type of the device, where plugins add more than one.
+    /// Type of the device, if plugins add more than one.
     #[arg(long, value_name = "TYPE")]
     device: Option<String>,
 
@@ -52,7 +52,7 @@ pub struct Coverage {
     #[arg(long)]
     dry_run: bool,
 
-    /// The report as JSON, for scripts; what the script prints goes to standard error.
+    /// Print the report as JSON, for scripts; the script's output goes to standard error.
     #[arg(long)]
     json: bool,
 

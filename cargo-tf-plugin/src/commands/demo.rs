@@ -38,7 +38,7 @@ enum Example {
     S3,
     /// A training job in memory.
     Memfs,
-    /// Keras on the reference device, beside TensorFlow's CPU.
+    /// Keras on the reference device, compared with TensorFlow's CPU.
     Refdevice,
 }
 

@@ -49,12 +49,12 @@ The exit status is 1 if a plugin keeps `import tensorflow` from working or does 
 This runs the code of each installed plugin, as `import tensorflow` would: as you, without the variables of the environment
 that may hold secrets (docs/check.md lists them).")]
 pub struct Doctor {
-    /// The TensorFlow to look at: a release (installed on first use), a virtual environment, or a Python. Without it, that
+    /// The TensorFlow to examine: a release (installed on first use), a virtual environment, or a Python. By default that
     /// of `python3`.
     #[arg(long, value_name = "VERSION|VENV|PYTHON")]
     tf: Option<PathBuf>,
 
-    /// Explain an error text, or what is piped in (`-`), instead of looking at a TensorFlow.
+    /// Explain an error text, or standard input (`-`), instead of examining a TensorFlow.
     #[arg(long, value_name = "ERROR TEXT", conflicts_with_all = ["tf", "no_import"])]
     explain: Option<String>,
 
@@ -62,11 +62,11 @@ pub struct Doctor {
     #[arg(long)]
     no_import: bool,
 
-    /// How long each plugin may take to be loaded.
+    /// Time limit for loading each plugin.
     #[arg(long, value_name = "SECONDS", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..))]
     timeout: u64,
 
-    /// The report as JSON, for scripts.
+    /// Print the report as JSON, for scripts.
     #[arg(long)]
     json: bool,
 }

@@ -36,7 +36,7 @@ pub struct New {
     #[arg(long, value_name = "TYPE")]
     device_type: Option<String>,
 
-    /// Depend on the SDK in a clone of its repository; the default where this command was built from one.
+    /// Depend on the SDK in a clone of its repository; the default if this command was built from one.
     #[arg(long, value_name = "CLONE")]
     sdk: Option<PathBuf>,
 }
@@ -44,15 +44,15 @@ pub struct New {
 #[derive(Args, Clone, Copy, Debug)]
 #[group(required = true, multiple = false)]
 struct KindArguments {
-    /// Make a filesystem.
+    /// Create a filesystem.
     #[arg(long)]
     fs: bool,
 
-    /// Make a device.
+    /// Create a device.
     #[arg(long)]
     device: bool,
 
-    /// Make a filesystem and a device in one library.
+    /// Create a filesystem and a device in one library.
     #[arg(long)]
     both: bool,
 }

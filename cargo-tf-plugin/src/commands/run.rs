@@ -53,11 +53,11 @@ pub struct Run {
 /// Which plugin, and with which TensorFlow.
 #[derive(Args, Debug)]
 pub(crate) struct Choice {
-    /// Package of the plugin, of those in the workspace.
+    /// Package of the workspace that is the plugin.
     #[arg(long, short, value_name = "NAME")]
     package: Option<String>,
 
-    /// Load this shared library, in whatever language, instead of building a package.
+    /// Load this shared library, in any language, instead of building a package.
     #[arg(long, value_name = "FILE", conflicts_with = "package")]
     library: Option<PathBuf>,
 

@@ -59,7 +59,7 @@ mod private {
 
 #[cold]
 fn wrong(expected: &str) -> Error {
-    Error::invalid_argument(format!("the value is no {expected}"))
+    Error::invalid_argument(format!("the value is not a valid {expected}"))
 }
 
 /// The last of the fields of a `oneof`, which is the one that counts.
@@ -91,7 +91,7 @@ impl<T: Element> Attribute for Vec<T> {
     fn decode(value: &[u8]) -> Result<Self> {
         let list = match last(value)? {
             Some((LIST, Value::Bytes(list))) => list,
-            _ => return Err(wrong(&format!("list, which a {} is wanted of", T::NAME))),
+            _ => return Err(wrong(&format!("list of {}", T::NAME))),
         };
         let mut elements = Vec::new();
         for field in values(list) {
@@ -151,7 +151,7 @@ varint! {
 
 impl Element for DType {
     const NUMBER: u32 = 6;
-    const NAME: &'static str = "type that this SDK knows";
+    const NAME: &'static str = "type known to this SDK";
 
     fn read(value: Wire<'_>) -> Result<Self> {
         match value.0 {
@@ -288,13 +288,13 @@ mod tests {
     #[test]
     fn other_types_are_errors() {
         for (error, expected) in [
-            (i64::decode(b"\x28\x01").unwrap_err(), "no integer"),
-            (i64::decode(b"").unwrap_err(), "no integer"),
-            (bool::decode(b"\x2a\x01x").unwrap_err(), "no boolean"),
-            (String::decode(b"\x12\x01\xff").unwrap_err(), "no string of UTF-8"),
-            (Vec::<i64>::decode(b"\x0a\x02\x28\x01").unwrap_err(), "no list of integer"),
-            (DType::decode(b"\x30\x7f").unwrap_err(), "no type that this SDK knows"),
-            (Vec::<i64>::decode(b"\x18\x01").unwrap_err(), "no list"),
+            (i64::decode(b"\x28\x01").unwrap_err(), "not a valid integer"),
+            (i64::decode(b"").unwrap_err(), "not a valid integer"),
+            (bool::decode(b"\x2a\x01x").unwrap_err(), "not a valid boolean"),
+            (String::decode(b"\x12\x01\xff").unwrap_err(), "not a valid string of UTF-8"),
+            (Vec::<i64>::decode(b"\x0a\x02\x28\x01").unwrap_err(), "not a valid list of integer"),
+            (DType::decode(b"\x30\x7f").unwrap_err(), "not a valid type known to this SDK"),
+            (Vec::<i64>::decode(b"\x18\x01").unwrap_err(), "not a valid list of integer"),
             (Vec::<f32>::decode(b"\x0a\x05\x22\x03abc").unwrap_err(), "malformed"),
             (PartialShape::decode(b"\x3a\x02\x12\x05").unwrap_err(), "malformed"),
         ] {

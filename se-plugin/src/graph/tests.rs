@@ -215,7 +215,7 @@ fn errors_name_node_and_attribute() {
     }
     let error = a.attr::<i64>("flag").unwrap_err();
     assert!(
-        error.message().contains("`flag` of the node `a`: the value is not an integer"),
+        error.message().contains("`flag` of the node `a`: the value is not a valid integer"),
         "{error}"
     );
 }

@@ -148,7 +148,7 @@ fn a_directory_that_is_there_need_not_be_created() {
 fn names_that_are_no_children_are_refused() {
     let host = Host::load::<NoCreationPlugin>().expect("loaded");
     assert_eq!(host.get_children("fixed://h/a").expect("listed"), [b"a"]);
-    fails(host.get_children("fixed://h/"), Code::Internal, "no name of an entry");
+    fails(host.get_children("fixed://h/"), Code::Internal, "not a name of an entry");
 }
 
 #[test]

@@ -98,7 +98,7 @@ fn absent(table: &str, name: &str) -> Why {
     };
     Why::Absent(match tables::missing(table, name) {
         Missing::Default(what) => format!("not implemented: TensorFlow {what}"),
-        _ => "not implemented: TensorFlow answers UNIMPLEMENTED".to_owned(),
+        _ => "not implemented: TensorFlow returns UNIMPLEMENTED".to_owned(),
     })
 }
 

@@ -141,7 +141,7 @@ fn answered(status: &mut Status) -> Result<()> {
     }
     let (code, message) = status.take().unwrap_or_default();
     if code == "UNIMPLEMENTED" {
-        return Err(Why::Absent("not implemented: the plugin answers UNIMPLEMENTED".to_owned()));
+        return Err(Why::Absent("not implemented: the plugin returns UNIMPLEMENTED".to_owned()));
     }
     Err(Why::Failed(if message.is_empty() { code } else { format!("{code}: {message}") }))
 }

@@ -371,7 +371,7 @@ mod tests {
         node.extend(&entry);
         let found = shape_of(&node, b"shape").unwrap();
         assert_eq!(found.dims(), Some(&[Some(3), None][..]));
-        assert!(shape_of(&node, b"T").unwrap_err().to_string().contains("no shape"));
+        assert!(shape_of(&node, b"T").unwrap_err().to_string().contains("not a shape"));
         assert!(shape_of(&node, b"U").unwrap_err().to_string().contains("does not have"));
         assert!(shape_of(&node[..node.len() - 1], b"shape").is_err());
     }

@@ -253,7 +253,7 @@ impl<T: Element> HostTensor<T> {
         };
         ensure!(
             T::are_valid(bytes),
-            Error::invalid_argument(format!("{what} has bytes that are no {}", T::DTYPE))
+            Error::invalid_argument(format!("{what} has bytes that are not a valid {}", T::DTYPE))
         );
         Ok(new)
     }
