@@ -47,6 +47,7 @@ impl Entries {
     }
 
     /// The names, in the order in which they were added.
+    #[must_use]
     pub fn iter(&self) -> Iter<'_> {
         Iter { entries: self, next: 0 }
     }

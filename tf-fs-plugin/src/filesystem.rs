@@ -262,7 +262,11 @@ pub trait Filesystem: OperationTable + Sized + Send + Sync + 'static {
     ///
     /// Not written: the SDK's default, because TensorFlow's crashes on a wildcard in the host and
     /// swallows errors. It lists directory by directory with [`get_children`](Self::get_children)
-    /// and answers in sorted order.
+    /// and returns the names in sorted order.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` for a wildcard in the host, and any error of a listing. A directory that does not exist is
+    /// not an error: nothing in it matches.
     fn get_matching_paths(&self, pattern: Uri<'_>) -> Result<Entries> {
         defaults::get_matching_paths(self, pattern)
     }
@@ -338,6 +342,9 @@ pub trait Filesystem: OperationTable + Sized + Send + Sync + 'static {
     /// `set_filesystem_configuration` and none of the other four.
     ///
     /// Not written: a null pointer; the default body has no options.
+    ///
+    /// # Errors
+    /// Any.
     fn get_filesystem_configuration(&self) -> Result<Vec<FilesystemOption>> {
         Ok(Vec::new())
     }
@@ -379,6 +386,9 @@ pub trait Filesystem: OperationTable + Sized + Send + Sync + 'static {
     /// The keys of all options.
     ///
     /// Not written, but `get_filesystem_configuration` is: the SDK's default looks there.
+    ///
+    /// # Errors
+    /// Those of [`get_filesystem_configuration`](Self::get_filesystem_configuration).
     fn get_filesystem_configuration_keys(&self) -> Result<Vec<String>> {
         let options = self.get_filesystem_configuration()?;
         Ok(options.into_iter().map(|option| option.name).collect())

@@ -90,7 +90,7 @@ extern crate self as tf_fs_plugin;
 #[allow(unsafe_code, reason = "the C boundary; every block is argued")]
 mod abi;
 mod defaults;
-mod entries;
+pub mod entries;
 mod file;
 mod filesystem;
 pub mod glob;

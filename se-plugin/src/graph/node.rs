@@ -213,6 +213,7 @@ impl<'a> Node<'a> {
 
     /// The inputs: first those with values, in the order of the operation's arguments, then those to wait
     /// for.
+    #[must_use]
     pub fn inputs(&self) -> impl ExactSizeIterator<Item = Input<'_>> {
         self.inputs.iter().map(|input| Input::parse(input))
     }
@@ -231,6 +232,7 @@ impl<'a> Node<'a> {
     }
 
     /// The names of the attributes.
+    #[must_use]
     pub fn attr_names(&self) -> impl ExactSizeIterator<Item = &str> {
         self.attributes.iter().map(|(name, _)| &**name)
     }
