@@ -91,7 +91,7 @@ impl Device {
             SP_StreamExecutor { struct_size: SP_STREAMEXECUTOR_STRUCT_SIZE, ..Default::default() };
         let mut device =
             Box::new(SP_Device { struct_size: SP_DEVICE_STRUCT_SIZE, ..Default::default() });
-        // SAFETY: the file is a device plugin as the caller promises, and `SE_InitPlugin` has the type that
+        // SAFETY: `path` is a device plugin, and `SE_InitPlugin` has the type that
         // the header declares. All structs have the sizes that they say. What is loaded stays loaded.
         unsafe {
             let library = Library::open(Some(path), RTLD_NOW)
@@ -233,7 +233,8 @@ impl Device {
     /// Calls `sync_memcpy_dtoh`.
     pub fn copy_to_host(&self, target: &mut [u8], source: u64) {
         let (to, len) = (target.as_mut_ptr().cast(), target.len());
-        // SAFETY: as above.
+        // SAFETY: the device is open, `target` and the memory at `source` have `len` bytes, and the status is
+        // ours.
         unsafe {
             let source = &memory(source, len);
             slot!(self, sync_memcpy_dtoh)(&*self.device, to, source, len as u64, self.status);
@@ -244,7 +245,7 @@ impl Device {
     pub fn copy_on_device(&self, target: u64, source: u64, bytes: usize) {
         let (target, source) = (&mut memory(target, bytes), &memory(source, bytes));
         let copy = slot!(self, sync_memcpy_dtod);
-        // SAFETY: as above.
+        // SAFETY: the device is open, both allocations have `bytes` bytes, and the status is ours.
         unsafe { copy(&*self.device, target, source, bytes as u64, self.status) };
     }
 }
@@ -289,7 +290,8 @@ impl Stream<'_> {
         let (device, len) = (self.0, bytes as u64);
         let (raw, stream, status) = (&*device.device, self.1, device.status);
         let target = &mut memory(target, bytes);
-        // SAFETY: as above.
+        // SAFETY: the device is open, the stream is its own, the memory at `target` has `bytes` bytes, and the
+        // status is ours.
         unsafe {
             match filling {
                 Filling::Zero => slot!(device, mem_zero)(raw, stream, target, len, status),
@@ -323,7 +325,7 @@ impl Stream<'_> {
     pub fn wait(&self, event: &Event<'_>) {
         let device = self.0;
         let wait = slot!(device, wait_for_event);
-        // SAFETY: as above.
+        // SAFETY: the device is open, the stream and the event are its own, and the status is ours.
         unsafe { wait(&*device.device, self.1, event.1, device.status) };
     }
 
@@ -348,7 +350,7 @@ impl Stream<'_> {
     /// Calls `get_stream_status`.
     pub fn status(&self) {
         let device = self.0;
-        // SAFETY: as above.
+        // SAFETY: the device is open, the stream is its own, and the status is ours.
         unsafe { slot!(device, get_stream_status)(&*device.device, self.1, device.status) };
     }
 }
@@ -369,7 +371,8 @@ impl Copying<'_> {
     /// Calls `memcpy_dtoh` to the whole buffer.
     pub fn to_host(&self, source: u64) {
         let (Stream(device, stream), len) = (self.stream, self.len as u64);
-        // SAFETY: as above.
+        // SAFETY: the device is open, the stream is its own, the buffer and the memory at `source` have
+        // `self.len` bytes.
         unsafe {
             let source = &memory(source, self.len);
             let (copy, target) = (slot!(device, memcpy_dtoh), self.buffer.cast());

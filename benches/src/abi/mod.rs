@@ -71,7 +71,7 @@ impl Plugin {
     /// # Errors
     /// When the library cannot be loaded, offers no scheme or does not initialise.
     pub fn load(host: Host, path: &Path) -> Result<Self> {
-        // SAFETY: the file is a filesystem plugin as the caller promises, and `TF_InitPlugin` has the
+        // SAFETY: `path` is a filesystem plugin, and `TF_InitPlugin` has the
         // type that the header declares. `info` is zeroed, the tables that it then points to are
         // valid, and everything is copied before it could be freed. What is loaded stays loaded.
         unsafe {

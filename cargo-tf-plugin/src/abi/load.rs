@@ -76,18 +76,18 @@ impl Library {
         }
         if let Some(function) = self.symbol(c"TF_InitKernel") {
             step("TF_InitKernel");
-            // SAFETY: as above.
+            // SAFETY: the header gives this type to `TF_InitKernel`, which takes no arguments.
             unsafe {
                 let function: TF_InitKernelFn = transmute(function);
                 function();
             }
         }
         if let Some(function) = self.symbol(c"TF_InitGraph") {
-            // SAFETY: as above.
+            // SAFETY: the header gives this type to `TF_InitGraph`.
             self.graph(unsafe { transmute::<NonNull<c_void>, TF_InitGraphFn>(function) });
         }
         if let Some(function) = self.symbol(c"TF_InitProfiler") {
-            // SAFETY: as above.
+            // SAFETY: the header gives this type to `TF_InitProfiler`.
             self.profiler(unsafe { transmute::<NonNull<c_void>, TF_InitProfilerFn>(function) });
         }
         if let Some(count_devices) = count_devices {
@@ -157,7 +157,8 @@ impl Library {
             };
             const NAME: &str = "create_device_fns";
             let fine = call(NAME, |status| {
-                // SAFETY: as above.
+                // SAFETY: `platform` is the one that the plugin filled, `params` names a struct with its size,
+                // and `status` is a status.
                 unsafe { function(platform, &raw mut params, status) }
             });
             device_fns.check(NAME, "SP_DeviceFns");
@@ -183,7 +184,8 @@ impl Library {
             };
             const NAME: &str = "create_stream_executor";
             let fine = call(NAME, |status| {
-                // SAFETY: as above.
+                // SAFETY: `platform` is the one that the plugin filled, `params` names a struct with its size,
+                // and `status` is a status.
                 unsafe { function(platform, &raw mut params, status) }
             });
             executor.check(NAME, "SP_StreamExecutor");
@@ -201,7 +203,8 @@ impl Library {
             });
             const NAME: &str = "create_timer_fns";
             let fine = call(NAME, |status| {
-                // SAFETY: as above.
+                // SAFETY: `platform` is the one that the plugin filled, `timer_fns` has its size set, and
+                // `status` is a status.
                 unsafe { function(platform, &raw mut timer_fns.value, status) }
             });
             timer_fns.check(NAME, "SP_TimerFns");

@@ -82,7 +82,7 @@ fn code_name(code: TF_Code) -> String {
 /// # Safety
 /// `text` is null or a C string.
 pub(super) unsafe fn text(text: *const c_char) -> Option<String> {
-    // SAFETY: as the caller promises.
+    // SAFETY: `text` is not null, so it is a C string.
     (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
 }
 

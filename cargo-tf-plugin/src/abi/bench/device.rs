@@ -119,7 +119,8 @@ impl Device {
         said("create_stream_executor", done)?;
         let mut count = 0;
         let get = fns.get_device_count.ok_or_else(|| failed("there is no `get_device_count`"))?;
-        // SAFETY: as above, and a place for the answer.
+        // SAFETY: `platform` is the one that the plugin filled, `count` a place for the number, and `status` a
+        // status.
         let done = with_status(|status| unsafe { get(platform, &raw mut count, status) });
         said("get_device_count", done)?;
         if count < 1 {
@@ -137,7 +138,8 @@ impl Device {
             ..SE_CreateDeviceParams::default()
         };
         let create = fns.create_device.ok_or_else(|| failed("there is no `create_device`"))?;
-        // SAFETY: as above.
+        // SAFETY: `platform` is the one that the plugin filled, `params` names a device struct with its size,
+        // and `status` is a status.
         let done = with_status(|status| unsafe { create(platform, &raw mut params, status) });
         said("create_device", done)?;
         Ok(Self { table, device })
@@ -168,7 +170,7 @@ impl Device {
     fn event(&self) -> Result<Event<'_>> {
         let create = slot!(self, create_event)?;
         let mut event = ptr::null_mut();
-        // SAFETY: as above.
+        // SAFETY: `self.device` is an open device, `event` a place for the handle, and `status` is ours.
         with_status(|status| unsafe { create(self.device, &mut event, status) })?;
         Ok(Event(self, event))
     }
@@ -234,7 +236,8 @@ impl Device {
                 let from = memory.range();
                 rows.time(ANY, |times| {
                     repeated(times, || {
-                        // SAFETY: as above.
+                        // SAFETY: `self.device` is open, `host` and the memory behind `from` have `size` bytes,
+                        // and `status` is a status.
                         with_status(|status| unsafe {
                             copy(self.device, host.as_mut_ptr().cast(), &from, size as u64, status);
                         })
@@ -247,7 +250,8 @@ impl Device {
                 let (from, mut to) = (from.range(), to.range());
                 rows.time(ANY, |times| {
                     repeated(times, || {
-                        // SAFETY: as above.
+                        // SAFETY: `self.device` is open, `from` and `to` are allocations of `size` bytes, and
+                        // `status` is a status.
                         with_status(|status| unsafe {
                             copy(self.device, &mut to, &from, size as u64, status);
                         })
@@ -304,7 +308,8 @@ impl Device {
                 let (stream, from) = (self.stream()?, memory.range());
                 rows.time(QUEUED, |times| {
                     stream.waited(times, alone, || {
-                        // SAFETY: as above.
+                        // SAFETY: `self.device` is open, the stream is its own and waited for before `host` is
+                        // dropped, and both sides have `size` bytes.
                         with_status(|status| unsafe {
                             copy(
                                 self.device,
@@ -324,7 +329,8 @@ impl Device {
                 let (stream, from, mut to) = (self.stream()?, from.range(), to.range());
                 rows.time(QUEUED, |times| {
                     stream.waited(times, alone, || {
-                        // SAFETY: as above.
+                        // SAFETY: `self.device` is open, the stream is its own, and `from` and `to` are
+                        // allocations of `size` bytes.
                         with_status(|status| unsafe {
                             copy(self.device, stream.1, &mut to, &from, size as u64, status);
                         })
@@ -337,7 +343,8 @@ impl Device {
                 let mut at = memory.range();
                 rows.time(QUEUED, |times| {
                     stream.waited(times, alone, || {
-                        // SAFETY: as above.
+                        // SAFETY: `self.device` is open, the stream is its own, and `at` is an allocation of
+                        // `size` bytes.
                         with_status(|status| unsafe {
                             zero(self.device, stream.1, &mut at, size as u64, status);
                         })

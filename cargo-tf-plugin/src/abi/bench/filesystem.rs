@@ -207,7 +207,8 @@ impl Filesystem {
 
     fn translate_name(&self, uri: &CStr) -> Result<()> {
         let translate = slot!(self, ops, translate_name)?;
-        // SAFETY: as above.
+        // SAFETY: `self.filesystem` is of this table and `uri` a C string; the plugin's hook frees the name
+        // that its function returned.
         unsafe {
             let name = translate(&*self.filesystem, uri.as_ptr());
             (self.free)(name.cast());
@@ -261,7 +262,7 @@ impl Filesystem {
 
     fn file_size(&self, path: &CStr) -> Result<()> {
         let op = slot!(self, ops, get_file_size)?;
-        // SAFETY: as above.
+        // SAFETY: `self.filesystem` is of this table, `path` a C string, and `status` is ours.
         with_status(|status| unsafe {
             let _ = op(&*self.filesystem, path.as_ptr(), status);
         })
@@ -302,7 +303,8 @@ impl Filesystem {
     fn create(&self, path: &CStr) -> Result<Writer<'_>> {
         let create = slot!(self, ops, new_writable_file)?;
         let mut file = TF_WritableFile { plugin_file: ptr::null_mut() };
-        // SAFETY: as above.
+        // SAFETY: `self.filesystem` is of this table, `path` a C string, `file` a zeroed file, and `status` a
+        // status.
         with_status(|status| unsafe {
             create(&*self.filesystem, path.as_ptr(), &mut file, status)
         })?;
@@ -313,7 +315,8 @@ impl Filesystem {
     fn map(&self, path: &CStr) -> Result<u64> {
         let map = slot!(self, ops, new_read_only_memory_region_from_file)?;
         let mut region = TF_ReadOnlyMemoryRegion { plugin_memory_region: ptr::null_mut() };
-        // SAFETY: as above.
+        // SAFETY: `self.filesystem` is of this table, `path` a C string, `region` a zeroed region, and `status`
+        // a status.
         with_status(|status| unsafe {
             map(&*self.filesystem, path.as_ptr(), &mut region, status)
         })?;
@@ -435,13 +438,13 @@ impl Writer<'_> {
 
     fn flush(&mut self) -> Result<()> {
         let flush = slot!(self.0, writers, flush)?;
-        // SAFETY: as above.
+        // SAFETY: `self.1` is an open file of this table, and `status` is ours.
         with_status(|status| unsafe { flush(&self.1, status) })
     }
 
     fn close(&mut self) -> Result<()> {
         let close = slot!(self.0, writers, close)?;
-        // SAFETY: as above.
+        // SAFETY: `self.1` is an open file of this table, and `status` is ours.
         with_status(|status| unsafe { close(&self.1, status) })
     }
 }

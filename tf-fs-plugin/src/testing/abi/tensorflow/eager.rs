@@ -36,7 +36,7 @@ pub struct Context<'t> {
 
 // SAFETY: a context may be used from all threads; Python does so too.
 unsafe impl Send for Context<'_> {}
-// SAFETY: as above.
+// SAFETY: TensorFlow allows any thread to use a context, several at once; Python does so too.
 unsafe impl Sync for Context<'_> {}
 
 impl Drop for Context<'_> {
@@ -55,7 +55,7 @@ pub struct Handle<'c> {
 
 // SAFETY: a handle is a counted reference to a tensor that does not change, for all threads.
 unsafe impl Send for Handle<'_> {}
-// SAFETY: as above.
+// SAFETY: a handle is a counted reference to a tensor that does not change.
 unsafe impl Sync for Handle<'_> {}
 
 impl Drop for Handle<'_> {

@@ -190,7 +190,7 @@ impl Session<'_> {
                 status,
             );
         })?;
-        // SAFETY: as above.
+        // SAFETY: the session succeeded, so each place holds a tensor that is ours.
         let found: Vec<_> = found.into_iter().map(|one| unsafe { tensorflow.owned(one) }).collect();
         found.iter().map(|tensor| tensorflow.in_rust(tensor)).collect()
     }

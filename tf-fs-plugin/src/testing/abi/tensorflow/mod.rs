@@ -193,7 +193,7 @@ impl TensorFlow {
             // SAFETY: a C string of the list, which is freed below.
             unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
         };
-        // SAFETY: a list and numbers below its length, as the caller promises.
+        // SAFETY: `list` is a list of TensorFlow's, and each index is below its length.
         unsafe {
             let one = |index| -> Result<Device> {
                 let of = |status| (self.client.TF_DeviceListName)(list, index, status);
