@@ -15,16 +15,16 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
+use cargo_tf_plugin::host::Device;
 use cargo_tf_plugin::workspace::Workspace;
 use cargo_tf_plugin::{NEWEST, TensorFlow};
 use serde_json::Value;
-use tf_fs_sys::TF_OK;
 use tf_plugin_benches::callgrind::{self, Count, counted};
-use tf_plugin_benches::device::rows::{Row, Session};
-use tf_plugin_benches::device::same;
+use tf_plugin_benches::devices::rows::{Row, Session};
+use tf_plugin_benches::devices::same;
 use tf_plugin_benches::report::{self, Table, number};
 use tf_plugin_benches::stats::{Spread, ratios, take_turns};
-use tf_plugin_benches::{Device, Host, build};
+use tf_plugin_benches::{build, device, done, load_framework};
 
 /// What Rust may cost, relative to C++.
 const GOAL: f64 = 1.05;
@@ -169,9 +169,9 @@ impl Bench<'_> {
     fn devices(&self) -> Result<&[Device; 2]> {
         if self.devices.get().is_none() {
             be_many();
-            let host = Host::load(&self.framework())?;
+            load_framework(&self.framework())?;
             let [rust, cpp] = self.plugins;
-            let devices = [Device::load(host, rust)?, Device::load(host, cpp)?];
+            let devices = [device(rust)?, device(cpp)?];
             let _ = self.devices.set(devices);
         }
         self.devices.get().context("the devices were just opened")
@@ -232,7 +232,8 @@ fn be_many() {
 /// Runs each row once for callgrind.
 fn run_counted(framework: &Path, plugin: &Path) -> Result<()> {
     be_many();
-    let device = Device::load(Host::load(framework)?, plugin)?;
+    load_framework(framework)?;
+    let device = device(plugin)?;
     for row in Row::ALL {
         let mut session = Session::new(&device, row)?;
         // Once for what happens on first use only.
@@ -247,8 +248,8 @@ fn run_counted(framework: &Path, plugin: &Path) -> Result<()> {
 
 /// Compares the devices, which then have an error that stays.
 fn run_compared(framework: &Path, rust: &Path, cpp: &Path) -> Result<()> {
-    let host = Host::load(framework)?;
-    same::check(&Device::load(host, rust)?, &Device::load(host, cpp)?)
+    load_framework(framework)?;
+    same::check(&device(rust)?, &device(cpp)?)
 }
 
 /// Nanoseconds a call on each plugin, and Rust's relative to C++'s in the same round.
@@ -311,17 +312,15 @@ fn time_table(times: &[Times]) -> Table {
 fn bandwidth(bench: &Bench<'_>) -> Result<String> {
     let [rust, cpp] = bench.devices()?;
     let reference = bench.workspace.build_plugin("refdevice")?;
-    let reference = Device::load(Host::load(&bench.framework())?, &reference)?;
+    let reference = device(&reference)?;
     let mut table = Table::new(&["copy of 64 MiB", "GiB/s", "of `memcpy`'s"]);
     let (mut buffer, mut other) = (vec![1; COPIED], vec![2; COPIED]);
     let mut devices = Vec::new();
     for (name, device) in [("Rust", rust), ("C++", cpp), ("`refdevice`", &reference)] {
-        let place = device.allocate(COPIED);
-        ensure!(place != 0, "{name} has no 64 MiB of memory");
-        device.copy_to_device(place, &buffer);
-        devices.push((name, device, place));
+        let place = done(device.allocate(COPIED)).context(name)?;
+        done(device.copy_to_device(place.address, &buffer)).context(name)?;
+        devices.push((name, place, done(device.stream()).context(name)?));
     }
-    let streams: Vec<_> = devices.iter().map(|(_, device, _)| device.stream()).collect();
     // `memcpy`, then to and from each device.
     let rounds = take_turns(1 + 2 * devices.len(), bench.arguments.rounds(61), |index| {
         let Some(copy) = index.checked_sub(1) else {
@@ -329,16 +328,17 @@ fn bandwidth(bench: &Bench<'_>) -> Result<String> {
             black_box(&mut other).copy_from_slice(black_box(&buffer));
             return Ok::<_, anyhow::Error>(start.elapsed().as_secs_f64());
         };
-        let (name, device, place) = &devices[copy / 2];
+        let (name, place, stream) = &devices[copy / 2];
         let start = Instant::now();
         // Returns once the stream is done.
-        streams[copy / 2].copying(&mut buffer, |copies| match copy % 2 {
-            0 => copies.to_device(*place),
-            _ => copies.to_host(*place),
+        let copied = stream.copying(&mut buffer, |copies| {
+            done(match copy % 2 {
+                0 => copies.to_device(place.address),
+                _ => copies.to_host(place.address),
+            })
         });
         let elapsed = start.elapsed().as_secs_f64();
-        let (code, message) = device.outcome();
-        ensure!(code == TF_OK, "the copy of {name} failed: {message}");
+        copied.with_context(|| format!("the copy of {name} failed"))?;
         Ok(elapsed)
     })?;
     ensure!(buffer.iter().all(|&byte| byte == 1), "what came back is not what was copied");

@@ -19,7 +19,7 @@ use tf_plugin_benches::callgrind::{self, Count, counted};
 use tf_plugin_benches::report::{self, Table, number};
 use tf_plugin_benches::rows::{Names, Row, Session};
 use tf_plugin_benches::stats::{Spread, ratios, take_turns};
-use tf_plugin_benches::{Host, Plugin, build, same};
+use tf_plugin_benches::{build, filesystem, load_framework, same};
 
 /// Rounds of each row on each plugin; the plugins take turns.
 const ROUNDS: usize = 101;
@@ -125,7 +125,8 @@ fn main() -> Result<()> {
 
 /// Runs each row once for callgrind.
 fn run_counted(framework: &Path, plugin: &Path) -> Result<()> {
-    let plugin = Plugin::load(Host::load(framework)?, plugin)?;
+    load_framework(framework)?;
+    let plugin = filesystem(plugin)?;
     let names = Names::create(&plugin)?;
     for row in Row::ALL {
         let mut session = Session::new(&plugin, &names, row)?;
@@ -147,9 +148,9 @@ struct Times {
 }
 
 fn time(framework: &Path, plugins: &[PathBuf; 3]) -> Result<Vec<Times>> {
-    let host = Host::load(framework)?;
+    load_framework(framework)?;
     let [rust, cpp, btree] = plugins;
-    let plugins = [Plugin::load(host, rust)?, Plugin::load(host, cpp)?, Plugin::load(host, btree)?];
+    let plugins = [filesystem(rust)?, filesystem(cpp)?, filesystem(btree)?];
     let [rust, others @ ..] = &plugins;
     for other in others {
         same::check(rust, other)?;

@@ -1,14 +1,59 @@
-//! What the benchmarks share: building and loading two plugins, driving their C tables, counting
-//! instructions, and writing the results into `docs`.
+//! What the benchmarks share: building plugins, what is done with their C tables, counting instructions, and writing
+//! the results into `docs`.
 
-#[allow(unsafe_code, reason = "calls C tables; every block is argued")]
+#[allow(unsafe_code, reason = "a name that is not mangled")]
 mod abi;
 pub mod build;
 pub mod callgrind;
-pub mod device;
+pub mod devices;
 pub mod report;
 pub mod rows;
 pub mod same;
 pub mod stats;
 
-pub use abi::{Copying, Device, Event, Filling, Host, Outcome, Plugin, Reader, Stream, Writer};
+use anyhow::{Result, anyhow};
+use cargo_tf_plugin::host::{Device, Done, Filesystem, Library};
+use std::ffi::CString;
+use std::path::Path;
+
+/// Loads `libtensorflow_framework.so.2`, whose functions every plugin loaded later then calls.
+///
+/// # Errors
+/// When the library cannot be loaded.
+pub fn load_framework(framework: &Path) -> Result<()> {
+    Library::open_for_all(framework).map(drop).map_err(|why| anyhow!(why))
+}
+
+/// Loads a filesystem plugin.
+///
+/// # Errors
+/// When the library cannot be loaded, offers no scheme or does not initialise.
+pub fn filesystem(plugin: &Path) -> Result<Filesystem> {
+    let loaded = Library::open(plugin).and_then(|library| Filesystem::load(library, None));
+    loaded.map_err(|why| anyhow!("{}: {why}", plugin.display()))
+}
+
+/// Loads a device plugin, and opens its first device.
+///
+/// # Errors
+/// When the library cannot be loaded, registers no complete table or does not open a device.
+pub fn device(plugin: &Path) -> Result<Device> {
+    let loaded = Library::open(plugin).and_then(Device::load);
+    loaded.map_err(|why| anyhow!("{}: {why}", plugin.display()))
+}
+
+/// What must succeed.
+///
+/// # Errors
+/// Why it has not.
+pub fn done<T>(done: Done<'_, T>) -> Result<T> {
+    done.map_err(|why| anyhow!("{why}"))
+}
+
+/// A C string of a name that has no NUL.
+///
+/// # Panics
+/// If it has one.
+fn c(name: impl Into<Vec<u8>>) -> CString {
+    CString::new(name).expect("a name without NUL")
+}

@@ -3,10 +3,12 @@
 use std::ffi::CString;
 use std::hint::black_box;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use tf_fs_sys::{TF_NOT_FOUND, TF_OK, TF_OUT_OF_RANGE};
 
-use crate::abi::{Plugin, Reader, Writer, c};
+use cargo_tf_plugin::host::{Filesystem, Reader, Writer, code_name};
+
+use crate::{c, done};
 
 /// How many files the measured directories hold in all.
 const FILES: usize = 1000;
@@ -104,15 +106,15 @@ impl Names {
     ///
     /// # Errors
     /// When the plugin refuses one of them.
-    pub fn create(plugin: &Plugin) -> Result<Self> {
+    pub fn create(plugin: &Filesystem) -> Result<Self> {
         const ROOT: &str = "mem://bench/datasets";
         let directory = |name: &str| -> Result<String> {
             let path = format!("{ROOT}/{name}");
-            plugin.create_dir(&c(path.as_str()))?;
+            done(plugin.create_dir(&c(path.as_str())))?;
             Ok(path)
         };
         let of = FILES / DIRECTORIES;
-        plugin.create_dir(&c(ROOT))?;
+        done(plugin.create_dir(&c(ROOT)))?;
         let mut names = Self {
             files: Vec::new(),
             missing: Vec::new(),
@@ -126,7 +128,7 @@ impl Names {
         // Written in the order of their names, as a job writes its shards.
         for index in 0..FILES {
             let path = format!("{}/part-{:05}-of-{of:05}.tfrecord", shards[index / of], index % of);
-            plugin.write(&c(path.as_str()), path.as_bytes())?;
+            done(plugin.write(&c(path.as_str()), 1, path.as_bytes()))?;
             names.missing.push(c(format!("{path}.index")));
             names.files.push(c(path));
         }
@@ -136,11 +138,11 @@ impl Names {
         }
         for index in 0..FILES {
             let name = format!("{ROOT}/listed/part-{index:05}-of-{FILES:05}.tfrecord");
-            plugin.write(&c(name), b"")?;
+            done(plugin.write(&c(name), 1, b""))?;
         }
         for index in 0..LARGE_FILES {
             let name = c(format!("{ROOT}/large-{index}.bin"));
-            plugin.write(&name, &vec![b'x'; LARGE])?;
+            done(plugin.write(&name, 1, &vec![b'x'; LARGE]))?;
             names.large.push(name);
         }
         Ok(names)
@@ -150,7 +152,7 @@ impl Names {
 /// A row on a plugin, ready to run.
 #[derive(Debug)]
 pub struct Session<'p> {
-    plugin: &'p Plugin,
+    plugin: &'p Filesystem,
     names: &'p Names,
     row: Row,
     readers: Vec<Reader<'p>>,
@@ -163,7 +165,7 @@ impl<'p> Session<'p> {
     ///
     /// # Errors
     /// When the plugin refuses.
-    pub fn new(plugin: &'p Plugin, names: &'p Names, row: Row) -> Result<Self> {
+    pub fn new(plugin: &'p Filesystem, names: &'p Names, row: Row) -> Result<Self> {
         let mut session =
             Self { plugin, names, row, readers: Vec::new(), writer: None, buffer: Vec::new() };
         let reads = match row {
@@ -174,7 +176,7 @@ impl<'p> Session<'p> {
         if let Some(bytes) = reads {
             session.buffer = vec![0; bytes];
             for name in &names.large {
-                session.readers.push(plugin.open(name).context("a large file is missing")?);
+                session.readers.push(done(plugin.open(name))?);
             }
         }
         if let Row::Append(bytes) = row {
@@ -190,8 +192,7 @@ impl<'p> Session<'p> {
     pub fn prepare(&mut self) -> Result<()> {
         if matches!(self.row, Row::Append(_)) {
             self.writer = None;
-            self.writer =
-                Some(self.plugin.create(&self.names.written, false).context("cannot create")?);
+            self.writer = Some(done(self.plugin.create(&self.names.written, false))?);
         }
         Ok(())
     }
@@ -202,44 +203,39 @@ impl<'p> Session<'p> {
         let files = names.files.iter().cycle().take(operations);
         match self.row {
             Row::TranslateName => files.for_each(|path| {
-                plugin.translate_name(path, |name| {
+                let _ = plugin.translate_name(path, |name| {
                     black_box(name);
                 });
             }),
-            Row::PathExistsHit => files.for_each(|path| plugin.path_exists(path)),
+            Row::PathExistsHit => files.for_each(|path| drop(plugin.path_exists(path))),
             Row::PathExistsMiss => {
-                names.missing.iter().cycle().take(operations).for_each(|path| {
-                    plugin.path_exists(path);
-                });
+                let missing = names.missing.iter().cycle().take(operations);
+                missing.for_each(|path| drop(plugin.path_exists(path)));
             }
-            Row::Stat => files.for_each(|path| {
-                black_box(plugin.stat(path));
-            }),
-            Row::Open => files.for_each(|path| {
-                black_box(plugin.open(path));
-            }),
+            Row::Stat => files.for_each(|path| drop(black_box(plugin.stat(path)))),
+            Row::Open => files.for_each(|path| drop(black_box(plugin.open(path)))),
             Row::Read(bytes) => {
                 let mut offset = 0;
                 for operation in 0..operations {
                     let reader = &self.readers[operation % LARGE_FILES];
-                    black_box(reader.read(offset as u64, &mut self.buffer));
+                    let _ = black_box(reader.read(offset as u64, &mut self.buffer));
                     offset = (offset + bytes) % LARGE;
                 }
             }
             Row::ReadEnd => {
                 for operation in 0..operations {
                     let reader = &self.readers[operation % LARGE_FILES];
-                    black_box(reader.read(LARGE as u64, &mut self.buffer));
+                    let _ = black_box(reader.read(LARGE as u64, &mut self.buffer));
                 }
             }
             Row::Append(_) => {
                 if let Some(writer) = &mut self.writer {
-                    (0..operations).for_each(|_| writer.append(&self.buffer));
+                    (0..operations).for_each(|_| drop(writer.append(&self.buffer)));
                 }
             }
             Row::GetChildren => {
                 for _ in 0..operations {
-                    black_box(plugin.get_children(&names.listed, |name| {
+                    let _ = black_box(plugin.get_children(&names.listed, |name| {
                         black_box(name);
                     }));
                 }
@@ -257,10 +253,11 @@ impl<'p> Session<'p> {
             Row::ReadEnd => TF_OUT_OF_RANGE,
             _ => TF_OK,
         };
-        let (code, message) = self.plugin.outcome();
-        ensure!(code == expected, "{}: code {code}, {message}", self.row.name());
+        let status = &self.plugin.status;
+        let (name, code) = (self.row.name(), status.code());
+        ensure!(code == expected, "{name}: {}: {}", code_name(code), status.message());
         if let (Row::Append(bytes), Some(writer)) = (self.row, &mut self.writer) {
-            let length = writer.tell();
+            let length = done(writer.tell())?;
             ensure!(length == (bytes * operations) as i64, "appending made {length} bytes");
         }
         Ok(())

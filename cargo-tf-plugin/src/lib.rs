@@ -23,6 +23,7 @@ mod build;
 pub mod commands;
 mod coverage;
 mod explain;
+pub mod host;
 mod install;
 mod interrupt;
 mod layouts;

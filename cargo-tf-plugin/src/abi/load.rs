@@ -1,16 +1,15 @@
 //! Opens a plugin and calls its entry points, in the order of `import tensorflow` and then of
 //! `register_filesystem_plugin`.
 
-use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_void};
+use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
 use std::fs::File;
-use std::io;
 use std::mem::{offset_of, transmute};
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::process::ExitCode;
 use std::ptr::NonNull;
 use std::sync::Mutex;
 
+use cargo_tf_plugin::host::Library;
 use cargo_tf_plugin::probe::{Event, Platform, Slot, Table};
 use cargo_tf_plugin::tables;
 use rustix::process::{Resource, Rlimit, setrlimit};
@@ -32,10 +31,12 @@ pub(crate) fn run(plugin: &OsStr, report: &OsStr) -> ExitCode {
     let none = Rlimit { current: Some(0), maximum: Some(0) };
     let _ = setrlimit(Resource::Core, none);
     let _ = REPORT.set(Mutex::new(report));
-    match Library::open(plugin) {
+    step("dlopen");
+    match Library::open(Path::new(plugin)) {
         Ok(library) => {
-            library.imported();
-            library.registered();
+            let loaded = Loaded(library);
+            loaded.imported();
+            loaded.registered();
             tell(&Event::Done);
         }
         Err(reason) => tell(&Event::Refused(reason)),
@@ -43,38 +44,19 @@ pub(crate) fn run(plugin: &OsStr, report: &OsStr) -> ExitCode {
     leave()
 }
 
-/// A library that is never closed, as with TensorFlow.
-pub(super) struct Library {
-    handle: NonNull<c_void>,
-}
+/// A plugin's library, from which this tells what it sees.
+pub(super) struct Loaded(pub(super) Library);
 
-impl Library {
-    pub(super) fn open(plugin: &OsStr) -> Result<Self, String> {
-        step("dlopen");
-        let path = CString::new(plugin.as_bytes()).map_err(|error| error.to_string())?;
-        // SAFETY: a C string. What the library does when it is opened is what this process is for.
-        unsafe {
-            let handle = libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL);
-            NonNull::new(handle).map(|handle| Self { handle }).ok_or_else(|| {
-                text(libc::dlerror()).unwrap_or_else(|| io::Error::last_os_error().to_string())
-            })
-        }
-    }
-
-    pub(super) fn symbol(&self, name: &CStr) -> Option<NonNull<c_void>> {
-        // SAFETY: an open library and a C string.
-        NonNull::new(unsafe { libc::dlsym(self.handle.as_ptr(), name.as_ptr()) })
-    }
-
+impl Loaded {
     /// The entry points that `import tensorflow` calls.
     fn imported(&self) {
         let mut count_devices = None;
-        if let Some(function) = self.symbol(c"SE_InitPlugin") {
+        if let Some(function) = self.0.symbol(c"SE_InitPlugin") {
             // SAFETY: the type that the header gives to the function of this name.
             let function: SE_InitPluginFn = unsafe { transmute(function) };
             count_devices = self.device(function);
         }
-        if let Some(function) = self.symbol(c"TF_InitKernel") {
+        if let Some(function) = self.0.symbol(c"TF_InitKernel") {
             step("TF_InitKernel");
             // SAFETY: the header gives this type to `TF_InitKernel`, which takes no arguments.
             unsafe {
@@ -82,11 +64,11 @@ impl Library {
                 function();
             }
         }
-        if let Some(function) = self.symbol(c"TF_InitGraph") {
+        if let Some(function) = self.0.symbol(c"TF_InitGraph") {
             // SAFETY: the header gives this type to `TF_InitGraph`.
             self.graph(unsafe { transmute::<NonNull<c_void>, TF_InitGraphFn>(function) });
         }
-        if let Some(function) = self.symbol(c"TF_InitProfiler") {
+        if let Some(function) = self.0.symbol(c"TF_InitProfiler") {
             // SAFETY: the header gives this type to `TF_InitProfiler`.
             self.profiler(unsafe { transmute::<NonNull<c_void>, TF_InitProfilerFn>(function) });
         }
@@ -342,7 +324,7 @@ impl Library {
                     .then(|| (info.dli_fbase as usize, text(info.dli_fname).unwrap_or_default()))
             }
         };
-        let own = ENTRY_POINTS.iter().find_map(|name| self.symbol(name));
+        let own = ENTRY_POINTS.iter().find_map(|name| self.0.symbol(name));
         let own = own.and_then(|own| base_of(own.as_ptr()));
         match base_of(address as *const c_void) {
             Some((base, _)) if own.is_some_and(|(own, _)| own == base) => None,

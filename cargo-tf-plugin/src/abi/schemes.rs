@@ -7,14 +7,14 @@ use cargo_tf_plugin::probe::{Event, Scheme, Table};
 use cargo_tf_plugin::tables;
 use tf_fs_sys::*;
 
-use super::load::{Library, call};
+use super::load::{Loaded, call};
 use super::standins::{self, text};
 use super::{step, tell};
 
-impl Library {
+impl Loaded {
     /// The entry point that `register_filesystem_plugin` calls, and what follows.
     pub(super) fn registered(&self) {
-        let Some(function) = self.symbol(c"TF_InitPlugin") else { return };
+        let Some(function) = self.0.symbol(c"TF_InitPlugin") else { return };
         step("TF_InitPlugin");
         // SAFETY: the type that the header gives to the function of this name.
         let function: TF_InitPluginFn = unsafe { transmute(function) };

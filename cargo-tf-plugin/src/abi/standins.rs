@@ -4,6 +4,7 @@ use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use cargo_tf_plugin::host::code_name;
 use cargo_tf_plugin::probe::{Event, Kernel};
 use tf_fs_sys::{TF_Buffer, TF_Code, TF_DataType, TF_NOT_FOUND, TF_OK};
 
@@ -41,10 +42,6 @@ impl Status {
         Self { code: TF_OK, message: None }
     }
 
-    pub(super) fn is_ok(&self) -> bool {
-        self.code == TF_OK
-    }
-
     /// The name of the code and the text, unless all is well; the status is OK afterwards.
     pub(super) fn take(&mut self) -> Option<(String, String)> {
         let taken = std::mem::replace(self, Self::new());
@@ -53,30 +50,6 @@ impl Status {
             (code_name(taken.code), message.to_string_lossy().into_owned())
         })
     }
-}
-
-fn code_name(code: TF_Code) -> String {
-    const NAMES: [&str; 17] = [
-        "OK",
-        "CANCELLED",
-        "UNKNOWN",
-        "INVALID_ARGUMENT",
-        "DEADLINE_EXCEEDED",
-        "NOT_FOUND",
-        "ALREADY_EXISTS",
-        "PERMISSION_DENIED",
-        "RESOURCE_EXHAUSTED",
-        "FAILED_PRECONDITION",
-        "ABORTED",
-        "OUT_OF_RANGE",
-        "UNIMPLEMENTED",
-        "INTERNAL",
-        "UNAVAILABLE",
-        "DATA_LOSS",
-        "UNAUTHENTICATED",
-    ];
-    let name = usize::try_from(code).ok().and_then(|code| NAMES.get(code));
-    name.map_or_else(|| format!("code {code}"), |name| (*name).to_owned())
 }
 
 /// # Safety

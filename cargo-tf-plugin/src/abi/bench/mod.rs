@@ -12,13 +12,14 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use cargo_tf_plugin::bench::{Event, Job, Outcome, Row, Timing, measure};
+use cargo_tf_plugin::host::{Done, Failure, Library};
+use cargo_tf_plugin::tables::{self, Missing};
 use rustix::process::{Resource, Rlimit, setrlimit};
+use tf_fs_sys::TF_UNIMPLEMENTED;
 
-use super::load::Library;
-use super::standins::Status;
 use super::{REPORT, leave};
 
 /// Whether the command that has started this process is gone, or wants it to end.
@@ -64,12 +65,11 @@ pub(crate) fn run(job: &OsStr, report: &OsStr) -> ExitCode {
         thread::sleep(Duration::from_secs(60));
         leave();
     });
-    let done = Library::open(job.plugin.as_os_str()).map_err(Why::Failed).and_then(|library| {
-        match &job.scheme {
-            Some(scheme) => filesystem::run(&library, scheme, &job),
-            None => device::run(&library, &job),
-        }
-    });
+    let done =
+        Library::open(&job.plugin).map_err(Why::Failed).and_then(|library| match &job.scheme {
+            Some(scheme) => filesystem::run(library, scheme, &job),
+            None => device::run(library, &job),
+        });
     tell(&match done {
         Ok(()) => Event::Done,
         Err(Why::Stopped) => Event::Stopped,
@@ -134,14 +134,29 @@ impl<'j> Rows<'j> {
     }
 }
 
-/// What an operation with a status has answered.
-fn answered(status: &mut Status) -> Result<()> {
-    if status.is_ok() {
-        return Ok(());
+impl From<Failure<'_>> for Why {
+    fn from(failure: Failure<'_>) -> Self {
+        match &failure {
+            Failure::Missing(table, slot) if *table == tables::STREAM_EXECUTOR.0 => {
+                Self::Absent(format!("not implemented: `{slot}` is null"))
+            }
+            Failure::Missing(table, slot) => Self::Absent(match tables::missing(table, slot) {
+                Missing::Default(what) => format!("not implemented: TensorFlow {what}"),
+                _ => "not implemented: TensorFlow returns UNIMPLEMENTED".to_owned(),
+            }),
+            Failure::Status(status) if status.code() == TF_UNIMPLEMENTED => {
+                Self::Absent("not implemented: the plugin returns UNIMPLEMENTED".to_owned())
+            }
+            _ => Self::Failed(failure.to_string()),
+        }
     }
-    let (code, message) = status.take().unwrap_or_default();
-    if code == "UNIMPLEMENTED" {
-        return Err(Why::Absent("not implemented: the plugin returns UNIMPLEMENTED".to_owned()));
+}
+
+/// How long `call` takes, done so often.
+fn repeated<'h>(times: u64, mut call: impl FnMut() -> Done<'h>) -> Result<Duration> {
+    let start = Instant::now();
+    for _ in 0..times {
+        call()?;
     }
-    Err(Why::Failed(if message.is_empty() { code } else { format!("{code}: {message}") }))
+    Ok(start.elapsed())
 }

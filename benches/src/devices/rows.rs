@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use anyhow::{Result, ensure};
 use tf_fs_sys::{SE_EVENT_COMPLETE, TF_OK};
 
-use crate::abi::{Device, Event, Filling, Stream};
+use cargo_tf_plugin::host::{Device, Event, Filling, Stream, code_name};
+
+use crate::done;
 
 const KIB: usize = 1024;
 /// Length of what most copies copy.
@@ -192,9 +194,9 @@ impl<'d> Session<'d> {
         let session = Self {
             device,
             row,
-            streams: [device.stream(), device.stream()],
-            events: (0..EVENTS).map(|_| device.event()).collect(),
-            places: [device.allocate(bytes), device.allocate(bytes)],
+            streams: [done(device.stream())?, done(device.stream())?],
+            events: (0..EVENTS).map(|_| done(device.event())).collect::<Result<_>>()?,
+            places: [done(device.allocate_raw(bytes))?, done(device.allocate_raw(bytes))?],
             buffer: vec![7; bytes],
             made_memory: Vec::new(),
             made_streams: Vec::new(),
@@ -203,15 +205,15 @@ impl<'d> Session<'d> {
         };
         for place in session.places {
             ensure!(place != 0, "the plugin allocates nothing");
-            device.copy_to_device(place, &session.buffer);
+            done(device.copy_to_device(place, &session.buffer))?;
         }
-        session.done()?;
         Ok(session)
     }
 
     fn done(&self) -> Result<()> {
-        let (code, message) = self.device.outcome();
-        ensure!(code == TF_OK, "{}: code {code}, {message}", self.row.name());
+        let (status, name) = (&self.device.status, self.row.name());
+        let code = status.code();
+        ensure!(code == TF_OK, "{name}: {}: {}", code_name(code), status.message());
         Ok(())
     }
 
@@ -220,18 +222,19 @@ impl<'d> Session<'d> {
         let Self { device, row, .. } = *self;
         let wanted = |destroys: Row| if row == destroys { row.operations() } else { 0 };
         self.release();
-        self.made_memory.extend((0..wanted(Row::Deallocate)).map(|_| device.allocate(SMALL)));
-        self.made_streams.extend((0..wanted(Row::DestroyStream)).map(|_| device.stream()));
-        self.made_events.extend((0..wanted(Row::DestroyEvent)).map(|_| device.event()));
+        let memory = (0..wanted(Row::Deallocate)).flat_map(|_| device.allocate_raw(SMALL));
+        self.made_memory.extend(memory);
+        self.made_streams.extend((0..wanted(Row::DestroyStream)).flat_map(|_| device.stream()));
+        self.made_events.extend((0..wanted(Row::DestroyEvent)).flat_map(|_| device.event()));
         for (index, event) in self.events.iter().enumerate() {
-            self.streams[index % 2].record(event);
+            let _ = self.streams[index % 2].record(event);
         }
         self.answers = 0;
         CALLED.store(0, Ordering::Relaxed);
     }
 
     fn release(&mut self) {
-        self.made_memory.drain(..).for_each(|address| self.device.deallocate(address));
+        self.made_memory.drain(..).for_each(|address| drop(self.device.deallocate(address)));
         self.made_streams.clear();
         self.made_events.clear();
     }
@@ -244,56 +247,64 @@ impl<'d> Session<'d> {
         let turns = turns.cycle().take(operations);
         let each = 0..operations;
         match row {
-            Row::Allocate => self.made_memory.extend(each.map(|_| device.allocate(SMALL))),
+            Row::Allocate => self.made_memory.extend(each.flat_map(|_| device.allocate_raw(SMALL))),
             Row::Deallocate => {
-                self.made_memory.drain(..).for_each(|address| device.deallocate(address));
+                self.made_memory.drain(..).for_each(|address| drop(device.deallocate(address)));
             }
             Row::AllocatorStats => {
-                self.answers = each.filter(|_| device.allocator_stats().is_some()).count() as u64;
+                self.answers = each.filter(|_| device.allocator_stats().is_ok()).count() as u64;
             }
             Row::MemoryUsage => {
-                self.answers = each.filter(|_| device.memory_usage().is_some()).count() as u64;
+                self.answers = each.filter(|_| device.memory_usage().is_ok()).count() as u64;
             }
-            Row::CreateStream => self.made_streams.extend(each.map(|_| device.stream())),
+            Row::CreateStream => self.made_streams.extend(each.flat_map(|_| device.stream())),
             Row::DestroyStream => self.made_streams.clear(),
-            Row::WaitForStream => each.for_each(|_| stream.wait_for_stream(second)),
-            Row::StreamStatus => each.for_each(|_| stream.status()),
-            Row::CreateEvent => self.made_events.extend(each.map(|_| device.event())),
+            Row::WaitForStream => each.for_each(|_| drop(stream.wait_for_stream(second))),
+            Row::StreamStatus => each.for_each(|_| drop(stream.status())),
+            Row::CreateEvent => self.made_events.extend(each.flat_map(|_| device.event())),
             Row::DestroyEvent => self.made_events.clear(),
-            Row::Record => turns.for_each(|(event, stream)| stream.record(event)),
+            Row::Record => turns.for_each(|(event, stream)| drop(stream.record(event))),
             Row::EventStatus => {
-                let complete = turns.filter(|(event, _)| event.status() == SE_EVENT_COMPLETE);
+                let complete = turns
+                    .filter(|(event, _)| event.status().is_ok_and(|is| is == SE_EVENT_COMPLETE));
                 self.answers = complete.count() as u64;
             }
-            Row::WaitForEvent => turns.for_each(|(event, stream)| stream.wait(event)),
-            Row::BlockForEvent => turns.for_each(|(event, _)| event.wait()),
-            Row::BlockUntilDone => each.for_each(|_| stream.synchronize()),
-            Row::Synchronize => each.for_each(|_| device.synchronize()),
+            Row::WaitForEvent => turns.for_each(|(event, stream)| drop(stream.wait(event))),
+            Row::BlockForEvent => turns.for_each(|(event, _)| drop(event.wait())),
+            Row::BlockUntilDone => each.for_each(|_| drop(stream.synchronize())),
+            Row::Synchronize => each.for_each(|_| drop(device.synchronize())),
             Row::ToDevice(_) => stream.copying(&mut self.buffer, |copies| {
-                each.for_each(|_| copies.to_device(place));
+                each.for_each(|_| drop(copies.to_device(place)));
             }),
             Row::ToHost(_) => stream.copying(&mut self.buffer, |copies| {
-                each.for_each(|_| copies.to_host(place));
+                each.for_each(|_| drop(copies.to_host(place)));
             }),
             Row::OnDevice(bytes) => {
-                each.for_each(|_| stream.copy_on_device(place, other, bytes));
+                each.for_each(|_| drop(stream.copy_on_device(place, other, bytes)));
             }
-            Row::SyncToDevice => each.for_each(|_| device.copy_to_device(place, &self.buffer)),
-            Row::SyncToHost => each.for_each(|_| device.copy_to_host(&mut self.buffer, place)),
-            Row::SyncOnDevice => each.for_each(|_| device.copy_on_device(place, other, SMALL)),
-            Row::Zero => each.for_each(|_| stream.fill(place, Filling::Zero, SMALL)),
-            Row::Byte => each.for_each(|_| stream.fill(place, Filling::Byte(7), SMALL)),
-            Row::Word => each.for_each(|_| stream.fill(place, Filling::Word(7), SMALL)),
+            Row::SyncToDevice => {
+                each.for_each(|_| drop(device.copy_to_device(place, &self.buffer)))
+            }
+            Row::SyncToHost => {
+                each.for_each(|_| drop(device.copy_to_host(&mut self.buffer, place)))
+            }
+            Row::SyncOnDevice => {
+                each.for_each(|_| drop(device.copy_on_device(place, other, SMALL)))
+            }
+            Row::Zero => each.for_each(|_| drop(stream.fill(place, Filling::Zero, SMALL))),
+            Row::Byte => each.for_each(|_| drop(stream.fill(place, Filling::Byte(7), SMALL))),
+            Row::Word => each.for_each(|_| drop(stream.fill(place, Filling::Word(7), SMALL))),
             Row::HostCallback => {
-                self.answers = each.filter(|_| stream.host_callback(&CALLED)).count() as u64;
+                self.answers =
+                    each.filter(|_| stream.host_callback(&CALLED).is_ok()).count() as u64;
             }
             Row::Transfer => second.copying(&mut self.buffer, |copies| {
                 self.answers = turns
                     .filter(|(event, _)| {
-                        second.wait_for_stream(stream);
-                        copies.to_device(place);
-                        second.record(event);
-                        event.status() == SE_EVENT_COMPLETE
+                        let _ = second.wait_for_stream(stream);
+                        let _ = copies.to_device(place);
+                        let _ = second.record(event);
+                        event.status().is_ok_and(|is| is == SE_EVENT_COMPLETE)
                     })
                     .count() as u64;
             }),
@@ -332,6 +343,6 @@ impl<'d> Session<'d> {
 impl Drop for Session<'_> {
     fn drop(&mut self) {
         self.release();
-        self.places.into_iter().for_each(|place| self.device.deallocate(place));
+        self.places.into_iter().for_each(|place| drop(self.device.deallocate(place)));
     }
 }

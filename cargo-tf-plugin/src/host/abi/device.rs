@@ -1,0 +1,543 @@
+//! The tables of a device.
+
+use std::ffi::{c_int, c_void};
+use std::mem::transmute;
+use std::ptr;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tf_fs_sys::*;
+
+use super::{Done, Failure, Library, Status};
+use crate::tables;
+
+/// The first device of a plugin; dropping it calls `destroy_device`.
+#[derive(Debug)]
+pub struct Device {
+    /// Its callbacks.
+    pub table: SP_StreamExecutor,
+    /// What the last call with a status came to.
+    pub status: Status,
+    platform: Box<SP_Platform>,
+    fns: SP_PlatformFns,
+    device: Box<SP_Device>,
+}
+
+/// A stream; dropping it calls `destroy_stream`.
+#[derive(Debug)]
+pub struct Stream<'d>(&'d Device, SP_Stream);
+
+/// An event; dropping it calls `destroy_event`.
+#[derive(Debug)]
+pub struct Event<'d>(&'d Device, SP_Event);
+
+/// Memory of the device; dropping it calls `deallocate`.
+#[derive(Debug)]
+pub struct Memory<'d> {
+    device: &'d Device,
+    /// Its address.
+    pub address: u64,
+}
+
+/// Asynchronous copies from and to a buffer; dropping it waits for them.
+#[derive(Debug)]
+pub struct Copying<'s> {
+    stream: &'s Stream<'s>,
+    buffer: *mut u8,
+    len: usize,
+}
+
+/// What memory is filled with.
+#[derive(Clone, Copy, Debug)]
+pub enum Filling {
+    /// Zeros.
+    Zero,
+    /// A byte.
+    Byte(u8),
+    /// Four bytes.
+    Word(u32),
+}
+
+/// Memory of the device as TensorFlow passes it.
+fn range(address: u64, size: usize) -> SP_DeviceMemoryBase {
+    SP_DeviceMemoryBase {
+        struct_size: SP_DEVICE_MEMORY_BASE_STRUCT_SIZE,
+        opaque: ptr::without_provenance_mut(address as usize),
+        size: size as u64,
+        ..SP_DeviceMemoryBase::default()
+    }
+}
+
+/// The function of a slot.
+macro_rules! slot {
+    ($device:expr, $name:ident) => {
+        $device.table.$name.ok_or(Failure::Missing(tables::STREAM_EXECUTOR.0, stringify!($name)))
+    };
+}
+
+/// Callbacks on the device or on a stream that have no other arguments.
+macro_rules! callbacks {
+    ($life:lifetime: $($doc:literal $name:ident = $slot:ident($device:ident $($argument:tt)*);)*) => {$(
+        #[doc = $doc]
+        ///
+        /// # Errors
+        /// Those of the plugin.
+        pub fn $name(&self) -> Done<$life> {
+            let $device = callbacks!(@device self $($argument)*);
+            let call = slot!($device, $slot)?;
+            // SAFETY: an open device, what it has made, and a status.
+            $device.status.call(|status| unsafe {
+                callbacks!(@call self call $device status $($argument)*);
+            })
+        }
+    )*};
+    (@device $self:ident) => { $self };
+    (@device $self:ident , $own:tt) => { $self.0 };
+    (@call $self:ident $call:ident $device:ident $status:ident) => { $call(&*$device.device, $status) };
+    (@call $self:ident $call:ident $device:ident $status:ident , $own:tt) => {
+        $call(&*$device.device, $self.$own, $status)
+    };
+}
+
+impl Device {
+    /// Calls `SE_InitPlugin`, and opens the first device.
+    ///
+    /// # Errors
+    /// What is missing, or what the plugin says.
+    pub fn load(library: Library) -> Result<Self, String> {
+        let said =
+            |what: &str, done: Done<'_>| done.map_err(|why| format!("`{what}` failed: {why}"));
+        let init = library.symbol(c"SE_InitPlugin");
+        let init = init.ok_or("the plugin exports no SE_InitPlugin")?;
+        // SAFETY: the type that the header gives to the function of this name.
+        let init: SE_InitPluginFn = unsafe { transmute(init) };
+        let status = Status::new()?;
+        let mut platform =
+            Box::new(SP_Platform { struct_size: SP_PLATFORM_STRUCT_SIZE, ..Default::default() });
+        let mut fns =
+            SP_PlatformFns { struct_size: SP_PLATFORM_FNS_STRUCT_SIZE, ..Default::default() };
+        let mut params = SE_PlatformRegistrationParams {
+            struct_size: SE_PLATFORM_REGISTRATION_PARAMS_STRUCT_SIZE,
+            major_version: SE_MAJOR,
+            minor_version: SE_MINOR,
+            patch_version: SE_PATCH,
+            platform: &raw mut *platform,
+            platform_fns: &raw mut fns,
+            ..Default::default()
+        };
+        // SAFETY: structs with their sizes, and a status.
+        said("SE_InitPlugin", status.call(|status| unsafe { init(&raw mut params, status) }))?;
+        let mut table =
+            SP_StreamExecutor { struct_size: SP_STREAMEXECUTOR_STRUCT_SIZE, ..Default::default() };
+        let mut params = SE_CreateStreamExecutorParams {
+            struct_size: SE_CREATE_STREAM_EXECUTOR_PARAMS_STRUCT_SIZE,
+            stream_executor: &raw mut table,
+            ..Default::default()
+        };
+        let platform_at = &raw const *platform;
+        let create = fns.create_stream_executor.ok_or("there is no `create_stream_executor`")?;
+        // SAFETY: the platform as the plugin has filled it, structs with their sizes and a status.
+        let done = status.call(|status| unsafe { create(platform_at, &raw mut params, status) });
+        said("create_stream_executor", done)?;
+        let mut count: c_int = 0;
+        let get = fns.get_device_count.ok_or("there is no `get_device_count`")?;
+        // SAFETY: the platform as the plugin has filled it, a place for the answer and a status.
+        let done = status.call(|status| unsafe { get(platform_at, &raw mut count, status) });
+        said("get_device_count", done)?;
+        if count < 1 {
+            return Err("the plugin finds no device on this machine; `cargo tf-plugin check` shows what it says of that"
+                .to_owned());
+        }
+        let mut device =
+            Box::new(SP_Device { struct_size: SP_DEVICE_STRUCT_SIZE, ..Default::default() });
+        let mut params = SE_CreateDeviceParams {
+            struct_size: SE_CREATE_DEVICE_PARAMS_STRUCT_SIZE,
+            device: &raw mut *device,
+            ..Default::default()
+        };
+        let create = fns.create_device.ok_or("there is no `create_device`")?;
+        // SAFETY: the platform as the plugin has filled it, structs with their sizes and a status.
+        let done = status.call(|status| unsafe { create(platform_at, &raw mut params, status) });
+        said("create_device", done)?;
+        Ok(Self { table, status, platform, fns, device })
+    }
+
+    callbacks! { '_:
+        "Calls `synchronize_all_activity`."
+        synchronize = synchronize_all_activity(device);
+    }
+
+    /// Calls `allocate`; the address, or 0.
+    ///
+    /// # Errors
+    /// That there is none.
+    pub fn allocate_raw(&self, size: usize) -> Done<'_, u64> {
+        let allocate = slot!(self, allocate)?;
+        let mut answer = range(0, 0);
+        // SAFETY: an open device, and a place for the answer.
+        unsafe { allocate(&*self.device, size as u64, 0, &raw mut answer) };
+        Ok(answer.opaque.addr() as u64)
+    }
+
+    /// Calls `allocate`.
+    ///
+    /// # Errors
+    /// That there is none, or that it returns null.
+    pub fn allocate(&self, size: usize) -> Done<'_, Memory<'_>> {
+        match self.allocate_raw(size)? {
+            0 => Err(Failure::Wrong(format!(
+                "`allocate` of {} returns null: there is no such memory",
+                crate::bench::bytes(size as u64)
+            ))),
+            address => Ok(Memory { device: self, address }),
+        }
+    }
+
+    /// Calls `deallocate`, with no size as TensorFlow does.
+    ///
+    /// # Errors
+    /// That there is none.
+    pub fn deallocate(&self, address: u64) -> Done<'_> {
+        let deallocate = slot!(self, deallocate)?;
+        // SAFETY: an open device and an address.
+        unsafe { deallocate(&*self.device, &mut range(address, 0)) };
+        Ok(())
+    }
+
+    /// Calls `host_memory_allocate` and `host_memory_deallocate`.
+    ///
+    /// # Errors
+    /// That there are none, or that they return null.
+    pub fn host_memory(&self, size: usize) -> Done<'_> {
+        let allocate = slot!(self, host_memory_allocate)?;
+        let deallocate = slot!(self, host_memory_deallocate)?;
+        // SAFETY: an open device, and what it has allocated, for the last time.
+        unsafe {
+            let memory = allocate(&*self.device, size as u64);
+            if memory.is_null() {
+                return Err(Failure::Wrong("it returns null".to_owned()));
+            }
+            deallocate(&*self.device, memory);
+        }
+        Ok(())
+    }
+
+    /// Calls `get_allocator_stats`.
+    ///
+    /// # Errors
+    /// That there is none, or it has no figures.
+    pub fn allocator_stats(&self) -> Done<'_, SP_AllocatorStats> {
+        let get = slot!(self, get_allocator_stats)?;
+        let mut stats = SP_AllocatorStats {
+            struct_size: SP_ALLOCATORSTATS_STRUCT_SIZE,
+            ..SP_AllocatorStats::default()
+        };
+        // SAFETY: an open device and a place for the answer.
+        match unsafe { get(&*self.device, &raw mut stats) } {
+            0 => Err(Failure::Wrong("it returns false".to_owned())),
+            _ => Ok(stats),
+        }
+    }
+
+    /// Calls `device_memory_usage`: what is free, and all.
+    ///
+    /// # Errors
+    /// That there is none, or it has no figures.
+    pub fn memory_usage(&self) -> Done<'_, [i64; 2]> {
+        let get = slot!(self, device_memory_usage)?;
+        let [mut free, mut total] = [-1; 2];
+        // SAFETY: an open device and places for the answers.
+        match unsafe { get(&*self.device, &raw mut free, &raw mut total) } {
+            0 => Err(Failure::Wrong("it returns false".to_owned())),
+            _ => Ok([free, total]),
+        }
+    }
+
+    /// Calls `create_stream`.
+    ///
+    /// # Errors
+    /// Those of the plugin.
+    pub fn stream(&self) -> Done<'_, Stream<'_>> {
+        let create = slot!(self, create_stream)?;
+        let mut stream = ptr::null_mut();
+        // SAFETY: an open device, a place for the answer and a status.
+        self.status.call(|status| unsafe { create(&*self.device, &raw mut stream, status) })?;
+        Ok(Stream(self, stream))
+    }
+
+    /// Calls `create_event`.
+    ///
+    /// # Errors
+    /// Those of the plugin.
+    pub fn event(&self) -> Done<'_, Event<'_>> {
+        let create = slot!(self, create_event)?;
+        let mut event = ptr::null_mut();
+        // SAFETY: an open device, a place for the answer and a status.
+        self.status.call(|status| unsafe { create(&*self.device, &raw mut event, status) })?;
+        Ok(Event(self, event))
+    }
+
+    /// The null event, on which TensorFlow also calls.
+    #[must_use]
+    pub fn null_event(&self) -> Event<'_> {
+        Event(self, ptr::null_mut())
+    }
+
+    /// The null stream, on which TensorFlow also calls.
+    #[must_use]
+    pub fn null_stream(&self) -> Stream<'_> {
+        Stream(self, ptr::null_mut())
+    }
+
+    /// Calls `sync_memcpy_htod`.
+    ///
+    /// # Errors
+    /// Those of the plugin.
+    pub fn copy_to_device(&self, target: u64, source: &[u8]) -> Done<'_> {
+        let copy = slot!(self, sync_memcpy_htod)?;
+        let (from, len) = (source.as_ptr().cast(), source.len());
+        let target = &mut range(target, len);
+        // SAFETY: an open device, a struct with its size, `len` readable bytes and a status.
+        self.status.call(|status| unsafe { copy(&*self.device, target, from, len as u64, status) })
+    }
+
+    /// Calls `sync_memcpy_dtoh`.
+    ///
+    /// # Errors
+    /// Those of the plugin.
+    pub fn copy_to_host(&self, target: &mut [u8], source: u64) -> Done<'_> {
+        let copy = slot!(self, sync_memcpy_dtoh)?;
+        let (to, len) = (target.as_mut_ptr().cast(), target.len());
+        let source = &range(source, len);
+        // SAFETY: an open device, a struct with its size, `len` writable bytes and a status.
+        self.status.call(|status| unsafe { copy(&*self.device, to, source, len as u64, status) })
+    }
+
+    /// Calls `sync_memcpy_dtod`.
+    ///
+    /// # Errors
+    /// Those of the plugin.
+    pub fn copy_on_device(&self, target: u64, source: u64, bytes: usize) -> Done<'_> {
+        let copy = slot!(self, sync_memcpy_dtod)?;
+        let (target, source) = (&mut range(target, bytes), &range(source, bytes));
+        let len = bytes as u64;
+        // SAFETY: an open device, structs with their sizes and a status.
+        self.status.call(|status| unsafe { copy(&*self.device, target, source, len, status) })
+    }
+}
+
+impl Drop for Device {
+    fn drop(&mut self) {
+        if let Some(destroy) = self.fns.destroy_device {
+            // SAFETY: the platform and its device, for the last time; streams, events and memory borrow it.
+            unsafe { destroy(&*self.platform, &raw mut *self.device) };
+        }
+    }
+}
+
+impl Drop for Memory<'_> {
+    fn drop(&mut self) {
+        // One that has allocated has this, too, or the memory is gone with the process.
+        let _ = self.device.deallocate(self.address);
+    }
+}
+
+/// Counts its calls.
+unsafe extern "C" fn counting(calls: *mut c_void, _status: *mut TF_Status) {
+    // SAFETY: the argument that `Stream::host_callback` passes, which lives for the process.
+    unsafe { &*calls.cast::<AtomicU64>() }.fetch_add(1, Ordering::Release);
+}
+
+impl<'d> Stream<'d> {
+    callbacks! { 'd:
+        "Calls `block_host_until_done`."
+        synchronize = block_host_until_done(device, 1);
+        "Calls `get_stream_status`."
+        status = get_stream_status(device, 1);
+    }
+
+    /// Waits until all is done, as TensorFlow does.
+    ///
+    /// # Errors
+    /// Those of the plugin.
+    pub fn finish(&self) -> Done<'d> {
+        if self.0.table.block_host_until_done.is_some() {
+            return self.synchronize();
+        }
+        let event = self.0.event()?;
+        self.record(&event)?;
+        event.wait()
+    }
+
+    /// Lends a buffer to `body` for asynchronous copies, and waits for them with [`finish`](Self::finish).
+    pub fn copying<R>(&self, buffer: &mut [u8], body: impl FnOnce(&Copying<'_>) -> R) -> R {
+        let copying = Copying { stream: self, buffer: buffer.as_mut_ptr(), len: buffer.len() };
+        body(&copying)
+    }
+
+    /// Calls `memcpy_dtod`.
+    ///
+    /// # Errors
+    /// Those of the plugin.
+    pub fn copy_on_device(&self, target: u64, source: u64, bytes: usize) -> Done<'d> {
+        let (device, len) = (self.0, bytes as u64);
+        let copy = slot!(device, memcpy_dtod)?;
+        let (target, source) = (&mut range(target, bytes), &range(source, bytes));
+        // SAFETY: an open device and its stream, structs with their sizes and a status.
+        let call = |status| unsafe { copy(&*device.device, self.1, target, source, len, status) };
+        device.status.call(call)
+    }
+
+    /// Calls `mem_zero`, `memset` or `memset32`.
+    ///
+    /// # Errors
+    /// Those of the plugin.
+    pub fn fill(&self, target: u64, filling: Filling, bytes: usize) -> Done<'d> {
+        let (device, len) = (self.0, bytes as u64);
+        let (raw, stream) = (&*device.device, self.1);
+        let at = &mut range(target, bytes);
+        match filling {
+            Filling::Zero => {
+                let zero = slot!(device, mem_zero)?;
+                // SAFETY: an open device and its stream, a struct with its size and a status.
+                device.status.call(|status| unsafe { zero(raw, stream, at, len, status) })
+            }
+            Filling::Byte(byte) => {
+                let set = slot!(device, memset)?;
+                // SAFETY: an open device and its stream, a struct with its size and a status.
+                device.status.call(|status| unsafe { set(raw, stream, at, byte, len, status) })
+            }
+            Filling::Word(word) => {
+                let set = slot!(device, memset32)?;
+                // SAFETY: an open device and its stream, a struct with its size and a status.
+                device.status.call(|status| unsafe { set(raw, stream, at, word, len, status) })
+            }
+        }
+    }
+
+    /// Calls `create_stream_dependency`.
+    ///
+    /// # Errors
+    /// Those of the plugin.
+    pub fn wait_for_stream(&self, other: &Self) -> Done<'d> {
+        let device = self.0;
+        let wait = slot!(device, create_stream_dependency)?;
+        // SAFETY: an open device, its streams and a status.
+        device.status.call(|status| unsafe { wait(&*device.device, self.1, other.1, status) })
+    }
+
+    /// Calls `record_event`.
+    ///
+    /// # Errors
+    /// Those of the plugin.
+    pub fn record(&self, event: &Event<'_>) -> Done<'d> {
+        let device = self.0;
+        let record = slot!(device, record_event)?;
+        // SAFETY: an open device, its stream and event and a status.
+        device.status.call(|status| unsafe { record(&*device.device, self.1, event.1, status) })
+    }
+
+    /// Calls `wait_for_event`.
+    ///
+    /// # Errors
+    /// Those of the plugin.
+    pub fn wait(&self, event: &Event<'_>) -> Done<'d> {
+        let device = self.0;
+        let wait = slot!(device, wait_for_event)?;
+        // SAFETY: an open device, its stream and event and a status.
+        device.status.call(|status| unsafe { wait(&*device.device, self.1, event.1, status) })
+    }
+
+    /// Calls `host_callback` with a function that counts its calls in `calls`.
+    ///
+    /// # Errors
+    /// That there is none, or it returns false.
+    pub fn host_callback(&self, calls: &'static AtomicU64) -> Done<'d> {
+        let device = self.0;
+        let argument = ptr::from_ref(calls).cast_mut().cast();
+        let enqueue = slot!(device, host_callback)?;
+        // SAFETY: an open device and its stream, a function of the right type and its argument, which lives
+        // for the process.
+        match unsafe { enqueue(&*device.device, self.1, Some(counting), argument) } {
+            0 => Err(Failure::Wrong("it returns false".to_owned())),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Copying<'_> {
+    /// Calls `memcpy_htod` from the whole buffer.
+    ///
+    /// # Errors
+    /// Those of the plugin.
+    pub fn to_device(&self, target: u64) -> Done<'_> {
+        let (Stream(device, stream), len) = (self.stream, self.len as u64);
+        let copy = slot!(device, memcpy_htod)?;
+        let (target, source) = (&mut range(target, self.len), self.buffer.cast());
+        // SAFETY: an open device and its stream, a struct with its size, a status, and `len` bytes that nobody else
+        // uses before this value is dropped.
+        let call = |status| unsafe { copy(&*device.device, *stream, target, source, len, status) };
+        device.status.call(call)
+    }
+
+    /// Calls `memcpy_dtoh` to the whole buffer.
+    ///
+    /// # Errors
+    /// Those of the plugin.
+    pub fn to_host(&self, source: u64) -> Done<'_> {
+        let (Stream(device, stream), len) = (self.stream, self.len as u64);
+        let copy = slot!(device, memcpy_dtoh)?;
+        let (source, target) = (&range(source, self.len), self.buffer.cast());
+        // SAFETY: an open device and its stream, a struct with its size, a status, and `len` bytes that nobody else
+        // uses before this value is dropped.
+        let call = |status| unsafe { copy(&*device.device, *stream, target, source, len, status) };
+        device.status.call(call)
+    }
+}
+
+impl Drop for Copying<'_> {
+    fn drop(&mut self) {
+        // With a status of its own: what the copies came to is not what this does.
+        let Stream(device, stream) = self.stream;
+        let (Some(block), Ok(status)) = (device.table.block_host_until_done, Status::new()) else {
+            let _ = self.stream.finish();
+            return;
+        };
+        // SAFETY: an open device, its stream and a status.
+        let _ = status.call(|status| unsafe { block(&*device.device, *stream, status) });
+    }
+}
+
+impl Drop for Stream<'_> {
+    fn drop(&mut self) {
+        if let Some(destroy) = self.0.table.destroy_stream {
+            // SAFETY: null, or made by `create_stream` and destroyed once.
+            unsafe { destroy(&*self.0.device, self.1) };
+        }
+    }
+}
+
+impl<'d> Event<'d> {
+    callbacks! { 'd:
+        "Calls `block_host_for_event`."
+        wait = block_host_for_event(device, 1);
+    }
+
+    /// Calls `get_event_status`.
+    ///
+    /// # Errors
+    /// That there is none.
+    pub fn status(&self) -> Done<'d, SE_EventStatus> {
+        let get = slot!(self.0, get_event_status)?;
+        // SAFETY: an open device and its event.
+        Ok(unsafe { get(&*self.0.device, self.1) })
+    }
+}
+
+impl Drop for Event<'_> {
+    fn drop(&mut self) {
+        if let Some(destroy) = self.0.table.destroy_event {
+            // SAFETY: null, or made by `create_event` and destroyed once.
+            unsafe { destroy(&*self.0.device, self.1) };
+        }
+    }
+}

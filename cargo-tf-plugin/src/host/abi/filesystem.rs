@@ -1,0 +1,404 @@
+//! The tables of a filesystem.
+
+use std::ffi::{CStr, c_char, c_void};
+use std::mem::transmute;
+use std::ptr;
+
+use tf_fs_sys::*;
+
+use super::{Done, Failure, Library, Status, text};
+use crate::tables;
+
+/// A table, copied as TensorFlow copies it: no more than the plugin says that there is.
+///
+/// # Safety
+/// `table` is null or has `size` bytes, and `T` is a table of functions.
+unsafe fn copied<T: Default>(table: *const T, size: usize) -> T {
+    let mut copy = T::default();
+    if !table.is_null() {
+        let size = size.min(size_of::<T>());
+        // SAFETY: `size` bytes are behind `table`, and all of them are function pointers, which may be null.
+        unsafe { ptr::copy_nonoverlapping(table.cast::<u8>(), (&raw mut copy).cast(), size) };
+    }
+    copy
+}
+
+/// A filesystem's operations in either layout.
+///
+/// # Safety
+/// `table` is null or has `size` bytes.
+unsafe fn copied_operations(table: *const TF_FilesystemOps, size: usize) -> TF_FilesystemOps {
+    if !table.is_null() && size == size_of::<TF_FilesystemOpsWithoutTransactions>() {
+        // SAFETY: only the layout without transactions has this size.
+        return unsafe { table.cast::<TF_FilesystemOpsWithoutTransactions>().read() }.into();
+    }
+    // SAFETY: `table` is null or has `size` bytes, by this function's contract.
+    unsafe { copied(table, size) }
+}
+
+/// A filesystem of a plugin; dropping it calls `cleanup`, which TensorFlow never does.
+#[derive(Debug)]
+pub struct Filesystem {
+    /// Its operations.
+    pub ops: TF_FilesystemOps,
+    /// Those of its open files.
+    pub readers: TF_RandomAccessFileOps,
+    /// Those of its files that are written.
+    pub writers: TF_WritableFileOps,
+    /// Those of its memory regions.
+    pub regions: TF_ReadOnlyMemoryRegionOps,
+    /// What the last call came to.
+    pub status: Status,
+    free: unsafe extern "C" fn(*mut c_void),
+    filesystem: Box<TF_Filesystem>,
+}
+
+/// The function of a slot.
+macro_rules! slot {
+    ($fs:expr, ops, $name:ident) => {
+        slot!($fs.ops.$name, tables::FILESYSTEM, $name)
+    };
+    ($fs:expr, readers, $name:ident) => {
+        slot!($fs.readers.$name, tables::RANDOM_ACCESS_FILE, $name)
+    };
+    ($fs:expr, writers, $name:ident) => {
+        slot!($fs.writers.$name, tables::WRITABLE_FILE, $name)
+    };
+    ($fs:expr, regions, $name:ident) => {
+        slot!($fs.regions.$name, tables::MEMORY_REGION, $name)
+    };
+    ($slot:expr, $table:expr, $name:ident) => {
+        $slot.ok_or(Failure::Missing($table.0, stringify!($name)))
+    };
+}
+
+/// Operations on one path that only have a status.
+macro_rules! path_operations {
+    ($($name:ident),*) => {$(
+        #[doc = concat!("Calls `", stringify!($name), "`.\n\n# Errors\nThose of the plugin.")]
+        pub fn $name(&self, path: &CStr) -> Done<'_> {
+            let operation = slot!(self, ops, $name)?;
+            // SAFETY: a filesystem of this table, a C string and a status.
+            self.status.call(|status| unsafe { operation(&*self.filesystem, path.as_ptr(), status) })
+        }
+    )*};
+}
+
+/// Operations on two paths.
+macro_rules! two_path_operations {
+    ($($name:ident),*) => {$(
+        #[doc = concat!("Calls `", stringify!($name), "`.\n\n# Errors\nThose of the plugin.")]
+        pub fn $name(&self, from: &CStr, to: &CStr) -> Done<'_> {
+            let operation = slot!(self, ops, $name)?;
+            let (from, to) = (from.as_ptr(), to.as_ptr());
+            // SAFETY: a filesystem of this table, C strings and a status.
+            self.status.call(|status| unsafe { operation(&*self.filesystem, from, to, status) })
+        }
+    )*};
+}
+
+/// Operations that return a value.
+macro_rules! questions {
+    ($($name:ident: $answer:ty),*) => {$(
+        #[doc = concat!("Calls `", stringify!($name), "`.\n\n# Errors\nThose of the plugin.")]
+        pub fn $name(&self, path: &CStr) -> Done<'_, $answer> {
+            let operation = slot!(self, ops, $name)?;
+            let mut answer = Default::default();
+            // SAFETY: a filesystem of this table, a C string and a status.
+            let call = |status| unsafe { answer = operation(&*self.filesystem, path.as_ptr(), status) };
+            self.status.call(call)?;
+            Ok(answer)
+        }
+    )*};
+}
+
+/// Operations that list names.
+macro_rules! listings {
+    ($($name:ident),*) => {$(
+        #[doc = concat!(
+            "Calls `", stringify!($name), "`, passes each name to `visit` and frees it as TensorFlow does; how many there ",
+            "are.\n\n# Errors\nThose of the plugin."
+        )]
+        pub fn $name(&self, path: &CStr, visit: impl FnMut(&CStr)) -> Done<'_, usize> {
+            self.list(slot!(self, ops, $name)?, path, visit)
+        }
+    )*};
+}
+
+impl Filesystem {
+    /// Calls `TF_InitPlugin`, and `init` of the filesystem of `scheme`, or of the only one.
+    ///
+    /// # Errors
+    /// What is missing, or what `init` says.
+    pub fn load(library: Library, scheme: Option<&str>) -> Result<Self, String> {
+        let init = library.symbol(c"TF_InitPlugin");
+        let init = init.ok_or("the plugin exports no TF_InitPlugin")?;
+        // SAFETY: the type that the header gives to the function of this name, and zeros are a value of its struct.
+        let info = unsafe {
+            let init: TF_InitPluginFn = transmute(init);
+            let mut info: TF_FilesystemPluginInfo = std::mem::zeroed();
+            init(&raw mut info);
+            info
+        };
+        let free = info.plugin_memory_free.ok_or("there is no plugin_memory_free")?;
+        let mut all = (0..info.num_schemes).map(|index| {
+            // SAFETY: the plugin says that there are `num_schemes` of them.
+            unsafe { &*info.ops.add(index) }
+        });
+        // SAFETY: the scheme is a string of the plugin's, or null.
+        let named =
+            |ops: &&TF_FilesystemPluginOps| unsafe { text(ops.scheme) }.as_deref() == scheme;
+        let found = if scheme.is_some() { all.find(named) } else { all.next() };
+        let found = found.ok_or("the plugin does not offer the scheme any more")?;
+        // SAFETY: the plugin gives the size of each table.
+        let mut fs = unsafe {
+            Self {
+                ops: copied_operations(found.filesystem_ops, found.filesystem_ops_size),
+                readers: copied(found.random_access_file_ops, found.random_access_file_ops_size),
+                writers: copied(found.writable_file_ops, found.writable_file_ops_size),
+                regions: copied(
+                    found.read_only_memory_region_ops,
+                    found.read_only_memory_region_ops_size,
+                ),
+                status: Status::new()?,
+                free,
+                filesystem: Box::new(TF_Filesystem { plugin_filesystem: ptr::null_mut() }),
+            }
+        };
+        let init = fs.ops.init.ok_or("there is no `init`")?;
+        // SAFETY: a filesystem without a state yet, and a status.
+        let done = fs.status.call(|status| unsafe { init(&mut *fs.filesystem, status) });
+        done.map_err(|why| format!("`init` failed: {why}"))?;
+        Ok(fs)
+    }
+
+    path_operations!(path_exists, create_dir, delete_dir, delete_file);
+    two_path_operations!(rename_file, copy_file);
+    questions!(is_directory: bool, get_file_size: i64);
+    listings!(get_children, get_matching_paths);
+
+    /// Calls `translate_name`, passes the name to `visit` and frees it as TensorFlow does.
+    ///
+    /// # Errors
+    /// That there is none, or it is null.
+    pub fn translate_name<T>(&self, uri: &CStr, visit: impl FnOnce(&CStr) -> T) -> Done<'_, T> {
+        let translate = slot!(self, ops, translate_name)?;
+        // SAFETY: a filesystem of this table and a C string; a name that is not null is a C string from the plugin's
+        // allocator.
+        unsafe {
+            let name = translate(&*self.filesystem, uri.as_ptr());
+            if name.is_null() {
+                return Err(Failure::Wrong(format!("translate_name of {uri:?} is null")));
+            }
+            let seen = visit(CStr::from_ptr(name));
+            (self.free)(name.cast());
+            Ok(seen)
+        }
+    }
+
+    /// Calls `stat`.
+    ///
+    /// # Errors
+    /// Those of the plugin.
+    pub fn stat(&self, path: &CStr) -> Done<'_, TF_FileStatistics> {
+        let stat = slot!(self, ops, stat)?;
+        let mut answer = TF_FileStatistics::default();
+        // SAFETY: a filesystem of this table, a C string, a place for the answer and a status.
+        self.status.call(|status| unsafe {
+            stat(&*self.filesystem, path.as_ptr(), &raw mut answer, status);
+        })?;
+        Ok(answer)
+    }
+
+    /// Calls `delete_recursively`.
+    ///
+    /// # Errors
+    /// Those of the plugin.
+    pub fn delete_recursively(&self, path: &CStr) -> Done<'_> {
+        let delete = slot!(self, ops, delete_recursively)?;
+        let (mut files, mut directories) = (0, 0);
+        // SAFETY: a filesystem of this table, a C string, places for the answers and a status.
+        self.status.call(|status| unsafe {
+            let (files, directories) = (&raw mut files, &raw mut directories);
+            delete(&*self.filesystem, path.as_ptr(), files, directories, status);
+        })
+    }
+
+    fn list(&self, op: TF_ListOp, path: &CStr, mut visit: impl FnMut(&CStr)) -> Done<'_, usize> {
+        let mut entries: *mut *mut c_char = ptr::null_mut();
+        let mut count = 0;
+        // SAFETY: a filesystem of this table, a C string, a place for the answer and a status.
+        let done = self.status.call(|status| unsafe {
+            count = op(&*self.filesystem, path.as_ptr(), &raw mut entries, status);
+        });
+        let count = usize::try_from(count);
+        if let Ok(count) = count {
+            // SAFETY: an array of `count` C strings, all from the plugin's allocator.
+            unsafe {
+                for index in 0..count {
+                    let name = *entries.add(index);
+                    visit(CStr::from_ptr(name));
+                    (self.free)(name.cast());
+                }
+                (self.free)(entries.cast());
+            }
+        }
+        done?;
+        count.map_err(|_| Failure::Wrong("-1 with OK".to_owned()))
+    }
+
+    /// Opens a file for reading.
+    ///
+    /// # Errors
+    /// Those of the plugin.
+    pub fn open(&self, path: &CStr) -> Done<'_, Reader<'_>> {
+        let open = slot!(self, ops, new_random_access_file)?;
+        let mut file = TF_RandomAccessFile { plugin_file: ptr::null_mut() };
+        // SAFETY: a filesystem of this table, a C string, a file without a state yet and a status.
+        self.status.call(|status| unsafe {
+            open(&*self.filesystem, path.as_ptr(), &raw mut file, status);
+        })?;
+        Ok(Reader(self, file))
+    }
+
+    /// Opens a file for writing, empty or with its present content.
+    ///
+    /// # Errors
+    /// Those of the plugin.
+    pub fn create(&self, path: &CStr, keep: bool) -> Done<'_, Writer<'_>> {
+        let create = match keep {
+            true => slot!(self, ops, new_appendable_file)?,
+            false => slot!(self, ops, new_writable_file)?,
+        };
+        let mut file = TF_WritableFile { plugin_file: ptr::null_mut() };
+        // SAFETY: a filesystem of this table, a C string, a file without a state yet and a status.
+        self.status.call(|status| unsafe {
+            create(&*self.filesystem, path.as_ptr(), &raw mut file, status);
+        })?;
+        Ok(Writer(self, file))
+    }
+
+    /// Writes a file of so many blocks.
+    ///
+    /// # Errors
+    /// Those of the plugin.
+    pub fn write(&self, path: &CStr, blocks: usize, block: &[u8]) -> Done<'_> {
+        let mut file = self.create(path, false)?;
+        for _ in 0..blocks {
+            file.append(block)?;
+        }
+        file.close()
+    }
+
+    /// Maps a file and looks at what TensorFlow asks for; its length.
+    ///
+    /// # Errors
+    /// Those of the plugin.
+    pub fn map(&self, path: &CStr) -> Done<'_, u64> {
+        let map = slot!(self, ops, new_read_only_memory_region_from_file)?;
+        let mut region = TF_ReadOnlyMemoryRegion { plugin_memory_region: ptr::null_mut() };
+        // SAFETY: a filesystem of this table, a C string, a region without a state yet and a status.
+        self.status.call(|status| unsafe {
+            map(&*self.filesystem, path.as_ptr(), &raw mut region, status);
+        })?;
+        let (data, length) = (slot!(self, regions, data)?, slot!(self, regions, length)?);
+        let cleanup = slot!(self, regions, cleanup)?;
+        // SAFETY: a region of this table, which is not used after the last call.
+        unsafe {
+            let length = length(&raw const region);
+            std::hint::black_box(data(&raw const region));
+            cleanup(&raw mut region);
+            Ok(length)
+        }
+    }
+}
+
+impl Drop for Filesystem {
+    fn drop(&mut self) {
+        if let Some(cleanup) = self.ops.cleanup {
+            // SAFETY: a filesystem of this table, for the last time; files borrow it.
+            unsafe { cleanup(&raw mut *self.filesystem) };
+        }
+    }
+}
+
+/// A file that is open for reading; dropping it calls `cleanup`.
+#[derive(Debug)]
+pub struct Reader<'f>(&'f Filesystem, TF_RandomAccessFile);
+
+impl<'f> Reader<'f> {
+    /// Calls `read`: what it returns, and what it comes to.
+    pub fn read(&self, offset: u64, buffer: &mut [u8]) -> (i64, Done<'f>) {
+        let read = match slot!(self.0, readers, read) {
+            Ok(read) => read,
+            Err(missing) => return (-1, Err(missing)),
+        };
+        let (n, to) = (buffer.len(), buffer.as_mut_ptr().cast());
+        let mut answer = 0;
+        // SAFETY: a file of this table, a buffer of `n` bytes and a status.
+        let call = |status| unsafe { answer = read(&raw const self.1, offset, n, to, status) };
+        let done = self.0.status.call(call);
+        (answer, done)
+    }
+}
+
+impl Drop for Reader<'_> {
+    fn drop(&mut self) {
+        if let Some(cleanup) = self.0.readers.cleanup {
+            // SAFETY: a file of this table, for the last time.
+            unsafe { cleanup(&raw mut self.1) };
+        }
+    }
+}
+
+/// A file that is open for writing; dropping it calls `cleanup`.
+#[derive(Debug)]
+pub struct Writer<'f>(&'f Filesystem, TF_WritableFile);
+
+/// Operations without arguments.
+macro_rules! writer_operations {
+    ($($name:ident),*) => {$(
+        #[doc = concat!("Calls `", stringify!($name), "`.\n\n# Errors\nThose of the plugin.")]
+        pub fn $name(&mut self) -> Done<'f> {
+            let operation = slot!(self.0, writers, $name)?;
+            // SAFETY: a file of this table and a status.
+            self.0.status.call(|status| unsafe { operation(&raw const self.1, status) })
+        }
+    )*};
+}
+
+impl<'f> Writer<'f> {
+    writer_operations!(flush, sync, close);
+
+    /// Calls `append`.
+    ///
+    /// # Errors
+    /// Those of the plugin.
+    pub fn append(&mut self, data: &[u8]) -> Done<'f> {
+        let append = slot!(self.0, writers, append)?;
+        let (from, n) = (data.as_ptr().cast(), data.len());
+        // SAFETY: a file of this table, `n` readable bytes and a status.
+        self.0.status.call(|status| unsafe { append(&raw const self.1, from, n, status) })
+    }
+
+    /// Calls `tell`.
+    ///
+    /// # Errors
+    /// Those of the plugin.
+    pub fn tell(&mut self) -> Done<'f, i64> {
+        let tell = slot!(self.0, writers, tell)?;
+        let mut answer = 0;
+        // SAFETY: a file of this table and a status.
+        self.0.status.call(|status| unsafe { answer = tell(&raw const self.1, status) })?;
+        Ok(answer)
+    }
+}
+
+impl Drop for Writer<'_> {
+    fn drop(&mut self) {
+        if let Some(cleanup) = self.0.writers.cleanup {
+            // SAFETY: a file of this table, for the last time.
+            unsafe { cleanup(&raw mut self.1) };
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! Libraries, and the status that all calls of a table share.
+
+pub(super) mod device;
+pub(super) mod filesystem;
+
+use std::cell::Cell;
+use std::ffi::{CStr, CString, c_int, c_void};
+use std::fmt;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+use std::ptr::NonNull;
+
+use tf_fs_sys::host::Table as _;
+use tf_fs_sys::{StatusFunctions, TF_Code, TF_OK, TF_Status};
+
+/// A library that is never closed, as with TensorFlow.
+#[derive(Clone, Copy, Debug)]
+pub struct Library {
+    handle: NonNull<c_void>,
+}
+
+impl Library {
+    /// Opens a plugin.
+    ///
+    /// # Errors
+    /// What the dynamic linker says.
+    pub fn open(path: &Path) -> Result<Self, String> {
+        Self::open_with(path, libc::RTLD_LOCAL)
+    }
+
+    /// Opens a library whose functions all libraries see that are opened later, such as TensorFlow's.
+    ///
+    /// # Errors
+    /// What the dynamic linker says.
+    pub fn open_for_all(path: &Path) -> Result<Self, String> {
+        Self::open_with(path, libc::RTLD_GLOBAL)
+    }
+
+    fn open_with(path: &Path, mode: c_int) -> Result<Self, String> {
+        let name = CString::new(path.as_os_str().as_bytes()).map_err(|error| error.to_string())?;
+        // SAFETY: `name` is a C string. The initialisers of the library run, as in every process that uses it.
+        let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | mode) };
+        NonNull::new(handle).map(|handle| Self { handle }).ok_or_else(|| {
+            // SAFETY: the text is null or a C string until this thread's next call of the linker, and is copied.
+            let problem = unsafe { text(libc::dlerror()) };
+            problem.unwrap_or_else(|| format!("cannot open {}", path.display()))
+        })
+    }
+
+    /// The address of a function.
+    #[must_use]
+    pub fn symbol(&self, name: &CStr) -> Option<NonNull<c_void>> {
+        // SAFETY: the library stays open, and `name` is a C string.
+        NonNull::new(unsafe { libc::dlsym(self.handle.as_ptr(), name.as_ptr()) })
+    }
+}
+
+/// # Safety
+/// `text` is null or a C string.
+unsafe fn text(text: *const std::ffi::c_char) -> Option<String> {
+    // SAFETY: not null, so a C string by this function's contract.
+    (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
+}
+
+/// A status that calls share, so that plugins are measured and not the allocator.
+#[derive(Debug)]
+pub struct Status {
+    functions: &'static StatusFunctions,
+    raw: *mut TF_Status,
+    code: Cell<TF_Code>,
+}
+
+impl Status {
+    fn new() -> Result<Self, String> {
+        let functions = StatusFunctions::get().map_err(|missing| missing.to_string())?;
+        // SAFETY: the function takes nothing.
+        let raw = unsafe { (functions.TF_NewStatus)() };
+        Ok(Self { functions, raw, code: Cell::new(TF_OK) })
+    }
+
+    /// Calls something with the status, which is OK before.
+    fn call(&self, call: impl FnOnce(*mut TF_Status)) -> Done<'_> {
+        if self.code.get() != TF_OK {
+            // SAFETY: `raw` lives as long as `self`, and the message is a C string.
+            unsafe { (self.functions.TF_SetStatus)(self.raw, TF_OK, c"".as_ptr()) };
+        }
+        call(self.raw);
+        // SAFETY: `raw` lives as long as `self`.
+        self.code.set(unsafe { (self.functions.TF_GetCode)(self.raw) });
+        if self.code.get() == TF_OK { Ok(()) } else { Err(Failure::Status(self)) }
+    }
+
+    /// The code after the last call.
+    #[must_use]
+    pub fn code(&self) -> TF_Code {
+        self.code.get()
+    }
+
+    /// The message after the last call.
+    #[must_use]
+    pub fn message(&self) -> String {
+        // SAFETY: `raw` lives as long as `self`; its message is null or a C string until it changes, and is copied.
+        unsafe { text((self.functions.TF_Message)(self.raw)) }.unwrap_or_default()
+    }
+}
+
+impl Drop for Status {
+    fn drop(&mut self) {
+        // SAFETY: `raw` is this value's, and no call uses it after this one.
+        unsafe { (self.functions.TF_DeleteStatus)(self.raw) };
+    }
+}
+
+/// What a call comes to.
+pub type Done<'h, T = ()> = Result<T, Failure<'h>>;
+
+/// Why a call has failed.
+#[derive(Debug)]
+pub enum Failure<'h> {
+    /// The plugin has left this slot of this table empty.
+    Missing(&'static str, &'static str),
+    /// The status, until the next call.
+    Status(&'h Status),
+    /// The slot returned what it must not.
+    Wrong(String),
+}
+
+impl fmt::Display for Failure<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Missing(table, slot) => write!(f, "`{slot}` of {table} is null"),
+            Self::Status(status) => match status.message() {
+                message if message.is_empty() => f.write_str(&code_name(status.code())),
+                message => write!(f, "{}: {message}", code_name(status.code())),
+            },
+            Self::Wrong(what) => f.write_str(what),
+        }
+    }
+}
+
+/// The name of a status code.
+#[must_use]
+pub fn code_name(code: TF_Code) -> String {
+    const NAMES: [&str; 17] = [
+        "OK",
+        "CANCELLED",
+        "UNKNOWN",
+        "INVALID_ARGUMENT",
+        "DEADLINE_EXCEEDED",
+        "NOT_FOUND",
+        "ALREADY_EXISTS",
+        "PERMISSION_DENIED",
+        "RESOURCE_EXHAUSTED",
+        "FAILED_PRECONDITION",
+        "ABORTED",
+        "OUT_OF_RANGE",
+        "UNIMPLEMENTED",
+        "INTERNAL",
+        "UNAVAILABLE",
+        "DATA_LOSS",
+        "UNAUTHENTICATED",
+    ];
+    let name = usize::try_from(code).ok().and_then(|code| NAMES.get(code));
+    name.map_or_else(|| format!("code {code}"), |name| (*name).to_owned())
+}

@@ -1,0 +1,13 @@
+//! The C tables of a plugin, called as TensorFlow calls them: for `cargo tf-plugin bench`, and for other programs that
+//! measure plugins.
+//!
+//! The status functions are those of this process: TensorFlow's, once [`Library::open_for_all`] has opened its library,
+//! or functions of the same names that the program exports. Nothing is checked but what keeps memory safe; the
+//! in-process hosts of the SDKs judge what a plugin does.
+
+#[allow(unsafe_code, reason = "calls C tables; every block is argued")]
+mod abi;
+
+pub use abi::device::{Copying, Device, Event, Filling, Memory, Stream};
+pub use abi::filesystem::{Filesystem, Reader, Writer};
+pub use abi::{Done, Failure, Library, Status, code_name};
