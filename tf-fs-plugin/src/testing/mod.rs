@@ -136,10 +136,7 @@ impl Drop for Session {
 #[doc(hidden)]
 pub mod __private {
     pub use super::abi::status::{Status, install, live};
-    pub use super::abi::tensorflow::{
-        Attribute, Content, Context, Device, Graph, Handle, Operation, Output, Session, Tensor,
-        TensorFlow,
-    };
+    pub use super::abi::tensorflow::{Content, Context, Device, Handle, Tensor, TensorFlow};
     pub use super::faulty::faults_of_each;
     pub use super::tensorflow::{RUNNER, start_limit, work};
     pub use super::violations::Log;

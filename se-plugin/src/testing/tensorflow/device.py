@@ -513,4 +513,31 @@ def python_data_pipeline(place):
     same("the batches", sum(seen, []), [float(n) for n in range(64)])
 
 
+@case
+def python_session(place):
+    op = getattr(tf.raw_ops, place.has("AddV2", "Add", "Mul", "Sub"))
+    ends = []
+    with tf.Graph().as_default() as graph:
+        x, y = (tf.compat.v1.placeholder(tf.float32) for _ in range(2))
+        for device in (place.device, CPU):
+            end = x
+            for _ in range(10):
+                with tf.device(device):
+                    end = op(x=end, y=y)
+                with tf.device(CPU):
+                    end = end * 0.5
+            ends.append(end)
+    with tf.compat.v1.Session(graph=graph) as session:
+
+        def work(thread):
+            for step in range(10):
+                feed = {x: numbers((1003,), seed=step), y: numbers((1003,), seed=100 + thread)}
+                near("a session", *session.run(ends, feed))
+
+        work(0)
+        wrong = {x: numbers((2,)), y: numbers((3,))}
+        fails("shapes that do not fit, in a session", errors.InvalidArgumentError, session.run, ends[0], wrong)
+        in_threads(8, work)
+
+
 main(json.loads(REQUEST))

@@ -103,6 +103,8 @@ list! {
             "500 additions without a look between them", "work is queued, and must be done in order";
         python_data_pipeline
             "Batches of `tf.data` onto the device", "training";
+        python_session
+            "A session with ten turns between device and CPU, again after an error, and in eight threads", "serving runs graphs so";
     }
 }
 
@@ -125,73 +127,17 @@ macro_rules! list_in_c {
 list_in_c! {
     "The device" {
         c_device_is_listed
-            "`TFE_ContextListDevices` and `TF_SessionListDevices` have the devices, numbered from 0", "programs choose by these names";
+            "`TFE_ContextListDevices` has the devices, numbered from 0", "programs choose by these names";
         c_loaded_twice
             "`TF_LoadPluggableDeviceLibrary` a second time neither ends the process nor adds a device", "libraries of one program each do it";
         c_contexts_come_and_go
             "`TFE_NewContext` and `TFE_DeleteContext`, three times, beside another context", "programs make one a model";
     }
-    "Copies" {
-        c_copies_of_floats
-            "`TFE_TensorHandleCopyToDevice` and `TFE_TensorHandleResolve` of floats of 16 to 64 bits, 0 to 100,003 of them", "each value that a program looks at is copied";
-        c_copies_of_integers
-            "The same of integers of 8 to 64 bits", "each value that a program looks at is copied";
-        c_copies_of_bool_and_complex
-            "The same of `bool`, `complex64` and `complex128`", "each value that a program looks at is copied";
-        c_copies_of_shapes
-            "The same of scalars, empty tensors and six dimensions", "shapes stay on the host";
-        c_copy_of_16_mib
-            "The same of 16 MiB, and a byte more", "weights";
-        c_copy_between_devices
-            "`TFE_TensorHandleCopyToDevice` from the first device to the second, if there are two", "programs are spread so";
-        c_resolved_twice
-            "`TFE_TensorHandleResolve` twice, and a copy on the device that outlives its source", "handles are counted references";
-    }
-    "Many" {
-        c_many_small_tensors
-            "2,000 scalars at a time", "each is an allocation";
-        c_memory_comes_back
-            "64 times 4 MiB, of which three live at a time", "training does it forever";
-        c_threads_copy
-            "Eight threads copy there and back", "TensorFlow calls from as many threads as there are cores";
+    "Copies and kernels" {
+        c_copies
+            "`TFE_TensorHandleCopyToDevice`, `TFE_TensorHandleResolve`, and copies to the CPU and to a second device, of each type and several shapes, up to 16 MiB and a byte", "each value that a program looks at is copied";
         c_threads_compute
-            "Eight threads compute, each on what it has put there", "all kernels share one stream";
-    }
-    "Kernels" {
-        c_kernels_of_one_argument
-            "`Exp`, `Neg`, `Sqrt` and their like, as `TF_GetAllRegisteredKernels` has them, answer as on the CPU in each type", "a model gives the same answers everywhere";
-        c_kernels_of_two_arguments
-            "`AddV2`, `Mul`, `Pow` and their like, of equal shapes", "a model gives the same answers everywhere";
-        c_kernels_that_broadcast
-            "The same of shapes that broadcast", "biases and scales are of fewer dimensions";
-        c_kernels_that_compare
-            "`Less`, `Equal`, `LogicalAnd` and their like", "a model gives the same answers everywhere";
-        c_kernels_that_reduce
-            "`Sum`, `Max`, `ArgMax` and their like, along several axes", "a model gives the same answers everywhere";
-        c_kernels_of_matrices
-            "`MatMul`, `BatchMatMul`, `BiasAdd`", "a model gives the same answers everywhere";
-        c_kernels_of_networks
-            "`Relu`, `Softmax`, and gradients", "a model gives the same answers everywhere";
-        c_kernels_that_arrange
-            "`Transpose`, `Slice`, `GatherV2`, `Pad` and their like", "a model gives the same answers everywhere";
-        c_shapes_that_do_not_fit
-            "Shapes that do not fit are `INVALID_ARGUMENT`, and the device goes on", "the code names the mistake";
-        c_missing_kernel
-            "An operation without a kernel is an error, and the device goes on", "the code names the mistake";
-        c_chain_of_work
-            "500 additions without a look between them", "work is queued, and must be done in order";
-    }
-    "Sessions" {
-        c_session
-            "`TF_SessionRun` of an operation on the device answers as one on the CPU", "programs in C run graphs";
-        c_session_runs_often
-            "Five operations on the device, run 50 times", "serving runs one graph forever";
-        c_session_with_copies
-            "Ten turns between device and CPU in one graph, five times", "what has no kernel runs on the CPU";
-        c_session_after_an_error
-            "A graph that has failed runs again", "serving goes on after a bad request";
-        c_threads_in_one_session
-            "Eight threads run one session", "serving answers so";
+            "Eight threads add, each to what it has put there, as the CPU does", "all kernels share one stream";
     }
 }
 

@@ -1151,6 +1151,27 @@ def python_numpy_files(place):
         same("the pickle", pickle.load(file)["array"].tobytes(), array.tobytes())
 
 
+@case
+def python_session(place):
+    for number in range(8):
+        write(place("file-%d" % number), payload(20000, number))
+    with tf.Graph().as_default() as graph:
+        name = tf.compat.v1.placeholder(tf.string)
+        content = tf.io.read_file(name)
+        copied = tf.io.write_file(place("copy"), content)
+    with tf.compat.v1.Session(graph=graph) as session:
+
+        def work(number):
+            for _ in range(10):
+                found = session.run(content, {name: place("file-%d" % number)})
+                same("what a session reads", found, payload(20000, number))
+
+        session.run(copied, {name: place("file-3")})
+        same("what a session wrote", read(place("copy")), payload(20000, 3))
+        fails("reading nothing in a session", NOT_FOUND, session.run, content, {name: place("missing")})
+        in_threads(8, work)
+
+
 # Threads ------------------------------------------------------------------------------------------------------
 
 

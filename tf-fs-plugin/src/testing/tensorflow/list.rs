@@ -223,6 +223,8 @@ list! {
             "`ImmutableConst` maps a file, and the errors of a missing and an empty one", "weights are mapped so";
         python_numpy_files []
             "`numpy.save` and `pickle` by way of `GFile`", "preprocessing keeps its state so";
+        python_session []
+            "A session reads and writes, again after an error, and in eight threads", "serving runs graphs so";
     }
     "Threads" {
         python_threads_read_one_file [each_opens_the_same_file]
@@ -255,135 +257,19 @@ macro_rules! list_in_c {
 list_in_c! {
     "Files" {
         c_registered_twice []
-            "`TF_RegisterFilesystemPlugin` once more is OK or `ALREADY_EXISTS`, and what was there stays; of no library it is `NOT_FOUND`", "libraries of one program each do it";
+            "`TF_RegisterFilesystemPlugin` once more, and in eight threads, is OK or `ALREADY_EXISTS`, and what was there stays; of no library, and of one that is no plugin, it is `NOT_FOUND`", "libraries of one program each do it";
         c_write_and_read []
-            "`ReadFile` gives what `TF_AppendWritableFile` wrote: nothing, a byte, 3 MB; `TF_FileStat` says as much", "serving reads models so";
-        c_stat [stat_of_empty_dir]
-            "`TF_FileStat` has the length, the kind, and a time that is now or 0", "caches compare it";
-        c_stat_codes [stat_of_below_file]
-            "`TF_FileStat` of nothing is `NOT_FOUND`, below a file `FAILED_PRECONDITION`", "the code names the mistake";
-        c_open_file_is_there [path_exists_of_open_file, get_children_of_open_file]
-            "A file after `TF_NewWritableFile` has a `TF_FileStat`, is listed and matched", "TensorFlow polls for files that grow";
+            "`ReadFile` gives what `TF_AppendWritableFile` wrote: nothing, a byte, 3 MB, and less than before; `TF_FileStat` says as much", "serving reads models so";
         c_flushed_is_read [flush_makes_visible]
-            "What `TF_FlushWritableFile` passes on is read by others", "TensorBoard reads while a trainer writes";
-        c_synced_is_read [flush_makes_visible]
-            "What `TF_SyncWritableFile` makes durable is read by others", "logs are made durable line by line";
-        c_half_a_file_is_never_seen [visibility_is_declared_right]
-            "Before `TF_CloseWritableFile` others read what was there before", "readers would take half a file for a whole one";
-        c_many_small_appends [many_small_appends]
-            "4,000 appends of 0 to 40 bytes", "a record is three small appends";
-        c_one_large_append [one_large_append]
-            "16 MiB in one append", "a tensor is one append";
-        c_all_byte_values [all_bytes_are_kept, line_ends_are_kept]
-            "All values of a byte, NUL and line ends among them, are kept", "checkpoints are binary";
-        c_empty_file [new_writable_file_of_missing]
-            "A file that was opened and closed is there, and is read as nothing by each reader", "marker files are empty";
-        c_replaced_by_a_shorter_one [a_shorter_file_replaces_a_longer_one, an_empty_file_replaces_a_full_one]
-            "A file that is written again has nothing of the old one", "the state file of checkpoints shrinks";
-        c_new_content_is_read []
-            "Content and length of a file that was written again are the new ones", "the state file of checkpoints changes";
-        c_two_writers [two_writers_of_different_files]
-            "Two files that are written in turn", "sharded writers keep many open";
+            "What `TF_FlushWritableFile` passes on and `TF_SyncWritableFile` makes durable is read by others", "TensorBoard reads while a trainer writes";
         c_writer_moves_between_threads []
             "A file is appended to and closed by threads that did not open it", "the runtime's work is done by whichever thread is free";
-    }
-    "Errors" {
-        c_read_codes [new_random_access_file_of_full_dir, new_random_access_file_of_below_file]
-            "`ReadFile` of nothing is `NOT_FOUND`, of a directory or below a file `FAILED_PRECONDITION`", "the code names the mistake";
-        c_write_codes [new_writable_file_of_missing_parent, new_writable_file_of_full_dir, new_writable_file_of_below_file]
-            "`TF_NewWritableFile` below nothing is `NOT_FOUND`, of a directory or below a file `FAILED_PRECONDITION`, and changes nothing; where directories are implied it may make a file beside a directory", "data would be lost";
-        c_malformed [new_random_access_file_of_malformed, new_writable_file_of_malformed]
-            "A name that can never be one is `FAILED_PRECONDITION` or `INVALID_ARGUMENT` everywhere", "it is not a missing file";
-    }
-    "Directories" {
-        c_create_dir []
-            "`TF_CreateDir` makes an empty directory; once more it is `ALREADY_EXISTS` and keeps what is in it", "workers start together";
-        c_create_dir_codes [create_dir_of_missing_parent, create_dir_of_below_file, create_dir_of_file]
-            "`TF_CreateDir` below nothing is `NOT_FOUND`, of a file `ALREADY_EXISTS`, below a file `FAILED_PRECONDITION`", "the code names the mistake";
-        c_delete_dir []
-            "`TF_DeleteDir` takes an empty directory; of a full one it is `FAILED_PRECONDITION`, of nothing `NOT_FOUND`", "what is in it would be lost";
-        c_delete_file [deleting_a_file_keeps_prefix_siblings]
-            "`TF_DeleteFile` takes the file, not its neighbours of similar names nor its directory", "old checkpoints are removed beside new ones";
-        c_delete_file_codes [delete_file_of_full_dir, delete_file_of_empty_dir, delete_file_of_below_file]
-            "`TF_DeleteFile` of nothing is `NOT_FOUND`, of a directory or below a file `FAILED_PRECONDITION`", "the directory would be lost";
-        c_delete_recursively [deleting_a_tree_keeps_prefix_siblings, deleting_a_deep_tree]
-            "`TF_DeleteRecursively` takes the whole tree and nothing beside it, and leaves 0 and 0", "`run` is removed beside `run1`";
-        c_delete_recursively_codes [delete_recursively_of_below_file]
-            "`TF_DeleteRecursively` of nothing is `NOT_FOUND` with 0 files and 1 directory left, below a file `FAILED_PRECONDITION`", "left-overs are told by these numbers";
-    }
-    "Listings" {
-        c_get_children [get_children_of_files_and_directories]
-            "`TF_GetChildren` has each file and directory once, hidden ones too, one level deep", "shards are found so";
-        c_get_children_codes []
-            "`TF_GetChildren` of nothing is `NOT_FOUND`, of a file `FAILED_PRECONDITION`", "the code names the mistake";
-        c_get_children_of_many [listing_of_many_files]
-            "`TF_GetChildren` and `MatchingFiles` of 300 files, made by eight threads", "object stores answer in pages";
-        c_listing_follows_changes [listing_follows_changes]
-            "`TF_GetChildren` and `MatchingFiles` see what was written and deleted just now", "a listing that is remembered hides checkpoints";
-        c_matching_files [glob_star, glob_question_mark, glob_list, glob_range, glob_negated_list, glob_in_several_directories, glob_star_stops_at_slash]
-            "`MatchingFiles` with `*`, `?`, `[0-9]`, `[^1]`, in directories, of plain names, and of two patterns", "file patterns of data sets";
-        c_matching_files_escapes [glob_escaped_star, glob_with_escaped_brackets]
-            "`MatchingFiles` with `\\*`, `\\?` and `\\[`", "names with such signs cannot be found otherwise";
-    }
-    "Names" {
-        c_names_with_spaces [name_with_space, name_with_trailing_space]
-            "Names with spaces, as files and as directories", "users have them";
-        c_names_beyond_ascii [name_with_unicode, names_by_normal_form]
-            "Names in several scripts, and two that only look the same", "users have them";
-        c_names_with_wildcards [name_with_star, name_with_brackets, name_with_question_mark, name_with_backslash]
-            "Names with the signs of patterns", "a path is not a pattern";
-        c_names_of_uris [name_with_percent, name_with_hash, name_with_plus_and_ampersand, name_with_equals, name_with_colon, names_by_encoding]
-            "Names with the signs of URIs, `%41` among them, mean themselves", "TensorFlow encodes nothing";
-        c_names_with_signs [name_with_quotes, name_with_leading_dash, name_with_leading_dot, name_tilde, name_three_dots, name_with_comma_and_at]
-            "Names with quotes, `~`, `$`, a leading dash or dot, and `...`", "a path is not a command";
-        c_names_differ_in_case [names_by_case]
-            "`name`, `Name` and `NAME` are three files", "checkpoints of two runs would mix";
-        c_long_names [name_long]
-            "Names of 199 and 200 bytes", "file names hold hyperparameters";
-        c_deep_directories [name_deep]
-            "40 directories in each other, and `TF_DeleteRecursively` of them", "exports are nested";
-        c_untidy_names [untidy_names, translate_name_cleans]
-            "`..`, `.`, `//` and a `/` at the end lead to the tidy name", "programs join paths carelessly";
-    }
-    "Operations" {
-        c_write_file [write_file_makes_its_directory]
-            "`WriteFile` makes missing directories, and replaces what is there", "exports are written so";
-        c_records [tf_records]
-            "1,002 records, in three appends each, in `TFRecordDataset`, twice", "the format of data sets";
-        c_records_cut []
-            "`TFRecordDataset` of a file that lacks its end is `DATA_LOSS` after the records before", "a plugin that pads hides a broken upload";
-        c_text_lines []
-            "`TextLineDataset` with a long line, and a small buffer", "text corpora";
-        c_fixed_length_records []
-            "`FixedLengthRecordDatasetV2` with a header and a footer", "it queries the length of the file";
+        c_files_and_directories [get_children_of_files_and_directories, deleting_a_tree_keeps_prefix_siblings]
+            "`TF_CreateDir`, `TF_GetChildren`, `MatchingFiles`, `TF_DeleteFile`, `TF_DeleteDir` and `TF_DeleteRecursively` on a tree", "checkpoints are found and removed so";
+        c_codes [new_random_access_file_of_full_dir, stat_of_below_file]
+            "Each function of `env.h` of nothing, of a file and of a directory where it takes the other: `NOT_FOUND`, `FAILED_PRECONDITION` or `ALREADY_EXISTS`, and nothing changes", "the code names the mistake";
         c_save_and_restore [checkpoint]
-            "`SaveV2` and `RestoreV2` of 1 MiB, a number and strings, twice", "checkpoints are these operations";
-        c_merged_checkpoints [checkpoint]
-            "`MergeV2Checkpoints` of two parts, which it renames", "each checkpoint is made so";
-        c_memory_region [new_read_only_memory_region_from_file_of_file, new_read_only_memory_region_from_file_of_empty_file]
-            "`ImmutableConst` maps a file, and the errors of a missing and an empty one", "weights are mapped so";
-        c_lookup_table []
-            "`InitializeTableFromTextFileV2` and `LookupTableFindV2`", "vocabularies";
-        c_event_file [event_file, event_file_is_read_while_it_grows]
-            "Events of `WriteScalarSummary`, read after each `FlushSummaryWriter` if they are visible, and in the end", "TensorBoard";
-    }
-    "Sessions" {
-        c_session_reads_and_writes []
-            "`TF_SessionRun` of `ReadFile` and `WriteFile`, and again after an error", "programs in C run graphs";
-        c_session_matches_files []
-            "`TF_SessionRun` of `MatchingFiles`, twice", "programs in C run graphs";
-        c_session_with_a_reader [tf_records]
-            "50 records by a queue and `ReaderReadV2`, and `OUT_OF_RANGE` after them", "input of graphs";
-    }
-    "Threads" {
-        c_threads_read_one_file [each_opens_the_same_file]
-            "Eight threads read one file of 1 MiB", "serving loads in parallel";
-        c_threads_with_files_of_their_own [each_deletes_its_file]
-            "Eight threads write, read, delete and list", "workers save together";
-        c_threads_make_one_tree [all_create_a_path]
-            "Eight threads make one tree with `WriteFile`", "workers start together";
-        c_threads_in_one_session []
-            "Eight threads run one session", "serving answers so";
+            "`SaveV2` and `RestoreV2` of 1 MiB, twice", "checkpoints are these operations";
     }
     "Provided files" {
         c_provided_files []

@@ -1,31 +1,10 @@
 //! Operations that run as they come: `tensorflow/c/eager/c_api.h`.
 
-use super::{Device, Tensor, TensorFlow, number, start, text};
-use core::ffi::{CStr, c_char};
+use super::{Content, Device, Tensor, TensorFlow, number, start, text};
+use core::ffi::CStr;
 use core::ptr;
-use tf_fs_sys::{TF_DataType, TF_Status, TFE_Context, TFE_Op, TFE_TensorHandle};
+use tf_fs_sys::{TF_DataType, TFE_Context, TFE_Op, TFE_TensorHandle};
 use tf_plugin_core::Result;
-
-/// What an operation is told beside its arguments.
-#[derive(Clone, Copy, Debug)]
-pub enum Attribute<'a> {
-    /// A text.
-    Text(&'a str),
-    /// A number.
-    Int(i64),
-    /// Yes or no.
-    Bool(bool),
-    /// A type.
-    Type(TF_DataType),
-    /// Types.
-    Types(&'a [TF_DataType]),
-    /// A shape.
-    Shape(&'a [i64]),
-    /// Shapes of which nothing is known, so many.
-    UnknownShapes(usize),
-    /// A tensor; in graphs only.
-    Tensor(&'a Tensor),
-}
 
 /// Where operations run.
 #[derive(Debug)]
@@ -78,49 +57,6 @@ impl Drop for Op<'_> {
     }
 }
 
-impl Op<'_> {
-    fn set(&self, name: &str, attribute: Attribute<'_>) -> Result<()> {
-        let (eager, op) = (&self.tensorflow.eager, self.op);
-        let named = text(name)?;
-        let name = named.as_ptr();
-        // SAFETY: an operation, a C string, and values that are copied, with their numbers.
-        unsafe {
-            match attribute {
-                Attribute::Text(text) => {
-                    (eager.TFE_OpSetAttrString)(op, name, text.as_ptr().cast(), text.len());
-                }
-                Attribute::Int(value) => (eager.TFE_OpSetAttrInt)(op, name, value),
-                Attribute::Bool(value) => (eager.TFE_OpSetAttrBool)(op, name, u8::from(value)),
-                Attribute::Type(value) => (eager.TFE_OpSetAttrType)(op, name, value),
-                Attribute::Types(all) => {
-                    (eager.TFE_OpSetAttrTypeList)(op, name, start(all), number(all.len()));
-                }
-                Attribute::Shape(dims) => self.tensorflow.check(|status| {
-                    let count = number(dims.len());
-                    (eager.TFE_OpSetAttrShape)(op, name, start(dims), count, status);
-                })?,
-                Attribute::UnknownShapes(count) => {
-                    let (mut dims, ranks) = (vec![ptr::null(); count], vec![-1; count]);
-                    self.tensorflow.check(|status| {
-                        let dims = dims.as_mut_ptr();
-                        let count = number(count);
-                        (eager.TFE_OpSetAttrShapeList)(
-                            op,
-                            name,
-                            dims,
-                            start(&ranks),
-                            count,
-                            status,
-                        );
-                    })?;
-                }
-                Attribute::Tensor(_) => unreachable!("no operation that runs eagerly has one"),
-            }
-        }
-        Ok(())
-    }
-}
-
 impl TensorFlow {
     /// A context with all devices that are known by now.
     ///
@@ -166,7 +102,8 @@ impl Context<'_> {
         Ok(Handle { tensorflow: self.tensorflow, handle })
     }
 
-    /// Runs an operation that gives at most so many tensors, on a device or where TensorFlow will.
+    /// Runs an operation that gives at most so many tensors, on a device or where TensorFlow will. `types` is an
+    /// attribute of it that is a list of types.
     ///
     /// # Errors
     /// Those of the operation.
@@ -174,7 +111,7 @@ impl Context<'_> {
         &self,
         operation: &str,
         inputs: &[&Handle<'_>],
-        attributes: &[(&str, Attribute<'_>)],
+        types: Option<(&str, &[TF_DataType])>,
         device: Option<&str>,
         outputs: usize,
     ) -> Result<Vec<Handle<'_>>> {
@@ -197,8 +134,13 @@ impl Context<'_> {
                 (eager.TFE_OpAddInput)(op.op, input.handle, status);
             })?;
         }
-        for (name, attribute) in attributes {
-            op.set(name, *attribute)?;
+        if let Some((name, types)) = types {
+            let name = text(name)?;
+            // SAFETY: an operation, a C string, and values that are copied, with their number.
+            unsafe {
+                let count = number(types.len());
+                (eager.TFE_OpSetAttrTypeList)(op.op, name.as_ptr(), start(types), count);
+            }
         }
         let mut found = vec![ptr::null_mut(); outputs];
         let mut count = number(outputs);
@@ -208,6 +150,22 @@ impl Context<'_> {
         })?;
         found.truncate(usize::try_from(count).unwrap_or(0));
         Ok(found.into_iter().map(|handle| Handle { tensorflow, handle }).collect())
+    }
+}
+
+impl Context<'_> {
+    /// The strings that an operation without attributes gives for tensors.
+    ///
+    /// # Errors
+    /// Those of the operation.
+    pub fn strings(&self, operation: &str, inputs: &[Tensor]) -> Result<Vec<Vec<u8>>> {
+        let inputs: Vec<_> =
+            inputs.iter().map(|input| self.handle(input)).collect::<Result<_>>()?;
+        let given = self.execute(operation, &inputs.iter().collect::<Vec<_>>(), None, None, 1)?;
+        match given.first().map(Handle::tensor).transpose()?.map(|tensor| tensor.content) {
+            Some(Content::Strings(strings)) => Ok(strings),
+            _ => Ok(Vec::new()),
+        }
     }
 }
 
@@ -241,30 +199,16 @@ impl Handle<'_> {
         Ok(Handle { tensorflow: context.tensorflow, handle })
     }
 
-    fn name(
-        &self,
-        name: unsafe extern "C" fn(*mut TFE_TensorHandle, *mut TF_Status) -> *const c_char,
-    ) -> Result<String> {
-        // SAFETY: a tensor and a status; the name is copied while the tensor lives.
-        unsafe {
-            let name = self.tensorflow.check(|status| name(self.handle, status))?;
-            Ok(CStr::from_ptr(name).to_string_lossy().into_owned())
-        }
-    }
-
     /// The device in whose memory it is.
     ///
     /// # Errors
     /// Those of what computes it.
     pub fn backing_device(&self) -> Result<String> {
-        self.name(self.tensorflow.eager.TFE_TensorHandleBackingDeviceName)
-    }
-
-    /// The device of the operation that gave it.
-    ///
-    /// # Errors
-    /// Those of what computes it.
-    pub fn device(&self) -> Result<String> {
-        self.name(self.tensorflow.eager.TFE_TensorHandleDeviceName)
+        let name = self.tensorflow.eager.TFE_TensorHandleBackingDeviceName;
+        // SAFETY: a tensor and a status; the name is copied while the tensor lives.
+        unsafe {
+            let name = self.tensorflow.check(|status| name(self.handle, status))?;
+            Ok(CStr::from_ptr(name).to_string_lossy().into_owned())
+        }
     }
 }

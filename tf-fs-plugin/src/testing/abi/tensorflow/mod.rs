@@ -2,12 +2,9 @@
 
 mod eager;
 mod files;
-mod graph;
 mod tensor;
 
-pub use eager::{Attribute, Context, Handle};
-pub(in crate::testing) use files::Writer;
-pub use graph::{Graph, Operation, Output, Session};
+pub use eager::{Context, Handle};
 pub use tensor::{Content, Tensor};
 
 use core::ffi::{CStr, c_char};
@@ -20,8 +17,8 @@ use tf_fs_sys::host::{LIBRARIES, MissingSymbol, Table};
 use tf_fs_sys::registration::RegistrationFunctions;
 use tf_fs_sys::tstring::StringFunctions;
 use tf_fs_sys::{
-    BufferFunctions, ClientFunctions, EagerFunctions, EnvFunctions, StatusFunctions, TF_DeviceList,
-    TF_Status, TensorFunctions,
+    ClientFunctions, EagerFunctions, EnvFunctions, StatusFunctions, TF_DeviceList, TF_Status,
+    TensorFunctions,
 };
 use tf_plugin_core::{Code, Error, Result};
 
@@ -36,12 +33,11 @@ pub struct TensorFlow {
     env: EnvFunctions,
     client: ClientFunctions,
     eager: EagerFunctions,
-    buffers: BufferFunctions,
     tensors: TensorFunctions,
     strings: StringFunctions,
 }
 
-/// A device of a context or session.
+/// A device of a context.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Device {
     /// Its whole name, such as `/job:localhost/replica:0/task:0/device:CPU:0`.
@@ -108,7 +104,6 @@ impl TensorFlow {
             env: EnvFunctions::bind().map_err(missing)?,
             client: ClientFunctions::bind().map_err(missing)?,
             eager: EagerFunctions::bind().map_err(missing)?,
-            buffers: BufferFunctions::bind().map_err(missing)?,
             tensors: TensorFunctions::bind().map_err(missing)?,
             strings: StringFunctions::bind().map_err(missing)?,
         };
@@ -160,25 +155,6 @@ impl TensorFlow {
         // SAFETY: the handle is the caller's; the library stays loaded.
         unsafe { (self.devices.TF_DeletePluggableDeviceLibraryHandle)(handle) };
         Ok(())
-    }
-
-    /// All kernels of the process, as a serialised `KernelList`.
-    ///
-    /// # Errors
-    /// Those of TensorFlow.
-    pub fn registered_kernels(&self) -> Result<Vec<u8>> {
-        // SAFETY: a status. What comes is copied and freed.
-        unsafe {
-            let buffer = self.check(|status| (self.client.TF_GetAllRegisteredKernels)(status))?;
-            let data = (*buffer).data.cast::<u8>();
-            let bytes = if data.is_null() {
-                Vec::new()
-            } else {
-                core::slice::from_raw_parts(data, (*buffer).length).to_vec()
-            };
-            (self.buffers.TF_DeleteBuffer)(buffer);
-            Ok(bytes)
-        }
     }
 
     /// The devices of a list, which is freed.

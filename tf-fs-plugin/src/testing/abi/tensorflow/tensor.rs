@@ -2,7 +2,7 @@
 
 use super::{TensorFlow, number, start};
 use core::slice;
-use tf_fs_sys::{TF_DataType, TF_INT32, TF_INT64, TF_STRING, TF_TString, TF_Tensor};
+use tf_fs_sys::{TF_DataType, TF_INT64, TF_STRING, TF_TString, TF_Tensor};
 use tf_plugin_core::{Error, Result};
 
 /// What a tensor holds, in host memory.
@@ -47,18 +47,6 @@ impl Tensor {
     /// One number.
     pub fn int64(value: i64) -> Self {
         Self::bytes(TF_INT64, &[], value.to_ne_bytes().to_vec())
-    }
-
-    /// Numbers in a row.
-    pub fn int64s(values: &[i64]) -> Self {
-        let bytes = values.iter().flat_map(|value| value.to_ne_bytes()).collect();
-        Self::bytes(TF_INT64, &[i64::from(number(values.len()))], bytes)
-    }
-
-    /// Numbers in a row.
-    pub fn int32s(values: &[i32]) -> Self {
-        let bytes = values.iter().flat_map(|value| value.to_ne_bytes()).collect();
-        Self::bytes(TF_INT32, &[i64::from(number(values.len()))], bytes)
     }
 }
 

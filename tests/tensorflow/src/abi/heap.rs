@@ -1,9 +1,0 @@
-//! What the allocator says.
-
-/// Bytes that the process has allocated and not freed, in all arenas of the C library, mappings included.
-#[must_use]
-pub fn bytes_in_use() -> usize {
-    // SAFETY: takes nothing and answers by value.
-    let info = unsafe { libc::mallinfo2() };
-    info.uordblks + info.hblkhd
-}
