@@ -1,10 +1,10 @@
 //! A report as one HTML file that needs nothing else.
 
-use std::fmt::Write as _;
+use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use crate::bench::Outcome;
 use crate::bench::report::{Part, Report, megabytes, nanoseconds, ratio};
 use crate::bench::text::busy;
+use crate::bench::{Outcome, Row};
 use crate::render::size;
 
 /// Where the longest is more than this many times as long as the shortest, bars are on a logarithmic scale.
@@ -44,135 +44,126 @@ svg { display: block; width: 100%; height: 1.1rem; }
 
 /// The page.
 pub(crate) fn page(report: &Report, baseline: Option<&Report>) -> String {
-    let mut page = String::new();
-    let name = escaped(&report.plugin.name());
-    let _ = write!(
-        page,
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{name}: benchmark</title>\n\
-         <style>{STYLE}</style>\n</head>\n<body>\n<h1>{name}</h1>\n<dl>\n"
+    let name = report.plugin.name();
+    let mut facts = vec![
+        ("measured", format!("{}, each row for {} s", report.date, report.seconds)),
+        ("machine", report.machine.line()),
+    ];
+    facts.extend(busy(report).map(|busy| ("note", busy)));
+    facts.extend([
+        ("file", format!("{}, {}", report.plugin.shown(), size(report.plugin.size))),
+        ("SHA-256", report.plugin.sha256.clone()),
+        ("tool", format!("cargo tf-plugin {}", report.tool)),
+    ]);
+    facts.extend(
+        baseline.map(|baseline| {
+            ("baseline", format!("{} of {}", baseline.plugin.name(), baseline.date))
+        }),
     );
-    let mut fact = |name: &str, value: &str| {
-        let _ = writeln!(page, "<dt>{name}</dt><dd>{}</dd>", escaped(value));
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                title { (name) ": benchmark" }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                h1 { (name) }
+                dl { @for (name, value) in &facts { dt { (name) } dd { (value) } } }
+                @for part in &report.parts { (self::part(part, baseline)) }
+            }
+        }
     };
-    fact("measured", &format!("{}, each row for {} s", report.date, report.seconds));
-    fact("machine", &report.machine.line());
-    if let Some(busy) = busy(report) {
-        fact("note", &busy);
-    }
-    fact("file", &format!("{}, {}", report.plugin.shown(), size(report.plugin.size)));
-    fact("SHA-256", &report.plugin.sha256);
-    fact("tool", &format!("cargo tf-plugin {}", report.tool));
-    if let Some(baseline) = baseline {
-        fact("baseline", &format!("{} of {}", baseline.plugin.name(), baseline.date));
-    }
-    page.push_str("</dl>\n");
-    for part in &report.parts {
-        self::part(&mut page, part, baseline);
-    }
-    page.push_str("</body>\n</html>\n");
-    page
+    page.into_string()
 }
 
-fn part(page: &mut String, part: &Part, baseline: Option<&Report>) {
+fn part(part: &Part, baseline: Option<&Report>) -> Markup {
     let scale = Scale::of(part);
-    let _ = writeln!(page, "<h2>{}</h2>", escaped(&part.title()));
-    let kind = if scale.logarithmic { ", on a logarithmic scale" } else { "" };
-    let _ = write!(
-        page,
-        "<p>Shorter is better{kind}. <span class=\"key\" style=\"background:var(--bar)\"></span>{}",
-        escaped(&part.subject)
-    );
-    if let Some(reference) = &part.reference {
-        let _ = write!(
-            page,
-            "<span class=\"key\" style=\"background:var(--other)\"></span>{}, the same operation in turns",
-            escaped(reference)
-        );
-    }
-    let _ = write!(
-        page,
-        "</p>\n<div class=\"wide\"><table class=\"{}\">\n<thead><tr><th></th><th>ns/op</th><th>MB/s</th><th class=\"spread\">fastest to 90 %</th>",
-        if part.reference.is_some() { "compared" } else { "alone" }
-    );
-    let mut columns = 5;
-    if let Some(reference) = &part.reference {
-        let _ = write!(page, "<th class=\"side\">{}</th><th>ratio</th>", escaped(reference));
-        columns += 2;
-    }
-    if baseline.is_some() {
-        page.push_str("<th>baseline</th>");
-        columns += 1;
-    }
-    let _ = writeln!(
-        page,
-        "<th class=\"chart\"><div class=\"scale\"><span>{}</span><span>{}</span></div></th></tr></thead>\n<tbody>",
-        time(scale.from),
-        time(scale.to)
-    );
-    let mut group = "";
-    for row in &part.rows {
-        if row.group != group {
-            group = &row.group;
-            let _ = writeln!(
-                page,
-                "<tr class=\"group\"><td colspan=\"{columns}\">{}</td></tr>",
-                escaped(group)
-            );
-        }
-        let _ = write!(page, "<tr><td>{}</td>", escaped(&row.name));
-        match &row.outcome {
-            Outcome::Measured { timing, reference } => {
-                let rate =
-                    row.bytes.map_or_else(String::new, |bytes| megabytes(timing.megabytes(bytes)));
-                let _ = write!(
-                    page,
-                    "<td>{}</td><td>{rate}</td><td class=\"spread soft\">{} to {}</td>",
-                    nanoseconds(timing.median_ns),
-                    nanoseconds(timing.min_ns),
-                    nanoseconds(timing.p90_ns)
-                );
-                if part.reference.is_some() {
-                    let other = reference.map(|other| nanoseconds(other.median_ns));
-                    let _ = write!(page, "<td class=\"side\">{}</td>", other.unwrap_or_default());
-                    cell(page, row.ratio(), 1.0, 3.0);
-                }
-                if let Some(baseline) = baseline {
-                    cell(page, baseline.since(part, row), 0.9, 1.2);
-                }
-                let bars = scale.bars(timing.median_ns, reference.map(|other| other.median_ns));
-                let _ = write!(page, "<td class=\"chart\">{bars}</td>");
-            }
-            Outcome::Absent { why } => {
-                let _ = write!(
-                    page,
-                    "<td class=\"why\" colspan=\"{}\">{}</td>",
-                    columns - 1,
-                    escaped(why)
-                );
-            }
-            Outcome::Failed { why } => {
-                let _ = write!(
-                    page,
-                    "<td class=\"why failed\" colspan=\"{}\">failed: {}</td>",
-                    columns - 1,
-                    escaped(why)
-                );
+    let reference = part.reference.as_deref();
+    let columns = 5 + if reference.is_some() { 2 } else { 0 } + usize::from(baseline.is_some());
+    html! {
+        h2 { (part.title()) }
+        p {
+            "Shorter is better" @if scale.logarithmic { ", on a logarithmic scale" } ". "
+            span class="key" style="background:var(--bar)" {} (part.subject)
+            @if let Some(reference) = reference {
+                span class="key" style="background:var(--other)" {}
+                (reference) ", the same operation in turns"
             }
         }
-        page.push_str("</tr>\n");
+        div class="wide" {
+            table class=(if reference.is_some() { "compared" } else { "alone" }) {
+                thead {
+                    tr {
+                        th {} th { "ns/op" } th { "MB/s" } th class="spread" { "fastest to 90 %" }
+                        @if let Some(reference) = reference {
+                            th class="side" { (reference) } th { "ratio" }
+                        }
+                        @if baseline.is_some() { th { "baseline" } }
+                        th class="chart" {
+                            div class="scale" {
+                                span { (time(scale.from)) } span { (time(scale.to)) }
+                            }
+                        }
+                    }
+                }
+                tbody {
+                    @for rows in part.rows.chunk_by(|row, next| row.group == next.group) {
+                        @if !rows[0].group.is_empty() {
+                            tr class="group" { td colspan=(columns) { (rows[0].group) } }
+                        }
+                        @for row in rows {
+                            tr { td { (row.name) } (cells(part, row, baseline, &scale, columns - 1)) }
+                        }
+                    }
+                }
+            }
+        }
     }
-    page.push_str("</tbody></table></div>\n");
 }
 
-fn cell(page: &mut String, value: Option<f64>, good: f64, careful: f64) {
+/// The cells of a row behind its name; text takes all `columns`.
+fn cells(
+    part: &Part,
+    row: &Row,
+    baseline: Option<&Report>,
+    scale: &Scale,
+    columns: usize,
+) -> Markup {
+    match &row.outcome {
+        Outcome::Measured { timing, reference } => html! {
+            td { (nanoseconds(timing.median_ns)) }
+            td { @if let Some(bytes) = row.bytes { (megabytes(timing.megabytes(bytes))) } }
+            td class="spread soft" {
+                (nanoseconds(timing.min_ns)) " to " (nanoseconds(timing.p90_ns))
+            }
+            @if part.reference.is_some() {
+                td class="side" {
+                    @if let Some(other) = reference { (nanoseconds(other.median_ns)) }
+                }
+                (cell(row.ratio(), 1.0, 3.0))
+            }
+            @if let Some(baseline) = baseline { (cell(baseline.since(part, row), 0.9, 1.2)) }
+            td class="chart" {
+                (scale.bars(timing.median_ns, reference.map(|other| other.median_ns)))
+            }
+        },
+        Outcome::Absent { why } => html! { td class="why" colspan=(columns) { (why) } },
+        Outcome::Failed { why } => {
+            html! { td class="why failed" colspan=(columns) { "failed: " (why) } }
+        }
+    }
+}
+
+fn cell(value: Option<f64>, good: f64, careful: f64) -> Markup {
     let class = match value {
         Some(value) if value <= good => "good",
         Some(value) if value >= careful => "careful",
         _ => "",
     };
-    let value = value.map(ratio).unwrap_or_default();
-    let _ = write!(page, "<td class=\"{class}\">{value}</td>");
+    html! { td class=(class) { (value.map(ratio).unwrap_or_default()) } }
 }
 
 /// What the bars of a part show.
@@ -215,37 +206,23 @@ impl Scale {
         (part * 100.0).clamp(0.0, 100.0)
     }
 
-    fn bars(&self, time: f64, reference: Option<f64>) -> String {
-        let mut svg = String::from(
-            "<svg viewBox=\"0 0 100 12\" preserveAspectRatio=\"none\" aria-hidden=\"true\">",
-        );
-        if self.logarithmic {
-            let mut tick = self.from * 10.0;
-            while tick < self.to * 0.99 {
-                let at = self.at(tick);
-                let _ = write!(
-                    svg,
-                    "<line class=\"tick\" x1=\"{at:.2}\" x2=\"{at:.2}\" y1=\"0\" y2=\"12\"/>"
-                );
-                tick *= 10.0;
+    fn bars(&self, time: f64, reference: Option<f64>) -> Markup {
+        let place = |time| format!("{:.2}", self.at(time));
+        let (top, height) = if reference.is_some() { (0.5, 5.5) } else { (2.0, 8.0) };
+        let ticks = std::iter::successors(Some(self.from * 10.0), |tick| Some(tick * 10.0));
+        html! {
+            svg viewBox="0 0 100 12" preserveAspectRatio="none" aria-hidden="true" {
+                @if self.logarithmic {
+                    @for at in ticks.take_while(|tick| *tick < self.to * 0.99).map(place) {
+                        line class="tick" x1=(at) x2=(at) y1="0" y2="12" {}
+                    }
+                }
+                rect class="bar" y=(top) height=(height) width=(place(time)) {}
+                @if let Some(reference) = reference {
+                    rect class="other" y="7" height="4" width=(place(reference)) {}
+                }
             }
         }
-        let height = if reference.is_some() { 5.5 } else { 8.0 };
-        let top = if reference.is_some() { 0.5 } else { 2.0 };
-        let _ = write!(
-            svg,
-            "<rect class=\"bar\" y=\"{top}\" height=\"{height}\" width=\"{:.2}\"/>",
-            self.at(time)
-        );
-        if let Some(reference) = reference {
-            let _ = write!(
-                svg,
-                "<rect class=\"other\" y=\"7\" height=\"4\" width=\"{:.2}\"/>",
-                self.at(reference)
-            );
-        }
-        svg.push_str("</svg>");
-        svg
     }
 }
 
@@ -261,14 +238,9 @@ fn time(nanoseconds: f64) -> String {
     format!("{value:.digits$} {unit}")
 }
 
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::Row;
     use crate::bench::report::tests::{report, row};
 
     #[test]
