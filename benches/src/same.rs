@@ -16,7 +16,7 @@ pub fn check(a: &Filesystem, b: &Filesystem) -> Result<()> {
     for (a, b) in a.iter().zip(&b) {
         ensure!(a == b, "the plugins differ:\n  {a}\n  {b}");
     }
-    ensure!(a.len() == b.len(), "one plugin answers more often than the other");
+    ensure!(a.len() == b.len(), "one plugin returns more often than the other");
     Ok(())
 }
 

@@ -421,7 +421,7 @@ impl Report {
     }
 
     fn failed(&mut self, function: &str, code: &str, message: &str) {
-        let said = format!("`{function}` answers {code}: {message}");
+        let said = format!("`{function}` returns {code}: {message}");
         if function.starts_with("init of") {
             self.error(
                 format!("{said}; TensorFlow raises that and does not register the scheme"),
@@ -429,7 +429,7 @@ impl Report {
             );
         } else if function == "get_device_count" {
             self.warn(
-                format!("{said}; TensorFlow logs that and takes it for 0 devices"),
+                format!("{said}; TensorFlow logs that and treats it as 0 devices"),
                 "answer OK with 0",
             );
         } else {
@@ -456,12 +456,12 @@ impl Report {
         let name = scheme.scheme.clone().unwrap_or_default();
         if ["", "file", "ram", "gs"].contains(&name.as_str()) && scheme.scheme.is_some() {
             self.error(
-                format!("wants the scheme \"{name}\", which is TensorFlow's own: File system for {name} already registered"),
+                format!("registers the scheme \"{name}\", which is TensorFlow's own: File system for {name} already registered"),
                 "take another scheme",
             );
         } else if !is_scheme(&name) && scheme.scheme.is_some() {
             self.error(
-                format!("wants the scheme \"{name}\", which TensorFlow never finds: {name}:// is a local path to it"),
+                format!("registers the scheme \"{name}\", which TensorFlow never finds: {name}:// is a local path to it"),
                 "take letters, digits and `.`, with a letter first, and leave `://` out",
             );
         }

@@ -281,7 +281,7 @@ pub fn need(table: &str, function: &str) -> Need {
         }
         ("SP_StreamExecutor", "sync_memcpy_dtod") => Optional("nothing in 2.21 calls it"),
         ("SP_StreamExecutor", "create_stream_with_options") => {
-            Optional("TensorFlow 2.22 asks create_stream")
+            Optional("TensorFlow 2.22 calls create_stream")
         }
         ("SP_StreamExecutor", "block_host_until_done") => {
             Optional("an event is recorded and waited for")

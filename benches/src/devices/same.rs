@@ -16,7 +16,7 @@ pub fn check(a: &Device, b: &Device) -> Result<()> {
     for (a, b) in a.iter().zip(&b) {
         ensure!(a == b, "the devices differ:\n  {a}\n  {b}");
     }
-    ensure!(a.len() == b.len(), "one device answers more often than the other");
+    ensure!(a.len() == b.len(), "one device returns more often than the other");
     Ok(())
 }
 
