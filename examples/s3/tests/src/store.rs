@@ -212,6 +212,25 @@ impl Store {
         self.server.uploads(&self.bucket).into_iter().map(|upload| upload.key).collect()
     }
 
+    /// The keys of uploads that nobody ended, except where a fault met what would have: the answer with the upload's
+    /// name, or an attempt to abort it. Of the requests since the log was emptied.
+    #[must_use]
+    pub fn unexplained_uploads(&self) -> Vec<String> {
+        let mut left = self.open_uploads();
+        if !left.is_empty() {
+            let log = self.server.log();
+            left.retain(|left| {
+                !log.iter().any(|request| {
+                    request.faulted
+                        && ["CreateMultipartUpload", "AbortMultipartUpload"]
+                            .contains(&request.operation)
+                        && request.key.as_ref() == Some(left)
+                })
+            });
+        }
+        left
+    }
+
     /// What `work` answers, and the requests that it made, by operation. Requests in the background that have begun
     /// when `work` returns count too.
     pub fn requests<T>(&self, work: impl FnOnce() -> T) -> (T, BTreeMap<String, usize>) {

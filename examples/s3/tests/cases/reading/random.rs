@@ -1,7 +1,7 @@
 //! Reads in random places, of every length.
 
 use s3_server::{At, Fault, What, When};
-use tf_plugin_s3_tests::{IMPATIENT, Store, content, host};
+use tf_plugin_s3_tests::{IMPATIENT, Store, content, effort, host};
 
 mod random_reads {
     use super::*;
@@ -49,7 +49,7 @@ mod random_reads {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+        #![proptest_config(effort::random(48, 256))]
 
         #[test]
         fn give_right_bytes_or_an_error(
@@ -59,7 +59,8 @@ mod random_reads {
             fault in fault(),
             steps in prop::collection::vec(step(), 1..30),
         ) {
-            let store = Store::with("model", IMPATIENT);
+            // Without a fault nothing may fail, however long a busy machine takes.
+            let store = Store::with("model", if fault.is_some() { IMPATIENT } else { &[] });
             store.set(&[("read_part_bytes", part)]);
             let body = content(len, 11);
             store.put("f", body.clone());

@@ -12,23 +12,16 @@ mod runner;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
-use proptest::test_runner::TestRunner;
+use proptest::test_runner::{RngSeed, TestRunner};
 use runner::{Run, Setting};
 use s3_server::{At, Fault, Reply, What, When};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tf_plugin_conformance_tests::sequence;
-use tf_plugin_s3_tests::{IMPATIENT, Store, host};
+use tf_plugin_s3_tests::{IMPATIENT, Store, effort, host};
 
-/// At least 256 cases; more if `PROPTEST_CASES` says so. The shortest sequence that fails is printed.
 fn config() -> ProptestConfig {
-    let default = ProptestConfig::default();
-    ProptestConfig {
-        cases: default.cases.max(256),
-        failure_persistence: None,
-        max_shrink_iters: 400,
-        ..default
-    }
+    effort::random(64, 256)
 }
 
 /// A root that no other case has. `next` to it is another that begins with its name.
@@ -81,9 +74,13 @@ const AT_ONCE: usize = 8;
 /// Each thread has a server of its own, which only its own faults meet.
 #[test]
 fn random_operations_and_faults() {
-    let one = |store: &Store| {
-        let cases = config().cases.div_ceil(AT_ONCE as u32);
-        let mut runner = TestRunner::new(ProptestConfig { cases, ..config() });
+    let config = config();
+    let RngSeed::Fixed(seed) = config.rng_seed else { unreachable!("`random` fixes it") };
+    let one = |number: u64, store: &Store| {
+        let mut config = config.clone();
+        config.cases = config.cases.div_ceil(AT_ONCE as u32);
+        config.rng_seed = RngSeed::Fixed(seed.wrapping_add(number));
+        let mut runner = TestRunner::new(config);
         let cases = (sequence(), vec(fault(), 1..4), prop::bool::weighted(0.05));
         runner.run(&cases, |(ops, faults, large)| {
             let setting = Setting { large, faults: true, ..Setting::default() };
@@ -96,9 +93,11 @@ fn random_operations_and_faults() {
             outcome
         })
     };
+    let one = &one;
     let stores: Vec<_> = (0..AT_ONCE).map(|_| Store::with("model-faults", IMPATIENT)).collect();
     let failures: Vec<String> = std::thread::scope(|scope| {
-        let runs: Vec<_> = stores.iter().map(|store| scope.spawn(move || one(store))).collect();
+        let runs: Vec<_> =
+            (0..).zip(&stores).map(|(n, store)| scope.spawn(move || one(n, store))).collect();
         let ends = runs.into_iter().map(|run| run.join().expect("no panic"));
         ends.filter_map(Result::err).map(|error| error.to_string()).collect()
     });

@@ -118,22 +118,9 @@ impl<'s> Run<'s> {
         ensure(is_clean, || format!("uploads left: {left:?}"))
     }
 
-    /// The keys of uploads that nobody ended, but for those where a fault met what would have: the answer with the
-    /// upload's name, or the attempts to abort it.
     fn unexplained_uploads(&self) -> Vec<String> {
-        let mut left = self.store.open_uploads();
+        let mut left = self.store.unexplained_uploads();
         left.retain(|key| self.is_mine(key));
-        if !left.is_empty() {
-            let log = self.store.log();
-            left.retain(|left| {
-                !log.iter().any(|request| {
-                    request.faulted
-                        && ["CreateMultipartUpload", "AbortMultipartUpload"]
-                            .contains(&request.operation)
-                        && request.key.as_ref() == Some(left)
-                })
-            });
-        }
         left
     }
 
