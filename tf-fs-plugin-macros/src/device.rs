@@ -59,7 +59,7 @@ fn export(platform: &TokenStream, options: &Options) -> TokenStream {
                 params: *mut #private::SE_PlatformRegistrationParams,
                 status: *mut #private::TF_Status,
             ) {
-                // SAFETY: the host hands over its own structs, each with its size, and a status.
+                // SAFETY: the host passes its own structs, each with its size, and a status.
                 unsafe { #private::init_plugin::<#platform>(params, status, &__SE_PLUGIN_LOADS) }
             }
             // The type in the header.
@@ -117,7 +117,7 @@ fn graph_and_profiler(platform: &TokenStream, options: &Options) -> TokenStream 
                 params: *mut #private::TP_OptimizerRegistrationParams,
                 status: *mut #private::TF_Status,
             ) {
-                // SAFETY: the host hands over its own structs, each with its size, and a status.
+                // SAFETY: the host passes its own structs, each with its size, and a status.
                 unsafe { #private::init_graph::<#platform>(params, status) }
             }
             #[unsafe(no_mangle)]

@@ -72,7 +72,7 @@ pub(crate) fn expand<T: ToTokens>(
             }
             #[unsafe(no_mangle)]
             unsafe extern "C" fn TF_InitPlugin(info: *mut #private::TF_FilesystemPluginInfo) {
-                // SAFETY: the host hands over null or a zeroed struct.
+                // SAFETY: the host passes null or a zeroed struct.
                 unsafe { #private::init_plugin(info, &__TF_FS_PLUGIN_REGISTRATIONS) }
             }
             // The type in the header.

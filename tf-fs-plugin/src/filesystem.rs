@@ -111,7 +111,7 @@ pub trait Filesystem: OperationTable + Sized + Send + Sync + 'static {
         unwritten(uri, "create_dir")
     }
 
-    /// Creates a directory and its missing ancestors; does nothing if it is there already.
+    /// Creates a directory and its missing ancestors; does nothing if it exists.
     ///
     /// # Errors
     /// *not a directory* if the path or an ancestor is a file.
@@ -378,7 +378,7 @@ pub trait Filesystem: OperationTable + Sized + Send + Sync + 'static {
     /// # Errors
     /// `NOT_FOUND` for an unknown key, `INVALID_ARGUMENT` for a value of the wrong type.
     ///
-    /// Not written: a null pointer; the default body knows no key.
+    /// Not implemented: a null pointer; the default body supports no key.
     fn set_filesystem_configuration_option(&self, option: &FilesystemOption) -> Result<()> {
         Err(defaults::unknown_option(&option.name))
     }

@@ -4,7 +4,7 @@ use core::ffi::c_void;
 
 /// A block of bytes and how it is freed.
 ///
-/// Whoever makes one outside `TF_NewBufferFromString` sets
+/// Code that makes one outside `TF_NewBufferFromString` sets
 /// all three fields; `TF_DeleteBuffer` calls `data_deallocator` if it is set, then frees the struct.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]

@@ -1,6 +1,6 @@
 //! `tensorflow/c/tf_file_statistics.h`: what `stat` answers.
 
-/// The answer of `stat`. The host hands over an uninitialised one and copies all three fields when
+/// The answer of `stat`. The host passes an uninitialised one and copies all three fields when
 /// the status is `TF_OK`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

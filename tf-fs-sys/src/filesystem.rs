@@ -86,7 +86,7 @@ pub struct TF_Filesystem_Option_Value {
     pub type_tag: c_int,
     /// Number of elements in `values`.
     pub num_values: c_int,
-    /// The values; whoever stores them must copy them.
+    /// The values; copy them to store them.
     pub values: *mut TF_Filesystem_Option_Value_Union,
 }
 

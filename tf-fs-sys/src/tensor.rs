@@ -25,7 +25,7 @@ pub const TF_ALLOCATOR_ATTRIBUTES_STRUCT_SIZE: usize =
 /// An array of elements of one type, row by row, in host or device memory. Opaque; only ever behind a
 /// pointer. It refers to a buffer that several tensors may share.
 ///
-/// Whoever gets a `TF_Tensor*` out of a function owns it and frees it with `TF_DeleteTensor`.
+/// The caller of a function that returns a `TF_Tensor*` owns it and frees it with `TF_DeleteTensor`.
 #[repr(C)]
 pub struct TF_Tensor {
     _opaque: [u8; 0],

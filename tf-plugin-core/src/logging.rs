@@ -79,7 +79,7 @@ fn line(time: &str, record: &Record<'_>) -> String {
         Level::Warn => 'W',
         Level::Info | Level::Debug | Level::Trace => 'I',
     };
-    // As in TensorFlow's lines the name without its directories, which are those of whoever built it.
+    // As in TensorFlow's lines the name without its directories, which are those of the build machine.
     let file = record.file().and_then(|file| file.rsplit(['/', '\\']).next());
     let file = file.unwrap_or_else(|| record.target());
     let line = record.line().unwrap_or(0);

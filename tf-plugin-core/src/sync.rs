@@ -18,7 +18,7 @@
 //!
 //! Hold them as briefly as those of `std`: a fork waits up to 5 seconds for one, and all of Python with it. So a lock
 //! is for memory; what waits for a disk, a network or another thread waits without one. After 5 seconds the fork takes
-//! place nevertheless, and whoever wants that lock in the child gets a panic after another 5 seconds. The panic is an
+//! place nevertheless, and a thread that locks it in the child panics after another 5 seconds. The panic is an
 //! error of the operation with a text that says so, instead of a child that hangs. Other locks work in that child as
 //! usual. A thread that forks while it holds one of these locks waits 20 milliseconds for others, since they may wait
 //! for its lock. A thread that wants a lock waits for a fork up to 10 seconds.

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use tf_fs_plugin::{Code, Error, Result};
 
 /// Copies into a new file without a name, with the permissions of `src`, and gives it the name when it is complete.
-/// So whoever has `dst` open or mapped keeps the old content. A process that is killed leaves nothing behind, except a
+/// So readers that have `dst` open or mapped keep the old content. A process that is killed leaves nothing behind, except a
 /// `.localfs-…` file: the complete one between the link and the rename that replace an existing `dst`, or a part of it
 /// where a file cannot get a name later (no `O_TMPFILE`, no `/proc`).
 pub(crate) fn copy_file(src: &Place<'_>, dst: &Place<'_>) -> Result<()> {

@@ -57,7 +57,7 @@ impl Filesystem for MemFs {
         find_file(nodes, uri).or_else(|_| put(nodes, uri, File::default()))
     }
     fn rename_file(&self, src: Uri<'_>, dst: Uri<'_>) -> Result<()> {
-        // In one step for whoever opens `dst`. The SDK's default copies, and shows a file that grows.
+        // One step for readers of `dst`. The SDK's default copies, and shows a file that grows.
         let nodes = &mut *self.0.write()?;
         put(nodes, dst, find_file(nodes, src)?)?;
         if src != dst {

@@ -179,33 +179,33 @@ unsafe extern "C" fn optimize<P: Exported>(
 }
 
 /// The graph after the SDK's pass and the author's; `None` if nothing is changed. A failure of the
-/// author's pass takes nothing from what the SDK's has mended.
+/// author's pass undoes nothing that the SDK's pass has fixed.
 fn run(
     graph: &[u8],
     preserved: &dyn Fn() -> Result<Option<BTreeSet<String>>>,
     workarounds: &Workarounds,
     pass: Option<&dyn GraphPass>,
 ) -> Result<Option<Vec<u8>>> {
-    let mended = {
+    let fixed = {
         let mut graph = Graph::decode_preserving(graph, preserved)?;
         workarounds.apply(&mut graph)?;
         graph.check()?;
         graph.is_changed().then(|| graph.encode())
     };
-    let Some(pass) = pass else { return Ok(mended) };
+    let Some(pass) = pass else { return Ok(fixed) };
     let rewrite = || {
-        let mut graph = Graph::decode_preserving(mended.as_deref().unwrap_or(graph), preserved)?;
+        let mut graph = Graph::decode_preserving(fixed.as_deref().unwrap_or(graph), preserved)?;
         pass.optimize(&mut graph)?;
         graph.check()?;
         Ok(graph.is_changed().then(|| graph.encode()))
     };
     match boundary::catch("optimize_func", rewrite) {
         Ok(Some(rewritten)) => Ok(Some(rewritten)),
-        Ok(None) => Ok(mended),
-        Err(error) if mended.is_some() => {
+        Ok(None) => Ok(fixed),
+        Err(error) if fixed.is_some() => {
             boundary::log_error(&format_args!("the graph pass failed: {error:#}"));
             boundary::discard("optimize_func", error);
-            Ok(mended)
+            Ok(fixed)
         }
         Err(error) => Err(error),
     }

@@ -57,7 +57,7 @@ pub struct HostBuf<'a> {
 }
 
 impl<'a> HostBuf<'a> {
-    /// Memory of one's own, for calling [`Device::copy_to_host`](crate::Device::copy_to_host) without TensorFlow.
+    /// Your own memory, for calling [`Device::copy_to_host`](crate::Device::copy_to_host) without TensorFlow.
     #[must_use]
     pub fn from_slice(memory: &'a mut [u8]) -> Self {
         let (address, len) = (memory.as_mut_ptr(), memory.len());

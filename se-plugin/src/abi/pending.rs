@@ -75,7 +75,7 @@ impl Pending {
     #[cold]
     fn fail(&self, op: &'static str, error: Error) {
         *self.failure() = Some(error);
-        // Whoever is the second to set a bit sees the other one.
+        // The thread that sets its bit second sees the other bit.
         if self.state.fetch_or(FAILED, Ordering::AcqRel) & ENQUEUED != 0 {
             self.note(op);
         }

@@ -14,7 +14,7 @@ use tf_plugin_core::Result;
 /// and overwrite what earlier work has not read yet. So here every copy from the host waits for all work that
 /// was enqueued before, unless TensorFlow has let it wait.
 ///
-/// A stream is in the list before any of its work counts. So whoever has seen a count finds all streams whose
+/// A stream is in the list before any of its work counts. So a thread that has seen a count finds all streams whose
 /// work is in it.
 pub(super) struct Work<S> {
     /// How many kernels have returned.

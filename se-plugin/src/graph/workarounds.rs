@@ -1,4 +1,4 @@
-//! The SDK's own pass: what fails on every plugin's devices and can be mended in the graph.
+//! The SDK's own pass: it rewrites what fails on every plugin device.
 
 use super::{DType, Graph, Input, Node, OptimizerConfigs, Toggle};
 use crate::kernel::workarounds::IN_PLACE;

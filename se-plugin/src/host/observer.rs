@@ -6,7 +6,7 @@ use std::time::Duration;
 ///
 /// Closures are observers.
 pub trait Observer: Send + Sync + 'static {
-    /// A task is done. Called on the stream's thread, before whoever waits for the task goes on.
+    /// A task is done. Called on the stream's thread, before threads that wait for the task continue.
     fn ran(&self, task: &Ran);
 }
 

@@ -1,4 +1,4 @@
-//! What a profiler hands over: TensorFlow's `XSpace`.
+//! The data that a profiler returns: TensorFlow's `XSpace`.
 
 use crate::wire::{put_bytes, put_bytes_if_any, put_fixed64, put_message, put_varint};
 use std::borrow::Cow;

@@ -81,8 +81,8 @@ fn a_plugin_without_a_pass_has_that_of_the_sdk() {
     let host = host::<WithoutPass>();
     assert_eq!((host.device_type(), host.configs()), ("RUST_TEST", without_arithmetic()));
     assert_eq!(host.optimize(&graph(&["a"], false), &[]).unwrap(), None);
-    let mended = host.optimize(&graph(&["a"], true), &[]).unwrap().expect("mended");
-    assert_eq!((names(&mended), asks_for_xla(&mended)), (vec!["a".to_owned()], false));
+    let fixed = host.optimize(&graph(&["a"], true), &[]).unwrap().expect("fixed");
+    assert_eq!((names(&fixed), asks_for_xla(&fixed)), (vec!["a".to_owned()], false));
     assert_eq!(host.violations(), []);
 }
 
@@ -113,7 +113,7 @@ fn nodes_to_preserve_are_the_hosts() {
 }
 
 #[test]
-fn failures_leave_the_graph_and_what_was_mended() {
+fn failures_leave_the_graph_and_what_was_fixed() {
     let host = host::<WithPass>();
     for (what, code, message) in [
         ("error", Code::Unavailable, "requested it"),
@@ -123,8 +123,8 @@ fn failures_leave_the_graph_and_what_was_mended() {
         let error = host.optimize(&graph(&[what], false), &[]).unwrap_err();
         assert_eq!(error.code(), code, "{error}");
         assert!(error.message().contains(message), "{error}");
-        let mended = host.optimize(&graph(&[what], true), &[]).unwrap().expect("mended");
-        assert_eq!((names(&mended), asks_for_xla(&mended)), (vec![what.to_owned()], false));
+        let fixed = host.optimize(&graph(&[what], true), &[]).unwrap().expect("fixed");
+        assert_eq!((names(&fixed), asks_for_xla(&fixed)), (vec![what.to_owned()], false));
     }
     assert_eq!(host.violations(), []);
 }

@@ -1,4 +1,4 @@
-//! A Python environment of one's own that shares the packages of another.
+//! A separate Python environment that shares the packages of another.
 
 use cargo_tf_plugin::TensorFlow;
 use std::ffi::OsStr;

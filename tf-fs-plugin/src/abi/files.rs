@@ -118,7 +118,7 @@ unsafe extern "C" fn read<R: RandomAccessFile>(
     }
 }
 
-/// Whoever reads a file to its end meets it once. TensorFlow copies a text of more than 15 bytes to memory that it
+/// A reader of a whole file gets it once. TensorFlow copies a text of more than 15 bytes to memory that it
 /// allocates for it.
 const END_OF_FILE: Note = Note::Known(Code::OutOfRange, c"end of file");
 

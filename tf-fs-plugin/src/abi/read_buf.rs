@@ -8,7 +8,7 @@ use tf_plugin_core::{Code, Error, Result};
 
 /// TensorFlow's buffer for one read, to be filled from its start.
 ///
-/// TensorFlow hands over uninitialised memory and believes whatever length it is told. This type
+/// TensorFlow passes uninitialised memory and trusts the length that the plugin returns. This type
 /// knows how much was filled: nothing beyond can be read, nothing beyond its end can be written, and
 /// the SDK reports exactly what is in it.
 ///
@@ -32,7 +32,7 @@ pub struct ReadBuf<'a> {
 }
 
 impl<'a> ReadBuf<'a> {
-    /// A buffer in memory of one's own, for calling [`RandomAccessFile::read_at`] without TensorFlow.
+    /// A buffer in your own memory, for calling [`RandomAccessFile::read_at`] without TensorFlow.
     pub fn from_slice(bytes: &'a mut [u8]) -> Self {
         let len = bytes.len();
         // SAFETY: same layout. The slice must be initialised again when the borrow ends: all writes

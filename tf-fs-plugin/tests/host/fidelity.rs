@@ -127,7 +127,7 @@ fn each_check_of_a_scheme_has_tensorflows_code_and_text() {
     }
 }
 
-/// Makes all mistakes of `rows` at once and then mends them one by one: each time the first that is
+/// Makes all mistakes of `rows` at once and then fixes them one by one: each time the first that is
 /// left must speak.
 #[track_caller]
 fn check_order(rows: &[usize]) {

@@ -1,4 +1,4 @@
-//! The `dlsym` in front of the system's: whoever requests what is traced gets a wrapper.
+//! The `dlsym` in front of the system's: a lookup of a traced function returns its wrapper.
 
 use std::ffi::{CStr, c_char, c_void};
 use std::mem::transmute;

@@ -42,7 +42,7 @@ impl Filesystem for TemplatePluginFs {
         find_file(nodes, uri).or_else(|_| put(nodes, uri, File::default()))
     }
 
-    /// One step for whoever opens `dst`: the old file or the new one, never a part.
+    /// One step for readers of `dst`: the old file or the new one, never a part.
     fn rename_file(&self, src: Uri<'_>, dst: Uri<'_>) -> Result<()> {
         let nodes = &mut *self.0.write()?;
         put(nodes, dst, find_file(nodes, src)?)?;

@@ -123,7 +123,7 @@ impl Drop for Mapping {
     fn drop(&mut self) {
         // In a fork other things may be mapped there by now.
         if self.origin.is_here() {
-            // SAFETY: mapped in `new`; whoever borrows of the memory holds a reference to this.
+            // SAFETY: mapped in `new`; each borrow of the memory holds a reference to this.
             unsafe {
                 libc::munmap(self.view.as_ptr().cast(), self.len);
                 libc::munmap(self.alias.as_ptr().cast(), self.len);

@@ -1,4 +1,4 @@
-//! The tables of the host that kernels use, and a status of one's own for calls into them.
+//! The tables of the host that kernels use, and a status for calls into them.
 
 use crate::abi::host_buf::lent;
 use core::ffi::CStr;
