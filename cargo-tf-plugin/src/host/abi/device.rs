@@ -78,9 +78,6 @@ macro_rules! slot {
 macro_rules! callbacks {
     ($life:lifetime: $($doc:literal $name:ident = $slot:ident($device:ident $($argument:tt)*);)*) => {$(
         #[doc = $doc]
-        ///
-        /// # Errors
-        /// Those of the plugin.
         pub fn $name(&self) -> Done<$life> {
             let $device = callbacks!(@device self $($argument)*);
             let call = slot!($device, $slot)?;
@@ -167,9 +164,6 @@ impl Device {
     }
 
     /// Calls `allocate`; the address, or 0.
-    ///
-    /// # Errors
-    /// That there is none.
     pub fn allocate_raw(&self, size: usize) -> Done<'_, u64> {
         let allocate = slot!(self, allocate)?;
         let mut answer = range(0, 0);
@@ -179,9 +173,6 @@ impl Device {
     }
 
     /// Calls `allocate`.
-    ///
-    /// # Errors
-    /// That there is none, or that it returns null.
     pub fn allocate(&self, size: usize) -> Done<'_, Memory<'_>> {
         match self.allocate_raw(size)? {
             0 => Err(Failure::Wrong(format!(
@@ -193,9 +184,6 @@ impl Device {
     }
 
     /// Calls `deallocate`, with no size as TensorFlow does.
-    ///
-    /// # Errors
-    /// That there is none.
     pub fn deallocate(&self, address: u64) -> Done<'_> {
         let deallocate = slot!(self, deallocate)?;
         // SAFETY: an open device and an address.
@@ -204,9 +192,6 @@ impl Device {
     }
 
     /// Calls `host_memory_allocate` and `host_memory_deallocate`.
-    ///
-    /// # Errors
-    /// That there are none, or that they return null.
     pub fn host_memory(&self, size: usize) -> Done<'_> {
         let allocate = slot!(self, host_memory_allocate)?;
         let deallocate = slot!(self, host_memory_deallocate)?;
@@ -222,9 +207,6 @@ impl Device {
     }
 
     /// Calls `get_allocator_stats`.
-    ///
-    /// # Errors
-    /// That there is none, or it has no figures.
     pub fn allocator_stats(&self) -> Done<'_, SP_AllocatorStats> {
         let get = slot!(self, get_allocator_stats)?;
         let mut stats = SP_AllocatorStats {
@@ -239,9 +221,6 @@ impl Device {
     }
 
     /// Calls `device_memory_usage`: what is free, and all.
-    ///
-    /// # Errors
-    /// That there is none, or it has no figures.
     pub fn memory_usage(&self) -> Done<'_, [i64; 2]> {
         let get = slot!(self, device_memory_usage)?;
         let [mut free, mut total] = [-1; 2];
@@ -253,9 +232,6 @@ impl Device {
     }
 
     /// Calls `create_stream`.
-    ///
-    /// # Errors
-    /// Those of the plugin.
     pub fn stream(&self) -> Done<'_, Stream<'_>> {
         let create = slot!(self, create_stream)?;
         let mut stream = ptr::null_mut();
@@ -265,9 +241,6 @@ impl Device {
     }
 
     /// Calls `create_event`.
-    ///
-    /// # Errors
-    /// Those of the plugin.
     pub fn event(&self) -> Done<'_, Event<'_>> {
         let create = slot!(self, create_event)?;
         let mut event = ptr::null_mut();
@@ -289,9 +262,6 @@ impl Device {
     }
 
     /// Calls `sync_memcpy_htod`.
-    ///
-    /// # Errors
-    /// Those of the plugin.
     pub fn copy_to_device(&self, target: u64, source: &[u8]) -> Done<'_> {
         let copy = slot!(self, sync_memcpy_htod)?;
         let (from, len) = (source.as_ptr().cast(), source.len());
@@ -301,9 +271,6 @@ impl Device {
     }
 
     /// Calls `sync_memcpy_dtoh`.
-    ///
-    /// # Errors
-    /// Those of the plugin.
     pub fn copy_to_host(&self, target: &mut [u8], source: u64) -> Done<'_> {
         let copy = slot!(self, sync_memcpy_dtoh)?;
         let (to, len) = (target.as_mut_ptr().cast(), target.len());
@@ -313,9 +280,6 @@ impl Device {
     }
 
     /// Calls `sync_memcpy_dtod`.
-    ///
-    /// # Errors
-    /// Those of the plugin.
     pub fn copy_on_device(&self, target: u64, source: u64, bytes: usize) -> Done<'_> {
         let copy = slot!(self, sync_memcpy_dtod)?;
         let (target, source) = (&mut range(target, bytes), &range(source, bytes));
@@ -356,9 +320,6 @@ impl<'d> Stream<'d> {
     }
 
     /// Waits until all is done, as TensorFlow does.
-    ///
-    /// # Errors
-    /// Those of the plugin.
     pub fn finish(&self) -> Done<'d> {
         if self.0.table.block_host_until_done.is_some() {
             return self.synchronize();
@@ -375,9 +336,6 @@ impl<'d> Stream<'d> {
     }
 
     /// Calls `memcpy_dtod`.
-    ///
-    /// # Errors
-    /// Those of the plugin.
     pub fn copy_on_device(&self, target: u64, source: u64, bytes: usize) -> Done<'d> {
         let (device, len) = (self.0, bytes as u64);
         let copy = slot!(device, memcpy_dtod)?;
@@ -388,9 +346,6 @@ impl<'d> Stream<'d> {
     }
 
     /// Calls `mem_zero`, `memset` or `memset32`.
-    ///
-    /// # Errors
-    /// Those of the plugin.
     pub fn fill(&self, target: u64, filling: Filling, bytes: usize) -> Done<'d> {
         let (device, len) = (self.0, bytes as u64);
         let (raw, stream) = (&*device.device, self.1);
@@ -415,9 +370,6 @@ impl<'d> Stream<'d> {
     }
 
     /// Calls `create_stream_dependency`.
-    ///
-    /// # Errors
-    /// Those of the plugin.
     pub fn wait_for_stream(&self, other: &Self) -> Done<'d> {
         let device = self.0;
         let wait = slot!(device, create_stream_dependency)?;
@@ -426,9 +378,6 @@ impl<'d> Stream<'d> {
     }
 
     /// Calls `record_event`.
-    ///
-    /// # Errors
-    /// Those of the plugin.
     pub fn record(&self, event: &Event<'_>) -> Done<'d> {
         let device = self.0;
         let record = slot!(device, record_event)?;
@@ -437,9 +386,6 @@ impl<'d> Stream<'d> {
     }
 
     /// Calls `wait_for_event`.
-    ///
-    /// # Errors
-    /// Those of the plugin.
     pub fn wait(&self, event: &Event<'_>) -> Done<'d> {
         let device = self.0;
         let wait = slot!(device, wait_for_event)?;
@@ -448,9 +394,6 @@ impl<'d> Stream<'d> {
     }
 
     /// Calls `host_callback` with a function that counts its calls in `calls`.
-    ///
-    /// # Errors
-    /// That there is none, or it returns false.
     pub fn host_callback(&self, calls: &'static AtomicU64) -> Done<'d> {
         let device = self.0;
         let argument = ptr::from_ref(calls).cast_mut().cast();
@@ -466,9 +409,6 @@ impl<'d> Stream<'d> {
 
 impl Copying<'_> {
     /// Calls `memcpy_htod` from the whole buffer.
-    ///
-    /// # Errors
-    /// Those of the plugin.
     pub fn to_device(&self, target: u64) -> Done<'_> {
         let (Stream(device, stream), len) = (self.stream, self.len as u64);
         let copy = slot!(device, memcpy_htod)?;
@@ -480,9 +420,6 @@ impl Copying<'_> {
     }
 
     /// Calls `memcpy_dtoh` to the whole buffer.
-    ///
-    /// # Errors
-    /// Those of the plugin.
     pub fn to_host(&self, source: u64) -> Done<'_> {
         let (Stream(device, stream), len) = (self.stream, self.len as u64);
         let copy = slot!(device, memcpy_dtoh)?;
@@ -523,9 +460,6 @@ impl<'d> Event<'d> {
     }
 
     /// Calls `get_event_status`.
-    ///
-    /// # Errors
-    /// That there is none.
     pub fn status(&self) -> Done<'d, SE_EventStatus> {
         let get = slot!(self.0, get_event_status)?;
         // SAFETY: an open device and its event.

@@ -75,7 +75,7 @@ macro_rules! slot {
 /// Operations on one path that only have a status.
 macro_rules! path_operations {
     ($($name:ident),*) => {$(
-        #[doc = concat!("Calls `", stringify!($name), "`.\n\n# Errors\nThose of the plugin.")]
+        #[doc = concat!("Calls `", stringify!($name), "`.")]
         pub fn $name(&self, path: &CStr) -> Done<'_> {
             let operation = slot!(self, ops, $name)?;
             // SAFETY: a filesystem of this table, a C string and a status.
@@ -87,7 +87,7 @@ macro_rules! path_operations {
 /// Operations on two paths.
 macro_rules! two_path_operations {
     ($($name:ident),*) => {$(
-        #[doc = concat!("Calls `", stringify!($name), "`.\n\n# Errors\nThose of the plugin.")]
+        #[doc = concat!("Calls `", stringify!($name), "`.")]
         pub fn $name(&self, from: &CStr, to: &CStr) -> Done<'_> {
             let operation = slot!(self, ops, $name)?;
             let (from, to) = (from.as_ptr(), to.as_ptr());
@@ -100,7 +100,7 @@ macro_rules! two_path_operations {
 /// Operations that return a value.
 macro_rules! questions {
     ($($name:ident: $answer:ty),*) => {$(
-        #[doc = concat!("Calls `", stringify!($name), "`.\n\n# Errors\nThose of the plugin.")]
+        #[doc = concat!("Calls `", stringify!($name), "`.")]
         pub fn $name(&self, path: &CStr) -> Done<'_, $answer> {
             let operation = slot!(self, ops, $name)?;
             let mut answer = Default::default();
@@ -117,7 +117,7 @@ macro_rules! listings {
     ($($name:ident),*) => {$(
         #[doc = concat!(
             "Calls `", stringify!($name), "`, passes each name to `visit` and frees it as TensorFlow does; how many there ",
-            "are.\n\n# Errors\nThose of the plugin."
+            "are."
         )]
         pub fn $name(&self, path: &CStr, visit: impl FnMut(&CStr)) -> Done<'_, usize> {
             self.list(slot!(self, ops, $name)?, path, visit)
@@ -178,9 +178,6 @@ impl Filesystem {
     listings!(get_children, get_matching_paths);
 
     /// Calls `translate_name`, passes the name to `visit` and frees it as TensorFlow does.
-    ///
-    /// # Errors
-    /// That there is none, or it is null.
     pub fn translate_name<T>(&self, uri: &CStr, visit: impl FnOnce(&CStr) -> T) -> Done<'_, T> {
         let translate = slot!(self, ops, translate_name)?;
         // SAFETY: a filesystem of this table and a C string; a name that is not null is a C string from the plugin's
@@ -197,9 +194,6 @@ impl Filesystem {
     }
 
     /// Calls `stat`.
-    ///
-    /// # Errors
-    /// Those of the plugin.
     pub fn stat(&self, path: &CStr) -> Done<'_, TF_FileStatistics> {
         let stat = slot!(self, ops, stat)?;
         let mut answer = TF_FileStatistics::default();
@@ -211,9 +205,6 @@ impl Filesystem {
     }
 
     /// Calls `delete_recursively`.
-    ///
-    /// # Errors
-    /// Those of the plugin.
     pub fn delete_recursively(&self, path: &CStr) -> Done<'_> {
         let delete = slot!(self, ops, delete_recursively)?;
         let (mut files, mut directories) = (0, 0);
@@ -248,9 +239,6 @@ impl Filesystem {
     }
 
     /// Opens a file for reading.
-    ///
-    /// # Errors
-    /// Those of the plugin.
     pub fn open(&self, path: &CStr) -> Done<'_, Reader<'_>> {
         let open = slot!(self, ops, new_random_access_file)?;
         let mut file = TF_RandomAccessFile { plugin_file: ptr::null_mut() };
@@ -262,9 +250,6 @@ impl Filesystem {
     }
 
     /// Opens a file for writing, empty or with its present content.
-    ///
-    /// # Errors
-    /// Those of the plugin.
     pub fn create(&self, path: &CStr, keep: bool) -> Done<'_, Writer<'_>> {
         let create = match keep {
             true => slot!(self, ops, new_appendable_file)?,
@@ -279,9 +264,6 @@ impl Filesystem {
     }
 
     /// Writes a file of so many blocks.
-    ///
-    /// # Errors
-    /// Those of the plugin.
     pub fn write(&self, path: &CStr, blocks: usize, block: &[u8]) -> Done<'_> {
         let mut file = self.create(path, false)?;
         for _ in 0..blocks {
@@ -291,9 +273,6 @@ impl Filesystem {
     }
 
     /// Maps a file and looks at what TensorFlow asks for; its length.
-    ///
-    /// # Errors
-    /// Those of the plugin.
     pub fn map(&self, path: &CStr) -> Done<'_, u64> {
         let map = slot!(self, ops, new_read_only_memory_region_from_file)?;
         let mut region = TF_ReadOnlyMemoryRegion { plugin_memory_region: ptr::null_mut() };
@@ -358,7 +337,7 @@ pub struct Writer<'f>(&'f Filesystem, TF_WritableFile);
 /// Operations without arguments.
 macro_rules! writer_operations {
     ($($name:ident),*) => {$(
-        #[doc = concat!("Calls `", stringify!($name), "`.\n\n# Errors\nThose of the plugin.")]
+        #[doc = concat!("Calls `", stringify!($name), "`.")]
         pub fn $name(&mut self) -> Done<'f> {
             let operation = slot!(self.0, writers, $name)?;
             // SAFETY: a file of this table and a status.
@@ -371,9 +350,6 @@ impl<'f> Writer<'f> {
     writer_operations!(flush, sync, close);
 
     /// Calls `append`.
-    ///
-    /// # Errors
-    /// Those of the plugin.
     pub fn append(&mut self, data: &[u8]) -> Done<'f> {
         let append = slot!(self.0, writers, append)?;
         let (from, n) = (data.as_ptr().cast(), data.len());
@@ -382,9 +358,6 @@ impl<'f> Writer<'f> {
     }
 
     /// Calls `tell`.
-    ///
-    /// # Errors
-    /// Those of the plugin.
     pub fn tell(&mut self) -> Done<'f, i64> {
         let tell = slot!(self.0, writers, tell)?;
         let mut answer = 0;
