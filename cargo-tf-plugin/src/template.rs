@@ -217,7 +217,7 @@ impl Sdk {
     }
 
     fn is_clone(path: &Path) -> bool {
-        ["tf-fs-plugin", "se-plugin", "cargo-tf-plugin"]
+        ["tf-fs-plugin", "se-plugin", "tf-plugin-testing", "cargo-tf-plugin"]
             .iter()
             .all(|package| path.join(package).join("Cargo.toml").is_file())
     }
@@ -230,7 +230,7 @@ impl Sdk {
             }
             Self::Published => {
                 let mut text = text.to_owned();
-                for package in ["tf-fs-plugin", "se-plugin"] {
+                for package in ["tf-fs-plugin", "se-plugin", "tf-plugin-testing"] {
                     let dependency = format!("{SDK_PATH}{package}\"");
                     let version = format!("version = \"{}\"", env!("CARGO_PKG_VERSION"));
                     text = text.replace(&dependency, &version);
@@ -343,7 +343,7 @@ mod tests {
             "{manifest}"
         );
         assert!(
-            manifest.contains(&format!("se-plugin = {{ version = \"{version}\", features")),
+            manifest.contains(&format!("tf-plugin-testing = {{ version = \"{version}\", features")),
             "{manifest}"
         );
         assert!(!manifest.contains("path = "), "{manifest}");

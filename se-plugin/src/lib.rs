@@ -61,9 +61,6 @@ pub mod profiler;
 mod reserve;
 mod stream;
 mod sync;
-#[cfg(feature = "testing")]
-#[cfg_attr(docsrs, doc(cfg(feature = "testing")))]
-pub mod testing;
 mod timer;
 pub mod toolkit;
 mod wire;
@@ -109,4 +106,21 @@ pub mod __private {
         TF_ProfilerRegistrationParams, TF_Status, TP_OptimizerRegistrationParams,
     };
     pub use tf_plugin_core::__private::note;
+
+    /// What the in-process host of `tf-plugin-testing` needs beyond the C interface.
+    pub mod testing {
+        pub use crate::abi::graph::init_graph_again;
+        pub use crate::abi::profiler::init_profiler_again;
+        pub use crate::abi::release::pretended;
+
+        /// Structs of the host, by the versioning strategy.
+        pub mod versions {
+            pub use crate::abi::versions::{Versioned, fill, read};
+        }
+
+        /// Fields of serialised messages.
+        pub mod wire {
+            pub use crate::wire::{Value, values};
+        }
+    }
 }

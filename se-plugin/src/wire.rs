@@ -8,8 +8,10 @@ use tf_plugin_core::{Error, Result};
 
 /// The value of a field.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Value<'a> {
+pub enum Value<'a> {
+    /// A number of variable length.
     Varint(u64),
+    /// Four bytes.
     Fixed32([u8; 4]),
     /// A string, bytes, a message or a packed list.
     Bytes(&'a [u8]),
@@ -35,7 +37,7 @@ pub(crate) fn fields(message: &[u8]) -> Fields<'_> {
 }
 
 /// The numbers and values of the fields of a message.
-pub(crate) fn values(message: &[u8]) -> impl Iterator<Item = Result<(u32, Value<'_>)>> {
+pub fn values(message: &[u8]) -> impl Iterator<Item = Result<(u32, Value<'_>)>> {
     fields(message).map(|field| field.map(|field| (field.number, field.value)))
 }
 

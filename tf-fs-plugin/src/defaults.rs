@@ -28,7 +28,11 @@ pub(crate) fn translate_name(uri: &[u8]) -> Cow<'_, [u8]> {
     clean
 }
 
-pub(crate) fn path_exists<F: Filesystem>(fs: &F, uri: Uri<'_>) -> Result<bool> {
+/// Whether `stat` finds the path.
+///
+/// # Errors
+/// Those of `stat`, except `NOT_FOUND`.
+pub fn path_exists<F: Filesystem>(fs: &F, uri: Uri<'_>) -> Result<bool> {
     match fs.stat(uri) {
         Ok(_) => Ok(true),
         Err(error) if error.code() == Code::NotFound => Ok(false),
@@ -36,7 +40,11 @@ pub(crate) fn path_exists<F: Filesystem>(fs: &F, uri: Uri<'_>) -> Result<bool> {
     }
 }
 
-pub(crate) fn recursively_create_dir<F: Filesystem>(fs: &F, uri: Uri<'_>) -> Result<()> {
+/// Creates a directory and those of its ancestors that are missing.
+///
+/// # Errors
+/// Those of `create_dir`, except `ALREADY_EXISTS` where a directory is there.
+pub fn recursively_create_dir<F: Filesystem>(fs: &F, uri: Uri<'_>) -> Result<()> {
     if uri.is_root() {
         return Ok(());
     }
@@ -81,7 +89,11 @@ fn is_same_file<F: Filesystem>(fs: &F, src: Uri<'_>, dst: Uri<'_>) -> Result<boo
     if fs.is_directory(src)? { Err(Error::expected_file(src)) } else { Ok(true) }
 }
 
-pub(crate) fn rename_file<F: Filesystem>(fs: &F, src: Uri<'_>, dst: Uri<'_>) -> Result<()> {
+/// Copies a file and deletes the source.
+///
+/// # Errors
+/// Those of the operations that it calls.
+pub fn rename_file<F: Filesystem>(fs: &F, src: Uri<'_>, dst: Uri<'_>) -> Result<()> {
     // Before anything is touched.
     ensure!(
         F::PROVIDED.contains(Ops::DELETE_FILE),
@@ -104,7 +116,11 @@ pub(crate) fn rename_file<F: Filesystem>(fs: &F, src: Uri<'_>, dst: Uri<'_>) -> 
 /// How much is copied at a time.
 const COPY_CHUNK: usize = 1 << 20;
 
-pub(crate) fn copy_file<F: Filesystem>(fs: &F, src: Uri<'_>, dst: Uri<'_>) -> Result<()> {
+/// Reads a file and writes another one.
+///
+/// # Errors
+/// Those of the operations that it calls.
+pub fn copy_file<F: Filesystem>(fs: &F, src: Uri<'_>, dst: Uri<'_>) -> Result<()> {
     if is_same_file(fs, src, dst)? {
         return Ok(());
     }
@@ -151,7 +167,11 @@ fn copy_rest(
     writer.close()
 }
 
-pub(crate) fn get_matching_paths<F: Filesystem>(fs: &F, pattern: Uri<'_>) -> Result<Entries> {
+/// Lists the paths that match a pattern.
+///
+/// # Errors
+/// Those of `get_children` and `is_directory`.
+pub fn get_matching_paths<F: Filesystem>(fs: &F, pattern: Uri<'_>) -> Result<Entries> {
     if pattern.as_bytes().is_empty() {
         return Ok(Entries::new());
     }

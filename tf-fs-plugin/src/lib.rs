@@ -97,9 +97,6 @@ pub mod glob;
 mod ops;
 mod options;
 mod statistics;
-#[cfg(feature = "testing")]
-#[cfg_attr(docsrs, doc(cfg(feature = "testing")))]
-pub mod testing;
 mod uri;
 
 pub(crate) use abi::read_buf;
@@ -134,14 +131,21 @@ pub mod __private {
     pub use crate::abi::register::{Plugin, Registration, Scheme, init_plugin};
     pub use tf_fs_sys::{TF_FilesystemPluginInfo, TF_InitPluginFn};
     pub use tf_plugin_core::__private::note;
+
+    /// What the in-process host of `tf-plugin-testing` needs beyond the C interface.
+    pub mod testing {
+        pub use crate::abi::register::{offer_all, registration_of, with_given};
+
+        /// The SDK's own defaults.
+        pub mod defaults {
+            pub use crate::defaults::{
+                copy_file, get_matching_paths, path_exists, recursively_create_dir, rename_file,
+            };
+        }
+    }
 }
 
 /// The README's Rust compiles.
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]
 struct Readme;
-
-/// So does that of the chapter on testing, which runs, too.
-#[cfg(all(doctest, feature = "testing"))]
-#[doc = include_str!("../../docs/testing.md")]
-struct Testing;

@@ -2,8 +2,8 @@
 
 use localfs::LocalFs;
 use tempfile::TempDir;
-use tf_fs_plugin::testing::Host;
 use tf_fs_plugin::{Code, FilesystemOption, OperationTable, Ops, OptionValues};
+use tf_plugin_testing::filesystem::Host;
 
 fn host() -> (Host, TempDir, String) {
     let directory = tempfile::tempdir().unwrap();

@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::{Child, Command};
 use tf_fs_plugin::Code;
-use tf_fs_plugin::testing::Host;
+use tf_plugin_testing::filesystem::Host;
 
 /// The directory to copy in; set in the process that is killed.
 const VARIABLE: &str = "LOCALFS_TEST_KILLED";

@@ -1,3 +1,3 @@
 //! The reference device against what TensorFlow asks of a device.
 
-se_plugin::conformance!(refdevice::RefPlatform);
+tf_plugin_testing::device::conformance!(refdevice::RefPlatform);

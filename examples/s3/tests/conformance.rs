@@ -6,10 +6,10 @@ use s3::S3;
 use s3_server::Options;
 use std::path::Path;
 use std::process::Command;
-use tf_fs_plugin::testing::{Host, InTensorFlow, TestRoot};
 use tf_fs_plugin::{Code, Result};
 use tf_plugin_s3_tests::{Store, fs};
 use tf_plugin_tensorflow_tests::{Plugin, tensorflow};
+use tf_plugin_testing::filesystem::{Host, InTensorFlow, TestRoot};
 
 const MALFORMED: &str = "s3://user:pw@bucket/key";
 
@@ -42,7 +42,7 @@ impl TestRoot for Bucket {
     }
 }
 
-tf_fs_plugin::conformance! {
+tf_plugin_testing::filesystem::conformance! {
     S3,
     root: once(Bucket::new),
     malformed: MALFORMED,

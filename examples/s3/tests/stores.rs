@@ -3,8 +3,8 @@
 //! `.ci/release check stores` runs this on both.
 
 use s3::S3;
-use tf_fs_plugin::testing::TestRoot;
 use tf_plugin_s3_tests::{fs, guarantees, table};
+use tf_plugin_testing::filesystem::TestRoot;
 
 /// The bucket that the scripts make, and with `-other` at its end another.
 const BUCKET: &str = "tf-s3-stores";
@@ -32,7 +32,7 @@ impl TestRoot for Prefix {
     }
 }
 
-tf_fs_plugin::conformance! {
+tf_plugin_testing::filesystem::conformance! {
     S3,
     root: once(|| Prefix(unique("conformance"))),
     malformed: "s3://user:pw@bucket/key",

@@ -64,7 +64,7 @@ pub unsafe fn init_graph<P: Exported>(
 ///
 /// # Safety
 /// As for [`init_graph`].
-pub(crate) unsafe fn init_graph_again<P: Exported>(
+pub unsafe fn init_graph_again<P: Exported>(
     params: *mut TP_OptimizerRegistrationParams,
     status: *mut TF_Status,
     load: usize,

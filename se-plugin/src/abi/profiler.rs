@@ -91,7 +91,7 @@ pub unsafe fn init_profiler<P: Exported>(
 ///
 /// # Safety
 /// As for [`init_profiler`].
-pub(crate) unsafe fn init_profiler_again<P: Exported>(
+pub unsafe fn init_profiler_again<P: Exported>(
     params: *mut TF_ProfilerRegistrationParams,
     status: *mut TF_Status,
     load: usize,

@@ -7,7 +7,6 @@ use tf_fs_sys::host::release;
 /// releases abort the process. A host that does not say its release is taken for one of them.
 #[inline]
 pub(super) fn takes_errors_of_copies() -> bool {
-    #[cfg(feature = "testing")]
     if let Some(takes) = pretended::get() {
         return takes;
     }
@@ -16,8 +15,7 @@ pub(super) fn takes_errors_of_copies() -> bool {
 }
 
 /// What the in-process host says, which is loaded several times in one process.
-#[cfg(feature = "testing")]
-pub(crate) mod pretended {
+pub mod pretended {
     use core::cell::Cell;
 
     thread_local! {
@@ -29,7 +27,7 @@ pub(crate) mod pretended {
     }
 
     /// Runs `body`, for which the host takes errors of copies or does not.
-    pub(crate) fn with<R>(takes: bool, body: impl FnOnce() -> R) -> R {
+    pub fn with<R>(takes: bool, body: impl FnOnce() -> R) -> R {
         let before = TAKES.replace(Some(takes));
         let result = body();
         TAKES.set(before);

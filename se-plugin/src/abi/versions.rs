@@ -24,7 +24,7 @@ use tf_fs_sys::{
 
 /// A field behind `struct_size`: where it begins and how long it is, in bytes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Field {
+pub struct Field {
     pub(crate) offset: usize,
     pub(crate) size: usize,
 }
@@ -39,7 +39,8 @@ impl Field {
 ///
 /// # Safety
 /// `struct_size` is the first field, zeros are a valid value, and `FIELDS` are all other fields.
-pub(crate) unsafe trait Versioned: Copy + Default {
+pub unsafe trait Versioned: Copy + Default {
+    /// The name in the header.
     const NAME: &'static str;
     /// All fields but `struct_size`, in their order.
     const FIELDS: &'static [Field];
@@ -130,7 +131,7 @@ versioned! {
 
 /// Why a struct of the host is not used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Refusal {
+pub enum Refusal {
     /// There is no struct.
     Null { record: &'static str },
     /// `struct_size` is 0: nobody has initialised the struct.
@@ -193,7 +194,7 @@ pub(crate) unsafe fn size_of_host<T: Versioned>(record: *const T) -> Result<usiz
 ///
 /// # Safety
 /// `record` is null or points to a struct of which `struct_size` bytes can be read.
-pub(crate) unsafe fn read<T: Versioned>(record: *const T) -> Result<T, Refusal> {
+pub unsafe fn read<T: Versioned>(record: *const T) -> Result<T, Refusal> {
     // SAFETY: `record` is null, or points to a struct with `struct_size` readable bytes.
     let host = unsafe { size_of_host(record)? };
     let mut copy = T::default();
@@ -237,7 +238,7 @@ pub(crate) unsafe fn read_at_least<T: Versioned>(
 /// # Safety
 /// `record` is null or points to a struct of which `struct_size` bytes can be written.
 #[inline]
-pub(crate) unsafe fn fill<T: Versioned>(record: *mut T, with: &T) -> Result<usize, Refusal> {
+pub unsafe fn fill<T: Versioned>(record: *mut T, with: &T) -> Result<usize, Refusal> {
     // SAFETY: `record` is null, or points to a struct with `struct_size` writable bytes.
     let host = unsafe { size_of_host(record)? };
     if host >= T::STRUCT_SIZE {

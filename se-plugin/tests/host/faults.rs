@@ -4,9 +4,9 @@ use crate::abi::Counted;
 use se_plugin::__private::Loads;
 use se_plugin::host::{HostDevice, HostMemory, WorkerEvent, WorkerStream};
 use se_plugin::prelude::*;
-use se_plugin::testing::{Host, Sizes};
 use se_plugin::{AllocatorStats, HostAllocator};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use tf_plugin_testing::device::{Host, Sizes};
 
 static FAULT: Mutex<(&str, bool)> = Mutex::new(("", false));
 /// Copies that nobody has made yet.

@@ -3,11 +3,11 @@
 use se_plugin::Code;
 use se_plugin::host::{HostDevice, HostMemory};
 use se_plugin::prelude::*;
-use se_plugin::testing::{
-    Case, Fault, Faults, Faulty, Host, TestDevice, TestStream, Verdict, run_case, sweep,
-};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
+use tf_plugin_testing::device::{
+    Case, Fault, Faults, Faulty, Host, TestDevice, TestStream, Verdict, run_case, sweep,
+};
 
 struct Toy;
 

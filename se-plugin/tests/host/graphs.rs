@@ -5,7 +5,7 @@ use se_plugin::__private::Exported;
 use se_plugin::Code;
 use se_plugin::graph::{Graph, GraphPass, Node, OptimizerConfigs, Toggle};
 use se_plugin::prelude::*;
-use se_plugin::testing::{GraphHost, GraphSizes};
+use tf_plugin_testing::device::{GraphHost, GraphSizes};
 
 const DEVICE: &str = "/job:localhost/replica:0/task:0/device:RUST_TEST:0";
 const JIT: &str = "_XlaMustCompile";

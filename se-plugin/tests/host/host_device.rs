@@ -2,10 +2,10 @@
 
 use se_plugin::host::{Delay, DeviceRange, HostDevice, HostMemory, Ran, WorkerEvent, WorkerStream};
 use se_plugin::prelude::*;
-use se_plugin::testing::{Host, TestDevice};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Barrier, mpsc};
 use std::time::{Duration, Instant};
+use tf_plugin_testing::device::{Host, TestDevice};
 
 const SIZE: u64 = 1 << 20;
 

@@ -2,8 +2,8 @@
 
 use crate::platform::HostPlatform;
 use se_plugin::EventStatus;
-use se_plugin::testing::{Faulty, Host, TestDevice};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use tf_plugin_testing::device::{Faulty, Host, TestDevice};
 
 /// What the call says that must not reach the plugin.
 fn refusal(call: impl FnOnce()) -> String {

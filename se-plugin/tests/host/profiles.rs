@@ -4,8 +4,8 @@ use crate::platform::{HostPlatform, platform};
 use se_plugin::Code;
 use se_plugin::prelude::*;
 use se_plugin::profiler::{Profiler, XPlane, XSpace};
-use se_plugin::testing::{Host, ProfilerHost, ProfilerSizes};
 use std::sync::{Mutex, PoisonError};
+use tf_plugin_testing::device::{Host, ProfilerHost, ProfilerSizes};
 
 static FAULT: Mutex<(&str, bool)> = Mutex::new(("", false));
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());

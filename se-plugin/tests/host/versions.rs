@@ -3,7 +3,7 @@
 use crate::platform::{HostPlatform, PRIORITIES};
 use se_plugin::__private::Loads;
 use se_plugin::Code;
-use se_plugin::testing::{Host, Sizes};
+use tf_plugin_testing::device::{Host, Sizes};
 
 fn load(sizes: Sizes) -> se_plugin::Result<Host> {
     Host::load_with::<HostPlatform>(sizes, &Loads::new())

@@ -1,9 +1,9 @@
 //! A device that works.
 
 use crate::platform::HostPlatform;
-use se_plugin::testing::{Host, TestDevice};
 use se_plugin::{EventStatus, Pattern};
 use std::time::Duration;
+use tf_plugin_testing::device::{Host, TestDevice};
 
 fn with_device(body: impl FnOnce(&TestDevice<'_>)) {
     let host = Host::load::<HostPlatform>().unwrap();

@@ -32,10 +32,14 @@ pub(crate) fn filled(page: &str) -> String {
 }
 
 fn table(name: &str) -> String {
-    use tf_fs_plugin::testing::InTensorFlow;
-    let in_tensorflow = |cases: &[&'static tf_fs_plugin::testing::TensorFlowCase]| -> Vec<Row> {
-        cases.iter().map(|case| (case.group.to_owned(), case.name, case.asks, case.why)).collect()
-    };
+    use tf_plugin_testing::filesystem::InTensorFlow;
+    let in_tensorflow =
+        |cases: &[&'static tf_plugin_testing::filesystem::TensorFlowCase]| -> Vec<Row> {
+            cases
+                .iter()
+                .map(|case| (case.group.to_owned(), case.name, case.asks, case.why))
+                .collect()
+        };
     match name {
         "filesystems" => with_defects(&filesystems(), &Findings::read("filesystems")),
         "python" => {
@@ -48,7 +52,7 @@ fn table(name: &str) -> String {
 }
 
 fn filesystems() -> Vec<Row> {
-    let cases = tf_fs_plugin::testing::Case::all().iter();
+    let cases = tf_plugin_testing::filesystem::Case::all().iter();
     let rows = cases.map(|case| {
         let of = if case.group().is_of_the_header() { " (header)" } else { "" };
         (format!("{}{of}", case.group().title()), case.name(), case.asks(), case.why())
@@ -103,7 +107,7 @@ const DEFECTS_OF_DEVICES: &[(&str, &str)] =
     tf_plugin_conformance_tests::device_defects!(defects_of_devices);
 
 fn devices() -> String {
-    use se_plugin::testing::{Case, InTensorFlow};
+    use tf_plugin_testing::device::{Case, InTensorFlow};
     let rows: Vec<Row> = Case::all()
         .iter()
         .map(|case| (case.group().title().to_owned(), case.name(), case.asks(), case.why()))
@@ -122,7 +126,7 @@ fn devices() -> String {
         c.len()
     );
     for (title, cases) in [("From Python", python), ("In C", c)] {
-        let row = |case: &&'static se_plugin::testing::TensorFlowCase| -> Row {
+        let row = |case: &&'static tf_plugin_testing::device::TensorFlowCase| -> Row {
             (title.to_owned(), case.name, case.asks, case.why)
         };
         grouped(&mut text, 3, &cases.iter().map(row).collect::<Vec<_>>(), None);

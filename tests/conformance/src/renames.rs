@@ -1,7 +1,7 @@
 //! Readers of a file that others replace by renaming.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use tf_fs_plugin::testing::Host;
+use tf_plugin_testing::filesystem::Host;
 
 const SIZE: usize = 2 << 20;
 const VERSIONS: u8 = 60;

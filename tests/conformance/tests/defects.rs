@@ -12,12 +12,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use tf_fs_plugin::__private::{Registration, Scheme};
 use tf_fs_plugin::prelude::*;
-use tf_fs_plugin::testing::model::{Name, Op, run};
-use tf_fs_plugin::testing::{
-    Append, Case, Conformance, Directories, Files, Host, Plugin, Verdict, Visible, cases, samples,
-};
 use tf_plugin_conformance_tests::findings::{Findings, Noticed};
 use tf_plugin_conformance_tests::{Broken, Defect, MALFORMED, raw_host};
+use tf_plugin_testing::filesystem::model::{Name, Op, run};
+use tf_plugin_testing::filesystem::{
+    Append, Case, Conformance, Directories, Files, Host, Plugin, Verdict, Visible, cases, samples,
+};
 
 /// Cases that take long: each is tried on one defect only.
 const SLOW: [(&str, Defect); 11] = [

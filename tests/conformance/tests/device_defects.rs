@@ -2,11 +2,11 @@
 
 use se_plugin::host::{Delay, HostDevice, HostMemory, WorkerEvent, WorkerStream};
 use se_plugin::prelude::*;
-use se_plugin::testing::{Case, Verdict, cases, run_case};
 use se_plugin::{AllocatorStats, HostTimer, Timer};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+use tf_plugin_testing::device::{Case, Verdict, cases, run_case};
 
 /// What is wrong with a device.
 macro_rules! list {
@@ -347,7 +347,7 @@ impl<const D: usize> Timer<BrokenStream<D>> for BrokenTimer<D> {
 type Sound = Defective<{ usize::MAX }>;
 
 mod sound {
-    se_plugin::conformance!(super::Sound);
+    tf_plugin_testing::device::conformance!(super::Sound);
 }
 
 /// How long a case may take on a device with a defect.

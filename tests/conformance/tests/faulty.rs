@@ -3,7 +3,7 @@
 use memfs::MemFs;
 use std::time::{Duration, Instant};
 use tf_fs_plugin::Code;
-use tf_fs_plugin::testing::{
+use tf_plugin_testing::filesystem::{
     Case, Conformance, Fault, Faults, Faulty, Filesystem, Host, Verdict, sweep,
 };
 

@@ -3,9 +3,9 @@
 use localfs::LocalFs;
 use proptest::prelude::*;
 use tempfile::TempDir;
-use tf_fs_plugin::testing::{Conformance, Host, TestRoot, Verdict, cases};
 use tf_fs_plugin::{FilesystemOption, OptionValues, Result};
 use tf_plugin_conformance_tests::{config, readers_find_whole_files, run, sequence};
+use tf_plugin_testing::filesystem::{Conformance, Host, TestRoot, Verdict, cases};
 
 /// A directory that is the root of `local://`.
 struct Confined(TempDir);
@@ -33,7 +33,7 @@ fn directory() -> TempDir {
 mod below_a_root {
     use super::*;
 
-    tf_fs_plugin::conformance! {
+    tf_plugin_testing::filesystem::conformance! {
         LocalFs,
         root: once(|| Confined(directory())),
         malformed: format!("local:///{}", "x".repeat(256)),
@@ -44,7 +44,7 @@ mod below_a_root {
 mod anywhere {
     use super::*;
 
-    tf_fs_plugin::conformance! {
+    tf_plugin_testing::filesystem::conformance! {
         LocalFs,
         root: each_case(|| {
             let directory = directory();

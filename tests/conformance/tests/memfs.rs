@@ -2,10 +2,10 @@
 
 use memfs::MemFs;
 use proptest::prelude::*;
-use tf_fs_plugin::testing::Host;
 use tf_plugin_conformance_tests::{config, readers_find_whole_files, run, sequence};
+use tf_plugin_testing::filesystem::Host;
 
-tf_fs_plugin::conformance! {
+tf_plugin_testing::filesystem::conformance! {
     MemFs,
     root: "mem://box/",
     other_host: "mem://other/",
@@ -14,7 +14,7 @@ tf_fs_plugin::conformance! {
 mod on_the_empty_host {
     use super::MemFs;
 
-    tf_fs_plugin::conformance!(MemFs, "mem:///");
+    tf_plugin_testing::filesystem::conformance!(MemFs, "mem:///");
 }
 
 #[test]

@@ -3,8 +3,10 @@
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 use tf_fs_plugin::__private::{Registration, Scheme};
-use tf_fs_plugin::testing::{Case, Conformance, Files, Host, Plugin, Verdict, cases, samples};
 use tf_plugin_conformance_tests::{Flaw, Shelf, Shelves};
+use tf_plugin_testing::filesystem::{
+    Case, Conformance, Files, Host, Plugin, Verdict, cases, samples,
+};
 
 struct OfShelves;
 
@@ -37,7 +39,7 @@ fn shelf(host: &str, directories: bool) -> Shelf {
 mod with_directories {
     use super::*;
 
-    tf_fs_plugin::conformance! {
+    tf_plugin_testing::filesystem::conformance! {
         Exported,
         root: once(|| {
             let shelf = shelf("real", true);
@@ -51,7 +53,7 @@ mod with_directories {
 mod with_implied_directories {
     use super::*;
 
-    tf_fs_plugin::conformance! {
+    tf_plugin_testing::filesystem::conformance! {
         Exported,
         root: once(|| {
             let shelf = shelf("implied", false);
@@ -129,7 +131,7 @@ fn a_set_up_without_the_samples_is_told_so() {
     let Verdict::Failed(deviations) = verdict else { panic!("{verdict:?}") };
     let text = deviations[0].to_string();
     assert!(text.starts_with("there is no shelf://nearly/stat_of_file-cell1/"), "{text}");
-    assert!(text.contains("`tf_fs_plugin::testing::samples()`"), "{text}");
+    assert!(text.contains("`tf_plugin_testing::filesystem::samples()`"), "{text}");
 }
 
 /// An author can put all of them into a directory, an archive or on a server.

@@ -11,12 +11,12 @@ use cargo_tf_plugin::TensorFlow;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
-use tf_fs_plugin::testing::{
-    Answer, Deviation, Files, InTensorFlow, TensorFlowCase, Verdict, samples,
-};
 use tf_plugin_conformance_tests::findings::Findings;
 use tf_plugin_conformance_tests::{DEFECT_VARIABLE, Defect, MALFORMED};
 use tf_plugin_tensorflow_tests::{Example, Plugin, each_tensorflow, tensorflow};
+use tf_plugin_testing::filesystem::{
+    Answer, Deviation, Files, InTensorFlow, TensorFlowCase, Verdict, samples,
+};
 
 each_tensorflow!(
     memfs, memfs_in_c; oldest and newest: localfs, localfs_below_a_root, refdevice, localfs_in_c,
@@ -32,7 +32,7 @@ fn worker_for_files() {
 /// As [`worker_for_files`].
 #[test]
 fn worker_for_a_device() {
-    se_plugin::testing::InTensorFlow::work();
+    tf_plugin_testing::device::InTensorFlow::work();
 }
 
 /// What the tests judge: nothing failed, and only what is named was skipped.
@@ -125,9 +125,12 @@ fn provided_files_in_c(tensorflow: &TensorFlow) {
     assert_eq!(noticed.len(), 1, "{found:#?}");
 }
 
-fn on_a_device(tensorflow: &TensorFlow, plugin: &'static str) -> se_plugin::testing::InTensorFlow {
+fn on_a_device(
+    tensorflow: &TensorFlow,
+    plugin: &'static str,
+) -> tf_plugin_testing::device::InTensorFlow {
     let library = Plugin::of(plugin).path();
-    let python = se_plugin::testing::InTensorFlow::from_python(tensorflow.python(), library);
+    let python = tf_plugin_testing::device::InTensorFlow::from_python(tensorflow.python(), library);
     tensorflow.python_command().get_envs().fold(python, |python, (name, value)| match value {
         Some(value) => python.env(name.to_string_lossy(), value.to_string_lossy()),
         None => python,
@@ -145,13 +148,13 @@ fn refdevice_in_c(tensorflow: &TensorFlow) {
 fn on_a_device_in_c(
     tensorflow: &TensorFlow,
     plugin: &'static str,
-) -> se_plugin::testing::InTensorFlow {
+) -> tf_plugin_testing::device::InTensorFlow {
     let (directory, library) = (tensorflow.library_dir(), Plugin::of(plugin).path());
-    se_plugin::testing::InTensorFlow::in_c(directory, library, "worker_for_a_device")
+    tf_plugin_testing::device::InTensorFlow::in_c(directory, library, "worker_for_a_device")
 }
 
 #[track_caller]
-fn all_pass(cases: se_plugin::testing::InTensorFlow) {
+fn all_pass(cases: tf_plugin_testing::device::InTensorFlow) {
     // Work that is late finds what does not wait for it; and there is another device to copy to.
     let cases = cases.env("REFDEVICE_DELAY_US", "100").env("REFDEVICE_DEVICES", "2");
     let answers = cases.run("RUST_REF");

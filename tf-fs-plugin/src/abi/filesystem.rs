@@ -86,7 +86,6 @@ pub(super) unsafe extern "C" fn init<F: Filesystem, S: Scheme>(
 }
 
 /// As [`init`] for a filesystem that a test has made.
-#[cfg(feature = "testing")]
 pub(super) unsafe extern "C" fn init_given<F: Filesystem>(
     filesystem: *mut TF_Filesystem,
     status: *mut TF_Status,

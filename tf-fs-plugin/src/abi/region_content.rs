@@ -19,7 +19,9 @@ impl<'a> RegionContent<'a> {
     ///
     /// # Safety
     /// `len` bytes from `start` on must stay readable for `'a`.
-    pub(crate) unsafe fn shared(start: *const u8, len: usize) -> Self {
+    #[doc(hidden)]
+    #[must_use]
+    pub unsafe fn shared(start: *const u8, len: usize) -> Self {
         Self { start, len, borrowed: PhantomData }
     }
 

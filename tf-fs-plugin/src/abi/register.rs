@@ -160,7 +160,6 @@ pub unsafe fn init_plugin(
 }
 
 /// A filesystem that a test made, on its way to the `init` that takes it, which runs on the same thread.
-#[cfg(feature = "testing")]
 pub(super) mod given {
     use super::{Registration, filesystem, tables};
     use crate::filesystem::Filesystem;
@@ -184,7 +183,8 @@ pub(super) mod given {
 
     /// The registration of a type and a scheme: one each for the whole process, since the host's side
     /// keeps references forever.
-    pub(crate) fn registration<F: Filesystem>(scheme: &str) -> &'static Registration {
+    #[must_use]
+    pub fn registration<F: Filesystem>(scheme: &str) -> &'static Registration {
         static ALL: Mutex<BTreeMap<(TypeId, String), &'static Registration>> =
             Mutex::new(BTreeMap::new());
         let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
@@ -200,7 +200,7 @@ pub(super) mod given {
     }
 
     /// Runs `register`, during which [`take`] gives `filesystem` out.
-    pub(crate) fn with<F: Filesystem, R>(
+    pub fn with<F: Filesystem, R>(
         filesystem: F,
         registration: &'static Registration,
         register: impl FnOnce() -> R,
@@ -217,13 +217,11 @@ pub(super) mod given {
         Some((*filesystem.downcast().ok()?, registration))
     }
 }
-#[cfg(feature = "testing")]
-pub(crate) use given::{registration as registration_of, with as with_given};
+pub use given::{registration as registration_of, with as with_given};
 
 /// As [`init_plugin`] for a host that is none of this process's first: every scheme is offered, since
 /// a test may have several hosts at a time, each with filesystems of its own.
-#[cfg(feature = "testing")]
-pub(crate) fn offer_all(
+pub fn offer_all(
     info: &mut TF_FilesystemPluginInfo,
     registrations: &[&'static Registration],
 ) -> Result<()> {

@@ -3,8 +3,8 @@
 use crate::abi::raw::{self, BadOption, Buffer, Given, call};
 use crate::full::Full;
 use crate::support::{code, fails};
-use tf_fs_plugin::testing::{Filesystem, Host};
 use tf_fs_plugin::{Code, Ops};
+use tf_plugin_testing::filesystem::{Filesystem, Host};
 
 const FILE: &str = "full://h/file";
 

@@ -4,7 +4,7 @@ use crate::full::Full;
 use crate::support::code;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tf_fs_plugin::Code;
-use tf_fs_plugin::testing::Host;
+use tf_plugin_testing::filesystem::Host;
 
 const THREADS: usize = 16;
 const ROUNDS: usize = 60;

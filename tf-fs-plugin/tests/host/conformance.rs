@@ -2,8 +2,8 @@
 
 use crate::basic::Basic;
 use crate::full::{Full, Trip, arm};
-use tf_fs_plugin::testing::{Case, Conformance, Host, Verdict};
 use tf_fs_plugin::{Code, Ops};
+use tf_plugin_testing::filesystem::{Case, Conformance, Host, Verdict};
 
 /// All that deviates from the header, a line each.
 fn deviations(host: &Host, root: &str) -> Vec<String> {

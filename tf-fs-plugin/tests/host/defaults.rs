@@ -3,8 +3,8 @@
 use crate::basic::{Basic, Rootless};
 use crate::full::{Trip, arm, disarm};
 use crate::support::{code, fails};
-use tf_fs_plugin::testing::Host;
 use tf_fs_plugin::{Code, Ops};
+use tf_plugin_testing::filesystem::Host;
 
 const A: &str = "basic://h/a";
 const B: &str = "basic://h/b";

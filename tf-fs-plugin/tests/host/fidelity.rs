@@ -4,8 +4,8 @@ use crate::abi::broken;
 use crate::abi::hand_made::{self, Offer, Plan, counts, failing_init, register, take_freed};
 use crate::support::fails;
 use tf_fs_plugin::Code;
-use tf_fs_plugin::testing::Host;
 use tf_fs_sys::{TF_FilesystemOps, TF_FilesystemPluginOps};
+use tf_plugin_testing::filesystem::Host;
 
 fn filesystem(offer: &mut Offer) -> &mut TF_FilesystemOps {
     offer.filesystem.as_mut().expect("a table")

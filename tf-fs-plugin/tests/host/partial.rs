@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
 use std::sync::{Arc, Mutex, PoisonError};
 use tf_fs_plugin::prelude::*;
-use tf_fs_plugin::testing::Host;
+use tf_plugin_testing::filesystem::Host;
 
 type Bytes = Arc<Mutex<Vec<u8>>>;
 

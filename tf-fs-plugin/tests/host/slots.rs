@@ -5,9 +5,9 @@ use crate::basic::{Basic, Half, Rootless};
 use crate::full::Full;
 use crate::support::fails;
 use std::collections::BTreeSet;
-use tf_fs_plugin::testing::{Host, Plugin};
 use tf_fs_plugin::{Code, Ops};
 use tf_fs_sys::{TF_FilesystemOps, for_each_operation};
+use tf_plugin_testing::filesystem::{Host, Plugin};
 
 /// The names of the slots that are filled.
 fn filled(ops: &TF_FilesystemOps) -> BTreeSet<&'static str> {

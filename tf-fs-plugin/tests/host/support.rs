@@ -17,7 +17,7 @@ macro_rules! operations {
 /// Makes a type the export of filesystems: `export!(Export: "mem" => MemFs, "log" => LogFs);`.
 macro_rules! export {
     ($export:ty: $($scheme:literal => $type:ty),+) => {
-        impl tf_fs_plugin::testing::Plugin for $export {
+        impl tf_plugin_testing::filesystem::Plugin for $export {
             fn registrations() -> &'static [&'static tf_fs_plugin::__private::Registration] {
                 use tf_fs_plugin::__private::{Registration, Scheme};
                 static ALL: std::sync::LazyLock<Vec<&'static Registration>> =

@@ -3,8 +3,8 @@
 use crate::abi::raw;
 use crate::full::{Full, alive, last_transaction};
 use crate::support::{code, fails};
-use tf_fs_plugin::testing::{Filesystem, Host};
 use tf_fs_plugin::{Code, FilesystemOption, OptionValues};
+use tf_plugin_testing::filesystem::{Filesystem, Host};
 
 const A: &str = "full://h/a";
 const B: &str = "full://h/b";

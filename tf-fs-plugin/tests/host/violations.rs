@@ -4,9 +4,9 @@ use crate::abi::broken;
 use crate::abi::hand_made::{self, Offer, Plan, register};
 use crate::support::{code, fails};
 use tf_fs_plugin::prelude::*;
-use tf_fs_plugin::testing::Host;
 use tf_fs_plugin::{Code, Unsupported};
 use tf_fs_sys::{TF_FilesystemOps, TF_RandomAccessFileOps, TF_WritableFileOps};
+use tf_plugin_testing::filesystem::Host;
 
 const P: &str = "x://h/p";
 

@@ -3,7 +3,7 @@
 use crate::full::{Full, Trip, alive, arm, disarm};
 use crate::support::{code, fails};
 use tf_fs_plugin::Code;
-use tf_fs_plugin::testing::Host;
+use tf_plugin_testing::filesystem::Host;
 
 const A: &str = "full://h/a";
 

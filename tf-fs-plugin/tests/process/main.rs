@@ -6,7 +6,7 @@ mod abi;
 use abi::hand_made::{Offer, Plan, register};
 use std::sync::Mutex;
 use tf_fs_plugin::Code;
-use tf_fs_plugin::testing::Host;
+use tf_plugin_testing::filesystem::Host;
 
 /// One test at a time.
 static ALONE: Mutex<()> = Mutex::new(());

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use template_plugin::TemplatePluginPlatform;
 
-use se_plugin::testing::Host;
+use tf_plugin_testing::device::Host;
 
 const CALLS: usize = 200;
 

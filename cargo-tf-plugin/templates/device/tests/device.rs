@@ -4,7 +4,7 @@ use template_plugin::{TemplatePluginPlatform, add};
 
 // A test for each of some 100 questions that TensorFlow asks of a device: memory, copies, order, events, threads.
 // And some 60 more in TensorFlow, from Python and in C, which `cargo tf-plugin test` runs.
-se_plugin::conformance!(TemplatePluginPlatform);
+tf_plugin_testing::device::conformance!(TemplatePluginPlatform);
 
 #[test]
 fn numbers_are_added() {

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use template_plugin::TemplatePluginFs;
 
-use tf_fs_plugin::testing::Host;
+use tf_plugin_testing::filesystem::Host;
 
 const FILE: &str = "templateplugin://box/bench";
 const SIZE: usize = 64 << 20;

@@ -3,13 +3,13 @@
 use template_plugin::TemplatePluginFs;
 
 use tf_fs_plugin::Code;
-use tf_fs_plugin::testing::Host;
+use tf_plugin_testing::filesystem::Host;
 
 const ROOT: &str = "templateplugin://box";
 
 // A test for each of some 380 questions: each operation under each condition, with the code that TensorFlow's
 // header requests, and what TensorFlow does with files. `without: [case => "reason"]` leaves one out.
-tf_fs_plugin::conformance! {
+tf_plugin_testing::filesystem::conformance! {
     TemplatePluginFs,
     root: "templateplugin://box/",
     other_host: "templateplugin://other/",

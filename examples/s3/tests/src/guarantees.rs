@@ -2,7 +2,7 @@
 
 use crate::{content, fs};
 use tf_fs_plugin::Code;
-use tf_fs_plugin::testing::WritableFile;
+use tf_plugin_testing::filesystem::WritableFile;
 
 const MIB: usize = 1 << 20;
 

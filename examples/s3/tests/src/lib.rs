@@ -20,7 +20,7 @@ pub use store::{IMPATIENT, Store, host};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use tf_fs_plugin::Code;
-use tf_fs_plugin::testing::Filesystem;
+use tf_plugin_testing::filesystem::Filesystem;
 
 /// The plugin, as the host sees it.
 #[must_use]

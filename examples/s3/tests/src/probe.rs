@@ -2,7 +2,7 @@
 
 use crate::{Store, child, host};
 use std::time::{Duration, Instant};
-use tf_fs_plugin::testing::Host;
+use tf_plugin_testing::filesystem::Host;
 
 /// What came of it.
 #[derive(Debug)]

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{LazyLock, Mutex};
 use std::time::Duration;
-use tf_fs_plugin::testing::Host;
 use tf_fs_plugin::{FilesystemOption, OptionValues, Result};
+use tf_plugin_testing::filesystem::Host;
 
 /// The host of this process, with the plugin loaded.
 ///

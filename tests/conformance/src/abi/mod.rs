@@ -7,7 +7,6 @@ use core::ptr;
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use tf_fs_plugin::__private::init_plugin;
-use tf_fs_plugin::testing::{Host, Plugin};
 use tf_fs_sys::host::Table;
 use tf_fs_sys::{
     StatusFunctions, TF_Code, TF_FAILED_PRECONDITION, TF_FileStatistics, TF_Filesystem,
@@ -15,6 +14,7 @@ use tf_fs_sys::{
     TF_OUT_OF_RANGE, TF_RandomAccessFile, TF_RandomAccessFileOps, TF_ReadOnlyMemoryRegion,
     TF_Status, TF_UNAVAILABLE, TF_WritableFile, TF_WritableFileOps,
 };
+use tf_plugin_testing::filesystem::{Host, Plugin};
 
 /// The functions of the plugin that is right. There is one such plugin in a program.
 struct Right {

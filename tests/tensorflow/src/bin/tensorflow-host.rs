@@ -7,7 +7,7 @@
 use std::fs;
 use std::path::Path;
 use tf_fs_plugin::Code;
-use tf_fs_plugin::testing::__private::{Tensor, TensorFlow};
+use tf_plugin_testing::filesystem::__private::{Tensor, TensorFlow};
 use tf_plugin_tensorflow_tests::abi::bytes_in_use;
 
 fn main() {

@@ -13,7 +13,7 @@ impl Filesystem for MemFs {
 
 struct Server;
 
-tf_fs_plugin::conformance! {
+tf_plugin_testing::filesystem::conformance! {
     MemFs,
     root: once(|| Server),
 }

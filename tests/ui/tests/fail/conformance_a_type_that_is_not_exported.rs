@@ -13,6 +13,6 @@ impl Filesystem for MemFs {
 
 struct Other;
 
-tf_fs_plugin::conformance!(Other, "mem://box/");
+tf_plugin_testing::filesystem::conformance!(Other, "mem://box/");
 
 fn main() {}

@@ -11,7 +11,7 @@ impl Filesystem for MemFs {
     }
 }
 
-tf_fs_plugin::conformance! {
+tf_plugin_testing::filesystem::conformance! {
     MemFs,
     root: "mem://box/",
     malfromed: "mem://box/x",

@@ -11,6 +11,6 @@ impl Filesystem for MemFs {
     }
 }
 
-tf_fs_plugin::conformance!(MemFs);
+tf_plugin_testing::filesystem::conformance!(MemFs);
 
 fn main() {}

@@ -11,6 +11,6 @@ impl Filesystem for MemFs {
     }
 }
 
-tf_fs_plugin::conformance!("mem://box/");
+tf_plugin_testing::filesystem::conformance!("mem://box/");
 
 fn main() {}

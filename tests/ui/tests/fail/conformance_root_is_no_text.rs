@@ -11,6 +11,6 @@ impl Filesystem for MemFs {
     }
 }
 
-tf_fs_plugin::conformance!(MemFs, 4711);
+tf_plugin_testing::filesystem::conformance!(MemFs, 4711);
 
 fn main() {}

@@ -1,6 +1,6 @@
 //! What is left out has a reason.
 
-se_plugin::conformance! {
+tf_plugin_testing::device::conformance! {
     tf_plugin_ui_tests::device::P,
     without: [timer_measures],
 }

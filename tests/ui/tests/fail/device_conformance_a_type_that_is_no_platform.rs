@@ -2,6 +2,6 @@
 
 struct Other;
 
-se_plugin::conformance!(Other);
+tf_plugin_testing::device::conformance!(Other);
 
 fn main() {}

@@ -1,5 +1,5 @@
 //! A device needs no directory.
 
-se_plugin::conformance!(tf_plugin_ui_tests::device::P, "mem://box/");
+tf_plugin_testing::device::conformance!(tf_plugin_ui_tests::device::P, "mem://box/");
 
 fn main() {}

@@ -1,6 +1,6 @@
 //! Seconds or milliseconds?
 
-se_plugin::conformance! {
+tf_plugin_testing::device::conformance! {
     tf_plugin_ui_tests::device::P,
     limit: 300,
 }

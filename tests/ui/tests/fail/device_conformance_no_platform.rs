@@ -1,5 +1,5 @@
 //! A type of devices is not a platform.
 
-se_plugin::conformance!("MINE");
+tf_plugin_testing::device::conformance!("MINE");
 
 fn main() {}

@@ -1,6 +1,6 @@
 //! One list has all cases.
 
-se_plugin::conformance! {
+tf_plugin_testing::device::conformance! {
     tf_plugin_ui_tests::device::P,
     without: [timer_measures => "no clock"],
     without: [timer_measures => "no clock"],

@@ -17,11 +17,11 @@ impl Filesystem for MemFs {
 struct Server;
 
 mod short {
-    tf_fs_plugin::conformance!(super::MemFs, "mem://box/");
+    tf_plugin_testing::filesystem::conformance!(super::MemFs, "mem://box/");
 }
 
 mod all {
-    tf_fs_plugin::conformance! {
+    tf_plugin_testing::filesystem::conformance! {
         super::MemFs,
         without: [checkpoint => "slow", walk => format!("{} is slow", 1)],
         append: unsupported,
@@ -35,7 +35,7 @@ mod all {
 }
 
 mod each {
-    tf_fs_plugin::conformance! {
+    tf_plugin_testing::filesystem::conformance! {
         super::MemFs,
         root: each_case(|| format!("mem://box{}/", 1)),
         without: [],
@@ -47,15 +47,15 @@ mod each {
 }
 
 mod in_place {
-    tf_fs_plugin::conformance! { super::MemFs, visible: in_place, root: "mem://box/" }
+    tf_plugin_testing::filesystem::conformance! { super::MemFs, visible: in_place, root: "mem://box/" }
 }
 
 mod device {
-    se_plugin::conformance!(super::P);
+    tf_plugin_testing::device::conformance!(super::P);
 }
 
 mod device_with_options {
-    se_plugin::conformance! {
+    tf_plugin_testing::device::conformance! {
         super::P,
         without: [timer_measures => "no clock"],
         limit: std::time::Duration::from_secs(3),

@@ -103,10 +103,10 @@ impl Filesystem for MemFs {
     }
 }
 
-se_plugin::conformance!(All);
+tf_plugin_testing::device::conformance!(All);
 
 mod files {
-    tf_fs_plugin::conformance!(super::MemFs, "mem://box/");
+    tf_plugin_testing::filesystem::conformance!(super::MemFs, "mem://box/");
 }
 
 fn main() {

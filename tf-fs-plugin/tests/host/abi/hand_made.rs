@@ -5,7 +5,6 @@ use core::ptr;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use tf_fs_plugin::Result;
-use tf_fs_plugin::testing::Host;
 use tf_fs_sys::host::Table;
 use tf_fs_sys::{
     StatusFunctions, TF_Code, TF_Filesystem, TF_FilesystemOps, TF_FilesystemPluginInfo,
@@ -13,6 +12,7 @@ use tf_fs_sys::{
     TF_ReadOnlyMemoryRegion, TF_ReadOnlyMemoryRegionOps, TF_SetFilesystemVersionMetadata,
     TF_Status, TF_WritableFile, TF_WritableFileOps,
 };
+use tf_plugin_testing::filesystem::Host;
 
 /// What a plugin offers for one scheme; `None` is a null pointer.
 #[derive(Clone)]

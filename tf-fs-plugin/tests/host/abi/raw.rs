@@ -4,12 +4,12 @@ use core::ffi::{CStr, c_char, c_int};
 use core::ptr;
 use std::ffi::CString;
 use tf_fs_plugin::__private::init_plugin;
-use tf_fs_plugin::testing::{
-    Filesystem, Host, Plugin, RandomAccessFile, Tables, Transaction, WritableFile,
-};
 use tf_fs_plugin::{Code, Error, Result};
 use tf_fs_sys::host::Table;
 use tf_fs_sys::*;
+use tf_plugin_testing::filesystem::{
+    Filesystem, Host, Plugin, RandomAccessFile, Tables, Transaction, WritableFile,
+};
 
 /// A status as a plugin could make one itself.
 struct Status(*mut TF_Status);

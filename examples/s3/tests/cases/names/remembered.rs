@@ -4,9 +4,10 @@ use super::list;
 use s3_server::{Fault, Options, What, When};
 use std::time::{Duration, Instant};
 use tf_fs_plugin::Code;
-use tf_fs_plugin::testing::Host;
 use tf_plugin_s3_tests::this_test;
 use tf_plugin_s3_tests::{Store, child, code, counts, eventually, fs, host};
+use tf_plugin_testing::filesystem::Host;
+use tf_plugin_testing::filesystem::Host;
 
 #[test]
 fn a_listing_answers_what_follows_it() {

@@ -4,8 +4,8 @@ mod appending;
 mod files;
 mod requests;
 
-use tf_fs_plugin::testing::WritableFile;
 use tf_plugin_s3_tests::{Store, fs};
+use tf_plugin_testing::filesystem::WritableFile;
 
 const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;

@@ -1,9 +1,9 @@
 //! An operation that faults meet, and what its answers may be.
 
 use std::collections::BTreeMap;
-use tf_fs_plugin::testing::Host;
 use tf_fs_plugin::{Code, Error};
 use tf_plugin_s3_tests::{Store, host};
+use tf_plugin_testing::filesystem::Host;
 
 /// Why an operation did not do what it should.
 pub(super) enum Failure {

@@ -4,11 +4,11 @@ use super::Other;
 use super::oracle::{Bucket, Found, Objects, Path, Verdict, key};
 use proptest::test_runner::TestCaseError;
 use std::collections::BTreeSet;
-use tf_fs_plugin::testing::{Host, WritableFile};
 use tf_fs_plugin::{Code, Error};
 use tf_plugin_conformance_tests::model;
 use tf_plugin_conformance_tests::{Name, Op};
 use tf_plugin_s3_tests::{Store, host};
+use tf_plugin_testing::filesystem::{Host, WritableFile};
 
 mod changes;
 mod questions;

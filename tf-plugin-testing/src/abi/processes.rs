@@ -1,0 +1,77 @@
+//! Processes that end at once, or with or without others.
+
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::{Child, ExitStatus};
+
+/// How a copy ends whose work panicked.
+pub(crate) const PANICKED: i32 = 200;
+
+/// Ends the process without its exit handlers: one that hangs may hang in those, too.
+pub(crate) fn leave(status: i32) -> ! {
+    // SAFETY: ends this process.
+    unsafe { libc::_exit(status) }
+}
+
+/// Runs something in a copy of this process, which has this thread alone, and waits for the end of the copy.
+///
+/// # Panics
+/// If there can be no copy.
+pub(crate) fn in_a_fork(work: impl FnOnce()) -> ExitStatus {
+    // What panics has said so.
+    in_a_child(0, || i32::from(catch_unwind(AssertUnwindSafe(work)).is_err()))
+}
+
+/// Runs something in a copy of this process, which has this thread alone, and waits for the end of the copy. It is what
+/// `work` returns; or `SIGALRM`, if that takes more than some seconds, if those are not 0.
+///
+/// # Panics
+/// If there can be no copy.
+pub(crate) fn in_a_child(seconds: u32, work: impl FnOnce() -> i32) -> ExitStatus {
+    // SAFETY: the copy runs `work` and ends here. What it calls takes no lock that another thread may hold, or is
+    // tried for that and ended by the alarm.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        // A copy does not inherit it.
+        end_with_parent();
+        // SAFETY: it takes a number only.
+        unsafe { libc::alarm(seconds) };
+        leave(catch_unwind(AssertUnwindSafe(work)).unwrap_or(PANICKED));
+    }
+    assert!(child > 0, "cannot fork: {}", io::Error::last_os_error());
+    let mut status = 0;
+    loop {
+        // SAFETY: a child of this process that nobody else waits for.
+        let waited = unsafe { libc::waitpid(child, &raw mut status, 0) };
+        let error = io::Error::last_os_error();
+        if waited == child {
+            return ExitStatus::from_raw(status);
+        }
+        let again = error.kind() == io::ErrorKind::Interrupted;
+        assert!(again, "cannot wait for the copy: {error}");
+    }
+}
+
+/// Sets a variable of the environment.
+pub(crate) fn set_variable(name: &str, value: &str) {
+    // SAFETY: the one caller is the only thread of a process that was just forked.
+    unsafe { std::env::set_var(name, value) };
+}
+
+/// Kills all that is in the process group that `child` was made the leader of.
+pub(crate) fn kill_group(child: &Child) {
+    let Ok(group) = libc::pid_t::try_from(child.id()) else { return };
+    // SAFETY: it takes numbers only. Of most groups there is nothing left, which is not a failure here.
+    unsafe { libc::kill(-group, libc::SIGKILL) };
+}
+
+/// Makes this process end when the one that has started it does: in a process group of its own it gets no signal of the
+/// terminal.
+pub(crate) fn end_with_parent() {
+    #[cfg(target_os = "linux")]
+    // SAFETY: it takes numbers only. A kernel that does not know it leaves the process to end by itself.
+    unsafe {
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+    }
+}

@@ -1,0 +1,409 @@
+//! The host's side of `tf_status.h`.
+//!
+//! A status is a number that was never an address, so that no pointer from the plugin is ever
+//! followed: one that names no living status, or never named one, is found out instead.
+
+use crate::violations::Log;
+use core::ffi::{CStr, c_char, c_int, c_void};
+use core::ptr;
+use std::collections::{BTreeMap, VecDeque};
+use std::ffi::CString;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
+use tf_fs_sys::host::Table;
+use tf_fs_sys::{
+    StatusFunctions, TF_Code, TF_OK, TF_PayloadVisitor, TF_Status, TF_UNAUTHENTICATED, TF_UNKNOWN,
+};
+use tf_plugin_core::{Code, Error, Result};
+
+static FUNCTIONS: StatusFunctions = StatusFunctions {
+    TF_NewStatus: new_status,
+    TF_DeleteStatus: delete_status,
+    TF_SetStatus: set_status,
+    TF_SetPayload: Some(set_payload),
+    TF_SetStatusFromIOError: Some(set_status_from_io_error),
+    TF_GetCode: get_code,
+    TF_Message: message,
+    TF_ForEachPayload: Some(for_each_payload),
+};
+
+/// Makes this process's plugins use the statuses of this module.
+pub(crate) fn install() {
+    static ONCE: Once = Once::new();
+    // SAFETY: the functions below keep the promises of the table's fields, for any pointers.
+    ONCE.call_once(|| unsafe { StatusFunctions::install(&FUNCTIONS) });
+}
+
+/// The first status. No address of a program on a 64-bit system: whoever follows it faults at once.
+const FIRST: usize = 0x5ad0_0000_0000_0000_u64 as usize;
+const STEP: usize = 16;
+/// How many deleted statuses are remembered, to say which operation they belonged to.
+const REMEMBERED: usize = 4096;
+
+struct Object {
+    log: Option<Arc<Log>>,
+    operation: &'static str,
+    subject: Vec<u8>,
+    code: TF_Code,
+    message: CString,
+    payloads: Vec<(CString, CString)>,
+    /// Whether the plugin has set the code since the host handed the status out.
+    was_set: bool,
+}
+
+struct Statuses {
+    made: usize,
+    live: BTreeMap<usize, Object>,
+    deleted: VecDeque<(usize, Object)>,
+}
+
+/// Those of each thread, so that calls of several threads do not wait for each other here: they would rarely meet
+/// inside of the plugin. And so that a forked child finds those of its thread free, without a lock that all threads
+/// wait for at a fork, which would hide from the tests what a plugin's own locks do then.
+static STATUSES: [Mutex<Statuses>; 256] =
+    [const { Mutex::new(Statuses { made: 0, live: BTreeMap::new(), deleted: VecDeque::new() }) };
+        256];
+
+fn lock(number: usize) -> MutexGuard<'static, Statuses> {
+    STATUSES[number % STATUSES.len()].lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The statuses among which this one is.
+fn statuses_with(status: *const TF_Status) -> MutexGuard<'static, Statuses> {
+    lock(status.addr().wrapping_sub(FIRST) / STEP)
+}
+
+/// The number of a living thread, which no other one has. Without a lock, which a forked child could find held; numbers
+/// of threads that a child does not have stay taken in it, as the locks may be.
+struct Number(usize);
+
+static TAKEN: [AtomicBool; STATUSES.len()] = [const { AtomicBool::new(false) }; STATUSES.len()];
+
+impl Number {
+    /// None if there are more threads than numbers.
+    fn take() -> Option<Self> {
+        let free = TAKEN.iter().position(|taken| !taken.swap(true, Ordering::Relaxed));
+        free.map(Self)
+    }
+}
+
+impl Drop for Number {
+    fn drop(&mut self) {
+        TAKEN[self.0].store(false, Ordering::Relaxed);
+    }
+}
+
+/// The number of this thread; the last one while it ends, and for threads that are too many.
+fn number() -> usize {
+    thread_local! {
+        static MINE: Option<Number> = Number::take();
+    }
+    let mine = MINE.try_with(|mine| mine.as_ref().map(|mine| mine.0)).ok().flatten();
+    mine.unwrap_or(STATUSES.len() - 1)
+}
+
+/// Makes a status among those of this thread.
+fn add(log: Option<Arc<Log>>, operation: &'static str, subject: &[u8]) -> usize {
+    let mine = number();
+    let mut statuses = lock(mine);
+    let id = FIRST + (statuses.made * STATUSES.len() + mine) * STEP;
+    statuses.made += 1;
+    let object = Object {
+        log,
+        operation,
+        subject: subject.to_vec(),
+        code: TF_OK,
+        message: CString::default(),
+        payloads: Vec::new(),
+        was_set: false,
+    };
+    statuses.live.insert(id, object);
+    id
+}
+
+impl Statuses {
+    fn delete(&mut self, id: usize) -> Option<&mut Object> {
+        let object = self.live.remove(&id)?;
+        if self.deleted.len() == REMEMBERED {
+            self.deleted.pop_front();
+        }
+        self.deleted.push_back((id, object));
+        self.deleted.back_mut().map(|(_, object)| object)
+    }
+
+    /// A living status. For any other the misuse is noted with the host that made the status; one
+    /// that no host made ends the process, since there is no test that could be told.
+    fn find(&mut self, function: &str, status: *const TF_Status) -> Option<&mut Object> {
+        let id = status.addr();
+        // The borrow checker wants the successful look-up apart from the rest.
+        if self.live.contains_key(&id) {
+            return self.live.get_mut(&id);
+        }
+        let owner =
+            self.deleted.iter().find(|(deleted, _)| *deleted == id).map(|(_, object)| object);
+        match owner.and_then(|object| Some((object, object.log.as_ref()?))) {
+            Some((object, log)) => log.add(
+                object.operation,
+                &object.subject,
+                format!("the plugin called {function} on the status after the operation had returned and the status was deleted; TensorFlow would corrupt its memory"),
+            ),
+            None => {
+                eprintln!(
+                    "the plugin called {function} on {status:p}, which is not a status; TensorFlow would crash, and so does this test"
+                );
+                std::process::abort();
+            }
+        }
+        None
+    }
+}
+
+impl Object {
+    fn violation(&self, what: impl Into<String>) {
+        if let Some(log) = &self.log {
+            log.add(self.operation, &self.subject, what);
+        }
+    }
+
+    fn set(&mut self, code: TF_Code, message: CString) {
+        self.was_set = true;
+        self.payloads.clear();
+        if code > TF_UNAUTHENTICATED {
+            self.violation(format!(
+                "the status got the code {code}, which does not exist; TensorFlow 2.12 aborts the process"
+            ));
+            self.code = TF_UNKNOWN;
+        } else {
+            self.code = code;
+        }
+        self.message = if code == TF_OK { CString::default() } else { message };
+    }
+
+    fn result(&self) -> Result<()> {
+        let Some(code) = Code::from_raw(self.code) else {
+            return Ok(());
+        };
+        let text = |string: &CString| string.to_string_lossy().into_owned();
+        let error = Error::new(code, text(&self.message));
+        Err(self
+            .payloads
+            .iter()
+            .fold(error, |error, (key, value)| error.with_payload(text(key), text(value))))
+    }
+}
+
+/// A status that the host passes to one call, deleted when the call is over.
+pub(crate) struct Status(usize);
+
+impl Status {
+    /// A fresh status, `TF_OK`, for one call.
+    pub(crate) fn new(log: &Arc<Log>, operation: &'static str, subject: &[u8]) -> Self {
+        Self(add(Some(Arc::clone(log)), operation, subject))
+    }
+
+    /// What the plugin gets.
+    pub(crate) fn as_ptr(&self) -> *mut TF_Status {
+        ptr::without_provenance_mut(self.0)
+    }
+
+    /// What the plugin has set. A status that it never set is a violation: TensorFlow takes it for
+    /// success.
+    pub(crate) fn result(&self) -> Result<()> {
+        let statuses = statuses_with(self.as_ptr());
+        let Some(object) = statuses.live.get(&self.0) else {
+            // The plugin deleted it, which was noted then.
+            return Ok(());
+        };
+        if !object.was_set {
+            object.violation(
+                "the status was never set, which TensorFlow takes for success; set it in every case",
+            );
+        }
+        object.result()
+    }
+}
+
+impl Drop for Status {
+    fn drop(&mut self) {
+        statuses_with(self.as_ptr()).delete(self.0);
+    }
+}
+
+/// How many statuses are alive in this process: those of calls that are running, and those that
+/// plugins made and did not delete.
+pub(crate) fn live() -> usize {
+    (0..STATUSES.len()).map(|number| lock(number).live.len()).sum()
+}
+
+unsafe extern "C" fn new_status() -> *mut TF_Status {
+    ptr::without_provenance_mut(add(None, "TF_NewStatus", b""))
+}
+
+unsafe extern "C" fn delete_status(status: *mut TF_Status) {
+    if status.is_null() {
+        return;
+    }
+    let mut statuses = statuses_with(status);
+    if let Some(object) = statuses.find("TF_DeleteStatus", status)
+        && object.log.is_some()
+    {
+        object.violation("the plugin deleted the host's status; TensorFlow would delete it again");
+    }
+    statuses.delete(status.addr());
+}
+
+/// Copies a string of the plugin; null and text that is not UTF-8 are violations.
+///
+/// # Safety
+/// `string` must be null or a C string.
+unsafe fn copied(object: &Object, what: &str, string: *const c_char) -> CString {
+    if string.is_null() {
+        object
+            .violation(format!("the {what} of the status is null; TensorFlow up to 2.20 crashes"));
+        return CString::default();
+    }
+    // SAFETY: `string` is not null, so it is a C string.
+    let string = unsafe { CStr::from_ptr(string) };
+    if string.to_str().is_err() {
+        object.violation(format!(
+            "the {what} of the status is not UTF-8; Python raises UnicodeDecodeError in place of the error"
+        ));
+    }
+    string.to_owned()
+}
+
+unsafe extern "C" fn set_status(status: *mut TF_Status, code: TF_Code, message: *const c_char) {
+    let mut statuses = statuses_with(status);
+    if let Some(object) = statuses.find("TF_SetStatus", status) {
+        // SAFETY: the plugin passes a C string.
+        let message = unsafe { copied(object, "message", message) };
+        object.set(code, message);
+    }
+}
+
+unsafe extern "C" fn set_payload(status: *mut TF_Status, key: *const c_char, value: *const c_char) {
+    let mut statuses = statuses_with(status);
+    if let Some(object) = statuses.find("TF_SetPayload", status) {
+        // SAFETY: the plugin passes two C strings.
+        let (key, value) = unsafe {
+            (copied(object, "key of a payload", key), copied(object, "value of a payload", value))
+        };
+        if object.code != TF_OK {
+            object.payloads.retain(|(known, _)| *known != key);
+            object.payloads.push((key, value));
+        }
+    }
+}
+
+unsafe extern "C" fn set_status_from_io_error(
+    status: *mut TF_Status,
+    error_code: c_int,
+    context: *const c_char,
+) {
+    let mut statuses = statuses_with(status);
+    if let Some(object) = statuses.find("TF_SetStatusFromIOError", status) {
+        // SAFETY: the plugin passes a C string.
+        let context = unsafe { copied(object, "context", context) };
+        let error = std::io::Error::from_raw_os_error(error_code);
+        let text = format!("{}: {error}", context.to_string_lossy());
+        let code = if error_code == 0 { TF_OK } else { Error::from(error).code().as_raw() };
+        object.set(code, CString::new(text).unwrap_or_default());
+    }
+}
+
+unsafe extern "C" fn get_code(status: *const TF_Status) -> TF_Code {
+    statuses_with(status).find("TF_GetCode", status).map_or(TF_UNKNOWN, |object| object.code)
+}
+
+/// Borrowed from the status until its next change, as from TensorFlow's.
+unsafe extern "C" fn message(status: *const TF_Status) -> *const c_char {
+    statuses_with(status)
+        .find("TF_Message", status)
+        .map_or(c"".as_ptr(), |object| object.message.as_ptr())
+}
+
+unsafe extern "C" fn for_each_payload(
+    status: *const TF_Status,
+    visitor: TF_PayloadVisitor,
+    capture: *mut c_void,
+) {
+    let payloads = statuses_with(status)
+        .find("TF_ForEachPayload", status)
+        .map(|object| object.payloads.clone())
+        .unwrap_or_default();
+    if let Some(visitor) = visitor {
+        for (key, value) in payloads {
+            // SAFETY: two C strings that outlive the call, and the pointer that the caller wants.
+            unsafe { visitor(key.as_ptr(), value.as_ptr(), capture) };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_shares_its_number_with_no_living_one() {
+        let mine = number();
+        for _ in 0..2 * STATUSES.len() {
+            let other = std::thread::spawn(number).join().unwrap();
+            assert_ne!(other, mine);
+        }
+    }
+
+    #[test]
+    fn a_status_takes_what_tensorflows_takes() {
+        install();
+        let log = Arc::new(Log::default());
+        let status = Status::new(&log, "stat", b"x");
+        // SAFETY: a living status and C strings.
+        unsafe {
+            assert_eq!(get_code(status.as_ptr()), TF_OK);
+            set_payload(status.as_ptr(), c"k".as_ptr(), c"dropped".as_ptr());
+            set_status(status.as_ptr(), 5, c"gone".as_ptr());
+            set_payload(status.as_ptr(), c"k".as_ptr(), c"v".as_ptr());
+            assert_eq!(CStr::from_ptr(message(status.as_ptr())), c"gone");
+        }
+        let error = status.result().unwrap_err();
+        assert_eq!((error.code(), error.message()), (Code::NotFound, "gone"));
+        assert_eq!(error.payloads().collect::<Vec<_>>(), [("k", "v")]);
+        // SAFETY: `status` lives, and the message is a C string.
+        unsafe { set_status(status.as_ptr(), TF_OK, c"dropped".as_ptr()) };
+        assert!(status.result().is_ok());
+        assert_eq!(log.take(), []);
+    }
+
+    #[test]
+    fn what_breaks_tensorflow_is_noted() {
+        let log = Arc::new(Log::default());
+        let status = Status::new(&log, "stat", b"x");
+        status.result().unwrap();
+        // SAFETY: a living status, and null or C strings, which are what is tested.
+        unsafe {
+            set_status(status.as_ptr(), 17, c"".as_ptr());
+            set_status(status.as_ptr(), 5, ptr::null());
+            set_status(status.as_ptr(), 5, c"\xff".as_ptr());
+        }
+        let deleted = status.as_ptr();
+        drop(status);
+        // SAFETY: a deleted status, which is what is tested; it is never followed.
+        unsafe {
+            set_status(deleted, 5, c"late".as_ptr());
+            assert_eq!(get_code(deleted), TF_UNKNOWN);
+        }
+        let expected = [
+            "never set",
+            "code 17",
+            "is null",
+            "not UTF-8",
+            "TF_SetStatus on the status after",
+            "TF_GetCode on the status after",
+        ];
+        let noted = log.take();
+        assert_eq!(noted.len(), expected.len(), "{noted:?}");
+        for (violation, part) in noted.iter().zip(expected) {
+            assert!(violation.what.contains(part), "{violation} / {part}");
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! Operations that run as they come: `tensorflow/c/eager/c_api.h`.
+
+use super::{Content, Device, Tensor, TensorFlow, number, start, text};
+use core::ffi::CStr;
+use core::ptr;
+use tf_fs_sys::{TF_DataType, TFE_Context, TFE_Op, TFE_TensorHandle};
+use tf_plugin_core::Result;
+
+/// Where operations run.
+#[derive(Debug)]
+pub(crate) struct Context<'t> {
+    tensorflow: &'t TensorFlow,
+    context: *mut TFE_Context,
+}
+
+// SAFETY: a context may be used from all threads; Python does so too.
+unsafe impl Send for Context<'_> {}
+// SAFETY: TensorFlow allows any thread to use a context, several at once; Python does so too.
+unsafe impl Sync for Context<'_> {}
+
+impl Drop for Context<'_> {
+    fn drop(&mut self) {
+        // SAFETY: the context is this value's, and what was made of it borrows it.
+        unsafe { (self.tensorflow.eager.TFE_DeleteContext)(self.context) };
+    }
+}
+
+/// A tensor of a context, on any device.
+#[derive(Debug)]
+pub(crate) struct Handle<'c> {
+    tensorflow: &'c TensorFlow,
+    handle: *mut TFE_TensorHandle,
+}
+
+// SAFETY: a handle is a counted reference to a tensor that does not change, for all threads.
+unsafe impl Send for Handle<'_> {}
+// SAFETY: a handle is a counted reference to a tensor that does not change.
+unsafe impl Sync for Handle<'_> {}
+
+impl Drop for Handle<'_> {
+    fn drop(&mut self) {
+        // SAFETY: the handle is this value's.
+        unsafe { (self.tensorflow.eager.TFE_DeleteTensorHandle)(self.handle) };
+    }
+}
+
+/// An operation in the making.
+struct Op<'c> {
+    tensorflow: &'c TensorFlow,
+    op: *mut TFE_Op,
+}
+
+impl Drop for Op<'_> {
+    fn drop(&mut self) {
+        // SAFETY: the operation is this value's.
+        unsafe { (self.tensorflow.eager.TFE_DeleteOp)(self.op) };
+    }
+}
+
+impl TensorFlow {
+    /// A context with all devices that are known by now.
+    ///
+    /// # Errors
+    /// Those of TensorFlow: a device may refuse.
+    pub(crate) fn context(&self) -> Result<Context<'_>> {
+        // SAFETY: the options are made and deleted here.
+        let context = unsafe {
+            let options = (self.eager.TFE_NewContextOptions)();
+            let context = self.check(|status| (self.eager.TFE_NewContext)(options, status));
+            (self.eager.TFE_DeleteContextOptions)(options);
+            context?
+        };
+        Ok(Context { tensorflow: self, context })
+    }
+}
+
+impl Context<'_> {
+    /// Its devices.
+    ///
+    /// # Errors
+    /// Those of TensorFlow.
+    pub(crate) fn devices(&self) -> Result<Vec<Device>> {
+        // SAFETY: a context and a status; the list is the caller's.
+        unsafe {
+            let list = self.tensorflow.check(|status| {
+                (self.tensorflow.eager.TFE_ContextListDevices)(self.context, status)
+            })?;
+            self.tensorflow.listed(list)
+        }
+    }
+
+    /// A handle of a tensor, which is in host memory.
+    ///
+    /// # Errors
+    /// Those of TensorFlow.
+    pub(crate) fn handle(&self, tensor: &Tensor) -> Result<Handle<'_>> {
+        let tensor = self.tensorflow.in_c(tensor)?;
+        // SAFETY: a tensor and a status; the handle has a share of the tensor.
+        let handle = self.tensorflow.check(|status| unsafe {
+            (self.tensorflow.eager.TFE_NewTensorHandle)(tensor.tensor, status)
+        })?;
+        Ok(Handle { tensorflow: self.tensorflow, handle })
+    }
+
+    /// Runs an operation that gives at most so many tensors, on a device or where TensorFlow will. `types` is an
+    /// attribute of it that is a list of types.
+    ///
+    /// # Errors
+    /// Those of the operation.
+    pub(crate) fn execute(
+        &self,
+        operation: &str,
+        inputs: &[&Handle<'_>],
+        types: Option<(&str, &[TF_DataType])>,
+        device: Option<&str>,
+        outputs: usize,
+    ) -> Result<Vec<Handle<'_>>> {
+        let (tensorflow, eager) = (self.tensorflow, &self.tensorflow.eager);
+        let name = text(operation)?;
+        // SAFETY: a context, a C string and a status.
+        let op = tensorflow
+            .check(|status| unsafe { (eager.TFE_NewOp)(self.context, name.as_ptr(), status) })?;
+        let op = Op { tensorflow, op };
+        if let Some(device) = device {
+            let device = text(device)?;
+            // SAFETY: an operation, a C string and a status.
+            tensorflow.check(|status| unsafe {
+                (eager.TFE_OpSetDevice)(op.op, device.as_ptr(), status);
+            })?;
+        }
+        for input in inputs {
+            // SAFETY: an operation, a tensor and a status, all alive.
+            tensorflow.check(|status| unsafe {
+                (eager.TFE_OpAddInput)(op.op, input.handle, status);
+            })?;
+        }
+        if let Some((name, types)) = types {
+            let name = text(name)?;
+            // SAFETY: an operation, a C string, and values that are copied, with their number.
+            unsafe {
+                let count = number(types.len());
+                (eager.TFE_OpSetAttrTypeList)(op.op, name.as_ptr(), start(types), count);
+            }
+        }
+        let mut found = vec![ptr::null_mut(); outputs];
+        let mut count = number(outputs);
+        // SAFETY: an operation, room for the answers, which is said, and a status.
+        tensorflow.check(|status| unsafe {
+            (eager.TFE_Execute)(op.op, found.as_mut_ptr(), &raw mut count, status);
+        })?;
+        found.truncate(usize::try_from(count).unwrap_or(0));
+        Ok(found.into_iter().map(|handle| Handle { tensorflow, handle }).collect())
+    }
+}
+
+impl Context<'_> {
+    /// The strings that an operation without attributes gives for tensors.
+    ///
+    /// # Errors
+    /// Those of the operation.
+    pub(crate) fn strings(&self, operation: &str, inputs: &[Tensor]) -> Result<Vec<Vec<u8>>> {
+        let inputs: Vec<_> =
+            inputs.iter().map(|input| self.handle(input)).collect::<Result<_>>()?;
+        let given = self.execute(operation, &inputs.iter().collect::<Vec<_>>(), None, None, 1)?;
+        match given.first().map(Handle::tensor).transpose()?.map(|tensor| tensor.content) {
+            Some(Content::Strings(strings)) => Ok(strings),
+            _ => Ok(Vec::new()),
+        }
+    }
+}
+
+impl Handle<'_> {
+    /// Its content, which is waited for.
+    ///
+    /// # Errors
+    /// Those of what computes or copies it.
+    pub(crate) fn tensor(&self) -> Result<Tensor> {
+        // SAFETY: a tensor and a status; what comes is the caller's.
+        let tensor = unsafe {
+            let resolve =
+                |status| (self.tensorflow.eager.TFE_TensorHandleResolve)(self.handle, status);
+            let tensor = self.tensorflow.check(resolve)?;
+            self.tensorflow.owned(tensor)
+        };
+        self.tensorflow.in_rust(&tensor)
+    }
+
+    /// A copy on another device.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub(crate) fn copy_to<'c>(&self, context: &'c Context<'_>, device: &str) -> Result<Handle<'c>> {
+        let device = text(device)?;
+        // SAFETY: a tensor of the context, the context, a C string and a status, all alive.
+        let handle = self.tensorflow.check(|status| unsafe {
+            let copy = self.tensorflow.eager.TFE_TensorHandleCopyToDevice;
+            copy(self.handle, context.context, device.as_ptr(), status)
+        })?;
+        Ok(Handle { tensorflow: context.tensorflow, handle })
+    }
+
+    /// The device in whose memory it is.
+    ///
+    /// # Errors
+    /// Those of what computes it.
+    pub(crate) fn backing_device(&self) -> Result<String> {
+        let name = self.tensorflow.eager.TFE_TensorHandleBackingDeviceName;
+        // SAFETY: a tensor and a status; the name is copied while the tensor lives.
+        unsafe {
+            let name = self.tensorflow.check(|status| name(self.handle, status))?;
+            Ok(CStr::from_ptr(name).to_string_lossy().into_owned())
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! Tensors, between Rust and C.
+
+use super::{TensorFlow, number, start};
+use core::slice;
+use tf_fs_sys::{TF_DataType, TF_INT64, TF_STRING, TF_TString, TF_Tensor};
+use tf_plugin_core::{Error, Result};
+
+/// What a tensor holds, in host memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Content {
+    /// Elements of a fixed size, one after the other.
+    Bytes(Vec<u8>),
+    /// Strings.
+    Strings(Vec<Vec<u8>>),
+}
+
+/// A tensor in host memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Tensor {
+    /// The type of its elements: a constant of `tf_datatype.h`.
+    pub data_type: TF_DataType,
+    /// Its dimensions.
+    pub shape: Vec<i64>,
+    /// Its elements.
+    pub content: Content,
+}
+
+impl Tensor {
+    /// One string.
+    pub(crate) fn string(text: impl AsRef<[u8]>) -> Self {
+        let content = Content::Strings(vec![text.as_ref().to_vec()]);
+        Self { data_type: TF_STRING, shape: Vec::new(), content }
+    }
+
+    /// Strings in a row.
+    pub(crate) fn strings(texts: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Self {
+        let all: Vec<_> = texts.into_iter().map(|text| text.as_ref().to_vec()).collect();
+        let shape = vec![i64::from(number(all.len()))];
+        Self { data_type: TF_STRING, shape, content: Content::Strings(all) }
+    }
+
+    /// Elements of a fixed size.
+    pub(crate) fn bytes(data_type: TF_DataType, shape: &[i64], content: Vec<u8>) -> Self {
+        Self { data_type, shape: shape.to_vec(), content: Content::Bytes(content) }
+    }
+
+    /// One number.
+    pub(crate) fn int64(value: i64) -> Self {
+        Self::bytes(TF_INT64, &[], value.to_ne_bytes().to_vec())
+    }
+}
+
+/// A tensor of C, freed with the value. Long strings in it are not: TensorFlow may have kept the buffer, and frees none of
+/// them itself.
+pub(super) struct Owned<'t> {
+    tensorflow: &'t TensorFlow,
+    pub(super) tensor: *mut TF_Tensor,
+}
+
+impl Drop for Owned<'_> {
+    fn drop(&mut self) {
+        // SAFETY: the tensor is this value's.
+        unsafe { (self.tensorflow.tensors.TF_DeleteTensor)(self.tensor) };
+    }
+}
+
+impl TensorFlow {
+    /// Takes over a tensor of C.
+    ///
+    /// # Safety
+    /// It must be the caller's.
+    pub(super) unsafe fn owned(&self, tensor: *mut TF_Tensor) -> Owned<'_> {
+        Owned { tensorflow: self, tensor }
+    }
+
+    pub(super) fn in_c(&self, tensor: &Tensor) -> Result<Owned<'_>> {
+        let size = match &tensor.content {
+            Content::Bytes(bytes) => bytes.len(),
+            Content::Strings(strings) => strings.len() * size_of::<TF_TString>(),
+        };
+        let dims = number(tensor.shape.len());
+        let no_memory = || Error::resource_exhausted(format!("no tensor of {size} bytes"));
+        // SAFETY: as many lengths as are said. What comes is the caller's.
+        let made = unsafe {
+            let shape = start(&tensor.shape);
+            let made = (self.tensors.TF_AllocateTensor)(tensor.data_type, shape, dims, size);
+            if made.is_null() {
+                return Err(no_memory());
+            }
+            self.owned(made)
+        };
+        // SAFETY: the tensor has this size and is not shared yet; strings are initialised before they are set.
+        unsafe {
+            let data = (self.tensors.TF_TensorData)(made.tensor);
+            match &tensor.content {
+                Content::Bytes(bytes) if bytes.is_empty() => {}
+                Content::Bytes(bytes) => {
+                    data.cast::<u8>().copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
+                }
+                Content::Strings(strings) => {
+                    let (init, copy) = (self.strings.TF_StringInit, self.strings.TF_StringCopy);
+                    let (Some(init), Some(copy)) = (init, copy) else {
+                        return Err(Error::unimplemented("this TensorFlow has no strings for C"));
+                    };
+                    for (at, text) in strings.iter().enumerate() {
+                        let place = data.cast::<TF_TString>().add(at);
+                        init(place);
+                        copy(place, text.as_ptr().cast(), text.len());
+                    }
+                }
+            }
+        }
+        Ok(made)
+    }
+
+    pub(super) fn in_rust(&self, tensor: &Owned<'_>) -> Result<Tensor> {
+        let tensor = tensor.tensor;
+        // SAFETY: a tensor that lives until the end of this function, in host memory. An empty one may have no data.
+        unsafe {
+            let dims = (self.tensors.TF_NumDims)(tensor);
+            let shape = (0..dims).map(|at| (self.tensors.TF_Dim)(tensor, at)).collect();
+            let data_type = (self.tensors.TF_TensorType)(tensor);
+            let data = (self.tensors.TF_TensorData)(tensor);
+            let content = if data_type == TF_STRING {
+                let (Some(start), Some(size)) =
+                    (self.strings.TF_StringGetDataPointer, self.strings.TF_StringGetSize)
+                else {
+                    return Err(Error::unimplemented("this TensorFlow has no strings for C"));
+                };
+                let count = (self.tensors.TF_TensorElementCount)(tensor);
+                let copy = |at| {
+                    let text = data.cast::<TF_TString>().add(at);
+                    slice::from_raw_parts(start(text).cast::<u8>(), size(text)).to_vec()
+                };
+                Content::Strings((0..usize::try_from(count).unwrap_or(0)).map(copy).collect())
+            } else {
+                let size = (self.tensors.TF_TensorByteSize)(tensor);
+                let bytes = match size {
+                    0 => Vec::new(),
+                    _ => slice::from_raw_parts(data.cast::<u8>(), size).to_vec(),
+                };
+                Content::Bytes(bytes)
+            };
+            Ok(Tensor { data_type, shape, content })
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! The host's side of streams, events and stopwatches.
+
+use super::{TestDevice, memory_base};
+use core::ffi::c_void;
+use core::sync::atomic::Ordering;
+use se_plugin::{DevicePtr, Error, EventStatus, Pattern, Result};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+use tf_fs_sys::{
+    SE_EVENT_COMPLETE, SE_EVENT_PENDING, SP_Event, SP_Stream, SP_Timer, TF_Code, TF_Status,
+};
+
+/// A stream; the null stream if it could not be made.
+pub struct TestStream<'d>(pub(super) &'d TestDevice<'d>, pub(super) SP_Stream);
+/// An event; the null event if it could not be made.
+pub struct TestEvent<'d>(pub(super) &'d TestDevice<'d>, pub(super) SP_Event);
+/// A stopwatch.
+pub struct TestTimer<'d>(pub(super) &'d TestDevice<'d>, pub(super) SP_Timer);
+
+// SAFETY: the header lets any thread use handles, several at a time.
+unsafe impl Send for TestStream<'_> {}
+// SAFETY: the header allows any thread to use a handle, several at once.
+unsafe impl Sync for TestStream<'_> {}
+// SAFETY: the header allows any thread to use a handle, several at once.
+unsafe impl Send for TestEvent<'_> {}
+// SAFETY: the header allows any thread to use a handle, several at once.
+unsafe impl Sync for TestEvent<'_> {}
+
+impl TestStream<'_> {
+    /// Copies to the device and waits for an event behind the copy, as TensorFlow does.
+    ///
+    /// # Errors
+    /// The plugin's.
+    pub fn copy_to_device(&self, target: DevicePtr, source: &[u8]) -> Result<()> {
+        let mut target = memory_base(Some(target), source.len() as u64);
+        let len = source.len() as u64;
+        let started = call!(self.0, memcpy_htod(self.1, &mut target, source.as_ptr().cast(), len));
+        self.finish();
+        started
+    }
+
+    /// Copies to the host and waits for an event behind the copy, as TensorFlow does.
+    ///
+    /// # Errors
+    /// The plugin's.
+    pub fn copy_to_host(&self, target: &mut [u8], source: DevicePtr) -> Result<()> {
+        let len = target.len() as u64;
+        let source = memory_base(Some(source), len);
+        let started = call!(self.0, memcpy_dtoh(self.1, target.as_mut_ptr().cast(), &source, len));
+        self.finish();
+        started
+    }
+
+    /// Enqueues a copy within the device.
+    ///
+    /// # Errors
+    /// The plugin's.
+    pub fn copy_on_device(&self, target: DevicePtr, source: DevicePtr, bytes: u64) -> Result<()> {
+        let (mut target, source) =
+            (memory_base(Some(target), bytes), memory_base(Some(source), bytes));
+        call!(self.0, memcpy_dtod(self.1, &mut target, &source, bytes))
+    }
+
+    /// Enqueues filling, with the callback for the pattern.
+    ///
+    /// # Errors
+    /// The plugin's.
+    pub fn fill(&self, target: DevicePtr, pattern: Pattern, bytes: u64) -> Result<()> {
+        let mut target = memory_base(Some(target), bytes);
+        match pattern {
+            Pattern::Zero => call!(self.0, mem_zero(self.1, &mut target, bytes)),
+            Pattern::Byte(byte) => call!(self.0, memset(self.1, &mut target, byte, bytes)),
+            Pattern::Word(word) => call!(self.0, memset32(self.1, &mut target, word, bytes)),
+        }
+    }
+
+    /// Records an event. Its status is ignored, as TensorFlow ignores it.
+    ///
+    /// # Panics
+    /// When the event is another device's.
+    pub fn record_event(&self, event: &TestEvent<'_>) {
+        self.0.must_be(event.0, "record_event");
+        let _ = call!(self.0, record_event(self.1, event.1));
+    }
+
+    /// Makes later work wait for an event.
+    ///
+    /// # Errors
+    /// The plugin's.
+    ///
+    /// # Panics
+    /// When the event is another host's.
+    pub fn wait_event(&self, event: &TestEvent<'_>) -> Result<()> {
+        self.0.must_share_host(event.0, "wait_for_event");
+        call!(self.0, wait_for_event(self.1, event.1))
+    }
+
+    /// Makes later work wait for another stream.
+    ///
+    /// # Errors
+    /// The plugin's.
+    ///
+    /// # Panics
+    /// When the stream is another host's.
+    pub fn wait_stream(&self, other: &TestStream<'_>) -> Result<()> {
+        self.0.must_share_host(other.0, "create_stream_dependency");
+        call!(self.0, create_stream_dependency(self.1, other.1))
+    }
+
+    /// Waits for the stream.
+    ///
+    /// # Errors
+    /// The plugin's.
+    pub fn synchronize(&self) -> Result<()> {
+        call!(self.0, block_host_until_done(self.1))
+    }
+
+    /// Whether the stream works.
+    ///
+    /// # Errors
+    /// The plugin's.
+    pub fn status(&self) -> Result<()> {
+        call!(self.0, get_stream_status(self.1))
+    }
+
+    /// Starts or stops a stopwatch.
+    ///
+    /// # Errors
+    /// The plugin's.
+    ///
+    /// # Panics
+    /// When the stopwatch is another device's.
+    pub fn time(&self, timer: &TestTimer<'_>, start: bool) -> Result<()> {
+        self.0.must_be(timer.0, if start { "start_timer" } else { "stop_timer" });
+        if start {
+            call!(self.0, start_timer(self.1, timer.1))
+        } else {
+            call!(self.0, stop_timer(self.1, timer.1))
+        }
+    }
+
+    /// Enqueues a callback. The receiver gets the code that it is called with, each time it is.
+    ///
+    /// # Errors
+    /// `INTERNAL` in TensorFlow's words if the plugin refuses.
+    pub fn host_callback(&self) -> Result<Receiver<TF_Code>> {
+        let (sender, receiver) = channel::<TF_Code>();
+        let callback = self.0.host.executor.host_callback.expect("every callback is there");
+        // Never freed, so that a second call is seen and no crash.
+        let argument = Box::into_raw(Box::new(sender)).cast::<c_void>();
+        // SAFETY: a function of the type that the header wants, and its argument.
+        let accepted = unsafe { callback(&self.0.device, self.1, Some(called), argument) };
+        if accepted == 0 {
+            return Err(Error::internal("Failed to host callback."));
+        }
+        Ok(receiver)
+    }
+
+    /// Waits for all work as TensorFlow does: by polling an event.
+    fn finish(&self) {
+        if self.1.is_null() {
+            return;
+        }
+        if let Ok(event) = self.0.event() {
+            self.record_event(&event);
+            while event.status() == EventStatus::Pending {
+                std::thread::sleep(Duration::from_micros(10));
+            }
+        }
+    }
+}
+
+unsafe extern "C" fn called(argument: *mut c_void, status: *mut TF_Status) {
+    use tf_fs_sys::StatusFunctions;
+    use tf_fs_sys::host::Table as _;
+    // SAFETY: the argument from above, which is never freed, and the plugin's status.
+    unsafe {
+        let sender = &*argument.cast::<Sender<TF_Code>>();
+        let code = StatusFunctions::get().map_or(u32::MAX, |host| (host.TF_GetCode)(status));
+        // A receiver that is gone has seen enough.
+        let _ = sender.send(code);
+    }
+}
+
+impl Drop for TestStream<'_> {
+    fn drop(&mut self) {
+        let destroy = self.0.host.executor.destroy_stream.expect("every callback is there");
+        // SAFETY: null, or created and not destroyed before.
+        unsafe { destroy(&self.0.device, self.1) };
+        self.0.host.live.fetch_sub((!self.1.is_null()).into(), Ordering::AcqRel);
+    }
+}
+
+impl TestEvent<'_> {
+    /// How far the event is. Notes a violation if the answer would abort.
+    #[must_use]
+    pub fn status(&self) -> EventStatus {
+        let get = self.0.host.executor.get_event_status.expect("every callback is there");
+        // SAFETY: null, or a living event.
+        match unsafe { get(&self.0.device, self.1) } {
+            SE_EVENT_PENDING => EventStatus::Pending,
+            SE_EVENT_COMPLETE => EventStatus::Complete,
+            other => {
+                let text =
+                    format!("Unexpected Event status: {other}; TensorFlow aborts the process");
+                self.0.host.log.add("get_event_status", b"", text);
+                EventStatus::Complete
+            }
+        }
+    }
+
+    /// Waits for the event.
+    ///
+    /// # Errors
+    /// The plugin's.
+    pub fn wait(&self) -> Result<()> {
+        call!(self.0, block_host_for_event(self.1))
+    }
+}
+
+impl Drop for TestEvent<'_> {
+    fn drop(&mut self) {
+        let destroy = self.0.host.executor.destroy_event.expect("every callback is there");
+        // SAFETY: null, or created and not destroyed before.
+        unsafe { destroy(&self.0.device, self.1) };
+        self.0.host.live.fetch_sub((!self.1.is_null()).into(), Ordering::AcqRel);
+    }
+}
+
+impl TestTimer<'_> {
+    /// The time between start and stop.
+    #[must_use]
+    pub fn elapsed(&self) -> Duration {
+        let nanoseconds = self.0.host.timer_fns.nanoseconds.expect("every callback is there");
+        // SAFETY: a living timer.
+        Duration::from_nanos(unsafe { nanoseconds(self.1) })
+    }
+}
+
+impl Drop for TestTimer<'_> {
+    fn drop(&mut self) {
+        let destroy = self.0.host.executor.destroy_timer.expect("every callback is there");
+        // SAFETY: created and not destroyed before.
+        unsafe { destroy(&self.0.device, self.1) };
+        self.0.host.live.fetch_sub(1, Ordering::AcqRel);
+    }
+}

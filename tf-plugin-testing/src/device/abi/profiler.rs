@@ -1,0 +1,195 @@
+//! The host's side of profilers.
+
+use super::{Guarded, check_name, must};
+use crate::abi::status::{Status, install};
+use crate::violations::Log;
+use crate::violations::Violation;
+use core::ptr;
+use se_plugin::__private::Exported;
+use se_plugin::__private::testing::init_profiler_again;
+use se_plugin::__private::testing::versions::{self, Versioned as _};
+use se_plugin::{Error, Result};
+use std::sync::Arc;
+use tf_fs_sys::{
+    TF_ProfilerRegistrationParams, TF_Status, TP_MAJOR, TP_MINOR, TP_PATCH, TP_Profiler,
+    TP_ProfilerFns,
+};
+
+/// The sizes and the version that the host shows.
+#[derive(Clone, Copy, Debug)]
+pub struct ProfilerSizes {
+    /// Of `TF_ProfilerRegistrationParams`.
+    pub params: usize,
+    /// Of `TP_Profiler`.
+    pub profiler: usize,
+    /// Of `TP_ProfilerFns`.
+    pub profiler_fns: usize,
+    /// The major version.
+    pub major: i32,
+}
+
+impl Default for ProfilerSizes {
+    fn default() -> Self {
+        Self {
+            params: TF_ProfilerRegistrationParams::STRUCT_SIZE,
+            profiler: TP_Profiler::STRUCT_SIZE,
+            profiler_fns: TP_ProfilerFns::STRUCT_SIZE,
+            major: TP_MAJOR,
+        }
+    }
+}
+
+/// A host into which the profiler of a plugin is loaded.
+pub struct ProfilerHost {
+    log: Arc<Log>,
+    device_type: String,
+    profiler: TP_Profiler,
+    fns: TP_ProfilerFns,
+}
+
+// SAFETY: the pointers in the structs are the plugin's, whose callbacks are called from any thread.
+unsafe impl Send for ProfilerHost {}
+// SAFETY: the header allows any thread to call the plugin's callbacks, several at once; the structs do not
+// change.
+unsafe impl Sync for ProfilerHost {}
+
+type Callback = unsafe extern "C" fn(*const TP_Profiler, *mut TF_Status);
+
+impl ProfilerHost {
+    /// Loads the profiler of a platform with `#[device_plugin]` as TensorFlow does.
+    ///
+    /// # Errors
+    /// Those with which TensorFlow would abort, in its words.
+    pub fn load<P: Exported>() -> Result<Self> {
+        Self::load_with::<P>(ProfilerSizes::default(), 0)
+    }
+
+    /// As [`load`](Self::load), as a host of another version, or as the load behind so many others.
+    ///
+    /// # Errors
+    /// As for [`load`](Self::load).
+    pub fn load_with<P: Exported>(sizes: ProfilerSizes, load: usize) -> Result<Self> {
+        const OP: &str = "TF_InitProfiler";
+        const PARAMS: &str = "TF_ProfilerRegistrationParams";
+        install();
+        let log = Arc::new(Log::default());
+        let mut profiler = Guarded::<TP_Profiler>::new(sizes.profiler);
+        let mut fns = Guarded::<TP_ProfilerFns>::new(sizes.profiler_fns);
+        let mut params = Guarded::<TF_ProfilerRegistrationParams>::new(sizes.params);
+        let whole = TF_ProfilerRegistrationParams {
+            major_version: sizes.major,
+            minor_version: TP_MINOR,
+            patch_version: TP_PATCH,
+            profiler: profiler.as_mut_ptr(),
+            profiler_fns: fns.as_mut_ptr(),
+            ..Default::default()
+        };
+        // SAFETY: memory of the host's; the size that it shows is put back, 0 included.
+        unsafe {
+            let _ = versions::fill(params.as_mut_ptr(), &whole);
+        }
+        params.words[0] = sizes.params as u64;
+        let status = Status::new(&log, OP, b"");
+        // SAFETY: the structs that the function wants.
+        unsafe { init_profiler_again::<P>(params.as_mut_ptr(), status.as_ptr(), load) };
+        status.result()?;
+        let params = params.take(&log, OP)?;
+        let [mut first, mut second] = [profiler.take(&log, OP)?; 2];
+        let [mut first_fns, mut second_fns] = [fns.take(&log, OP)?; 2];
+        must(!first.device_type.is_null(), "device_type", "TP_Profiler")?;
+        // SAFETY: a C string that lives as long as the process.
+        let device_type = unsafe { check_name(first.device_type) }?;
+        for (set, what) in [
+            (first_fns.start.is_some(), "start"),
+            (first_fns.stop.is_some(), "stop"),
+            (first_fns.collect_data_xspace.is_some(), "collect_data_xspace"),
+        ] {
+            must(set, what, "TP_ProfilerFns")?;
+        }
+        must(params.destroy_profiler.is_some(), "destroy_profiler", PARAMS)?;
+        must(params.destroy_profiler_fns.is_some(), "destroy_profiler_fns", PARAMS)?;
+        let (kept, kept_fns) = (first, first_fns);
+        // What TensorFlow does with two copies, before it uses a third.
+        if let (Some(destroy), Some(destroy_fns)) =
+            (params.destroy_profiler, params.destroy_profiler_fns)
+        {
+            for (profiler, fns) in [(&mut first, &mut first_fns), (&mut second, &mut second_fns)] {
+                // SAFETY: structs that the plugin has filled.
+                unsafe {
+                    destroy(profiler);
+                    destroy_fns(fns);
+                }
+            }
+        }
+        Ok(Self { log, device_type, profiler: kept, fns: kept_fns })
+    }
+
+    /// The type of devices that the profiler is registered for.
+    #[must_use]
+    pub fn device_type(&self) -> &str {
+        &self.device_type
+    }
+
+    fn call(&self, op: &'static str, callback: Option<Callback>) -> Result<()> {
+        let status = Status::new(&self.log, op, b"");
+        // SAFETY: the profiler and a status.
+        unsafe { callback.expect("was checked")(&self.profiler, status.as_ptr()) };
+        status.result()
+    }
+
+    /// Profiles what `body` does. The answer is a serialised `XSpace`, empty if there is nothing.
+    ///
+    /// # Errors
+    /// The plugin's first, which TensorFlow logs.
+    pub fn profile(&self, body: impl FnOnce()) -> Result<Vec<u8>> {
+        let started = self.call("start", self.fns.start);
+        body();
+        let stopped = self.call("stop", self.fns.stop);
+        started.and(stopped)?;
+        self.collect()
+    }
+
+    /// Collects, as after a profile.
+    ///
+    /// # Errors
+    /// The plugin's.
+    pub fn collect(&self) -> Result<Vec<u8>> {
+        const OP: &str = "collect_data_xspace";
+        /// What an uninitialised number happens to be.
+        const JUNK: usize = 0x7a7a_7a7a;
+        let collect = self.fns.collect_data_xspace.expect("was checked");
+        let mut size = JUNK;
+        let status = Status::new(&self.log, OP, b"");
+        // SAFETY: the profiler, no buffer, a place for the size, and a status.
+        unsafe { collect(&self.profiler, ptr::null_mut(), &mut size, status.as_ptr()) };
+        if size == JUNK {
+            self.log.add(OP, b"", "the size was not set; TensorFlow would take any number for it");
+            return status.result().and(Err(Error::internal("the size was not set")));
+        }
+        // An error beside a size: TensorFlow looks at the size alone.
+        if size == 0 {
+            return status.result().map(|()| Vec::new());
+        }
+        status.result()?;
+        self.take(size)
+    }
+
+    /// Takes so many bytes, as after a question for the size.
+    ///
+    /// # Errors
+    /// The plugin's.
+    pub fn take(&self, size: usize) -> Result<Vec<u8>> {
+        let collect = self.fns.collect_data_xspace.expect("was checked");
+        let (mut buffer, mut asked) = (vec![0; size], size);
+        let status = Status::new(&self.log, "collect_data_xspace", b"");
+        // SAFETY: the profiler, a buffer with its size, and a status.
+        unsafe { collect(&self.profiler, buffer.as_mut_ptr(), &mut asked, status.as_ptr()) };
+        status.result().map(|()| buffer)
+    }
+
+    /// What the plugin did that TensorFlow would suffer from, since the last call.
+    #[must_use]
+    pub fn violations(&self) -> Vec<Violation> {
+        self.log.take()
+    }
+}

@@ -1,0 +1,170 @@
+//! Allocating.
+
+use super::run::{Block, Outcome, Run, Stop, content};
+use crate::deviation::Deviation;
+
+/// TensorFlow divides what it gets at multiples of it.
+const ALIGNMENT: u64 = 256;
+
+/// Memory of this length: where it is, and that it keeps what is in it.
+pub(super) fn of(run: &mut Run<'_>, bytes: usize) -> Outcome {
+    let block = run.allocate(bytes)?;
+    let address = block.start().address();
+    run.that(
+        format_args!("{address:#x} is not a multiple of {ALIGNMENT}"),
+        address.is_multiple_of(ALIGNMENT),
+    );
+    drop(block);
+    let content = content(bytes, 1);
+    let block = run.filled(&content)?;
+    let back = run.read(&block)?;
+    run.equal(format_args!("{bytes} bytes of memory"), &back, &content);
+    Ok(())
+}
+
+pub(super) fn no_overlap(run: &mut Run<'_>) -> Outcome {
+    let lengths = [1, 255, 256, 257, 4096, 10_000, 65_536, 3];
+    let mut blocks = Vec::new();
+    for round in 0..8 {
+        for len in lengths {
+            blocks.push(run.allocate(len + round)?);
+        }
+    }
+    let mut ranges: Vec<_> =
+        blocks.iter().map(|block| (block.start().address(), block.len as u64)).collect();
+    ranges.sort_unstable();
+    for pair in ranges.windows(2) {
+        let ((one, len), (other, _)) = (pair[0], pair[1]);
+        if one + len > other {
+            let what = format!("{len} bytes at {one:#x} and the memory at {other:#x} overlap");
+            run.deviation(Deviation::new(what));
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn content_is_kept(run: &mut Run<'_>) -> Outcome {
+    let contents: Vec<_> =
+        (0..32).map(|salt| content(1000 * usize::from(salt) + 1, salt)).collect();
+    let mut blocks: Vec<Option<Block<'_>>> = Vec::new();
+    for content in &contents {
+        blocks.push(Some(run.filled(content)?));
+    }
+    // Others come and go meanwhile.
+    for at in (0..blocks.len()).step_by(3) {
+        blocks[at] = None;
+    }
+    for len in [1, 5000, 100_000] {
+        drop(run.filled(&content(len, 0xff))?);
+    }
+    for (block, content) in blocks.iter().zip(&contents) {
+        if let Some(block) = block {
+            let back = run.read(block)?;
+            run.equal("memory while other memory is allocated and freed", &back, content);
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn too_much(run: &mut Run<'_>) -> Outcome {
+    let Some([_, total]) = run.device.memory_usage() else {
+        return Err(Stop::Skip("the device does not know how much memory it has"));
+    };
+    for bytes in [(total as u64).saturating_mul(2), 1 << 60, u64::MAX, u64::MAX - 255] {
+        if let Some(memory) = run.device.allocate(bytes) {
+            run.device.deallocate(memory);
+            let what = format!("`allocate` of {bytes} bytes, of {total} that there are");
+            run.deviation(Deviation::new(what).wanted("nothing".into()).got("memory".into()));
+        }
+    }
+    // It works on.
+    of(run, 4096)?;
+    let works = run.device.synchronize();
+    run.ok("`synchronize_all_activity` after memory was refused", works)
+}
+
+/// How much is free, and how much of it a test may take.
+fn share(run: &mut Run<'_>, part: u64) -> Result<(u64, usize), Stop> {
+    let Some([free, _]) = run.device.memory_usage() else {
+        return Err(Stop::Skip("the device does not know how much memory it has"));
+    };
+    let free = u64::try_from(free).unwrap_or(0);
+    Ok((free, (free / part).min(256 << 20) as usize))
+}
+
+pub(super) fn freed_memory_comes_back(run: &mut Run<'_>) -> Outcome {
+    let (free, bytes) = share(run, 4)?;
+    let rounds = free / bytes.max(1) as u64 + 8;
+    if rounds > 10_000 {
+        return Err(Stop::Skip("the device has more memory than a test can use up"));
+    }
+    for round in 0..rounds {
+        let Some(memory) = run.device.allocate(bytes as u64) else {
+            let what = format!("{bytes} bytes were allocated and freed {round} times");
+            run.deviation(Deviation::new(what).wanted("memory".into()).got("none".into()));
+            return Ok(());
+        };
+        run.device.deallocate(memory);
+    }
+    Ok(())
+}
+
+pub(super) fn usage_counts(run: &mut Run<'_>) -> Outcome {
+    // With the first request the SDK sets memory aside.
+    drop(run.allocate(256)?);
+    let (before, bytes) = share(run, 8)?;
+    let block = run.allocate(bytes)?;
+    let (with, _) = share(run, 8)?;
+    drop(block);
+    if with == before {
+        return Err(Stop::Skip("the device does not count what is allocated"));
+    }
+    run.that(format_args!("{before} bytes were free and now {with}"), with < before);
+    let settled = run.device.synchronize();
+    run.ok("`synchronize_all_activity`", settled)?;
+    let (after, _) = share(run, 8)?;
+    run.that(
+        format_args!("{before} bytes were free, and {after} after {bytes} were freed again"),
+        after >= before,
+    );
+    Ok(())
+}
+
+/// TensorFlow divides a region: most addresses that it passes are within one.
+pub(super) fn parts_of_a_region(run: &mut Run<'_>) -> Outcome {
+    const PART: usize = 768;
+    let whole = run.filled(&[0xee; 16 * PART])?;
+    let mut wanted = Vec::new();
+    for part in 0..16 {
+        let content = content(PART, part as u8);
+        let copied = run.device.copy_to_device(whole.at(part * PART), &content);
+        run.ok("`sync_memcpy_htod` to a part of a region", copied)?;
+        wanted.extend(content);
+    }
+    let back = run.read(&whole)?;
+    run.equal("a region that was written in parts", &back, &wanted);
+    for part in [0, 7, 15] {
+        let mut back = vec![0; PART];
+        let copied = run.device.copy_to_host(&mut back, whole.at(part * PART));
+        run.ok("`sync_memcpy_dtoh` from a part of a region", copied)?;
+        run.equal("a part of a region", &back, &wanted[part * PART..][..PART]);
+    }
+    Ok(())
+}
+
+/// Host memory of this length.
+pub(super) fn of_the_host(run: &mut Run<'_>, bytes: usize) -> Outcome {
+    match run.device.host_memory(bytes) {
+        0 => run.deviation(
+            Deviation::new(format!("`host_memory_allocate` of {bytes} bytes"))
+                .wanted("memory".into())
+                .got("none".into()),
+        ),
+        alignment => run.that(
+            format_args!("host memory is aligned to {alignment} bytes, not 64"),
+            alignment >= 64,
+        ),
+    }
+    Ok(())
+}

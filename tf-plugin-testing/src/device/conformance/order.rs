@@ -1,0 +1,388 @@
+//! What streams, events, callbacks and timers promise about order.
+
+use super::run::{Block, Outcome, Run, Stop, content};
+use crate::deviation::Deviation;
+use crate::device::{TestEvent, TestStream};
+use se_plugin::{EventStatus, Pattern};
+use std::sync::mpsc::TryRecvError;
+use std::time::{Duration, Instant};
+
+/// Enough work for whoever does not wait to be seen.
+const MUCH: usize = 1 << 20;
+const TIMES: u8 = 8;
+
+/// Keeps a stream busy with filling `block`, at last with `value`.
+fn keep_busy(run: &mut Run<'_>, stream: &TestStream<'_>, block: &Block<'_>, value: u8) -> Outcome {
+    for round in 0..TIMES {
+        let byte = if round + 1 == TIMES { value } else { round ^ 0x80 };
+        let filled = stream.fill(block.start(), Pattern::Byte(byte), block.len as u64);
+        run.ok("`memset`", filled)?;
+    }
+    Ok(())
+}
+
+/// Notes it if not all bytes are the one.
+fn expect_all(run: &mut Run<'_>, what: &str, got: &[u8], value: u8) {
+    let wrong = got.iter().filter(|&&byte| byte != value).count();
+    if wrong > 0 {
+        let deviation = Deviation::new(what).wanted(format!("{value:#04x} everywhere"));
+        run.deviation(deviation.got(format!("{wrong} of {} bytes are others", got.len())));
+    }
+}
+
+pub(super) fn in_order(run: &mut Run<'_>) -> Outcome {
+    let stream = run.stream()?;
+    let (one, other) = (run.allocate(MUCH)?, run.allocate(MUCH)?);
+    let len = MUCH as u64;
+    for value in 1..=20 {
+        let filled = stream.fill(one.start(), Pattern::Byte(value), len);
+        run.ok("`memset`", filled)?;
+        let copied = stream.copy_on_device(other.start(), one.start(), len);
+        run.ok("`memcpy_dtod`", copied)?;
+        let filled = stream.fill(one.start(), Pattern::Zero, len);
+        run.ok("`mem_zero`", filled)?;
+        let mut back = vec![0; MUCH];
+        let copied = stream.copy_to_host(&mut back, other.start());
+        run.ok("`memcpy_dtoh`", copied)?;
+        expect_all(run, "a copy between two fills in one stream", &back, value);
+    }
+    Ok(())
+}
+
+pub(super) fn synchronize_waits(run: &mut Run<'_>) -> Outcome {
+    let stream = run.stream()?;
+    let block = run.allocate(MUCH)?;
+    keep_busy(run, &stream, &block, 7)?;
+    let done = stream.synchronize();
+    run.ok("`block_host_until_done`", done)?;
+    let back = run.read(&block)?;
+    expect_all(run, "memory after `block_host_until_done`", &back, 7);
+    Ok(())
+}
+
+pub(super) fn the_device_waits_for_all(run: &mut Run<'_>) -> Outcome {
+    let mut busy = Vec::new();
+    for value in 1..=4 {
+        let (stream, block) = (run.stream()?, run.allocate(MUCH)?);
+        keep_busy(run, &stream, &block, value)?;
+        busy.push((stream, block, value));
+    }
+    let done = run.device.synchronize();
+    run.ok("`synchronize_all_activity`", done)?;
+    for (_, block, value) in &busy {
+        let back = run.read(block)?;
+        expect_all(run, "memory of a stream after `synchronize_all_activity`", &back, *value);
+    }
+    Ok(())
+}
+
+/// A stream that does not wait copies what another is about to write.
+fn behind(
+    run: &mut Run<'_>,
+    what: &str,
+    wait: impl Fn(&mut Run<'_>, &TestStream<'_>, &TestStream<'_>) -> Outcome,
+) -> Outcome {
+    let (first, second) = (run.stream()?, run.stream()?);
+    let (source, target) = (run.allocate(MUCH)?, run.allocate(MUCH)?);
+    for value in 1..=3 {
+        keep_busy(run, &first, &source, value)?;
+        wait(run, &first, &second)?;
+        let copied = second.copy_on_device(target.start(), source.start(), MUCH as u64);
+        run.ok("`memcpy_dtod`", copied)?;
+        let done = second.synchronize();
+        run.ok("`block_host_until_done`", done)?;
+        let back = run.read(&target)?;
+        expect_all(run, what, &back, value);
+    }
+    let done = run.device.synchronize();
+    run.ok("`synchronize_all_activity`", done)
+}
+
+pub(super) fn behind_a_stream(run: &mut Run<'_>) -> Outcome {
+    behind(run, "a copy behind `create_stream_dependency`", |run, first, second| {
+        let waits = second.wait_stream(first);
+        run.ok("`create_stream_dependency`", waits)
+    })
+}
+
+pub(super) fn behind_an_event(run: &mut Run<'_>) -> Outcome {
+    behind(run, "a copy behind `wait_for_event`", |run, first, second| {
+        let event = run.event()?;
+        first.record_event(&event);
+        let waits = second.wait_event(&event);
+        run.ok("`wait_for_event`", waits)
+    })
+}
+
+pub(super) fn behind_a_chain(run: &mut Run<'_>) -> Outcome {
+    let middle = run.stream()?;
+    behind(run, "a copy behind a stream behind another", |run, first, second| {
+        let waits = middle.wait_stream(first).and_then(|()| second.wait_stream(&middle));
+        run.ok("`create_stream_dependency`", waits)
+    })
+}
+
+pub(super) fn behind_itself(run: &mut Run<'_>) -> Outcome {
+    let stream = run.stream()?;
+    let event = run.event()?;
+    let block = run.allocate(MUCH)?;
+    keep_busy(run, &stream, &block, 1)?;
+    stream.record_event(&event);
+    let waits = stream.wait_stream(&stream).and_then(|()| stream.wait_event(&event));
+    run.ok("waiting for itself", waits)?;
+    let done = stream.synchronize();
+    run.ok("`block_host_until_done`", done)
+}
+
+/// Later work of the other stream is none of it.
+pub(super) fn only_what_is_there(run: &mut Run<'_>) -> Outcome {
+    let (first, second) = (run.stream()?, run.stream()?);
+    let waits = second.wait_stream(&first).and_then(|()| first.wait_stream(&second));
+    run.ok("`create_stream_dependency` in both directions", waits)?;
+    let done = first.synchronize().and_then(|()| second.synchronize());
+    run.ok("`block_host_until_done`", done)
+}
+
+pub(super) fn work_outlives_its_stream(run: &mut Run<'_>) -> Outcome {
+    let stream = run.stream()?;
+    let block = run.allocate(MUCH)?;
+    keep_busy(run, &stream, &block, 9)?;
+    drop(stream);
+    let done = run.device.synchronize();
+    run.ok("`synchronize_all_activity`", done)?;
+    let back = run.read(&block)?;
+    expect_all(run, "memory that a stream was to fill when it was destroyed", &back, 9);
+    Ok(())
+}
+
+pub(super) fn many_streams(run: &mut Run<'_>) -> Outcome {
+    let block = run.filled(&content(64, 1))?;
+    for _ in 0..200 {
+        let stream = run.stream()?;
+        let mut back = [0; 64];
+        let copied = stream.copy_to_host(&mut back, block.start());
+        run.ok("`memcpy_dtoh` of a new stream", copied)?;
+        run.equal("what a new stream copies", &back, &content(64, 1));
+    }
+    Ok(())
+}
+
+pub(super) fn status_is_good(run: &mut Run<'_>) -> Outcome {
+    let stream = run.stream()?;
+    let status = stream.status();
+    run.ok("`get_stream_status` of a new stream", status)?;
+    let block = run.allocate(MUCH)?;
+    keep_busy(run, &stream, &block, 1)?;
+    let status = stream.status();
+    run.ok("`get_stream_status` of a busy stream", status)
+}
+
+// Events.
+
+/// Waits for an event as TensorFlow does.
+fn poll(run: &mut Run<'_>, event: &TestEvent<'_>) -> Outcome {
+    let start = Instant::now();
+    while event.status() == EventStatus::Pending {
+        if start.elapsed() > Duration::from_secs(20) {
+            run.deviation(Deviation::new("a recorded event is still pending after 20 s"));
+            return Err(Stop::Failed);
+        }
+        std::thread::sleep(Duration::from_micros(10));
+    }
+    Ok(())
+}
+
+pub(super) fn never_recorded(run: &mut Run<'_>) -> Outcome {
+    let (stream, event) = (run.stream()?, run.event()?);
+    run.that(
+        "an event that was never recorded is pending",
+        event.status() == EventStatus::Complete,
+    );
+    let waits = stream.wait_event(&event);
+    run.ok("`wait_for_event` of an event that was never recorded", waits)?;
+    let waited = event.wait();
+    run.ok("`block_host_for_event` of an event that was never recorded", waited)?;
+    let done = stream.synchronize();
+    run.ok("`block_host_until_done`", done)
+}
+
+/// What was written before an event is there when the event is complete.
+fn complete_means_done(
+    run: &mut Run<'_>,
+    what: &str,
+    wait: impl Fn(&mut Run<'_>, &TestEvent<'_>) -> Outcome,
+) -> Outcome {
+    let (stream, event) = (run.stream()?, run.event()?);
+    let block = run.allocate(MUCH)?;
+    // The first record is not the one that counts.
+    stream.record_event(&event);
+    for value in 1..=3 {
+        keep_busy(run, &stream, &block, value)?;
+        stream.record_event(&event);
+        wait(run, &event)?;
+        let back = run.read(&block)?;
+        expect_all(run, what, &back, value);
+    }
+    Ok(())
+}
+
+pub(super) fn polled(run: &mut Run<'_>) -> Outcome {
+    complete_means_done(run, "memory when an event behind the work is complete", poll)
+}
+
+pub(super) fn waited_for(run: &mut Run<'_>) -> Outcome {
+    complete_means_done(run, "memory after `block_host_for_event`", |run, event| {
+        let waited = event.wait();
+        run.ok("`block_host_for_event`", waited)
+    })
+}
+
+pub(super) fn complete_at_last(run: &mut Run<'_>) -> Outcome {
+    let (stream, event) = (run.stream()?, run.event()?);
+    for _ in 0..100 {
+        stream.record_event(&event);
+        poll(run, &event)?;
+    }
+    Ok(())
+}
+
+pub(super) fn recorded_in_two_streams(run: &mut Run<'_>) -> Outcome {
+    let (idle, busy, event) = (run.stream()?, run.stream()?, run.event()?);
+    let block = run.allocate(MUCH)?;
+    idle.record_event(&event);
+    keep_busy(run, &busy, &block, 5)?;
+    busy.record_event(&event);
+    poll(run, &event)?;
+    let back = run.read(&block)?;
+    expect_all(run, "memory when an event is complete that moved to another stream", &back, 5);
+    Ok(())
+}
+
+pub(super) fn event_outlives_its_stream(run: &mut Run<'_>) -> Outcome {
+    let (stream, event) = (run.stream()?, run.event()?);
+    let block = run.allocate(MUCH)?;
+    keep_busy(run, &stream, &block, 3)?;
+    stream.record_event(&event);
+    drop(stream);
+    poll(run, &event)?;
+    let back = run.read(&block)?;
+    expect_all(run, "memory when an event of a destroyed stream is complete", &back, 3);
+    Ok(())
+}
+
+pub(super) fn destroyed_while_pending(run: &mut Run<'_>) -> Outcome {
+    let stream = run.stream()?;
+    let block = run.allocate(MUCH)?;
+    for _ in 0..20 {
+        let event = run.event()?;
+        keep_busy(run, &stream, &block, 3)?;
+        stream.record_event(&event);
+        drop(event);
+    }
+    let done = stream.synchronize();
+    run.ok("`block_host_until_done`", done)
+}
+
+pub(super) fn many_events(run: &mut Run<'_>) -> Outcome {
+    let stream = run.stream()?;
+    let mut events = Vec::new();
+    for _ in 0..1000 {
+        let event = run.event()?;
+        stream.record_event(&event);
+        events.push(event);
+    }
+    for event in &events {
+        poll(run, event)?;
+    }
+    Ok(())
+}
+
+// Callbacks.
+
+pub(super) fn called_once(run: &mut Run<'_>) -> Outcome {
+    let stream = run.stream()?;
+    let mut all = Vec::new();
+    for _ in 0..100 {
+        let called = stream.host_callback();
+        all.push(run.ok("`host_callback`", called)?);
+    }
+    let done = stream.synchronize();
+    run.ok("`block_host_until_done`", done)?;
+    for called in all {
+        let codes: Vec<_> = called.try_iter().collect();
+        if codes != [0] {
+            let deviation = Deviation::new("the calls of a host callback, by their codes");
+            run.deviation(deviation.wanted("[0]".into()).got(format!("{codes:?}")));
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn called_in_order(run: &mut Run<'_>) -> Outcome {
+    let stream = run.stream()?;
+    let block = run.allocate(MUCH)?;
+    let before = stream.host_callback();
+    let before = run.ok("`host_callback`", before)?;
+    keep_busy(run, &stream, &block, 6)?;
+    let behind = stream.host_callback();
+    let behind = run.ok("`host_callback`", behind)?;
+    let code = behind.recv_timeout(Duration::from_secs(20));
+    run.that(format_args!("a host callback ends with {code:?}"), code == Ok(0));
+    run.that(
+        "a host callback comes before one that was enqueued earlier",
+        before.try_recv() != Err(TryRecvError::Empty),
+    );
+    let back = run.read(&block)?;
+    expect_all(run, "memory when a callback behind the work is made", &back, 6);
+    Ok(())
+}
+
+// Timers.
+
+pub(super) fn timer_measures(run: &mut Run<'_>) -> Outcome {
+    let timer = run.device.timer();
+    let timer = run.ok("`create_timer`", timer)?;
+    run.that(
+        format_args!("a timer that was never started is at {:?}", timer.elapsed()),
+        timer.elapsed() == Duration::ZERO,
+    );
+    let stream = run.stream()?;
+    let pause = Duration::from_millis(10);
+    for start in [true, false] {
+        let marked = stream.time(&timer, start);
+        run.ok(if start { "`start_timer`" } else { "`stop_timer`" }, marked)?;
+        let done = stream.synchronize();
+        run.ok("`block_host_until_done`", done)?;
+        if start {
+            std::thread::sleep(pause);
+        }
+    }
+    // A clock of the device's may be a little faster.
+    let elapsed = timer.elapsed();
+    run.that(format_args!("{elapsed:?} between two marks {pause:?} apart"), elapsed >= pause / 2);
+    run.that(format_args!("{elapsed:?} for {pause:?}"), elapsed < Duration::from_secs(20));
+    Ok(())
+}
+
+pub(super) fn timer_measures_again(run: &mut Run<'_>) -> Outcome {
+    let timer = run.device.timer();
+    let timer = run.ok("`create_timer`", timer)?;
+    let stream = run.stream()?;
+    let block = run.allocate(MUCH)?;
+    for _ in 0..3 {
+        let started = stream.time(&timer, true);
+        run.ok("`start_timer`", started)?;
+        keep_busy(run, &stream, &block, 1)?;
+        let stopped = stream.time(&timer, false);
+        run.ok("`stop_timer`", stopped)?;
+        let done = stream.synchronize();
+        run.ok("`block_host_until_done`", done)?;
+        let elapsed = timer.elapsed();
+        run.that(
+            format_args!("{elapsed:?} for filling memory {TIMES} times"),
+            elapsed > Duration::ZERO,
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,146 @@
+//! One case at work: what it may use, and what it notes.
+
+use crate::deviation::Deviation;
+use crate::device::{Host, TestDevice, TestEvent, TestStream};
+use se_plugin::DevicePtr;
+use std::fmt::Display;
+use tf_plugin_core::{Error, Result};
+
+/// Why a case ends early.
+pub(super) enum Stop {
+    /// What follows makes no sense after the last deviation.
+    Failed,
+    /// The device does not have what the case asks about.
+    Skip(&'static str),
+}
+
+pub(super) type Outcome = std::result::Result<(), Stop>;
+
+/// A case at work on an open device.
+pub(super) struct Run<'h> {
+    pub(super) host: &'h Host,
+    pub(super) device: &'h TestDevice<'h>,
+    pub(super) deviations: Vec<Deviation>,
+}
+
+/// Device memory, freed when it is dropped.
+pub(super) struct Block<'h> {
+    device: &'h TestDevice<'h>,
+    start: DevicePtr,
+    pub(super) len: usize,
+}
+
+impl Block<'_> {
+    pub(super) fn start(&self) -> DevicePtr {
+        self.start
+    }
+
+    /// The address `offset` bytes behind the start.
+    pub(super) fn at(&self, offset: usize) -> DevicePtr {
+        DevicePtr::new(self.start.address() + offset as u64).expect("it is behind an address")
+    }
+}
+
+impl Drop for Block<'_> {
+    fn drop(&mut self) {
+        self.device.deallocate(self.start);
+    }
+}
+
+/// `len` bytes, others for each salt.
+pub(super) fn content(len: usize, salt: u8) -> Vec<u8> {
+    (0..len).map(|at| (at.wrapping_mul(31) ^ (at >> 8)) as u8 ^ salt).collect()
+}
+
+impl<'h> Run<'h> {
+    pub(super) fn deviation(&mut self, deviation: Deviation) {
+        self.deviations.push(deviation);
+    }
+
+    /// Notes what does not hold.
+    pub(super) fn that(&mut self, what: impl Display, holds: bool) {
+        if !holds {
+            self.deviation(Deviation::new(what));
+        }
+    }
+
+    /// Notes an error where there should be none.
+    pub(super) fn ok<T>(
+        &mut self,
+        what: impl Display,
+        result: Result<T>,
+    ) -> std::result::Result<T, Stop> {
+        result.map_err(|error| {
+            let got = format!("{:?}", error.code());
+            let deviation = Deviation::new(what).wanted("OK".into()).got(got);
+            self.deviation(deviation.because(format!("{error:#}")));
+            Stop::Failed
+        })
+    }
+
+    /// Notes OK where there should be an error.
+    pub(super) fn fails<T>(&mut self, what: impl Display, result: Result<T>) -> Option<Error> {
+        let error = result.err();
+        if error.is_none() {
+            self.deviation(Deviation::new(what).wanted("an error".into()).got("OK".into()));
+        }
+        error
+    }
+
+    /// Notes where bytes are not the wanted ones.
+    pub(super) fn equal(&mut self, what: impl Display, got: &[u8], wanted: &[u8]) {
+        let wrong = |&at: &usize| got.get(at) != wanted.get(at);
+        let all: Vec<usize> = (0..got.len().max(wanted.len())).filter(wrong).collect();
+        if let Some(&first) = all.first() {
+            let byte = |bytes: &[u8]| {
+                bytes.get(first).map_or_else(|| "no byte".into(), |byte| format!("{byte:#04x}"))
+            };
+            let deviation = Deviation::new(what).wanted(byte(wanted)).got(byte(got));
+            self.deviation(deviation.because(format!(
+                "at byte {first} of {}; {} bytes differ",
+                wanted.len(),
+                all.len()
+            )));
+        }
+    }
+
+    /// Memory, which is a part of a machine that tests need.
+    pub(super) fn allocate(&mut self, len: usize) -> std::result::Result<Block<'h>, Stop> {
+        let device = self.device;
+        match device.allocate(len as u64) {
+            Some(start) => Ok(Block { device, start, len }),
+            None => {
+                let what = format!("`allocate` of {len} bytes");
+                self.deviation(Deviation::new(what).wanted("memory".into()).got("none".into()));
+                Err(Stop::Failed)
+            }
+        }
+    }
+
+    /// Memory with this content.
+    pub(super) fn filled(&mut self, content: &[u8]) -> std::result::Result<Block<'h>, Stop> {
+        let block = self.allocate(content.len())?;
+        let copied = self.device.copy_to_device(block.start(), content);
+        self.ok("`sync_memcpy_htod`", copied)?;
+        Ok(block)
+    }
+
+    /// The content of memory.
+    pub(super) fn read(&mut self, block: &Block<'_>) -> std::result::Result<Vec<u8>, Stop> {
+        let mut back = vec![0x5a; block.len];
+        let copied = self.device.copy_to_host(&mut back, block.start());
+        self.ok("`sync_memcpy_dtoh`", copied)?;
+        Ok(back)
+    }
+
+    pub(super) fn stream(&mut self) -> std::result::Result<TestStream<'h>, Stop> {
+        let (stream, made) = self.device.stream();
+        self.ok("`create_stream`", made)?;
+        Ok(stream)
+    }
+
+    pub(super) fn event(&mut self) -> std::result::Result<TestEvent<'h>, Stop> {
+        let event = self.device.event();
+        self.ok("`create_event`", event)
+    }
+}

@@ -1,0 +1,237 @@
+//! What [`conformance!`](crate::device::conformance!) makes its tests of.
+
+use super::{Case, run_case};
+use crate::deviation::report;
+use crate::device::InTensorFlow;
+use crate::options::{Named, OptionText};
+use crate::tensorflow::{Asked, Way};
+use crate::verdict::Verdict;
+use se_plugin::Platform;
+use std::time::Duration;
+
+/// What an option of [`conformance!`](crate::device::conformance!) takes that is a duration.
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "`limit` is `{Self}`, where a duration is wanted",
+    label = "this is not a duration",
+    note = "write `limit: std::time::Duration::from_secs(300)`"
+)]
+pub trait OptionDuration: Into<Duration> {}
+
+impl OptionDuration for Duration {}
+
+impl Named for Case {
+    fn name(&self) -> &'static str {
+        self.name()
+    }
+}
+
+/// All tests of one [`conformance!`](crate::device::conformance!).
+#[doc(hidden)]
+pub struct Suite {
+    run: fn(&'static Case, Duration) -> Verdict,
+    name: &'static str,
+    device_type: &'static str,
+    limit: Duration,
+    without: Vec<(&'static str, String)>,
+}
+
+impl Suite {
+    #[must_use]
+    pub fn new<P: Platform>() -> Self {
+        Self {
+            run: run_case::<P>,
+            name: P::NAME,
+            device_type: P::TYPE,
+            limit: Duration::from_secs(60),
+            without: Vec::new(),
+        }
+    }
+    #[must_use]
+    pub fn limit(self, limit: impl OptionDuration) -> Self {
+        Self { limit: limit.into(), ..self }
+    }
+    #[must_use]
+    pub fn without(mut self, case: &'static impl Named, reason: impl OptionText) -> Self {
+        self.without.push((case.name(), reason.into()));
+        self
+    }
+
+    /// Runs one case as a test.
+    #[track_caller]
+    pub fn test(&self, case: &'static Case) {
+        let left_out = self.without.iter().find(|(other, _)| *other == case.name());
+        if let Some((_, reason)) = left_out {
+            println!("left out: {reason}");
+            return;
+        }
+        match (self.run)(case, self.limit) {
+            Verdict::Passed => {}
+            Verdict::Skipped(reason) => println!("skipped: {reason}"),
+            Verdict::Failed(deviations) => {
+                let (name, asks, why) = (case.name(), case.asks(), case.why());
+                panic!("{}", report(name, asks, why, self.name, "the device", &deviations))
+            }
+        }
+    }
+
+    /// Runs the cases for Python as a test, if somebody requests them.
+    #[track_caller]
+    pub fn test_in_python(&self, module: &str) {
+        match Asked::in_python() {
+            Some(asked) => self.test_in(Way::Python(asked.tensorflow.clone()), &asked, module),
+            None => Asked::nobody(),
+        }
+    }
+
+    /// Runs the cases in C as a test, if somebody requests them; or is the process that they run in.
+    #[track_caller]
+    pub fn test_in_c(&self, module: &str) {
+        if InTensorFlow::work() {
+            return;
+        }
+        match Asked::in_c() {
+            Some(asked) => {
+                let way = Way::in_c(&asked.tensorflow, module, "conformance_in_c");
+                self.test_in(way, &asked, module);
+            }
+            None => Asked::nobody(),
+        }
+    }
+
+    #[track_caller]
+    fn test_in(&self, way: Way, asked: &Asked, module: &str) {
+        let cases = InTensorFlow::by(way, asked.library.clone());
+        let cases = cases.limit(self.limit.max(Duration::from_secs(120)));
+        let cases =
+            self.without.iter().fold(cases, |cases, (name, reason)| cases.without(*name, reason));
+        asked.judge(module, &cases.run(self.device_type), self.name, "the device");
+    }
+}
+
+/// Makes a test of each [case](crate::device::Case), so that `cargo test` lists them by name.
+///
+/// ```no_run
+/// # use se_plugin::host::{HostDevice, HostMemory};
+/// # use se_plugin::prelude::*;
+/// # struct Toy;
+/// # impl Platform for Toy {
+/// #     const NAME: &'static str = "TOY";
+/// #     const TYPE: &'static str = "TOY";
+/// #     type Device = HostDevice;
+/// #     fn new() -> Result<Self> { Ok(Self) }
+/// #     fn device_count(&self) -> Result<usize> { Ok(1) }
+/// #     fn open(&self, _: usize) -> Result<HostDevice> { Ok(HostDevice::new(HostMemory::new(1 << 20)?)) }
+/// # }
+/// tf_plugin_testing::device::conformance!(Toy);
+/// ```
+///
+/// `Toy` is the platform; its first device is tested, each case in a host of its own. A case about what the device
+/// does not have passes and prints `skipped: ...` (`cargo test -- --show-output` shows it), and so do all where there
+/// is no device. Few cases take more than 8 MiB of device memory.
+///
+/// ```no_run
+/// # use se_plugin::host::{HostDevice, HostMemory};
+/// # use se_plugin::prelude::*;
+/// # struct Toy;
+/// # impl Platform for Toy {
+/// #     const NAME: &'static str = "TOY";
+/// #     const TYPE: &'static str = "TOY";
+/// #     type Device = HostDevice;
+/// #     fn new() -> Result<Self> { Ok(Self) }
+/// #     fn device_count(&self) -> Result<usize> { Ok(1) }
+/// #     fn open(&self, _: usize) -> Result<HostDevice> { Ok(HostDevice::new(HostMemory::new(1 << 20)?)) }
+/// # }
+/// tf_plugin_testing::device::conformance! {
+///     Toy,
+///     limit: std::time::Duration::from_secs(300),
+///     without: [timer_measures => "the device has no clock"],
+/// }
+/// ```
+///
+/// | Option | What it says |
+/// |---|---|
+/// | `limit: duration` | how long a case may take, 60 seconds if nothing is said; then it has failed |
+/// | `without: [case => "reason"]` | leaves [cases](crate::device::cases) out; the test prints the reason, and an unknown name does not compile |
+///
+/// Two uses in one module make tests of the same names: put each into a `mod` of its own.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __device_conformance {
+    ($platform:literal $($rest:tt)*) => {
+        ::core::compile_error!(
+            "the platform comes first: `conformance!(Toy)`, where `Toy` is the type that implements `Platform`"
+        );
+    };
+    ($platform:ty $(,)?) => {
+        $crate::__device_conformance_options! { ($platform) () () }
+    };
+    ($platform:ty, $key:ident : $($rest:tt)*) => {
+        $crate::__device_conformance_options! { ($platform) () () $key : $($rest)* }
+    };
+    ($($other:tt)*) => {
+        ::core::compile_error!(
+            "expected a platform, such as `conformance!(Toy)`, or options, such as \
+             `conformance! { Toy, without: [timer_measures => \"there is no clock\"] }`"
+        );
+    };
+}
+
+/// The options of [`conformance!`], one after the other. What is known of each is in parentheses.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __device_conformance_options {
+    ($p:tt ($($given:tt)+) $w:tt limit: $($rest:tt)*) => {
+        ::core::compile_error!("`limit` is given twice; keep one of the two");
+    };
+    ($p:tt () $w:tt limit: $limit:expr $(, $($rest:tt)*)?) => {
+        $crate::__device_conformance_options! { $p (.limit($limit)) $w $($($rest)*)? }
+    };
+    ($p:tt $l:tt $w:tt limit $($rest:tt)*) => {
+        ::core::compile_error!(
+            "`limit` is a duration, with a comma before the next option: \
+             `limit: std::time::Duration::from_secs(300)`"
+        );
+    };
+    ($p:tt $l:tt ($($given:tt)+) without: $($rest:tt)*) => {
+        ::core::compile_error!("`without` is given twice; keep one of the two");
+    };
+    ($p:tt $l:tt () without: [$($case:ident => $reason:expr),* $(,)?] $(, $($rest:tt)*)?) => {
+        $crate::__device_conformance_options! {
+            $p $l ($(.without(&$crate::device::cases::$case, $reason))*) $($($rest)*)?
+        }
+    };
+    ($p:tt $l:tt $w:tt without $($rest:tt)*) => {
+        ::core::compile_error!(
+            "`without` is a list of cases, each with its reason: `without: [timer_measures => \"why\"]`"
+        );
+    };
+    (($platform:ty) ($($limit:tt)*) ($($without:tt)*)) => {
+        fn __device_conformance_suite() -> $crate::device::Suite {
+            $crate::device::Suite::new::<$platform>() $($limit)* $($without)*
+        }
+        $crate::__device_conformance_tests!(__device_conformance_suite);
+        #[test]
+        fn conformance_in_python() {
+            __device_conformance_suite().test_in_python(::core::module_path!());
+        }
+        #[test]
+        fn conformance_in_c() {
+            __device_conformance_suite().test_in_c(::core::module_path!());
+        }
+    };
+    ($p:tt $l:tt $w:tt $key:ident $($rest:tt)*) => {
+        ::core::compile_error!(::core::concat!(
+            "unknown option `",
+            ::core::stringify!($key),
+            "`; there are `limit` and `without`, each as `name: value`"
+        ));
+    };
+    ($p:tt $l:tt $w:tt $other:tt $($rest:tt)*) => {
+        ::core::compile_error!(::core::concat!(
+            "expected an option, found `",
+            ::core::stringify!($other),
+            "`; each is written as `name: value`, with a comma before the next one"
+        ));
+    };
+}

@@ -1,0 +1,233 @@
+//! Calls from many threads, and at random.
+
+use super::run::{Outcome, Run, content};
+use crate::deviation::Deviation;
+use crate::device::{TestDevice, TestStream};
+use se_plugin::{EventStatus, Pattern};
+use std::thread;
+use std::time::{Duration, Instant};
+
+const THREADS: u8 = 8;
+const ROUNDS: u8 = 25;
+
+/// Runs `body` on several threads at a time, which answer what is wrong.
+fn on_threads(run: &mut Run<'_>, body: impl Fn(u8) -> Result<(), String> + Sync) -> Outcome {
+    let wrong: Vec<String> = thread::scope(|scope| {
+        let threads: Vec<_> = (0..THREADS)
+            .map(|number| {
+                scope.spawn({
+                    let body = &body;
+                    move || body(number)
+                })
+            })
+            .collect();
+        let results = threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap_or_else(|_| Err("a thread panicked".into())));
+        results.filter_map(Result::err).collect()
+    });
+    if let Some(first) = wrong.first() {
+        let what = format!("{} of {THREADS} threads at a time go wrong", wrong.len());
+        run.deviation(Deviation::new(what).because(first.clone()));
+    }
+    Ok(())
+}
+
+fn fine<T>(what: &str, result: tf_plugin_core::Result<T>) -> Result<T, String> {
+    result.map_err(|error| format!("{what}: {error:#}"))
+}
+
+/// Memory of its own there and back, `ROUNDS` times.
+fn there_and_back(
+    device: &TestDevice<'_>,
+    stream: &TestStream<'_>,
+    salt: u8,
+) -> Result<(), String> {
+    for round in 0..ROUNDS {
+        let there = content(1000 + usize::from(round) * 97, salt ^ round);
+        let len = there.len() as u64;
+        let [one, other] = [device.allocate(len), device.allocate(len)];
+        let (Some(one), Some(other)) = (one, other) else {
+            return Err(format!("`allocate` of {len} bytes gives nothing"));
+        };
+        let mut back = vec![0; there.len()];
+        fine("memcpy_htod", stream.copy_to_device(one, &there))?;
+        fine("memcpy_dtod", stream.copy_on_device(other, one, len))?;
+        fine("memcpy_dtoh", stream.copy_to_host(&mut back, other))?;
+        if back != there {
+            return Err(format!("{len} bytes are others after copies there and back"));
+        }
+        device.deallocate(one);
+        device.deallocate(other);
+    }
+    Ok(())
+}
+
+pub(super) fn streams_of_their_own(run: &mut Run<'_>) -> Outcome {
+    let device = run.device;
+    on_threads(run, |number| {
+        let (stream, made) = device.stream();
+        fine("create_stream", made)?;
+        there_and_back(device, &stream, number << 5)
+    })
+}
+
+pub(super) fn one_stream(run: &mut Run<'_>) -> Outcome {
+    let device = run.device;
+    let stream = run.stream()?;
+    on_threads(run, |number| there_and_back(device, &stream, number << 5))
+}
+
+pub(super) fn memory(run: &mut Run<'_>) -> Outcome {
+    let device = run.device;
+    on_threads(run, |number| {
+        for round in 0..ROUNDS {
+            let there = content(300 + 100 * usize::from(round), number << 5);
+            let Some(memory) = device.allocate(there.len() as u64) else {
+                return Err("`allocate` gives nothing".into());
+            };
+            fine("sync_memcpy_htod", device.copy_to_device(memory, &there))?;
+            thread::yield_now();
+            let mut back = vec![0; there.len()];
+            fine("sync_memcpy_dtoh", device.copy_to_host(&mut back, memory))?;
+            device.deallocate(memory);
+            if back != there {
+                return Err("two threads have the same memory".into());
+            }
+        }
+        Ok(())
+    })
+}
+
+pub(super) fn making_and_destroying(run: &mut Run<'_>) -> Outcome {
+    let device = run.device;
+    on_threads(run, |_| {
+        for _ in 0..ROUNDS {
+            let (stream, made) = device.stream();
+            fine("create_stream", made)?;
+            let event = fine("create_event", device.event())?;
+            stream.record_event(&event);
+            drop(stream);
+            let start = Instant::now();
+            while event.status() == EventStatus::Pending {
+                if start.elapsed() > Duration::from_secs(20) {
+                    return Err("an event is still pending after 20 s".into());
+                }
+                thread::yield_now();
+            }
+        }
+        Ok(())
+    })
+}
+
+pub(super) fn synchronizing(run: &mut Run<'_>) -> Outcome {
+    let device = run.device;
+    on_threads(run, |number| {
+        let (stream, made) = device.stream();
+        fine("create_stream", made)?;
+        let Some(memory) = device.allocate(1 << 16) else {
+            return Err("`allocate` gives nothing".into());
+        };
+        for round in 0..ROUNDS {
+            fine("memset", stream.fill(memory, Pattern::Byte(number ^ round), 1 << 16))?;
+            fine("synchronize_all_activity", device.synchronize())?;
+            let mut back = vec![0; 1 << 16];
+            fine("sync_memcpy_dtoh", device.copy_to_host(&mut back, memory))?;
+            if back.iter().any(|&byte| byte != number ^ round) {
+                return Err("`synchronize_all_activity` does not wait for its caller's work".into());
+            }
+        }
+        device.deallocate(memory);
+        Ok(())
+    })
+}
+
+pub(super) fn random(run: &mut Run<'_>) -> Outcome {
+    for seed in 0..10 {
+        random_work(run, seed)?;
+        if !run.deviations.is_empty() {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+/// Random work in three streams that wait for each other, beside a model of the memory.
+fn random_work(run: &mut Run<'_>, seed: u64) -> Outcome {
+    const LEN: usize = 8192;
+    let mut random = fastrand::Rng::with_seed(seed);
+    let streams = [run.stream()?, run.stream()?, run.stream()?];
+    let mut blocks = Vec::new();
+    let mut model: Vec<Vec<u8>> = Vec::new();
+    for salt in 0..4 {
+        let there = content(LEN, salt);
+        blocks.push(run.filled(&there)?);
+        model.push(there);
+    }
+    let mut done = Vec::new();
+    let mut last = 0;
+    for step in 0..60_u32 {
+        let now = random.usize(0..streams.len());
+        let stream = &streams[now];
+        if now != last {
+            let result = if random.bool() {
+                done.push(format!("{step}: stream {now} waits for stream {last}"));
+                stream.wait_stream(&streams[last])
+            } else {
+                done.push(format!("{step}: stream {now} waits for an event of stream {last}"));
+                let event = run.event()?;
+                streams[last].record_event(&event);
+                stream.wait_event(&event)
+            };
+            run.ok("waiting for another stream", result)?;
+            last = now;
+        }
+        let (at, from) = (random.usize(0..4), random.usize(0..4));
+        let start = random.usize(0..LEN / 4) * 4;
+        let len = (random.usize(1..=(LEN - start) / 4)) * 4;
+        let result = match random.u8(0..5) {
+            0 => {
+                let there = content(len, random.u8(..));
+                done.push(format!("{step}: {len} bytes to {at} from {start} on"));
+                model[at][start..][..len].copy_from_slice(&there);
+                stream.copy_to_device(blocks[at].at(start), &there)
+            }
+            1 if at != from => {
+                done.push(format!("{step}: {len} bytes from {from} to {at}, from {start} on"));
+                let (source, target) = (model[from].clone(), &mut model[at]);
+                target[start..][..len].copy_from_slice(&source[start..][..len]);
+                stream.copy_on_device(blocks[at].at(start), blocks[from].at(start), len as u64)
+            }
+            2 => {
+                let patterns =
+                    [Pattern::Zero, Pattern::Byte(random.u8(..)), Pattern::Word(random.u32(..))];
+                let pattern = patterns[random.usize(0..3)];
+                done.push(format!("{step}: {len} bytes of {at} from {start} on are {pattern:?}"));
+                pattern.fill(&mut model[at][start..][..len]);
+                stream.fill(blocks[at].at(start), pattern, len as u64)
+            }
+            _ => {
+                done.push(format!("{step}: {len} bytes back of {at} from {start} on"));
+                let mut back = vec![0; len];
+                let copied = stream.copy_to_host(&mut back, blocks[at].at(start));
+                let wanted = &model[at][start..][..len];
+                if copied.is_ok() && back != wanted {
+                    let what = format!(
+                        "random work with seed {seed} goes wrong: {len} bytes of block {at}"
+                    );
+                    let steps = done.join("; ");
+                    run.equal(what, &back, wanted);
+                    if let Some(last) = run.deviations.last_mut() {
+                        let detail = last.detail.take().unwrap_or_default();
+                        last.detail = Some(format!("{detail}; the steps: {steps}"));
+                    }
+                    return Ok(());
+                }
+                copied
+            }
+        };
+        run.ok(format_args!("random work with seed {seed}, step {step}"), result)?;
+    }
+    let synchronized = run.device.synchronize();
+    run.ok("`synchronize_all_activity`", synchronized)
+}

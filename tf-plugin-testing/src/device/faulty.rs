@@ -1,0 +1,390 @@
+//! A device around another that fails, waits or panics when it is told to.
+
+use super::Host;
+use crate::faults::faults_of_each;
+use crate::faults::{Fault, Faults};
+use se_plugin::DevicePtr;
+use se_plugin::Platform;
+use se_plugin::Timer;
+use se_plugin::{AllocatorStats, Device, MemoryUsage};
+use se_plugin::{Event, EventStatus, Pattern, Stream, StreamOptions};
+use se_plugin::{HostAllocator, HostBuf, HostCallback, HostSource, HostTarget};
+use std::cell::RefCell;
+use std::time::Duration;
+use tf_plugin_core::Result;
+
+/// What can meet a fault.
+const OPERATIONS: &[&str] = &[
+    "get_device_count",
+    "create_device",
+    "allocate",
+    "deallocate",
+    "device_memory_usage",
+    "create_stream",
+    "create_stream_with_options",
+    "create_event",
+    "create_timer",
+    "sync_memcpy_htod",
+    "sync_memcpy_dtoh",
+    "sync_memcpy_dtod",
+    "synchronize_all_activity",
+    "memcpy_htod",
+    "memcpy_dtoh",
+    "memcpy_dtod",
+    "mem_zero",
+    "memset",
+    "memset32",
+    "create_stream_dependency",
+    "record_event",
+    "wait_for_event",
+    "host_callback",
+    "block_host_until_done",
+    "get_stream_status",
+    "get_event_status",
+    "block_host_for_event",
+    "start_timer",
+    "stop_timer",
+];
+
+thread_local! {
+    /// What controls the next platform, which is made without an argument.
+    static NEXT: RefCell<Option<Faults>> = const { RefCell::new(None) };
+}
+
+/// A platform whose devices do what those of `P` do, until [`Faults`] tell them otherwise: for tests of what
+/// happens when a card falls off the bus, is full or answers late.
+///
+/// Calls are named as in `stream_executor.h` (`memcpy_htod`, `record_event`, `allocate` …), and count from 0 on
+/// for all devices of the platform together. [`Fault::Shorten`] does nothing here. Kernels are registered for
+/// `P`, and none for `Faulty<P>`.
+///
+/// ```
+/// # use se_plugin::host::{HostDevice, HostMemory};
+/// # use se_plugin::prelude::*;
+/// # struct Toy;
+/// # impl Platform for Toy {
+/// #     const NAME: &'static str = "TOY";
+/// #     const TYPE: &'static str = "TOY";
+/// #     type Device = HostDevice;
+/// #     fn new() -> Result<Self> { Ok(Self) }
+/// #     fn device_count(&self) -> Result<usize> { Ok(1) }
+/// #     fn open(&self, _: usize) -> Result<HostDevice> { Ok(HostDevice::new(HostMemory::new(1 << 20)?)) }
+/// # }
+/// use se_plugin::Code;
+/// use tf_plugin_testing::device::{Fault, Faulty};
+///
+/// let (host, faults) = Faulty::<Toy>::load()?;
+/// let device = host.device(0)?;
+/// let (stream, created) = device.stream();
+/// created?;
+/// let memory = device.allocate(64).expect("there is room");
+///
+/// faults.at("memcpy_htod", 1, Fault::Fail(Code::Unavailable));
+/// stream.copy_to_device(memory, &[1; 64])?;
+/// stream.synchronize()?;
+/// stream.copy_to_device(memory, &[2; 64])?; // enqueued, and so far without an error
+/// assert_eq!(stream.synchronize().unwrap_err().code(), Code::Unavailable);
+/// device.deallocate(memory);
+/// # drop(stream);
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Faulty<P> {
+    inner: P,
+    faults: Faults,
+}
+
+impl<P: Platform> Faulty<P> {
+    /// Wraps a platform that the test has made; no fault is met yet.
+    #[must_use]
+    pub fn new(inner: P) -> (Self, Faults) {
+        let faults = Faults::of(OPERATIONS.iter().copied(), "stream_executor.h");
+        (Self { inner, faults: faults.clone() }, faults)
+    }
+
+    /// A host with the platform, as [`Host::load`] makes one. What it has called so far is counted.
+    ///
+    /// # Errors
+    /// As for [`Host::load`].
+    pub fn load() -> Result<(Host, Faults)> {
+        let faults = Faults::of(OPERATIONS.iter().copied(), "stream_executor.h");
+        Self::load_with(&faults).map(|host| (host, faults))
+    }
+
+    fn load_with(faults: &Faults) -> Result<Host> {
+        NEXT.with_borrow_mut(|next| *next = Some(faults.clone()));
+        let host = Host::load::<Self>();
+        if let Ok(host) = &host {
+            // The platform is made when its devices are counted first. If that fails there are none.
+            let _ = host.device_count();
+        }
+        NEXT.with_borrow_mut(|next| *next = None);
+        host
+    }
+}
+
+impl<P: Platform> Platform for Faulty<P> {
+    const NAME: &'static str = P::NAME;
+    const TYPE: &'static str = P::TYPE;
+    const USE_BFC_ALLOCATOR: bool = P::USE_BFC_ALLOCATOR;
+    const FORCE_MEMORY_GROWTH: bool = P::FORCE_MEMORY_GROWTH;
+    type Device = FaultyDevice<P::Device>;
+
+    fn new() -> Result<Self> {
+        let (mut platform, _) = Self::new(P::new()?);
+        if let Some(faults) = NEXT.with_borrow_mut(Option::take) {
+            platform.faults = faults;
+        }
+        Ok(platform)
+    }
+
+    fn device_count(&self) -> Result<usize> {
+        self.faults.call("get_device_count", || self.inner.device_count())
+    }
+
+    fn open(&self, ordinal: usize) -> Result<Self::Device> {
+        let inner = self.faults.call("create_device", || self.inner.open(ordinal))?;
+        Ok(FaultyDevice { inner, faults: self.faults.clone() })
+    }
+}
+
+/// A device of a [`Faulty`].
+#[derive(Debug)]
+pub struct FaultyDevice<D> {
+    inner: D,
+    faults: Faults,
+}
+
+impl<D: Device> Device for FaultyDevice<D> {
+    type Stream = FaultyStream<D::Stream>;
+    type Event = FaultyEvent<D::Event>;
+
+    fn allocate(&self, bytes: u64) -> Result<DevicePtr> {
+        self.faults.call("allocate", || self.inner.allocate(bytes))
+    }
+
+    fn deallocate(&self, memory: DevicePtr) -> Result<()> {
+        self.faults.call("deallocate", || self.inner.deallocate(memory))
+    }
+
+    fn memory_usage(&self) -> Result<MemoryUsage> {
+        self.faults.call("device_memory_usage", || self.inner.memory_usage())
+    }
+
+    fn create_stream(&self) -> Result<Self::Stream> {
+        let inner = self.faults.call("create_stream", || self.inner.create_stream())?;
+        Ok(FaultyStream { inner, faults: self.faults.clone() })
+    }
+
+    fn create_stream_with_options(&self, options: &StreamOptions) -> Result<Self::Stream> {
+        let make = || self.inner.create_stream_with_options(options);
+        let inner = self.faults.call("create_stream_with_options", make)?;
+        Ok(FaultyStream { inner, faults: self.faults.clone() })
+    }
+
+    fn create_event(&self) -> Result<Self::Event> {
+        let inner = self.faults.call("create_event", || self.inner.create_event())?;
+        Ok(FaultyEvent { inner, faults: self.faults.clone() })
+    }
+
+    fn copy_to_device(&self, target: DevicePtr, source: &[u8]) -> Result<()> {
+        self.faults.call("sync_memcpy_htod", || self.inner.copy_to_device(target, source))
+    }
+
+    fn copy_to_host(&self, target: HostBuf<'_>, source: DevicePtr) -> Result<()> {
+        self.faults.call("sync_memcpy_dtoh", || self.inner.copy_to_host(target, source))
+    }
+
+    fn copy_on_device(&self, target: DevicePtr, source: DevicePtr, bytes: u64) -> Result<()> {
+        self.faults.call("sync_memcpy_dtod", || self.inner.copy_on_device(target, source, bytes))
+    }
+
+    fn synchronize(&self) -> Result<()> {
+        self.faults.call("synchronize_all_activity", || self.inner.synchronize())
+    }
+
+    fn allocator_stats(&self) -> Option<AllocatorStats> {
+        self.inner.allocator_stats()
+    }
+
+    fn host_allocator(&self) -> Option<&dyn HostAllocator> {
+        self.inner.host_allocator()
+    }
+
+    fn create_timer(&self) -> Result<Box<dyn Timer<Self::Stream>>> {
+        let inner = self.faults.call("create_timer", || self.inner.create_timer())?;
+        Ok(Box::new(FaultyTimer { inner, faults: self.faults.clone() }))
+    }
+
+    fn hardware_name(&self) -> Option<String> {
+        self.inner.hardware_name()
+    }
+
+    fn vendor(&self) -> Option<String> {
+        self.inner.vendor()
+    }
+
+    fn pci_bus_id(&self) -> Option<String> {
+        self.inner.pci_bus_id()
+    }
+
+    fn numa_node(&self) -> Option<u16> {
+        self.inner.numa_node()
+    }
+
+    fn memory_bandwidth(&self) -> Option<u64> {
+        self.inner.memory_bandwidth()
+    }
+
+    fn gflops(&self) -> Option<f64> {
+        self.inner.gflops()
+    }
+}
+
+/// A stream of a [`FaultyDevice`].
+#[derive(Debug)]
+pub struct FaultyStream<S> {
+    inner: S,
+    faults: Faults,
+}
+
+impl<S: Stream> Stream for FaultyStream<S> {
+    type Event = FaultyEvent<S::Event>;
+
+    fn copy_to_device(&self, target: DevicePtr, source: HostSource) -> Result<()> {
+        self.faults.call("memcpy_htod", || self.inner.copy_to_device(target, source))
+    }
+
+    fn copy_to_host(&self, target: HostTarget, source: DevicePtr) -> Result<()> {
+        self.faults.call("memcpy_dtoh", || self.inner.copy_to_host(target, source))
+    }
+
+    fn copy_on_device(&self, target: DevicePtr, source: DevicePtr, bytes: u64) -> Result<()> {
+        self.faults.call("memcpy_dtod", || self.inner.copy_on_device(target, source, bytes))
+    }
+
+    fn fill(&self, target: DevicePtr, pattern: Pattern, bytes: u64) -> Result<()> {
+        let name = match pattern {
+            Pattern::Zero => "mem_zero",
+            Pattern::Byte(_) => "memset",
+            Pattern::Word(_) => "memset32",
+        };
+        self.faults.call(name, || self.inner.fill(target, pattern, bytes))
+    }
+
+    fn wait_stream(&self, other: &Self) -> Result<()> {
+        let wait = || self.inner.wait_stream(&other.inner);
+        self.faults.call("create_stream_dependency", wait)
+    }
+
+    fn record_event(&self, event: &Self::Event) -> Result<()> {
+        self.faults.call("record_event", || self.inner.record_event(&event.inner))
+    }
+
+    fn wait_event(&self, event: &Self::Event) -> Result<()> {
+        self.faults.call("wait_for_event", || self.inner.wait_event(&event.inner))
+    }
+
+    fn host_callback(&self, callback: HostCallback) -> Result<()> {
+        self.faults.call("host_callback", || self.inner.host_callback(callback))
+    }
+
+    fn synchronize(&self) -> Result<()> {
+        self.faults.call("block_host_until_done", || self.inner.synchronize())
+    }
+
+    fn status(&self) -> Result<()> {
+        self.faults.call("get_stream_status", || self.inner.status())
+    }
+}
+
+/// An event of a [`FaultyDevice`].
+#[derive(Debug)]
+pub struct FaultyEvent<E> {
+    inner: E,
+    faults: Faults,
+}
+
+impl<E: Event> Event for FaultyEvent<E> {
+    fn status(&self) -> Result<EventStatus> {
+        self.faults.call("get_event_status", || self.inner.status())
+    }
+
+    fn wait(&self) -> Result<()> {
+        self.faults.call("block_host_for_event", || self.inner.wait())
+    }
+}
+
+struct FaultyTimer<S: Stream> {
+    inner: Box<dyn Timer<S>>,
+    faults: Faults,
+}
+
+impl<S: Stream> Timer<FaultyStream<S>> for FaultyTimer<S> {
+    fn start(&self, stream: &FaultyStream<S>) -> Result<()> {
+        self.faults.call("start_timer", || self.inner.start(&stream.inner))
+    }
+
+    fn stop(&self, stream: &FaultyStream<S>) -> Result<()> {
+        self.faults.call("stop_timer", || self.inner.stop(&stream.inner))
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.inner.elapsed()
+    }
+}
+
+/// Runs a scenario once without a fault, and then once for each call that it made, which meets the fault: "each
+/// call fails once" in one line. How many runs there were.
+///
+/// Each run has a platform and a host of its own. `scenario` is told whether a fault is to come; an operation
+/// that TensorFlow calls without a status cannot say so, and the device's status then does.
+///
+/// An event's status is polled, how often is up to chance: if a run polls less often than the first did, a fault at one of
+/// the last calls meets nothing, which is accepted, and that call may go untested.
+///
+/// ```
+/// # use se_plugin::host::{HostDevice, HostMemory};
+/// # use se_plugin::prelude::*;
+/// # struct Toy;
+/// # impl Platform for Toy {
+/// #     const NAME: &'static str = "TOY";
+/// #     const TYPE: &'static str = "TOY";
+/// #     type Device = HostDevice;
+/// #     fn new() -> Result<Self> { Ok(Self) }
+/// #     fn device_count(&self) -> Result<usize> { Ok(1) }
+/// #     fn open(&self, _: usize) -> Result<HostDevice> { Ok(HostDevice::new(HostMemory::new(1 << 20)?)) }
+/// # }
+/// use se_plugin::Code;
+/// use tf_plugin_testing::device::{Fault, sweep};
+///
+/// let runs = sweep::<Toy>(Fault::Fail(Code::Unavailable), |host, fails| {
+///     let Ok(device) = host.device(0) else { return assert!(fails) };
+///     if let Some(memory) = device.allocate(64) {
+///         let copied = device.copy_to_device(memory, &[1; 64]);
+///         assert!(fails || copied.is_ok());
+///         device.deallocate(memory);
+///     }
+/// });
+/// assert!(runs >= 4);
+/// ```
+///
+/// # Panics
+/// If the scenario does, if it does not make the call again that is to meet the fault, or if the platform cannot be
+/// registered although no call of it fails.
+#[track_caller]
+pub fn sweep<P: Platform>(fault: Fault, scenario: impl Fn(&Host, bool)) -> u64 {
+    let run = |call: Option<u64>| {
+        let faults = Faults::of(OPERATIONS.iter().copied(), "stream_executor.h");
+        if let Some(call) = call {
+            faults.at_call(call, fault);
+        }
+        match Faulty::<P>::load_with(&faults) {
+            Ok(host) => scenario(&host, call.is_some()),
+            Err(error) => assert!(call.is_some(), "the platform cannot be registered: {error:#}"),
+        }
+        faults
+    };
+    // Asked until it is so.
+    faults_of_each(&["get_event_status"], run)
+}

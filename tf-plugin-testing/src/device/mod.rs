@@ -1,0 +1,26 @@
+//! A host for tests of a device: it loads a platform and calls it as TensorFlow does, without TensorFlow.
+//!
+//! It makes the structs at their sizes with guard bytes behind them, demands what TensorFlow demands, with
+//! its texts, counts what is created and destroyed, and makes the calls that Python never leads to.
+
+#[allow(unsafe_code, reason = "the C boundary from the host's side; every block is argued")]
+mod abi;
+mod conformance;
+mod faulty;
+mod tensorflow;
+
+pub use crate::__device_conformance as conformance;
+pub use crate::deviation::Deviation;
+pub use crate::faults::{Fault, Faults};
+pub use crate::tensorflow::{Answer, TensorFlowCase};
+pub use crate::verdict::Verdict;
+pub use crate::violations::Violation;
+pub use abi::{
+    GraphHost, GraphSizes, Host, ProfilerHost, ProfilerSizes, Sizes, TestDevice, TestEvent,
+    TestStream, TestTimer,
+};
+#[doc(hidden)]
+pub use conformance::OptionDuration;
+pub use conformance::{Case, Group, Suite, cases, run_case};
+pub use faulty::{Faulty, FaultyDevice, FaultyEvent, FaultyStream, sweep};
+pub use tensorflow::{InTensorFlow, c_cases, python_cases};

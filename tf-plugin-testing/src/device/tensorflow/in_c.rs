@@ -1,0 +1,192 @@
+//! The smoke cases for devices in TensorFlow's C library; the list has each under the same name.
+//!
+//! They load a plugin as programs in C do, and copy and compute. What a device and its kernels do beyond that is judged by
+//! the cases of the process and by those in Python, which see more.
+
+use serde_json::Value;
+use crate::tensorflow::work::{
+    Outcome, Place, Stop, holds, in_threads, path, payload, same, same_bytes,
+};
+use crate::abi::tensorflow::{Content, Context, Device, Handle, Tensor, TensorFlow};
+use tf_fs_sys::{
+    TF_BFLOAT16, TF_BOOL, TF_COMPLEX64, TF_COMPLEX128, TF_DOUBLE, TF_DataType, TF_FLOAT, TF_HALF,
+    TF_INT8, TF_INT16, TF_INT64, TF_UINT8, TF_UINT16, TF_UINT32, TF_UINT64,
+};
+use tf_plugin_core::{Code, Error, Result, ResultExt};
+
+const CPU: &str = "/device:CPU:0";
+/// Each type and the size of its elements.
+const TYPES: [(TF_DataType, usize); 14] = [
+    (TF_FLOAT, 4),
+    (TF_HALF, 2),
+    (TF_BFLOAT16, 2),
+    (TF_DOUBLE, 8),
+    (TF_INT8, 1),
+    (TF_INT16, 2),
+    (TF_INT64, 8),
+    (TF_UINT8, 1),
+    (TF_UINT16, 2),
+    (TF_UINT32, 4),
+    (TF_UINT64, 8),
+    (TF_BOOL, 1),
+    (TF_COMPLEX64, 8),
+    (TF_COMPLEX128, 16),
+];
+const SHAPES: [&[i64]; 6] = [&[], &[0], &[3, 0, 2], &[257], &[2, 1, 3, 1, 2, 2], &[100_003]];
+
+/// The first device of the plugin.
+#[derive(Debug)]
+pub(super) struct OnDevice {
+    tf: &'static TensorFlow,
+    context: Context<'static>,
+    settings: Value,
+    kind: String,
+    /// `/device:KIND:0`.
+    device: String,
+    count: usize,
+}
+
+impl Place for OnDevice {
+    fn new(tf: &'static TensorFlow, settings: &Value) -> std::result::Result<Self, String> {
+        let library = path(settings, "library");
+        let refused = |error: Error| format!("{} is refused: {error:#}", library.display());
+        tf.load_device(&library).map_err(refused)?;
+        let context = tf.context().map_err(|error| format!("there is no context: {error:#}"))?;
+        let kind = settings["type"].as_str().unwrap_or_default().to_owned();
+        let devices = context.devices().map_err(|error| format!("no devices: {error:#}"))?;
+        let count = devices.iter().filter(|device| device.kind == kind).count();
+        let (device, settings) = (format!("/device:{kind}:0"), settings.clone());
+        Ok(Self { tf, context, settings, kind, device, count })
+    }
+
+    fn begin(&mut self, _case: &str) -> Outcome {
+        let reason = || Stop::Skip(format!("this machine has no device of the type {}", self.kind));
+        if self.count == 0 { Err(reason()) } else { Ok(()) }
+    }
+
+    fn end(&mut self, _outcome: &Outcome) {}
+}
+
+fn bytes_of(tensor: &Tensor) -> &[u8] {
+    match &tensor.content {
+        Content::Bytes(bytes) => bytes,
+        Content::Strings(_) => &[],
+    }
+}
+
+/// A tensor with any bytes, as far as the type allows them.
+fn any((data_type, size): (TF_DataType, usize), shape: &[i64], seed: u64) -> Tensor {
+    let count: i64 = shape.iter().product();
+    let mut bytes = payload(usize::try_from(count).unwrap_or(0) * size, seed);
+    if data_type == TF_BOOL {
+        bytes.iter_mut().for_each(|byte| *byte &= 1);
+    }
+    Tensor::bytes(data_type, shape, bytes)
+}
+
+/// Numbers that are not too round.
+fn uneven(count: usize, seed: u64) -> Tensor {
+    let values = payload(count, seed).into_iter().map(|byte| f32::from(byte) / 37.0 - 3.0);
+    let bytes = values.flat_map(f32::to_ne_bytes).collect();
+    Tensor::bytes(TF_FLOAT, &[count as i64], bytes)
+}
+
+impl OnDevice {
+    fn put<'c>(&self, context: &'c Context<'_>, tensor: &Tensor) -> Outcome<Handle<'c>> {
+        let there = context.handle(tensor)?.copy_to(context, &self.device);
+        let there = there.context("TFE_TensorHandleCopyToDevice")?;
+        let device = there.backing_device()?;
+        let what = format!("the tensor is on the device, not on {device}");
+        holds(what, device.ends_with(&self.device))?;
+        Ok(there)
+    }
+
+    fn there_and_back(&self, context: &Context<'_>, tensor: &Tensor) -> Outcome {
+        let there = self.put(context, tensor)?;
+        let back = there.tensor().context("TFE_TensorHandleResolve")?;
+        let what = format!("type {} of {:?}", tensor.data_type, tensor.shape);
+        let (got, wanted) = ((back.data_type, &back.shape), (tensor.data_type, &tensor.shape));
+        same(format_args!("type and shape of {what}"), got, wanted)?;
+        same_bytes(format_args!("the bytes of {what}"), bytes_of(&back), bytes_of(tensor))?;
+        // By way of a tensor on another device, too, which is a copy of its own.
+        let second = (self.count > 1).then(|| format!("/device:{}:1", self.kind));
+        for other in [Some(CPU), second.as_deref()].into_iter().flatten() {
+            let copy = there.copy_to(context, other).context("TFE_TensorHandleCopyToDevice")?;
+            let device = copy.backing_device()?;
+            let what = format!("the copy of {what} is on {other}, not on {device}");
+            holds(&what, device.ends_with(other))?;
+            same_bytes(what, bytes_of(&copy.tensor()?), bytes_of(tensor))?;
+        }
+        Ok(())
+    }
+
+    fn double(&self, op: &str, x: &Handle<'_>, device: &str) -> Result<Tensor> {
+        let given = self.context.execute(op, &[x, x], None, Some(device), 1)?;
+        given.first().ok_or_else(|| Error::internal(format!("{op} gives nothing")))?.tensor()
+    }
+
+    /// An operation that adds float32s on the device.
+    fn adds(&self) -> Outcome<&'static str> {
+        const OPS: [&str; 2] = ["AddV2", "Add"];
+        let x = self.put(&self.context, &uneven(1, 1))?;
+        let lacks = |op: &&str| {
+            self.double(op, &x, &self.device).is_err_and(|error| {
+                let missing = matches!(error.code(), Code::InvalidArgument | Code::NotFound);
+                missing && error.message().contains("registered")
+            })
+        };
+        let reason = || Stop::Skip(format!("the plugin has no kernel of {}", OPS.join(" or ")));
+        OPS.into_iter().find(|op| !lacks(op)).ok_or_else(reason)
+    }
+}
+
+pub(super) fn c_device_is_listed(place: &OnDevice) -> Outcome {
+    let own = place.context.devices()?.into_iter().filter(|device| device.kind == place.kind);
+    let short = |Device { name, .. }: Device| match name.rfind("/device:") {
+        Some(at) => name[at..].to_owned(),
+        None => name,
+    };
+    let wanted = (0..place.count).map(|number| format!("/device:{}:{number}", place.kind));
+    same("TFE_ContextListDevices", own.map(short).collect(), wanted.collect::<Vec<_>>())
+}
+
+pub(super) fn c_loaded_twice(place: &OnDevice) -> Outcome {
+    place.tf.load_device(&path(&place.settings, "library")).context("loading it once more")?;
+    let context = place.tf.context()?;
+    let count = context.devices()?.iter().filter(|device| device.kind == place.kind).count();
+    same("the devices of a new context", count, place.count)?;
+    place.there_and_back(&place.context, &uneven(1000, 1))
+}
+
+pub(super) fn c_contexts_come_and_go(place: &OnDevice) -> Outcome {
+    for seed in 0..3 {
+        let context = place.tf.context()?;
+        place.there_and_back(&context, &uneven(1003, seed))?;
+        drop(context);
+        place.there_and_back(&place.context, &uneven(1003, seed))?;
+    }
+    Ok(())
+}
+
+pub(super) fn c_copies(place: &OnDevice) -> Outcome {
+    for data_type in TYPES {
+        for shape in SHAPES {
+            place.there_and_back(&place.context, &any(data_type, shape, 1))?;
+        }
+    }
+    place.there_and_back(&place.context, &any((TF_UINT8, 1), &[(16 << 20) + 1], 2))
+}
+
+pub(super) fn c_threads_compute(place: &OnDevice) -> Outcome {
+    let op = place.adds()?;
+    in_threads(8, |thread| {
+        let tensor = uneven(1000, thread as u64);
+        let wanted = place.double(op, &place.context.handle(&tensor)?, CPU)?;
+        let there = place.put(&place.context, &tensor)?;
+        for _ in 0..20 {
+            let got = place.double(op, &there, &place.device)?;
+            same_bytes(format_args!("{op} in a thread"), bytes_of(&got), bytes_of(&wanted))?;
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,318 @@
+//! The slots of configuration options.
+
+use super::mounted::{Mounted, c_path};
+use core::ffi::{CStr, c_char, c_int};
+use core::ptr;
+use std::ffi::CString;
+use tf_fs_plugin::{FilesystemOption, OptionValues};
+use tf_fs_sys::{
+    TF_Filesystem_Option, TF_Filesystem_Option_Type_Buffer, TF_Filesystem_Option_Type_Int,
+    TF_Filesystem_Option_Type_Real, TF_Filesystem_Option_Value, TF_Filesystem_Option_Value_Buffer,
+    TF_Filesystem_Option_Value_Union,
+};
+use tf_plugin_core::Result;
+
+const INT: c_int = TF_Filesystem_Option_Type_Int as c_int;
+const REAL: c_int = TF_Filesystem_Option_Type_Real as c_int;
+const BUFFER: c_int = TF_Filesystem_Option_Type_Buffer as c_int;
+
+/// The number that the host puts where a slot is to write a count.
+const UNSET_COUNT: c_int = c_int::MIN;
+
+/// An option in C, alive as long as the value.
+struct COption {
+    name: CString,
+    description: Option<CString>,
+    per_file: bool,
+    /// What the unions of a buffer option point to.
+    _buffers: Vec<Box<[u8]>>,
+    unions: Box<[TF_Filesystem_Option_Value_Union]>,
+    value: Box<TF_Filesystem_Option_Value>,
+}
+
+impl COption {
+    fn new(option: &FilesystemOption) -> Self {
+        use TF_Filesystem_Option_Value_Union as Union;
+        let mut buffers: Vec<Box<[u8]>> = Vec::new();
+        let (type_tag, mut unions): (_, Box<[Union]>) = match &option.values {
+            OptionValues::Int(values) => {
+                (INT, values.iter().map(|&int_val| Union { int_val }).collect())
+            }
+            OptionValues::Real(values) => {
+                (REAL, values.iter().map(|&real_val| Union { real_val }).collect())
+            }
+            OptionValues::Buffer(values) => {
+                buffers.extend(values.iter().map(|value| value.clone().into_boxed_slice()));
+                let unions = buffers.iter_mut().map(|buffer| Union {
+                    buffer_val: TF_Filesystem_Option_Value_Buffer {
+                        buf: if buffer.is_empty() {
+                            ptr::null_mut()
+                        } else {
+                            buffer.as_mut_ptr().cast()
+                        },
+                        buf_length: c_int::try_from(buffer.len()).unwrap_or(c_int::MAX),
+                    },
+                });
+                (BUFFER, unions.collect())
+            }
+            other => panic!("the header has no option values such as {other:?}"),
+        };
+        let value = Box::new(TF_Filesystem_Option_Value {
+            type_tag,
+            num_values: c_int::try_from(unions.len()).unwrap_or(c_int::MAX),
+            values: unions.as_mut_ptr(),
+        });
+        Self {
+            name: c_path(option.name.as_bytes()),
+            // TensorFlow passes null.
+            description: (!option.description.is_empty())
+                .then(|| c_path(option.description.as_bytes())),
+            per_file: option.per_file,
+            _buffers: buffers,
+            unions,
+            value,
+        }
+    }
+
+    fn raw(&mut self) -> TF_Filesystem_Option {
+        self.value.values = self.unions.as_mut_ptr();
+        TF_Filesystem_Option {
+            name: self.name.as_ptr().cast_mut(),
+            description: self
+                .description
+                .as_ref()
+                .map_or(ptr::null_mut(), |text| text.as_ptr().cast_mut()),
+            per_file: c_int::from(self.per_file),
+            value: &raw mut *self.value,
+        }
+    }
+}
+
+impl Mounted {
+    pub(in crate::filesystem) fn raw_set_filesystem_configuration(
+        &self,
+        options: &[FilesystemOption],
+    ) -> Option<Result<()>> {
+        let slot = self.tables.filesystem.set_filesystem_configuration?;
+        let mut options: Vec<COption> = options.iter().map(COption::new).collect();
+        let raw: Vec<TF_Filesystem_Option> = options.iter_mut().map(COption::raw).collect();
+        let count = c_int::try_from(raw.len()).ok()?;
+        let start = if raw.is_empty() { ptr::null() } else { raw.as_ptr() };
+        // SAFETY: an initialised filesystem of this table, `count` options and a status.
+        let (result, ()) = self.call("set_filesystem_configuration", b"", |status| unsafe {
+            slot(self.as_ptr(), start, count, status);
+        });
+        Some(result)
+    }
+
+    pub(in crate::filesystem) fn raw_set_filesystem_configuration_option(
+        &self,
+        option: &FilesystemOption,
+    ) -> Option<Result<()>> {
+        const OP: &str = "set_filesystem_configuration_option";
+        let slot = self.tables.filesystem.set_filesystem_configuration_option?;
+        let mut c = COption::new(option);
+        let raw = c.raw();
+        // SAFETY: an initialised filesystem of this table, an option and a status.
+        let (result, ()) = self.call(OP, option.name.as_bytes(), |status| unsafe {
+            slot(self.as_ptr(), &raw const raw, status);
+        });
+        Some(result)
+    }
+
+    pub(in crate::filesystem) fn raw_get_filesystem_configuration(
+        &self,
+    ) -> Option<Result<Vec<FilesystemOption>>> {
+        const OP: &str = "get_filesystem_configuration";
+        let slot = self.tables.filesystem.get_filesystem_configuration?;
+        let (mut array, mut count) = (ptr::null_mut(), UNSET_COUNT);
+        // SAFETY: an initialised filesystem of this table, two places for the answer and a status.
+        let (result, ()) = self.call(OP, b"", |status| unsafe {
+            slot(self.as_ptr(), &mut array, &mut count, status);
+        });
+        Some(self.answer(OP, b"", result, array, count))
+    }
+
+    pub(in crate::filesystem) fn raw_get_filesystem_configuration_option(
+        &self,
+        key: &str,
+    ) -> Option<Result<Option<FilesystemOption>>> {
+        const OP: &str = "get_filesystem_configuration_option";
+        let slot = self.tables.filesystem.get_filesystem_configuration_option?;
+        let c = c_path(key.as_bytes());
+        let mut option = ptr::null_mut();
+        // SAFETY: an initialised filesystem of this table, a C string, a place for the answer and a
+        // status.
+        let (result, ()) = self.call(OP, key.as_bytes(), |status| unsafe {
+            slot(self.as_ptr(), c.as_ptr(), &mut option, status);
+        });
+        let count = if result.is_ok() { 1 } else { UNSET_COUNT };
+        let answer = self.answer(OP, key.as_bytes(), result, option, count);
+        Some(answer.map(|mut options| options.pop()))
+    }
+
+    pub(in crate::filesystem) fn raw_get_filesystem_configuration_keys(
+        &self,
+    ) -> Option<Result<Vec<String>>> {
+        const OP: &str = "get_filesystem_configuration_keys";
+        let slot = self.tables.filesystem.get_filesystem_configuration_keys?;
+        let (mut keys, mut count) = (ptr::null_mut::<c_char>(), UNSET_COUNT);
+        // SAFETY: an initialised filesystem of this table, two places for the answer and a status.
+        let (result, ()) = self.call(OP, b"", |status| unsafe {
+            slot(self.as_ptr(), &mut keys, &mut count, status);
+        });
+        if let Err(error) = result {
+            if !keys.is_null() || count != UNSET_COUNT {
+                self.violation(OP, b"", "failed but wrote keys, which nobody frees");
+            }
+            return Some(Err(error));
+        }
+        if count < 0 || (keys.is_null() && count > 0) {
+            self.violation(OP, b"", "answered OK without keys or their number");
+            return Some(Ok(Vec::new()));
+        }
+        let mut texts = Vec::new();
+        let mut at = keys.cast_const();
+        for _ in 0..count {
+            // SAFETY: the plugin's block holds `count` C strings, one after the other.
+            unsafe {
+                let key = CStr::from_ptr(at);
+                texts.push(key.to_string_lossy().into_owned());
+                at = at.add(key.count_bytes() + 1);
+            }
+        }
+        if self.blocks.receive(OP, b"", keys) {
+            // SAFETY: a block of the plugin's allocator that was copied.
+            unsafe { self.blocks.free(keys) };
+        }
+        Some(Ok(texts))
+    }
+
+    /// Copies and frees an array of options.
+    fn answer(
+        &self,
+        op: &'static str,
+        subject: &[u8],
+        result: Result<()>,
+        array: *mut TF_Filesystem_Option,
+        count: c_int,
+    ) -> Result<Vec<FilesystemOption>> {
+        if let Err(error) = result {
+            if !array.is_null() || count != UNSET_COUNT {
+                self.violation(op, subject, "failed but wrote options, which nobody frees");
+            }
+            return Err(error);
+        }
+        let Ok(len) = usize::try_from(count) else {
+            self.violation(op, subject, "answered OK without the number of options");
+            return Ok(Vec::new());
+        };
+        if array.is_null() {
+            if len > 0 {
+                self.violation(op, subject, "answered OK without the options");
+            }
+            return Ok(Vec::new());
+        }
+        let mut options = Vec::new();
+        // SAFETY: `len` options from the plugin's allocator, the host's to free, and freed after they
+        // were copied.
+        unsafe {
+            for index in 0..len {
+                options.extend(self.take_option(op, subject, &array.add(index).read()));
+            }
+            if self.blocks.receive(op, subject, array) {
+                self.blocks.free(array);
+            }
+        }
+        Ok(options)
+    }
+
+    /// # Safety
+    /// Every pointer in `option` must be null or a block from the plugin's allocator that is the
+    /// host's to free, as large as the header says.
+    unsafe fn take_option(
+        &self,
+        op: &'static str,
+        subject: &[u8],
+        option: &TF_Filesystem_Option,
+    ) -> Option<FilesystemOption> {
+        let bad = |what: &str| self.violation(op, subject, format!("an option has {what}"));
+        let text = |bytes: Option<Vec<u8>>, what: &str| {
+            let Some(bytes) = bytes else {
+                bad(&format!("no {what}"));
+                return String::new();
+            };
+            String::from_utf8(bytes).unwrap_or_else(|_| {
+                bad(&format!("a {what} that is not UTF-8"));
+                String::new()
+            })
+        };
+        // SAFETY: the plugin passes ownership of the option's blocks: `take_string` copies each and frees it
+        // once.
+        unsafe {
+            let name = text(self.blocks.take_string(op, subject, option.name), "name");
+            let description =
+                text(self.blocks.take_string(op, subject, option.description), "description");
+            let Some(value) = option.value.as_ref().copied() else {
+                bad("no value");
+                return None;
+            };
+            let values = match usize::try_from(value.num_values) {
+                Ok(len) if len == 0 || !value.values.is_null() => {
+                    (0..len).map(|index| value.values.add(index).read()).collect()
+                }
+                _ => {
+                    bad("a number of values that does not fit its values");
+                    Vec::new()
+                }
+            };
+            let values = match value.type_tag {
+                INT => OptionValues::Int(values.iter().map(|value| value.int_val).collect()),
+                REAL => OptionValues::Real(values.iter().map(|value| value.real_val).collect()),
+                BUFFER => OptionValues::Buffer(
+                    values
+                        .iter()
+                        .map(|value| self.take_buffer(op, subject, value.buffer_val))
+                        .collect(),
+                ),
+                other => {
+                    bad(&format!("the unknown type {other}"));
+                    OptionValues::Int(Vec::new())
+                }
+            };
+            for block in [option.value.cast(), value.values.cast::<c_char>()] {
+                if !block.is_null() && self.blocks.receive(op, subject, block) {
+                    self.blocks.free(block);
+                }
+            }
+            Some(FilesystemOption { name, description, per_file: option.per_file != 0, values })
+        }
+    }
+
+    /// # Safety
+    /// As [`take_option`](Self::take_option).
+    unsafe fn take_buffer(
+        &self,
+        op: &'static str,
+        subject: &[u8],
+        buffer: TF_Filesystem_Option_Value_Buffer,
+    ) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        match usize::try_from(buffer.buf_length) {
+            Ok(len) if len == 0 || !buffer.buf.is_null() => {
+                if len > 0 {
+                    // SAFETY: `buf` is not null and has `len` bytes, as the plugin says in `buf_length`.
+                    bytes.extend_from_slice(unsafe {
+                        core::slice::from_raw_parts(buffer.buf.cast::<u8>(), len)
+                    });
+                }
+            }
+            _ => self.violation(op, subject, "an option has a buffer without its bytes"),
+        }
+        if !buffer.buf.is_null() && self.blocks.receive(op, subject, buffer.buf) {
+            // SAFETY: a block of the plugin's allocator that was copied.
+            unsafe { self.blocks.free(buffer.buf) };
+        }
+        bytes
+    }
+}

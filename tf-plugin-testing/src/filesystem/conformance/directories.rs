@@ -1,0 +1,250 @@
+//! The header's table: creating, deleting, renaming and copying.
+
+use super::conditions::{Codes, EXISTS, FP, Is, NOT_FOUND};
+use super::declared::Directories;
+use super::run::{CONTENT, Operation, Outcome, Run, Stop};
+use crate::filesystem::Filesystem;
+use tf_plugin_core::{Code, Result};
+
+pub(super) const CREATE_DIR: Operation = Operation {
+    name: "create_dir",
+    codes: Codes {
+        missing: None,
+        parent_missing: NOT_FOUND,
+        file: EXISTS,
+        empty_dir: EXISTS,
+        full_dir: EXISTS,
+    },
+    call: |run, path| run.fs.create_dir(path),
+    after: |run, is, path| is_there(run, "create_dir", is, path),
+};
+
+pub(super) const RECURSIVELY_CREATE_DIR: Operation = Operation {
+    name: "recursively_create_dir",
+    codes: Codes { missing: None, parent_missing: None, file: FP, empty_dir: None, full_dir: None },
+    call: |run, path| run.fs.recursively_create_dir(path),
+    after: |run, is, path| is_there(run, "recursively_create_dir", is, path),
+};
+
+fn is_there(run: &mut Run<'_>, op: &str, is: Is, path: &str) {
+    let found = run.fs.is_directory(path);
+    run.expect(format_args!("{op} of {is:?}: is_directory afterwards"), &found, None);
+}
+
+pub(super) fn recursively_create_the_root(run: &mut Run<'_>) -> Outcome {
+    let root = run.fs.recursively_create_dir(format!("{}/", run.root));
+    run.expect("recursively_create_dir of the root", &root, None);
+    Ok(())
+}
+
+pub(super) const DELETE_FILE: Operation = Operation {
+    name: "delete_file",
+    codes: Codes {
+        missing: NOT_FOUND,
+        parent_missing: NOT_FOUND,
+        file: None,
+        empty_dir: FP,
+        full_dir: FP,
+    },
+    call: |run, path| run.fs.delete_file(path),
+    after: |run, is, path| is_gone(run, "delete_file", is, path),
+};
+
+pub(super) const DELETE_DIR: Operation = Operation {
+    name: "delete_dir",
+    codes: Codes {
+        missing: NOT_FOUND,
+        parent_missing: NOT_FOUND,
+        file: FP,
+        empty_dir: None,
+        full_dir: FP,
+    },
+    call: |run, path| run.fs.delete_dir(path),
+    after: |run, is, path| is_gone(run, "delete_dir", is, path),
+};
+
+pub(super) const DELETE_RECURSIVELY: Operation = Operation {
+    name: "delete_recursively",
+    codes: Codes {
+        missing: NOT_FOUND,
+        parent_missing: NOT_FOUND,
+        file: None,
+        empty_dir: None,
+        full_dir: None,
+    },
+    call: |run, path| run.fs.delete_recursively(path).map_err(|left| left.error),
+    after: |run, is, path| is_gone(run, "delete_recursively", is, path),
+};
+
+fn is_gone(run: &mut Run<'_>, op: &str, is: Is, path: &str) {
+    let found = run.fs.path_exists(path);
+    let what = format!("{op} of {is:?}: path_exists afterwards");
+    run.expect(what, &found, NOT_FOUND);
+    let parent = path.rsplit_once('/').map_or("", |(parent, _)| parent);
+    let found = run.fs.is_directory(parent);
+    let what = format!("{op} of {is:?}: its parent afterwards");
+    if run.has_directories() {
+        run.expect(what, &found, None);
+    }
+}
+
+/// What `delete_recursively` says is left when it failed before it began.
+pub(super) fn counters(run: &mut Run<'_>, is: Is) -> Outcome {
+    let cell = run.cell()?;
+    let path = run.path(&cell, is)?;
+    if let Err(left) = run.fs.delete_recursively(&path)
+        && left.error.code() != Code::Unimplemented
+        && (left.files, left.dirs) != (0, 1)
+    {
+        run.deviation(format_args!(
+            "delete_recursively of {is:?}: 0 files and 1 directory left, not {} and {}",
+            left.files, left.dirs
+        ));
+    }
+    Ok(())
+}
+
+/// `rename_file` or `copy_file`.
+pub(super) struct Transfer {
+    pub(super) name: &'static str,
+    pub(super) call: fn(&Filesystem, &str, &str) -> Result<()>,
+    pub(super) is_move: bool,
+}
+
+pub(super) const RENAME_FILE: Transfer =
+    Transfer { name: "rename_file", call: |fs, src, dst| fs.rename_file(src, dst), is_move: true };
+
+pub(super) const COPY_FILE: Transfer =
+    Transfer { name: "copy_file", call: |fs, src, dst| fs.copy_file(src, dst), is_move: false };
+
+/// From a path of this condition to a new name.
+pub(super) fn from(run: &mut Run<'_>, op: &Transfer, is: Is) -> Outcome {
+    let cell = run.cell()?;
+    let src = run.path(&cell, is)?;
+    let want = match is {
+        Is::Missing | Is::ParentMissing => NOT_FOUND,
+        Is::File => None,
+        _ => FP,
+    };
+    let what = format!("{} from {is:?} to a new name", op.name);
+    let dst = format!("{cell}/new");
+    let result = (op.call)(&run.fs, &src, &dst);
+    let mut allowed = run.allowed_source(is, want);
+    let is_directory = matches!(is, Is::EmptyDir | Is::FullDir);
+    if is_directory && op.is_move && run.declared.directories == Directories::Implied {
+        // TensorFlow's own filesystems do it too, name by name.
+        allowed.push(None);
+        if result.is_ok() {
+            whole_directory_moved(run, &what, is, (&cell, &src, &dst));
+            return Ok(());
+        }
+    }
+    moved(run, &what, &result, &allowed, (&cell, &src, &dst), op.is_move);
+    Ok(())
+}
+
+/// Notes it if the new name is not all that the old one was, or if more was moved.
+fn whole_directory_moved(
+    run: &mut Run<'_>,
+    what: &str,
+    is: Is,
+    (cell, src, dst): (&str, &str, &str),
+) {
+    let content: &[&str] = if is == Is::FullDir { &["file"] } else { &[] };
+    run.lists(what, dst, content);
+    for name in content {
+        run.holds(what, &format!("{dst}/{name}"), CONTENT);
+        run.is_gone(what, &format!("{src}/{name}"));
+    }
+    run.is_gone(what, src);
+    // `empty_file` begins as `empty` does, and is not in it.
+    run.holds(what, &format!("{cell}/empty_file"), b"");
+    run.holds(what, &format!("{cell}/file"), CONTENT);
+    if is == Is::EmptyDir {
+        run.holds(what, &format!("{cell}/full/file"), CONTENT);
+    }
+}
+
+/// From a file to a path of this condition.
+pub(super) fn to(run: &mut Run<'_>, op: &Transfer, is: Is) -> Outcome {
+    let cell = run.cell()?;
+    let dst = run.path(&cell, is)?;
+    let want = match is {
+        Is::Missing => None,
+        Is::ParentMissing => NOT_FOUND,
+        _ => FP,
+    };
+    let src = format!("{cell}/file");
+    let what = format!("{} from a file to {is:?}", op.name);
+    let result = (op.call)(&run.fs, &src, &dst);
+    let allowed = run.allowed_target(is, want);
+    moved(run, &what, &result, &allowed, (&cell, &src, &dst), op.is_move);
+    Ok(())
+}
+
+pub(super) fn to_existing(run: &mut Run<'_>, op: &Transfer) -> Outcome {
+    let cell = run.cell()?;
+    let (src, dst) = (format!("{cell}/file"), format!("{cell}/empty_file"));
+    let what = format!("{} from a file to an existing file", op.name);
+    let result = (op.call)(&run.fs, &src, &dst);
+    moved(run, &what, &result, &[None], (&cell, &src, &dst), op.is_move);
+    Ok(())
+}
+
+pub(super) fn empty_to_existing(run: &mut Run<'_>, op: &Transfer) -> Outcome {
+    let cell = run.cell()?;
+    let (src, dst) = (format!("{cell}/empty_file"), format!("{cell}/file"));
+    let what = format!("{} from an empty file to an existing file", op.name);
+    let result = (op.call)(&run.fs, &src, &dst);
+    if run.expect(&what, &result, None) {
+        let holds = run.has(&dst, b"") && run.exists(&src) != op.is_move;
+        run.expect_that(format_args!("{what}: the effect"), holds);
+    }
+    Ok(())
+}
+
+pub(super) fn to_itself(run: &mut Run<'_>, op: &Transfer) -> Outcome {
+    let cell = run.cell()?;
+    let same = format!("{cell}/file");
+    let what = format!("{} from a file to itself", op.name);
+    let result = (op.call)(&run.fs, &same, &same);
+    if run.expect(&what, &result, None) {
+        let holds = run.has(&same, CONTENT);
+        run.expect_that(format_args!("{what}: the content is there"), holds);
+    }
+    Ok(())
+}
+
+fn moved(
+    run: &mut Run<'_>,
+    what: &str,
+    result: &Result<()>,
+    want: &[Option<Code>],
+    (cell, src, dst): (&str, &str, &str),
+    is_move: bool,
+) {
+    if run.expect_any(what, result, want) && result.is_ok() {
+        let is_below = dst.strip_prefix(src).is_some_and(|rest| rest.starts_with('/'));
+        let source = match is_move {
+            // What is below the old name now makes a directory of it.
+            true if is_below && run.declared.directories == Directories::Implied => {
+                !run.is_file(src)
+            }
+            true => !run.exists(src),
+            false => run.has(src, CONTENT),
+        };
+        let holds = run.has(dst, CONTENT) && source;
+        run.expect_that(format_args!("{what}: the effect"), holds);
+    } else if result.is_err() {
+        run.untouched(what, cell);
+        let is_new = dst.ends_with("/new");
+        let holds = !is_new || !run.exists(dst);
+        run.expect_that(format_args!("{what}: failed, but the target is there"), holds);
+    }
+}
+
+/// Skips the case where a transfer is not implemented at all.
+pub(super) fn transfer(run: &mut Run<'_>, op: &Transfer, src: &str, dst: &str) -> Result<(), Stop> {
+    let result = (op.call)(&run.fs, src, dst);
+    run.must(format_args!("{} from {src} to {dst}", op.name), result)
+}

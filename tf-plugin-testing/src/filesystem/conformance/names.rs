@@ -1,0 +1,155 @@
+//! Names that are easily mistaken for something else.
+
+use super::conditions::NOT_FOUND;
+use super::run::{CONTENT, Outcome, Run};
+use crate::filesystem::Filesystem;
+
+/// Everything that TensorFlow does with one name, beside another one.
+pub(super) fn name(run: &mut Run<'_>, name: &str) -> Outcome {
+    let cell = run.bare_cell()?;
+    let (path, other) = (format!("{cell}/{name}"), format!("{cell}/other"));
+    run.write(&other, b"other")?;
+    run.write(&path, CONTENT)?;
+    run.holds("written", &path, CONTENT);
+    let found = run.fs.path_exists(&path);
+    run.expect(format_args!("path_exists of {path}"), &found, None);
+    let length = run.fs.stat(&path).map(|found| found.length);
+    if run.expect(format_args!("stat of {path}"), &length, None) {
+        run.expect_eq(format_args!("stat of {path}: length"), length.unwrap_or_default(), 7);
+    }
+    run.lists("beside another file", &cell, &[name, "other"]);
+    if !run.may_change() {
+        return Ok(());
+    }
+    let moved = format!("{cell}/moved");
+    let renamed = run.fs.rename_file(&path, &moved);
+    if run.expect(format_args!("rename_file of {path}"), &renamed, None) {
+        run.holds("renamed", &moved, CONTENT);
+        let back = run.fs.rename_file(&moved, &path);
+        run.expect(format_args!("rename_file to {path}"), &back, None);
+        run.holds("renamed back", &path, CONTENT);
+    }
+    let deleted = run.fs.delete_file(&path);
+    if run.expect(format_args!("delete_file of {path}"), &deleted, None) {
+        let found = run.fs.path_exists(&path);
+        run.expect(format_args!("path_exists of the deleted {path}"), &found, NOT_FOUND);
+        run.holds("beside a deleted file", &other, b"other");
+    }
+    Ok(())
+}
+
+pub(super) fn long_name(run: &mut Run<'_>) -> Outcome {
+    name(run, &"long".repeat(50))
+}
+
+pub(super) fn deep_name(run: &mut Run<'_>) -> Outcome {
+    let cell = run.bare_cell()?;
+    let dir = format!("{cell}/{}", ["d"; 24].join("/"));
+    run.make_dirs(&dir)?;
+    let path = format!("{dir}/file");
+    run.write(&path, CONTENT)?;
+    run.holds("24 directories deep", &path, CONTENT);
+    run.lists("24 directories deep", &dir, &["file"]);
+    Ok(())
+}
+
+/// Names that must not be taken for one another.
+pub(super) fn distinct(run: &mut Run<'_>, names: &[&str]) -> Outcome {
+    let cell = run.bare_cell()?;
+    for (index, name) in names.iter().enumerate() {
+        run.write(&format!("{cell}/{name}"), name.repeat(index + 1))?;
+    }
+    run.lists("distinct names", &cell, names);
+    for (index, name) in names.iter().enumerate() {
+        run.holds("distinct names", &format!("{cell}/{name}"), name.repeat(index + 1).as_bytes());
+    }
+    if let Some((first, rest)) = names.split_first()
+        && run.may_change()
+    {
+        let deleted = run.fs.delete_file(format!("{cell}/{first}"));
+        if run.expect(format_args!("delete_file of {first}"), &deleted, None) {
+            run.lists("one of them deleted", &cell, rest);
+        }
+    }
+    Ok(())
+}
+
+/// A path that does not exist although others begin with its name.
+pub(super) fn prefix_is_no_path(run: &mut Run<'_>) -> Outcome {
+    let cell = run.bare_cell()?;
+    run.write(&format!("{cell}/part-00001"), CONTENT)?;
+    let path = format!("{cell}/part-0000");
+    type Look = fn(&Filesystem, &str) -> tf_plugin_core::Result<()>;
+    let looks: [(&str, Look); 6] = [
+        ("path_exists", |fs, path| fs.path_exists(path)),
+        ("stat", |fs, path| fs.stat(path).map(drop)),
+        ("is_directory", |fs, path| fs.is_directory(path)),
+        ("new_random_access_file", |fs, path| fs.new_random_access_file(path).map(drop)),
+        ("get_children", |fs, path| fs.get_children(path).map(drop)),
+        ("delete_file", |fs, path| fs.delete_file(path)),
+    ];
+    for (op, look) in looks {
+        if op == "delete_file" && !run.may_change() {
+            continue;
+        }
+        let answer = look(&run.fs, &path);
+        run.expect(format_args!("{op} of a part of a name"), &answer, NOT_FOUND);
+    }
+    run.holds("a part of its name was requested", &format!("{cell}/part-00001"), CONTENT);
+    Ok(())
+}
+
+pub(super) fn same_name_as_file_and_in_directory(run: &mut Run<'_>) -> Outcome {
+    let cell = run.cell()?;
+    run.write(&format!("{cell}/full/empty_file"), b"below")?;
+    run.holds("the same name above", &format!("{cell}/empty_file"), b"");
+    run.holds("the same name below", &format!("{cell}/full/empty_file"), b"below");
+    if !run.may_change() {
+        return Ok(());
+    }
+    let deleted = run.fs.delete_file(format!("{cell}/empty_file"));
+    run.must("delete_file", deleted)?;
+    run.holds("the same name above was deleted", &format!("{cell}/full/empty_file"), b"below");
+    Ok(())
+}
+
+pub(super) fn canonical_names_stay(run: &mut Run<'_>) -> Outcome {
+    let cell = run.cell()?;
+    for name in ["file", "full/file", "a b/ü%20?#"] {
+        let path = format!("{cell}/{name}");
+        let once = run.fs.translate_name(&path).unwrap_or_default();
+        let twice = run.fs.translate_name(&once).unwrap_or_default();
+        run.expect_bytes(format_args!("translate_name of what it made of {path}"), &twice, &once);
+    }
+    Ok(())
+}
+
+/// What `translate_name` makes of a name still names the file: host and scheme are not lost.
+pub(super) fn translated_names_are_complete(run: &mut Run<'_>) -> Outcome {
+    let cell = run.cell()?;
+    let path = format!("{cell}/file");
+    let translated = run.fs.translate_name(&path);
+    let translated = run.must("translate_name", translated)?;
+    let read = run.fs.read_file(&translated);
+    let what =
+        format!("reading {}, which translate_name made of {path}", translated.escape_ascii());
+    if run.expect(&what, &read, None) {
+        run.expect_bytes(what, &read.unwrap_or_default(), CONTENT);
+    }
+    let host = crate::filesystem::path::parse(run.root.as_bytes()).host;
+    let kept = host.is_empty() || translated.windows(host.len()).any(|part| part == host);
+    run.expect_that(
+        format_args!("translate_name of {path} lost the host: {}", translated.escape_ascii()),
+        kept,
+    );
+    Ok(())
+}
+
+pub(super) fn a_slash_at_the_end_of_a_directory(run: &mut Run<'_>) -> Outcome {
+    let cell = run.cell()?;
+    let dir = format!("{cell}/full/");
+    let found = run.fs.is_directory(&dir);
+    run.expect(format_args!("is_directory of {dir}"), &found, None);
+    run.lists("with a slash at the end", &dir, &["file"]);
+    Ok(())
+}

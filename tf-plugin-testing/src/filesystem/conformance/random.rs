@@ -1,0 +1,57 @@
+//! Random operations, on the filesystem and on a model.
+
+use super::declared::Append;
+use super::run::{Outcome, Run, Stop};
+use crate::filesystem::model::{run as run_both, sequence};
+use proptest::test_runner::{Config, TestError, TestRunner};
+use std::cell::Cell;
+
+/// How many sequences a case tries, unless `PROPTEST_CASES` says more.
+const SEQUENCES: u32 = 64;
+
+pub(super) fn operations(run: &mut Run<'_>) -> Outcome {
+    let ops = run.tables.filesystem;
+    let needed = [
+        (ops.new_random_access_file.is_some(), "new_random_access_file"),
+        (ops.new_writable_file.is_some(), "new_writable_file"),
+        (ops.new_appendable_file.is_some(), "new_appendable_file"),
+        (ops.create_dir.is_some(), "create_dir"),
+        (ops.delete_file.is_some(), "delete_file"),
+        (ops.delete_dir.is_some(), "delete_dir"),
+        (ops.stat.is_some(), "stat"),
+        (ops.get_children.is_some(), "get_children"),
+    ];
+    if let Some((_, op)) = needed.iter().find(|(is_there, _)| !is_there) {
+        return Err(Stop::Skip(format!("{op} is not implemented")));
+    }
+    run.needs_real_directories()?;
+    run.needs_visible_at_create()?;
+    if run.declared.append == Append::Unsupported {
+        return Err(Stop::Skip(String::from("appending is declared not to be supported")));
+    }
+    let cell = run.bare_cell()?;
+    let default = Config::default();
+    let cases =
+        if std::env::var_os("PROPTEST_CASES").is_some() { default.cases } else { SEQUENCES };
+    let config = Config { cases, failure_persistence: None, max_shrink_iters: 1024, ..default };
+    let number = Cell::new(0_u32);
+    let (host, fs) = (run.host, run.fs.clone());
+    let tried = TestRunner::new(config).run(&sequence(), |ops| {
+        number.set(number.get() + 1);
+        let root = format!("{cell}/seq{}", number.get());
+        fs.create_dir(&root).map_err(|error| {
+            proptest::test_runner::TestCaseError::fail(format!("create_dir of {root}: {error:#}"))
+        })?;
+        run_both(host, &root, &ops)?;
+        let _ = fs.delete_recursively(&root);
+        Ok(())
+    });
+    match tried {
+        Ok(()) => {}
+        Err(TestError::Fail(reason, _)) => {
+            run.deviation(format_args!("the shortest sequence of operations that fails: {reason}"))
+        }
+        Err(TestError::Abort(reason)) => run.deviation(format_args!("gave up: {reason}")),
+    }
+    Ok(())
+}

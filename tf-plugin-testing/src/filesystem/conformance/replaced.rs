@@ -1,0 +1,194 @@
+//! Files that are replaced or deleted while somebody has them open.
+
+use super::content::{append, create, file, pattern};
+use super::declared::Visible;
+use super::directories::{COPY_FILE, RENAME_FILE, Transfer, transfer};
+use super::run::{CONTENT, Outcome, Run, Stop};
+use crate::filesystem::RandomAccessFile;
+use tf_plugin_core::Code;
+
+/// Longer than what a reader is likely to have in a buffer.
+const LONG: usize = 600_000;
+
+/// How much of it is read before it changes, and at a time afterwards.
+const PIECE: usize = 1 << 16;
+
+/// Bytes that differ from those of [`pattern`] everywhere.
+fn other_pattern(len: usize) -> Vec<u8> {
+    pattern(len).iter().map(|byte| !byte).collect()
+}
+
+fn needs_new_files(run: &Run<'_>) -> Outcome {
+    if run.declared.visible == Visible::InPlace {
+        return Err(Stop::Skip(String::from("files are declared to be written in place")));
+    }
+    Ok(())
+}
+
+/// What a reader that has begun reads to the end after `change`, which gets the path and a new content: first a
+/// shorter one, which would end the file early, then a longer one, which would go on in the middle.
+fn reads_the_old(
+    run: &mut Run<'_>,
+    what: &str,
+    change: impl Fn(&mut Run<'_>, &str, &[u8]) -> Outcome,
+) -> Outcome {
+    let old = pattern(LONG);
+    for new in [LONG / 3, LONG * 2] {
+        let path = file(run, &old)?;
+        let opened = run.fs.new_random_access_file(&path);
+        let reader = run.must("new_random_access_file", opened)?;
+        let read = reader.read(0, PIECE);
+        let read = run.must("read before the change", read)?;
+        run.expect_bytes("read before the change", &read, &old[..PIECE]);
+        change(run, &path, &other_pattern(new))?;
+        old_or_an_error(run, what, &reader, &old);
+    }
+    Ok(())
+}
+
+fn old_or_an_error(run: &mut Run<'_>, what: &str, reader: &RandomAccessFile, old: &[u8]) {
+    for (index, want) in old.chunks(PIECE).enumerate() {
+        let (bytes, status) = reader.read_with_status((index * PIECE) as u64, PIECE);
+        let code = status.as_ref().err().map(|error| error.code());
+        if code.is_some_and(|code| code != Code::OutOfRange) {
+            return;
+        }
+        if bytes != want {
+            let what = format!("{what}: a reader that was open, at {}", index * PIECE);
+            run.expect_bytes(what, &bytes, want);
+            return;
+        }
+        let want = (want.len() < PIECE).then_some(Code::OutOfRange);
+        run.expect(format_args!("{what}: a reader that was open"), &status, want);
+    }
+}
+
+pub(super) fn written_again(run: &mut Run<'_>) -> Outcome {
+    needs_new_files(run)?;
+    reads_the_old(run, "written again", |run, path, new| run.write(path, new))
+}
+
+/// Another file takes the name.
+fn taken_over(run: &mut Run<'_>, op: &Transfer) -> Outcome {
+    let what = format!("{} of another file to it", op.name);
+    reads_the_old(run, &what, |run, path, new| {
+        let other = format!("{path}-new");
+        run.write(&other, new)?;
+        transfer(run, op, &other, path)
+    })
+}
+
+pub(super) fn renamed_over(run: &mut Run<'_>) -> Outcome {
+    taken_over(run, &RENAME_FILE)
+}
+
+pub(super) fn copied_over(run: &mut Run<'_>) -> Outcome {
+    needs_new_files(run)?;
+    taken_over(run, &COPY_FILE)
+}
+
+pub(super) fn deleted(run: &mut Run<'_>) -> Outcome {
+    reads_the_old(run, "delete_file", |run, path, _| {
+        let deleted = run.fs.delete_file(path);
+        run.must("delete_file", deleted)
+    })
+}
+
+pub(super) fn renamed(run: &mut Run<'_>) -> Outcome {
+    reads_the_old(run, "rename_file", |run, path, _| {
+        transfer(run, &RENAME_FILE, path, &format!("{path}-renamed"))
+    })
+}
+
+/// Notes a file that holds none of these, each whole.
+fn holds_one_of(run: &mut Run<'_>, what: &str, path: &str, contents: &[&[u8]]) {
+    let read = run.fs.read_file(path);
+    if run.expect(what, &read, None)
+        && let Ok(read) = read
+        && !contents.contains(&&read[..])
+    {
+        let lengths: Vec<_> = contents.iter().map(|content| content.len()).collect();
+        run.deviation(format_args!(
+            "{what}: the file has {} bytes, which are neither of the contents of {lengths:?} bytes",
+            read.len()
+        ));
+    }
+}
+
+pub(super) fn two_writers(run: &mut Run<'_>) -> Outcome {
+    needs_new_files(run)?;
+    let cell = run.bare_cell()?;
+    let path = format!("{cell}/data");
+    let (one, other) = (pattern(LONG), other_pattern(LONG / 3));
+    let mut first = create(run, &path)?;
+    let added = first.append(&one[..PIECE]);
+    run.must("append", added)?;
+    // Nothing that could be flushed to where others see it is fine.
+    let _ = first.flush();
+    let mut contents: Vec<&[u8]> = vec![&one];
+    // That there may be one writer only is as good.
+    if let Ok(mut second) = run.fs.new_writable_file(&path) {
+        let added = second.append(&other);
+        run.must("append of the second writer", added)?;
+        let closed = second.close();
+        run.must("close of the second writer", closed)?;
+        contents.push(&other);
+    }
+    // Whether these succeed is open.
+    let _ = first.append(&one[PIECE..]);
+    let _ = first.close();
+    drop(first);
+    holds_one_of(run, "written by two", &path, &contents);
+    Ok(())
+}
+
+pub(super) fn renamed_over_while_it_is_written(run: &mut Run<'_>) -> Outcome {
+    let cell = run.bare_cell()?;
+    let path = format!("{cell}/data");
+    let (one, other) = (pattern(LONG), other_pattern(LONG / 3));
+    let mut writer = create(run, &path)?;
+    let added = writer.append(&one[..PIECE]);
+    run.must("append", added)?;
+    let _ = writer.flush();
+    let new = format!("{cell}/new");
+    run.write(&new, &other)?;
+    transfer(run, &RENAME_FILE, &new, &path)?;
+    let _ = writer.append(&one[PIECE..]);
+    let _ = writer.close();
+    drop(writer);
+    holds_one_of(run, "renamed over while it was written", &path, &[&one, &other]);
+    run.is_gone("renamed over a file that was written", &new);
+    Ok(())
+}
+
+pub(super) fn deleted_while_it_is_appended_to(run: &mut Run<'_>) -> Outcome {
+    let path = file(run, CONTENT)?;
+    let mut writer = append(run, &path)?;
+    let added = writer.append(b" and more");
+    run.must("append", added)?;
+    let deleted = run.fs.delete_file(&path);
+    run.must("delete_file of a file that is open for appending", deleted)?;
+    let _ = writer.append(b" and the rest");
+    let _ = writer.close();
+    drop(writer);
+    if run.exists(&path) {
+        let what = "deleted while it was appended to, and there again";
+        holds_one_of(run, what, &path, &[b"content and more and the rest"]);
+    }
+    Ok(())
+}
+
+/// Where files are declared to be written in place, a reader sees it.
+pub(super) fn in_place_is_declared_right(run: &mut Run<'_>) -> Outcome {
+    let path = file(run, b"the old content")?;
+    let opened = run.fs.new_random_access_file(&path);
+    let reader = run.must("new_random_access_file", opened)?;
+    run.write(&path, b"the new")?;
+    let read = reader.read(0, 100).unwrap_or_default();
+    run.expect_bytes(
+        "read by a reader that was open when the file was written again, as `visible: in_place` declares",
+        &read,
+        b"the new",
+    );
+    Ok(())
+}

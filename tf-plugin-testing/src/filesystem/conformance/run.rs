@@ -1,0 +1,466 @@
+//! Trying operations and noting what deviates.
+
+use super::conditions::{Codes, FP, Is};
+use super::declared::{Declared, Directories, Visible};
+use super::samples::Store;
+use crate::deviation::Deviation;
+use crate::filesystem::{Filesystem, Host, Tables};
+use std::fmt::{Debug, Display};
+use tf_plugin_core::{Code, Error, Result};
+
+pub(super) const CONTENT: &[u8] = b"content";
+
+/// Why a case ended before its end.
+#[derive(Debug)]
+pub(super) enum Stop {
+    /// The filesystem does not have what the case asks about.
+    Skip(String),
+    /// A step without which the rest makes no sense failed; its deviation is noted.
+    Failed,
+    /// The files and directories to test with could not be made.
+    NothingToTestWith(String),
+}
+
+pub(super) type Outcome<T = ()> = Result<T, Stop>;
+
+/// How the cases come by files and directories to test with.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Source<'r> {
+    /// They make them.
+    Written,
+    /// What they would make is there.
+    Provided,
+    /// They are noted here, where the filesystem reads them.
+    Recorded(&'r Store),
+}
+
+/// One operation with one path, and what the header asks of it.
+pub(super) struct Operation {
+    pub(super) name: &'static str,
+    pub(super) codes: Codes,
+    pub(super) call: fn(&Run<'_>, &str) -> Result<()>,
+    /// Looks at what a success did.
+    pub(super) after: fn(&mut Run<'_>, Is, &str),
+}
+
+/// One case, or all of the header's, on one filesystem.
+pub(super) struct Run<'r> {
+    pub(super) host: &'r Host,
+    pub(super) fs: Filesystem,
+    pub(super) tables: Tables,
+    pub(super) root: &'r str,
+    pub(super) declared: &'r Declared,
+    source: Source<'r>,
+    /// What the names of the cells begin with.
+    prefix: String,
+    cells: usize,
+    deviations: Vec<Deviation>,
+    unimplemented: Option<String>,
+}
+
+fn shown(code: Option<Code>) -> String {
+    code.map_or_else(|| String::from("OK"), |code| format!("{code:?}"))
+}
+
+/// Bytes for a message: the beginning of long ones.
+fn bytes_shown(bytes: &[u8]) -> String {
+    const MAX: usize = 40;
+    if bytes.len() <= MAX {
+        return format!("\"{}\"", bytes.escape_ascii());
+    }
+    format!("{} bytes \"{}...\"", bytes.len(), bytes[..MAX].escape_ascii())
+}
+
+pub(super) fn names_shown(names: &[Vec<u8>]) -> String {
+    let names: Vec<_> = names.iter().map(|name| name.escape_ascii().to_string()).collect();
+    format!("[{}]", names.join(", "))
+}
+
+impl<'r> Run<'r> {
+    pub(super) fn new(
+        host: &'r Host,
+        fs: Filesystem,
+        root: &'r str,
+        declared: &'r Declared,
+        source: Source<'r>,
+        prefix: String,
+    ) -> Self {
+        Self {
+            host,
+            tables: fs.tables(),
+            fs,
+            root,
+            declared,
+            source,
+            prefix,
+            cells: 0,
+            deviations: Vec::new(),
+            unimplemented: None,
+        }
+    }
+
+    /// What deviated, and what was found not to be implemented.
+    pub(super) fn into_parts(self) -> (Vec<Deviation>, Option<String>) {
+        (self.deviations, self.unimplemented)
+    }
+
+    /// The directories that [`cell`](Self::cell) made.
+    pub(super) fn cells(&self) -> impl Iterator<Item = String> {
+        (1..=self.cells).map(|number| self.cell_name(number))
+    }
+
+    fn cell_name(&self, number: usize) -> String {
+        format!("{}/{}cell{number}", self.root, self.prefix)
+    }
+}
+
+impl Run<'_> {
+    /// A fresh directory that holds `file`, `empty_file`, `empty/` and `full/file`.
+    pub(super) fn cell(&mut self) -> Outcome<String> {
+        let cell = self.bare_cell()?;
+        let has_dirs = self.has_directories();
+        let make_dir = |dir: &str| if has_dirs { self.make_dir(dir) } else { Ok(()) };
+        let made = self
+            .make_file(&format!("{cell}/file"), CONTENT)
+            .and_then(|()| self.make_file(&format!("{cell}/empty_file"), b""))
+            .and_then(|()| make_dir(&format!("{cell}/empty")))
+            .and_then(|()| make_dir(&format!("{cell}/full")))
+            .and_then(|()| self.make_file(&format!("{cell}/full/file"), CONTENT));
+        made.map_err(|error| Self::nothing_to_test_with(&cell, &error))?;
+        Ok(cell)
+    }
+
+    /// A fresh directory.
+    pub(super) fn bare_cell(&mut self) -> Outcome<String> {
+        if self.may_change() && self.tables.filesystem.new_writable_file.is_none() {
+            return Err(Stop::Skip(String::from("new_writable_file is not implemented")));
+        }
+        self.cells += 1;
+        let cell = self.cell_name(self.cells);
+        if self.has_directories() {
+            let made = self.make_dir(&cell);
+            made.map_err(|error| Self::nothing_to_test_with(&cell, &error))?;
+        }
+        Ok(cell)
+    }
+
+    /// Makes a file to test with, whose directory is there.
+    pub(super) fn make_file(&self, path: &str, content: &[u8]) -> Result<()> {
+        match self.source {
+            Source::Written => self.fs.write_file(path, content),
+            Source::Provided => Ok(()),
+            Source::Recorded(store) => store.file(self.below_root(path), content),
+        }
+    }
+
+    fn make_dir(&self, path: &str) -> Result<()> {
+        match self.source {
+            Source::Written => self.fs.create_dir(path),
+            Source::Provided => Ok(()),
+            Source::Recorded(store) => store.directory(self.below_root(path)),
+        }
+    }
+
+    /// Makes a directory to test with, and those above it, which has to succeed.
+    pub(super) fn make_dirs(&mut self, path: &str) -> Outcome {
+        let made = match self.source {
+            Source::Written => self.fs.recursively_create_dir(path),
+            _ => self.make_dir(path),
+        };
+        self.must(format_args!("recursively_create_dir of {path}"), made)
+    }
+
+    fn below_root<'p>(&self, path: &'p str) -> &'p str {
+        path.get(self.root.len() + 1..).unwrap_or_default()
+    }
+
+    /// Stops where a sample is not there: the set-up has not made it.
+    pub(super) fn is_provided(&self, sample: &str) -> Outcome {
+        let path = format!("{}/{sample}", self.root);
+        if self.fs.new_random_access_file(&path).is_ok() || self.exists(&path) {
+            return Ok(());
+        }
+        Err(Stop::NothingToTestWith(format!(
+            "there is no {path}; with `files: provided` the set-up puts all that \
+             `tf_plugin_testing::filesystem::samples()` lists below the root, by another way than the filesystem"
+        )))
+    }
+
+    /// Whether the filesystem writes: what changes something comes last in a case, or is all of it.
+    pub(super) fn may_change(&self) -> bool {
+        matches!(self.source, Source::Written)
+    }
+
+    /// Whether there are directories of their own: without `create_dir` names imply them.
+    pub(super) fn has_directories(&self) -> bool {
+        // One that only reads may have it, to refuse.
+        (self.may_change() && self.tables.filesystem.create_dir.is_some())
+            || self.declared.directories == Directories::Real
+    }
+
+    fn nothing_to_test_with(cell: &str, error: &Error) -> Stop {
+        Stop::NothingToTestWith(format!(
+            "cannot make files and directories to test with in {cell}: {error:#}; the tests need \
+             a root that is there (`root: once(|| ...)` can make it), and of the filesystem create_dir, \
+             new_writable_file, new_random_access_file and stat"
+        ))
+    }
+
+    /// The path of a condition.
+    pub(super) fn path(&self, cell: &str, is: Is) -> Outcome<String> {
+        match is {
+            Is::Malformed => self.declared.malformed.clone().ok_or_else(|| {
+                Stop::Skip(String::from("no name is declared that the filesystem can never accept"))
+            }),
+            Is::EmptyDir | Is::FullDir if !self.has_directories() => {
+                Err(Stop::Skip(String::from("create_dir is not implemented")))
+            }
+            is => Ok(format!("{cell}/{}", is.name())),
+        }
+    }
+
+    pub(super) fn deviation(&mut self, what: impl Display) {
+        self.deviations.push(Deviation::new(what));
+    }
+
+    fn note_unimplemented(&mut self, what: impl Display) {
+        self.unimplemented.get_or_insert_with(|| format!("{what}: not implemented"));
+    }
+
+    /// Notes a code that is not the wanted one; `UNIMPLEMENTED` is always allowed. Whether it is the
+    /// wanted one.
+    pub(super) fn expect(
+        &mut self,
+        what: impl Display,
+        result: &Result<impl Sized>,
+        want: Option<Code>,
+    ) -> bool {
+        self.expect_any(what, result, &[want])
+    }
+
+    /// As [`expect`](Self::expect) for several codes, of which the first is the header's.
+    pub(super) fn expect_any(
+        &mut self,
+        what: impl Display,
+        result: &Result<impl Sized>,
+        want: &[Option<Code>],
+    ) -> bool {
+        let got = result.as_ref().err().map(Error::code);
+        if want.contains(&got) {
+            return true;
+        }
+        if got == Some(Code::Unimplemented) {
+            self.note_unimplemented(what);
+        } else {
+            let first = want.first().copied().unwrap_or_default();
+            let mut deviation = Deviation::new(what).wanted(shown(first)).got(shown(got));
+            if let Err(error) = result {
+                deviation = deviation.because(format!("{error:#}"));
+            }
+            self.deviations.push(deviation);
+        }
+        false
+    }
+
+    pub(super) fn expect_that(&mut self, what: impl Display, holds: bool) {
+        if !holds {
+            self.deviation(what);
+        }
+    }
+
+    /// Notes two values that differ.
+    pub(super) fn expect_eq<T: PartialEq + Debug>(&mut self, what: impl Display, got: T, want: T) {
+        if got != want {
+            let deviation = Deviation::new(what);
+            self.deviations.push(deviation.wanted(format!("{want:?}")).got(format!("{got:?}")));
+        }
+    }
+
+    /// Notes bytes that differ, and where.
+    pub(super) fn expect_bytes(&mut self, what: impl Display, got: &[u8], want: &[u8]) {
+        if got != want {
+            let differ = got.iter().zip(want).position(|(got, want)| got != want);
+            let at = differ.unwrap_or(got.len().min(want.len()));
+            self.deviations.push(
+                Deviation::new(what)
+                    .wanted(bytes_shown(want))
+                    .got(bytes_shown(got))
+                    .because(format!("they differ from byte {at} on")),
+            );
+        }
+    }
+
+    /// Notes names that differ, whatever their order.
+    pub(super) fn expect_names(
+        &mut self,
+        what: impl Display,
+        mut got: Vec<Vec<u8>>,
+        want: &[impl AsRef<[u8]>],
+    ) {
+        let mut want: Vec<Vec<u8>> = want.iter().map(|name| name.as_ref().to_vec()).collect();
+        want.sort_unstable();
+        got.sort_unstable();
+        if got != want {
+            let deviation = Deviation::new(what);
+            self.deviations.push(deviation.wanted(names_shown(&want)).got(names_shown(&got)));
+        }
+    }
+
+    /// The value of a step that has to succeed for the case to go on.
+    pub(super) fn must<T>(&mut self, what: impl Display, result: Result<T>) -> Outcome<T> {
+        if self.expect(&what, &result, None) {
+            return result.map_err(|_| Stop::Failed);
+        }
+        match result {
+            Err(error) if error.code() == Code::Unimplemented => {
+                Err(Stop::Skip(format!("{what}: not implemented")))
+            }
+            _ => Err(Stop::Failed),
+        }
+    }
+
+    /// Creates a file, which has to succeed.
+    pub(super) fn write(&mut self, path: &str, content: impl AsRef<[u8]>) -> Outcome {
+        let written = self.make_file(path, content.as_ref());
+        self.must(format_args!("writing {path}"), written)
+    }
+
+    /// Notes a file whose content is not this.
+    pub(super) fn holds(&mut self, what: impl Display, path: &str, content: &[u8]) {
+        let read = self.fs.read_file(path);
+        let what = format!("{what}: the content of {path}");
+        if self.expect(&what, &read, None)
+            && let Ok(read) = read
+        {
+            self.expect_bytes(what, &read, content);
+        }
+    }
+
+    /// Notes a directory whose entries are not these.
+    pub(super) fn lists(&mut self, what: impl Display, path: &str, want: &[impl AsRef<[u8]>]) {
+        let listed = self.fs.get_children(path);
+        let what = format!("{what}: the entries of {path}");
+        if self.expect(&what, &listed, None)
+            && let Ok(names) = listed
+        {
+            self.expect_names(what, names, want);
+        }
+    }
+
+    /// Notes a path that is there.
+    pub(super) fn is_gone(&mut self, what: impl Display, path: &str) {
+        let found = self.fs.path_exists(path);
+        let want = [Some(Code::NotFound), FP];
+        let want =
+            if self.declared.directories == Directories::Implied { &want[..] } else { &want[..1] };
+        self.expect_any(format_args!("{what}: path_exists of {path}"), &found, want);
+    }
+
+    pub(super) fn exists(&self, path: &str) -> bool {
+        self.fs.stat(path).is_ok()
+    }
+
+    /// Whether a path is there, as no directory: such a one comes about where directories are implied.
+    pub(super) fn is_file(&self, path: &str) -> bool {
+        self.fs.stat(path).is_ok_and(|found| !found.is_directory)
+    }
+
+    pub(super) fn has(&self, path: &str, content: &[u8]) -> bool {
+        self.fs.read_file(path).is_ok_and(|read| read == content)
+    }
+
+    /// Skips the case unless a file is there from the moment that it is opened for writing.
+    pub(super) fn needs_visible_at_create(&self) -> Outcome {
+        let declared = match self.declared.visible {
+            Visible::Create | Visible::InPlace => return Ok(()),
+            Visible::Flush => "files are declared to be visible at flush",
+            Visible::Close => "files are declared to be visible at close",
+        };
+        Err(Stop::Skip(String::from(declared)))
+    }
+
+    /// Skips the case unless what was flushed is visible before the file is closed.
+    pub(super) fn needs_visible_at_flush(&self) -> Outcome {
+        match self.declared.visible {
+            Visible::Create | Visible::InPlace | Visible::Flush => Ok(()),
+            Visible::Close => self.needs_visible_at_create(),
+        }
+    }
+
+    /// Skips the case unless directories are real.
+    pub(super) fn needs_real_directories(&self) -> Outcome {
+        match self.declared.directories {
+            Directories::Real => Ok(()),
+            Directories::Implied => {
+                Err(Stop::Skip(String::from("directories are declared to be implied")))
+            }
+        }
+    }
+
+    /// The codes that an operation may return for a path, the header's first: where directories are implied
+    /// none has to be there, nobody looks whether a parent is a file, and a file may be created beside a
+    /// directory. TensorFlow's own filesystems say `INVALID_ARGUMENT` of a name that can never be one.
+    pub(super) fn allowed(&self, codes: &Codes, is: Is) -> Vec<Option<Code>> {
+        let mut allowed = vec![codes.of(is)];
+        let implied = self.declared.directories == Directories::Implied;
+        let creates_a_file = codes.missing.is_none() && codes.file.is_none();
+        match is {
+            Is::Malformed => allowed.push(Some(Code::InvalidArgument)),
+            Is::ParentMissing | Is::BelowFile | Is::FarBelowFile if implied => {
+                allowed.push(codes.missing);
+            }
+            Is::EmptyDir | Is::FullDir if implied && creates_a_file => allowed.push(None),
+            _ => {}
+        }
+        allowed
+    }
+
+    /// Notes it if a cell is not as it was made.
+    pub(super) fn untouched(&mut self, what: impl Display, cell: &str) {
+        let has_dirs = self.has_directories();
+        let is_dir = |name: &str| {
+            !has_dirs
+                || self.fs.stat(format!("{cell}/{name}")).is_ok_and(|found| found.is_directory)
+        };
+        let holds = self.has(&format!("{cell}/file"), CONTENT)
+            && self.has(&format!("{cell}/full/file"), CONTENT)
+            && is_dir("empty")
+            && is_dir("full")
+            && !self.exists(&format!("{cell}/missing"))
+            && !self.exists(&format!("{cell}/none"));
+        self.expect_that(format_args!("{what}: failed, but changed something"), holds);
+    }
+
+    /// Runs an operation under one condition in a fresh cell.
+    pub(super) fn operation(&mut self, op: &Operation, is: Is) -> Outcome {
+        let cell = self.cell()?;
+        let path = self.path(&cell, is)?;
+        let what = format!("{} of {is:?}", op.name);
+        let result = (op.call)(self, &path);
+        let want = self.allowed(&op.codes, is);
+        if self.expect_any(&what, &result, &want) && result.is_ok() {
+            (op.after)(self, is, &path);
+            if want[0].is_some() {
+                // Where the header wants it to be refused, it gets in nobody's way.
+                let stays = self.has(&format!("{cell}/file"), CONTENT)
+                    && self.has(&format!("{cell}/empty_file"), b"")
+                    && self.has(&format!("{cell}/full/file"), CONTENT);
+                self.expect_that(format_args!("{what}: what was there stays"), stays);
+            }
+        } else if result.is_err() {
+            self.untouched(&what, &cell);
+        }
+        Ok(())
+    }
+
+    /// As [`allowed`](Self::allowed), for the target of a rename or copy.
+    pub(super) fn allowed_target(&self, is: Is, want: Option<Code>) -> Vec<Option<Code>> {
+        self.allowed(&Codes { missing: None, parent_missing: want, ..Codes::all(want) }, is)
+    }
+
+    /// As [`allowed`](Self::allowed), for the source of a rename or copy.
+    pub(super) fn allowed_source(&self, is: Is, want: Option<Code>) -> Vec<Option<Code>> {
+        let codes = Codes { missing: Some(Code::NotFound), ..Codes::all(want) };
+        self.allowed(&codes, is)
+    }
+}

@@ -1,0 +1,316 @@
+//! Several threads at a time, as `tf.data` has them.
+
+use super::conditions::EXISTS;
+use super::content::{file, pattern};
+use super::declared::Visible;
+use super::run::{Outcome, Run};
+use crate::abi::processes::{PANICKED, in_a_child};
+use crate::filesystem::Filesystem;
+use std::os::unix::process::ExitStatusExt as _;
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use tf_plugin_core::{Code, Error, Result};
+
+const THREADS: usize = 8;
+
+/// Runs a body on eight threads, which begin together.
+fn together<T: Send>(fs: &Filesystem, body: impl Fn(&Filesystem, usize) -> T + Sync) -> Vec<T> {
+    let barrier = Barrier::new(THREADS);
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..THREADS)
+            .map(|index| {
+                let (barrier, body) = (&barrier, &body);
+                scope.spawn(move || {
+                    barrier.wait();
+                    body(fs, index)
+                })
+            })
+            .collect();
+        threads.into_iter().filter_map(|thread| thread.join().ok()).collect()
+    })
+}
+
+/// Notes the first of the answers that is an error.
+fn all_succeed(run: &mut Run<'_>, what: &str, answers: Vec<Result<()>>) -> Outcome {
+    run.expect_eq(format_args!("{what}: threads that ended"), answers.len(), THREADS);
+    for answer in answers {
+        run.must(what, answer)?;
+    }
+    Ok(())
+}
+
+pub(super) fn readers_of_one_file(run: &mut Run<'_>) -> Outcome {
+    let content = pattern(60_000);
+    let path = file(run, &content)?;
+    let opened = run.fs.new_random_access_file(&path);
+    let reader = run.must("new_random_access_file", opened)?;
+    let answers = together(&run.fs, |_, index| {
+        for round in 0..30 {
+            let offset = (index * 7001 + round * 1999) % content.len();
+            let read = reader.read(offset as u64, 1500)?;
+            let want = &content[offset..content.len().min(offset + 1500)];
+            if read != want {
+                return Err(Error::data_loss(format_args!("other bytes at {offset}")));
+            }
+        }
+        Ok(())
+    });
+    all_succeed(run, "eight threads read one open file", answers)
+}
+
+pub(super) fn each_opens_the_same_file(run: &mut Run<'_>) -> Outcome {
+    let content = pattern(20_000);
+    let path = file(run, &content)?;
+    let answers = together(&run.fs, |fs, _| {
+        for _ in 0..10 {
+            if fs.read_file(&path)? != content {
+                return Err(Error::data_loss("other bytes"));
+            }
+        }
+        Ok(())
+    });
+    all_succeed(run, "eight threads open and read one file", answers)
+}
+
+pub(super) fn writers_of_different_files(run: &mut Run<'_>) -> Outcome {
+    let cell = run.bare_cell()?;
+    let answers = together(&run.fs, |fs, index| {
+        let mut writer = fs.new_writable_file(format!("{cell}/shard-{index}"))?;
+        for round in 0..50_u8 {
+            writer.append(&[index as u8, round])?;
+        }
+        writer.close()
+    });
+    all_succeed(run, "eight threads write a file each", answers)?;
+    for index in 0..THREADS {
+        let want: Vec<u8> = (0..50).flat_map(|round| [index as u8, round]).collect();
+        run.holds("written by one of eight threads", &format!("{cell}/shard-{index}"), &want);
+    }
+    Ok(())
+}
+
+pub(super) fn listing_during_writes(run: &mut Run<'_>) -> Outcome {
+    let cell = run.bare_cell()?;
+    run.write(&format!("{cell}/there"), b"")?;
+    let answers = together(&run.fs, |fs, index| {
+        for round in 0..10 {
+            if index % 2 == 0 {
+                fs.write_file(format!("{cell}/file-{index}-{round}"), b"x")?;
+                continue;
+            }
+            let names = fs.get_children(&cell)?;
+            if !names.iter().any(|name| name == b"there") {
+                return Err(Error::data_loss("a listing lacks a file that is always there"));
+            }
+            if let Some(name) =
+                names.iter().find(|name| *name != b"there" && !name.starts_with(b"file-"))
+            {
+                let name = name.escape_ascii();
+                return Err(Error::data_loss(format_args!("a listing has {name}")));
+            }
+        }
+        Ok(())
+    });
+    all_succeed(run, "listing while others write", answers)?;
+    let mut want: Vec<_> = (0..THREADS)
+        .step_by(2)
+        .flat_map(|index| (0..10).map(move |round| format!("file-{index}-{round}")))
+        .collect();
+    want.push(String::from("there"));
+    run.lists("after all wrote", &cell, &want);
+    Ok(())
+}
+
+pub(super) fn one_creates_a_directory(run: &mut Run<'_>) -> Outcome {
+    run.needs_real_directories()?;
+    let cell = run.bare_cell()?;
+    for round in 0..5 {
+        let dir = format!("{cell}/dir{round}");
+        let answers = together(&run.fs, |fs, _| fs.create_dir(&dir));
+        let made = answers.iter().filter(|answer| answer.is_ok()).count();
+        for answer in answers.iter().filter(|answer| answer.is_err()) {
+            run.expect("create_dir while others create it", answer, EXISTS);
+        }
+        run.expect_eq("create_dir of one directory on eight threads: how many made it", made, 1);
+    }
+    Ok(())
+}
+
+pub(super) fn all_create_a_path(run: &mut Run<'_>) -> Outcome {
+    let cell = run.bare_cell()?;
+    let dir = format!("{cell}/a/b/c");
+    let answers = together(&run.fs, |fs, _| fs.recursively_create_dir(&dir));
+    all_succeed(run, "recursively_create_dir of one path on eight threads", answers)
+}
+
+pub(super) fn each_renames_its_file(run: &mut Run<'_>) -> Outcome {
+    let cell = run.bare_cell()?;
+    let answers = together(&run.fs, |fs, index| {
+        for round in 0..5 {
+            let new = format!("{cell}/{index}.tmp{round}");
+            fs.write_file(&new, format!("{index} {round}"))?;
+            fs.rename_file(&new, format!("{cell}/{index}"))?;
+        }
+        Ok(())
+    });
+    all_succeed(run, "eight threads write and rename", answers)?;
+    let want: Vec<_> = (0..THREADS).map(|index| index.to_string()).collect();
+    run.lists("renamed by eight threads", &cell, &want);
+    for index in 0..THREADS {
+        let path = format!("{cell}/{index}");
+        run.holds("renamed by one of eight threads", &path, format!("{index} 4").as_bytes());
+    }
+    Ok(())
+}
+
+pub(super) fn each_deletes_its_file(run: &mut Run<'_>) -> Outcome {
+    let cell = run.bare_cell()?;
+    run.write(&format!("{cell}/stays"), b"here")?;
+    let answers = together(&run.fs, |fs, index| {
+        let path = format!("{cell}/{index}");
+        for _ in 0..5 {
+            fs.write_file(&path, b"x")?;
+            fs.delete_file(&path)?;
+            match fs.path_exists(&path) {
+                Err(error) if error.code() == Code::NotFound => {}
+                Err(error) => return Err(error),
+                Ok(()) => return Err(Error::data_loss("a deleted file is there")),
+            }
+        }
+        Ok(())
+    });
+    all_succeed(run, "eight threads write and delete", answers)?;
+    run.lists("all but one were deleted", &cell, &["stays"]);
+    Ok(())
+}
+
+pub(super) fn readers_of_a_growing_file(run: &mut Run<'_>) -> Outcome {
+    run.needs_visible_at_flush()?;
+    let content = pattern(40_000);
+    let cell = run.bare_cell()?;
+    let path = format!("{cell}/grows");
+    run.write(&path, b"")?;
+    let may_be_refused = run.declared.visible == Visible::Flush;
+    let answers = together(&run.fs, |fs, index| {
+        if index == 0 {
+            let mut writer = fs.new_writable_file(&path)?;
+            for (round, piece) in content.chunks(1000).enumerate() {
+                writer.append(piece)?;
+                writer.flush()?;
+                // The others may be refused each time. Who writes it publishes nothing meanwhile.
+                if round == 20 && fs.read_file(&path)? != content[..21_000] {
+                    return Err(Error::data_loss("what was flushed is not read"));
+                }
+            }
+            return writer.close();
+        }
+        for _ in 0..10 {
+            let read = match fs.read_file(&path) {
+                // What is published is another version, and one that is read was refused rather than mixed with it.
+                Err(error) if may_be_refused && error.code() == Code::FailedPrecondition => {
+                    continue;
+                }
+                read => read?,
+            };
+            if !content.starts_with(&read) {
+                return Err(Error::data_loss("what was read is not a beginning of the file"));
+            }
+        }
+        Ok(())
+    });
+    all_succeed(run, "seven threads read what one appends", answers)?;
+    run.holds("appended while others read", &path, &content);
+    Ok(())
+}
+
+/// What a forked child does, each with what the report calls it.
+const STEPS: [&str; 4] = ["stat", "a read", "writing a file", "reading what it wrote"];
+
+/// How a child ends that has read other bytes; else with the code of an error, and 32 for each step before.
+const OTHER_BYTES: i32 = 31;
+
+/// Runs the steps of a child, and returns how it ends.
+fn child(fs: &Filesystem, path: &str, content: &[u8], new: Option<&str>) -> i32 {
+    let same = |read: Result<Vec<u8>>| match read {
+        Ok(read) if read == content => 0,
+        Ok(_) => OTHER_BYTES,
+        Err(error) => error.code() as i32,
+    };
+    let ended = |result: Result<()>| result.map_or_else(|error| error.code() as i32, |()| 0);
+    let steps: [&dyn Fn() -> i32; 4] = [
+        &|| ended(fs.stat(path).map(drop)),
+        &|| same(fs.read_file(path)),
+        &|| new.map_or(0, |new| ended(fs.write_file(new, content))),
+        &|| new.map_or(0, |new| same(fs.read_file(new))),
+    ];
+    let ends = steps.iter().enumerate().map(|(step, run)| (step as i32, run()));
+    let refused = Code::FailedPrecondition as i32;
+    // One that says that it belongs to the parent is fine.
+    ends.take_while(|(_, end)| *end != refused)
+        .find_map(|(step, end)| (end != 0).then_some(32 * step + end))
+        .unwrap_or(0)
+}
+
+pub(super) fn forked_children(run: &mut Run<'_>) -> Outcome {
+    /// As many as there are in two seconds: a lock that is held for a hundredth of the time is met by one in a
+    /// hundred.
+    const CHILDREN: std::ops::Range<usize> = 10..200;
+    const TOGETHER: Duration = Duration::from_secs(2);
+    /// What a child may take. On a busy machine one that works takes a hundredth of it.
+    const SECONDS: u32 = 20;
+    let content = pattern(5000);
+    let path = file(run, &content)?;
+    let may_change = run.may_change();
+    let fs = run.fs.clone();
+    let stop = AtomicBool::new(false);
+    let own = |index: usize| format!("{path}-{index}");
+    let load = |index: usize| {
+        let mut answer = Ok(());
+        while answer.is_ok() && !stop.load(Ordering::Relaxed) {
+            // A lock that is held to read keeps only writers out: most of the calls change something.
+            answer = if may_change {
+                fs.write_file(own(index), b"x").and_then(|()| fs.delete_file(own(index)))
+            } else {
+                fs.read_file(&path).map(drop)
+            };
+            answer = answer.and_then(|()| fs.stat(&path).map(drop));
+        }
+        answer
+    };
+    let (end, answers) = std::thread::scope(|scope| {
+        let load = &load;
+        let threads: Vec<_> = (0..4).map(|index| scope.spawn(move || load(index))).collect();
+        let began = Instant::now();
+        let goes_on = |number: &usize| *number < CHILDREN.start || began.elapsed() < TOGETHER;
+        let ends = (0..CHILDREN.end).take_while(goes_on).map(|number| {
+            let new = may_change.then(|| format!("{path}-child{number}"));
+            in_a_child(SECONDS, || child(&fs, &path, &content, new.as_deref()))
+        });
+        let end = ends.into_iter().find(|end| !end.success());
+        stop.store(true, Ordering::Relaxed);
+        let answers: Vec<_> = threads.into_iter().filter_map(|thread| thread.join().ok()).collect();
+        (end, answers)
+    });
+    for answer in answers {
+        run.must("stat, reading and writing in four threads", answer)?;
+    }
+    let Some(end) = end else { return Ok(()) };
+    let what = match (end.code(), end.signal()) {
+        (_, Some(libc::SIGALRM)) => format!(
+            "it hangs: after {SECONDS} seconds it was ended. A lock that another thread held at the fork stays held in \
+             the child; those of `tf_fs_plugin::sync` are free there"
+        ),
+        (Some(PANICKED), _) => String::from("it panicked"),
+        (Some(status), _) => {
+            let step = STEPS.get(status as usize / 32).copied().unwrap_or("it");
+            match status % 32 {
+                OTHER_BYTES => format!("{step} gives other bytes"),
+                code => format!("{step} is {:?}", Code::from_raw(code as u32)),
+            }
+        }
+        _ => format!("it ended with {end}"),
+    };
+    run.deviation(format_args!("a child that was forked while four threads made calls: {what}"));
+    Ok(())
+}

@@ -1,0 +1,175 @@
+//! What TensorFlow does where a slot is null, with its faults: where it would never end or crash, a
+//! violation and an error stand for that.
+
+use super::abi::pattern;
+use super::filesystem::Filesystem;
+use super::path::{basename, create, dirname, join, parse};
+use std::collections::VecDeque;
+use tf_fs_plugin::Undeleted;
+use tf_plugin_core::{Code, Error, Result};
+
+/// Climbs from `uri` to a directory that exists, and creates what is below.
+pub(super) fn recursively_create_dir(fs: &Filesystem, uri: &[u8]) -> Result<()> {
+    let parts = parse(uri);
+    let whole = |path: &[u8]| create(parts.scheme, parts.host, path);
+    let mut rest = parts.path.to_vec();
+    let mut missing = Vec::new();
+    while !rest.is_empty() {
+        let entry = whole(&rest);
+        match fs.path_exists(&entry) {
+            Ok(()) => match fs.is_directory(&entry) {
+                Ok(()) => break,
+                Err(error) if error.code() == Code::Unimplemented => return Err(error),
+                Err(_) => {
+                    return Err(Error::failed_precondition(format_args!(
+                        "{} is not a directory",
+                        rest.escape_ascii()
+                    )));
+                }
+            },
+            Err(error) if error.code() == Code::NotFound => {}
+            Err(error) => return Err(error),
+        }
+        if !rest.ends_with(b"/") {
+            missing.push(basename(&rest).to_vec());
+        }
+        let parent = dirname(&rest);
+        if parent == rest {
+            let what = "the root is NOT_FOUND, on which TensorFlow's default never ends";
+            fs.violation("recursively_create_dir", uri, what);
+            return Err(Error::internal(what));
+        }
+        rest = parent;
+    }
+    for name in missing.iter().rev() {
+        rest = join(&rest, name);
+        match fs.create_dir(whole(&rest)) {
+            Err(error) if error.code() != Code::AlreadyExists => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// How much TensorFlow copies at a time.
+const COPY_CHUNK: usize = 128 << 10;
+
+/// Reads and appends; into `dst` if that is a directory.
+pub(super) fn copy_file(
+    src_fs: &Filesystem,
+    src: &[u8],
+    dst_fs: &Filesystem,
+    dst: &[u8],
+) -> Result<()> {
+    let reader = src_fs.new_random_access_file(src)?;
+    let target =
+        if dst_fs.is_directory(dst).is_ok() { join(dst, basename(src)) } else { dst.to_vec() };
+    let mut writer = dst_fs.new_writable_file(target)?;
+    let mut offset = 0;
+    loop {
+        let (piece, status) = reader.read_with_status(offset, COPY_CHUNK);
+        let at_end = match status {
+            Ok(()) => false,
+            Err(error) if error.code() == Code::OutOfRange => true,
+            Err(error) => return Err(error),
+        };
+        writer.append(&piece)?;
+        offset += piece.len() as u64;
+        if at_end {
+            return writer.close();
+        }
+        if piece.is_empty() {
+            let what = "answered OK with no bytes, on which TensorFlow's copy never ends";
+            src_fs.violation("read", src, what);
+            return Err(Error::internal(what));
+        }
+    }
+}
+
+/// Deletes files on the way down, directories on the way up, and goes on after an error.
+pub(super) fn delete_recursively(fs: &Filesystem, uri: &[u8]) -> Result<(), Undeleted> {
+    fs.path_exists(uri)?;
+    if fs.is_directory(uri).is_err() {
+        return fs.delete_file(uri).map_err(|error| Undeleted { error, files: 1, dirs: 0 });
+    }
+    let (mut files, mut dirs) = (0, 0);
+    let mut first_error = None;
+    let mut queue = VecDeque::from([uri.to_vec()]);
+    let mut found = Vec::new();
+    while let Some(dir) = queue.pop_front() {
+        match fs.get_children(&dir) {
+            Ok(children) => {
+                for child in children {
+                    let child = join(&dir, &child);
+                    if fs.is_directory(&child).is_ok() {
+                        queue.push_back(child);
+                    } else if let Err(error) = fs.delete_file(&child) {
+                        files += 1;
+                        first_error.get_or_insert(error);
+                    }
+                }
+            }
+            Err(error) => {
+                dirs += 1;
+                first_error.get_or_insert(error);
+            }
+        }
+        found.push(dir);
+    }
+    for dir in found.iter().rev() {
+        if let Err(error) = fs.delete_dir(dir) {
+            dirs += 1;
+            first_error.get_or_insert(error);
+        }
+    }
+    match first_error {
+        None => Ok(()),
+        Some(error) => Err(Undeleted { error, files, dirs }),
+    }
+}
+
+/// Lists level by level below the part without wildcards. Errors of `get_children` count as "nothing
+/// there".
+pub(super) fn get_matching_paths(fs: &Filesystem, glob: &[u8]) -> Result<Vec<Vec<u8>>> {
+    let is_wildcard = |byte: &u8| matches!(byte, b'*' | b'?' | b'[' | b'\\');
+    if glob.is_empty() {
+        return Ok(Vec::new());
+    }
+    let Some(first) = glob.iter().position(is_wildcard) else {
+        return Ok(match fs.path_exists(glob) {
+            Ok(()) => vec![glob.to_vec()],
+            Err(_) => Vec::new(),
+        });
+    };
+    let parts = parse(glob);
+    if parts.host.iter().any(is_wildcard) {
+        let what = "the pattern has a wildcard in the host, on which TensorFlow's default crashes";
+        fs.violation("get_matching_paths", glob, what);
+        return Err(Error::internal(what));
+    }
+    let path_start = glob.len() - parts.path.len();
+    let slash = glob[..first].iter().rposition(|&byte| byte == b'/');
+    let fixed = slash.map_or(&b"."[..], |slash| &glob[..slash.max(path_start)]);
+    let mut level = vec![fixed.to_vec()];
+    let levels: Vec<&[u8]> =
+        glob[slash.map_or(0, |slash| slash + 1)..].split(|&byte| byte == b'/').collect();
+    for (index, component) in levels.iter().enumerate() {
+        let is_last = index + 1 == levels.len();
+        let mut next = Vec::new();
+        for dir in &level {
+            for child in fs.get_children(dir).unwrap_or_default() {
+                if !pattern::matches(component, &child) {
+                    continue;
+                }
+                let path = join(dir, &child);
+                // TensorFlow asks about every match, also on the last level.
+                let is_directory = fs.is_directory(&path).is_ok();
+                if is_last || is_directory {
+                    next.push(path);
+                }
+            }
+        }
+        level = next;
+    }
+    Ok(level)
+}

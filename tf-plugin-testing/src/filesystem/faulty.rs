@@ -1,0 +1,318 @@
+//! A filesystem around another that fails, waits, reads less or panics when it is told to.
+
+use crate::faults::{Fault, Faults, faults_of_each, told};
+use std::sync::Arc;
+use tf_fs_plugin::__private::testing::defaults;
+use tf_fs_plugin::{
+    Entries, FileStatistics, Filesystem, FilesystemOption, OperationTable, Ops, RandomAccessFile,
+    ReadBuf, ReadOnlyMemoryRegion, RegionContent, Undeleted, Uri, WritableFile,
+};
+use tf_plugin_core::{Error, Result};
+
+const FILE_OPERATIONS: [&str; 6] = ["read", "append", "tell", "flush", "sync", "close"];
+
+/// A filesystem that does what `F` does, until [`Faults`] tell it otherwise: for tests of what happens
+/// when a disk is full or a server does not answer.
+///
+/// TensorFlow sees the same table as of `F`: what is null there is null here, and where the SDK's
+/// default stands in for `F`, it runs on this filesystem, so that the calls that it makes meet faults
+/// too.
+///
+/// ```
+/// # use tf_fs_plugin::{__private::*, *};
+/// # #[derive(Default)] struct MemFs;
+/// # impl OperationTable for MemFs { const PROVIDED: Ops = Ops::STAT; }
+/// # impl Filesystem for MemFs {
+/// #     type Reader = Unsupported; type Writer = Unsupported; type Region = Unsupported; type Transaction = ();
+/// #     fn new(_: &str) -> Result<Self> { Ok(Self) }
+/// #     fn stat(&self, uri: Uri<'_>) -> Result<FileStatistics> { Ok(FileStatistics::file(6)) }
+/// # }
+/// use tf_fs_plugin::Code;
+/// use tf_plugin_testing::filesystem::{Fault, Faulty, Host};
+///
+/// let (faulty, faults) = Faulty::new(MemFs::default());
+/// let host = Host::new();
+/// host.serve("mem", faulty)?;
+///
+/// faults.at("stat", 1, Fault::Fail(Code::Unavailable));
+/// assert!(host.stat("mem://box/a").is_ok());
+/// assert_eq!(host.stat("mem://box/a").unwrap_err().code(), Code::Unavailable);
+/// assert!(host.stat("mem://box/a").is_ok());
+/// # Ok::<(), tf_fs_plugin::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Faulty<F> {
+    inner: F,
+    faults: Faults,
+}
+
+impl<F: Filesystem> Faulty<F> {
+    /// Wraps a filesystem; hand it to [`Host::serve`](super::Host::serve). It meets no fault yet.
+    #[must_use]
+    pub fn new(inner: F) -> (Self, Faults) {
+        let own = Ops::NAMES.iter().map(|(name, _)| *name).chain(FILE_OPERATIONS);
+        let faults = Faults::of(own, "filesystem_interface.h");
+        (Self { inner, faults: faults.clone() }, faults)
+    }
+
+    fn provides(op: Ops) -> bool {
+        F::PROVIDED.contains(op)
+    }
+}
+
+impl<F: Filesystem> OperationTable for Faulty<F> {
+    const PROVIDED: Ops = F::PROVIDED;
+}
+
+/// Operations that call the inner one.
+macro_rules! forward {
+    ($($op:ident($($arg:ident: $type:ty),*) -> $answer:ty;)*) => {$(
+        fn $op(&self, $($arg: $type),*) -> Result<$answer> {
+            self.faults.call(stringify!($op), || self.inner.$op($($arg),*))
+        }
+    )*};
+}
+
+/// The same where the default, if it stands in, is to call this filesystem's operations.
+macro_rules! forward_or_default {
+    ($($op:ident, $flag:ident($($arg:ident: $type:ty),*) -> $answer:ty;)*) => {$(
+        fn $op(&self, $($arg: $type),*) -> Result<$answer> {
+            self.faults.call(stringify!($op), || {
+                if Self::provides(Ops::$flag) {
+                    self.inner.$op($($arg),*)
+                } else {
+                    defaults::$op(self, $($arg),*)
+                }
+            })
+        }
+    )*};
+}
+
+impl<F: Filesystem> Filesystem for Faulty<F> {
+    type Reader = FaultyFile<F::Reader>;
+    type Writer = FaultyFile<F::Writer>;
+    type Region = FaultyRegion<F::Region>;
+    type Transaction = F::Transaction;
+
+    fn new(scheme: &str) -> Result<Self> {
+        F::new(scheme).map(|inner| Self::new(inner).0)
+    }
+
+    fn new_random_access_file(&self, uri: Uri<'_>) -> Result<Self::Reader> {
+        let open = || self.inner.new_random_access_file(uri);
+        self.faults.call("new_random_access_file", open).map(|file| self.file(file))
+    }
+
+    fn new_writable_file(&self, uri: Uri<'_>) -> Result<Self::Writer> {
+        let open = || self.inner.new_writable_file(uri);
+        self.faults.call("new_writable_file", open).map(|file| self.file(file))
+    }
+
+    fn new_appendable_file(&self, uri: Uri<'_>) -> Result<Self::Writer> {
+        let open = || self.inner.new_appendable_file(uri);
+        self.faults.call("new_appendable_file", open).map(|file| self.file(file))
+    }
+
+    fn new_read_only_memory_region_from_file(&self, uri: Uri<'_>) -> Result<Self::Region> {
+        let open = || self.inner.new_read_only_memory_region_from_file(uri);
+        self.faults.call("new_read_only_memory_region_from_file", open).map(FaultyRegion)
+    }
+
+    forward! {
+        create_dir(uri: Uri<'_>) -> ();
+        delete_file(uri: Uri<'_>) -> ();
+        delete_dir(uri: Uri<'_>) -> ();
+        stat(uri: Uri<'_>) -> FileStatistics;
+        get_children(uri: Uri<'_>) -> Entries;
+        start_transaction() -> Arc<F::Transaction>;
+        end_transaction(transaction: Arc<F::Transaction>) -> ();
+        add_to_transaction(uri: Uri<'_>, transaction: &Arc<F::Transaction>) -> ();
+        get_transaction_for_path(uri: Uri<'_>) -> Option<Arc<F::Transaction>>;
+        get_or_start_transaction_for_path(uri: Uri<'_>) -> Arc<F::Transaction>;
+        get_filesystem_configuration() -> Vec<FilesystemOption>;
+        set_filesystem_configuration(options: &[FilesystemOption]) -> ();
+        get_filesystem_configuration_option(key: &str) -> FilesystemOption;
+        set_filesystem_configuration_option(option: &FilesystemOption) -> ();
+        get_filesystem_configuration_keys() -> Vec<String>;
+    }
+
+    forward_or_default! {
+        recursively_create_dir, RECURSIVELY_CREATE_DIR(uri: Uri<'_>) -> ();
+        rename_file, RENAME_FILE(src: Uri<'_>, dst: Uri<'_>) -> ();
+        copy_file, COPY_FILE(src: Uri<'_>, dst: Uri<'_>) -> ();
+        path_exists, PATH_EXISTS(uri: Uri<'_>) -> bool;
+        get_matching_paths, GET_MATCHING_PATHS(pattern: Uri<'_>) -> Entries;
+    }
+
+    fn is_directory(&self, uri: Uri<'_>) -> Result<bool> {
+        self.faults.call("is_directory", || {
+            if Self::provides(Ops::IS_DIRECTORY) {
+                self.inner.is_directory(uri)
+            } else {
+                self.stat(uri).map(|found| found.is_directory)
+            }
+        })
+    }
+
+    fn get_file_size(&self, uri: Uri<'_>) -> Result<u64> {
+        self.faults.call("get_file_size", || self.inner.get_file_size(uri))
+    }
+
+    fn delete_recursively(&self, uri: Uri<'_>) -> Result<(), Undeleted> {
+        let mut left = None;
+        let deleted = self.faults.call("delete_recursively", || {
+            self.inner.delete_recursively(uri).map_err(|undeleted| {
+                left = Some((undeleted.files, undeleted.dirs));
+                undeleted.error
+            })
+        });
+        deleted.map_err(|error| match left {
+            Some((files, dirs)) => Undeleted { error, files, dirs },
+            None => error.into(),
+        })
+    }
+
+    fn paths_exist(&self, uris: &[Uri<'_>]) -> Vec<Result<bool>> {
+        match self.faults.call("paths_exist", || Ok(self.inner.paths_exist(uris))) {
+            Ok(answers) => answers,
+            Err(error) => {
+                let again = || Error::new(error.code(), error.message().to_owned());
+                uris.iter().map(|_| Err(again())).collect()
+            }
+        }
+    }
+
+    fn translate_name(&self, uri: &[u8]) -> Vec<u8> {
+        self.inner.translate_name(uri)
+    }
+
+    fn flush_caches(&self) {
+        self.inner.flush_caches();
+    }
+
+    fn decode_transaction_token(&self, transaction: &Arc<F::Transaction>) -> String {
+        self.inner.decode_transaction_token(transaction)
+    }
+}
+
+impl<F: Filesystem> Faulty<F> {
+    fn file<T>(&self, inner: T) -> FaultyFile<T> {
+        FaultyFile { inner, faults: self.faults.clone() }
+    }
+}
+
+/// An open file of a [`Faulty`].
+#[derive(Debug)]
+pub struct FaultyFile<T> {
+    inner: T,
+    faults: Faults,
+}
+
+impl<T: RandomAccessFile> RandomAccessFile for FaultyFile<T> {
+    fn read_at(&self, offset: u64, buf: &mut ReadBuf<'_>) -> Result<()> {
+        let fault = self.faults.next("read");
+        match fault {
+            None => self.inner.read_at(offset, buf),
+            Some(Fault::Fail(code)) => Err(told("read", code)),
+            Some(Fault::FailAfter(code)) => {
+                let _ = self.inner.read_at(offset, buf);
+                Err(told("read", code))
+            }
+            Some(Fault::Delay(time)) => {
+                std::thread::sleep(time);
+                self.inner.read_at(offset, buf)
+            }
+            Some(Fault::Shorten(n)) => {
+                let n = n.clamp(1, buf.remaining().max(1)).min(buf.remaining());
+                buf.fill_parts(&[n], |parts| self.inner.read_at(offset, &mut parts[0]))?
+            }
+            Some(Fault::Panic) => panic!("`read` was told to panic"),
+        }
+    }
+}
+
+impl<T: WritableFile> WritableFile for FaultyFile<T> {
+    fn append(&mut self, data: &[u8]) -> Result<()> {
+        self.faults.call("append", || self.inner.append(data))
+    }
+
+    fn tell(&mut self) -> Result<u64> {
+        self.faults.call("tell", || self.inner.tell())
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        self.faults.call("flush", || self.inner.flush())
+    }
+
+    fn sync(&mut self) -> Result<()> {
+        self.faults.call("sync", || self.inner.sync())
+    }
+
+    fn close(&mut self) -> Result<()> {
+        self.faults.call("close", || self.inner.close())
+    }
+}
+
+/// A mapped file of a [`Faulty`].
+#[derive(Debug)]
+pub struct FaultyRegion<T>(T);
+
+impl<T: ReadOnlyMemoryRegion> ReadOnlyMemoryRegion for FaultyRegion<T> {
+    fn content(&self) -> RegionContent<'_> {
+        self.0.content()
+    }
+}
+
+/// Runs `scenario` once without a fault, and then once for each call that it made, which fails with
+/// `fault` that time. Each run has a filesystem of its own, made by `make`, on a host of its own, under
+/// `scheme`; the answer says how many runs there were.
+///
+/// The scenario judges: it gets the host and whether a fault is waiting (`false` in the first run), and
+/// panics if something is lost that must not be, or if an error does not come out.
+///
+/// ```
+/// # use tf_fs_plugin::{__private::*, *};
+/// # #[derive(Default)] struct MemFs;
+/// # impl OperationTable for MemFs { const PROVIDED: Ops = Ops::STAT; }
+/// # impl Filesystem for MemFs {
+/// #     type Reader = Unsupported; type Writer = Unsupported; type Region = Unsupported; type Transaction = ();
+/// #     fn new(_: &str) -> Result<Self> { Ok(Self) }
+/// #     fn stat(&self, uri: Uri<'_>) -> Result<FileStatistics> { Ok(FileStatistics::file(6)) }
+/// # }
+/// use tf_fs_plugin::Code;
+/// use tf_plugin_testing::filesystem::{Fault, sweep};
+///
+/// let runs = sweep("mem", MemFs::default, Fault::Fail(Code::Unavailable), |host, fails| {
+///     let both = host.stat("mem://box/a").and(host.stat("mem://box/b"));
+///     assert_eq!(both.is_err(), fails);
+/// });
+/// assert_eq!(runs, 3);
+/// ```
+///
+/// # Panics
+/// If the scenario does, if it makes no call, or does not make the call again that is to meet the fault, if the
+/// filesystem cannot be registered, or if the plugin breaks a rule of the C boundary.
+#[track_caller]
+pub fn sweep<F: Filesystem>(
+    scheme: &str,
+    make: impl Fn() -> F,
+    fault: Fault,
+    scenario: impl Fn(&super::Host, bool),
+) -> u64 {
+    let run = |call: Option<u64>| {
+        let (faulty, faults) = Faulty::new(make());
+        if let Some(call) = call {
+            faults.at_call(call, fault);
+        }
+        let host = super::Host::new();
+        // What is asked again to find unwritten bytes would meet faults of its own.
+        host.read_once();
+        if let Err(error) = host.serve(scheme, faulty) {
+            panic!("the filesystem cannot be registered: {error:#}");
+        }
+        scenario(&host, call.is_some());
+        host.check();
+        faults
+    };
+    faults_of_each(&[], run)
+}

@@ -1,0 +1,285 @@
+//! The host: which filesystem serves which name.
+
+use super::abi::mounted::Mounted;
+use super::defaults;
+use super::file::{RandomAccessFile, ReadOnlyMemoryRegion, WritableFile};
+use super::filesystem::{Filesystem, Transaction};
+use super::path;
+use super::{Plugin, Session};
+use crate::abi::status;
+use crate::violations::{Log, Violation};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tf_fs_plugin::FileStatistics;
+use tf_fs_plugin::Ops;
+use tf_fs_plugin::Undeleted;
+use tf_plugin_core::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+use tf_plugin_core::{Code, Error, Result};
+
+/// A process's filesystems, as TensorFlow keeps them. See the [module](super).
+///
+/// Several hosts may exist at a time; each has filesystems of its own. When a host and all that is
+/// open on it are gone, each filesystem's `cleanup` runs, and then [`check`](Self::check).
+#[derive(Debug)]
+pub struct Host {
+    filesystems: RwLock<BTreeMap<Vec<u8>, Arc<Mounted>>>,
+    pub(super) session: Arc<Session>,
+}
+
+impl Default for Host {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Host {
+    /// A host without filesystems.
+    #[must_use]
+    pub fn new() -> Self {
+        status::install();
+        Self {
+            filesystems: RwLock::default(),
+            session: Arc::new(Session {
+                log: Arc::new(Log::default()),
+                read_once: AtomicBool::new(false),
+            }),
+        }
+    }
+
+    /// A host with the filesystems of one plugin.
+    ///
+    /// # Errors
+    /// As [`register`](Self::register).
+    pub fn load<P: Plugin>() -> Result<Self> {
+        let host = Self::new();
+        host.register::<P>()?;
+        Ok(host)
+    }
+
+    /// Registers a plugin, as `tf.experimental.register_filesystem_plugin` does: every scheme is
+    /// tried, and those that can be registered are.
+    ///
+    /// # Errors
+    /// The first error of a scheme: `FAILED_PRECONDITION` or `INVALID_ARGUMENT` with TensorFlow's
+    /// texts for tables that it refuses, that of `new`, or `ALREADY_EXISTS` for a scheme that is
+    /// taken.
+    pub fn register<P: Plugin>(&self) -> Result<()> {
+        self.register_without::<P>(Ops::NONE)
+    }
+
+    /// Adds a filesystem whose scheme is free; otherwise it is cleaned up.
+    pub(super) fn mount(&self, mounted: Mounted) -> Result<()> {
+        let scheme = mounted.scheme.clone();
+        let mut filesystems = self.write();
+        if filesystems.contains_key(&scheme) {
+            let text = format!("File system for {} already registered", scheme.escape_ascii());
+            return Err(Error::new(Code::AlreadyExists, text));
+        }
+        filesystems.insert(scheme, Arc::new(mounted));
+        Ok(())
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, BTreeMap<Vec<u8>, Arc<Mounted>>> {
+        self.filesystems.read().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, BTreeMap<Vec<u8>, Arc<Mounted>>> {
+        self.filesystems.write().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// The schemes that are registered, sorted.
+    #[must_use]
+    pub fn schemes(&self) -> Vec<String> {
+        self.read().keys().map(|scheme| scheme.escape_ascii().to_string()).collect()
+    }
+
+    /// The filesystem that was registered for a scheme, also for one that no name can reach.
+    ///
+    /// # Errors
+    /// `UNIMPLEMENTED` if there is none.
+    pub fn filesystem(&self, scheme: impl AsRef<[u8]>) -> Result<Filesystem> {
+        let scheme = scheme.as_ref();
+        match self.read().get(scheme) {
+            Some(mounted) => Ok(Filesystem { mounted: Arc::clone(mounted) }),
+            None => Err(unknown_scheme(scheme, b"")),
+        }
+    }
+
+    /// The filesystem that serves a name.
+    ///
+    /// # Errors
+    /// `UNIMPLEMENTED` if no plugin serves its scheme. A name that TensorFlow's parser finds no
+    /// scheme in, such as `my-fs://h/x`, would be one of its local filesystem.
+    pub fn filesystem_for(&self, uri: impl AsRef<[u8]>) -> Result<Filesystem> {
+        let uri = uri.as_ref();
+        let scheme = path::parse(uri).scheme;
+        if scheme.is_empty() {
+            return Err(Error::new(
+                Code::Unimplemented,
+                format!(
+                    "{}: TensorFlow finds no scheme in this name and would use its local filesystem, which this host does not have",
+                    uri.escape_ascii()
+                ),
+            ));
+        }
+        self.filesystem(scheme).map_err(|_| unknown_scheme(scheme, uri))
+    }
+
+    /// Lets [`RandomAccessFile::read`] ask the plugin only once, for tests that count reads. Bytes
+    /// that are claimed but were never written are not found then.
+    pub fn read_once(&self) {
+        self.session.read_once.store(true, Ordering::Relaxed);
+    }
+
+    /// Panics with a list of the violations so far, if there are any.
+    ///
+    /// # Panics
+    /// See above. The same happens when the host and all that is open on it are gone.
+    #[track_caller]
+    pub fn check(&self) {
+        self.session.log.check();
+    }
+
+    /// Takes the violations so far, so that they do not panic: for tests of plugins that are broken
+    /// on purpose.
+    #[must_use]
+    pub fn take_violations(&self) -> Vec<Violation> {
+        self.session.log.take()
+    }
+
+    /// How many statuses are alive in this process, of all hosts: one for each call that is running,
+    /// and those that plugins made with `TF_NewStatus` and did not delete.
+    #[must_use]
+    pub fn live_statuses() -> usize {
+        status::live()
+    }
+
+    /// Renames a file.
+    ///
+    /// # Errors
+    /// As [`Filesystem::rename_file`]; `UNIMPLEMENTED` from one filesystem to another.
+    pub fn rename_file(&self, src: impl AsRef<[u8]>, dst: impl AsRef<[u8]>) -> Result<()> {
+        let (src, dst) = (src.as_ref(), dst.as_ref());
+        let (src_fs, dst_fs) = (self.filesystem_for(src)?, self.filesystem_for(dst)?);
+        if !Arc::ptr_eq(&src_fs.mounted, &dst_fs.mounted) {
+            let text = format!(
+                "Renaming {} to {} not implemented",
+                src.escape_ascii(),
+                dst.escape_ascii()
+            );
+            return Err(Error::new(Code::Unimplemented, text));
+        }
+        src_fs.rename_file(src, dst)
+    }
+
+    /// Copies a file, by reading and appending from one filesystem to another.
+    ///
+    /// # Errors
+    /// As [`Filesystem::copy_file`].
+    pub fn copy_file(&self, src: impl AsRef<[u8]>, dst: impl AsRef<[u8]>) -> Result<()> {
+        let (src, dst) = (src.as_ref(), dst.as_ref());
+        let (src_fs, dst_fs) = (self.filesystem_for(src)?, self.filesystem_for(dst)?);
+        if Arc::ptr_eq(&src_fs.mounted, &dst_fs.mounted) {
+            src_fs.copy_file(src, dst)
+        } else {
+            defaults::copy_file(&src_fs, src, &dst_fs, dst)
+        }
+    }
+
+    /// Requests many paths at once: an answer a path, in their order. Each filesystem gets one call.
+    ///
+    /// # Errors
+    /// As [`Filesystem::paths_exist`].
+    pub fn paths_exist(&self, uris: &[impl AsRef<[u8]>]) -> Result<Vec<Result<()>>> {
+        let mut of_scheme: BTreeMap<&[u8], Vec<usize>> = BTreeMap::new();
+        for (index, uri) in uris.iter().enumerate() {
+            let scheme = path::parse(uri.as_ref()).scheme;
+            of_scheme.entry(scheme).or_default().push(index);
+        }
+        let mut answers: Vec<Result<()>> = uris.iter().map(|_| Ok(())).collect();
+        for indices in of_scheme.into_values() {
+            let names: Vec<&[u8]> = indices.iter().map(|&index| uris[index].as_ref()).collect();
+            let Some(first) = names.first() else { continue };
+            let found = self.filesystem_for(first)?.paths_exist(&names)?;
+            for (index, answer) in indices.into_iter().zip(found) {
+                answers[index] = answer;
+            }
+        }
+        Ok(answers)
+    }
+
+    /// Drops the caches of all filesystems.
+    pub fn flush_caches(&self) {
+        let all: Vec<_> = self.read().values().cloned().collect();
+        for mounted in all {
+            Filesystem { mounted }.flush_caches();
+        }
+    }
+
+    /// Ends a transaction.
+    ///
+    /// # Errors
+    /// As [`Filesystem::end_transaction`].
+    pub fn end_transaction(&self, transaction: &Transaction) -> Result<()> {
+        transaction.filesystem().end_transaction(transaction)
+    }
+
+    /// A transaction as text for people.
+    ///
+    /// # Errors
+    /// As [`Filesystem::decode_transaction_token`].
+    pub fn decode_transaction_token(&self, transaction: &Transaction) -> Result<String> {
+        transaction.filesystem().decode_transaction_token(transaction)
+    }
+}
+
+#[cold]
+fn unknown_scheme(scheme: &[u8], uri: &[u8]) -> Error {
+    Error::new(
+        Code::Unimplemented,
+        format!(
+            "File system scheme '{}' not implemented (file: '{}')",
+            scheme.escape_ascii(),
+            uri.escape_ascii()
+        ),
+    )
+}
+
+/// Operations of the filesystem that the name belongs to.
+macro_rules! routed {
+    ($($op:ident($uri:ident $(, $arg:ident: $type:ty)*) -> $answer:ty;)*) => {
+        impl Host {$(
+            #[doc = concat!("[`Filesystem::", stringify!($op), "`] of the filesystem that serves the name.")]
+            ///
+            /// # Errors
+            /// That of the operation; `UNIMPLEMENTED` if no plugin serves the scheme.
+            pub fn $op(&self, $uri: impl AsRef<[u8]> $(, $arg: $type)*) -> $answer {
+                self.filesystem_for(&$uri)?.$op($uri $(, $arg)*)
+            }
+        )*}
+    };
+}
+routed! {
+    new_random_access_file(uri) -> Result<RandomAccessFile>;
+    new_writable_file(uri) -> Result<WritableFile>;
+    new_appendable_file(uri) -> Result<WritableFile>;
+    new_read_only_memory_region_from_file(uri) -> Result<ReadOnlyMemoryRegion>;
+    create_dir(uri) -> Result<()>;
+    recursively_create_dir(uri) -> Result<()>;
+    delete_file(uri) -> Result<()>;
+    delete_dir(uri) -> Result<()>;
+    delete_recursively(uri) -> Result<(), Undeleted>;
+    path_exists(uri) -> Result<()>;
+    stat(uri) -> Result<FileStatistics>;
+    is_directory(uri) -> Result<()>;
+    get_file_size(uri) -> Result<u64>;
+    translate_name(uri) -> Result<Vec<u8>>;
+    get_children(uri) -> Result<Vec<Vec<u8>>>;
+    get_matching_paths(pattern) -> Result<Vec<Vec<u8>>>;
+    add_to_transaction(uri, transaction: &Transaction) -> Result<()>;
+    get_transaction_for_path(uri) -> Result<Transaction>;
+    get_or_start_transaction_for_path(uri) -> Result<Transaction>;
+    write_file(uri, content: impl AsRef<[u8]>) -> Result<()>;
+    read_file(uri) -> Result<Vec<u8>>;
+}

@@ -1,0 +1,135 @@
+//! An in-process host: test a filesystem without TensorFlow.
+//!
+//! [`Host`] does what TensorFlow does with a plugin: it runs the registration with TensorFlow's
+//! checks, copies the tables of C functions, and calls them as TensorFlow calls them. Every path goes
+//! through `translate_name` first, an operation that the plugin does not have gets TensorFlow's
+//! default, and memory is freed with the plugin's hook. So a test sees what TensorFlow's users will
+//! see, codes and messages included.
+//!
+//! ```
+//! # mod hidden {
+//! # use tf_fs_plugin::{__private::*, *};
+//! # pub struct Greetings;
+//! # impl OperationTable for Greetings {
+//! #     const PROVIDED: Ops = Ops::NEW_RANDOM_ACCESS_FILE.union(Ops::STAT);
+//! # }
+//! # impl Filesystem for Greetings {
+//! #     type Reader = Greetings;
+//! #     type Writer = Unsupported;
+//! #     type Region = Unsupported;
+//! #     type Transaction = ();
+//! #     fn new(_: &str) -> Result<Self> { Ok(Self) }
+//! #     fn new_random_access_file(&self, _: Uri<'_>) -> Result<Self> { Ok(Self) }
+//! #     fn stat(&self, uri: Uri<'_>) -> Result<FileStatistics> {
+//! #         if uri.path() == b"/hello" { Ok(FileStatistics::file(6)) } else { Err(Error::not_found(uri)) }
+//! #     }
+//! # }
+//! # impl RandomAccessFile for Greetings {
+//! #     fn read_at(&self, offset: u64, buf: &mut ReadBuf<'_>) -> Result<()> {
+//! #         buf.fill_from(b"hello\n", offset);
+//! #         Ok(())
+//! #     }
+//! # }
+//! # struct Scheme1;
+//! # impl Scheme for Scheme1 {
+//! #     fn registration() -> &'static Registration {
+//! #         static IT: Registration = Registration::new::<Greetings, Scheme1>("greet");
+//! #         &IT
+//! #     }
+//! # }
+//! # impl Plugin for Greetings {
+//! #     fn registrations() -> &'static [&'static Registration] {
+//! #         static ALL: std::sync::LazyLock<[&'static Registration; 1]> =
+//! #             std::sync::LazyLock::new(|| [Scheme1::registration()]);
+//! #         &*ALL
+//! #     }
+//! # }
+//! # }
+//! # use hidden::Greetings;
+//! use tf_fs_plugin::Code;
+use tf_plugin_testing::filesystem::Host;
+//!
+//! // `Greetings` is a type whose `impl Filesystem` carries `#[filesystem_plugin(scheme = "greet")]`.
+//! let host = Host::load::<Greetings>()?;
+//! assert_eq!(host.read_file("greet://world/hello")?, b"hello\n");
+//! let error = host.stat("greet://world/goodbye").unwrap_err();
+//! assert_eq!(error.code(), Code::NotFound);
+//! # Ok::<(), tf_fs_plugin::Error>(())
+//! ```
+//!
+//! [`conformance!`](crate::filesystem::conformance!) makes a test of each [case](cases); [`Conformance`] is what it is
+//! made of.
+//!
+//! # Rules of the C boundary
+//! Beside the answer of each call the host watches what TensorFlow would suffer from: a status that
+//! was never set, more bytes than were requested, a write past the end of a buffer, bytes that are
+//! claimed but were never written, null or duplicate names, counters that were not written, memory
+//! that came twice … What it finds is a [`Violation`]; [`Host::check`], and the end of the host and of
+//! all that is open on it, panics with a list. This SDK keeps the rules for its authors, so that a
+//! violation is a bug of the SDK or of a hand-made plugin.
+//!
+//! To find memory that leaks inside the plugin, run the test under valgrind or with AddressSanitizer:
+//! the host runs every `cleanup`, that of the filesystem included, which TensorFlow never does.
+//!
+//! # Where it differs from TensorFlow
+//! - Where TensorFlow would crash, abort or never return, there is a violation and an error.
+//! - [`RandomAccessFile::read`] may ask the plugin several times; see there.
+//! - Each process has one table of status functions. A process in which a `Host` was made does not
+//!   reach a real TensorFlow's.
+
+#[allow(unsafe_code, reason = "the host's side of the C boundary; every block is argued")]
+mod abi;
+mod conformance;
+mod defaults;
+mod faulty;
+mod file;
+mod filesystem;
+mod host;
+pub mod model;
+mod path;
+mod tensorflow;
+
+pub use crate::__filesystem_conformance as conformance;
+pub use crate::deviation::Deviation;
+pub use crate::faults::{Fault, Faults};
+pub use crate::tensorflow::{Answer, TensorFlowCase};
+pub use crate::verdict::Verdict;
+pub use crate::violations::Violation;
+pub use abi::mounted::Tables;
+pub use conformance::{
+    Append, Case, Conformance, Directories, Files, Group, Sample, TestRoot, Visible, cases, samples,
+};
+#[doc(hidden)]
+pub use conformance::{RootSource, Suite};
+pub use faulty::{Faulty, FaultyFile, FaultyRegion, sweep};
+pub use file::{RandomAccessFile, ReadOnlyMemoryRegion, WritableFile};
+pub use filesystem::{Filesystem, Transaction};
+pub use host::Host;
+pub use tensorflow::{InTensorFlow, c_cases, python_cases};
+pub use tf_fs_plugin::__private::Plugin;
+
+use crate::violations::Log;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// What a host shares with all that is open on it.
+#[derive(Debug)]
+struct Session {
+    log: Arc<Log>,
+    read_once: AtomicBool,
+}
+
+impl Session {
+    fn reads_again(&self) -> bool {
+        !self.read_once.load(Ordering::Relaxed)
+    }
+}
+
+/// The end of the host and of all that is open on it.
+impl Drop for Session {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            self.log.check();
+        }
+    }
+}

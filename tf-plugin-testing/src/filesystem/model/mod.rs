@@ -1,0 +1,14 @@
+//! Random sequences of operations, run through the C tables of a plugin and on a model beside it.
+//!
+//! [`sequence`] makes them, the other types say what each operation must answer, [`run`] holds a
+//! filesystem against it. The codes are those of `filesystem_interface.h`; where several conditions
+//! meet, any of their codes will do. [`conformance!`](crate::filesystem::conformance!) has a case that does this;
+//! the parts are for tests that want more sequences, or a model of their own.
+
+mod ops;
+mod runner;
+mod tree;
+
+pub use ops::{Name, Op, sequence};
+pub use runner::{config, run};
+pub use tree::{File, Found, Model, Node, Path, Verdict, matches};

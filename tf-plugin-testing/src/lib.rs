@@ -1,0 +1,39 @@
+//! Test TensorFlow plugins without TensorFlow.
+//!
+#![cfg_attr(feature = "filesystem", doc = "- [`filesystem`]: a host for filesystems,")]
+#![cfg_attr(
+    feature = "filesystem",
+    doc = "  [`filesystem::conformance!`], a model with random operations, and faults on demand."
+)]
+#![cfg_attr(feature = "device", doc = "- [`device`]: a host for devices,")]
+#![cfg_attr(feature = "device", doc = "  [`device::conformance!`], and faults on demand.")]
+//!
+//! Each is a feature of this crate, none of which is on by default. A plugin has this crate among its
+//! `dev-dependencies` only.
+
+#![cfg_attr(docsrs, feature(doc_cfg))]
+#![deny(unsafe_code)]
+#![cfg_attr(
+    not(all(feature = "filesystem", feature = "device")),
+    allow(dead_code, unused_imports, reason = "what the hosts share; with both of them all is used")
+)]
+
+#[allow(unsafe_code, reason = "the host's side of the C boundary; every block is argued")]
+mod abi;
+mod deviation;
+#[cfg(feature = "device")]
+#[cfg_attr(docsrs, doc(cfg(feature = "device")))]
+pub mod device;
+mod faults;
+#[cfg(feature = "filesystem")]
+#[cfg_attr(docsrs, doc(cfg(feature = "filesystem")))]
+pub mod filesystem;
+mod options;
+mod tensorflow;
+mod verdict;
+mod violations;
+
+/// The chapter on testing runs.
+#[cfg(all(doctest, feature = "filesystem", feature = "device"))]
+#[doc = include_str!("../../docs/testing.md")]
+struct Testing;

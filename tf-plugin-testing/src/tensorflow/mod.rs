@@ -1,0 +1,104 @@
+//! Cases that run in a real TensorFlow, from Python and in its C library: what filesystems and devices share.
+//!
+//! `conformance!` makes a test of either, which `cargo tf-plugin test` runs once for each TensorFlow that it is told of:
+//! it names the interpreter, or the directory of the C library, and the plugin's library in the environment. Alone those
+//! tests say so and do nothing.
+
+mod process;
+pub(crate) mod work;
+
+pub(crate) use process::{Asked, Job, Program, Scratch, start_limit};
+
+use crate::verdict::Verdict;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// A question that a filesystem or a device is asked through a real TensorFlow. Those about filesystems are in
+/// [`python_cases`] and [`c_cases`].
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct TensorFlowCase {
+    /// The name, by which `without` of [`conformance!`](crate::conformance) leaves it out.
+    pub name: &'static str,
+    /// What it is about.
+    pub group: &'static str,
+    /// What it checks, in Markdown.
+    pub asks: &'static str,
+    /// Why users of TensorFlow care.
+    pub why: &'static str,
+    /// The in-process cases that check the same: without one of them there is nothing to check here.
+    pub follows: &'static [&'static str],
+}
+
+impl TensorFlowCase {
+    #[must_use]
+    pub(crate) const fn new(
+        name: &'static str,
+        group: &'static str,
+        asks: &'static str,
+        why: &'static str,
+        follows: &'static [&'static str],
+    ) -> Self {
+        Self { name, group, asks, why, follows }
+    }
+}
+
+/// What a case came to in a TensorFlow.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Answer {
+    /// The case.
+    pub case: &'static TensorFlowCase,
+    /// How it ended.
+    pub verdict: Verdict,
+    /// How long it took.
+    pub took: Duration,
+}
+
+/// Which program has TensorFlow in it.
+#[derive(Clone, Debug)]
+pub(crate) enum Way {
+    /// This interpreter.
+    Python(PathBuf),
+    /// This executable, with the libraries of a directory, and the test that works.
+    C { directory: PathBuf, worker: String },
+}
+
+impl Way {
+    /// The program, with the text of the cases in Python and what is loaded when it imports TensorFlow.
+    pub(crate) fn program<'p>(
+        &'p self,
+        text: &'p [&'static str],
+        library: Option<&'p Path>,
+    ) -> Program<'p> {
+        match self {
+            Self::Python(interpreter) => Program::Python { interpreter, text, library },
+            Self::C { directory, worker } => Program::Test { name: worker, directory },
+        }
+    }
+
+    /// In this executable, by the test of this name in a module, as `module_path!` gives it.
+    #[must_use]
+    pub(crate) fn in_c(directory: &Path, module: &str, test: &str) -> Self {
+        // The name of the crate is none of a test's.
+        let module = module.split_once("::").map_or("", |(_, module)| module);
+        let worker = if module.is_empty() { test.to_owned() } else { format!("{module}::{test}") };
+        Self::C { directory: directory.to_owned(), worker }
+    }
+}
+
+/// Each of these cases, with the reason if it is left out: by its own name, or by that of a case that checks the same.
+#[must_use]
+pub(crate) fn with_reasons(
+    cases: &[&'static TensorFlowCase],
+    without: &[(String, String)],
+) -> Vec<(&'static TensorFlowCase, Option<String>)> {
+    let reason = |case: &TensorFlowCase| {
+        let of = |name: &String| name == case.name || case.follows.contains(&name.as_str());
+        without.iter().find(|(name, _)| of(name)).map(|(_, reason)| reason.clone())
+    };
+    cases.iter().map(|case| (*case, reason(case))).collect()
+}
+
+/// What runs the cases in Python.
+pub(crate) const RUNNER: &str = include_str!("runner.py");

@@ -1,0 +1,351 @@
+//! The process of cases in C: it loads TensorFlow's C library, runs cases, and answers as `runner.py` does.
+
+use super::process::{LAST_WORDS, WORK_VARIABLE};
+use crate::abi::processes::{end_with_parent, in_a_fork, leave, set_variable};
+use crate::abi::tensorflow::TensorFlow;
+use crate::deviation::Deviation;
+use serde_json::{Value, json};
+use std::env;
+use std::fmt::{Debug, Display};
+use std::io::{self, Write as _};
+use std::os::unix::process::ExitStatusExt as _;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+use tf_plugin_core::{Code, Error, Result};
+
+/// Why a case ends early.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// Something is not as it should be.
+    Wrong(Vec<Deviation>),
+    /// There is nothing to ask.
+    Skip(String),
+}
+
+/// How a case, or a part of one, ends.
+pub(crate) type Outcome<T = ()> = std::result::Result<T, Stop>;
+
+impl From<Deviation> for Stop {
+    fn from(deviation: Deviation) -> Self {
+        Self::Wrong(vec![deviation])
+    }
+}
+
+/// Of a step that has to succeed.
+impl From<Error> for Stop {
+    fn from(error: Error) -> Self {
+        if error.code() == Code::Unimplemented {
+            return Self::Skip(format!("not implemented: {}", error.message()));
+        }
+        let deviation = Deviation::new("a step that has to succeed");
+        let got = format!("{:?}", error.code());
+        deviation.wanted("success".into()).got(got).because(format!("{error:#}")).into()
+    }
+}
+
+/// Notes two values that differ.
+pub(crate) fn same<T: PartialEq + Debug>(what: impl Display, got: T, wanted: T) -> Outcome {
+    if got == wanted {
+        return Ok(());
+    }
+    Err(Deviation::new(what).wanted(shown(&wanted)).got(shown(&got)).into())
+}
+
+/// Notes bytes that differ, and where.
+pub(crate) fn same_bytes(what: impl Display, got: &[u8], wanted: &[u8]) -> Outcome {
+    if got == wanted {
+        return Ok(());
+    }
+    let differ = got.iter().zip(wanted).position(|(got, wanted)| got != wanted);
+    let at = differ.unwrap_or(got.len().min(wanted.len()));
+    let of = |bytes: &[u8]| {
+        let part = &bytes[at.min(bytes.len())..bytes.len().min(at + 20)];
+        format!("{} bytes, from there \"{}\"", bytes.len(), part.escape_ascii())
+    };
+    let detail = format!("they differ from byte {at} on");
+    Err(Deviation::new(what).wanted(of(wanted)).got(of(got)).because(detail).into())
+}
+
+/// Notes what does not hold.
+pub(crate) fn holds(what: impl Display, truth: bool) -> Outcome {
+    if truth { Ok(()) } else { Err(Deviation::new(what).into()) }
+}
+
+/// What has to fail with one of these codes, and to say something.
+pub(crate) fn fails<T: Debug>(what: impl Display, codes: &[Code], result: Result<T>) -> Outcome {
+    let names: Vec<_> = codes.iter().map(|code| format!("{code:?}")).collect();
+    let names = names.join(" or ");
+    match result {
+        Ok(value) => {
+            let got = format!("success, with {}", shown(&value));
+            Err(Deviation::new(what).wanted(names).got(got).into())
+        }
+        Err(error) if codes.contains(&error.code()) => {
+            holds(format_args!("{what}: the error has a text"), !error.message().is_empty())
+        }
+        Err(error) if error.code() == Code::Unimplemented => {
+            Err(Stop::Skip(format!("{what}: not implemented")))
+        }
+        Err(error) => {
+            let got = format!("{:?}", error.code());
+            let deviation = Deviation::new(what).wanted(names).got(got);
+            Err(deviation.because(format!("{error:#}")).into())
+        }
+    }
+}
+
+/// All of them, so that one run shows all that is wrong.
+pub(crate) fn together(checks: impl IntoIterator<Item = Outcome>) -> Outcome {
+    let (mut wrong, mut skipped) = (Vec::new(), None);
+    for check in checks {
+        match check {
+            Ok(()) => {}
+            Err(Stop::Wrong(mut deviations)) => wrong.append(&mut deviations),
+            Err(Stop::Skip(reason)) => skipped = Some(reason),
+        }
+    }
+    match skipped {
+        _ if !wrong.is_empty() => Err(Stop::Wrong(wrong)),
+        Some(reason) => Err(Stop::Skip(reason)),
+        None => Ok(()),
+    }
+}
+
+/// Bytes that differ everywhere, others for each seed.
+#[must_use]
+pub(crate) fn payload(size: usize, seed: u64) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 32) as u8
+    };
+    (0..size).map(|_| next()).collect()
+}
+
+/// Runs something in threads, and gives what went wrong in the first that did.
+pub(crate) fn in_threads(count: usize, work: impl Fn(usize) -> Outcome + Sync) -> Outcome {
+    let work = &work;
+    let ends: Vec<Outcome> = thread::scope(|scope| {
+        let threads: Vec<_> = (0..count).map(|number| scope.spawn(move || work(number))).collect();
+        let panicked = || Err(Deviation::new("a thread panicked").into());
+        threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| panicked())).collect()
+    });
+    together(ends)
+}
+
+/// What a person can read of a value.
+fn shown(value: &impl Debug) -> String {
+    const SHOWN: usize = 300;
+    let text = format!("{value:?}");
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}... ({} characters)", &text[..end], text.chars().count()),
+        None => text,
+    }
+}
+
+/// Where cases work.
+pub(crate) trait Place: Sized {
+    /// Loads the plugin that the settings name.
+    ///
+    /// # Errors
+    /// Why no case can be run.
+    fn new(tensorflow: &'static TensorFlow, settings: &Value) -> std::result::Result<Self, String>;
+
+    /// Makes what a case needs.
+    ///
+    /// # Errors
+    /// If that fails, or there is nothing to ask.
+    fn begin(&mut self, case: &str) -> Outcome;
+
+    /// Clears up behind one.
+    fn end(&mut self, outcome: &Outcome);
+}
+
+/// A case and its name.
+pub(crate) type Named<P> = (&'static str, fn(&P) -> Outcome);
+
+/// Runs cases if this process is one for that, and says whether it is. To be called in the test that
+/// [`Program::Test`](super::Program::Test) names.
+///
+/// # Panics
+/// If there is no request.
+pub(crate) fn work<P: Place>(cases: &[Named<P>]) -> bool {
+    let Some(directory) = env::var_os(WORK_VARIABLE).map(PathBuf::from) else { return false };
+    end_with_parent();
+    let request = io::read_to_string(io::stdin()).expect("a request");
+    let request: Value = serde_json::from_str(&request).expect("a request is JSON");
+    let seconds = |key: &str| Duration::from_secs_f64(request[key].as_f64().unwrap_or(120.0));
+    let limits = Limits { case: seconds("limit"), start: seconds("start_limit") };
+    let jobs = request["jobs"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let tensorflow = match TensorFlow::load(&directory) {
+        Ok(tensorflow) => tensorflow,
+        Err(problem) => {
+            say(&json!({ "job": 0, "broken": problem }));
+            return true;
+        }
+    };
+    let names = |list: &Value| -> Vec<String> {
+        let list = list.as_array().map(Vec::as_slice).unwrap_or_default();
+        list.iter().filter_map(|name| name.as_str().map(str::to_owned)).collect()
+    };
+    if request["order"].is_array() {
+        let watch = Watch::new(limits);
+        let settings = jobs.first().unwrap_or(&Value::Null);
+        let left_out = |name: &str| request["cases"][name].as_str();
+        job(tensorflow, 0, settings, &names(&request["order"]), left_out, cases, &watch);
+        // What follows may hang, too.
+        watch.over("the end of the process", limits.around());
+        return true;
+    }
+    for (number, settings) in jobs.iter().enumerate() {
+        let status = in_a_fork(|| {
+            for (name, value) in settings["environment"].as_object().into_iter().flatten() {
+                set_variable(name, value.as_str().unwrap_or_default());
+            }
+            let watch = Watch::new(limits);
+            let of_job = names(&settings["cases"]);
+            job(tensorflow, number, settings, &of_job, |_| None, cases, &watch);
+        });
+        if status.signal().is_some() || !status.success() {
+            say(&json!({ "job": number, "killed": status.to_string() }));
+        }
+    }
+    true
+}
+
+/// Runs the cases of a job.
+fn job<'r, P: Place>(
+    tensorflow: &'static TensorFlow,
+    number: usize,
+    settings: &Value,
+    names: &[String],
+    left_out: impl Fn(&str) -> Option<&'r str>,
+    cases: &[Named<P>],
+    watch: &Watch,
+) {
+    watch.over("loading the plugin", watch.limits.around());
+    let place = catch_unwind(AssertUnwindSafe(|| P::new(tensorflow, settings)));
+    let place = place.unwrap_or_else(|_| Err("the plugin cannot be used: a panic".into()));
+    let mut place = match place {
+        Ok(place) => place,
+        Err(problem) => return say(&json!({ "job": number, "broken": problem })),
+    };
+    for name in names {
+        if let Some(reason) = left_out(name) {
+            let outcome = "left out";
+            say(&json!({ "job": number, "case": name, "outcome": outcome, "reason": reason }));
+            continue;
+        }
+        say(&json!({ "job": number, "case": name, "outcome": "begun" }));
+        watch.over(name, watch.limits.case);
+        let started = Instant::now();
+        let outcome = catch_unwind(AssertUnwindSafe(|| run(&mut place, name, cases)));
+        let outcome = outcome
+            .unwrap_or_else(|_| Err(Deviation::new("the case panics; see its messages").into()));
+        let (outcome, reason, deviations) = match outcome {
+            Ok(()) => ("passed", None, Vec::new()),
+            Err(Stop::Skip(reason)) => ("skipped", Some(reason), Vec::new()),
+            Err(Stop::Wrong(deviations)) => ("failed", None, deviations),
+        };
+        let deviations = deviations.iter().map(|one| {
+            json!({ "what": one.what, "wanted": one.wanted, "got": one.got, "detail": one.detail })
+        });
+        let deviations: Vec<_> = deviations.collect();
+        let seconds = started.elapsed().as_secs_f64();
+        say(&json!({
+            "job": number, "case": name, "outcome": outcome, "reason": reason,
+            "deviations": deviations, "seconds": seconds,
+        }));
+    }
+    watch.over("the end of the last case", watch.limits.around());
+    drop(place);
+    say(&json!({ "job": number, "done": true }));
+}
+
+fn run<P: Place>(place: &mut P, name: &str, cases: &[Named<P>]) -> Outcome {
+    let Some((_, case)) = cases.iter().find(|(other, _)| *other == name) else {
+        return Err(Deviation::new(format_args!("there is no case `{name}`")).into());
+    };
+    place.begin(name).map_err(|stop| match stop {
+        Stop::Wrong(mut deviations) => {
+            for deviation in &mut deviations {
+                deviation.what = format!("a step of set_up: {}", deviation.what);
+            }
+            Stop::Wrong(deviations)
+        }
+        skip => skip,
+    })?;
+    let outcome = case(place);
+    place.end(&outcome);
+    outcome
+}
+
+/// A line of its own, whatever else writes.
+fn say(told: &Value) {
+    let mut stdout = io::stdout().lock();
+    // Whoever does not listen any more has no use for it.
+    let _ = stdout.write_all(format!("\n{told}\n").as_bytes());
+    let _ = stdout.flush();
+}
+
+/// How long something may take.
+#[derive(Clone, Copy, Debug)]
+struct Limits {
+    case: Duration,
+    start: Duration,
+}
+
+impl Limits {
+    /// For what comes before the cases and after them. Whoever has started this process ends it earlier, and says more
+    /// of it; this is for copies that it does not see.
+    fn around(self) -> Duration {
+        self.start + 2 * LAST_WORDS
+    }
+}
+
+/// What is being done, since when, and for how long at most.
+type Now = (String, Instant, Duration);
+
+/// Ends the process when something takes too long.
+struct Watch {
+    limits: Limits,
+    at: Arc<Mutex<Now>>,
+}
+
+impl Watch {
+    fn new(limits: Limits) -> Self {
+        let now = (String::from("the start"), Instant::now(), limits.around());
+        let at = Arc::new(Mutex::new(now));
+        let watched = Arc::clone(&at);
+        let watch = move || {
+            loop {
+                let (what, since, limit) =
+                    watched.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                if since.elapsed() > limit {
+                    // Nobody to tell is not a reason to stay.
+                    let _ = writeln!(io::stderr(), "{what} is not done after {limit:?}");
+                    leave(1);
+                }
+                thread::sleep(Duration::from_millis(20));
+            }
+        };
+        thread::Builder::new().name("watch".into()).spawn(watch).expect("a thread");
+        Self { limits, at }
+    }
+
+    fn over(&self, what: &str, limit: Duration) {
+        let now = (what.to_owned(), Instant::now(), limit);
+        *self.at.lock().unwrap_or_else(PoisonError::into_inner) = now;
+    }
+}
+
+/// What a job names with a path.
+#[must_use]
+pub(crate) fn path(settings: &Value, key: &str) -> PathBuf {
+    Path::new(settings[key].as_str().unwrap_or_default()).to_owned()
+}

@@ -1,0 +1,68 @@
+//! What a plugin did that TensorFlow would suffer from.
+
+use std::fmt;
+use std::sync::PoisonError;
+use tf_plugin_core::sync::{Mutex, MutexGuard};
+
+/// Something that a plugin did at the C boundary and that no correct plugin does, although the call
+/// went on: a length that is too large, a status that was never written, a name that is null.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// The operation, by its name in the header, such as `get_children`.
+    pub operation: &'static str,
+    /// What it worked on, usually a path; empty if there is nothing to name.
+    pub subject: String,
+    /// What is wrong, and what TensorFlow makes of it.
+    pub what: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}`", self.operation)?;
+        if !self.subject.is_empty() {
+            write!(f, " on \"{}\"", self.subject)?;
+        }
+        write!(f, ": {}", self.what)
+    }
+}
+
+/// The violations of one host.
+#[derive(Debug, Default)]
+pub(crate) struct Log(Mutex<Vec<Violation>>);
+
+impl Log {
+    /// Notes a violation.
+    pub(crate) fn add(&self, operation: &'static str, subject: &[u8], what: impl Into<String>) {
+        let violation = Violation { operation, subject: shown(subject), what: what.into() };
+        self.list().push(violation);
+    }
+
+    /// All violations since the last call.
+    pub(crate) fn take(&self) -> Vec<Violation> {
+        std::mem::take(&mut *self.list())
+    }
+
+    /// Panics with a list of all violations, if there are any.
+    #[track_caller]
+    pub(crate) fn check(&self) {
+        let violations = self.take();
+        if violations.is_empty() {
+            return;
+        }
+        let list: String = violations.iter().map(|violation| format!("\n  {violation}")).collect();
+        panic!("the plugin broke {} rule(s) of the C boundary:{list}", violations.len());
+    }
+
+    fn list(&self) -> MutexGuard<'_, Vec<Violation>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Bytes as text for a message, cut if they are long.
+pub(super) fn shown(bytes: &[u8]) -> String {
+    const MAX: usize = 200;
+    if bytes.len() <= MAX {
+        return bytes.escape_ascii().to_string();
+    }
+    format!("{}... ({} bytes)", bytes[..MAX].escape_ascii(), bytes.len())
+}
