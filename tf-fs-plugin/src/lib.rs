@@ -73,9 +73,9 @@
 //! [`logging`].
 //!
 //! # Tests
-//! The feature `testing` brings a host that treats a plugin as TensorFlow does, without TensorFlow, a
-//! test for each condition for which the header names a code and for what TensorFlow needs beyond
-//! (`conformance!`), and faults on demand: the module `testing`.
+//! The crate [`tf-plugin-testing`](https://docs.rs/tf-plugin-testing) has a host that treats a plugin as TensorFlow
+//! does, without TensorFlow, a test for each condition for which the header names a code and for what TensorFlow
+//! needs beyond (`conformance!`), and faults on demand.
 //!
 //! # Names that TensorFlow cannot pass on
 //! TensorFlow cuts a name at its first NUL before a plugin sees it, and Python cannot show a listing

@@ -15,7 +15,11 @@
 #![deny(unsafe_code)]
 #![cfg_attr(
     not(all(feature = "filesystem", feature = "device")),
-    allow(dead_code, unused_imports, reason = "what the hosts share; with both of them all is used")
+    allow(
+        dead_code,
+        unused_imports,
+        reason = "what the hosts share; with both of them all is used"
+    )
 )]
 
 #[allow(unsafe_code, reason = "the host's side of the C boundary; every block is argued")]

@@ -29,7 +29,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("coverage.md", "cargo-tf-plugin/tests/coverage.rs"),
     ("packaging.md", "cargo-tf-plugin/src/commands/mod.rs"),
     ("performance.md", "cargo-tf-plugin/tests/bench.rs"),
-    ("testing.md", "tf-fs-plugin/src/lib.rs"),
+    ("testing.md", "tf-plugin-testing/src/lib.rs"),
 ];
 
 /// Pages whose Rust is compiled and run as documentation of this crate.

@@ -71,6 +71,7 @@ fn what_is_not_for_others_is_not_published() {
         "tf-fs-plugin-macros",
         "tf-fs-sys",
         "tf-plugin-core",
+        "tf-plugin-testing",
         "tf-plugin-trace",
     ];
     assert_eq!(

@@ -15,8 +15,8 @@ each_tensorflow!(
     the_first_device_of_the_book_trains_a_dense_model,
 );
 
-/// Where templates and the book expect the SDK, and what the crates have instead.
-const SDK: [&str; 2] = ["../../../se-plugin", "../tf-fs-plugin/se-plugin"];
+/// Where templates and the book expect the SDK.
+const SDK: [&str; 2] = ["path = \"../../../", "path = \"../tf-fs-plugin/"];
 
 /// The template, whose script trains with each device.
 const TEMPLATE: &str = "cargo-tf-plugin/templates/device";
@@ -36,7 +36,7 @@ fn build(name: &str, manifest: &str, sources: &[(&str, String)]) -> PathBuf {
     let workspace = workspace();
     let parent = workspace.target_dir().join("first-devices");
     let directory = parent.join(name);
-    let sdk = workspace.root().join("se-plugin").display().to_string();
+    let sdk = format!("path = \"{}/", workspace.root().display());
     let manifest = SDK.iter().fold(manifest.to_owned(), |text, from| text.replace(from, &sdk));
     assert!(manifest.contains(&sdk), "{manifest}");
     let write = |file: &str, text: &str| {

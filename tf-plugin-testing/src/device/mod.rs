@@ -9,6 +9,7 @@ mod conformance;
 mod faulty;
 mod tensorflow;
 
+#[doc(inline)]
 pub use crate::__device_conformance as conformance;
 pub use crate::deviation::Deviation;
 pub use crate::faults::{Fault, Faults};

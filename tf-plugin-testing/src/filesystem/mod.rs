@@ -47,7 +47,7 @@
 //! # }
 //! # use hidden::Greetings;
 //! use tf_fs_plugin::Code;
-use tf_plugin_testing::filesystem::Host;
+//! use tf_plugin_testing::filesystem::Host;
 //!
 //! // `Greetings` is a type whose `impl Filesystem` carries `#[filesystem_plugin(scheme = "greet")]`.
 //! let host = Host::load::<Greetings>()?;
@@ -89,6 +89,7 @@ pub mod model;
 mod path;
 mod tensorflow;
 
+#[doc(inline)]
 pub use crate::__filesystem_conformance as conformance;
 pub use crate::deviation::Deviation;
 pub use crate::faults::{Fault, Faults};

@@ -7,7 +7,6 @@ use tf_fs_plugin::Code;
 use tf_plugin_s3_tests::this_test;
 use tf_plugin_s3_tests::{Store, child, code, counts, eventually, fs, host};
 use tf_plugin_testing::filesystem::Host;
-use tf_plugin_testing::filesystem::Host;
 
 #[test]
 fn a_listing_answers_what_follows_it() {
