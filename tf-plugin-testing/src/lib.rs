@@ -37,6 +37,13 @@ mod tensorflow;
 mod verdict;
 mod violations;
 
+/// What this repository's own programs in TensorFlow's C library share with the cases. Not for other use: it changes
+/// without notice.
+#[doc(hidden)]
+pub mod __private {
+    pub use crate::abi::tensorflow::{Content, Context, Device, Handle, Tensor, TensorFlow};
+}
+
 /// The chapter on testing runs.
 #[cfg(all(doctest, feature = "filesystem", feature = "device"))]
 #[doc = include_str!("../../docs/testing.md")]

@@ -6,7 +6,7 @@
 
 use std::mem;
 use std::path::Path;
-use tf_plugin_testing::filesystem::__private::{Tensor, TensorFlow};
+use tf_plugin_testing::__private::{Tensor, TensorFlow};
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

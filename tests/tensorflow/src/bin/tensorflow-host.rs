@@ -7,8 +7,8 @@
 use std::fs;
 use std::path::Path;
 use tf_fs_plugin::Code;
-use tf_plugin_testing::filesystem::__private::{Tensor, TensorFlow};
 use tf_plugin_tensorflow_tests::abi::bytes_in_use;
+use tf_plugin_testing::__private::{Tensor, TensorFlow};
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

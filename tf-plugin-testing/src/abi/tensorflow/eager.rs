@@ -8,7 +8,7 @@ use tf_plugin_core::Result;
 
 /// Where operations run.
 #[derive(Debug)]
-pub(crate) struct Context<'t> {
+pub struct Context<'t> {
     tensorflow: &'t TensorFlow,
     context: *mut TFE_Context,
 }
@@ -27,7 +27,7 @@ impl Drop for Context<'_> {
 
 /// A tensor of a context, on any device.
 #[derive(Debug)]
-pub(crate) struct Handle<'c> {
+pub struct Handle<'c> {
     tensorflow: &'c TensorFlow,
     handle: *mut TFE_TensorHandle,
 }
@@ -62,7 +62,7 @@ impl TensorFlow {
     ///
     /// # Errors
     /// Those of TensorFlow: a device may refuse.
-    pub(crate) fn context(&self) -> Result<Context<'_>> {
+    pub fn context(&self) -> Result<Context<'_>> {
         // SAFETY: the options are made and deleted here.
         let context = unsafe {
             let options = (self.eager.TFE_NewContextOptions)();
@@ -79,7 +79,7 @@ impl Context<'_> {
     ///
     /// # Errors
     /// Those of TensorFlow.
-    pub(crate) fn devices(&self) -> Result<Vec<Device>> {
+    pub fn devices(&self) -> Result<Vec<Device>> {
         // SAFETY: a context and a status; the list is the caller's.
         unsafe {
             let list = self.tensorflow.check(|status| {
@@ -93,7 +93,7 @@ impl Context<'_> {
     ///
     /// # Errors
     /// Those of TensorFlow.
-    pub(crate) fn handle(&self, tensor: &Tensor) -> Result<Handle<'_>> {
+    pub fn handle(&self, tensor: &Tensor) -> Result<Handle<'_>> {
         let tensor = self.tensorflow.in_c(tensor)?;
         // SAFETY: a tensor and a status; the handle has a share of the tensor.
         let handle = self.tensorflow.check(|status| unsafe {
@@ -107,7 +107,7 @@ impl Context<'_> {
     ///
     /// # Errors
     /// Those of the operation.
-    pub(crate) fn execute(
+    pub fn execute(
         &self,
         operation: &str,
         inputs: &[&Handle<'_>],
@@ -158,7 +158,7 @@ impl Context<'_> {
     ///
     /// # Errors
     /// Those of the operation.
-    pub(crate) fn strings(&self, operation: &str, inputs: &[Tensor]) -> Result<Vec<Vec<u8>>> {
+    pub fn strings(&self, operation: &str, inputs: &[Tensor]) -> Result<Vec<Vec<u8>>> {
         let inputs: Vec<_> =
             inputs.iter().map(|input| self.handle(input)).collect::<Result<_>>()?;
         let given = self.execute(operation, &inputs.iter().collect::<Vec<_>>(), None, None, 1)?;
@@ -174,7 +174,7 @@ impl Handle<'_> {
     ///
     /// # Errors
     /// Those of what computes or copies it.
-    pub(crate) fn tensor(&self) -> Result<Tensor> {
+    pub fn tensor(&self) -> Result<Tensor> {
         // SAFETY: a tensor and a status; what comes is the caller's.
         let tensor = unsafe {
             let resolve =
@@ -189,7 +189,7 @@ impl Handle<'_> {
     ///
     /// # Errors
     /// Those of the device.
-    pub(crate) fn copy_to<'c>(&self, context: &'c Context<'_>, device: &str) -> Result<Handle<'c>> {
+    pub fn copy_to<'c>(&self, context: &'c Context<'_>, device: &str) -> Result<Handle<'c>> {
         let device = text(device)?;
         // SAFETY: a tensor of the context, the context, a C string and a status, all alive.
         let handle = self.tensorflow.check(|status| unsafe {
@@ -203,7 +203,7 @@ impl Handle<'_> {
     ///
     /// # Errors
     /// Those of what computes it.
-    pub(crate) fn backing_device(&self) -> Result<String> {
+    pub fn backing_device(&self) -> Result<String> {
         let name = self.tensorflow.eager.TFE_TensorHandleBackingDeviceName;
         // SAFETY: a tensor and a status; the name is copied while the tensor lives.
         unsafe {

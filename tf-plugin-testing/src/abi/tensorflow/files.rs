@@ -12,7 +12,7 @@ impl TensorFlow {
     ///
     /// # Errors
     /// Those of the filesystem, as for all that follow.
-    pub(crate) fn create_dir(&self, path: &str) -> Result<()> {
+    pub fn create_dir(&self, path: &str) -> Result<()> {
         let path = text(path)?;
         // SAFETY: a C string and a status.
         self.check(|status| unsafe { (self.env.TF_CreateDir)(path.as_ptr(), status) })
@@ -22,7 +22,7 @@ impl TensorFlow {
     ///
     /// # Errors
     /// Those of the filesystem.
-    pub(crate) fn delete_dir(&self, path: &str) -> Result<()> {
+    pub fn delete_dir(&self, path: &str) -> Result<()> {
         let path = text(path)?;
         // SAFETY: a C string and a status.
         self.check(|status| unsafe { (self.env.TF_DeleteDir)(path.as_ptr(), status) })
@@ -32,14 +32,14 @@ impl TensorFlow {
     ///
     /// # Errors
     /// Those of the filesystem.
-    pub(crate) fn delete_file(&self, path: &str) -> Result<()> {
+    pub fn delete_file(&self, path: &str) -> Result<()> {
         let path = text(path)?;
         // SAFETY: a C string and a status.
         self.check(|status| unsafe { (self.env.TF_DeleteFile)(path.as_ptr(), status) })
     }
 
     /// Deletes a tree; also answers how many files and directories are left.
-    pub(crate) fn delete_recursively(&self, path: &str) -> (Result<()>, i64, i64) {
+    pub fn delete_recursively(&self, path: &str) -> (Result<()>, i64, i64) {
         let (mut files, mut dirs) = (-7, -7);
         let result = text(path).and_then(|path| {
             // SAFETY: a C string, two counters and a status.
@@ -55,7 +55,7 @@ impl TensorFlow {
     ///
     /// # Errors
     /// Those of the filesystem.
-    pub(crate) fn stat(&self, path: &str) -> Result<TF_FileStatistics> {
+    pub fn stat(&self, path: &str) -> Result<TF_FileStatistics> {
         let path = text(path)?;
         let mut statistics = MaybeUninit::uninit();
         // SAFETY: a C string, a place for the answer and a status.
@@ -70,7 +70,7 @@ impl TensorFlow {
     ///
     /// # Errors
     /// Those of the filesystem.
-    pub(crate) fn children(&self, path: &str) -> Result<Vec<String>> {
+    pub fn children(&self, path: &str) -> Result<Vec<String>> {
         let path = text(path)?;
         // SAFETY: a C string and a status.
         let stream =
@@ -92,7 +92,7 @@ impl TensorFlow {
     ///
     /// # Errors
     /// Those of the filesystem.
-    pub(crate) fn create(&self, path: &str) -> Result<Writer<'_>> {
+    pub fn create(&self, path: &str) -> Result<Writer<'_>> {
         let path = text(path)?;
         let mut handle = ptr::null_mut();
         // SAFETY: a C string, a place for the answer and a status.
@@ -105,7 +105,7 @@ impl TensorFlow {
 
 /// An open file. One that is dropped is closed without a word: C has no other way to end it.
 #[derive(Debug)]
-pub(crate) struct Writer<'t> {
+pub struct Writer<'t> {
     tensorflow: &'t TensorFlow,
     handle: *mut TF_WritableFileHandle,
 }
@@ -118,7 +118,7 @@ impl Writer<'_> {
     ///
     /// # Errors
     /// Those of the filesystem, as for all that follow.
-    pub(crate) fn append(&mut self, data: &[u8]) -> Result<()> {
+    pub fn append(&mut self, data: &[u8]) -> Result<()> {
         // SAFETY: an open file, a readable buffer with its length, and a status.
         self.tensorflow.check(|status| unsafe {
             let (data, length) = (data.as_ptr().cast(), data.len());
@@ -130,7 +130,7 @@ impl Writer<'_> {
     ///
     /// # Errors
     /// Those of the filesystem.
-    pub(crate) fn flush(&mut self) -> Result<()> {
+    pub fn flush(&mut self) -> Result<()> {
         // SAFETY: an open file and a status.
         self.tensorflow.check(|status| unsafe {
             (self.tensorflow.env.TF_FlushWritableFile)(self.handle, status);
@@ -141,7 +141,7 @@ impl Writer<'_> {
     ///
     /// # Errors
     /// Those of the filesystem.
-    pub(crate) fn sync(&mut self) -> Result<()> {
+    pub fn sync(&mut self) -> Result<()> {
         // SAFETY: an open file and a status.
         self.tensorflow.check(|status| unsafe {
             (self.tensorflow.env.TF_SyncWritableFile)(self.handle, status);
@@ -152,7 +152,7 @@ impl Writer<'_> {
     ///
     /// # Errors
     /// Those of the filesystem.
-    pub(crate) fn close(mut self) -> Result<()> {
+    pub fn close(mut self) -> Result<()> {
         self.end()
     }
 

@@ -4,8 +4,8 @@ mod eager;
 mod files;
 mod tensor;
 
-pub(crate) use eager::{Context, Handle};
-pub(crate) use tensor::{Content, Tensor};
+pub use eager::{Context, Handle};
+pub use tensor::{Content, Tensor};
 
 use core::ffi::{CStr, c_char};
 use core::ptr;
@@ -26,7 +26,7 @@ use tf_plugin_core::{Code, Error, Result};
 ///
 /// The tables are bound for this value alone: those of the process may be the in-process host's.
 #[derive(Debug)]
-pub(crate) struct TensorFlow {
+pub struct TensorFlow {
     status: StatusFunctions,
     registration: RegistrationFunctions,
     devices: DeviceRegistrationFunctions,
@@ -39,7 +39,7 @@ pub(crate) struct TensorFlow {
 
 /// A device of a context.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Device {
+pub struct Device {
     /// Its whole name, such as `/job:localhost/replica:0/task:0/device:CPU:0`.
     pub name: String,
     /// Its type, such as `CPU`.
@@ -66,7 +66,7 @@ impl TensorFlow {
     ///
     /// # Errors
     /// A text that says what is missing.
-    pub(crate) fn load(directory: &Path) -> core::result::Result<&'static Self, String> {
+    pub fn load(directory: &Path) -> core::result::Result<&'static Self, String> {
         let mut loaded = false;
         for library in LIBRARIES {
             let path = directory.join(library.to_str().unwrap_or_default());
@@ -134,7 +134,7 @@ impl TensorFlow {
     ///
     /// # Errors
     /// Those of TensorFlow.
-    pub(crate) fn register_filesystem(&self, library: &Path) -> Result<()> {
+    pub fn register_filesystem(&self, library: &Path) -> Result<()> {
         let library = path_text(library)?;
         // SAFETY: a C string and a status. What the plugin does is what is tested.
         self.check(|status| unsafe {
@@ -146,7 +146,7 @@ impl TensorFlow {
     ///
     /// # Errors
     /// Those of TensorFlow, which ends the process for some.
-    pub(crate) fn load_device(&self, library: &Path) -> Result<()> {
+    pub fn load_device(&self, library: &Path) -> Result<()> {
         let library = path_text(library)?;
         // SAFETY: a C string and a status. What the plugin does is what is tested.
         let handle = self.check(|status| unsafe {

@@ -7,7 +7,7 @@ use tf_plugin_core::{Error, Result};
 
 /// What a tensor holds, in host memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Content {
+pub enum Content {
     /// Elements of a fixed size, one after the other.
     Bytes(Vec<u8>),
     /// Strings.
@@ -16,7 +16,7 @@ pub(crate) enum Content {
 
 /// A tensor in host memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Tensor {
+pub struct Tensor {
     /// The type of its elements: a constant of `tf_datatype.h`.
     pub data_type: TF_DataType,
     /// Its dimensions.
@@ -27,25 +27,25 @@ pub(crate) struct Tensor {
 
 impl Tensor {
     /// One string.
-    pub(crate) fn string(text: impl AsRef<[u8]>) -> Self {
+    pub fn string(text: impl AsRef<[u8]>) -> Self {
         let content = Content::Strings(vec![text.as_ref().to_vec()]);
         Self { data_type: TF_STRING, shape: Vec::new(), content }
     }
 
     /// Strings in a row.
-    pub(crate) fn strings(texts: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Self {
+    pub fn strings(texts: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Self {
         let all: Vec<_> = texts.into_iter().map(|text| text.as_ref().to_vec()).collect();
         let shape = vec![i64::from(number(all.len()))];
         Self { data_type: TF_STRING, shape, content: Content::Strings(all) }
     }
 
     /// Elements of a fixed size.
-    pub(crate) fn bytes(data_type: TF_DataType, shape: &[i64], content: Vec<u8>) -> Self {
+    pub fn bytes(data_type: TF_DataType, shape: &[i64], content: Vec<u8>) -> Self {
         Self { data_type, shape: shape.to_vec(), content: Content::Bytes(content) }
     }
 
     /// One number.
-    pub(crate) fn int64(value: i64) -> Self {
+    pub fn int64(value: i64) -> Self {
         Self::bytes(TF_INT64, &[], value.to_ne_bytes().to_vec())
     }
 }

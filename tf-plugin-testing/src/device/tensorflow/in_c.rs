@@ -3,11 +3,11 @@
 //! They load a plugin as programs in C do, and copy and compute. What a device and its kernels do beyond that is judged by
 //! the cases of the process and by those in Python, which see more.
 
-use serde_json::Value;
+use crate::abi::tensorflow::{Content, Context, Device, Handle, Tensor, TensorFlow};
 use crate::tensorflow::work::{
     Outcome, Place, Stop, holds, in_threads, path, payload, same, same_bytes,
 };
-use crate::abi::tensorflow::{Content, Context, Device, Handle, Tensor, TensorFlow};
+use serde_json::Value;
 use tf_fs_sys::{
     TF_BFLOAT16, TF_BOOL, TF_COMPLEX64, TF_COMPLEX128, TF_DOUBLE, TF_DataType, TF_FLOAT, TF_HALF,
     TF_INT8, TF_INT16, TF_INT64, TF_UINT8, TF_UINT16, TF_UINT32, TF_UINT64,

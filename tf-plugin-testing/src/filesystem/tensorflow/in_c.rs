@@ -3,16 +3,16 @@
 //! They call each function of `env.h` and of the registration, and one operation of each kind. What a filesystem does
 //! beyond that is judged by the cases of the process and by those in Python, which see more.
 
+use crate::abi::tensorflow::{Context, Handle, Tensor, TensorFlow};
+use crate::filesystem::samples;
 use crate::tensorflow::work::{
     Outcome, Place, Stop, fails, holds, in_threads, path, payload, same, same_bytes, together,
 };
-use tf_fs_plugin::ResultExt as _;
-use crate::abi::tensorflow::{Context, Handle, Tensor, TensorFlow};
-use crate::filesystem::samples;
 use serde_json::Value;
 use std::process;
 use std::thread;
 use std::time::SystemTime;
+use tf_fs_plugin::ResultExt as _;
 use tf_fs_sys::TF_FLOAT;
 use tf_plugin_core::{Code, Error, Result};
 
