@@ -66,10 +66,18 @@ macro_rules! define {
         pub const OPERATIONS: [&str; size_of::<TF_FilesystemOps>() / size_of::<usize>()] =
             [$(stringify!($demanded),)* $(stringify!($other),)*];
 
-        const OFFSETS: [usize; OPERATIONS.len()] = [
-            $(core::mem::offset_of!(TF_FilesystemOps, $demanded),)*
-            $(core::mem::offset_of!(TF_FilesystemOps, $other),)*
-        ];
+        // The list is in the order of the table.
+        const _: () = {
+            let offsets = [
+                $(core::mem::offset_of!(TF_FilesystemOps, $demanded),)*
+                $(core::mem::offset_of!(TF_FilesystemOps, $other),)*
+            ];
+            let mut at = 0;
+            while at < offsets.len() {
+                assert!(offsets[at] == at * size_of::<usize>());
+                at += 1;
+            }
+        };
 
         impl TF_FilesystemOps {
             /// The table without any operation: its default, as a constant.
@@ -78,12 +86,3 @@ macro_rules! define {
     };
 }
 for_each_operation!(define);
-
-// The list is in the order of the table.
-const _: () = {
-    let mut at = 0;
-    while at < OFFSETS.len() {
-        assert!(OFFSETS[at] == at * size_of::<usize>());
-        at += 1;
-    }
-};
