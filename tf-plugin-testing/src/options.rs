@@ -5,8 +5,8 @@ use crate::tensorflow::TensorFlowCase;
 /// What an option of `conformance!` takes that is a text.
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
-    message = "an option of `conformance!` is `{Self}`, where a text is wanted",
-    label = "this is not text",
+    message = "an option of `conformance!` is `{Self}`, where a string is expected",
+    label = "this is not a string",
     note = "write it in quotes: `malformed: \"my://host/x\"`, `without: [case => \"why\"]`"
 )]
 pub trait OptionText: Into<String> {}

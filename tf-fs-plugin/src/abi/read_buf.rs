@@ -354,7 +354,7 @@ fn bad_buffer(n: usize) -> Error {
 #[cold]
 fn too_long_parts(parts: usize, room: usize) -> Error {
     Error::internal(format_args!(
-        "{parts} parts do not fit into the {room} bytes that are wanted still; ask `remaining` first"
+        "{parts} parts do not fit into the {room} remaining bytes; call `remaining` first"
     ))
 }
 

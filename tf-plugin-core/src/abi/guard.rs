@@ -122,7 +122,9 @@ pub fn guard_quiet<R>(
 #[cold]
 #[inline(never)]
 fn failed_quietly(op: &'static str, error: Error) {
-    status::log_error(&format_args!("`{op}` failed and TensorFlow cannot be told: {error:#}"));
+    status::log_error(&format_args!(
+        "`{op}` failed and TensorFlow has no way to receive the error: {error:#}"
+    ));
     discard(op, error);
 }
 

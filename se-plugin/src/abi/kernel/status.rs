@@ -100,7 +100,7 @@ pub(super) fn fail(
         }
         _ => {
             boundary::log_error(&format_args!(
-                "`{op}` failed and TensorFlow cannot be told: {error:#}"
+                "`{op}` failed and TensorFlow has no way to receive the error: {error:#}"
             ));
             boundary::discard(op, error);
         }

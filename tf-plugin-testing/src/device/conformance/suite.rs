@@ -12,7 +12,7 @@ use std::time::Duration;
 /// What an option of [`conformance!`](crate::device::conformance!) takes that is a duration.
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
-    message = "`limit` is `{Self}`, where a duration is wanted",
+    message = "`limit` is `{Self}`, where a `Duration` is expected",
     label = "this is not a duration",
     note = "write `limit: std::time::Duration::from_secs(300)`"
 )]

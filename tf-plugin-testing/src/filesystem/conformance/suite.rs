@@ -18,8 +18,8 @@ use tf_plugin_core::Result;
 /// A URI is one, and so is a pair of a URI and anything that is to live as long: a temporary directory,
 /// a server.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` says no directory for the tests of `conformance!` to work in",
-    label = "this gives no URI",
+    message = "`{Self}` does not name a directory for the tests of `conformance!`",
+    label = "this does not return a URI",
     note = "make a URI, such as `\"my://host/\"`; a pair of one and what is to live as long, such as \
             `(format!(\"my://{{}}/\", server.port()), server)`; or implement `TestRoot` for `{Self}`"
 )]
