@@ -3,11 +3,10 @@
 mod common;
 
 use std::io::{ErrorKind, Read as _};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use common::{Answer, Client, PATIENCE, complete_body, server};
-use s3_server::{At, Fault, Gate, Reply, Server, What, When};
+use common::{Answer, Client, complete_body, server};
+use s3_server::{At, Fault, Reply, Server, What, When};
 
 const BODY: &[u8] = b"0123456789abcdefghij";
 
@@ -458,49 +457,4 @@ fn altered_bodies() {
 
     let (_server, mut client) = with(What::Header("x-new".into(), "1".into()));
     assert_eq!(client.get("/bucket/k").ok().header("x-new"), Some("1"));
-}
-
-#[test]
-fn gates_and_hooks() {
-    let server = Arc::new(server());
-    server.put("bucket", "k", "old");
-    let gate = Gate::new();
-    server.inject(Fault::new(When::Nth(1), What::Pause(gate.clone())).operation("GetObject"));
-    let reader = {
-        let server = Arc::clone(&server);
-        std::thread::spawn(move || Client::new(&server).get("/bucket/k").ok().text())
-    };
-    assert!(gate.wait_for(1, PATIENCE));
-    assert!(!gate.wait_for(2, Duration::from_millis(10)));
-    server.put("bucket", "k", "new");
-    gate.open();
-    assert_eq!(reader.join().expect("read"), "new");
-
-    let gate = Gate::new();
-    server.clear_faults();
-    server.inject(Fault::new(When::Nth(1), What::PauseDone(gate.clone())).operation("PutObject"));
-    let writer = {
-        let server = Arc::clone(&server);
-        std::thread::spawn(move || Client::new(&server).put("/bucket/k", b"done").ok().status)
-    };
-    assert!(gate.wait_for(1, PATIENCE));
-    assert_eq!(server.get("bucket", "k").expect("there").bytes, "done");
-    assert!(!writer.is_finished());
-    gate.open();
-    assert_eq!(writer.join().expect("written"), 200);
-
-    server.clear_faults();
-    let hook = What::run(|handle, request| {
-        let key = request.key.as_deref().expect("a key");
-        handle.put("bucket", key, format!("replaced before {}", request.operation));
-    });
-    server.inject(Fault::new(When::Nth(2), hook).key("k"));
-    server.inject(Fault::new(When::Nth(2), What::Header("x-both".into(), "1".into())).key("k"));
-    let mut client = Client::new(&server);
-    assert_eq!(client.get("/bucket/k").ok().text(), "done");
-    let answer = client.get("/bucket/k").ok();
-    assert_eq!(
-        (answer.text().as_str(), answer.header("x-both")),
-        ("replaced before GetObject", Some("1"))
-    );
 }

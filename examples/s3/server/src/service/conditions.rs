@@ -1,0 +1,132 @@
+//! Conditions and ranges of requests.
+
+use super::*;
+
+/// The conditions of a read, or those on the source of a copy.
+pub(super) struct Conditions<'a> {
+    pub(super) if_match: Option<&'a ETagCondition>,
+    pub(super) if_none_match: Option<&'a ETagCondition>,
+    pub(super) if_modified_since: Option<&'a Timestamp>,
+    pub(super) if_unmodified_since: Option<&'a Timestamp>,
+}
+
+impl Conditions<'_> {
+    /// # Errors
+    /// `PreconditionFailed`, or `NotModified` for a read (`copy` is false).
+    pub(super) fn check(&self, info: &Info, copy: bool) -> S3Result<()> {
+        let modified = info.modified.map(|at| {
+            // The headers have whole seconds.
+            let at = at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
+            Timestamp::from(SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(at))
+        });
+        let since = |since: Option<&Timestamp>| {
+            since.zip(modified.as_ref()).map(|(since, modified)| {
+                let at = |t: &Timestamp| time::OffsetDateTime::from(t.clone());
+                at(modified) > at(since)
+            })
+        };
+        match self.if_match {
+            Some(condition) if !matches(condition, &info.etag) => {
+                return Err(precondition("If-Match"));
+            }
+            Some(_) => {}
+            None if since(self.if_unmodified_since) == Some(true) => {
+                return Err(precondition("If-Unmodified-Since"));
+            }
+            None => {}
+        }
+        let unchanged = match self.if_none_match {
+            Some(condition) => matches(condition, &info.etag),
+            None => since(self.if_modified_since) == Some(false),
+        };
+        match (unchanged, copy) {
+            (false, _) => Ok(()),
+            (true, true) => Err(precondition("If-None-Match")),
+            (true, false) => {
+                let mut error = s3_error!(NotModified);
+                let mut headers = HeaderMap::new();
+                if let Ok(etag) = strong(&info.etag).to_http_header() {
+                    headers.insert(http::header::ETAG, etag);
+                }
+                error.set_headers(headers);
+                Err(error)
+            }
+        }
+    }
+}
+
+/// The conditions of an input.
+macro_rules! conditions {
+    ($input:expr, copy) => {
+        Conditions {
+            if_match: $input.copy_source_if_match.as_ref(),
+            if_none_match: $input.copy_source_if_none_match.as_ref(),
+            if_modified_since: $input.copy_source_if_modified_since.as_ref(),
+            if_unmodified_since: $input.copy_source_if_unmodified_since.as_ref(),
+        }
+    };
+    ($input:expr) => {
+        Conditions {
+            if_match: $input.if_match.as_ref(),
+            if_none_match: $input.if_none_match.as_ref(),
+            if_modified_since: $input.if_modified_since.as_ref(),
+            if_unmodified_since: $input.if_unmodified_since.as_ref(),
+        }
+    };
+}
+
+/// Which bytes of an object a request wants; the flag says whether the answer is a 206.
+pub(super) fn selected(
+    object: &Stored,
+    range: Option<Range>,
+    part: Option<i32>,
+) -> S3Result<(std::ops::Range<u64>, bool)> {
+    let len = object.data.len();
+    if let Some(part) = part {
+        if range.is_some() {
+            return Err(s3_error!(
+                InvalidRequest,
+                "Cannot specify both Range header and partNumber query parameter"
+            ));
+        }
+        let whole = [len];
+        let parts = if object.info.parts.is_empty() { &whole[..] } else { &object.info.parts };
+        let Some(index) =
+            part.checked_sub(1).map(|index| index as usize).filter(|index| *index < parts.len())
+        else {
+            return Err(s3_error!(InvalidRange, "The requested partnumber is not satisfiable"));
+        };
+        let start: u64 = parts[..index].iter().sum();
+        return Ok((start..start + parts[index], true));
+    }
+    match range {
+        None => Ok((0..len, false)),
+        Some(range) => match range.check(len) {
+            Ok(range) => Ok((range, true)),
+            Err(_) => {
+                let mut error = s3_error!(InvalidRange, "The requested range is not satisfiable");
+                let mut headers = HeaderMap::new();
+                if let Ok(value) = format!("bytes */{len}").parse() {
+                    headers.insert(http::header::CONTENT_RANGE, value);
+                }
+                error.set_headers(headers);
+                Err(error)
+            }
+        },
+    }
+}
+
+/// Whether the customer's key (SSE-C) of a request is the one that the object was written with.
+pub(super) fn check_customer_key(info: &Info, md5: Option<&String>) -> S3Result<()> {
+    if info.sse_customer_key_md5.as_ref() == md5 {
+        return Ok(());
+    }
+    Err(match md5 {
+        Some(_) if info.sse_customer_key_md5.is_some() => s3_error!(AccessDenied, "Access Denied"),
+        _ => s3_error!(
+            InvalidRequest,
+            "The object was stored using a form of Server Side Encryption. The correct parameters must be \
+             provided to retrieve the object."
+        ),
+    })
+}

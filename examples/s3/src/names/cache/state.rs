@@ -1,0 +1,224 @@
+//! The listings and names that are kept, and what changes them.
+
+use super::{
+    Began, Change, Child, Found, GRACE, Kind, Listed, Listing, MAX_BYTES, MAX_CHANGES, MAX_NAMES,
+    State, id, is_same_or_below,
+};
+use crate::name::Name;
+use std::collections::BTreeSet;
+use std::sync::atomic::AtomicU32;
+use std::time::Instant;
+
+impl State {
+    /// Keeps a listing, unless one of the same directory that was asked for later is there. Whether it is kept.
+    pub(super) fn insert(&mut self, id: Box<str>, mut listing: Listing) -> bool {
+        if self.listings.get(&id).is_some_and(|kept| kept.until > listing.until) {
+            return false;
+        }
+        self.next += 1;
+        listing.number = self.next;
+        self.order.push_back((self.next, id.clone()));
+        self.bytes += listing.bytes;
+        if let Some(old) = self.listings.insert(id, listing) {
+            self.bytes -= old.bytes;
+        }
+        let now = Instant::now();
+        while let Some((number, id)) = self.order.front() {
+            let current = self.listings.get(id).filter(|listing| listing.number == *number);
+            match current {
+                Some(listing) if listing.until + GRACE > now && self.bytes <= MAX_BYTES => break,
+                Some(listing) => {
+                    self.bytes -= listing.bytes;
+                    self.listings.remove(id);
+                }
+                None => {}
+            }
+            self.order.pop_front();
+        }
+        true
+    }
+
+    /// The changes since then, the latest first; `None` if there were more than are remembered.
+    pub(super) fn changes_since(&self, began: Began) -> Option<impl Iterator<Item = &Change>> {
+        let missed = usize::try_from(self.changes - began.changes).unwrap_or(usize::MAX);
+        (missed <= self.latest.len()).then(|| self.latest.iter().rev().take(missed))
+    }
+
+    /// Whether this process has changed neither this name since then, nor anything in it, nor what it is in.
+    pub(super) fn is_unchanged(&self, name: &Name, began: Began) -> bool {
+        let path = name.key.trim_end_matches('/');
+        self.changes_since(began).is_some_and(|mut changes| {
+            changes.all(|change| {
+                let changed = change.name.key.trim_end_matches('/');
+                name.bucket != change.name.bucket
+                    || !(is_same_or_below(path, changed) || is_same_or_below(changed, path))
+            })
+        })
+    }
+
+    /// Keeps an answer about a name, unless one to a later question is there.
+    pub(super) fn insert_name(&mut self, name: &Name, found: Found, until: Instant) {
+        if let Some(kept) = self.names.get_mut(name) {
+            if kept.1 <= until {
+                *kept = (found, until);
+            }
+            return;
+        }
+        if self.names.len() >= MAX_NAMES {
+            let now = Instant::now();
+            self.names.retain(|_, (_, until)| *until > now);
+        }
+        if self.names.len() < MAX_NAMES {
+            self.names.insert(name.clone(), (found, until));
+        }
+    }
+
+    pub(super) fn changed(&mut self, change: Change) {
+        self.changes += 1;
+        if !self.names.is_empty() {
+            self.change_names(&change);
+        }
+        if !self.listings.is_empty() {
+            self.mark(&change);
+        }
+        self.latest.push_back(change);
+        if self.latest.len() > MAX_CHANGES {
+            self.latest.pop_front();
+        }
+    }
+
+    /// Forgets the single names that a change concerns, but for what it tells of them.
+    pub(super) fn change_names(&mut self, change: &Change) {
+        let Change { name, kind } = change;
+        // The directories that it is in: they are there now, or may be gone.
+        for (slash, _) in name.key.match_indices('/') {
+            for directory in [&name.key[..slash], &name.key[..=slash]] {
+                let directory = name.with_key(directory);
+                if *kind != Kind::Written {
+                    self.names.remove(&directory);
+                } else if let Some((found @ Found::Nothing, _)) = self.names.get_mut(&directory) {
+                    *found = Found::Directory;
+                }
+            }
+        }
+        if *kind == Kind::Written {
+            self.names.remove(name);
+            return;
+        }
+        let path = name.key.trim_end_matches('/');
+        let below: Vec<Name> = self
+            .names
+            .range(name.with_key(path)..)
+            .map(|(known, _)| known)
+            .take_while(|known| known.bucket == name.bucket && known.key.starts_with(path))
+            .filter(|known| is_same_or_below(known.key.trim_end_matches('/'), path))
+            .cloned()
+            .collect();
+        for known in below {
+            self.names.remove(&known);
+        }
+    }
+
+    pub(super) fn mark(&mut self, change: &Change) {
+        if change.kind == Kind::Tree {
+            let below = id(&change.name.bucket, &change.name.prefix());
+            let mut freed = 0;
+            self.listings.retain(|id, listing| {
+                let keep = !id.starts_with(&*below);
+                freed += if keep { 0 } else { listing.bytes };
+                keep
+            });
+            self.bytes -= freed;
+        }
+        let path = change.name.key.trim_end_matches('/');
+        if let Some(listing) = self.listings.get_mut(&*id(&change.name.bucket, &format!("{path}/")))
+        {
+            listing.changed(change);
+        }
+        let mut end = path.len();
+        loop {
+            let start = path[..end].rfind('/').map_or(0, |slash| slash + 1);
+            if let Some(listing) = self.listings.get_mut(&*id(&change.name.bucket, &path[..start]))
+            {
+                listing.changed(change);
+            }
+            match start.checked_sub(1) {
+                Some(slash) => end = slash,
+                None => break,
+            }
+        }
+    }
+}
+
+impl Listing {
+    pub(super) fn new(listed: Listed, until: Instant, bytes: usize) -> Self {
+        Self {
+            number: 0,
+            listed,
+            until,
+            bytes,
+            unknown: BTreeSet::new(),
+            hits: AtomicU32::new(0),
+            is_ahead: false,
+            is_absence: false,
+        }
+    }
+
+    /// What was shown of a child, `Some(None)` if it was shown to be missing, `None` if nothing was shown.
+    pub(super) fn child(&self, name: &str) -> Option<Option<&Child>> {
+        if self.unknown.contains(name) { None } else { self.listed.child(name) }
+    }
+
+    /// Notes a change. Whether anything is known still.
+    pub(super) fn changed(&mut self, change: &Change) -> bool {
+        let directory = self.listed.directory.as_str();
+        if change.kind == Kind::Tree && directory.starts_with(&change.name.prefix()) {
+            return false;
+        }
+        if change.name.key.trim_end_matches('/') == directory.trim_end_matches('/') {
+            // The directory itself may be gone now, or a file.
+            self.is_ahead = false;
+        }
+        if let Some(rest) = change.name.key.strip_prefix(directory) {
+            let (child, below) = rest.split_once('/').unwrap_or((rest, ""));
+            // What is written into a directory does not change what is in the one above.
+            let is_no_news = change.kind == Kind::Written
+                && !below.is_empty()
+                && matches!(self.listed.child(child), Some(Some(child)) if child.is_directory);
+            if !is_no_news {
+                self.unknown.insert(child.into());
+            }
+        }
+        true
+    }
+}
+
+impl Listed {
+    /// What was shown of a child, `Some(None)` if it was shown to be missing, `None` if nothing was shown.
+    pub(crate) fn child(&self, name: &str) -> Option<Option<&Child>> {
+        // The child may be a directory too, which comes later.
+        let is_before = |upto: &str| match upto.strip_prefix(name) {
+            Some(rest) => rest.starts_with(|next| next >= '/'),
+            None => name < upto,
+        };
+        let covered = name.starts_with(&*self.names)
+            && self.after.as_deref().is_none_or(|after| after < name)
+            && self.upto.as_deref().is_none_or(is_before);
+        covered.then(|| {
+            let found = self.children.binary_search_by(|child| (*child.name).cmp(name));
+            found.ok().map(|index| &self.children[index])
+        })
+    }
+
+    pub(super) fn is_whole(&self) -> bool {
+        self.names.is_empty() && self.after.is_none() && self.upto.is_none()
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        let children = self.children.iter().map(|child| {
+            let etag = child.object.as_ref().map_or(0, |known| known.etag.capacity());
+            size_of::<Child>() + child.name.len() + etag
+        });
+        size_of::<Listing>() + 4 * self.directory.len() + children.sum::<usize>()
+    }
+}

@@ -1,0 +1,133 @@
+//! The parts that are held of a file, and the streams that read it.
+
+use super::{BLOCKS, File, Owner, STRAYS, State};
+use crate::names::Known;
+use crate::read::get::{Head, Range};
+use crate::read::part::Part;
+use crate::read::pattern::KEPT;
+use crate::read::source::Version;
+use std::sync::Arc;
+
+impl State {
+    /// The part that has all of `read` already.
+    pub(super) fn at_hand(&self, read: Range) -> Option<Arc<Part>> {
+        let after = self.parts.partition_point(|held| held.part.range().start <= read.start);
+        let held = &self.parts[after.checked_sub(1)?];
+        (held.part.range().end >= read.end && held.part.has(read.end))
+            .then(|| Arc::clone(&held.part))
+    }
+
+    /// Notes a read and frees what it leaves behind; its stream.
+    pub(super) fn note(&mut self, read: Range, file: &File) -> usize {
+        self.clock += 1;
+        self.was_read = true;
+        let (i, given_up) = self.streams.note(read);
+        if let Some(id) = given_up {
+            self.parts.retain(|held| held.owner != Owner::Stream(id));
+        }
+        let stream = self.streams.get(i);
+        if stream.is_whole(file.version.size) && !self.was_whole {
+            self.was_whole = true;
+            file.source.reads.habits.read_whole(&file.source.name, file.version.size);
+        }
+        let id = stream.id;
+        let is_sequence = stream.is_sequence();
+        let clock = self.clock;
+        for held in &mut self.parts {
+            let range = held.part.range();
+            if range.start < read.end && range.end > read.start {
+                match held.owner {
+                    // The stream that reads it has it.
+                    Owner::Opening if is_sequence => held.owner = Owner::Stream(id),
+                    Owner::Block(_) => held.owner = Owner::Block(clock),
+                    _ => {}
+                }
+            }
+        }
+        if self.parts.iter().any(|held| held.owner == Owner::Opening) && !is_sequence {
+            if self.strays == 0 {
+                // It is not read as its neighbours were.
+                self.parts.retain(|held| {
+                    let range = held.part.range();
+                    let is_read = range.start < read.end && range.end > read.start;
+                    held.owner != Owner::Opening || range.start == 0 || is_read
+                });
+            }
+            self.strays += 1;
+            if self.strays > STRAYS {
+                self.parts.retain(|held| held.owner != Owner::Opening);
+            }
+        }
+        // What this read itself brings is not read yet.
+        self.free(id, read.start.saturating_sub(KEPT));
+        self.drop_blocks();
+        i
+    }
+
+    /// Frees what a stream has before `position`.
+    pub(super) fn free(&mut self, id: u64, position: u64) {
+        self.parts.retain(|held| {
+            if held.owner != Owner::Stream(id) {
+                return true;
+            }
+            if held.part.range().start < position {
+                held.part.release(position);
+            }
+            held.part.range().end > position
+        });
+    }
+
+    /// Drops the blocks that were used the longest ago, but none that is on its way.
+    pub(super) fn drop_blocks(&mut self) {
+        let mut blocks: Vec<(u64, usize)> = Vec::new();
+        for (i, held) in self.parts.iter().enumerate() {
+            if let Owner::Block(used) = held.owner
+                && held.part.is_over()
+            {
+                blocks.push((used, i));
+            }
+        }
+        if blocks.len() > BLOCKS {
+            blocks.sort_unstable();
+            let mut old: Vec<usize> =
+                blocks[..blocks.len() - BLOCKS].iter().map(|(_, i)| *i).collect();
+            old.sort_unstable();
+            for i in old.into_iter().rev() {
+                self.parts.remove(i);
+            }
+        }
+    }
+
+    /// The part in which `position` lies.
+    pub(super) fn part_at(&self, position: u64, size: u64) -> Option<Arc<Part>> {
+        if position >= size {
+            return None;
+        }
+        let after = self.parts.partition_point(|held| held.part.range().start <= position);
+        let held = &self.parts[after.checked_sub(1)?];
+        (held.part.range().end > position).then(|| Arc::clone(&held.part))
+    }
+
+    /// Where the next part after `position` begins.
+    pub(super) fn next_start(&self, position: u64) -> u64 {
+        let after = self.parts.partition_point(|held| held.part.range().start <= position);
+        self.parts.get(after).map_or(u64::MAX, |held| held.part.range().start)
+    }
+}
+
+/// `*.data-?????-of-?????`, in which TensorFlow reads from where the index says, and first near the end.
+pub(super) fn is_checkpoint_data(key: &str) -> bool {
+    let is_number = |text: &str| text.len() == 5 && text.bytes().all(|byte| byte.is_ascii_digit());
+    let numbers = key.rsplit_once(".data-").and_then(|(_, numbers)| numbers.split_once("-of-"));
+    numbers.is_some_and(|(shard, shards)| is_number(shard) && is_number(shards))
+}
+
+pub(super) fn length(range: Range) -> usize {
+    usize::try_from(range.len()).unwrap_or(usize::MAX)
+}
+
+/// What a listing would say of an object that was just opened.
+pub(super) fn known(head: &Head, version: &Version) -> Option<Known> {
+    let etag = version.etag.clone().unwrap_or_default();
+    Some(Known { size: version.size, modified: head.modified?, etag })
+}
