@@ -144,7 +144,7 @@ impl Faults {
     /// # Panics
     /// If there is no operation of this name, or if `nth` is 0.
     pub fn every(&self, operation: &str, nth: u64, fault: Fault) -> &Self {
-        assert!(nth > 0, "every 0th call is none; write 1 forevery call");
+        assert!(nth > 0, "every 0th call is none; write 1 for every call");
         self.add(Some(operation), nth - 1, nth, fault)
     }
 

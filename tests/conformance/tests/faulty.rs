@@ -4,7 +4,7 @@ use memfs::MemFs;
 use std::time::{Duration, Instant};
 use tf_fs_plugin::Code;
 use tf_plugin_testing::filesystem::{
-    Case, Conformance, Fault, Faults, Faulty, Filesystem, Host, Verdict, sweep,
+    Case, Conformance, Fault, Faults, Faulty, Host, TestFilesystem, Verdict, sweep,
 };
 
 fn host() -> (Host, Faults) {
@@ -16,7 +16,7 @@ fn host() -> (Host, Faults) {
 }
 
 /// Which slots are filled.
-fn slots(filesystem: &Filesystem) -> Vec<String> {
+fn slots(filesystem: &TestFilesystem) -> Vec<String> {
     let text = format!("{:?}", filesystem.tables());
     let fields = text.split(", ").map(|field| match field.split_once(": Some(") {
         Some((name, _)) => format!("{name} is there"),

@@ -4,11 +4,11 @@ use crate::abi::raw::{self, BadOption, Buffer, Given, call};
 use crate::full::Full;
 use crate::support::{code, fails};
 use tf_fs_plugin::{Code, Ops};
-use tf_plugin_testing::filesystem::{Filesystem, Host};
+use tf_plugin_testing::filesystem::{Host, TestFilesystem};
 
 const FILE: &str = "full://h/file";
 
-fn fixture() -> (Host, Filesystem) {
+fn fixture() -> (Host, TestFilesystem) {
     let host = Host::load::<Full>().expect("loaded");
     let fs = host.filesystem("full").expect("there");
     fs.write_file(FILE, "content").expect("written");

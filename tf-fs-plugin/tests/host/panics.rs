@@ -4,7 +4,7 @@ use crate::full::{Full, Trip, arm, disarm, panic_line};
 use crate::support::fails;
 use std::collections::BTreeSet;
 use tf_fs_plugin::{Code, Error, FilesystemOption, Ops, OptionValues, Result};
-use tf_plugin_testing::filesystem::{Filesystem, Host, Transaction};
+use tf_plugin_testing::filesystem::{Host, TestFilesystem, TestTransaction};
 
 const DIR: &str = "full://h/dir";
 const FILE: &str = "full://h/dir/file";
@@ -12,8 +12,8 @@ const FILE: &str = "full://h/dir/file";
 /// A filesystem with a file of 7 bytes, an option and a transaction.
 struct Fixture {
     host: Host,
-    fs: Filesystem,
-    transaction: Transaction,
+    fs: TestFilesystem,
+    transaction: TestTransaction,
 }
 
 fn fixture() -> Fixture {
@@ -238,7 +238,7 @@ fn a_panic_in_a_reader() {
 
 #[test]
 fn a_panic_breaks_only_its_writer() {
-    type Call = fn(&mut tf_plugin_testing::filesystem::WritableFile) -> Result<()>;
+    type Call = fn(&mut tf_plugin_testing::filesystem::TestWritableFile) -> Result<()>;
     let calls: [(&str, Call); 5] = [
         ("append", |file| file.append(b"x")),
         ("tell", |file| file.tell().map(drop)),

@@ -4,12 +4,12 @@ use crate::abi::raw;
 use crate::full::{Full, alive, last_transaction};
 use crate::support::{code, fails};
 use tf_fs_plugin::{Code, FilesystemOption, OptionValues};
-use tf_plugin_testing::filesystem::{Filesystem, Host};
+use tf_plugin_testing::filesystem::{Host, TestFilesystem};
 
 const A: &str = "full://h/a";
 const B: &str = "full://h/b";
 
-fn fixture() -> (Host, Filesystem) {
+fn fixture() -> (Host, TestFilesystem) {
     let host = Host::load::<Full>().expect("loaded");
     let fs = host.filesystem("full").expect("there");
     (host, fs)

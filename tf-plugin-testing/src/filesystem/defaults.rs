@@ -2,14 +2,14 @@
 //! violation and an error stand for that.
 
 use super::abi::pattern;
-use super::filesystem::Filesystem;
+use super::filesystem::TestFilesystem;
 use super::path::{basename, create, dirname, join, parse};
 use std::collections::VecDeque;
 use tf_fs_plugin::Undeleted;
 use tf_plugin_core::{Code, Error, Result};
 
 /// Climbs from `uri` to a directory that exists, and creates what is below.
-pub(super) fn recursively_create_dir(fs: &Filesystem, uri: &[u8]) -> Result<()> {
+pub(super) fn recursively_create_dir(fs: &TestFilesystem, uri: &[u8]) -> Result<()> {
     let parts = parse(uri);
     let whole = |path: &[u8]| create(parts.scheme, parts.host, path);
     let mut rest = parts.path.to_vec();
@@ -56,9 +56,9 @@ const COPY_CHUNK: usize = 128 << 10;
 
 /// Reads and appends; into `dst` if that is a directory.
 pub(super) fn copy_file(
-    src_fs: &Filesystem,
+    src_fs: &TestFilesystem,
     src: &[u8],
-    dst_fs: &Filesystem,
+    dst_fs: &TestFilesystem,
     dst: &[u8],
 ) -> Result<()> {
     let reader = src_fs.new_random_access_file(src)?;
@@ -87,7 +87,7 @@ pub(super) fn copy_file(
 }
 
 /// Deletes files on the way down, directories on the way up, and goes on after an error.
-pub(super) fn delete_recursively(fs: &Filesystem, uri: &[u8]) -> Result<(), Undeleted> {
+pub(super) fn delete_recursively(fs: &TestFilesystem, uri: &[u8]) -> Result<(), Undeleted> {
     fs.path_exists(uri)?;
     if fs.is_directory(uri).is_err() {
         return fs.delete_file(uri).map_err(|error| Undeleted { error, files: 1, dirs: 0 });
@@ -130,7 +130,7 @@ pub(super) fn delete_recursively(fs: &Filesystem, uri: &[u8]) -> Result<(), Unde
 
 /// Lists level by level below the part without wildcards. Errors of `get_children` count as "nothing
 /// there".
-pub(super) fn get_matching_paths(fs: &Filesystem, glob: &[u8]) -> Result<Vec<Vec<u8>>> {
+pub(super) fn get_matching_paths(fs: &TestFilesystem, glob: &[u8]) -> Result<Vec<Vec<u8>>> {
     let is_wildcard = |byte: &u8| matches!(byte, b'*' | b'?' | b'[' | b'\\');
     if glob.is_empty() {
         return Ok(Vec::new());

@@ -13,9 +13,9 @@ fn unimplemented(op: &str, name: &[u8]) -> Error {
 
 /// A file that is open for reading. Dropping it runs `cleanup`.
 #[derive(Debug)]
-pub struct RandomAccessFile(pub(super) Open<TF_RandomAccessFile>);
+pub struct TestRandomAccessFile(pub(super) Open<TF_RandomAccessFile>);
 
-impl RandomAccessFile {
+impl TestRandomAccessFile {
     /// Reads up to `n` bytes from byte `offset`; fewer only if the file ended before.
     ///
     /// The plugin may be asked again, with buffers of different content: a byte that stays as each
@@ -128,9 +128,9 @@ impl RandomAccessFile {
 /// A file that is open for writing. Dropping it runs `cleanup`, also when it was not closed, as
 /// TensorFlow does at times.
 #[derive(Debug)]
-pub struct WritableFile(pub(super) Open<TF_WritableFile>);
+pub struct TestWritableFile(pub(super) Open<TF_WritableFile>);
 
-impl WritableFile {
+impl TestWritableFile {
     /// Appends `data`; none of it comes as a null pointer.
     ///
     /// # Errors
@@ -216,9 +216,9 @@ pub(super) fn number(
 
 /// A file mapped into memory. Dropping it runs `cleanup`.
 #[derive(Debug)]
-pub struct ReadOnlyMemoryRegion(pub(super) Open<TF_ReadOnlyMemoryRegion>);
+pub struct TestReadOnlyMemoryRegion(pub(super) Open<TF_ReadOnlyMemoryRegion>);
 
-impl ReadOnlyMemoryRegion {
+impl TestReadOnlyMemoryRegion {
     /// Checks what a region has to be right after it was opened.
     pub(super) fn opened(open: Open<TF_ReadOnlyMemoryRegion>) -> Self {
         const OP: &str = "new_read_only_memory_region_from_file";

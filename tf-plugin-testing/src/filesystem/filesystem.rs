@@ -5,7 +5,7 @@ use super::abi::files::Open;
 use super::abi::mounted::{Mounted, Tables};
 use super::abi::transactions::RawToken;
 use super::defaults;
-use super::file::{RandomAccessFile, ReadOnlyMemoryRegion, WritableFile, number};
+use super::file::{TestRandomAccessFile, TestReadOnlyMemoryRegion, TestWritableFile, number};
 use super::path;
 use core::ffi::c_int;
 use std::sync::Arc;
@@ -22,29 +22,29 @@ use tf_plugin_core::{Code, Error, Result};
 ///
 /// A null slot gets TensorFlow's default, or `UNIMPLEMENTED` where it has none.
 #[derive(Clone, Debug)]
-pub struct Filesystem {
+pub struct TestFilesystem {
     pub(super) mounted: Arc<Mounted>,
 }
 
-/// A transaction of a filesystem. Ended with [`Filesystem::end_transaction`] only, not when it is
+/// A transaction of a filesystem. Ended with [`TestFilesystem::end_transaction`] only, not when it is
 /// dropped.
 #[derive(Clone, Debug)]
-pub struct Transaction {
-    filesystem: Filesystem,
+pub struct TestTransaction {
+    filesystem: TestFilesystem,
     token: *mut TF_TransactionToken,
 }
 
 /// Whether both are the same token of the same filesystem.
-impl PartialEq for Transaction {
+impl PartialEq for TestTransaction {
     fn eq(&self, other: &Self) -> bool {
         self.token == other.token
             && Arc::ptr_eq(&self.filesystem.mounted, &other.filesystem.mounted)
     }
 }
 
-impl Eq for Transaction {}
+impl Eq for TestTransaction {}
 
-impl Transaction {
+impl TestTransaction {
     /// What the C functions get. Valid until the transaction was ended.
     #[must_use]
     pub fn as_ptr(&self) -> *mut TF_TransactionToken {
@@ -53,7 +53,7 @@ impl Transaction {
 
     /// The filesystem that it belongs to.
     #[must_use]
-    pub fn filesystem(&self) -> &Filesystem {
+    pub fn filesystem(&self) -> &TestFilesystem {
         &self.filesystem
     }
 }
@@ -79,7 +79,7 @@ fn null_slot(op: &str) -> Error {
 /// Operations with one path that a status answers, each with its C++ name.
 macro_rules! path_ops {
     ($($(#[$doc:meta])* $op:ident, $cpp_name:literal;)*) => {
-        impl Filesystem {$(
+        impl TestFilesystem {$(
             $(#[$doc])*
             ///
             /// # Errors
@@ -109,7 +109,7 @@ path_ops! {
     path_exists, "FileExists";
 }
 
-impl Filesystem {
+impl TestFilesystem {
     /// The scheme, as it was registered.
     #[must_use]
     pub fn scheme(&self) -> &[u8] {
@@ -161,7 +161,7 @@ impl Filesystem {
     ///
     /// # Errors
     /// That of the plugin; `UNIMPLEMENTED` if the slot is null.
-    pub fn new_random_access_file(&self, uri: impl AsRef<[u8]>) -> Result<RandomAccessFile> {
+    pub fn new_random_access_file(&self, uri: impl AsRef<[u8]>) -> Result<TestRandomAccessFile> {
         let uri = uri.as_ref();
         if self.mounted.tables.filesystem.new_random_access_file.is_none() {
             return Err(unsupported(uri, "NewRandomAccessFile"));
@@ -169,14 +169,14 @@ impl Filesystem {
         let path = self.translate_name(uri)?;
         Open::<tf_fs_sys::TF_RandomAccessFile>::new(&self.mounted, &path)
             .unwrap_or_else(|| Err(unsupported(uri, "NewRandomAccessFile")))
-            .map(RandomAccessFile)
+            .map(TestRandomAccessFile)
     }
 
     /// Creates or empties a file and opens it for writing.
     ///
     /// # Errors
     /// That of the plugin; `UNIMPLEMENTED` if the slot is null.
-    pub fn new_writable_file(&self, uri: impl AsRef<[u8]>) -> Result<WritableFile> {
+    pub fn new_writable_file(&self, uri: impl AsRef<[u8]>) -> Result<TestWritableFile> {
         let slot = self.mounted.tables.filesystem.new_writable_file;
         self.open_writable("new_writable_file", "NewWritableFile", slot, uri.as_ref())
     }
@@ -185,7 +185,7 @@ impl Filesystem {
     ///
     /// # Errors
     /// That of the plugin; `UNIMPLEMENTED` if the slot is null.
-    pub fn new_appendable_file(&self, uri: impl AsRef<[u8]>) -> Result<WritableFile> {
+    pub fn new_appendable_file(&self, uri: impl AsRef<[u8]>) -> Result<TestWritableFile> {
         let slot = self.mounted.tables.filesystem.new_appendable_file;
         self.open_writable("new_appendable_file", "NewAppendableFile", slot, uri.as_ref())
     }
@@ -196,14 +196,14 @@ impl Filesystem {
         cpp_name: &str,
         slot: Option<tf_fs_sys::TF_NewWritableFileOp>,
         uri: &[u8],
-    ) -> Result<WritableFile> {
+    ) -> Result<TestWritableFile> {
         if slot.is_none() {
             return Err(unsupported(uri, cpp_name));
         }
         let path = self.translate_name(uri)?;
         Open::<tf_fs_sys::TF_WritableFile>::new(&self.mounted, op, slot, &path)
             .unwrap_or_else(|| Err(unsupported(uri, cpp_name)))
-            .map(WritableFile)
+            .map(TestWritableFile)
     }
 
     /// Maps a file into memory.
@@ -213,7 +213,7 @@ impl Filesystem {
     pub fn new_read_only_memory_region_from_file(
         &self,
         uri: impl AsRef<[u8]>,
-    ) -> Result<ReadOnlyMemoryRegion> {
+    ) -> Result<TestReadOnlyMemoryRegion> {
         const NAME: &str = "NewReadOnlyMemoryRegionFromFile";
         let uri = uri.as_ref();
         let ops = &self.mounted.tables.filesystem;
@@ -223,7 +223,7 @@ impl Filesystem {
         let path = self.translate_name(uri)?;
         Open::<tf_fs_sys::TF_ReadOnlyMemoryRegion>::new(&self.mounted, &path)
             .unwrap_or_else(|| Err(unsupported(uri, NAME)))
-            .map(ReadOnlyMemoryRegion::opened)
+            .map(TestReadOnlyMemoryRegion::opened)
     }
 
     /// Creates a directory and its missing ancestors.
@@ -532,7 +532,7 @@ impl Filesystem {
     ///
     /// # Errors
     /// That of the plugin; `UNIMPLEMENTED` if the slot is null.
-    pub fn start_transaction(&self) -> Result<Transaction> {
+    pub fn start_transaction(&self) -> Result<TestTransaction> {
         const OP: &str = "start_transaction";
         let answer = self.mounted.raw_start_transaction();
         let (result, token) = answer.ok_or_else(|| null_slot(OP))?;
@@ -544,7 +544,7 @@ impl Filesystem {
     ///
     /// # Errors
     /// That of the plugin; `UNIMPLEMENTED` if the slot is null.
-    pub fn end_transaction(&self, transaction: &Transaction) -> Result<()> {
+    pub fn end_transaction(&self, transaction: &TestTransaction) -> Result<()> {
         const OP: &str = "end_transaction";
         let answer = self.mounted.raw_end_transaction(transaction.token);
         let (result, returned) = answer.ok_or_else(|| null_slot(OP))?;
@@ -559,7 +559,7 @@ impl Filesystem {
     pub fn add_to_transaction(
         &self,
         uri: impl AsRef<[u8]>,
-        transaction: &Transaction,
+        transaction: &TestTransaction,
     ) -> Result<()> {
         const OP: &str = "add_to_transaction";
         let path = self.translate_name(uri)?;
@@ -573,7 +573,7 @@ impl Filesystem {
     ///
     /// # Errors
     /// That of the plugin; `UNIMPLEMENTED` if the slot is null.
-    pub fn get_transaction_for_path(&self, uri: impl AsRef<[u8]>) -> Result<Transaction> {
+    pub fn get_transaction_for_path(&self, uri: impl AsRef<[u8]>) -> Result<TestTransaction> {
         let slot = self.mounted.tables.filesystem.get_transaction_for_path;
         self.transaction_for_path("get_transaction_for_path", slot, uri.as_ref())
     }
@@ -582,7 +582,10 @@ impl Filesystem {
     ///
     /// # Errors
     /// That of the plugin; `UNIMPLEMENTED` if the slot is null.
-    pub fn get_or_start_transaction_for_path(&self, uri: impl AsRef<[u8]>) -> Result<Transaction> {
+    pub fn get_or_start_transaction_for_path(
+        &self,
+        uri: impl AsRef<[u8]>,
+    ) -> Result<TestTransaction> {
         let slot = self.mounted.tables.filesystem.get_or_start_transaction_for_path;
         self.transaction_for_path("get_or_start_transaction_for_path", slot, uri.as_ref())
     }
@@ -592,7 +595,7 @@ impl Filesystem {
         op: &'static str,
         slot: Option<tf_fs_sys::TF_TransactionForPathOp>,
         uri: &[u8],
-    ) -> Result<Transaction> {
+    ) -> Result<TestTransaction> {
         let path = self.translate_name(uri)?;
         let answer = self.mounted.raw_transaction_for_path(op, slot, &path);
         let (result, token) = answer.ok_or_else(|| null_slot(op))?;
@@ -603,7 +606,7 @@ impl Filesystem {
     ///
     /// # Errors
     /// `UNIMPLEMENTED` if the slot is null, `INTERNAL` if the answer is.
-    pub fn decode_transaction_token(&self, transaction: &Transaction) -> Result<String> {
+    pub fn decode_transaction_token(&self, transaction: &TestTransaction) -> Result<String> {
         const OP: &str = "decode_transaction_token";
         let answer = self.mounted.raw_decode_transaction_token(transaction.token);
         match answer.ok_or_else(|| null_slot(OP))? {
@@ -629,7 +632,7 @@ impl Filesystem {
         subject: &[u8],
         result: Result<()>,
         raw: RawToken,
-    ) -> Result<Transaction> {
+    ) -> Result<TestTransaction> {
         self.judge_zero(op, subject, &result, raw.returned);
         match (&result, raw.token.is_null()) {
             (Ok(()), true) => {
@@ -645,7 +648,7 @@ impl Filesystem {
             let what = "the owner of the token is not the filesystem that gave it";
             self.violation(op, subject, what);
         }
-        result.map(|()| Transaction { filesystem: self.clone(), token: raw.token })
+        result.map(|()| TestTransaction { filesystem: self.clone(), token: raw.token })
     }
 
     /// All options of the filesystem. TensorFlow never asks.

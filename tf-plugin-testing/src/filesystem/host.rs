@@ -2,8 +2,8 @@
 
 use super::abi::mounted::Mounted;
 use super::defaults;
-use super::file::{RandomAccessFile, ReadOnlyMemoryRegion, WritableFile};
-use super::filesystem::{Filesystem, Transaction};
+use super::file::{TestRandomAccessFile, TestReadOnlyMemoryRegion, TestWritableFile};
+use super::filesystem::{TestFilesystem, TestTransaction};
 use super::path;
 use super::{Plugin, Session};
 use crate::abi::status;
@@ -98,10 +98,10 @@ impl Host {
     ///
     /// # Errors
     /// `UNIMPLEMENTED` if there is none.
-    pub fn filesystem(&self, scheme: impl AsRef<[u8]>) -> Result<Filesystem> {
+    pub fn filesystem(&self, scheme: impl AsRef<[u8]>) -> Result<TestFilesystem> {
         let scheme = scheme.as_ref();
         match self.read().get(scheme) {
-            Some(mounted) => Ok(Filesystem { mounted: Arc::clone(mounted) }),
+            Some(mounted) => Ok(TestFilesystem { mounted: Arc::clone(mounted) }),
             None => Err(unknown_scheme(scheme, b"")),
         }
     }
@@ -111,7 +111,7 @@ impl Host {
     /// # Errors
     /// `UNIMPLEMENTED` if no plugin serves its scheme. A name that TensorFlow's parser finds no
     /// scheme in, such as `my-fs://h/x`, would be one of its local filesystem.
-    pub fn filesystem_for(&self, uri: impl AsRef<[u8]>) -> Result<Filesystem> {
+    pub fn filesystem_for(&self, uri: impl AsRef<[u8]>) -> Result<TestFilesystem> {
         let uri = uri.as_ref();
         let scheme = path::parse(uri).scheme;
         if scheme.is_empty() {
@@ -126,7 +126,7 @@ impl Host {
         self.filesystem(scheme).map_err(|_| unknown_scheme(scheme, uri))
     }
 
-    /// Lets [`RandomAccessFile::read`] ask the plugin only once, for tests that count reads. Bytes
+    /// Lets [`TestRandomAccessFile::read`] ask the plugin only once, for tests that count reads. Bytes
     /// that are claimed but were never written are not found then.
     pub fn read_once(&self) {
         self.session.read_once.store(true, Ordering::Relaxed);
@@ -158,7 +158,7 @@ impl Host {
     /// Renames a file.
     ///
     /// # Errors
-    /// As [`Filesystem::rename_file`]; `UNIMPLEMENTED` from one filesystem to another.
+    /// As [`TestFilesystem::rename_file`]; `UNIMPLEMENTED` from one filesystem to another.
     pub fn rename_file(&self, src: impl AsRef<[u8]>, dst: impl AsRef<[u8]>) -> Result<()> {
         let (src, dst) = (src.as_ref(), dst.as_ref());
         let (src_fs, dst_fs) = (self.filesystem_for(src)?, self.filesystem_for(dst)?);
@@ -176,7 +176,7 @@ impl Host {
     /// Copies a file, by reading and appending from one filesystem to another.
     ///
     /// # Errors
-    /// As [`Filesystem::copy_file`].
+    /// As [`TestFilesystem::copy_file`].
     pub fn copy_file(&self, src: impl AsRef<[u8]>, dst: impl AsRef<[u8]>) -> Result<()> {
         let (src, dst) = (src.as_ref(), dst.as_ref());
         let (src_fs, dst_fs) = (self.filesystem_for(src)?, self.filesystem_for(dst)?);
@@ -190,7 +190,7 @@ impl Host {
     /// Requests many paths at once: an answer a path, in their order. Each filesystem gets one call.
     ///
     /// # Errors
-    /// As [`Filesystem::paths_exist`].
+    /// As [`TestFilesystem::paths_exist`].
     pub fn paths_exist(&self, uris: &[impl AsRef<[u8]>]) -> Result<Vec<Result<()>>> {
         let mut of_scheme: BTreeMap<&[u8], Vec<usize>> = BTreeMap::new();
         for (index, uri) in uris.iter().enumerate() {
@@ -213,23 +213,23 @@ impl Host {
     pub fn flush_caches(&self) {
         let all: Vec<_> = self.read().values().cloned().collect();
         for mounted in all {
-            Filesystem { mounted }.flush_caches();
+            TestFilesystem { mounted }.flush_caches();
         }
     }
 
     /// Ends a transaction.
     ///
     /// # Errors
-    /// As [`Filesystem::end_transaction`].
-    pub fn end_transaction(&self, transaction: &Transaction) -> Result<()> {
+    /// As [`TestFilesystem::end_transaction`].
+    pub fn end_transaction(&self, transaction: &TestTransaction) -> Result<()> {
         transaction.filesystem().end_transaction(transaction)
     }
 
     /// A transaction as text for people.
     ///
     /// # Errors
-    /// As [`Filesystem::decode_transaction_token`].
-    pub fn decode_transaction_token(&self, transaction: &Transaction) -> Result<String> {
+    /// As [`TestFilesystem::decode_transaction_token`].
+    pub fn decode_transaction_token(&self, transaction: &TestTransaction) -> Result<String> {
         transaction.filesystem().decode_transaction_token(transaction)
     }
 }
@@ -250,7 +250,7 @@ fn unknown_scheme(scheme: &[u8], uri: &[u8]) -> Error {
 macro_rules! routed {
     ($($op:ident($uri:ident $(, $arg:ident: $type:ty)*) -> $answer:ty;)*) => {
         impl Host {$(
-            #[doc = concat!("[`Filesystem::", stringify!($op), "`] of the filesystem that serves the name.")]
+            #[doc = concat!("[`TestFilesystem::", stringify!($op), "`] of the filesystem that serves the name.")]
             ///
             /// # Errors
             /// That of the operation; `UNIMPLEMENTED` if no plugin serves the scheme.
@@ -261,10 +261,10 @@ macro_rules! routed {
     };
 }
 routed! {
-    new_random_access_file(uri) -> Result<RandomAccessFile>;
-    new_writable_file(uri) -> Result<WritableFile>;
-    new_appendable_file(uri) -> Result<WritableFile>;
-    new_read_only_memory_region_from_file(uri) -> Result<ReadOnlyMemoryRegion>;
+    new_random_access_file(uri) -> Result<TestRandomAccessFile>;
+    new_writable_file(uri) -> Result<TestWritableFile>;
+    new_appendable_file(uri) -> Result<TestWritableFile>;
+    new_read_only_memory_region_from_file(uri) -> Result<TestReadOnlyMemoryRegion>;
     create_dir(uri) -> Result<()>;
     recursively_create_dir(uri) -> Result<()>;
     delete_file(uri) -> Result<()>;
@@ -277,9 +277,9 @@ routed! {
     translate_name(uri) -> Result<Vec<u8>>;
     get_children(uri) -> Result<Vec<Vec<u8>>>;
     get_matching_paths(pattern) -> Result<Vec<Vec<u8>>>;
-    add_to_transaction(uri, transaction: &Transaction) -> Result<()>;
-    get_transaction_for_path(uri) -> Result<Transaction>;
-    get_or_start_transaction_for_path(uri) -> Result<Transaction>;
+    add_to_transaction(uri, transaction: &TestTransaction) -> Result<()>;
+    get_transaction_for_path(uri) -> Result<TestTransaction>;
+    get_or_start_transaction_for_path(uri) -> Result<TestTransaction>;
     write_file(uri, content: impl AsRef<[u8]>) -> Result<()>;
     read_file(uri) -> Result<Vec<u8>>;
 }

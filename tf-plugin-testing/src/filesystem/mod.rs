@@ -73,7 +73,7 @@
 //!
 //! # Where it differs from TensorFlow
 //! - Where TensorFlow would crash, abort or never return, there is a violation and an error.
-//! - [`RandomAccessFile::read`] may ask the plugin several times; see there.
+//! - [`TestRandomAccessFile::read`] may ask the plugin several times; see there.
 //! - Each process has one table of status functions. A process in which a `Host` was made does not
 //!   reach a real TensorFlow's.
 
@@ -103,8 +103,8 @@ pub use conformance::{
 #[doc(hidden)]
 pub use conformance::{RootSource, Suite};
 pub use faulty::{Faulty, FaultyFile, FaultyRegion, sweep};
-pub use file::{RandomAccessFile, ReadOnlyMemoryRegion, WritableFile};
-pub use filesystem::{Filesystem, Transaction};
+pub use file::{TestRandomAccessFile, TestReadOnlyMemoryRegion, TestWritableFile};
+pub use filesystem::{TestFilesystem, TestTransaction};
 pub use host::Host;
 pub use tensorflow::{InTensorFlow, c_cases, python_cases};
 pub use tf_fs_plugin::__private::Plugin;

@@ -143,7 +143,7 @@ fn fork_with_a_reader_that_nobody_has_used() {
     alone(this_test!(), || {
         let store = Store::with("fork-unused", &[("listing_ttl_ms", "60000")]);
         let (old, new) = (content(100_000, 1), content(90_000, 2));
-        let in_child = |file: &tf_plugin_testing::filesystem::RandomAccessFile| {
+        let in_child = |file: &tf_plugin_testing::filesystem::TestRandomAccessFile| {
             let (ended, took) = in_fork(LATE, || match file.read(0, 200_000) {
                 Ok(read) if read == old => "old".into(),
                 Ok(read) if read == new => "new".into(),

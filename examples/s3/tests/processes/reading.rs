@@ -7,7 +7,7 @@ use tf_plugin_s3_tests::{Store, content, eventually, host};
 
 const MIB: usize = 1 << 20;
 
-fn open(store: &Store, key: &str) -> tf_plugin_testing::filesystem::RandomAccessFile {
+fn open(store: &Store, key: &str) -> tf_plugin_testing::filesystem::TestRandomAccessFile {
     host().new_random_access_file(store.uri(key)).unwrap_or_else(|error| panic!("{key}: {error:#}"))
 }
 

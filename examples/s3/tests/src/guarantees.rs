@@ -2,7 +2,7 @@
 
 use crate::{content, fs};
 use tf_fs_plugin::Code;
-use tf_plugin_testing::filesystem::WritableFile;
+use tf_plugin_testing::filesystem::TestWritableFile;
 
 const MIB: usize = 1 << 20;
 
@@ -20,7 +20,7 @@ fn put(uri: &str, bytes: &[u8]) {
     file.close().expect("it is closed");
 }
 
-fn append_to(uri: &str) -> WritableFile {
+fn append_to(uri: &str) -> TestWritableFile {
     fs().new_appendable_file(uri).expect("it opens for appending")
 }
 
@@ -72,7 +72,7 @@ pub fn appends_go_on(base: &str) {
 pub fn theirs_stays(base: &str) {
     for size in SIZES {
         let uri = format!("{base}theirs-{size}");
-        let check = |mut file: WritableFile, what: &str| {
+        let check = |mut file: TestWritableFile, what: &str| {
             file.append(b"more").expect("it is appended");
             put(&uri, b"theirs");
             let error = file.close().expect_err(what);

@@ -20,11 +20,11 @@ pub use store::{IMPATIENT, Store, host};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use tf_fs_plugin::Code;
-use tf_plugin_testing::filesystem::Filesystem;
+use tf_plugin_testing::filesystem::TestFilesystem;
 
 /// The plugin, as the host sees it.
 #[must_use]
-pub fn fs() -> Filesystem {
+pub fn fs() -> TestFilesystem {
     host().filesystem("s3").expect("the plugin registers `s3`")
 }
 

@@ -8,7 +8,7 @@ use tf_fs_plugin::{Code, Error, Result};
 use tf_fs_sys::host::Table;
 use tf_fs_sys::*;
 use tf_plugin_testing::filesystem::{
-    Filesystem, Host, Plugin, RandomAccessFile, Tables, Transaction, WritableFile,
+    Host, Plugin, Tables, TestFilesystem, TestRandomAccessFile, TestTransaction, TestWritableFile,
 };
 
 /// A status as a plugin could make one itself.
@@ -70,7 +70,7 @@ pub(crate) struct Answer {
 }
 
 /// Calls a slot of a filesystem by its name, with `path` where it takes paths.
-pub(crate) fn call(fs: &Filesystem, op: &str, path: &str, given: Given) -> Answer {
+pub(crate) fn call(fs: &TestFilesystem, op: &str, path: &str, given: Given) -> Answer {
     let Tables { filesystem: ops, .. } = fs.tables();
     let status = Status::new();
     let s = if given.status { status.0 } else { ptr::null_mut() };
@@ -219,7 +219,7 @@ pub(crate) fn call(fs: &Filesystem, op: &str, path: &str, given: Given) -> Answe
 }
 
 /// Runs `cleanup` on a filesystem that is null, and on one that was cleaned up already.
-pub(crate) fn clean_up_nothing(fs: &Filesystem) {
+pub(crate) fn clean_up_nothing(fs: &TestFilesystem) {
     let cleanup = fs.tables().filesystem.cleanup.expect("required");
     let mut empty = TF_Filesystem { plugin_filesystem: ptr::null_mut() };
     // SAFETY: null and an empty filesystem, which is what is tested.
@@ -231,7 +231,7 @@ pub(crate) fn clean_up_nothing(fs: &Filesystem) {
 }
 
 /// Runs `init` with null pointers.
-pub(crate) fn init_nothing(fs: &Filesystem) -> Result<()> {
+pub(crate) fn init_nothing(fs: &TestFilesystem) -> Result<()> {
     let init = fs.tables().filesystem.init.expect("required");
     let status = Status::new();
     let mut empty = TF_Filesystem { plugin_filesystem: ptr::null_mut() };
@@ -255,7 +255,7 @@ pub(crate) enum Buffer {
 
 /// Reads with any arguments: what was returned, and the status.
 pub(crate) fn read(
-    file: &RandomAccessFile,
+    file: &TestRandomAccessFile,
     tables: &Tables,
     offset: u64,
     n: usize,
@@ -277,7 +277,12 @@ pub(crate) fn read(
 }
 
 /// Appends a null buffer, or one byte of which `n` are said to be there.
-pub(crate) fn append(file: &WritableFile, tables: &Tables, buffer: Buffer, n: usize) -> Result<()> {
+pub(crate) fn append(
+    file: &TestWritableFile,
+    tables: &Tables,
+    buffer: Buffer,
+    n: usize,
+) -> Result<()> {
     assert!(n <= 8 || buffer == Buffer::Null || isize::try_from(n).is_err());
     let status = Status::new();
     let memory = [b'x'; 8];
@@ -351,7 +356,7 @@ pub(crate) fn call_closed_files(tables: &Tables) -> Vec<(&'static str, Answer)> 
 }
 
 /// Cleans a reader up twice and then reads from it; the host's own cleanup is the third.
-pub(crate) fn clean_up_twice(file: &RandomAccessFile, tables: &Tables) -> (i64, Result<()>) {
+pub(crate) fn clean_up_twice(file: &TestRandomAccessFile, tables: &Tables) -> (i64, Result<()>) {
     let cleanup = tables.random_access_file.cleanup.expect("required");
     // SAFETY: an open file; after the first call its state is null, which is what is tested.
     unsafe {
@@ -363,7 +368,7 @@ pub(crate) fn clean_up_twice(file: &RandomAccessFile, tables: &Tables) -> (i64, 
 
 /// Calls an operation with a path that is bytes, and tells the status. Without the host's
 /// `translate_name` before.
-pub(crate) fn path_op(fs: &Filesystem, op: &str, path: &[u8]) -> Result<()> {
+pub(crate) fn path_op(fs: &TestFilesystem, op: &str, path: &[u8]) -> Result<()> {
     let ops = fs.tables().filesystem;
     let slot = match op {
         "path_exists" => ops.path_exists,
@@ -379,14 +384,14 @@ pub(crate) fn path_op(fs: &Filesystem, op: &str, path: &[u8]) -> Result<()> {
 }
 
 /// Requests a negative number of paths.
-pub(crate) fn paths_exist_negative(fs: &Filesystem) -> bool {
+pub(crate) fn paths_exist_negative(fs: &TestFilesystem) -> bool {
     let slot = fs.tables().filesystem.paths_exist.expect("filled");
     // SAFETY: no path and no status are looked at.
     unsafe { slot(fs.as_ptr(), ptr::null_mut(), -3, ptr::null_mut()) }
 }
 
 /// Requests a path and a null one, with a status each.
-pub(crate) fn paths_exist_with_null(fs: &Filesystem, path: &str) -> (bool, [Result<()>; 2]) {
+pub(crate) fn paths_exist_with_null(fs: &TestFilesystem, path: &str) -> (bool, [Result<()>; 2]) {
     let slot = fs.tables().filesystem.paths_exist.expect("filled");
     let path = CString::new(path).expect("no NUL");
     let mut paths = [path.as_ptr().cast_mut(), ptr::null_mut()];
@@ -414,7 +419,7 @@ pub(crate) enum BadOption {
 }
 
 /// Sets a bad option through both slots and tells what they say.
-pub(crate) fn set_bad_option(fs: &Filesystem, bad: BadOption) -> [Option<Result<()>>; 2] {
+pub(crate) fn set_bad_option(fs: &TestFilesystem, bad: BadOption) -> [Option<Result<()>>; 2] {
     let is = |what: BadOption| what == bad;
     let mut text = *b"abc";
     let mut union = TF_Filesystem_Option_Value_Union {
@@ -457,7 +462,7 @@ pub(crate) fn set_bad_option(fs: &Filesystem, bad: BadOption) -> [Option<Result<
 }
 
 /// Ends a token that nobody gave: an address of the host's.
-pub(crate) fn end_made_up_token(fs: &Filesystem) -> (c_int, Result<()>) {
+pub(crate) fn end_made_up_token(fs: &TestFilesystem) -> (c_int, Result<()>) {
     let mut made_up = TF_TransactionToken { token: ptr::null_mut(), owner: fs.as_ptr() };
     let status = Status::new();
     // SAFETY: an initialised filesystem, a token that it did not give, which is what is tested, and a
@@ -469,7 +474,7 @@ pub(crate) fn end_made_up_token(fs: &Filesystem) -> (c_int, Result<()>) {
 }
 
 /// The owner and whether there is a state, as the token of a living transaction says.
-pub(crate) fn token_content(transaction: &Transaction) -> (*mut TF_Filesystem, bool) {
+pub(crate) fn token_content(transaction: &TestTransaction) -> (*mut TF_Filesystem, bool) {
     // SAFETY: the transaction was not ended, so its token is valid.
     let token = unsafe { *transaction.as_ptr() };
     (token.owner, !token.token.is_null())

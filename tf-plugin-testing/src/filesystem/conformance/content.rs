@@ -4,7 +4,7 @@ use super::conditions::{FP, NOT_FOUND};
 use super::declared::{Append, Visible};
 use super::replaced;
 use super::run::{CONTENT, Outcome, Run, Stop};
-use crate::filesystem::WritableFile;
+use crate::filesystem::TestWritableFile;
 use tf_plugin_core::{Code, Result};
 
 const END: Option<Code> = Some(Code::OutOfRange);
@@ -168,7 +168,7 @@ fn writes<'p>(run: &mut Run<'_>, pieces: impl Iterator<Item = &'p [u8]>) -> Outc
     Ok(())
 }
 
-pub(super) fn create(run: &mut Run<'_>, path: &str) -> Outcome<WritableFile> {
+pub(super) fn create(run: &mut Run<'_>, path: &str) -> Outcome<TestWritableFile> {
     let opened = run.fs.new_writable_file(path);
     run.must(format_args!("new_writable_file of {path}"), opened)
 }
@@ -225,7 +225,7 @@ pub(super) fn an_empty_file_replaces_a_full_one(run: &mut Run<'_>) -> Outcome {
 }
 
 /// Appends to a file that exists, or skips the case.
-pub(super) fn append(run: &mut Run<'_>, path: &str) -> Outcome<WritableFile> {
+pub(super) fn append(run: &mut Run<'_>, path: &str) -> Outcome<TestWritableFile> {
     if run.declared.append == Append::Unsupported {
         return Err(Stop::Skip(String::from("appending is declared not to be supported")));
     }
@@ -289,7 +289,7 @@ pub(super) fn appending_is_declared_right(run: &mut Run<'_>) -> Outcome {
 fn visible_after(
     run: &mut Run<'_>,
     what: &str,
-    publish: fn(&mut WritableFile) -> Result<()>,
+    publish: fn(&mut TestWritableFile) -> Result<()>,
 ) -> Outcome {
     let cell = run.bare_cell()?;
     let path = format!("{cell}/data");
@@ -314,12 +314,12 @@ fn visible_after(
 
 pub(super) fn flush_makes_visible(run: &mut Run<'_>) -> Outcome {
     run.needs_visible_at_flush()?;
-    visible_after(run, "flush", WritableFile::flush)
+    visible_after(run, "flush", TestWritableFile::flush)
 }
 
 pub(super) fn sync_makes_visible(run: &mut Run<'_>) -> Outcome {
     run.needs_visible_at_flush()?;
-    visible_after(run, "sync", WritableFile::sync)
+    visible_after(run, "sync", TestWritableFile::sync)
 }
 
 pub(super) fn close_makes_visible(run: &mut Run<'_>) -> Outcome {

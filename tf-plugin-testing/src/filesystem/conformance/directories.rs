@@ -3,7 +3,7 @@
 use super::conditions::{Codes, EXISTS, FP, Is, NOT_FOUND};
 use super::declared::Directories;
 use super::run::{CONTENT, Operation, Outcome, Run, Stop};
-use crate::filesystem::Filesystem;
+use crate::filesystem::TestFilesystem;
 use tf_plugin_core::{Code, Result};
 
 pub(super) const CREATE_DIR: Operation = Operation {
@@ -107,7 +107,7 @@ pub(super) fn counters(run: &mut Run<'_>, is: Is) -> Outcome {
 /// `rename_file` or `copy_file`.
 pub(super) struct Transfer {
     pub(super) name: &'static str,
-    pub(super) call: fn(&Filesystem, &str, &str) -> Result<()>,
+    pub(super) call: fn(&TestFilesystem, &str, &str) -> Result<()>,
     pub(super) is_move: bool,
 }
 

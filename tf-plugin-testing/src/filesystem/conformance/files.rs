@@ -3,7 +3,7 @@
 use super::conditions::{Codes, EXISTS, FP, Is, NOT_FOUND};
 use super::declared::{Append, Visible};
 use super::run::{CONTENT, Operation, Outcome, Run};
-use crate::filesystem::{Filesystem, WritableFile};
+use crate::filesystem::{TestFilesystem, TestWritableFile};
 use tf_plugin_core::{Code, Error, Result};
 
 const LOOKING: Codes = Codes {
@@ -25,7 +25,7 @@ pub(super) const NEW_RANDOM_ACCESS_FILE: Operation = Operation {
 };
 
 /// A file that is dropped at once, or closed if only that makes it visible.
-fn leave(run: &Run<'_>, opened: Result<WritableFile>) -> Result<()> {
+fn leave(run: &Run<'_>, opened: Result<TestWritableFile>) -> Result<()> {
     match run.declared.visible {
         Visible::Create | Visible::InPlace => opened.map(drop),
         Visible::Flush | Visible::Close => opened?.close(),
@@ -81,7 +81,7 @@ pub(super) fn region_of_empty_file(run: &mut Run<'_>) -> Outcome {
 /// A question about a path that was opened for writing, which exists from then on.
 pub(super) struct Look {
     name: &'static str,
-    call: fn(&Filesystem, &str) -> Result<()>,
+    call: fn(&TestFilesystem, &str) -> Result<()>,
     want: Option<Code>,
 }
 
@@ -89,7 +89,7 @@ impl Look {
     const fn new(
         name: &'static str,
         want: Option<Code>,
-        call: fn(&Filesystem, &str) -> Result<()>,
+        call: fn(&TestFilesystem, &str) -> Result<()>,
     ) -> Self {
         Self { name, call, want }
     }

@@ -30,7 +30,7 @@ pub use list::cases;
 pub use samples::{Sample, samples};
 pub use suite::{RootSource, Suite, TestRoot};
 
-use super::{Filesystem, Host};
+use super::{Host, TestFilesystem};
 use crate::verdict::Verdict;
 pub(super) use declared::Declared;
 use run::{Run, Source, Stop};
@@ -114,7 +114,7 @@ impl<'h> Conformance<'h> {
         self
     }
 
-    fn filesystem(&self) -> Filesystem {
+    fn filesystem(&self) -> TestFilesystem {
         let found = self.host.filesystem_for(format!("{}/", self.root));
         found.unwrap_or_else(|error| {
             panic!(

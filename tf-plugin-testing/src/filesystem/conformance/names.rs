@@ -2,7 +2,7 @@
 
 use super::conditions::NOT_FOUND;
 use super::run::{CONTENT, Outcome, Run};
-use crate::filesystem::Filesystem;
+use crate::filesystem::TestFilesystem;
 
 /// Everything that TensorFlow does with one name, beside another one.
 pub(super) fn name(run: &mut Run<'_>, name: &str) -> Outcome {
@@ -79,7 +79,7 @@ pub(super) fn prefix_is_no_path(run: &mut Run<'_>) -> Outcome {
     let cell = run.bare_cell()?;
     run.write(&format!("{cell}/part-00001"), CONTENT)?;
     let path = format!("{cell}/part-0000");
-    type Look = fn(&Filesystem, &str) -> tf_plugin_core::Result<()>;
+    type Look = fn(&TestFilesystem, &str) -> tf_plugin_core::Result<()>;
     let looks: [(&str, Look); 6] = [
         ("path_exists", |fs, path| fs.path_exists(path)),
         ("stat", |fs, path| fs.stat(path).map(drop)),

@@ -4,7 +4,7 @@ use super::content::{append, create, file, pattern};
 use super::declared::Visible;
 use super::directories::{COPY_FILE, RENAME_FILE, Transfer, transfer};
 use super::run::{CONTENT, Outcome, Run, Stop};
-use crate::filesystem::RandomAccessFile;
+use crate::filesystem::TestRandomAccessFile;
 use tf_plugin_core::Code;
 
 /// Longer than what a reader is likely to have in a buffer.
@@ -46,7 +46,7 @@ fn reads_the_old(
     Ok(())
 }
 
-fn old_or_an_error(run: &mut Run<'_>, what: &str, reader: &RandomAccessFile, old: &[u8]) {
+fn old_or_an_error(run: &mut Run<'_>, what: &str, reader: &TestRandomAccessFile, old: &[u8]) {
     for (index, want) in old.chunks(PIECE).enumerate() {
         let (bytes, status) = reader.read_with_status((index * PIECE) as u64, PIECE);
         let code = status.as_ref().err().map(|error| error.code());

@@ -4,7 +4,7 @@ use super::conditions::{Codes, FP, Is};
 use super::declared::{Declared, Directories, Visible};
 use super::samples::Store;
 use crate::deviation::Deviation;
-use crate::filesystem::{Filesystem, Host, Tables};
+use crate::filesystem::{Host, Tables, TestFilesystem};
 use std::fmt::{Debug, Display};
 use tf_plugin_core::{Code, Error, Result};
 
@@ -46,7 +46,7 @@ pub(super) struct Operation {
 /// One case, or all of the header's, on one filesystem.
 pub(super) struct Run<'r> {
     pub(super) host: &'r Host,
-    pub(super) fs: Filesystem,
+    pub(super) fs: TestFilesystem,
     pub(super) tables: Tables,
     pub(super) root: &'r str,
     pub(super) declared: &'r Declared,
@@ -79,7 +79,7 @@ pub(super) fn names_shown(names: &[Vec<u8>]) -> String {
 impl<'r> Run<'r> {
     pub(super) fn new(
         host: &'r Host,
-        fs: Filesystem,
+        fs: TestFilesystem,
         root: &'r str,
         declared: &'r Declared,
         source: Source<'r>,

@@ -5,7 +5,7 @@ use super::content::{file, pattern};
 use super::declared::Visible;
 use super::run::{Outcome, Run};
 use crate::abi::processes::{PANICKED, in_a_child};
-use crate::filesystem::Filesystem;
+use crate::filesystem::TestFilesystem;
 use std::os::unix::process::ExitStatusExt as _;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,7 +15,10 @@ use tf_plugin_core::{Code, Error, Result};
 const THREADS: usize = 8;
 
 /// Runs a body on eight threads, which begin together.
-fn together<T: Send>(fs: &Filesystem, body: impl Fn(&Filesystem, usize) -> T + Sync) -> Vec<T> {
+fn together<T: Send>(
+    fs: &TestFilesystem,
+    body: impl Fn(&TestFilesystem, usize) -> T + Sync,
+) -> Vec<T> {
     let barrier = Barrier::new(THREADS);
     std::thread::scope(|scope| {
         let threads: Vec<_> = (0..THREADS)
@@ -231,7 +234,7 @@ const STEPS: [&str; 4] = ["stat", "a read", "writing a file", "reading what it w
 const OTHER_BYTES: i32 = 31;
 
 /// Runs the steps of a child, and returns how it ends.
-fn child(fs: &Filesystem, path: &str, content: &[u8], new: Option<&str>) -> i32 {
+fn child(fs: &TestFilesystem, path: &str, content: &[u8], new: Option<&str>) -> i32 {
     let same = |read: Result<Vec<u8>>| match read {
         Ok(read) if read == content => 0,
         Ok(_) => OTHER_BYTES,

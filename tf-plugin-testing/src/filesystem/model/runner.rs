@@ -2,7 +2,7 @@
 
 use super::ops::{Name, Op, SLOTS};
 use super::tree::{File, Found, Model, Node, Path, Verdict, matches};
-use crate::filesystem::{Host, WritableFile};
+use crate::filesystem::{Host, TestWritableFile};
 use proptest::test_runner::{Config as ProptestConfig, TestCaseError};
 use tf_plugin_core::{Code, Error};
 
@@ -10,7 +10,7 @@ type Outcome<T = ()> = Result<T, TestCaseError>;
 
 /// A writer and what the model knows about it.
 struct Writer {
-    file: WritableFile,
+    file: TestWritableFile,
     /// Where its file is; `None` if that was deleted or replaced.
     path: Option<Path>,
     closed: bool,

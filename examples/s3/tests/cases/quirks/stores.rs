@@ -43,7 +43,7 @@ fn whatever_becomes_of_conditions() {
 fn what_was_learned_is_remembered() {
     let store = store("quirks-learned", Quirks { put: Conditions::Literal, ..Quirks::default() });
     let mut file = fs().new_writable_file(store.uri("file")).unwrap();
-    let flush = |file: &mut tf_plugin_testing::filesystem::WritableFile| {
+    let flush = |file: &mut tf_plugin_testing::filesystem::TestWritableFile| {
         store.requests(|| {
             file.append(b"more").unwrap();
             file.flush().unwrap();

@@ -13,7 +13,7 @@ use tf_plugin_s3_tests::{Store, host};
 const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
 
-fn open(store: &Store, key: &str) -> tf_plugin_testing::filesystem::RandomAccessFile {
+fn open(store: &Store, key: &str) -> tf_plugin_testing::filesystem::TestRandomAccessFile {
     host().new_random_access_file(store.uri(key)).unwrap_or_else(|error| panic!("{key}: {error:#}"))
 }
 

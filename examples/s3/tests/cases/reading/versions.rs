@@ -40,7 +40,10 @@ fn one_version_is_read() {
 }
 
 /// A file of this content, opened with what was remembered of it: no request yet.
-fn open_remembered(store: &Store, body: &[u8]) -> tf_plugin_testing::filesystem::RandomAccessFile {
+fn open_remembered(
+    store: &Store,
+    body: &[u8],
+) -> tf_plugin_testing::filesystem::TestRandomAccessFile {
     store.put("f", body);
     assert_eq!(host().stat(store.uri("f")).unwrap().length, body.len() as u64);
     let (file, counts) = store.requests(|| open(store, "f"));

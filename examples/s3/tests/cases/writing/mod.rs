@@ -5,12 +5,12 @@ mod files;
 mod requests;
 
 use tf_plugin_s3_tests::{Store, fs};
-use tf_plugin_testing::filesystem::WritableFile;
+use tf_plugin_testing::filesystem::TestWritableFile;
 
 const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
 
-fn create(store: &Store, key: &str) -> WritableFile {
+fn create(store: &Store, key: &str) -> TestWritableFile {
     fs().new_writable_file(store.uri(key)).unwrap()
 }
 

@@ -8,7 +8,7 @@ use tf_fs_plugin::{Code, Error};
 use tf_plugin_conformance_tests::model;
 use tf_plugin_conformance_tests::{Name, Op};
 use tf_plugin_s3_tests::{Store, host};
-use tf_plugin_testing::filesystem::{Host, WritableFile};
+use tf_plugin_testing::filesystem::{Host, TestWritableFile};
 
 mod changes;
 mod questions;
@@ -29,7 +29,7 @@ pub(crate) struct Setting {
 }
 
 struct Writer {
-    file: WritableFile,
+    file: TestWritableFile,
     key: String,
     /// All that the file has by now.
     content: Vec<u8>,
