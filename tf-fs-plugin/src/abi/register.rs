@@ -199,7 +199,7 @@ pub(super) mod given {
         })
     }
 
-    /// Runs `register`, during which [`take`] gives `filesystem` out.
+    /// Runs `register`, during which `take` gives `filesystem` out.
     pub fn with<F: Filesystem, R>(
         filesystem: F,
         registration: &'static Registration,

@@ -2,7 +2,7 @@
 //! violation and an error stand for that.
 
 use super::abi::pattern;
-use super::filesystem::TestFilesystem;
+use super::handle::TestFilesystem;
 use super::path::{basename, create, dirname, join, parse};
 use std::collections::VecDeque;
 use tf_fs_plugin::Undeleted;

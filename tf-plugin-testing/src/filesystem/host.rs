@@ -3,7 +3,7 @@
 use super::abi::mounted::Mounted;
 use super::defaults;
 use super::file::{TestRandomAccessFile, TestReadOnlyMemoryRegion, TestWritableFile};
-use super::filesystem::{TestFilesystem, TestTransaction};
+use super::handle::{TestFilesystem, TestTransaction};
 use super::path;
 use super::{Plugin, Session};
 use crate::abi::status;

@@ -83,7 +83,7 @@ mod conformance;
 mod defaults;
 mod faulty;
 mod file;
-mod filesystem;
+mod handle;
 mod host;
 pub mod model;
 mod path;
@@ -104,7 +104,7 @@ pub use conformance::{
 pub use conformance::{RootSource, Suite};
 pub use faulty::{Faulty, FaultyFile, FaultyRegion, sweep};
 pub use file::{TestRandomAccessFile, TestReadOnlyMemoryRegion, TestWritableFile};
-pub use filesystem::{TestFilesystem, TestTransaction};
+pub use handle::{TestFilesystem, TestTransaction};
 pub use host::Host;
 pub use tensorflow::{InTensorFlow, c_cases, python_cases};
 pub use tf_fs_plugin::__private::Plugin;

@@ -14,11 +14,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// A question that a filesystem or a device is asked through a real TensorFlow. Those about filesystems are in
-/// [`python_cases`] and [`c_cases`].
+/// `python_cases` and `c_cases` of each host.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct TensorFlowCase {
-    /// The name, by which `without` of [`conformance!`](crate::conformance) leaves it out.
+    /// The name, by which `without` of `conformance!` leaves it out.
     pub name: &'static str,
     /// What it is about.
     pub group: &'static str,
