@@ -17,7 +17,7 @@ fn store(topic: &str, quirks: Quirks) -> Store {
 
 /// What the report says of a store.
 fn shown(store: &Store, what: &str) -> String {
-    // In one read: the report grows while other tests meet stores of their own.
+    // In one read: the report of many stores is longer than a size that was asked for a moment ago.
     let file = fs().new_random_access_file("s3:///stores.json").unwrap();
     let report = file.read(0, 1 << 24).unwrap();
     let report: serde_json::Value = serde_json::from_slice(&report).unwrap();

@@ -43,7 +43,7 @@ fn parts_are_fetched_at_once() {
     let body = content(48 * MIB, 3);
     store.put("f", body.clone());
     store.shape(Shape::s3());
-    for n in [512 * KIB, 48 * MIB] {
+    let most = |n| {
         store.reset_log();
         let read = read_by(&store, "f", n);
         assert!(read == body);
@@ -55,8 +55,12 @@ fn parts_are_fetched_at_once() {
             };
             log.iter().filter(running).count()
         };
-        let most = log.iter().map(|request| at_once(request.at)).max().unwrap();
-        assert!(most >= 4, "at most {most} requests at a time by {n}");
+        log.iter().map(|request| at_once(request.at)).max().unwrap()
+    };
+    for n in [512 * KIB, 48 * MIB] {
+        // On a busy machine the reader may be slower than the store, but not each time.
+        let tried: Vec<_> = (0..3).map(|_| most(n)).collect();
+        assert!(tried.iter().any(|&most| most >= 4), "at most {tried:?} requests at a time by {n}");
     }
 }
 
