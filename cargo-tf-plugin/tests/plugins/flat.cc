@@ -27,7 +27,7 @@ static bool faulty(const char* operation, TF_Status* status) {
   if (fault == nullptr || strncmp(fault, operation, length) != 0 || fault[length] != ':') return false;
   if (strcmp(fault + length, ":crash") == 0) abort();
   while (strcmp(fault + length, ":hang") == 0) pause();
-  set(status, TF_DATA_LOSS, "the fault that was asked for");
+  set(status, TF_DATA_LOSS, "the fault that was requested");
   return true;
 }
 
