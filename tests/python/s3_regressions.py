@@ -407,7 +407,7 @@ def no_credentials(place):
 
 
 @case("an endpoint that is down: exists() is False after 51 s",
-      dict(AWS_ENDPOINT_URL=lambda _: "http://127.0.0.1:%d" % closed_port()))
+      dict(AWS_ENDPOINT_URL=lambda _: "http://127.0.0.1:%d" % closed_port(), TF_S3_RETRY_TIMEOUT_MS="5s"))
 def an_endpoint_that_is_down(place):
     port = os.environ["AWS_ENDPOINT_URL"].rpartition(":")[2]
     for function in (gfile().exists, read, gfile().stat):

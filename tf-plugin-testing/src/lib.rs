@@ -17,6 +17,7 @@
     not(all(feature = "filesystem", feature = "device")),
     allow(
         dead_code,
+        unreachable_pub,
         unused_imports,
         reason = "what the hosts share; with both of them all is used"
     )
