@@ -19,13 +19,18 @@
         dead_code,
         unreachable_pub,
         unused_imports,
+        unused_macros,
         reason = "what the hosts share; with both of them all is used"
     )
 )]
 
 #[allow(unsafe_code, reason = "the host's side of the C boundary; every block is argued")]
 mod abi;
+#[macro_use]
+mod cases;
 mod deviation;
+#[macro_use]
+mod tensorflow;
 #[cfg(feature = "device")]
 #[cfg_attr(docsrs, doc(cfg(feature = "device")))]
 pub mod device;
@@ -34,7 +39,6 @@ mod faults;
 #[cfg_attr(docsrs, doc(cfg(feature = "filesystem")))]
 pub mod filesystem;
 mod options;
-mod tensorflow;
 mod verdict;
 mod violations;
 

@@ -5,62 +5,8 @@ use super::copies::{self, Way};
 use super::{loading, memory, order, threads};
 use se_plugin::Pattern;
 
-macro_rules! list {
-    (($d:tt) $($group:ident $title:literal {
-        $($name:ident = $run:expr, $asks:literal, $why:literal;)*
-    })*) => {
-        /// Each case as a value, for [`run_case`](super::run_case) and the option `without` of
-        /// [`conformance!`](crate::device::conformance!).
-        #[allow(non_upper_case_globals, reason = "the names of tests")]
-        pub mod cases {
-            use super::*;
-            // One name for all that `without` can leave out.
-            #[doc(inline)]
-            pub use crate::device::{c_cases::*, python_cases::*};
-
-            $($(
-                #[doc = $asks]
-                #[doc = ""]
-                #[doc = concat!("Why: ", $why, ".")]
-                pub static $name: Case = Case {
-                    name: stringify!($name),
-                    asks: $asks,
-                    why: $why,
-                    group: Group::$group,
-                    run: $run,
-                };
-            )*)*
-        }
-
-        /// All cases, in their order.
-        pub(super) static CASES: &[&Case] = &[$($(&cases::$name,)*)*];
-
-        impl Group {
-            /// What its cases are about.
-            #[must_use]
-            pub fn title(self) -> &'static str {
-                match self { $(Self::$group => $title,)* }
-            }
-        }
-
-        /// A test a case, for [`conformance!`](crate::device::conformance!).
-        #[doc(hidden)]
-        #[macro_export]
-        macro_rules! __device_conformance_tests {
-            ($d suite:ident) => {
-                $($(
-                    #[test]
-                    fn $name() {
-                        $d suite().test(&$d crate::device::cases::$name);
-                    }
-                )*)*
-            };
-        }
-    };
-}
-
-list! {
-    ($)
+case_list! {
+    ($) device __device_conformance_tests
     Loading "Loading" {
         every_callback = loading::every_callback,
             "No callback is missing that TensorFlow calls without a look",

@@ -37,6 +37,8 @@ pub struct InTensorFlow {
     start_limit: Option<Duration>,
 }
 
+in_tensorflow_options!();
+
 impl InTensorFlow {
     /// From Python: with an interpreter that has TensorFlow, and a plugin, which is loaded when it imports TensorFlow.
     #[must_use]
@@ -90,54 +92,6 @@ impl InTensorFlow {
             without: Vec::new(),
             limit: Duration::from_secs(120),
             start_limit: None,
-        }
-    }
-
-    /// Sets an environment variable of TensorFlow's process: settings of the plugin.
-    #[must_use]
-    pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
-        self.environment.push((name.into(), value.into()));
-        self
-    }
-
-    /// Leaves out the case of this name.
-    #[must_use]
-    pub fn without(mut self, case: impl Into<String>, reason: impl Into<String>) -> Self {
-        self.without.push((case.into(), reason.into()));
-        self
-    }
-
-    /// How long a case may take; 120 seconds if nothing is said.
-    #[must_use]
-    pub fn limit(self, limit: Duration) -> Self {
-        Self { limit, ..self }
-    }
-
-    /// How long TensorFlow may take to load the plugin and come to the first case, and to end after the last one; 120
-    /// seconds if nothing is said, or as long as a case may take if that is more.
-    #[must_use]
-    pub fn start_limit(self, limit: Duration) -> Self {
-        Self { start_limit: Some(limit), ..self }
-    }
-
-    /// All cases for devices from Python, in their order.
-    #[must_use]
-    pub fn all_from_python() -> &'static [&'static TensorFlowCase] {
-        list::PYTHON
-    }
-
-    /// All cases for devices in C, in their order.
-    #[must_use]
-    pub fn all_in_c() -> &'static [&'static TensorFlowCase] {
-        list::C
-    }
-
-    /// Those of the two that this value runs.
-    #[must_use]
-    pub fn cases(&self) -> &'static [&'static TensorFlowCase] {
-        match self.way {
-            Way::Python(_) => list::PYTHON,
-            Way::C { .. } => list::C,
         }
     }
 

@@ -12,61 +12,8 @@ use tf_plugin_core::Code;
 
 const END: Option<Code> = Some(Code::OutOfRange);
 
-macro_rules! list {
-    (($d:tt) $($(#[$is_header:ident])? $group:ident $title:literal {
-        $($name:ident = $run:expr, $asks:literal, $why:literal;)*
-    })*) => {
-        /// Each case as a value, for [`Conformance::run`](super::Conformance::run) and the option
-        /// `without` of [`conformance!`](crate::filesystem::conformance!).
-        #[allow(non_upper_case_globals, reason = "the names of tests")]
-        pub mod cases {
-            use super::*;
-            // One name for all that `without` can leave out.
-            #[doc(inline)]
-            pub use crate::filesystem::{c_cases::*, python_cases::*};
-            $($(
-                #[doc = $asks]
-                #[doc = ""]
-                #[doc = concat!("Why: ", $why, ".")]
-                pub static $name: Case = Case {
-                    name: stringify!($name),
-                    asks: $asks,
-                    why: $why,
-                    group: Group::$group,
-                    run: $run,
-                };
-            )*)*
-        }
-
-        /// All cases, in their order.
-        pub(super) static CASES: &[&Case] = &[$($(&cases::$name,)*)*];
-
-        impl Group {
-            /// What its cases are about.
-            #[must_use]
-            pub fn title(self) -> &'static str {
-                match self { $(Self::$group => $title,)* }
-            }
-        }
-
-        /// A test a case, for [`conformance!`](crate::filesystem::conformance!).
-        #[doc(hidden)]
-        #[macro_export]
-        macro_rules! __filesystem_conformance_tests {
-            ($d suite:ident) => {
-                $($(
-                    #[test]
-                    fn $name() {
-                        $d suite().test(&$d crate::filesystem::cases::$name);
-                    }
-                )*)*
-            };
-        }
-    };
-}
-
-list! {
-    ($)
+case_list! {
+    ($) filesystem __filesystem_conformance_tests
     Opening "Opening files" {
         new_random_access_file_of_missing = |run| run.operation(&files::NEW_RANDOM_ACCESS_FILE, Is::Missing),
             "`new_random_access_file` of a path that is missing returns NOT_FOUND, and nothing changes",
