@@ -1,8 +1,12 @@
 //! The function of `tensorflow/c/c_api_experimental.h` that loads a device plugin.
 
-use crate::client::TF_Library;
 use crate::status::TF_Status;
 use core::ffi::c_char;
+
+crate::layout::opaque! {
+    /// A plugin that was loaded. Opaque.
+    pub struct TF_Library;
+}
 
 crate::host::host_functions! {
     /// How a shared library becomes a device plugin of this process. In `libtensorflow_cc.so.2`.

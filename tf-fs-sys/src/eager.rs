@@ -1,43 +1,28 @@
 //! The functions of `tensorflow/c/eager/c_api.h` by which a program runs operations one by one.
 
 #[cfg(feature = "host")]
-use crate::client::TF_DeviceList;
-#[cfg(feature = "host")]
 use crate::datatype::TF_DataType;
+#[cfg(feature = "host")]
+use crate::device_list::TF_DeviceList;
 #[cfg(feature = "host")]
 use crate::status::TF_Status;
 #[cfg(feature = "host")]
 use crate::tensor::TF_Tensor;
 #[cfg(feature = "host")]
-use core::ffi::{c_char, c_int, c_uchar, c_void};
-use core::marker::{PhantomData, PhantomPinned};
+use core::ffi::{c_char, c_int};
 
-/// How a context is made. Opaque.
-#[repr(C)]
-pub struct TFE_ContextOptions {
-    _opaque: [u8; 0],
-    _not_send_sync_unpin: PhantomData<(*mut u8, PhantomPinned)>,
-}
+crate::layout::opaque! {
+    /// How a context is made. Opaque.
+    pub struct TFE_ContextOptions;
 
-/// Where operations run. Opaque.
-#[repr(C)]
-pub struct TFE_Context {
-    _opaque: [u8; 0],
-    _not_send_sync_unpin: PhantomData<(*mut u8, PhantomPinned)>,
-}
+    /// Where operations run. Opaque.
+    pub struct TFE_Context;
 
-/// An operation, its arguments and attributes. Opaque.
-#[repr(C)]
-pub struct TFE_Op {
-    _opaque: [u8; 0],
-    _not_send_sync_unpin: PhantomData<(*mut u8, PhantomPinned)>,
-}
+    /// An operation, its arguments and attributes. Opaque.
+    pub struct TFE_Op;
 
-/// A tensor on a device, or one that is not computed yet. Opaque.
-#[repr(C)]
-pub struct TFE_TensorHandle {
-    _opaque: [u8; 0],
-    _not_send_sync_unpin: PhantomData<(*mut u8, PhantomPinned)>,
+    /// A tensor on a device, or one that is not computed yet. Opaque.
+    pub struct TFE_TensorHandle;
 }
 
 #[cfg(feature = "host")]
@@ -67,11 +52,6 @@ crate::host::host_functions! {
         ) -> *mut TFE_TensorHandle;
         /// Frees a handle.
         required fn TFE_DeleteTensorHandle(h: *mut TFE_TensorHandle);
-        /// The device of the operation that gave it. Borrowed from the handle.
-        required fn TFE_TensorHandleDeviceName(
-            h: *mut TFE_TensorHandle,
-            status: *mut TF_Status,
-        ) -> *const c_char;
         /// The device in whose memory it is. Borrowed from the handle.
         required fn TFE_TensorHandleBackingDeviceName(
             h: *mut TFE_TensorHandle,
@@ -109,42 +89,12 @@ crate::host::host_functions! {
             input: *mut TFE_TensorHandle,
             status: *mut TF_Status,
         );
-        /// Sets an attribute that is a text.
-        required fn TFE_OpSetAttrString(
-            op: *mut TFE_Op,
-            attr_name: *const c_char,
-            value: *const c_void,
-            length: usize,
-        );
-        /// Sets an attribute that is a number.
-        required fn TFE_OpSetAttrInt(op: *mut TFE_Op, attr_name: *const c_char, value: i64);
-        /// Sets an attribute that is 0 or 1.
-        required fn TFE_OpSetAttrBool(op: *mut TFE_Op, attr_name: *const c_char, value: c_uchar);
-        /// Sets an attribute that is a type.
-        required fn TFE_OpSetAttrType(op: *mut TFE_Op, attr_name: *const c_char, value: TF_DataType);
-        /// Sets an attribute that is a shape.
-        required fn TFE_OpSetAttrShape(
-            op: *mut TFE_Op,
-            attr_name: *const c_char,
-            dims: *const i64,
-            num_dims: c_int,
-            out_status: *mut TF_Status,
-        );
         /// Sets an attribute that is a list of types.
         required fn TFE_OpSetAttrTypeList(
             op: *mut TFE_Op,
             attr_name: *const c_char,
             values: *const TF_DataType,
             num_values: c_int,
-        );
-        /// Sets an attribute that is a list of shapes.
-        required fn TFE_OpSetAttrShapeList(
-            op: *mut TFE_Op,
-            attr_name: *const c_char,
-            dims: *mut *const i64,
-            num_dims: *const c_int,
-            num_values: c_int,
-            out_status: *mut TF_Status,
         );
         /// Runs an operation. `num_retvals` is the room at `retvals`, and then the number of tensors that came,
         /// which belong to the caller.

@@ -6,20 +6,13 @@ use crate::file_statistics::TF_FileStatistics;
 use crate::status::TF_Status;
 #[cfg(feature = "host")]
 use core::ffi::c_char;
-use core::marker::{PhantomData, PhantomPinned};
 
-/// A file that is open for writing. Opaque.
-#[repr(C)]
-pub struct TF_WritableFileHandle {
-    _opaque: [u8; 0],
-    _not_send_sync_unpin: PhantomData<(*mut u8, PhantomPinned)>,
-}
+crate::layout::opaque! {
+    /// A file that is open for writing. Opaque.
+    pub struct TF_WritableFileHandle;
 
-/// Names, one after the other. Opaque.
-#[repr(C)]
-pub struct TF_StringStream {
-    _opaque: [u8; 0],
-    _not_send_sync_unpin: PhantomData<(*mut u8, PhantomPinned)>,
+    /// Names, one after the other. Opaque.
+    pub struct TF_StringStream;
 }
 
 #[cfg(feature = "host")]

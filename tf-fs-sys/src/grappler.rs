@@ -11,7 +11,6 @@ use crate::status::TF_Status;
 #[cfg(feature = "host")]
 use core::ffi::c_int;
 use core::ffi::{c_char, c_uint, c_void};
-use core::marker::{PhantomData, PhantomPinned};
 
 /// Major version of this API: differs if the two sides cannot work together.
 pub const GO_MAJOR: i32 = 0;
@@ -29,25 +28,15 @@ pub const TF_TriState_Off: TF_TriState = 1;
 /// On.
 pub const TF_TriState_On: TF_TriState = 2;
 
-/// A graph with the nodes that are fed and fetched. Opaque; the host's, for the length of a call.
-#[repr(C)]
-pub struct TF_GrapplerItem {
-    _opaque: [u8; 0],
-    _not_send_sync_unpin: PhantomData<(*mut u8, PhantomPinned)>,
-}
+crate::layout::opaque! {
+    /// A graph with the nodes that are fed and fetched. Opaque; the host's, for the length of a call.
+    pub struct TF_GrapplerItem;
 
-/// Types and shapes that are known in a graph. Opaque; made and freed by functions of this module.
-#[repr(C)]
-pub struct TF_GraphProperties {
-    _opaque: [u8; 0],
-    _not_send_sync_unpin: PhantomData<(*mut u8, PhantomPinned)>,
-}
+    /// Types and shapes that are known in a graph. Opaque; made and freed by functions of this module.
+    pub struct TF_GraphProperties;
 
-/// The functions and ops that a graph can use. Opaque; made and freed by functions of this module.
-#[repr(C)]
-pub struct TF_FunctionLibraryDefinition {
-    _opaque: [u8; 0],
-    _not_send_sync_unpin: PhantomData<(*mut u8, PhantomPinned)>,
+    /// The functions and ops that a graph can use. Opaque; made and freed by functions of this module.
+    pub struct TF_FunctionLibraryDefinition;
 }
 
 /// Which of TensorFlow's own graph passes stay on, for all graphs of a process that has a device of

@@ -17,37 +17,22 @@ use crate::{
 #[cfg(feature = "host")]
 use core::ffi::c_char;
 use core::ffi::{c_int, c_void};
-use core::marker::{PhantomData, PhantomPinned};
 
-/// A kernel in the making. Opaque.
-#[repr(C)]
-pub struct TF_KernelBuilder {
-    _opaque: [u8; 0],
-    _not_send_sync_unpin: PhantomData<(*mut u8, PhantomPinned)>,
-}
+crate::layout::opaque! {
+    /// A kernel in the making. Opaque.
+    pub struct TF_KernelBuilder;
 
-/// A node for which a kernel is being made: its attributes. Opaque; the host's, for the length of the
-/// call.
-#[repr(C)]
-pub struct TF_OpKernelConstruction {
-    _opaque: [u8; 0],
-    _not_send_sync_unpin: PhantomData<(*mut u8, PhantomPinned)>,
-}
+    /// A node for which a kernel is being made: its attributes. Opaque; the host's, for the length of the
+    /// call.
+    pub struct TF_OpKernelConstruction;
 
-/// One run of a kernel: its inputs and outputs. Opaque; the host's, for the length of the call, or of an
-/// asynchronous kernel until it is done.
-#[repr(C)]
-pub struct TF_OpKernelContext {
-    _opaque: [u8; 0],
-    _not_send_sync_unpin: PhantomData<(*mut u8, PhantomPinned)>,
-}
+    /// One run of a kernel: its inputs and outputs. Opaque; the host's, for the length of the call, or of an
+    /// asynchronous kernel until it is done.
+    pub struct TF_OpKernelContext;
 
-/// What an asynchronous kernel says that it is done with. Opaque; consumed by
-/// `TF_RunAsyncOpKernelDoneCallback`.
-#[repr(C)]
-pub struct TF_AsyncOpKernelDoneCallback {
-    _opaque: [u8; 0],
-    _not_send_sync_unpin: PhantomData<(*mut u8, PhantomPinned)>,
+    /// What an asynchronous kernel says that it is done with. Opaque; consumed by
+    /// `TF_RunAsyncOpKernelDoneCallback`.
+    pub struct TF_AsyncOpKernelDoneCallback;
 }
 
 /// Makes the state of a kernel, for one node, and returns it. A failure is reported by

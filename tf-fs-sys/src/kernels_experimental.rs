@@ -7,20 +7,13 @@ use crate::{datatype::TF_DataType, status::TF_Status, string_view::TF_StringView
 use crate::{kernels::TF_OpKernelContext, tensor::TF_Tensor};
 #[cfg(feature = "host")]
 use core::ffi::{c_char, c_int};
-use core::marker::{PhantomData, PhantomPinned};
 
-/// Locks on variables that a kernel holds. Opaque; freed by `TF_ReleaseVariableInputLockHolder`.
-#[repr(C)]
-pub struct TF_VariableInputLockHolder {
-    _opaque: [u8; 0],
-    _not_send_sync_unpin: PhantomData<(*mut u8, PhantomPinned)>,
-}
+crate::layout::opaque! {
+    /// Locks on variables that a kernel holds. Opaque; freed by `TF_ReleaseVariableInputLockHolder`.
+    pub struct TF_VariableInputLockHolder;
 
-/// Opaque. The header names it, and no function of it uses it.
-#[repr(C)]
-pub struct TF_CoordinationServiceAgent {
-    _opaque: [u8; 0],
-    _not_send_sync_unpin: PhantomData<(*mut u8, PhantomPinned)>,
+    /// Opaque. The header names it, and no function of it uses it.
+    pub struct TF_CoordinationServiceAgent;
 }
 
 /// A plugin's function that copies `source` to `dest`, both of one type and shape. It owns both and

@@ -9,7 +9,7 @@
 //! | [`filesystem`] | `tensorflow/c/experimental/filesystem/filesystem_interface.h` |
 //! | `registration` | the functions of `tensorflow/c/c_api.h` that load a filesystem plugin and name the release |
 //! | `device_registration` | the function of `tensorflow/c/c_api_experimental.h` that loads a device plugin |
-//! | [`client`], [`mod@env`], [`eager`] | for tests, what programs call: of `tensorflow/c/c_api.h`, `tensorflow/c/env.h` and `tensorflow/c/eager/c_api.h` |
+//! | [`device_list`], [`mod@env`], [`eager`] | for tests, what programs call: of `tensorflow/c/c_api.h`, `tensorflow/c/env.h` and `tensorflow/c/eager/c_api.h` |
 //! | [`stream_executor`] | `tensorflow/c/experimental/stream_executor/stream_executor.h` |
 //! | [`kernels`] | `tensorflow/c/kernels.h` |
 //! | [`kernels_experimental`] | `tensorflow/c/kernels_experimental.h` |
@@ -49,9 +49,9 @@ extern crate std;
 pub mod attrtype;
 pub mod buffer;
 pub mod c_api_macros;
-pub mod client;
 pub mod ctstring;
 pub mod datatype;
+pub mod device_list;
 #[cfg(feature = "host")]
 pub mod device_registration;
 pub mod eager;
@@ -82,9 +82,9 @@ pub mod tstring;
 pub use attrtype::*;
 pub use buffer::*;
 pub use c_api_macros::*;
-pub use client::*;
 pub use ctstring::*;
 pub use datatype::*;
+pub use device_list::*;
 pub use eager::*;
 pub use env::*;
 pub use file_statistics::*;

@@ -7,34 +7,19 @@ use crate::datatype::TF_DataType;
 use crate::status::TF_Status;
 #[cfg(feature = "host")]
 use core::ffi::{c_char, c_int};
-use core::marker::{PhantomData, PhantomPinned};
 
-/// The length of a dimension, which may be unknown. Opaque.
-#[repr(C)]
-pub struct TF_DimensionHandle {
-    _opaque: [u8; 0],
-    _not_send_sync_unpin: PhantomData<(*mut u8, PhantomPinned)>,
-}
+crate::layout::opaque! {
+    /// The length of a dimension, which may be unknown. Opaque.
+    pub struct TF_DimensionHandle;
 
-/// The definition of an op in the making. Opaque.
-#[repr(C)]
-pub struct TF_OpDefinitionBuilder {
-    _opaque: [u8; 0],
-    _not_send_sync_unpin: PhantomData<(*mut u8, PhantomPinned)>,
-}
+    /// The definition of an op in the making. Opaque.
+    pub struct TF_OpDefinitionBuilder;
 
-/// A shape, of which rank and dimensions may be unknown. Opaque.
-#[repr(C)]
-pub struct TF_ShapeHandle {
-    _opaque: [u8; 0],
-    _not_send_sync_unpin: PhantomData<(*mut u8, PhantomPinned)>,
-}
+    /// A shape, of which rank and dimensions may be unknown. Opaque.
+    pub struct TF_ShapeHandle;
 
-/// A node whose shapes are being inferred. Opaque; the host's, for the length of a call.
-#[repr(C)]
-pub struct TF_ShapeInferenceContext {
-    _opaque: [u8; 0],
-    _not_send_sync_unpin: PhantomData<(*mut u8, PhantomPinned)>,
+    /// A node whose shapes are being inferred. Opaque; the host's, for the length of a call.
+    pub struct TF_ShapeInferenceContext;
 }
 
 /// A plugin's function that sets the shapes of a node's outputs.

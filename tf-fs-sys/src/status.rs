@@ -3,16 +3,13 @@
 #[cfg(feature = "host")]
 use core::ffi::c_int;
 use core::ffi::{c_char, c_uint, c_void};
-use core::marker::{PhantomData, PhantomPinned};
 
-/// A status object of the host: a code, a message and payloads. Opaque; only ever behind a pointer.
-///
-/// For each call into a plugin the host makes a fresh one, already `TF_OK`, and deletes it
-/// afterwards. A plugin never keeps the pointer.
-#[repr(C)]
-pub struct TF_Status {
-    _opaque: [u8; 0],
-    _not_send_sync_unpin: PhantomData<(*mut u8, PhantomPinned)>,
+crate::layout::opaque! {
+    /// A status object of the host: a code, a message and payloads. Opaque; only ever behind a pointer.
+    ///
+    /// For each call into a plugin the host makes a fresh one, already `TF_OK`, and deletes it
+    /// afterwards. A plugin never keeps the pointer.
+    pub struct TF_Status;
 }
 
 /// A status code, one of the `TF_*` constants of this module (the C enum `TSL_Code`).

@@ -28,7 +28,6 @@ use crate::c_api_macros::TF_Bool;
 use crate::layout::offset_of_end;
 use crate::status::TF_Status;
 use core::ffi::{c_char, c_int, c_uint, c_void};
-use core::marker::{PhantomData, PhantomPinned};
 
 /// Major version of this API: differs if the two sides cannot work together.
 pub const SE_MAJOR: i32 = 0;
@@ -37,25 +36,15 @@ pub const SE_MINOR: i32 = 0;
 /// Patch version of this API.
 pub const SE_PATCH: i32 = 1;
 
-/// What a stream handle points to: the plugin defines it, the host never looks at it.
-#[repr(C)]
-pub struct SP_Stream_st {
-    _opaque: [u8; 0],
-    _not_send_sync_unpin: PhantomData<(*mut u8, PhantomPinned)>,
-}
+crate::layout::opaque! {
+    /// What a stream handle points to: the plugin defines it, the host never looks at it.
+    pub struct SP_Stream_st;
 
-/// What an event handle points to: the plugin defines it, the host never looks at it.
-#[repr(C)]
-pub struct SP_Event_st {
-    _opaque: [u8; 0],
-    _not_send_sync_unpin: PhantomData<(*mut u8, PhantomPinned)>,
-}
+    /// What an event handle points to: the plugin defines it, the host never looks at it.
+    pub struct SP_Event_st;
 
-/// What a timer handle points to: the plugin defines it, the host never looks at it.
-#[repr(C)]
-pub struct SP_Timer_st {
-    _opaque: [u8; 0],
-    _not_send_sync_unpin: PhantomData<(*mut u8, PhantomPinned)>,
+    /// What a timer handle points to: the plugin defines it, the host never looks at it.
+    pub struct SP_Timer_st;
 }
 
 /// A queue of work for a device, done in order.

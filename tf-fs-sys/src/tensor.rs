@@ -6,7 +6,6 @@ use crate::layout::offset_of_end;
 use crate::{datatype::TF_DataType, status::TF_Status};
 #[cfg(feature = "host")]
 use core::ffi::{c_int, c_void};
-use core::marker::{PhantomData, PhantomPinned};
 
 /// How a tensor's memory is to be allocated.
 #[repr(C)]
@@ -22,14 +21,12 @@ pub struct TF_AllocatorAttributes {
 pub const TF_ALLOCATOR_ATTRIBUTES_STRUCT_SIZE: usize =
     offset_of_end!(TF_AllocatorAttributes, on_host);
 
-/// An array of elements of one type, row by row, in host or device memory. Opaque; only ever behind a
-/// pointer. It refers to a buffer that several tensors may share.
-///
-/// The caller of a function that returns a `TF_Tensor*` owns it and frees it with `TF_DeleteTensor`.
-#[repr(C)]
-pub struct TF_Tensor {
-    _opaque: [u8; 0],
-    _not_send_sync_unpin: PhantomData<(*mut u8, PhantomPinned)>,
+crate::layout::opaque! {
+    /// An array of elements of one type, row by row, in host or device memory. Opaque; only ever behind a
+    /// pointer. It refers to a buffer that several tensors may share.
+    ///
+    /// The caller of a function that returns a `TF_Tensor*` owns it and frees it with `TF_DeleteTensor`.
+    pub struct TF_Tensor;
 }
 
 /// Frees the `len` bytes of a tensor that `TF_NewTensor` was given; `arg` is what it was given with

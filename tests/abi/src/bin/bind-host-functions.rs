@@ -11,7 +11,7 @@ use tf_fs_sys::host::Table;
 use tf_fs_sys::registration::RegistrationFunctions;
 use tf_fs_sys::tstring::StringFunctions;
 use tf_fs_sys::{
-    BufferFunctions, ClientFunctions, DataTypeFunctions, EagerFunctions, EnvFunctions,
+    BufferFunctions, DataTypeFunctions, DeviceListFunctions, EagerFunctions, EnvFunctions,
     GrapplerFunctions, KernelExperimentalFunctions, KernelFunctions, LoggingFunctions, OpFunctions,
     StatusFunctions, TF_FLOAT, TF_INFO, TF_STRING, TF_TString, TensorFunctions,
 };
@@ -35,7 +35,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     print::<GrapplerFunctions>()?;
     print::<LoggingFunctions>()?;
     print::<EnvFunctions>()?;
-    print::<ClientFunctions>()?;
+    print::<DeviceListFunctions>()?;
     print::<DeviceRegistrationFunctions>()?;
     print::<EagerFunctions>()?;
     call()

@@ -209,6 +209,16 @@ impl<'a> Reader<'a> {
                     self.add(&function.sig.ident.to_string(), kind);
                 }
             }
+            Item::Macro(item) if item.mac.path.segments.iter().any(|s| s.ident == "opaque") => {
+                let types: syn::File =
+                    item.mac.parse_body().map_err(|problem| format!("opaque!: {problem}"))?;
+                for item in &types.items {
+                    let Item::Struct(item) = item else {
+                        return Err("opaque!: not a struct".into());
+                    };
+                    self.add(&plain(&item.ident.to_string()), "opaque".into());
+                }
+            }
             _ => {}
         }
         Ok(())

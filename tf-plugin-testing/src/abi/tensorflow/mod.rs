@@ -17,7 +17,7 @@ use tf_fs_sys::host::{LIBRARIES, MissingSymbol, Table};
 use tf_fs_sys::registration::RegistrationFunctions;
 use tf_fs_sys::tstring::StringFunctions;
 use tf_fs_sys::{
-    ClientFunctions, EagerFunctions, EnvFunctions, StatusFunctions, TF_DeviceList, TF_Status,
+    DeviceListFunctions, EagerFunctions, EnvFunctions, StatusFunctions, TF_DeviceList, TF_Status,
     TensorFunctions,
 };
 use tf_plugin_core::{Code, Error, Result};
@@ -31,7 +31,7 @@ pub struct TensorFlow {
     registration: RegistrationFunctions,
     devices: DeviceRegistrationFunctions,
     env: EnvFunctions,
-    client: ClientFunctions,
+    lists: DeviceListFunctions,
     eager: EagerFunctions,
     tensors: TensorFunctions,
     strings: StringFunctions,
@@ -102,7 +102,7 @@ impl TensorFlow {
             registration: RegistrationFunctions::bind().map_err(missing)?,
             devices: DeviceRegistrationFunctions::bind().map_err(missing)?,
             env: EnvFunctions::bind().map_err(missing)?,
-            client: ClientFunctions::bind().map_err(missing)?,
+            lists: DeviceListFunctions::bind().map_err(missing)?,
             eager: EagerFunctions::bind().map_err(missing)?,
             tensors: TensorFunctions::bind().map_err(missing)?,
             strings: StringFunctions::bind().map_err(missing)?,
@@ -172,14 +172,14 @@ impl TensorFlow {
         // SAFETY: `list` is a list of TensorFlow's, and each index is below its length.
         unsafe {
             let one = |index| -> Result<Device> {
-                let of = |status| (self.client.TF_DeviceListName)(list, index, status);
+                let of = |status| (self.lists.TF_DeviceListName)(list, index, status);
                 let found = name(self.check(of)?);
-                let of = |status| (self.client.TF_DeviceListType)(list, index, status);
+                let of = |status| (self.lists.TF_DeviceListType)(list, index, status);
                 Ok(Device { name: found, kind: name(self.check(of)?) })
             };
-            let count = (self.client.TF_DeviceListCount)(list);
+            let count = (self.lists.TF_DeviceListCount)(list);
             let devices = (0..count).map(one).collect();
-            (self.client.TF_DeleteDeviceList)(list);
+            (self.lists.TF_DeleteDeviceList)(list);
             devices
         }
     }
