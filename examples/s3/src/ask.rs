@@ -6,7 +6,7 @@
 use crate::S3;
 use crate::connection::Bucket;
 use crate::failure::failure;
-use crate::name::Name;
+use crate::name;
 use crate::names::copy_source;
 use crate::write::checksum::Crc32;
 use crate::write::object::status_of;
@@ -16,6 +16,7 @@ use aws_sdk_s3::types::{ChecksumAlgorithm, CompletedMultipartUpload, CompletedPa
 use std::fmt;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
+use tf_fs_object_store::Name;
 use tf_fs_plugin::prelude::*;
 
 /// What a store does with a condition, or with a checksum.
@@ -146,7 +147,7 @@ impl Abilities {
 /// As a write and a read below `uri`.
 pub fn ask(uri: &str) -> Result<Abilities> {
     let s3 = <S3 as Filesystem>::new("s3")?;
-    let mut name = Name::parse(Uri::new(uri.as_bytes()))?;
+    let mut name = name::parse(Uri::new(uri.as_bytes()))?;
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     name.key = format!("{}tf-s3-ask-{}/", name.prefix(), since.as_nanos());
     let connection = s3.connection()?;

@@ -2,11 +2,12 @@
 //!
 //! What a user may rely on is in `SEMANTICS.md`, how to use it in `README.md`, both beside this crate.
 //!
+//! What no protocol decides is in `tf-fs-object-store`: threads, memory, what listings showed, retries.
+//!
 //! | Module | Job |
 //! |---|---|
 //! | `name` | `s3://bucket/key`, with the key exactly as written |
 //! | `config` | settings: environment, settings file, TensorFlow's options |
-//! | `process` | what belongs to one process, made anew after a fork: threads, memory budget |
 //! | `connection` | clients, one a bucket: region, endpoint, credentials |
 //! | `failure` | S3's errors as TensorFlow's codes |
 //! | `metrics` | counters, and how Python reads them |
@@ -25,7 +26,6 @@ mod failure;
 mod metrics;
 mod name;
 mod names;
-mod process;
 mod read;
 mod report;
 mod write;
@@ -40,7 +40,6 @@ pub use write::Writer;
 use arc_swap::ArcSwapOption;
 use config::Config;
 use connection::Connection;
-use name::Name;
 use std::sync::{Arc, LazyLock};
 use tf_fs_plugin::prelude::*;
 
@@ -92,7 +91,7 @@ impl Filesystem for S3 {
     }
 
     fn new_random_access_file(&self, uri: Uri<'_>) -> Result<File> {
-        let name = Name::file(uri)?;
+        let name = name::file(uri)?;
         match report::content(self, &name)? {
             Some(text) => Ok(File::Report(text)),
             None => Reader::open(self, name).map(File::Object),
@@ -100,15 +99,15 @@ impl Filesystem for S3 {
     }
 
     fn new_writable_file(&self, uri: Uri<'_>) -> Result<Writer> {
-        Writer::create(self, Name::file(uri)?)
+        Writer::create(self, name::file(uri)?)
     }
 
     fn new_appendable_file(&self, uri: Uri<'_>) -> Result<Writer> {
-        Writer::append_to(self, Name::file(uri)?)
+        Writer::append_to(self, name::file(uri)?)
     }
 
     fn new_read_only_memory_region_from_file(&self, uri: Uri<'_>) -> Result<AlignedRegion> {
-        let file = Reader::open(self, Name::file(uri)?)?;
+        let file = Reader::open(self, name::file(uri)?)?;
         loop {
             let len = file.len();
             ensure!(
@@ -124,35 +123,35 @@ impl Filesystem for S3 {
     }
 
     fn create_dir(&self, uri: Uri<'_>) -> Result<()> {
-        names::create_dir(&*self.connection()?, &Name::parse(uri)?)
+        names::create_dir(&*self.connection()?, &name::parse(uri)?)
     }
 
     fn recursively_create_dir(&self, uri: Uri<'_>) -> Result<()> {
-        names::recursively_create_dir(&*self.connection()?, &Name::parse(uri)?)
+        names::recursively_create_dir(&*self.connection()?, &name::parse(uri)?)
     }
 
     fn delete_file(&self, uri: Uri<'_>) -> Result<()> {
-        names::delete_file(&*self.connection()?, &Name::file(uri)?)
+        names::delete_file(&*self.connection()?, &name::file(uri)?)
     }
 
     fn delete_dir(&self, uri: Uri<'_>) -> Result<()> {
-        names::delete_dir(&*self.connection()?, &Name::parse(uri)?)
+        names::delete_dir(&*self.connection()?, &name::parse(uri)?)
     }
 
     fn delete_recursively(&self, uri: Uri<'_>) -> Result<(), Undeleted> {
-        names::delete_recursively(&*self.connection()?, &Name::parse(uri)?)
+        names::delete_recursively(&*self.connection()?, &name::parse(uri)?)
     }
 
     fn rename_file(&self, src: Uri<'_>, dst: Uri<'_>) -> Result<()> {
-        names::rename_file(&*self.connection()?, &Name::parse(src)?, &Name::parse(dst)?)
+        names::rename_file(&*self.connection()?, &name::parse(src)?, &name::parse(dst)?)
     }
 
     fn copy_file(&self, src: Uri<'_>, dst: Uri<'_>) -> Result<()> {
-        names::copy_file(&*self.connection()?, &Name::parse(src)?, &Name::parse(dst)?)
+        names::copy_file(&*self.connection()?, &name::parse(src)?, &name::parse(dst)?)
     }
 
     fn path_exists(&self, uri: Uri<'_>) -> Result<bool> {
-        let name = Name::parse(uri)?;
+        let name = name::parse(uri)?;
         if report::content(self, &name)?.is_some() {
             return Ok(true);
         }
@@ -169,7 +168,7 @@ impl Filesystem for S3 {
     }
 
     fn stat(&self, uri: Uri<'_>) -> Result<FileStatistics> {
-        let name = Name::parse(uri)?;
+        let name = name::parse(uri)?;
         if let Some(text) = report::content(self, &name)? {
             return Ok(FileStatistics::file(text.len() as u64));
         }
@@ -177,7 +176,7 @@ impl Filesystem for S3 {
     }
 
     fn is_directory(&self, uri: Uri<'_>) -> Result<bool> {
-        names::is_directory(&*self.connection()?, &Name::parse(uri)?)
+        names::is_directory(&*self.connection()?, &name::parse(uri)?)
     }
 
     // Keys are exact: `a//b`, `./a` and `a/../b` are names of their own. Only the list of all buckets has several
@@ -192,7 +191,7 @@ impl Filesystem for S3 {
     }
 
     fn get_children(&self, uri: Uri<'_>) -> Result<Entries> {
-        names::get_children(&*self.connection()?, &Name::parse(uri)?)
+        names::get_children(&*self.connection()?, &name::parse(uri)?)
     }
 
     fn get_matching_paths(&self, pattern: Uri<'_>) -> Result<Entries> {

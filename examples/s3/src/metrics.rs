@@ -10,26 +10,11 @@ use aws_smithy_runtime_api::client::orchestrator::Metadata;
 use aws_smithy_runtime_api::client::retries::RequestAttempts;
 use aws_smithy_types::config_bag::{Storable, StoreReplace};
 use serde_json::{Map, Value, json};
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
-
-/// Something that is counted.
-#[derive(Debug)]
-pub(crate) struct Counter(AtomicU64);
-
-impl Counter {
-    pub(crate) const fn new() -> Self {
-        Self(AtomicU64::new(0))
-    }
-
-    pub(crate) fn add(&self, n: u64) {
-        self.0.fetch_add(n, Ordering::Relaxed);
-    }
-
-    pub(crate) fn get(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-}
+use tf_fs_object_store::metrics::{
+    Counter, LISTING_HITS, LISTING_MISSES, READ_AHEAD_HIT_BYTES, READ_AHEAD_WASTED_BYTES,
+};
 
 /// Something of which there are more or fewer.
 #[derive(Debug)]
@@ -49,14 +34,6 @@ impl Gauge {
     }
 }
 
-/// Questions answered from a listing just made.
-pub(crate) static LISTING_HITS: Counter = Counter::new();
-/// Questions that needed a request.
-pub(crate) static LISTING_MISSES: Counter = Counter::new();
-/// Bytes of reads answered from what was read ahead.
-pub(crate) static READ_AHEAD_HIT_BYTES: Counter = Counter::new();
-/// Bytes read ahead that nobody asked for.
-pub(crate) static READ_AHEAD_WASTED_BYTES: Counter = Counter::new();
 /// Bytes of request bodies.
 pub(crate) static BYTES_SENT: Counter = Counter::new();
 /// Bytes of bodies of answers.

@@ -1,7 +1,6 @@
 //! `s3://bucket/key`, with the key exactly as written.
 
-use std::fmt;
-use std::sync::Arc;
+use tf_fs_object_store::Name;
 use tf_fs_plugin::prelude::*;
 
 /// The longest key that S3 allows, in bytes.
@@ -11,86 +10,51 @@ const MAX_BUCKET: usize = 255;
 /// Files that exist in no bucket: what the plugin says of itself.
 const RESERVED: [&str; 3] = ["metrics.json", "config.json", "stores.json"];
 
-/// A bucket and a key in it. The key of the bucket itself is empty. Without a bucket it is the list of
-/// all buckets, or one of the plugin's own files.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct Name {
-    pub(crate) bucket: Arc<str>,
-    pub(crate) key: String,
+/// What `uri` names: an object, a directory, a bucket, or the list of buckets.
+///
+/// # Errors
+/// `INVALID_ARGUMENT`, with what to write instead.
+pub(crate) fn parse(uri: Uri<'_>) -> Result<Name> {
+    let (bucket, key) = split(uri)?;
+    new(bucket, key)
 }
 
-impl Name {
-    /// What `uri` names: an object, a directory, a bucket, or the list of buckets.
-    ///
-    /// # Errors
-    /// `INVALID_ARGUMENT`, with what to write instead.
-    pub(crate) fn parse(uri: Uri<'_>) -> Result<Self> {
-        let (bucket, key) = split(uri)?;
-        Self::new(bucket, key)
-    }
-
-    /// A key in a bucket.
-    ///
-    /// # Errors
-    /// As [`parse`](Self::parse), of which this is the second half.
-    pub(crate) fn new(bucket: &str, key: &str) -> Result<Self> {
-        ensure!(
-            !bucket.is_empty() || key.is_empty() || RESERVED.contains(&key),
-            Error::invalid_argument(format_args!("s3:///{key}: no bucket; write s3://bucket/key"))
-        );
-        ensure!(
-            key.len() <= MAX_KEY,
-            Error::invalid_argument(format_args!(
-                "s3://{bucket}/…: the key has {} bytes, but S3 allows {MAX_KEY}; shorten it",
-                key.len()
-            ))
-        );
-        // The official client takes it for no key at all.
-        ensure!(
-            key.is_empty() || !key.trim().is_empty(),
-            Error::invalid_argument(format_args!(
-                "s3://{bucket}/{key}: a key of nothing but blanks cannot be asked for; choose another"
-            ))
-        );
-        Ok(Self { bucket: bucket.into(), key: key.into() })
-    }
-
-    /// What `uri` names, which has to be possible for an object that is a file.
-    ///
-    /// # Errors
-    /// As [`parse`](Self::parse); `FAILED_PRECONDITION` for a bucket or a name that ends in `/`.
-    pub(crate) fn file(uri: Uri<'_>) -> Result<Self> {
-        let name = Self::parse(uri)?;
-        if name.is_always_directory() {
-            return Err(Error::expected_file(uri));
-        }
-        Ok(name)
-    }
-
-    /// Whether this can only be a directory: a bucket, the list of buckets, or a name that ends in `/`.
-    pub(crate) fn is_always_directory(&self) -> bool {
-        self.key.is_empty() || self.key.ends_with('/')
-    }
-
-    /// Another key in the same bucket.
-    pub(crate) fn with_key(&self, key: impl Into<String>) -> Self {
-        Self { bucket: Arc::clone(&self.bucket), key: key.into() }
-    }
-
-    /// What the keys below this directory begin with: empty for the bucket, else with `/` at the end.
-    pub(crate) fn prefix(&self) -> String {
-        match self.key.as_str() {
-            "" => String::new(),
-            key if key.ends_with('/') => key.to_owned(),
-            key => format!("{key}/"),
-        }
-    }
+/// A key in a bucket.
+///
+/// # Errors
+/// As [`parse`], of which this is the second half.
+pub(crate) fn new(bucket: &str, key: &str) -> Result<Name> {
+    ensure!(
+        !bucket.is_empty() || key.is_empty() || RESERVED.contains(&key),
+        Error::invalid_argument(format_args!("s3:///{key}: no bucket; write s3://bucket/key"))
+    );
+    ensure!(
+        key.len() <= MAX_KEY,
+        Error::invalid_argument(format_args!(
+            "s3://{bucket}/…: the key has {} bytes, but S3 allows {MAX_KEY}; shorten it",
+            key.len()
+        ))
+    );
+    // The official client takes it for no key at all.
+    ensure!(
+        key.is_empty() || !key.trim().is_empty(),
+        Error::invalid_argument(format_args!(
+            "s3://{bucket}/{key}: a key of nothing but blanks cannot be asked for; choose another"
+        ))
+    );
+    Ok(Name::new("s3", bucket, key))
 }
 
-impl fmt::Display for Name {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "s3://{}/{}", self.bucket, self.key)
+/// What `uri` names, which has to be possible for an object that is a file.
+///
+/// # Errors
+/// As [`parse`]; `FAILED_PRECONDITION` for a bucket or a name that ends in `/`.
+pub(crate) fn file(uri: Uri<'_>) -> Result<Name> {
+    let name = parse(uri)?;
+    if name.is_always_directory() {
+        return Err(Error::expected_file(uri));
     }
+    Ok(name)
 }
 
 /// The bucket and what follows it and a `/`, neither of them unescaped; a pattern may have wildcards in
@@ -175,13 +139,13 @@ mod tests {
 
     #[track_caller]
     fn parsed(uri: &[u8], bucket: &str, key: &str) {
-        let name = Name::parse(Uri::new(uri)).expect("a name");
+        let name = parse(Uri::new(uri)).expect("a name");
         assert_eq!((&*name.bucket, &*name.key), (bucket, key));
     }
 
     #[track_caller]
     fn refused(uri: impl AsRef<[u8]>, text: &str) {
-        let error = Name::parse(Uri::new(uri.as_ref())).expect_err("no name");
+        let error = parse(Uri::new(uri.as_ref())).expect_err("no name");
         assert_eq!(error.code(), Code::InvalidArgument);
         assert_eq!(error.message(), text);
     }
@@ -261,7 +225,7 @@ mod tests {
     #[test]
     fn directories_are_no_files() {
         for uri in ["s3://b", "s3://b/", "s3://b/d/", "s3://"] {
-            let error = Name::file(Uri::new(uri.as_bytes())).expect_err("a directory");
+            let error = file(Uri::new(uri.as_bytes())).expect_err("a directory");
             assert_eq!(error.code(), Code::FailedPrecondition);
             assert_eq!(error.message(), format!("{uri}: is a directory"));
         }

@@ -1,9 +1,9 @@
 //! What the plugin says of itself, as files without a bucket: `s3:///metrics.json`, `s3:///config.json`,
 //! `s3:///stores.json`.
 
-use crate::name::Name;
 use crate::read::Reader;
 use crate::{S3, metrics};
+use tf_fs_object_store::Name;
 use tf_fs_plugin::prelude::*;
 
 /// A file open for reading.

@@ -65,34 +65,11 @@ pub(crate) struct BucketSettings {
     pub(crate) copy_conditions: Option<ConditionForm>,
     /// Whether CompleteMultipartUpload names the checksums of the parts; `None`: as the store's answers show.
     pub(crate) part_checksums: Option<bool>,
-    pub(crate) max_attempts: u32,
-    /// How long a request that fails is made again.
-    pub(crate) retry_timeout: Duration,
+    /// How the engine uses the bucket.
+    pub(crate) engine: tf_fs_object_store::Settings,
     /// Slow down before the store asks for it.
     pub(crate) adaptive_retries: bool,
-    /// The longest wait before the second attempt.
-    pub(crate) retry_backoff: Duration,
     pub(crate) connect_timeout: Duration,
-    /// How long a request may make no progress.
-    pub(crate) stall_timeout: Duration,
-    /// Bytes of a ranged GET.
-    pub(crate) read_part: usize,
-    /// Ranged GETs in flight for one file.
-    pub(crate) read_concurrency: usize,
-    /// Bytes of a part of an upload, and the size from which an object is uploaded in parts.
-    pub(crate) write_part: usize,
-    /// Whether all parts of an upload have the same size, as Cloudflare R2 wants it.
-    pub(crate) write_parts_equal: bool,
-    /// Whether a flush makes visible what was written so far, or only the close does.
-    pub(crate) publish_on_flush: bool,
-    /// The least time between two flushes that make something visible.
-    pub(crate) flush_interval: Duration,
-    /// Parts in flight for one file.
-    pub(crate) write_concurrency: usize,
-    /// How long what a listing showed is believed.
-    pub(crate) listing_ttl: Duration,
-    /// Names that one operation keeps of the store's listings.
-    pub(crate) max_listed_names: usize,
     /// Certificates to trust instead of the system's.
     pub(crate) ca_file: Option<PathBuf>,
     /// A directory of such certificates.
@@ -266,21 +243,23 @@ impl BucketSettings {
                 Some("omit") => Some(false),
                 _ => None,
             },
-            max_attempts: values.number("max_attempts").try_into().unwrap_or(u32::MAX),
+            engine: tf_fs_object_store::Settings {
+                max_attempts: values.number("max_attempts").try_into().unwrap_or(u32::MAX),
+                retry_timeout: values.time("retry_timeout_ms"),
+                retry_backoff: values.time("retry_backoff_ms"),
+                stall_timeout: values.time("stall_timeout_ms"),
+                read_part: values.size("read_part_bytes"),
+                read_concurrency: values.size("read_concurrency"),
+                write_part: values.size("write_part_bytes"),
+                write_parts_equal: flag("write_parts_equal"),
+                publish_on_flush: flag("publish_on_flush"),
+                flush_interval: values.time("flush_interval_ms"),
+                write_concurrency: values.size("write_concurrency"),
+                listing_ttl: values.time("listing_ttl_ms"),
+                max_listed_names: values.size("max_listed_names"),
+            },
             adaptive_retries: values.text("retry_mode").as_deref() == Some("adaptive"),
-            retry_timeout: values.time("retry_timeout_ms"),
-            retry_backoff: values.time("retry_backoff_ms"),
             connect_timeout: values.time("connect_timeout_ms"),
-            stall_timeout: values.time("stall_timeout_ms"),
-            read_part: values.size("read_part_bytes"),
-            read_concurrency: values.size("read_concurrency"),
-            write_part: values.size("write_part_bytes"),
-            write_parts_equal: flag("write_parts_equal"),
-            publish_on_flush: flag("publish_on_flush"),
-            flush_interval: values.time("flush_interval_ms"),
-            write_concurrency: values.size("write_concurrency"),
-            listing_ttl: values.time("listing_ttl_ms"),
-            max_listed_names: values.size("max_listed_names"),
             ca_file: values.text("ca_file").map(PathBuf::from),
             ca_path: values.text("ca_path").map(PathBuf::from),
             verify_tls: flag("verify_tls"),

@@ -4,7 +4,7 @@ use super::Shared;
 use super::abilities::Abilities;
 use super::credentials::{Cache, Chain};
 use super::http::is_proxied;
-use super::patience::{LONGEST_BACKOFF, Patient};
+use super::patience::Patient;
 use super::region::{FALLBACK, Located, Resolver, asked_for};
 use super::retry::Refused;
 use super::tls::Tls;
@@ -30,6 +30,7 @@ use futures_util::FutureExt;
 use http::{HeaderName, HeaderValue, Uri};
 use std::fmt;
 use std::sync::{Arc, OnceLock};
+use tf_fs_object_store::LONGEST_BACKOFF;
 use tf_fs_plugin::prelude::*;
 
 /// A bucket and the client for it.
@@ -109,7 +110,8 @@ impl Bucket {
                  data; to trust a certificate of your own set AWS_CA_BUNDLE or ca_file and leave verify_tls alone"
             );
         }
-        let client = shared.client(&tls, settings.connect_timeout, settings.stall_timeout)?;
+        let client =
+            shared.client(&tls, settings.connect_timeout, settings.engine.stall_timeout)?;
         let sources = shared.sources(&tls)?;
         let loaded = load(&settings, client).await;
         let url = settings.endpoint_url.clone().or_else(|| endpoint_of_profile(&loaded));
@@ -146,9 +148,9 @@ impl Bucket {
             .use_dual_stack(endpoint.use_dualstack)
             .retry_config(
                 retries
-                    .with_max_attempts(settings.max_attempts)
-                    .with_initial_backoff(settings.retry_backoff)
-                    .with_max_backoff(settings.retry_backoff.max(LONGEST_BACKOFF)),
+                    .with_max_attempts(settings.engine.max_attempts)
+                    .with_initial_backoff(settings.engine.retry_backoff)
+                    .with_max_backoff(settings.engine.retry_backoff.max(LONGEST_BACKOFF)),
             )
             // Of its own, so that one store's trouble leaves the others their retries.
             .retry_partition(

@@ -5,7 +5,7 @@
 
 mod guard;
 
-use super::watch::{Watched, attempt, longest_patience};
+use super::watch::{Watched, attempt};
 use aws_sdk_s3::primitives::SdkBody;
 use aws_smithy_runtime_api::client::connection::{CaptureSmithyConnection, ConnectionMetadata};
 use aws_smithy_runtime_api::client::http::{
@@ -32,6 +32,7 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
+use tf_fs_object_store::longest_patience;
 use tower_service::Service;
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;

@@ -15,14 +15,13 @@ pub(crate) use abilities::{Abilities, Condition, Known};
 pub(crate) use bucket::{Bucket, Route};
 pub(crate) use credentials::{NoCredentials, causes};
 pub(crate) use http::IDLE;
-pub(crate) use patience::{LONGEST_RETRY_AFTER, Patience, WRONG_ANSWERS, backoff, will_stay};
+pub(crate) use patience::will_stay;
 pub(crate) use region::{REGION_HEADER, asked_for};
 pub(crate) use retry::{code_of, is_about_old_credentials, retry_after};
 pub(crate) use watch::{ATTEMPT_HEADER, Attempt, Stalled, TooLarge};
 
 use crate::config::Settings;
-use crate::names::{Listings, Pending};
-use crate::process::Process;
+use crate::read::Reads;
 use aws_sdk_s3::config::endpoint::DefaultResolver;
 use aws_smithy_runtime_api::client::http::SharedHttpClient;
 use credentials::Sources;
@@ -30,6 +29,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
+use tf_fs_object_store::{Listings, Pending, Process};
 use tf_fs_plugin::prelude::*;
 use tls::Tls;
 
@@ -44,6 +44,8 @@ pub(crate) struct Connection {
     pub(crate) listings: Arc<Listings>,
     /// What this process is writing.
     pub(crate) pending: Arc<Pending>,
+    /// What open files share: connections, memory, habits.
+    pub(crate) reads: Arc<Reads>,
 }
 
 /// What the buckets share, whatever the settings.
@@ -75,12 +77,13 @@ impl Connection {
             buckets
         });
         Ok(Self {
-            process: Process::current(settings.threads, settings.memory_budget)?,
+            process: Process::current("s3", settings.threads, settings.memory_budget)?,
             settings,
             buckets: Mutex::new(buckets),
             shared: before.map(|before| Arc::clone(&before.shared)).unwrap_or_default(),
             listings: before.map(|before| Arc::clone(&before.listings)).unwrap_or_default(),
             pending: before.map(|before| Arc::clone(&before.pending)).unwrap_or_default(),
+            reads: before.map(|before| Arc::clone(&before.reads)).unwrap_or_default(),
         })
     }
 

@@ -23,6 +23,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
+use tf_fs_object_store::{BUFFERED, longest_grace};
 use tokio::time::{Instant, Sleep, sleep_until};
 
 /// Our header on answers: at which attempt they came.
@@ -237,16 +238,6 @@ impl Progress {
     }
 }
 
-/// What the system's buffers may add to `stall`.
-fn longest_grace(stall: Duration) -> Duration {
-    Duration::from_micros(BUFFERED).min(stall * 4)
-}
-
-/// No request that makes no progress is waited for longer than this.
-pub(super) fn longest_patience(stall: Duration) -> Duration {
-    stall + longest_grace(stall)
-}
-
 /// A body on its way to the store, in pieces that show whether it moves.
 struct Sent {
     inner: SdkBody,
@@ -256,9 +247,6 @@ struct Sent {
 }
 
 const PIECE: usize = 256 << 10;
-
-/// Bytes that the system may hold of an upload. A connection is taken to move one a microsecond at least.
-const BUFFERED: u64 = 8 << 20;
 
 impl Body for Sent {
     type Data = Bytes;

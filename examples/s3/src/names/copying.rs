@@ -1,12 +1,10 @@
 //! Copies made by the store.
 
-use super::cache::{Found, Known};
 use super::lookup;
 use super::pages::payer;
 use super::request::{encryption, storage_class};
 use crate::connection::{Bucket, Condition, Connection};
 use crate::failure::failure;
-use crate::name::Name;
 use crate::write::checksum::{md5_etag_of_parts, same_etag};
 use crate::write::course::Course;
 use crate::write::guard::{Before, Guard, Refusal};
@@ -20,6 +18,7 @@ use futures_util::{StreamExt, TryStreamExt};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use std::sync::Arc;
 use std::time::SystemTime;
+use tf_fs_object_store::{Found, Known, Name};
 use tf_fs_plugin::prelude::*;
 
 /// Objects of this size and more are copied in parts, many at a time.
@@ -112,7 +111,7 @@ pub(super) async fn copy(
     };
     match outcome {
         Ok((Source::File, known)) => {
-            connection.listings.wrote(dst, known, began, to.settings.listing_ttl);
+            connection.listings.wrote(dst, known, began, to.settings.engine.listing_ttl);
             Ok(Source::File)
         }
         outcome => {
@@ -461,7 +460,7 @@ mod tests {
 
     #[test]
     fn sources_are_encoded() {
-        let name = |bucket: &str| Name { bucket: bucket.into(), key: "a/ü +%?~.x".into() };
+        let name = |bucket: &str| Name::new("s3", bucket, "a/ü +%?~.x");
         assert_eq!(source(&name("b")), "b/a/%C3%BC%20%2B%25%3F~.x");
         let arn = "arn:aws:s3:us-west-2:123456789012:accesspoint/mine";
         let encoded = "arn%3Aaws%3As3%3Aus-west-2%3A123456789012%3Aaccesspoint/mine/object/a/%C3%BC%20%2B%25%3F~.x";

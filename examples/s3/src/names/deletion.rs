@@ -1,19 +1,17 @@
 //! Deleting files and trees.
 
-use super::cache::Found;
 use super::lookup;
-use super::pages::{Page, Pages, Query, payer};
-use super::pending::Ours;
+use super::pages::{Pages, payer};
 use super::request;
 use crate::connection::{Bucket, Connection};
 use crate::failure::failure;
-use crate::name::Name;
 use aws_sdk_s3::error::ProvideErrorMetadata;
 use aws_sdk_s3::types::{Delete, ObjectIdentifier};
 use futures_util::StreamExt;
 use futures_util::stream;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
+use tf_fs_object_store::{Found, Name, Ours, Page, Query};
 use tf_fs_plugin::prelude::*;
 
 /// Batches, or single deletions, in flight.
@@ -89,7 +87,7 @@ pub(super) async fn delete_recursively(
                 found_any |= batch.found_any;
                 left.files.extend(batch.left);
                 left.error = left.error.or(batch.error);
-                if left.files.len() > bucket.settings.max_listed_names {
+                if left.files.len() > bucket.settings.engine.max_listed_names {
                     // Those that follow would stay as well.
                     break;
                 }

@@ -1,11 +1,10 @@
 //! Making and removing directories.
 
-use super::cache::Found;
 use super::lookup;
-use super::pages::{self, Query};
+use super::pages;
 use super::request;
 use crate::connection::Connection;
-use crate::name::Name;
+use tf_fs_object_store::{Found, Name, Query};
 use tf_fs_plugin::prelude::*;
 
 /// The same name without the `/` at its end, so that a file of this name is found too.

@@ -1,14 +1,12 @@
 //! The entries of a directory.
 
-use super::cache::Found;
-use super::collect::{Collected, Tree};
 use super::lookup;
-use super::pages::{self, Allowance, Pages, Query};
+use super::pages::{self, Allowance, Pages};
 use crate::connection::{Bucket, Connection};
 use crate::failure::failure;
-use crate::name::Name;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use tf_fs_object_store::{Collected, Found, Name, Query, Tree};
 use tf_fs_plugin::prelude::*;
 
 /// The names of the entries of a directory, each once.
@@ -41,7 +39,7 @@ pub(super) async fn children(connection: &Connection, name: &Name) -> Result<Ent
     };
     let exists = found.exists || name.key.is_empty() || !names.is_empty();
     names.extend(found.children().map(|child| child.name.to_string()));
-    found.keep(&connection.listings, name, bucket.settings.listing_ttl);
+    found.keep(&connection.listings, name, bucket.settings.engine.listing_ttl);
     if !exists {
         return Err(match lookup::find(connection, name).await? {
             Found::File(_) => Error::expected_directory(name),
@@ -90,7 +88,7 @@ async fn walk_on(
     let last = page.last().map(str::to_owned).filter(|_| !is_done);
     let mut tree = Tree::new(parent, "", after);
     tree.add(&page);
-    tree.keep(&connection.listings, name, began, is_done, bucket.settings.listing_ttl);
+    tree.keep(&connection.listings, name, began, is_done, bucket.settings.engine.listing_ttl);
     let mut found = Collected::new(directory, "");
     found.add(page, began);
     match last.filter(|last| last.starts_with(directory)) {

@@ -3,17 +3,16 @@
 //! One `ListObjectsV2` tells, where a HEAD tells nothing of directories: the object comes first of all keys
 //! that begin with its name, and the directory stands among the few that sort between the two.
 
-use super::cache::{Child, Found, Known, Listed};
-use super::collect::Collected;
-use super::pages::{self, NoPage, Page, Query, payer};
+use super::pages::{self, NoPage, payer};
 use crate::connection::{Bucket, Connection};
 use crate::failure::failure;
-use crate::name::Name;
+use crate::name;
 use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_s3::operation::list_objects_v2::ListObjectsV2Error;
 use futures_util::{StreamExt, stream};
 use std::collections::HashMap;
 use std::time::SystemTime;
+use tf_fs_object_store::{Child, Collected, Found, Known, Listed, Name, Page, Query};
 use tf_fs_plugin::prelude::*;
 
 /// Names that are looked at in one request: between an object and the directory of its name, or beside it.
@@ -60,7 +59,8 @@ async fn find_by(connection: &Connection, name: &Name, with_siblings: bool) -> R
                 None => {
                     let began = connection.listings.begin();
                     let (found, is_listed) = ask(&bucket, name).await?;
-                    let (listings, ttl) = (&connection.listings, bucket.settings.listing_ttl);
+                    let (listings, ttl) =
+                        (&connection.listings, bucket.settings.engine.listing_ttl);
                     if is_listed && found == Found::Nothing {
                         listings.insert_absence(name, began, ttl);
                     } else {
@@ -82,7 +82,7 @@ const LOOKUPS: usize = 16;
 
 /// Whether each of these names exists. Those of one directory are looked for in one listing first.
 pub(super) async fn all_exist(connection: &Connection, uris: &[Uri<'_>]) -> Vec<Result<bool>> {
-    let names: Vec<Result<Name>> = uris.iter().map(|uri| Name::parse(*uri)).collect();
+    let names: Vec<Result<Name>> = uris.iter().map(|uri| name::parse(*uri)).collect();
     let mut of_directory: HashMap<(&str, &str), Vec<&Name>> = HashMap::new();
     for name in names.iter().flatten().filter(|name| !name.is_always_directory()) {
         let known = connection.listings.find(name).is_some();
@@ -226,7 +226,7 @@ async fn list_siblings(
     found.add(page, began);
     let listed = found.into_listed(is_truncated);
     let found = listed.child(child).map(told);
-    let ttl = bucket.settings.listing_ttl;
+    let ttl = bucket.settings.engine.listing_ttl;
     listings.insert(name, listed, began, ttl, false);
     if let Some(found) = &found {
         listings.insert_name(name, found, began, ttl);
@@ -268,7 +268,7 @@ async fn scan_on(connection: &Connection, bucket: &Bucket, name: &Name) -> Resul
     let listed = found.into_listed(is_truncated);
     let listed = Listed { after: Some(after[directory.len()..].to_owned()), ..listed };
     let known = listed.child(&name.key[directory.len()..]).map(told);
-    let ttl = bucket.settings.listing_ttl;
+    let ttl = bucket.settings.engine.listing_ttl;
     connection.listings.insert(name, listed, began, ttl, false);
     Ok(known)
 }
@@ -354,7 +354,7 @@ async fn head(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::names::pages::Object;
+    use tf_fs_object_store::Object;
 
     fn judged(objects: &[&str], directories: &[&str], is_truncated: bool) -> Option<Found> {
         let known = |key: &str| Known {

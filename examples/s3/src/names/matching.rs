@@ -4,17 +4,16 @@
 //! directory by directory, a request each; but a listing of all that is below, which shows a thousand keys a
 //! request, often needs fewer. That is tried first, and given up as soon as it seems to need more.
 
-use super::cache::Found;
-use super::collect::{Collected, Tree};
 use super::lookup;
-use super::pages::{Allowance, Page, Pages, Query};
+use super::pages::{Allowance, Pages};
 use crate::connection::{Bucket, Connection};
-use crate::name::{Name, split};
+use crate::name::{self, split};
 use futures_util::{StreamExt, TryStreamExt, stream};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::pin::Pin;
 use std::sync::Arc;
+use tf_fs_object_store::{Collected, Found, Name, Page, Query, Tree};
 use tf_fs_plugin::glob;
 use tf_fs_plugin::prelude::*;
 use tokio::sync::Semaphore;
@@ -34,10 +33,10 @@ pub(super) async fn matching(connection: &Connection, pattern: Uri<'_>) -> Resul
     // What comes before the key, as the user wrote it.
     let start = pattern.as_bytes().len() - path.len();
     let before = &pattern.as_bytes()[..start];
-    let root = Name { bucket: bucket.into(), key: String::new() };
+    let root = name::new(bucket, "")?;
     let components: Vec<&str> = path.split('/').collect();
     let keys = if bucket.is_empty() || components.iter().all(|part| is_literal(part)) {
-        let name = Name::new(bucket, &unescape(path))?;
+        let name = name::new(bucket, &unescape(path))?;
         match lookup::find(connection, &name).await? {
             Found::Nothing => BTreeSet::new(),
             Found::File(_) | Found::Directory => BTreeSet::from([name.key]),
@@ -171,7 +170,7 @@ impl Search<'_> {
                 _ => {}
             }
         }
-        let ttl = self.bucket.settings.listing_ttl;
+        let ttl = self.bucket.settings.engine.listing_ttl;
         listing.keep(&self.connection.listings, &self.pattern, ttl);
         Ok(Level { directories })
     }
@@ -208,7 +207,7 @@ impl Search<'_> {
                 break;
             }
         }
-        let ttl = self.bucket.settings.listing_ttl;
+        let ttl = self.bucket.settings.engine.listing_ttl;
         tree.keep(&self.connection.listings, &self.pattern, began, pages.is_done(), ttl);
         let Some(level) = level.filter(|_| !pages.is_done()) else { return Ok(()) };
         let rest = level

@@ -7,12 +7,8 @@
 //! | `directories` | making and removing them |
 //! | `deletion` | files and trees |
 //! | `copying`, `renaming` | done by the store |
-//! | `cache` | what listings showed a moment ago |
-//! | `pending` | what this process has done and the store does not show |
-//! | `pages`, `collect`, `request` | the requests, and what is made of their answers |
+//! | `pages`, `request` | the requests |
 
-mod cache;
-mod collect;
 mod copying;
 mod deletion;
 mod directories;
@@ -20,16 +16,13 @@ mod listing;
 mod lookup;
 mod matching;
 mod pages;
-mod pending;
 mod renaming;
 mod request;
 
-pub(crate) use cache::{Found, Known, Listings};
 pub(crate) use copying::source as copy_source;
-pub(crate) use pending::{Pending, PendingWrite};
+use tf_fs_object_store::{Found, Name};
 
 use crate::connection::Connection;
-use crate::name::Name;
 use tf_fs_plugin::prelude::*;
 
 pub(crate) fn create_dir(connection: &Connection, name: &Name) -> Result<()> {

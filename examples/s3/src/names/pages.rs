@@ -1,9 +1,7 @@
 //! Pages of `ListObjectsV2`.
 
-use super::cache::Known;
 use crate::connection::Bucket;
 use crate::failure::failure;
-use crate::name::Name;
 use aws_sdk_s3::error::SdkError;
 use aws_sdk_s3::operation::list_objects_v2::ListObjectsV2Error;
 use aws_sdk_s3::types::{EncodingType, RequestPayer};
@@ -13,51 +11,8 @@ use std::borrow::Cow;
 use std::cell::Cell;
 use std::sync::Arc;
 use std::time::SystemTime;
+use tf_fs_object_store::{Known, Name, Object, Page, Query};
 use tf_fs_plugin::prelude::*;
-
-/// What to list.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Query {
-    pub(super) prefix: String,
-    /// Whether keys with a `/` after the prefix are shown as the directory that they are in.
-    pub(super) by_directory: bool,
-    /// Only keys after this one.
-    pub(super) after: Option<String>,
-    /// Keys a page; the store's own 1,000 if not given.
-    pub(super) max_keys: Option<i32>,
-}
-
-/// An object as a listing shows it.
-#[derive(Debug)]
-pub(super) struct Object {
-    pub(super) key: String,
-    pub(super) known: Known,
-}
-
-/// One answer of the store.
-#[derive(Debug, Default)]
-pub(super) struct Page {
-    pub(super) objects: Vec<Object>,
-    /// With the `/` at their end.
-    pub(super) directories: Vec<String>,
-    /// How to get the next one.
-    pub(super) next: Option<String>,
-    /// Whether the store says that there is more.
-    pub(super) is_truncated: bool,
-}
-
-impl Page {
-    /// The last name in it.
-    pub(super) fn last(&self) -> Option<&str> {
-        let objects = self.objects.iter().map(|object| &*object.key);
-        objects.chain(self.directories.iter().map(String::as_str)).max()
-    }
-
-    fn first(&self) -> Option<&str> {
-        let objects = self.objects.iter().map(|object| &*object.key);
-        objects.chain(self.directories.iter().map(String::as_str)).min()
-    }
-}
 
 /// Why there is no page.
 #[derive(Debug)]
@@ -151,7 +106,7 @@ pub(super) struct Allowance(Cell<usize>);
 
 impl Allowance {
     pub(super) fn new(bucket: &Bucket) -> Self {
-        Self(Cell::new(bucket.settings.max_listed_names))
+        Self(Cell::new(bucket.settings.engine.max_listed_names))
     }
 
     /// Takes `names` of it.
@@ -162,7 +117,7 @@ impl Allowance {
         let left = self.0.get().checked_sub(names).ok_or_else(|| {
             Error::resource_exhausted(format_args!(
                 "{name}: the store lists more than {} names; name a smaller directory, or set max_listed_names",
-                bucket.settings.max_listed_names
+                bucket.settings.engine.max_listed_names
             ))
         })?;
         self.0.set(left);

@@ -1,17 +1,16 @@
 //! Renames: a copy by the store, confirmed, and then the deletion of exactly the source.
 
-use super::cache::{Found, Known};
 use super::copying::{self, Source};
 use super::deletion::{Deletion, note_emptied};
 use super::lookup;
-use super::pages::{Allowance, Object, Pages, Query};
+use super::pages::{Allowance, Pages};
 use super::request;
 use crate::connection::Connection;
-use crate::name::Name;
 use crate::write::checksum::same_etag;
 use futures_util::{StreamExt, future, stream};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
+use tf_fs_object_store::{Found, Known, Name, Object, Query};
 use tf_fs_plugin::prelude::*;
 
 /// Objects that are copied at a time.

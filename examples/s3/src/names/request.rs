@@ -3,9 +3,9 @@
 use super::pages::payer;
 use crate::connection::{Bucket, Connection};
 use crate::failure::failure;
-use crate::name::Name;
 use aws_sdk_s3::primitives::ByteStream;
 use aws_sdk_s3::types::{ServerSideEncryption, StorageClass};
+use tf_fs_object_store::Name;
 use tf_fs_plugin::prelude::*;
 
 /// What other tools write for a directory.
@@ -34,7 +34,7 @@ pub(super) async fn put_marker(
         .await;
     match put {
         Ok(_) => {
-            connection.listings.wrote(&marker, None, began, bucket.settings.listing_ttl);
+            connection.listings.wrote(&marker, None, began, bucket.settings.engine.listing_ttl);
             Ok(())
         }
         Err(error) => {

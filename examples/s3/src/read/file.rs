@@ -10,13 +10,12 @@ use super::part::{Part, Unavailable};
 use super::pattern::{KEPT, Limits, SMALL_PART, Streams, split};
 use super::source::{Fetch, Source, Version};
 use crate::connection::Connection;
-use crate::name::Name;
-use crate::names::Found;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use growth::End;
 use state::{is_checkpoint_data, known, length};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use tf_fs_object_store::{Found, Name};
 use tf_fs_plugin::prelude::*;
 use tokio::sync::Semaphore;
 
@@ -118,7 +117,7 @@ impl File {
             false => reads.habits.expect(name).unwrap_or(0).min(EXPECTED),
             true => 0,
         };
-        let large = settings.read_part as u64;
+        let large = settings.engine.read_part as u64;
         let len = match expected {
             0 if is_jumped_into => SPARE,
             0 => SMALL_PART.min(large),
@@ -146,7 +145,7 @@ impl File {
         let version = source.version().expect("settled by the answer").clone();
         // TensorFlow asks for its length next, or opens it once more.
         if let Some(known) = known(&head, &version) {
-            let ttl = source.target.bucket.settings.listing_ttl;
+            let ttl = source.target.bucket.settings.engine.listing_ttl;
             connection.listings.insert_name(name, &Found::File(known), began, ttl);
         }
         parts.retain(|held| held.part.range().start < version.size);
@@ -176,7 +175,7 @@ impl File {
     }
 
     async fn source(connection: &Arc<Connection>, name: &Name) -> Result<Source> {
-        let reads = &connection.process.reads;
+        let reads = &connection.reads;
         let target = reads.target(connection, name).await?;
         Ok(Source::new(name.clone(), target, Arc::clone(reads)))
     }
@@ -268,9 +267,10 @@ impl File {
         let settings = &self.source.target.bucket.settings;
         let reading = self.source.reads.reading.load(Ordering::Relaxed).max(1);
         let share = self.connection.process.budget.limit() / (reading + 1);
-        let window = settings.read_part.saturating_mul(settings.read_concurrency).min(share);
+        let window =
+            settings.engine.read_part.saturating_mul(settings.engine.read_concurrency).min(share);
         // Parts that fit into the memory.
-        let part = settings.read_part.min(share / 2).max(CHUNK);
+        let part = settings.engine.read_part.min(share / 2).max(CHUNK);
         Limits { size: self.version.size, part: part as u64, window: window as u64 }
     }
 
@@ -400,7 +400,8 @@ impl File {
         }
         let lens: Vec<usize> = pieces.iter().map(|piece| length(piece.range())).collect();
         // As many GETs at a time as the settings allow; parts are being fetched already.
-        let gate = Semaphore::new(self.source.target.bucket.settings.read_concurrency.max(1));
+        let gate =
+            Semaphore::new(self.source.target.bucket.settings.engine.read_concurrency.max(1));
         let gate = &gate;
         buf.fill_parts(&lens, |bufs| {
             self.connection.block_on(async {

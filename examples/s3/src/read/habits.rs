@@ -1,9 +1,9 @@
 //! What is expected of a file from how its neighbours were read: shards of a data set are as long as
 //! each other, and each is read whole.
 
-use crate::name::Name;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use tf_fs_object_store::Name;
 
 /// Directories of which habits are kept.
 const DIRECTORIES: usize = 64;
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     fn name(key: &str) -> Name {
-        Name { bucket: "b".into(), key: key.into() }
+        Name::new("s3", "b", key)
     }
 
     #[test]
@@ -97,7 +97,7 @@ mod tests {
         assert_eq!(habits.expect(&name("d/1")), Some(100));
         assert_eq!(habits.expect(&name("d/e/1")), None);
         assert_eq!(habits.expect(&name("1")), None);
-        let other = Name { bucket: "c".into(), key: "d/1".into() };
+        let other = Name::new("s3", "c", "d/1");
         assert_eq!(habits.expect(&other), None);
     }
 

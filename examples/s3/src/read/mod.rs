@@ -12,7 +12,6 @@ mod ranges;
 mod source;
 
 use crate::S3;
-use crate::name::Name;
 use crate::names;
 use arc_swap::ArcSwap;
 use chunk::Chunks;
@@ -25,6 +24,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex};
+use tf_fs_object_store::Name;
 use tf_fs_plugin::prelude::*;
 
 /// What all files open for reading share in a process.

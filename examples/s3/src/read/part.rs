@@ -3,12 +3,11 @@
 use super::chunk::{CHUNK, Chunk, Chunks};
 use super::get::Range;
 use super::source::Fetch;
-use crate::metrics;
-use crate::process::Reservation;
 use bytes::BufMut;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use tf_fs_object_store::Reservation;
 use tf_fs_plugin::prelude::*;
 use tokio::sync::Notify;
 
@@ -149,7 +148,7 @@ impl Part {
         for (start, chunk) in &taken {
             copied += copy_of(*start, chunk.bytes(), range.start, end, buf);
         }
-        metrics::READ_AHEAD_HIT_BYTES.add(copied as u64);
+        tf_fs_object_store::metrics::READ_AHEAD_HIT_BYTES.add(copied as u64);
         copied
     }
 
@@ -205,7 +204,7 @@ impl Drop for Part {
     fn drop(&mut self) {
         let mut state = self.shared.lock();
         state.cancelled = true;
-        metrics::READ_AHEAD_WASTED_BYTES.add(state.filled - state.read);
+        tf_fs_object_store::metrics::READ_AHEAD_WASTED_BYTES.add(state.filled - state.read);
         drop(state);
         self.shared.wanted.notify_one();
     }

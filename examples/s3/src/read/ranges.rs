@@ -3,7 +3,7 @@
 use super::get::{Range, Target};
 use super::source::{Fetch, Source};
 use crate::connection::Connection;
-use crate::name::Name;
+use crate::name;
 use crate::{S3, SHARED};
 use std::fmt;
 use std::sync::Arc;
@@ -32,13 +32,13 @@ impl Ranges {
     /// of the request.
     pub fn open(way: Way, uri: &str) -> Result<Self> {
         let connection = S3(Arc::clone(&SHARED)).connection()?;
-        let name = Name::file(Uri::new(uri.as_bytes()))?;
+        let name = name::file(Uri::new(uri.as_bytes()))?;
         let bucket = connection.block_on(connection.bucket(&name.bucket))?;
         let target = Target::new(bucket);
         if way == Way::Sdk {
             target.use_sdk();
         }
-        let reads = Arc::clone(&connection.process.reads);
+        let reads = Arc::clone(&connection.reads);
         let source = Arc::new(Source::new(name, Arc::new(target), reads));
         let mut first = Fetch::new(Arc::clone(&source), Range::new(0, 1), "open");
         ensure!(connection.block_on(first.open())?.is_some(), Error::not_found(&source.name));

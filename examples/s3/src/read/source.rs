@@ -3,8 +3,8 @@
 use super::Reads;
 use super::assumption::Assumption;
 use super::get::{self, Body, Cause, Head, Range, Target, Wanted};
-use crate::connection::{LONGEST_RETRY_AFTER, Patience, WRONG_ANSWERS, backoff};
-use crate::name::Name;
+use tf_fs_object_store::{LONGEST_RETRY_AFTER, Name, Patience, WRONG_ANSWERS, backoff};
+
 use bytes::BufMut;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -184,7 +184,7 @@ impl Fetch {
             let outcome = match &mut self.body {
                 Some(body) => {
                     let bucket = &self.source.target.bucket;
-                    let stall = bucket.settings.stall_timeout;
+                    let stall = bucket.settings.engine.stall_timeout;
                     let outcome = self.pace.time(stall, body.fill(to)).await;
                     outcome.unwrap_or_else(|| {
                         let endpoint = bucket.route().map(|route| route.base.clone());
@@ -254,14 +254,15 @@ impl Fetch {
         failures.count += 1;
         failures.wrong += u32::from(cause.will_stay());
         failures.bytes_since = 0;
-        let patience = failures.patience.get_or_insert_with(|| Patience::new(settings));
+        let patience = failures.patience.get_or_insert_with(|| Patience::new(&settings.engine));
         let left = patience.lose(std::mem::take(&mut failures.waited), self.asked.elapsed());
-        let is_over = failures.count >= settings.max_attempts || failures.wrong >= WRONG_ANSWERS;
+        let is_over =
+            failures.count >= settings.engine.max_attempts || failures.wrong >= WRONG_ANSWERS;
         let Some(left) = left.filter(|_| cause.is_transient() && !is_over) else {
             return Err(cause.into_error(self.op, &self.source.name, self.failures.count));
         };
         patience.warn(&self.source.name, || cause.in_short());
-        let own = backoff(settings.retry_backoff, failures.count);
+        let own = backoff(settings.engine.retry_backoff, failures.count);
         let asked = cause.retry_after().unwrap_or_default();
         let wait = own.max(asked.min(LONGEST_RETRY_AFTER)).min(left);
         failures.waited = wait;

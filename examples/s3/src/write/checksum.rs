@@ -1,9 +1,9 @@
 //! What proves that the store has the bytes that were sent.
 
-use super::buffer::Content;
 use aws_smithy_types::base64;
 use crc_fast::CrcAlgorithm::Crc32IsoHdlc;
 use md5::{Digest as _, Md5};
+use tf_fs_object_store::Content;
 
 /// The CRC32 of some bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,12 +2,8 @@
 
 use super::object::{leaves_open_whether_done, status_of};
 use crate::config::BucketSettings;
-use crate::connection::{
-    Attempt, Known, LONGEST_RETRY_AFTER, Patience, TooLarge, WRONG_ANSWERS, backoff, retry_after,
-    will_stay,
-};
+use crate::connection::{Attempt, Known, TooLarge, retry_after, will_stay};
 use crate::failure::find;
-use crate::name::Name;
 use aws_sdk_s3::config::{ConfigBag, Intercept, RuntimeComponents};
 use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
 use aws_smithy_runtime_api::box_error::BoxError;
@@ -16,6 +12,7 @@ use aws_smithy_runtime_api::client::retries::RequestAttempts;
 use aws_smithy_types::retry::RetryConfig;
 use std::mem;
 use std::time::Duration;
+use tf_fs_object_store::{LONGEST_RETRY_AFTER, Name, Patience, WRONG_ANSWERS, backoff};
 use tokio::time::Instant;
 
 /// The attempts of one write.
@@ -77,16 +74,16 @@ impl Course {
         self.attempts += 1;
         let Some(cause) = Cause::of(error) else { return false };
         self.wrong += u32::from(cause == Cause::Wrong);
-        let patience = self.patience.get_or_insert_with(|| Patience::new(settings));
+        let patience = self.patience.get_or_insert_with(|| Patience::new(&settings.engine));
         let took = self.began.map_or(Duration::ZERO, |began| began.elapsed());
         let left = patience.lose(mem::take(&mut self.waited), took);
-        let is_over = self.attempts >= settings.max_attempts || self.wrong >= WRONG_ANSWERS;
+        let is_over = self.attempts >= settings.engine.max_attempts || self.wrong >= WRONG_ANSWERS;
         let Some(left) = left.filter(|_| !is_over) else { return false };
         patience.warn(name, || match status_of(error) {
             Some(status) => format!("the store responds with HTTP {status}"),
             None => "no response".to_owned(),
         });
-        let own = backoff(settings.retry_backoff, self.attempts);
+        let own = backoff(settings.engine.retry_backoff, self.attempts);
         let asked = error.raw_response().and_then(retry_after).unwrap_or_default();
         self.waited = own.max(asked.min(LONGEST_RETRY_AFTER)).min(left);
         tokio::time::sleep(self.waited).await;

@@ -8,7 +8,7 @@
 //! again the next time; from then on the next version is made in the store, of a copy of the published object
 //! and the new bytes.
 
-mod buffer;
+mod body;
 pub(crate) mod checksum;
 pub(crate) mod course;
 pub(crate) mod guard;
@@ -18,15 +18,12 @@ mod upload;
 
 use crate::S3;
 use crate::connection::Connection;
-use crate::name::Name;
-use crate::names::PendingWrite;
-use crate::process::Reservation;
-use buffer::Buffer;
 use guard::Before;
 use object::{Kept, Stored, Target};
 use std::mem;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tf_fs_object_store::{Buffer, Name, PendingWrite, Reservation};
 use tf_fs_plugin::prelude::*;
 use upload::{Upload, again};
 
@@ -143,9 +140,9 @@ impl WritableFile for Writer {
         let settings = &open.target.bucket.settings;
         let is_too_soon = open
             .published_at
-            .is_some_and(|published_at| published_at.elapsed() < settings.flush_interval);
+            .is_some_and(|published_at| published_at.elapsed() < settings.engine.flush_interval);
         // An empty file is published when it is closed.
-        if !settings.publish_on_flush || is_too_soon || open.len == 0 {
+        if !settings.engine.publish_on_flush || is_too_soon || open.len == 0 {
             return Ok(());
         }
         open.publish()
@@ -206,7 +203,8 @@ impl Open {
             None if self.held_from > 0 => parts::copy_count(self.held_from) + 1,
             None => 1,
         };
-        let size = parts::size(settings.write_part as u64, next, settings.write_parts_equal);
+        let size =
+            parts::size(settings.engine.write_part as u64, next, settings.engine.write_parts_equal);
         usize::try_from(size).unwrap_or(usize::MAX)
     }
 
@@ -231,7 +229,7 @@ impl Open {
     /// Sends what is held as the next part.
     fn send_part(&mut self) -> Result<()> {
         let (connection, target) = (&self.connection, &self.target);
-        let most = target.bucket.settings.write_concurrency.max(1);
+        let most = target.bucket.settings.engine.write_concurrency.max(1);
         let free_place = |upload: &mut Upload| -> Result<()> {
             while upload.in_flight() >= most {
                 connection.block_on(upload.arrival())?;
@@ -290,7 +288,7 @@ impl Open {
             // It may have been done all the same.
             listings.changed(&self.target.name);
         })?;
-        let ttl = self.target.bucket.settings.listing_ttl;
+        let ttl = self.target.bucket.settings.engine.listing_ttl;
         listings.wrote(&self.target.name, Some(stored.known()), began, ttl);
         self.pending.published();
         self.before = Before::This(stored);

@@ -1,13 +1,11 @@
 //! The object that a file becomes: PUT in one request, and the proof that it is stored.
 
-use super::buffer::Content;
+use super::body::body;
 use super::checksum::{Crc32, md5_etag, same_etag};
 use super::course::{Course, Once};
 use super::guard::{Before, Guard, Refusal, is_precondition_failure, replaced, unknown};
-use crate::connection::{Bucket, WRONG_ANSWERS};
+use crate::connection::Bucket;
 use crate::failure::{failure, of_transport};
-use crate::name::Name;
-use crate::names::Known;
 use aws_sdk_s3::config::retry::RetryConfig;
 use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_s3::operation::head_object::builders::HeadObjectFluentBuilder;
@@ -18,6 +16,7 @@ use bytes::{Buf as _, Bytes};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tf_fs_object_store::{Content, Known, Name, WRONG_ANSWERS};
 use tf_fs_plugin::prelude::*;
 
 /// Before another attempt.
@@ -172,7 +171,7 @@ impl Target {
             course.begin();
             let sent = with_attributes!(self.bucket.client.put_object(), self)
                 .content_length(signed(content.len()))
-                .body(content.body())
+                .body(body(content))
                 .set_checksum_crc32(crc.map(Crc32::to_base64))
                 .set_if_match(guard.if_match())
                 .set_if_none_match(guard.if_none_match())
@@ -321,7 +320,7 @@ impl Target {
                 })?;
             let promised = answer.content_length().and_then(|len| u64::try_from(len).ok());
             let error = if promised == Some(object.len) {
-                let limit = self.bucket.settings.stall_timeout
+                let limit = self.bucket.settings.engine.stall_timeout
                     + Duration::from_millis(object.len / SLOWEST_BYTES_PER_MS);
                 match tokio::time::timeout(limit, answer.body.collect()).await {
                     Ok(Ok(body)) if body.remaining() as u64 == object.len => {
@@ -336,7 +335,7 @@ impl Target {
             };
             // The SDK's attempts end when the transfer begins.
             // These make up for transfers that broke: an outage is waited for by the SDK's.
-            if attempt >= self.bucket.settings.max_attempts.min(WRONG_ANSWERS) {
+            if attempt >= self.bucket.settings.engine.max_attempts.min(WRONG_ANSWERS) {
                 return Err(error);
             }
             tokio::time::sleep(PAUSE * attempt).await;

@@ -1,6 +1,6 @@
 //! A file on its way to the store in parts.
 
-use super::buffer::Content;
+use super::body::body;
 use super::checksum::{Crc32, composite, md5_etag_of_parts};
 use super::course::{Course, Once};
 use super::guard::{Before, Guard, Refusal, replaced, unknown};
@@ -9,9 +9,7 @@ use super::object::{
     with_attributes,
 };
 use super::parts;
-use crate::name::Name;
 use crate::names::copy_source;
-use crate::process::Process;
 use aws_sdk_s3::error::ProvideErrorMetadata as _;
 use aws_sdk_s3::types::{ChecksumAlgorithm, CompletedMultipartUpload, CompletedPart};
 use futures_util::future::{BoxFuture, Shared};
@@ -19,6 +17,7 @@ use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt as _, StreamExt as _};
 use std::ops::Range;
 use std::sync::Arc;
+use tf_fs_object_store::{Content, Name, Process};
 use tf_fs_plugin::prelude::*;
 use tokio::task::{JoinError, JoinHandle};
 
@@ -388,7 +387,7 @@ async fn send_part(
         .part_number(number(part_number))
         .set_request_payer(target.payer())
         .content_length(signed(content.len()))
-        .body(content.body())
+        .body(body(&content))
         .set_checksum_crc32(crc.map(Crc32::to_base64))
         .customize()
         .disable_payload_signing()

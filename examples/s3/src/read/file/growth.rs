@@ -65,7 +65,7 @@ impl File {
             return false;
         }
         let end = self.end.lock().unwrap_or_else(PoisonError::into_inner);
-        let ttl = self.source.target.bucket.settings.listing_ttl;
+        let ttl = self.source.target.bucket.settings.engine.listing_ttl;
         end.as_ref().is_some_and(|end| end.told.elapsed() >= ttl)
     }
 

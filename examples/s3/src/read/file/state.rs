@@ -1,12 +1,12 @@
 //! The parts that are held of a file, and the streams that read it.
 
 use super::{BLOCKS, File, Owner, STRAYS, State};
-use crate::names::Known;
 use crate::read::get::{Head, Range};
 use crate::read::part::Part;
 use crate::read::pattern::KEPT;
 use crate::read::source::Version;
 use std::sync::Arc;
+use tf_fs_object_store::Known;
 
 impl State {
     /// The part that has all of `read` already.

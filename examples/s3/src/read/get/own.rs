@@ -44,7 +44,7 @@ pub(super) async fn get(
     let settings = &target.bucket.settings;
     let place = target.place(route).map_err(Cause::Other)?;
     let mut wire = pool.connect(&place, &route.base, settings.connect_timeout).await?;
-    let stall = settings.stall_timeout;
+    let stall = settings.engine.stall_timeout;
     let answered = async {
         let sent = tokio::time::timeout(stall, wire.send(&request)).await;
         sent.map_err(|_| stalled(route, stall))?.map_err(|error| broken(route, error))?;
@@ -77,7 +77,7 @@ pub(super) async fn get(
         }
         304 | 412 => Err(Cause::Changed),
         416 if wanted.etag.is_none() => {
-            let body = refusal_body(&mut wire, &answer, settings.stall_timeout).await;
+            let body = refusal_body(&mut wire, &answer, settings.engine.stall_timeout).await;
             if answer.keep && answer.content_length == Some(body.len() as u64) {
                 pool.keep(&place, wire);
             }
@@ -85,7 +85,7 @@ pub(super) async fn get(
         }
         416 => Err(Cause::Changed),
         _ => {
-            let body = refusal_body(&mut wire, &answer, settings.stall_timeout).await;
+            let body = refusal_body(&mut wire, &answer, settings.engine.stall_timeout).await;
             if answer.keep && answer.content_length == Some(body.len() as u64) {
                 pool.keep(&place, wire);
             }

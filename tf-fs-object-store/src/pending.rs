@@ -1,7 +1,7 @@
 //! What this process has done and the store does not show: files that it is writing, names that it gave
 //! up, directories that it emptied.
 
-use crate::name::Name;
+use crate::Name;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::hash::Hash;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -11,7 +11,7 @@ use tf_fs_plugin::Origin;
 
 /// The names that are open for writing and not published yet. For this process they exist.
 #[derive(Debug, Default)]
-pub(crate) struct Pending(Mutex<Names>);
+pub struct Pending(Mutex<Names>);
 
 #[derive(Debug, Default)]
 struct Names {
@@ -35,7 +35,7 @@ struct Write {
 
 /// One file open for writing. Dropped: the file was published or given up.
 #[derive(Debug)]
-pub(crate) struct PendingWrite {
+pub struct PendingWrite {
     pending: Arc<Pending>,
     name: Name,
     write: Arc<Write>,
@@ -45,14 +45,17 @@ pub(crate) struct PendingWrite {
 
 /// A file that this process is writing and nobody else can see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Unpublished {
-    pub(crate) len: u64,
-    pub(crate) since: SystemTime,
+pub struct Unpublished {
+    /// Bytes so far.
+    pub len: u64,
+    /// When it was opened.
+    pub since: SystemTime,
 }
 
 /// What this process has to do with a name that is deleted, where the store has nothing of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ours {
+pub enum Ours {
+    /// Nothing.
     No,
     /// It is writing it.
     Unpublished,
@@ -62,7 +65,7 @@ pub(crate) enum Ours {
 
 impl Pending {
     /// A file was opened for writing. It exists from now on for this process, with no bytes.
-    pub(crate) fn begin(self: &Arc<Self>, name: &Name) -> PendingWrite {
+    pub fn begin(self: &Arc<Self>, name: &Name) -> PendingWrite {
         let write = Arc::new(Write {
             since: SystemTime::now(),
             len: AtomicU64::new(0),
@@ -82,12 +85,12 @@ impl Pending {
     }
 
     /// The file of this name, if this process is writing it and has not published it.
-    pub(crate) fn unpublished(&self, name: &Name) -> Option<Unpublished> {
+    pub fn unpublished(&self, name: &Name) -> Option<Unpublished> {
         self.names().open.get(name).and_then(|write| write.unpublished())
     }
 
     /// The keys in this bucket that begin with `prefix`, are being written and are not published.
-    pub(crate) fn below(&self, name: &Name, prefix: &str) -> Vec<String> {
+    pub fn below(&self, name: &Name, prefix: &str) -> Vec<String> {
         let names = self.names();
         if names.open.is_empty() {
             return Vec::new();
@@ -103,7 +106,7 @@ impl Pending {
 
     /// The name was deleted or renamed: what is still written to it goes nowhere. Whether deleting it is no
     /// mistake although no store has it.
-    pub(crate) fn delete(&self, name: &Name) -> Ours {
+    pub fn delete(&self, name: &Name) -> Ours {
         let mut names = self.names();
         let given_up = names.given_up.take(name).is_some();
         names.published.take(name);
@@ -120,24 +123,24 @@ impl Pending {
     }
 
     /// [`delete`](Self::delete) of all names that begin with `prefix`.
-    pub(crate) fn delete_below(&self, name: &Name, prefix: &str) {
+    pub fn delete_below(&self, name: &Name, prefix: &str) {
         for key in self.below(name, prefix) {
             self.delete(&name.with_key(key));
         }
     }
 
     /// This process deleted a file in this directory.
-    pub(crate) fn emptied(&self, directory: Name) {
+    pub fn emptied(&self, directory: Name) {
         self.names().emptied.put(directory, ());
     }
 
     /// Whether this process deleted a file in this directory. Says so once.
-    pub(crate) fn take_emptied(&self, directory: &Name) -> bool {
+    pub fn take_emptied(&self, directory: &Name) -> bool {
         self.names().emptied.take(directory).is_some()
     }
 
     /// The length that this process last published under this name.
-    pub(crate) fn published_len(&self, name: &Name) -> Option<u64> {
+    pub fn published_len(&self, name: &Name) -> Option<u64> {
         self.names().published.get(name).copied()
     }
 
@@ -155,12 +158,12 @@ impl Write {
 
 impl PendingWrite {
     /// It has this many bytes now.
-    pub(crate) fn set_len(&self, len: u64) {
+    pub fn set_len(&self, len: u64) {
         self.write.len.store(len, Ordering::Release);
     }
 
     /// The store has it, as far as it was written: ask there.
-    pub(crate) fn published(&self) {
+    pub fn published(&self) {
         self.write.published.store(true, Ordering::Release);
         if self.is_of_this_process() {
             let len = self.write.len.load(Ordering::Acquire);
@@ -170,7 +173,7 @@ impl PendingWrite {
 
     /// It was given up without ever being published. TensorFlow deletes some such names afterwards
     /// (the lock file of `Dataset.cache`), which then has to succeed once.
-    pub(crate) fn given_up(&self) {
+    pub fn given_up(&self) {
         let shown = self.write.published.load(Ordering::Acquire) || self.is_deleted();
         if !shown && self.is_of_this_process() && self.close() {
             self.pending.names().given_up.put(self.name.clone(), ());
@@ -178,7 +181,7 @@ impl PendingWrite {
     }
 
     /// Whether this process deleted the name while it was being written.
-    pub(crate) fn is_deleted(&self) -> bool {
+    pub fn is_deleted(&self) -> bool {
         self.write.deleted.load(Ordering::Acquire)
     }
 
@@ -249,7 +252,7 @@ mod tests {
     use super::*;
 
     fn name(key: &str) -> Name {
-        Name { bucket: "b".into(), key: key.into() }
+        Name::new("mem", "b", key)
     }
 
     fn len(pending: &Pending, key: &str) -> Option<u64> {

@@ -1,15 +1,10 @@
 //! Bytes that wait to be uploaded.
 
-use crate::process::Reservation;
-use aws_sdk_s3::primitives::{ByteStream, SdkBody};
+use crate::Reservation;
 use bytes::{Bytes, BytesMut};
-use http_body::{Body, Frame, SizeHint};
-use std::convert::Infallible;
 use std::fmt;
 use std::mem;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
 /// The first chunk: enough for the many files of a few bytes.
 const SMALLEST_CHUNK: usize = 16 << 10;
@@ -18,7 +13,7 @@ const LARGEST_CHUNK: usize = 1 << 20;
 
 /// Appended bytes, in chunks: memory grows with them, and none is ever copied again.
 #[derive(Default)]
-pub(super) struct Buffer {
+pub struct Buffer {
     full: Vec<Bytes>,
     last: BytesMut,
     len: usize,
@@ -26,23 +21,29 @@ pub(super) struct Buffer {
 }
 
 impl Buffer {
-    pub(super) fn len(&self) -> usize {
+    /// The number of bytes.
+    pub fn len(&self) -> usize {
         self.len
     }
 
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
     /// How much can be appended before [`grow`](Self::grow) is needed.
-    pub(super) fn room(&self) -> usize {
+    pub fn room(&self) -> usize {
         self.last.capacity() - self.last.len()
     }
 
     /// How large the next chunk should be when `wanted` bytes are to be appended, and the buffer is to
     /// hold `limit` in all.
-    pub(super) fn next_chunk(&self, wanted: usize, limit: usize) -> usize {
+    pub fn next_chunk(&self, wanted: usize, limit: usize) -> usize {
         self.len.max(wanted).clamp(SMALLEST_CHUNK, LARGEST_CHUNK).min(limit - self.len)
     }
 
     /// Makes room for `chunk` bytes, which `reservation` pays for.
-    pub(super) fn grow(&mut self, chunk: usize, reservation: Reservation) {
+    pub fn grow(&mut self, chunk: usize, reservation: Reservation) {
         let full = mem::replace(&mut self.last, BytesMut::with_capacity(chunk));
         if !full.is_empty() {
             self.full.push(full.freeze());
@@ -51,14 +52,14 @@ impl Buffer {
     }
 
     /// Appends `data`, for which there is room.
-    pub(super) fn append(&mut self, data: &[u8]) {
+    pub fn append(&mut self, data: &[u8]) {
         debug_assert!(data.len() <= self.room());
         self.last.extend_from_slice(data);
         self.len += data.len();
     }
 
     /// All bytes, which stay here too.
-    pub(super) fn share(&mut self) -> Content {
+    pub fn share(&mut self) -> Content {
         if !self.last.is_empty() {
             // The rest of the chunk stays for what comes.
             self.full.push(self.last.split().freeze());
@@ -71,7 +72,7 @@ impl Buffer {
     }
 
     /// All bytes, and what pays for them; the buffer is empty then.
-    pub(super) fn take(&mut self) -> Content {
+    pub fn take(&mut self) -> Content {
         let mut taken = mem::take(self);
         let reservations = mem::take(&mut taken.reservations);
         let Self { mut full, last, len, .. } = taken;
@@ -90,7 +91,7 @@ impl fmt::Debug for Buffer {
 
 /// Bytes on their way to the store. Clones share them; the last one gives the memory back.
 #[derive(Clone)]
-pub(super) struct Content(Arc<Inner>);
+pub struct Content(Arc<Inner>);
 
 struct Inner {
     chunks: Vec<Bytes>,
@@ -100,24 +101,19 @@ struct Inner {
 }
 
 impl Content {
-    pub(super) fn len(&self) -> u64 {
+    /// The number of bytes.
+    pub fn len(&self) -> u64 {
         self.0.len as u64
     }
 
-    pub(super) fn chunks(&self) -> &[Bytes] {
-        &self.0.chunks
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.len == 0
     }
 
-    /// A body of a request, made anew for each attempt.
-    pub(super) fn body(&self) -> ByteStream {
-        let content = self.clone();
-        ByteStream::new(SdkBody::retryable(move || {
-            SdkBody::from_body_1_x(Chunks {
-                content: content.clone(),
-                next: 0,
-                left: content.len(),
-            })
-        }))
+    /// The bytes, in order.
+    pub fn chunks(&self) -> &[Bytes] {
+        &self.0.chunks
     }
 }
 
@@ -127,42 +123,10 @@ impl fmt::Debug for Content {
     }
 }
 
-/// The chunks one after the other.
-struct Chunks {
-    content: Content,
-    next: usize,
-    left: u64,
-}
-
-impl Body for Chunks {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let chunk = self.content.chunks().get(self.next).cloned();
-        if let Some(chunk) = &chunk {
-            self.next += 1;
-            self.left -= chunk.len() as u64;
-        }
-        Poll::Ready(chunk.map(|chunk| Ok(Frame::data(chunk))))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.left == 0
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.left)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::process::Budget;
+    use crate::Budget;
 
     fn append(buffer: &mut Buffer, budget: &Arc<Budget>, mut data: &[u8], limit: usize) {
         while !data.is_empty() {
@@ -230,22 +194,6 @@ mod tests {
         assert_eq!(bytes(&two), b"one two");
         append(&mut buffer, &budget, &[b'x'; 50_000], 100_000);
         assert_eq!(bytes(&buffer.take()), [b"one two".as_slice(), &[b'x'; 50_000]].concat());
-        assert_eq!(budget.used(), 0);
-    }
-
-    #[test]
-    fn bodies_know_their_length_and_can_be_sent_again() {
-        let budget = Arc::new(Budget::new(64 << 20));
-        let mut buffer = Buffer::default();
-        append(&mut buffer, &budget, &[3; 200_000], 8 << 20);
-        let content = buffer.take();
-        let body = content.body().into_inner();
-        assert_eq!(body.content_length(), Some(200_000));
-        assert_eq!(body.try_clone().unwrap().content_length(), Some(200_000));
-        // Each attempt holds the content.
-        drop(content);
-        assert_ne!(budget.used(), 0);
-        drop(body);
         assert_eq!(budget.used(), 0);
     }
 }

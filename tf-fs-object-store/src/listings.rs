@@ -7,8 +7,7 @@
 
 mod state;
 
-use crate::metrics;
-use crate::name::Name;
+use crate::{Name, metrics};
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -16,55 +15,62 @@ use std::time::{Duration, Instant, SystemTime};
 
 /// What is known of an object.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Known {
-    pub(crate) size: u64,
-    pub(crate) modified: SystemTime,
+pub struct Known {
+    /// In bytes.
+    pub size: u64,
+    /// When it was last written.
+    pub modified: SystemTime,
     /// With its quotes, as the store writes it; empty if unknown.
-    pub(crate) etag: String,
+    pub etag: String,
 }
 
 /// What a name is.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Found {
+pub enum Found {
     /// An object, whatever else begins with its name and a `/`.
     File(Known),
+    /// No object, but something below it.
     Directory,
+    /// Neither.
     Nothing,
 }
 
 /// An entry of a directory: an object, a directory, or both.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Child {
-    pub(crate) name: Box<str>,
-    pub(crate) object: Option<Known>,
-    pub(crate) is_directory: bool,
+pub struct Child {
+    /// Without the directory.
+    pub name: Box<str>,
+    /// The object of this name.
+    pub object: Option<Known>,
+    /// Whether there are keys below it.
+    pub is_directory: bool,
 }
 
 /// A directory, or the part of it that a listing covered.
 #[derive(Debug, Default)]
-pub(crate) struct Listed {
+pub struct Listed {
     /// What the keys in it begin with.
-    pub(crate) directory: String,
+    pub directory: String,
     /// Only names that begin with this were listed.
-    pub(crate) names: String,
+    pub names: String,
     /// Only what sorts after this was listed, where directories have a `/` at their end.
-    pub(crate) after: Option<String>,
+    pub after: Option<String>,
     /// Only what sorts up to this was listed, where directories have a `/` at their end.
-    pub(crate) upto: Option<String>,
+    pub upto: Option<String>,
     /// Sorted by name.
-    pub(crate) children: Vec<Child>,
+    pub children: Vec<Child>,
 }
 
 /// When a listing began: what this process changed later is not to be learnt from it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Began {
-    pub(super) at: Instant,
+pub struct Began {
+    pub(crate) at: Instant,
     changes: u64,
 }
 
 /// Answers of listings, kept for a moment.
 #[derive(Debug, Default)]
-pub(crate) struct Listings(RwLock<State>);
+pub struct Listings(RwLock<State>);
 
 #[derive(Debug, Default)]
 struct State {
@@ -127,7 +133,7 @@ const MAX_CHANGES: usize = 1024;
 
 impl Listings {
     /// The object of this name, if a listing showed it a moment ago.
-    pub(crate) fn object(&self, name: &Name) -> Option<Known> {
+    pub fn object(&self, name: &Name) -> Option<Known> {
         match self.look(name) {
             Some(Found::File(known)) => Some(known),
             _ => None,
@@ -135,7 +141,7 @@ impl Listings {
     }
 
     /// What this name is, if a listing showed it a moment ago.
-    pub(crate) fn find(&self, name: &Name) -> Option<Found> {
+    pub fn find(&self, name: &Name) -> Option<Found> {
         let found = self.look(name);
         let counter = match found {
             Some(_) => &metrics::LISTING_HITS,
@@ -197,7 +203,7 @@ impl Listings {
 
     /// The children of a directory, if a listing of something else showed them a moment ago. Says so once:
     /// who lists again wants to see what is new.
-    pub(crate) fn take_children(&self, bucket: &str, directory: &str) -> Option<Vec<Box<str>>> {
+    pub fn take_children(&self, bucket: &str, directory: &str) -> Option<Vec<Box<str>>> {
         let mut state = self.write();
         let listing = state.listings.get_mut(&*id(bucket, directory))?;
         let is_whole = listing.is_ahead
@@ -213,7 +219,7 @@ impl Listings {
 
     /// Whether the directory that this one is in was listed lately: then its other directories are likely
     /// to be listed next.
-    pub(crate) fn is_walk(&self, directory: &Name) -> bool {
+    pub fn is_walk(&self, directory: &Name) -> bool {
         let parent = parent(directory.key.trim_end_matches('/'));
         !directory.key.is_empty()
             && self
@@ -224,7 +230,7 @@ impl Listings {
     }
 
     /// Whether more names of this directory begin like this than one page holds, as far as is remembered.
-    pub(crate) fn is_long(&self, bucket: &str, directory: &str, names: &str) -> bool {
+    pub fn is_long(&self, bucket: &str, directory: &str, names: &str) -> bool {
         let state = self.read();
         state
             .listings
@@ -234,7 +240,7 @@ impl Listings {
 
     /// Whether the listing of the directory that this name is in answered for many of its names, until its
     /// time, or what it covered, was over: then the names that follow are likely to be asked for next.
-    pub(crate) fn is_scan(&self, name: &Name) -> bool {
+    pub fn is_scan(&self, name: &Name) -> bool {
         let state = self.read();
         let directory = parent(&name.key);
         let listing = state.listings.get(&*id(&name.bucket, directory));
@@ -247,7 +253,7 @@ impl Listings {
 
     /// Keeps what the store said of a single name, for `ttl` from when it was asked, unless this process
     /// has changed something there since.
-    pub(crate) fn insert_name(&self, name: &Name, found: &Found, began: Began, ttl: Duration) {
+    pub fn insert_name(&self, name: &Name, found: &Found, began: Began, ttl: Duration) {
         let Some(until) = until(began, ttl) else { return };
         let mut state = self.write();
         if state.is_unchanged(name, began) {
@@ -256,7 +262,7 @@ impl Listings {
     }
 
     /// Keeps that there is nothing of this name, nor below it, as a listing showed.
-    pub(crate) fn insert_absence(&self, name: &Name, began: Began, ttl: Duration) {
+    pub fn insert_absence(&self, name: &Name, began: Began, ttl: Duration) {
         let Some(until) = until(began, ttl) else { return };
         let mut state = self.write();
         if !state.is_unchanged(name, began) {
@@ -272,20 +278,13 @@ impl Listings {
     }
 
     /// To be called before a listing, or a name, is asked for.
-    pub(crate) fn begin(&self) -> Began {
+    pub fn begin(&self) -> Began {
         Began { at: Instant::now(), changes: self.read().changes }
     }
 
     /// Keeps what a listing showed, for `ttl` from when it began. `is_ahead`: nobody asked for the children
     /// themselves yet.
-    pub(crate) fn insert(
-        &self,
-        name: &Name,
-        listed: Listed,
-        began: Began,
-        ttl: Duration,
-        is_ahead: bool,
-    ) {
+    pub fn insert(&self, name: &Name, listed: Listed, began: Began, ttl: Duration, is_ahead: bool) {
         let Some(until) = until(began, ttl) else { return };
         let bytes = listed.bytes();
         if bytes > MAX_BYTES / 2 {
@@ -309,7 +308,7 @@ impl Listings {
 
     /// This process wrote this object, or the marker of this directory, and the store has confirmed it: that
     /// is known of it for `ttl` from when it was asked to. What listings showed of it is past.
-    pub(crate) fn wrote(&self, name: &Name, known: Option<Known>, began: Began, ttl: Duration) {
+    pub fn wrote(&self, name: &Name, known: Option<Known>, began: Began, ttl: Duration) {
         let found = match name.key.ends_with('/') {
             true => Some(Found::Directory),
             false => known.map(Found::File),
@@ -324,17 +323,17 @@ impl Listings {
     }
 
     /// This process deleted this object, or may have changed it: what listings showed of it is past.
-    pub(crate) fn changed(&self, name: &Name) {
+    pub fn changed(&self, name: &Name) {
         self.write().changed(Change { name: name.clone(), kind: Kind::Other });
     }
 
     /// This process changed any number of objects below this directory.
-    pub(crate) fn changed_below(&self, directory: &Name) {
+    pub fn changed_below(&self, directory: &Name) {
         self.write().changed(Change { name: directory.clone(), kind: Kind::Tree });
     }
 
     /// Forgets everything.
-    pub(crate) fn clear(&self) {
+    pub fn clear(&self) {
         let mut state = self.write();
         let changes = state.changes;
         // Of what is on its way nothing is kept either.

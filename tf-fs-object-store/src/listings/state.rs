@@ -4,7 +4,7 @@ use super::{
     Began, Change, Child, Found, GRACE, Kind, Listed, Listing, MAX_BYTES, MAX_CHANGES, MAX_NAMES,
     State, id, is_same_or_below,
 };
-use crate::name::Name;
+use crate::Name;
 use std::collections::BTreeSet;
 use std::sync::atomic::AtomicU32;
 use std::time::Instant;
@@ -195,7 +195,7 @@ impl Listing {
 
 impl Listed {
     /// What was shown of a child, `Some(None)` if it was shown to be missing, `None` if nothing was shown.
-    pub(crate) fn child(&self, name: &str) -> Option<Option<&Child>> {
+    pub fn child(&self, name: &str) -> Option<Option<&Child>> {
         // The child may be a directory too, which comes later.
         let is_before = |upto: &str| match upto.strip_prefix(name) {
             Some(rest) => rest.starts_with(|next| next >= '/'),

@@ -1,10 +1,6 @@
 //! What belongs to one process: worker threads and the memory budget. A forked child makes its own.
 
-mod budget;
-
-pub(crate) use budget::{Budget, Reservation};
-
-use crate::read::Reads;
+use crate::Budget;
 use arc_swap::ArcSwapOption;
 use nix::sys::signal::SigSet;
 use std::future::Future;
@@ -17,23 +13,23 @@ use tokio::task::JoinHandle;
 
 /// Worker threads and memory of this process.
 #[derive(Debug)]
-pub(crate) struct Process {
+pub struct Process {
     origin: Origin,
     /// Taken only by `drop`.
     runtime: Option<Runtime>,
-    pub(crate) budget: Arc<Budget>,
-    /// What open files share: connections, memory, habits.
-    pub(crate) reads: Arc<Reads>,
+    /// Memory for data on its way.
+    pub budget: Arc<Budget>,
 }
 
 static CURRENT: ArcSwapOption<Process> = ArcSwapOption::const_empty();
 
 impl Process {
-    /// This process; the first call in it starts the threads.
+    /// Returns this process. The first call in it starts `threads` worker threads, named after `scheme`; a later one only
+    /// changes the memory budget, in bytes.
     ///
     /// # Errors
-    /// `RESOURCE_EXHAUSTED` if no thread can be started.
-    pub(crate) fn current(threads: usize, memory_budget: usize) -> Result<Arc<Self>> {
+    /// `RESOURCE_EXHAUSTED` if a thread cannot be started.
+    pub fn current(scheme: &str, threads: usize, memory_budget: usize) -> Result<Arc<Self>> {
         loop {
             let current = CURRENT.load_full();
             if let Some(process) = &current
@@ -42,7 +38,7 @@ impl Process {
                 process.budget.resize(memory_budget);
                 return Ok(Arc::clone(process));
             }
-            let new = Arc::new(Self::start(threads, memory_budget)?);
+            let new = Arc::new(Self::start(scheme, threads, memory_budget)?);
             let before = CURRENT.compare_and_swap(&current, Some(new));
             if let Some(old) = &*before
                 && !old.is_current()
@@ -53,10 +49,10 @@ impl Process {
         }
     }
 
-    fn start(threads: usize, memory_budget: usize) -> Result<Self> {
+    fn start(scheme: &str, threads: usize, memory_budget: usize) -> Result<Self> {
         let runtime = Builder::new_multi_thread()
             .worker_threads(threads)
-            .thread_name("s3")
+            .thread_name(scheme)
             .enable_all()
             // Signals are for the threads of the program.
             .on_thread_start(|| {
@@ -64,28 +60,28 @@ impl Process {
             })
             .build()
             .map_err(|error| {
-                Error::resource_exhausted("cannot start threads for s3://").with_source(error)
+                Error::resource_exhausted(format_args!("cannot start threads for {scheme}://"))
+                    .with_source(error)
             })?;
         Ok(Self {
             origin: Origin::here(),
             runtime: Some(runtime),
             budget: Arc::new(Budget::new(memory_budget)),
-            reads: Arc::default(),
         })
     }
 
     /// Whether this process made it, rather than a parent before a fork.
-    pub(crate) fn is_current(&self) -> bool {
+    pub fn is_current(&self) -> bool {
         self.origin.is_here()
     }
 
     /// Runs `future` on the calling thread, which must not be one of the worker threads.
-    pub(crate) fn block_on<F: Future>(&self, future: F) -> F::Output {
+    pub fn block_on<F: Future>(&self, future: F) -> F::Output {
         self.runtime().block_on(future)
     }
 
     /// Runs `future` on the worker threads.
-    pub(crate) fn spawn<F>(&self, future: F) -> JoinHandle<F::Output>
+    pub fn spawn<F>(&self, future: F) -> JoinHandle<F::Output>
     where
         F: Future<Output: Send> + Send + 'static,
     {

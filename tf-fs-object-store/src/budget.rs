@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A number of bytes that may be held at a time.
 #[derive(Debug)]
-pub(crate) struct Budget {
+pub struct Budget {
     limit: AtomicUsize,
     used: AtomicUsize,
 }
@@ -13,23 +13,24 @@ pub(crate) struct Budget {
 /// Bytes of the budget, given back when dropped.
 #[derive(Debug)]
 #[must_use = "dropping it gives the bytes back"]
-pub(crate) struct Reservation {
+pub struct Reservation {
     budget: Arc<Budget>,
     bytes: usize,
 }
 
 impl Budget {
-    pub(crate) fn new(limit: usize) -> Self {
+    /// A budget of `limit` bytes.
+    pub fn new(limit: usize) -> Self {
         Self { limit: AtomicUsize::new(limit), used: AtomicUsize::new(0) }
     }
 
     /// Changes the limit; what is held already stays.
-    pub(crate) fn resize(&self, limit: usize) {
+    pub fn resize(&self, limit: usize) {
         self.limit.store(limit, Ordering::Release);
     }
 
     /// `bytes` of it if they are free now.
-    pub(crate) fn try_reserve(self: &Arc<Self>, bytes: usize) -> Option<Reservation> {
+    pub fn try_reserve(self: &Arc<Self>, bytes: usize) -> Option<Reservation> {
         let limit = self.limit.load(Ordering::Acquire);
         self.used
             .fetch_update(Ordering::AcqRel, Ordering::Acquire, |used| {
@@ -40,25 +41,25 @@ impl Budget {
     }
 
     /// `bytes` of it, free or not: for what has to go on and has nothing to wait for.
-    pub(crate) fn overdraw(self: &Arc<Self>, bytes: usize) -> Reservation {
+    pub fn overdraw(self: &Arc<Self>, bytes: usize) -> Reservation {
         self.used.fetch_add(bytes, Ordering::AcqRel);
         Reservation { budget: Arc::clone(self), bytes }
     }
 
     /// The bytes that may be held.
-    pub(crate) fn limit(&self) -> usize {
+    pub fn limit(&self) -> usize {
         self.limit.load(Ordering::Acquire)
     }
 
     /// The bytes held now.
-    pub(crate) fn used(&self) -> usize {
+    pub fn used(&self) -> usize {
         self.used.load(Ordering::Acquire)
     }
 }
 
 impl Reservation {
     /// Gives back all but `bytes`.
-    pub(crate) fn shrink(&mut self, bytes: usize) {
+    pub fn shrink(&mut self, bytes: usize) {
         if let Some(surplus) = self.bytes.checked_sub(bytes) {
             self.bytes = bytes;
             self.budget.used.fetch_sub(surplus, Ordering::AcqRel);

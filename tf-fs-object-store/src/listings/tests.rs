@@ -5,7 +5,7 @@ use super::*;
 const TTL: Duration = Duration::from_secs(3600);
 
 fn name(key: &str) -> Name {
-    Name { bucket: "b".into(), key: key.into() }
+    Name::new("mem", "b", key)
 }
 
 fn known(size: u64) -> Known {
@@ -47,7 +47,7 @@ fn a_listing_answers_for_what_it_showed_and_what_it_did_not_show() {
     assert_eq!(listings.find(&name("d/s/x")), None);
     assert_eq!(listings.find(&name("d")), None);
     assert_eq!(listings.find(&name("")), None);
-    let other = Name { bucket: "c".into(), key: "d/a".into() };
+    let other = Name::new("mem", "c", "d/a");
     assert_eq!(listings.find(&other), None);
 }
 

@@ -1,0 +1,33 @@
+//! What the engine counts, for all files of a process.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Something that is counted.
+#[derive(Debug, Default)]
+pub struct Counter(AtomicU64);
+
+impl Counter {
+    /// A counter at 0.
+    pub const fn new() -> Self {
+        Self(AtomicU64::new(0))
+    }
+
+    /// Counts `n` more.
+    pub fn add(&self, n: u64) {
+        self.0.fetch_add(n, Ordering::Relaxed);
+    }
+
+    /// The count.
+    pub fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Questions answered from a listing just made.
+pub static LISTING_HITS: Counter = Counter::new();
+/// Questions that needed a request.
+pub static LISTING_MISSES: Counter = Counter::new();
+/// Bytes of reads answered from what was read ahead.
+pub static READ_AHEAD_HIT_BYTES: Counter = Counter::new();
+/// Bytes read ahead that nobody asked for.
+pub static READ_AHEAD_WASTED_BYTES: Counter = Counter::new();

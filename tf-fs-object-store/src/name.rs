@@ -1,0 +1,73 @@
+//! What a store calls an object: its bucket and its key, exactly as written.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// A bucket and a key in it. The key of the bucket itself is empty. A name without a bucket is the list of all buckets, or
+/// a file that the plugin itself provides.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Name {
+    /// The bucket.
+    pub bucket: Arc<str>,
+    /// The key, never cleaned or escaped.
+    pub key: String,
+    /// For errors: all names of a plugin have the same.
+    scheme: &'static str,
+}
+
+impl Name {
+    /// A key in a bucket, shown as `scheme://bucket/key`. Whether a store can have it, its author checks before.
+    pub fn new(scheme: &'static str, bucket: &str, key: &str) -> Self {
+        Self { bucket: bucket.into(), key: key.into(), scheme }
+    }
+
+    /// Whether this can only be a directory: a bucket, the list of buckets, or a name that ends in `/`.
+    pub fn is_always_directory(&self) -> bool {
+        self.key.is_empty() || self.key.ends_with('/')
+    }
+
+    /// Another key in the same bucket.
+    pub fn with_key(&self, key: impl Into<String>) -> Self {
+        Self { bucket: Arc::clone(&self.bucket), key: key.into(), scheme: self.scheme }
+    }
+
+    /// What the keys below this directory begin with: empty for the bucket, else with `/` at the end.
+    pub fn prefix(&self) -> String {
+        match self.key.as_str() {
+            "" => String::new(),
+            key if key.ends_with('/') => key.to_owned(),
+            key => format!("{key}/"),
+        }
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}://{}/{}", self.scheme, self.bucket, self.key)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_shown_as_it_was_written() {
+        for (bucket, key) in [("b", "a//b/./c"), ("b", ""), ("", ""), ("b", "100%2F ü")] {
+            let name = Name::new("mem", bucket, key);
+            assert_eq!(name.to_string(), format!("mem://{bucket}/{key}"));
+        }
+    }
+
+    #[test]
+    fn directories_end_in_a_slash_and_buckets_begin_nowhere() {
+        let prefix = |key| Name::new("mem", "b", key).prefix();
+        assert_eq!(
+            (prefix(""), prefix("d"), prefix("d/")),
+            (String::new(), "d/".into(), "d/".into())
+        );
+        assert!(Name::new("mem", "b", "").is_always_directory());
+        assert!(Name::new("mem", "b", "d/").is_always_directory());
+        assert!(!Name::new("mem", "b", "d").is_always_directory());
+    }
+}

@@ -1,0 +1,55 @@
+//! What can be set for a bucket.
+
+use std::time::Duration;
+
+/// How the engine uses one bucket.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// How often a request is tried in all, at most.
+    pub max_attempts: u32,
+    /// How long a request that fails is made again.
+    pub retry_timeout: Duration,
+    /// The longest wait before the second attempt. It doubles with each further one.
+    pub retry_backoff: Duration,
+    /// How long a request may make no progress.
+    pub stall_timeout: Duration,
+    /// Bytes of a ranged GET.
+    pub read_part: usize,
+    /// Ranged GETs in flight for one file.
+    pub read_concurrency: usize,
+    /// Bytes of a part of an upload, and the size from which an object is uploaded in parts.
+    pub write_part: usize,
+    /// Whether all parts of an upload have the same size.
+    pub write_parts_equal: bool,
+    /// Whether a flush makes visible what was written so far, or only the close does.
+    pub publish_on_flush: bool,
+    /// The least time between two flushes that make something visible.
+    pub flush_interval: Duration,
+    /// Parts in flight for one file.
+    pub write_concurrency: usize,
+    /// How long what a listing showed is believed.
+    pub listing_ttl: Duration,
+    /// Names that one operation keeps of the store's listings.
+    pub max_listed_names: usize,
+}
+
+impl Default for Settings {
+    /// A minute of attempts, parts of 8 MiB, listings believed for a second.
+    fn default() -> Self {
+        Self {
+            max_attempts: 1_000_000,
+            retry_timeout: Duration::from_secs(60),
+            retry_backoff: Duration::from_millis(100),
+            stall_timeout: Duration::from_secs(20),
+            read_part: 8 << 20,
+            read_concurrency: 32,
+            write_part: 8 << 20,
+            write_parts_equal: false,
+            publish_on_flush: true,
+            flush_interval: Duration::ZERO,
+            write_concurrency: 16,
+            listing_ttl: Duration::from_secs(1),
+            max_listed_names: 10_000_000,
+        }
+    }
+}
