@@ -302,7 +302,7 @@ impl Open {
     }
 
     fn publish_parts(&mut self) -> Result<Stored> {
-        if self.held.len() > 0 {
+        if !self.held.is_empty() {
             self.send_part()?;
         }
         let upload = self.upload.as_mut().expect("there are bytes that are not published");
