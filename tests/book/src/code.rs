@@ -85,10 +85,10 @@ impl Follower {
         }
     }
 
-    /// Makes the library that a page describes with its first blocks of `Cargo.toml` and `src/lib.rs`.
+    /// Creates the crate of a page, whose first blocks are `Cargo.toml` and `src/lib.rs`.
     ///
     /// # Panics
-    /// When it cannot be made.
+    /// If the page has no such blocks, or a file cannot be written.
     pub fn start(&mut self, name: &str, page: &str) {
         self.directory.push(name);
         fs::create_dir_all(self.directory.join("src")).expect("made");
@@ -96,9 +96,7 @@ impl Follower {
         let blocks = Document::read(&book().join(page)).blocks;
         let first = |language| blocks.iter().find(|block: &&Block| block.language() == language);
         let (manifest, code) = first("toml").zip(first("rust")).expect("the page has a crate");
-        let package = format!("[package]\nname = \"{name}\"\nedition = \"2024\"\n\n");
-        let manifest = package + &in_place(&manifest.code);
-        fs::write(self.directory.join("Cargo.toml"), manifest).expect("written");
+        fs::write(self.directory.join("Cargo.toml"), in_place(&manifest.code)).expect("written");
         fs::write(self.directory.join("src/lib.rs"), &code.code).expect("written");
     }
 
