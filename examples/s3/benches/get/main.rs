@@ -83,7 +83,7 @@ fn compare(arguments: &[&str]) -> Result<()> {
         "ratio",
     ]);
     let mut work = Table::new(&["connections", "GET", "instructions per byte", "copies of a byte"]);
-    let mut forks = Table::new(&["connections", "GET", "client made anew", "the parent's client"]);
+    let mut forks = Table::new(&["connections", "GET", "a new client", "the parent's client"]);
     for (scheme, copies) in COPIES {
         let server = ServerProcess::start(scheme == "https")?;
         let measured = server.client(&["--measure", &rounds.to_string()])?;
@@ -122,8 +122,8 @@ fn compare(arguments: &[&str]) -> Result<()> {
         }
     }
     let text = format!(
-        "For each GiB, user and system:\n\n{times}\nWork:\n\n{work}\n\
-         In a forked child, after use in the parent. The plugin makes its client anew there, whatever the way:\n\n{forks}"
+        "Per GiB, user and system time:\n\n{times}\nWork:\n\n{work}\n\
+         In a forked child, after the parent has used the client. The plugin creates a new client there in both cases:\n\n{forks}"
     );
     println!("{text}");
     if write {

@@ -70,7 +70,7 @@ pub fn svg(figures: &Figures) -> String {
          role=\"img\" aria-label=\"Seconds of operations on s3:// in TensorFlow, this plugin and tensorflow-io\">\n  \
          <style>{STYLE}</style>\n  <rect class=\"back\" width=\"{WIDTH}\" height=\"{height}\"/>\n  \
          <text class=\"text\" x=\"20\" y=\"32\" font-size=\"18\" font-weight=\"600\">s3:// in TensorFlow: \
-         seconds of one operation, less is better</text>\n  \
+         seconds of one operation, lower is better</text>\n  \
          <text class=\"faint\" x=\"20\" y=\"54\" font-size=\"13\">30 ms to the first byte, 80 MB/s for each \
          connection; medians; logarithmic scale</text>\n"
     );

@@ -38,24 +38,21 @@ pub struct Rest {
 #[must_use]
 pub fn markdown(figures: &Figures, rest: &Rest) -> String {
     let mut text = format!(
-        "Each connection gives its first byte after 30 ms and then 80 MB/s, in both directions:\n\n{}\n",
+        "Shaped: 30 ms to the first byte of each response, 80 MB/s for each connection in each direction:\n\n{}\n",
         shaped(figures)
     );
     let mut section = |title: &str, table: &Table| {
         // Writing into a string does not fail.
         let _ = writeln!(text, "{title}:\n\n{table}");
     };
-    section(
-        "Loopback as it is, against TensorFlow's own speed on files in memory",
-        &loopback(figures),
-    );
+    section("Unshaped, compared with the same TensorFlow on files in memory", &loopback(figures));
     section("Bytes sent", &sent(figures));
-    section("Requests of this plugin by operation of S3, shaped", &operations(figures));
+    section("Requests of this plugin by S3 operation, shaped", &operations(figures));
+    section("Processor time of the client, user and system, unshaped", &cpu(figures));
     section(
-        "Processor seconds, loopback as it is, user and system, of the client alone",
-        &cpu(figures),
+        "Peak memory, in addition to that of a new process after its imports",
+        &memory(figures),
     );
-    section("Peak memory above that of a fresh process after its imports", &memory(figures));
     section("Processes", &processes(rest));
     let _ =
         writeln!(text, "{} · {} · {}", rest.versions.join(" · "), build::rust_version(), machine());
@@ -270,7 +267,7 @@ fn loopback(figures: &Figures) -> Table {
         "tensorflow-io",
         "ratio",
         "files in memory",
-        "part of that speed",
+        "relative to memory",
         "best other client",
         "target",
         "met",
