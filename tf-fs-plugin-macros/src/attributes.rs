@@ -42,7 +42,7 @@ fn expand(options: TokenStream, item: TokenStream, of: Macro) -> TokenStream {
             } else if of == Macro::FilesystemPlugin {
                 let ty = ty.to_token_stream();
                 let served = [Served { ty: ty.clone(), schemes: options.schemes.clone() }];
-                output.extend(export::expand(&ty, &served, &options));
+                output.extend(export::expand(&ty, &served, &options, &errors));
             }
             output
         }

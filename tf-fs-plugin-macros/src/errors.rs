@@ -40,6 +40,10 @@ impl Errors {
         self.0.push(Mistake { error, condition });
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// The value, or `None` and one more mistake.
     pub(crate) fn ok<T>(&mut self, result: syn::Result<T>) -> Option<T> {
         result.map_err(|error| self.push(error)).ok()

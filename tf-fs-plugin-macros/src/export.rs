@@ -1,6 +1,7 @@
 //! What the shared library exports: `TF_InitPlugin` and `TF_InitKernel`.
 
 use crate::args::Options;
+use crate::errors::Errors;
 use crate::schemes::Scheme;
 use proc_macro2::TokenStream;
 use quote::{ToTokens, format_ident, quote};
@@ -12,10 +13,13 @@ pub(crate) struct Served<T> {
 }
 
 /// The exports of a crate; `plugin` is the type that represents them in tests.
+///
+/// A second plugin in the crate is an error only once there are no other `errors`.
 pub(crate) fn expand<T: ToTokens>(
     plugin: &T,
     served: &[Served<T>],
     options: &Options,
+    errors: &Errors,
 ) -> TokenStream {
     let krate = &options.krate;
     let private = quote!(#krate::__private);
@@ -53,9 +57,9 @@ pub(crate) fn expand<T: ToTokens>(
         }
     });
     let panic_abort = panic_abort(options);
-    let only_one = only_one(&quote!(
-        a_crate_exports_only_one_plugin__list_all_types_in_one_filesystem_plugins
-    ));
+    let only_one = errors.is_empty().then(|| {
+        only_one(&quote!(a_crate_exports_only_one_plugin__list_all_types_in_one_filesystem_plugins))
+    });
     quote! {
         #panic_abort
 
@@ -130,7 +134,6 @@ pub(crate) fn panic_abort(options: &Options) -> Option<TokenStream> {
 mod tests {
     use super::*;
     use crate::args::{self, Macro};
-    use crate::errors::Errors;
 
     fn output(options: &str) -> String {
         let mut errors = Errors::default();
@@ -138,7 +141,7 @@ mod tests {
         assert!(errors.messages().is_empty(), "{:?}", errors.messages());
         let schemes = options.schemes.clone();
         let served = [Served { ty: quote!(Fs<u8>), schemes }];
-        let output = expand(&quote!(P), &served, &options);
+        let output = expand(&quote!(P), &served, &options, &errors);
         output.to_string().replace(' ', "")
     }
 

@@ -17,13 +17,13 @@ pub(crate) fn expand(input: TokenStream) -> TokenStream {
     let (entries, options) = at_semicolon(input);
     let options = args::parse(options, Macro::FilesystemPlugins, &mut errors);
     let served = parse_entries(entries, &mut errors);
-    let exports = exports(&served, &options);
+    let exports = exports(&served, &options, &errors);
     let errors = errors.into_tokens();
     quote!(#errors #exports)
 }
 
-fn exports(served: &[Served<TokenStream>], options: &Options) -> TokenStream {
-    let exports = export::expand(&quote!(FilesystemPlugins), served, options);
+fn exports(served: &[Served<TokenStream>], options: &Options, errors: &Errors) -> TokenStream {
+    let exports = export::expand(&quote!(FilesystemPlugins), served, options, errors);
     quote! {
         /// All filesystems that this plugin exports; no value of it exists.
         #[derive(Debug)]

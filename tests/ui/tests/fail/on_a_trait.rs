@@ -1,8 +1,0 @@
-//! The attribute belongs to the impl of the trait.
-
-use tf_fs_plugin::filesystem_plugin;
-
-#[filesystem_plugin(scheme = "mem")]
-trait Mem {}
-
-fn main() {}
