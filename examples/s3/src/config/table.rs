@@ -69,7 +69,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
         kind: Kind::Bytes { min: 16 * MIB, max: 1 << 40 },
         default: "256MiB",
         scope: Scope::Process,
-        description: "Memory for reading ahead and for uploads, over all open files of the process.",
+        description: "Memory for read-ahead and uploads, shared by all open files of the process.",
     },
     Setting {
         key: "threads",
@@ -85,7 +85,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
         kind: Kind::Url,
         default: "",
         scope: Scope::Bucket,
-        description: "The store's address, such as `http://127.0.0.1:9000`. Without `http://` or `https://` in front \
+        description: "The store's URL, such as `http://127.0.0.1:9000`. Without `http://` or `https://`, \
                       `use_https` decides. Not set: `endpoint_url` of the AWS profile, else Amazon S3.",
     },
     Setting {
@@ -94,7 +94,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
         kind: Kind::Flag,
         default: "1",
         scope: Scope::Bucket,
-        description: "Whether an `endpoint_url` that does not say so means `https://`.",
+        description: "Use `https://` if `endpoint_url` has no scheme.",
     },
     Setting {
         key: "region",
@@ -102,8 +102,8 @@ pub(crate) const SETTINGS: &[Setting] = &[
         kind: Kind::Text,
         default: "",
         scope: Scope::Bucket,
-        description: "The region in which the bucket is looked for first; the store's answer corrects it. Not set: \
-                      `region` of the AWS profile, the EC2 instance's, else `us-east-1`.",
+        description: "The region of the first request to the bucket; the store's response corrects it. Not \
+                      set: `region` of the AWS profile, the EC2 instance's region, else `us-east-1`.",
     },
     Setting {
         key: "addressing_style",
@@ -111,8 +111,8 @@ pub(crate) const SETTINGS: &[Setting] = &[
         kind: Kind::OneOf(&["auto", "path", "virtual"]),
         default: "auto",
         scope: Scope::Bucket,
-        description: "Where the bucket's name stands: `path` in the path of the URL, `virtual` in its host. `auto`: \
-                      in the host for Amazon's endpoints and names that fit there, else in the path.",
+        description: "`path` puts the bucket's name into the path of the URL, `virtual` into its host. `auto`: \
+                      into the host for Amazon's endpoints if the name fits there, else into the path.",
     },
     Setting {
         key: "use_fips",
@@ -120,7 +120,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
         kind: Kind::Flag,
         default: "",
         scope: Scope::Bucket,
-        description: "Amazon's FIPS endpoints. Not set: as the AWS profile says.",
+        description: "Use Amazon's FIPS endpoints. Not set: as in the AWS profile.",
     },
     Setting {
         key: "use_dualstack",
@@ -128,7 +128,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
         kind: Kind::Flag,
         default: "",
         scope: Scope::Bucket,
-        description: "Amazon's dual-stack (IPv4 and IPv6) endpoints. Not set: as the AWS profile says.",
+        description: "Use Amazon's dual-stack (IPv4 and IPv6) endpoints. Not set: as in the AWS profile.",
     },
     Setting {
         key: "profile",
@@ -136,8 +136,9 @@ pub(crate) const SETTINGS: &[Setting] = &[
         kind: Kind::Text,
         default: "",
         scope: Scope::Bucket,
-        description: "The profile in `~/.aws/config` and `~/.aws/credentials`. One set for a bucket, in the settings \
-                      file or as an option is used even if the environment has credentials.",
+        description: "The profile in `~/.aws/config` and `~/.aws/credentials`. A profile that is set for a \
+                      bucket, in the settings file or as an option is used even if the environment has \
+                      credentials.",
     },
     Setting {
         key: "access_key_id",
@@ -177,7 +178,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
         kind: Kind::Flag,
         default: "0",
         scope: Scope::Bucket,
-        description: "Whoever asks agrees to pay: needed for requester-pays buckets.",
+        description: "Agree to pay for requests; requester-pays buckets require it.",
     },
     Setting {
         key: "server_side_encryption",
@@ -185,7 +186,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
         kind: Kind::OneOf(&["AES256", "aws:kms", "aws:kms:dsse"]),
         default: "",
         scope: Scope::Bucket,
-        description: "How the store encrypts what is written. Not set: as the bucket is set up.",
+        description: "How the store encrypts written objects. Not set: the bucket's default.",
     },
     Setting {
         key: "sse_kms_key_id",
@@ -201,7 +202,8 @@ pub(crate) const SETTINGS: &[Setting] = &[
         kind: Kind::Text,
         default: "",
         scope: Scope::Bucket,
-        description: "The storage class of what is written, such as `STANDARD_IA`. Not set: the store's default.",
+        description: "The storage class of written objects, such as `STANDARD_IA`. Not set: the store's \
+                      default.",
     },
     Setting {
         key: "acl",
@@ -209,7 +211,8 @@ pub(crate) const SETTINGS: &[Setting] = &[
         kind: Kind::Text,
         default: "",
         scope: Scope::Bucket,
-        description: "A canned ACL of what is written, such as `bucket-owner-full-control`. Not set: none is sent.",
+        description: "A canned ACL for written objects, such as `bucket-owner-full-control`. Not set: none is \
+                      sent.",
     },
     Setting {
         key: "content_type",
@@ -217,7 +220,8 @@ pub(crate) const SETTINGS: &[Setting] = &[
         kind: Kind::Text,
         default: "",
         scope: Scope::Bucket,
-        description: "The media type of what is written. Not set: the store's default. What is appended to keeps its own.",
+        description: "The media type of written objects. Not set: the store's default. An append keeps the \
+                      object's type.",
     },
     Setting {
         key: "checksums",
@@ -225,8 +229,8 @@ pub(crate) const SETTINGS: &[Setting] = &[
         kind: Kind::OneOf(&["when_supported", "when_required"]),
         default: "when_supported",
         scope: Scope::Bucket,
-        description: "Whether uploads carry a checksum that the store verifies. `when_required` is for stores that \
-                      refuse them.",
+        description: "`when_supported`: uploads have a checksum, which the store verifies. `when_required`: \
+                      for stores that reject checksums.",
     },
     Setting {
         key: "put_conditions",
@@ -234,9 +238,10 @@ pub(crate) const SETTINGS: &[Setting] = &[
         kind: FORM_OF_CONDITIONS,
         default: "auto",
         scope: Scope::Bucket,
-        description: "Conditions (`If-Match`) of PutObject, which keep what somebody else wrote. `auto`: as the store's answers \
-                      show. `quoted`, `unquoted`: it checks them, with the ETag so. `none`: it does not, and HeadObject \
-                      is asked before and after instead.",
+        description: "Conditions (`If-Match`) of PutObject, which protect concurrent writes of others. `auto`: \
+                      learned from the store's responses. `quoted`, `unquoted`: the store checks conditions, \
+                      with the ETag in this form. `none`: it does not; HeadObject is sent before and after \
+                      instead.",
     },
     Setting {
         key: "complete_conditions",
@@ -244,7 +249,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
         kind: FORM_OF_CONDITIONS,
         default: "auto",
         scope: Scope::Bucket,
-        description: "The same of CompleteMultipartUpload.",
+        description: "The same for CompleteMultipartUpload.",
     },
     Setting {
         key: "copy_conditions",
@@ -252,7 +257,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
         kind: FORM_OF_CONDITIONS,
         default: "auto",
         scope: Scope::Bucket,
-        description: "The same of the source of a copy (`x-amz-copy-source-if-match`).",
+        description: "The same for the source of a copy (`x-amz-copy-source-if-match`).",
     },
     Setting {
         key: "part_checksums",
@@ -260,7 +265,8 @@ pub(crate) const SETTINGS: &[Setting] = &[
         kind: Kind::OneOf(&["auto", "send", "omit"]),
         default: "auto",
         scope: Scope::Bucket,
-        description: "Whether CompleteMultipartUpload names the checksums of the parts. `auto`: unless the store refuses them.",
+        description: "Send the checksums of the parts in CompleteMultipartUpload. `auto`: unless the store \
+                      rejects them.",
     },
     Setting {
         key: "max_attempts",
@@ -268,8 +274,8 @@ pub(crate) const SETTINGS: &[Setting] = &[
         kind: Kind::Count { min: 1, max: 1_000_000 },
         default: "1000000",
         scope: Scope::Bucket,
-        description: "How often a request is tried in all, at most. `retry_timeout_ms` ends the attempts earlier unless \
-                      this is small.",
+        description: "The maximum number of attempts of a request. Unless it is small, `retry_timeout_ms` ends \
+                      the attempts earlier.",
     },
     Setting {
         key: "retry_timeout_ms",
@@ -277,9 +283,9 @@ pub(crate) const SETTINGS: &[Setting] = &[
         kind: Kind::Milliseconds { min: 0, max: 3_600_000 },
         default: "60000",
         scope: Scope::Bucket,
-        description: "How long a request that fails is tried again: the time of failed attempts and of the waits between \
-                      them. An attempt counts `stall_timeout_ms` at most. The last attempt begins before it is over. 0: \
-                      one attempt.",
+        description: "How long a failing request is retried: the time of failed attempts and of the waits \
+                      between them. Each attempt counts as `stall_timeout_ms` at most. The last attempt starts \
+                      within this time. 0: one attempt.",
     },
     Setting {
         key: "retry_mode",
@@ -287,7 +293,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
         kind: Kind::OneOf(&["standard", "adaptive"]),
         default: "standard",
         scope: Scope::Bucket,
-        description: "`adaptive` also slows down before the store asks for it.",
+        description: "`adaptive` also slows down before the store requests it.",
     },
     Setting {
         key: "retry_backoff_ms",
@@ -295,8 +301,8 @@ pub(crate) const SETTINGS: &[Setting] = &[
         kind: Kind::Milliseconds { min: 1, max: 60_000 },
         default: "100",
         scope: Scope::Bucket,
-        description: "The longest wait before the second attempt; it doubles with each further one. The wait itself is \
-                      random. What the store asks for counts instead.",
+        description: "The maximum wait before the second attempt; it doubles with each further attempt. The \
+                      wait itself is random. `Retry-After` of the store takes precedence.",
     },
     Setting {
         key: "connect_timeout_ms",
@@ -304,7 +310,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
         kind: Kind::Milliseconds { min: 1, max: 3_600_000 },
         default: "5000",
         scope: Scope::Bucket,
-        description: "How long a connection may take to come about, TLS included.",
+        description: "The time limit for opening a connection, TLS included.",
     },
     Setting {
         key: "stall_timeout_ms",
@@ -312,8 +318,8 @@ pub(crate) const SETTINGS: &[Setting] = &[
         kind: Kind::Milliseconds { min: 1, max: 3_600_000 },
         default: "20000",
         scope: Scope::Bucket,
-        description: "How long a request may make no progress before it counts as failed. A long transfer that moves \
-                      is never cut.",
+        description: "The time without progress after which a request fails. A long transfer that makes \
+                      progress is never cut off.",
     },
     Setting {
         key: "read_part_bytes",
@@ -321,7 +327,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
         kind: Kind::Bytes { min: 64 << 10, max: GIB },
         default: "8MiB",
         scope: Scope::Bucket,
-        description: "Bytes of one ranged GET when reading ahead.",
+        description: "Bytes of one ranged GET of the read-ahead.",
     },
     Setting {
         key: "read_concurrency",
@@ -329,7 +335,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
         kind: Kind::Count { min: 1, max: 1_000 },
         default: "32",
         scope: Scope::Bucket,
-        description: "Ranged GETs in flight for one file, at most.",
+        description: "The maximum number of concurrent ranged GETs for one file.",
     },
     Setting {
         key: "write_part_bytes",
@@ -337,8 +343,8 @@ pub(crate) const SETTINGS: &[Setting] = &[
         kind: Kind::Bytes { min: 5 * MIB, max: 5 * GIB },
         default: "8MiB",
         scope: Scope::Bucket,
-        description: "Bytes of a part of an upload, and the size from which a file is uploaded in parts. Parts of \
-                      huge files grow by themselves.",
+        description: "The size of a part of an upload. Files of this size or more are uploaded in parts. For \
+                      huge files the parts grow automatically.",
     },
     Setting {
         key: "write_parts_equal",
@@ -346,8 +352,8 @@ pub(crate) const SETTINGS: &[Setting] = &[
         kind: Kind::Flag,
         default: "0",
         scope: Scope::Bucket,
-        description: "1: all parts of an upload have the same size, as Cloudflare R2 wants it. A file then has at \
-                      most 10,000 times `write_part_bytes`.",
+        description: "1: all parts of an upload have the same size, as Cloudflare R2 requires. A file then has \
+                      at most 10,000 times `write_part_bytes`.",
     },
     Setting {
         key: "publish_on_flush",
@@ -355,7 +361,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
         kind: Kind::Flag,
         default: "1",
         scope: Scope::Bucket,
-        description: "0: `flush` and `sync` make nothing visible, only `close` does.",
+        description: "0: `flush` and `sync` publish nothing; only `close` does.",
     },
     Setting {
         key: "flush_interval_ms",
@@ -363,8 +369,8 @@ pub(crate) const SETTINGS: &[Setting] = &[
         kind: Kind::Milliseconds { min: 0, max: 86_400_000 },
         default: "0",
         scope: Scope::Bucket,
-        description: "The least time between two flushes of a file that make something visible; flushes in between \
-                      do nothing. `close` always makes everything visible.",
+        description: "The minimum time between two publishing flushes of a file; flushes in between do \
+                      nothing. `close` always publishes everything.",
     },
     Setting {
         key: "write_concurrency",
@@ -372,7 +378,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
         kind: Kind::Count { min: 1, max: 1_000 },
         default: "16",
         scope: Scope::Bucket,
-        description: "Parts in flight for one file, at most.",
+        description: "The maximum number of concurrent part uploads for one file.",
     },
     Setting {
         key: "listing_ttl_ms",
@@ -380,8 +386,8 @@ pub(crate) const SETTINGS: &[Setting] = &[
         kind: Kind::Milliseconds { min: 0, max: 3_600_000 },
         default: "1000",
         scope: Scope::Bucket,
-        description: "How long what the store said of names is believed: in listings, of single names, of opened files and of own \
-                      writes; 0: not at all. Changes by this process are seen at once.",
+        description: "How long the store's responses about names are cached: listings, single names, opened \
+                      files and own writes. 0: no cache. Changes by this process are visible immediately.",
     },
     Setting {
         key: "max_listed_names",
@@ -389,8 +395,8 @@ pub(crate) const SETTINGS: &[Setting] = &[
         kind: Kind::Count { min: 1, max: 1 << 40 },
         default: "10000000",
         scope: Scope::Bucket,
-        description: "Names that one listing, one pattern or the rename of one directory keeps in memory; more are an error. \
-                      Deleting a directory keeps none.",
+        description: "The maximum number of names that one listing, one pattern or the rename of one directory \
+                      keeps in memory; more fail with `RESOURCE_EXHAUSTED`. Deleting a directory keeps none.",
     },
     Setting {
         key: "ca_file",
@@ -398,8 +404,8 @@ pub(crate) const SETTINGS: &[Setting] = &[
         kind: Kind::File,
         default: "",
         scope: Scope::Bucket,
-        description: "Certificates (PEM) to trust instead of the system's, of the store and of the services that give \
-                      credentials. Not set: `ca_bundle` of the AWS profile.",
+        description: "Certificates (PEM) to trust instead of the system's, for the store and for the services \
+                      that provide credentials. Not set: `ca_bundle` of the AWS profile.",
     },
     Setting {
         key: "ca_path",
@@ -407,7 +413,8 @@ pub(crate) const SETTINGS: &[Setting] = &[
         kind: Kind::Directory,
         default: "",
         scope: Scope::Bucket,
-        description: "A directory of certificates (PEM) to trust instead of the system's, and in addition to those of `ca_file`.",
+        description: "A directory of certificates (PEM) to trust instead of the system's, in addition to those \
+                      of `ca_file`.",
     },
     Setting {
         key: "verify_tls",
@@ -415,7 +422,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
         kind: Kind::Flag,
         default: "1",
         scope: Scope::Bucket,
-        description: "0 accepts any certificate: everybody on the way can then read and change the data. \
+        description: "0 accepts any certificate, so anybody on the network path can read and change the data. \
                       Prefer `ca_file`.",
     },
 ];
