@@ -23,12 +23,12 @@ const FOLLOWED: &[&str] = &[
 
 /// Pages whose blocks other tests read, and which.
 const ELSEWHERE: &[(&str, &str)] = &[
-    ("first-device.md", "tests/tensorflow/tests/readme.rs"),
-    ("check.md", "cargo-tf-plugin/tests/check.rs"),
-    ("trace.md", "cargo-tf-plugin/tests/trace.rs"),
-    ("coverage.md", "cargo-tf-plugin/tests/coverage.rs"),
+    ("first-device.md", "tests/tensorflow/tests/tensorflow/readme.rs"),
+    ("check.md", "cargo-tf-plugin/tests/commands/check.rs"),
+    ("trace.md", "cargo-tf-plugin/tests/commands/trace.rs"),
+    ("coverage.md", "cargo-tf-plugin/tests/commands/coverage.rs"),
     ("packaging.md", "cargo-tf-plugin/src/commands/mod.rs"),
-    ("performance.md", "cargo-tf-plugin/tests/bench.rs"),
+    ("performance.md", "cargo-tf-plugin/tests/commands/bench.rs"),
     ("testing.md", "tf-plugin-testing/src/lib.rs"),
 ];
 

@@ -1,8 +1,14 @@
 //! Plugins as an author builds them.
 
+#[cfg(feature = "matrix")]
 use cargo_tf_plugin::workspace::Workspace;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
+#[cfg(not(feature = "matrix"))]
+use std::env::{
+    self,
+    consts::{DLL_PREFIX, DLL_SUFFIX},
+};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -15,11 +21,11 @@ pub struct Plugin {
 }
 
 impl Plugin {
-    /// The plugin of a package of this workspace, built with `cargo build --release` on the first call
-    /// in a process.
+    /// The plugin of a package of this workspace: the library that cargo has built for this test, in the profile `dev`.
+    /// With the feature `matrix`, the one that users get, built on the first call in a process.
     ///
     /// # Panics
-    /// When the package does not build.
+    /// When the package does not build, or is not among the dependencies of the tests.
     #[must_use]
     pub fn of(package: &'static str) -> &'static Self {
         static BUILT: Mutex<BTreeMap<&str, &'static Plugin>> = Mutex::new(BTreeMap::new());
@@ -78,7 +84,22 @@ fn digest(path: &Path) -> String {
     Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// The library for users. It takes minutes of optimisation.
+#[cfg(feature = "matrix")]
 fn build(package: &str) -> PathBuf {
     let workspace = Workspace::current().expect("tests run in the workspace");
     workspace.build_plugin(package).unwrap_or_else(|error| panic!("{error:#}"))
+}
+
+/// The library beside this test: cargo puts those of a test's dependencies there.
+#[cfg(not(feature = "matrix"))]
+fn build(package: &str) -> PathBuf {
+    let test = env::current_exe().expect("a test is a file");
+    let library = test.with_file_name(format!("{DLL_PREFIX}{package}{DLL_SUFFIX}"));
+    assert!(
+        library.exists(),
+        "{} does not exist; name `{package}` in [dependencies] of tests/tensorflow/Cargo.toml",
+        library.display()
+    );
+    library
 }

@@ -1,21 +1,16 @@
 //! `run --trace`: the calls of real TensorFlow releases to plugins in Rust and C++, as lines, as totals and as a file
 //! for Chrome's viewers; and that nothing else changes.
 
-#[path = "../../tests/tensorflow/src/overlay.rs"]
-#[expect(dead_code, unreachable_pub, reason = "it is of a library that other tests use more of")]
-mod overlay;
-mod plugins;
-
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 
+use crate::overlay::Overlay;
+use crate::plugins::{compile, source};
 use cargo_tf_plugin::workspace::Workspace;
 use cargo_tf_plugin::{NEWEST, TensorFlow};
-use overlay::Overlay;
-use plugins::{compile, source};
 use serde_json::Value;
 use tempfile::TempDir;
 

@@ -40,5 +40,5 @@ pub(crate) fn compile(source: &Path, defines: &[&str], name: &str, flags: &[&str
 
 /// The source `name` in this directory.
 pub(crate) fn source(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/plugins").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/commands/plugins").join(name)
 }

@@ -4,7 +4,7 @@
 //! cases or of the defects, write them again, which takes minutes:
 //!
 //! ```sh
-//! TF_FS_PLUGIN_WRITE_FINDINGS=1 cargo test -p tf-plugin-tensorflow-tests --test conformance
+//! TF_FS_PLUGIN_WRITE_FINDINGS=1 cargo test -p tf-plugin-tensorflow-tests conformance::
 //! ```
 
 use cargo_tf_plugin::TensorFlow;
@@ -59,7 +59,7 @@ fn python(tensorflow: &TensorFlow, library: &Path) -> InTensorFlow {
 }
 
 fn in_c(tensorflow: &TensorFlow, library: &Path) -> InTensorFlow {
-    InTensorFlow::in_c(tensorflow.library_dir(), library, "worker_for_files")
+    InTensorFlow::in_c(tensorflow.library_dir(), library, "conformance::worker_for_files")
 }
 
 fn memfs(tensorflow: &TensorFlow) {
@@ -150,7 +150,11 @@ fn on_a_device_in_c(
     plugin: &'static str,
 ) -> tf_plugin_testing::device::InTensorFlow {
     let (directory, library) = (tensorflow.library_dir(), Plugin::of(plugin).path());
-    tf_plugin_testing::device::InTensorFlow::in_c(directory, library, "worker_for_a_device")
+    tf_plugin_testing::device::InTensorFlow::in_c(
+        directory,
+        library,
+        "conformance::worker_for_a_device",
+    )
 }
 
 #[track_caller]
@@ -378,7 +382,7 @@ impl Proof {
         }
         let findings = Findings::read(self.findings);
         let advice = "write the record again with `TF_FS_PLUGIN_WRITE_FINDINGS=1 cargo test -p \
-                      tf-plugin-tensorflow-tests --test conformance`";
+                      tf-plugin-tensorflow-tests conformance::`";
         let cases = self.brokenfs().cases();
         let silent = cases.iter().map(|case| case.name);
         let silent: Vec<_> = silent.filter(|name| findings.own_of(name).is_none()).collect();

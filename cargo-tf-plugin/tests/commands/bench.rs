@@ -1,11 +1,6 @@
 //! What `bench` measures and says, and that nothing is left of it. The times themselves are only looked at for sense.
 
-mod interruptible;
-#[path = "../../tests/tensorflow/src/overlay.rs"]
-#[expect(dead_code, unreachable_pub, reason = "it is of a library that other tests use more of")]
-mod overlay;
-mod plugins;
-
+use crate::interruptible;
 use std::env;
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -15,10 +10,10 @@ use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::overlay::Overlay;
+use crate::plugins::{compile, source};
 use cargo_tf_plugin::workspace::Workspace;
 use cargo_tf_plugin::{NEWEST, TensorFlow};
-use overlay::Overlay;
-use plugins::{compile, source};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 

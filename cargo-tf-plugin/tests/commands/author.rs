@@ -1,9 +1,5 @@
 //! An author's way, as an author goes it: from `new` to a wheel that is installed and taken away.
 
-#[path = "../../tests/tensorflow/src/overlay.rs"]
-#[expect(dead_code, unreachable_pub, reason = "it is of a library that other tests use more of")]
-mod overlay;
-
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -13,9 +9,9 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use crate::overlay::Overlay;
 use cargo_tf_plugin::workspace::Workspace;
 use cargo_tf_plugin::{NEWEST, Packages, TensorFlow};
-use overlay::Overlay;
 
 /// What is built stays from run to run, and is shared by all new crates.
 fn target() -> PathBuf {

@@ -1,7 +1,6 @@
 //! The TensorFlow that the library provides is a real one.
 
-mod interruptible;
-
+use crate::interruptible;
 use std::io::Read as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;

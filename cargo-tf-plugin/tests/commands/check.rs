@@ -1,8 +1,6 @@
 //! What `check` says about plugins of this SDK, about plugins in C++, and about what is not a plugin.
 
-mod interruptible;
-mod plugins;
-
+use crate::interruptible;
 use std::env;
 use std::fs;
 use std::os::unix::process::ExitStatusExt as _;
@@ -12,8 +10,8 @@ use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::plugins::{compile, source};
 use cargo_tf_plugin::{NEWEST, TensorFlow};
-use plugins::{compile, source};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 

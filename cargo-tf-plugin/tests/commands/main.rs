@@ -1,0 +1,15 @@
+//! The commands, as users give them: one module a command, one program, whose tests run side by side.
+
+mod author;
+mod bench;
+mod check;
+mod coverage;
+mod demo;
+mod doctor;
+mod interruptible;
+#[path = "../../../tests/tensorflow/src/overlay.rs"]
+#[expect(dead_code, unreachable_pub, reason = "it is of a library that other tests use more of")]
+mod overlay;
+mod plugins;
+mod tensorflow;
+mod trace;

@@ -1,0 +1,24 @@
+//! Everything that needs a real TensorFlow, one module a subject: one program, whose tests run side by side.
+
+mod artefacts;
+mod conformance;
+mod device_faults;
+mod devices;
+mod first_device;
+mod graphs;
+mod host;
+mod leaving;
+mod loading;
+mod panics;
+mod readme;
+mod refdevice;
+mod s3_demo;
+mod s3_process;
+mod s3_regressions;
+mod s3_scale;
+mod s3_scenarios;
+mod s3_tensorboard;
+// It builds what users get, which takes minutes.
+#[cfg(feature = "matrix")]
+mod s3_wheel;
+mod scenarios;
