@@ -118,7 +118,7 @@ impl Artefact {
     pub(crate) fn read_for_any_machine(path: &Path) -> Result<Self> {
         let metadata = match fs::metadata(path) {
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                bail!("there is no file {}; build the plugin first", path.display())
+                bail!("{} does not exist; build the plugin first", path.display())
             }
             metadata => metadata.with_context(|| format!("cannot read {}", path.display()))?,
         };

@@ -34,13 +34,13 @@ const KNOWN: &[Known] = &[
         parts: &["undefined symbol: _Z"],
         cause: "The plugin uses C++ functions of the TensorFlow that it was built with, and this one does not have them: \
                 only the C interface stays the same.",
-        fix: "Use the TensorFlow release that the plugin was built for, or a plugin that uses the C interface alone; \
+        fix: "Use the TensorFlow release that the plugin was built for, or a plugin that uses only the C interface; \
               `cargo tf-plugin check FILE --tf VERSION` lists what is missing.",
     },
     Known {
         parts: &["version `GLIBC_", "not found"],
         cause: "The plugin was built on a newer Linux than this one.",
-        fix: "Build it on an older one, such as in a container of manylinux; `cargo tf-plugin check` names the floor.",
+        fix: "Build it on an older one, such as a manylinux container; `cargo tf-plugin check` shows the oldest glibc that works.",
     },
     Known {
         parts: &["version `GLIBCXX_", "not found"],
@@ -55,8 +55,8 @@ const KNOWN: &[Known] = &[
     },
     Known {
         parts: &["cannot open shared object file"],
-        cause: "A library that the plugin needs is not on this system, or the plugin's path is a name without `/`, which is \
-                looked for like a library.",
+        cause: "A library that the plugin needs is not on this system, or the plugin's path is a name without `/`, which \
+                the dynamic linker searches like a library.",
         fix: "Install the library; write `./libx.so` for a file in the current directory.",
     },
     Known {
@@ -66,7 +66,7 @@ const KNOWN: &[Known] = &[
     },
     Known {
         parts: &["cannot allocate memory in static TLS block"],
-        cause: "The plugin, or a library in it, has thread-local data that must be there at the start of the process.",
+        cause: "The plugin, or a library in it, has thread-local data that must be allocated when the process starts.",
         fix: "Rebuild it with `-ftls-model=global-dynamic`, or preload it with LD_PRELOAD.",
     },
     Known {
@@ -87,13 +87,13 @@ const KNOWN: &[Known] = &[
     Known {
         parts: &["File system for", "already registered"],
         cause: "Another plugin serves this scheme: the first one wins. Or one plugin was registered twice, as two files.",
-        fix: "Remove one of the two; `cargo tf-plugin doctor` lists who serves which scheme.",
+        fix: "Remove one of the two; `cargo tf-plugin doctor` lists the plugin of each scheme.",
     },
     Known {
         parts: &["platform is already registered with name"],
         cause: "Two plugins, or two copies of one, have the same platform name; or TensorFlow has loaded one plugin twice, \
                 as in an environment whose `lib64` is a link to `lib`.",
-        fix: "Keep one copy; `cargo tf-plugin doctor` lists them. Plugins of this SDK stand being loaded twice.",
+        fix: "Keep one copy; `cargo tf-plugin doctor` lists them. Plugins built with this SDK can be loaded twice.",
     },
     Known {
         parts: &["Duplicate registration of device factory"],
@@ -109,11 +109,11 @@ const KNOWN: &[Known] = &[
         parts: &["Multiple OpKernel registrations match"],
         cause: "Two kernels fit one op, device and type: registered twice, or once with and once without a constraint; or \
                 the device type is one that TensorFlow has itself (`CPU`, `GPU` with CUDA).",
-        fix: "Register each once, and give the device a type of its own.",
+        fix: "Register each once, and give the device a unique type.",
     },
     Known {
         parts: &["must match [A-Z][A-Z_]*"],
-        cause: "The device's name or type has other letters than capitals and `_`.",
+        cause: "The device's name or type has characters other than capital letters and `_`.",
         fix: "Rename it, as to `MY_DEVICE`.",
     },
     Known {
@@ -128,7 +128,7 @@ const KNOWN: &[Known] = &[
     },
     Known {
         parts: &["Plugin ABI", "doesn't match expected core ABI"],
-        cause: "The plugin gives another ABI number than 0, the only one that there is.",
+        cause: "The plugin sets an ABI number other than 0, the only one that exists.",
         fix: "Set the version numbers with `TF_SetFilesystemVersionMetadata`.",
     },
     Known {
@@ -148,7 +148,7 @@ const KNOWN: &[Known] = &[
     },
     Known {
         parts: &["file or folder to load pluggable device libraries from does not exist"],
-        cause: "TF_PLUGGABLE_DEVICE_LIBRARY_PATH names something that is not there.",
+        cause: "TF_PLUGGABLE_DEVICE_LIBRARY_PATH names something that does not exist.",
         fix: "Correct or unset it.",
     },
     Known {
@@ -250,7 +250,7 @@ mod tests {
                 "No plugin for the scheme",
             ),
             ("'create_device' field in SP_PlatformFns must be set.", "demands"),
-            ("Device name/type 'MY2' must match [A-Z][A-Z_]*.", "capitals"),
+            ("Device name/type 'MY2' must match [A-Z][A-Z_]*.", "capital letters"),
             ("/lib/libc.so.6: version `GLIBC_2.38' not found (required by x)", "newer Linux"),
         ] {
             let known = explain(text).unwrap_or_else(|| panic!("{text} is not known"));

@@ -145,7 +145,7 @@ fn ask_with(python: &Path, flags: &[&str], script: &str) -> Result<Value> {
         );
     }
     serde_json::from_slice(&output.stdout).with_context(|| {
-        format!("{} gave an unexpected answer; is it a Python interpreter?", python.display())
+        format!("{} printed something unexpected; is it a Python interpreter?", python.display())
     })
 }
 

@@ -247,14 +247,12 @@ impl Report {
                     more => format!(" and {more} more"),
                 };
                 let fix = match complete.as_slice() {
-                    [] => "use the C interface alone".to_owned(),
+                    [] => "use only the C interface".to_owned(),
                     [one] => {
-                        format!(
-                            "use the C interface alone, or TensorFlow {one}, which has them all"
-                        )
+                        format!("use only the C interface, or TensorFlow {one}, which has them all")
                     }
                     releases => format!(
-                        "use the C interface alone, or TensorFlow {}, which have them all",
+                        "use only the C interface, or TensorFlow {}, which have them all",
                         releases.join(", ")
                     ),
                 };
@@ -274,7 +272,7 @@ impl Report {
                 format!(
                     "uses {count} C++ functions of TensorFlow's, which differ from release to release"
                 ),
-                "use the C interface alone: then one file is for all releases",
+                "use only the C interface: then one file works in all releases",
             );
         }
         if artefact.needs_tensorflow() {
@@ -285,8 +283,8 @@ impl Report {
                 .filter(|name| is_tensorflow_library(name))
                 .collect();
             self.warn(
-                format!("needs {}, so no builder of wheels can repair it", names.join(", ")),
-                "look TensorFlow's functions up at run time with `dlsym`, and do not link against it",
+                format!("needs {}, so no tool that repairs wheels can fix it", names.join(", ")),
+                "look up TensorFlow's functions at run time with `dlsym`, and do not link against it",
             );
         } else if let Some(first) = artefact.c_imports.first() {
             let count = artefact.c_imports.len();
@@ -430,12 +428,12 @@ impl Report {
         } else if function == "get_device_count" {
             self.warn(
                 format!("{said}; TensorFlow logs that and treats it as 0 devices"),
-                "answer OK with 0",
+                "return OK with 0",
             );
         } else {
             self.error(
                 format!("{said}; TensorFlow aborts the process, also in `import tensorflow`"),
-                "answer OK, and let `get_device_count` answer 0 where the device cannot be used",
+                "return OK, and let `get_device_count` return 0 if the device cannot be used",
             );
         }
     }
@@ -538,7 +536,7 @@ impl Report {
                     "{name} has no `recursively_create_dir`: TensorFlow's default never ends if the root is \
                      reported as NOT_FOUND"
                 ),
-                "implement it, or let `stat` answer that the root is a directory",
+                "implement it, or let `stat` return that the root is a directory",
             );
         }
         if !filesystem.has("copy_file") && filesystem.has("new_writable_file") {
@@ -548,7 +546,7 @@ impl Report {
                     "{name} has no `copy_file`: TensorFlow reads and appends 128 KiB at a time, and never ends if \
                      `read` returns OK with 0 bytes at the end of a file"
                 ),
-                "implement it, and answer OUT_OF_RANGE at the end of a file",
+                "implement it, and return OUT_OF_RANGE at the end of a file",
             );
         }
     }

@@ -238,7 +238,7 @@ pub fn is_never_called(operation: &str) -> bool {
 #[must_use]
 pub fn sdk_default(operation: &str) -> &'static str {
     match operation {
-        "recursively_create_dir" => "create_dir from the nearest directory that is there",
+        "recursively_create_dir" => "create_dir, from the nearest existing directory",
         "rename_file" => "copies the file, then deletes the source",
         "copy_file" => "reads and appends 1 MiB at a time",
         "path_exists" => "calls stat",

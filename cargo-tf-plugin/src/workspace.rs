@@ -14,7 +14,7 @@ pub(crate) fn user_cache() -> Result<PathBuf> {
         .filter(absolute)
         .or_else(|| env::home_dir().filter(absolute).map(|home| home.join(".cache")))
         .map(|cache| cache.join("tf-plugin"))
-        .context("there is no home directory to keep things in; set HOME")
+        .context("no home directory; set HOME")
 }
 
 /// The Cargo workspace around the current directory.
@@ -31,7 +31,7 @@ impl Workspace {
     pub fn current() -> Result<Self> {
         match Self::described(&mut MetadataCommand::new()) {
             Err(error) if error.to_string().contains("could not find `Cargo.toml`") => bail!(
-                "there is no Cargo package here or above; go to one, or make one with `cargo tf-plugin new`"
+                "no Cargo package in this directory or above; change to one, or create one with `cargo tf-plugin new`"
             ),
             described => described
                 .context("cargo cannot describe the workspace around the current directory"),

@@ -307,7 +307,7 @@ fn refusal(problem: &str, refused: &[(String, String)]) -> String {
     let scheme = first.split_once("://").map_or("scheme", |(scheme, _)| scheme);
     let tried = refused.iter().map(|(directory, why)| format!("\n  {directory}: {why}"));
     format!(
-        "{problem}:{}\nname one that is there and that you may write to, as in `--root {scheme}://host/directory`",
+        "{problem}:{}\nname an existing directory that you may write to, as in `--root {scheme}://host/directory`",
         tried.collect::<String>()
     )
 }

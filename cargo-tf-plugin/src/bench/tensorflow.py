@@ -389,7 +389,7 @@ def make_directory():
     for directory in JOB["directories"]:
         # Only what is made here may be removed: some plugins drop parts of a name.
         try:
-            problem = "it is there already" if gfile.exists(directory) else None
+            problem = "it already exists" if gfile.exists(directory) else None
         except Exception as error:
             problem = first_line(error)
         if problem is not None:

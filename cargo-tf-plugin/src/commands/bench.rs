@@ -40,24 +40,24 @@ const SCRIPT: &str = include_str!("../bench/tensorflow.py");
 #[command(after_help = "\
 Examples:
   cargo tf-plugin bench                                 the package here, in the active environment's TensorFlow
-  cargo tf-plugin bench --no-tf --filter read           its C tables alone, and what reads
+  cargo tf-plugin bench --no-tf --filter read           only its C tables, and only the read rows
   cargo tf-plugin bench --tf 2.16.2 --tf 2.21.0 --html report.html
-  cargo tf-plugin bench s3 --root s3://bucket/scratch   below a directory that is there
+  cargo tf-plugin bench s3 --root s3://bucket/scratch   below an existing directory
   cargo tf-plugin bench --file web://host/large.bin     a filesystem that cannot write
   cargo tf-plugin bench --save before.json              and after a change:
   cargo tf-plugin bench --baseline before.json
 
-In TensorFlow each operation is also done on TensorFlow's own: file:// in a temporary directory, or the CPU. Whatever is
-made is made in a new directory and removed again, also after an error and Ctrl-C.
-This runs the plugin's code as you, in your whole environment: what is measured may need credentials.
-The exit status is 1 if an operation has failed.")]
+In TensorFlow each operation also runs on TensorFlow's own implementation: file:// in a temporary directory, or the CPU.
+The command works in a new directory and removes it, also after an error and Ctrl-C.
+This runs the plugin's code as you, with your whole environment: the measured operations may need credentials.
+The exit status is 1 if an operation fails.")]
 pub struct Bench {
     /// A shared library, or a package to build: its name in this workspace, or its directory.
     #[arg(value_name = "FILE|PACKAGE")]
     plugin: Option<PathBuf>,
 
     /// TensorFlow release, installed into the target directory on first use, or a virtual environment that has one;
-    /// any number of times. By default the active environment's, else the newest release.
+    /// may be repeated. By default the active environment's, else the newest release.
     #[arg(long, value_name = "VERSION|VENV")]
     tf: Vec<PathBuf>,
 
@@ -141,7 +141,7 @@ impl Bench {
             let directory = parent(file);
             if !directory.is_dir() {
                 bail!(
-                    "{} cannot be written: there is no directory {}; make it",
+                    "cannot write {}: the directory {} does not exist; create it",
                     file.display(),
                     directory.display()
                 );
@@ -378,7 +378,7 @@ fn report_left(left: &[(String, String)]) {
 
 /// Writes a file as a whole or not at all.
 fn write(file: &Path, content: &str) -> Result<()> {
-    let failed = || format!("cannot write {}; is there room, and is it yours?", file.display());
+    let failed = || format!("cannot write {}; check free space and permissions", file.display());
     // Links lead to what is meant.
     let target = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
     if fs::metadata(&target).is_ok_and(|known| !known.is_file()) {

@@ -27,13 +27,13 @@ Examples:
   cargo tf-plugin check target/release/libx.so    a file
   cargo tf-plugin check libx.so --tf 2.16.2 --tf 2.21.0
   cargo tf-plugin check libx.so --json | jq .findings
-  cargo tf-plugin check libx.so --no-run          a file from somebody you do not trust
+  cargo tf-plugin check libx.so --no-run          a file that you do not trust
 
-The exit status is 1 if TensorFlow would not load the plugin, never find it, or be ended by it.
+The exit status is 1 if TensorFlow would not load the plugin, would not find it, or would be terminated by it.
 
-This runs the plugin's code, as `import tensorflow` would: in a process of its own, as you, with your files, network and
+This runs the plugin's code, as `import tensorflow` would: in a separate process, as you, with your files, network and
 environment. Variables that may hold secrets are removed (AWS_*, *_TOKEN, *_KEY, *SECRET*, *PASSWORD* and others: see
-docs/check.md). TensorFlow itself does not run. With --no-run nothing of the plugin runs.")]
+docs/check.md). TensorFlow itself does not run. With --no-run none of the plugin's code runs.")]
 pub struct Check {
     /// A shared library, or a package to build: its name in this workspace, or its directory.
     #[arg(value_name = "FILE|PACKAGE")]

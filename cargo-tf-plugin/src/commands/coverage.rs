@@ -38,8 +38,8 @@ Examples:
   cargo tf-plugin coverage --library libother.so --tf ~/venv train.py
   cargo tf-plugin coverage --json train.py > coverage.json
 
-The kernels that a function lacks are named on standard error before it runs for the first time. The exit status is the
-script's; the report is written however it ends.")]
+Before a function runs for the first time, standard error lists its missing kernels. The exit status is the script's; the
+report is written however the script ends.")]
 pub struct Coverage {
     #[command(flatten)]
     choice: Choice,

@@ -44,7 +44,7 @@ Examples:
   cargo tf-plugin doctor --explain 'undefined symbol: TF_SetStatus'
   python app.py 2>&1 | cargo tf-plugin doctor --explain -
 
-The exit status is 1 if a plugin keeps `import tensorflow` from working or does not work itself.
+The exit status is 1 if a plugin does not work, or breaks `import tensorflow`.
 
 This runs the code of each installed plugin, as `import tensorflow` would: as you, without the variables of the environment
 that may hold secrets (docs/check.md lists them).")]
@@ -266,7 +266,7 @@ impl Diagnosis {
             if warnings > 0 {
                 found.push(Finding {
                     severity: Severity::Note,
-                    what: format!("there is more to say about {name}"),
+                    what: format!("there are more findings about {name}"),
                     fix: format!("`cargo tf-plugin check {}`", plugin.path.display()),
                 });
             }

@@ -20,27 +20,27 @@ use clap::Subcommand;
 /// A subcommand with its arguments.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Make a crate for a new plugin.
+    /// Create a crate for a new plugin.
     New(new::New),
-    /// Build the plugin, and say which systems it works on.
+    /// Build the plugin, and list the systems that it works on.
     Build(build::Build),
-    /// Show what TensorFlow would find in a plugin, and what is wrong with it.
+    /// Show what TensorFlow would find in a plugin, and its errors.
     Check(check::Check),
-    /// Test the plugin in this process and in real TensorFlow releases.
+    /// Test the plugin in process and in real TensorFlow releases.
     Test(test::Test),
     /// Run a program with the plugin loaded.
     Run(run::Run),
-    /// Run a script, and list which of its ops ran on the device, and which did not and why.
+    /// Run a script, and list which of its ops ran on the device, which did not, and why.
     Coverage(coverage::Coverage),
-    /// Measure what the plugin's operations take, through its C tables and through TensorFlow.
+    /// Measure the plugin's operations, through its C tables and in TensorFlow.
     Bench(bench::Bench),
     /// Package the plugin as a wheel, for `pip install`.
     Wheel(wheel::Wheel),
-    /// Run a real TensorFlow on an example filesystem.
+    /// Run TensorFlow on an example plugin.
     Demo(demo::Demo),
-    /// List the plugins that a TensorFlow loads on import, say what is wrong with them, and try.
+    /// List the plugins that a TensorFlow loads on import and their errors, then import it.
     Doctor(doctor::Doctor),
-    /// Write a shell's completions to standard output.
+    /// Print completions for a shell.
     Completions(completions::Completions),
 }
 

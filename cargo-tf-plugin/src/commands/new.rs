@@ -24,7 +24,7 @@ pub struct New {
     #[command(flatten)]
     kind: KindArguments,
 
-    /// The new directory; by default the name, in the current directory.
+    /// The new directory; by default the package's name, in the current directory.
     #[arg(long, value_name = "DIR")]
     path: Option<PathBuf>,
 
@@ -96,7 +96,7 @@ impl New {
                 names.scheme, names.device_type
             ),
         };
-        say!("Made {}: {what}.\n", directory.display())?;
+        say!("Created {}: {what}.\n", directory.display())?;
         say!("  cd {}", directory.display())?;
         say!("  cargo test             # seconds, no TensorFlow")?;
         say!("  cargo tf-plugin test   # and in a real TensorFlow")?;
@@ -107,11 +107,11 @@ impl New {
 
 fn make(kind: Kind, names: &Names, sdk: &Sdk, directory: &Path) -> Result<()> {
     if directory.symlink_metadata().is_ok() {
-        bail!("{} is there already; name another directory with `--path`", directory.display());
+        bail!("{} already exists; name another directory with `--path`", directory.display());
     }
     let directory = std::path::absolute(directory)?;
     let (Some(parent), Some(name)) = (directory.parent(), directory.file_name()) else {
-        bail!("{} cannot be made; name a directory with `--path`", directory.display());
+        bail!("cannot create {}; name a directory with `--path`", directory.display());
     };
     if directory.to_str().is_none() {
         bail!(
@@ -120,7 +120,7 @@ fn make(kind: Kind, names: &Names, sdk: &Sdk, directory: &Path) -> Result<()> {
         );
     }
     if !parent.is_dir() {
-        bail!("there is no directory {}; make it first", parent.display());
+        bail!("the directory {} does not exist; create it first", parent.display());
     }
     let failed = || format!("cannot make a directory in {}; is it writable?", parent.display());
     // Beside its place, so that the finished crate appears there at once.

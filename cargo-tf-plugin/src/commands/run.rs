@@ -34,10 +34,10 @@ Examples:
   cargo tf-plugin run --trace-chrome trace.json -- python train.py
   cargo tf-plugin run --trace --library libother.so --tf ~/venv -- python app.py
 
-`python`, and what is installed beside it, is that of the TensorFlow chosen. The exit status is the program's.
-Calls are traced in all processes that the program starts, whichever way they load the plugin, also by
-`register_filesystem_plugin` or from an installed package (name the installed file with `--library`). Contents of files
-and values of options are not shown.")]
+`python` and the programs next to it are those of the chosen TensorFlow. The exit status is the program's.
+Calls are traced in all processes that the program starts, however they load the plugin: also by
+`register_filesystem_plugin`, or from an installed package (name the installed file with `--library`). The trace shows
+neither the contents of files nor the values of options.")]
 pub struct Run {
     #[command(flatten)]
     choice: Choice,

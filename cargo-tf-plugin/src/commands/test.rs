@@ -67,23 +67,23 @@ Examples:
   cargo tf-plugin test --tf 2.12.1 --tf 2.21.0      in two releases, installed on first use (1.5 GB each)
   cargo tf-plugin test --tf ~/venv -- conformance   the arguments behind `--` are those of cargo test
 
-Scripts in tests/python/ run with the plugin loaded; one that ends with another status than 0 has failed.")]
+Scripts in tests/python/ run with the plugin loaded; an exit status other than 0 is a failure.")]
 pub struct Test {
     /// Package of the plugin, of those in the workspace.
     #[arg(long, short, value_name = "NAME")]
     package: Option<String>,
 
     /// TensorFlow release, installed into the target directory on first use, or a virtual environment that has one;
-    /// any number of times.
+    /// may be repeated.
     #[arg(long, value_name = "VERSION|VENV")]
     tf: Vec<PathBuf>,
 
-    /// How long TensorFlow may take to start with the plugin, and to end; 120 if nothing is said, and for conformance
+    /// Time limit for TensorFlow to start with the plugin, and to exit; 120 by default, and for conformance
     /// no less than a case may take.
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     timeout: Option<u64>,
 
-    /// Write what each test came to as one line of JSON; everything else goes to standard error.
+    /// Print the results as one line of JSON; everything else goes to standard error.
     #[arg(long)]
     json: bool,
 

@@ -14,12 +14,12 @@ use crate::wheel;
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  cargo tf-plugin wheel                            for systems such as this one, or newer
+  cargo tf-plugin wheel                            for systems like this one, and newer
   cargo tf-plugin wheel --compat manylinux_2_28 -o dist
   pip install target/wheels/*.whl
 
-The metadata is Cargo.toml's. The wheel depends on no TensorFlow: one file serves each from 2.12 on. It is the same
-bit for bit for the same library; SOURCE_DATE_EPOCH sets the time of the files in it.")]
+The metadata comes from Cargo.toml. The wheel does not require TensorFlow: one file serves 2.12 and newer. Wheels are
+reproducible: the same library gives the same bytes. SOURCE_DATE_EPOCH sets the time of the files in it.")]
 pub struct Wheel {
     #[command(flatten)]
     what: What,
@@ -28,7 +28,7 @@ pub struct Wheel {
     #[arg(long, short, value_name = "DIR")]
     out_dir: Option<PathBuf>,
 
-    /// Write what is known of the wheel as one line of JSON.
+    /// Print the wheel's properties as one line of JSON.
     #[arg(long)]
     json: bool,
 }

@@ -555,7 +555,7 @@ fn what_cannot_be_made_leaves_nothing() {
     assert!(new(&["q", "--fs"]).contains("name one with `--scheme`"));
     assert_eq!(fs::read_dir(here).expect("a directory").count(), 0, "something was made");
     fs::create_dir(here.join("xy")).expect("made");
-    assert!(new(&["xy", "--fs"]).contains("xy is there already"));
+    assert!(new(&["xy", "--fs"]).contains("xy already exists"));
     assert_eq!(fs::read_dir(here.join("xy")).expect("a directory").count(), 0, "it was filled");
     let output = tool(here, &["new", "y"]).output().expect("it runs");
     assert_eq!(output.status.code(), Some(2), "a kind must be named");

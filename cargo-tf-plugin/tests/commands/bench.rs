@@ -441,7 +441,7 @@ fn bad_input_is_refused_with_the_next_step() {
     let localfs = localfs.to_str().expect("a path");
     for (arguments, fault, wanted) in [
         (&[text][..], "", &["text.so is not a shared library", "name the `.so` of a plugin"][..]),
-        (&[nothing], "", &["there is no file", "build the plugin first"]),
+        (&[nothing], "", &["does not exist", "build the plugin first"]),
         (&[flat, "--root", "scratch"], "", &["`scratch` is not a URI", "flat://"]),
         (&[flat, "--root", "other://x"], "", &["serves no other://", "it has flat://"]),
         (&[flat], "init:error", &["`init of flat://` returns DATA_LOSS", "cargo tf-plugin check"]),
@@ -451,7 +451,7 @@ fn bad_input_is_refused_with_the_next_step() {
             &["no directory can be made and written to", "DATA_LOSS", "--root flat://"],
         ),
         (&[flat, "--filter", "nonsense"], "", &["no operation has `nonsense` in its name"]),
-        (&[flat, "--html", &below], "", &["there is no directory", "make it"]),
+        (&[flat, "--html", &below], "", &["the directory", "does not exist; create it"]),
         (&[flat, "--save", directory], "", &["is a directory; name a file to write"]),
         // It has no end.
         (&[flat, "--baseline", "/dev/zero"], "", &["is not a report of this version"]),

@@ -82,7 +82,7 @@ fn path(fs: &Filesystem, uri: &str) -> Result<CString> {
 fn directory(fs: &Filesystem, job: &Job) -> Result<String> {
     if fs.ops.new_writable_file.is_none() {
         return Err(Why::Failed(
-            "the plugin writes no files (there is no `new_writable_file`); name a file that is there with `--file \
+            "the plugin writes no files (there is no `new_writable_file`); name an existing file with `--file \
              URI`, then what reads is measured"
                 .to_owned(),
         ));
@@ -92,7 +92,7 @@ fn directory(fs: &Filesystem, job: &Job) -> Result<String> {
         // Only what is made here may be removed: some plugins and hosts drop parts of a name.
         let refuse = |why: String| tell(&Event::Refused(directory.clone(), why));
         if fs.stat(&at).is_ok() || fs.path_exists(&at).is_ok() {
-            refuse("it is there already".to_owned());
+            refuse("it already exists".to_owned());
             continue;
         }
         tell(&Event::Directory(directory.clone()));
@@ -224,7 +224,7 @@ impl<'f> Bench<'f> {
         match self.fs.write(&path, size / block.len(), &block).map_err(Why::from) {
             Ok(()) => Ok((path, size)),
             Err(Why::Failed(why)) => {
-                Err(Why::Failed(format!("a file to read cannot be made: {why}")))
+                Err(Why::Failed(format!("cannot create a file to read: {why}")))
             }
             Err(why) => Err(why),
         }
@@ -509,7 +509,7 @@ impl<'f> Bench<'f> {
     /// The directory that is listed, filled unless it is full already.
     fn entries(&self) -> Result<CString> {
         let failed = |why: Why| match why {
-            Why::Failed(why) => Why::Failed(format!("{ENTRIES} files cannot be made: {why}")),
+            Why::Failed(why) => Why::Failed(format!("cannot create {ENTRIES} files: {why}")),
             other => other,
         };
         let last = self.path(&format!("list/file-{}", ENTRIES - 1))?;
