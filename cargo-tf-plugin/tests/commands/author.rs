@@ -543,7 +543,7 @@ fn what_cannot_be_made_leaves_nothing() {
     assert!(new(&["My Fs", "--fs"]).contains("such as my-plugin"));
     assert!(new(&["json", "--fs"]).contains("choose another name"));
     assert!(new(&["xy", "--fs", "--sdk", "nowhere"]).contains("is not a clone of the SDK"));
-    assert!(new(&["xy", "--fs", "--path", "a/b"]).contains("make it first"));
+    assert!(new(&["xy", "--fs", "--path", "a/b"]).contains("create it first"));
     let said = new(&["xy", "--device", "--scheme", "xy"]);
     assert!(said.contains("`--scheme` goes with `--fs` or `--both`"), "{said}");
     let said = new(&["xy", "--fs", "--device-type", "XY"]);
