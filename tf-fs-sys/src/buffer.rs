@@ -13,7 +13,7 @@ pub struct TF_Buffer {
     pub data: *const c_void,
     /// Number of bytes.
     pub length: usize,
-    /// Frees `data`; null if nobody has to.
+    /// Frees `data`; null if nothing is to be freed.
     pub data_deallocator: Option<unsafe extern "C" fn(data: *mut c_void, length: usize)>,
 }
 

@@ -8,7 +8,7 @@ pub const TF_TSTR_SMALL: TF_TString_Type = 0;
 pub const TF_TSTR_LARGE: TF_TString_Type = 1;
 /// At an offset from the struct, as in a mapped file.
 pub const TF_TSTR_OFFSET: TF_TString_Type = 2;
-/// In memory that somebody else owns.
+/// In memory that another value owns.
 pub const TF_TSTR_VIEW: TF_TString_Type = 3;
 /// The bits of a string's first byte that hold its type.
 pub const TF_TSTR_TYPE_MASK: TF_TString_Type = 3;

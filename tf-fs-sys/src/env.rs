@@ -19,7 +19,7 @@ crate::layout::opaque! {
 crate::host::host_functions! {
     /// Files and directories, in `libtensorflow_cc.so.2`. Each name is a URI or a path of this machine, NUL-terminated.
     pub struct EnvFunctions {
-        /// Makes a directory, whose parent is there.
+        /// Creates a directory, whose parent exists.
         required fn TF_CreateDir(dirname: *const c_char, status: *mut TF_Status);
         /// Deletes an empty directory.
         required fn TF_DeleteDir(dirname: *const c_char, status: *mut TF_Status);

@@ -1,6 +1,6 @@
-//! `tensorflow/c/tf_file_statistics.h`: what `stat` answers.
+//! `tensorflow/c/tf_file_statistics.h`: the result of `stat`.
 
-/// The answer of `stat`. The host passes an uninitialised one and copies all three fields when
+/// The result of `stat`. The host passes an uninitialised one and copies all three fields when
 /// the status is `TF_OK`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -128,7 +128,7 @@ pub struct TF_RandomAccessFileOps {
     ///
     /// Returns the number of bytes read with `TF_OK` if that is `n`, with `TF_OUT_OF_RANGE` if the
     /// file ended before; -1 with another code on any other error. The host does not check the
-    /// answer against `n`: more than `n` makes it read past its own buffer.
+    /// result against `n`: more than `n` makes it read past its own buffer.
     pub read: Option<
         unsafe extern "C" fn(
             file: *const TF_RandomAccessFile,
@@ -203,7 +203,7 @@ pub type TF_NewWritableFileOp = unsafe extern "C" fn(
 
 /// An operation that returns names: the number of entries, or -1 on error. `*entries` is null
 /// on entry; the array and each string come from the plugin's allocator, and the host frees them
-/// whenever the answer is not negative.
+/// whenever the result is not negative.
 pub type TF_ListOp = unsafe extern "C" fn(
     filesystem: *const TF_Filesystem,
     path: *const c_char,

@@ -26,7 +26,7 @@ impl TF_FilesystemOps {
     /// The same operations for TensorFlow 2.22 and newer.
     #[must_use]
     pub fn without_transactions(&self) -> TF_FilesystemOpsWithoutTransactions {
-        // SAFETY: the table is made of optional functions and nothing else; nobody calls these under this type.
+        // SAFETY: the table is made of optional functions and nothing else; they are never called through this type.
         let all = unsafe { core::mem::transmute::<Self, [AnyOperation; ALL]>(*self) };
         let mut operations = [None; ALL_OTHERS];
         let (before, after) = operations.split_at_mut(TRANSACTIONS);

@@ -100,7 +100,7 @@ pub struct TP_Optimizer {
     pub struct_size: usize,
     /// Reserved.
     pub ext: *mut c_void,
-    /// Makes the pass's state, for one graph. Null: there is none.
+    /// Creates the pass's state for one graph. Null: no state.
     pub create_func: Option<unsafe extern "C" fn() -> *mut c_void>,
     /// Rewrites a graph, a serialised `GraphDef`, into an empty buffer in which the plugin sets all
     /// three fields. Required; runs for every graph of at least four nodes in the process, also for

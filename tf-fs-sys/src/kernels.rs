@@ -40,7 +40,7 @@ crate::layout::opaque! {
 pub type TF_CreateKernelFn =
     Option<unsafe extern "C" fn(ctx: *mut TF_OpKernelConstruction) -> *mut c_void>;
 
-/// Runs a kernel, with the state that the create function answered. Several threads run one kernel at
+/// Runs a kernel, with the state that the create function returned. Several threads run one kernel at
 /// once. Must not be null: the host calls it without having checked.
 pub type TF_ComputeKernelFn =
     Option<unsafe extern "C" fn(kernel: *mut c_void, ctx: *mut TF_OpKernelContext)>;
@@ -59,7 +59,7 @@ pub type TF_ComputeAsyncKernelFn = Option<
 /// Frees the state of a kernel, null if there was no create function.
 pub type TF_DeleteKernelFn = Option<unsafe extern "C" fn(kernel: *mut c_void)>;
 
-/// Parameters and answers of `TF_InputRange`.
+/// Parameters and results of `TF_InputRange`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TF_InputRange_Args {
@@ -86,7 +86,7 @@ pub type TF_InitKernelFn = unsafe extern "C" fn();
 crate::host::host_functions! {
     /// The functions of `kernels.h`, in `libtensorflow_framework.so.2`.
     ///
-    /// Strings are NUL-terminated and copied. A `TF_Tensor*` or `TF_Buffer*` that a function answers
+    /// Strings are NUL-terminated and copied. A `TF_Tensor*` or `TF_Buffer*` that a function returns
     /// with or fills in is the caller's to delete. Indices count from 0; an index that is out of
     /// range is `TF_OUT_OF_RANGE` unless a note says otherwise.
     ///
@@ -436,7 +436,7 @@ crate::host::host_functions! {
             alloc_attrs: *mut TF_AllocatorAttributes,
             status: *mut TF_Status,
         ) -> *mut TF_Tensor;
-        /// Says that work of this run goes on after `compute` has returned. Not before TensorFlow 2.15.
+        /// Says that work of this run continues after `compute` has returned. Not before TensorFlow 2.15.
         optional fn TF_IncNumDeferredOps(context: *mut TF_OpKernelContext);
         /// Says that such work is done; once for each `TF_IncNumDeferredOps`. Not before TensorFlow
         /// 2.15.

@@ -101,7 +101,7 @@ crate::host::host_functions! {
             var_name: *mut TF_StringView,
             status: *mut TF_Status,
         );
-        /// Locks the variables at `len` input indices, always in the same order. The answer is freed by
+        /// Locks the variables at `len` input indices, always in the same order. The result is freed by
         /// [`TF_ReleaseVariableInputLockHolder`](Self::TF_ReleaseVariableInputLockHolder) once the
         /// work is enqueued.
         optional fn TF_MaybeLockVariableInputMutexesInOrder(

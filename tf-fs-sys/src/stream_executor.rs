@@ -109,7 +109,7 @@ pub struct SP_AllocatorStats {
 pub const SP_ALLOCATORSTATS_STRUCT_SIZE: usize =
     offset_of_end!(SP_AllocatorStats, largest_free_block_bytes);
 
-/// What an event answers: one of the four constants below.
+/// The status of an event: one of the four constants below.
 pub type SE_EventStatus = c_uint;
 /// Nobody knows. **Aborts the process**.
 pub const SE_EVENT_UNKNOWN: SE_EventStatus = 0;
@@ -184,7 +184,7 @@ pub struct SE_CreateDeviceParams {
 pub const SE_CREATE_DEVICE_PARAMS_STRUCT_SIZE: usize =
     offset_of_end!(SE_CreateDeviceParams, device);
 
-/// Functions that describe a device. Each may be null; a negative answer means "unknown".
+/// Functions that describe a device. Each may be null; a negative result means "unknown".
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SP_DeviceFns {
@@ -257,7 +257,7 @@ pub struct SP_StreamExecutor {
 
     // Memory.
     /// Allocates `size` bytes, never 0, of device memory and fills `mem`; `opaque` is null if there are
-    /// none left. `memory_space` is 0. After a null answer the host requests less; for at most 2,304
+    /// none left. `memory_space` is 0. After null the host requests less; for at most 2,304
     /// bytes it requests the same again, forever.
     pub allocate: Option<
         unsafe extern "C" fn(
@@ -267,35 +267,35 @@ pub struct SP_StreamExecutor {
             mem: *mut SP_DeviceMemoryBase,
         ),
     >,
-    /// Frees what `allocate` answered. Only the address is right in `memory`; null is allowed.
+    /// Frees memory of `allocate`. Only the address in `memory` is valid; null is allowed.
     pub deallocate:
         Option<unsafe extern "C" fn(device: *const SP_Device, memory: *mut SP_DeviceMemoryBase)>,
     /// Allocates `size` bytes of host memory that the device can copy from and to fast, aligned to at
-    /// least 64; null if there are none left.
+    /// least 64; null if no memory is left.
     pub host_memory_allocate:
         Option<unsafe extern "C" fn(device: *const SP_Device, size: u64) -> *mut c_void>,
-    /// Frees what `host_memory_allocate` answered.
+    /// Frees memory of `host_memory_allocate`.
     pub host_memory_deallocate:
         Option<unsafe extern "C" fn(device: *const SP_Device, mem: *mut c_void)>,
     /// Allocates memory that host and devices share. Demanded only with
     /// [`SP_Platform::supports_unified_memory`], and not used.
     pub unified_memory_allocate:
         Option<unsafe extern "C" fn(device: *const SP_Device, bytes: u64) -> *mut c_void>,
-    /// Frees what `unified_memory_allocate` answered.
+    /// Frees memory of `unified_memory_allocate`.
     pub unified_memory_deallocate:
         Option<unsafe extern "C" fn(device: *const SP_Device, location: *mut c_void)>,
-    /// Fills `stats` and answers true, or false if there are none.
+    /// Fills `stats` and returns true, or false if there are no statistics.
     pub get_allocator_stats: Option<
         unsafe extern "C" fn(device: *const SP_Device, stats: *mut SP_AllocatorStats) -> TF_Bool,
     >,
-    /// Fills in the device's free and total memory in bytes and answers true. False makes the device
+    /// Fills in the device's free and total memory in bytes and returns true. False makes the device
     /// fail. What is free here decides how much the host allocates.
     pub device_memory_usage: Option<
         unsafe extern "C" fn(device: *const SP_Device, free: *mut i64, total: *mut i64) -> TF_Bool,
     >,
 
     // Streams.
-    /// Makes a stream. An error leaves the device without streams, and TensorFlow up to 2.16 goes on
+    /// Creates a stream. An error leaves the device without streams, and TensorFlow up to 2.16 continues
     /// with a null one.
     pub create_stream: Option<
         unsafe extern "C" fn(
@@ -320,7 +320,7 @@ pub struct SP_StreamExecutor {
     pub get_stream_status: Option<SP_StreamOp>,
 
     // Events.
-    /// Makes an event. TensorFlow from 2.17 on aborts on an error; before, it goes on with a null one.
+    /// Creates an event. TensorFlow 2.17 and later abort on an error; earlier ones continue with a null event.
     pub create_event: Option<
         unsafe extern "C" fn(
             device: *const SP_Device,
@@ -535,7 +535,7 @@ pub struct SP_PlatformFns {
     pub struct_size: usize,
     /// Reserved.
     pub ext: *mut c_void,
-    /// The number of devices, asked many times: always the same answer. An error is logged and counts
+    /// The number of devices, always the same: the host calls it many times. An error is logged and counts
     /// as 0. The host calls it without having checked that it is there.
     pub get_device_count: Option<
         unsafe extern "C" fn(
@@ -624,6 +624,6 @@ pub const SE_PLATFORM_REGISTRATION_PARAMS_STRUCT_SIZE: usize =
 
 /// Type of the function `SE_InitPlugin` that a plugin exports. The host calls it for each load of the
 /// shared library, and **aborts the process** on an error: a plugin that cannot work fills everything
-/// in and answers that there are 0 devices.
+/// in and reports 0 devices.
 pub type SE_InitPluginFn =
     unsafe extern "C" fn(params: *mut SE_PlatformRegistrationParams, status: *mut TF_Status);

@@ -1,4 +1,4 @@
-//! What TensorFlow 2.22 has beside [`stream_executor`](crate::stream_executor), as 2.22.0rc0 declares it.
+//! What TensorFlow 2.22 has in addition to [`stream_executor`](crate::stream_executor), as 2.22.0rc0 declares it.
 
 use crate::c_api_macros::TF_Bool;
 use crate::layout::offset_of_end;
@@ -38,7 +38,7 @@ pub const SP_STREAM_OPTIONS_STRUCT_SIZE: usize = offset_of_end!(SP_StreamOptions
 pub struct SP_StreamExecutorWithStreamOptions {
     /// What all releases have; its `struct_size` is that of the whole.
     pub executor: SP_StreamExecutor,
-    /// Makes a stream as `create_stream` does, with what is asked of it.
+    /// Creates a stream as `create_stream` does, with options.
     pub create_stream_with_options: Option<
         unsafe extern "C" fn(
             device: *const SP_Device,

@@ -1,4 +1,4 @@
-//! What an operation answers when it fails: a code, a message, causes and payloads.
+//! What an operation returns when it fails: a code, a message, causes and payloads.
 
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
@@ -146,10 +146,10 @@ macro_rules! constructors {
 }
 
 /// `what` and `suffix` in one allocation, which nearly always suffices for the NUL too that the message
-/// gets in the end. A missing path is an everyday answer.
+/// gets in the end. A missing path is a frequent result.
 fn text(what: &dyn fmt::Display, suffix: &str) -> String {
     let mut text = String::with_capacity(128);
-    // Only a `Display` that claims to have failed ends early, and then there is no more to say.
+    // Only a `Display` that claims to have failed ends early, and then the text ends there.
     let _ = write!(text, "{what}");
     text.push_str(suffix);
     text

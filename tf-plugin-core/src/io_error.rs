@@ -6,7 +6,7 @@ use std::io;
 impl From<io::Error> for Error {
     /// The code that TensorFlow's own filesystem gives for the same system error, except for a file that
     /// is too large (`RESOURCE_EXHAUSTED`) and a name that cannot be (`FAILED_PRECONDITION`, as the
-    /// header wants it); the message is the error's. An `Error` that went through
+    /// header requires it); the message is the error's. An `Error` that went through
     /// an [`io::Error`] comes back as it was.
     #[cold]
     fn from(error: io::Error) -> Self {
@@ -66,7 +66,7 @@ fn code_of_kind(kind: io::ErrorKind) -> Code {
         | Kind::InvalidFilename => Code::FailedPrecondition,
         Kind::InvalidInput | Kind::ArgumentListTooLong => Code::InvalidArgument,
         // A stream that ends too early is a loss. Were it taken for the end of the file, TensorFlow
-        // would go on without the rest.
+        // would continue without the rest.
         Kind::InvalidData | Kind::UnexpectedEof => Code::DataLoss,
         Kind::TimedOut => Code::DeadlineExceeded,
         Kind::StorageFull

@@ -60,7 +60,7 @@ impl Log for Stderr {
 }
 
 /// Writes to stderr without the lock of `std`, which a forked child could find held. A [`Hold`] is not a way out: a pipe
-/// that nobody reads blocks a write, and each fork would wait for it.
+/// that no process reads blocks a write, and each fork would wait for it.
 #[cfg(unix)]
 fn write(text: &[u8]) -> io::Result<()> {
     use std::os::fd::AsFd as _;

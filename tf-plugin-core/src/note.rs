@@ -1,7 +1,7 @@
 //! What a shared library says about itself without being run: an ELF note for each scheme and for a
 //! device platform, which `cargo tf-plugin check` reads.
 //!
-//! From the tables alone nobody can tell an operation of the author's from a default of the SDK's: both are a
+//! The tables alone do not distinguish an operation of the author from a default of the SDK: both are a
 //! pointer. A note adds no export, it is kept by the linker and by `strip`, and nothing reads it at run time.
 
 /// An ELF note with a text of `N` bytes, filled up with NULs. The numbers are in the machine's byte order.

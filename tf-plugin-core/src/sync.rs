@@ -2,8 +2,8 @@
 //!
 //! Python forks processes with many threads: `multiprocessing`, data loaders, servers. A child has one thread, and a
 //! lock of [`std::sync`] that another thread of the parent held at that moment is held in the child forever: the child's first call
-//! of the plugin hangs. These locks are held by nobody then: `fork` waits for the threads that hold one, and
-//! threads that want one wait for the fork. So what a lock guards is whole in the child as well.
+//! of the plugin hangs. No thread holds these locks then: `fork` waits for the threads that hold one, and
+//! threads that lock one wait for the fork. So the data behind a lock is consistent in the child as well.
 //!
 //! Use them as those of `std`, with another `use`:
 //!
@@ -19,9 +19,9 @@
 //! Hold them as briefly as those of `std`: a fork waits up to 5 seconds for one, and all of Python with it. So a lock
 //! is for memory; what waits for a disk, a network or another thread waits without one. After 5 seconds the fork takes
 //! place nevertheless, and a thread that locks it in the child panics after another 5 seconds. The panic is an
-//! error of the operation with a text that says so, instead of a child that hangs. Other locks work in that child as
+//! error of the operation with a text that explains it, instead of a child that hangs. Other locks work in that child as
 //! usual. A thread that forks while it holds one of these locks waits 20 milliseconds for others, since they may wait
-//! for its lock. A thread that wants a lock waits for a fork up to 10 seconds.
+//! for its lock. A thread that locks one waits for a fork up to 10 seconds.
 //!
 //! Threads, connections and a `Once` or `LazyLock` that another thread is about to fill do not get over a fork
 //! either. Make them in the constructor, or again in the child.
@@ -168,7 +168,7 @@ macro_rules! common {
                 Self { proven: AtomicU32::new(0), inner: sync::$name::new(value) }
             }
 
-            /// The value, which nobody shares any more.
+            /// The value, which is not shared any more.
             ///
             /// # Errors
             /// With the value, if a thread panicked while it held the lock.
@@ -178,7 +178,7 @@ macro_rules! common {
         }
 
         impl<T: ?Sized> $name<T> {
-            /// The value; that nobody else has it is what `&mut` says.
+            /// The value; `&mut` proves that no other thread has it.
             ///
             /// # Errors
             /// With the value, if a thread panicked while it held the lock.
@@ -224,7 +224,7 @@ impl<T: ?Sized> Mutex<T> {
     /// # Panics
     /// In a forked child, after 5 seconds, if another thread of the parent held the lock at the fork and the fork did
     /// not wait until it was free; see the [module](self). Also if the thread that forked still holds it in the
-    /// child for 5 seconds while another one wants it.
+    /// child for 5 seconds while another one waits for it.
     pub fn lock(&self) -> LockResult<MutexGuard<'_, T>> {
         let (lock, try_lock) = (|| self.inner.lock(), || self.inner.try_lock());
         let guard = |inner, _hold| MutexGuard { inner, _hold };
@@ -241,7 +241,7 @@ impl<T: ?Sized> Mutex<T> {
 }
 
 impl<T: ?Sized> RwLock<T> {
-    /// Waits until nobody changes the value, and takes the lock to read it.
+    /// Locks the value for reading; waits while another thread changes it.
     ///
     /// # Errors
     /// As [`Mutex::lock`].
@@ -254,7 +254,7 @@ impl<T: ?Sized> RwLock<T> {
         take(&self.proven, try_alone, || self.inner.read(), || self.inner.try_read(), guard)
     }
 
-    /// Takes the lock to read, if nobody changes the value.
+    /// Locks the value for reading, if no thread is changing it.
     ///
     /// # Errors
     /// As [`Mutex::try_lock`].
@@ -262,7 +262,7 @@ impl<T: ?Sized> RwLock<T> {
         try_take(|| self.inner.try_read(), |inner, _hold| RwLockReadGuard { inner, _hold })
     }
 
-    /// Waits until nobody uses the value, and takes the lock to change it.
+    /// Locks the value for writing; waits while another thread uses it.
     ///
     /// # Errors
     /// As [`Mutex::lock`].
@@ -275,7 +275,7 @@ impl<T: ?Sized> RwLock<T> {
         take(&self.proven, try_alone, || self.inner.write(), || self.inner.try_write(), guard)
     }
 
-    /// Takes the lock to change the value, if nobody uses it.
+    /// Locks the value for writing, if no thread is using it.
     ///
     /// # Errors
     /// As [`Mutex::try_lock`].

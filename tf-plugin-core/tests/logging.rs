@@ -1,4 +1,4 @@
-//! What a plugin logs, in a process of its own.
+//! What a plugin logs, in a separate process.
 
 use std::process::Command;
 use tf_plugin_core::logging;

@@ -104,7 +104,7 @@ impl<'e> Temporary<'e> {
         Ok((temporary, file.into()))
     }
 
-    /// Finds a name for which `make` succeeds, which must not take one that is there.
+    /// Finds a name for which `make` succeeds; `make` must fail for an existing name.
     fn with_name<T>(
         entry: &'e Entry<'e, 'e>,
         make: impl Fn(&Path) -> Result<T, Errno>,

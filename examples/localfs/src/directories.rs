@@ -16,7 +16,7 @@ pub(crate) fn create_dir(place: &Place<'_>) -> Result<()> {
 }
 
 pub(crate) fn recursively_create_dir(place: &Place<'_>) -> Result<()> {
-    // Upwards to the nearest ancestor that can be made or is there, then down again.
+    // Up to the nearest ancestor that exists or can be created, then down again.
     let mut missing = Vec::new();
     for path in place.path.ancestors().filter(|path| !path.as_os_str().is_empty()) {
         match make_or_find(place.root, path) {

@@ -88,7 +88,7 @@ impl LocalFs {
         Writer::open(&settings.root, &place, access, capacity, settings.sync_on_close)
     }
 
-    /// Whether a path is of this filesystem, as the transaction operations ask.
+    /// Whether a path belongs to this filesystem, for the transaction operations.
     fn is_own(&self, uri: Uri<'_>) -> bool {
         uri.scheme().is_empty() || uri.scheme() == self.scheme
     }

@@ -11,7 +11,7 @@ use tf_fs_plugin::{Entries, Result, Uri, glob};
 /// superfluous slashes and dots. Only directories that can hold a match are read.
 ///
 /// What is missing matches nothing, and so does what only a link out of the root leads to. Any other
-/// failure is an error, so that an empty answer means that there is nothing.
+/// failure is an error, so an empty result means that nothing matches.
 pub(crate) fn get_matching_paths(root: &Root, pattern: Uri<'_>) -> Result<Entries> {
     let bytes = pattern.as_bytes();
     if bytes.is_empty() {

@@ -18,7 +18,7 @@ const MAX_PATH: usize = 4095;
 #[derive(Debug)]
 pub(crate) struct Place<'a> {
     pub(crate) root: &'a Root,
-    /// As [`Root`] wants it.
+    /// In the form that [`Root`] expects.
     pub(crate) path: Cow<'a, Path>,
     /// For messages.
     pub(crate) uri: Uri<'a>,

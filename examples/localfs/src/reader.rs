@@ -33,7 +33,7 @@ impl RandomAccessFile for Reader {
     fn read_at(&self, offset: u64, buf: &mut ReadBuf<'_>) -> Result<()> {
         let mut offset = offset;
         while buf.remaining() > 0 {
-            // No file goes on behind what the system calls can name.
+            // No file is longer than the system calls can address.
             if offset.saturating_add(buf.remaining() as u64) > i64::MAX as u64 {
                 buf.end_of_file();
                 break;

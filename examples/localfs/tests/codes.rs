@@ -9,7 +9,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::time::{Duration, SystemTime};
 use tf_fs_plugin::prelude::*;
 
-/// What an operation answers for a path; `None` is success.
+/// What an operation returns for a path; `None` is success.
 type Answer = Option<Code>;
 
 const OK: Answer = None;
@@ -29,7 +29,7 @@ fn prepare(area: &Area) {
     area.write("full/x", "1");
 }
 
-/// Runs `op` on each case, each in a fresh area, and compares with the answers in `CASES`' order.
+/// Runs `op` on each case, each in a fresh area, and compares the results, in the order of `CASES`.
 #[track_caller]
 fn check<T>(name: &str, answers: [Answer; 8], op: impl Fn(&LocalFs, Uri<'_>) -> Result<T>) {
     for (case, expected) in CASES.into_iter().zip(answers) {
@@ -189,7 +189,7 @@ fn many_paths_at_once() {
     }
 }
 
-/// Source, destination and the answer of both `rename_file` and `copy_file`.
+/// Source, destination and the result of both `rename_file` and `copy_file`.
 const MOVES: [(&str, &str, Answer); 17] = [
     ("file", "new", OK),
     ("file", "empty", OK),

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use tf_fs_plugin::prelude::*;
 
-/// A root with all kinds of ways out of it, beside a directory that nobody may touch.
+/// A root with all kinds of ways out of it, next to a directory that must not change.
 struct Prison {
     area: Area,
     root: PathBuf,
@@ -51,7 +51,7 @@ impl Prison {
     }
 }
 
-/// Runs every operation on a path; the answers' codes by name, `None` for success.
+/// Runs every operation on a path; the codes by operation, `None` for success.
 fn all_operations(fs: &LocalFs, uri: Uri<'_>) -> Vec<(&'static str, Option<Code>)> {
     fn failure<T>(result: Result<T>) -> Option<Code> {
         result.err().map(|error| error.code())

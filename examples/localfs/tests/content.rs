@@ -225,7 +225,7 @@ fn a_file_whose_length_the_system_does_not_know() {
     let reader = fs.new_random_access_file(uri).unwrap();
     let content = read_at(&reader, 0, 1 << 20);
     assert!(content.starts_with(b"Name:") && content.len() > 100);
-    // The system hands this one out in small pieces.
+    // The system returns this one in small pieces.
     let reader = fs.new_random_access_file(Uri::new(b"local:///proc/self/smaps")).unwrap();
     assert!(read_at(&reader, 0, 1 << 20).len() > 1 << 13);
     let area = Area::unconfined();
@@ -294,7 +294,7 @@ fn many_threads() {
                         let mut writer = fs.new_writable_file(Uri::new(&own)).unwrap();
                         writer.append(&[thread as u8; 100]).unwrap();
                         writer.close().unwrap();
-                        // All write the same name: whoever comes last wins, whole.
+                        // All write the same name: the last one wins, completely.
                         let target = area.uri("target");
                         fs.copy_file(Uri::new(&own), Uri::new(&target)).unwrap();
                         let seen = fs.new_random_access_file(Uri::new(&target)).unwrap();

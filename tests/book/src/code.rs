@@ -24,7 +24,7 @@ pub struct Script {
     pub expected: Option<String>,
 }
 
-/// A crate that the book tells its readers to make.
+/// A crate that the book's readers create.
 #[derive(Debug)]
 pub struct Follower {
     directory: PathBuf,
@@ -37,7 +37,7 @@ pub struct Follower {
 }
 
 impl Follower {
-    /// One that works in `directory`, as if that were beside a clone of the repository. What cargo builds there
+    /// One that works in `directory`, as if that were next to a clone of the repository. What cargo builds there
     /// stays in `target`; the command `python` is the one in the directory `python`.
     #[must_use]
     pub fn new(directory: PathBuf, target: PathBuf, python: &Path) -> Self {
@@ -54,7 +54,7 @@ impl Follower {
     }
 
     /// Does what a page says. The paragraph in front of a block names the file that it is for, and says `Add` if
-    /// the file goes on.
+    /// the file continues.
     ///
     /// # Panics
     /// When a command fails, or a block has no place.
@@ -181,12 +181,12 @@ fn settle(krate: &Path, target: &Path) {
 }
 
 impl Block {
-    /// Whether the block goes on with its file, as the paragraph in front of it says.
+    /// Whether the block continues its file, as the paragraph in front of it says.
     fn adds(&self) -> bool {
         self.paragraph.contains("Add to ") || self.paragraph.trim_end().ends_with("Add:")
     }
 
-    /// The file that the paragraph in front of the block names last; `src/lib.rs` for one that just goes on.
+    /// The file that the paragraph in front of the block names last; `src/lib.rs` for one that continues the last.
     #[must_use]
     pub fn file(&self) -> Option<&str> {
         if self.paragraph.trim_end().ends_with("Add:") {

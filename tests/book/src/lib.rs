@@ -31,7 +31,7 @@ pub fn book() -> PathBuf {
 }
 
 /// Builds the book as HTML into a directory, which is emptied first, with the tables of conformance cases. Links to files of the project that are not
-/// in the book then begin with `repository`, where mdBook would look for them beside the book.
+/// in the book then begin with `repository`, where mdBook would look for them next to the book.
 ///
 /// # Errors
 /// When mdBook or the file system fails.
@@ -107,7 +107,7 @@ pub struct Block {
     pub code: String,
     /// The line that the fence is in.
     pub line: usize,
-    /// The text of the paragraph in front of it; empty if something else is there.
+    /// The text of the paragraph in front of it; empty if it is not a paragraph.
     pub paragraph: String,
 }
 

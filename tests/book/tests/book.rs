@@ -1,4 +1,4 @@
-//! The book builds, and what it refers to is there.
+//! The book builds, and its references resolve.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,4 +1,4 @@
-//! What the book tells its readers to do works, and prints what it says.
+//! The book's commands and code work, and print what the book says.
 
 use cargo_tf_plugin::workspace::Workspace;
 use cargo_tf_plugin::{NEWEST, TensorFlow};
@@ -69,7 +69,7 @@ fn run(
     const MARK: &str = "--- the next block of the book ---";
     let mut all = String::from("import os\n");
     for Script { directory, code, place, .. } in scripts {
-        // Each in a scope of its own, as if it were run alone.
+        // Each in a separate scope, as if it were run alone.
         writeln!(
             all,
             "print({MARK:?}, flush=True)\nos.chdir({:?})\nexec(compile({code:?}, {place:?}, 'exec'), {{'__name__': '__main__'}})",

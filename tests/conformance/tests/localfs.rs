@@ -1,4 +1,4 @@
-//! `localfs` against what TensorFlow asks, and against the model, with and without a root.
+//! `localfs` in TensorFlow's conformance cases and against the model, with and without a root.
 
 use localfs::LocalFs;
 use proptest::prelude::*;

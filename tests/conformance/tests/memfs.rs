@@ -1,4 +1,4 @@
-//! `memfs` against what TensorFlow asks, and against the model.
+//! `memfs` in TensorFlow's conformance cases and against the model.
 
 use memfs::MemFs;
 use proptest::prelude::*;

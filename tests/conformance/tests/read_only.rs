@@ -95,7 +95,7 @@ fn each_defect_is_noticed() {
     assert!(silent.is_empty(), "{}", silent.join("\n"));
 }
 
-/// What runs is not less than what a filesystem that only reads can be asked.
+/// Every case that a read-only filesystem supports runs.
 #[test]
 fn cases_that_change_nothing_run_and_others_are_skipped() {
     let shelf = shelf("whole", true);
@@ -151,6 +151,6 @@ fn samples_are_a_tree() {
         }
     }
     assert!(bytes < 8 << 20, "{bytes} bytes");
-    // Those of which only the directory is requested are there, too.
+    // Those of which only the directory is requested exist, too.
     assert!(directories.contains("walk-cell1/empty"));
 }

@@ -1,4 +1,4 @@
-//! The public interface of each library is on record, so that nobody changes it unawares.
+//! The public interface of each library is on record, so that no change goes unnoticed.
 //!
 //! After a change on purpose, write the records again, and tell users in `CHANGELOG.md`:
 //!

@@ -195,7 +195,7 @@ fn tidy(path: &Path) -> String {
     parts.join("/")
 }
 
-/// All files below a directory, if it is there.
+/// All files below a directory, if it exists.
 fn walk(directory: &Path) -> Vec<std::path::PathBuf> {
     let Ok(entries) = fs::read_dir(directory) else { return Vec::new() };
     let paths = entries.map(|entry| entry.expect("an entry").path());

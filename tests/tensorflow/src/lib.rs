@@ -91,7 +91,7 @@ pub fn named() -> &'static str {
     &NAMED
 }
 
-/// The variable that names a release to be tested beside those that are known.
+/// The variable that names a release to be tested in addition to the known ones.
 pub const NAMED_VARIABLE: &str = "TF_PLUGIN_TEST_TENSORFLOW";
 
 /// A Python script of the project: a path from the workspace's `tests` directory on.

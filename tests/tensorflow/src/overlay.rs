@@ -11,7 +11,7 @@ use tempfile::TempDir;
 const PLUGINS: &str = "tensorflow-plugins";
 
 /// A virtual environment whose `site-packages` holds links to the packages of a TensorFlow release, and a
-/// `tensorflow-plugins` directory of its own. It vanishes with the value.
+/// its own `tensorflow-plugins` directory. Dropping the value removes it.
 #[derive(Debug)]
 pub struct Overlay {
     root: TempDir,
@@ -36,7 +36,7 @@ impl Overlay {
             .expect("site-packages are in the environment")
             .to_owned();
 
-        // Python is in an environment if `pyvenv.cfg` is beside the directory that it was started
+        // Python is in an environment if `pyvenv.cfg` is next to the directory that it was started
         // from; where links lead does not matter.
         fs::copy(original.join("pyvenv.cfg"), root.path().join("pyvenv.cfg")).expect("pyvenv.cfg");
         let python = root.path().join("bin/python");

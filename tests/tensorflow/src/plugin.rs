@@ -91,7 +91,7 @@ fn build(package: &str) -> PathBuf {
     workspace.build_plugin(package).unwrap_or_else(|error| panic!("{error:#}"))
 }
 
-/// The library beside this test: cargo puts those of a test's dependencies there.
+/// The library next to this test: cargo puts those of a test's dependencies there.
 #[cfg(not(feature = "matrix"))]
 fn build(package: &str) -> PathBuf {
     let test = env::current_exe().expect("a test is a file");

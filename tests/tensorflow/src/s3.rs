@@ -66,7 +66,7 @@ impl Store {
     }
 
     /// The file-backed server of the `s3s` project, in this process: another implementation of everything above the
-    /// protocol, with defects of its own.
+    /// protocol, with different defects.
     ///
     /// # Panics
     /// When it does not start.
@@ -107,7 +107,7 @@ impl Store {
             ("AWS_ACCESS_KEY_ID", ACCESS_KEY),
             ("AWS_SECRET_ACCESS_KEY", SECRET_KEY),
             ("AWS_REGION", "us-east-1"),
-            // What whoever runs the tests has set up is not theirs.
+            // Settings of the person who runs the tests must not apply.
             ("AWS_CONFIG_FILE", "/dev/null"),
             ("AWS_SHARED_CREDENTIALS_FILE", "/dev/null"),
             ("AWS_EC2_METADATA_DISABLED", "true"),
@@ -136,7 +136,7 @@ impl Store {
     }
 }
 
-/// Settings that whoever runs the tests may have.
+/// Settings that the person who runs the tests may have.
 fn foreign_variables() -> Vec<String> {
     let names = env::vars_os().filter_map(|(name, _)| name.into_string().ok());
     let foreign = |name: &String| {
@@ -237,7 +237,7 @@ impl S3sFs {
         let endpoint = format!("http://{}", listener.local_addr().expect("an address"));
         runtime.spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                // Without it each answer waits for the client's delayed acknowledgement.
+                // Without it each response waits for the client's delayed acknowledgement.
                 if stream.set_nodelay(true).is_err() {
                     continue;
                 }

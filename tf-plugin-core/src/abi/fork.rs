@@ -29,7 +29,7 @@ static FORKING: AtomicU32 = AtomicU32::new(0);
 /// be one that is about to take place.
 static TURN: AtomicBool = AtomicBool::new(false);
 
-/// How many threads wait until nobody forks. The next fork lets them in first.
+/// How many threads wait for a fork to end. The next fork lets them in first.
 static WAITING: AtomicUsize = AtomicUsize::new(0);
 
 /// Whether a thread has waited for too long and entered a [`Hold`] although another one was about to fork.
@@ -62,7 +62,7 @@ pub fn generation() -> u32 {
     GENERATION.load(Ordering::Relaxed)
 }
 
-/// Whether a lock that is taken may be one that nobody will give back: a fork did not wait for its holder.
+/// Whether a lock that is taken may never be released: a fork did not wait for its holder.
 #[inline]
 pub fn may_be_abandoned() -> bool {
     ABANDONED.load(Ordering::Relaxed)
@@ -76,7 +76,7 @@ pub struct Hold(PhantomData<*const ()>);
 unsafe impl Sync for Hold {}
 
 impl Hold {
-    /// Enters a hold, as soon as nobody is about to fork.
+    /// Enters a hold, as soon as no thread is about to fork.
     #[expect(clippy::new_without_default, reason = "it is more than a value")]
     #[inline]
     #[must_use]
@@ -109,7 +109,7 @@ impl Drop for Hold {
     }
 }
 
-/// Counts this thread among the holders, as soon as nobody is about to fork.
+/// Counts this thread among the holders, as soon as no thread is about to fork.
 #[inline]
 fn enter(counter: &Counter) {
     counter.0.fetch_add(1, Ordering::SeqCst);
@@ -126,7 +126,7 @@ fn choose() -> &'static Counter {
     &HOLDERS[NEXT.fetch_add(1, Ordering::Relaxed) % HOLDERS.len()]
 }
 
-/// Waits until nobody is about to fork, but not forever: the handler of another library may make the fork wait for
+/// Waits until no thread is about to fork, but not forever: the handler of another library may make the fork wait for
 /// this thread. A fork waits for [`LIMIT`] at most, so one that takes twice as long is stuck. It is told that
 /// somebody entered.
 #[cold]
@@ -152,7 +152,7 @@ fn is_mine(counter: &Counter) -> usize {
     usize::from(holds > 0 && mine.is_some_and(|mine| std::ptr::eq(mine, counter)))
 }
 
-/// Waits until `done`, if it takes no longer than `limit` since `began`, and returns whether it is.
+/// Waits until `done` holds, at most until `limit` after `began`, and returns whether it does.
 fn wait_until(began: Instant, limit: Duration, mut done: impl FnMut() -> bool) -> bool {
     let mut looks = 0_u32;
     while !done() {
@@ -250,7 +250,7 @@ mod tests {
         assert!(child > 0, "cannot fork: {}", io::Error::last_os_error());
         let mut status = -1;
         loop {
-            // SAFETY: a child of this process that nobody else waits for.
+            // SAFETY: a child of this process that no other thread waits for.
             if unsafe { libc::waitpid(child, &raw mut status, 0) } == child {
                 return status;
             }
@@ -335,7 +335,7 @@ mod tests {
         let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let guard = LOCK.lock().unwrap();
         std::thread::scope(|scope| {
-            // Waits for the lock meanwhile, so that nobody may wait for this thread.
+            // Waits for the lock meanwhile, so no thread may wait for this one.
             let waiting = scope.spawn(|| *LOCK.lock().unwrap());
             let began = Instant::now();
             let status = in_a_child(|| {
@@ -435,7 +435,7 @@ mod tests {
             }
             let mut status = -1;
             let child = libc::pid_t::try_from(child).unwrap();
-            // SAFETY: a child of this process that nobody else waits for.
+            // SAFETY: a child of this process that no other thread waits for.
             assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
             drop(release);
             status

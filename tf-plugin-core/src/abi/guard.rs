@@ -7,7 +7,7 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use tf_fs_sys::TF_Status;
 
-/// What a slot answers: a value, and what the status says beside it.
+/// What a slot returns: a value, and the content of its status.
 pub struct Answer<R> {
     /// What the slot returns.
     pub value: R,
@@ -15,17 +15,17 @@ pub struct Answer<R> {
     pub note: Note,
 }
 
-/// What a status says beside a value.
+/// The content of a status that comes with a value.
 pub enum Note {
     /// `TF_OK`.
     Done,
-    /// An everyday answer that always has the same text, and so needs no memory of its own.
+    /// A frequent result that always has the same text, and so needs no allocation.
     Known(Code, &'static CStr),
     /// An error.
     Failed(Error),
 }
 
-/// Runs the body of a slot. An error or a panic is written to the status, and the slot then answers
+/// Runs the body of a slot. An error or a panic is written to the status, and the slot then returns
 /// `fallback`.
 ///
 /// Without a status nothing runs: the host would take whatever happened for success.
@@ -45,7 +45,7 @@ pub unsafe fn guard<R>(
     }
 }
 
-/// As [`guard`], for slots in which an error comes with a value of its own.
+/// As [`guard`], for slots that return a particular value with an error.
 ///
 /// # Safety
 /// `status` must be null or a status of the host.

@@ -121,7 +121,7 @@ pub(super) unsafe fn write_panic(
     unsafe { set(status, Code::Internal.as_raw(), text.as_c_str()) };
 }
 
-/// Logs an error where nobody else can be told. A logger of the author's may panic, and so may the
+/// Logs an error that no status can report. A logger of the author's may panic, and so may the
 /// formatting of what failed.
 #[cold]
 #[inline(never)]

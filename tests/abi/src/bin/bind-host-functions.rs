@@ -1,5 +1,5 @@
 //! Loads the TensorFlow libraries that it is given, binds every table of `tf-fs-sys`, makes a few calls and
-//! prints each function with `present` or `absent`. A program of its own, because a process can have one
+//! prints each function with `present` or `absent`. A separate program, because a process can have one
 //! TensorFlow only.
 
 use std::error::Error;

@@ -1,4 +1,4 @@
-//! Prints the declarations of a C++ file as bindgen sees them. A program of its own, because bindgen finds
+//! Prints the declarations of a C++ file as bindgen sees them. A separate program, because bindgen finds
 //! clang's library by the environment of its process.
 //!
 //! Arguments: the file, a pattern of the headers to print, a pattern of the names to print, and the

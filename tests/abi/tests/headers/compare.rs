@@ -23,7 +23,7 @@ pub(crate) struct Comparison {
 /// the first of `include_dirs` count.
 ///
 /// # Errors
-/// When a header is missing or one side cannot be read. A difference is no error.
+/// When a header is missing or one side cannot be read. A difference is not an error.
 pub(crate) fn compare(
     tensorflow: &TensorFlow,
     include_dirs: &[&Path],

@@ -122,7 +122,7 @@ fn numbers_2_22(numbers: &mut BTreeMap<String, i128>) {
     const ALL: usize = size_of::<TF_FilesystemOps>() / WORD;
     const LEFT: usize = size_of::<TF_FilesystemOpsWithoutTransactions>() / WORD;
     let before: [usize; ALL] = std::array::from_fn(|at| at * WORD + 1);
-    // SAFETY: as many words as the table has optional functions, none of them null; nobody calls them.
+    // SAFETY: as many words as the table has optional functions, none of them null; they are never called.
     let ops = unsafe { std::mem::transmute::<[usize; ALL], TF_FilesystemOps>(before) };
     // SAFETY: a table of optional functions, each of the size of a word and none of them missing.
     let after = unsafe {

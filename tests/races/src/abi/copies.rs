@@ -66,7 +66,7 @@ fn gone() -> Error {
     Error::unavailable("gone")
 }
 
-/// A device's thread does the copy. The receiver of the event waits for it, or asks whether it is done.
+/// A device's thread does the copy. The receiver of the event waits for it, or polls it.
 pub fn an_event_behind_a_copy() {
     for waits in [true, false] {
         explore(move || {
@@ -93,7 +93,7 @@ pub fn an_event_behind_a_copy() {
     }
 }
 
-/// A copy fails while the author's method returns: exactly those failures are noted that nobody has got.
+/// A copy fails while the author's method returns: exactly the failures that no caller got are recorded.
 pub fn a_copy_that_fails() {
     for starts in [true, false] {
         explore(move || {
@@ -144,7 +144,7 @@ pub fn two_who_wait_for_a_copy() {
 }
 
 /// Events behind a copy while other copies of the stream begin and end: the ledger is cleared up all the time, and
-/// still nobody misses what was before.
+/// still no thread misses what happened before.
 pub fn a_ledger_that_is_cleared_up() {
     explore_up_to(2, || {
         let (stream, memory) = (Arc::new(Stream::default()), Memory::new());

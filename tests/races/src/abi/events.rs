@@ -88,7 +88,7 @@ pub fn two_who_record_where_a_stream_has_gone() {
     });
 }
 
-/// A stream is destroyed and another one made while the event is looked at: its address is no other stream's.
+/// A stream is destroyed and another one made while the event is looked at: its address is not that of another stream.
 pub fn a_stream_that_goes() {
     explore(|| {
         let (event, old) = (Arc::new(Recorded::default()), Arc::new(1));

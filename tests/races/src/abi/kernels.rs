@@ -121,7 +121,7 @@ pub fn waiting_for_one_stream_of_two() {
     });
 }
 
-/// A stream waits for one of another device: that was not all work of its own.
+/// A stream waits for one of another device: so that was not all of its own work.
 pub fn waiting_for_a_stream_of_another_device() {
     explore(|| {
         let devices = [(); 2].map(|()| Arc::new(Device::default()));
@@ -134,7 +134,7 @@ pub fn waiting_for_a_stream_of_another_device() {
     });
 }
 
-/// Two threads copy in one stream, each after a kernel of its own.
+/// Two threads copy in one stream, each after its own kernel.
 pub fn two_copies_in_one_stream() {
     explore(|| {
         let device = Arc::new(Device::default());

@@ -3,7 +3,7 @@
 /// Bytes that the process has allocated and not freed, in all arenas of the C library, mappings included.
 #[must_use]
 pub fn bytes_in_use() -> usize {
-    // SAFETY: takes nothing and answers by value.
+    // SAFETY: takes no argument and returns by value.
     let info = unsafe { libc::mallinfo2() };
     info.uordblks + info.hblkhd
 }
