@@ -13,12 +13,6 @@ macro_rules! case_type {
         }
 
         impl Case {
-            /// All cases, in their order.
-            #[must_use]
-            pub fn all() -> &'static [&'static Case] {
-                super::list::CASES
-            }
-
             /// The name, as of the test.
             #[must_use]
             pub const fn name(&self) -> &'static str {
@@ -52,36 +46,15 @@ macro_rules! case_type {
     };
 }
 
-/// Makes of a list of cases the module `cases`, the table `CASES`, the titles of groups, and `$tests`, a macro with
-/// a test a case.
-macro_rules! case_list {
-    (($d:tt) $module:ident $tests:ident $($group:ident $title:literal {
-        $($name:ident = $run:expr, $asks:literal, $why:literal;)*
-    })*) => {
-        /// Each case as a value: to run it alone, and for the option `without` of
-        #[doc = concat!("[`conformance!`](crate::", stringify!($module), "::conformance!).")]
-        #[allow(non_upper_case_globals, reason = "the names of tests")]
-        pub mod cases {
-            use super::*;
-            // One name for all that `without` can leave out.
-            #[doc(inline)]
-            pub use crate::$module::{c_cases::*, python_cases::*};
-            $($(
-                #[doc = $asks]
-                #[doc = ""]
-                #[doc = concat!("Why: ", $why, ".")]
-                pub static $name: Case = Case {
-                    name: stringify!($name),
-                    asks: $asks,
-                    why: $why,
-                    group: Group::$group,
-                    run: $run,
-                };
-            )*)*
+/// Makes the type `Group` of what cases are about, each with its title.
+macro_rules! groups {
+    ($($group:ident $title:literal,)*) => {
+        /// What a case is about.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[non_exhaustive]
+        pub enum Group {
+            $(#[doc = $title] $group,)*
         }
-
-        /// All cases, in their order.
-        pub(super) static CASES: &[&Case] = &[$($(&cases::$name,)*)*];
 
         impl Group {
             /// What its cases are about.
@@ -90,19 +63,71 @@ macro_rules! case_list {
                 match self { $(Self::$group => $title,)* }
             }
         }
+    };
+}
+
+/// Makes of a list of cases the module `cases`, the table `CASES`, and `$tests`, a macro with a test a case.
+///
+/// `because` gives several cases one reason.
+macro_rules! case_list {
+    (($d:tt) $module:ident $tests:ident $($group:ident {
+        $(because ($shared:expr) {
+            $($each:ident = $each_run:expr, $each_asks:expr;)*
+        })*
+        $(cases {
+            $($name:ident = $run:expr, $asks:expr, $why:expr;)*
+        })?
+    })*) => {
+        /// Each case as a value.
+        #[allow(non_upper_case_globals, reason = "the names of tests")]
+        pub(crate) mod cases {
+            use super::*;
+            $(
+                $($(case_value! { $group $each, $each_run, $each_asks, $shared })*)*
+                $($(case_value! { $group $name, $run, $asks, $why })*)?
+            )*
+        }
+
+        /// The cases of this list, in their order.
+        pub(super) static CASES: &[&Case] =
+            &[$($($(&cases::$each,)*)* $($(&cases::$name,)*)?)*];
 
         #[doc = concat!("A test a case, for [`conformance!`](crate::", stringify!($module), "::conformance!).")]
         #[doc(hidden)]
         #[macro_export]
         macro_rules! $tests {
             ($d suite:ident) => {
-                $($(
-                    #[test]
-                    fn $name() {
-                        $d suite().test(&$d crate::$module::cases::$name);
-                    }
-                )*)*
+                $(
+                    $($(
+                        #[test]
+                        fn $each() {
+                            $d suite().test(&$d crate::$module::cases::$each);
+                        }
+                    )*)*
+                    $($(
+                        #[test]
+                        fn $name() {
+                            $d suite().test(&$d crate::$module::cases::$name);
+                        }
+                    )*)?
+                )*
             };
         }
+    };
+}
+
+/// One case of a list.
+macro_rules! case_value {
+    ($group:ident $name:ident, $run:expr, $asks:expr, $why:expr) => {
+        #[doc = $asks]
+        #[doc = ""]
+        #[doc = concat!("Why: ", $why, ".")]
+        pub static $name: Case = Case {
+            name: stringify!($name),
+            asks: $asks,
+            why: $why,
+            group: Group::$group,
+            run: $run,
+        };
     };
 }

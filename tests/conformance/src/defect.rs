@@ -1,208 +1,222 @@
 //! What can be wrong with a filesystem.
 
-/// What is wrong with a [`Broken`](crate::Broken).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "`what` says it")]
-pub enum Defect {
-    NoDefect,
-    ReadIgnoresOffset,
-    ReadCutsOffset,
-    ReadEndsAt64KiB,
-    ReadEndsAtBlock,
-    ReadPastEndFails,
-    ReadOfNothingFails,
-    ReadEndsAtNul,
-    ReaderKeepsAPosition,
-    ReaderSharesItsPosition,
-    ReadIsCached,
-    OpenCreates,
-    OpenFails,
-    LastByteIsNotRead,
-    OpensDirectories,
-    HighBitIsLost,
-    LineEndsAreTranslated,
-    LastPartialBlockIsLost,
-    UnflushedIsLost,
-    FlushWritesTwice,
-    EmptyAppendFails,
-    SmallAppendsAreLost,
-    LargeAppendsAreCut,
-    TellForgetsFlushed,
-    TellGoesOn,
-    TellIsZero,
-    SyncDoesNothing,
-    FlushDoesNothing,
-    OldTailStays,
-    AppendTruncates,
-    AppendStartsOver,
-    AppendNeedsFile,
-    VisibleAtClose,
-    WritesWhenDropped,
-    DroppedFilesVanish,
-    DroppedFilesStayLocked,
-    DropPublishesAgain,
-    WritersShareABuffer,
-    LocksOpenFiles,
-    WriterHasAThread,
-    CreatesParents,
-    ReplacesDirectories,
-    CreateDirIsRecursive,
-    CreateDirTwice,
-    CreateDirEmpties,
-    CreateDirRaces,
-    MakeTreeFailsIfThere,
-    MakeTreeNeedsParent,
-    MakeTreeOverFiles,
-    MakeTreeOfRootFails,
-    MakeTreeRaces,
-    DeleteMissingIsOk,
-    DeleteByPrefix,
-    DeleteFileTakesDirs,
-    DeleteLeavesFile,
-    DeleteTakesParent,
-    DeleteDirIsRecursive,
-    DeleteDirOverlooksDirs,
-    DeleteDirTakesFiles,
-    DeleteDirLeavesIt,
-    DeleteTreeByPrefix,
-    DeleteTreeLeavesTop,
-    DeleteTreeLeavesDeep,
-    DeleteTreeRefusesFiles,
-    DeleteTreeMissingIsOk,
-    DeleteTreeFails,
-    DeleteTreeCounts,
-    RenameByPrefix,
-    RenameKeepsSource,
-    RenameMissingIsOk,
-    RenameRefusesExisting,
-    RenameToItselfLoses,
-    RenameTakesDirs,
-    RenameMakesParents,
-    RenameFollowsOpenFile,
-    CopyMissingIsOk,
-    CopyTakesDirs,
-    CopyIntoDirectory,
-    CopyToItselfLoses,
-    CopyLosesLastChunk,
-    CopyEmptiesTarget,
-    CopyDeletesSource,
-    CopyKeepsTail,
-    CopyMakesParents,
-    CopyIsALink,
-    IsDirectoryOfFiles,
-    IsDirectoryNever,
-    IsDirectoryIfFull,
-    IsDirectoryOfNothing,
-    StatOffByOne,
-    StatOfDirsIsFile,
-    StatIsCached,
-    StatMissingIsEmpty,
-    ExistsByPrefix,
-    ExistsAlways,
-    ExistsDirsOnly,
-    ExistsFilesOnly,
-    SizeOffByOne,
-    SizeOfDirs,
-    SizeIsStale,
-    SizeMissingIsZero,
-    PathsExistReversed,
-    PathsExistFirstOnly,
-    PathsExistAtMost100,
-    BelowFileIsMissing,
-    RootIsMissing,
-    UnknownCodes,
-    MalformedIsMissing,
-    ListsAllLevels,
-    ListsByPrefix,
-    ListsAtMost100,
-    ListsTwice,
-    ListsNoDirectories,
-    ListsHiddenNot,
-    ListingIsCached,
-    ListsItself,
-    ListsFiles,
-    ListsMissing,
-    ListsOpenNot,
-    RootListsNothing,
-    GlobStarTakesSlash,
-    GlobByPrefix,
-    GlobKnowsNoEscape,
-    GlobKnowsNoNegation,
-    GlobKnowsNoQuestionMark,
-    GlobKnowsNoList,
-    GlobGivesNames,
-    GlobOfNothingFails,
-    GlobSkipsDirs,
-    GlobOfOneDirectory,
-    GlobDecodes,
-    GlobEmptyIsAll,
-    GlobKnowsAscii,
-    DecodesPercent,
-    CutsAtHash,
-    CutsAtQuestionMark,
-    IgnoresCase,
-    Composes,
-    ShortNames,
-    ShallowNames,
-    TrimsSpaces,
-    TrimsDots,
-    PlusIsSpace,
-    BackslashIsSlash,
-    RefusesColons,
-    RefusesControls,
-    RefusesQuotes,
-    RefusesStars,
-    RefusesBrackets,
-    RefusesDashes,
-    RefusesTildes,
-    RefusesCommas,
-    RefusesEquals,
-    RefusesTempstate,
-    KeysAreLastComponents,
-    TranslateKeepsDots,
-    TranslateDropsHost,
-    TranslateEncodes,
-    TranslateRootWhole,
-    TrailingSlashIsAName,
-    ReaderFollowsTheName,
-    ReaderEndsWhenDeleted,
-    LateWriterMixes,
-    LateWriterLeavesATail,
-    RenameForgetsHost,
-    CopyForgetsHost,
-    ModifiedStaysOnAppend,
-    ModifiedStaysOnOverwrite,
-    ModifiedIsNow,
-    RegionIsCut,
-    RegionIsCached,
-    RegionOfDirs,
-    RegionLacksFirst,
-    RefusesASecondCall,
-    LockHangsInAFork,
-    FlushCachesLoses,
-    TransactionsForget,
-    TransactionsNeverEnd,
-    KeysDiffer,
-    UnknownOptionIsOk,
-    RawForgetsOutOfRange,
-    RawEndWithAllBytes,
-    RawReadOfNothingEnds,
-    RawClaimsUnwritten,
-    RawLeaksOnFailedOpen,
-    RawOpensNothing,
-    RawSecondCloseFails,
-    RawFlushAfterCloseFails,
-    RawNoClose,
-    RawIsDirectoryReturns,
-    RawStatUnset,
-    RawCountersUnset,
-    RawSizeMinusOne,
-    RawCodeOutOfRange,
-    RawListsTooMany,
-    RawEmptyRegionFails,
-    RawNoTranslateName,
-    RawNoCopyFile,
-    RawNoRenameFile,
+/// Makes the type and its list of a row for each defect: its name and what is wrong.
+macro_rules! defects {
+    ($($defect:ident $what:literal;)*) => {
+        /// What is wrong with a [`Broken`](crate::Broken).
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Defect {
+            /// Nothing.
+            NoDefect,
+            $(#[doc = $what] $defect,)*
+        }
+
+        impl Defect {
+            /// All but [`NoDefect`](Self::NoDefect), each with what it is.
+            pub const ALL: &'static [(Self, &'static str)] = &[$((Self::$defect, $what),)*];
+        }
+    };
+}
+
+defects! {
+    ReadIgnoresOffset "a read always starts at the beginning";
+    ReadCutsOffset "offsets are cut to 32 bits";
+    ReadEndsAt64KiB "a read gives at most 64 KiB and calls that the end of the file";
+    ReadEndsAtBlock "the last partial block of 4,096 bytes is not read if there is a full one";
+    ReadPastEndFails "an offset past the end is INVALID_ARGUMENT";
+    ReadOfNothingFails "a read of an empty file is INVALID_ARGUMENT";
+    ReadEndsAtNul "a NUL ends the file";
+    ReaderKeepsAPosition "a reader goes on where it stopped, whatever the offset";
+    ReaderSharesItsPosition "threads that read one file share a position, without a lock";
+    ReadIsCached "the content of a name is cached and never looked at again";
+    OpenCreates "opening a missing file for reading creates it";
+    OpenFails "opening a file for reading is PERMISSION_DENIED";
+    LastByteIsNotRead "the last byte of a file is not read";
+    OpensDirectories "a directory opens as an empty file";
+    HighBitIsLost "bytes above 127 lose their highest bit";
+    LineEndsAreTranslated "CR LF becomes LF";
+    LastPartialBlockIsLost "close writes full blocks of 4,096 bytes only";
+    UnflushedIsLost "close loses what was appended since the last flush";
+    FlushWritesTwice "flush writes the last byte of the one before once more";
+    EmptyAppendFails "an append of no bytes is INVALID_ARGUMENT";
+    SmallAppendsAreLost "appends of less than 4 bytes are lost";
+    LargeAppendsAreCut "an append takes at most 1 MiB";
+    TellForgetsFlushed "tell counts from the last flush";
+    TellGoesOn "tell in a replaced file begins at its old length";
+    TellIsZero "tell is always 0";
+    SyncDoesNothing "what is appended is handed on by flush and close, not by sync";
+    FlushDoesNothing "what is appended is handed on by sync and close, not by flush";
+    OldTailStays "a file that replaces a longer one keeps its tail";
+    AppendTruncates "a file opened for appending is emptied";
+    AppendStartsOver "what is appended overwrites the start";
+    AppendNeedsFile "appending to a missing file is NOT_FOUND";
+    VisibleAtClose "a file is there when it was closed, not before";
+    WritesWhenDropped "what is appended is in the file when the writer is dropped, not when it is closed";
+    DroppedFilesVanish "a file that was dropped without a close is gone";
+    DroppedFilesStayLocked "a file that was dropped without a close can be neither deleted nor written again";
+    DropPublishesAgain "dropping a writer writes its file again";
+    WritersShareABuffer "two open writers have one buffer";
+    LocksOpenFiles "a file that is open for writing cannot be opened for appending";
+    WriterHasAThread "a writer takes appends from the thread that made it only";
+    CreatesParents "a missing parent directory is made when a file is written";
+    ReplacesDirectories "writing a file replaces an empty directory of that name";
+    CreateDirIsRecursive "create_dir makes missing parents";
+    CreateDirTwice "create_dir of what is there is OK";
+    CreateDirEmpties "create_dir of a directory that is there empties it";
+    CreateDirRaces "create_dir looks first and makes it later, without a lock";
+    MakeTreeFailsIfThere "recursively_create_dir of what is there is ALREADY_EXISTS";
+    MakeTreeNeedsParent "recursively_create_dir makes one level only";
+    MakeTreeOverFiles "recursively_create_dir of a file is OK";
+    MakeTreeOfRootFails "recursively_create_dir of a root is NOT_FOUND";
+    MakeTreeRaces "recursively_create_dir fails if another thread was faster";
+    DeleteMissingIsOk "deleting a missing file is OK";
+    DeleteByPrefix "delete_file deletes all whose names begin with it";
+    DeleteFileTakesDirs "delete_file deletes empty directories";
+    DeleteLeavesFile "delete_file returns OK and does nothing";
+    DeleteTakesParent "the last file of a directory takes it along";
+    DeleteDirIsRecursive "delete_dir deletes what is in it";
+    DeleteDirOverlooksDirs "delete_dir takes a directory that holds only directories for empty";
+    DeleteDirTakesFiles "delete_dir deletes files";
+    DeleteDirLeavesIt "delete_dir returns OK and does nothing";
+    DeleteTreeByPrefix "delete_recursively of `run` deletes `run1` too";
+    DeleteTreeLeavesTop "delete_recursively leaves the directory itself";
+    DeleteTreeLeavesDeep "delete_recursively goes two levels deep";
+    DeleteTreeRefusesFiles "delete_recursively of a file fails";
+    DeleteTreeMissingIsOk "delete_recursively of a missing path is OK";
+    DeleteTreeFails "delete_recursively always fails, and says that 1 file and 0 directories are left";
+    DeleteTreeCounts "delete_recursively says 1 file and 0 directories are left when it could not start";
+    RenameByPrefix "rename_file moves all whose names begin with the source";
+    RenameKeepsSource "rename_file leaves the source";
+    RenameMissingIsOk "rename_file of a missing source is OK";
+    RenameRefusesExisting "rename_file onto a file is ALREADY_EXISTS";
+    RenameToItselfLoses "rename_file to its own name deletes the file";
+    RenameTakesDirs "rename_file of a directory is OK and does nothing";
+    RenameMakesParents "rename_file makes missing parents of its target";
+    RenameFollowsOpenFile "a writer that is dropped after rename_file writes the old name again";
+    CopyMissingIsOk "copy_file of a missing source is OK";
+    CopyTakesDirs "copy_file of a directory is OK and does nothing";
+    CopyIntoDirectory "copy_file to a directory copies into it";
+    CopyToItselfLoses "copy_file to its own name empties the file";
+    CopyLosesLastChunk "copy_file loses what comes after the last full 128 KiB";
+    CopyEmptiesTarget "copy_file empties the target before it looks for the source";
+    CopyDeletesSource "copy_file deletes the source";
+    CopyKeepsTail "copy_file onto a longer file keeps its tail";
+    CopyMakesParents "copy_file makes missing parents of its target";
+    CopyIsALink "a copy changes with its source";
+    IsDirectoryOfFiles "is_directory is true for files";
+    IsDirectoryNever "is_directory is false for directories with files in them";
+    IsDirectoryIfFull "is_directory is false for directories without entries";
+    IsDirectoryOfNothing "is_directory of a missing path is true";
+    StatOffByOne "stat says one byte too many";
+    StatOfDirsIsFile "stat says that directories are files";
+    StatIsCached "stat remembers the first length of a name";
+    StatMissingIsEmpty "stat of a missing path is an empty file";
+    ExistsByPrefix "path_exists is true for the beginning of a name";
+    ExistsAlways "path_exists is always true";
+    ExistsDirsOnly "path_exists of a file is NOT_FOUND";
+    ExistsFilesOnly "path_exists of a directory is NOT_FOUND";
+    SizeOffByOne "get_file_size says one byte too many";
+    SizeOfDirs "get_file_size of a directory is 0";
+    SizeIsStale "get_file_size is 0 until the file was closed";
+    SizeMissingIsZero "get_file_size of a missing file is 0";
+    PathsExistReversed "paths_exist answers in reverse order";
+    PathsExistFirstOnly "paths_exist answers all as the first";
+    PathsExistAtMost100 "paths_exist returns OK from the 100th path on";
+    BelowFileIsMissing "a path below a file is NOT_FOUND";
+    RootIsMissing "the root of a host does not exist";
+    UnknownCodes "every error is UNKNOWN";
+    MalformedIsMissing "a name that can never be one is NOT_FOUND";
+    ListsAllLevels "get_children lists all levels, by their last components";
+    ListsByPrefix "get_children of `a` also lists what is in `ab`";
+    ListsAtMost100 "get_children lists the first 100 entries";
+    ListsTwice "get_children lists files twice";
+    ListsNoDirectories "get_children leaves directories out";
+    ListsHiddenNot "get_children leaves names with a dot in front out";
+    ListingIsCached "get_children remembers the first listing of a directory";
+    ListsItself "get_children of an empty directory lists its own name";
+    ListsFiles "get_children of a file is an empty list";
+    ListsMissing "get_children of a missing path is an empty list";
+    ListsOpenNot "get_children leaves files that are open for writing out";
+    RootListsNothing "get_children of a root is empty";
+    GlobStarTakesSlash "`*` in a pattern matches `/`";
+    GlobByPrefix "a pattern matches the beginning of names";
+    GlobKnowsNoEscape "a backslash in a pattern is a backslash";
+    GlobKnowsNoNegation "`[^...]` is `[...]`";
+    GlobKnowsNoQuestionMark "`?` in a pattern is a character";
+    GlobKnowsNoList "`[...]` in a pattern are characters";
+    GlobGivesNames "get_matching_paths gives last components";
+    GlobOfNothingFails "a pattern that matches nothing is NOT_FOUND";
+    GlobSkipsDirs "get_matching_paths leaves directories out";
+    GlobOfOneDirectory "wildcards are known in the last component only";
+    GlobDecodes "`%20` in a pattern is a space";
+    GlobEmptyIsAll "an empty pattern lists a root";
+    GlobKnowsAscii "patterns with letters beyond ASCII match nothing";
+    DecodesPercent "`%20` in a name becomes a space, and so on";
+    CutsAtHash "a name ends before `#`";
+    CutsAtQuestionMark "a name ends before `?`";
+    IgnoresCase "names are kept in lower case";
+    Composes "names are kept in composed normal form";
+    ShortNames "components of more than 128 bytes are INVALID_ARGUMENT";
+    ShallowNames "paths of more than 16 components are INVALID_ARGUMENT";
+    TrimsSpaces "spaces at the ends of names are cut";
+    TrimsDots "dots at the end of names are cut";
+    PlusIsSpace "`+` in a name is a space";
+    BackslashIsSlash "a backslash in a name is a `/`";
+    RefusesColons "`:` in a name is INVALID_ARGUMENT";
+    RefusesControls "control characters in names are INVALID_ARGUMENT";
+    RefusesQuotes "quotes in names are INVALID_ARGUMENT";
+    RefusesStars "`*` in a name is INVALID_ARGUMENT";
+    RefusesBrackets "`[` in a name is INVALID_ARGUMENT";
+    RefusesDashes "a dash in front is INVALID_ARGUMENT";
+    RefusesTildes "`~` as a name is INVALID_ARGUMENT";
+    RefusesCommas "`,` in a name is INVALID_ARGUMENT";
+    RefusesEquals "`=` in a name is INVALID_ARGUMENT";
+    RefusesTempstate "names with `.tempstate` are not listed";
+    KeysAreLastComponents "a file is found by its last component in any directory";
+    TranslateKeepsDots "translate_name resolves nothing";
+    TranslateDropsHost "translate_name drops the host";
+    TranslateEncodes "translate_name encodes `%`, each time";
+    TranslateRootWhole "translate_name of a root without a host is the whole URI";
+    TrailingSlashIsAName "a slash at the end makes another name";
+    ReaderFollowsTheName "each read opens the name again, whatever file it is then";
+    ReaderEndsWhenDeleted "an open file ends, without an error, once its name is deleted";
+    LateWriterMixes "a writer whose file was replaced writes over the beginning of the other";
+    LateWriterLeavesATail "a writer whose file was deleted makes one of what was appended alone";
+    RenameForgetsHost "rename_file stays on the host of its source";
+    CopyForgetsHost "copy_file stays on the host of its source";
+    ModifiedStaysOnAppend "the time of modification stays when a file is appended to";
+    ModifiedStaysOnOverwrite "the time of modification stays when a file is written again";
+    ModifiedIsNow "the time of modification is the time of the question";
+    RegionIsCut "a region has at most 64 KiB";
+    RegionIsCached "a region of a name is made once";
+    RegionOfDirs "a region of a directory has one byte";
+    RegionLacksFirst "a region starts with the second byte";
+    RefusesASecondCall "while one call is made, another is RESOURCE_EXHAUSTED";
+    LockHangsInAFork "a lock of `std` is held during each call, and forever in a child forked meanwhile";
+    FlushCachesLoses "flush_caches forgets what is in files";
+    TransactionsForget "a transaction forgets its paths";
+    TransactionsNeverEnd "an ended transaction is not forgotten";
+    KeysDiffer "the keys of options are not those of the options";
+    UnknownOptionIsOk "an unknown option is one without values";
+    RawForgetsOutOfRange "C: a read that met the end of the file is OK";
+    RawEndWithAllBytes "C: a read that gave all bytes is OUT_OF_RANGE";
+    RawReadOfNothingEnds "C: a read of 0 bytes is OUT_OF_RANGE";
+    RawClaimsUnwritten "C: a read claims bytes that it never wrote";
+    RawLeaksOnFailedOpen "C: an open that fails leaves a state behind, which nobody frees";
+    RawOpensNothing "C: opening a missing file is OK, without a file";
+    RawSecondCloseFails "C: a second close is FAILED_PRECONDITION";
+    RawFlushAfterCloseFails "C: flush after close is FAILED_PRECONDITION";
+    RawNoClose "C: files have no close";
+    RawIsDirectoryReturns "C: is_directory returns false for a file, with OK";
+    RawStatUnset "C: stat is OK and leaves the length as it was";
+    RawCountersUnset "C: delete_recursively fails and leaves the counters as they were";
+    RawSizeMinusOne "C: get_file_size of a directory is -1 with OK";
+    RawCodeOutOfRange "C: an error has the code 17";
+    RawListsTooMany "C: get_children fails but returns 0 entries instead of -1";
+    RawEmptyRegionFails "C: a region of an empty file is UNAVAILABLE";
+    RawNoTranslateName "C: translate_name is null: TensorFlow's default drops the host";
+    RawNoCopyFile "C: copy_file is null: TensorFlow's default copies into directories";
+    RawNoRenameFile "C: rename_file is null: TensorFlow's default copies and deletes";
 }
 
 /// Names the defect of a filesystem that somebody else makes: TensorFlow, of a plugin.
@@ -219,256 +233,6 @@ impl Defect {
         let found = Self::ALL.iter().find(|(defect, _)| format!("{defect:?}") == name);
         found.unwrap_or_else(|| panic!("there is no defect {name}")).0
     }
-
-    /// All but [`NoDefect`](Self::NoDefect), each with what it is.
-    pub const ALL: &'static [(Self, &'static str)] = &[
-        (Self::ReadIgnoresOffset, "a read always starts at the beginning"),
-        (Self::ReadCutsOffset, "offsets are cut to 32 bits"),
-        (Self::ReadEndsAt64KiB, "a read gives at most 64 KiB and calls that the end of the file"),
-        (
-            Self::ReadEndsAtBlock,
-            "the last partial block of 4,096 bytes is not read if there is a full one",
-        ),
-        (Self::ReadPastEndFails, "an offset past the end is INVALID_ARGUMENT"),
-        (Self::ReadOfNothingFails, "a read of an empty file is INVALID_ARGUMENT"),
-        (Self::ReadEndsAtNul, "a NUL ends the file"),
-        (Self::ReaderKeepsAPosition, "a reader goes on where it stopped, whatever the offset"),
-        (
-            Self::ReaderSharesItsPosition,
-            "threads that read one file share a position, without a lock",
-        ),
-        (Self::ReadIsCached, "the content of a name is cached and never looked at again"),
-        (Self::OpenCreates, "opening a missing file for reading creates it"),
-        (Self::OpenFails, "opening a file for reading is PERMISSION_DENIED"),
-        (Self::LastByteIsNotRead, "the last byte of a file is not read"),
-        (Self::OpensDirectories, "a directory opens as an empty file"),
-        (Self::HighBitIsLost, "bytes above 127 lose their highest bit"),
-        (Self::LineEndsAreTranslated, "CR LF becomes LF"),
-        (Self::LastPartialBlockIsLost, "close writes full blocks of 4,096 bytes only"),
-        (Self::UnflushedIsLost, "close loses what was appended since the last flush"),
-        (Self::FlushWritesTwice, "flush writes the last byte of the one before once more"),
-        (Self::EmptyAppendFails, "an append of no bytes is INVALID_ARGUMENT"),
-        (Self::SmallAppendsAreLost, "appends of less than 4 bytes are lost"),
-        (Self::LargeAppendsAreCut, "an append takes at most 1 MiB"),
-        (Self::TellForgetsFlushed, "tell counts from the last flush"),
-        (Self::TellGoesOn, "tell in a replaced file begins at its old length"),
-        (Self::TellIsZero, "tell is always 0"),
-        (Self::SyncDoesNothing, "what is appended is handed on by flush and close, not by sync"),
-        (Self::FlushDoesNothing, "what is appended is handed on by sync and close, not by flush"),
-        (Self::OldTailStays, "a file that replaces a longer one keeps its tail"),
-        (Self::AppendTruncates, "a file opened for appending is emptied"),
-        (Self::AppendStartsOver, "what is appended overwrites the start"),
-        (Self::AppendNeedsFile, "appending to a missing file is NOT_FOUND"),
-        (Self::VisibleAtClose, "a file is there when it was closed, not before"),
-        (
-            Self::WritesWhenDropped,
-            "what is appended is in the file when the writer is dropped, not when it is closed",
-        ),
-        (Self::DroppedFilesVanish, "a file that was dropped without a close is gone"),
-        (
-            Self::DroppedFilesStayLocked,
-            "a file that was dropped without a close can be neither deleted nor written again",
-        ),
-        (Self::DropPublishesAgain, "dropping a writer writes its file again"),
-        (Self::WritersShareABuffer, "two open writers have one buffer"),
-        (Self::LocksOpenFiles, "a file that is open for writing cannot be opened for appending"),
-        (Self::WriterHasAThread, "a writer takes appends from the thread that made it only"),
-        (Self::CreatesParents, "a missing parent directory is made when a file is written"),
-        (Self::ReplacesDirectories, "writing a file replaces an empty directory of that name"),
-        (Self::CreateDirIsRecursive, "create_dir makes missing parents"),
-        (Self::CreateDirTwice, "create_dir of what is there is OK"),
-        (Self::CreateDirEmpties, "create_dir of a directory that is there empties it"),
-        (Self::CreateDirRaces, "create_dir looks first and makes it later, without a lock"),
-        (Self::MakeTreeFailsIfThere, "recursively_create_dir of what is there is ALREADY_EXISTS"),
-        (Self::MakeTreeNeedsParent, "recursively_create_dir makes one level only"),
-        (Self::MakeTreeOverFiles, "recursively_create_dir of a file is OK"),
-        (Self::MakeTreeOfRootFails, "recursively_create_dir of a root is NOT_FOUND"),
-        (Self::MakeTreeRaces, "recursively_create_dir fails if another thread was faster"),
-        (Self::DeleteMissingIsOk, "deleting a missing file is OK"),
-        (Self::DeleteByPrefix, "delete_file deletes all whose names begin with it"),
-        (Self::DeleteFileTakesDirs, "delete_file deletes empty directories"),
-        (Self::DeleteLeavesFile, "delete_file returns OK and does nothing"),
-        (Self::DeleteTakesParent, "the last file of a directory takes it along"),
-        (Self::DeleteDirIsRecursive, "delete_dir deletes what is in it"),
-        (
-            Self::DeleteDirOverlooksDirs,
-            "delete_dir takes a directory that holds only directories for empty",
-        ),
-        (Self::DeleteDirTakesFiles, "delete_dir deletes files"),
-        (Self::DeleteDirLeavesIt, "delete_dir returns OK and does nothing"),
-        (Self::DeleteTreeByPrefix, "delete_recursively of `run` deletes `run1` too"),
-        (Self::DeleteTreeLeavesTop, "delete_recursively leaves the directory itself"),
-        (Self::DeleteTreeLeavesDeep, "delete_recursively goes two levels deep"),
-        (Self::DeleteTreeRefusesFiles, "delete_recursively of a file fails"),
-        (Self::DeleteTreeMissingIsOk, "delete_recursively of a missing path is OK"),
-        (
-            Self::DeleteTreeFails,
-            "delete_recursively always fails, and says that 1 file and 0 directories are left",
-        ),
-        (
-            Self::DeleteTreeCounts,
-            "delete_recursively says 1 file and 0 directories are left when it could not start",
-        ),
-        (Self::RenameByPrefix, "rename_file moves all whose names begin with the source"),
-        (Self::RenameKeepsSource, "rename_file leaves the source"),
-        (Self::RenameMissingIsOk, "rename_file of a missing source is OK"),
-        (Self::RenameRefusesExisting, "rename_file onto a file is ALREADY_EXISTS"),
-        (Self::RenameToItselfLoses, "rename_file to its own name deletes the file"),
-        (Self::RenameTakesDirs, "rename_file of a directory is OK and does nothing"),
-        (Self::RenameMakesParents, "rename_file makes missing parents of its target"),
-        (
-            Self::RenameFollowsOpenFile,
-            "a writer that is dropped after rename_file writes the old name again",
-        ),
-        (Self::CopyMissingIsOk, "copy_file of a missing source is OK"),
-        (Self::CopyTakesDirs, "copy_file of a directory is OK and does nothing"),
-        (Self::CopyIntoDirectory, "copy_file to a directory copies into it"),
-        (Self::CopyToItselfLoses, "copy_file to its own name empties the file"),
-        (Self::CopyLosesLastChunk, "copy_file loses what comes after the last full 128 KiB"),
-        (Self::CopyEmptiesTarget, "copy_file empties the target before it looks for the source"),
-        (Self::CopyDeletesSource, "copy_file deletes the source"),
-        (Self::CopyKeepsTail, "copy_file onto a longer file keeps its tail"),
-        (Self::CopyMakesParents, "copy_file makes missing parents of its target"),
-        (Self::CopyIsALink, "a copy changes with its source"),
-        (Self::IsDirectoryOfFiles, "is_directory is true for files"),
-        (Self::IsDirectoryNever, "is_directory is false for directories with files in them"),
-        (Self::IsDirectoryIfFull, "is_directory is false for directories without entries"),
-        (Self::IsDirectoryOfNothing, "is_directory of a missing path is true"),
-        (Self::StatOffByOne, "stat says one byte too many"),
-        (Self::StatOfDirsIsFile, "stat says that directories are files"),
-        (Self::StatIsCached, "stat remembers the first length of a name"),
-        (Self::StatMissingIsEmpty, "stat of a missing path is an empty file"),
-        (Self::ExistsByPrefix, "path_exists is true for the beginning of a name"),
-        (Self::ExistsAlways, "path_exists is always true"),
-        (Self::ExistsDirsOnly, "path_exists of a file is NOT_FOUND"),
-        (Self::ExistsFilesOnly, "path_exists of a directory is NOT_FOUND"),
-        (Self::SizeOffByOne, "get_file_size says one byte too many"),
-        (Self::SizeOfDirs, "get_file_size of a directory is 0"),
-        (Self::SizeIsStale, "get_file_size is 0 until the file was closed"),
-        (Self::SizeMissingIsZero, "get_file_size of a missing file is 0"),
-        (Self::PathsExistReversed, "paths_exist answers in reverse order"),
-        (Self::PathsExistFirstOnly, "paths_exist answers all as the first"),
-        (Self::PathsExistAtMost100, "paths_exist returns OK from the 100th path on"),
-        (Self::BelowFileIsMissing, "a path below a file is NOT_FOUND"),
-        (Self::RootIsMissing, "the root of a host does not exist"),
-        (Self::UnknownCodes, "every error is UNKNOWN"),
-        (Self::MalformedIsMissing, "a name that can never be one is NOT_FOUND"),
-        (Self::ListsAllLevels, "get_children lists all levels, by their last components"),
-        (Self::ListsByPrefix, "get_children of `a` also lists what is in `ab`"),
-        (Self::ListsAtMost100, "get_children lists the first 100 entries"),
-        (Self::ListsTwice, "get_children lists files twice"),
-        (Self::ListsNoDirectories, "get_children leaves directories out"),
-        (Self::ListsHiddenNot, "get_children leaves names with a dot in front out"),
-        (Self::ListingIsCached, "get_children remembers the first listing of a directory"),
-        (Self::ListsItself, "get_children of an empty directory lists its own name"),
-        (Self::ListsFiles, "get_children of a file is an empty list"),
-        (Self::ListsMissing, "get_children of a missing path is an empty list"),
-        (Self::ListsOpenNot, "get_children leaves files that are open for writing out"),
-        (Self::RootListsNothing, "get_children of a root is empty"),
-        (Self::GlobStarTakesSlash, "`*` in a pattern matches `/`"),
-        (Self::GlobByPrefix, "a pattern matches the beginning of names"),
-        (Self::GlobKnowsNoEscape, "a backslash in a pattern is a backslash"),
-        (Self::GlobKnowsNoNegation, "`[^...]` is `[...]`"),
-        (Self::GlobKnowsNoQuestionMark, "`?` in a pattern is a character"),
-        (Self::GlobKnowsNoList, "`[...]` in a pattern are characters"),
-        (Self::GlobGivesNames, "get_matching_paths gives last components"),
-        (Self::GlobOfNothingFails, "a pattern that matches nothing is NOT_FOUND"),
-        (Self::GlobSkipsDirs, "get_matching_paths leaves directories out"),
-        (Self::GlobOfOneDirectory, "wildcards are known in the last component only"),
-        (Self::GlobDecodes, "`%20` in a pattern is a space"),
-        (Self::GlobEmptyIsAll, "an empty pattern lists a root"),
-        (Self::GlobKnowsAscii, "patterns with letters beyond ASCII match nothing"),
-        (Self::DecodesPercent, "`%20` in a name becomes a space, and so on"),
-        (Self::CutsAtHash, "a name ends before `#`"),
-        (Self::CutsAtQuestionMark, "a name ends before `?`"),
-        (Self::IgnoresCase, "names are kept in lower case"),
-        (Self::Composes, "names are kept in composed normal form"),
-        (Self::ShortNames, "components of more than 128 bytes are INVALID_ARGUMENT"),
-        (Self::ShallowNames, "paths of more than 16 components are INVALID_ARGUMENT"),
-        (Self::TrimsSpaces, "spaces at the ends of names are cut"),
-        (Self::TrimsDots, "dots at the end of names are cut"),
-        (Self::PlusIsSpace, "`+` in a name is a space"),
-        (Self::BackslashIsSlash, "a backslash in a name is a `/`"),
-        (Self::RefusesColons, "`:` in a name is INVALID_ARGUMENT"),
-        (Self::RefusesControls, "control characters in names are INVALID_ARGUMENT"),
-        (Self::RefusesQuotes, "quotes in names are INVALID_ARGUMENT"),
-        (Self::RefusesStars, "`*` in a name is INVALID_ARGUMENT"),
-        (Self::RefusesBrackets, "`[` in a name is INVALID_ARGUMENT"),
-        (Self::RefusesDashes, "a dash in front is INVALID_ARGUMENT"),
-        (Self::RefusesTildes, "`~` as a name is INVALID_ARGUMENT"),
-        (Self::RefusesCommas, "`,` in a name is INVALID_ARGUMENT"),
-        (Self::RefusesEquals, "`=` in a name is INVALID_ARGUMENT"),
-        (Self::RefusesTempstate, "names with `.tempstate` are not listed"),
-        (Self::KeysAreLastComponents, "a file is found by its last component in any directory"),
-        (Self::TranslateKeepsDots, "translate_name resolves nothing"),
-        (Self::TranslateDropsHost, "translate_name drops the host"),
-        (Self::TranslateEncodes, "translate_name encodes `%`, each time"),
-        (Self::TranslateRootWhole, "translate_name of a root without a host is the whole URI"),
-        (Self::TrailingSlashIsAName, "a slash at the end makes another name"),
-        (Self::ReaderFollowsTheName, "each read opens the name again, whatever file it is then"),
-        (
-            Self::ReaderEndsWhenDeleted,
-            "an open file ends, without an error, once its name is deleted",
-        ),
-        (
-            Self::LateWriterMixes,
-            "a writer whose file was replaced writes over the beginning of the other",
-        ),
-        (
-            Self::LateWriterLeavesATail,
-            "a writer whose file was deleted makes one of what was appended alone",
-        ),
-        (Self::RenameForgetsHost, "rename_file stays on the host of its source"),
-        (Self::CopyForgetsHost, "copy_file stays on the host of its source"),
-        (Self::ModifiedStaysOnAppend, "the time of modification stays when a file is appended to"),
-        (
-            Self::ModifiedStaysOnOverwrite,
-            "the time of modification stays when a file is written again",
-        ),
-        (Self::ModifiedIsNow, "the time of modification is the time of the question"),
-        (Self::RegionIsCut, "a region has at most 64 KiB"),
-        (Self::RegionIsCached, "a region of a name is made once"),
-        (Self::RegionOfDirs, "a region of a directory has one byte"),
-        (Self::RegionLacksFirst, "a region starts with the second byte"),
-        (Self::RefusesASecondCall, "while one call is made, another is RESOURCE_EXHAUSTED"),
-        (
-            Self::LockHangsInAFork,
-            "a lock of `std` is held during each call, and forever in a child forked meanwhile",
-        ),
-        (Self::FlushCachesLoses, "flush_caches forgets what is in files"),
-        (Self::TransactionsForget, "a transaction forgets its paths"),
-        (Self::TransactionsNeverEnd, "an ended transaction is not forgotten"),
-        (Self::KeysDiffer, "the keys of options are not those of the options"),
-        (Self::UnknownOptionIsOk, "an unknown option is one without values"),
-        (Self::RawForgetsOutOfRange, "C: a read that met the end of the file is OK"),
-        (Self::RawEndWithAllBytes, "C: a read that gave all bytes is OUT_OF_RANGE"),
-        (Self::RawReadOfNothingEnds, "C: a read of 0 bytes is OUT_OF_RANGE"),
-        (Self::RawClaimsUnwritten, "C: a read claims bytes that it never wrote"),
-        (
-            Self::RawLeaksOnFailedOpen,
-            "C: an open that fails leaves a state behind, which nobody frees",
-        ),
-        (Self::RawOpensNothing, "C: opening a missing file is OK, without a file"),
-        (Self::RawSecondCloseFails, "C: a second close is FAILED_PRECONDITION"),
-        (Self::RawFlushAfterCloseFails, "C: flush after close is FAILED_PRECONDITION"),
-        (Self::RawNoClose, "C: files have no close"),
-        (Self::RawIsDirectoryReturns, "C: is_directory returns false for a file, with OK"),
-        (Self::RawStatUnset, "C: stat is OK and leaves the length as it was"),
-        (
-            Self::RawCountersUnset,
-            "C: delete_recursively fails and leaves the counters as they were",
-        ),
-        (Self::RawSizeMinusOne, "C: get_file_size of a directory is -1 with OK"),
-        (Self::RawCodeOutOfRange, "C: an error has the code 17"),
-        (Self::RawListsTooMany, "C: get_children fails but returns 0 entries instead of -1"),
-        (Self::RawEmptyRegionFails, "C: a region of an empty file is UNAVAILABLE"),
-        (
-            Self::RawNoTranslateName,
-            "C: translate_name is null: TensorFlow's default drops the host",
-        ),
-        (Self::RawNoCopyFile, "C: copy_file is null: TensorFlow's default copies into directories"),
-        (Self::RawNoRenameFile, "C: rename_file is null: TensorFlow's default copies and deletes"),
-    ];
 
     /// Whether it is in the C functions of a plugin, not in its Rust.
     #[must_use]

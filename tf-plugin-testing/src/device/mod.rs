@@ -22,6 +22,14 @@ pub use abi::{
 };
 #[doc(hidden)]
 pub use conformance::OptionDuration;
-pub use conformance::{Case, Group, Suite, cases, run_case};
+pub use conformance::{Case, Group, Suite, run_case};
 pub use faulty::{Faulty, FaultyDevice, FaultyEvent, FaultyStream, sweep};
 pub use tensorflow::{InTensorFlow, c_cases, python_cases};
+
+/// Each case as a value: to run it alone, and for the option `without` of
+/// [`conformance!`](crate::device::conformance!).
+pub mod cases {
+    pub use super::conformance::cases::*;
+    pub use super::tensorflow::c_cases::*;
+    pub use super::tensorflow::python_cases::*;
+}

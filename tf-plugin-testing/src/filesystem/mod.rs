@@ -98,7 +98,7 @@ pub use crate::verdict::Verdict;
 pub use crate::violations::Violation;
 pub use abi::mounted::Tables;
 pub use conformance::{
-    Append, Case, Conformance, Directories, Files, Group, Sample, TestRoot, Visible, cases, samples,
+    Append, Case, Conformance, Directories, Files, Group, Sample, TestRoot, Visible, samples,
 };
 #[doc(hidden)]
 pub use conformance::{RootSource, Suite};
@@ -108,6 +108,14 @@ pub use handle::{TestFilesystem, TestTransaction};
 pub use host::Host;
 pub use tensorflow::{InTensorFlow, c_cases, python_cases};
 pub use tf_fs_plugin::__private::Plugin;
+
+/// Each case as a value: to run it alone, and for the option `without` of
+/// [`conformance!`](crate::filesystem::conformance!).
+pub mod cases {
+    pub use super::conformance::cases::*;
+    pub use super::tensorflow::c_cases::*;
+    pub use super::tensorflow::python_cases::*;
+}
 
 use crate::violations::Log;
 use std::sync::Arc;

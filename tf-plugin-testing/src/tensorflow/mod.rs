@@ -60,6 +60,67 @@ macro_rules! in_tensorflow_options {
     };
 }
 
+/// Makes of two lists of cases the modules `python_cases` and `c_cases`, the tables `PYTHON` and `C`, and `RUN_IN_C`: what
+/// the cases in C are, by the same names in the module `in_c`. In brackets are the in-process cases that check the same.
+macro_rules! tensorflow_cases {
+    (
+        from_python $program:literal { $($python:tt)* }
+        in_c $place:ident { $($group:literal {
+            $($name:ident $([$($follows:ident),*])? $asks:literal, $why:literal;)*
+        })* }
+    ) => {
+        tensorflow_cases! {
+            /// Each case that runs in a real TensorFlow, from Python, as a value.
+            python_cases PYTHON; $($python)*
+        }
+        tensorflow_cases! {
+            /// Each case that runs in TensorFlow's C library, without Python, as a value.
+            c_cases C; $($group { $($name $([$($follows),*])? $asks, $why;)* })*
+        }
+
+        /// What the cases in C are.
+        pub(super) static RUN_IN_C: &[crate::tensorflow::work::Named<$place>] =
+            &[$($((stringify!($name), in_c::$name),)*)*];
+
+        #[cfg(test)]
+        mod tests {
+            #[test]
+            fn each_case_is_in_the_program() {
+                let defined = include_str!($program).split("@case\ndef ").skip(1);
+                let defined = defined.map(|rest| rest.split('(').next().unwrap_or_default());
+                let listed = super::PYTHON.iter().map(|case| case.name);
+                assert_eq!(defined.collect::<Vec<_>>(), listed.collect::<Vec<_>>());
+            }
+        }
+    };
+    ($(#[$doc:meta])* $module:ident $all:ident; $($group:literal {
+        $($name:ident $([$($follows:ident),*])? $asks:literal, $why:literal;)*
+    })*) => {
+        $(#[$doc])*
+        #[allow(non_upper_case_globals, reason = "the names that tests know")]
+        pub mod $module {
+            use crate::tensorflow::TensorFlowCase;
+
+            $($(
+                #[doc = $asks]
+                #[doc = ""]
+                #[doc = concat!("Why: ", $why, ".")]
+                pub static $name: TensorFlowCase = TensorFlowCase {
+                    name: stringify!($name),
+                    group: $group,
+                    asks: $asks,
+                    why: $why,
+                    follows: &[$($(super::super::super::conformance::cases::$follows.name(),)*)?],
+                };
+            )*)*
+        }
+
+        /// All of them, in their order.
+        pub(super) static $all: &[&crate::tensorflow::TensorFlowCase] =
+            &[$($(&$module::$name,)*)*];
+    };
+}
+
 mod process;
 pub(crate) mod work;
 
@@ -84,19 +145,6 @@ pub struct TensorFlowCase {
     pub why: &'static str,
     /// The in-process cases that check the same: without one of them there is nothing to check here.
     pub follows: &'static [&'static str],
-}
-
-impl TensorFlowCase {
-    #[must_use]
-    pub(crate) const fn new(
-        name: &'static str,
-        group: &'static str,
-        asks: &'static str,
-        why: &'static str,
-        follows: &'static [&'static str],
-    ) -> Self {
-        Self { name, group, asks, why, follows }
-    }
 }
 
 /// What a case came to in a TensorFlow.

@@ -4,20 +4,16 @@ case_type! {
     /// One question that a device is asked. All are in [`cases`](super::cases).
 }
 
-/// What a case is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-#[allow(missing_docs, reason = "their titles say it")]
-pub enum Group {
-    Loading,
-    Description,
-    Memory,
-    Copies,
-    Fills,
-    Order,
-    Events,
-    Callbacks,
-    Timers,
-    Threads,
-    Random,
+groups! {
+    Loading "Loading",
+    Description "What a device says of itself",
+    Memory "Memory",
+    Copies "Copies",
+    Fills "Fills",
+    Order "Order of work",
+    Events "Events",
+    Callbacks "Host callbacks",
+    Timers "Timers",
+    Threads "Many threads",
+    Random "Random work",
 }

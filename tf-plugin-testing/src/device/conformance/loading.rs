@@ -22,7 +22,7 @@ pub(super) fn names(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn same_count(run: &mut Run<'_>) -> Outcome {
+pub(super) fn device_count_is_the_same(run: &mut Run<'_>) -> Outcome {
     for _ in 0..3 {
         let count = run.host.device_count();
         let count = run.ok("`get_device_count`", count)?;
@@ -31,7 +31,7 @@ pub(super) fn same_count(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn all_open(run: &mut Run<'_>) -> Outcome {
+pub(super) fn all_devices_open(run: &mut Run<'_>) -> Outcome {
     let count = run.host.device_count();
     let count = run.ok("`get_device_count`", count)?;
     for ordinal in 0..count {
@@ -43,7 +43,7 @@ pub(super) fn all_open(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn opens_again(run: &mut Run<'_>) -> Outcome {
+pub(super) fn devices_open_again(run: &mut Run<'_>) -> Outcome {
     for _ in 0..3 {
         let device = run.host.device(0);
         let device = run.ok("`create_device`", device)?;
@@ -56,7 +56,7 @@ pub(super) fn opens_again(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn no_device_beyond(run: &mut Run<'_>) -> Outcome {
+pub(super) fn no_device_beyond_the_last(run: &mut Run<'_>) -> Outcome {
     let count = run.host.device_count();
     let count = run.ok("`get_device_count`", count)?;
     for ordinal in [count as i32, -1] {

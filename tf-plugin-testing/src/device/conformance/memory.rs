@@ -22,7 +22,7 @@ pub(super) fn of(run: &mut Run<'_>, bytes: usize) -> Outcome {
     Ok(())
 }
 
-pub(super) fn no_overlap(run: &mut Run<'_>) -> Outcome {
+pub(super) fn allocations_do_not_overlap(run: &mut Run<'_>) -> Outcome {
     let lengths = [1, 255, 256, 257, 4096, 10_000, 65_536, 3];
     let mut blocks = Vec::new();
     for round in 0..8 {
@@ -44,7 +44,7 @@ pub(super) fn no_overlap(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn content_is_kept(run: &mut Run<'_>) -> Outcome {
+pub(super) fn allocations_keep_their_content(run: &mut Run<'_>) -> Outcome {
     let contents: Vec<_> =
         (0..32).map(|salt| content(1000 * usize::from(salt) + 1, salt)).collect();
     let mut blocks: Vec<Option<Block<'_>>> = Vec::new();
@@ -67,7 +67,7 @@ pub(super) fn content_is_kept(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn too_much(run: &mut Run<'_>) -> Outcome {
+pub(super) fn too_much_is_refused(run: &mut Run<'_>) -> Outcome {
     let Some([_, total]) = run.device.memory_usage() else {
         return Err(Stop::Skip("the device does not know how much memory it has"));
     };
@@ -110,7 +110,7 @@ pub(super) fn freed_memory_comes_back(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn usage_counts(run: &mut Run<'_>) -> Outcome {
+pub(super) fn usage_counts_allocations(run: &mut Run<'_>) -> Outcome {
     // With the first request the SDK sets memory aside.
     drop(run.allocate(256)?);
     let (before, bytes) = share(run, 8)?;

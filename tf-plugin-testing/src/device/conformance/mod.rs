@@ -13,7 +13,7 @@ mod suite;
 mod threads;
 
 pub use case::{Case, Group};
-pub use list::cases;
+pub(super) use list::cases;
 pub use suite::{OptionDuration, Suite};
 
 use super::Host;

@@ -30,7 +30,7 @@ fn expect_all(run: &mut Run<'_>, what: &str, got: &[u8], value: u8) {
     }
 }
 
-pub(super) fn in_order(run: &mut Run<'_>) -> Outcome {
+pub(super) fn a_stream_works_in_order(run: &mut Run<'_>) -> Outcome {
     let stream = run.stream()?;
     let (one, other) = (run.allocate(MUCH)?, run.allocate(MUCH)?);
     let len = MUCH as u64;
@@ -49,7 +49,7 @@ pub(super) fn in_order(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn synchronize_waits(run: &mut Run<'_>) -> Outcome {
+pub(super) fn block_host_until_done_waits(run: &mut Run<'_>) -> Outcome {
     let stream = run.stream()?;
     let block = run.allocate(MUCH)?;
     keep_busy(run, &stream, &block, 7)?;
@@ -60,7 +60,7 @@ pub(super) fn synchronize_waits(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn the_device_waits_for_all(run: &mut Run<'_>) -> Outcome {
+pub(super) fn synchronize_waits_for_all_streams(run: &mut Run<'_>) -> Outcome {
     let mut busy = Vec::new();
     for value in 1..=4 {
         let (stream, block) = (run.stream()?, run.allocate(MUCH)?);
@@ -98,14 +98,14 @@ fn behind(
     run.ok("`synchronize_all_activity`", done)
 }
 
-pub(super) fn behind_a_stream(run: &mut Run<'_>) -> Outcome {
+pub(super) fn a_stream_waits_for_another(run: &mut Run<'_>) -> Outcome {
     behind(run, "a copy behind `create_stream_dependency`", |run, first, second| {
         let waits = second.wait_stream(first);
         run.ok("`create_stream_dependency`", waits)
     })
 }
 
-pub(super) fn behind_an_event(run: &mut Run<'_>) -> Outcome {
+pub(super) fn a_stream_waits_for_an_event(run: &mut Run<'_>) -> Outcome {
     behind(run, "a copy behind `wait_for_event`", |run, first, second| {
         let event = run.event()?;
         first.record_event(&event);
@@ -114,7 +114,7 @@ pub(super) fn behind_an_event(run: &mut Run<'_>) -> Outcome {
     })
 }
 
-pub(super) fn behind_a_chain(run: &mut Run<'_>) -> Outcome {
+pub(super) fn a_stream_waits_for_a_chain(run: &mut Run<'_>) -> Outcome {
     let middle = run.stream()?;
     behind(run, "a copy behind a stream behind another", |run, first, second| {
         let waits = middle.wait_stream(first).and_then(|()| second.wait_stream(&middle));
@@ -122,7 +122,7 @@ pub(super) fn behind_a_chain(run: &mut Run<'_>) -> Outcome {
     })
 }
 
-pub(super) fn behind_itself(run: &mut Run<'_>) -> Outcome {
+pub(super) fn a_stream_waits_for_itself(run: &mut Run<'_>) -> Outcome {
     let stream = run.stream()?;
     let event = run.event()?;
     let block = run.allocate(MUCH)?;
@@ -135,7 +135,7 @@ pub(super) fn behind_itself(run: &mut Run<'_>) -> Outcome {
 }
 
 /// Later work of the other stream is none of it.
-pub(super) fn only_what_is_there(run: &mut Run<'_>) -> Outcome {
+pub(super) fn two_streams_wait_for_each_other(run: &mut Run<'_>) -> Outcome {
     let (first, second) = (run.stream()?, run.stream()?);
     let waits = second.wait_stream(&first).and_then(|()| first.wait_stream(&second));
     run.ok("`create_stream_dependency` in both directions", waits)?;
@@ -167,7 +167,7 @@ pub(super) fn many_streams(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn status_is_good(run: &mut Run<'_>) -> Outcome {
+pub(super) fn stream_status_is_good(run: &mut Run<'_>) -> Outcome {
     let stream = run.stream()?;
     let status = stream.status();
     run.ok("`get_stream_status` of a new stream", status)?;
@@ -192,7 +192,7 @@ fn poll(run: &mut Run<'_>, event: &TestEvent<'_>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn never_recorded(run: &mut Run<'_>) -> Outcome {
+pub(super) fn event_never_recorded(run: &mut Run<'_>) -> Outcome {
     let (stream, event) = (run.stream()?, run.event()?);
     run.that(
         "an event that was never recorded is pending",
@@ -226,18 +226,18 @@ fn complete_means_done(
     Ok(())
 }
 
-pub(super) fn polled(run: &mut Run<'_>) -> Outcome {
+pub(super) fn event_that_is_polled(run: &mut Run<'_>) -> Outcome {
     complete_means_done(run, "memory when an event behind the work is complete", poll)
 }
 
-pub(super) fn waited_for(run: &mut Run<'_>) -> Outcome {
+pub(super) fn event_that_is_waited_for(run: &mut Run<'_>) -> Outcome {
     complete_means_done(run, "memory after `block_host_for_event`", |run, event| {
         let waited = event.wait();
         run.ok("`block_host_for_event`", waited)
     })
 }
 
-pub(super) fn complete_at_last(run: &mut Run<'_>) -> Outcome {
+pub(super) fn event_is_complete_at_last(run: &mut Run<'_>) -> Outcome {
     let (stream, event) = (run.stream()?, run.event()?);
     for _ in 0..100 {
         stream.record_event(&event);
@@ -246,7 +246,7 @@ pub(super) fn complete_at_last(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn recorded_in_two_streams(run: &mut Run<'_>) -> Outcome {
+pub(super) fn event_moves_to_another_stream(run: &mut Run<'_>) -> Outcome {
     let (idle, busy, event) = (run.stream()?, run.stream()?, run.event()?);
     let block = run.allocate(MUCH)?;
     idle.record_event(&event);
@@ -270,7 +270,7 @@ pub(super) fn event_outlives_its_stream(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn destroyed_while_pending(run: &mut Run<'_>) -> Outcome {
+pub(super) fn event_destroyed_while_pending(run: &mut Run<'_>) -> Outcome {
     let stream = run.stream()?;
     let block = run.allocate(MUCH)?;
     for _ in 0..20 {
@@ -299,7 +299,7 @@ pub(super) fn many_events(run: &mut Run<'_>) -> Outcome {
 
 // Callbacks.
 
-pub(super) fn called_once(run: &mut Run<'_>) -> Outcome {
+pub(super) fn callback_is_made_once(run: &mut Run<'_>) -> Outcome {
     let stream = run.stream()?;
     let mut all = Vec::new();
     for _ in 0..100 {
@@ -319,7 +319,7 @@ pub(super) fn called_once(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn called_in_order(run: &mut Run<'_>) -> Outcome {
+pub(super) fn callback_is_made_in_order(run: &mut Run<'_>) -> Outcome {
     let stream = run.stream()?;
     let block = run.allocate(MUCH)?;
     let before = stream.host_callback();

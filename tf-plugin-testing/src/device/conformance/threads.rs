@@ -63,7 +63,7 @@ fn there_and_back(
     Ok(())
 }
 
-pub(super) fn streams_of_their_own(run: &mut Run<'_>) -> Outcome {
+pub(super) fn threads_with_their_own_streams(run: &mut Run<'_>) -> Outcome {
     let device = run.device;
     on_threads(run, |number| {
         let (stream, made) = device.stream();
@@ -72,13 +72,13 @@ pub(super) fn streams_of_their_own(run: &mut Run<'_>) -> Outcome {
     })
 }
 
-pub(super) fn one_stream(run: &mut Run<'_>) -> Outcome {
+pub(super) fn threads_with_one_stream(run: &mut Run<'_>) -> Outcome {
     let device = run.device;
     let stream = run.stream()?;
     on_threads(run, |number| there_and_back(device, &stream, number << 5))
 }
 
-pub(super) fn memory(run: &mut Run<'_>) -> Outcome {
+pub(super) fn threads_that_allocate(run: &mut Run<'_>) -> Outcome {
     let device = run.device;
     on_threads(run, |number| {
         for round in 0..ROUNDS {
@@ -99,7 +99,7 @@ pub(super) fn memory(run: &mut Run<'_>) -> Outcome {
     })
 }
 
-pub(super) fn making_and_destroying(run: &mut Run<'_>) -> Outcome {
+pub(super) fn threads_that_make_streams(run: &mut Run<'_>) -> Outcome {
     let device = run.device;
     on_threads(run, |_| {
         for _ in 0..ROUNDS {
@@ -120,7 +120,7 @@ pub(super) fn making_and_destroying(run: &mut Run<'_>) -> Outcome {
     })
 }
 
-pub(super) fn synchronizing(run: &mut Run<'_>) -> Outcome {
+pub(super) fn threads_that_synchronize(run: &mut Run<'_>) -> Outcome {
     let device = run.device;
     on_threads(run, |number| {
         let (stream, made) = device.stream();
@@ -142,9 +142,9 @@ pub(super) fn synchronizing(run: &mut Run<'_>) -> Outcome {
     })
 }
 
-pub(super) fn random(run: &mut Run<'_>) -> Outcome {
+pub(super) fn random_work(run: &mut Run<'_>) -> Outcome {
     for seed in 0..10 {
-        random_work(run, seed)?;
+        random_work_from(run, seed)?;
         if !run.deviations.is_empty() {
             return Ok(());
         }
@@ -153,7 +153,7 @@ pub(super) fn random(run: &mut Run<'_>) -> Outcome {
 }
 
 /// Random work in three streams that wait for each other, beside a model of the memory.
-fn random_work(run: &mut Run<'_>, seed: u64) -> Outcome {
+fn random_work_from(run: &mut Run<'_>, seed: u64) -> Outcome {
     const LEN: usize = 8192;
     let mut random = fastrand::Rng::with_seed(seed);
     let streams = [run.stream()?, run.stream()?, run.stream()?];

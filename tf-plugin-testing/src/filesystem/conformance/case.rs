@@ -4,27 +4,23 @@ case_type! {
     /// One question that a filesystem is asked. All are in [`cases`](super::cases).
 }
 
-/// What a case is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-#[allow(missing_docs, reason = "their titles say it")]
-pub enum Group {
-    Opening,
-    OpenFiles,
-    Directories,
-    Deleting,
-    Transfers,
-    Queries,
-    Listing,
-    Canonical,
-    Extras,
-    Content,
-    Replaced,
-    Names,
-    Trees,
-    Consumers,
-    Threads,
-    Random,
+groups! {
+    Opening "Opening files",
+    OpenFiles "Files that are open, and files that were dropped",
+    Directories "Making directories",
+    Deleting "Deleting",
+    Transfers "Renaming and copying",
+    Queries "Questions about paths",
+    Listing "Listing and patterns of the header",
+    Canonical "Names in canonical form",
+    Extras "Transactions and configuration",
+    Content "What is written is what is read",
+    Replaced "Files that are replaced or deleted while they are open",
+    Names "Names that are easily mistaken",
+    Trees "Directories, listings and deleting at large",
+    Consumers "What TensorFlow's own code does",
+    Threads "Several threads at a time",
+    Random "Random operations",
 }
 
 impl Group {

@@ -1,27 +1,17 @@
 //! The header's table: creating, deleting, renaming and copying.
 
-use super::conditions::{Codes, EXISTS, FP, Is, NOT_FOUND};
+use super::conditions::{FP, Is, NOT_FOUND};
 use super::declared::Directories;
-use super::run::{CONTENT, Operation, Outcome, Run, Stop};
+use super::run::{CONTENT, Does, Outcome, Run, Stop};
 use crate::filesystem::TestFilesystem;
 use tf_plugin_core::{Code, Result};
 
-pub(super) const CREATE_DIR: Operation = Operation {
-    name: "create_dir",
-    codes: Codes {
-        missing: None,
-        parent_missing: NOT_FOUND,
-        file: EXISTS,
-        empty_dir: EXISTS,
-        full_dir: EXISTS,
-    },
+pub(super) const CREATE_DIR: Does = Does {
     call: |run, path| run.fs.create_dir(path),
     after: |run, is, path| is_there(run, "create_dir", is, path),
 };
 
-pub(super) const RECURSIVELY_CREATE_DIR: Operation = Operation {
-    name: "recursively_create_dir",
-    codes: Codes { missing: None, parent_missing: None, file: FP, empty_dir: None, full_dir: None },
+pub(super) const RECURSIVELY_CREATE_DIR: Does = Does {
     call: |run, path| run.fs.recursively_create_dir(path),
     after: |run, is, path| is_there(run, "recursively_create_dir", is, path),
 };
@@ -31,47 +21,23 @@ fn is_there(run: &mut Run<'_>, op: &str, is: Is, path: &str) {
     run.expect(format_args!("{op} of {is:?}: is_directory afterwards"), &found, None);
 }
 
-pub(super) fn recursively_create_the_root(run: &mut Run<'_>) -> Outcome {
+pub(super) fn recursively_create_dir_of_the_root(run: &mut Run<'_>) -> Outcome {
     let root = run.fs.recursively_create_dir(format!("{}/", run.root));
     run.expect("recursively_create_dir of the root", &root, None);
     Ok(())
 }
 
-pub(super) const DELETE_FILE: Operation = Operation {
-    name: "delete_file",
-    codes: Codes {
-        missing: NOT_FOUND,
-        parent_missing: NOT_FOUND,
-        file: None,
-        empty_dir: FP,
-        full_dir: FP,
-    },
+pub(super) const DELETE_FILE: Does = Does {
     call: |run, path| run.fs.delete_file(path),
     after: |run, is, path| is_gone(run, "delete_file", is, path),
 };
 
-pub(super) const DELETE_DIR: Operation = Operation {
-    name: "delete_dir",
-    codes: Codes {
-        missing: NOT_FOUND,
-        parent_missing: NOT_FOUND,
-        file: FP,
-        empty_dir: None,
-        full_dir: FP,
-    },
+pub(super) const DELETE_DIR: Does = Does {
     call: |run, path| run.fs.delete_dir(path),
     after: |run, is, path| is_gone(run, "delete_dir", is, path),
 };
 
-pub(super) const DELETE_RECURSIVELY: Operation = Operation {
-    name: "delete_recursively",
-    codes: Codes {
-        missing: NOT_FOUND,
-        parent_missing: NOT_FOUND,
-        file: None,
-        empty_dir: None,
-        full_dir: None,
-    },
+pub(super) const DELETE_RECURSIVELY: Does = Does {
     call: |run, path| run.fs.delete_recursively(path).map_err(|left| left.error),
     after: |run, is, path| is_gone(run, "delete_recursively", is, path),
 };

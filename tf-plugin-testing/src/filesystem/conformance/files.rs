@@ -1,28 +1,13 @@
 //! The header's table: opening files, and files that are open.
 
-use super::conditions::{Codes, EXISTS, FP, Is, NOT_FOUND};
+use super::conditions::{EXISTS, FP, Is};
 use super::declared::{Append, Visible};
-use super::run::{CONTENT, Operation, Outcome, Run};
+use super::run::{CONTENT, Does, Outcome, Run};
 use crate::filesystem::{TestFilesystem, TestWritableFile};
 use tf_plugin_core::{Code, Error, Result};
 
-const LOOKING: Codes = Codes {
-    missing: NOT_FOUND,
-    parent_missing: NOT_FOUND,
-    file: None,
-    empty_dir: FP,
-    full_dir: FP,
-};
-
-const CREATING: Codes =
-    Codes { missing: None, parent_missing: NOT_FOUND, file: None, empty_dir: FP, full_dir: FP };
-
-pub(super) const NEW_RANDOM_ACCESS_FILE: Operation = Operation {
-    name: "new_random_access_file",
-    codes: LOOKING,
-    call: |run, path| run.fs.new_random_access_file(path).map(drop),
-    after: |_, _, _| {},
-};
+pub(super) const NEW_RANDOM_ACCESS_FILE: Does =
+    Does { call: |run, path| run.fs.new_random_access_file(path).map(drop), after: |_, _, _| {} };
 
 /// A file that is dropped at once, or closed if only that makes it visible.
 fn leave(run: &Run<'_>, opened: Result<TestWritableFile>) -> Result<()> {
@@ -32,9 +17,7 @@ fn leave(run: &Run<'_>, opened: Result<TestWritableFile>) -> Result<()> {
     }
 }
 
-pub(super) const NEW_WRITABLE_FILE: Operation = Operation {
-    name: "new_writable_file",
-    codes: CREATING,
+pub(super) const NEW_WRITABLE_FILE: Does = Does {
     call: |run, path| leave(run, run.fs.new_writable_file(path)),
     after: |run, is, path| {
         let what = format!("new_writable_file of {is:?}: an empty file is there");
@@ -43,9 +26,7 @@ pub(super) const NEW_WRITABLE_FILE: Operation = Operation {
     },
 };
 
-pub(super) const NEW_APPENDABLE_FILE: Operation = Operation {
-    name: "new_appendable_file",
-    codes: CREATING,
+pub(super) const NEW_APPENDABLE_FILE: Does = Does {
     call: |run, path| leave(run, run.fs.new_appendable_file(path)),
     after: |run, is, path| {
         let content = if is == Is::File { CONTENT } else { b"" };
@@ -55,9 +36,7 @@ pub(super) const NEW_APPENDABLE_FILE: Operation = Operation {
     },
 };
 
-pub(super) const NEW_REGION: Operation = Operation {
-    name: "new_read_only_memory_region_from_file",
-    codes: LOOKING,
+pub(super) const NEW_READ_ONLY_MEMORY_REGION_FROM_FILE: Does = Does {
     call: |run, path| {
         let region = run.fs.new_read_only_memory_region_from_file(path)?;
         if region.to_vec() == CONTENT {
@@ -69,7 +48,7 @@ pub(super) const NEW_REGION: Operation = Operation {
     after: |_, _, _| {},
 };
 
-pub(super) fn region_of_empty_file(run: &mut Run<'_>) -> Outcome {
+pub(super) fn new_read_only_memory_region_from_file_of_empty_file(run: &mut Run<'_>) -> Outcome {
     let cell = run.cell()?;
     let empty =
         run.fs.new_read_only_memory_region_from_file(format!("{cell}/empty_file")).map(drop);

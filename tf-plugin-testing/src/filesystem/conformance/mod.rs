@@ -26,7 +26,7 @@ mod tree;
 
 pub use case::{Case, Group};
 pub use declared::{Append, Directories, Files, Visible};
-pub use list::cases;
+pub(super) use list::cases;
 pub use samples::{Sample, samples};
 pub use suite::{RootSource, Suite, TestRoot};
 

@@ -38,11 +38,11 @@ pub(super) fn name(run: &mut Run<'_>, name: &str) -> Outcome {
     Ok(())
 }
 
-pub(super) fn long_name(run: &mut Run<'_>) -> Outcome {
+pub(super) fn name_long(run: &mut Run<'_>) -> Outcome {
     name(run, &"long".repeat(50))
 }
 
-pub(super) fn deep_name(run: &mut Run<'_>) -> Outcome {
+pub(super) fn name_deep(run: &mut Run<'_>) -> Outcome {
     let cell = run.bare_cell()?;
     let dir = format!("{cell}/{}", ["d"; 24].join("/"));
     run.make_dirs(&dir)?;
@@ -113,7 +113,7 @@ pub(super) fn same_name_as_file_and_in_directory(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn canonical_names_stay(run: &mut Run<'_>) -> Outcome {
+pub(super) fn translate_name_of_canonical_names(run: &mut Run<'_>) -> Outcome {
     let cell = run.cell()?;
     for name in ["file", "full/file", "a b/ü%20?#"] {
         let path = format!("{cell}/{name}");
@@ -125,7 +125,7 @@ pub(super) fn canonical_names_stay(run: &mut Run<'_>) -> Outcome {
 }
 
 /// What `translate_name` makes of a name still names the file: host and scheme are not lost.
-pub(super) fn translated_names_are_complete(run: &mut Run<'_>) -> Outcome {
+pub(super) fn translate_name_keeps_the_host(run: &mut Run<'_>) -> Outcome {
     let cell = run.cell()?;
     let path = format!("{cell}/file");
     let translated = run.fs.translate_name(&path);
@@ -145,7 +145,7 @@ pub(super) fn translated_names_are_complete(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn a_slash_at_the_end_of_a_directory(run: &mut Run<'_>) -> Outcome {
+pub(super) fn slash_at_the_end(run: &mut Run<'_>) -> Outcome {
     let cell = run.cell()?;
     let dir = format!("{cell}/full/");
     let found = run.fs.is_directory(&dir);

@@ -1,7 +1,7 @@
 //! The header's table: questions about paths, listings, patterns and names.
 
-use super::conditions::{Codes, FP, Is, NOT_FOUND};
-use super::run::{CONTENT, Operation, Outcome, Run};
+use super::conditions::{Codes, Is, NOT_FOUND};
+use super::run::{CONTENT, Does, Outcome, Run};
 
 const ANYTHING: Codes = Codes {
     missing: NOT_FOUND,
@@ -11,16 +11,10 @@ const ANYTHING: Codes = Codes {
     full_dir: None,
 };
 
-pub(super) const PATH_EXISTS: Operation = Operation {
-    name: "path_exists",
-    codes: ANYTHING,
-    call: |run, path| run.fs.path_exists(path),
-    after: |_, _, _| {},
-};
+pub(super) const PATH_EXISTS: Does =
+    Does { call: |run, path| run.fs.path_exists(path), after: |_, _, _| {} };
 
-pub(super) const STAT: Operation = Operation {
-    name: "stat",
-    codes: ANYTHING,
+pub(super) const STAT: Does = Does {
     call: |run, path| run.fs.stat(path).map(drop),
     after: |run, is, path| {
         if let Ok(found) = run.fs.stat(path) {
@@ -34,16 +28,10 @@ pub(super) const STAT: Operation = Operation {
     },
 };
 
-pub(super) const IS_DIRECTORY: Operation = Operation {
-    name: "is_directory",
-    codes: Codes { file: FP, ..ANYTHING },
-    call: |run, path| run.fs.is_directory(path),
-    after: |_, _, _| {},
-};
+pub(super) const IS_DIRECTORY: Does =
+    Does { call: |run, path| run.fs.is_directory(path), after: |_, _, _| {} };
 
-pub(super) const GET_FILE_SIZE: Operation = Operation {
-    name: "get_file_size",
-    codes: Codes { empty_dir: FP, full_dir: FP, ..ANYTHING },
+pub(super) const GET_FILE_SIZE: Does = Does {
     call: |run, path| run.fs.get_file_size(path).map(drop),
     after: |run, is, path| {
         let holds = run.fs.get_file_size(path).is_ok_and(|size| size == 7);
@@ -106,9 +94,7 @@ pub(super) fn paths_exist_without_statuses(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-pub(super) const GET_CHILDREN: Operation = Operation {
-    name: "get_children",
-    codes: Codes { file: FP, ..ANYTHING },
+pub(super) const GET_CHILDREN: Does = Does {
     call: |run, path| run.fs.get_children(path).map(drop),
     after: |run, is, path| {
         let want: &[&[u8]] = if is == Is::FullDir { &[b"file"] } else { &[] };
@@ -117,7 +103,7 @@ pub(super) const GET_CHILDREN: Operation = Operation {
     },
 };
 
-pub(super) fn children_of_all_kinds(run: &mut Run<'_>) -> Outcome {
+pub(super) fn get_children_of_files_and_directories(run: &mut Run<'_>) -> Outcome {
     let cell = run.cell()?;
     if let Ok(mut names) = run.fs.get_children(&cell) {
         names.sort_unstable();
@@ -153,7 +139,7 @@ pub(super) fn glob(run: &mut Run<'_>, pattern: &str, want: &[&str]) -> Outcome {
     Ok(())
 }
 
-pub(super) fn roots_are_slashes(run: &mut Run<'_>) -> Outcome {
+pub(super) fn translate_name_of_roots(run: &mut Run<'_>) -> Outcome {
     let scheme = run.fs.scheme().escape_ascii().to_string();
     for root in ["://", ":///", ":////"] {
         let name = run.fs.translate_name(format!("{scheme}{root}"));
@@ -163,7 +149,7 @@ pub(super) fn roots_are_slashes(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn names_become_canonical(run: &mut Run<'_>) -> Outcome {
+pub(super) fn translate_name_cleans(run: &mut Run<'_>) -> Outcome {
     let cell = run.cell()?;
     for (name, want) in
         [("./a_file", "a_file"), ("a/convoluted/../path/./to/.//.///a/file", "a/path/to/a/file")]
@@ -179,7 +165,7 @@ pub(super) fn names_become_canonical(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn untidy_names_are_the_same_file(run: &mut Run<'_>) -> Outcome {
+pub(super) fn untidy_names(run: &mut Run<'_>) -> Outcome {
     let cell = run.cell()?;
     let holds = run.has(&format!("{cell}//full/./../full/file"), CONTENT);
     run.expect_that("a name that is not in canonical form names the same file", holds);

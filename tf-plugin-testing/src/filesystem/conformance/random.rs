@@ -9,7 +9,7 @@ use std::cell::Cell;
 /// How many sequences a case tries, unless `PROPTEST_CASES` says more.
 const SEQUENCES: u32 = 64;
 
-pub(super) fn operations(run: &mut Run<'_>) -> Outcome {
+pub(super) fn random_operations(run: &mut Run<'_>) -> Outcome {
     let ops = run.tables.filesystem;
     let needed = [
         (ops.new_random_access_file.is_some(), "new_random_access_file"),

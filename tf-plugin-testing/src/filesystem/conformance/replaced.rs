@@ -63,7 +63,7 @@ fn old_or_an_error(run: &mut Run<'_>, what: &str, reader: &TestRandomAccessFile,
     }
 }
 
-pub(super) fn written_again(run: &mut Run<'_>) -> Outcome {
+pub(super) fn reader_of_a_file_that_is_written_again(run: &mut Run<'_>) -> Outcome {
     needs_new_files(run)?;
     reads_the_old(run, "written again", |run, path, new| run.write(path, new))
 }
@@ -78,23 +78,23 @@ fn taken_over(run: &mut Run<'_>, op: &Transfer) -> Outcome {
     })
 }
 
-pub(super) fn renamed_over(run: &mut Run<'_>) -> Outcome {
+pub(super) fn reader_of_a_file_that_is_renamed_over(run: &mut Run<'_>) -> Outcome {
     taken_over(run, &RENAME_FILE)
 }
 
-pub(super) fn copied_over(run: &mut Run<'_>) -> Outcome {
+pub(super) fn reader_of_a_file_that_is_copied_over(run: &mut Run<'_>) -> Outcome {
     needs_new_files(run)?;
     taken_over(run, &COPY_FILE)
 }
 
-pub(super) fn deleted(run: &mut Run<'_>) -> Outcome {
+pub(super) fn reader_of_a_file_that_is_deleted(run: &mut Run<'_>) -> Outcome {
     reads_the_old(run, "delete_file", |run, path, _| {
         let deleted = run.fs.delete_file(path);
         run.must("delete_file", deleted)
     })
 }
 
-pub(super) fn renamed(run: &mut Run<'_>) -> Outcome {
+pub(super) fn reader_of_a_file_that_is_renamed(run: &mut Run<'_>) -> Outcome {
     reads_the_old(run, "rename_file", |run, path, _| {
         transfer(run, &RENAME_FILE, path, &format!("{path}-renamed"))
     })
@@ -115,7 +115,7 @@ fn holds_one_of(run: &mut Run<'_>, what: &str, path: &str, contents: &[&[u8]]) {
     }
 }
 
-pub(super) fn two_writers(run: &mut Run<'_>) -> Outcome {
+pub(super) fn two_writers_of_one_file(run: &mut Run<'_>) -> Outcome {
     needs_new_files(run)?;
     let cell = run.bare_cell()?;
     let path = format!("{cell}/data");
@@ -142,7 +142,7 @@ pub(super) fn two_writers(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn renamed_over_while_it_is_written(run: &mut Run<'_>) -> Outcome {
+pub(super) fn writer_of_a_file_that_is_renamed_over(run: &mut Run<'_>) -> Outcome {
     let cell = run.bare_cell()?;
     let path = format!("{cell}/data");
     let (one, other) = (pattern(LONG), other_pattern(LONG / 3));
@@ -161,7 +161,7 @@ pub(super) fn renamed_over_while_it_is_written(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn deleted_while_it_is_appended_to(run: &mut Run<'_>) -> Outcome {
+pub(super) fn writer_of_a_file_that_is_deleted(run: &mut Run<'_>) -> Outcome {
     let path = file(run, CONTENT)?;
     let mut writer = append(run, &path)?;
     let added = writer.append(b" and more");

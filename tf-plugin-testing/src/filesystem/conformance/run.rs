@@ -38,6 +38,11 @@ pub(super) enum Source<'r> {
 pub(super) struct Operation {
     pub(super) name: &'static str,
     pub(super) codes: Codes,
+    pub(super) does: Does,
+}
+
+/// How an operation is called.
+pub(super) struct Does {
     pub(super) call: fn(&Run<'_>, &str) -> Result<()>,
     /// Looks at what a success did.
     pub(super) after: fn(&mut Run<'_>, Is, &str),
@@ -436,10 +441,10 @@ impl Run<'_> {
         let cell = self.cell()?;
         let path = self.path(&cell, is)?;
         let what = format!("{} of {is:?}", op.name);
-        let result = (op.call)(self, &path);
+        let result = (op.does.call)(self, &path);
         let want = self.allowed(&op.codes, is);
         if self.expect_any(&what, &result, &want) && result.is_ok() {
-            (op.after)(self, is, &path);
+            (op.does.after)(self, is, &path);
             if want[0].is_some() {
                 // Where the header wants it to be refused, it gets in nobody's way.
                 let stays = self.has(&format!("{cell}/file"), CONTENT)

@@ -42,7 +42,7 @@ fn moves(
     }
 }
 
-pub(super) fn moves_on_append(run: &mut Run<'_>) -> Outcome {
+pub(super) fn modified_moves_on_append(run: &mut Run<'_>) -> Outcome {
     let path = file(run, b"one line\n")?;
     moves(run, "append", &path, |run, path| {
         let mut writer = append(run, path)?;
@@ -53,12 +53,12 @@ pub(super) fn moves_on_append(run: &mut Run<'_>) -> Outcome {
     })
 }
 
-pub(super) fn moves_on_overwrite(run: &mut Run<'_>) -> Outcome {
+pub(super) fn modified_moves_on_overwrite(run: &mut Run<'_>) -> Outcome {
     let path = file(run, b"one content")?;
     moves(run, "written again", &path, |run, path| run.write(path, b"same length"))
 }
 
-pub(super) fn stays(run: &mut Run<'_>) -> Outcome {
+pub(super) fn modified_stays(run: &mut Run<'_>) -> Outcome {
     let path = file(run, b"one content")?;
     let before = modified(run, &path)?;
     std::thread::sleep(PAUSE);

@@ -1,0 +1,216 @@
+//! What `filesystem_interface.h` says of each operation.
+
+use super::super::conditions::Is;
+use super::super::{directories, extras, files, queries};
+use super::*;
+
+const END: Option<Code> = Some(Code::OutOfRange);
+
+filesystem_cases! {
+    ($) __filesystem_header_tests
+    Opening {
+        conditions {
+            new_random_access_file in files, "TensorFlow tells a missing checkpoint from a broken disk by NOT_FOUND":
+                NOT_FOUND | NOT_FOUND | OK | FAILED_PRECONDITION | FAILED_PRECONDITION;
+            new_writable_file in files, "a save that cannot be written must fail when it is opened, not at its end":
+                OK "an empty file is there" | NOT_FOUND | OK "it is empty" | FAILED_PRECONDITION | FAILED_PRECONDITION;
+            new_appendable_file in files, "Dataset.save and snapshots open new files with it, GFile(..., 'a') old ones":
+                OK "an empty file is there" | NOT_FOUND | OK "its content is kept" | FAILED_PRECONDITION | FAILED_PRECONDITION;
+            new_read_only_memory_region_from_file in files, "TensorFlow maps memory-mapped models and constants":
+                NOT_FOUND | NOT_FOUND | OK "the region is its content" | FAILED_PRECONDITION | FAILED_PRECONDITION;
+        }
+        of files {
+            new_read_only_memory_region_from_file_of_empty_file "a region of an empty file returns INVALID_ARGUMENT",
+                "TensorFlow would use a null pointer as content";
+        }
+    }
+    OpenFiles {
+        open_files "a path exists from the moment that it is opened for writing; TensorFlow drops some files without closing them" {
+            path_exists PATH_EXISTS "of" " returns OK";
+            stat STAT "of" " returns OK";
+            is_directory IS_DIRECTORY "of" " returns FAILED_PRECONDITION";
+            get_file_size GET_FILE_SIZE "of" " returns OK";
+            new_random_access_file OPEN_FOR_READING "of" " returns OK";
+            new_appendable_file OPEN_FOR_APPENDING "of" " returns OK";
+            create_dir CREATE_DIR "of" " returns ALREADY_EXISTS";
+            get_children GET_CHILDREN "lists" "";
+            copy_file COPY_FILE "of" " returns OK";
+            rename_file RENAME_FILE "of" " returns OK";
+            delete_file DELETE_FILE "of" " returns OK";
+        }
+        because "OUT_OF_RANGE with fewer bytes is the only sign of a file's end; OK with none makes copies run forever" {
+            read_all = |run| files::read(run, 0, 7, b"content", None),
+                "reading all of a file returns OK";
+            read_up_to_the_end = |run| files::read(run, 3, 4, b"tent", None),
+                "reading a part up to the end returns OK";
+            read_nothing_at_the_start = |run| files::read(run, 0, 0, b"", None),
+                "reading no bytes at the start returns OK";
+            read_nothing_at_the_end = |run| files::read(run, 7, 0, b"", None),
+                "reading no bytes at the end returns OK";
+            read_nothing_past_the_end = |run| files::read(run, 100, 0, b"", None),
+                "reading no bytes past the end returns OK";
+            read_across_the_end = |run| files::read(run, 3, 100, b"tent", END),
+                "reading a part across the end returns OUT_OF_RANGE with the bytes there are";
+            read_at_the_end = |run| files::read(run, 7, 1, b"", END),
+                "reading a byte at the end returns OUT_OF_RANGE with the bytes there are";
+            read_past_the_end = |run| files::read(run, 100, 1, b"", END),
+                "reading a byte past the end returns OUT_OF_RANGE with the bytes there are";
+        }
+        of files {
+            write_append_replace "append, tell, flush, sync, close twice, append to what is there, replace it",
+                "this is the life of most of TensorFlow's files";
+        }
+    }
+    Directories {
+        conditions {
+            create_dir in directories, "TensorFlow makes directories level by level and tolerates ALREADY_EXISTS only":
+                OK "it is there" | NOT_FOUND | ALREADY_EXISTS | ALREADY_EXISTS | ALREADY_EXISTS;
+            recursively_create_dir in directories, "tf.io.write_file, SavedModel and snapshots make their directories with it":
+                OK "it is there" | OK "it is there" | FAILED_PRECONDITION | OK | OK;
+        }
+        of directories {
+            recursively_create_dir_of_the_root "`recursively_create_dir` of the root returns OK",
+                "TensorFlow's default never ends if the root is NOT_FOUND";
+        }
+    }
+    Deleting {
+        conditions {
+            delete_file in directories, "checkpoint managers delete old checkpoints and take NOT_FOUND for done":
+                NOT_FOUND | NOT_FOUND | OK "it is gone and its parent is there" | FAILED_PRECONDITION | FAILED_PRECONDITION;
+            delete_dir in directories, "a directory that still holds files must not be lost":
+                NOT_FOUND | NOT_FOUND | FAILED_PRECONDITION | OK "it is gone and its parent is there" | FAILED_PRECONDITION;
+            delete_recursively in directories, "gfile.rmtree is one call of it":
+                NOT_FOUND | NOT_FOUND | OK "it is gone and its parent is there" | OK "it is gone and its parent is there" | OK "it is gone and its parent is there";
+        }
+        because "TensorFlow reads both counters whatever the status, and Python raises by them" {
+            counters_of_delete_recursively_of_missing = |run| directories::counters(run, Is::Missing),
+                "`delete_recursively` of a path that is missing, if it fails, leaves 0 files and 1 directory";
+            counters_of_delete_recursively_of_missing_parent = |run| directories::counters(run, Is::ParentMissing),
+                "`delete_recursively` of a path whose parent is missing, if it fails, leaves 0 files and 1 directory";
+            counters_of_delete_recursively_of_file = |run| directories::counters(run, Is::File),
+                "`delete_recursively` of a file, if it fails, leaves 0 files and 1 directory";
+            counters_of_delete_recursively_of_empty_dir = |run| directories::counters(run, Is::EmptyDir),
+                "`delete_recursively` of an empty directory, if it fails, leaves 0 files and 1 directory";
+            counters_of_delete_recursively_of_full_dir = |run| directories::counters(run, Is::FullDir),
+                "`delete_recursively` of a directory with a file in it, if it fails, leaves 0 files and 1 directory";
+            counters_of_delete_recursively_of_below_file = |run| directories::counters(run, Is::BelowFile),
+                "`delete_recursively` of a path directly below a file, if it fails, leaves 0 files and 1 directory";
+            counters_of_delete_recursively_of_far_below_file = |run| directories::counters(run, Is::FarBelowFile),
+                "`delete_recursively` of a path two levels below a file, if it fails, leaves 0 files and 1 directory";
+            counters_of_delete_recursively_of_malformed = |run| directories::counters(run, Is::Malformed),
+                "`delete_recursively` of a name that can never be one, if it fails, leaves 0 files and 1 directory";
+        }
+    }
+    Transfers {
+        transfers "every checkpoint is written under another name and renamed" "gfile.copy within a scheme is one call of it" {
+            from_missing = |run, op| directories::from(run, op, Is::Missing),
+                "from a path that is missing to a new name returns NOT_FOUND, and both names stay as they are";
+            from_missing_parent = |run, op| directories::from(run, op, Is::ParentMissing),
+                "from a path whose parent is missing to a new name returns NOT_FOUND, and both names stay as they are";
+            from_file = |run, op| directories::from(run, op, Is::File),
+                "from a file to a new name returns OK, and the content is at the new name";
+            from_empty_dir = |run, op| directories::from(run, op, Is::EmptyDir),
+                "from an empty directory to a new name returns FAILED_PRECONDITION, and both names stay as they are";
+            from_full_dir = |run, op| directories::from(run, op, Is::FullDir),
+                "from a directory with a file in it to a new name returns FAILED_PRECONDITION, and both names stay as they are";
+            from_below_file = |run, op| directories::from(run, op, Is::BelowFile),
+                "from a path directly below a file to a new name returns FAILED_PRECONDITION, and both names stay as they are";
+            from_far_below_file = |run, op| directories::from(run, op, Is::FarBelowFile),
+                "from a path two levels below a file to a new name returns FAILED_PRECONDITION, and both names stay as they are";
+            from_malformed = |run, op| directories::from(run, op, Is::Malformed),
+                "from a name that can never be one to a new name returns FAILED_PRECONDITION or INVALID_ARGUMENT, and both names stay as they are";
+            to_missing = |run, op| directories::to(run, op, Is::Missing),
+                "from a file to a path that is missing returns OK, and the content is there";
+            to_missing_parent = |run, op| directories::to(run, op, Is::ParentMissing),
+                "from a file to a path whose parent is missing returns NOT_FOUND, and both names stay as they are";
+            to_empty_dir = |run, op| directories::to(run, op, Is::EmptyDir),
+                "from a file to an empty directory returns FAILED_PRECONDITION, and both names stay as they are";
+            to_full_dir = |run, op| directories::to(run, op, Is::FullDir),
+                "from a file to a directory with a file in it returns FAILED_PRECONDITION, and both names stay as they are";
+            to_below_file = |run, op| directories::to(run, op, Is::BelowFile),
+                "from a file to a path directly below a file returns FAILED_PRECONDITION, and both names stay as they are";
+            to_far_below_file = |run, op| directories::to(run, op, Is::FarBelowFile),
+                "from a file to a path two levels below a file returns FAILED_PRECONDITION, and both names stay as they are";
+            to_malformed = |run, op| directories::to(run, op, Is::Malformed),
+                "from a file to a name that can never be one returns FAILED_PRECONDITION or INVALID_ARGUMENT, and both names stay as they are";
+            to_existing_file = directories::to_existing,
+                "replaces a file";
+            of_empty_file_to_existing_file = directories::empty_to_existing,
+                "of an empty file replaces a file";
+        }
+        transfers "TensorFlow's default loses the file" {
+            to_itself = directories::to_itself,
+                "of a file to its own name returns OK and keeps it";
+        }
+    }
+    Queries {
+        conditions {
+            path_exists in queries, "gfile.copy with overwrite=False takes an error for \"absent\" and overwrites":
+                NOT_FOUND | NOT_FOUND | OK | OK | OK;
+            stat in queries, "GFile.read queries the size with it, much of TensorFlow the kind":
+                NOT_FOUND | NOT_FOUND | OK "kind and length are right" | OK "it is a directory" | OK "it is a directory";
+            is_directory in queries, "TensorFlow looks at the status only: OK for a file makes every file a directory":
+                NOT_FOUND | NOT_FOUND | FAILED_PRECONDITION | OK | OK;
+            get_file_size in queries, "TensorFlow allocates as much as it says":
+                NOT_FOUND | NOT_FOUND | OK "it is the file's length" | FAILED_PRECONDITION | FAILED_PRECONDITION;
+        }
+        of queries {
+            stat_length "`stat` says the length of an empty file and of a full one",
+                "GFile.read reads as much as it says";
+            root_is_a_directory "the root is a directory",
+                "TensorFlow's default of recursively_create_dir never ends otherwise";
+            paths_exist "`paths_exist` answers for each path as `path_exists`",
+                "checkpoints query all their shards at once";
+            paths_exist_without_statuses "`paths_exist` without room for statuses says whether all exist; none is all",
+                "TensorFlow passes a null pointer for the statuses";
+        }
+    }
+    Listing {
+        conditions {
+            get_children in queries, "gfile.listdir, walk and globs are made of it":
+                NOT_FOUND | NOT_FOUND | FAILED_PRECONDITION | OK "lists nothing" | OK "lists the file";
+        }
+        patterns "file patterns of input pipelines are given to the plugin as they are" {
+            glob_star "part-*" ["part-0" "part-1" "part-x"];
+            glob_question_mark "part-?" ["part-0" "part-1" "part-x"];
+            glob_list "part-[01]" ["part-0" "part-1"];
+            glob_range "part-[0-9]" ["part-0" "part-1"];
+            glob_negated_list "part-[^0]" ["part-1" "part-x"];
+            glob_escaped_letter r"part-\x" ["part-x"];
+            glob_escaped_star r"part-\*" [];
+            glob_beginning_only "part" [];
+            glob_star_for_a_directory "*/part-0" ["full/part-0"];
+            glob_two_stars "*/*" ["full/file" "full/part-0"];
+            glob_files_and_directories "f*" ["file" "full"];
+            glob_star_stops_at_slash "f*t-0" [];
+            glob_plain_file "file" ["file"];
+            glob_plain_directory "empty" ["empty"];
+            glob_plain_missing "missing" [];
+            glob_below_missing "missing/*" [];
+            glob_below_file "file/*" [];
+            glob_below_empty_directory "empty/*" [];
+        }
+        of queries {
+            get_children_of_files_and_directories "`get_children` lists files and directories, each once",
+                "gfile.walk visits what is listed";
+        }
+    }
+    Canonical {
+        of queries {
+            translate_name_of_roots "`translate_name` makes `/` of a root without a host",
+                "TensorFlow uses that name for the root";
+            translate_name_cleans "`translate_name` resolves `.`, `..` and repeated slashes",
+                "every operation but get_matching_paths gets what it returns";
+            untidy_names "a name that is not in canonical form names the same file",
+                "users join paths with slashes too many";
+        }
+    }
+    Extras {
+        of extras {
+            transactions "transactions start, know their paths and end once",
+                "the C interface promises them, though no TensorFlow up to 2.21 calls them";
+            configuration "options, their keys and each single one agree; an unknown key is NOT_FOUND",
+                "the C interface promises it";
+        }
+    }
+}

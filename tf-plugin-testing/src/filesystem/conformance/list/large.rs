@@ -1,0 +1,178 @@
+//! What filesystems are at large: trees, TensorFlow's own use, threads and chance.
+
+use super::super::{consumers, hosts, random, threads, tree};
+use super::*;
+
+filesystem_cases! {
+    ($) __filesystem_large_tests
+    Trees {
+        transfers "a store that works by prefix moves too much" {
+            prefix_siblings_stay = tree::prefix_siblings_stay,
+                "from `ckpt-1` to `moved` touches neither `ckpt-10` nor `moved1`";
+        }
+        transfers "copies work in pieces, whose last one is empty or partial" {
+            large_files = tree::large_files,
+                "of 128 KiB to 1 MiB and some bytes, whole";
+        }
+        transfers "checkpoints move out of a temporary directory" {
+            into_another_directory = tree::into_another_directory,
+                "into another directory";
+        }
+        transfers "the target must not be emptied first" {
+            missing_source_keeps_the_target = tree::missing_source_keeps_the_target,
+                "from a missing path keeps the target";
+        }
+        transfers "the file `checkpoint` is replaced so" {
+            replacing_a_longer_file = tree::replacing_a_longer_file,
+                "over a longer file leaves nothing of it";
+        }
+        transfers "a bucket is a host: TensorFlow leaves every rename within a scheme to the plugin" "a bucket is a host: TensorFlow leaves every copy within a scheme to the plugin" {
+            to_another_host = hosts::to_another_host,
+                "to the same path on another host, which has a file there, and back; or UNIMPLEMENTED, and both stay";
+        }
+        of tree {
+            listing_is_names_only "`get_children` gives last components",
+                "gfile.walk joins them to the directory";
+            listing_is_one_level "`get_children` gives one level",
+                "gfile.walk would visit files twice";
+            listing_of_prefix_siblings "`a`, `ab`, `a.b` and `a-b` list what is theirs",
+                "a store that lists by prefix lists too much";
+            listing_of_many_files "300 files are listed, each once",
+                "pages of listings get lost";
+            listing_follows_changes "a listing knows at once what was written, renamed, copied and deleted",
+                "the checkpoint manager looks right after it saved";
+            listing_without_a_deleted_directory "a deleted directory is no longer listed",
+                "gfile.walk would fail on it";
+            root_lists_its_entries "the root lists what was put there",
+                "users begin there";
+            glob_of_nothing "`get_matching_paths` of an empty pattern is empty",
+                "an empty flag must not list everything";
+            nested_directories "`recursively_create_dir` makes five levels, and does nothing the second time",
+                "training jobs make their directory when they restart";
+            recursively_create_keeps_content "`recursively_create_dir` of a directory keeps what is in it",
+                "training jobs make their directory when they restart";
+            a_new_directory_is_empty "a new directory lists nothing and is a directory",
+                "Keras looks whether the target is empty";
+            a_directory_comes_again "a directory is deleted and made again",
+                "temporary directories of checkpoints reuse names";
+            a_file_becomes_a_directory "a directory can be made where a file was",
+                "names are reused";
+            a_directory_becomes_a_file "a file can be written where a directory was",
+                "names are reused";
+            create_dir_twice "`create_dir` a second time is ALREADY_EXISTS and keeps the content",
+                "two workers make the same directory";
+            deleting_a_file_keeps_prefix_siblings "deleting `ckpt-1` keeps `ckpt-10` and `ckpt-1.index`",
+                "a store that deletes by prefix loses checkpoints";
+            deleting_a_tree_keeps_prefix_siblings "deleting the tree `run` keeps `run1` and `run.old`",
+                "a store that deletes by prefix loses experiments";
+            deleting_a_deep_tree "`delete_recursively` deletes all levels and says that nothing is left",
+                "gfile.rmtree is one call";
+            deleting_twice "deleting a second time is NOT_FOUND",
+                "two workers clean up";
+            a_directory_of_directories_is_not_empty "`delete_dir` keeps a directory that holds only a directory",
+                "data would be lost";
+            a_deleted_file_leaves_its_directory "a directory stays when its last file is deleted",
+                "TensorFlow writes the next file into it";
+            a_file_is_deleted_while_it_is_written "a file that is deleted while it is written stays deleted",
+                "Dataset.cache deletes its lock file";
+            renaming_around "two files exchange their names over a third",
+                "caches of names must follow";
+            a_renamed_name_is_free "a name is free after `rename_file`, and what is written there is another file",
+                "checkpoints reuse temporary names";
+            a_copy_is_a_file_of_its_own "a copy does not change with its source",
+                "copies are backups";
+            renaming_before_the_writer_is_dropped "`rename_file` between close and the end of the writer",
+                "checkpoint writers do it at each save";
+            many_paths_exist "`paths_exist` of 200 paths answers for each",
+                "shards are looked for together";
+        }
+        cases {
+            glob_matches_hidden_files = |run| tree::glob_among(run, &[".hidden", "shown"], "*", &[".hidden", "shown"]),
+                "`get_matching_paths`: `*` matches names with a dot in front",
+                "the header's `*` is any run of characters but `/`";
+            glob_of_shards = |run| tree::glob_among(run, &["train-00000-of-00002", "train-00001-of-00002", "eval-00000-of-00001"], "train-*-of-?????", &["train-00000-of-00002", "train-00001-of-00002"]),
+                "`get_matching_paths`: `train-*-of-?????` finds the shards of train",
+                "this is how shards are named";
+            glob_in_several_directories = |run| tree::glob_among(run, &["a/x.txt", "b/x.txt", "b/y.txt", "c.txt"], "*/x.txt", &["a/x.txt", "b/x.txt"]),
+                "`get_matching_paths`: `*/x.txt` finds a file in several directories",
+                "datasets have a directory a class";
+            glob_three_levels = |run| tree::glob_among(run, &["a/b/c", "a/d/c", "e/b/c"], "a/*/c", &["a/b/c", "a/d/c"]),
+                "`get_matching_paths`: a wildcard in the middle of three levels",
+                "datasets have a directory a class";
+            glob_whole_names = |run| tree::glob_among(run, &["ab", "abc", "xab"], "ab", &["ab"]),
+                "`get_matching_paths`: a pattern without wildcards is one whole name",
+                "a search by prefix finds too much";
+            glob_star_matches_nothing = |run| tree::glob_among(run, &["ab", "aXb"], "a*b", &["ab", "aXb"]),
+                "`get_matching_paths`: `*` also matches no characters",
+                "fnmatch does";
+            glob_list_with_dash = |run| tree::glob_among(run, &["a-", "ab", "ac"], "a[b-]", &["a-", "ab"]),
+                "`get_matching_paths`: `-` at the end of a list is a character",
+                "fnmatch does";
+            glob_of_unicode = |run| tree::glob_among(run, &["été", "ete"], "été*", &["été"]),
+                "`get_matching_paths`: letters beyond ASCII in a pattern",
+                "patterns are bytes";
+            glob_with_percent = |run| tree::glob_among(run, &["a%20b", "a b"], "a%20*", &["a%20b"]),
+                "`get_matching_paths`: `%20` in a pattern is not a space",
+                "patterns are passed as they are";
+            glob_with_escaped_brackets = |run| tree::glob_among(run, &["[a]", "a"], r"\[a\]", &["[a]"]),
+                "`get_matching_paths`: an escaped bracket is a character",
+                "names with brackets are found by escaping";
+        }
+    }
+    Consumers {
+        of consumers {
+            checkpoint "three checkpoints are saved as BundleWriter does (.tempstate, two renames a file, flush and close twice), restored, and one deleted",
+                "tf.train.Checkpoint";
+            tf_records "500 records in 1,500 appends are read in pieces of 256 KiB until OUT_OF_RANGE",
+                "TFRecordWriter and TFRecordDataset";
+            cache_lock_file "a lock file is dropped without a close and then deleted",
+                "Dataset.cache(path) fails otherwise";
+            event_file "50 events, flushed and synced one by one, are all there",
+                "tf.summary";
+            event_file_is_read_while_it_grows "an event file that grows is opened again and read from where the reader stopped",
+                "TensorBoard";
+            dataset_save "200 elements are appended to a new file and read 8 bytes at a time",
+                "Dataset.save and load";
+            write_file_makes_its_directory "a missing directory is made before its file",
+                "tf.io.write_file";
+            seek_reads_one_byte "the byte before a position is read, and none at the end",
+                "GFile.seek";
+            gfile_appends "a line is appended to a file",
+                "GFile(..., 'a')";
+            saved_model "a SavedModel is written, polled for by a server, copied and deleted",
+                "tf.saved_model.save, TensorFlow Serving";
+            walk "all directories are listed and each entry asked whether it is one",
+                "gfile.walk";
+        }
+    }
+    Threads {
+        of threads {
+            readers_of_one_file "eight threads read one open file",
+                "tf.data shares a file between threads";
+            each_opens_the_same_file "eight threads open and read one file",
+                "parallel_interleave opens files on many threads";
+            writers_of_different_files "eight threads write a file each",
+                "sharded checkpoints";
+            listing_during_writes "a directory is listed while others write into it",
+                "an evaluator watches the directory of a trainer";
+            one_creates_a_directory "of eight threads one makes a directory, and the others hear ALREADY_EXISTS",
+                "workers start together";
+            all_create_a_path "eight threads make the same path",
+                "workers start together";
+            each_renames_its_file "eight threads write and rename",
+                "workers save together";
+            each_deletes_its_file "eight threads write and delete",
+                "workers clean up together";
+            readers_of_a_growing_file "seven threads read what one appends: always a beginning of it",
+                "TensorBoard reads event files while they grow";
+            forked_children "a child that is forked while four threads make calls reads and writes, or hears FAILED_PRECONDITION; it does not hang",
+                "multiprocessing and data loaders fork a process with threads";
+        }
+    }
+    Random {
+        of random {
+            random_operations "64 random sequences of up to 79 operations, each answer and the end state held against a model; the shortest sequence that fails is printed",
+                "what no other case thought of";
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! All cases: the one list that the tests of authors, [`Conformance`](super::super::Conformance) and the
+//! documentation are made of.
+
+use super::case::{Case, Group};
+use super::conditions::Codes;
+use super::directories::{COPY_FILE, RENAME_FILE, Transfer};
+use super::files::look;
+use super::run::{Operation, Outcome, Run};
+use std::sync::LazyLock;
+use tf_plugin_core::Code;
+
+/// What an operation returns under a condition, in words.
+macro_rules! returns {
+    (OK) => {
+        "returns OK"
+    };
+    (OK $effect:literal) => {
+        concat!("returns OK, and ", $effect)
+    };
+    ($code:ident) => {
+        concat!("returns ", stringify!($code), ", and nothing changes")
+    };
+}
+
+/// Why a copy matters, if that is not why a rename does.
+macro_rules! of_a_copy {
+    ($both:literal) => {
+        $both
+    };
+    ($rename:literal $copy:literal) => {
+        $copy
+    };
+}
+
+/// A list of cases in which rows make several:
+///
+/// - `conditions`: an operation, where it is and why it matters, then what it returns where the path is missing, its
+///   parent is missing, a file, an empty directory, a directory with a file in it. What is below a file, or can never
+///   be a name, is `FAILED_PRECONDITION` for all.
+/// - `open_files`: an operation on a file that is open for writing or was dropped.
+/// - `transfers`: a question about both `rename_file` and `copy_file`.
+/// - `patterns`: a pattern, and what it matches.
+/// - `names`: a file of this name.
+macro_rules! filesystem_cases {
+    ($d:tt $tests:ident $($group:ident {
+        $(conditions {
+            $($op:ident in $module:ident, $op_why:literal:
+                $missing:ident $($missing_effect:literal)?
+                | $parent_missing:ident $($parent_missing_effect:literal)?
+                | $file:ident $($file_effect:literal)?
+                | $empty_dir:ident $($empty_dir_effect:literal)?
+                | $full_dir:ident $($full_dir_effect:literal)?;)*
+        })?
+        $(open_files $open_why:literal {
+            $($look:ident $table:ident $verb:literal $tail:literal;)*
+        })?
+        $(transfers $rename_why:literal $($copy_why:literal)? {
+            $($transfer:ident = $transfer_run:expr, $transfer_asks:literal;)*
+        })*
+        $(patterns $pattern_why:literal {
+            $($pattern_name:ident $pattern:literal [$($found:literal)*];)*
+        })?
+        $(names $name_why:literal {
+            $($name_name:ident $name_value:literal $name_what:literal;)*
+        })*
+        $(because $shared:literal { $($each:tt)* })*
+        $(of $at:ident { $($of:ident $asks:literal, $why:literal;)* })*
+        $(cases { $($plain:tt)* })?
+    })*) => { pastey::paste! {
+        $($($(
+            const [<$op:upper>]: Operation = Operation {
+                name: stringify!($op),
+                codes: Codes {
+                    missing: code!($missing),
+                    parent_missing: code!($parent_missing),
+                    file: code!($file),
+                    empty_dir: code!($empty_dir),
+                    full_dir: code!($full_dir),
+                },
+                does: $module::[<$op:upper>],
+            };
+        )*)?)*
+
+        case_list! {
+            $d filesystem $tests $($group {
+                $($(because ($op_why) {
+                    [<$op _of_missing>] = |run| run.operation(&[<$op:upper>], Is::Missing),
+                        concat!("`", stringify!($op), "` of a path that is missing ", returns!($missing $($missing_effect)?));
+                    [<$op _of_missing_parent>] = |run| run.operation(&[<$op:upper>], Is::ParentMissing),
+                        concat!("`", stringify!($op), "` of a path whose parent is missing ", returns!($parent_missing $($parent_missing_effect)?));
+                    [<$op _of_file>] = |run| run.operation(&[<$op:upper>], Is::File),
+                        concat!("`", stringify!($op), "` of a file ", returns!($file $($file_effect)?));
+                    [<$op _of_empty_dir>] = |run| run.operation(&[<$op:upper>], Is::EmptyDir),
+                        concat!("`", stringify!($op), "` of an empty directory ", returns!($empty_dir $($empty_dir_effect)?));
+                    [<$op _of_full_dir>] = |run| run.operation(&[<$op:upper>], Is::FullDir),
+                        concat!("`", stringify!($op), "` of a directory with a file in it ", returns!($full_dir $($full_dir_effect)?));
+                    [<$op _of_below_file>] = |run| run.operation(&[<$op:upper>], Is::BelowFile),
+                        concat!("`", stringify!($op), "` of a path directly below a file returns FAILED_PRECONDITION, and nothing changes");
+                    [<$op _of_far_below_file>] = |run| run.operation(&[<$op:upper>], Is::FarBelowFile),
+                        concat!("`", stringify!($op), "` of a path two levels below a file returns FAILED_PRECONDITION, and nothing changes");
+                    [<$op _of_malformed>] = |run| run.operation(&[<$op:upper>], Is::Malformed),
+                        concat!("`", stringify!($op), "` of a name that can never be one returns FAILED_PRECONDITION or INVALID_ARGUMENT, and nothing changes");
+                })*)?
+                $(because ($open_why) {
+                    $(
+                        [<$look _of_open_file>] = |run| look(run, &files::$table, true),
+                            concat!("`", stringify!($look), "` ", $verb, " a new file that is open for writing", $tail);
+                        [<$look _of_dropped_file>] = |run| look(run, &files::$table, false),
+                            concat!("`", stringify!($look), "` ", $verb, " a new file that was dropped without a close", $tail);
+                    )*
+                })?
+                $(
+                    because ($rename_why) {
+                        $([<rename_file_ $transfer>] = |run| {
+                            const ASK: fn(&mut Run<'_>, &Transfer) -> Outcome = $transfer_run;
+                            ASK(run, &RENAME_FILE)
+                        }, concat!("`rename_file` ", $transfer_asks);)*
+                    }
+                    because (of_a_copy!($rename_why $($copy_why)?)) {
+                        $([<copy_file_ $transfer>] = |run| {
+                            const ASK: fn(&mut Run<'_>, &Transfer) -> Outcome = $transfer_run;
+                            ASK(run, &COPY_FILE)
+                        }, concat!("`copy_file` ", $transfer_asks);)*
+                    }
+                )*
+                $(because ($pattern_why) {
+                    $($pattern_name = |run| queries::glob(run, $pattern, &[$($found),*]),
+                        concat!("`get_matching_paths` of `", $pattern, "` is ", all!($($found)*));)*
+                })?
+                $(because ($name_why) {
+                    $($name_name = |run| names::name(run, $name_value),
+                        concat!("a file with a name ", $name_what, " is written, found, listed, renamed and deleted");)*
+                })*
+                $(because ($shared) { $($each)* })*
+                cases {
+                    $($($of = $at::$of, $asks, $why;)*)*
+                    $($($plain)*)?
+                }
+            })*
+        }
+    } };
+}
+
+/// What a pattern finds, in words.
+macro_rules! all {
+    () => {
+        "empty, and no error"
+    };
+    ($first:literal $($other:literal)*) => {
+        concat!("`", $first, "`" $(, " and `", $other, "`")*)
+    };
+}
+
+/// A code, or none for `OK`, by its name in TensorFlow.
+macro_rules! code {
+    (OK) => {
+        None
+    };
+    (NOT_FOUND) => {
+        Some(Code::NotFound)
+    };
+    (ALREADY_EXISTS) => {
+        Some(Code::AlreadyExists)
+    };
+    (FAILED_PRECONDITION) => {
+        Some(Code::FailedPrecondition)
+    };
+}
+
+mod files;
+mod header;
+mod large;
+
+/// Each case as a value.
+pub(in crate::filesystem) mod cases {
+    pub use super::files::cases::*;
+    pub use super::header::cases::*;
+    pub use super::large::cases::*;
+}
+
+impl Case {
+    /// All cases, in their order.
+    #[must_use]
+    pub fn all() -> &'static [&'static Self] {
+        static ALL: LazyLock<Vec<&Case>> =
+            LazyLock::new(|| [header::CASES, files::CASES, large::CASES].concat());
+        &ALL
+    }
+}
+
+/// A test a case, for [`conformance!`](crate::filesystem::conformance!).
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __filesystem_conformance_tests {
+    ($suite:ident) => {
+        $crate::__filesystem_header_tests! { $suite }
+        $crate::__filesystem_file_tests! { $suite }
+        $crate::__filesystem_large_tests! { $suite }
+    };
+}
