@@ -1,14 +1,20 @@
 //! The engine under object stores as TensorFlow filesystems: what every store needs and no protocol decides.
 //!
-//! `s3://` (`examples/s3`) is built on it. What is here so far is the bottom; its README lists what is still to come.
+//! The author of a store implements [`Client`], which opens buckets, and [`ObjectStore`], which is one bucket: each method
+//! is one request. The engine does the rest. `s3://` (`examples/s3`) is built on it.
+//!
+//! Reading is here: [`Reader`] reads ahead as far as the reads follow one another, into a memory budget that all files share,
+//! or by several requests straight into TensorFlow's buffer; it pins one version of the object, resumes responses that
+//! break off, and retries by [`Class`] until [`Settings::retry_timeout`] is over. Queries by name and writing follow.
 //!
 //! | Module | Job |
 //! |---|---|
-//! | `process` | what belongs to one process, made again after a fork: worker threads, the memory budget |
-//! | `budget` | memory for data on its way |
-//! | `name` | a bucket and an exact key |
-//! | `settings` | what can be set for a bucket |
+//! | `store` | what the author of a store implements |
+//! | `connection` | how this process reaches a store, and what it knows of it |
+//! | `process`, `budget` | what belongs to one process, made again after a fork: worker threads, memory |
+//! | `read` | files open for reading |
 //! | `retry` | how long a failing request is made again |
+//! | `name`, `range`, `settings` | a bucket and an exact key; bytes of an object; what can be set for a bucket |
 //! | `listings` | what listings showed a moment ago |
 //! | `page`, `collect` | a page of a listing, and the directories made of its keys |
 //! | `pending` | what this process has done and the store does not show |
@@ -20,25 +26,35 @@
 mod budget;
 mod buffer;
 mod collect;
+mod connection;
 mod listings;
 pub mod metrics;
 mod name;
 mod page;
 mod pending;
 mod process;
+mod range;
+mod read;
 mod retry;
 mod settings;
+mod store;
 
 pub use budget::{Budget, Reservation};
 pub use buffer::{Buffer, Content};
 pub use collect::{Collected, Tree};
+pub use connection::{Connect, Connection};
 pub use listings::{Began, Child, Found, Known, Listed, Listings};
 pub use name::Name;
 pub use page::{Object, Page, Query};
 pub use pending::{Ours, Pending, PendingWrite, Unpublished};
 pub use process::Process;
+pub use range::Range;
+#[cfg(feature = "ranges")]
+pub use read::Ranges;
+pub use read::Reader;
 pub use retry::{
     BUFFERED, LONGEST_BACKOFF, LONGEST_RETRY_AFTER, Patience, WRONG_ANSWERS, backoff,
     longest_grace, longest_patience,
 };
 pub use settings::Settings;
+pub use store::{Body, Class, Client, Failure, GetOptions, Head, ObjectStore};

@@ -16,7 +16,7 @@ use aws_sdk_s3::types::{ChecksumAlgorithm, CompletedMultipartUpload, CompletedPa
 use std::fmt;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
-use tf_fs_object_store::Name;
+use tf_fs_object_store::{Connect as _, Name};
 use tf_fs_plugin::prelude::*;
 
 /// What a store does with a condition, or with a checksum.

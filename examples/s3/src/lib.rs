@@ -13,7 +13,7 @@
 //! | `metrics` | counters, and how Python reads them |
 //! | `report` | what Python reads of the plugin itself |
 //! | `ask` | what a store can do, for who wants to know before |
-//! | `read` | files open for reading: ranged GETs, read-ahead |
+//! | `get` | one ranged GET |
 //! | `write` | files open for writing: PUT, multipart upload, flush, append |
 //! | `names` | everything by name: queries, listings, deletion, copies, renames, directories |
 
@@ -23,24 +23,24 @@ mod ask;
 mod config;
 mod connection;
 mod failure;
+mod get;
 mod metrics;
 mod name;
 mod names;
-mod read;
 mod report;
 mod write;
 
 pub use ask::{Abilities, Ability, ask};
-pub use read::Reader;
 #[cfg(feature = "ranges")]
-pub use read::{Ranges, Way};
+pub use get::{Ranges, Way};
 pub use report::File;
 pub use write::Writer;
 
 use arc_swap::ArcSwapOption;
 use config::Config;
-use connection::Connection;
+use connection::{Client, Connection, connect};
 use std::sync::{Arc, LazyLock};
+use tf_fs_object_store::{Connect, Name};
 use tf_fs_plugin::prelude::*;
 
 /// Amazon S3 and its like. All values share one client, whatever scheme they serve.
@@ -54,20 +54,26 @@ struct Shared {
     connection: ArcSwapOption<Connection>,
 }
 
+/// An object open for reading, at the version that it had when it was opened.
+pub type Reader = tf_fs_object_store::Reader<S3>;
+
 static SHARED: LazyLock<Arc<Shared>> = LazyLock::new(Arc::default);
 
-impl S3 {
+impl Connect for S3 {
+    type Client = Client;
+
     /// The connection of this process with the settings of now, made at the first use.
     fn connection(&self) -> Result<Arc<Connection>> {
         let settings = self.0.config.settings()?;
         loop {
             let current = self.0.connection.load_full();
             if let Some(connection) = &current
-                && connection.is_current(&settings)
+                && connection.client.has(&settings)
+                && connection.is_of_this_process()
             {
                 return Ok(Arc::clone(connection));
             }
-            let new = Arc::new(Connection::new(settings.clone(), current.as_deref())?);
+            let new = Arc::new(connect(settings.clone(), current.as_deref())?);
             let before = self.0.connection.compare_and_swap(&current, Some(new));
             if let Some(old) = &*before
                 && !old.is_of_this_process()
@@ -75,6 +81,22 @@ impl S3 {
                 // Its threads were not forked along: waiting for them would never end.
                 std::mem::forget(Arc::clone(old));
             }
+        }
+    }
+}
+
+impl S3 {
+    /// Opens an object for reading.
+    fn open(&self, name: Name) -> Result<Reader> {
+        if let Some(reader) = Reader::open(self, name.clone())? {
+            return Ok(reader);
+        }
+        // Only now does it matter: one more request.
+        match names::is_directory(&*self.connection()?, &name) {
+            Ok(true) => Err(Error::expected_file(&name)),
+            // Who may not list need not know: there is no such object either way.
+            Err(error) if error.code() != Code::PermissionDenied => Err(error),
+            _ => Err(Error::not_found(&name)),
         }
     }
 }
@@ -94,7 +116,7 @@ impl Filesystem for S3 {
         let name = name::file(uri)?;
         match report::content(self, &name)? {
             Some(text) => Ok(File::Report(text)),
-            None => Reader::open(self, name).map(File::Object),
+            None => self.open(name).map(File::Object),
         }
     }
 
@@ -107,16 +129,16 @@ impl Filesystem for S3 {
     }
 
     fn new_read_only_memory_region_from_file(&self, uri: Uri<'_>) -> Result<AlignedRegion> {
-        let file = Reader::open(self, name::file(uri)?)?;
+        let file = self.open(name::file(uri)?)?;
         loop {
-            let len = file.len();
+            let len = file.size();
             ensure!(
                 len > 0,
                 Error::invalid_argument(format_args!("{uri}: an empty file has no memory region"))
             );
             let region = AlignedRegion::read(&file, len);
             // Otherwise the length was only remembered, and the first read found another.
-            if file.len() == len {
+            if file.size() == len {
                 return region.context(uri);
             }
         }

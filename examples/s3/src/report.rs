@@ -1,9 +1,8 @@
 //! What the plugin says of itself, as files without a bucket: `s3:///metrics.json`, `s3:///config.json`,
 //! `s3:///stores.json`.
 
-use crate::read::Reader;
-use crate::{S3, metrics};
-use tf_fs_object_store::Name;
+use crate::{Reader, S3, metrics};
+use tf_fs_object_store::{Connect as _, Name};
 use tf_fs_plugin::prelude::*;
 
 /// A file open for reading.
@@ -54,7 +53,7 @@ pub(crate) fn content(s3: &S3, name: &Name) -> Result<Option<Vec<u8>>> {
         }
         "config.json" => s3.0.config.json()?.into_bytes(),
         "stores.json" => {
-            let stores = serde_json::Value::from(s3.connection()?.stores());
+            let stores = serde_json::Value::from(s3.connection()?.client.stores());
             filled(format!("{stores:#}"))
         }
         _ => return Ok(None),

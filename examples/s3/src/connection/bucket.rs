@@ -3,19 +3,20 @@
 use super::Shared;
 use super::abilities::Abilities;
 use super::credentials::{Cache, Chain};
-use super::http::is_proxied;
 use super::patience::Patient;
 use super::region::{FALLBACK, Located, Resolver, asked_for};
 use super::retry::Refused;
+use super::route::Route;
 use super::tls::Tls;
 use super::whole::Whole;
 use crate::config::BucketSettings;
+use crate::get::{Pool, Shown};
 use crate::metrics::Observer;
 use arc_swap::ArcSwapOption;
 use aws_config::BehaviorVersion;
 use aws_credential_types::Credentials;
 use aws_sdk_s3::Client;
-use aws_sdk_s3::config::endpoint::{Endpoint, Params};
+use aws_sdk_s3::config::endpoint::Params;
 use aws_sdk_s3::config::retry::RetryConfig;
 use aws_sdk_s3::config::timeout::TimeoutConfig;
 use aws_sdk_s3::config::{
@@ -34,7 +35,7 @@ use tf_fs_object_store::LONGEST_BACKOFF;
 use tf_fs_plugin::prelude::*;
 
 /// A bucket and the client for it.
-pub(crate) struct Bucket {
+pub struct Bucket {
     pub(crate) name: Arc<str>,
     pub(crate) client: Client,
     pub(crate) settings: Arc<BucketSettings>,
@@ -47,6 +48,7 @@ pub(crate) struct Bucket {
     tls_config: OnceLock<Arc<rustls::ClientConfig>>,
     shared: Arc<Shared>,
     pub(super) abilities: Arc<Abilities>,
+    pub(crate) shown: Shown,
 }
 
 impl fmt::Debug for Bucket {
@@ -66,35 +68,6 @@ struct EndpointOf {
     path_style: bool,
     use_fips: bool,
     use_dualstack: bool,
-}
-
-/// Where requests for a bucket's objects go, for clients other than the SDK's.
-#[derive(Debug, PartialEq)]
-pub(crate) struct Route {
-    /// `http` or `https`, host and port, and in a path style URL the bucket; without `/` at the end.
-    pub(crate) base: String,
-    pub(crate) https: bool,
-    pub(crate) host: String,
-    pub(crate) port: u16,
-    /// What comes before `/key` in the path, as it is sent; empty or with `/` in front.
-    pub(crate) path: String,
-    pub(crate) signing_region: String,
-    pub(crate) signing_name: String,
-    /// Whether a plain SigV4 signature will do. Otherwise only the SDK can make the request.
-    pub(crate) is_plain: bool,
-    /// Whether the environment sends requests for this host to a proxy.
-    pub(crate) is_proxied: bool,
-    region: Arc<String>,
-}
-
-impl Route {
-    /// The `Host` header.
-    pub(crate) fn authority(&self) -> String {
-        match (self.https, self.port) {
-            (true, 443) | (false, 80) => self.host.clone(),
-            (_, port) => format!("{}:{port}", self.host),
-        }
-    }
 }
 
 impl Bucket {
@@ -201,6 +174,7 @@ impl Bucket {
             tls_config: OnceLock::new(),
             shared: Arc::clone(shared),
             abilities,
+            shown: Shown::default(),
         };
         log::debug!(
             "bucket {}: {} in {}",
@@ -246,6 +220,11 @@ impl Bucket {
         let route = Arc::new(Route::of(&endpoint, region).map_err(|error| wrong(&error))?);
         self.route.store(Some(Arc::clone(&route)));
         Ok(route)
+    }
+
+    /// Connections of our own, whatever the bucket.
+    pub(crate) fn pool(&self) -> &Arc<Pool> {
+        &self.shared.pool
     }
 
     /// The credentials to sign with; `None`: requests are not signed.
@@ -297,31 +276,6 @@ impl Bucket {
         (400..=499).contains(&status)
             && super::code_of(body).is_some_and(|code| super::is_about_old_credentials(&code))
             && self.credentials.as_ref().is_some_and(|cache| cache.expire())
-    }
-}
-
-impl Route {
-    /// `region` is that of the bucket, if `endpoint` names none to sign for.
-    pub(crate) fn of(endpoint: &Endpoint, region: Arc<String>) -> Result<Self, String> {
-        let base = endpoint.url().trim_end_matches('/').to_owned();
-        let uri: Uri = endpoint.url().parse().map_err(|error| format!("{base}: {error}"))?;
-        let https = uri.scheme_str() == Some("https");
-        let host = uri.host().ok_or("no host")?.to_owned();
-        let scheme = endpoint.auth_schemes().first();
-        let property = |name: &str| scheme?.get(name)?.as_string();
-        Ok(Self {
-            https,
-            port: uri.port_u16().unwrap_or(if https { 443 } else { 80 }),
-            host,
-            path: uri.path().trim_end_matches('/').to_owned(),
-            signing_region: property("signingRegion").unwrap_or(region.as_str()).to_owned(),
-            signing_name: property("signingName").unwrap_or("s3").to_owned(),
-            is_plain: scheme.is_none_or(|scheme| scheme.name() == "sigv4")
-                && endpoint.headers().next().is_none(),
-            is_proxied: is_proxied(&uri),
-            base,
-            region,
-        })
     }
 }
 

@@ -7,45 +7,41 @@ mod http;
 mod patience;
 mod region;
 mod retry;
+mod route;
 mod tls;
 mod watch;
 mod whole;
 
 pub(crate) use abilities::{Abilities, Condition, Known};
-pub(crate) use bucket::{Bucket, Route};
+pub(crate) use bucket::Bucket;
 pub(crate) use credentials::{NoCredentials, causes};
 pub(crate) use http::IDLE;
 pub(crate) use patience::will_stay;
 pub(crate) use region::{REGION_HEADER, asked_for};
 pub(crate) use retry::{code_of, is_about_old_credentials, retry_after};
+pub(crate) use route::Route;
 pub(crate) use watch::{ATTEMPT_HEADER, Attempt, Stalled, TooLarge};
 
 use crate::config::Settings;
-use crate::read::Reads;
+use crate::get::Pool;
 use aws_sdk_s3::config::endpoint::DefaultResolver;
 use aws_smithy_runtime_api::client::http::SharedHttpClient;
 use credentials::Sources;
 use std::collections::{BTreeMap, HashMap};
-use std::future::Future;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
-use tf_fs_object_store::{Listings, Pending, Process};
+use tf_fs_object_store::Process;
 use tf_fs_plugin::prelude::*;
 use tls::Tls;
 
 /// How this process reaches its stores, and what it knows of them.
+pub(crate) type Connection = tf_fs_object_store::Connection<Client>;
+
+/// What connections to buckets are made with.
 #[derive(Debug)]
-pub(crate) struct Connection {
-    pub(crate) process: Arc<Process>,
+pub struct Client {
     settings: Arc<Settings>,
-    buckets: Mutex<HashMap<Arc<str>, Arc<Bucket>>>,
     shared: Arc<Shared>,
-    /// What listings showed a moment ago.
-    pub(crate) listings: Arc<Listings>,
-    /// What this process is writing.
-    pub(crate) pending: Arc<Pending>,
-    /// What open files share: connections, memory, habits.
-    pub(crate) reads: Arc<Reads>,
 }
 
 /// What the buckets share, whatever the settings.
@@ -56,63 +52,32 @@ struct Shared {
     sources: Mutex<HashMap<Tls, Arc<Sources>>>,
     /// By endpoint.
     abilities: Mutex<BTreeMap<String, Arc<Abilities>>>,
+    /// Connections of our own.
+    pool: Arc<Pool>,
     /// The SDK's rules, which are large.
     rules: OnceLock<Arc<DefaultResolver>>,
 }
 
-impl Connection {
-    /// A connection with these settings; of the one before it keeps what it knows if it is of this process.
-    pub(crate) fn new(settings: Arc<Settings>, before: Option<&Self>) -> Result<Self> {
-        quieten();
-        let before = before.filter(|before| before.is_of_this_process());
-        // Buckets whose settings stay the same keep their connections.
-        let buckets = before.map_or_else(HashMap::new, |before| {
-            let mut buckets = before.lock().clone();
-            let all = buckets.len();
-            buckets.retain(|name, bucket| bucket.settings == *settings.bucket(name));
-            if buckets.len() < all {
-                // Another store may have said it, or to somebody else.
-                before.listings.clear();
-            }
-            buckets
-        });
-        Ok(Self {
-            process: Process::current("s3", settings.threads, settings.memory_budget)?,
-            settings,
-            buckets: Mutex::new(buckets),
-            shared: before.map(|before| Arc::clone(&before.shared)).unwrap_or_default(),
-            listings: before.map(|before| Arc::clone(&before.listings)).unwrap_or_default(),
-            pending: before.map(|before| Arc::clone(&before.pending)).unwrap_or_default(),
-            reads: before.map(|before| Arc::clone(&before.reads)).unwrap_or_default(),
-        })
-    }
+/// A connection with these settings; of the one before it keeps what it knows if it is of this process.
+///
+/// # Errors
+/// If no threads can be started.
+pub(crate) fn connect(settings: Arc<Settings>, before: Option<&Connection>) -> Result<Connection> {
+    quieten();
+    let process = Process::current("s3", settings.threads, settings.memory_budget)?;
+    let Some(before) = before.filter(|before| before.is_of_this_process()) else {
+        return Ok(Connection::new(process, Client { settings, shared: Arc::default() }));
+    };
+    let shared = Arc::clone(&before.client.shared);
+    let client = Client { settings: Arc::clone(&settings), shared };
+    // Buckets whose settings stay the same keep their connections.
+    Ok(before.renewed(client, |name, bucket| bucket.settings == *settings.bucket(name)))
+}
 
-    /// Whether this process made it, and with these settings.
-    pub(crate) fn is_current(&self, settings: &Arc<Settings>) -> bool {
-        Arc::ptr_eq(&self.settings, settings) && self.is_of_this_process()
-    }
-
-    /// Whether this process made it, rather than a parent before a fork.
-    pub(crate) fn is_of_this_process(&self) -> bool {
-        self.process.is_current()
-    }
-
-    /// Runs `future` on the calling thread of TensorFlow's.
-    pub(crate) fn block_on<F: Future>(&self, future: F) -> F::Output {
-        self.process.block_on(future)
-    }
-
-    /// The bucket of this name; the first call finds out how to reach it.
-    ///
-    /// # Errors
-    /// If its settings are wrong; whether it exists only a request tells.
-    pub(crate) async fn bucket(&self, name: &Arc<str>) -> Result<Arc<Bucket>> {
-        if let Some(bucket) = self.lock().get(name) {
-            return Ok(Arc::clone(bucket));
-        }
-        let settings = Arc::clone(self.settings.bucket(name));
-        let new = Bucket::connect(Arc::clone(name), settings, &self.shared).await?;
-        Ok(Arc::clone(self.lock().entry(Arc::clone(name)).or_insert_with(|| Arc::new(new))))
+impl Client {
+    /// Whether it was made with these settings.
+    pub(crate) fn has(&self, settings: &Arc<Settings>) -> bool {
+        Arc::ptr_eq(&self.settings, settings)
     }
 
     /// What is known of the stores that this process has used, by endpoint.
@@ -120,9 +85,14 @@ impl Connection {
         let abilities = self.shared.abilities.lock().unwrap_or_else(PoisonError::into_inner);
         abilities.values().map(|store| store.json()).collect()
     }
+}
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, Arc<Bucket>>> {
-        self.buckets.lock().unwrap_or_else(PoisonError::into_inner)
+impl tf_fs_object_store::Client for Client {
+    type Store = Bucket;
+
+    async fn open(&self, bucket: &Arc<str>) -> Result<Bucket> {
+        let settings = Arc::clone(self.settings.bucket(bucket));
+        Bucket::connect(Arc::clone(bucket), settings, &self.shared).await
     }
 }
 
@@ -205,7 +175,7 @@ mod tests {
 
     #[test]
     fn the_sdk_cannot_reach_the_log() {
-        let connection = Connection::new(Arc::default(), None).unwrap();
+        let connection = connect(Arc::default(), None).unwrap();
         assert!(connection.is_of_this_process());
         // `tracing` writes to the log only while no subscriber has been set.
         assert!(tracing::dispatcher::has_been_set());

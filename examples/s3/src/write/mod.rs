@@ -23,7 +23,7 @@ use object::{Kept, Stored, Target};
 use std::mem;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tf_fs_object_store::{Buffer, Name, PendingWrite, Reservation};
+use tf_fs_object_store::{Buffer, Connect as _, Name, PendingWrite, Reservation};
 use tf_fs_plugin::prelude::*;
 use upload::{Upload, again};
 

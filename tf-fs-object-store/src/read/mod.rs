@@ -3,7 +3,6 @@
 mod assumption;
 mod chunk;
 mod file;
-mod get;
 mod habits;
 mod part;
 mod pattern;
@@ -11,75 +10,72 @@ mod pattern;
 mod ranges;
 mod source;
 
-use crate::S3;
-use crate::names;
+use crate::{Connect, Name};
 use arc_swap::ArcSwap;
 use chunk::Chunks;
 use file::File;
-use get::{Pool, Target};
 use habits::Habits;
-#[cfg(feature = "ranges")]
-pub use ranges::{Ranges, Way};
-use std::collections::HashMap;
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
-use std::sync::{Arc, Mutex};
-use tf_fs_object_store::Name;
 use tf_fs_plugin::prelude::*;
+
+#[cfg(feature = "ranges")]
+pub use ranges::Ranges;
 
 /// What all files open for reading share in a process.
 #[derive(Debug, Default)]
 pub(crate) struct Reads {
-    pool: Arc<Pool>,
     chunks: Arc<Chunks>,
     habits: Habits,
     /// Files that read ahead now.
     reading: AtomicUsize,
-    targets: Mutex<HashMap<Arc<str>, Arc<Target>>>,
 }
 
 /// An object open for reading, at the version that it had when it was opened.
-pub struct Reader {
-    s3: S3,
+///
+/// A file that is appended to while it is open, and read at its end again, goes on with the longer version.
+pub struct Reader<P: Connect> {
+    plugin: P,
     name: Name,
     /// Of this process, or of its parent until the first read after a fork.
-    file: ArcSwap<File>,
+    file: ArcSwap<File<P::Client>>,
 }
 
-impl Reader {
-    pub(crate) fn open(s3: &S3, name: Name) -> Result<Self> {
-        let connection = s3.connection()?;
+impl<P: Connect> Reader<P> {
+    /// Opens an object; `None` if there is none of this name.
+    ///
+    /// # Errors
+    /// `FAILED_PRECONDITION` while this process is writing it, and those of the request.
+    pub fn open(plugin: &P, name: Name) -> Result<Option<Self>> {
+        let connection = plugin.connection()?;
         ensure!(
             connection.pending.unpublished(&name).is_none(),
             Error::failed_precondition(format_args!(
                 "{name}: open: it is still being written; close it first"
             ))
         );
-        if let Some(file) = connection.block_on(File::open(&connection, &name))? {
-            return Ok(Self { s3: s3.clone(), name, file: ArcSwap::from_pointee(file) });
-        }
-        // Only now does it matter: one more request.
-        match names::is_directory(&connection, &name) {
-            Ok(true) => Err(Error::expected_file(&name)),
-            // Who may not list need not know: there is no such object either way.
-            Err(error) if error.code() != Code::PermissionDenied => Err(error),
-            _ => Err(Error::not_found(&name)),
-        }
+        let file = connection.block_on(File::open(&connection, &name))?;
+        Ok(file.map(|file| Self {
+            plugin: plugin.clone(),
+            name,
+            file: ArcSwap::from_pointee(file),
+        }))
     }
 
-    /// The object's bytes.
-    pub(crate) fn len(&self) -> u64 {
+    /// The size of the object, in bytes.
+    pub fn size(&self) -> u64 {
         self.file.load().version().size
     }
 
     /// The file of this process.
-    fn file(&self) -> Result<Arc<File>> {
+    fn file(&self) -> Result<Arc<File<P::Client>>> {
         loop {
             let file = self.file.load_full();
             if file.connection.is_of_this_process() {
                 return Ok(file);
             }
-            let connection = self.s3.connection()?;
+            let connection = self.plugin.connection()?;
             let new = connection.block_on(File::again(&connection, &file))?;
             self.file.compare_and_swap(&file, Arc::new(new));
             // The parent's: its locks may be held for ever, its threads are not here.
@@ -88,7 +84,7 @@ impl Reader {
     }
 
     /// Opens the object as it is now in place of `file`, unless another thread has done so.
-    fn open_anew(&self, file: &Arc<File>) -> Result<()> {
+    fn open_anew(&self, file: &Arc<File<P::Client>>) -> Result<()> {
         if !Arc::ptr_eq(file, &self.file.load()) {
             return Ok(());
         }
@@ -100,12 +96,12 @@ impl Reader {
     }
 
     /// Of threads that come with one at a time the first wins: there is one version for all of them.
-    fn replace(&self, file: &Arc<File>, new: File) {
+    fn replace(&self, file: &Arc<File<P::Client>>, new: File<P::Client>) {
         self.file.compare_and_swap(file, Arc::new(new));
     }
 }
 
-impl RandomAccessFile for Reader {
+impl<P: Connect> RandomAccessFile for Reader<P> {
     fn read_at(&self, offset: u64, buf: &mut ReadBuf<'_>) -> Result<()> {
         loop {
             let file = self.file()?;
@@ -131,7 +127,7 @@ impl RandomAccessFile for Reader {
     }
 }
 
-impl Drop for Reader {
+impl<P: Connect> Drop for Reader<P> {
     fn drop(&mut self) {
         let file = self.file.load_full();
         if !file.connection.is_of_this_process() {
@@ -140,7 +136,7 @@ impl Drop for Reader {
     }
 }
 
-impl fmt::Debug for Reader {
+impl<P: Connect> fmt::Debug for Reader<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Reader").field("name", &self.name).finish_non_exhaustive()
     }

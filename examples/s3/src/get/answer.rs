@@ -1,12 +1,13 @@
 //! What is received: the head of an answer, and whether to believe it.
 
-use super::{Cause, Head, Range, Wanted};
+use super::Cause;
 use crate::connection::REGION_HEADER;
 use crate::failure;
 use aws_smithy_types::DateTime;
 use aws_smithy_types::date_time::Format;
 use std::time::Duration;
 use std::time::SystemTime;
+use tf_fs_object_store::{GetOptions, Head, Range};
 
 /// What of an answer's head matters.
 #[derive(Debug, Default, PartialEq)]
@@ -120,7 +121,7 @@ impl Answer {
     }
 
     /// What it says of the object, if it is the answer to `wanted` and can be believed.
-    pub(super) fn head(&self, wanted: Wanted<'_>) -> Result<Head, Cause> {
+    pub(super) fn head(&self, wanted: GetOptions<'_>) -> Result<Head, Cause> {
         let (size, end) = match self.status {
             200 => {
                 let size = self.content_length.ok_or(Cause::Unsupported)?;
@@ -138,7 +139,7 @@ impl Answer {
                 if range.start != wanted.range.start
                     || range.end > wanted.range.end
                     || range.end > size
-                    || range.len() == 0
+                    || range.is_empty()
                 {
                     return Err(self.wrong_range(wanted.range));
                 }
@@ -169,7 +170,7 @@ impl Answer {
                 encoding.escape_debug()
             )));
         }
-        if let (Some(asked), Some(got)) = (wanted.etag, &self.etag)
+        if let (Some(asked), Some(got)) = (wanted.if_match, &self.etag)
             && asked != got
         {
             return Err(Cause::Changed);

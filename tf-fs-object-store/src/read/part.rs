@@ -1,13 +1,12 @@
 //! A range that is read ahead, and can be read while it arrives.
 
 use super::chunk::{CHUNK, Chunk, Chunks};
-use super::get::Range;
 use super::source::Fetch;
+use crate::{ObjectStore, Range, Reservation, metrics};
 use bytes::BufMut;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tf_fs_object_store::Reservation;
 use tf_fs_plugin::prelude::*;
 use tokio::sync::Notify;
 
@@ -148,7 +147,7 @@ impl Part {
         for (start, chunk) in &taken {
             copied += copy_of(*start, chunk.bytes(), range.start, end, buf);
         }
-        tf_fs_object_store::metrics::READ_AHEAD_HIT_BYTES.add(copied as u64);
+        metrics::READ_AHEAD_HIT_BYTES.add(copied as u64);
         copied
     }
 
@@ -204,7 +203,7 @@ impl Drop for Part {
     fn drop(&mut self) {
         let mut state = self.shared.lock();
         state.cancelled = true;
-        tf_fs_object_store::metrics::READ_AHEAD_WASTED_BYTES.add(state.filled - state.read);
+        metrics::READ_AHEAD_WASTED_BYTES.add(state.filled - state.read);
         drop(state);
         self.shared.wanted.notify_one();
     }
@@ -236,7 +235,7 @@ enum Next {
 
 impl Arrival {
     /// Runs until all bytes have arrived, the GET failed, or the part was dropped.
-    pub(super) async fn run(self, mut fetch: Fetch, chunks: Arc<Chunks>) {
+    pub(super) async fn run<S: ObjectStore>(self, mut fetch: Fetch<S>, chunks: Arc<Chunks>) {
         let cancelled = self.receive(&mut fetch, &chunks).await;
         if cancelled && fetch.is_open() && fetch.left().len() <= DRAINED {
             let mut rest = chunks.take(CHUNK);
@@ -246,7 +245,7 @@ impl Arrival {
     }
 
     /// Whether it ended because nobody wants the rest.
-    async fn receive(&self, fetch: &mut Fetch, chunks: &Arc<Chunks>) -> bool {
+    async fn receive<S: ObjectStore>(&self, fetch: &mut Fetch<S>, chunks: &Arc<Chunks>) -> bool {
         loop {
             let room = match self.next(fetch) {
                 Next::Read(room) => room,
@@ -275,14 +274,14 @@ impl Arrival {
                     }
                 };
             }
-            let ended = fetch.left().len() == 0;
+            let ended = fetch.left().is_empty();
             if !self.add(start, chunk, outcome, ended) {
                 return false;
             }
         }
     }
 
-    fn next(&self, fetch: &Fetch) -> Next {
+    fn next<S: ObjectStore>(&self, fetch: &Fetch<S>) -> Next {
         let state = self.0.lock();
         if state.cancelled {
             return Next::Stop;

@@ -2,9 +2,11 @@
 
 use super::Reads;
 use super::assumption::Assumption;
-use super::get::{self, Body, Cause, Head, Range, Target, Wanted};
-use tf_fs_object_store::{LONGEST_RETRY_AFTER, Name, Patience, WRONG_ANSWERS, backoff};
 
+use crate::{
+    Body as _, Class, Failure as _, GetOptions, Head, LONGEST_RETRY_AFTER, Name, ObjectStore,
+    Patience, Range, WRONG_ANSWERS, backoff,
+};
 use bytes::BufMut;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -21,9 +23,9 @@ const TRICKLE: u64 = 200;
 
 /// An object open for reading.
 #[derive(Debug)]
-pub(super) struct Source {
+pub(super) struct Source<S> {
     pub(super) name: Name,
-    pub(super) target: Arc<Target>,
+    pub(super) store: Arc<S>,
     pub(super) reads: Arc<Reads>,
     /// The version, from the first answer on.
     version: OnceLock<Version>,
@@ -40,15 +42,15 @@ pub(super) struct Version {
 }
 
 /// The bytes of a range, one after the other.
-pub(super) struct Fetch {
-    source: Arc<Source>,
+pub(super) struct Fetch<S: ObjectStore> {
+    source: Arc<Source<S>>,
     /// Where it began.
     start: u64,
     /// What is missing.
     left: Range,
     /// Whether its first answer settles the version.
     settles: bool,
-    body: Option<Body>,
+    body: Option<S::Body>,
     failures: Failures,
     /// When the last attempt began.
     asked: Instant,
@@ -78,10 +80,10 @@ struct Pace {
     bytes: u64,
 }
 
-impl Source {
-    pub(super) fn new(name: Name, target: Arc<Target>, reads: Arc<Reads>) -> Self {
+impl<S: ObjectStore> Source<S> {
+    pub(super) fn new(name: Name, store: Arc<S>, reads: Arc<Reads>) -> Self {
         let (version, known) = (OnceLock::new(), Notify::new());
-        Self { name, target, reads, version, known, assumption: Assumption::none() }
+        Self { name, store, reads, version, known, assumption: Assumption::none() }
     }
 
     /// One whose version is still to be confirmed by the store.
@@ -106,8 +108,8 @@ impl Source {
     /// Settles which version is read: this one, unless it is settled already.
     ///
     /// # Errors
-    /// [`Cause::Changed`] if that is another one.
-    pub(super) fn pin(&self, version: Version) -> Result<(), Cause> {
+    /// [`Failure::changed`](crate::Failure::changed) if that is another one.
+    pub(super) fn pin(&self, version: Version) -> Result<(), S::Failure> {
         let pinned = self.version.get_or_init(|| version.clone());
         self.known.notify_waiters();
         let same_etag = match (&pinned.etag, &version.etag) {
@@ -115,12 +117,12 @@ impl Source {
             // A store that does not tell is believed if the length is right.
             _ => true,
         };
-        if same_etag && pinned.size == version.size { Ok(()) } else { Err(Cause::Changed) }
+        if same_etag && pinned.size == version.size { Ok(()) } else { Err(S::Failure::changed()) }
     }
 }
 
-impl Fetch {
-    pub(super) fn new(source: Arc<Source>, range: Range, op: &'static str) -> Self {
+impl<S: ObjectStore> Fetch<S> {
+    pub(super) fn new(source: Arc<Source<S>>, range: Range, op: &'static str) -> Self {
         Self {
             source,
             start: range.start,
@@ -159,7 +161,7 @@ impl Fetch {
         loop {
             match self.ask().await {
                 Ok(head) => return Ok(Some(head)),
-                Err(cause) if cause.is_no_such_key() => return Ok(None),
+                Err(cause) if cause.class() == Class::NotFound => return Ok(None),
                 Err(cause) => self.failed(cause).await?,
             }
         }
@@ -170,7 +172,7 @@ impl Fetch {
     ///
     /// # Errors
     /// Once no further attempt is made.
-    pub(super) async fn fill(&mut self, to: &mut (impl BufMut + ?Sized)) -> Result<usize> {
+    pub(super) async fn fill(&mut self, to: &mut (impl BufMut + Send + ?Sized)) -> Result<usize> {
         if !to.has_remaining_mut() {
             return Ok(0);
         }
@@ -178,18 +180,15 @@ impl Fetch {
             if let Some(version) = self.source.version() {
                 self.left.end = self.left.end.min(version.size);
             }
-            if self.left.len() == 0 {
+            if self.left.is_empty() {
                 return Ok(0);
             }
             let outcome = match &mut self.body {
                 Some(body) => {
-                    let bucket = &self.source.target.bucket;
-                    let stall = bucket.settings.engine.stall_timeout;
+                    let store = &self.source.store;
+                    let stall = store.settings().stall_timeout;
                     let outcome = self.pace.time(stall, body.fill(to)).await;
-                    outcome.unwrap_or_else(|| {
-                        let endpoint = bucket.route().map(|route| route.base.clone());
-                        Err(Cause::Stalled(endpoint.unwrap_or_default(), stall))
-                    })
+                    outcome.unwrap_or_else(|| Err(S::Failure::stalled(store.endpoint(), stall)))
                 }
                 None => match self.ask().await {
                     Ok(_) => continue,
@@ -200,7 +199,7 @@ impl Fetch {
                 Ok(0) => {
                     // The answer was shorter than what was asked for, and said so.
                     self.body = None;
-                    self.failed(Cause::Nonsense("it ends early".into())).await?;
+                    self.failed(S::Failure::invalid("it ends early")).await?;
                 }
                 Ok(n) => {
                     self.left.start += n as u64;
@@ -215,24 +214,24 @@ impl Fetch {
         }
     }
 
-    async fn ask(&mut self) -> Result<Head, Cause> {
+    async fn ask(&mut self) -> Result<Head, S::Failure> {
         self.pace = Pace::default();
         self.asked = Instant::now();
         let source = &self.source;
-        let wanted = Wanted {
+        let options = GetOptions {
             key: &source.name.key,
             range: self.left,
-            etag: source.version().and_then(|version| version.etag.as_deref()),
+            if_match: source.version().and_then(|version| version.etag.as_deref()),
         };
         let attempt = self.failures.count + 1;
-        let (head, body) = get::get(&source.target, &source.reads.pool, wanted, attempt).await?;
+        let (head, body) = source.store.get(options, attempt).await?;
         if !self.settles {
             source.settled().await;
         }
         source.pin(Version { size: head.size, etag: head.etag.clone() })?;
         if !source.assumption.confirm() {
             // Right then, but others read another version by now.
-            return Err(Cause::Changed);
+            return Err(S::Failure::changed());
         }
         self.left.end = self.left.end.min(head.size);
         self.body = Some(body);
@@ -244,25 +243,26 @@ impl Fetch {
     /// # Errors
     /// If none is.
     #[cold]
-    async fn failed(&mut self, cause: Cause) -> Result<()> {
-        let settings = &self.source.target.bucket.settings;
-        if cause.is_mended() && self.failures.mended < MENDED {
+    async fn failed(&mut self, cause: S::Failure) -> Result<()> {
+        let settings = self.source.store.settings();
+        if cause.is_spurious() && self.failures.mended < MENDED {
             self.failures.mended += 1;
             return Ok(());
         }
         let failures = &mut self.failures;
         failures.count += 1;
-        failures.wrong += u32::from(cause.will_stay());
+        let class = cause.class();
+        failures.wrong += u32::from(class == Class::Doubtful);
         failures.bytes_since = 0;
-        let patience = failures.patience.get_or_insert_with(|| Patience::new(&settings.engine));
+        let patience = failures.patience.get_or_insert_with(|| Patience::new(settings));
         let left = patience.lose(std::mem::take(&mut failures.waited), self.asked.elapsed());
-        let is_over =
-            failures.count >= settings.engine.max_attempts || failures.wrong >= WRONG_ANSWERS;
-        let Some(left) = left.filter(|_| cause.is_transient() && !is_over) else {
+        let is_over = failures.count >= settings.max_attempts || failures.wrong >= WRONG_ANSWERS;
+        let may_pass = matches!(class, Class::Transient | Class::Doubtful);
+        let Some(left) = left.filter(|_| may_pass && !is_over) else {
             return Err(cause.into_error(self.op, &self.source.name, self.failures.count));
         };
-        patience.warn(&self.source.name, || cause.in_short());
-        let own = backoff(settings.engine.retry_backoff, failures.count);
+        patience.warn(&self.source.name, || cause.summary());
+        let own = backoff(settings.retry_backoff, failures.count);
         let asked = cause.retry_after().unwrap_or_default();
         let wait = own.max(asked.min(LONGEST_RETRY_AFTER)).min(left);
         failures.waited = wait;
@@ -288,11 +288,11 @@ impl Failures {
 
 impl Pace {
     /// Runs `fill`; `None` if too little arrived in `stall` over all calls of late.
-    async fn time(
+    async fn time<E>(
         &mut self,
         stall: Duration,
-        fill: impl Future<Output = Result<usize, Cause>>,
-    ) -> Option<Result<usize, Cause>> {
+        fill: impl Future<Output = Result<usize, E>>,
+    ) -> Option<Result<usize, E>> {
         let start = Instant::now();
         let outcome = tokio::time::timeout(stall.saturating_sub(self.waited), fill).await;
         self.waited += start.elapsed();

@@ -1,6 +1,6 @@
 //! How a file is read: which reads follow one another, and how far to read ahead of them.
 
-use super::get::Range;
+use crate::Range;
 
 /// Behind the position of a sequence as much stays in memory: TensorFlow looks one byte back before
 /// it seeks, and asks some ranges twice.

@@ -1,17 +1,15 @@
 //! Where the GETs of a bucket go.
 
 use crate::connection::{Bucket, Route};
-use aws_credential_types::Credentials;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::{Duration, SystemTime};
 use tf_fs_plugin::prelude::*;
 
-/// A bucket, and what its GETs have shown of it.
-#[derive(Debug)]
-pub(in crate::read) struct Target {
-    pub(in crate::read) bucket: Arc<Bucket>,
+/// What the GETs of a bucket have shown of it.
+#[derive(Debug, Default)]
+pub(crate) struct Shown {
     /// Its answers need what only the official client can do.
     needs_sdk: AtomicBool,
     /// Seconds by which the store's clock is ahead.
@@ -27,40 +25,27 @@ pub(super) struct Place {
     pub(super) tls: Option<Arc<rustls::ClientConfig>>,
 }
 
-impl Target {
-    pub(in crate::read) fn new(bucket: Arc<Bucket>) -> Self {
-        Self { bucket, needs_sdk: AtomicBool::new(false), clock_ahead: AtomicI64::new(0) }
-    }
-
-    /// Where requests go now.
-    pub(super) fn route(&self) -> Result<Arc<Route>> {
-        self.bucket.route()
-    }
-
+impl Bucket {
     pub(super) fn place(&self, route: &Route) -> Result<Place> {
-        let tls = if route.https { Some(self.bucket.tls_config()?) } else { None };
+        let tls = if route.https { Some(self.tls_config()?) } else { None };
         // An IPv6 address stands in brackets in a URL only.
         let host = route.host.trim_matches(['[', ']']).to_owned();
         Ok(Place { host, port: route.port, tls })
     }
 
-    pub(super) async fn credentials(&self) -> Result<Option<Credentials>> {
-        self.bucket.credentials().await
-    }
-
     /// Whether the official client has to be asked.
     pub(super) fn is_for_sdk(&self, route: &Route) -> bool {
-        route.is_proxied || !route.is_plain || self.needs_sdk.load(Ordering::Relaxed)
+        route.is_proxied || !route.is_plain || self.shown.needs_sdk.load(Ordering::Relaxed)
     }
 
     /// From now on the official client is asked.
-    pub(in crate::read) fn use_sdk(&self) {
-        self.needs_sdk.store(true, Ordering::Relaxed);
+    pub(super) fn use_sdk(&self) {
+        self.shown.needs_sdk.store(true, Ordering::Relaxed);
     }
 
     /// The store's time.
     pub(super) fn now(&self) -> SystemTime {
-        let ahead = self.clock_ahead.load(Ordering::Relaxed);
+        let ahead = self.shown.clock_ahead.load(Ordering::Relaxed);
         let by = Duration::from_secs(ahead.unsigned_abs());
         let now = SystemTime::now();
         let moved = if ahead < 0 { now.checked_sub(by) } else { now.checked_add(by) };
@@ -74,7 +59,7 @@ impl Target {
             Ok(ahead) => i64::try_from(ahead.as_secs()).unwrap_or(0),
             Err(behind) => -i64::try_from(behind.duration().as_secs()).unwrap_or(0),
         };
-        let before = self.clock_ahead.swap(ahead, Ordering::Relaxed);
+        let before = self.shown.clock_ahead.swap(ahead, Ordering::Relaxed);
         before.abs_diff(ahead) > 60
     }
 }

@@ -3,19 +3,16 @@
 mod growth;
 mod state;
 
-use super::Reads;
 use super::chunk::CHUNK;
-use super::get::{Range, Target};
 use super::part::{Part, Unavailable};
 use super::pattern::{KEPT, Limits, SMALL_PART, Streams, split};
 use super::source::{Fetch, Source, Version};
-use crate::connection::Connection;
+use crate::{Client, Connection, Found, Name, ObjectStore, Range};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use growth::End;
 use state::{is_checkpoint_data, known, length};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use tf_fs_object_store::{Found, Name};
 use tf_fs_plugin::prelude::*;
 use tokio::sync::Semaphore;
 
@@ -40,9 +37,9 @@ const EXPECTED: u64 = 64 << 20;
 
 /// An object open for reading, in one process.
 #[derive(Debug)]
-pub(super) struct File {
-    pub(super) connection: Arc<Connection>,
-    source: Arc<Source>,
+pub(super) struct File<C: Client> {
+    pub(super) connection: Arc<Connection<C>>,
+    source: Arc<Source<C::Store>>,
     version: Version,
     state: Mutex<State>,
     /// Once a reader came to the end.
@@ -93,9 +90,9 @@ impl Piece {
     }
 }
 
-impl File {
+impl<C: Client> File<C> {
     /// Opens an object; `None` if there is none of this name.
-    pub(super) async fn open(connection: &Arc<Connection>, name: &Name) -> Result<Option<Self>> {
+    pub(super) async fn open(connection: &Arc<Connection<C>>, name: &Name) -> Result<Option<Self>> {
         match connection.listings.object(name) {
             // Of an empty one nothing would be asked for by its ETag: nobody would see that it has been filled.
             Some(known) if !known.etag.is_empty() && known.size > 0 => {
@@ -108,16 +105,16 @@ impl File {
     }
 
     /// Opens an object as it is now, whatever was remembered of it; `None` if there is none of this name.
-    pub(super) async fn ask(connection: &Arc<Connection>, name: &Name) -> Result<Option<Self>> {
+    pub(super) async fn ask(connection: &Arc<Connection<C>>, name: &Name) -> Result<Option<Self>> {
         let source = Arc::new(Self::source(connection, name).await?);
         let reads = &source.reads;
-        let settings = &source.target.bucket.settings;
+        let settings = source.store.settings();
         let is_jumped_into = is_checkpoint_data(&name.key);
         let expected = match is_jumped_into {
             false => reads.habits.expect(name).unwrap_or(0).min(EXPECTED),
             true => 0,
         };
-        let large = settings.engine.read_part as u64;
+        let large = settings.read_part as u64;
         let len = match expected {
             0 if is_jumped_into => SPARE,
             0 => SMALL_PART.min(large),
@@ -145,7 +142,7 @@ impl File {
         let version = source.version().expect("settled by the answer").clone();
         // TensorFlow asks for its length next, or opens it once more.
         if let Some(known) = known(&head, &version) {
-            let ttl = source.target.bucket.settings.engine.listing_ttl;
+            let ttl = source.store.settings().listing_ttl;
             connection.listings.insert_name(name, &Found::File(known), began, ttl);
         }
         parts.retain(|held| held.part.range().start < version.size);
@@ -166,7 +163,7 @@ impl File {
 
     /// The same version of an object that another process opened. No locks of `old` are used: they may be held
     /// for ever.
-    pub(super) async fn again(connection: &Arc<Connection>, old: &Self) -> Result<Self> {
+    pub(super) async fn again(connection: &Arc<Connection<C>>, old: &Self) -> Result<Self> {
         let mut source = Self::source(connection, &old.source.name).await?;
         if !old.source.assumption.is_confirmed() {
             source = source.assuming();
@@ -174,15 +171,14 @@ impl File {
         Ok(Self::of(connection, Arc::new(source), old.version.clone(), Vec::new()))
     }
 
-    async fn source(connection: &Arc<Connection>, name: &Name) -> Result<Source> {
-        let reads = &connection.reads;
-        let target = reads.target(connection, name).await?;
-        Ok(Source::new(name.clone(), target, Arc::clone(reads)))
+    async fn source(connection: &Arc<Connection<C>>, name: &Name) -> Result<Source<C::Store>> {
+        let store = connection.bucket(&name.bucket).await?;
+        Ok(Source::new(name.clone(), store, Arc::clone(&connection.reads)))
     }
 
     fn of(
-        connection: &Arc<Connection>,
-        source: Arc<Source>,
+        connection: &Arc<Connection<C>>,
+        source: Arc<Source<C::Store>>,
         version: Version,
         parts: Vec<Held>,
     ) -> Self {
@@ -264,13 +260,12 @@ impl File {
     }
 
     fn limits(&self) -> Limits {
-        let settings = &self.source.target.bucket.settings;
+        let settings = self.source.store.settings();
         let reading = self.source.reads.reading.load(Ordering::Relaxed).max(1);
         let share = self.connection.process.budget.limit() / (reading + 1);
-        let window =
-            settings.engine.read_part.saturating_mul(settings.engine.read_concurrency).min(share);
+        let window = settings.read_part.saturating_mul(settings.read_concurrency).min(share);
         // Parts that fit into the memory.
-        let part = settings.engine.read_part.min(share / 2).max(CHUNK);
+        let part = settings.read_part.min(share / 2).max(CHUNK);
         Limits { size: self.version.size, part: part as u64, window: window as u64 }
     }
 
@@ -344,7 +339,7 @@ impl File {
         let before = at.checked_sub(1).map_or(0, |i| state.parts[i].part.range().end);
         let after = state.parts.get(at).map_or(u64::MAX, |held| held.part.range().start);
         let range = Range::new(range.start.max(before), range.end.min(after));
-        if range.len() == 0 {
+        if range.is_empty() {
             return false;
         }
         let reserved = self.connection.process.budget.try_reserve(length(range));
@@ -400,8 +395,7 @@ impl File {
         }
         let lens: Vec<usize> = pieces.iter().map(|piece| length(piece.range())).collect();
         // As many GETs at a time as the settings allow; parts are being fetched already.
-        let gate =
-            Semaphore::new(self.source.target.bucket.settings.engine.read_concurrency.max(1));
+        let gate = Semaphore::new(self.source.store.settings().read_concurrency.max(1));
         let gate = &gate;
         buf.fill_parts(&lens, |bufs| {
             self.connection.block_on(async {
@@ -469,7 +463,7 @@ impl File {
     }
 }
 
-impl Drop for File {
+impl<C: Client> Drop for File<C> {
     fn drop(&mut self) {
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
         if state.reads_ahead {
@@ -478,21 +472,5 @@ impl Drop for File {
         if state.was_read && !state.was_whole {
             self.source.reads.habits.read_in_part(&self.source.name);
         }
-    }
-}
-
-impl Reads {
-    /// Where the bucket of this name is.
-    async fn target(&self, connection: &Connection, name: &Name) -> Result<Arc<Target>> {
-        let bucket = connection.bucket(&name.bucket).await?;
-        let mut targets = self.targets.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(target) = targets.get(&name.bucket)
-            && Arc::ptr_eq(&target.bucket, &bucket)
-        {
-            return Ok(Arc::clone(target));
-        }
-        let target = Arc::new(Target::new(bucket));
-        targets.insert(Arc::clone(&name.bucket), Arc::clone(&target));
-        Ok(target)
     }
 }

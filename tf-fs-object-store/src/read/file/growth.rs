@@ -4,9 +4,9 @@
 //! if the object is longer now, and what was at its end is still there, the file is the new version from
 //! then on. Any other change is an error.
 
-use super::super::get::{Cause, Range};
 use super::super::source::{Fetch, Source};
 use super::{BEGINNING, File, Held, Owner, Part, length};
+use crate::{Client, Failure as _, ObjectStore, Range};
 use bytes::BufMut;
 use std::sync::{Arc, PoisonError};
 use tf_fs_plugin::prelude::*;
@@ -24,7 +24,7 @@ pub(super) struct End {
     tail: Vec<u8>,
 }
 
-impl File {
+impl<C: Client> File<C> {
     /// Notes that a reader came to the end, where `read` are the bytes that it was just given before that.
     pub(super) fn end_is_told(&self, read: &[u8]) {
         let mut end = self.end.lock().unwrap_or_else(PoisonError::into_inner);
@@ -65,7 +65,7 @@ impl File {
             return false;
         }
         let end = self.end.lock().unwrap_or_else(PoisonError::into_inner);
-        let ttl = self.source.target.bucket.settings.engine.listing_ttl;
+        let ttl = self.source.store.settings().listing_ttl;
         end.as_ref().is_some_and(|end| end.told.elapsed() >= ttl)
     }
 
@@ -82,11 +82,8 @@ impl File {
         };
         let old = &self.source;
         let size = self.version.size;
-        let source = Arc::new(Source::new(
-            old.name.clone(),
-            Arc::clone(&old.target),
-            Arc::clone(&old.reads),
-        ));
+        let source =
+            Arc::new(Source::new(old.name.clone(), Arc::clone(&old.store), Arc::clone(&old.reads)));
         let range = Range::new(size - tail.len() as u64, size.saturating_add(BEGINNING));
         let mut fetch = Fetch::new(Arc::clone(&source), range, "read");
         // An object that was deleted ends where it ended, like a deleted file that is open.
@@ -98,7 +95,9 @@ impl File {
         let mut same = Vec::with_capacity(tail.len()).limit(tail.len());
         while version.size > size && fetch.fill(&mut same).await? > 0 {}
         if version.size < size || same.into_inner() != tail || tail.is_empty() && size > 0 {
-            return Err(Cause::Changed.into_error("read", &old.name, 1));
+            return Err(
+                <C::Store as ObjectStore>::Failure::changed().into_error("read", &old.name, 1)
+            );
         }
         let mut parts = Vec::new();
         if head.end > size {

@@ -1,9 +1,9 @@
 //! What is expected of a file from how its neighbours were read: shards of a data set are as long as
 //! each other, and each is read whole.
 
+use crate::Name;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use tf_fs_object_store::Name;
 
 /// Directories of which habits are kept.
 const DIRECTORIES: usize = 64;
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     fn name(key: &str) -> Name {
-        Name::new("s3", "b", key)
+        Name::new("mem", "b", key)
     }
 
     #[test]
@@ -97,7 +97,7 @@ mod tests {
         assert_eq!(habits.expect(&name("d/1")), Some(100));
         assert_eq!(habits.expect(&name("d/e/1")), None);
         assert_eq!(habits.expect(&name("1")), None);
-        let other = Name::new("s3", "c", "d/1");
+        let other = Name::new("mem", "c", "d/1");
         assert_eq!(habits.expect(&other), None);
     }
 

@@ -1,45 +1,24 @@
-//! Ranges without what open files have around them, to measure the two ways to get one. Not part of the plugin.
+//! Ranges without what open files have around them, to measure a store's GETs. Not part of a filesystem.
 
-use super::get::{Range, Target};
 use super::source::{Fetch, Source};
-use crate::connection::Connection;
-use crate::name;
-use crate::{S3, SHARED};
+use crate::{Client, Connection, Name, Range};
 use std::fmt;
 use std::sync::Arc;
 use tf_fs_plugin::prelude::*;
 
-/// How a range is asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
-    /// Over connections of our own.
-    Pooled,
-    /// By the official SDK, with the plugin's settings.
-    Sdk,
-}
-
 /// An object whose ranges are read one by one: no reading ahead, nothing kept.
-pub struct Ranges {
-    connection: Arc<Connection>,
-    source: Arc<Source>,
+pub struct Ranges<C: Client> {
+    connection: Arc<Connection<C>>,
+    source: Arc<Source<C::Store>>,
 }
 
-impl Ranges {
-    /// An object, reached with the settings of the environment: one GET, which says which version is read.
+impl<C: Client> Ranges<C> {
+    /// An object of `store`: one GET, which says which version is read.
     ///
     /// # Errors
-    /// `NOT_FOUND` if there is none, `INVALID_ARGUMENT` for a URI that names no object, and those of the settings and
-    /// of the request.
-    pub fn open(way: Way, uri: &str) -> Result<Self> {
-        let connection = S3(Arc::clone(&SHARED)).connection()?;
-        let name = name::file(Uri::new(uri.as_bytes()))?;
-        let bucket = connection.block_on(connection.bucket(&name.bucket))?;
-        let target = Target::new(bucket);
-        if way == Way::Sdk {
-            target.use_sdk();
-        }
-        let reads = Arc::clone(&connection.reads);
-        let source = Arc::new(Source::new(name, Arc::new(target), reads));
+    /// `NOT_FOUND` if there is none, and those of the request.
+    pub fn open(connection: Arc<Connection<C>>, store: Arc<C::Store>, name: Name) -> Result<Self> {
+        let source = Arc::new(Source::new(name, store, Arc::clone(&connection.reads)));
         let mut first = Fetch::new(Arc::clone(&source), Range::new(0, 1), "open");
         ensure!(connection.block_on(first.open())?.is_some(), Error::not_found(&source.name));
         Ok(Self { connection, source })
@@ -63,7 +42,7 @@ impl Ranges {
     }
 }
 
-impl fmt::Debug for Ranges {
+impl<C: Client> fmt::Debug for Ranges<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Ranges").field("name", &self.source.name).finish_non_exhaustive()
     }

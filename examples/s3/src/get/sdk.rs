@@ -1,31 +1,35 @@
 //! A GET by the official client.
 
 use super::answer::{Answer, unsatisfied_size};
-use super::{Cause, Head, Target, Wanted, closed, past_the_end};
+use super::{Cause, closed, past_the_end};
+use crate::connection::Bucket;
 use aws_sdk_s3::error::SdkError;
 use aws_sdk_s3::operation::get_object::GetObjectError;
 use aws_sdk_s3::primitives::ByteStream;
 use bytes::{Buf, BufMut, Bytes};
 use std::io;
 use std::time::SystemTime;
+use tf_fs_object_store::{GetOptions, Head};
 
 /// The body of an answer.
-pub(in crate::read) struct Body {
+pub(super) struct Body {
     stream: ByteStream,
     /// Arrived and not handed on yet.
     rest: Bytes,
     left: u64,
 }
 
-pub(super) async fn get(target: &Target, wanted: Wanted<'_>) -> Result<(Head, super::Body), Cause> {
-    let bucket = &target.bucket;
+pub(super) async fn get(
+    bucket: &Bucket,
+    wanted: GetOptions<'_>,
+) -> Result<(Head, super::Body), Cause> {
     let answer = bucket
         .client
         .get_object()
         .bucket(&*bucket.name)
         .key(wanted.key)
         .range(format!("bytes={}-{}", wanted.range.start, wanted.range.end.saturating_sub(1)))
-        .set_if_match(wanted.etag.map(str::to_owned))
+        .set_if_match(wanted.if_match.map(str::to_owned))
         .send()
         .await;
     let answer = match answer {
@@ -41,16 +45,19 @@ pub(super) async fn get(target: &Target, wanted: Wanted<'_>) -> Result<(Head, su
     );
     let head = described.head(wanted)?;
     let left = head.end - wanted.range.start;
-    Ok((head, super::Body::Sdk(Body { stream: answer.body, rest: Bytes::new(), left })))
+    Ok((
+        head,
+        super::Body(super::Inner::Sdk(Body { stream: answer.body, rest: Bytes::new(), left })),
+    ))
 }
 
 fn refused(
     error: SdkError<GetObjectError>,
-    wanted: Wanted<'_>,
+    wanted: GetOptions<'_>,
 ) -> Result<(Head, super::Body), Cause> {
     match error.raw_response().map(|response| response.status().as_u16()) {
         Some(304 | 412) => Err(Cause::Changed),
-        Some(416) if wanted.etag.is_none() => {
+        Some(416) if wanted.if_match.is_none() => {
             let head = error.raw_response().map(|response| response.headers());
             let range = head.and_then(|headers| headers.get("content-range"));
             past_the_end(wanted, range.and_then(unsatisfied_size))

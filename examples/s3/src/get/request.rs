@@ -1,7 +1,6 @@
 //! What is sent.
 
-use super::{Target, Wanted};
-use crate::connection::Route;
+use crate::connection::{Bucket, Route};
 use aws_credential_types::Credentials;
 use aws_sigv4::http_request::{
     PayloadChecksumKind, PercentEncodingMode, SignableBody, SignableRequest, SigningSettings,
@@ -12,6 +11,7 @@ use http::uri::PathAndQuery;
 use http::{HeaderName, HeaderValue};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 use std::time::SystemTime;
+use tf_fs_object_store::GetOptions;
 use tf_fs_plugin::prelude::*;
 
 /// All but S3's unreserved characters and the slash.
@@ -20,18 +20,18 @@ const ESCAPED: &AsciiSet =
 
 /// The request as it goes over the wire, signed if there are credentials.
 pub(super) fn request(
-    target: &Target,
+    bucket: &Bucket,
     route: &Route,
-    wanted: Wanted<'_>,
+    wanted: GetOptions<'_>,
     credentials: Option<&Credentials>,
 ) -> Result<Vec<u8>> {
-    let asked: Vec<_> = target.bucket.headers().collect();
-    compose(route, wanted, &asked, credentials, target.now())
+    let asked: Vec<_> = bucket.headers().collect();
+    compose(route, wanted, &asked, credentials, bucket.now())
 }
 
 fn compose(
     route: &Route,
-    wanted: Wanted<'_>,
+    wanted: GetOptions<'_>,
     asked: &[(HeaderName, HeaderValue)],
     credentials: Option<&Credentials>,
     now: SystemTime,
@@ -40,7 +40,7 @@ fn compose(
     let path = format!("{}/{}", route.path, percent_encode(wanted.key.as_bytes(), ESCAPED));
     let range = format!("bytes={}-{}", wanted.range.start, wanted.range.end.saturating_sub(1));
     let mut headers = vec![("host", authority.as_str()), ("range", &range)];
-    headers.extend(wanted.etag.map(|etag| ("if-match", etag)));
+    headers.extend(wanted.if_match.map(|etag| ("if-match", etag)));
     for (name, value) in asked {
         headers.push((name.as_str(), value.to_str().map_err(unsigned)?));
     }
@@ -113,13 +113,13 @@ fn unsigned(error: impl std::error::Error + Send + Sync + 'static) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Range;
     use super::*;
     use aws_sdk_s3::config::endpoint::Endpoint;
     use std::time::Duration;
+    use tf_fs_object_store::Range;
 
     fn lines(
-        wanted: Wanted<'_>,
+        wanted: GetOptions<'_>,
         asked: &[(HeaderName, HeaderValue)],
         token: Option<&str>,
     ) -> Vec<String> {
@@ -135,7 +135,7 @@ mod tests {
     }
 
     fn composed(
-        wanted: Wanted<'_>,
+        wanted: GetOptions<'_>,
         asked: &[(HeaderName, HeaderValue)],
         credentials: Option<&Credentials>,
     ) -> Result<Vec<u8>> {
@@ -153,11 +153,11 @@ mod tests {
         let range = Range::new(0, 10);
         for evil in EVIL {
             let etag = format!("\"e\"{evil}");
-            let wanted = Wanted { key: "k", range, etag: Some(&etag) };
+            let wanted = GetOptions { key: "k", range, if_match: Some(&etag) };
             // Signing looks at some values, too; not every request is signed.
             assert!(composed(wanted, &[], None).is_err(), "{etag:?}");
             assert!(composed(wanted, &[], Some(&credentials("id", None))).is_err(), "{etag:?}");
-            let wanted = Wanted { key: "k", range, etag: None };
+            let wanted = GetOptions { key: "k", range, if_match: None };
             for credentials in [
                 credentials("id", Some(&format!("secret{evil}"))),
                 credentials(&format!("secret{evil}"), None),
@@ -166,20 +166,20 @@ mod tests {
                 assert!(!format!("{error:#} {error:?}").contains("secret"), "{error:?}");
             }
             // A key may hold whatever it likes: it is encoded.
-            let wanted = Wanted { key: evil, range, etag: None };
+            let wanted = GetOptions { key: evil, range, if_match: None };
             let lines = lines(wanted, &[], None);
             assert!(!lines.iter().any(|line| line.starts_with("x-evil")), "{lines:?}");
             assert_eq!(lines.iter().filter(|line| line.starts_with("GET ")).count(), 1);
         }
         // What an ETag may hold, it may.
-        let wanted = Wanted { key: "k", range, etag: Some("\"é-_~\t\"") };
+        let wanted = GetOptions { key: "k", range, if_match: Some("\"é-_~\t\"") };
         assert!(composed(wanted, &[], None).is_ok());
     }
 
     /// "Example: GET Object" of "Authenticating Requests: Using the Authorization Header" in Amazon's documentation.
     #[test]
     fn a_request_is_signed_as_documented() {
-        let wanted = Wanted { key: "test.txt", range: Range::new(0, 10), etag: None };
+        let wanted = GetOptions { key: "test.txt", range: Range::new(0, 10), if_match: None };
         let lines = lines(wanted, &[], None);
         assert_eq!(lines[0], "GET /test.txt HTTP/1.1");
         for line in [
@@ -198,7 +198,8 @@ mod tests {
 
     #[test]
     fn all_that_matters_is_signed() {
-        let wanted = Wanted { key: "a//b c+é", range: Range::new(5, 6), etag: Some("\"e\"") };
+        let wanted =
+            GetOptions { key: "a//b c+é", range: Range::new(5, 6), if_match: Some("\"e\"") };
         let payer =
             (HeaderName::from_static("x-amz-request-payer"), HeaderValue::from_static("requester"));
         let lines = lines(wanted, &[payer], Some("token"));

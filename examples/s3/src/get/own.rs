@@ -4,13 +4,14 @@ use super::answer::{self, Answer};
 use super::cause::Refusal;
 use super::pool::{Pool, Wire};
 use super::target::Place;
-use super::{Cause, Head, Target, Wanted, closed, past_the_end, request};
-use crate::connection::Route;
+use super::{Cause, closed, past_the_end, request};
+use crate::connection::{Bucket, Route};
 use crate::metrics;
 use bytes::BufMut;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
+use tf_fs_object_store::{GetOptions, Head};
 
 /// Longer heads than this are refused.
 const HEAD_LIMIT: usize = 32 << 10;
@@ -22,7 +23,7 @@ const HEAD_READ: usize = 4 << 10;
 const REFUSAL_LIMIT: usize = 64 << 10;
 
 /// The body of an answer.
-pub(in crate::read) struct Body {
+pub(super) struct Body {
     /// Until the end of the body.
     wire: Option<Wire>,
     left: u64,
@@ -33,16 +34,16 @@ pub(in crate::read) struct Body {
 }
 
 pub(super) async fn get(
-    target: &Target,
+    bucket: &Bucket,
     route: &Route,
-    pool: &Arc<Pool>,
-    wanted: Wanted<'_>,
+    wanted: GetOptions<'_>,
 ) -> Result<(Head, super::Body), Cause> {
-    let credentials = target.credentials().await.map_err(Cause::Other)?;
+    let credentials = bucket.credentials().await.map_err(Cause::Other)?;
     let request =
-        request::request(target, route, wanted, credentials.as_ref()).map_err(Cause::Other)?;
-    let settings = &target.bucket.settings;
-    let place = target.place(route).map_err(Cause::Other)?;
+        request::request(bucket, route, wanted, credentials.as_ref()).map_err(Cause::Other)?;
+    let settings = &bucket.settings;
+    let place = bucket.place(route).map_err(Cause::Other)?;
+    let pool = bucket.pool();
     let mut wire = pool.connect(&place, &route.base, settings.connect_timeout).await?;
     let stall = settings.engine.stall_timeout;
     let answered = async {
@@ -73,10 +74,10 @@ pub(super) async fn get(
                 pool: Arc::clone(pool),
             };
             body.end_if_done();
-            Ok((head, super::Body::Own(body)))
+            Ok((head, super::Body(super::Inner::Own(body))))
         }
         304 | 412 => Err(Cause::Changed),
-        416 if wanted.etag.is_none() => {
+        416 if wanted.if_match.is_none() => {
             let body = refusal_body(&mut wire, &answer, settings.engine.stall_timeout).await;
             if answer.keep && answer.content_length == Some(body.len() as u64) {
                 pool.keep(&place, wire);
@@ -90,9 +91,9 @@ pub(super) async fn get(
                 pool.keep(&place, wire);
             }
             let refusal = answer.refusal(&body);
-            let is_mended = target.bucket.may_try_again(answer.status, answer.region(), &body)
+            let is_mended = bucket.may_try_again(answer.status, answer.region(), &body)
                 || (refusal.code.as_deref() == Some("RequestTimeTooSkewed")
-                    && answer.date().is_some_and(|date| target.set_clock(date)));
+                    && answer.date().is_some_and(|date| bucket.set_clock(date)));
             let retry_after = answer.retry_after;
             Err(Cause::Answer(Box::new(Refusal { answer: refusal, retry_after, is_mended })))
         }
@@ -148,7 +149,10 @@ async fn refusal_body(wire: &mut Wire, answer: &Answer, stall: Duration) -> Vec<
 }
 
 impl Body {
-    pub(super) async fn fill(&mut self, to: &mut (impl BufMut + ?Sized)) -> Result<usize, Cause> {
+    pub(super) async fn fill(
+        &mut self,
+        to: &mut (impl BufMut + Send + ?Sized),
+    ) -> Result<usize, Cause> {
         let Some(wire) = &mut self.wire else { return Ok(0) };
         let room = usize::try_from(self.left).unwrap_or(usize::MAX).min(to.remaining_mut());
         if room == 0 {

@@ -1,12 +1,11 @@
 //! The parts that are held of a file, and the streams that read it.
 
 use super::{BLOCKS, File, Owner, STRAYS, State};
-use crate::read::get::{Head, Range};
 use crate::read::part::Part;
 use crate::read::pattern::KEPT;
 use crate::read::source::Version;
+use crate::{Client, Head, Known, Range};
 use std::sync::Arc;
-use tf_fs_object_store::Known;
 
 impl State {
     /// The part that has all of `read` already.
@@ -18,7 +17,7 @@ impl State {
     }
 
     /// Notes a read and frees what it leaves behind; its stream.
-    pub(super) fn note(&mut self, read: Range, file: &File) -> usize {
+    pub(super) fn note(&mut self, read: Range, file: &File<impl Client>) -> usize {
         self.clock += 1;
         self.was_read = true;
         let (i, given_up) = self.streams.note(read);

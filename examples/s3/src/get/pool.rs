@@ -23,7 +23,7 @@ const RESOLVED: Duration = Duration::from_secs(10);
 
 /// The idle connections of a process.
 #[derive(Debug, Default)]
-pub(in crate::read) struct Pool {
+pub(crate) struct Pool {
     idle: Arc<Idle>,
     addresses: Mutex<HashMap<(String, u16), Resolved>>,
 }

@@ -8,11 +8,12 @@ use aws_sdk_s3::operation::get_object::GetObjectError;
 use std::fmt::Display;
 use std::io;
 use std::time::Duration;
+use tf_fs_object_store::{Class, Failure};
 use tf_fs_plugin::prelude::*;
 
 /// Why one attempt failed.
 #[derive(Debug)]
-pub(in crate::read) enum Cause {
+pub enum Cause {
     /// The store refused.
     Answer(Box<Refusal>),
     /// The object is not the one that was opened.
@@ -35,34 +36,16 @@ pub(in crate::read) enum Cause {
 
 /// What the store said.
 #[derive(Debug)]
-pub(in crate::read) struct Refusal {
-    pub(in crate::read) answer: Answer,
-    pub(in crate::read) retry_after: Option<Duration>,
+pub struct Refusal {
+    pub(crate) answer: Answer,
+    pub(crate) retry_after: Option<Duration>,
     /// The reason is known and mended: another attempt at once is worth while.
-    pub(in crate::read) is_mended: bool,
+    pub(crate) is_mended: bool,
 }
 
 impl Cause {
-    /// Whether another attempt can help.
-    pub(in crate::read) fn is_transient(&self) -> bool {
-        match self {
-            Self::Answer(refusal) => refusal.is_transient(),
-            Self::Transport(..) | Self::Stale | Self::Stalled(..) | Self::Nonsense(_) => true,
-            Self::Changed | Self::Sdk(_) | Self::Unsupported | Self::Other(_) => false,
-        }
-    }
-
-    /// Whether another attempt should be made at once: this one says nothing of the store's health.
-    pub(in crate::read) fn is_mended(&self) -> bool {
-        match self {
-            Self::Answer(refusal) => refusal.is_mended,
-            Self::Stale => true,
-            _ => false,
-        }
-    }
-
     /// The status of the answer, if there was one.
-    pub(in crate::read) fn status(&self) -> Option<u16> {
+    pub(crate) fn status(&self) -> Option<u16> {
         match self {
             Self::Answer(refusal) => Some(refusal.answer.status),
             Self::Changed => Some(412),
@@ -72,17 +55,54 @@ impl Cause {
         }
     }
 
-    /// Whether time does not help.
-    pub(in crate::read) fn will_stay(&self) -> bool {
+    /// The object does not exist.
+    fn is_no_such_key(&self) -> bool {
+        let (status, code) = match self {
+            Self::Answer(refusal) => (refusal.answer.status, refusal.answer.code.as_deref()),
+            Self::Sdk(error) => {
+                (error.raw_response().map_or(0, |raw| raw.status().as_u16()), error.code())
+            }
+            _ => return false,
+        };
+        status == 404 && code != Some("NoSuchBucket")
+    }
+}
+
+impl Failure for Cause {
+    fn changed() -> Self {
+        Self::Changed
+    }
+
+    fn stalled(endpoint: String, time: Duration) -> Self {
+        Self::Stalled(endpoint, time)
+    }
+
+    fn invalid(how: &str) -> Self {
+        Self::Nonsense(how.to_owned())
+    }
+
+    fn class(&self) -> Class {
         match self {
-            Self::Nonsense(_) => true,
-            Self::Transport(_, error) => will_stay(error),
+            _ if self.is_no_such_key() => Class::NotFound,
+            Self::Answer(refusal) if refusal.is_transient() => Class::Transient,
+            Self::Nonsense(_) => Class::Doubtful,
+            Self::Transport(_, error) if will_stay(error) => Class::Doubtful,
+            Self::Transport(..) | Self::Stale | Self::Stalled(..) => Class::Transient,
+            Self::Answer(_) | Self::Changed | Self::Sdk(_) | Self::Unsupported | Self::Other(_) => {
+                Class::Permanent
+            }
+        }
+    }
+
+    fn is_spurious(&self) -> bool {
+        match self {
+            Self::Answer(refusal) => refusal.is_mended,
+            Self::Stale => true,
             _ => false,
         }
     }
 
-    /// What went wrong, for the log.
-    pub(in crate::read) fn in_short(&self) -> String {
+    fn summary(&self) -> String {
         match self {
             Self::Answer(refusal) => {
                 format!("the store responds with HTTP {}", refusal.answer.status)
@@ -97,29 +117,15 @@ impl Cause {
         }
     }
 
-    /// How long the store asks to be left alone.
-    pub(in crate::read) fn retry_after(&self) -> Option<Duration> {
+    fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Answer(refusal) => refusal.retry_after,
             _ => None,
         }
     }
 
-    /// The object does not exist.
-    pub(in crate::read) fn is_no_such_key(&self) -> bool {
-        let (status, code) = match self {
-            Self::Answer(refusal) => (refusal.answer.status, refusal.answer.code.as_deref()),
-            Self::Sdk(error) => {
-                (error.raw_response().map_or(0, |raw| raw.status().as_u16()), error.code())
-            }
-            _ => return false,
-        };
-        status == 404 && code != Some("NoSuchBucket")
-    }
-
-    /// TensorFlow's error, once no further attempt is made.
     #[cold]
-    pub(in crate::read) fn into_error(self, op: &str, what: &dyn Display, attempts: u32) -> Error {
+    fn into_error(self, op: &str, what: &dyn Display, attempts: u32) -> Error {
         match self {
             Self::Answer(refusal) => of_answer(op, what, &Answer { attempts, ..refusal.answer }),
             Self::Sdk(error) => failure(op, what, *error),

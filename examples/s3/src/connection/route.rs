@@ -1,0 +1,59 @@
+//! Where the requests of clients other than the SDK's go.
+
+use super::http::is_proxied;
+use aws_sdk_s3::config::endpoint::Endpoint;
+use http::Uri;
+use std::sync::Arc;
+
+/// Where requests for a bucket's objects go, for clients other than the SDK's.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Route {
+    /// `http` or `https`, host and port, and in a path style URL the bucket; without `/` at the end.
+    pub(crate) base: String,
+    pub(crate) https: bool,
+    pub(crate) host: String,
+    pub(crate) port: u16,
+    /// What comes before `/key` in the path, as it is sent; empty or with `/` in front.
+    pub(crate) path: String,
+    pub(crate) signing_region: String,
+    pub(crate) signing_name: String,
+    /// Whether a plain SigV4 signature will do. Otherwise only the SDK can make the request.
+    pub(crate) is_plain: bool,
+    /// Whether the environment sends requests for this host to a proxy.
+    pub(crate) is_proxied: bool,
+    pub(super) region: Arc<String>,
+}
+
+impl Route {
+    /// The `Host` header.
+    pub(crate) fn authority(&self) -> String {
+        match (self.https, self.port) {
+            (true, 443) | (false, 80) => self.host.clone(),
+            (_, port) => format!("{}:{port}", self.host),
+        }
+    }
+}
+impl Route {
+    /// `region` is that of the bucket, if `endpoint` names none to sign for.
+    pub(crate) fn of(endpoint: &Endpoint, region: Arc<String>) -> Result<Self, String> {
+        let base = endpoint.url().trim_end_matches('/').to_owned();
+        let uri: Uri = endpoint.url().parse().map_err(|error| format!("{base}: {error}"))?;
+        let https = uri.scheme_str() == Some("https");
+        let host = uri.host().ok_or("no host")?.to_owned();
+        let scheme = endpoint.auth_schemes().first();
+        let property = |name: &str| scheme?.get(name)?.as_string();
+        Ok(Self {
+            https,
+            port: uri.port_u16().unwrap_or(if https { 443 } else { 80 }),
+            host,
+            path: uri.path().trim_end_matches('/').to_owned(),
+            signing_region: property("signingRegion").unwrap_or(region.as_str()).to_owned(),
+            signing_name: property("signingName").unwrap_or("s3").to_owned(),
+            is_plain: scheme.is_none_or(|scheme| scheme.name() == "sigv4")
+                && endpoint.headers().next().is_none(),
+            is_proxied: is_proxied(&uri),
+            base,
+            region,
+        })
+    }
+}

@@ -1,0 +1,97 @@
+//! One ranged GET, by either of two ways: over connections of our own, read straight into the
+//! destination, or by the official client where a proxy stands between.
+
+mod answer;
+mod cause;
+mod own;
+mod pool;
+#[cfg(feature = "ranges")]
+mod ranges;
+mod request;
+mod sdk;
+mod target;
+
+pub(crate) use cause::Cause;
+pub(crate) use pool::Pool;
+#[cfg(feature = "ranges")]
+pub use ranges::{Ranges, Way};
+pub(crate) use target::Shown;
+
+use crate::connection::Bucket;
+use crate::metrics;
+use bytes::BufMut;
+use std::io;
+use std::time::Instant;
+use tf_fs_object_store::{GetOptions, Head, ObjectStore, Settings};
+
+/// The bytes of an answer, as they arrive.
+pub struct Body(Inner);
+
+enum Inner {
+    Own(own::Body),
+    Sdk(sdk::Body),
+    /// Of an object without bytes.
+    Empty,
+}
+
+impl tf_fs_object_store::Body for Body {
+    type Failure = Cause;
+
+    async fn fill(&mut self, to: &mut (impl BufMut + Send + ?Sized)) -> Result<usize, Cause> {
+        match &mut self.0 {
+            Inner::Own(body) => body.fill(to).await,
+            Inner::Sdk(body) => body.fill(to).await,
+            Inner::Empty => Ok(0),
+        }
+    }
+}
+
+impl ObjectStore for Bucket {
+    type Failure = Cause;
+    type Body = Body;
+
+    fn settings(&self) -> &Settings {
+        &self.settings.engine
+    }
+
+    fn endpoint(&self) -> String {
+        self.route().map(|route| route.base.clone()).unwrap_or_default()
+    }
+
+    async fn get(&self, options: GetOptions<'_>, attempt: u32) -> Result<(Head, Body), Cause> {
+        let route = self.route().map_err(Cause::Other)?;
+        if self.is_for_sdk(&route) {
+            return sdk::get(self, options).await;
+        }
+        let asked = Instant::now();
+        let outcome = own::get(self, &route, options).await;
+        let status = match &outcome {
+            Ok(_) => Some(206),
+            Err(cause) => cause.status(),
+        };
+        metrics::attempt("GetObject", attempt, asked.elapsed(), status);
+        if matches!(outcome, Err(Cause::Unsupported)) {
+            self.use_sdk();
+            return sdk::get(self, options).await;
+        }
+        outcome
+    }
+}
+
+/// The answer 416 to a range of an object whose version is not known yet: it ends before.
+fn past_the_end(wanted: GetOptions<'_>, size: Option<u64>) -> Result<(Head, Body), Cause> {
+    // Without a word on the size, an object that has no first byte is empty.
+    let size = size.or((wanted.range.start == 0).then_some(0));
+    match size {
+        Some(size) if size <= wanted.range.start => {
+            Ok((Head { size, etag: None, end: size, modified: None }, Body(Inner::Empty)))
+        }
+        _ => Err(Cause::Nonsense("HTTP 416 for a range that the object has".into())),
+    }
+}
+
+/// The answer broke off.
+fn closed(missing: u64) -> io::Error {
+    let kind = io::ErrorKind::UnexpectedEof;
+    io::Error::new(kind, format!("closed with {missing} bytes missing"))
+}

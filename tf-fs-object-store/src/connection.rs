@@ -1,0 +1,96 @@
+//! How this process reaches a store, and what it knows of it.
+
+use crate::read::Reads;
+use crate::{Client, Listings, Pending, Process};
+use std::collections::HashMap;
+use std::future::Future;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tf_fs_plugin::prelude::*;
+
+/// How this process reaches a store, and what it knows of it.
+#[derive(Debug)]
+pub struct Connection<C: Client> {
+    /// Threads and memory.
+    pub process: Arc<Process>,
+    /// What opens buckets.
+    pub client: C,
+    /// What listings showed a moment ago.
+    pub listings: Arc<Listings>,
+    /// What this process is writing.
+    pub pending: Arc<Pending>,
+    /// What open files share.
+    pub(crate) reads: Arc<Reads>,
+    buckets: Mutex<HashMap<Arc<str>, Arc<C::Store>>>,
+}
+
+/// What gives the connection of this process: the filesystem of a plugin.
+pub trait Connect: Clone + Send + Sync + 'static {
+    /// What the connection is made with.
+    type Client: Client;
+
+    /// Returns the connection of this process with the settings of now. In a forked child it is not its parent's.
+    ///
+    /// # Errors
+    /// If the settings are wrong, or no threads can be started.
+    fn connection(&self) -> Result<Arc<Connection<Self::Client>>>;
+}
+
+impl<C: Client> Connection<C> {
+    /// The first connection of this process.
+    pub fn new(process: Arc<Process>, client: C) -> Self {
+        Self {
+            process,
+            client,
+            listings: Arc::default(),
+            pending: Arc::default(),
+            reads: Arc::default(),
+            buckets: Mutex::default(),
+        }
+    }
+
+    /// A connection with other settings than `before`, which is of this process. What is known stays, and so do the
+    /// buckets for which `keep` is true.
+    pub fn renewed(&self, client: C, keep: impl Fn(&str, &C::Store) -> bool) -> Self {
+        let mut buckets = self.lock().clone();
+        let all = buckets.len();
+        buckets.retain(|name, bucket| keep(name, bucket));
+        if buckets.len() < all {
+            // Another store may have said it, or to somebody else.
+            self.listings.clear();
+        }
+        Self {
+            process: Arc::clone(&self.process),
+            client,
+            listings: Arc::clone(&self.listings),
+            pending: Arc::clone(&self.pending),
+            reads: Arc::clone(&self.reads),
+            buckets: Mutex::new(buckets),
+        }
+    }
+
+    /// Whether this process made it, rather than a parent before a fork.
+    pub fn is_of_this_process(&self) -> bool {
+        self.process.is_current()
+    }
+
+    /// Runs `future` on the calling thread of TensorFlow's.
+    pub fn block_on<F: Future>(&self, future: F) -> F::Output {
+        self.process.block_on(future)
+    }
+
+    /// The bucket of this name. The first call finds out how to reach it.
+    ///
+    /// # Errors
+    /// As [`Client::open`].
+    pub async fn bucket(&self, name: &Arc<str>) -> Result<Arc<C::Store>> {
+        if let Some(bucket) = self.lock().get(name) {
+            return Ok(Arc::clone(bucket));
+        }
+        let new = self.client.open(name).await?;
+        Ok(Arc::clone(self.lock().entry(Arc::clone(name)).or_insert_with(|| Arc::new(new))))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, Arc<C::Store>>> {
+        self.buckets.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
