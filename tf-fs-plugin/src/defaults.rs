@@ -1,5 +1,5 @@
 //! The SDK's own defaults, for operations that the author has not written and for which TensorFlow's
-//! default hangs, crashes or answers wrongly. They are written against the safe trait only.
+//! default hangs, crashes or returns wrong results. They are written against the safe trait only.
 
 use crate::entries::Entries;
 use crate::file::{RandomAccessFile, WritableFile};
@@ -43,18 +43,18 @@ pub fn path_exists<F: Filesystem>(fs: &F, uri: Uri<'_>) -> Result<bool> {
 /// Creates a directory and those of its ancestors that are missing.
 ///
 /// # Errors
-/// Those of `create_dir`, except `ALREADY_EXISTS` where a directory is there.
+/// Those of `create_dir`, except `ALREADY_EXISTS` for an existing directory.
 pub fn recursively_create_dir<F: Filesystem>(fs: &F, uri: Uri<'_>) -> Result<()> {
     if uri.is_root() {
         return Ok(());
     }
     // Upwards to the nearest ancestor whose parent exists, then down again. The root is never
-    // created, so this ends whatever the filesystem answers.
+    // created, so this ends whatever the filesystem returns.
     let mut missing = Vec::new();
     for directory in std::iter::once(uri).chain(uri.ancestors()) {
         match create_one(fs, directory) {
             Ok(()) => break,
-            // A directory that is there is fine, whatever `create_dir` thinks of creating it.
+            // An existing directory is fine, whatever `create_dir` thinks of creating it.
             Err(error) if error.code() != Code::NotFound => {
                 return if fs.is_directory(uri).unwrap_or(false) { Ok(()) } else { Err(error) };
             }
@@ -67,7 +67,7 @@ pub fn recursively_create_dir<F: Filesystem>(fs: &F, uri: Uri<'_>) -> Result<()>
     missing.into_iter().rev().try_for_each(|directory| create_one(fs, directory))
 }
 
-/// Creates a directory unless it is there, perhaps because another thread was faster.
+/// Creates a directory unless it exists, perhaps because another thread was faster.
 fn create_one<F: Filesystem>(fs: &F, uri: Uri<'_>) -> Result<()> {
     match fs.create_dir(uri) {
         Err(error) if error.code() == Code::AlreadyExists => {

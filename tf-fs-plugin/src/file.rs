@@ -7,18 +7,18 @@ use std::sync::Arc;
 use tf_plugin_core::ensure;
 use tf_plugin_core::{Error, Result};
 
-/// A file that is open for reading. Several threads read it at a time.
+/// A file that is open for reading. Several threads read it at once.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not implement `RandomAccessFile`",
     note = "write `impl RandomAccessFile for {Self}`"
 )]
 pub trait RandomAccessFile: Send + Sync + 'static {
-    /// Reads from byte `offset` on into `buf`, until it is full or the file ends.
+    /// Reads into `buf` from byte `offset`, until `buf` is full or the file ends.
     ///
-    /// Fewer bytes than fit are fine while the file goes on: the SDK calls again from where this call
-    /// stopped. Where the file ends, call [`ReadBuf::end_of_file`]; [`ReadBuf::fill_from`],
+    /// Short reads are fine before the end of the file: the SDK calls again where this call
+    /// stopped. At the end of the file call [`ReadBuf::end_of_file`]; [`ReadBuf::fill_from`],
     /// [`ReadBuf::fill_with`] and [`ReadBuf::fill_uninit`] call it themselves. The SDK then returns `OUT_OF_RANGE` with
-    /// what there is, as TensorFlow wants. An offset past the end is not an error but an end of file.
+    /// the bytes that were read, as TensorFlow requires. An offset past the end is not an error but an end of file.
     ///
     /// # Errors
     /// Any but `OUT_OF_RANGE`, which becomes `INTERNAL`: TensorFlow would take it for the end. The bytes added
@@ -26,18 +26,18 @@ pub trait RandomAccessFile: Send + Sync + 'static {
     fn read_at(&self, offset: u64, buf: &mut ReadBuf<'_>) -> Result<()>;
 }
 
-/// A file that is open for writing. TensorFlow uses it from one thread at a time; the SDK sees to it.
+/// A file that is open for writing. TensorFlow uses it from one thread at a time; the SDK ensures it.
 ///
 /// # Closing
 /// TensorFlow closes files twice, flushes them after closing, and drops some without closing. The SDK
-/// sorts this out: after a [`close`](Self::close) that succeeded it returns OK to `flush`, `sync` and
-/// `close`, and `FAILED_PRECONDITION` to `append`, without asking the file. After a `close` that
-/// failed the file is still open, and `close` may be tried again. A file that is dropped without
-/// having been closed is dropped as a Rust value: `Drop` decides whether its content stays.
+/// handles this: after a successful [`close`](Self::close) it returns OK for `flush`, `sync` and
+/// `close`, and `FAILED_PRECONDITION` for `append`, without calling the file. After a failed `close`
+/// the file is still open, and `close` may be called again. If TensorFlow drops a file without
+/// closing it, the Rust value is dropped: `Drop` decides whether the content stays.
 ///
 /// After a panic in one of these methods the file is broken, and each later operation on it fails
 /// with `INTERNAL`, so that a gap in the data is never taken for success. The value is still dropped
-/// in the end: a `Drop` that publishes the content has to know whether it is complete.
+/// later, so a `Drop` that publishes the content must know whether it is complete.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not implement `WritableFile`",
     note = "write `impl WritableFile for {Self}`"
@@ -49,15 +49,15 @@ pub trait WritableFile: Send + 'static {
     /// `RESOURCE_EXHAUSTED` if there is no space for all of it.
     fn append(&mut self, data: &[u8]) -> Result<()>;
 
-    /// The position in bytes: 0 in a new file, then the number of bytes appended.
+    /// Returns the position in bytes: 0 in a new file, then the number of bytes appended.
     ///
     /// # Errors
     /// Any.
     fn tell(&mut self) -> Result<u64>;
 
-    /// Hands buffered bytes on, so that other readers see them; may return before they are durable.
+    /// Makes buffered bytes visible to other readers; may return before they are durable.
     ///
-    /// Not written: nothing happens.
+    /// Default: nothing happens.
     ///
     /// # Errors
     /// Any.
@@ -66,9 +66,9 @@ pub trait WritableFile: Send + 'static {
         Ok(())
     }
 
-    /// Returns once everything appended so far is durable.
+    /// Makes everything that was appended so far durable before it returns.
     ///
-    /// Not written: [`flush`](Self::flush).
+    /// Default: [`flush`](Self::flush).
     ///
     /// # Errors
     /// Any.
@@ -77,9 +77,9 @@ pub trait WritableFile: Send + 'static {
         self.flush()
     }
 
-    /// Flushes and closes. Called until it succeeds once, and never again then.
+    /// Flushes and closes. After it has succeeded once, the SDK never calls it again.
     ///
-    /// Not written: [`flush`](Self::flush).
+    /// Default: [`flush`](Self::flush).
     ///
     /// # Errors
     /// Any; an error means that data may be missing.
@@ -95,16 +95,16 @@ pub trait WritableFile: Send + 'static {
     note = "write `impl ReadOnlyMemoryRegion for {Self}`"
 )]
 pub trait ReadOnlyMemoryRegion: Send + Sync + 'static {
-    /// The content, usually `self.bytes.as_slice().into()`. The SDK asks once, right after the region
-    /// was made, and TensorFlow uses the answer until the region is dropped.
+    /// Returns the content, usually `self.bytes.as_slice().into()`. The SDK calls it once, right after
+    /// the region was created, and TensorFlow uses the result until the region is dropped.
     ///
-    /// TensorFlow's `ImmutableConst` wants the first byte at a multiple of 64, and some consumers
-    /// read one NUL after the last byte; [`AlignedRegion`](crate::AlignedRegion) is both.
+    /// TensorFlow's `ImmutableConst` requires the first byte at a multiple of 64, and some consumers
+    /// read one NUL after the last byte; [`AlignedRegion`](crate::AlignedRegion) ensures both.
     fn content(&self) -> RegionContent<'_>;
 }
 
-/// Stands for a type that a filesystem does not have, such as the writer of one that only reads.
-/// No value of it exists.
+/// The type for a kind of file that a filesystem does not support, such as the writer of a
+/// read-only one. It has no values.
 #[derive(Clone, Copy, Debug)]
 pub enum Unsupported {}
 
@@ -146,21 +146,21 @@ impl ReadOnlyMemoryRegion for Unsupported {
 /// A region in the heap, aligned to 64 bytes and with one NUL after its last byte.
 #[derive(Debug)]
 pub struct AlignedRegion {
-    /// More than the content, so that an aligned start is in it. Never grown, so it does not move.
+    /// Larger than the content, so that it contains an aligned start. It never grows, so it does not move.
     buffer: Vec<u8>,
     start: usize,
     len: usize,
 }
 
 impl AlignedRegion {
-    /// The alignment in bytes that TensorFlow's kernels want.
+    /// The alignment in bytes that TensorFlow's kernels require.
     pub const ALIGNMENT: usize = 64;
 
     /// Reads a file of `len` bytes.
     ///
     /// # Errors
     /// `RESOURCE_EXHAUSTED` if there is no memory, `DATA_LOSS` if the file ends before `len`, and
-    /// whatever reading gives.
+    /// the error of `read`.
     pub fn read(file: &impl RandomAccessFile, len: u64) -> Result<Self> {
         let too_large = || Error::resource_exhausted(format_args!("no memory to map {len} bytes"));
         let len = usize::try_from(len).map_err(|_| too_large())?;

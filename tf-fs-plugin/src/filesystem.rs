@@ -10,31 +10,30 @@ use crate::uri::Uri;
 use std::sync::Arc;
 use tf_plugin_core::{Error, Result};
 
-/// A filesystem: what serves the URIs of a scheme.
+/// A filesystem, which serves the URIs of a scheme.
 ///
-/// Methods have the names of the operations in TensorFlow's `filesystem_interface.h`. **What you
-/// write is what TensorFlow sees**: `#[filesystem_plugin]` reads which methods the `impl` contains,
-/// and an operation that it does not contain is a null pointer, so that TensorFlow's own default
-/// runs. Only where that default hangs, crashes or answers wrongly does the SDK's default run in its
-/// place; each method says which. The default bodies below are those SDK defaults, so a method may
-/// call any other, written or not.
+/// Methods have the names of the operations in TensorFlow's `filesystem_interface.h`. **TensorFlow
+/// sees the methods that you implement**: `#[filesystem_plugin]` reads which methods the `impl`
+/// contains. Any other operation is a null pointer, and TensorFlow's own default runs. Where that
+/// default hangs, crashes or returns wrong results, the SDK's default runs instead; each method
+/// says which. The default bodies below are those SDK defaults, so a method may call any other,
+/// implemented or not.
 ///
-/// An associated type that no written method needs may be left out.
+/// You may leave out an associated type that none of your methods needs.
 ///
 /// # What TensorFlow expects
 /// Operations run on any thread, several at a time. Paths are canonical; see [`Uri`]. The codes that
 /// users and TensorFlow rely on are listed with each method; any operation may also fail with
 /// another code for another reason, such as [`Code::Unavailable`](crate::Code::Unavailable).
-/// Three conditions are the same everywhere:
+/// The methods name three conditions in short:
 ///
-/// - the path, or its parent where that is needed, is missing:
-///   [`Error::not_found`];
-/// - a parent component is a file: [`Error::expected_directory`];
-/// - a file stands where a directory is wanted, or the reverse: [`Error::expected_directory`],
-///   [`Error::expected_file`].
+/// - *not found*, [`Error::not_found`]: the path, or a required parent, is missing;
+/// - *not a directory*, [`Error::expected_directory`]: the path is a file where a directory is
+///   required, or a component before the last is a file, for which every method returns it;
+/// - *is a directory*, [`Error::expected_file`]: the path is a directory where a file is required.
 ///
 /// A panic in an operation becomes [`Code::Internal`](crate::Code::Internal) with the operation, the
-/// message and the place; the process goes on.
+/// message and the source location; the process continues.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not implement `Filesystem`",
     note = "write `impl Filesystem for {Self}` with the attribute `#[filesystem]` or `#[filesystem_plugin(scheme = \"...\")]`"
@@ -45,14 +44,14 @@ pub trait Filesystem: OperationTable + Sized + Send + Sync + 'static {
     /// A file open for writing; needed by `new_writable_file` and `new_appendable_file`.
     type Writer: WritableFile;
     /// A file mapped into memory; needed by `new_read_only_memory_region_from_file`. If the compiler
-    /// misses it although no method needs it, the attribute on the `impl` is missing.
+    /// requires it although no method needs it, the attribute on the `impl` is missing.
     type Region: ReadOnlyMemoryRegion;
-    /// A transaction; needed by the transaction operations. If the compiler misses it although no
-    /// method needs it, the attribute on the `impl` is missing.
+    /// A transaction; needed by the transaction operations. If the compiler requires it although
+    /// no method needs it, the attribute on the `impl` is missing.
     type Transaction: Send + Sync + 'static;
 
-    /// Makes the filesystem that serves `scheme`. Runs once a scheme inside registration, often
-    /// during `import tensorflow`, so it must be quick: connect and look for credentials on first use.
+    /// Creates the filesystem that serves `scheme`. Registration calls it once per scheme, often
+    /// during `import tensorflow`, so it must be fast: connect and look for credentials on first use.
     ///
     /// # Errors
     /// The error becomes the error of the registration, and the scheme is not registered.
@@ -63,39 +62,39 @@ pub trait Filesystem: OperationTable + Sized + Send + Sync + 'static {
     /// # Errors
     /// *not found*; *is a directory*.
     ///
-    /// Not written: `UNIMPLEMENTED`.
+    /// Default: TensorFlow returns `UNIMPLEMENTED`.
     fn new_random_access_file(&self, uri: Uri<'_>) -> Result<Self::Reader> {
         unwritten(uri, "new_random_access_file")
     }
 
     /// Creates a file, or deletes the content of the one that exists, and opens it for writing. The
-    /// path exists from now on, before anything was appended.
+    /// path exists from now on, before anything is appended.
     ///
     /// # Errors
     /// *not found* if the parent is missing; *is a directory*.
     ///
-    /// Not written: `UNIMPLEMENTED`.
+    /// Default: TensorFlow returns `UNIMPLEMENTED`.
     fn new_writable_file(&self, uri: Uri<'_>) -> Result<Self::Writer> {
         unwritten(uri, "new_writable_file")
     }
 
-    /// Opens a file for writing after its present end; creates it if it is missing.
+    /// Opens a file for appending; creates it if it is missing.
     ///
     /// # Errors
     /// *not found* if the parent is missing; *is a directory*.
     ///
-    /// Not written: `UNIMPLEMENTED`.
+    /// Default: TensorFlow returns `UNIMPLEMENTED`.
     fn new_appendable_file(&self, uri: Uri<'_>) -> Result<Self::Writer> {
         unwritten(uri, "new_appendable_file")
     }
 
     /// Maps a file into memory. The SDK returns `INVALID_ARGUMENT` for an empty region, as the
-    /// header asks.
+    /// header requires.
     ///
     /// # Errors
     /// *not found*; *is a directory*.
     ///
-    /// Not written: `UNIMPLEMENTED`.
+    /// Default: TensorFlow returns `UNIMPLEMENTED`.
     fn new_read_only_memory_region_from_file(&self, uri: Uri<'_>) -> Result<Self::Region> {
         unwritten(uri, "new_read_only_memory_region_from_file")
     }
@@ -106,7 +105,7 @@ pub trait Filesystem: OperationTable + Sized + Send + Sync + 'static {
     /// *not found* if the parent is missing; [`Error::already_exists`] if the path is a directory or
     /// a file.
     ///
-    /// Not written: `UNIMPLEMENTED`.
+    /// Default: TensorFlow returns `UNIMPLEMENTED`.
     fn create_dir(&self, uri: Uri<'_>) -> Result<()> {
         unwritten(uri, "create_dir")
     }
@@ -116,7 +115,7 @@ pub trait Filesystem: OperationTable + Sized + Send + Sync + 'static {
     /// # Errors
     /// *not a directory* if the path or an ancestor is a file.
     ///
-    /// Not written: the SDK's default, because TensorFlow's never ends when the root does not exist.
+    /// Default: the SDK's, because TensorFlow's never ends when the root does not exist.
     /// It tries [`create_dir`](Self::create_dir) on the path and, as far as parents are missing, on
     /// its ancestors.
     fn recursively_create_dir(&self, uri: Uri<'_>) -> Result<()> {
@@ -128,7 +127,7 @@ pub trait Filesystem: OperationTable + Sized + Send + Sync + 'static {
     /// # Errors
     /// *not found*; *is a directory*.
     ///
-    /// Not written: `UNIMPLEMENTED`.
+    /// Default: TensorFlow returns `UNIMPLEMENTED`.
     fn delete_file(&self, uri: Uri<'_>) -> Result<()> {
         unwritten(uri, "delete_file")
     }
@@ -138,94 +137,94 @@ pub trait Filesystem: OperationTable + Sized + Send + Sync + 'static {
     /// # Errors
     /// *not found*; *not a directory*; [`Error::expected_empty_directory`].
     ///
-    /// Not written: `UNIMPLEMENTED`.
+    /// Default: TensorFlow returns `UNIMPLEMENTED`.
     fn delete_dir(&self, uri: Uri<'_>) -> Result<()> {
         unwritten(uri, "delete_dir")
     }
 
-    /// Deletes a directory with all below it, or a file.
+    /// Deletes a directory with its content, or a file.
     ///
     /// # Errors
-    /// *not found*. The error also says how much could not be deleted; an [`Error`] converts with
-    /// `?` and then means that nothing was touched.
+    /// *not found*. The error also counts the entries that could not be deleted; an [`Error`] converts
+    /// with `?` and means that nothing was deleted.
     ///
-    /// Not written: TensorFlow's default deletes entry by entry.
+    /// Default: TensorFlow deletes entry by entry.
     fn delete_recursively(&self, uri: Uri<'_>) -> Result<(), Undeleted> {
         Err(unimplemented(uri, "delete_recursively").into())
     }
 
-    /// Renames a file, replacing a file at `dst`. On an error both keep their state. Renaming a file
+    /// Renames a file, replacing a file at `dst`. After an error both are unchanged. Renaming a file
     /// to its own name does nothing.
     ///
     /// # Errors
     /// *not found* if `src` or the parent of `dst` is missing; *is a directory* if `src` or `dst` is
     /// one.
     ///
-    /// Not written: the SDK's default, [`copy_file`](Self::copy_file) and then
+    /// Default: the SDK's, [`copy_file`](Self::copy_file) and then
     /// [`delete_file`](Self::delete_file) of `src`, because TensorFlow's loses the file when `src` is
     /// `dst`. Like TensorFlow's it is not atomic.
     fn rename_file(&self, src: Uri<'_>, dst: Uri<'_>) -> Result<()> {
         defaults::rename_file(self, src, dst)
     }
 
-    /// Copies a file, replacing a file at `dst`. On an error both keep their state. Copying a file
+    /// Copies a file, replacing a file at `dst`. After an error both are unchanged. Copying a file
     /// to its own name does nothing.
     ///
     /// # Errors
     /// *not found* if `src` or the parent of `dst` is missing; *is a directory* if `src` or `dst` is
     /// one.
     ///
-    /// Not written: the SDK's default, which reads `src` and appends to `dst`, because TensorFlow's
-    /// copies into `dst` when that is a directory and loses the file when `src` is `dst`. When it fails
-    /// half-way, a `dst` that was not there before is deleted, and one that was has lost its content.
+    /// Default: the SDK's, which reads `src` and appends to `dst`, because TensorFlow's
+    /// copies into `dst` when that is a directory and loses the file when `src` is `dst`. If it fails
+    /// half-way, it deletes a new `dst`, and an existing `dst` has lost its content.
     fn copy_file(&self, src: Uri<'_>, dst: Uri<'_>) -> Result<()> {
         defaults::copy_file(self, src, dst)
     }
 
-    /// Whether a file or directory of this name exists; `false` becomes `NOT_FOUND`.
+    /// Returns whether a file or directory of this name exists; `false` becomes `NOT_FOUND`.
     ///
     /// # Errors
     /// *not a directory* if an ancestor is a file.
     ///
-    /// Not written: the SDK's default, [`stat`](Self::stat).
+    /// Default: the SDK's, [`stat`](Self::stat).
     fn path_exists(&self, uri: Uri<'_>) -> Result<bool> {
         defaults::path_exists(self, uri)
     }
 
-    /// [`path_exists`](Self::path_exists) for many paths at once, one answer a path in their order.
+    /// [`path_exists`](Self::path_exists) for many paths at once, one result per path in their order.
     ///
-    /// Not written: TensorFlow's default requests one path after the other.
+    /// Default: TensorFlow calls `path_exists` for one path after the other.
     fn paths_exist(&self, uris: &[Uri<'_>]) -> Vec<Result<bool>> {
         uris.iter().map(|uri| self.path_exists(*uri)).collect()
     }
 
-    /// Length, time of modification and kind of a path.
+    /// Returns the length, modification time and kind of a path.
     ///
     /// # Errors
     /// *not found*.
     ///
-    /// Not written: `UNIMPLEMENTED`. Much of TensorFlow needs it.
+    /// Default: TensorFlow returns `UNIMPLEMENTED`. Much of TensorFlow needs it.
     fn stat(&self, uri: Uri<'_>) -> Result<FileStatistics> {
         unwritten(uri, "stat")
     }
 
-    /// Whether a path is a directory; `false` becomes `FAILED_PRECONDITION`, because TensorFlow
-    /// ignores the answer that the header speaks of and looks at the status only.
+    /// Returns whether a path is a directory; `false` becomes `FAILED_PRECONDITION`, because TensorFlow
+    /// ignores the boolean that the header describes and reads only the status.
     ///
     /// # Errors
     /// *not found*.
     ///
-    /// Not written: TensorFlow's default asks `path_exists` and then `stat`.
+    /// Default: TensorFlow calls `path_exists` and then `stat`.
     fn is_directory(&self, uri: Uri<'_>) -> Result<bool> {
         Ok(self.stat(uri)?.is_directory)
     }
 
-    /// Length of a file in bytes.
+    /// Returns the length of a file in bytes.
     ///
     /// # Errors
     /// *not found*; *is a directory*.
     ///
-    /// Not written: TensorFlow's default asks `stat`.
+    /// Default: TensorFlow calls `stat`.
     fn get_file_size(&self, uri: Uri<'_>) -> Result<u64> {
         let statistics = self.stat(uri)?;
         if statistics.is_directory {
@@ -234,33 +233,33 @@ pub trait Filesystem: OperationTable + Sized + Send + Sync + 'static {
         Ok(statistics.length)
     }
 
-    /// The canonical form of a name as the user wrote it. TensorFlow hands what this returns to
-    /// every other operation, except to `get_matching_paths`, and the SDK then passes it on
-    /// untouched. Write it only for a filesystem in which `a//b`, `.` or `..` are names of their own,
-    /// such as the keys of an object store.
+    /// Returns the canonical form of a name that the user wrote. TensorFlow passes the result to every
+    /// other operation except `get_matching_paths`, and the SDK does not change it further. Implement
+    /// it only for a filesystem in which `a//b`, `.` or `..` are distinct names, such as the keys of
+    /// an object store.
     ///
-    /// Not written: the SDK's default, because TensorFlow's drops the host. It is [`Uri::canonical`],
-    /// but `/` for the root of the empty host, as TensorFlow wants it.
+    /// Default: the SDK's, because TensorFlow's drops the host. It is [`Uri::canonical`],
+    /// but `/` for the root of the empty host, as TensorFlow expects.
     fn translate_name(&self, uri: &[u8]) -> Vec<u8> {
         defaults::translate_name(uri).into_owned()
     }
 
-    /// The name, without its directory, of each entry of a directory; in any order.
+    /// Returns the name, without its directory, of each entry of a directory; in any order.
     ///
     /// # Errors
     /// *not found*; *not a directory*.
     ///
-    /// Not written: `UNIMPLEMENTED`.
+    /// Default: TensorFlow returns `UNIMPLEMENTED`.
     fn get_children(&self, uri: Uri<'_>) -> Result<Entries> {
         unwritten(uri, "get_children")
     }
 
-    /// The complete name of each path that matches `pattern`, which arrives as the user wrote it, not
+    /// Returns the complete name of each path that matches `pattern`, which is what the user wrote, not
     /// in canonical form. In a component `*` matches any run of characters, `?` one character,
     /// `[...]` and `[^...]` for one of a list, `\c` for `c` itself; none of them matches a `/`. A
-    /// pattern that matches nothing is not an error. [`glob`](crate::glob) has the matching itself.
+    /// pattern that matches nothing is not an error. [`glob`](crate::glob) implements the matching.
     ///
-    /// Not written: the SDK's default, because TensorFlow's crashes on a wildcard in the host and
+    /// Default: the SDK's, because TensorFlow's crashes on a wildcard in the host and
     /// swallows errors. It lists directory by directory with [`get_children`](Self::get_children)
     /// and returns the names in sorted order.
     ///
@@ -271,34 +270,34 @@ pub trait Filesystem: OperationTable + Sized + Send + Sync + 'static {
         defaults::get_matching_paths(self, pattern)
     }
 
-    /// Drops whatever is cached, so that changes made elsewhere are seen.
+    /// Drops all caches, so that changes made elsewhere become visible.
     ///
-    /// Not written: nothing happens.
+    /// Default: nothing happens.
     fn flush_caches(&self) {}
 
     /// Starts a transaction. TensorFlow up to 2.21 calls none of the six transaction operations; the
-    /// C ABI promises them.
+    /// C ABI contains them.
     ///
     /// # Errors
     /// `FAILED_PRECONDITION` if there is one already and several are not supported.
     ///
-    /// Not written: a null pointer, as for the other five.
+    /// Default: a null pointer, as for the other five.
     fn start_transaction(&self) -> Result<Arc<Self::Transaction>> {
         Err(Error::unimplemented("start_transaction"))
     }
 
-    /// Ends a transaction, which this filesystem handed out and did not end before; the SDK answers
+    /// Ends a transaction that this filesystem started and has not ended; the SDK returns
     /// `NOT_FOUND` for any other. Its token is invalid afterwards, also after an error.
     ///
     /// # Errors
-    /// Why the transaction could not be completed.
+    /// Any, if the transaction could not be completed.
     fn end_transaction(&self, transaction: Arc<Self::Transaction>) -> Result<()> {
         drop(transaction);
         Err(Error::unimplemented("end_transaction"))
     }
 
-    /// Makes a path, which need not exist, part of a transaction. The SDK returns `NOT_FOUND` for a
-    /// transaction that is none.
+    /// Adds a path, which need not exist, to a transaction. The SDK returns `NOT_FOUND` for an
+    /// unknown transaction.
     ///
     /// # Errors
     /// `FAILED_PRECONDITION` if the path is in another transaction.
@@ -307,7 +306,7 @@ pub trait Filesystem: OperationTable + Sized + Send + Sync + 'static {
         unwritten(uri, "add_to_transaction")
     }
 
-    /// The transaction that a path is part of. `None` becomes `NOT_FOUND`.
+    /// Returns the transaction that a path is part of. `None` becomes `NOT_FOUND`.
     ///
     /// # Errors
     /// `FAILED_PRECONDITION` if the path is not of this filesystem.
@@ -315,13 +314,13 @@ pub trait Filesystem: OperationTable + Sized + Send + Sync + 'static {
         unwritten(uri, "get_transaction_for_path")
     }
 
-    /// The transaction that a path is part of, or a new one with the path in it.
+    /// Returns the transaction that a path is part of, or a new one with the path in it.
     ///
     /// # Errors
     /// `FAILED_PRECONDITION` if several transactions are not supported and there is another.
     ///
-    /// Not written, but `start_transaction`, `add_to_transaction` and `get_transaction_for_path`
-    /// are: the SDK's default, made of these three.
+    /// Default, if you implement `start_transaction`, `add_to_transaction` and `get_transaction_for_path`:
+    /// the SDK's, made of these three.
     fn get_or_start_transaction_for_path(&self, uri: Uri<'_>) -> Result<Arc<Self::Transaction>> {
         if let Some(transaction) = self.get_transaction_for_path(uri)? {
             return Ok(transaction);
@@ -331,17 +330,17 @@ pub trait Filesystem: OperationTable + Sized + Send + Sync + 'static {
         Ok(transaction)
     }
 
-    /// A transaction as text for people.
+    /// Returns a transaction as text for people.
     ///
-    /// Not written, but any other transaction operation is: the SDK's default prints its address.
+    /// Default, if you implement any other transaction operation: the SDK prints its address.
     fn decode_transaction_token(&self, transaction: &Arc<Self::Transaction>) -> String {
         format!("transaction {:p}", Arc::as_ptr(transaction))
     }
 
-    /// All options with their present values. TensorFlow up to 2.21 calls, from C++ code only,
+    /// Returns all options with their current values. TensorFlow up to 2.21 calls, from C++ code only,
     /// `set_filesystem_configuration` and none of the other four.
     ///
-    /// Not written: a null pointer; the default body has no options.
+    /// Default: a null pointer; the default body has no options.
     ///
     /// # Errors
     /// Any.
@@ -354,18 +353,18 @@ pub trait Filesystem: OperationTable + Sized + Send + Sync + 'static {
     /// # Errors
     /// `NOT_FOUND` for an unknown key, `INVALID_ARGUMENT` for a value of the wrong type.
     ///
-    /// Not written, but `set_filesystem_configuration_option` is: the SDK's default, one option after
+    /// Default, if you implement `set_filesystem_configuration_option`: the SDK sets one option after
     /// the other.
     fn set_filesystem_configuration(&self, options: &[FilesystemOption]) -> Result<()> {
         options.iter().try_for_each(|option| self.set_filesystem_configuration_option(option))
     }
 
-    /// One option by its key.
+    /// Returns one option by its key.
     ///
     /// # Errors
     /// `NOT_FOUND` for an unknown key.
     ///
-    /// Not written, but `get_filesystem_configuration` is: the SDK's default looks there.
+    /// Default, if you implement `get_filesystem_configuration`: the SDK looks there.
     fn get_filesystem_configuration_option(&self, key: &str) -> Result<FilesystemOption> {
         self.get_filesystem_configuration()?
             .into_iter()
@@ -378,14 +377,14 @@ pub trait Filesystem: OperationTable + Sized + Send + Sync + 'static {
     /// # Errors
     /// `NOT_FOUND` for an unknown key, `INVALID_ARGUMENT` for a value of the wrong type.
     ///
-    /// Not implemented: a null pointer; the default body supports no key.
+    /// Default: a null pointer; the default body supports no key.
     fn set_filesystem_configuration_option(&self, option: &FilesystemOption) -> Result<()> {
         Err(defaults::unknown_option(&option.name))
     }
 
-    /// The keys of all options.
+    /// Returns the keys of all options.
     ///
-    /// Not written, but `get_filesystem_configuration` is: the SDK's default looks there.
+    /// Default, if you implement `get_filesystem_configuration`: the SDK looks there.
     ///
     /// # Errors
     /// Those of [`get_filesystem_configuration`](Self::get_filesystem_configuration).
@@ -395,19 +394,19 @@ pub trait Filesystem: OperationTable + Sized + Send + Sync + 'static {
     }
 }
 
-/// Why [`Filesystem::delete_recursively`] failed, and what is left.
+/// The error of [`Filesystem::delete_recursively`], and the number of remaining entries.
 #[derive(Debug)]
 pub struct Undeleted {
     /// The reason why one of the entries could not be deleted.
     pub error: Error,
-    /// Number of files that are left.
+    /// Number of remaining files.
     pub files: u64,
-    /// Number of directories that are left.
+    /// Number of remaining directories.
     pub dirs: u64,
 }
 
 impl<E: Into<Error>> From<E> for Undeleted {
-    /// The traversal could not start: the header wants 0 files and 1 directory.
+    /// The traversal could not start: the header requires 0 files and 1 directory.
     fn from(error: E) -> Self {
         Self { error: error.into(), files: 0, dirs: 1 }
     }

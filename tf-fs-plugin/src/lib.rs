@@ -1,7 +1,7 @@
 //! Write TensorFlow filesystem plugins in safe Rust.
 //!
 //! Implement [`Filesystem`] for your type, put [`#[filesystem_plugin]`](macro@filesystem_plugin) on
-//! the `impl`, build a `cdylib`, and every TensorFlow from 2.12 on loads it. TensorFlow is needed
+//! the `impl`, and build a `cdylib`, which TensorFlow 2.12 and later load. You need TensorFlow
 //! neither to build nor to test the plugin.
 //!
 //! ```
@@ -35,7 +35,7 @@
 //! }
 //! ```
 //!
-//! # What runs for an operation that you do not write
+//! # Operations that you do not implement
 //!
 //! | Operation | Runs |
 //! |---|---|
@@ -50,34 +50,32 @@
 //! | transactions, configuration | nothing: TensorFlow does not call them, except for `set_filesystem_configuration` |
 //!
 //! # Threads
-//! TensorFlow calls from any thread, several at a time, hence `Send` and `Sync` on everything. One
-//! writable file is used by one thread at a time.
+//! TensorFlow calls from any thread, several at once, so everything is `Send` and `Sync`. Only one
+//! thread at a time uses a writable file.
 //!
 //! # Failure
 //! Every operation returns [`Result`]; an [`Error`] carries one of TensorFlow's [codes](Code),
 //! converts from `std::io::Error`, and takes causes and context. A panic is caught: the operation
-//! fails with `INTERNAL`, naming the operation, the message and the place, and whatever lock it held
-//! is poisoned as always in Rust. That needs unwinding; with `panic = "abort"` in the profile the
-//! plugin does not compile.
+//! fails with `INTERNAL` and names the operation, the message and the source location. Locks that it
+//! held are poisoned, as always in Rust. This needs unwinding: with `panic = "abort"` in the profile
+//! the plugin does not compile.
 //!
 //! # Loading
-//! `import tensorflow` registers a plugin that lies in `site-packages/tensorflow-plugins/` or that
-//! `TF_PLUGGABLE_DEVICE_LIBRARY_PATH` names, unless the attribute says `autoload = false` or the
+//! `import tensorflow` registers a plugin in `site-packages/tensorflow-plugins/` or one that
+//! `TF_PLUGGABLE_DEVICE_LIBRARY_PATH` names, unless the attribute has `autoload = false` or the
 //! environment `TF_FS_PLUGIN_AUTOLOAD=0`. `tf.experimental.register_filesystem_plugin(path)` registers
-//! it by hand; doing both, or either twice, is not an error, as long as it is the same file: a copy of it is
-//! another plugin, for which the scheme is taken. TensorFlow never unloads a plugin and drops no
-//! registered filesystem, so nothing may depend on `Drop` of the [`Filesystem`] itself.
+//! it by hand. Registering the same file twice is not an error. A copy of the file is another plugin,
+//! whose scheme is already registered. TensorFlow never unloads a plugin and never drops a
+//! filesystem, so nothing may depend on `Drop` of the [`Filesystem`] itself.
 //!
 //! # Logging
-//! What a plugin logs with the crate `log` appears on stderr like TensorFlow's own lines; see
-//! [`logging`].
+//! Log lines of the crate `log` appear on stderr in the format of TensorFlow's own; see [`logging`].
 //!
 //! # Tests
-//! The crate [`tf-plugin-testing`](https://docs.rs/tf-plugin-testing) has a host that treats a plugin as TensorFlow
-//! does, without TensorFlow, a test for each condition for which the header names a code and for what TensorFlow
-//! needs beyond (`conformance!`), and faults on demand.
+//! The crate [`tf-plugin-testing`](https://docs.rs/tf-plugin-testing) has an in-process host that calls a plugin as
+//! TensorFlow does, conformance tests (`conformance!`) and fault injection.
 //!
-//! # Names that TensorFlow cannot pass on
+//! # Names that TensorFlow cannot pass
 //! TensorFlow cuts a name at its first NUL before a plugin sees it, and Python cannot show a listing
 //! with names that are not UTF-8.
 
@@ -114,7 +112,7 @@ pub use tf_fs_plugin_macros::{filesystem, filesystem_plugin, filesystem_plugins}
 pub use tf_plugin_core::{Code, Error, Origin, Result, ResultExt, ensure, logging, sync};
 pub use uri::Uri;
 
-/// What nearly every plugin needs: `use tf_fs_plugin::prelude::*;`.
+/// The names that nearly every plugin needs: `use tf_fs_plugin::prelude::*;`.
 pub mod prelude {
     pub use crate::{
         AlignedRegion, Code, Entries, Error, FileStatistics, Filesystem, FilesystemOption,
@@ -124,7 +122,7 @@ pub mod prelude {
     };
 }
 
-/// What the macros' output names. Not for other use: it changes without notice.
+/// Used by the macros' output only; it changes without notice.
 #[doc(hidden)]
 pub mod __private {
     pub use crate::abi::autoload::autoload;

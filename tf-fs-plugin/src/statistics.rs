@@ -1,8 +1,8 @@
-//! What `stat` answers.
+//! The result of `stat`.
 
 use std::time::{Duration, SystemTime};
 
-/// Length, time of modification and kind of a path.
+/// Length, modification time and kind of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FileStatistics {
@@ -15,26 +15,26 @@ pub struct FileStatistics {
 }
 
 impl FileStatistics {
-    /// A file of `length` bytes.
+    /// Returns the statistics of a file of `length` bytes.
     #[must_use]
     pub fn file(length: u64) -> Self {
         Self { length, modified: SystemTime::UNIX_EPOCH, is_directory: false }
     }
 
-    /// A directory.
+    /// Returns the statistics of a directory.
     #[must_use]
     pub fn directory() -> Self {
         Self { length: 0, modified: SystemTime::UNIX_EPOCH, is_directory: true }
     }
 
-    /// The same with a time of modification.
+    /// Returns the same with a modification time.
     #[must_use]
     pub fn with_modified(self, modified: SystemTime) -> Self {
         Self { modified, ..self }
     }
 
-    /// The time of modification in nanoseconds since the Unix epoch, negative before it, at most what
-    /// 64 bits hold (the years 1677 to 2262).
+    /// Returns the modification time in nanoseconds since the Unix epoch, negative before it, within
+    /// the range of 64 bits (the years 1677 to 2262).
     #[must_use]
     pub fn modified_nanos(&self) -> i64 {
         // Not known, as in many a simple filesystem: no need to calculate.

@@ -6,8 +6,8 @@ use tf_plugin_core::{Code, Error, Result};
 
 /// A path of this filesystem, split into scheme, host and path.
 ///
-/// TensorFlow's names are bytes, not text; every accessor that gives a `&str` has a sibling that
-/// gives the bytes. Equal names have equal [`as_bytes`](Self::as_bytes), because an operation gets
+/// TensorFlow's names are bytes, not text; every accessor that returns a `&str` has a sibling that
+/// returns the bytes. Equal names have equal [`as_bytes`](Self::as_bytes), because an operation gets
 /// its path in canonical form: no empty, `.` or `..` component, no trailing `/` but the root's, and `..` never
 /// climbs above the root of its host. (A filesystem with its own
 /// [`translate_name`](crate::Filesystem::translate_name) gets what that returned.) The host, the
@@ -53,7 +53,7 @@ impl<'a> Uri<'a> {
         Some(Self { bytes, scheme: prefix.len() - 3, path: prefix.len() + position(rest, b'/') })
     }
 
-    /// Whether [`canonical`](Self::canonical) would leave the name as it is.
+    /// Whether [`canonical`](Self::canonical) would not change the name.
     #[inline]
     pub(crate) fn is_canonical(&self) -> bool {
         is_canonical(&self.bytes[self.path..])
@@ -114,7 +114,7 @@ impl<'a> Uri<'a> {
         std::str::from_utf8(&self.bytes[..self.scheme]).unwrap_or_default()
     }
 
-    /// What stands between `scheme://` and the next `/`: the bucket of an object store, the host of a
+    /// The part between `scheme://` and the next `/`: the bucket of an object store, the host of a
     /// server, often nothing.
     #[must_use]
     pub fn host(&self) -> &'a [u8] {
@@ -138,7 +138,7 @@ impl<'a> Uri<'a> {
         if path.is_empty() { b"/" } else { path }
     }
 
-    /// What stands before the path, and the path as it was written: empty if nothing follows the host.
+    /// The part before the path, and the path as it was written: empty if nothing follows the host.
     pub(crate) fn split_path(&self) -> (&'a [u8], &'a [u8]) {
         self.bytes.split_at(self.path)
     }
@@ -181,7 +181,7 @@ impl<'a> Uri<'a> {
     /// The parent, its parent, and so on up to the root.
     pub fn ancestors(&self) -> impl Iterator<Item = Uri<'a>> + use<'a> {
         let mut here = *self;
-        // Not `successors`, which looks one further than it is asked.
+        // Not `successors`, which computes one item too many.
         std::iter::from_fn(move || {
             here = here.parent()?;
             Some(here)

@@ -31,7 +31,7 @@ impl<'a> RegionContent<'a> {
         self.len
     }
 
-    /// Whether there is no byte. TensorFlow does not map empty files.
+    /// Returns whether the length is 0. TensorFlow does not map empty files.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
