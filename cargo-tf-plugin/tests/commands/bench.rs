@@ -478,19 +478,19 @@ fn bad_input_is_refused_with_the_next_step() {
     let measured = [flat, "--no-tf", "--seconds", "0.001", "--filter", "translate"];
     let [out, err] = run(&mut command(&[&measured[..], &["--save", "/dev/full"]].concat()), 1);
     assert!(out.contains("translate_name"), "{out}\n{err}");
-    assert!(err.contains("cannot write /dev/full; is there room"), "{err}");
+    assert!(err.contains("cannot write /dev/full; check free space"), "{err}");
     // And everything else is said where it cannot be shown.
     let full = fs::File::create("/dev/full").expect("it is there");
     let mut unread = command(&[&measured[..], &["--save", "/dev/full"]].concat());
     let output =
         unread.stdout(full).stderr(Stdio::piped()).spawn().and_then(Child::wait_with_output);
     let [_, err] = texts(&output.expect("the command runs"));
-    for words in ["cannot write /dev/full; is there room", "cannot write to standard output"] {
+    for words in ["cannot write /dev/full; check free space", "cannot write to standard output"] {
         assert!(err.contains(words), "`{words}` is missing in {err}");
     }
     // Where there is neither a package nor a file.
     let [_, err] = run(command(&["--no-tf"]).current_dir(empty.path()), 1);
-    assert!(err.contains("or make one with `cargo tf-plugin new`"), "{err}");
+    assert!(err.contains("or create one with `cargo tf-plugin new`"), "{err}");
     let [_, err] = run(&mut command(&["--seconds", "0"]), 2);
     assert!(err.contains("write a number from 0.001 to 3600"), "{err}");
     assert_eq!(names(empty.path()), ["text.so"], "something is left");
