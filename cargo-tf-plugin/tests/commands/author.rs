@@ -456,7 +456,7 @@ fn where_there_is_no_plugin_each_command_says_so() {
         [&["build"], &["wheel"], &["test"], &["run", "--", "true"], &["check"], &["bench"]];
     for command in commands {
         let said = fails(&mut tool(here, command));
-        assert!(said.contains("or make one with `cargo tf-plugin new`"), "{said}");
+        assert!(said.contains("or create one with `cargo tf-plugin new`"), "{said}");
     }
     let said = fails(&mut tool(here, &["demo"]));
     assert!(said.contains("error: run the demo in a clone of the project"), "{said}");

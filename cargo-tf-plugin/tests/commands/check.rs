@@ -536,7 +536,7 @@ fn what_is_no_plugin_is_refused_with_the_next_step() {
 
     let (code, text) = run(command().current_dir(scratch.path()));
     assert_eq!(code, 1, "{text}");
-    assert_says(&text, "or make one with `cargo tf-plugin new`");
+    assert_says(&text, "or create one with `cargo tf-plugin new`");
     let (code, text) = run(&mut command());
     assert_eq!(code, 1, "{text}");
     assert_says(&text, "is in no package; name one of the plugins of this workspace: ");
