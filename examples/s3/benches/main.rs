@@ -145,7 +145,7 @@ impl<'o> Bench<'o> {
         let files = tempfile::tempdir_in(&directory)
             .with_context(|| format!("cannot use {}", directory.display()))?;
         eprintln!("making the files");
-        // A server without content, for a client that does not ask it anything.
+        // A server without content, for a client that sends no requests.
         let empty = s3_server::Server::start(s3_server::Options::default())?;
         let mut memory = clients.worker(Client::Memory, &empty, files.path())?;
         memory.run("make_files", &json!({}), DEADLINE)?;
@@ -273,7 +273,7 @@ impl<'o> Bench<'o> {
         if network == Network::Shaped {
             self.store.shape(Shape::s3());
         }
-        // What was counted until here is nobody's.
+        // Requests up to here belong to no operation.
         let _ = self.store.take_counters();
         let answer = self.worker(client)?.run(row.run, &arguments, DEADLINE);
         let counters = self.store.take_counters();

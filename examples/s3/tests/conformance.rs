@@ -1,4 +1,4 @@
-//! `s3://` against what TensorFlow asks of a filesystem, in this process and in TensorFlow's; and what it answers where
+//! `s3://` against what TensorFlow requires of a filesystem, in this process and in TensorFlow's; and what it returns where
 //! its declarations leave a choice.
 
 use cargo_tf_plugin::NEWEST;

@@ -9,11 +9,11 @@ use crate::clients::Client;
 pub enum Network {
     /// Loopback as it is.
     Loopback,
-    /// 30 ms to the first byte of an answer and 80 MB/s for each connection.
+    /// 30 ms to the first byte of a response and 80 MB/s for each connection.
     Shaped,
 }
 
-/// One measurement, or many that were asked for at once: the figures are of one operation.
+/// One measurement, or many that ran at once: the figures are of one operation.
 #[derive(Clone, Debug)]
 pub struct Sample {
     /// On the clock.

@@ -58,7 +58,7 @@ fn run(
     store: &Store,
 ) -> Result<(Value, Option<String>, f64)> {
     let mut command = clients.command(client, ("probe.py", probe), store, Path::new(""))?;
-    // A shell that reports a signal as Python's own parent would see it is not needed: the status tells.
+    // A shell that reports a signal as Python's own parent would see it is not needed: the status has it.
     let mut process = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
     let stdout = process.stdout.take().context("no pipe to the Python process")?;
     let (sender, lines) = mpsc::channel();

@@ -202,7 +202,7 @@ pub fn missed_requests(figures: &Figures) -> Vec<String> {
     missed
 }
 
-/// A check that is there only if it is missed.
+/// A check that is listed only if it fails.
 fn slower(plugin: &Cell<'_>, peer: &Cell<'_>) -> Option<(&'static str, bool)> {
     let slower = plugin.median()? > peer.median()? * AS_FAST;
     slower.then_some(("slower than tensorflow-io", false))

@@ -1,4 +1,4 @@
-//! A client in a Python process that stays, asked for one operation after the other.
+//! A client in a long-running Python process, which runs one operation after the other.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
@@ -38,7 +38,7 @@ pub struct Worker {
     pub version: String,
     /// When the last operation ended.
     pub idle_since: Instant,
-    /// Whether it can be asked for more; an operation that only says that it failed changes nothing.
+    /// Whether it can run more; an operation that only says that it failed changes nothing.
     pub alive: bool,
 }
 

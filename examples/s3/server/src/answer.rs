@@ -1,4 +1,4 @@
-//! Bodies of answers: what is sent, cut, held back, altered.
+//! Bodies of responses: what is sent, cut, held back, altered.
 
 use std::future::Future;
 use std::io::Write as _;
@@ -18,7 +18,7 @@ use crate::fault::{At, Reply};
 use crate::log::Live;
 use crate::shape::Wire;
 
-/// What the rest of an answer is, once so many bytes are sent.
+/// What the rest of a response is, once so many bytes are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Then {
     /// Nothing special.
@@ -33,7 +33,7 @@ pub(crate) enum Then {
     Trickle(Duration),
 }
 
-/// How the connection of an answer ends.
+/// How the connection of a response ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     Reset,
@@ -47,7 +47,7 @@ pub(crate) type Ends = tokio::sync::mpsc::UnboundedSender<End>;
 /// How long hyper and the kernel get to send what came before the end of a connection.
 pub(crate) const SETTLE: Duration = Duration::from_millis(30);
 
-/// A body on its way, which does what a fault wants and keeps the log.
+/// A body on its way, which does what a fault requires and keeps the log.
 pub(crate) struct Outgoing {
     inner: s3s::Body,
     live: Option<Live>,
@@ -200,7 +200,7 @@ impl Body for Outgoing {
     }
 }
 
-/// The answer of a server, before it is sent.
+/// The response of a server, before it is sent.
 pub(crate) type Answer = Response<s3s::Body>;
 
 /// An error as S3 writes it.

@@ -55,7 +55,7 @@ impl At {
     }
 }
 
-/// An answer in place of the true one.
+/// A response in place of the true one.
 #[derive(Clone, Debug)]
 pub struct Reply {
     pub(crate) status: u16,
@@ -205,45 +205,45 @@ pub enum What {
     Close,
     /// The server ends its direction of the connection and answers nothing more, but the connection stays.
     HalfClose,
-    /// The head of the answer and so many bytes of its body are sent, then the connection is reset. Bytes that
+    /// The head of the response and so many bytes of its body are sent, then the connection is reset. Bytes that
     /// the client has not taken from its socket by then may be lost.
     ResetBody(At),
-    /// The head of the answer and so many bytes of its body are sent, then the connection is closed.
+    /// The head of the response and so many bytes of its body are sent, then the connection is closed.
     CutBody(At),
-    /// No answer ever comes; the request is not done.
+    /// No response ever comes; the request is not done.
     Stall,
-    /// The head of the answer and so many bytes of its body are sent, then nothing for ever.
+    /// The head of the response and so many bytes of its body are sent, then nothing for ever.
     StallBody(At),
     /// After so many bytes the rest of the body comes byte by byte, this far apart.
     TrickleBody(At, Duration),
-    /// The head of the answer comes byte by byte, this far apart (its first 512 bytes).
+    /// The head of the response comes byte by byte, this far apart (its first 512 bytes).
     SlowHead(Duration),
-    /// The answer promises to keep the connection, which is closed right after it.
+    /// The response promises to keep the connection, which is closed right after it.
     CloseIdle,
-    /// After this answer the next request on the same connection meets a reset.
+    /// After this response the next request on the same connection meets a reset.
     ResetOnReuse,
 
-    /// This answer; the request is not done.
+    /// This response; the request is not done.
     Status(Reply),
-    /// The request is done, then this answer given.
+    /// The request is done, then this response given.
     DoneThenStatus(Reply),
     /// The request is done, then the connection reset.
     LoseAck,
-    /// The request is done, no answer ever comes.
+    /// The request is done, no response ever comes.
     DoneThenStall,
     /// 200 with an `<Error>` of this code in the body; the request is not done.
     ErrorIn200(String),
 
-    /// A range is answered by the whole object and 200.
+    /// The response to a range request is the whole object with 200.
     WholeFor206,
     /// `Content-Range` is one byte off.
     WrongContentRange,
     /// `Content-Length` is more (then the connection is closed at the end) or less (then bytes follow that
     /// belong to nothing) than the body.
     ContentLength(i64),
-    /// The answer has no ETag, in headers or body.
+    /// The response has no ETag, in headers or body.
     NoEtag,
-    /// The answer has another ETag, in headers or body.
+    /// The response has another ETag, in headers or body.
     ChangedEtag,
     /// The body is XML that ends in the middle.
     BadXml,
@@ -257,18 +257,18 @@ pub enum What {
     EndlessListing,
     /// A listing says that there is more after it, without a token.
     TruncatedWithoutToken,
-    /// The checksum headers of the answer do not fit its body; one is added if there is none.
+    /// The checksum headers of the response do not fit its body; one is added if there is none.
     WrongChecksum,
     /// One byte of the body is another.
     CorruptByte(At),
     /// The body is compressed on the way.
     Gzip,
-    /// The answer has this header too.
+    /// The response has this header too.
     Header(String, String),
 
     /// The request waits at the gate before it is looked at. Goes together with other faults.
     Pause(Gate),
-    /// The request is done and waits at the gate before it is answered. Goes together with other faults.
+    /// The request is done and waits at the gate before the response. Goes together with other faults.
     PauseDone(Gate),
     /// Runs before the request is looked at, on a thread of its own. Goes together with other faults.
     Do(Hook),
@@ -374,7 +374,7 @@ impl<'a> Fault<'a> {
     }
 }
 
-/// An injected fault, to ask about it.
+/// A handle of an injected fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FaultId(usize);
 

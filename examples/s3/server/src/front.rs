@@ -1,4 +1,4 @@
-//! One request on its way: named, logged, met by faults, served by `s3s`, slowed down, answered.
+//! The path of one request: named, logged, changed by faults, served by `s3s`, slowed down.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -31,7 +31,7 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// Ends the connection; never returns, the task that asks is ended with it.
+    /// Ends the connection; never returns, because the calling task ends with it.
     async fn end(&self, end: End) -> ! {
         // A task that is gone has no connection to end.
         let _ = self.ends.send(end);
@@ -71,7 +71,7 @@ impl Body for Counted {
     }
 }
 
-/// Reads what the client still sends, so that it gets to read the answer.
+/// Reads what the client still sends, so that it gets to read the response.
 async fn drain(mut body: s3s::Body) -> Result<(), StdError> {
     while let Some(frame) = std::future::poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await {
         frame?;
@@ -137,7 +137,7 @@ pub(crate) async fn serve(
 
     let mut answer = match (&fault, &refusal) {
         (Some(What::Status(reply)), _) => {
-            // A client that goes away while it sends wants no answer.
+            // A client that disconnects while it sends needs no response.
             let _ = drain(body).await;
             answer::error(reply, head)
         }
@@ -192,7 +192,7 @@ pub(crate) async fn serve(
     Ok(answer_with(&connection, answer, live, &faults, head))
 }
 
-/// What a fault does to an answer that is there.
+/// What a fault does to an existing response.
 async fn alter(connection: &Connection, mut answer: Answer, fault: &What, head: bool) -> Answer {
     match fault {
         What::LoseAck => connection.end(End::Reset).await,
@@ -219,7 +219,7 @@ async fn alter(connection: &Connection, mut answer: Answer, fault: &What, head: 
     answer
 }
 
-/// The answer with a body that does what the fault wants.
+/// The response with a body that does what the fault requires.
 fn answer_with(
     connection: &Arc<Connection>,
     mut answer: Answer,

@@ -58,7 +58,7 @@ pub(crate) use server::Core;
 use data::Data;
 use store::Stored;
 
-/// Everything that can be asked of a running server; a clone is the same server. [`Server`] dereferences to it.
+/// The handle of a running server; a clone is the same server. [`Server`] dereferences to it.
 ///
 /// All methods that name a bucket panic if there is no such bucket: the test is wrong then.
 #[derive(Clone)]
@@ -111,7 +111,7 @@ impl Handle {
         self.0.keys.set(credentials);
     }
 
-    /// Makes a bucket that any region may sign for; one that is there stays.
+    /// Creates a bucket that any region may sign for; an existing one stays.
     pub fn create_bucket(&self, bucket: &str) {
         self.0.store.create(bucket, None);
     }
@@ -174,7 +174,7 @@ impl Handle {
         Some(Object { bytes: stored.data.to_bytes(), info: stored.info.clone() })
     }
 
-    /// Changes what is known of an object beside its content, as the headers of its upload would have.
+    /// Changes the metadata of an object, as the headers of its upload would have.
     ///
     /// # Panics
     /// If there is no such object.
@@ -187,7 +187,7 @@ impl Handle {
         });
     }
 
-    /// What is known of an object beside its content.
+    /// The metadata of an object.
     pub fn stat(&self, bucket: &str, key: &str) -> Option<Info> {
         Some(self.stored(bucket, key)?.info.clone())
     }
@@ -271,7 +271,7 @@ impl Handle {
         self.0.character.set(quirks);
     }
 
-    /// While `true` nobody listens on the port: clients are refused by the kernel. Connections that are open stay.
+    /// While `true` no process listens on the port: clients are refused by the kernel. Connections that are open stay.
     ///
     /// # Errors
     /// If the port has gone to another program meanwhile.

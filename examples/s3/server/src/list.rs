@@ -27,7 +27,7 @@ pub(crate) struct Page<V> {
     pub(crate) next: Option<String>,
 }
 
-/// The page of `map` that `query` asks for.
+/// The page of `map` that `query` requests.
 pub(crate) fn page<V: Clone>(map: &BTreeMap<String, V>, query: &Query<'_>) -> Page<V> {
     let mut page = Page { entries: Vec::new(), prefixes: Vec::new(), next: None };
     if query.max == 0 {

@@ -1,4 +1,4 @@
-//! What was asked of the server and what it answered.
+//! The log: requests and responses.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, AtomicUsize, Ordering};
@@ -25,12 +25,12 @@ pub struct Request {
     pub key: Option<String>,
     /// As sent, without the question mark.
     pub query: String,
-    /// Those headers that say what is asked: range, conditions, lengths, `x-amz-*`; names in lower case.
+    /// The headers that say what is requested: range, conditions, lengths, `x-amz-*`; names in lower case.
     /// Secrets are left out.
     pub headers: BTreeMap<String, String>,
     /// Whether the request was signed, by header or query.
     pub signed: bool,
-    /// 0 if no answer was given (yet).
+    /// 0 if no response was given (yet).
     pub status: u16,
     /// Bytes of the body received so far, as sent (`aws-chunked` framing included).
     pub bytes_in: u64,
@@ -38,7 +38,7 @@ pub struct Request {
     pub bytes_out: u64,
     /// When the head of the request had come in, since the start of the server.
     pub at: Duration,
-    /// From then to the end of the answer; `None` while it is under way.
+    /// From then to the end of the response; `None` while it is under way.
     pub duration: Option<Duration>,
     /// 1 for the first connection of the server.
     pub connection: u64,
@@ -114,7 +114,7 @@ impl Entry {
     }
 }
 
-/// Ends its entry when it is dropped: with the body of the answer, or with the connection.
+/// Ends its entry when it is dropped: with the body of the response, or with the connection.
 pub(crate) struct Live(pub(crate) Arc<Entry>);
 
 impl Drop for Live {
@@ -131,7 +131,7 @@ impl Drop for Live {
 pub struct Counters {
     /// Requests by operation.
     pub operations: BTreeMap<String, usize>,
-    /// Requests by status; 0 for those without an answer.
+    /// Requests by status; 0 for those without a response.
     pub statuses: BTreeMap<u16, usize>,
     /// Bytes of bodies received.
     pub bytes_in: u64,
@@ -242,7 +242,7 @@ impl Log {
         sum
     }
 
-    /// The counters until now; then all begins anew. Requests under way are no longer shown.
+    /// The counters until now; then they restart at 0. Requests under way are no longer shown.
     pub(crate) fn reset(&self) -> Counters {
         let mut inner = self.lock();
         let sum = Log::sum(&inner);

@@ -22,13 +22,13 @@ struct Arguments {
     /// Its secret
     #[arg(long, default_value = "secret")]
     secret_key: String,
-    /// A bucket that is there from the start; may be given again
+    /// A bucket that exists from the start; may be given again
     #[arg(long = "bucket", value_name = "NAME")]
     buckets: Vec<String>,
     /// ETags are unique numbers instead of MD5 sums, which take longer than the transfer
     #[arg(long)]
     fast: bool,
-    /// Time to the first byte of an answer
+    /// Time to the first byte of a response
     #[arg(long, value_name = "MS", default_value_t = 0.0)]
     latency_ms: f64,
     /// Megabytes per second of one connection, in each direction

@@ -138,7 +138,7 @@ impl std::ops::Deref for Server {
 }
 
 impl Server {
-    /// Starts a server; it answers when this returns.
+    /// Starts a server, which accepts requests once this has returned.
     ///
     /// # Errors
     /// If the address cannot be listened on, or no thread or certificate can be made.
@@ -187,7 +187,7 @@ impl Server {
             listening_done: Mutex::new(listening_done.1),
         });
         let (stop, (stopped_in, stopped)) = (watch::Sender::new(false), std_mpsc::channel());
-        // Subscribed here: what is asked before the task runs must not be missed.
+        // Subscribed here, to miss no request before the task runs.
         let changes = (core.listening.subscribe(), listening_done.0);
         let accepting = accept(Arc::clone(&core), listener, stop.subscribe(), changes);
         runtime.spawn(async move {
@@ -212,7 +212,7 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.stop.send_replace(true);
-        // All connections are closed when it answers; a hook that still runs must not hold the test up.
+        // All connections are closed when it responds; a running hook must not delay the test.
         let stopped = self.stopped.get_mut().unwrap_or_else(PoisonError::into_inner);
         let _ = stopped.recv_timeout(Duration::from_secs(5));
         if let Some(runtime) = self.runtime.take() {
@@ -245,7 +245,7 @@ async fn accept(
                     Ok(None)
                 };
                 let result = result.map(|changed| listener = changed);
-                // The one who asked may have gone.
+                // The receiver may have been dropped.
                 let _ = listening_done.send(result);
             }
             Some(_) = tasks.join_next() => {}
@@ -276,7 +276,7 @@ async fn connection(core: Arc<Core>, stream: TcpStream) {
         reset(&socket);
         return;
     }
-    // Without it a small answer waits for the client's delayed acknowledgement.
+    // Without it a small response waits for the client's delayed acknowledgement.
     if stream.set_nodelay(true).is_err() {
         return;
     }

@@ -13,7 +13,7 @@ use tokio::time::{Instant, Sleep};
 /// How slow the network is; the default does not slow anything.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shape {
-    /// From the end of a request to the first byte of its answer.
+    /// From the end of a request to the first byte of its response.
     pub first_byte_latency: Duration,
     /// Bytes per second of one connection, in each direction.
     pub bytes_per_second_per_connection: Option<u64>,

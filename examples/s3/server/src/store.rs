@@ -12,7 +12,7 @@ use s3s::{S3Result, s3_error};
 use crate::checksum::Algorithm;
 use crate::data::Data;
 
-/// What is known of an object beside its content.
+/// The metadata of an object.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Info {
@@ -61,7 +61,7 @@ impl Info {
     }
 }
 
-/// An object as [`Handle::get`](crate::Handle::get) hands it out.
+/// An object as [`Handle::get`](crate::Handle::get) returns it.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Object {

@@ -132,7 +132,7 @@ fn trickles() {
     let start = Instant::now();
     let first = client.connect().expect("open").read(&mut [0; 512]).expect("a byte");
     assert_eq!(first, 1);
-    // One byte is gone: what is left is no answer any more, but it is slow.
+    // One byte has arrived: the rest is not a valid response, but it is slow.
     let mut rest = Vec::new();
     client
         .connect()
@@ -341,7 +341,7 @@ fn wrong_lengths_of_other_answers() {
     let lie = length(&told("/bucket/none", 3)).map(|length| length.parse::<i64>());
     assert_eq!(lie, truth.map(|length| length.map(|length| length + 3)));
 
-    // A page of a listing, an error, and an answer without a body.
+    // A page of a listing, an error, and a response without a body.
     for (method, target, status) in [
         ("GET", "/bucket?list-type=2", 200),
         ("GET", "/bucket/none", 404),

@@ -1,4 +1,4 @@
-//! The operations of S3, asked by a client that signs with the official code.
+//! The operations of S3, requested by a client that signs with the official code.
 
 mod common;
 

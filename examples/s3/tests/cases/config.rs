@@ -354,7 +354,7 @@ fn proxies() {
     assert!(unverified.error("Unauthenticated").contains("the proxy wants"), "{unverified:?}");
 }
 
-/// A proxy that makes tunnels for whoever knows the password. Its address, and what it was asked.
+/// A proxy that opens tunnels for clients that know the password. Its address, and its requests.
 fn tunnel() -> (String, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();

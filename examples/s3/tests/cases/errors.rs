@@ -11,7 +11,7 @@ fn store(topic: &str) -> Store {
     store
 }
 
-/// What each kind of operation answers when every request meets this.
+/// What each kind of operation returns when every request meets this.
 fn failures(store: &Store, what: &What) -> Vec<(&'static str, Error)> {
     store.clear_faults();
     store.inject(Fault::new(When::All, what.clone()));
@@ -134,7 +134,7 @@ fn the_request_is_told() {
     let reply = Reply::new(403, "AccessDenied").message("Ask the owner");
     for (operation, error) in failures(&store, &What::Status(reply)) {
         let text = format!("{error:#}");
-        // Some ask by HEAD, whose answer has no body.
+        // Some ask by HEAD, whose response has no body.
         for part in ["HTTP 403", "request id ", "access denied"] {
             assert!(text.contains(part), "{operation}: {part}: {text}");
         }

@@ -1,4 +1,4 @@
-//! Stores that want to do harm: answers without end, heads that smuggle others.
+//! Stores that want to do harm: responses without end, heads that smuggle others.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -37,10 +37,10 @@ struct Raw {
     taken: Arc<AtomicUsize>,
 }
 
-/// Something that a store's answers can harm.
+/// Something that a store's responses can harm.
 type Work<'a> = &'a dyn Fn() -> Result<(), Error>;
 
-/// What is written for a request: the whole answer, and whether its last piece comes again and again.
+/// What is written for a request: the whole response, and whether its last piece comes again and again.
 type Reply = (Vec<u8>, bool);
 
 impl Raw {
@@ -117,7 +117,7 @@ fn serve(
 static PIECE: LazyLock<Vec<u8>> =
     LazyLock::new(|| [b"10000\r\n", &[b' '; 0x10000][..], b"\r\n"].concat());
 
-/// An answer that begins as `body` does and does not end.
+/// A response that begins as `body` does and does not end.
 fn endless(status: u16, body: &str) -> Reply {
     let mut bytes = format!(
         "HTTP/1.1 {status} X\r\ncontent-type: application/xml\r\ntransfer-encoding: chunked\r\n\r\n{:x}\r\n{body}\r\n",
@@ -319,8 +319,8 @@ fn credentials_add_no_header() {
     }
 }
 
-/// After an answer whose end two headers tell differently nothing else may be read of the connection: what one side takes
-/// for the body is the next answer to the other.
+/// After a response whose end two headers tell differently nothing else may be read of the connection: what one side takes
+/// for the body is the next response to the other.
 #[test]
 fn a_connection_with_two_lengths_is_not_used_again() {
     for (status, encoding) in [

@@ -27,10 +27,10 @@ fn matches(store: &Store, pattern: &str) -> Vec<String> {
         .collect()
 }
 
-/// Of one answer; long enough that it does not matter how busy the machine is.
+/// Of one response; long enough that it does not matter how busy the machine is.
 const LATENCY: Duration = Duration::from_millis(300);
 
-/// How many answers have to be waited for, one after the other.
+/// How many responses have to be waited for, one after the other.
 fn trips(store: &Store, work: impl FnOnce()) -> u32 {
     fs().stat(store.uri("")).unwrap();
     store.shape(Shape { first_byte_latency: LATENCY, ..Shape::default() });

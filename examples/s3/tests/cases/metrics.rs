@@ -9,7 +9,7 @@ use tf_plugin_s3_tests::{IMPATIENT, Store, content, host, this_test};
 fn metrics() -> Value {
     let size = host().stat("s3:///metrics.json").unwrap().length;
     let text = host().read_file("s3:///metrics.json").unwrap();
-    // TensorFlow asks the size first and reads so much.
+    // TensorFlow queries the size first and reads so much.
     assert_eq!(size, text.len() as u64);
     serde_json::from_slice(&text).unwrap()
 }

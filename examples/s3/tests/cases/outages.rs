@@ -11,7 +11,7 @@ use tf_plugin_s3_tests::{Store, content, eventually, host, logs};
 /// As long as a gateway takes to start again.
 const OUTAGE: Duration = Duration::from_secs(10);
 
-/// From now on nobody listens on the port, and connections that are open are gone.
+/// From now on no process listens on the port, and connections that are open are gone.
 fn stop(store: &Store) {
     store.set_refusing(true).expect("stopped");
     store.reset_connections();
@@ -117,7 +117,7 @@ fn a_restart_of_the_store_is_survived() {
     assert!(store.open_uploads().is_empty(), "{:?}", store.open_uploads());
 }
 
-/// `Retry-After: 0` is no reason to ask without a pause, and an error in a success no answer that cannot be right.
+/// `Retry-After: 0` is no reason to ask without a pause, and an error in a success no response that cannot be right.
 #[test]
 fn what_says_nothing_of_time_is_waited_for_all_the_same() {
     let store =

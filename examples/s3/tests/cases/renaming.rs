@@ -49,7 +49,7 @@ fn names_that_begin_alike_are_looked_for_together() {
         }
         assert_eq!(code(rename("d/ckpt.data", "d/ckpt.taken")), Code::FailedPrecondition);
     });
-    // The last one asks for the source.
+    // The last one requests the source.
     let expected = [("CopyObject", 3), ("DeleteObject", 3), ("ListObjectsV2", 1)];
     assert_eq!(requests, counts(expected));
 

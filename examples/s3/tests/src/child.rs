@@ -44,7 +44,7 @@ pub fn again(test: &str, role: &str, store: &Store) -> Command {
         .envs(store.environment())
         .env(ROLE, role)
         .env("RUST_BACKTRACE", "1")
-        // No profile of whoever runs the tests.
+        // No profile of the person who runs the tests.
         .env("HOME", "/nonexistent")
         .stdin(Stdio::null());
     command

@@ -37,7 +37,7 @@ impl fmt::Debug for Fake {
 }
 
 impl Fake {
-    /// Answers every request by what `answer` says: status, headers, body. `None`: no answer ever comes.
+    /// Answers every request by what `answer` says: status, headers, body. `None`: no response ever comes.
     ///
     /// # Panics
     /// If there is no port.

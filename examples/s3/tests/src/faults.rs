@@ -1,17 +1,17 @@
-//! The faults of a store, and what each may do to whoever asks.
+//! The faults of a store, and their allowed effects on a caller.
 
 use s3_server::{At, Reply, What};
 use std::time::Duration;
 use tf_fs_plugin::Code;
 
-/// What an operation may answer when a fault was in its way.
+/// What an operation may return when a fault was in its way.
 #[derive(Clone, Copy, Debug)]
 pub enum Expect {
     /// As if there had been none: it was retried, or does not matter.
     Right,
     /// As if there had been none, or an error with one of these codes.
     RightOr(&'static [Code]),
-    /// An error with one of these codes, unless the operation asked nothing.
+    /// An error with one of these codes, unless the operation sent no request.
     Error(&'static [Code]),
 }
 
@@ -90,15 +90,15 @@ impl Kind {
 
 /// Not reachable.
 const GONE: &[Code] = &[Code::Unavailable];
-/// No answer in time.
+/// No response in time.
 const LATE: &[Code] = &[Code::DeadlineExceeded];
 /// Either.
 const GONE_OR_LATE: &[Code] = &[Code::Unavailable, Code::DeadlineExceeded];
-/// The store asks to slow down.
+/// The store throttles.
 const BUSY: &[Code] = &[Code::Unavailable, Code::ResourceExhausted];
 /// What came cannot be right.
 const BROKEN: &[Code] = &[Code::DataLoss, Code::Internal, Code::Unavailable];
-/// The object is not the one that was opened, or the answer cannot be right.
+/// The object is not the one that was opened, or the response cannot be right.
 const CHANGED: &[Code] =
     &[Code::FailedPrecondition, Code::Aborted, Code::DataLoss, Code::Internal, Code::Unavailable];
 /// What the store says of a failed condition or a conflict.

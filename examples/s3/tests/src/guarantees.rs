@@ -13,7 +13,7 @@ fn read(uri: &str) -> Vec<u8> {
     fs().read_file(uri).expect("it is read")
 }
 
-/// What somebody else does: a writer of its own, which asks nobody.
+/// What another process does: a separate writer, without any checks.
 fn put(uri: &str, bytes: &[u8]) {
     let mut file = fs().new_writable_file(uri).expect("it opens");
     file.append(bytes).expect("it is appended");
@@ -45,7 +45,7 @@ pub fn flushes_publish(base: &str) {
     }
 }
 
-/// Appends go on after what is there, also after what was made of parts.
+/// Appends continue after the existing content, also after what was made of parts.
 ///
 /// # Panics
 /// If they do not.
@@ -65,7 +65,7 @@ pub fn appends_go_on(base: &str) {
     }
 }
 
-/// What somebody else wrote while a file was open for appending, or between two flushes, stays, and the writer is told.
+/// What another process wrote while a file was open for appending, or between two flushes, stays, and the writer is told.
 ///
 /// # Panics
 /// If not.

@@ -1,4 +1,4 @@
-//! A child process with an environment of its own, that asks the plugin one thing and says what came of it.
+//! A child process with a separate environment, which makes one call of the plugin and reports the result.
 
 use crate::{Store, child, host};
 use std::time::{Duration, Instant};
@@ -76,7 +76,7 @@ fn read(host: &Host, uri: &str) -> tf_fs_plugin::Result<Vec<u8>> {
     host.read_file(uri)
 }
 
-/// Runs the test of this name as a child that reads these names, separated by spaces, one after the other; the answer
+/// Runs the test of this name as a child that reads these names, separated by spaces, one after the other; the result
 /// is the last one's. `change` gets the environment that leads to `store`, but for variables that are `None`.
 ///
 /// # Panics

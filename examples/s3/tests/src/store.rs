@@ -67,7 +67,7 @@ impl Store {
         Self::with(topic, &[])
     }
 
-    /// A store with these settings of its bucket beside those that lead to it, as in `CONFIGURATION.md`.
+    /// A store with these settings of its bucket in addition to those that lead to it, as in `CONFIGURATION.md`.
     ///
     /// # Panics
     /// If the server does not start or a setting is refused.
@@ -87,7 +87,7 @@ impl Store {
         store
     }
 
-    /// Makes the store known to the plugin of a host, with these settings beside those that lead to it.
+    /// Makes the store known to the plugin of a host, with these settings in addition to those that lead to it.
     ///
     /// # Errors
     /// If one is refused, or the host has no `s3`.
@@ -194,13 +194,13 @@ impl Store {
         self.server.put(&self.bucket, key, content);
     }
 
-    /// An object's content, asked without the plugin.
+    /// An object's content, read without the plugin.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<Vec<u8>> {
         self.server.get(&self.bucket, key).map(|object| object.bytes.to_vec())
     }
 
-    /// All keys, asked without the plugin.
+    /// All keys, listed without the plugin.
     #[must_use]
     pub fn keys(&self) -> Vec<String> {
         self.server.keys(&self.bucket)
@@ -212,7 +212,7 @@ impl Store {
         self.server.uploads(&self.bucket).into_iter().map(|upload| upload.key).collect()
     }
 
-    /// The keys of uploads that nobody ended, except where a fault met what would have: the answer with the upload's
+    /// The keys of uploads that nobody ended, except where a fault met what would have: the response with the upload's
     /// name, or an attempt to abort it. Of the requests since the log was emptied.
     #[must_use]
     pub fn unexplained_uploads(&self) -> Vec<String> {
@@ -231,7 +231,7 @@ impl Store {
         left
     }
 
-    /// What `work` answers, and the requests that it made, by operation. Requests in the background that have begun
+    /// What `work` returns, and the requests that it made, by operation. Requests in the background that have begun
     /// when `work` returns count too.
     pub fn requests<T>(&self, work: impl FnOnce() -> T) -> (T, BTreeMap<String, usize>) {
         self.server.reset_log();

@@ -1,5 +1,5 @@
 //! A process that is killed at any moment: at each request k, before it is done, after it is done, and while the store
-//! goes on with it. Then an audit: every object is as it was or as it was to be, whole; nothing else is touched; what is
+//! continues with it. Then an audit: every object is as it was or as it was to be, whole; nothing else is touched; what is
 //! left behind is what `SEMANTICS.md` says; and the next process can do the same again.
 
 use s3_server::{Fault, Gate, Options, What, When};

@@ -75,7 +75,7 @@ macro_rules! conditions {
     };
 }
 
-/// Which bytes of an object a request wants; the flag says whether the answer is a 206.
+/// Which bytes of an object a request wants; the flag says whether the response is a 206.
 pub(super) fn selected(
     object: &Stored,
     range: Option<Range>,

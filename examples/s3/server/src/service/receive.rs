@@ -19,7 +19,7 @@ pub(super) struct Promise<'a> {
 }
 
 pub(super) fn body_error(error: &s3s::StdError) -> S3Error {
-    // The errors of s3s' body streams are private types: only their text tells them apart.
+    // The errors of s3s' body streams are private types: only their text distinguishes them.
     let text = error.to_string();
     if text.contains("Sha256Mismatch") {
         let mut error = S3Error::with_message(

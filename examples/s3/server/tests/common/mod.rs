@@ -72,7 +72,7 @@ impl Answer {
     }
 }
 
-/// Who asks, and on which connection.
+/// The client, and its connection.
 pub struct Client {
     address: SocketAddr,
     pub host: String,
@@ -177,7 +177,7 @@ impl Client {
         Ok(n)
     }
 
-    /// The head of the next answer.
+    /// The head of the next response.
     pub fn read_head(&mut self) -> io::Result<Answer> {
         loop {
             let mut headers = [httparse::EMPTY_HEADER; 64];
@@ -197,7 +197,7 @@ impl Client {
         }
     }
 
-    /// The rest of an answer to `method`.
+    /// The rest of a response to `method`.
     pub fn read_body(&mut self, method: &str, answer: &mut Answer) {
         if method == "HEAD" || answer.status == 204 || answer.status == 304 {
             return;
@@ -215,7 +215,7 @@ impl Client {
         answer.body = self.buffer.drain(..length.min(self.buffer.len())).collect();
     }
 
-    /// What has come in that no answer has claimed.
+    /// What has come in that no response has claimed.
     pub fn unclaimed(&mut self) -> &[u8] {
         &self.buffer
     }

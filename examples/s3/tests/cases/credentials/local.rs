@@ -114,7 +114,7 @@ fn a_missing_profile_is_no_reason_to_use_others() {
         return;
     }
     let (store, home) = (store(), Home::new());
-    // No file at all: the AWS SDK would go on to the next source.
+    // No file at all: the AWS SDK would continue with the next source.
     let fake_keys = json(&store, "I");
     let container = Fake::start(move |_| Some((200, fake_keys.clone())));
     let url = container.url();

@@ -8,7 +8,7 @@ use tf_plugin_s3_tests::fake::{Asked, Fake};
 use tf_plugin_s3_tests::probe::{is_child, probe};
 use tf_plugin_s3_tests::this_test;
 
-/// The answer of STS.
+/// The response of STS.
 fn sts(action: &str, store: &Store, token: &str) -> String {
     format!(
         "<{action}Response><{action}Result><Credentials><AccessKeyId>{}</AccessKeyId><SecretAccessKey>{}</SecretAccessKey><SessionToken>{token}</SessionToken><Expiration>{LATER}</Expiration></Credentials><AssumedRoleUser><Arn>arn:aws:sts::1:assumed-role/r/s</Arn><AssumedRoleId>x</AssumedRoleId></AssumedRoleUser></{action}Result></{action}Response>",
@@ -80,7 +80,7 @@ fn a_service_is_trusted_by_the_bundle() {
     let bucket = format!("[bucket.\"{}\"]\nca_file = \"{ca}\"\n", store.bucket());
     let bucket = home.write("s3.toml", &bucket);
     assert_eq!(with(&[("TF_S3_CONFIG", Some(&bucket))]).content(), "content");
-    // Keys are given to nobody whose name is not proven, whatever is accepted of the store.
+    // Credentials go only to a verified service, whatever certificate is accepted for the store.
     let before = service.log().len();
     for change in [&[][..], &[("TF_S3_VERIFY_TLS", Some("0"))]] {
         let unknown = with(change);
@@ -147,7 +147,7 @@ fn a_container() {
     );
 }
 
-/// What IMDSv2 answers.
+/// The responses of IMDSv2.
 fn metadata(asked: &Asked, keys: &str) -> Option<(u16, String)> {
     let path = asked.line.split(' ').nth(1).unwrap_or_default();
     if asked.line.starts_with("PUT /latest/api/token") {

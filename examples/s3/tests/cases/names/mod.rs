@@ -1,4 +1,4 @@
-//! What a name is: the answers, the requests that they cost, and what is remembered.
+//! What a name is: the results, the requests that they cost, and the cache.
 
 mod questions;
 mod remembered;

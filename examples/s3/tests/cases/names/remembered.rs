@@ -29,7 +29,7 @@ fn a_listing_answers_what_follows_it() {
         assert_eq!(code(fs().stat(store.uri("d/none/missing"))), Code::NotFound);
     });
     assert_eq!(requests, counts([]));
-    // A listing is always made anew.
+    // A listing is never cached.
     store.put("d/other", "x");
     assert_eq!(fs().get_children(store.uri("d")).unwrap().len(), 22);
 }

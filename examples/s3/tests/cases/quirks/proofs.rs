@@ -1,11 +1,11 @@
-//! What an answer proves of a store, and what it does not.
+//! What a response proves of a store, and what it does not.
 
 use super::{MIB, shown, store};
 use s3_server::{Conditions, Fault, Quirks, Reply, What, When};
 use tf_fs_plugin::Code;
 use tf_plugin_s3_tests::{Store, code, content, fs};
 
-/// Before the `nth` request of this operation from now on, somebody else does this.
+/// Before the `nth` request of this operation from now on, another process does this.
 fn meanwhile(
     store: &Store,
     operation: &str,
@@ -212,7 +212,7 @@ fn ask_leaves_no_upload_behind() {
     assert_eq!(store.open_uploads(), [""; 0]);
 }
 
-/// Before anything was sent, the same content is somebody else's.
+/// Before anything was sent, the same content is another process's.
 #[test]
 fn the_same_content_is_not_ours() {
     let store = store("quirks-same", Quirks { put: Conditions::Ignored, ..Quirks::default() });

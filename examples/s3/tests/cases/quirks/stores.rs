@@ -151,7 +151,7 @@ fn a_write_that_was_done_and_failed_can_be_repeated() {
     }
 }
 
-/// Requests without a body say so: there are stores that want `Content-Length: 0`.
+/// Requests without a body say so: there are stores that require `Content-Length: 0`.
 #[test]
 fn requests_without_a_body_have_a_length() {
     let store = store("quirks-length", Quirks { length_required: true, ..Quirks::default() });
@@ -258,7 +258,7 @@ fn a_copy_in_parts_is_of_one_version() {
     assert_eq!(store.open_uploads(), [""; 0]);
 }
 
-/// The program that asks a store, on stores of which the answers are known.
+/// The program `ask`, on stores whose responses are known.
 #[test]
 fn ask_tells_what_a_store_can_do() {
     use s3::Ability::{Checked, CheckedUnquoted, Ignored, Refused};

@@ -84,7 +84,7 @@ fn random_access_takes_a_request_a_read() {
     assert_eq!(gets(&counts), places.len());
     let bytes: u64 = store.log().iter().map(|request| request.bytes_out).sum();
     assert_eq!(bytes as usize, places.len() * (512 * KIB + 1), "no more than what is asked for");
-    // Backwards and in strides: exactly what is asked for.
+    // Backwards and in strides: exactly the requested bytes.
     let strides: Vec<usize> = (0..20).rev().map(|i| 2 * MIB + i * 2 * MIB).collect();
     let ((), counts) = store.requests(|| {
         for &place in &strides {
@@ -110,7 +110,7 @@ fn shards_of_a_data_set_take_four_requests_each() {
         }
     });
     assert!(gets(&counts) <= 64, "{counts:?}");
-    // The later ones are asked for all at once: each takes one round trip, not two.
+    // The later ones are requested all at once: each takes one round trip, not two.
     let latency = Duration::from_secs(1);
     store.shape(Shape { first_byte_latency: latency, ..Shape::default() });
     store.reset_log();
@@ -181,7 +181,7 @@ fn a_file_that_was_read_at_random_is_not_expected_to_be_read_whole() {
     let store = Store::with("habits", &[("listing_ttl_ms", "0")]);
     let body = content(32 * MIB, 4);
     store.put("d/f", body.clone());
-    // Parts that are fetched ahead are asked for beside the caller.
+    // Parts of the read-ahead are requested while the caller continues.
     let fetches_ahead = || {
         let (_file, _) = store.requests(|| open(&store, "d/f"));
         eventually(Duration::from_secs(10), || gets(&store.counts()) > 1)

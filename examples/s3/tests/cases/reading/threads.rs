@@ -30,13 +30,13 @@ fn threads_that_ask_for_the_same_share_a_request() {
                     assert_eq!(read, body[start..start + 100_000]);
                 });
             }
-            // The first is on its way before the others ask for what overlaps it.
+            // The first is on its way before the others request a part that overlaps it.
             assert!(gate.wait_for(1, Duration::from_secs(5)));
             barrier.wait();
             barrier_passed(&gate);
         });
     });
-    // Six asked for the same, and one for what overlaps it: only the rest of that is fetched.
+    // Six requested the same part, and one a part that overlaps it: only the rest of that is fetched.
     let bytes: u64 = store.log().iter().map(|request| request.bytes_out).sum();
     assert_eq!((gets(&counts), bytes), (2, 160_000));
 

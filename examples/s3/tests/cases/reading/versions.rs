@@ -77,7 +77,7 @@ fn a_remembered_version_that_is_past_is_read_by_no_thread() {
     let (old, new) = (content(8 * MIB, 1), content(8 * MIB, 2));
     let file = open_remembered(&store, &old);
     let read = |start: usize| (file.read(start as u64, 1_000), &new[start..][..1_000]);
-    // The answer to the first thread is of the version that was remembered, and comes last.
+    // The response to the first thread is of the version that was remembered, and comes last.
     let gate = Gate::new();
     store.inject(Fault::new(When::Nth(1), What::PauseDone(gate.clone())).operation("GetObject"));
     std::thread::scope(|threads| {

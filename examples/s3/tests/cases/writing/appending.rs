@@ -1,4 +1,4 @@
-//! Files that are appended to, and what somebody else writes meanwhile.
+//! Files that are appended to, and what another process writes meanwhile.
 
 use super::{KIB, MIB, bytes_down, bytes_up, create};
 use tf_fs_plugin::Code;
@@ -149,7 +149,7 @@ fn what_somebody_else_wrote_meanwhile_stays() {
         assert_eq!(store.get("file"), Some(b"theirs".to_vec()), "{size}");
         assert_eq!(store.open_uploads(), [""; 0]);
 
-        // Opened for appending, deleted by somebody else, closed.
+        // Opened for appending, deleted by another process, closed.
         store.put("file", content(size, 1));
         let mut file = fs().new_appendable_file(store.uri("file")).unwrap();
         file.append(b"more").unwrap();

@@ -56,7 +56,7 @@ fn a_large_file_goes_up_in_parts_while_it_is_written() {
             file.append(piece).unwrap();
         }
         assert_eq!(file.tell().unwrap(), bytes.len() as u64);
-        // Before the file is closed, the store has the parts that are full and nobody sees them.
+        // Before the file is closed, the store has the full parts and no other process sees them.
         let has_parts =
             || store.uploads(store.bucket()).iter().any(|upload| upload.parts.len() == 2);
         assert!(eventually(Duration::from_secs(5), has_parts));
@@ -211,7 +211,7 @@ fn flushes_send_the_new_bytes_only() {
             file.append(piece).unwrap();
             file.flush().unwrap();
             assert_eq!(store.get("file").unwrap(), &bytes[..(index + 1) * MIB]);
-            // TensorFlow asks for both.
+            // TensorFlow calls both.
             file.sync().unwrap();
         }
         file.close().unwrap();
@@ -247,7 +247,7 @@ fn fifty_flushes_of_an_event_file() {
     });
     let total: usize = requests.values().sum();
     assert!(total <= 125, "{total}: {requests:?}");
-    // Whole up to the first 5 MiB, which S3 wants of a part to copy: 27 × 28 ÷ 2 × 200 kB; then 23 × 200 kB.
+    // Whole up to the first 5 MiB, which S3 requires of a part to copy: 27 × 28 ÷ 2 × 200 kB; then 23 × 200 kB.
     let up = bytes_up(&store);
     assert!((80_200_000..80_300_000).contains(&up), "{up}");
     assert_eq!(store.get("events"), Some(bytes));

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 /// How a forked child ended.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// `work` came to its end, with this answer.
+    /// `work` has ended with this result.
     Answered(String),
     /// It panicked.
     Panicked,
@@ -54,7 +54,7 @@ pub fn in_fork(within: Duration, work: impl FnOnce() -> String) -> io::Result<(E
             drop(writer);
             let mut status = 0;
             let hung = loop {
-                // SAFETY: `child` is a child of this process that nobody else waits for.
+                // SAFETY: `child` is a child of this process that no other thread waits for.
                 if unsafe { libc::waitpid(child, &raw mut status, libc::WNOHANG) } == child {
                     break false;
                 }

@@ -1,6 +1,6 @@
 //! Every fault at every request: "fail the k-th request", for each operation, each kind of fault, and each k.
 //!
-//! After each, the answer is right or an error with the code that the fault stands for, within a bounded time; what is
+//! After each, the result is right or an error with the code of the fault, within a bounded time; what is
 //! in the store is what was there before or what the operation makes of it, key by key; nothing is left behind; and
 //! without the fault the same operation succeeds. Writing has a sweep of its own in `writing*.rs`.
 

@@ -25,7 +25,7 @@ pub(super) fn right(holds: bool, what: impl FnOnce() -> String) -> Answer {
     if holds { Ok(()) } else { Err(Failure::Wrong(what())) }
 }
 
-/// The answer must be this error: it is what a store without faults leads to.
+/// The result must be this error, as on a store without faults.
 pub(super) fn fails_with<T>(answer: Result<T, Error>, code: Code) -> Answer {
     match answer {
         Ok(_) => Err(Failure::Wrong(format!("OK in place of {code:?}"))),
@@ -82,7 +82,7 @@ impl Case<'_> {
 /// From here on a single request cannot copy.
 pub(super) const HUGE: u64 = 5 << 30;
 
-/// Something that TensorFlow asks for.
+/// A call of TensorFlow.
 pub(super) struct Op {
     pub(super) name: &'static str,
     pub(super) setup: fn(&Case<'_>),
@@ -91,9 +91,9 @@ pub(super) struct Op {
     pub(super) effect: fn(&mut Objects, &str),
     /// Sources and targets: what is no longer at its source has to be at its target.
     pub(super) moves: &'static [(&'static str, &'static str)],
-    /// What it answers without a fault, if that is an error.
+    /// What it returns without a fault, if that is an error.
     pub(super) fails: Option<Code>,
-    /// What the operation answers when it is asked again after it is done.
+    /// What the operation returns when it is called again after it is done.
     pub(super) done_already: &'static [Code],
     /// How often the usual limit it may take.
     pub(super) patience: u32,

@@ -1,8 +1,8 @@
 //! Random sequences of operations, through the C tables on the fault server and on a model of a bucket beside it.
 //!
-//! Five machines: without faults; with nothing remembered of listings; with faults, where each answer is right or an
+//! Five machines: without faults; with nothing remembered of listings; with faults, where each result is right or an
 //! error and what is in the store is explained by it; two threads with roots of which one's name begins with the
-//! other's; and with somebody else who changes the bucket meanwhile. The operations are those of the conformance tests;
+//! other's; and with another process that changes the bucket meanwhile. The operations are those of the conformance tests;
 //! what they mean in a bucket (implied directories, exact keys, nothing visible before it is published) is the
 //! [`oracle`]'s.
 
@@ -133,7 +133,7 @@ fn inject(store: &Store, when: When, what: &What) {
     }
 }
 
-/// What somebody else does before the operation of this number: writes this content, or deletes.
+/// What another process does before the operation of this number: writes this content, or deletes.
 pub(crate) type Other = (usize, &'static str, Option<Vec<u8>>);
 
 fn other() -> impl Strategy<Value = Other> {

@@ -1,9 +1,9 @@
-//! What a bucket holds and what each operation may answer: objects with exact keys, directories implied by them.
+//! What a bucket holds and what each operation may return: objects with exact keys, directories implied by them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use tf_fs_plugin::Code;
 
-/// What an operation may answer.
+/// What an operation may return.
 #[derive(Clone, Debug)]
 pub(crate) struct Verdict {
     ok: bool,

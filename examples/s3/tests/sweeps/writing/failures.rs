@@ -215,7 +215,7 @@ fn whose_object_it_is_is_not_guessed() {
         file.append(&new(len)).unwrap();
         file.flush().unwrap();
         file.append(b"more").unwrap();
-        // Done, not said, and nobody can look.
+        // Done, not confirmed, and it cannot be checked.
         store.inject(Fault::new(When::Nth(1), What::LoseAck).operation(request));
         store.inject(Fault::new(When::All, What::status(503, "SlowDown")).operation("HeadObject"));
         let error = file.close().unwrap_err();

@@ -1,8 +1,8 @@
 //! Every fault at every request of writing: "fail the k-th request", for each way to write, each kind of fault, and
 //! each k.
 //!
-//! After each, the answer is OK and the object is the new one, or an error with the code that the fault stands for
-//! and the object is one that was published before; nobody ever sees part of one; no upload is left; all of it within
+//! After each, the result is OK and the object is the new one, or an error with the code of the fault
+//! and the object is one that was published before; no process ever sees part of one; no upload is left; all of it within
 //! a bounded time.
 
 mod failures;
@@ -157,10 +157,10 @@ fn try_one(
             wrong.push(what);
         }
     };
-    // Of a huge document or a slow answer that comes in the end, the time to read it counts.
+    // Of a huge document or a slow response that comes in the end, the time to read it counts.
     let is_slow = matches!(kind.what, What::HugeXml(_) | What::SlowHead(_));
     check(took < LIMIT || is_slow, format!("took {took:?}"));
-    // Appending begins with HEAD, whose answer has no body to say what is wrong.
+    // Appending begins with HEAD, whose response has no body to say what is wrong.
     let asks_first = log.first() == Some(&"HeadObject") && at.is_none_or(|(k, _)| k == 1);
     let also: &[Code] = match kind.what {
         // Nor which name it does not know: then a file is made, and that finds the object.
@@ -213,7 +213,7 @@ fn try_one(
 }
 
 fn forget_region(store: &Store) {
-    // Any region may sign for the bucket; another one makes the plugin begin anew.
+    // Any region may sign for the bucket; another one makes the plugin begin again.
     static NEXT: AtomicUsize = AtomicUsize::new(1);
     store.set(&[("region", &format!("nowhere-{}", NEXT.fetch_add(1, Ordering::Relaxed)))]);
 }

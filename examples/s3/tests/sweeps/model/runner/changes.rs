@@ -177,7 +177,7 @@ impl Run<'_> {
             _ if to == from => Verdict::ok().or(Code::FailedPrecondition).or(Code::InvalidArgument),
             _ if into_itself => Verdict::fails(Code::FailedPrecondition).or(Code::InvalidArgument),
             Found::Nothing => Verdict::ok(),
-            // Into a directory that is there: refused, or merged whole.
+            // Into a directory that exists: refused, or merged whole.
             Found::Dir => Verdict::ok().or(Code::FailedPrecondition).or(Code::AlreadyExists),
             Found::File | Found::Both => {
                 Verdict::fails(Code::FailedPrecondition).or(Code::AlreadyExists)

@@ -24,7 +24,7 @@ pub(crate) struct Setting {
     pub(crate) large: bool,
     /// Requests fail: any answer may be an error.
     pub(crate) faults: bool,
-    /// What somebody else does.
+    /// What another process does.
     pub(crate) others: Vec<Other>,
 }
 
@@ -36,7 +36,7 @@ struct Writer {
     /// What of it this writer has put into the store or found there.
     published: Option<Vec<u8>>,
     closed: bool,
-    /// Deleted, or replaced by somebody else: what it still writes is nobody's.
+    /// Deleted, or replaced by another process: what it still writes is nobody's.
     detached: bool,
 }
 
@@ -177,7 +177,7 @@ impl<'s> Run<'s> {
         })
     }
 
-    /// Checks an answer; `Ok(None)` if it is a failure as it may be.
+    /// Checks a result; `Ok(None)` for an allowed failure.
     fn judge<T>(&self, answer: Result<T, Error>, verdict: &Verdict) -> Outcome<Option<T>> {
         let code = answer.as_ref().err().map(Error::code);
         let by_fault = self.setting.faults && code.is_some_and(|code| OF_FAULTS.contains(&code));

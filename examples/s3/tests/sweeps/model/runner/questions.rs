@@ -1,4 +1,4 @@
-//! What is asked, and what may be answered.
+//! Queries, and their allowed results.
 
 use super::{OF_FAULTS, Outcome, Run, ensure, fail};
 use crate::model::oracle::{Found, Path, Verdict, key};
