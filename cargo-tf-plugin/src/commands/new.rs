@@ -98,9 +98,9 @@ impl New {
         };
         say!("Created {}: {what}.\n", directory.display())?;
         say!("  cd {}", directory.display())?;
-        say!("  cargo test             # seconds, no TensorFlow")?;
+        say!("  cargo test             # without TensorFlow: 1 to 3 minutes the first time")?;
         say!("  cargo tf-plugin test   # and in a real TensorFlow")?;
-        say!("  cargo tf-plugin wheel  # what `pip install` takes")?;
+        say!("  cargo tf-plugin wheel  # a wheel for `pip install`")?;
         Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! What copies to and from the device take, through TensorFlow's C tables: `cargo bench --bench device`.
+//! Measures copies to and from the device through TensorFlow's C tables: `cargo bench --bench device`.
 
 use std::time::Instant;
 

@@ -1,17 +1,17 @@
-//! A device on the host, to begin with: its memory is the host's, at addresses that the host cannot follow,
-//! and its streams are threads that work later, as those of a real device.
+//! A device on the host, to begin with: its memory is host memory at addresses that the host cannot dereference,
+//! and its streams are threads that work asynchronously, like those of a real device.
 //!
-//! For a real one implement `Device`, `Stream` and `Event` on its driver, in place of `HostDevice`.
+//! For a real device, implement `Device`, `Stream` and `Event` on its driver and use them instead of `HostDevice`.
 
 use se_plugin::host::{HostDevice, HostMemory};
 use se_plugin::prelude::*;
 use se_plugin::toolkit::{Number, ops};
 use std::marker::PhantomData;
 
-/// Bytes of memory that the device has.
+/// The memory of the device in bytes.
 const MEMORY: u64 = 1 << 30;
 
-/// What there is before the first device is opened.
+/// The state before the first device is opened.
 pub struct TemplatePluginPlatform;
 
 #[device_plugin]
@@ -66,7 +66,7 @@ impl<T: Number> Kernel for Sub<T> {
     }
 }
 
-/// What `AddV2` computes of each two elements.
+/// The sum that `AddV2` computes of two elements.
 pub fn add<T: Number>(a: T, b: T) -> T {
     a.plus(b)
 }

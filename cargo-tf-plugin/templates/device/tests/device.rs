@@ -1,9 +1,9 @@
-//! The device through TensorFlow's C tables, in this process and without TensorFlow.
+//! Tests the device through TensorFlow's C tables, in process and without TensorFlow.
 
 use template_plugin::{TemplatePluginPlatform, add};
 
-// A test for each of some 100 questions that TensorFlow asks of a device: memory, copies, order, events, threads.
-// And some 60 more in TensorFlow, from Python and in C, which `cargo tf-plugin test` runs.
+// About 100 tests of what TensorFlow requires of a device: memory, copies, order, events, threads.
+// `cargo tf-plugin test` runs more in TensorFlow, from Python and in C.
 tf_plugin_testing::device::conformance!(TemplatePluginPlatform);
 
 #[test]

@@ -1,4 +1,4 @@
-//! What reads and appends take, through TensorFlow's C tables: `cargo bench --bench filesystem`.
+//! Measures reads and appends through TensorFlow's C tables: `cargo bench --bench filesystem`.
 
 use std::hint::black_box;
 use std::time::Instant;

@@ -1,21 +1,21 @@
-//! A filesystem in memory, to begin with: replace what is in the methods by calls of your storage.
+//! A filesystem in memory, to begin with: replace the bodies of the methods with calls to your storage.
 //!
-//! An operation that is left out is TensorFlow's own: copying, globs and the like are made of those here.
+//! For a missing operation TensorFlow's or the SDK's default runs: copying and globs use the operations here.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tf_fs_plugin::prelude::*;
-// As that of `std`, and free in a forked child.
+// Like that of `std`, but unlocked in a forked child.
 use tf_fs_plugin::sync::RwLock;
 
-/// Files, and directories as `None`, by their names. Roots such as `templateplugin://box/` are always there.
+/// Files, and directories as `None`, by their names. Roots such as `templateplugin://box/` always exist.
 #[derive(Default)]
 pub struct TemplatePluginFs(RwLock<Nodes>);
 
 type Nodes = BTreeMap<Vec<u8>, Option<File>>;
 
-/// An open file; what a writer appends, readers see at once.
+/// An open file. Readers see appended bytes at once.
 #[derive(Clone, Default)]
 pub struct File(Arc<RwLock<Vec<u8>>>);
 
@@ -24,7 +24,7 @@ impl Filesystem for TemplatePluginFs {
     type Reader = File;
     type Writer = File;
 
-    /// Runs at the first use of the scheme: the place to read settings.
+    /// Runs when the plugin is registered, usually at `import tensorflow`. Read settings here; connect later.
     fn new(_scheme: &str) -> Result<Self> {
         Ok(Self::default())
     }
@@ -42,7 +42,7 @@ impl Filesystem for TemplatePluginFs {
         find_file(nodes, uri).or_else(|_| put(nodes, uri, File::default()))
     }
 
-    /// One step for readers of `dst`: the old file or the new one, never a part.
+    /// Atomic for readers of `dst`: they find the old file or the new one, never a part.
     fn rename_file(&self, src: Uri<'_>, dst: Uri<'_>) -> Result<()> {
         let nodes = &mut *self.0.write()?;
         put(nodes, dst, find_file(nodes, src)?)?;
@@ -83,7 +83,7 @@ impl Filesystem for TemplatePluginFs {
 }
 
 impl RandomAccessFile for File {
-    /// Any number of threads call this at once.
+    /// Several threads call this at once.
     fn read_at(&self, offset: u64, buf: &mut ReadBuf<'_>) -> Result<()> {
         buf.fill_from(&self.0.read()?, offset);
         Ok(())
@@ -101,9 +101,9 @@ impl WritableFile for File {
     }
 }
 
-/// What is at `uri`: a file, or `None` for a directory.
+/// Returns the file at `uri`, or `None` for a directory.
 fn find(nodes: &Nodes, uri: Uri<'_>) -> Result<Option<File>> {
-    // A directory is there before what is in it, so the nearest one above tells a file from nothing.
+    // Parents exist before their entries, so the nearest entry above distinguishes a file from nothing.
     let above = || uri.ancestors().find_map(|dir| nodes.get(dir.as_bytes()));
     match nodes.get(uri.as_bytes()) {
         Some(node) => Ok(node.clone()),
@@ -130,7 +130,7 @@ fn insert(nodes: &mut Nodes, uri: Uri<'_>, node: Option<File>) -> Result<()> {
     Ok(())
 }
 
-/// Puts a file at `uri`, in place of one that is there.
+/// Puts a file at `uri`, replacing an existing one.
 fn put(nodes: &mut Nodes, uri: Uri<'_>, file: File) -> Result<File> {
     ensure!(!matches!(find(nodes, uri), Ok(None)), Error::expected_file(uri));
     insert(nodes, uri, Some(file.clone())).map(|()| file)

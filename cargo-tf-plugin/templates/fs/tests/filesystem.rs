@@ -1,4 +1,4 @@
-//! The filesystem through TensorFlow's C tables, in this process and without TensorFlow.
+//! Tests the filesystem through TensorFlow's C tables, in process and without TensorFlow.
 
 use template_plugin::TemplatePluginFs;
 
@@ -7,8 +7,8 @@ use tf_plugin_testing::filesystem::Host;
 
 const ROOT: &str = "templateplugin://box";
 
-// A test for each of some 380 questions: each operation under each condition, with the code that TensorFlow's
-// header requests, and what TensorFlow does with files. `without: [case => "reason"]` leaves one out.
+// More than 350 tests: each operation under each condition, with the code that TensorFlow's header requires, and what
+// TensorFlow does with files. `without: [case => "reason"]` excludes one.
 tf_plugin_testing::filesystem::conformance! {
     TemplatePluginFs,
     root: "templateplugin://box/",

@@ -2,7 +2,7 @@
 
 import tensorflow as tf
 
-# What has no kernel on the device is an error, rather than the CPU's.
+# An op without a kernel on the device is an error, instead of running on the CPU.
 tf.config.set_soft_device_placement(False)
 
 with tf.device("/device:TEMPLATE_PLUGIN:0"):

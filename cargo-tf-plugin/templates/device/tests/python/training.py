@@ -18,7 +18,7 @@ def losses(device, optimizer):
     with tf.device(device):
         model = tf.keras.Sequential([layers.Dense(16, activation="relu"), layers.Dense(1)])
         model.compile(optimizer=optimizer, loss="mse", **OPTIONS)
-        # What has no kernel on the device runs on the CPU.
+        # An op without a kernel on the device runs on the CPU.
         history = model.fit(inputs, targets, batch_size=17, epochs=5, shuffle=False, verbose=0)
     weights = [getattr(weight, "value", weight) for weight in model.trainable_variables]
     weights = [weight() if callable(weight) else weight for weight in weights]
