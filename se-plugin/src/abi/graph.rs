@@ -2,7 +2,7 @@
 
 use super::exports::Exported;
 use super::kernel::status::Status;
-use super::platform::{Loads, initialize, make_once, name_of_load, refused};
+use super::platform::{Loads, initialize, make_once, name_of_load};
 use super::versions::{Versioned as _, check_major_version, fill, read_at_least, set_field};
 use crate::abi::host_buf::lent;
 use crate::graph::workarounds::{self, Workarounds};
@@ -86,7 +86,7 @@ unsafe fn register<P: Exported>(
     let export = P::graph();
     // SAFETY: `params` is null or covers `struct_size` readable bytes.
     let host = unsafe { read_at_least(params, TP_OptimizerRegistrationParams::STRUCT_SIZE) };
-    let host = host.map_err(refused)?;
+    let host = host?;
     let version = check_major_version(
         "graph optimizer",
         [GO_MAJOR, GO_MINOR, GO_PATCH],
@@ -119,9 +119,9 @@ unsafe fn register<P: Exported>(
     // SAFETY: the host's `optimizer` and `optimizer_configs` are null or cover `struct_size` readable and
     // writable bytes, and so does `params`.
     unsafe {
-        read_at_least(host.optimizer, TP_Optimizer::STRUCT_SIZE).map_err(refused)?;
-        fill(host.optimizer, &optimizer).map_err(refused)?;
-        fill(host.optimizer_configs, &configs.as_raw()).map_err(refused)?;
+        read_at_least(host.optimizer, TP_Optimizer::STRUCT_SIZE)?;
+        fill(host.optimizer, &optimizer)?;
+        fill(host.optimizer_configs, &configs.as_raw())?;
         set_field!(
             params => TP_OptimizerRegistrationParams.device_type = device_type.into_raw().cast_const()
         );

@@ -197,7 +197,7 @@ unsafe fn register<P: Platform>(
 ) -> Result<()> {
     // SAFETY: `params` is null or covers `struct_size` readable bytes.
     let host = unsafe { read_at_least(params, SE_PlatformRegistrationParams::STRUCT_SIZE) };
-    let host = host.map_err(refused)?;
+    let host = host?;
     let state = Arc::new(PlatformState::<P>::new(load)?);
     let version = check_major_version(
         "StreamExecutor",
@@ -232,21 +232,16 @@ unsafe fn register<P: Platform>(
         });
         if let Err(refusal) = room {
             drop(take::<PlatformState<P>, _>(platform.ext));
-            return Err(refused(refusal));
+            return Err(refusal.into());
         }
-        fill(host.platform, &platform).map_err(refused)?;
-        fill(host.platform_fns, &platform_fns::<P>()).map_err(refused)?;
+        fill(host.platform, &platform)?;
+        fill(host.platform_fns, &platform_fns::<P>())?;
         set_field!(params => SE_PlatformRegistrationParams.destroy_platform = own.destroy_platform);
         set_field!(
             params => SE_PlatformRegistrationParams.destroy_platform_fns = own.destroy_platform_fns
         );
     }
     Ok(())
-}
-
-#[cold]
-pub(super) fn refused(refusal: Refusal) -> Error {
-    Error::invalid_argument(refusal)
 }
 
 const fn platform_fns<P: Platform>() -> SP_PlatformFns {
@@ -326,10 +321,9 @@ unsafe extern "C" fn create_device<P: Platform>(
         // SAFETY: the host passes structs with their sizes. What is given to it lives as long as the
         // handle, which `destroy_device` takes back.
         unsafe {
-            let params =
-                read_at_least(params, SE_CreateDeviceParams::STRUCT_SIZE).map_err(refused)?;
+            let params = read_at_least(params, SE_CreateDeviceParams::STRUCT_SIZE)?;
             let needed = core::mem::offset_of!(SP_Device, hardware_name);
-            read_at_least(params.device, needed).map_err(refused)?;
+            read_at_least(params.device, needed)?;
             let state = state::<P>(platform)?;
             let ordinal = params.ordinal;
             let device = usize::try_from(ordinal).ok().and_then(|at| state.devices().get(at));
@@ -350,7 +344,7 @@ unsafe extern "C" fn create_device<P: Platform>(
                 pci_bus_id: pci,
                 ..SP_Device::default()
             };
-            fill(params.device, &described).map_err(refused)?;
+            fill(params.device, &described)?;
         }
         Ok(())
     };
@@ -382,16 +376,10 @@ unsafe extern "C" fn create_device_fns<P: Platform>(
     status: *mut TF_Status,
 ) {
     let body = || {
-        let fns = SP_DeviceFns {
-            get_numa_node: Some(executor::get_numa_node::<P::Device>),
-            get_memory_bandwidth: Some(executor::get_memory_bandwidth::<P::Device>),
-            get_gflops: Some(executor::get_gflops::<P::Device>),
-            ..SP_DeviceFns::default()
-        };
         // SAFETY: the host passes structs with their sizes.
         unsafe {
             let filled = read_at_least(params, SE_CreateDeviceFnsParams::STRUCT_SIZE)
-                .and_then(|params| fill(params.device_fns, &fns));
+                .and_then(|params| fill(params.device_fns, &executor::device_fns::<P::Device>()));
             note::<P>(platform, filled.map(drop))
         }
     };
@@ -451,12 +439,11 @@ unsafe extern "C" fn create_timer_fns<P: Platform>(
     status: *mut TF_Status,
 ) {
     let body = || {
-        let fns = SP_TimerFns {
-            nanoseconds: Some(executor::nanoseconds::<P::Device>),
-            ..SP_TimerFns::default()
-        };
         // SAFETY: the host passes structs with their sizes.
-        unsafe { note::<P>(platform, fill(timer_fns, &fns).map(drop)) }
+        unsafe {
+            let filled = fill(timer_fns, &executor::timer_fns::<P::Device>());
+            note::<P>(platform, filled.map(drop))
+        }
     };
     // SAFETY: the host passes a status.
     unsafe { guard("create_timer_fns", status, (), body) };

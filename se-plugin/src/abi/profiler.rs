@@ -1,7 +1,7 @@
 //! `TF_InitProfiler`, and the callbacks of the profiler.
 
 use super::exports::Exported;
-use super::platform::{Loads, initialize, make_once, name_of_load, refused};
+use super::platform::{Loads, initialize, make_once, name_of_load};
 use super::versions::{Versioned as _, check_major_version, field, fill, read_at_least, set_field};
 use crate::profiler::Profiler;
 use core::ffi::c_void;
@@ -113,7 +113,7 @@ unsafe fn register<P: Exported>(
     let export = P::profiler();
     // SAFETY: `params` is null or covers `struct_size` readable bytes.
     let host = unsafe { read_at_least(params, TF_ProfilerRegistrationParams::STRUCT_SIZE) };
-    let host = host.map_err(refused)?;
+    let host = host?;
     let version = check_major_version(
         "profiler",
         [TP_MAJOR, TP_MINOR, TP_PATCH],
@@ -142,12 +142,12 @@ unsafe fn register<P: Exported>(
     // SAFETY: the host's `profiler` and `profiler_fns` are null or cover `struct_size` readable and writable
     // bytes, and so does `params`.
     unsafe {
-        read_at_least(host.profiler, TP_Profiler::STRUCT_SIZE).map_err(refused)?;
-        read_at_least(host.profiler_fns, TP_ProfilerFns::STRUCT_SIZE).map_err(refused)?;
+        read_at_least(host.profiler, TP_Profiler::STRUCT_SIZE)?;
+        read_at_least(host.profiler_fns, TP_ProfilerFns::STRUCT_SIZE)?;
         let device_type = device_type.into_raw().cast_const();
         let profiler = TP_Profiler { ext, device_type, ..TP_Profiler::default() };
-        fill(host.profiler, &profiler).map_err(refused)?;
-        fill(host.profiler_fns, &fns).map_err(refused)?;
+        fill(host.profiler, &profiler)?;
+        fill(host.profiler_fns, &fns)?;
         set_field!(params => TF_ProfilerRegistrationParams.destroy_profiler = own.destroy_profiler);
         set_field!(
             params => TF_ProfilerRegistrationParams.destroy_profiler_fns = own.destroy_profiler_fns

@@ -21,6 +21,7 @@ use tf_fs_sys::{
     TF_ProfilerRegistrationParams, TP_Optimizer, TP_OptimizerConfigs,
     TP_OptimizerRegistrationParams, TP_Profiler, TP_ProfilerFns,
 };
+use tf_plugin_core::Error;
 
 /// A field behind `struct_size`: where it begins and how long it is, in bytes.
 #[derive(Clone, Copy, Debug)]
@@ -167,6 +168,13 @@ impl fmt::Display for Refusal {
                 )
             }
         }
+    }
+}
+
+impl From<Refusal> for Error {
+    #[cold]
+    fn from(refusal: Refusal) -> Self {
+        Self::invalid_argument(refusal)
     }
 }
 

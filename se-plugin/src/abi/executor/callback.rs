@@ -1,0 +1,267 @@
+//! How a callback of the host becomes a call with safe arguments, behind a guard.
+
+use crate::abi::event::EventState;
+use crate::abi::state::{
+    DeviceState, StreamState, TimerState, address, borrow, device as device_of,
+};
+use crate::device::Device;
+use crate::memory::DevicePtr;
+use core::ffi::c_void;
+use core::ptr;
+use tf_fs_sys::{
+    SE_StatusCallbackFn, SP_AllocatorStats, SP_Device, SP_DeviceMemoryBase, SP_Event, SP_Stream,
+    SP_StreamOptions, SP_Timer, TF_Status,
+};
+use tf_plugin_core::__private::boundary::{catch, guard};
+use tf_plugin_core::{Error, Result};
+
+/// An argument of a callback, as its body gets it.
+pub(super) trait Argument: Sized {
+    /// The argument as the host passes it.
+    type Raw;
+
+    /// Converts it.
+    ///
+    /// # Safety
+    /// `raw` is what the host passes to a callback for devices of `D`, and the value is not used after the callback has
+    /// returned. That is, `raw` is null, or
+    /// - a device that `create_device` has filled for this `D`,
+    /// - a stream, event or timer that the callbacks for this `D` have made and not destroyed,
+    /// - the place of a handle, which nobody else uses,
+    /// - a struct of which as many bytes can be read as its `struct_size` says.
+    unsafe fn of_host(raw: Self::Raw) -> Result<Self>;
+}
+
+/// Arguments that stay as they are.
+macro_rules! plain {
+    ($($type:ty),*) => {$(
+        impl Argument for $type {
+            type Raw = Self;
+
+            unsafe fn of_host(raw: Self) -> Result<Self> {
+                Ok(raw)
+            }
+        }
+    )*};
+}
+
+plain!(u8, u32, u64, i64, *mut i64, *mut c_void, *const c_void, SP_Stream, SE_StatusCallbackFn);
+plain!(*mut SP_DeviceMemoryBase, *mut SP_AllocatorStats, *const SP_StreamOptions, *const SP_Device);
+
+impl<D: Device> Argument for &DeviceState<D> {
+    type Raw = *const SP_Device;
+
+    #[inline]
+    unsafe fn of_host(raw: *const SP_Device) -> Result<Self> {
+        // SAFETY: `raw` is null, or filled by `create_device` for this `D`.
+        unsafe { device_of(raw) }
+    }
+}
+
+/// What a handle points to: `None` for null, or an error that says what is not there.
+macro_rules! handles {
+    ($($raw:ty => $state:ident, $what:literal;)*) => {$(
+        impl<D: Device> Argument for Option<&$state<D>> {
+            type Raw = $raw;
+
+            #[inline]
+            unsafe fn of_host(raw: $raw) -> Result<Self> {
+                // SAFETY: `raw` is null, or was made for this `D` and not destroyed: it points to the state.
+                Ok(unsafe { borrow(raw) })
+            }
+        }
+
+        impl<D: Device> Argument for &$state<D> {
+            type Raw = $raw;
+
+            #[inline]
+            unsafe fn of_host(raw: $raw) -> Result<Self> {
+                // SAFETY: `raw` is null, or was made for this `D` and not destroyed: it points to the state.
+                unsafe { borrow(raw) }.ok_or_else(|| null($what))
+            }
+        }
+    )*};
+}
+
+handles! {
+    SP_Stream => StreamState, "stream";
+    SP_Event => EventState, "event";
+    SP_Timer => TimerState, "timer";
+}
+
+/// An error for a handle that is null, since an earlier `create_*` failed.
+#[cold]
+pub(super) fn null(what: &str) -> Error {
+    Error::failed_precondition(format!("TensorFlow passed no {what}, because it could not be made"))
+}
+
+/// An argument whose error is looked at later.
+impl<T: Argument> Argument for Result<T> {
+    type Raw = T::Raw;
+
+    #[inline]
+    unsafe fn of_host(raw: T::Raw) -> Result<Self> {
+        // SAFETY: `raw` is what the host passes for a `T`.
+        Ok(unsafe { T::of_host(raw) })
+    }
+}
+
+/// The place of a new handle, which is null at first.
+pub(super) struct Place<'a, H>(&'a mut *mut H);
+
+impl<H> Place<'_, H> {
+    pub(super) fn put(self, handle: *mut H) {
+        *self.0 = handle;
+    }
+}
+
+impl<H> Argument for Place<'_, H> {
+    type Raw = *mut *mut H;
+
+    unsafe fn of_host(raw: *mut *mut H) -> Result<Self> {
+        // SAFETY: `raw` is null, or the place of a handle, which nobody else uses.
+        let place = unsafe { raw.as_mut() }.ok_or_else(|| null("place for a handle"))?;
+        *place = ptr::null_mut();
+        Ok(Self(place))
+    }
+}
+
+/// Where a copy or a fill writes to. An error counts only if there is something to write.
+pub(super) struct Target(pub(super) Result<DevicePtr>);
+
+impl Argument for Target {
+    type Raw = *mut SP_DeviceMemoryBase;
+
+    #[inline]
+    unsafe fn of_host(raw: *mut SP_DeviceMemoryBase) -> Result<Self> {
+        // SAFETY: `raw` is null, or a struct of which `struct_size` bytes can be read.
+        Ok(Self(unsafe { address(raw) }))
+    }
+}
+
+/// Where a copy reads from. An error counts only if there is something to read.
+pub(super) struct Source(pub(super) Result<DevicePtr>);
+
+impl Argument for Source {
+    type Raw = *const SP_DeviceMemoryBase;
+
+    #[inline]
+    unsafe fn of_host(raw: *const SP_DeviceMemoryBase) -> Result<Self> {
+        // SAFETY: `raw` is null, or a struct of which `struct_size` bytes can be read.
+        Ok(Self(unsafe { address(raw) }))
+    }
+}
+
+/// Declares callbacks of devices of a type `D`. The body of each gets its arguments by [`Argument`] and runs behind a guard:
+///
+/// - `fn` has a status as its last argument, which gets the error or a panic;
+/// - `quiet fn` has none, and returns what is behind `else` when it fails;
+/// - `enqueue fn` runs [`enqueue`], with the device and the stream.
+macro_rules! callbacks {
+    () => {};
+    (
+        $(#[$doc:meta])*
+        fn $name:ident($device:ident: $state:ty $(, $argument:ident: $type:ty)* $(,)?) $body:block
+        $($rest:tt)*
+    ) => {
+        $(#[$doc])*
+        pub(super) unsafe extern "C" fn $name<D: Device>(
+            $device: <$state as Argument>::Raw,
+            $($argument: <$type as Argument>::Raw,)*
+            status: *mut tf_fs_sys::TF_Status,
+        ) {
+            let body = |$device: $state, $($argument: $type),*| -> Result<()> { $body };
+            // SAFETY: the host passes arguments of these types and a status; the body ends before the callback does.
+            unsafe {
+                tf_plugin_core::__private::boundary::guard(stringify!($name), status, (), || {
+                    // The places of handles first, so that they are null in any case.
+                    $(let $argument = <$type>::of_host($argument)?;)*
+                    body(<$state>::of_host($device)?, $($argument),*)
+                });
+            }
+        }
+        callbacks! { $($rest)* }
+    };
+    (
+        $(#[$doc:meta])*
+        enqueue fn $name:ident(
+            $device:ident, $stream:ident $(, $argument:ident: $type:ty)* $(,)?
+        ) $body:block
+        $($rest:tt)*
+    ) => {
+        $(#[$doc])*
+        pub(super) unsafe extern "C" fn $name<D: Device>(
+            device: *const tf_fs_sys::SP_Device,
+            stream: tf_fs_sys::SP_Stream,
+            $($argument: <$type as Argument>::Raw,)*
+            status: *mut tf_fs_sys::TF_Status,
+        ) {
+            let body = |
+                $device: &DeviceState<D>, $stream: &StreamState<D>, $($argument: $type),*
+            | -> Result<()> { $body };
+            // SAFETY: the host passes arguments of these types and a status; the body ends before the callback does.
+            unsafe {
+                let op = stringify!($name);
+                super::callback::enqueue::<D>(op, device, stream, status, |device, stream| {
+                    $(let $argument = <$type>::of_host($argument)?;)*
+                    body(device, stream, $($argument),*)
+                });
+            }
+        }
+        callbacks! { $($rest)* }
+    };
+    (
+        $(#[$doc:meta])*
+        quiet fn $name:ident(
+            $($argument:ident: $type:ty),* $(,)?
+        ) $(-> $answer:ty)? $body:block else $fallback:block
+        $($rest:tt)*
+    ) => {
+        $(#[$doc])*
+        pub(super) unsafe extern "C" fn $name<D: Device>(
+            $($argument: <$type as Argument>::Raw),*
+        ) $(-> $answer)? {
+            let body = |$($argument: $type),*| { $body };
+            // SAFETY: the host passes arguments of these types; the body ends before the callback does.
+            let run = || unsafe { body($(<$type>::of_host($argument)?),*) };
+            tf_plugin_core::__private::boundary::guard_quiet(stringify!($name), || $fallback, run)
+        }
+        callbacks! { $($rest)* }
+    };
+}
+pub(super) use callbacks;
+
+/// The callback `op`, which enqueues work into a stream: `body`, unless the device has failed. An error goes to the host
+/// where it takes it; where it would abort the process, the device keeps it and reports it later.
+///
+/// # Safety
+/// `device` is null or filled by `create_device` for this `D`, `stream` is null or from `create_stream` for this `D` and not
+/// destroyed, and `status` is null or the host's.
+#[inline]
+pub(super) unsafe fn enqueue<D: Device>(
+    op: &'static str,
+    device: *const SP_Device,
+    stream: SP_Stream,
+    status: *mut TF_Status,
+    body: impl FnOnce(&DeviceState<D>, &StreamState<D>) -> Result<()>,
+) {
+    // SAFETY: `device`, `stream` and `status` are those of this function's callers, which require the same of them.
+    unsafe {
+        guard(op, status, (), || {
+            let device = device_of::<D>(device)?;
+            let stream = || <&StreamState<D>>::of_host(stream);
+            if device.takes_errors {
+                device.health.check()?;
+                return body(device, stream()?);
+            }
+            let (health, result) = match stream() {
+                Ok(stream) => (Some(stream), catch(op, || body(device, stream))),
+                Err(error) => (None, Err(error)),
+            };
+            if let Err(error) = result {
+                health.map_or(&device.health, StreamState::health).note(op, &error);
+            }
+            Ok(())
+        });
+    }
+}

@@ -1,0 +1,185 @@
+//! Device memory and host memory.
+
+use super::callback::{Argument, callbacks};
+use crate::abi::host_memory::{HostAllocator, Ordinary};
+use crate::abi::state::DeviceState;
+use crate::abi::versions::{field, fill};
+use crate::device::Device;
+use crate::memory::DevicePtr;
+use core::ffi::c_void;
+use core::ptr::{self, NonNull};
+use tf_fs_sys::{SP_AllocatorStats, SP_Device, SP_DeviceMemoryBase, TF_Bool};
+use tf_plugin_core::__private::boundary::{self, catch};
+use tf_plugin_core::{Code, Error, Result};
+
+/// Requests of up to so many bytes TensorFlow repeats forever if they get nothing, when it divides
+/// regions itself: it requests nine tenths, rounded up to a multiple of 256, which is as much again.
+const REPEATED_FOR_EVER: u64 = 2304;
+
+const ALLOCATE: &str = "allocate";
+const DEALLOCATE: &str = "deallocate";
+
+/// Passes an address to the host, or that there is none.
+///
+/// # Safety
+/// `memory` is null or a struct of which `struct_size` bytes can be written.
+unsafe fn give(
+    memory: *mut SP_DeviceMemoryBase,
+    address: Option<DevicePtr>,
+    size: u64,
+) -> Result<()> {
+    let memory_base = SP_DeviceMemoryBase {
+        opaque: address.map_or(ptr::null_mut(), |address| {
+            ptr::without_provenance_mut(address.address() as usize)
+        }),
+        size: if address.is_some() { size } else { 0 },
+        ..SP_DeviceMemoryBase::default()
+    };
+    // SAFETY: `memory` is null or covers `struct_size` bytes.
+    unsafe { fill(memory, &memory_base)? };
+    Ok(())
+}
+
+/// What the host gets when there is no memory.
+#[cold]
+fn refuse<D: Device>(
+    device: &DeviceState<D>,
+    size: u64,
+    answer: Result<DevicePtr>,
+) -> Option<DevicePtr> {
+    let error = match answer {
+        Ok(address) => {
+            let freed = catch(DEALLOCATE, || device.device.deallocate(address));
+            if let Err(error) = freed {
+                boundary::discard(DEALLOCATE, error);
+            }
+            Error::internal(format!(
+                "{address:?} is not an address of a device's; answer a multiple of {}",
+                DevicePtr::ALIGNMENT
+            ))
+        }
+        Err(error) => error,
+    };
+    if error.code() == Code::ResourceExhausted {
+        log::debug!("{size} bytes were refused: {error:#}");
+        if let Some(piece) = device.reserve().and_then(|reserve| reserve.allocate(size)) {
+            return Some(piece);
+        }
+    } else {
+        device.health.note(ALLOCATE, &error);
+    }
+    if !device.host_insists || size > REPEATED_FOR_EVER {
+        return None;
+    }
+    boundary::log_error(&format_args!(
+        "the memory of the device is used up; work that needs more fails: {error:#}"
+    ));
+    Some(device.refused())
+}
+
+/// The one allocator of host memory that there is for a device, from when it was opened on: what it has
+/// allocated no other kind may free.
+fn host_allocator<D: Device>(device: &DeviceState<D>) -> Result<&dyn HostAllocator> {
+    match device.device.host_allocator() {
+        Some(own) if device.has_host_allocator => Ok(own),
+        None if device.has_host_allocator => {
+            Err(Error::internal("the device has no host allocator any more"))
+        }
+        _ => Ok(&Ordinary),
+    }
+}
+
+callbacks! {
+    quiet fn allocate(
+        device: Result<&DeviceState<D>>, size: u64, _space: i64, memory: *mut SP_DeviceMemoryBase,
+    ) {
+        let allocate = || {
+            let device = device?;
+            if size == 0 {
+                return Ok(None);
+            }
+            device.set_aside();
+            Ok(match catch(ALLOCATE, || device.device.allocate(size)) {
+                Ok(address) if address.is_usable() => Some(address),
+                refused => refuse(device, size, refused),
+            })
+        };
+        let allocated = catch(ALLOCATE, allocate);
+        // SAFETY: the host passes a struct with its size.
+        unsafe { give(memory, *allocated.as_ref().unwrap_or(&None), size)? };
+        allocated.map(drop)
+    } else {}
+
+    quiet fn deallocate(device: &DeviceState<D>, memory: *mut SP_DeviceMemoryBase) {
+        // SAFETY: the host passes a struct with its size.
+        let address = unsafe { field!(memory => SP_DeviceMemoryBase.opaque) };
+        match address.and_then(|address| DevicePtr::new(address.addr() as u64)) {
+            Some(address) if device.takes_back(address) => Ok(()),
+            Some(address) => device.device.deallocate(address),
+            None => Ok(()),
+        }
+    } else {}
+
+    quiet fn host_memory_allocate(device: &DeviceState<D>, size: u64) -> *mut c_void {
+        let bytes = usize::try_from(size).map_err(Error::resource_exhausted)?;
+        if bytes == 0 {
+            return Ok(ptr::null_mut());
+        }
+        Ok(host_allocator(device)?.allocate(bytes)?.as_ptr().cast())
+    } else { ptr::null_mut() }
+
+    quiet fn host_memory_deallocate(device: &DeviceState<D>, memory: *mut c_void) {
+        let Some(memory) = NonNull::new(memory.cast()) else { return Ok(()) };
+        let allocator = host_allocator(device)?;
+        // SAFETY: the host frees once what `host_memory_allocate` answered, which was from this allocator
+        // or from another of the device's.
+        unsafe { allocator.deallocate(memory) };
+        Ok(())
+    } else {}
+
+    quiet fn get_allocator_stats(
+        device: &DeviceState<D>, stats: *mut SP_AllocatorStats,
+    ) -> TF_Bool {
+        let signed = |bytes: u64| i64::try_from(bytes).unwrap_or(i64::MAX);
+        let Some(known) = device.device.allocator_stats() else { return Ok(0) };
+        let with = SP_AllocatorStats {
+            struct_size: 0,
+            num_allocs: signed(known.allocations),
+            bytes_in_use: signed(known.in_use),
+            peak_bytes_in_use: signed(known.peak_in_use),
+            largest_alloc_size: signed(known.largest_allocation),
+            has_bytes_limit: known.limit.is_some().into(),
+            bytes_limit: signed(known.limit.unwrap_or(0)),
+            bytes_reserved: signed(known.reserved),
+            peak_bytes_reserved: signed(known.peak_reserved),
+            has_bytes_reservable_limit: known.reservable_limit.is_some().into(),
+            bytes_reservable_limit: signed(known.reservable_limit.unwrap_or(0)),
+            largest_free_block_bytes: signed(known.largest_free_block),
+        };
+        // SAFETY: the host passes a struct with its size.
+        unsafe { fill(stats, &with)? };
+        Ok(1)
+    } else { 0 }
+
+    quiet fn device_memory_usage(
+        device: &DeviceState<D>, free: *mut i64, total: *mut i64,
+    ) -> TF_Bool {
+        let usage = device.memory_usage();
+        for (place, bytes) in [(free, usage.free), (total, usage.total)] {
+            // SAFETY: null or a number of the host's.
+            if let Some(place) = unsafe { place.as_mut() } {
+                *place = i64::try_from(bytes).unwrap_or(i64::MAX);
+            }
+        }
+        Ok(1)
+    } else { 0 }
+}
+
+pub(super) unsafe extern "C" fn unified_memory_allocate(
+    _: *const SP_Device,
+    _: u64,
+) -> *mut c_void {
+    ptr::null_mut()
+}
+
+pub(super) unsafe extern "C" fn unified_memory_deallocate(_: *const SP_Device, _: *mut c_void) {}

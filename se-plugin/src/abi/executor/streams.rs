@@ -1,0 +1,125 @@
+//! Streams, host callbacks, and waiting for work.
+
+use super::callback::{Argument, Place, callbacks};
+use crate::abi::host_callback::HostCallback;
+use crate::abi::state::{DeviceState, StreamState, into_handle, shared_device, take};
+use crate::abi::versions::{Versioned as _, read};
+use crate::abi::work::Waits as _;
+use crate::device::Device;
+use crate::health::Health;
+use crate::stream::{Stream as _, StreamOptions};
+use core::ffi::c_void;
+use std::sync::Arc;
+use tf_fs_sys::{
+    SE_StatusCallbackFn, SP_Device, SP_Stream, SP_Stream_st, SP_StreamOptions, TF_Bool,
+};
+use tf_plugin_core::__private::boundary::{catch, guard_quiet};
+use tf_plugin_core::Result;
+
+/// Makes a stream, with options if there are any.
+fn make<D: Device>(
+    op: &'static str,
+    device: Arc<DeviceState<D>>,
+    place: Place<'_, SP_Stream_st>,
+    options: Option<StreamOptions>,
+) {
+    // Without a stream TensorFlow up to 2.16 would abort at the first copy, and later ones would not
+    // say why there is none. One that reports the failure wherever it is used does both better.
+    let made = catch(op, || match &options {
+        None => device.device.create_stream(),
+        Some(options) => device.device.create_stream_with_options(options),
+    });
+    let made = made.inspect_err(|error| device.health.note(op, error));
+    place.put(into_handle(Arc::new(StreamState::new(made.ok(), device))));
+}
+
+callbacks! {
+    fn create_stream(device: *const SP_Device, place: Place<'_, SP_Stream_st>) {
+        // SAFETY: the host passes a device that `create_device` has filled for this `D`, or null.
+        let device = unsafe { shared_device::<D>(device)? };
+        make("create_stream", device, place, None);
+        Ok(())
+    }
+
+    fn create_stream_with_options(
+        device: *const SP_Device, options: *const SP_StreamOptions, place: Place<'_, SP_Stream_st>,
+    ) {
+        // SAFETY: the host passes a device that `create_device` has filled for this `D`, or null.
+        let device = unsafe { shared_device::<D>(device)? };
+        let options = if options.is_null() {
+            None
+        } else {
+            // SAFETY: not null, so the host passes options with their size.
+            let options = unsafe { read(options)? };
+            let is_there = options.struct_size >= SP_StreamOptions::STRUCT_SIZE;
+            let priority = (is_there && options.has_priority != 0).then_some(options.priority);
+            Some(StreamOptions { priority })
+        };
+        make("create_stream_with_options", device, place, options);
+        Ok(())
+    }
+
+    enqueue fn create_stream_dependency(_device, dependent, other: &StreamState<D>) {
+        dependent.wait_for(other)
+    }
+
+    fn get_stream_status(_device: *const SP_Device, stream: &StreamState<D>) {
+        stream.author()?.status()?;
+        stream.check()
+    }
+
+    /// The stream is null if it could not be made.
+    fn block_host_until_done(_device: *const SP_Device, stream: Option<&StreamState<D>>) {
+        stream.map_or(Ok(()), |stream| {
+            stream.drain("block_host_until_done")?;
+            stream.check()
+        })
+    }
+
+    fn synchronize_all_activity(device: &DeviceState<D>) {
+        let result = catch("synchronize_all_activity", || device.device.synchronize());
+        device.copies.wait();
+        result?;
+        device.health.check()
+    }
+
+    quiet fn host_callback(
+        device: Result<&DeviceState<D>>,
+        stream: Result<&StreamState<D>>,
+        function: SE_StatusCallbackFn,
+        argument: *mut c_void,
+    ) -> TF_Bool {
+        let Some(function) = function else { return Ok(0) };
+        let health = match (&stream, device) {
+            (Ok(stream), _) => stream.health().clone(),
+            (Err(_), Ok(device)) => device.health.clone(),
+            (Err(_), Err(_)) => Health::default(),
+        };
+        // SAFETY: the host's function is called once with its argument, on any thread. Whatever goes
+        // wrong, the value makes the call, which frees the argument; so the answer is always "true".
+        let callback = unsafe { HostCallback::of_host(function, argument, health) };
+        match stream {
+            Err(error) => callback.complete(Err(error)),
+            Ok(stream) => {
+                const OP: &str = "host_callback";
+                if let Err(error) = catch(OP, || stream.author()?.host_callback(callback)) {
+                    stream.health().note(OP, &error);
+                }
+            }
+        }
+        Ok(1)
+    } else { 1 }
+}
+
+pub(super) unsafe extern "C" fn destroy_stream<D: Device>(_: *const SP_Device, stream: SP_Stream) {
+    const OP: &str = "destroy_stream";
+    let body = || {
+        // SAFETY: the host destroys a stream of `create_stream` once.
+        let Some(stream) = (unsafe { take::<StreamState<D>, _>(stream) }) else { return Ok(()) };
+        if let Err(error) = stream.drain(OP) {
+            stream.health().note(OP, &error);
+        }
+        Ok(())
+    };
+    guard_quiet(OP, || (), body);
+}
