@@ -49,6 +49,7 @@ extern crate self as se_plugin;
 mod abi;
 mod collected;
 mod device;
+mod dtype;
 pub mod graph;
 mod health;
 pub mod host;

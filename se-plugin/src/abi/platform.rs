@@ -1,10 +1,11 @@
 //! The plugin's entry, and the callbacks of the platform.
 
+use super::executor;
 use super::state::{DeviceState, into_handle, share, take};
 use super::versions::{
     self, Refusal, Versioned as _, check_major_version, field, fill, read_at_least, set_field,
 };
-use super::{executor, kernel};
+use crate::kernel::register::register as register_kernels;
 use crate::limit::limit;
 use crate::platform::Platform;
 use core::ffi::{c_int, c_void};
@@ -181,7 +182,7 @@ pub unsafe fn init_plugin<P: Platform>(
         // guarantees.
         unsafe { register::<P>(params, load)? };
         if load == 0 {
-            kernel::register::register::<P>();
+            register_kernels::<P>();
         }
         Ok(())
     };

@@ -53,69 +53,29 @@
 //! [`OpKernelContext::variables`] gives variables to change in place. TensorFlow 2.19 to 2.21 do not export what it
 //! needs; kernels that are registered with `variables` are left out there.
 
+mod construction;
+mod context;
 mod element;
+mod interface;
 pub(crate) mod op;
 mod partial_shape;
+pub(crate) mod register;
 pub(crate) mod registry;
+mod tensor;
 #[cfg(test)]
 pub(crate) mod test_platform;
+mod variables;
 pub(crate) mod workarounds;
 
-pub use crate::abi::kernel::construction::OpKernelConstruction;
-pub use crate::abi::kernel::context::OpKernelContext;
-pub use crate::abi::kernel::op::{ShapeHandle, ShapeInferenceContext};
-pub use crate::abi::kernel::tensor::{DeviceTensor, HostTensor, HostTensorMut};
-pub use crate::abi::kernel::variables::{Variables, host_has_variables};
-pub use element::{DType, Element};
+pub use crate::abi::kernel::shapes::{ShapeHandle, ShapeInferenceContext};
+pub use crate::abi::kernel::variables::host_has_variables;
+pub use crate::dtype::DType;
+pub use construction::{Attribute, OpKernelConstruction};
+pub use context::OpKernelContext;
+pub use element::Element;
+pub use interface::Kernel;
 pub use op::{OpDefinition, OpDefinitionBuilder};
 pub use partial_shape::PartialShape;
 pub use registry::has_kernel;
-
-use crate::abi::kernel::construction::Read;
-use crate::platform::Platform;
-use tf_plugin_core::Result;
-
-/// One kernel: an op on a platform's devices. [`#[kernel]`](macro@crate::kernel) registers it.
-///
-/// TensorFlow makes one for each node of a graph, or for each op that Python calls with new attributes, and
-/// runs it from several threads at a time.
-pub trait Kernel: Sized + Send + Sync + 'static {
-    /// The platform whose devices it is for.
-    type Platform: Platform;
-
-    /// Makes the kernel for a node.
-    ///
-    /// # Errors
-    /// Become those of the op in Python.
-    fn new(construction: &OpKernelConstruction<'_>) -> Result<Self>;
-
-    /// Runs it: makes the outputs and enqueues the work, without waiting for it. With `Ok` all outputs must
-    /// have been made.
-    ///
-    /// # Errors
-    /// Become those of the op in Python.
-    fn compute(&self, context: &mut OpKernelContext<'_, Self::Platform>) -> Result<()>;
-}
-
-/// A type of an attribute's value.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` is not an attribute type",
-    note = "write `i64`, `i32`, `f32`, `bool`, `String`, `DType`, a `Vec` of one of these, `PartialShape` or \
-            `HostTensor<f32>`"
-)]
-pub trait Attribute: Read {}
-
-impl Attribute for i64 {}
-impl Attribute for i32 {}
-impl Attribute for f32 {}
-impl Attribute for bool {}
-impl Attribute for String {}
-impl Attribute for DType {}
-impl Attribute for Vec<i64> {}
-impl Attribute for Vec<i32> {}
-impl Attribute for Vec<f32> {}
-impl Attribute for Vec<bool> {}
-impl Attribute for Vec<String> {}
-impl Attribute for Vec<DType> {}
-impl Attribute for PartialShape {}
-impl<T: Element> Attribute for HostTensor<T> {}
+pub use tensor::{DeviceTensor, HostTensor, HostTensorMut};
+pub use variables::Variables;

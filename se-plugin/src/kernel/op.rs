@@ -1,9 +1,12 @@
 //! New ops.
 
-use crate::abi::kernel::op::{Infer, ShapeInferenceContext, infer};
+use crate::abi::kernel::ops::{self, NewOp};
+use crate::abi::kernel::shapes::{Infer, InferShapes, ShapeInferenceContext, infer};
+use crate::abi::kernel::status::Status;
 use crate::collected::Collected;
 use crate::wire::{Value, values};
 use core::fmt;
+use tf_plugin_core::__private::boundary::catch;
 use tf_plugin_core::{Error, Result, ensure};
 
 /// The definition of an op that TensorFlow does not have. [`register_op!`](crate::register_op) registers it
@@ -28,17 +31,25 @@ pub trait OpDefinition: 'static {
     }
 }
 
+impl<O: OpDefinition> InferShapes for O {
+    const NAME: &'static str = O::NAME;
+
+    fn infer(shapes: &mut ShapeInferenceContext<'_>) -> Result<()> {
+        O::infer_shapes(shapes)
+    }
+}
+
 /// The parts of an op's definition, in the language of TensorFlow's `REGISTER_OP`. A mistake in a text
 /// **aborts the process** when the plugin is loaded: TensorFlow offers no way to ask.
 #[derive(Debug, Default)]
 pub struct OpDefinitionBuilder {
-    pub(crate) attributes: Vec<String>,
-    pub(crate) inputs: Vec<String>,
-    pub(crate) outputs: Vec<String>,
-    pub(crate) is_stateful: bool,
-    pub(crate) is_commutative: bool,
-    pub(crate) is_aggregate: bool,
-    pub(crate) allows_uninitialized_input: bool,
+    attributes: Vec<String>,
+    inputs: Vec<String>,
+    outputs: Vec<String>,
+    is_stateful: bool,
+    is_commutative: bool,
+    is_aggregate: bool,
+    allows_uninitialized_input: bool,
 }
 
 impl OpDefinitionBuilder {
@@ -85,7 +96,7 @@ impl OpDefinitionBuilder {
     }
 
     /// Finds the mistakes that can be seen from here.
-    pub(crate) fn check(&self, name: &str) -> Result<()> {
+    fn check(&self, name: &str) -> Result<()> {
         let is_name = name.starts_with(|first: char| first.is_ascii_uppercase())
             && name.chars().all(|one| one.is_ascii_alphanumeric());
         ensure!(
@@ -117,8 +128,8 @@ impl OpDefinitionBuilder {
 #[derive(Clone, Copy)]
 pub struct OpRegistration {
     pub(crate) name: &'static str,
-    pub(crate) define: fn(&mut OpDefinitionBuilder),
-    pub(crate) infer: Infer,
+    define: fn(&mut OpDefinitionBuilder),
+    infer: Infer,
 }
 
 static ALL: Collected<OpRegistration> = Collected::new();
@@ -135,6 +146,31 @@ impl OpRegistration {
         let mut all = ALL.all();
         all.sort_by_key(|op| op.name);
         all
+    }
+
+    /// Registers it with the host, unless there is an op of its name.
+    pub(super) fn register(&self, status: &Status) -> Result<()> {
+        let mut op = OpDefinitionBuilder::default();
+        catch("the definition of an op", || {
+            (self.define)(&mut op);
+            op.check(self.name)
+        })?;
+        if look_up(status, self.name)?.is_some() {
+            log::debug!("TensorFlow has an op {}", self.name);
+            return Ok(());
+        }
+        let new = NewOp {
+            name: self.name,
+            attributes: &op.attributes,
+            inputs: &op.inputs,
+            outputs: &op.outputs,
+            is_stateful: op.is_stateful,
+            is_commutative: op.is_commutative,
+            is_aggregate: op.is_aggregate,
+            allows_uninitialized_input: op.allows_uninitialized_input,
+            infer: self.infer,
+        };
+        ops::register(status, &new)
     }
 
     /// The op of a definition.
@@ -168,6 +204,11 @@ pub(crate) struct Definition {
     pub(crate) type_attributes: Vec<String>,
     /// Inputs, then outputs.
     pub(crate) arguments: Vec<String>,
+}
+
+/// The definition of a host's op; `None` if there is none, and an error if the host does not say.
+pub(super) fn look_up(status: &Status, op: &str) -> Result<Option<Definition>> {
+    ops::look_up(status, op, Definition::read)
 }
 
 impl Definition {

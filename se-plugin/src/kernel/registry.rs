@@ -1,9 +1,11 @@
 //! Which kernels there are.
 
 use crate::abi::kernel::trampoline::Functions;
+use crate::abi::kernel::variables::host_has_variables;
 use crate::collected::Collected;
+use crate::dtype::DType;
+use crate::kernel::interface::Kernel;
 use crate::kernel::op::Definition;
-use crate::kernel::{DType, Kernel};
 use crate::platform::Platform;
 use core::any::TypeId;
 use core::fmt;
@@ -157,7 +159,7 @@ pub fn has_kernel<P: Platform>(op: &str, attribute: &str, dtype: DType) -> bool 
     ALL.all().into_iter().any(|one| {
         (one.platform)() == TypeId::of::<P>()
             && one.is_for(op, attribute, dtype)
-            && (!one.variables || crate::kernel::host_has_variables())
+            && (!one.variables || host_has_variables())
     })
 }
 

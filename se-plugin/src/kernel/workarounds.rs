@@ -5,10 +5,12 @@
 //! what to write. Those for int32 `ZerosLike` and `OnesLike` read an input of the device on the host: they
 //! get kernels whose input is on the host, too.
 
-use crate::abi::kernel::construction::OpKernelConstruction;
-use crate::abi::kernel::context::OpKernelContext;
-use crate::kernel::registry::{Registration, has_kernel};
-use crate::kernel::{DType, Kernel, host_has_variables};
+use super::construction::OpKernelConstruction;
+use super::context::OpKernelContext;
+use super::interface::Kernel;
+use super::registry::{Registration, has_kernel};
+use crate::abi::kernel::variables::host_has_variables;
+use crate::dtype::DType;
 use crate::platform::Platform;
 use core::marker::PhantomData;
 use tf_plugin_core::{Code, Error, Result};

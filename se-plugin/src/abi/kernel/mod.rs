@@ -1,11 +1,13 @@
-//! Kernels: what the host calls for them, and what they ask of the host.
+//! Kernels, as the host has them: what it calls for them, and what they ask of it. `crate::kernel` stands on this.
 
+pub(crate) mod builder;
 pub(crate) mod construction;
-pub(crate) mod context;
-pub(crate) mod op;
+pub(crate) mod elements;
+pub(crate) mod ops;
 pub(crate) mod plain;
-pub(crate) mod register;
-pub(super) mod status;
+pub(crate) mod run;
+pub(crate) mod shapes;
+pub(crate) mod status;
 pub(crate) mod tensor;
 pub(crate) mod trampoline;
 pub(crate) mod variables;

@@ -12,25 +12,45 @@ use tf_plugin_core::{Code, Error, Result};
 
 /// The host's functions without which there are no kernels.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct HostApi {
+pub(crate) struct HostApi {
     pub(super) kernels: &'static KernelFunctions,
     pub(super) tensors: &'static TensorFunctions,
-    pub(super) status: &'static StatusFunctions,
+    status: &'static StatusFunctions,
 }
 
 impl HostApi {
-    pub(super) fn get() -> Result<Self, MissingSymbol> {
+    pub(crate) fn get() -> Result<Self, MissingSymbol> {
         Ok(Self {
             kernels: KernelFunctions::get()?,
             tensors: TensorFunctions::get()?,
             status: StatusFunctions::get()?,
         })
     }
+
+    /// A status for calls into the host.
+    pub(crate) fn new_status(&self) -> Result<Status> {
+        Status::new(self.status)
+    }
 }
+
+/// Calls a function of [`KernelFunctions`] with what `self` wraps, these arguments and the status of `self`, and returns its
+/// error or its answer. An unsafe operation: the arguments are those that the function requires.
+macro_rules! ask {
+    ($of:ident.$function:ident($($argument:expr),*)) => {{
+        let answer = ($of.host.kernels.$function)(
+            $of.raw.as_ptr(),
+            $($argument,)*
+            $of.status.as_ptr(),
+        );
+        $of.status.check()?;
+        answer
+    }};
+}
+pub(super) use ask;
 
 /// A status for calls into the host.
 #[derive(Debug)]
-pub(in crate::abi) struct Status {
+pub(crate) struct Status {
     raw: NonNull<TF_Status>,
     host: &'static StatusFunctions,
 }
@@ -89,7 +109,7 @@ pub(super) fn fail(
     tell: impl FnOnce(&HostApi, *mut TF_Status),
 ) {
     let told = HostApi::get().map_err(Error::failed_precondition).and_then(|host| {
-        let status = Status::new(host.status)?;
+        let status = host.new_status()?;
         Ok((host, status))
     });
     match told {

@@ -1,18 +1,16 @@
-//! Tensors.
+//! Tensors, as the host has them.
 
 use super::status::HostApi;
-use crate::kernel::{DType, Element};
+use crate::dtype::DType;
 use crate::memory::DevicePtr;
 use core::ffi::c_int;
 use core::fmt;
-use core::marker::PhantomData;
 use core::ptr::NonNull;
-use std::sync::Arc;
 use tf_fs_sys::{TF_DataType, TF_Tensor, TensorFunctions};
-use tf_plugin_core::{Code, Error, Result, ensure};
+use tf_plugin_core::{Code, Error, Result};
 
 /// A tensor of the host's, with what is asked of it most.
-pub(super) struct Tensor {
+pub(crate) struct Tensor {
     raw: NonNull<TF_Tensor>,
     host: &'static TensorFunctions,
     dtype: DType,
@@ -59,6 +57,43 @@ impl Tensor {
     pub(super) fn as_ptr(&self) -> *mut TF_Tensor {
         self.raw.as_ptr()
     }
+
+    /// Where the bytes are.
+    pub(super) fn data(&self) -> *mut u8 {
+        self.data
+    }
+
+    #[inline]
+    pub(crate) fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    #[inline]
+    pub(crate) fn shape(&self) -> &[i64] {
+        self.shape.as_slice()
+    }
+
+    #[inline]
+    pub(crate) fn elements(&self) -> usize {
+        self.elements
+    }
+
+    #[inline]
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Where the elements of a tensor in device memory are; `None` if there are none.
+    #[inline]
+    pub(crate) fn device_ptr(&self) -> Result<Option<DevicePtr>> {
+        match self.bytes {
+            0 => Ok(None),
+            _ => match DevicePtr::new(self.data.addr() as u64) {
+                Some(ptr) if !ptr.is_refused() => Ok(Some(ptr)),
+                ptr => Err(no_memory(ptr)),
+            },
+        }
+    }
 }
 
 #[cold]
@@ -70,6 +105,14 @@ fn missing(what: &dyn fmt::Display) -> Error {
 fn unknown(dtype: TF_DataType, what: &dyn fmt::Display) -> Error {
     let text = format!("{what} has elements of type {dtype}, which this SDK does not know");
     Error::new(Code::Unimplemented, text)
+}
+
+#[cold]
+fn no_memory(ptr: Option<DevicePtr>) -> Error {
+    match ptr {
+        Some(_) => Error::resource_exhausted("the memory of the device is used up"),
+        None => Error::internal("TensorFlow passed a tensor without memory"),
+    }
 }
 
 /// An input or an output, for errors.
@@ -146,200 +189,6 @@ fn no_such_shape(shape: &[i64]) -> Error {
         ..=MAX_RANK => format!("no tensor has the shape {shape:?}; check the inputs"),
         rank => format!("no tensor has {rank} dimensions: at most {MAX_RANK}"),
     })
-}
-
-/// A tensor in device memory.
-///
-/// It refers to memory that TensorFlow counts the users of: as long as this value or a clone exists, the
-/// memory is not used for anything else. A kernel need not keep it until its work is done, since TensorFlow
-/// gives memory to later work of the same stream only
-/// (see [`Platform::USE_BFC_ALLOCATOR`](crate::Platform::USE_BFC_ALLOCATOR) for when it does not).
-#[derive(Clone)]
-pub struct DeviceTensor {
-    tensor: Arc<Tensor>,
-    ptr: Option<DevicePtr>,
-}
-
-impl DeviceTensor {
-    #[inline]
-    pub(super) fn new(tensor: Tensor) -> Result<Self> {
-        let ptr = match tensor.bytes {
-            0 => None,
-            _ => match DevicePtr::new(tensor.data.addr() as u64) {
-                Some(ptr) if !ptr.is_refused() => Some(ptr),
-                ptr => return Err(no_memory(ptr)),
-            },
-        };
-        Ok(Self { tensor: Arc::new(tensor), ptr })
-    }
-
-    pub(super) fn tensor(&self) -> &Tensor {
-        &self.tensor
-    }
-
-    /// The type of the elements.
-    #[must_use]
-    #[inline]
-    pub fn dtype(&self) -> DType {
-        self.tensor.dtype
-    }
-
-    /// The length of each dimension; none for a scalar.
-    #[must_use]
-    #[inline]
-    pub fn shape(&self) -> &[i64] {
-        self.tensor.shape.as_slice()
-    }
-
-    /// The number of elements.
-    #[must_use]
-    #[inline]
-    pub fn len(&self) -> usize {
-        self.tensor.elements
-    }
-
-    /// Whether there are no elements.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// The size in bytes.
-    #[must_use]
-    #[inline]
-    pub fn bytes(&self) -> u64 {
-        self.tensor.bytes as u64
-    }
-
-    /// Where the elements are, row by row; `None` if there are none.
-    #[must_use]
-    #[inline]
-    pub fn ptr(&self) -> Option<DevicePtr> {
-        self.ptr
-    }
-}
-
-#[cold]
-fn no_memory(ptr: Option<DevicePtr>) -> Error {
-    match ptr {
-        Some(_) => Error::resource_exhausted("the memory of the device is used up"),
-        None => Error::internal("TensorFlow passed a tensor without memory"),
-    }
-}
-
-impl fmt::Debug for DeviceTensor {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "DeviceTensor({} {:?} at {:?})", self.dtype(), self.shape(), self.ptr)
-    }
-}
-
-/// A tensor in host memory, for reading.
-pub struct HostTensor<T> {
-    tensor: Tensor,
-    elements: PhantomData<T>,
-}
-
-impl<T: Element> HostTensor<T> {
-    /// # Safety
-    /// The tensor is in host memory, initialised, and not written to while this exists.
-    pub(super) unsafe fn new(tensor: Tensor, what: &dyn fmt::Display) -> Result<Self> {
-        check::<T>(&tensor, what)?;
-        let new = Self { tensor, elements: PhantomData };
-        let bytes = match new.tensor.elements {
-            0 => &[],
-            // SAFETY: `data` points to `bytes` initialised bytes of host memory, which nothing writes while the
-            // new value holds the tensor.
-            _ => unsafe { core::slice::from_raw_parts(new.tensor.data, new.tensor.bytes) },
-        };
-        ensure!(
-            T::are_valid(bytes),
-            Error::invalid_argument(format!("{what} has bytes that are not a valid {}", T::DTYPE))
-        );
-        Ok(new)
-    }
-
-    /// The elements, row by row.
-    #[must_use]
-    pub fn as_slice(&self) -> &[T] {
-        match self.tensor.elements {
-            0 => &[],
-            // SAFETY: `check` has seen that memory, alignment and type are right, `new` that the bytes are
-            // values, and nobody writes to them.
-            len => unsafe { core::slice::from_raw_parts(self.tensor.data.cast(), len) },
-        }
-    }
-
-    /// The length of each dimension; none for a scalar.
-    #[must_use]
-    pub fn shape(&self) -> &[i64] {
-        self.tensor.shape.as_slice()
-    }
-}
-
-/// Whether a slice of `T` may be made of a host tensor's memory.
-fn check<T: Element>(tensor: &Tensor, what: &dyn fmt::Display) -> Result<()> {
-    ensure!(
-        tensor.dtype == T::DTYPE,
-        Error::invalid_argument(format!("{what} is of {}, not of {}", tensor.dtype, T::DTYPE))
-    );
-    let size = tensor.elements.checked_mul(size_of::<T>());
-    let fits = tensor.elements == 0
-        || size.is_some_and(|size| size <= tensor.bytes)
-            && isize::try_from(tensor.bytes).is_ok()
-            && !tensor.data.is_null()
-            && tensor.data.addr().is_multiple_of(align_of::<T>());
-    ensure!(fits, Error::internal(format!("TensorFlow passed {what} in unsuitable memory")));
-    Ok(())
-}
-
-impl<T: Element> fmt::Debug for HostTensor<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "HostTensor({} {:?})", T::DTYPE, self.shape())
-    }
-}
-
-/// An output in host memory, which begins as zeros. Write it before the kernel
-/// returns.
-pub struct HostTensorMut<'a, T> {
-    tensor: Tensor,
-    elements: PhantomData<&'a mut T>,
-}
-
-impl<T: Element> HostTensorMut<'_, T> {
-    /// # Safety
-    /// The tensor is in host memory, which nobody else uses while this exists.
-    pub(super) unsafe fn new(tensor: Tensor, what: &dyn fmt::Display) -> Result<Self> {
-        check::<T>(&tensor, what)?;
-        if tensor.elements > 0 {
-            // SAFETY: `data` points to `bytes` bytes of host memory, which nothing else uses while the new
-            // value holds the tensor.
-            unsafe { tensor.data.write_bytes(0, tensor.bytes) };
-        }
-        Ok(Self { tensor, elements: PhantomData })
-    }
-
-    /// The elements, row by row.
-    #[must_use]
-    pub fn as_mut_slice(&mut self) -> &mut [T] {
-        match self.tensor.elements {
-            0 => &mut [],
-            // SAFETY: `check` has seen that memory, alignment and type are right, `new` has filled it with
-            // values, and nobody else uses it.
-            len => unsafe { core::slice::from_raw_parts_mut(self.tensor.data.cast(), len) },
-        }
-    }
-
-    /// The length of each dimension; none for a scalar.
-    #[must_use]
-    pub fn shape(&self) -> &[i64] {
-        self.tensor.shape.as_slice()
-    }
-}
-
-impl<T: Element> fmt::Debug for HostTensorMut<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "HostTensorMut({} {:?})", T::DTYPE, self.shape())
-    }
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! The functions that the host calls for a kernel.
 
-use super::construction::{self, OpKernelConstruction};
-use super::context::{self, Node, OpKernelContext};
-use crate::kernel::Kernel;
+use super::construction::{self, Construction};
+use super::run::{self, Node, Run};
+use crate::device::Device;
 use crate::platform::Platform;
 use core::any::type_name;
 use core::ffi::c_void;
@@ -16,22 +16,36 @@ type Create = unsafe extern "C" fn(*mut TF_OpKernelConstruction) -> *mut c_void;
 type Compute = unsafe extern "C" fn(*mut c_void, *mut TF_OpKernelContext);
 type Delete = unsafe extern "C" fn(*mut c_void);
 
-/// The functions of one kernel, all for the same type.
+/// A kernel, as these functions run it.
+pub(crate) trait RawKernel: Sized + Send + Sync + 'static {
+    /// The platform whose devices it is for.
+    type Platform: Platform;
+
+    /// Makes the kernel for a node.
+    fn create(construction: Construction<'_>) -> Result<Self>;
+
+    /// Runs it.
+    fn compute(&self, run: Run<'_, <Self::Platform as Platform>::Device>) -> Result<()>;
+}
+
+/// The functions of one kernel, all for the same type, and the devices that they can be registered for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Functions {
     pub(super) create: Create,
     pub(super) compute: Compute,
     pub(super) delete: Delete,
+    pub(super) device_type: &'static str,
     /// The type, for errors.
     pub(crate) name: fn() -> &'static str,
 }
 
 impl Functions {
-    pub(crate) const fn of_kernel<K: Kernel>() -> Self {
+    pub(crate) const fn of_kernel<K: RawKernel>() -> Self {
         Self {
             create: create::<K>,
             compute: compute::<K>,
             delete: delete::<K>,
+            device_type: K::Platform::TYPE,
             name: type_name::<K>,
         }
     }
@@ -44,12 +58,11 @@ struct Made<K> {
     node: OnceLock<Node>,
 }
 
-unsafe extern "C" fn create<K: Kernel>(raw: *mut TF_OpKernelConstruction) -> *mut c_void {
+unsafe extern "C" fn create<K: RawKernel>(raw: *mut TF_OpKernelConstruction) -> *mut c_void {
     let op = type_name::<K>();
     let made = catch(op, || {
         // SAFETY: the host passes a construction, which lasts until this function returns.
-        let construction = unsafe { OpKernelConstruction::new(raw)? };
-        K::new(&construction)
+        K::create(unsafe { Construction::new(raw)? })
     });
     match made {
         Ok(kernel) => Box::into_raw(Box::new(Made { kernel, node: OnceLock::new() })).cast(),
@@ -82,36 +95,34 @@ unsafe fn kernel_of<'a, K>(kernel: *mut c_void) -> Result<&'a Made<K>> {
         .ok_or_else(|| Error::internal("TensorFlow runs a kernel that could not be made"))
 }
 
-unsafe extern "C" fn compute<K: Kernel>(kernel: *mut c_void, raw: *mut TF_OpKernelContext) {
+unsafe extern "C" fn compute<K: RawKernel>(kernel: *mut c_void, raw: *mut TF_OpKernelContext) {
     let op = type_name::<K>();
     // SAFETY: the host passes what `create` has answered, and deletes it after its runs; and a run, which does
-    // not end before this returns. The kernel is only ever registered for its platform's devices.
+    // not end before this returns. The kernel is only ever registered for the devices of `K::Platform`.
     unsafe {
         match kernel_of::<K>(kernel) {
-            Ok(Made { kernel, node }) => run(op, raw, node, &|context| kernel.compute(context)),
-            Err(error) => context::fail(op, raw, error),
+            Ok(Made { kernel, node }) => compute_with(op, raw, node, &|run| kernel.compute(run)),
+            Err(error) => run::fail(op, raw, error),
         }
     }
 }
 
-/// What is the same for all kernels of a platform, so that the library has it once.
+/// What is the same for all kernels of a type of devices, so that the library has it once.
 ///
 /// # Safety
-/// `raw` is a run on a device of the platform, and does not end before this returns.
-unsafe fn run<P: Platform>(
+/// `raw` is a run on a device of type `D`, and does not end before this returns.
+unsafe fn compute_with<D: Device>(
     op: &'static str,
     raw: *mut TF_OpKernelContext,
     node: &OnceLock<Node>,
-    body: &dyn Fn(&mut OpKernelContext<'_, P>) -> Result<()>,
+    body: &dyn Fn(Run<'_, D>) -> Result<()>,
 ) {
     let result = catch(op, || {
-        // SAFETY: `raw` is null, or a run of a kernel for `P`'s devices that has not ended.
-        let mut context = unsafe { OpKernelContext::new(raw, node)? };
-        body(&mut context)?;
-        context.check_outputs()
+        // SAFETY: `raw` is null, or a run of a kernel for devices of `D` that has not ended.
+        body(unsafe { Run::new(raw, node)? })
     });
     if let Err(error) = result {
         // SAFETY: the run has not ended.
-        unsafe { context::fail(op, raw, error) };
+        unsafe { run::fail(op, raw, error) };
     }
 }

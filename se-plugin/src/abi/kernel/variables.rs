@@ -1,16 +1,14 @@
-//! Variables.
+//! Variables, as the host has them.
 
-use super::context::{OpKernelContext, fail, stream_of};
-use super::status::{HostApi, Status};
-use super::tensor::{DeviceTensor, Tensor};
+use super::run::{Run, fail, stream_of};
+use super::status::HostApi;
+use super::tensor::Tensor;
 use crate::abi::state::{StreamState, borrow};
-use crate::kernel::DType;
-use crate::platform::Platform;
+use crate::device::Device;
+use crate::dtype::DType;
 use crate::stream::Stream as _;
 use core::ffi::c_int;
-use core::fmt;
 use core::marker::PhantomData;
-use core::ops::Deref;
 use core::ptr::{self, NonNull};
 use tf_fs_sys::host::Table as _;
 use tf_fs_sys::{
@@ -67,11 +65,9 @@ pub fn host_has_variables() -> bool {
 }
 
 /// Variables that a kernel has locked, as their tensors in the order that was requested.
-///
-/// What is enqueued before this is dropped sees and changes the variables in the order of the locks.
-pub struct Variables<'a> {
+pub(crate) struct Locked<'a> {
     // Before the lock, so that the memory has no other user once somebody else has the lock.
-    tensors: Vec<DeviceTensor>,
+    pub(crate) tensors: Vec<Tensor>,
     _lock: Held,
     /// A lock is released on the thread that has taken it.
     context: PhantomData<(&'a (), *mut ())>,
@@ -90,11 +86,8 @@ impl Drop for Held {
     }
 }
 
-impl<'a> Variables<'a> {
-    pub(super) fn lock<P: Platform>(
-        context: &'a OpKernelContext<'_, P>,
-        inputs: &[c_int],
-    ) -> Result<Self> {
+impl<'a> Locked<'a> {
+    pub(crate) fn new<D: Device>(run: &'a Run<'_, D>, inputs: &[usize]) -> Result<Self> {
         let functions = Functions::get().ok_or_else(|| {
             Error::new(
                 Code::Unimplemented,
@@ -104,18 +97,18 @@ impl<'a> Variables<'a> {
         })?;
         for &input in inputs {
             // TensorFlow aborts on another type, and reads a handle where it is not.
-            let index = usize::try_from(input).map_err(Error::internal)?;
-            let dtype = context.input_dtype(index)?;
+            let dtype = run.input_dtype(input)?;
             ensure!(
-                dtype == DType::Resource && context.input_is_on_host(index)?,
+                dtype == DType::Resource && run.input_is_on_host(input)?,
                 Error::invalid_argument(format!(
-                    "input {index} of {dtype} is not a variable's handle in host memory; name the handles, \
+                    "input {input} of {dtype} is not a variable's handle in host memory; name the handles, \
                      and each of them in `host_memory(...)` of `#[kernel]`"
                 ))
             );
         }
-        let (raw, status) = (context.raw.as_ptr(), context.status.as_ptr());
-        let copy: TF_CopyTensorFn = Some(copy::<P>);
+        let inputs = run.input_indices(inputs)?;
+        let (raw, status) = (run.raw.as_ptr(), run.status.as_ptr());
+        let copy: TF_CopyTensorFn = Some(copy::<D>);
         let mut holder = ptr::null_mut();
         // SAFETY: a run that has not ended, as many indices in range as are said, a place for the answer
         // and a status.
@@ -124,40 +117,22 @@ impl<'a> Variables<'a> {
             (functions.lock)(raw, true, false, inputs, count, copy, &raw mut holder, status);
         }
         let lock = NonNull::new(holder).map(|holder| Held { holder, release: functions.release });
-        context.status.check()?;
+        run.status.check()?;
         let lock = lock.ok_or_else(not_there)?;
         let mut tensors = Vec::with_capacity(inputs.len());
-        for &input in inputs {
+        for &input in &inputs {
             let mut tensor = ptr::null_mut();
             // SAFETY: `raw`, `copy` and `status` are those of the call that took the locks, which `lock` still
             // holds. The host sets `tensor` to one that we own.
             let tensor = unsafe {
                 (functions.get)(raw, input, true, false, false, copy, &raw mut tensor, status);
-                context.status.check()?;
+                run.status.check()?;
                 ensure!(!tensor.is_null(), not_there());
-                Tensor::adopt(
-                    tensor,
-                    &context.host,
-                    &format_args!("the variable of input {input}"),
-                )?
+                Tensor::adopt(tensor, &run.host, &format_args!("the variable of input {input}"))?
             };
-            tensors.push(DeviceTensor::new(tensor)?);
+            tensors.push(tensor);
         }
         Ok(Self { tensors, _lock: lock, context: PhantomData })
-    }
-}
-
-impl Deref for Variables<'_> {
-    type Target = [DeviceTensor];
-
-    fn deref(&self) -> &[DeviceTensor] {
-        &self.tensors
-    }
-}
-
-impl fmt::Debug for Variables<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(&self.tensors).finish()
     }
 }
 
@@ -168,7 +143,7 @@ fn not_there() -> Error {
 }
 
 /// Copies a variable that somebody else reads, before it is changed. The host gives both tensors away.
-unsafe extern "C" fn copy<P: Platform>(
+unsafe extern "C" fn copy<D: Device>(
     raw: *mut TF_OpKernelContext,
     source: *mut TF_Tensor,
     target: *mut TF_Tensor,
@@ -176,23 +151,25 @@ unsafe extern "C" fn copy<P: Platform>(
     const OP: &str = "the copy of a variable";
     let copied = boundary::catch(OP, || {
         let host = HostApi::get().map_err(Error::failed_precondition)?;
-        let status = Status::new(host.status)?;
+        let status = host.new_status()?;
         let raw =
             NonNull::new(raw).ok_or_else(|| Error::internal("TensorFlow passed no context"))?;
-        // SAFETY: a run of a kernel for `P`'s devices, and two tensors that are ours.
+        // SAFETY: a run of a kernel for devices of `D`, and two tensors that are ours.
         let (source, target, stream) = unsafe {
             let source = Tensor::adopt(source, &host, &"a variable");
             let target = Tensor::adopt(target, &host, &"memory for a variable");
             let handle = stream_of(raw, &host, &status)?;
-            let stream = borrow::<StreamState<P::Device>, _>(handle).ok_or_else(not_there)?;
-            (DeviceTensor::new(source?)?, DeviceTensor::new(target?)?, stream)
+            let stream = borrow::<StreamState<D>, _>(handle).ok_or_else(not_there)?;
+            (source?, target?, stream)
         };
         ensure!(
             source.bytes() == target.bytes(),
             Error::internal("TensorFlow copies between variables of different sizes")
         );
-        match (source.ptr(), target.ptr()) {
-            (Some(from), Some(to)) => stream.author()?.copy_on_device(to, from, source.bytes()),
+        match (source.device_ptr()?, target.device_ptr()?) {
+            (Some(from), Some(to)) => {
+                stream.author()?.copy_on_device(to, from, source.bytes() as u64)
+            }
             _ => Ok(()),
         }
     });

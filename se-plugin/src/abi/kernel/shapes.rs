@@ -1,9 +1,7 @@
-//! Registering new ops, and reading the definitions of those that there are.
+//! Inferring the shapes of a node's outputs.
 
-use super::status::{HostApi, Status};
-use crate::abi::host_buf::lent;
-use crate::kernel::op::{Definition, OpDefinitionBuilder, OpRegistration};
-use crate::kernel::{DType, OpDefinition};
+use super::status::Status;
+use crate::dtype::DType;
 use core::ffi::c_int;
 use core::fmt;
 use core::marker::PhantomData;
@@ -11,115 +9,28 @@ use core::ptr::NonNull;
 use std::ffi::CString;
 use tf_fs_sys::host::Table as _;
 use tf_fs_sys::{
-    BufferFunctions, GrapplerFunctions, OpFunctions, StatusFunctions, TF_DimensionHandle,
-    TF_ShapeHandle, TF_ShapeInferenceContext, TF_Status,
+    OpFunctions, StatusFunctions, TF_DimensionHandle, TF_ShapeHandle, TF_ShapeInferenceContext,
+    TF_Status,
 };
-use tf_plugin_core::__private::boundary::{catch, guard};
-use tf_plugin_core::{Code, Error, Result, ensure};
+use tf_plugin_core::__private::boundary::guard;
+use tf_plugin_core::{Error, Result, ensure};
 
 /// The function that infers shapes.
 pub(crate) type Infer = unsafe extern "C" fn(*mut TF_ShapeInferenceContext, *mut TF_Status);
 
-/// Reads the definition of an op; `None` if there is none, and an error if the host does not say.
-pub(super) fn look_up(status: &Status, op: &str) -> Result<Option<Definition>> {
-    let host = GrapplerFunctions::get().map_err(Error::failed_precondition)?;
-    let buffers = BufferFunctions::get().map_err(Error::failed_precondition)?;
-    let (Some(new), Some(look_up), Some(delete)) = (
-        host.TF_NewFunctionLibraryDefinition,
-        host.TF_LookUpOpDef,
-        host.TF_DeleteFunctionLibraryDefinition,
-    ) else {
-        return Err(Error::failed_precondition("this TensorFlow does not say which ops there are"));
-    };
-    let op = CString::new(op).map_err(Error::invalid_argument)?;
-    // A graph with nothing but the field of its versions, which is empty.
-    let graph = [0x22_u8, 0];
-    // SAFETY: the buffers and the library are made and deleted here; the bytes of the answer are used
-    // before that.
-    unsafe {
-        let graph = (buffers.TF_NewBufferFromString)(graph.as_ptr().cast(), graph.len());
-        let library = new(graph, status.as_ptr());
-        let made = status.check();
-        (buffers.TF_DeleteBuffer)(graph);
-        if library.is_null() {
-            made?;
-            return Err(Error::internal("TensorFlow made no library"));
-        }
-        let answer = (buffers.TF_NewBuffer)();
-        look_up(library, op.as_ptr(), answer, status.as_ptr());
-        let found = status.check();
-        let content = (buffers.TF_GetBuffer)(answer);
-        let definition = catch("the definition of an op", || match found {
-            Err(error) if error.code() == Code::NotFound => Ok(None),
-            Err(error) => Err(error),
-            Ok(()) if content.data.is_null() => Ok(None),
-            Ok(()) => Definition::read(lent(content.data, content.length)?).map(Some),
-        });
-        (buffers.TF_DeleteBuffer)(answer);
-        delete(library);
-        definition
-    }
-}
+/// An op whose shapes are inferred.
+pub(crate) trait InferShapes {
+    /// Its name, for errors.
+    const NAME: &'static str;
 
-/// Registers an op, unless there is one of its name: a second one would abort the process.
-pub(super) fn register(_: &HostApi, status: &Status, op: &OpRegistration) -> Result<()> {
-    let host = OpFunctions::get().map_err(Error::failed_precondition)?;
-    let mut builder = OpDefinitionBuilder::default();
-    catch("the definition of an op", || {
-        (op.define)(&mut builder);
-        builder.check(op.name)
-    })?;
-    if look_up(status, op.name)?.is_some() {
-        log::debug!("TensorFlow has an op {}", op.name);
-        return Ok(());
-    }
-    let texts = |texts: &[String]| -> Result<Vec<CString>> {
-        texts
-            .iter()
-            .map(|text| CString::new(text.as_str()).map_err(Error::invalid_argument))
-            .collect()
-    };
-    let name = CString::new(op.name).map_err(Error::invalid_argument)?;
-    let attributes = texts(&builder.attributes)?;
-    let inputs = texts(&builder.inputs)?;
-    let outputs = texts(&builder.outputs)?;
-    // SAFETY: C strings, a builder that the host frees when it registers it, and a status.
-    unsafe {
-        let raw = (host.TF_NewOpDefinitionBuilder)(name.as_ptr());
-        ensure!(!raw.is_null(), Error::resource_exhausted("TensorFlow made no builder"));
-        for text in &attributes {
-            (host.TF_OpDefinitionBuilderAddAttr)(raw, text.as_ptr());
-        }
-        for text in &inputs {
-            (host.TF_OpDefinitionBuilderAddInput)(raw, text.as_ptr());
-        }
-        for text in &outputs {
-            (host.TF_OpDefinitionBuilderAddOutput)(raw, text.as_ptr());
-        }
-        // Any call means true.
-        if builder.is_stateful {
-            (host.TF_OpDefinitionBuilderSetIsStateful)(raw, true);
-        }
-        if builder.is_commutative {
-            (host.TF_OpDefinitionBuilderSetIsCommutative)(raw, true);
-        }
-        if builder.is_aggregate {
-            (host.TF_OpDefinitionBuilderSetIsAggregate)(raw, true);
-        }
-        if builder.allows_uninitialized_input {
-            (host.TF_OpDefinitionBuilderSetAllowsUninitializedInput)(raw, true);
-        }
-        (host.TF_OpDefinitionBuilderSetShapeInferenceFunction)(raw, Some(op.infer));
-        (host.TF_RegisterOpDefinition)(raw, status.as_ptr());
-    }
-    status.check()
+    fn infer(shapes: &mut ShapeInferenceContext<'_>) -> Result<()>;
 }
 
 /// Runs an author's inference of shapes.
 ///
 /// # Safety
 /// For the host alone: it passes a node and a status.
-pub(crate) unsafe extern "C" fn infer<O: OpDefinition>(
+pub(crate) unsafe extern "C" fn infer<O: InferShapes>(
     raw: *mut TF_ShapeInferenceContext,
     status: *mut TF_Status,
 ) {
@@ -128,7 +39,7 @@ pub(crate) unsafe extern "C" fn infer<O: OpDefinition>(
         let statuses = StatusFunctions::get().map_err(Error::failed_precondition)?;
         let raw = NonNull::new(raw).ok_or_else(|| Error::internal("TensorFlow passed no node"))?;
         let status = Status::new(statuses)?;
-        O::infer_shapes(&mut ShapeInferenceContext { raw, host, status, call: PhantomData })
+        O::infer(&mut ShapeInferenceContext { raw, host, status, call: PhantomData })
     };
     // SAFETY: the host passes a status.
     unsafe { guard(O::NAME, status, (), body) };

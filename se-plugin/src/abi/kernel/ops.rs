@@ -1,0 +1,113 @@
+//! Registering new ops, and reading the definitions of those that there are.
+
+use super::shapes::Infer;
+use super::status::Status;
+use crate::abi::host_buf::lent;
+use std::ffi::CString;
+use tf_fs_sys::host::Table as _;
+use tf_fs_sys::{BufferFunctions, GrapplerFunctions, OpFunctions};
+use tf_plugin_core::__private::boundary::catch;
+use tf_plugin_core::{Code, Error, Result, ensure};
+
+/// Reads the definition of an op, a serialised `OpDef`, with `read`; `None` if there is none, and an error if the host does not say.
+pub(crate) fn look_up<T>(
+    status: &Status,
+    op: &str,
+    read: impl FnOnce(&[u8]) -> Result<T>,
+) -> Result<Option<T>> {
+    let host = GrapplerFunctions::get().map_err(Error::failed_precondition)?;
+    let buffers = BufferFunctions::get().map_err(Error::failed_precondition)?;
+    let (Some(new), Some(look_up), Some(delete)) = (
+        host.TF_NewFunctionLibraryDefinition,
+        host.TF_LookUpOpDef,
+        host.TF_DeleteFunctionLibraryDefinition,
+    ) else {
+        return Err(Error::failed_precondition("this TensorFlow does not say which ops there are"));
+    };
+    let op = CString::new(op).map_err(Error::invalid_argument)?;
+    // A graph with nothing but the field of its versions, which is empty.
+    let graph = [0x22_u8, 0];
+    // SAFETY: the buffers and the library are made and deleted here; the bytes of the answer are used
+    // before that.
+    unsafe {
+        let graph = (buffers.TF_NewBufferFromString)(graph.as_ptr().cast(), graph.len());
+        let library = new(graph, status.as_ptr());
+        let made = status.check();
+        (buffers.TF_DeleteBuffer)(graph);
+        if library.is_null() {
+            made?;
+            return Err(Error::internal("TensorFlow made no library"));
+        }
+        let answer = (buffers.TF_NewBuffer)();
+        look_up(library, op.as_ptr(), answer, status.as_ptr());
+        let found = status.check();
+        let content = (buffers.TF_GetBuffer)(answer);
+        let definition = catch("the definition of an op", || match found {
+            Err(error) if error.code() == Code::NotFound => Ok(None),
+            Err(error) => Err(error),
+            Ok(()) if content.data.is_null() => Ok(None),
+            Ok(()) => read(lent(content.data, content.length)?).map(Some),
+        });
+        (buffers.TF_DeleteBuffer)(answer);
+        delete(library);
+        definition
+    }
+}
+
+/// A new op, in the language of TensorFlow's `REGISTER_OP`.
+pub(crate) struct NewOp<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) attributes: &'a [String],
+    pub(crate) inputs: &'a [String],
+    pub(crate) outputs: &'a [String],
+    pub(crate) is_stateful: bool,
+    pub(crate) is_commutative: bool,
+    pub(crate) is_aggregate: bool,
+    pub(crate) allows_uninitialized_input: bool,
+    pub(crate) infer: Infer,
+}
+
+/// Registers an op, of whose name there must be none: a second one would abort the process.
+pub(crate) fn register(status: &Status, op: &NewOp<'_>) -> Result<()> {
+    let host = OpFunctions::get().map_err(Error::failed_precondition)?;
+    let texts = |texts: &[String]| -> Result<Vec<CString>> {
+        texts
+            .iter()
+            .map(|text| CString::new(text.as_str()).map_err(Error::invalid_argument))
+            .collect()
+    };
+    let name = CString::new(op.name).map_err(Error::invalid_argument)?;
+    let attributes = texts(op.attributes)?;
+    let inputs = texts(op.inputs)?;
+    let outputs = texts(op.outputs)?;
+    // SAFETY: C strings, a builder that the host frees when it registers it, and a status.
+    unsafe {
+        let raw = (host.TF_NewOpDefinitionBuilder)(name.as_ptr());
+        ensure!(!raw.is_null(), Error::resource_exhausted("TensorFlow made no builder"));
+        for text in &attributes {
+            (host.TF_OpDefinitionBuilderAddAttr)(raw, text.as_ptr());
+        }
+        for text in &inputs {
+            (host.TF_OpDefinitionBuilderAddInput)(raw, text.as_ptr());
+        }
+        for text in &outputs {
+            (host.TF_OpDefinitionBuilderAddOutput)(raw, text.as_ptr());
+        }
+        // Any call means true.
+        if op.is_stateful {
+            (host.TF_OpDefinitionBuilderSetIsStateful)(raw, true);
+        }
+        if op.is_commutative {
+            (host.TF_OpDefinitionBuilderSetIsCommutative)(raw, true);
+        }
+        if op.is_aggregate {
+            (host.TF_OpDefinitionBuilderSetIsAggregate)(raw, true);
+        }
+        if op.allows_uninitialized_input {
+            (host.TF_OpDefinitionBuilderSetAllowsUninitializedInput)(raw, true);
+        }
+        (host.TF_OpDefinitionBuilderSetShapeInferenceFunction)(raw, Some(op.infer));
+        (host.TF_RegisterOpDefinition)(raw, status.as_ptr());
+    }
+    status.check()
+}

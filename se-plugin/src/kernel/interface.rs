@@ -1,0 +1,46 @@
+//! What an author implements.
+
+use super::construction::OpKernelConstruction;
+use super::context::OpKernelContext;
+use crate::abi::kernel::construction::Construction;
+use crate::abi::kernel::run::Run;
+use crate::abi::kernel::trampoline::RawKernel;
+use crate::platform::Platform;
+use tf_plugin_core::Result;
+
+/// One kernel: an op on a platform's devices. [`#[kernel]`](macro@crate::kernel) registers it.
+///
+/// TensorFlow makes one for each node of a graph, or for each op that Python calls with new attributes, and
+/// runs it from several threads at a time.
+pub trait Kernel: Sized + Send + Sync + 'static {
+    /// The platform whose devices it is for.
+    type Platform: Platform;
+
+    /// Makes the kernel for a node.
+    ///
+    /// # Errors
+    /// Become those of the op in Python.
+    fn new(construction: &OpKernelConstruction<'_>) -> Result<Self>;
+
+    /// Runs it: makes the outputs and enqueues the work, without waiting for it. With `Ok` all outputs must
+    /// have been made.
+    ///
+    /// # Errors
+    /// Become those of the op in Python.
+    fn compute(&self, context: &mut OpKernelContext<'_, Self::Platform>) -> Result<()>;
+}
+
+/// What the host calls: the methods above, with safe arguments.
+impl<K: Kernel> RawKernel for K {
+    type Platform = K::Platform;
+
+    fn create(construction: Construction<'_>) -> Result<Self> {
+        Self::new(&OpKernelConstruction(construction))
+    }
+
+    fn compute(&self, run: Run<'_, <K::Platform as Platform>::Device>) -> Result<()> {
+        let mut context = OpKernelContext::new(run);
+        Kernel::compute(self, &mut context)?;
+        context.check_outputs()
+    }
+}

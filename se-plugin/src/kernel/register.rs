@@ -1,0 +1,88 @@
+//! Registering kernels and ops with the host.
+
+use super::op::{self, OpRegistration};
+use super::registry::{self, Choice, Registration};
+use super::workarounds;
+use crate::abi::kernel::builder::Builder;
+use crate::abi::kernel::status::{HostApi, Status};
+use crate::abi::kernel::variables::host_has_variables;
+use crate::platform::Platform;
+use std::collections::BTreeMap;
+use tf_plugin_core::__private::boundary::{guard_quiet, log_error};
+use tf_plugin_core::Result;
+
+/// Registers all kernels of a platform, once a process: a second registration of a kernel makes its op fail.
+/// What cannot be registered is logged; the rest is there.
+///
+/// This runs in `SE_InitPlugin`. TensorFlow would also call a `TF_InitKernel`, a moment later and with no
+/// more to tell; but that is one symbol, which a filesystem in the same library needs for itself.
+pub(crate) fn register<P: Platform>() {
+    let body = || {
+        let host = match HostApi::get() {
+            Ok(host) => host,
+            // A host without kernels, such as that of tests.
+            Err(missing) => {
+                log::debug!("no kernels are registered: {missing}");
+                return Ok(());
+            }
+        };
+        let status = host.new_status()?;
+        for op in OpRegistration::all() {
+            if let Err(error) = op.register(&status) {
+                log_error(&format_args!("the op {} is not registered: {error:#}", op.name));
+            }
+        }
+        let Choice { chosen, refused } =
+            registry::choose(registry::of_platform::<P>(), host_has_variables());
+        for refusal in refused {
+            log_error(&refusal);
+        }
+        let mut known = BTreeMap::new();
+        let mut present = Vec::new();
+        for registration in chosen {
+            let of_host = known
+                .entry(registration.op)
+                .or_insert_with(|| op::look_up(&status, registration.op).ok().flatten());
+            let registered = match of_host {
+                Some(definition) => registration.check(definition),
+                // Another release may have it, and TensorFlow does not mind.
+                None => {
+                    log::debug!("TensorFlow may lack an op for {registration}");
+                    Ok(())
+                }
+            };
+            let registered = registered.and_then(|()| register_one(&host, &status, registration));
+            match registered {
+                Ok(()) => present.push(registration),
+                Err(error) => {
+                    log_error(&format_args!("{registration} is not registered: {error:#}"));
+                }
+            }
+        }
+        for workaround in workarounds::missing::<P>(&present) {
+            // A type that this release does not know needs no workaround.
+            if let Err(error) = register_one(&host, &status, &workaround) {
+                log::debug!("{workaround} is not registered: {error:#}");
+            }
+        }
+        Ok(())
+    };
+    guard_quiet("the registration of kernels", || (), body);
+}
+
+fn register_one(host: &HostApi, status: &Status, registration: &Registration) -> Result<()> {
+    let builder = Builder::new(host, status, registration.op, registration.functions)?;
+    for &(attribute, dtype) in registration.types {
+        builder.constrain(attribute, dtype)?;
+    }
+    for argument in registration.host_memory {
+        builder.host_memory(argument)?;
+    }
+    if registration.priority != 0 {
+        builder.priority(registration.priority);
+    }
+    if !registration.label.is_empty() {
+        builder.label(registration.label)?;
+    }
+    builder.register()
+}

@@ -1,0 +1,128 @@
+//! Tensors.
+
+use super::element::Element;
+use crate::abi::kernel::elements::{Elements, ElementsMut};
+use crate::abi::kernel::tensor::Tensor;
+use crate::dtype::DType;
+use crate::memory::DevicePtr;
+use core::fmt;
+use std::sync::Arc;
+use tf_plugin_core::Result;
+
+/// A tensor in device memory.
+///
+/// It refers to memory that TensorFlow counts the users of: as long as this value or a clone exists, the
+/// memory is not used for anything else. A kernel need not keep it until its work is done, since TensorFlow
+/// gives memory to later work of the same stream only
+/// (see [`Platform::USE_BFC_ALLOCATOR`](crate::Platform::USE_BFC_ALLOCATOR) for when it does not).
+#[derive(Clone)]
+pub struct DeviceTensor {
+    tensor: Arc<Tensor>,
+    ptr: Option<DevicePtr>,
+}
+
+impl DeviceTensor {
+    #[inline]
+    pub(super) fn new(tensor: Tensor) -> Result<Self> {
+        let ptr = tensor.device_ptr()?;
+        Ok(Self { tensor: Arc::new(tensor), ptr })
+    }
+
+    pub(super) fn tensor(&self) -> &Tensor {
+        &self.tensor
+    }
+
+    /// The type of the elements.
+    #[must_use]
+    #[inline]
+    pub fn dtype(&self) -> DType {
+        self.tensor.dtype()
+    }
+
+    /// The length of each dimension; none for a scalar.
+    #[must_use]
+    #[inline]
+    pub fn shape(&self) -> &[i64] {
+        self.tensor.shape()
+    }
+
+    /// The number of elements.
+    #[must_use]
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.tensor.elements()
+    }
+
+    /// Whether there are no elements.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The size in bytes.
+    #[must_use]
+    #[inline]
+    pub fn bytes(&self) -> u64 {
+        self.tensor.bytes() as u64
+    }
+
+    /// Where the elements are, row by row; `None` if there are none.
+    #[must_use]
+    #[inline]
+    pub fn ptr(&self) -> Option<DevicePtr> {
+        self.ptr
+    }
+}
+
+impl fmt::Debug for DeviceTensor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "DeviceTensor({} {:?} at {:?})", self.dtype(), self.shape(), self.ptr)
+    }
+}
+
+/// A tensor in host memory, for reading.
+pub struct HostTensor<T>(pub(super) Elements<T>);
+
+impl<T: Element> HostTensor<T> {
+    /// The elements, row by row.
+    #[must_use]
+    pub fn as_slice(&self) -> &[T] {
+        self.0.as_slice()
+    }
+
+    /// The length of each dimension; none for a scalar.
+    #[must_use]
+    pub fn shape(&self) -> &[i64] {
+        self.0.tensor().shape()
+    }
+}
+
+impl<T: Element> fmt::Debug for HostTensor<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "HostTensor({} {:?})", T::DTYPE, self.shape())
+    }
+}
+
+/// An output in host memory, which begins as zeros. Write it before the kernel
+/// returns.
+pub struct HostTensorMut<'a, T>(pub(super) ElementsMut<'a, T>);
+
+impl<T: Element> HostTensorMut<'_, T> {
+    /// The elements, row by row.
+    #[must_use]
+    pub fn as_mut_slice(&mut self) -> &mut [T] {
+        self.0.as_mut_slice()
+    }
+
+    /// The length of each dimension; none for a scalar.
+    #[must_use]
+    pub fn shape(&self) -> &[i64] {
+        self.0.tensor().shape()
+    }
+}
+
+impl<T: Element> fmt::Debug for HostTensorMut<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "HostTensorMut({} {:?})", T::DTYPE, self.shape())
+    }
+}

@@ -1,0 +1,40 @@
+//! Variables.
+
+use super::tensor::DeviceTensor;
+use crate::abi::kernel::run::Run;
+use crate::abi::kernel::variables::Locked;
+use crate::device::Device;
+use core::fmt;
+use core::ops::Deref;
+use tf_plugin_core::Result;
+
+/// Variables that a kernel has locked, as their tensors in the order that was requested.
+///
+/// What is enqueued before this is dropped sees and changes the variables in the order of the locks.
+pub struct Variables<'a> {
+    // Before the lock, so that the memory has no other user once somebody else has the lock.
+    tensors: Vec<DeviceTensor>,
+    _lock: Locked<'a>,
+}
+
+impl<'a> Variables<'a> {
+    pub(super) fn lock<D: Device>(run: &'a Run<'_, D>, inputs: &[usize]) -> Result<Self> {
+        let mut lock = Locked::new(run, inputs)?;
+        let tensors = lock.tensors.drain(..).map(DeviceTensor::new).collect::<Result<_>>()?;
+        Ok(Self { tensors, _lock: lock })
+    }
+}
+
+impl Deref for Variables<'_> {
+    type Target = [DeviceTensor];
+
+    fn deref(&self) -> &[DeviceTensor] {
+        &self.tensors
+    }
+}
+
+impl fmt::Debug for Variables<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(&self.tensors).finish()
+    }
+}
