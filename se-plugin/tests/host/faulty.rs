@@ -1,5 +1,6 @@
 //! The fault layer for devices: each call meets its fault, and without one nothing is different.
 
+use crate::platform::devices;
 use se_plugin::Code;
 use se_plugin::host::{HostDevice, HostMemory};
 use se_plugin::prelude::*;
@@ -9,23 +10,11 @@ use tf_plugin_testing::device::{
     Case, Fault, Faults, Faulty, Host, TestDevice, TestStream, Verdict, run_case, sweep,
 };
 
-struct Toy;
-
-impl Platform for Toy {
-    const NAME: &'static str = "TOY";
-    const TYPE: &'static str = "TOY";
-    type Device = HostDevice;
-
-    fn new() -> Result<Self> {
-        Ok(Self)
-    }
-    fn device_count(&self) -> Result<usize> {
-        Ok(1)
-    }
-    fn open(&self, _: usize) -> Result<HostDevice> {
-        Ok(HostDevice::new(HostMemory::new(64 << 20)?))
-    }
+fn open(_: usize) -> Result<HostDevice> {
+    Ok(HostDevice::new(HostMemory::new(64 << 20)?))
 }
+
+devices!(Toy = "TOY": 1 of HostDevice, open);
 
 #[test]
 fn without_a_fault_nothing_is_different() {
@@ -47,26 +36,8 @@ fn without_a_fault_nothing_is_different() {
     });
 }
 
-/// A platform that says otherwise than others wherever it can.
-struct Other;
-
-impl Platform for Other {
-    const NAME: &'static str = "OTHER_NAME";
-    const TYPE: &'static str = "OTHER_TYPE";
-    const USE_BFC_ALLOCATOR: bool = false;
-    const FORCE_MEMORY_GROWTH: bool = false;
-    type Device = HostDevice;
-
-    fn new() -> Result<Self> {
-        Ok(Self)
-    }
-    fn device_count(&self) -> Result<usize> {
-        Ok(3)
-    }
-    fn open(&self, _: usize) -> Result<HostDevice> {
-        Toy.open(0)
-    }
-}
+// A platform that says otherwise than others wherever it can.
+devices!(Other = "OTHER_TYPE": 3 of HostDevice, open, USE_BFC_ALLOCATOR, FORCE_MEMORY_GROWTH);
 
 #[test]
 fn what_a_platform_says_of_itself_stays() {

@@ -1,5 +1,6 @@
 //! The ready-made parts, alone and as a device of the host's.
 
+use crate::platform::devices;
 use se_plugin::host::{Delay, DeviceRange, HostDevice, HostMemory, Ran, WorkerEvent, WorkerStream};
 use se_plugin::prelude::*;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -9,24 +10,10 @@ use tf_plugin_testing::device::{Host, TestDevice};
 
 const SIZE: u64 = 1 << 20;
 
-struct Ready;
-
-impl Platform for Ready {
-    const NAME: &'static str = "READY";
-    const TYPE: &'static str = "READY";
-    type Device = HostDevice;
-
-    fn new() -> Result<Self> {
-        Ok(Self)
-    }
-    fn device_count(&self) -> Result<usize> {
-        Ok(2)
-    }
-    fn open(&self, ordinal: usize) -> Result<HostDevice> {
-        let delay = Delay::up_to(Duration::from_millis(2), ordinal as u64);
-        Ok(HostDevice::new(HostMemory::new(SIZE)?).with_delay(delay))
-    }
-}
+devices!(Ready = "READY": 2 of HostDevice, |ordinal| {
+    let delay = Delay::up_to(Duration::from_millis(2), ordinal as u64);
+    Ok(HostDevice::new(HostMemory::new(SIZE)?).with_delay(delay))
+});
 
 fn with_devices(body: impl FnOnce(&TestDevice<'_>, &TestDevice<'_>)) {
     let host = Host::load::<Ready>().unwrap();
@@ -34,6 +21,14 @@ fn with_devices(body: impl FnOnce(&TestDevice<'_>, &TestDevice<'_>)) {
     body(&host.device(0).unwrap(), &host.device(1).unwrap());
     assert_eq!(host.live(), 0);
     assert_eq!(host.violations(), []);
+}
+
+/// Enqueues a task that ends when the answer is sent something.
+fn hold_up(stream: &WorkerStream) -> mpsc::Sender<()> {
+    let (go, gate) = mpsc::channel();
+    let wait = move |[]: [&[u8]; 0], []: [&mut [u8]; 0]| gate.recv().map_err(Error::internal);
+    stream.launch("slow", [], [], wait).unwrap();
+    go
 }
 
 fn range(memory: &HostMemory, bytes: u64) -> DeviceRange {
@@ -109,16 +104,10 @@ fn eight_threads_use_one_device() {
 fn work_is_done_in_order_and_later() {
     let memory = HostMemory::new(SIZE).unwrap();
     let stream = WorkerStream::new(&memory, Delay::up_to(Duration::from_millis(1), 7));
-    let (go, gate) = mpsc::channel::<()>();
     let target = range(&memory, 100);
     let event = WorkerEvent::new();
     assert_eq!(event.status().unwrap(), EventStatus::Complete, "never recorded");
-    stream
-        .launch("wait", [], [], move |[], []| {
-            gate.recv().unwrap();
-            Ok(())
-        })
-        .unwrap();
+    let go = hold_up(&stream);
     for step in 0..100 {
         stream
             .launch("step", [], [target], move |[], [target]| {
@@ -145,12 +134,7 @@ fn streams_wait_for_each_other_and_for_events() {
         let [one, two] = [(); 2].map(|()| WorkerStream::new(&memory, Delay::NONE));
         let [a, b] = [(); 2].map(|()| range(&memory, 8));
         memory.write("test", a.start().unwrap(), &[1; 8]).unwrap();
-        let (go, gate) = mpsc::channel::<()>();
-        one.launch("slow", [], [], move |[], []| {
-            gate.recv().unwrap();
-            Ok(())
-        })
-        .unwrap();
+        let go = hold_up(&one);
         one.launch("write", [], [a], |[], [a]| {
             a.fill(2);
             Ok(())
@@ -163,12 +147,7 @@ fn streams_wait_for_each_other_and_for_events() {
             false => two.wait_stream(&one).unwrap(),
         }
         // What comes later is not waited for.
-        let (late_go, late_gate) = mpsc::channel::<()>();
-        one.launch("later", [], [], move |[], []| {
-            late_gate.recv().unwrap();
-            Ok(())
-        })
-        .unwrap();
+        let late_go = hold_up(&one);
         two.launch("copy", [a], [b], |[a], [b]| {
             b.copy_from_slice(a);
             Ok(())
@@ -189,12 +168,7 @@ fn streams_wait_for_each_other_and_for_events() {
 fn the_latest_record_counts() {
     let memory = HostMemory::new(SIZE).unwrap();
     let [slow, fast] = [(); 2].map(|()| WorkerStream::new(&memory, Delay::NONE));
-    let (go, gate) = mpsc::channel::<()>();
-    slow.launch("slow", [], [], move |[], []| {
-        gate.recv().unwrap();
-        Ok(())
-    })
-    .unwrap();
+    let go = hold_up(&slow);
     let event = WorkerEvent::new();
     slow.record_event(&event).unwrap();
     assert_eq!(event.status().unwrap(), EventStatus::Pending);

@@ -2,6 +2,8 @@
 
 #[allow(unsafe_code, reason = "a host allocator; every block is argued")]
 mod abi;
+mod descriptions;
+mod failing_device;
 mod faults;
 mod faulty;
 mod graphs;
@@ -9,5 +11,6 @@ mod host_device;
 mod mixed;
 mod platform;
 mod profiles;
+mod switch;
 mod versions;
 mod working;

@@ -61,24 +61,36 @@ impl Device for Observed {
     }
 }
 
-macro_rules! platform {
-    ($name:ident, graph: $graph:expr, profiler: $profiler:expr) => {
-        pub(crate) struct $name;
-        impl se_plugin::Platform for $name {
-            const NAME: &'static str = "RUST_TEST";
-            const TYPE: &'static str = "RUST_TEST";
-            type Device = crate::platform::Observed;
+/// A platform of this name, with so many devices, each opened by a function of its ordinal number.
+macro_rules! devices {
+    ($platform:ident = $name:literal: $count:literal of $device:ty, $open:expr $(, $setting:ident)*) => {
+        pub(crate) struct $platform;
+        impl se_plugin::Platform for $platform {
+            const NAME: &'static str = $name;
+            const TYPE: &'static str = $name;
+            $(const $setting: bool = false;)*
+            type Device = $device;
 
             fn new() -> se_plugin::Result<Self> {
                 Ok(Self)
             }
             fn device_count(&self) -> se_plugin::Result<usize> {
-                Ok(1)
+                Ok($count)
             }
-            fn open(&self, _: usize) -> se_plugin::Result<Self::Device> {
-                crate::platform::Observed::open()
+            fn open(&self, ordinal: usize) -> se_plugin::Result<Self::Device> {
+                let open: fn(usize) -> se_plugin::Result<Self::Device> = $open;
+                open(ordinal)
             }
         }
+    };
+}
+
+/// A platform with a graph pass and a profiler, or without.
+macro_rules! platform {
+    ($name:ident, graph: $graph:expr, profiler: $profiler:expr) => {
+        crate::platform::devices!($name = "RUST_TEST": 1 of crate::platform::Observed, |_| {
+            crate::platform::Observed::open()
+        });
         impl se_plugin::__private::Exported for $name {
             fn graph() -> &'static se_plugin::__private::GraphExport {
                 use se_plugin::__private::GraphExport;
@@ -94,6 +106,6 @@ macro_rules! platform {
     };
 }
 
-pub(crate) use platform;
+pub(crate) use {devices, platform};
 
 platform!(HostPlatform, graph: None, profiler: Some(|| Box::new(&TIMELINE)));

@@ -1,37 +1,25 @@
 //! Profilers in the in-process host.
 
 use crate::platform::{HostPlatform, platform};
+use crate::switch::Switch;
 use se_plugin::Code;
 use se_plugin::prelude::*;
 use se_plugin::profiler::{Profiler, XPlane, XSpace};
-use std::sync::{Mutex, PoisonError};
 use tf_plugin_testing::device::{Host, ProfilerHost, ProfilerSizes};
 
-static FAULT: Mutex<(&str, bool)> = Mutex::new(("", false));
-static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+static SWITCH: Switch = Switch::new();
 
 struct Faulty;
 
-impl Faulty {
-    fn trip(op: &str) -> Result<()> {
-        let (wanted, panics) = *FAULT.lock().unwrap_or_else(PoisonError::into_inner);
-        match (wanted == op, panics) {
-            (false, _) => Ok(()),
-            (true, true) => panic!("requested it"),
-            (true, false) => Err(Error::unavailable("requested it")),
-        }
-    }
-}
-
 impl Profiler for Faulty {
     fn start(&self) -> Result<()> {
-        Self::trip("start")
+        SWITCH.trip("start")
     }
     fn stop(&self) -> Result<()> {
-        Self::trip("stop")
+        SWITCH.trip("stop")
     }
     fn collect(&self) -> Result<XSpace> {
-        Self::trip("collect")?;
+        SWITCH.trip("collect")?;
         Ok(XSpace { planes: vec![XPlane { name: "there".into(), ..XPlane::default() }] })
     }
 }
@@ -68,7 +56,7 @@ fn a_profile_has_what_was_done_meanwhile() {
 
 #[test]
 fn a_plugin_without_a_profiler_collects_nothing() {
-    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let _alone = SWITCH.alone();
     for host in [
         ProfilerHost::load::<WithoutProfiler>(),
         ProfilerHost::load::<WithoutConstructor>(),
@@ -88,16 +76,16 @@ fn a_plugin_without_a_profiler_collects_nothing() {
 
 #[test]
 fn failures_are_told_and_the_size_is_set() {
-    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let _alone = SWITCH.alone();
     let host = ProfilerHost::load::<WithProfiler>().unwrap();
     for panics in [false, true] {
         for op in ["start", "stop", "collect"] {
-            *FAULT.lock().unwrap_or_else(PoisonError::into_inner) = (op, panics);
+            SWITCH.set(op, panics);
             let error = host.profile(|| ()).unwrap_err();
             assert!(error.message().contains("requested it"), "{op}: {error}");
             let expected = if panics { Code::Internal } else { Code::Unavailable };
             assert_eq!(error.code(), expected, "{op}: {error}");
-            *FAULT.lock().unwrap_or_else(PoisonError::into_inner) = ("", false);
+            SWITCH.set("", false);
             assert!(contains(&host.profile(|| ()).unwrap(), b"there"), "{op}");
             assert_eq!(host.violations(), [], "{op}");
         }
@@ -106,7 +94,7 @@ fn failures_are_told_and_the_size_is_set() {
 
 #[test]
 fn only_what_was_asked_for_is_written() {
-    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let _alone = SWITCH.alone();
     let host = ProfilerHost::load::<WithProfiler>().unwrap();
     let size = host.collect().unwrap().len();
     // All of it is taken.
@@ -119,7 +107,7 @@ fn only_what_was_asked_for_is_written() {
 
 #[test]
 fn hosts_of_other_versions() {
-    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let _alone = SWITCH.alone();
     let ours = ProfilerSizes::default();
     let load = |sizes| ProfilerHost::load_with::<WithProfiler>(sizes, 0);
     for more in 0..=64 {
