@@ -94,10 +94,11 @@ pub mod prelude {
 #[doc(hidden)]
 pub mod __private {
     pub use crate::__se_plugin_collect as collect;
-    pub use crate::abi::exports::Exported;
-    pub use crate::abi::graph::{GraphExport, init_graph};
-    pub use crate::abi::platform::{Loads, init_plugin};
-    pub use crate::abi::profiler::{ProfilerExport, init_profiler};
+    pub use crate::abi::exports::{Exported, GraphExport, ProfilerExport};
+    pub use crate::abi::graph::init_graph;
+    pub use crate::abi::loads::Loads;
+    pub use crate::abi::platform::init_plugin;
+    pub use crate::abi::profiler::init_profiler;
     pub use crate::kernel::Element;
     pub use crate::kernel::op::OpRegistration;
     pub use crate::kernel::registry::Registration;

@@ -1,8 +1,59 @@
 //! What a plugin exports beside its platform.
 
-use super::graph::GraphExport;
-use super::profiler::ProfilerExport;
+use super::loads::Export;
+use crate::graph::GraphPass;
 use crate::platform::Platform;
+use crate::profiler::Profiler;
+use std::sync::{Mutex, PoisonError};
+use tf_plugin_core::{Error, Result};
+
+/// The author's graph pass, if there is one.
+pub type GraphExport = Export<dyn GraphPass>;
+
+/// The author's profiler, if there is one, and how often it was registered: for the plugin's static.
+pub struct ProfilerExport {
+    pub(super) export: Export<dyn Profiler>,
+    /// What the host has requested the size of and not taken yet.
+    collected: Mutex<Vec<u8>>,
+}
+
+impl ProfilerExport {
+    /// Not loaded yet.
+    #[must_use]
+    pub const fn new(make: Option<fn() -> Box<dyn Profiler>>) -> Self {
+        Self { export: Export::new(make), collected: Mutex::new(Vec::new()) }
+    }
+
+    /// The profiler, made once.
+    pub(super) fn profiler(&self) -> Option<&dyn Profiler> {
+        self.export.get("TF_InitProfiler", "the profiler")
+    }
+
+    /// Runs `body` with the profiler, if there is one.
+    pub(super) fn with(&self, body: impl FnOnce(&dyn Profiler) -> Result<()>) -> Result<()> {
+        self.profiler().map_or(Ok(()), body)
+    }
+
+    /// Collects. Answers the number of bytes.
+    pub(super) fn collect(&self) -> Result<usize> {
+        let mut bytes = Vec::new();
+        self.with(|profiler| {
+            bytes = profiler.collect()?.encode();
+            Ok(())
+        })?;
+        // The host reads it with a parser of protocol buffers.
+        if i32::try_from(bytes.len()).is_err() {
+            return Err(Error::resource_exhausted("the profile has 2 GiB or more"));
+        }
+        let size = bytes.len();
+        *self.collected.lock().unwrap_or_else(PoisonError::into_inner) = bytes;
+        Ok(size)
+    }
+
+    pub(super) fn take_collected(&self) -> Vec<u8> {
+        core::mem::take(&mut *self.collected.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
 
 /// A platform that is exported: what `#[device_plugin]` implements.
 #[diagnostic::on_unimplemented(

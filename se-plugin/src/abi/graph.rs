@@ -2,7 +2,7 @@
 
 use super::exports::Exported;
 use super::kernel::status::Status;
-use super::platform::{Loads, initialize, make_once, name_of_load};
+use super::loads::{initialize, name_of_load};
 use super::versions::{Versioned as _, check_major_version, fill, read_at_least, set_field};
 use crate::abi::host_buf::lent;
 use crate::graph::workarounds::{self, Workarounds};
@@ -11,7 +11,6 @@ use core::ffi::{c_char, c_int, c_void};
 use core::ptr;
 use std::collections::BTreeSet;
 use std::ffi::CString;
-use std::sync::OnceLock;
 use tf_fs_sys::host::Table as _;
 use tf_fs_sys::{
     GO_MAJOR, GO_MINOR, GO_PATCH, GrapplerFunctions, StatusFunctions, TF_Buffer, TF_GrapplerItem,
@@ -20,27 +19,9 @@ use tf_fs_sys::{
 use tf_plugin_core::__private::boundary::{self, guard, guard_quiet, log_error};
 use tf_plugin_core::{Code, Error, Result};
 
-/// The author's graph pass, if there is one, and how often it was registered: for the plugin's static.
-pub struct GraphExport {
-    loads: Loads,
-    make: Option<fn() -> Box<dyn GraphPass>>,
-    /// `None` if it could not be made.
-    pass: OnceLock<Option<Box<dyn GraphPass>>>,
-}
-
-impl GraphExport {
-    /// Not loaded yet.
-    #[must_use]
-    pub const fn new(make: Option<fn() -> Box<dyn GraphPass>>) -> Self {
-        Self { loads: Loads::new(), make, pass: OnceLock::new() }
-    }
-
-    /// The pass, made once.
-    fn pass(&self) -> Option<&dyn GraphPass> {
-        let pass =
-            self.pass.get_or_init(|| make_once("TF_InitGraph", "the graph pass", self.make?));
-        pass.as_deref()
-    }
+/// The author's graph pass, made once.
+fn pass_of<P: Exported>() -> Option<&'static dyn GraphPass> {
+    P::graph().get("TF_InitGraph", "the graph pass")
 }
 
 /// The body of `TF_InitGraph`.
@@ -83,7 +64,6 @@ unsafe fn register<P: Exported>(
     params: *mut TP_OptimizerRegistrationParams,
     load: usize,
 ) -> Result<()> {
-    let export = P::graph();
     // SAFETY: `params` is null or covers `struct_size` readable bytes.
     let host = unsafe { read_at_least(params, TP_OptimizerRegistrationParams::STRUCT_SIZE) };
     let host = host?;
@@ -96,7 +76,7 @@ unsafe fn register<P: Exported>(
         log_error(&format_args!("the graph pass of {} does not run: {refusal}", P::TYPE));
     }
     let runs = load == 0 && version.is_ok();
-    let configs = match export.pass().filter(|_| runs) {
+    let configs = match pass_of::<P>().filter(|_| runs) {
         Some(pass) => {
             boundary::catch("TF_InitGraph", || Ok(pass.configs())).unwrap_or_else(|error| {
                 log_error(&format_args!(
@@ -171,7 +151,7 @@ unsafe extern "C" fn optimize<P: Exported>(
             Workarounds { device_type: P::TYPE, has_kernel: crate::kernel::has_kernel::<P> };
         // SAFETY: the host's item, which lives for the length of the call.
         let preserved = || unsafe { nodes_to_preserve(item) };
-        let rewritten = run(graph, &preserved, &workarounds, P::graph().pass())?;
+        let rewritten = run(graph, &preserved, &workarounds, pass_of::<P>())?;
         give(output, rewritten.ok_or_else(nothing_to_change)?)
     };
     // SAFETY: the host passes a status.

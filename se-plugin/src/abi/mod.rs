@@ -14,6 +14,7 @@ pub(crate) mod host_callback;
 pub(crate) mod host_memory;
 pub(crate) mod host_ptr;
 pub(crate) mod kernel;
+pub(crate) mod loads;
 mod pending;
 pub(crate) mod platform;
 pub(crate) mod profiler;

@@ -1,6 +1,7 @@
 //! The plugin's entry, and the callbacks of the platform.
 
 use super::executor;
+use super::loads::{Loads, initialize, name_of_load};
 use super::state::{DeviceState, into_handle, share, take};
 use super::versions::{
     self, Refusal, Versioned as _, check_major_version, field, fill, read_at_least, set_field,
@@ -9,9 +10,7 @@ use crate::kernel::register::register as register_kernels;
 use crate::limit::limit;
 use crate::platform::Platform;
 use core::ffi::{c_int, c_void};
-use core::fmt::Display;
 use core::ptr;
-use core::sync::atomic::{AtomicUsize, Ordering};
 use std::ffi::CString;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tf_fs_sys::{
@@ -21,23 +20,6 @@ use tf_fs_sys::{
 };
 use tf_plugin_core::__private::boundary::{self, guard, guard_quiet, log_error};
 use tf_plugin_core::{Error, Result};
-
-/// How often a plugin was loaded, for its static.
-#[derive(Debug, Default)]
-pub struct Loads(AtomicUsize);
-
-impl Loads {
-    /// Not loaded yet.
-    #[must_use]
-    pub const fn new() -> Self {
-        Self(AtomicUsize::new(0))
-    }
-
-    /// Behind which number this load comes.
-    pub(super) fn next(&self) -> usize {
-        self.0.fetch_add(1, Ordering::AcqRel)
-    }
-}
 
 /// A platform as one load registers it; `SP_Platform::ext` is a reference of its own to it.
 struct PlatformState<P: Platform> {
@@ -111,55 +93,6 @@ impl<P: Platform> PlatformState<P> {
             devices
         })
     }
-}
-
-/// The name that the `load`th repetition registers in place of `name`: capital letters only.
-pub(super) fn name_of_load(name: &str, load: usize) -> String {
-    let mut text = String::from(name);
-    if load > 0 {
-        text.push_str("_DUP_");
-        let mut rest = load;
-        while rest > 0 {
-            text.push(char::from(b'A' + (rest % 26) as u8));
-            rest /= 26;
-        }
-    }
-    text
-}
-
-/// The body of `op`, a function that TensorFlow looks up by its name. TensorFlow aborts on an error, so the log says
-/// what it was that cannot be registered.
-///
-/// # Safety
-/// `status` is null or a status of the host.
-pub(super) unsafe fn initialize(
-    op: &'static str,
-    what: &dyn Display,
-    status: *mut TF_Status,
-    register: impl FnOnce() -> Result<()>,
-) {
-    boundary::watch_panics();
-    let body = || {
-        tf_plugin_core::logging::init();
-        register().inspect_err(|error| {
-            log_error(&format_args!("{what} cannot be registered: {error:#}"));
-        })
-    };
-    // SAFETY: `status` is null or a status of the host.
-    unsafe { guard(op, status, (), body) };
-}
-
-/// What `make` makes for `op`; `None` if it panics, which the log says.
-pub(super) fn make_once<T: ?Sized>(
-    op: &'static str,
-    what: &str,
-    make: fn() -> Box<T>,
-) -> Option<Box<T>> {
-    boundary::catch(op, || Ok(make()))
-        .inspect_err(|error| {
-            log_error(&format_args!("{what} cannot be made and does not run: {error:#}"));
-        })
-        .ok()
 }
 
 /// The body of `SE_InitPlugin`.
@@ -451,21 +384,3 @@ unsafe extern "C" fn create_timer_fns<P: Platform>(
 }
 
 unsafe extern "C" fn destroy_timer_fns(_: *const SP_Platform, _: *mut SP_TimerFns) {}
-
-#[cfg(test)]
-mod tests {
-    use super::name_of_load;
-
-    #[test]
-    fn repeated_loads_have_names_of_their_own() {
-        let names: Vec<String> = (0..1000).map(|load| name_of_load("MY_X", load)).collect();
-        assert_eq!(names[..3], ["MY_X", "MY_X_DUP_B", "MY_X_DUP_C"]);
-        let mut different = names.clone();
-        different.sort();
-        different.dedup();
-        assert_eq!(different.len(), names.len());
-        assert!(
-            names.iter().flat_map(|name| name.bytes()).all(|b| b.is_ascii_uppercase() || b == b'_')
-        );
-    }
-}

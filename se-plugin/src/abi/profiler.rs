@@ -1,74 +1,17 @@
 //! `TF_InitProfiler`, and the callbacks of the profiler.
 
-use super::exports::Exported;
-use super::platform::{Loads, initialize, make_once, name_of_load};
+use super::exports::{Exported, ProfilerExport};
+use super::loads::{initialize, name_of_load};
 use super::versions::{Versioned as _, check_major_version, field, fill, read_at_least, set_field};
-use crate::profiler::Profiler;
 use core::ffi::c_void;
 use core::ptr;
 use std::ffi::CString;
-use std::sync::{Mutex, OnceLock, PoisonError};
 use tf_fs_sys::{
     TF_ProfilerRegistrationParams, TF_Status, TP_MAJOR, TP_MINOR, TP_PATCH, TP_Profiler,
     TP_ProfilerFns,
 };
 use tf_plugin_core::__private::boundary::{guard, log_error};
 use tf_plugin_core::{Error, Result};
-
-/// The author's profiler, if there is one, and how often it was registered: for the plugin's static.
-pub struct ProfilerExport {
-    loads: Loads,
-    make: Option<fn() -> Box<dyn Profiler>>,
-    /// `None` if it could not be made.
-    profiler: OnceLock<Option<Box<dyn Profiler>>>,
-    /// What the host has requested the size of and not taken yet.
-    collected: Mutex<Vec<u8>>,
-}
-
-impl ProfilerExport {
-    /// Not loaded yet.
-    #[must_use]
-    pub const fn new(make: Option<fn() -> Box<dyn Profiler>>) -> Self {
-        Self {
-            loads: Loads::new(),
-            make,
-            profiler: OnceLock::new(),
-            collected: Mutex::new(Vec::new()),
-        }
-    }
-
-    /// The profiler, made once.
-    fn profiler(&self) -> Option<&dyn Profiler> {
-        let profiler =
-            self.profiler.get_or_init(|| make_once("TF_InitProfiler", "the profiler", self.make?));
-        profiler.as_deref()
-    }
-
-    /// Runs `body` with the profiler, if there is one.
-    fn with(&self, body: impl FnOnce(&dyn Profiler) -> Result<()>) -> Result<()> {
-        self.profiler().map_or(Ok(()), body)
-    }
-
-    /// Collects. Answers the number of bytes.
-    fn collect(&self) -> Result<usize> {
-        let mut bytes = Vec::new();
-        self.with(|profiler| {
-            bytes = profiler.collect()?.encode();
-            Ok(())
-        })?;
-        // The host reads it with a parser of protocol buffers.
-        if i32::try_from(bytes.len()).is_err() {
-            return Err(Error::resource_exhausted("the profile has 2 GiB or more"));
-        }
-        let size = bytes.len();
-        *self.collected.lock().unwrap_or_else(PoisonError::into_inner) = bytes;
-        Ok(size)
-    }
-
-    fn take_collected(&self) -> Vec<u8> {
-        core::mem::take(&mut *self.collected.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-}
 
 /// The body of `TF_InitProfiler`.
 ///
@@ -84,7 +27,7 @@ pub unsafe fn init_profiler<P: Exported>(
 ) {
     // SAFETY: `params` is null or covers `struct_size` bytes, and `status` is null or the host's: this function
     // requires both.
-    unsafe { init_profiler_again::<P>(params, status, P::profiler().loads.next()) };
+    unsafe { init_profiler_again::<P>(params, status, P::profiler().export.loads.next()) };
 }
 
 /// As [`init_profiler`], as the load behind so many others.

@@ -1,6 +1,6 @@
 //! Events of worker streams.
 
-use super::stream::Point;
+use super::queue::Point;
 use crate::stream::{Event, EventStatus};
 use std::sync::{Mutex, PoisonError};
 use tf_plugin_core::Result;

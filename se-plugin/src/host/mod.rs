@@ -38,6 +38,7 @@ mod device;
 mod event;
 mod memory;
 mod observer;
+mod queue;
 mod range;
 mod stream;
 

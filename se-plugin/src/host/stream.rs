@@ -1,21 +1,18 @@
 //! Streams of worker threads.
 
-use super::delay::{Delay, Delays};
+use super::delay::Delay;
 use super::event::WorkerEvent;
 use super::memory::HostMemory;
-use super::observer::{Observer, Ran};
+use super::observer::Observer;
+use super::queue::{Core, Point, Task, Turn, sleep};
 use super::range::DeviceRange;
+use crate::abi::host::ledger::Borrow;
 use crate::abi::host_callback::HostCallback;
 use crate::abi::host_ptr::{HostSource, HostTarget};
 use crate::health::Health;
 use crate::memory::DevicePtr;
-use crate::profiler;
 use crate::stream::{Pattern, Stream};
-use core::sync::atomic::{AtomicU64, Ordering};
-use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
-use std::thread::{self, JoinHandle, ThreadId};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, mpsc};
 use tf_plugin_core::__private::boundary;
 use tf_plugin_core::{Error, Result};
 
@@ -34,171 +31,6 @@ pub struct WorkerStream {
     core: Arc<Core>,
 }
 
-/// What the thread, events and other streams share.
-pub(super) struct Core {
-    pub(super) memory: HostMemory,
-    health: Health,
-    number: u64,
-    observer: Option<Arc<dyn Observer>>,
-    queue: Mutex<Queue>,
-    /// Wakes the thread up.
-    filled: Condvar,
-    /// How many tasks are done.
-    done: AtomicU64,
-    /// Wakes those up who wait for a task, under the lock of the queue.
-    progress: Condvar,
-}
-
-struct Queue {
-    tasks: VecDeque<Task>,
-    /// How many tasks there were so far.
-    pushed: u64,
-    /// Whether no more will come.
-    is_closed: bool,
-    worker: Option<JoinHandle<()>>,
-    id: Option<ThreadId>,
-    delays: Option<Delays>,
-}
-
-struct Task {
-    op: &'static str,
-    /// Whether it is delayed.
-    is_work: bool,
-    run: Box<dyn FnOnce(Turn) -> Result<()> + Send>,
-}
-
-/// What a task finds when it gets its turn.
-struct Turn {
-    /// The first failure so far.
-    health: Result<()>,
-    /// How long to wait while it has its memory.
-    hold: Duration,
-}
-
-/// The end of what was in a stream at some time.
-#[derive(Clone)]
-pub(super) struct Point {
-    core: Arc<Core>,
-    /// How many tasks there were.
-    number: u64,
-}
-
-impl Point {
-    pub(super) fn is_done(&self) -> bool {
-        self.core.done.load(Ordering::Acquire) >= self.number
-    }
-
-    pub(super) fn wait(&self) {
-        if self.is_done() {
-            return;
-        }
-        let waiting = self.core.progress.wait_while(self.core.queue(), |_| !self.is_done());
-        drop(waiting.unwrap_or_else(PoisonError::into_inner));
-    }
-
-    /// Waits on a thread that is not the stream's own.
-    ///
-    /// # Errors
-    /// `FAILED_PRECONDITION` on the stream's own, which would wait forever.
-    pub(super) fn wait_elsewhere(&self) -> Result<()> {
-        if !self.is_done() && self.core.queue().id == Some(thread::current().id()) {
-            return Err(Error::failed_precondition(
-                "a task waits for its own stream, which waits for the task; wait on another thread",
-            ));
-        }
-        self.wait();
-        Ok(())
-    }
-}
-
-impl Core {
-    fn queue(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The end of what is in the stream now.
-    pub(super) fn end(self: &Arc<Self>) -> Point {
-        Point { core: Arc::clone(self), number: self.queue().pushed }
-    }
-
-    fn push(self: &Arc<Self>, task: Task) -> Result<Point> {
-        let mut queue = self.queue();
-        if queue.worker.is_none() {
-            let delays = queue.delays.take();
-            let core = Arc::clone(self);
-            let worker = thread::Builder::new()
-                .name(String::from("device stream"))
-                .spawn(move || core.work(delays.unwrap_or_else(|| Delay::NONE.of_stream(0))))?;
-            queue.id = Some(worker.thread().id());
-            queue.worker = Some(worker);
-        }
-        queue.pushed += 1;
-        queue.tasks.push_back(task);
-        let number = queue.pushed;
-        drop(queue);
-        self.filled.notify_one();
-        Ok(Point { core: Arc::clone(self), number })
-    }
-
-    /// What the thread does.
-    fn work(&self, mut delays: Delays) {
-        loop {
-            let is_empty = |queue: &mut Queue| queue.tasks.is_empty() && !queue.is_closed;
-            let waiting = self.filled.wait_while(self.queue(), is_empty);
-            let task = waiting.unwrap_or_else(PoisonError::into_inner).tasks.pop_front();
-            let Some(Task { op, is_work, run }) = task else { return };
-            let mut hold = Duration::ZERO;
-            if is_work {
-                sleep(delays.next());
-                hold = delays.next();
-            }
-            let health = self.health.check();
-            let was_well = health.is_ok();
-            let observer = self.observer.as_ref().filter(|_| is_work && was_well);
-            let start = observer.map(|observer| (observer, profiler::now(), Instant::now()));
-            let result = boundary::catch(op, || run(Turn { health, hold }));
-            if let Some((observer, start, instant)) = start {
-                let (stream, failed) = (self.number, result.is_err());
-                let ran = Ran { stream, op, start, duration: instant.elapsed(), failed };
-                let tell = || {
-                    observer.ran(&ran);
-                    Ok(())
-                };
-                boundary::guard_quiet(op, || (), tell);
-            }
-            if let Err(error) = result {
-                if was_well {
-                    self.health.note(op, &error);
-                }
-                boundary::discard(op, error);
-            }
-            let queue = self.queue();
-            self.done.fetch_add(1, Ordering::Release);
-            drop(queue);
-            self.progress.notify_all();
-        }
-    }
-}
-
-fn sleep(time: Duration) {
-    if !time.is_zero() {
-        thread::sleep(time);
-    }
-}
-
-impl core::fmt::Debug for Core {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        let (pushed, done) = (self.queue().pushed, self.done.load(Ordering::Acquire));
-        f.debug_struct("Core").field("pushed", &pushed).field("done", &done).finish_non_exhaustive()
-    }
-}
-
-impl core::fmt::Debug for Point {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_tuple("Point").field(&self.number).finish()
-    }
-}
-
 impl WorkerStream {
     /// A stream of its own on this memory.
     #[must_use]
@@ -214,25 +46,7 @@ impl WorkerStream {
         number: u64,
         observer: Option<Arc<dyn Observer>>,
     ) -> Self {
-        let queue = Queue {
-            tasks: VecDeque::new(),
-            pushed: 0,
-            is_closed: false,
-            worker: None,
-            id: None,
-            delays: Some(delay.of_stream(number)),
-        };
-        let core = Core {
-            memory: memory.clone(),
-            health,
-            number,
-            observer,
-            queue: Mutex::new(queue),
-            filled: Condvar::new(),
-            done: AtomicU64::new(0),
-            progress: Condvar::new(),
-        };
-        Self { core: Arc::new(core) }
+        Self { core: Arc::new(Core::new(memory, health, delay, number, observer)) }
     }
 
     pub(super) fn core(&self) -> &Arc<Core> {
@@ -368,6 +182,11 @@ impl WorkerStream {
     }
 }
 
+/// The error once more, for the token.
+fn again(error: &Error) -> Error {
+    Error::new(error.code(), error.message().to_owned())
+}
+
 /// What a task does with what it reads and what it writes.
 type Work = dyn FnOnce(Vec<&[u8]>, Vec<&mut [u8]>) -> Result<()> + Send;
 
@@ -389,22 +208,10 @@ impl Stream for WorkerStream {
         let range = DeviceRange::new(target, source.len() as u64);
         self.core.memory.check(OP, &[range])?;
         self.push(OP, move |core, turn| {
-            let result = turn.health.and_then(|()| core.memory.borrow(OP, &[], &[range]));
-            match result {
-                Ok(mut borrow) => {
-                    sleep(turn.hold);
-                    source.read(0, borrow.slices().1[0]);
-                    // Not before the memory is free again: the next task may be there already.
-                    drop(borrow);
-                    source.complete(Ok(()));
-                    Ok(())
-                }
-                Err(error) => {
-                    let copy = Error::new(error.code(), error.message().to_owned());
-                    source.complete(Err(error));
-                    Err(copy)
-                }
-            }
+            let read = |mut borrow: Borrow| source.read(0, borrow.slices().1[0]);
+            let copied = core.copy(turn, OP, &[], &[range], read);
+            source.complete(copied.as_ref().map(drop).map_err(again));
+            copied
         })
         .map(drop)
     }
@@ -414,21 +221,10 @@ impl Stream for WorkerStream {
         let range = DeviceRange::new(source, target.len() as u64);
         self.core.memory.check(OP, &[range])?;
         self.push(OP, move |core, turn| {
-            let result = turn.health.and_then(|()| core.memory.borrow(OP, &[range], &[]));
-            match result {
-                Ok(mut borrow) => {
-                    sleep(turn.hold);
-                    target.write(0, borrow.slices().0[0]);
-                    drop(borrow);
-                    target.complete(Ok(()));
-                    Ok(())
-                }
-                Err(error) => {
-                    let copy = Error::new(error.code(), error.message().to_owned());
-                    target.complete(Err(error));
-                    Err(copy)
-                }
-            }
+            let write = |mut borrow: Borrow| target.write(0, borrow.slices().0[0]);
+            let copied = core.copy(turn, OP, &[range], &[], write);
+            target.complete(copied.as_ref().map(drop).map_err(again));
+            copied
         })
         .map(drop)
     }
@@ -468,9 +264,7 @@ impl Stream for WorkerStream {
 
     fn wait_event(&self, event: &WorkerEvent) -> Result<()> {
         match event.latest() {
-            Some(point) if !Arc::ptr_eq(&point.core, &self.core) => {
-                self.wait_for("wait_event", point)
-            }
+            Some(point) if !self.core.has(&point) => self.wait_for("wait_event", point),
             _ => Ok(()),
         }
     }
@@ -508,19 +302,6 @@ impl WorkerStream {
 
 impl Drop for WorkerStream {
     fn drop(&mut self) {
-        let worker = {
-            let mut queue = self.core.queue();
-            queue.is_closed = true;
-            queue.worker.take()
-        };
-        self.core.filled.notify_one();
-        // The last owner may be a task; then the thread ends by itself. In a fork there is no thread.
-        if let Some(worker) = worker
-            && worker.thread().id() != thread::current().id()
-            && self.core.memory.check("drop", &[]).is_ok()
-        {
-            // It catches panics, so there is none.
-            let _ = worker.join();
-        }
+        self.core.close();
     }
 }

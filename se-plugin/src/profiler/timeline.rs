@@ -1,6 +1,7 @@
 //! A profiler that is told what the device did.
 
-use super::{Profiler, XEvent, XLine, XPlane, XSpace};
+use super::interface::Profiler;
+use super::xspace::{XEvent, XLine, XPlane, XSpace};
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::borrow::Cow;
 use std::collections::BTreeMap;

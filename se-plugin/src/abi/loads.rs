@@ -1,0 +1,108 @@
+//! What happens whenever TensorFlow loads the plugin, which may be several times.
+
+use core::fmt::Display;
+use core::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::OnceLock;
+use tf_fs_sys::TF_Status;
+use tf_plugin_core::__private::boundary::{self, guard, log_error};
+use tf_plugin_core::Result;
+
+/// How often a plugin was loaded, for its static.
+#[derive(Debug, Default)]
+pub struct Loads(AtomicUsize);
+
+impl Loads {
+    /// Not loaded yet.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self(AtomicUsize::new(0))
+    }
+
+    /// Behind which number this load comes.
+    pub(super) fn next(&self) -> usize {
+        self.0.fetch_add(1, Ordering::AcqRel)
+    }
+}
+
+/// The name that the `load`th repetition registers in place of `name`: capital letters only.
+pub(super) fn name_of_load(name: &str, load: usize) -> String {
+    let mut text = String::from(name);
+    if load > 0 {
+        text.push_str("_DUP_");
+        let mut rest = load;
+        while rest > 0 {
+            text.push(char::from(b'A' + (rest % 26) as u8));
+            rest /= 26;
+        }
+    }
+    text
+}
+
+/// The body of `op`, a function that TensorFlow looks up by its name. TensorFlow aborts on an error, so the log says
+/// what it was that cannot be registered.
+///
+/// # Safety
+/// `status` is null or a status of the host.
+pub(super) unsafe fn initialize(
+    op: &'static str,
+    what: &dyn Display,
+    status: *mut TF_Status,
+    register: impl FnOnce() -> Result<()>,
+) {
+    boundary::watch_panics();
+    let body = || {
+        tf_plugin_core::logging::init();
+        register().inspect_err(|error| {
+            log_error(&format_args!("{what} cannot be registered: {error:#}"));
+        })
+    };
+    // SAFETY: `status` is null or a status of the host.
+    unsafe { guard(op, status, (), body) };
+}
+
+/// What the plugin's author makes, once: for the plugin's static.
+pub struct Export<T: ?Sized> {
+    pub(super) loads: Loads,
+    make: Option<fn() -> Box<T>>,
+    /// `None` if it could not be made.
+    made: OnceLock<Option<Box<T>>>,
+}
+
+impl<T: ?Sized> Export<T> {
+    /// Not loaded yet; `make` makes it, if there is one.
+    #[must_use]
+    pub const fn new(make: Option<fn() -> Box<T>>) -> Self {
+        Self { loads: Loads::new(), make, made: OnceLock::new() }
+    }
+
+    /// It, made once for `op`; `None` if there is none or it panics, which the log says.
+    pub(super) fn get(&self, op: &'static str, what: &str) -> Option<&T> {
+        let made = self.made.get_or_init(|| {
+            let make = self.make?;
+            boundary::catch(op, || Ok(make()))
+                .inspect_err(|error| {
+                    log_error(&format_args!("{what} cannot be made and does not run: {error:#}"));
+                })
+                .ok()
+        });
+        made.as_deref()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::name_of_load;
+
+    #[test]
+    fn repeated_loads_have_names_of_their_own() {
+        let names: Vec<String> = (0..1000).map(|load| name_of_load("MY_X", load)).collect();
+        assert_eq!(names[..3], ["MY_X", "MY_X_DUP_B", "MY_X_DUP_C"]);
+        let mut different = names.clone();
+        different.sort();
+        different.dedup();
+        assert_eq!(different.len(), names.len());
+        assert!(
+            names.iter().flat_map(|name| name.bytes()).all(|b| b.is_ascii_uppercase() || b == b'_')
+        );
+    }
+}

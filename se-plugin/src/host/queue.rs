@@ -1,0 +1,248 @@
+//! The queue of a worker stream, and its thread.
+
+use super::delay::{Delay, Delays};
+use super::memory::HostMemory;
+use super::observer::{Observer, Ran};
+use super::range::DeviceRange;
+use crate::abi::host::ledger::Borrow;
+use crate::health::Health;
+use crate::profiler;
+use core::sync::atomic::{AtomicU64, Ordering};
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle, ThreadId};
+use std::time::{Duration, Instant};
+use tf_plugin_core::__private::boundary;
+use tf_plugin_core::{Error, Result};
+
+/// What the thread, events and other streams share.
+pub(super) struct Core {
+    pub(super) memory: HostMemory,
+    pub(super) health: Health,
+    number: u64,
+    observer: Option<Arc<dyn Observer>>,
+    queue: Mutex<Queue>,
+    /// Wakes the thread up.
+    filled: Condvar,
+    /// How many tasks are done.
+    done: AtomicU64,
+    /// Wakes those up who wait for a task, under the lock of the queue.
+    progress: Condvar,
+}
+
+struct Queue {
+    tasks: VecDeque<Task>,
+    /// How many tasks there were so far.
+    pushed: u64,
+    /// Whether no more will come.
+    is_closed: bool,
+    worker: Option<JoinHandle<()>>,
+    id: Option<ThreadId>,
+    delays: Option<Delays>,
+}
+
+pub(super) struct Task {
+    pub(super) op: &'static str,
+    /// Whether it is delayed.
+    pub(super) is_work: bool,
+    pub(super) run: Box<dyn FnOnce(Turn) -> Result<()> + Send>,
+}
+
+/// What a task finds when it gets its turn.
+pub(super) struct Turn {
+    /// The first failure so far.
+    pub(super) health: Result<()>,
+    /// How long to wait while it has its memory.
+    pub(super) hold: Duration,
+}
+
+/// The end of what was in a stream at some time.
+#[derive(Clone)]
+pub(super) struct Point {
+    core: Arc<Core>,
+    /// How many tasks there were.
+    number: u64,
+}
+
+impl Point {
+    pub(super) fn is_done(&self) -> bool {
+        self.core.done.load(Ordering::Acquire) >= self.number
+    }
+
+    pub(super) fn wait(&self) {
+        if self.is_done() {
+            return;
+        }
+        let waiting = self.core.progress.wait_while(self.core.queue(), |_| !self.is_done());
+        drop(waiting.unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Waits on a thread that is not the stream's own.
+    ///
+    /// # Errors
+    /// `FAILED_PRECONDITION` on the stream's own, which would wait forever.
+    pub(super) fn wait_elsewhere(&self) -> Result<()> {
+        if !self.is_done() && self.core.queue().id == Some(thread::current().id()) {
+            return Err(Error::failed_precondition(
+                "a task waits for its own stream, which waits for the task; wait on another thread",
+            ));
+        }
+        self.wait();
+        Ok(())
+    }
+}
+
+impl Core {
+    pub(super) fn new(
+        memory: &HostMemory,
+        health: Health,
+        delay: Delay,
+        number: u64,
+        observer: Option<Arc<dyn Observer>>,
+    ) -> Self {
+        let queue = Queue {
+            tasks: VecDeque::new(),
+            pushed: 0,
+            is_closed: false,
+            worker: None,
+            id: None,
+            delays: Some(delay.of_stream(number)),
+        };
+        Self {
+            memory: memory.clone(),
+            health,
+            number,
+            observer,
+            queue: Mutex::new(queue),
+            filled: Condvar::new(),
+            done: AtomicU64::new(0),
+            progress: Condvar::new(),
+        }
+    }
+
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The end of what is in the stream now.
+    pub(super) fn end(self: &Arc<Self>) -> Point {
+        Point { core: Arc::clone(self), number: self.queue().pushed }
+    }
+
+    pub(super) fn push(self: &Arc<Self>, task: Task) -> Result<Point> {
+        let mut queue = self.queue();
+        if queue.worker.is_none() {
+            let delays = queue.delays.take();
+            let core = Arc::clone(self);
+            let worker = thread::Builder::new()
+                .name(String::from("device stream"))
+                .spawn(move || core.work(delays.unwrap_or_else(|| Delay::NONE.of_stream(0))))?;
+            queue.id = Some(worker.thread().id());
+            queue.worker = Some(worker);
+        }
+        queue.pushed += 1;
+        queue.tasks.push_back(task);
+        let number = queue.pushed;
+        drop(queue);
+        self.filled.notify_one();
+        Ok(Point { core: Arc::clone(self), number })
+    }
+
+    /// Lets `copy` use ranges of the memory, which is free again when this returns: the next task may be there
+    /// already once the token is complete.
+    pub(super) fn copy(
+        &self,
+        turn: Turn,
+        op: &'static str,
+        reads: &[DeviceRange],
+        writes: &[DeviceRange],
+        copy: impl FnOnce(Borrow),
+    ) -> Result<()> {
+        turn.health?;
+        let borrow = self.memory.borrow(op, reads, writes)?;
+        sleep(turn.hold);
+        copy(borrow);
+        Ok(())
+    }
+
+    /// Lets the thread end behind what is in the queue, and waits for that.
+    pub(super) fn close(&self) {
+        let worker = {
+            let mut queue = self.queue();
+            queue.is_closed = true;
+            queue.worker.take()
+        };
+        self.filled.notify_one();
+        // The last owner may be a task; then the thread ends by itself. In a fork there is no thread.
+        if let Some(worker) = worker
+            && worker.thread().id() != thread::current().id()
+            && self.memory.check("drop", &[]).is_ok()
+        {
+            // It catches panics, so there is none.
+            let _ = worker.join();
+        }
+    }
+
+    /// Whether a point is in this queue.
+    pub(super) fn has(&self, point: &Point) -> bool {
+        core::ptr::eq(self, &*point.core)
+    }
+
+    /// What the thread does.
+    fn work(&self, mut delays: Delays) {
+        loop {
+            let is_empty = |queue: &mut Queue| queue.tasks.is_empty() && !queue.is_closed;
+            let waiting = self.filled.wait_while(self.queue(), is_empty);
+            let task = waiting.unwrap_or_else(PoisonError::into_inner).tasks.pop_front();
+            let Some(Task { op, is_work, run }) = task else { return };
+            let mut hold = Duration::ZERO;
+            if is_work {
+                sleep(delays.next());
+                hold = delays.next();
+            }
+            let health = self.health.check();
+            let was_well = health.is_ok();
+            let observer = self.observer.as_ref().filter(|_| is_work && was_well);
+            let start = observer.map(|observer| (observer, profiler::now(), Instant::now()));
+            let result = boundary::catch(op, || run(Turn { health, hold }));
+            if let Some((observer, start, instant)) = start {
+                let (stream, failed) = (self.number, result.is_err());
+                let ran = Ran { stream, op, start, duration: instant.elapsed(), failed };
+                let tell = || {
+                    observer.ran(&ran);
+                    Ok(())
+                };
+                boundary::guard_quiet(op, || (), tell);
+            }
+            if let Err(error) = result {
+                if was_well {
+                    self.health.note(op, &error);
+                }
+                boundary::discard(op, error);
+            }
+            let queue = self.queue();
+            self.done.fetch_add(1, Ordering::Release);
+            drop(queue);
+            self.progress.notify_all();
+        }
+    }
+}
+
+pub(super) fn sleep(time: Duration) {
+    if !time.is_zero() {
+        thread::sleep(time);
+    }
+}
+
+impl core::fmt::Debug for Core {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let (pushed, done) = (self.queue().pushed, self.done.load(Ordering::Acquire));
+        f.debug_struct("Core").field("pushed", &pushed).field("done", &done).finish_non_exhaustive()
+    }
+}
+
+impl core::fmt::Debug for Point {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_tuple("Point").field(&self.number).finish()
+    }
+}

@@ -1,0 +1,54 @@
+//! What an author implements.
+
+use super::xspace::XSpace;
+use std::sync::Arc;
+use tf_plugin_core::Result;
+
+/// Collects what a device does while the user profiles.
+///
+/// For each profile TensorFlow calls [`start`](Self::start), [`stop`](Self::stop) and
+/// [`collect`](Self::collect), one after the other; meanwhile other threads use the device.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not implement `Profiler`",
+    label = "`Profiler` is not implemented for this",
+    note = "`se_plugin::profiler::Timeline` is one: `static TIMELINE: Timeline = Timeline::new(\"MY_DEVICE\");`, \
+            and `profiler = &TIMELINE` in the attribute"
+)]
+pub trait Profiler: Send + Sync + 'static {
+    /// Starts collecting.
+    ///
+    /// # Errors
+    /// TensorFlow logs the error; the profile then has nothing of the device.
+    fn start(&self) -> Result<()>;
+
+    /// Stops collecting.
+    ///
+    /// # Errors
+    /// As for [`start`](Self::start).
+    fn stop(&self) -> Result<()>;
+
+    /// Hands over what was collected, and keeps nothing of it. TensorFlow takes the planes.
+    ///
+    /// # Errors
+    /// As for [`start`](Self::start).
+    fn collect(&self) -> Result<XSpace>;
+}
+
+/// Those that others hold too.
+macro_rules! shared {
+    ($($pointer:ty),*) => {$(
+        impl<T: Profiler> Profiler for $pointer {
+            fn start(&self) -> Result<()> {
+                T::start(self)
+            }
+            fn stop(&self) -> Result<()> {
+                T::stop(self)
+            }
+            fn collect(&self) -> Result<XSpace> {
+                T::collect(self)
+            }
+        }
+    )*};
+}
+
+shared!(&'static T, Arc<T>);
