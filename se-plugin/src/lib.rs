@@ -41,6 +41,7 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![deny(unsafe_code)]
+#![warn(missing_debug_implementations)]
 
 // So that the macro's paths also work in this crate's own tests.
 extern crate self as se_plugin;

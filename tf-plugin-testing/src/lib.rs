@@ -33,6 +33,7 @@ mod deviation;
 mod tensorflow;
 #[cfg(feature = "device")]
 #[cfg_attr(docsrs, doc(cfg(feature = "device")))]
+#[warn(missing_debug_implementations)]
 pub mod device;
 mod faults;
 #[cfg(feature = "filesystem")]

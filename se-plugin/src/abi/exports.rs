@@ -11,6 +11,7 @@ use tf_plugin_core::{Error, Result};
 pub type GraphExport = Export<dyn GraphPass>;
 
 /// The author's profiler, if there is one, and how often it was registered: for the plugin's static.
+#[derive(Debug)]
 pub struct ProfilerExport {
     pub(super) export: Export<dyn Profiler>,
     /// What the host has requested the size of and not taken yet.

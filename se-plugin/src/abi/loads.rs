@@ -1,6 +1,6 @@
 //! What happens whenever TensorFlow loads the plugin, which may be several times.
 
-use core::fmt::Display;
+use core::fmt::{self, Display};
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::OnceLock;
 use tf_fs_sys::TF_Status;
@@ -86,6 +86,12 @@ impl<T: ?Sized> Export<T> {
                 .ok()
         });
         made.as_deref()
+    }
+}
+
+impl<T: ?Sized> fmt::Debug for Export<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Export").field("loads", &self.loads).finish_non_exhaustive()
     }
 }
 

@@ -43,6 +43,7 @@ impl Default for GraphSizes {
 }
 
 /// A host into which the graph pass of a plugin is loaded: the SDK's own, then the author's.
+#[derive(Debug)]
 pub struct GraphHost {
     log: Arc<Log>,
     device_type: String,

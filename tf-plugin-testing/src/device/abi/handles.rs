@@ -17,6 +17,19 @@ pub struct TestEvent<'d>(pub(super) &'d TestDevice<'d>, pub(super) SP_Event);
 /// A stopwatch.
 pub struct TestTimer<'d>(pub(super) &'d TestDevice<'d>, pub(super) SP_Timer);
 
+/// Without the device, which says more.
+macro_rules! debug {
+    ($($handle:ident),*) => {$(
+        impl core::fmt::Debug for $handle<'_> {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                f.debug_tuple(stringify!($handle)).field(&self.1).finish()
+            }
+        }
+    )*};
+}
+
+debug!(TestStream, TestEvent, TestTimer);
+
 // SAFETY: the header lets any thread use handles, several at a time.
 unsafe impl Send for TestStream<'_> {}
 // SAFETY: the header allows any thread to use a handle, several at once.

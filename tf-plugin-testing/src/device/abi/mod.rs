@@ -154,6 +154,7 @@ type CreateStreamWithOptions = Option<
 >;
 
 /// A host into which one platform is loaded.
+#[derive(Debug)]
 pub struct Host {
     log: Arc<Log>,
     sizes: Sizes,
@@ -419,6 +420,13 @@ unsafe impl Send for TestDevice<'_> {}
 // SAFETY: the header allows any thread to call the plugin's callbacks, several at once; the structs do not
 // change.
 unsafe impl Sync for TestDevice<'_> {}
+
+/// Without the host, which says more.
+impl core::fmt::Debug for TestDevice<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("TestDevice").field("device", &self.device).finish_non_exhaustive()
+    }
+}
 
 fn memory_base(address: Option<DevicePtr>, size: u64) -> SP_DeviceMemoryBase {
     SP_DeviceMemoryBase {

@@ -40,6 +40,7 @@ impl Default for ProfilerSizes {
 }
 
 /// A host into which the profiler of a plugin is loaded.
+#[derive(Debug)]
 pub struct ProfilerHost {
     log: Arc<Log>,
     device_type: String,

@@ -28,6 +28,7 @@ impl Named for Case {
 
 /// All tests of one [`conformance!`](crate::device::conformance!).
 #[doc(hidden)]
+#[derive(Debug)]
 pub struct Suite {
     run: fn(&'static Case, Duration) -> Verdict,
     name: &'static str,
