@@ -1,42 +1,42 @@
-//! What a filesystem does otherwise than it should.
+//! Deviations of a plugin from what a case expects, and the report about them.
 
 use std::fmt::{self, Display, Write as _};
 
-/// One answer or effect that is not the wanted one.
+/// A result or effect that differs from the expected one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Deviation {
-    /// What was done, or what does not hold.
+    /// The call, or the statement that does not hold.
     pub what: String,
-    /// What should have come; `None` if `what` says it.
+    /// The expected result; `None` if `what` names it.
     pub wanted: Option<String>,
-    /// What came.
+    /// The actual result.
     pub got: Option<String>,
-    /// The plugin's message, or where values differ.
+    /// The plugin's message, or the place where values differ.
     pub detail: Option<String>,
 }
 
 impl Deviation {
-    /// That something does not hold.
+    /// Creates a deviation: something does not hold.
     pub fn new(what: impl Display) -> Self {
         Self { what: what.to_string(), wanted: None, got: None, detail: None }
     }
 
-    /// What should have come.
+    /// Sets the expected result.
     #[must_use]
     pub fn wanted(mut self, wanted: String) -> Self {
         self.wanted = Some(wanted);
         self
     }
 
-    /// What came.
+    /// Sets the actual result.
     #[must_use]
     pub fn got(mut self, got: String) -> Self {
         self.got = Some(got);
         self
     }
 
-    /// The plugin's message, or where values differ.
+    /// Sets the plugin's message, or the place where values differ.
     #[must_use]
     pub fn because(mut self, detail: String) -> Self {
         self.detail = Some(detail);
@@ -57,7 +57,7 @@ impl Display for Deviation {
     }
 }
 
-/// What a person reads when a case fails. `on` is what was tested, and `whose` means it if it is to stay so.
+/// Returns the report of a failed case. `on` is the tested URI or platform, `whose` names the plugin's kind.
 #[must_use]
 pub(crate) fn report(
     name: &str,
@@ -68,22 +68,24 @@ pub(crate) fn report(
     deviations: &[Deviation],
 ) -> String {
     let mut text = format!(
-        "the conformance case `{name}` fails on {on}\n\n  asks    {asks}\n  why     {why}\n"
+        "the conformance case `{name}` fails on {on}\n\n  checks  {asks}\n  why     {why}\n"
     );
     for (number, deviation) in (1..).zip(deviations) {
         // Writing to a string does not fail.
         let _ = writeln!(text, "\n  {number}. {}", deviation.what);
-        for (title, value) in
-            [("wanted", &deviation.wanted), ("got", &deviation.got), ("detail", &deviation.detail)]
-        {
+        for (title, value) in [
+            ("expected", &deviation.wanted),
+            ("got", &deviation.got),
+            ("detail", &deviation.detail),
+        ] {
             if let Some(value) = value {
-                let _ = writeln!(text, "       {title:<7} {value}");
+                let _ = writeln!(text, "       {title:<8} {value}");
             }
         }
     }
     let _ = write!(
         text,
-        "\n  If {whose} means it, leave the case out and say why:\n\n      \
+        "\n  If {whose} intends this, exclude the case and say why:\n\n      \
          without: [{name} => \"...\"],\n"
     );
     text
