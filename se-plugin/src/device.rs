@@ -7,48 +7,48 @@ use crate::stream::{Event, Stream, StreamOptions};
 use crate::timer::{HostTimer, Timer};
 use tf_plugin_core::Result;
 
-/// One device: its memory, and where its streams and events come from.
+/// One device: it allocates memory and creates streams and events.
 pub trait Device: Send + Sync + 'static {
-    /// Queues of work.
+    /// A queue of work.
     type Stream: Stream<Event = Self::Event>;
-    /// Points in the queues.
+    /// A point in a queue.
     type Event: Event;
 
     /// Allocates `bytes` of device memory, never 0, at an address that is a multiple of 256.
     ///
-    /// Where TensorFlow divides regions ([`USE_BFC_ALLOCATOR`](crate::Platform::USE_BFC_ALLOCATOR)) and requests one after
-    /// the other ([`FORCE_MEMORY_GROWTH`](crate::Platform::FORCE_MEMORY_GROWTH)) the first request is the SDK's own: up to
-    /// 1 MiB, and a 64th of what is free, for small tensors after the memory is used up.
+    /// If TensorFlow divides regions ([`USE_BFC_ALLOCATOR`](crate::Platform::USE_BFC_ALLOCATOR)) and requests them one after
+    /// the other ([`FORCE_MEMORY_GROWTH`](crate::Platform::FORCE_MEMORY_GROWTH)), the first request is the SDK's: at most
+    /// 1 MiB and a 64th of the free memory, for small tensors after the memory is used up.
     ///
     /// # Errors
-    /// `RESOURCE_EXHAUSTED` if there is not enough left: TensorFlow asks again for less, or raises it.
+    /// `RESOURCE_EXHAUSTED` if not enough is left: TensorFlow requests less, or raises the error.
     fn allocate(&self, bytes: u64) -> Result<DevicePtr>;
 
-    /// Frees what [`allocate`](Self::allocate) answered. The device knows the size.
+    /// Frees memory of [`allocate`](Self::allocate). The device knows the size.
     ///
     /// # Errors
-    /// Are logged.
+    /// Any; the SDK logs them.
     fn deallocate(&self, memory: DevicePtr) -> Result<()>;
 
-    /// How much memory there is. TensorFlow derives from it how much it will take. Asked first when the
-    /// device is opened.
+    /// Returns the size of the memory, from which TensorFlow derives how much it will use. The SDK calls it
+    /// first when it opens the device.
     ///
     /// # Errors
     /// When the device is opened: as for [`Platform::open`](crate::Platform::open). Later, the SDK logs
-    /// them and answers what it was told before.
+    /// them and returns the previous result.
     fn memory_usage(&self) -> Result<MemoryUsage>;
 
-    /// Makes a stream. TensorFlow makes four for each device, of which it does not use all.
+    /// Creates a stream. TensorFlow creates four for each device and does not use all of them.
     ///
     /// # Errors
-    /// Leave the device without the stream, and so of no use: it reports them from then on. Whatever streams
-    /// need is better reserved when the device is opened.
+    /// Any. The device is unusable without the stream, and every later op raises the error. Reserve the
+    /// resources of streams when the device is opened.
     fn create_stream(&self) -> Result<Self::Stream>;
 
-    /// Makes a stream of a certain priority. By default it is one of [`create_stream`](Self::create_stream): a device
-    /// whose streams are all alike need not know of priorities.
+    /// Creates a stream with a priority. By default it calls [`create_stream`](Self::create_stream), which is
+    /// enough for a device without priorities.
     ///
-    /// TensorFlow calls this from 2.22 on. Older releases call `create_stream`.
+    /// TensorFlow 2.22 and later call this. Older releases call `create_stream`.
     ///
     /// # Errors
     /// As for [`create_stream`](Self::create_stream).
@@ -57,10 +57,10 @@ pub trait Device: Send + Sync + 'static {
         self.create_stream()
     }
 
-    /// Makes an event, complete as long as it is not recorded.
+    /// Creates an event, which is complete until it is recorded.
     ///
     /// # Errors
-    /// The SDK then waits for the stream wherever the event would be recorded.
+    /// Any. Where the event would be recorded, the SDK then waits for the stream.
     fn create_event(&self) -> Result<Self::Event>;
 
     /// Copies from the host before it returns, in no order with any stream.
@@ -81,25 +81,24 @@ pub trait Device: Send + Sync + 'static {
     /// Become those of TensorFlow's caller.
     fn copy_on_device(&self, target: DevicePtr, source: DevicePtr, bytes: u64) -> Result<()>;
 
-    /// Waits for the present work of all streams. Runs whenever Python fetches a value.
+    /// Waits for the current work of all streams. TensorFlow calls it whenever Python fetches a value.
     ///
     /// # Errors
-    /// Those of the work since: this is where they become an error in Python.
+    /// Those of work since the last call: here they become an error in Python.
     fn synchronize(&self) -> Result<()>;
 
-    /// What the allocator has done so far; by default nothing is known.
+    /// Returns statistics of the allocator; `None` by default.
     fn allocator_stats(&self) -> Option<AllocatorStats> {
         None
     }
 
-    /// Host memory that the device can copy fast from and to, if there is something better than ordinary
-    /// memory.
+    /// Returns an allocator of host memory with which the device copies faster than with ordinary memory,
+    /// such as pinned memory.
     fn host_allocator(&self) -> Option<&dyn HostAllocator> {
         None
     }
 
-    /// Makes a stopwatch. By default it is one that measures when the stream gets to its start and to its
-    /// end.
+    /// Creates a timer. The default measures when the stream reaches its start and its end.
     ///
     /// # Errors
     /// Become those of TensorFlow's caller. Only TensorFlow 2.12 and 2.13 use timers.
@@ -107,47 +106,47 @@ pub trait Device: Send + Sync + 'static {
         Ok(Box::new(HostTimer::default()))
     }
 
-    /// Name of the hardware; a text without NUL. TensorFlow shows it nowhere.
+    /// Returns the name of the hardware, without NUL. TensorFlow does not show it.
     fn hardware_name(&self) -> Option<String> {
         None
     }
 
-    /// Name of the vendor; a text without NUL. TensorFlow shows it nowhere.
+    /// Returns the name of the vendor, without NUL. TensorFlow does not show it.
     fn vendor(&self) -> Option<String> {
         None
     }
 
-    /// PCI address, as in `0000:00:02.1`. TensorFlow shows it nowhere.
+    /// Returns the PCI address, as in `0000:00:02.1`. TensorFlow does not show it.
     fn pci_bus_id(&self) -> Option<String> {
         None
     }
 
-    /// The NUMA node that the device is attached to.
+    /// Returns the NUMA node of the device.
     fn numa_node(&self) -> Option<u16> {
         None
     }
 
-    /// Bandwidth of the device's memory in bytes a second.
+    /// Returns the bandwidth of the device's memory in bytes per second.
     fn memory_bandwidth(&self) -> Option<u64> {
         None
     }
 
-    /// Estimated floating-point operations a nanosecond.
+    /// Returns the estimated floating-point operations per nanosecond.
     fn gflops(&self) -> Option<f64> {
         None
     }
 }
 
-/// How much memory a device has, in bytes.
+/// The memory of a device, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoryUsage {
-    /// Free now. TensorFlow takes what is free when the device starts, except for a reserve.
+    /// Free memory. TensorFlow uses what is free when the device starts, except for a reserve.
     pub free: u64,
-    /// All of it.
+    /// All memory.
     pub total: u64,
 }
 
-/// What an allocator has done so far; sizes are in bytes.
+/// The statistics of an allocator; sizes are in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AllocatorStats {
     /// Number of allocations so far.

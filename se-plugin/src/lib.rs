@@ -1,42 +1,42 @@
 //! Write TensorFlow devices in safe Rust.
 //!
 //! Implement [`Platform`], [`Device`], [`Stream`] and [`Event`], put
-//! [`#[device_plugin]`](macro@device_plugin) on the `impl Platform`, build a `cdylib`, and every TensorFlow
-//! from 2.12 on shows the device. TensorFlow is needed neither to build nor to test the plugin.
+//! [`#[device_plugin]`](macro@device_plugin) on the `impl Platform`, and build a `cdylib`. TensorFlow 2.12 and
+//! later then list the device. You need TensorFlow neither to build nor to test the plugin.
 //!
-//! # What the host is like
-//! TensorFlow aborts the process on most mistakes of a device, so the SDK stands between the two:
+//! # Failures
+//! TensorFlow aborts the process on most mistakes of a device. The SDK prevents this:
 //!
-//! - Every callback that TensorFlow could call is there, also those that it calls without looking.
-//! - A plugin that cannot work (no driver, no card, an unsuitable TensorFlow) has 0 devices and says why in
-//!   one line of the log. A device that cannot be opened is not counted.
-//! - A failure of work that was enqueued is sticky, as with CUDA: the device reports it, in the log at once
-//!   and as an error from the next value that Python fetches on.
-//! - An event never reports that it failed, which would abort. One that cannot be recorded waits for its
-//!   stream instead.
+//! - It fills in every callback, because TensorFlow calls some without checking for null.
+//! - A plugin that cannot work (no driver, no card, an unsuitable TensorFlow) has 0 devices, and one line in
+//!   the log says why. A device that cannot be opened is not counted.
+//! - A failure of enqueued work is sticky, as with CUDA: the log has it at once, and the next value that
+//!   Python fetches and every later op raise it.
+//! - An event never reports a failure, which would abort. If an event cannot be recorded, the SDK waits for
+//!   the stream instead.
 //! - A panic is caught and becomes an error, as in `tf-fs-plugin`.
 //!
 //! # Kernels
-//! What a device computes are kernels: implement [`kernel::Kernel`], with [`#[kernel]`](macro@kernel) on the
+//! A kernel computes an op on the device: implement [`kernel::Kernel`], with [`#[kernel]`](macro@kernel) on the
 //! `impl`.
 //!
-//! What the kernels of most ops share is in [`toolkit`]: broadcasting, reductions, slices, the rules of types.
+//! [`toolkit`] has the code that most kernels share: broadcasting, reductions, slices, type rules.
 //!
 //! # Threads
-//! TensorFlow calls from many threads, also several at a time on one stream; hence `Send` and `Sync` on
-//! everything. At exit it destroys nothing.
+//! TensorFlow calls from many threads, several at once on one stream, so everything is `Send` and `Sync`.
+//! At exit it destroys nothing.
 //!
 //! # Graphs and profiles
 //! The attribute also takes a pass that rewrites graphs ([`graph`]) and a profiler ([`profiler`]):
 //! `#[device_plugin(graph_pass = MyPass, profiler = &TIMELINE)]`.
 //!
 //! # Switching devices off
-//! The environment variable `TF_SE_PLUGIN_DEVICES` limits the number of devices of each plugin made with
-//! this SDK: with 0 there are none, and operations stay on the CPU.
+//! The environment variable `TF_SE_PLUGIN_DEVICES` limits the number of devices of each plugin built with
+//! this SDK. With 0 there are none, and ops run on the CPU.
 //!
 //! # Loading
-//! TensorFlow loads a plugin from `site-packages/tensorflow-plugins/`, from where
-//! `TF_PLUGGABLE_DEVICE_LIBRARY_PATH` says, or with `load_pluggable_device_library`. The same file may be
+//! TensorFlow loads a plugin from `site-packages/tensorflow-plugins/`, from the path in
+//! `TF_PLUGGABLE_DEVICE_LIBRARY_PATH`, or with `load_pluggable_device_library`. The same file may be
 //! loaded twice; the second time adds no device.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -79,7 +79,7 @@ pub use tf_fs_plugin_macros::{device_plugin, kernel};
 pub use tf_plugin_core::{Code, Error, Result, ResultExt, ensure, logging};
 pub use timer::{HostTimer, Timer};
 
-/// What nearly every device needs: `use se_plugin::prelude::*;`.
+/// The names that nearly every device needs: `use se_plugin::prelude::*;`.
 pub mod prelude {
     pub use crate::kernel::{
         DType, DeviceTensor, Element, Kernel, OpKernelConstruction, OpKernelContext,
@@ -91,7 +91,7 @@ pub mod prelude {
     };
 }
 
-/// What the macro's output names. Not for other use: it changes without notice.
+/// Used by the macros' output only; it changes without notice.
 #[doc(hidden)]
 pub mod __private {
     pub use crate::__se_plugin_collect as collect;

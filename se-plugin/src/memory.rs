@@ -6,8 +6,8 @@ use core::num::NonZeroU64;
 /// An address in a device's memory.
 ///
 /// TensorFlow treats it as a number: it adds to it to divide an allocation, and never follows it. So it
-/// need not be an address of this process, as long as allocations do not overlap. What is at the address,
-/// only the device knows.
+/// need not be an address of this process, as long as allocations do not overlap. Only the device
+/// knows its memory.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DevicePtr(NonZeroU64);
 
@@ -16,7 +16,7 @@ pub struct DevicePtr(NonZeroU64);
 const REFUSED: u64 = 0xffff_f000_0000_0000;
 
 impl DevicePtr {
-    /// The address `address`: `None` for 0.
+    /// Creates the address `address`; `None` for 0.
     #[must_use]
     pub const fn new(address: u64) -> Option<Self> {
         match NonZeroU64::new(address) {
@@ -25,13 +25,13 @@ impl DevicePtr {
         }
     }
 
-    /// The address as a number.
+    /// Returns the address as a number.
     #[must_use]
     pub const fn address(self) -> u64 {
         self.0.get()
     }
 
-    /// How many bytes this lies behind `base`, or `None` if it lies before.
+    /// Returns the distance from `base` in bytes; `None` if this address is lower.
     #[must_use]
     pub const fn offset_from(self, base: Self) -> Option<u64> {
         self.address().checked_sub(base.address())
@@ -46,15 +46,15 @@ impl DevicePtr {
         }
     }
 
-    /// TensorFlow divides a region at multiples of it, and its kernels on the host count on them.
+    /// TensorFlow divides a region at multiples of it, and its kernels on the host rely on them.
     pub(crate) const ALIGNMENT: u64 = 256;
 
-    /// Whether a device may answer it to a request.
+    /// Whether a device may return it for a request.
     pub(crate) const fn is_usable(self) -> bool {
         !self.is_refused() && self.address().is_multiple_of(Self::ALIGNMENT)
     }
 
-    /// Whether this is in memory that there was none left of.
+    /// Whether this is a sentinel for a failed allocation.
     pub(crate) const fn is_refused(self) -> bool {
         self.address() >= REFUSED
     }

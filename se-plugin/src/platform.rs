@@ -3,7 +3,7 @@
 use crate::device::Device;
 use tf_plugin_core::Result;
 
-/// A kind of device: what a plugin adds to TensorFlow.
+/// A kind of device, which a plugin adds to TensorFlow.
 ///
 /// [`#[device_plugin]`](macro@crate::device_plugin) on the `impl` exports it.
 #[diagnostic::on_unimplemented(
@@ -19,27 +19,26 @@ pub trait Platform: Sized + Send + Sync + 'static {
     /// `GPU` or `DEFAULT`, which TensorFlow has kernels for. Another type does not compile.
     const TYPE: &'static str;
 
-    /// Whether TensorFlow's BFC allocator divides large regions of device memory, in the order of the streams:
-    /// the default (`use_bfc_allocator` in the C API). Without, each tensor is an allocation, and **is deallocated while enqueued work still
-    /// uses it**: the device then has to delay the reuse.
+    /// Whether TensorFlow's BFC allocator divides large regions of device memory, in the order of the streams.
+    /// True by default (`use_bfc_allocator` in the C API). If false, each tensor is an allocation, and **TensorFlow
+    /// deallocates it while enqueued work still uses it**: the device must delay the reuse.
     const USE_BFC_ALLOCATOR: bool = true;
 
-    /// Whether TensorFlow allocates regions as they are needed, whatever the user's `allow_growth` says: the default
-    /// (`force_memory_growth` in the C API). Without, it allocates nearly all of the free memory at once, unless the
-    /// user sets `allow_growth`.
+    /// Whether TensorFlow allocates regions when they are needed, whatever the user's `allow_growth` is. True by
+    /// default (`force_memory_growth` in the C API). If false, it allocates nearly all of the free memory at once,
+    /// unless the user sets `allow_growth`.
     const FORCE_MEMORY_GROWTH: bool = true;
 
-    /// The devices.
+    /// The type of the devices.
     type Device: Device;
 
-    /// Makes the platform, once, when TensorFlow first requests the number of devices.
+    /// Creates the platform, once, when TensorFlow first requests the number of devices.
     ///
     /// # Errors
-    /// Whatever keeps the platform from working, such as a missing driver. There are then 0 devices, and
-    /// the log says why.
+    /// Any, such as a missing driver. There are then 0 devices, and the log says why.
     fn new() -> Result<Self>;
 
-    /// How many devices there are. Asked once.
+    /// Returns the number of devices. Called once.
     ///
     /// # Errors
     /// As for [`new`](Self::new).
@@ -48,8 +47,7 @@ pub trait Platform: Sized + Send + Sync + 'static {
     /// Opens a device, once, when the devices are counted: `ordinal` is 0, then 1, and so on.
     ///
     /// # Errors
-    /// Whatever keeps the device from working. It and those after it are then not counted, and the log
-    /// says why.
+    /// Any. This device and those after it are then not counted, and the log says why.
     fn open(&self, ordinal: usize) -> Result<Self::Device>;
 }
 
@@ -58,7 +56,7 @@ const RESERVED_NAMES: [&str; 3] = ["HOST", "CUDA", "ROCM"];
 /// Types that a device cannot have, since TensorFlow has kernels for them.
 const RESERVED_TYPES: [&str; 3] = ["CPU", "GPU", "DEFAULT"];
 
-/// Ends the compilation if the name or the type of a platform would make TensorFlow abort.
+/// Fails the compilation if the name or the type of a platform would make TensorFlow abort.
 pub const fn check<P: Platform>() {
     assert!(
         is_identifier(P::NAME),

@@ -5,19 +5,19 @@ use crate::abi::host_ptr::{HostSource, HostTarget};
 use crate::memory::DevicePtr;
 use tf_plugin_core::Result;
 
-/// A queue of work for a device, done in order, used by several threads at a time.
+/// A queue of work for a device. It runs in order, and several threads use it at once.
 ///
-/// "Enqueues" means that the work is done when the queue gets there, before the call returns or after. The
-/// memory that it uses stays there until an event that is recorded behind it is complete.
+/// "Enqueues" means that the work runs when the queue reaches it, before the call returns or after. Its
+/// memory stays valid until an event that is recorded after it is complete.
 ///
 /// # Errors
-/// An error from a method says that the work could not be enqueued. Where TensorFlow can take it, it
-/// becomes an error there; where TensorFlow would abort (up to 2.16) or take no notice, it is sticky: the
-/// device reports it from then on. Work that fails later completes its token ([`HostSource`],
+/// An error of a method means that the work could not be enqueued. Where TensorFlow handles errors, it
+/// raises this one. Where TensorFlow would abort (up to 2.16) or ignore it, the error is sticky: every
+/// later op on the device raises it. Work that fails later completes its token ([`HostSource`],
 /// [`HostTarget`]) with an error, or is reported by [`status`](Self::status) and by
 /// [`Device::synchronize`](crate::Device::synchronize).
 pub trait Stream: Sized + Send + Sync + 'static {
-    /// What can be recorded.
+    /// The events of the device.
     type Event: Event;
 
     /// Enqueues a copy of all of `source` to the device.
@@ -45,18 +45,18 @@ pub trait Stream: Sized + Send + Sync + 'static {
     /// See [`Stream`].
     fn fill(&self, target: DevicePtr, pattern: Pattern, bytes: u64) -> Result<()>;
 
-    /// Makes later work of this stream wait for what is in `other` now, and not for what comes later.
+    /// Makes later work of this stream wait for the work that is in `other` now, not for later work.
     /// The two can be the same stream. TensorFlow's C API calls this `create_stream_dependency`.
     ///
     /// # Errors
     /// See [`Stream`].
     fn wait_stream(&self, other: &Self) -> Result<()>;
 
-    /// Puts an event behind the work that is in the stream now. It may have been recorded before, here
-    /// or elsewhere: only the latest record counts.
+    /// Records an event after the work that is in the stream now. It may have been recorded before, in any
+    /// stream: only the latest record counts.
     ///
     /// # Errors
-    /// The SDK then waits for the stream, and the error is sticky.
+    /// Any. The SDK then waits for the stream, and the error is sticky.
     fn record_event(&self, event: &Self::Event) -> Result<()>;
 
     /// Enqueues a wait: later work of this stream waits for the latest record of an event, and the caller does not.
@@ -73,22 +73,22 @@ pub trait Stream: Sized + Send + Sync + 'static {
     /// See [`Stream`].
     fn host_callback(&self, callback: HostCallback) -> Result<()>;
 
-    /// Waits for the present work.
+    /// Waits for the current work.
     ///
     /// # Errors
     /// Those of the work.
     fn synchronize(&self) -> Result<()>;
 
-    /// Whether the stream works, without waiting for it. It does by default.
+    /// Returns whether the stream has failed, without waiting for it. OK by default.
     ///
     /// # Errors
-    /// What has kept the stream from working.
+    /// The failure of the stream.
     fn status(&self) -> Result<()> {
         Ok(())
     }
 }
 
-/// What memory is filled with.
+/// The pattern of a fill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pattern {
     /// Zeros.
@@ -127,10 +127,10 @@ impl Pattern {
 
 /// A point in a stream that can be waited for.
 pub trait Event: Send + Sync + 'static {
-    /// How far the latest record is, without waiting for it. TensorFlow asks about every 10 µs.
+    /// Returns the state of the latest record, without waiting for it. TensorFlow polls about every 10 µs.
     ///
     /// # Errors
-    /// The SDK then waits for the stream, and the error is sticky: TensorFlow would abort.
+    /// Any. The SDK then waits for the stream, and the error is sticky: TensorFlow would abort.
     fn status(&self) -> Result<EventStatus>;
 
     /// Blocks the caller until the latest record is complete (`block_host_for_event` in TensorFlow's C API).
@@ -141,15 +141,15 @@ pub trait Event: Send + Sync + 'static {
     fn wait(&self) -> Result<()>;
 }
 
-/// What TensorFlow asks of a stream that it makes.
+/// The options of a stream that TensorFlow creates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StreamOptions {
-    /// The priority, as TensorFlow gives it; `None` for the ordinary one.
+    /// The priority, as TensorFlow passes it; `None` for the default.
     pub priority: Option<i32>,
 }
 
-/// How far an event is.
+/// The state of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventStatus {
     /// The work before the event is not done.

@@ -1,4 +1,4 @@
-//! Stopwatches.
+//! Timers.
 
 use crate::abi::host_callback::HostCallback;
 use crate::stream::Stream;
@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tf_plugin_core::Result;
 
-/// A stopwatch between two points in a stream. Only TensorFlow 2.12 and 2.13 use it.
+/// A timer between two points in a stream. Only TensorFlow 2.12 and 2.13 use it.
 pub trait Timer<S: Stream>: Send + Sync {
     /// Enqueues the start.
     ///
@@ -20,11 +20,11 @@ pub trait Timer<S: Stream>: Send + Sync {
     /// The end could not be enqueued.
     fn stop(&self, stream: &S) -> Result<()>;
 
-    /// The time between the two; 0 if either has not come yet.
+    /// Returns the time between the two; 0 if either has not been reached.
     fn elapsed(&self) -> Duration;
 }
 
-/// A stopwatch for any stream: it takes the host's time in callbacks.
+/// A timer for any stream, which takes the host's time in callbacks.
 #[derive(Debug, Default)]
 pub struct HostTimer {
     times: Arc<Mutex<Times>>,
