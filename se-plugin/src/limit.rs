@@ -3,7 +3,7 @@
 /// Limits the number of devices of each plugin made with this SDK.
 const VARIABLE: &str = "TF_SE_PLUGIN_DEVICES";
 
-/// The most devices that the user wants of a plugin.
+/// The maximum number of devices that the user allows for a plugin.
 pub(crate) fn limit() -> usize {
     match std::env::var(VARIABLE) {
         Ok(value) => parse(&value).unwrap_or_else(|| {

@@ -1,4 +1,4 @@
-//! What a plugin exports beside its platform.
+//! What a plugin exports in addition to its platform.
 
 use super::loads::Export;
 use crate::graph::GraphPass;

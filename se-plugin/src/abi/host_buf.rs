@@ -29,7 +29,7 @@ fn too_large(size: u64) -> Error {
 /// `INVALID_ARGUMENT` for more bytes than any memory has.
 ///
 /// # Safety
-/// Unless `data` is null, `len` bytes there can be read for `'a`, and nobody writes to them.
+/// Unless `data` is null, `len` bytes there can be read for `'a`, and nothing writes to them.
 pub(super) unsafe fn lent<'a>(data: *const c_void, len: usize) -> Result<&'a [u8]> {
     if data.is_null() {
         return Ok(&[]);
@@ -70,7 +70,7 @@ impl<'a> HostBuf<'a> {
     /// `INVALID_ARGUMENT` for a null pointer, and for more bytes than any memory has.
     ///
     /// # Safety
-    /// Unless `address` is null, `len` bytes there can be written for `'a`, and nobody else uses them.
+    /// Unless `address` is null, `len` bytes there can be written for `'a`, and nothing else uses them.
     #[inline]
     pub(super) unsafe fn of_host(address: *mut c_void, len: u64) -> Result<Self> {
         ensure!(

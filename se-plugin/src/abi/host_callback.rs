@@ -27,7 +27,7 @@ enum Function {
     Rust(RustFunction),
 }
 
-/// What TensorFlow wants back.
+/// The result that TensorFlow expects.
 struct Argument(*mut c_void);
 
 // SAFETY: the header has the callback called on another thread than the caller's.
@@ -73,7 +73,7 @@ impl HostCallback {
     }
 }
 
-/// Calls the host with a status of its own, and answers what the host makes of it.
+/// Calls the host with its own status, and returns the host's result.
 ///
 /// # Safety
 /// `function` can be called once with `argument`.

@@ -11,8 +11,8 @@ const ALIGNMENT: usize = 256;
 ///
 /// # Safety
 /// [`allocate`](Self::allocate) answers memory of the size requested, aligned to 64 bytes, that can be read
-/// and written until it is given to [`deallocate`](Self::deallocate), and that nobody else uses. All
-/// allocators that one device answers free each other's memory.
+/// and written until it is given to [`deallocate`](Self::deallocate), and that nothing else uses. All
+/// allocators that one device returns free each other's memory.
 pub unsafe trait HostAllocator: Send + Sync {
     /// Allocates `bytes`, never 0.
     ///

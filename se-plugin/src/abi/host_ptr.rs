@@ -5,7 +5,7 @@ use core::ptr;
 use std::sync::Arc;
 use tf_plugin_core::Result;
 
-/// A range of the host's memory for which nobody but the holder of this is responsible.
+/// A range of the host's memory for which only the holder of this is responsible.
 #[derive(Debug)]
 struct Range {
     address: *mut u8,
@@ -161,7 +161,7 @@ pub struct HostTarget(Range);
 
 impl HostTarget {
     /// # Safety
-    /// `len` bytes at `address` can be written, and nobody else uses them, until `pending` is complete.
+    /// `len` bytes at `address` can be written, and nothing else uses them, until `pending` is complete.
     #[inline]
     pub(super) unsafe fn new(address: *mut u8, len: usize, pending: Arc<Pending>) -> Self {
         Self(Range { address, len, way: Way::ToHost, pending: Some(pending) })

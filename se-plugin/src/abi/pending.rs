@@ -17,12 +17,12 @@ pub(super) struct Pending {
     health: Health,
     /// The bits below.
     state: AtomicU8,
-    /// Why the copy failed, until somebody notes it. Also the lock of those who wait.
+    /// Why the copy failed, until a caller notes it. Also the lock of those who wait.
     failure: Mutex<Option<Error>>,
     done: Condvar,
 }
 
-/// The author's method has returned without an error, so that a failure is nobody's yet.
+/// The author's method has returned without an error, so that no caller has the failure yet.
 const ENQUEUED: u8 = 1;
 /// The copy has failed; its error is there to be noted.
 const FAILED: u8 = 2;
@@ -127,7 +127,7 @@ impl Spare {
     #[inline]
     fn keep(&self, pending: Arc<Pending>) {
         let old = self.0.swap(Arc::into_raw(pending).cast_mut(), Ordering::AcqRel);
-        // SAFETY: the place holds null or what `Arc::into_raw` answered here, whose reference the swap has
+        // SAFETY: the place holds null or what `Arc::into_raw` returned here, whose reference the swap has
         // taken out.
         drop(unsafe { of_place(old) });
     }
@@ -276,7 +276,7 @@ impl Ledger {
 
     #[cold]
     fn wait_for_each(&self) {
-        // Not under the lock, so that others can go on.
+        // Not under the lock, so that others can continue.
         let open = self.open_list().clone();
         open.iter().for_each(|pending| pending.wait());
     }

@@ -99,7 +99,7 @@ unsafe fn register<P: Exported>(
     Ok(())
 }
 
-/// The host calls this twice while it loads the plugin, and goes on with the profiler.
+/// The host calls this twice while it loads the plugin, and continues with the profiler.
 unsafe extern "C" fn destroy_profiler(_: *mut TP_Profiler) {}
 
 /// As [`destroy_profiler`].

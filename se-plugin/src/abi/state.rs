@@ -74,7 +74,7 @@ impl<D: Device> DeviceState<D> {
         self.description.each_ref().map(|text| text.as_deref())
     }
 
-    /// How much memory there is for the host; the latest answer where there is none now.
+    /// How much memory there is for the host; the latest result if there is none now.
     pub(super) fn memory_usage(&self) -> MemoryUsage {
         const OP: &str = "device_memory_usage";
         let answer = boundary::catch(OP, || self.device.memory_usage()).map_err(|error| {
@@ -107,7 +107,7 @@ impl<D: Device> DeviceState<D> {
         }
     }
 
-    /// Whether an address is not one that the device has answered; one of the reserve goes back there.
+    /// Whether an address is not one that the device has returned; one of the reserve goes back there.
     #[inline]
     pub(super) fn takes_back(&self, address: DevicePtr) -> bool {
         address.is_refused() || self.reserve().is_some_and(|reserve| reserve.deallocate(address))
@@ -232,7 +232,7 @@ impl<D: Device> Waits for StreamState<D> {
     }
 }
 
-/// A stopwatch; `SP_Timer` points to it.
+/// A timer; `SP_Timer` points to it.
 pub(super) struct TimerState<D: Device>(pub(super) Box<dyn Timer<D::Stream>>);
 
 /// What a handle of the host points to, as a counted reference: a handle that is used until its
@@ -241,7 +241,7 @@ pub(super) fn into_handle<T, H>(state: Arc<T>) -> *mut H {
     Arc::into_raw(state).cast_mut().cast()
 }
 
-/// What a handle of the host points to and nobody else refers to.
+/// What a handle of the host points to and nothing else refers to.
 pub(super) fn into_own_handle<T, H>(state: T) -> *mut H {
     Box::into_raw(Box::new(state)).cast()
 }

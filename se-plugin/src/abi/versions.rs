@@ -135,7 +135,7 @@ versioned! {
 pub enum Refusal {
     /// There is no struct.
     Null { record: &'static str },
-    /// `struct_size` is 0: nobody has initialised the struct.
+    /// `struct_size` is 0: the struct is not initialised.
     NoSize { record: &'static str },
     /// `struct_size` does not reach as far as this plugin needs.
     TooShort { record: &'static str, found: usize, needed: usize },

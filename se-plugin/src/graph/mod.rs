@@ -1,6 +1,6 @@
 //! Graph passes: rewriting a graph before TensorFlow runs it.
 //!
-//! TensorFlow hands each graph of at least four nodes to the plugin, twice, once a device of the plugin is
+//! TensorFlow passes each graph of at least four nodes to the plugin, twice, once a device of the plugin is
 //! there: also graphs that have nothing to do with the device, and each function's graph on its own. The
 //! nodes are placed on their devices already, and TensorFlow's own optimizers have run. In eager mode there
 //! is no graph.
@@ -55,7 +55,7 @@
 //!   pass decides with [`GraphPass::configs`].
 //!
 //! # Failures
-//! When a pass fails or panics, TensorFlow goes on with the graph as it was, and logs the error. A graph that
+//! When a pass fails or panics, TensorFlow continues with the graph unchanged, and logs the error. A graph that
 //! could not run is an error too: a node with an input that is not there, for instance.
 
 mod attribute;

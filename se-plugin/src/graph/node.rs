@@ -219,7 +219,7 @@ impl<'a> Node<'a> {
     }
 
     /// Replaces the inputs by these, each an [`Input`] or its text. Those to wait for are moved behind the
-    /// others, where TensorFlow wants them.
+    /// others, where TensorFlow requires them.
     pub fn set_inputs<I: ToString>(&mut self, inputs: impl IntoIterator<Item = I>) -> &mut Self {
         let mut inputs: Vec<Cow<'a, str>> =
             inputs.into_iter().map(|input| Cow::Owned(input.to_string())).collect();

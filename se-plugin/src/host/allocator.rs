@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// Allocations are multiples of this, in size and in place: what TensorFlow wants.
+/// Allocations are multiples of this, in size and in place: as TensorFlow requires.
 pub(super) const ALIGNMENT: u64 = 256;
 
 /// The allocations in a range from 0 on: each is put in the first gap that is large enough.

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use tf_plugin_core::{Code, Error, Result};
 
 /// A device whose memory is [`HostMemory`] and whose streams are [`WorkerStream`]s: the whole of a device
-/// for which somebody only has to write kernels.
+/// which needs only kernels.
 ///
 /// Memory that TensorFlow frees while work in a stream may still use it is not allocated again before all
 /// streams are past that work. So `Platform::USE_BFC_ALLOCATOR` can be either.
@@ -57,7 +57,7 @@ impl HostDevice {
         Self { delay, ..self }
     }
 
-    /// The device with somebody who is told of each task.
+    /// Returns the device with an observer, which is called after each task.
     #[must_use]
     pub fn with_observer(self, observer: impl Observer) -> Self {
         Self { observer: Some(Arc::new(observer)), ..self }

@@ -52,7 +52,7 @@ impl HostMemory {
     }
 
     /// As [`new`](Self::new), at addresses that the host can read and write: for comparison with a device
-    /// that lets it. What the host does there, nobody notices.
+    /// that lets it. What the host does there goes unnoticed.
     ///
     /// # Errors
     /// As for [`new`](Self::new).
@@ -160,7 +160,7 @@ impl HostMemory {
         self.read_into(op, HostBuf::from_slice(target), source)
     }
 
-    /// As [`read`](Self::read), to memory that nobody has written to yet.
+    /// As [`read`](Self::read), to uninitialised memory.
     ///
     /// # Errors
     /// As for [`read`](Self::read).
@@ -206,7 +206,7 @@ impl HostMemory {
         })
     }
 
-    /// Lets `work` use ranges of the memory, and nobody else meanwhile what it writes. The slices are in
+    /// Lets `work` use ranges of the memory; meanwhile no other task may use what it writes. The slices are in
     /// the order of the ranges, and aligned as these are; empty ones are aligned, too.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! Who wants to know what streams do.
+//! Observers of what streams do.
 
 use std::time::Duration;
 

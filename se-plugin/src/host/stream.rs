@@ -19,7 +19,7 @@ use tf_plugin_core::{Error, Result};
 /// A stream whose work a thread of its own does, in order, on [`HostMemory`].
 ///
 /// Copies, fills and what kernels [`launch`](Self::launch) all wait in one queue; nothing runs on the
-/// caller's thread. The thread is made with the first task, so a stream that nobody uses costs nothing.
+/// caller's thread. The thread is made with the first task, so an unused stream costs nothing.
 ///
 /// The first task that fails or panics is the end of the work of all streams that were made together: what
 /// would use its result is not done. [`status`](Stream::status), [`synchronize`](Stream::synchronize) and
@@ -147,7 +147,7 @@ impl WorkerStream {
             let (reads, writes) = borrow.slices();
             let result = boundary::catch(op, || work(reads, writes));
             match caller {
-                // Who waits is there until the work is done.
+                // The waiting thread stays until the work is done.
                 Some(caller) => caller.send(result).map_err(Error::internal),
                 None => result,
             }

@@ -166,7 +166,7 @@ impl<'a, P: Platform> OpKernelContext<'a, P> {
         }
     }
 
-    /// Makes an output that is not there yet.
+    /// Creates an output that does not exist yet.
     fn make<T>(&self, index: usize, make: impl FnOnce() -> Result<T>) -> Result<T> {
         ensure!(
             !self.outputs.has(index),
@@ -177,7 +177,7 @@ impl<'a, P: Platform> OpKernelContext<'a, P> {
         Ok(made)
     }
 
-    /// Makes an output in device memory, with memory that holds anything.
+    /// Creates an output in device memory, with memory that holds anything.
     ///
     /// # Errors
     /// `RESOURCE_EXHAUSTED` if there is no memory left; `INVALID_ARGUMENT` for an impossible shape, without
@@ -186,7 +186,7 @@ impl<'a, P: Platform> OpKernelContext<'a, P> {
         DeviceTensor::new(self.make(index, || self.run.output(index, shape))?)
     }
 
-    /// Makes an output of the memory of the first candidate among the inputs that nobody else uses, or of
+    /// Creates an output of the memory of the first candidate among the inputs that nothing else uses, or of
     /// new memory. Answers the output, and the input whose memory it has.
     ///
     /// The kernel's own values count as users: request the candidates with [`input`](Self::input)
@@ -205,7 +205,7 @@ impl<'a, P: Platform> OpKernelContext<'a, P> {
         Ok((DeviceTensor::new(tensor)?, forwarded))
     }
 
-    /// Makes a tensor an output: an input that is passed on, or a [temporary](Self::temporary) one.
+    /// Sets a tensor as an output: an input that is passed on, or a [temporary](Self::temporary) one.
     ///
     /// # Errors
     /// `INVALID_ARGUMENT` without such an output, if it is in host memory or has another type; `INTERNAL` if
@@ -214,7 +214,7 @@ impl<'a, P: Platform> OpKernelContext<'a, P> {
         self.make(index, || self.run.set_output(index, tensor.tensor()))
     }
 
-    /// Makes an output in host memory.
+    /// Creates an output in host memory.
     ///
     /// # Errors
     /// As for [`output`](Self::output), but it is `INVALID_ARGUMENT` if the output is in device memory; also
@@ -227,7 +227,7 @@ impl<'a, P: Platform> OpKernelContext<'a, P> {
         self.make(index, || self.run.host_output(index, shape, T::DTYPE).map(HostTensorMut))
     }
 
-    /// Makes a tensor in device memory that is not an output, with memory that holds anything.
+    /// Creates a tensor in device memory that is not an output, with memory that holds anything.
     ///
     /// # Errors
     /// `RESOURCE_EXHAUSTED` if there is no memory left, `INVALID_ARGUMENT` for an impossible shape or a type

@@ -16,7 +16,7 @@ pub trait Kernel: Sized + Send + Sync + 'static {
     /// The platform whose devices it is for.
     type Platform: Platform;
 
-    /// Makes the kernel for a node.
+    /// Creates the kernel for a node.
     ///
     /// # Errors
     /// Become those of the op in Python.

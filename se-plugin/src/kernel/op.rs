@@ -40,7 +40,7 @@ impl<O: OpDefinition> InferShapes for O {
 }
 
 /// The parts of an op's definition, in the language of TensorFlow's `REGISTER_OP`. A mistake in a text
-/// **aborts the process** when the plugin is loaded: TensorFlow offers no way to ask.
+/// **aborts the process** when the plugin is loaded: TensorFlow has no query for it.
 #[derive(Debug, Default)]
 pub struct OpDefinitionBuilder {
     attributes: Vec<String>,

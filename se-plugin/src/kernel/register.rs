@@ -12,7 +12,7 @@ use tf_plugin_core::__private::boundary::{guard_quiet, log_error};
 use tf_plugin_core::Result;
 
 /// Registers all kernels of a platform, once a process: a second registration of a kernel makes its op fail.
-/// What cannot be registered is logged; the rest is there.
+/// What cannot be registered is logged; the rest is registered.
 ///
 /// This runs in `SE_InitPlugin`. TensorFlow would also call a `TF_InitKernel`, a moment later and with no
 /// more to tell; but that is one symbol, which a filesystem in the same library needs for itself.

@@ -12,7 +12,7 @@ use tf_plugin_core::Result;
 ///
 /// What is enqueued before this is dropped sees and changes the variables in the order of the locks.
 pub struct Variables<'a> {
-    // Before the lock, so that the memory has no other user once somebody else has the lock.
+    // Before the lock, so that the memory has no other user once another thread has the lock.
     tensors: Vec<DeviceTensor>,
     _lock: Locked<'a>,
 }

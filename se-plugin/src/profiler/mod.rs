@@ -1,4 +1,4 @@
-//! Profilers: what a device did, beside what TensorFlow's own profiler saw of the host.
+//! Profilers: what a device did, next to the host's events in TensorFlow's own profile.
 //!
 //! A profiler is named in the attribute that exports the platform, as an expression that is evaluated when
 //! the plugin is loaded. [`Timeline`] is one that only has to be told what the device did:

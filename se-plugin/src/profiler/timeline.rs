@@ -24,7 +24,7 @@ fn nanoseconds(duration: Duration) -> u64 {
 
 /// A profiler that is told what the devices of a plugin did, from any thread.
 ///
-/// While nobody profiles, telling it costs a load of an atomic.
+/// While no profiler runs, recording costs a load of an atomic.
 #[derive(Debug)]
 pub struct Timeline {
     device_type: &'static str,
@@ -52,13 +52,13 @@ struct Event {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Line(u32);
 
-/// Something that goes on: it is recorded when this is dropped.
+/// A running event: it is recorded when this is dropped.
 #[derive(Debug)]
 #[must_use = "what goes on ends when this is dropped"]
 pub struct Span<'t> {
     timeline: &'t Timeline,
     line: Line,
-    /// `None` while nobody profiles.
+    /// `None` while no profiler runs.
     begun: Option<(Cow<'static, str>, u64)>,
 }
 
@@ -82,7 +82,7 @@ impl Timeline {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The line of this name of a device. It stays for the life of the timeline: ask once, when a stream is
+    /// The line of this name of a device. It stays for the life of the timeline: look it up once, when a stream is
     /// made, and not for each event.
     #[must_use]
     pub fn line(&self, ordinal: usize, name: impl Into<Cow<'static, str>>) -> Line {
@@ -96,14 +96,14 @@ impl Timeline {
         Line(u32::try_from(number).unwrap_or(u32::MAX))
     }
 
-    /// Whether somebody profiles.
+    /// Returns whether a profiler runs.
     #[must_use]
     pub fn is_active(&self) -> bool {
         self.is_active.load(Ordering::Relaxed)
     }
 
     /// Records what the device did: from `start_ns`, in nanoseconds since the Unix epoch ([`now`]), for so
-    /// long. Does nothing while nobody profiles, and leaves out what began before.
+    /// long. Does nothing while no profiler runs, and leaves out what began before.
     pub fn record(
         &self,
         line: Line,

@@ -104,7 +104,7 @@ impl Einsum {
                 if size != 1 {
                     known.len = size;
                 }
-                // Only an empty tensor's can be too large, and nobody steps through it.
+                // Only an empty tensor's can be too large, and nothing iterates over it.
                 stride = stride.saturating_mul(size);
             }
         }

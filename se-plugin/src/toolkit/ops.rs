@@ -18,7 +18,7 @@ use tf_plugin_core::{Error, Result};
 pub trait HostPlatform: Platform<Device: Device<Stream = WorkerStream>> {}
 impl<P: Platform<Device: Device<Stream = WorkerStream>>> HostPlatform for P {}
 
-/// Makes an output of this shape.
+/// Creates an output of this shape.
 ///
 /// # Errors
 /// As [`OpKernelContext::output`].
@@ -89,7 +89,7 @@ pub fn run<P: HostPlatform, const R: usize, const W: usize>(
 /// What computes an output from inputs, whose elements it knows.
 type Work = dyn FnOnce(&[&[u8]], &mut [u8]) -> Result<()> + Send;
 
-/// Runs `work` on the input, or in its memory, and then on no input, if nobody else uses it. Not generic in the
+/// Runs `work` on the input, or in its memory, and then on no input, if nothing else uses it. Not generic in the
 /// elements, as what follows: a device has hundreds of ops with their types.
 fn in_place<P: HostPlatform>(
     context: &OpKernelContext<'_, P>,
@@ -137,7 +137,7 @@ fn both<P: HostPlatform>(
     }
 }
 
-/// Computes `f` of each element, in the memory of the input if nobody else uses it.
+/// Computes `f` of each element, in the memory of the input if nothing else uses it.
 ///
 /// # Errors
 /// As [`OpKernelContext::forward_or_output`].

@@ -1,4 +1,4 @@
-//! The allocator that TensorFlow frees the plugin's memory with. The only module that hands memory to
+//! The allocator that TensorFlow frees the plugin's memory with. The only module that passes memory to
 //! the host.
 //!
 //! Each block is an allocation of libc's of its own, on purpose: then tools such as the address

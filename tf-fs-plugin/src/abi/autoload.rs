@@ -2,7 +2,7 @@
 //!
 //! TensorFlow opens each shared library in `site-packages/tensorflow-plugins/`, and the one that
 //! `TF_PLUGGABLE_DEVICE_LIBRARY_PATH` names, and calls its `TF_InitKernel`. It does not call
-//! `TF_InitPlugin`. So `TF_InitKernel` hands the plugin's own file to
+//! `TF_InitPlugin`. So `TF_InitKernel` passes the plugin's own file to
 //! `TF_RegisterFilesystemPlugin`, which opens the same library and calls `TF_InitPlugin`.
 
 use crate::logging;
@@ -19,7 +19,7 @@ use tf_plugin_core::Code;
 const SWITCH: &str = "TF_FS_PLUGIN_AUTOLOAD";
 
 /// The body of `TF_InitKernel`. Runs once a process, whatever TensorFlow does, and never fails:
-/// `import tensorflow` goes on.
+/// `import tensorflow` continues.
 pub fn autoload() {
     static ONCE: Once = Once::new();
     let result = catch_unwind(|| {
@@ -46,7 +46,7 @@ fn register() -> Result<(), MissingSymbol> {
     // it can of an exported function.
     let own = core::ptr::from_ref(SWITCH).cast::<c_void>();
     // SAFETY: `Dl_info` is pointers, for which zeros are a value; `dladdr` takes any address and
-    // fills the struct if it answers non-zero.
+    // fills the struct if it returns non-zero.
     let info = unsafe {
         let mut info: libc::Dl_info = core::mem::zeroed();
         (libc::dladdr(own, &raw mut info) != 0).then_some(info)

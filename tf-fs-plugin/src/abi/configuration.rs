@@ -51,7 +51,7 @@ unsafe extern "C" fn get_filesystem_configuration<F: Filesystem>(
     num_options: *mut c_int,
     status: *mut TF_Status,
 ) {
-    // SAFETY: the host passes a filesystem of this table, two places for the answer and a status.
+    // SAFETY: the host passes a filesystem of this table, two places for the result and a status.
     unsafe {
         guard("get_filesystem_configuration", status, (), || {
             let state = State::<F>::of(filesystem)?;
@@ -90,7 +90,7 @@ unsafe extern "C" fn get_filesystem_configuration_option<F: Filesystem>(
     option: *mut *mut TF_Filesystem_Option,
     status: *mut TF_Status,
 ) {
-    // SAFETY: the host passes a filesystem of this table, a C string, a place for the answer and a
+    // SAFETY: the host passes a filesystem of this table, a C string, a place for the result and a
     // status.
     unsafe {
         guard("get_filesystem_configuration_option", status, (), || {
@@ -126,7 +126,7 @@ unsafe extern "C" fn get_filesystem_configuration_keys<F: Filesystem>(
     num_keys: *mut c_int,
     status: *mut TF_Status,
 ) {
-    // SAFETY: the host passes a filesystem of this table, two places for the answer and a status.
+    // SAFETY: the host passes a filesystem of this table, two places for the result and a status.
     unsafe {
         guard("get_filesystem_configuration_keys", status, (), || {
             let state = State::<F>::of(filesystem)?;

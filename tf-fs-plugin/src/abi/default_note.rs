@@ -1,4 +1,4 @@
-//! What tells an operation of the author's from a default of the SDK's, for the files that an author writes: a method
+//! What distinguishes an operation of the author from a default of the SDK, for the files that an author writes: a method
 //! that a trait provides cannot be seen by a macro on another `impl`.
 //!
 //! The body of each default holds directives for the assembler that leave an ELF note (see `note` in `tf-plugin-core`). It is

@@ -25,7 +25,7 @@ pub(super) enum Unusable {
 /// TensorFlow promises as much for an open writer, and appends to it in small pieces. So this costs one
 /// atomic instruction an operation, half of what a `Mutex` does; in return a thread that comes second
 /// despite the promise looks again and again until it is let in, instead of being woken. And in a forked
-/// child, where a `Mutex` that a thread held at that moment stays locked forever, this one says so.
+/// child, where a `Mutex` that a thread held at that moment stays locked forever, this one returns an error.
 pub(super) struct Exclusive<T> {
     state: AtomicU64,
     value: UnsafeCell<T>,

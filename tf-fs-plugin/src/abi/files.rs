@@ -34,7 +34,7 @@ pub(super) struct RegionState<R> {
 }
 
 impl<R: ReadOnlyMemoryRegion> RegionState<R> {
-    /// Puts a region in its final place and asks it once for its content, which must not be empty.
+    /// Puts a region in its final place and reads its content once, which must not be empty.
     pub(super) fn into_raw(region: R) -> Result<*mut c_void> {
         let state = Box::into_raw(Box::new(Self { region, start: core::ptr::null(), len: 0 }));
         // SAFETY: just made, and only used here. The content borrows `region`, which nothing touches
@@ -49,7 +49,7 @@ impl<R: ReadOnlyMemoryRegion> RegionState<R> {
             return Ok(state.cast());
         }
         // A panic of the region's destructor must not meet one of `content`.
-        // SAFETY: from `Box::into_raw` above, and nobody else got it.
+        // SAFETY: from `Box::into_raw` above, and nothing else got it.
         discard("region cleanup", unsafe { Box::from_raw(state) });
         match asked {
             Err(payload) => resume_unwind(payload),
@@ -275,7 +275,7 @@ unsafe extern "C" fn length<R: ReadOnlyMemoryRegion>(
     unsafe { region_state::<R>(region) }.map_or(0, |state| state.len as u64)
 }
 
-/// The state of a region; neither answer of it can fail, since both were taken when it was opened.
+/// The state of a region; both values were taken when it was opened, so reading them cannot fail.
 ///
 /// # Safety
 /// `region` must be null or a region of `R`'s table, for `'a`.

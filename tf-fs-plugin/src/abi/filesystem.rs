@@ -271,7 +271,7 @@ unsafe extern "C" fn delete_recursively<F: Filesystem>(
     }
 }
 
-/// Turns the answer of `path_exists` into what the status says.
+/// Turns the result of `path_exists` into the status.
 fn require(exists: bool, uri: Uri<'_>) -> Result<()> {
     if exists { Ok(()) } else { Err(Error::not_found(uri)) }
 }
@@ -415,7 +415,7 @@ unsafe extern "C" fn translate_name<F: Filesystem>(
     uri: *const c_char,
 ) -> *mut c_char {
     // SAFETY: the host passes a filesystem of this table and a C string. Null would abort the process,
-    // so whatever happens the answer is a string; only without any memory left it is null.
+    // so the result is always a string; only without any memory left it is null.
     unsafe {
         let uri = bytes(uri).unwrap_or_default();
         let unchanged =

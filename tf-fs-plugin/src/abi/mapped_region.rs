@@ -263,10 +263,10 @@ mod tests {
         let region = MappedRegion::new(&sparse).unwrap();
         let content = region.content();
         assert_eq!(content.len(), (1 << 32) + 3);
-        // SAFETY: inside of the region, whose file nobody changes.
+        // SAFETY: inside of the region, whose file nothing changes.
         let end = unsafe { core::slice::from_raw_parts(content.as_ptr().add(1 << 32), 3) };
         assert_eq!(end, b"end");
-        // SAFETY: address 0 of a region of 4 GiB + 3 bytes, whose file nobody changes.
+        // SAFETY: address 0 of a region of 4 GiB + 3 bytes, whose file nothing changes.
         assert_eq!(unsafe { content.as_ptr().read() }, 0);
     }
 }

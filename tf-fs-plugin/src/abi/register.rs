@@ -219,8 +219,8 @@ pub(super) mod given {
 }
 pub use given::{registration as registration_of, with as with_given};
 
-/// As [`init_plugin`] for a host that is none of this process's first: every scheme is offered, since
-/// a test may have several hosts at a time, each with filesystems of its own.
+/// As [`init_plugin`] for a host that is not the first of this process: every scheme is offered, since
+/// a test may have several hosts at a time, each with its own filesystems.
 pub fn offer_all(
     info: &mut TF_FilesystemPluginInfo,
     registrations: &[&'static Registration],
@@ -267,7 +267,7 @@ enum FilesystemTable {
 
 impl FilesystemTable {
     fn new(ops: &TF_FilesystemOps, release: Option<(u32, u32)>) -> Result<Self> {
-        // The ABI number is the same, so that only the release tells which one the host reads.
+        // The ABI number is the same, so only the release says which one the host reads.
         Ok(if release >= Some((2, 22)) {
             Self::WithoutTransactions(Block::of(&[ops.without_transactions()])?)
         } else {

@@ -10,7 +10,7 @@ use tf_fs_sys::TF_Filesystem;
 use tf_plugin_core::sync::Mutex;
 use tf_plugin_core::{Code, Error, Result};
 
-/// A filesystem of the author's with what the SDK keeps beside it.
+/// A filesystem of the author's with the state that the SDK keeps for it.
 pub(super) struct State<F: Filesystem> {
     pub(super) filesystem: F,
     pub(super) registration: &'static Registration,
@@ -151,7 +151,7 @@ pub(super) unsafe fn bytes<'a>(string: *const c_char) -> Result<&'a [u8]> {
     Ok(unsafe { CStr::from_ptr(string) }.to_bytes())
 }
 
-/// A place that the host passes for an answer.
+/// A place that the host passes for a result.
 ///
 /// # Errors
 /// `INVALID_ARGUMENT` for null.

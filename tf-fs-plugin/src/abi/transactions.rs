@@ -189,7 +189,7 @@ unsafe extern "C" fn get_or_start_transaction_for_path<F: Filesystem>(
     // SAFETY: the host's arguments are passed on; `path` is a C string.
     unsafe {
         answer_token::<F>("get_or_start_transaction_for_path", filesystem, token, status, |state| {
-            // Only this operation has a code of its own for a path of another filesystem.
+            // Only this operation has a separate code for a path of another filesystem.
             state.require_own(path, Code::NotFound)?;
             state.with_uri(path, |uri| state.filesystem.get_or_start_transaction_for_path(uri))
         })

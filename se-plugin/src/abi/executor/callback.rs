@@ -27,7 +27,7 @@ pub(super) trait Argument: Sized {
     /// returned. That is, `raw` is null, or
     /// - a device that `create_device` has filled for this `D`,
     /// - a stream, event or timer that the callbacks for this `D` have made and not destroyed,
-    /// - the place of a handle, which nobody else uses,
+    /// - the place of a handle, which nothing else uses,
     /// - a struct of which as many bytes can be read as its `struct_size` says.
     unsafe fn of_host(raw: Self::Raw) -> Result<Self>;
 }
@@ -119,7 +119,7 @@ impl<H> Argument for Place<'_, H> {
     type Raw = *mut *mut H;
 
     unsafe fn of_host(raw: *mut *mut H) -> Result<Self> {
-        // SAFETY: `raw` is null, or the place of a handle, which nobody else uses.
+        // SAFETY: `raw` is null, or the place of a handle, which nothing else uses.
         let place = unsafe { raw.as_mut() }.ok_or_else(|| null("place for a handle"))?;
         *place = ptr::null_mut();
         Ok(Self(place))

@@ -77,7 +77,7 @@ callbacks! {
             return Ok(());
         }
         let source = source.0?;
-        // SAFETY: the host passes null, or `size` bytes that stay, and that nobody else uses, during the call.
+        // SAFETY: the host passes null, or `size` bytes that stay, and that nothing else uses, during the call.
         device.device.copy_to_host(unsafe { HostBuf::of_host(target, size)? }, source)
     }
 
@@ -89,7 +89,7 @@ callbacks! {
         }
         let target = target.0?;
         check(source, "from")?;
-        // SAFETY: the host passes `size` bytes that stay, and that nobody writes to, during the call.
+        // SAFETY: the host passes `size` bytes that stay, and that nothing writes to, during the call.
         device.device.copy_to_device(target, unsafe { lent(source, host_size(size)?)? })
     }
 

@@ -34,7 +34,7 @@ callbacks! {
             Some(EventStatus::Pending) => SE_EVENT_PENDING,
             Some(EventStatus::Complete) | None => SE_EVENT_COMPLETE,
         })
-    // Any other answer would abort the process.
+    // Any other result would abort the process.
     } else { SE_EVENT_COMPLETE }
 
     fn record_event(_device: *const SP_Device, stream: SP_Stream, event: &EventState<D>) {

@@ -25,7 +25,7 @@ fn fill<D: Device>(
     );
     let target = target.0?;
     catch(op, || stream.author()?.fill(target, pattern, size)).inspect_err(|error| {
-        // TensorFlow does not look at the status and goes on with whatever is in the memory.
+        // TensorFlow does not look at the status and continues with whatever is in the memory.
         // Where `enqueue` returns no error, it keeps this one.
         if device.takes_errors {
             stream.health().note(op, error);

@@ -131,7 +131,7 @@ callbacks! {
     quiet fn host_memory_deallocate(device: &DeviceState<D>, memory: *mut c_void) {
         let Some(memory) = NonNull::new(memory.cast()) else { return Ok(()) };
         let allocator = host_allocator(device)?;
-        // SAFETY: the host frees once what `host_memory_allocate` answered, which was from this allocator
+        // SAFETY: the host frees once what `host_memory_allocate` returned, which was from this allocator
         // or from another of the device's.
         unsafe { allocator.deallocate(memory) };
         Ok(())

@@ -16,7 +16,7 @@ use tf_fs_sys::{
 use tf_plugin_core::__private::boundary::{catch, guard_quiet};
 use tf_plugin_core::Result;
 
-/// Makes a stream, with options if there are any.
+/// Creates a stream, with options if there are any.
 fn make<D: Device>(
     op: &'static str,
     device: Arc<DeviceState<D>>,
@@ -96,7 +96,7 @@ callbacks! {
             (Err(_), Err(_)) => Health::default(),
         };
         // SAFETY: the host's function is called once with its argument, on any thread. Whatever goes
-        // wrong, the value makes the call, which frees the argument; so the answer is always "true".
+        // wrong, the value makes the call, which frees the argument; so the result is always "true".
         let callback = unsafe { HostCallback::of_host(function, argument, health) };
         match stream {
             Err(error) => callback.complete(Err(error)),

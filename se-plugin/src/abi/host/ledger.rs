@@ -53,10 +53,10 @@ impl Ledger {
         self.users.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Borrows ranges, all of them or none. Empty ranges are borrowed from nobody.
+    /// Borrows ranges, all of them or none. Empty ranges are not borrowed.
     ///
     /// # Errors
-    /// `INTERNAL` if somebody writes a range, or uses one that is to be written; also when that is the
+    /// `INTERNAL` if another task writes a range, or uses one that is to be written; also when that is the
     /// same borrow. `FAILED_PRECONDITION` in a process that was forked off.
     ///
     /// # Panics
@@ -130,7 +130,7 @@ impl Borrow {
             false => self.ledger.mapping.at(range.start, range.len()),
         };
         let reads = self.reads.iter().map(|range| {
-            // SAFETY: within the mapping, which lives as long as `self`, and which nobody else has (the
+            // SAFETY: within the mapping, which lives as long as `self`, and which nothing else has (the
             // view is not for access, and a fork goes without). While the borrow is in the ledger nobody
             // writes to the range, for `borrow` compares every two ranges of living borrows and within
             // this one; and `&mut self` keeps these slices the only ones of this borrow.

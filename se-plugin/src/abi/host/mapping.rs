@@ -28,7 +28,7 @@ impl Mapping {
     /// and written at both places.
     pub(super) fn new(len: usize, guarded: bool) -> Result<Self> {
         let text = || format!("mapping {len} bytes of memory for a device");
-        // SAFETY: the name is a C string, and the descriptor is a new one that nobody else owns.
+        // SAFETY: the name is a C string, and the descriptor is a new one that nothing else owns.
         let file = unsafe {
             let descriptor = libc::memfd_create(c"device memory".as_ptr(), libc::MFD_CLOEXEC);
             if descriptor < 0 {
@@ -49,13 +49,13 @@ impl Mapping {
         mapping.alias = match map(&file, len, usable) {
             Ok(alias) => alias,
             Err(error) => {
-                // SAFETY: mapped above, and used by nobody.
+                // SAFETY: mapped above, and not used by anything.
                 unsafe { libc::munmap(mapping.view.as_ptr().cast(), len) };
                 return Err(error).context(text());
             }
         };
         mapping.len = len;
-        // The file is closed here, so that nobody can truncate it; the mappings keep the memory.
+        // The file is closed here, so that nothing can truncate it; the mappings keep the memory.
         Ok(mapping)
     }
 
@@ -172,7 +172,7 @@ mod tests {
             child => {
                 assert!(child > 0, "{}", io::Error::last_os_error());
                 let mut status = 0;
-                // SAFETY: a child of this process that nobody else waits for, and a place for its status.
+                // SAFETY: a child of this process that nothing else waits for, and a place for its status.
                 assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
                 status
             }
@@ -236,7 +236,7 @@ mod tests {
                 return false;
             }
             drop(mapping.take());
-            // SAFETY: asks whether the page is mapped, and writes nothing.
+            // SAFETY: queries whether the page is mapped, and writes nothing.
             unsafe { libc::msync(own, 4096, libc::MS_ASYNC) == 0 }
         });
         assert_eq!(status, 0);

@@ -28,7 +28,7 @@ macro_rules! numbers {
     ($($one:ident, $list:ident: $number:ty = $get:ident, $get_list:ident;)*) => {$(
         pub(crate) fn $one(&self, name: &CStr) -> Result<$number> {
             let mut value = <$number>::default();
-            // SAFETY: a construction that has not ended, a C string and a place for the answer.
+            // SAFETY: a construction that has not ended, a C string and a place for the result.
             unsafe { ask!(self.$get(name.as_ptr(), &raw mut value)) };
             Ok(value)
         }
@@ -36,7 +36,7 @@ macro_rules! numbers {
         pub(crate) fn $list(&self, name: &CStr) -> Result<Vec<$number>> {
             let (count, _) = self.list_size(name)?;
             let mut values = vec![<$number>::default(); count as usize];
-            // SAFETY: a construction that has not ended, a C string, and as many places for the answers as are
+            // SAFETY: a construction that has not ended, a C string, and as many places for the results as are
             // said.
             unsafe { ask!(self.$get_list(name.as_ptr(), values.as_mut_ptr(), count)) };
             Ok(values)
@@ -69,7 +69,7 @@ impl Construction<'_> {
     /// The number of elements of a list, and the bytes of all strings in it.
     fn size(&self, name: &CStr) -> Result<(c_int, usize)> {
         let (mut list, mut total) = (-1, -1);
-        // SAFETY: a construction that has not ended, a C string, and places for the answers.
+        // SAFETY: a construction that has not ended, a C string, and places for the results.
         unsafe {
             ask!(self.TF_OpKernelConstruction_GetAttrSize(
                 name.as_ptr(),
@@ -104,7 +104,7 @@ impl Construction<'_> {
         ensure!(list < 0, Error::invalid_argument("it is a list"));
         // One byte too many, so that the host gets an address even for an empty string.
         let mut bytes = vec![0_u8; total + 1];
-        // SAFETY: a construction that has not ended, a C string, and `total` bytes for the answer.
+        // SAFETY: a construction that has not ended, a C string, and `total` bytes for the result.
         unsafe {
             let place = bytes.as_mut_ptr().cast();
             ask!(self.TF_OpKernelConstruction_GetAttrString(name.as_ptr(), place, total));
@@ -118,7 +118,7 @@ impl Construction<'_> {
         let mut storage = vec![0_u8; total + 1];
         let mut values: Vec<*mut c_char> = vec![ptr::null_mut(); count as usize];
         let mut lengths = vec![0_usize; count as usize];
-        // SAFETY: a construction that has not ended, a C string, and as many places for the answers as are
+        // SAFETY: a construction that has not ended, a C string, and as many places for the results as are
         // said. The values then point into the storage.
         unsafe {
             ask!(self.TF_OpKernelConstruction_GetAttrStringList(
@@ -147,7 +147,7 @@ impl Construction<'_> {
     pub(crate) fn tensor<T: Plain>(&self, name: &CStr, dtype: DType) -> Result<Elements<T>> {
         let what = &"the tensor";
         let mut raw = ptr::null_mut();
-        // SAFETY: a construction that has not ended, a C string, and a place for the answer. The
+        // SAFETY: a construction that has not ended, a C string, and a place for the result. The
         // tensor is then ours; attributes are in host memory and never change.
         unsafe {
             ask!(self.TF_OpKernelConstruction_GetAttrTensor(name.as_ptr(), &raw mut raw));

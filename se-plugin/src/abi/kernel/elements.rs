@@ -56,7 +56,7 @@ impl<T: Plain> Elements<T> {
         match self.tensor.elements() {
             0 => &[],
             // SAFETY: `check` has seen that memory, alignment and type are right, `new` that the bytes are
-            // values, and nobody writes to them.
+            // values, and nothing writes to them.
             len => unsafe { core::slice::from_raw_parts(self.tensor.data().cast(), len) },
         }
     }
@@ -74,7 +74,7 @@ pub(crate) struct ElementsMut<'a, T> {
 
 impl<T: Plain> ElementsMut<'_, T> {
     /// # Safety
-    /// The tensor is in host memory, which nobody else uses while this exists.
+    /// The tensor is in host memory, which nothing else uses while this exists.
     pub(super) unsafe fn new(
         tensor: Tensor,
         dtype: DType,
@@ -93,7 +93,7 @@ impl<T: Plain> ElementsMut<'_, T> {
         match self.tensor.elements() {
             0 => &mut [],
             // SAFETY: `check` has seen that memory, alignment and type are right, `new` has filled it with
-            // zeros, which are values, and nobody else uses it.
+            // zeros, which are values, and nothing else uses it.
             len => unsafe { core::slice::from_raw_parts_mut(self.tensor.data().cast(), len) },
         }
     }

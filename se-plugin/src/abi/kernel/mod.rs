@@ -1,4 +1,4 @@
-//! Kernels, as the host has them: what it calls for them, and what they ask of it. `crate::kernel` stands on this.
+//! Kernels, as the host has them: what it calls for them, and what they call of it. `crate::kernel` stands on this.
 
 pub(crate) mod builder;
 pub(crate) mod construction;

@@ -27,7 +27,7 @@ pub(crate) fn look_up<T>(
     let op = CString::new(op).map_err(Error::invalid_argument)?;
     // A graph with nothing but the field of its versions, which is empty.
     let graph = [0x22_u8, 0];
-    // SAFETY: the buffers and the library are made and deleted here; the bytes of the answer are used
+    // SAFETY: the buffers and the library are made and deleted here; the bytes of the result are used
     // before that.
     unsafe {
         let graph = (buffers.TF_NewBufferFromString)(graph.as_ptr().cast(), graph.len());

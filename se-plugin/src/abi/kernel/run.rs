@@ -234,7 +234,7 @@ impl<'a, D: Device> Run<'a, D> {
     fn tensor(&self, index: usize) -> Result<Tensor> {
         let at = self.input_index(index)?;
         let mut raw = ptr::null_mut();
-        // SAFETY: a run that has not ended, an index in range, and a place for the answer. The tensor is then ours.
+        // SAFETY: a run that has not ended, an index in range, and a place for the result. The tensor is then ours.
         unsafe {
             ask!(self.TF_GetInput(at, &raw mut raw));
             Tensor::adopt(raw, &self.host, &Argument("input", index))
@@ -277,7 +277,7 @@ impl<'a, D: Device> Run<'a, D> {
     /// As for [`Tensor::adopt`].
     unsafe fn made(&self, raw: *mut TF_Tensor, what: &dyn core::fmt::Display) -> Result<Tensor> {
         let reported = self.status.check();
-        // SAFETY: `raw` is null or a tensor that nobody else deletes, as this function requires.
+        // SAFETY: `raw` is null or a tensor that nothing else deletes, as this function requires.
         let tensor = unsafe { Tensor::adopt(raw, &self.host, what) };
         reported.and(tensor)
     }
@@ -295,12 +295,12 @@ impl<'a, D: Device> Run<'a, D> {
         }
     }
 
-    /// Makes an output in device memory.
+    /// Creates an output in device memory.
     pub(crate) fn output(&self, index: usize, shape: &[i64]) -> Result<Tensor> {
         self.allocate(index, shape, false)
     }
 
-    /// Makes an output in host memory.
+    /// Creates an output in host memory.
     pub(crate) fn host_output<T: Plain>(
         &self,
         index: usize,
@@ -308,11 +308,11 @@ impl<'a, D: Device> Run<'a, D> {
         dtype: DType,
     ) -> Result<ElementsMut<'_, T>> {
         let tensor = self.allocate(index, shape, true)?;
-        // SAFETY: new memory of the host's, which nobody sees before the kernel returns.
+        // SAFETY: new memory of the host's, which nothing sees before the kernel returns.
         unsafe { ElementsMut::new(tensor, dtype, &Argument("output", index)) }
     }
 
-    /// Makes an output of the memory of one of the candidates, or of new memory. Answers it, and the input.
+    /// Creates an output of the memory of one of the candidates, or of new memory. Returns it, and the input.
     pub(crate) fn forward_or_output(
         &self,
         candidates: &[usize],
@@ -346,7 +346,7 @@ impl<'a, D: Device> Run<'a, D> {
         inputs.iter().map(|&input| self.input_index(input)).collect()
     }
 
-    /// Makes a tensor an output.
+    /// Sets a tensor as an output.
     pub(crate) fn set_output(&self, index: usize, tensor: &Tensor) -> Result<()> {
         let at = self.output_in(index, false)?;
         let dtype = self.output_dtype(index)?;
@@ -362,7 +362,7 @@ impl<'a, D: Device> Run<'a, D> {
         Ok(())
     }
 
-    /// Makes a tensor in device memory that is not an output.
+    /// Creates a tensor in device memory that is not an output.
     pub(crate) fn temporary(&self, dtype: DType, shape: &[i64]) -> Result<Tensor> {
         ensure!(
             dtype.size().is_some(),

@@ -168,7 +168,7 @@ impl<'a> ShapeInferenceContext<'a> {
     pub fn attr_type(&self, name: &str) -> Result<DType> {
         let name = CString::new(name).map_err(Error::invalid_argument)?;
         let mut dtype = 0;
-        // SAFETY: a node of the host's, a C string, a place for the answer and a status.
+        // SAFETY: a node of the host's, a C string, a place for the result and a status.
         unsafe {
             let get = self.host.TF_ShapeInferenceContext_GetAttrType;
             get(self.raw.as_ptr(), name.as_ptr(), &raw mut dtype, self.status.as_ptr());

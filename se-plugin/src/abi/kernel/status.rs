@@ -100,7 +100,7 @@ impl Drop for Status {
     }
 }
 
-/// Hands an error to `tell`, in a status that lives for the call; to the log if there is nobody to tell.
+/// Passes an error to `tell`, in a status that lives for the call; to the log if there is no status.
 #[cold]
 pub(super) fn fail(
     op: &'static str,

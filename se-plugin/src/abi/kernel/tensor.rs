@@ -9,7 +9,7 @@ use core::ptr::NonNull;
 use tf_fs_sys::{TF_DataType, TF_Tensor, TensorFunctions};
 use tf_plugin_core::{Code, Error, Result};
 
-/// A tensor of the host's, with what is asked of it most.
+/// A tensor of the host's, with its most frequent queries.
 pub(crate) struct Tensor {
     raw: NonNull<TF_Tensor>,
     host: &'static TensorFunctions,
@@ -30,7 +30,7 @@ impl Tensor {
     /// Takes a tensor that a function of the host's has returned.
     ///
     /// # Safety
-    /// `raw` is null, or a tensor that nobody else deletes.
+    /// `raw` is null, or a tensor that nothing else deletes.
     #[inline]
     pub(super) unsafe fn adopt(
         raw: *mut TF_Tensor,

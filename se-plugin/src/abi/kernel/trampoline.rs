@@ -21,7 +21,7 @@ pub(crate) trait RawKernel: Sized + Send + Sync + 'static {
     /// The platform whose devices it is for.
     type Platform: Platform;
 
-    /// Makes the kernel for a node.
+    /// Creates the kernel for a node.
     fn create(construction: Construction<'_>) -> Result<Self>;
 
     /// Runs it.
@@ -97,7 +97,7 @@ unsafe fn kernel_of<'a, K>(kernel: *mut c_void) -> Result<&'a Made<K>> {
 
 unsafe extern "C" fn compute<K: RawKernel>(kernel: *mut c_void, raw: *mut TF_OpKernelContext) {
     let op = type_name::<K>();
-    // SAFETY: the host passes what `create` has answered, and deletes it after its runs; and a run, which does
+    // SAFETY: the host passes what `create` has returned, and deletes it after its runs; and a run, which does
     // not end before this returns. The kernel is only ever registered for the devices of `K::Platform`.
     unsafe {
         match kernel_of::<K>(kernel) {

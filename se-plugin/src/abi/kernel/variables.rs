@@ -66,7 +66,7 @@ pub fn host_has_variables() -> bool {
 
 /// Variables that a kernel has locked, as their tensors in the order that was requested.
 pub(crate) struct Locked<'a> {
-    // Before the lock, so that the memory has no other user once somebody else has the lock.
+    // Before the lock, so that the memory has no other user once another thread has the lock.
     pub(crate) tensors: Vec<Tensor>,
     _lock: Held,
     /// A lock is released on the thread that has taken it.
@@ -110,7 +110,7 @@ impl<'a> Locked<'a> {
         let (raw, status) = (run.raw.as_ptr(), run.status.as_ptr());
         let copy: TF_CopyTensorFn = Some(copy::<D>);
         let mut holder = ptr::null_mut();
-        // SAFETY: a run that has not ended, as many indices in range as are said, a place for the answer
+        // SAFETY: a run that has not ended, as many indices in range as are said, a place for the result
         // and a status.
         unsafe {
             let (inputs, count) = (inputs.as_ptr(), inputs.len());
@@ -142,7 +142,7 @@ fn not_there() -> Error {
     Error::failed_precondition("there is no such variable")
 }
 
-/// Copies a variable that somebody else reads, before it is changed. The host gives both tensors away.
+/// Copies a variable that another thread reads, before it is changed. The host gives both tensors away.
 unsafe extern "C" fn copy<D: Device>(
     raw: *mut TF_OpKernelContext,
     source: *mut TF_Tensor,

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What lies where nobody may write.
+/// Content of memory that must not be written.
 const CANARY: u8 = 0xa5;
 /// How many bytes longer than ours a struct of a newer side gets.
 const LONGER: usize = 64;
