@@ -66,19 +66,19 @@ pub trait Device: Send + Sync + 'static {
     /// Copies from the host before it returns, in no order with any stream.
     ///
     /// # Errors
-    /// Become those of TensorFlow's caller.
+    /// Any; TensorFlow's caller gets it.
     fn copy_to_device(&self, target: DevicePtr, source: &[u8]) -> Result<()>;
 
     /// Fills all of `target` from the device before it returns, in no order with any stream.
     ///
     /// # Errors
-    /// Become those of TensorFlow's caller.
+    /// Any; TensorFlow's caller gets it.
     fn copy_to_host(&self, target: HostBuf<'_>, source: DevicePtr) -> Result<()>;
 
     /// Copies `bytes` within the device before it returns, in no order with any stream.
     ///
     /// # Errors
-    /// Become those of TensorFlow's caller.
+    /// Any; TensorFlow's caller gets it.
     fn copy_on_device(&self, target: DevicePtr, source: DevicePtr, bytes: u64) -> Result<()>;
 
     /// Waits for the current work of all streams. TensorFlow calls it whenever Python fetches a value.
@@ -101,7 +101,7 @@ pub trait Device: Send + Sync + 'static {
     /// Creates a timer. The default measures when the stream reaches its start and its end.
     ///
     /// # Errors
-    /// Become those of TensorFlow's caller. Only TensorFlow 2.12 and 2.13 use timers.
+    /// Any; TensorFlow's caller gets it. Only TensorFlow 2.12 and 2.13 use timers.
     fn create_timer(&self) -> Result<Box<dyn Timer<Self::Stream>>> {
         Ok(Box::new(HostTimer::default()))
     }

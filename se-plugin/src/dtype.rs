@@ -102,7 +102,7 @@ data_types! {
 }
 
 impl DType {
-    /// The number that crosses the C boundary.
+    /// Returns the number that crosses the C boundary.
     #[must_use]
     pub const fn as_raw(self) -> sys::TF_DataType {
         self as sys::TF_DataType

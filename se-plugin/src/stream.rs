@@ -137,7 +137,7 @@ pub trait Event: Send + Sync + 'static {
     /// [`Stream::wait_event`] lets a stream wait instead.
     ///
     /// # Errors
-    /// Become those of TensorFlow's caller.
+    /// Any; TensorFlow's caller gets it.
     fn wait(&self) -> Result<()>;
 }
 

@@ -19,20 +19,20 @@ pub enum Code {
     Cancelled = sys::TF_CANCELLED,
     /// An error with no better code.
     Unknown = sys::TF_UNKNOWN,
-    /// An argument that is wrong whatever the state of the filesystem.
+    /// An argument that is wrong in any state of the filesystem.
     InvalidArgument = sys::TF_INVALID_ARGUMENT,
     /// A time limit passed before the operation ended.
     DeadlineExceeded = sys::TF_DEADLINE_EXCEEDED,
     /// A file, directory, transaction or option that does not exist.
     NotFound = sys::TF_NOT_FOUND,
-    /// Something that was to be created exists already.
+    /// The path to create already exists.
     AlreadyExists = sys::TF_ALREADY_EXISTS,
     /// The caller may not do this.
     PermissionDenied = sys::TF_PERMISSION_DENIED,
     /// A quota, the disk or the memory is used up.
     ResourceExhausted = sys::TF_RESOURCE_EXHAUSTED,
     /// The filesystem is not in the state that the operation needs: a directory where a file is
-    /// wanted, a file where a directory is wanted, a directory that is not empty, a malformed path.
+    /// required, a file where a directory is required, a directory that is not empty, a malformed path.
     FailedPrecondition = sys::TF_FAILED_PRECONDITION,
     /// A conflict with another operation.
     Aborted = sys::TF_ABORTED,
@@ -72,13 +72,13 @@ impl Code {
         Self::Unauthenticated,
     ];
 
-    /// The number that crosses the C boundary.
+    /// Returns the number that crosses the C boundary.
     #[must_use]
     pub const fn as_raw(self) -> sys::TF_Code {
         self as sys::TF_Code
     }
 
-    /// The code of a number: `None` for `TF_OK`, [`Code::Unknown`] for a number that is not a code.
+    /// Returns the code of a number: `None` for `TF_OK`, [`Code::Unknown`] for a number that is not a code.
     #[must_use]
     pub fn from_raw(code: sys::TF_Code) -> Option<Self> {
         match code {
@@ -93,11 +93,11 @@ impl Code {
     }
 }
 
-/// Why an operation failed.
+/// The error of an operation.
 ///
 /// TensorFlow gets the [code](Code), the message followed by its causes (`message: cause: cause`)
-/// and the payloads. Whatever the text holds, what crosses the C boundary is valid UTF-8 without NUL
-/// and at most 4 KiB.
+/// and the payloads. The text that crosses the C boundary is always valid UTF-8 without NUL,
+/// of at most 4 KiB.
 ///
 /// ```
 /// use tf_fs_plugin::{Code, Error, ResultExt};
@@ -156,15 +156,15 @@ fn text(what: &dyn fmt::Display, suffix: &str) -> String {
 }
 
 impl Error {
-    /// An error with this code and message.
+    /// Creates an error with this code and message.
     pub fn new(code: Code, message: impl Into<Cow<'static, str>>) -> Self {
         Self { code, message: message.into(), details: None }
     }
 
-    /// An error of another library, with the code that it has for TensorFlow. Its text is the message, and
-    /// its causes follow it.
+    /// Creates an error from that of another library, with a code for TensorFlow. Its text becomes the
+    /// message, and its causes follow.
     ///
-    /// For one call, [`ResultExt::or_code`](crate::ResultExt::or_code) says the same. This is for a function that chooses the code by the
+    /// For one call, [`ResultExt::or_code`](crate::ResultExt::or_code) does the same. This is for a function that chooses the code by the
     /// error, for `map_err` or for a `From` of an error type of the plugin's:
     ///
     /// ```
@@ -185,7 +185,7 @@ impl Error {
     /// ```
     ///
     /// There is no `From` for every error: its code would be a guess, and TensorFlow decides by the code
-    /// what to do. An `Error` that comes this way keeps all but its code.
+    /// what to do. An `Error` that is passed here keeps everything except its code.
     #[cold]
     pub fn from_foreign(code: Code, error: impl Into<AnyError>) -> Self {
         match error.into().downcast::<Self>() {
@@ -227,13 +227,13 @@ impl Error {
         internal => Internal, "";
     }
 
-    /// The code.
+    /// Returns the code.
     #[must_use]
     pub fn code(&self) -> Code {
         self.code
     }
 
-    /// The message without its causes.
+    /// Returns the message without its causes.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.message
@@ -254,7 +254,7 @@ impl Error {
         })
     }
 
-    /// The payloads, in the order in which they were added.
+    /// Returns the payloads, in the order in which they were added.
     pub fn payloads(&self) -> impl Iterator<Item = (&str, &str)> {
         self.details
             .iter()
@@ -262,26 +262,26 @@ impl Error {
             .map(|(key, value)| (key.as_str(), value.as_str()))
     }
 
-    /// The same error with another code.
+    /// Replaces the code.
     pub fn with_code(mut self, code: Code) -> Self {
         self.code = code;
         self
     }
 
-    /// The same error caused by `source`, which is printed after the message.
+    /// Adds a cause, which is printed after the message.
     pub fn with_source(mut self, source: impl Into<AnyError>) -> Self {
         self.details.get_or_insert_default().source = Some(Source::Cause(source.into()));
         self
     }
 
-    /// The same error with a payload: a key, by convention a type URL, and a value for programs.
+    /// Adds a payload: a key, by convention a type URL, and a value for programs.
     /// C++ callers see it with `absl::Status::ForEachPayload`.
     pub fn with_payload(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
         self.details.get_or_insert_default().payloads.push((key.into(), value.into()));
         self
     }
 
-    /// The same error with `context: ` in front of its message.
+    /// Puts `context: ` in front of the message.
     pub fn context(mut self, context: impl fmt::Display) -> Self {
         self.message = format!("{context}: {}", self.message).into();
         self

@@ -4,10 +4,10 @@ use crate::error::{Code, Error};
 use std::io;
 
 impl From<io::Error> for Error {
-    /// The code that TensorFlow's own filesystem gives for the same system error, except for a file that
-    /// is too large (`RESOURCE_EXHAUSTED`) and a name that cannot be (`FAILED_PRECONDITION`, as the
-    /// header requires it); the message is the error's. An `Error` that went through
-    /// an [`io::Error`] comes back as it was.
+    /// Converts with the code that TensorFlow's own filesystem returns for the same system error, except
+    /// for a file that is too large (`RESOURCE_EXHAUSTED`) and an invalid name (`FAILED_PRECONDITION`, as
+    /// the header requires). The message is the error's. An `Error` that was converted to an
+    /// [`io::Error`] comes back unchanged.
     #[cold]
     fn from(error: io::Error) -> Self {
         let code = error.raw_os_error().and_then(code_of_os_error);
@@ -36,7 +36,7 @@ impl From<Error> for io::Error {
     }
 }
 
-/// For system errors that the standard library has no kind for, or lumps together.
+/// For system errors for which the standard library has no kind, or one for several.
 fn code_of_os_error(errno: i32) -> Option<Code> {
     Some(match errno {
         libc::EMFILE | libc::ENFILE | libc::ENOBUFS => Code::ResourceExhausted,

@@ -21,10 +21,10 @@ pub use error::{Code, Error, Result};
 pub use origin::Origin;
 pub use result_ext::ResultExt;
 
-/// What the SDKs build on, and the macros' output names through them. Not for other use: it changes without notice.
+/// Used by the SDKs and by the macros' output only; it changes without notice.
 #[doc(hidden)]
 pub mod __private {
-    /// What a library says about itself.
+    /// The notes of a library.
     pub mod note {
         pub use crate::note::{LAYOUT, Note, WRITER_DEFAULT, size};
     }

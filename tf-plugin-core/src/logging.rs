@@ -19,8 +19,8 @@ use std::io::{self, Write};
 
 struct Stderr;
 
-/// Makes [`log`] write to stderr, unless there is a logger already. TensorFlow's loading of a plugin does
-/// this; call it to log earlier, or in programs that use a filesystem without TensorFlow.
+/// Makes [`log`] write to stderr, unless a logger is installed. Loading a plugin calls it; call it
+/// yourself to log earlier, or in programs that use a filesystem without TensorFlow.
 pub fn init() {
     if log::set_logger(&Stderr).is_ok() {
         log::set_max_level(level(|name| std::env::var(name).ok()));

@@ -1,5 +1,5 @@
-//! What a shared library says about itself without being run: an ELF note for each scheme and for a
-//! device platform, which `cargo tf-plugin check` reads.
+//! ELF notes of a plugin, one for each scheme and device platform, which `cargo tf-plugin check` reads without
+//! running the plugin.
 //!
 //! The tables alone do not distinguish an operation of the author from a default of the SDK: both are a
 //! pointer. A note adds no export, it is kept by the linker and by `strip`, and nothing reads it at run time.

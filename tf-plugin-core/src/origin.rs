@@ -1,16 +1,16 @@
-//! Which process made something.
+//! The process that created a value.
 
 use crate::abi::fork;
 
-/// Tells the process that made it from its forks.
+/// Distinguishes the process that created it from its forks.
 ///
 /// After `fork` a child has a copy of the memory, but not the threads, and shares open files and sockets with its parent.
-/// What belongs to one process (a runtime, a connection, an upload) keeps an `Origin` and checks it before use.
+/// A value that belongs to one process (a runtime, a connection, an upload) keeps an `Origin` and checks it before use.
 ///
 /// It counts forks, since a process's number is not enough: a child may get the number of a parent that has ended.
 /// Cloning or comparing it needs no system call. Forks are counted from when the first plugin of this library is
-/// registered or the first `Origin` is made, on systems with `pthread_atfork`; on others every process is the current one.
-/// A child that is made without the C library's `fork`, such as by `vfork`, is not noticed.
+/// registered or the first `Origin` is created, on systems with `pthread_atfork`; on others every process counts as the same.
+/// A child that is created without the C library's `fork`, such as by `vfork`, is not noticed.
 ///
 /// ```
 /// use tf_fs_plugin::Origin;
@@ -26,14 +26,14 @@ use crate::abi::fork;
 pub struct Origin(u32);
 
 impl Origin {
-    /// This process.
+    /// Returns the current process.
     #[must_use]
     pub fn here() -> Self {
         fork::watch();
         Self(fork::generation())
     }
 
-    /// Whether this process made it, and not one that this is a fork of.
+    /// Returns whether this process created it, and not a parent of this process.
     #[inline]
     #[must_use]
     pub fn is_here(self) -> bool {

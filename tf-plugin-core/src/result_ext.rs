@@ -1,4 +1,4 @@
-//! What makes `?` short: context and codes for failures, and checks.
+//! Context and codes for errors that `?` passes on, and checks.
 
 use crate::error::{Code, Error, Result};
 use std::fmt;

@@ -1,4 +1,4 @@
-//! Locks as those of [`std::sync`], which are free in a forked child.
+//! Locks like those of [`std::sync`], which are unlocked in a forked child.
 //!
 //! Python forks processes with many threads: `multiprocessing`, data loaders, servers. A child has one thread, and a
 //! lock of [`std::sync`] that another thread of the parent held at that moment is held in the child forever: the child's first call
@@ -16,15 +16,15 @@
 //! # Ok::<(), tf_fs_plugin::Error>(())
 //! ```
 //!
-//! Hold them as briefly as those of `std`: a fork waits up to 5 seconds for one, and all of Python with it. So a lock
-//! is for memory; what waits for a disk, a network or another thread waits without one. After 5 seconds the fork takes
-//! place nevertheless, and a thread that locks it in the child panics after another 5 seconds. The panic is an
+//! Hold them as briefly as those of `std`: a fork waits up to 5 seconds for one, and all of Python with it. So use locks
+//! for memory only, and do not hold one while you wait for a disk, a network or another thread. After 5 seconds the fork happens
+//! anyway, and a thread that locks it in the child panics after another 5 seconds. The panic is an
 //! error of the operation with a text that explains it, instead of a child that hangs. Other locks work in that child as
 //! usual. A thread that forks while it holds one of these locks waits 20 milliseconds for others, since they may wait
 //! for its lock. A thread that locks one waits for a fork up to 10 seconds.
 //!
-//! Threads, connections and a `Once` or `LazyLock` that another thread is about to fill do not get over a fork
-//! either. Make them in the constructor, or again in the child.
+//! Threads, connections and a `Once` or `LazyLock` that another thread is filling do not survive a fork
+//! either. Create them in the constructor, or again in the child.
 
 use crate::abi::fork::{self, Hold};
 use std::fmt;
@@ -80,7 +80,7 @@ impl<T: ?Sized> DerefMut for RwLockWriteGuard<'_, T> {
     }
 }
 
-/// Takes a lock, with what keeps forks away.
+/// Takes a lock, with a hold that delays forks.
 #[inline]
 fn take<I, G>(
     proven: &AtomicU32,
@@ -101,8 +101,8 @@ fn take<I, G>(
     }
 }
 
-/// Takes a lock that may be held by a thread that this process does not have. Once somebody had it alone in this
-/// process that is ruled out, and it is waited for as any lock.
+/// Takes a lock whose holder may be a thread that this process does not have. Once a thread has had it alone in this
+/// process that is ruled out, and the lock works like any other.
 #[cold]
 fn take_in_child<I>(
     proven: &AtomicU32,
@@ -136,7 +136,7 @@ fn was_free<I>(tried: TryLockResult<I>) -> bool {
     !matches!(tried, Err(TryLockError::WouldBlock))
 }
 
-/// Tries to take a lock, with what keeps forks away.
+/// Tries to take a lock, with a hold that delays forks.
 #[inline]
 fn try_take<I, G>(
     try_lock: impl FnOnce() -> TryLockResult<I>,
@@ -209,9 +209,9 @@ macro_rules! common {
 }
 
 common! {
-    /// A [`std::sync::Mutex`] that is free in a forked child; see the [module](self).
+    /// A [`std::sync::Mutex`] that is unlocked in a forked child; see the [module](self).
     Mutex by try_lock;
-    /// A [`std::sync::RwLock`] that is free in a forked child; see the [module](self).
+    /// A [`std::sync::RwLock`] that is unlocked in a forked child; see the [module](self).
     RwLock by try_read;
 }
 

@@ -1,9 +1,9 @@
 //! Graph passes: rewriting a graph before TensorFlow runs it.
 //!
-//! TensorFlow passes each graph of at least four nodes to the plugin, twice, once a device of the plugin is
-//! there: also graphs that have nothing to do with the device, and each function's graph on its own. The
-//! nodes are placed on their devices already, and TensorFlow's own optimizers have run. In eager mode there
-//! is no graph.
+//! TensorFlow passes each graph of at least four nodes to the plugin, twice, once a device of the plugin
+//! exists: also graphs that do not use the device, and each function's graph separately. The nodes are
+//! already placed on their devices, and TensorFlow's own optimizers have run. In eager mode there is no
+//! graph.
 //!
 //! A pass is named in the attribute that exports the platform, as an expression that is evaluated when the
 //! plugin is loaded:
@@ -39,24 +39,24 @@
 //! # Ok::<(), Error>(())
 //! ```
 //!
-//! # What the SDK does by itself
-//! Every device plugin has a pass of the SDK's, which runs before the author's, because without it much of
-//! Keras fails on a plugin's devices:
+//! # The SDK's pass
+//! The SDK adds a pass to every device plugin. It runs before the author's, because without it much of Keras
+//! fails on plugin devices:
 //!
-//! - `_XlaMustCompile` is taken away from nodes on the device: TensorFlow has no XLA for devices of plugins,
-//!   and Keras requests it by default.
+//! - It removes `_XlaMustCompile` from nodes on the device: plugin devices do not support XLA, and Keras
+//!   requests it by default.
 //! - `AssignAddVariableOp` and `AssignSubVariableOp` on the device become a read, an addition or a subtraction,
 //!   and an assignment, for types of which the plugin has a kernel of `AddV2` or `Sub` and none of these
-//!   operations: it cannot have one where TensorFlow gives plugins no access to variables (2.19 to 2.21), and
+//!   operations. It cannot have one where TensorFlow gives plugins no access to variables (2.19 to 2.21), and
 //!   TensorFlow's own kernels compute on the host. Two steps that change a variable at the same time may then
 //!   lose one of the changes, as with `v.assign(v + d)`.
-//! - Without a pass of the author's, TensorFlow's arithmetic pass is off unless the plugin has kernels of float32 for all that it
-//!   writes, such as an `AddN` for `a + b + c`: on the device such an op without a kernel is an error. An author's
-//!   pass decides with [`GraphPass::configs`].
+//! - If the author has no pass, it turns TensorFlow's arithmetic pass off, unless the plugin has float32 kernels for
+//!   all ops that this inserts, such as an `AddN` for `a + b + c`: such an op without a kernel is an error on the
+//!   device. An author's pass decides with [`GraphPass::configs`].
 //!
 //! # Failures
-//! When a pass fails or panics, TensorFlow continues with the graph unchanged, and logs the error. A graph that
-//! could not run is an error too: a node with an input that is not there, for instance.
+//! When a pass fails or panics, TensorFlow continues with the graph unchanged, and logs the error. An invalid
+//! graph is an error too, such as a node with a missing input.
 
 mod attribute;
 mod node;
@@ -83,17 +83,17 @@ const NODE: u32 = 1;
     note = "write `impl se_plugin::graph::GraphPass for {Self}` with a method `optimize`"
 )]
 pub trait GraphPass: Send + Sync + 'static {
-    /// Which of TensorFlow's own passes run for graphs in a process with such devices. Asked once.
+    /// Returns which of TensorFlow's own passes run for graphs in a process with such devices. Called once.
     fn configs(&self) -> OptimizerConfigs {
         OptimizerConfigs::default()
     }
 
-    /// Rewrites a graph. Many threads call it at a time, with a graph each.
+    /// Rewrites a graph. Several threads call it at once, each with a graph.
     ///
     /// Look at [`Node::is_on`] first: most graphs have no node on the device.
     ///
     /// # Errors
-    /// TensorFlow logs the error and runs the graph as it was.
+    /// TensorFlow logs the error and runs the unchanged graph.
     fn optimize(&self, graph: &mut Graph<'_>) -> Result<()>;
 }
 
@@ -188,14 +188,14 @@ optimizer_configs! {
 /// What TensorFlow says of the nodes that must stay: `None` if it cannot say.
 type Preserved = Option<BTreeSet<String>>;
 
-/// A graph: a `GraphDef` of which nothing is lost. Whatever is not changed is passed on byte by byte, what
-/// this SDK knows nothing of included.
+/// A graph: a complete `GraphDef`. Unchanged parts are passed on byte by byte, including fields that this
+/// SDK does not know.
 pub struct Graph<'a> {
     /// `None` where a node was removed.
     nodes: Vec<Option<Node<'a>>>,
     /// All fields but the nodes.
     others: Vec<&'a [u8]>,
-    /// Where the node of a name is. Made when it is first needed.
+    /// The position of each node by its name. Built when it is first needed.
     places: OnceCell<HashMap<Cow<'a, str>, usize>>,
     /// Whether somebody could change nodes, and so also exchange them.
     may_be_exchanged: bool,
@@ -206,7 +206,7 @@ pub struct Graph<'a> {
 }
 
 impl<'a> Graph<'a> {
-    /// A graph without nodes.
+    /// Creates a graph without nodes.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -223,7 +223,7 @@ impl<'a> Graph<'a> {
     /// Reads a serialised `GraphDef`. No node must stay.
     ///
     /// # Errors
-    /// [`Code::DataLoss`](crate::Code::DataLoss) if it is none.
+    /// [`Code::DataLoss`](crate::Code::DataLoss) if it is not one.
     pub fn decode(graph: &'a [u8]) -> Result<Self> {
         let mut read = Self::new();
         for field in fields(graph) {
@@ -263,30 +263,30 @@ impl<'a> Graph<'a> {
         out
     }
 
-    /// Whether the graph is another than the one that was decoded.
+    /// Whether the graph differs from the decoded one.
     #[must_use]
     pub fn is_changed(&self) -> bool {
         self.is_changed || self.nodes().any(Node::is_changed)
     }
 
-    /// The nodes, in no particular order.
+    /// Returns the nodes, in no particular order.
     pub fn nodes(&self) -> impl Iterator<Item = &Node<'a>> {
         self.nodes.iter().flatten()
     }
 
-    /// The nodes, to be changed.
+    /// Returns the nodes for changing them.
     pub fn nodes_mut(&mut self) -> impl Iterator<Item = &mut Node<'a>> {
         self.may_be_exchanged = true;
         self.nodes.iter_mut().flatten()
     }
 
-    /// The node of this name.
+    /// Returns the node with this name.
     #[must_use]
     pub fn node(&self, name: &str) -> Option<&Node<'a>> {
         self.nodes[self.place(name)?].as_ref()
     }
 
-    /// The node of this name, to be changed.
+    /// Returns the node with this name for changing it.
     pub fn node_mut(&mut self, name: &str) -> Option<&mut Node<'a>> {
         let place = self.place(name)?;
         self.may_be_exchanged = true;
@@ -323,7 +323,7 @@ impl<'a> Graph<'a> {
         Ok(())
     }
 
-    /// Takes a node away. The inputs of others must not name it in the end.
+    /// Removes a node. When the pass returns, no other node may have it as an input.
     ///
     /// # Errors
     /// [`Code::NotFound`](crate::Code::NotFound) if there is none of this name,
@@ -343,8 +343,8 @@ impl<'a> Graph<'a> {
         self.nodes[place].take().ok_or_else(|| no_node(name))
     }
 
-    /// Whether a node must stay in the graph under its name: its value is fetched or fed, or the user named
-    /// it. Where TensorFlow does not say, all must.
+    /// Returns whether a node must stay in the graph under its name: its value is fetched or fed, or the user
+    /// named it. If TensorFlow does not say, all nodes must stay.
     ///
     /// # Errors
     /// TensorFlow's.
@@ -363,7 +363,7 @@ impl<'a> Graph<'a> {
         })
     }
 
-    /// A name that no node has: `wanted`, or it with a number.
+    /// Returns an unused name: `wanted`, or `wanted` with a number.
     #[must_use]
     pub fn free_name(&self, wanted: &str) -> String {
         let mut name = String::from(wanted);
@@ -375,7 +375,7 @@ impl<'a> Graph<'a> {
         name
     }
 
-    /// Refuses a graph that a pass has broken and that TensorFlow could not run.
+    /// Rejects a graph that a pass has made invalid.
     pub(crate) fn check(&self) -> Result<()> {
         if !self.is_changed() {
             return Ok(());

@@ -18,8 +18,8 @@ const VALUE: u32 = 2;
 
 /// A node of a [`Graph`](super::Graph): an operation with its inputs, attributes and device.
 ///
-/// What this SDK knows nothing of stays in the node, byte by byte. The name of a node cannot be changed:
-/// others refer to it.
+/// Fields that this SDK does not know stay in the node, byte by byte. The name of a node cannot be changed,
+/// because others refer to it.
 pub struct Node<'a> {
     name: Cow<'a, str>,
     op: Cow<'a, str>,
@@ -28,7 +28,7 @@ pub struct Node<'a> {
     attributes: Vec<(Cow<'a, str>, Cow<'a, [u8]>)>,
     /// Fields that are not understood.
     others: Vec<&'a [u8]>,
-    /// All of the node, as long as nothing is changed.
+    /// The serialised node, until it is changed.
     untouched: Option<&'a [u8]>,
 }
 
@@ -42,7 +42,7 @@ pub enum Input<'n> {
         /// Which of that node's outputs.
         output: usize,
     },
-    /// No value: the node runs after that one. These inputs come behind all others.
+    /// No value: the node runs after that one. These inputs come after all others.
     Control {
         /// The node to wait for.
         node: &'n str,
@@ -85,7 +85,7 @@ impl fmt::Display for Input<'_> {
 }
 
 impl<'a> Node<'a> {
-    /// A node with nothing but a name and an operation.
+    /// Creates a node with a name and an operation.
     #[must_use]
     pub fn new(name: impl Into<String>, op: impl Into<String>) -> Self {
         Self {
@@ -175,7 +175,7 @@ impl<'a> Node<'a> {
         &self.op
     }
 
-    /// Makes it another operation.
+    /// Changes the operation.
     pub fn set_op(&mut self, op: impl Into<String>) -> &mut Self {
         let op = op.into();
         if self.op != op {
@@ -265,7 +265,7 @@ impl<'a> Node<'a> {
         self.set_raw_attr(name, bytes)
     }
 
-    /// Takes an attribute away. Answers whether it was there.
+    /// Removes an attribute, and returns whether it existed.
     pub fn remove_attr(&mut self, name: &str) -> bool {
         let before = self.attributes.len();
         self.attributes.retain(|(other, _)| other != name);
@@ -299,7 +299,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Whether the node is another than the one in TensorFlow's graph.
+    /// Whether the node differs from the one in TensorFlow's graph.
     #[must_use]
     pub fn is_changed(&self) -> bool {
         self.untouched.is_none()

@@ -12,7 +12,7 @@ const MUST_COMPILE: &str = "_XlaMustCompile";
 const REWRITTEN: [&str; 10] =
     ["AddN", "Expm1", "Log1p", "Mul", "Neg", "Reciprocal", "Rsqrt", "Sqrt", "Square", "Sub"];
 
-/// The configuration for a plugin without a pass of its own: the arithmetic pass runs where the plugin has all kernels
+/// The configuration for a plugin without its own pass: the arithmetic pass runs where the plugin has all kernels
 /// that it needs.
 pub(crate) fn configs(has_kernel: fn(&str, &str, DType) -> bool) -> OptimizerConfigs {
     let mut configs = OptimizerConfigs::default();
@@ -32,7 +32,7 @@ pub(crate) struct Workarounds {
 }
 
 impl Workarounds {
-    /// Mends the graph.
+    /// Applies the workarounds to the graph.
     pub(crate) fn apply(&self, graph: &mut Graph<'_>) -> Result<()> {
         let mut updates = Vec::new();
         for node in graph.nodes_mut() {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// Random delays of tasks: the slow device that brings out whatever does not wait.
+/// Random delays of tasks. A slow device reveals code that does not wait.
 ///
 /// A task waits up to [`longest`](Self::longest) before it takes its memory, and as long again while it
 /// has it. The same seed gives the same delays.

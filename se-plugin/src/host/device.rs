@@ -15,11 +15,11 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use tf_plugin_core::{Code, Error, Result};
 
-/// A device whose memory is [`HostMemory`] and whose streams are [`WorkerStream`]s: the whole of a device
-/// which needs only kernels.
+/// A complete device, which needs only kernels: its memory is [`HostMemory`], and its streams are
+/// [`WorkerStream`]s.
 ///
-/// Memory that TensorFlow frees while work in a stream may still use it is not allocated again before all
-/// streams are past that work. So `Platform::USE_BFC_ALLOCATOR` can be either.
+/// If TensorFlow frees memory while work in a stream may still use it, the device does not reuse it before
+/// all streams have passed that work. So `Platform::USE_BFC_ALLOCATOR` can be either.
 pub struct HostDevice {
     memory: HostMemory,
     health: Health,
@@ -37,7 +37,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl HostDevice {
-    /// A device with this memory.
+    /// Creates a device with this memory.
     #[must_use]
     pub fn new(memory: HostMemory) -> Self {
         Self {
@@ -51,7 +51,7 @@ impl HostDevice {
         }
     }
 
-    /// The device with tasks that are delayed at random.
+    /// Returns the device with random delays of its tasks.
     #[must_use]
     pub fn with_delay(self, delay: Delay) -> Self {
         Self { delay, ..self }

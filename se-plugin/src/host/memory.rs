@@ -10,12 +10,12 @@ use core::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use tf_plugin_core::{Error, Result, sync};
 
-/// Memory of the host that represents a device's.
+/// Host memory that acts as device memory.
 ///
 /// It is mapped twice. TensorFlow gets addresses at which **nothing can be read or written**, as on a real
-/// device: a program that takes device memory for its own crashes on the spot. The device's tasks use the
-/// other place, as slices, and the rules of Rust's references are kept while they run: two tasks that use
-/// one range at the same time, of which one writes, are an error and not a race.
+/// device: a program that accesses device memory directly crashes. The device's tasks use the
+/// other mapping, as slices, under the rules of Rust's references: if two tasks use one range at the same
+/// time and one of them writes, that is an error and not a race.
 ///
 /// Clones are the same memory. It is given back when the last one is dropped.
 ///

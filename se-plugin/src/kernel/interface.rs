@@ -1,4 +1,4 @@
-//! What an author implements.
+//! The trait of a profiler.
 
 use super::construction::OpKernelConstruction;
 use super::context::OpKernelContext;
@@ -19,14 +19,14 @@ pub trait Kernel: Sized + Send + Sync + 'static {
     /// Creates the kernel for a node.
     ///
     /// # Errors
-    /// Become those of the op in Python.
+    /// Any; it becomes the error of the op in Python.
     fn new(construction: &OpKernelConstruction<'_>) -> Result<Self>;
 
-    /// Runs it: makes the outputs and enqueues the work, without waiting for it. With `Ok` all outputs must
-    /// have been made.
+    /// Runs the kernel: creates the outputs and enqueues the work, without waiting for it. Before it returns
+    /// `Ok` it must have created all outputs.
     ///
     /// # Errors
-    /// Become those of the op in Python.
+    /// Any; it becomes the error of the op in Python.
     fn compute(&self, context: &mut OpKernelContext<'_, Self::Platform>) -> Result<()>;
 }
 

@@ -38,20 +38,20 @@
 //! # fn main() {}
 //! ```
 //!
-//! # What TensorFlow does not say
-//! It takes nearly any registration and fails when the op runs, on every device. So the SDK compares
-//! attributes and arguments with the op's definition, and refuses a kernel that matches the same nodes as
+//! # Checks
+//! TensorFlow accepts nearly any registration and fails when the op runs, on every device. So the SDK compares
+//! attributes and arguments with the op's definition, and rejects a kernel that matches the same nodes as
 //! another; the log names both.
 //!
-//! # Kernels that are there without being written
+//! # Kernels that the SDK adds
 //! TensorFlow has kernels for all devices, some of which read and write device memory from the host. For
 //! `AssignAddVariableOp` and `AssignSubVariableOp` (`v.assign_add`, `v.assign_sub`) of types without a kernel
-//! of the author's there is one that fails and names the missing kernel; for int32 `ZerosLike` and `OnesLike`
-//! there are ones that work.
+//! of the author's, the SDK adds one that fails and names the missing kernel. For int32 `ZerosLike` and
+//! `OnesLike` it adds working ones.
 //!
 //! # Variables
-//! [`OpKernelContext::variables`] gives variables to change in place. TensorFlow 2.19 to 2.21 do not export what it
-//! needs; kernels that are registered with `variables` are left out there.
+//! [`OpKernelContext::variables`] returns variables to change in place. TensorFlow 2.19 to 2.21 do not export the
+//! functions for it; there the SDK skips kernels that are registered with `variables`.
 
 mod construction;
 mod context;

@@ -15,17 +15,17 @@ use tf_plugin_core::{Error, Result, ensure};
 /// Python has no wrapper for such an op. In a graph or a `tf.function` it is
 /// `op_def_library.apply_op("MyOp", x=x)`, of `tensorflow.python.framework`.
 pub trait OpDefinition: 'static {
-    /// The op's name: a capital letter followed by letters and digits. Where TensorFlow has an op of this
-    /// name, that one stays.
+    /// The op's name: a capital letter followed by letters and digits. If TensorFlow has an op of this name,
+    /// that one is used.
     const NAME: &'static str;
 
     /// Adds attributes, inputs and outputs.
     fn define(op: &mut OpDefinitionBuilder);
 
-    /// Says what shapes the outputs have; by default nothing is known.
+    /// Sets the shapes of the outputs; by default they are unknown.
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT` for inputs that do not fit together: the node is then not made.
+    /// `INVALID_ARGUMENT` for inputs that do not match: the node is then not created.
     fn infer_shapes(shapes: &mut ShapeInferenceContext<'_>) -> Result<()> {
         shapes.set_unknown()
     }
@@ -77,7 +77,7 @@ impl OpDefinitionBuilder {
         self
     }
 
-    /// The two inputs may be exchanged.
+    /// The two inputs may be swapped.
     pub fn commutative(&mut self) -> &mut Self {
         self.is_commutative = true;
         self

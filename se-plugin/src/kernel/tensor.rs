@@ -11,8 +11,8 @@ use tf_plugin_core::Result;
 
 /// A tensor in device memory.
 ///
-/// It refers to memory that TensorFlow counts the users of: as long as this value or a clone exists, the
-/// memory is not used for anything else. A kernel need not keep it until its work is done, since TensorFlow
+/// TensorFlow counts the references to its memory: while this value or a clone exists, the memory is not
+/// reused. A kernel need not keep it until its work is done, since TensorFlow
 /// gives memory to later work of the same stream only
 /// (see [`Platform::USE_BFC_ALLOCATOR`](crate::Platform::USE_BFC_ALLOCATOR) for when it does not).
 #[derive(Clone)]
@@ -66,7 +66,7 @@ impl DeviceTensor {
         self.tensor.bytes() as u64
     }
 
-    /// Where the elements are, row by row; `None` if there are none.
+    /// Returns the address of the elements, row by row; `None` if there are none.
     #[must_use]
     #[inline]
     pub fn ptr(&self) -> Option<DevicePtr> {

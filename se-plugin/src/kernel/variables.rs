@@ -10,7 +10,7 @@ use tf_plugin_core::Result;
 
 /// Variables that a kernel has locked, as their tensors in the order that was requested.
 ///
-/// What is enqueued before this is dropped sees and changes the variables in the order of the locks.
+/// Work that is enqueued before this is dropped reads and changes the variables in the order of the locks.
 pub struct Variables<'a> {
     // Before the lock, so that the memory has no other user once another thread has the lock.
     tensors: Vec<DeviceTensor>,

@@ -1,4 +1,4 @@
-//! What an author implements.
+//! The trait of a profiler.
 
 use super::xspace::XSpace;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub trait Profiler: Send + Sync + 'static {
     /// As for [`start`](Self::start).
     fn stop(&self) -> Result<()>;
 
-    /// Hands over what was collected, and keeps nothing of it. TensorFlow takes the planes.
+    /// Returns the collected planes for TensorFlow, and keeps nothing.
     ///
     /// # Errors
     /// As for [`start`](Self::start).

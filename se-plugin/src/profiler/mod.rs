@@ -1,7 +1,7 @@
 //! Profilers: what a device did, next to the host's events in TensorFlow's own profile.
 //!
 //! A profiler is named in the attribute that exports the platform, as an expression that is evaluated when
-//! the plugin is loaded. [`Timeline`] is one that only has to be told what the device did:
+//! the plugin is loaded. [`Timeline`] is a ready-made one, which records what the device did:
 //!
 //! ```
 //! use se_plugin::profiler::{self, Line, Timeline};

@@ -1,4 +1,4 @@
-//! A profiler that is told what the device did.
+//! A ready-made profiler.
 
 use super::interface::Profiler;
 use super::xspace::{XEvent, XLine, XPlane, XSpace};
@@ -22,7 +22,7 @@ fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// A profiler that is told what the devices of a plugin did, from any thread.
+/// A profiler that records what the devices of a plugin did, from any thread.
 ///
 /// While no profiler runs, recording costs a load of an atomic.
 #[derive(Debug)]
@@ -125,7 +125,7 @@ impl Timeline {
         state.events.push(Event { line, name: name.into(), start: start_ns, duration });
     }
 
-    /// Begins something that the calling thread does, by the host's clock.
+    /// Begins an event of the calling thread, by the host's clock.
     pub fn span(&self, line: Line, name: impl Into<Cow<'static, str>>) -> Span<'_> {
         let begun = self.is_active().then(|| (name.into(), now()));
         Span { timeline: self, line, begun }

@@ -11,7 +11,7 @@ pub struct XSpace {
     pub planes: Vec<XPlane>,
 }
 
-/// What belongs together, such as a device.
+/// A group of lines, such as a device.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct XPlane {
     /// Unique among the planes of one prefix, and less than 50.
@@ -21,7 +21,7 @@ pub struct XPlane {
     pub name: Cow<'static, str>,
     /// One for each stream.
     pub lines: Vec<XLine>,
-    /// What is true of all of the plane.
+    /// Values about the whole plane.
     pub stats: Vec<XStat>,
 }
 
@@ -37,11 +37,11 @@ pub struct XLine {
     pub id: u32,
     /// What users see.
     pub name: Cow<'static, str>,
-    /// What happened, in any order.
+    /// The events, in any order.
     pub events: Vec<XEvent>,
 }
 
-/// Something that took time.
+/// An event with a duration.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct XEvent {
     /// What users see, such as `MatMul`. Events of one name are counted together.
@@ -50,7 +50,7 @@ pub struct XEvent {
     pub start_ns: u64,
     /// How long it took, in picoseconds.
     pub duration_ps: u64,
-    /// What more there is to know of it.
+    /// More values about it.
     pub stats: Vec<XStat>,
 }
 
