@@ -1,7 +1,7 @@
 //! An author's way, as an author goes it: from `new` to a wheel that is installed and taken away.
 
 use std::env;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::ffi::OsStrExt as _;
@@ -13,21 +13,21 @@ use crate::overlay::Overlay;
 use cargo_tf_plugin::workspace::Workspace;
 use cargo_tf_plugin::{NEWEST, Packages, TensorFlow};
 
-/// What is built stays from run to run, and is shared by all new crates.
+/// What is built stays from run to run, and is shared by all new crates and with the workspace.
 fn target() -> PathBuf {
     let workspace = Workspace::current().expect("tests run in the workspace");
-    workspace.target_dir().join("author")
+    workspace.target_dir().to_owned()
 }
 
-/// Cargo's settings: one place for all, and what is built the fastest.
-fn settings() -> [(&'static str, OsString); 4] {
-    [
-        ("CARGO_TARGET_DIR", target().into()),
-        ("CARGO_PROFILE_DEV_DEBUG", "0".into()),
-        ("CARGO_PROFILE_RELEASE_OPT_LEVEL", "0".into()),
-        ("CARGO_INCREMENTAL", "0".into()),
-    ]
-}
+/// Cargo's settings: the profiles of the workspace, so that what it has built is not built again.
+const SETTINGS: &str = r#"
+[profile.dev]
+debug = "line-tables-only"
+[profile.dev.package."*"]
+debug = false
+[profile.release]
+strip = "debuginfo"
+"#;
 
 fn text(output: &Output) -> String {
     let [out, err] = [&output.stdout, &output.stderr].map(|said| String::from_utf8_lossy(said));
@@ -36,7 +36,7 @@ fn text(output: &Output) -> String {
 
 fn tool(directory: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_cargo-tf-plugin"));
-    command.current_dir(directory).args(arguments).envs(settings());
+    command.current_dir(directory).args(arguments).env("CARGO_TARGET_DIR", target());
     command.env_remove("SOURCE_DATE_EPOCH");
     command
 }
@@ -55,7 +55,7 @@ fn fails(command: &mut Command) -> String {
 
 fn cargo(directory: &Path, arguments: &[&str]) -> String {
     let mut cargo = Command::new(env!("CARGO"));
-    succeeds(cargo.args(arguments).current_dir(directory).envs(settings()))
+    succeeds(cargo.args(arguments).current_dir(directory).env("CARGO_TARGET_DIR", target()))
 }
 
 /// A new crate, in a directory that vanishes with it. Outside of the workspace, as an author's; and always at the same
@@ -90,6 +90,8 @@ impl Fresh {
             .map(|entry| entry.expect("an entry").file_name())
             .collect();
         assert_eq!(left, [name], "something is left beside the new crate");
+        fs::create_dir(parent.join(".cargo")).expect("made");
+        fs::write(parent.join(".cargo/config.toml"), SETTINGS).expect("written");
         let directory = parent.join(name);
         // The versions that the workspace was tested with, so that nothing is built twice.
         let lock = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("Cargo.lock");
