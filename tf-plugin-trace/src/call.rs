@@ -1,12 +1,8 @@
 //! One call, in words.
 
 use std::fmt::{self, Write as _};
-use std::process;
 
-use crate::abi::system;
-use crate::output;
 use crate::settings::Settings;
-use crate::totals::Slot;
 
 /// A call that has come back; what is known of it grows.
 #[derive(Debug, Default)]
@@ -68,28 +64,6 @@ impl Call {
             (Some(refusal), value) => format!("{refusal}; {value}"),
             (None, "") if self.has_status => "OK".to_owned(),
             (None, value) => value.to_owned(),
-        }
-    }
-
-    /// Counts the call, and writes it where it is wanted.
-    pub(crate) fn report(&self, slot: &Slot, member: usize, start: u64, took: u64) {
-        slot.counts[member].add(took, self.refusal.is_some(), self.bytes);
-        #[cfg(test)]
-        crate::abi::tests::reported(slot, member, self);
-        if self.told {
-            let settings = Settings::get();
-            output::write(
-                settings,
-                &output::Event {
-                    subject: &slot.subject,
-                    operation: slot.members[member],
-                    call: self,
-                    start: start.saturating_sub(settings.start),
-                    took,
-                    process: process::id(),
-                    thread: system::thread(),
-                },
-            );
         }
     }
 }

@@ -2,20 +2,16 @@
 
 use std::ffi::{CStr, c_void};
 use std::mem::transmute;
-use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Once, OnceLock};
-use std::{env, fs, process};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tf_fs_sys::*;
 
+use super::begun::Begun;
 use super::device::{optimizer, platform, profiler, profiling, registration, size};
-use super::tables::Begun;
+use super::filesystem;
 use super::words::{refusal, text};
-use super::{device, filesystem, kernel};
-use crate::output;
-use crate::settings::{PROCESS, Settings};
-use crate::totals::{self, Count, Slot};
+use crate::totals::{Count, Slot};
 
 const NAMES: &[&str] =
     &["TF_InitPlugin", "SE_InitPlugin", "TF_InitKernel", "TF_InitGraph", "TF_InitProfiler"];
@@ -23,7 +19,7 @@ const NAMES: &[&str] =
 /// The plugin's own.
 static FUNCTIONS: [AtomicUsize; NAMES.len()] = [const { AtomicUsize::new(0) }; NAMES.len()];
 
-fn slot() -> &'static Slot {
+pub(super) fn slot() -> &'static Slot {
     static SLOT: OnceLock<Slot> = OnceLock::new();
     SLOT.get_or_init(|| Slot {
         subject: String::new(),
@@ -45,7 +41,6 @@ pub(super) fn wrapper(at: usize, function: usize) -> Option<*mut c_void> {
         Err(other) if other != function => return None,
         _ => {}
     }
-    set_up();
     Some(match at {
         0 => init_plugin as *mut c_void,
         1 => init_device as *mut c_void,
@@ -53,99 +48,6 @@ pub(super) fn wrapper(at: usize, function: usize) -> Option<*mut c_void> {
         3 => init_graph as *mut c_void,
         _ => init_profiler as *mut c_void,
     })
-}
-
-/// All that is counted.
-fn slots() -> impl Iterator<Item = &'static Slot> {
-    let filesystems = filesystem::operations::SLOTS
-        .used()
-        .chain(filesystem::readers::SLOTS.used())
-        .chain(filesystem::writers::SLOTS.used())
-        .chain(filesystem::regions::SLOTS.used());
-    let devices = registration::SLOTS
-        .used()
-        .chain(platform::SLOTS.used())
-        .chain(device::device::SLOTS.used())
-        .chain(device::executor::SLOTS.used())
-        .chain(device::stream_options::SLOTS.used())
-        .chain(device::timer::SLOTS.used())
-        .chain(optimizer::SLOTS.used())
-        .chain(profiling::SLOTS.used())
-        .chain(profiler::SLOTS.used());
-    [slot()].into_iter().chain(filesystems).chain(devices).chain(kernel::SLOTS.used())
-}
-
-/// Whether this process has loaded the plugin.
-static LOADED: AtomicBool = AtomicBool::new(false);
-
-/// What a process does that has a plugin to trace.
-pub(super) fn set_up() {
-    extern "C" fn end() {
-        let settings = Settings::get();
-        let plugin = settings.library.as_deref().and_then(|library| library.file_name());
-        let plugin = plugin.unwrap_or_default().to_string_lossy();
-        let is_program = settings.process == process::id();
-        if let Some(table) = totals::table(slots(), &plugin, process::id(), is_program) {
-            output::say(&table);
-        }
-    }
-    extern "C" fn forked() {
-        totals::clear(slots());
-    }
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        LOADED.store(true, Ordering::Relaxed);
-        if let Some(mark) = &Settings::get().loaded {
-            // Without it the program says more than is true, which is not a reason to stop it.
-            let _ = fs::write(mark, "");
-        }
-        // SAFETY: functions that live as long as the process, since a preloaded library is never closed.
-        unsafe {
-            libc::atexit(end);
-            libc::pthread_atfork(None, None, Some(forked));
-        }
-    });
-}
-
-/// What every process does first that this library is loaded into: the program says at its end if nobody has loaded
-/// the plugin.
-pub extern "C" fn begin() {
-    extern "C" fn end() {
-        let settings = Settings::get();
-        let Some(mark) = &settings.loaded else { return };
-        // A child that was forked has it, too.
-        if settings.process != process::id()
-            || fs::remove_file(mark).is_ok()
-            || LOADED.load(Ordering::Relaxed)
-        {
-            return;
-        }
-        let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
-        let library = settings.library.as_deref().unwrap_or(Path::new("the plugin"));
-        output::say(&missing(library, &maps));
-    }
-    // The environment is requested as little as possible: this runs in everything that the program starts.
-    if env::var(PROCESS).is_ok_and(|program| program == process::id().to_string()) {
-        // SAFETY: a function that lives as long as the process.
-        unsafe { libc::atexit(end) };
-    }
-}
-
-/// That there was no call because nobody has requested the plugin, and why that may be.
-fn missing(library: &Path, maps: &str) -> String {
-    let name = library.file_name().unwrap_or_default().to_string_lossy();
-    let why = if maps.lines().any(|line| line.ends_with(&*library.to_string_lossy())) {
-        "it was opened, but TensorFlow has asked it for nothing: call \
-         `tf.experimental.register_filesystem_plugin`, or `tf.load_op_library`, with its path"
-    } else if maps.contains("/libtensorflow_framework.so") {
-        "TensorFlow was imported and has not loaded this file: the program may change \
-         TF_PLUGGABLE_DEVICE_LIBRARY_PATH, or use another copy of the plugin. `cargo tf-plugin doctor` lists \
-         what TensorFlow loads; `--library` traces that file"
-    } else {
-        "the program has not imported TensorFlow, nor has one that it has started and waited for: put \
-         `import tensorflow` into it; and is its Python the one behind `python`, beside TensorFlow?"
-    };
-    format!("\nno calls: {name} was not loaded by the program or what it has started\n  {why}\n")
 }
 
 /// The function that was found, as what its header says it is.

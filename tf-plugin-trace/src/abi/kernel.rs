@@ -1,24 +1,20 @@
-//! Kernels, which plugins register by calling TensorFlow.
+//! The wrappers of a kernel's functions.
 
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::c_void;
 use std::mem::transmute;
 use std::ptr;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tf_fs_sys::host::Table as _;
 use tf_fs_sys::*;
 
-use super::entry::set_up;
-use super::look::{ask, is_traced};
-use super::tables::{Begun, too_many};
+use super::begun::Begun;
 use super::texts::FAILURES;
-use super::words::{refusal, text};
 use crate::call::{Call, clean};
 use crate::totals::{Slot, Slots};
 
 const MEMBERS: &[&str] = &["create", "compute", "delete"];
 const CREATE: usize = 0;
-const COMPUTE: usize = 1;
+pub(super) const COMPUTE: usize = 1;
 const DELETE: usize = 2;
 
 /// Rows of 64: what a TensorFlow has ops for, each with some types.
@@ -39,9 +35,6 @@ type ComputeAsync = unsafe extern "C-unwind" fn(
     *mut TF_AsyncOpKernelDoneCallback,
 );
 type Delete = unsafe extern "C-unwind" fn(*mut c_void);
-type Builder =
-    unsafe extern "C-unwind" fn(*const c_char, *const c_char, usize, usize, usize) -> *mut c_void;
-
 unsafe extern "C-unwind" fn create<const ROW: usize, const COLUMN: usize>(
     construction: *mut TF_OpKernelConstruction,
 ) -> *mut c_void {
@@ -139,15 +132,6 @@ fn create_at(slot: usize) -> Create {
     ALL[slot / 64][slot % 64]
 }
 
-/// The functions of TensorFlow's that start a kernel, and by which a kernel says that it has failed.
-const NAMES: [&CStr; 4] = [
-    c"TF_NewKernelBuilder",
-    c"TF_NewAsyncKernelBuilder",
-    c"TF_OpKernelContext_Failure",
-    c"TF_OpKernelConstruction_Failure",
-];
-static GENUINE: [AtomicUsize; 4] = [const { AtomicUsize::new(0) }; 4];
-
 /// Begins a call of a kernel's with this context.
 fn begun(slot: &Slot, member: usize, context: usize) -> Begun<'_> {
     // What one has said that had the same address.
@@ -163,128 +147,12 @@ fn outcome(call: &mut Call, context: usize) {
     }
 }
 
-/// TensorFlow's own, wherever it is.
-fn genuine(which: usize) -> Option<usize> {
-    let known = GENUINE[which].load(Ordering::Relaxed);
-    if known != 0 {
-        return Some(known);
-    }
-    let found = host::LIBRARIES.iter().find_map(|library| {
-        // SAFETY: C strings; nothing is opened that is not open already, and stays so.
-        unsafe {
-            let handle = libc::dlopen(library.as_ptr(), libc::RTLD_NOW | libc::RTLD_NOLOAD);
-            if handle.is_null() { None } else { ask(handle, NAMES[which]) }
-        }
-    })?;
-    GENUINE[which].store(found, Ordering::Relaxed);
-    Some(found)
-}
-
-/// What `dlsym` answers to who looks for these functions: this library's, where there is TensorFlow's.
-///
-/// # Safety
-/// A handle for `dlsym`.
-pub(super) unsafe fn builder(handle: *mut c_void, name: &CStr) -> Option<*mut c_void> {
-    let which = NAMES.iter().position(|other| *other == name)?;
-    // SAFETY: by the caller's word.
-    unsafe { ask(handle, name)? };
-    Some(match (genuine(which), which) {
-        // Only this library has it.
-        (None, _) => ptr::null_mut(),
-        (Some(_), 0) => new_kernel_builder as *mut c_void,
-        (Some(_), 1) => new_async_kernel_builder as *mut c_void,
-        (Some(_), 2) => context_failure as *mut c_void,
-        (Some(_), _) => construction_failure as *mut c_void,
-    })
-}
-
-/// `TF_NewKernelBuilder`.
-///
-/// # Safety
-/// As TensorFlow's.
-pub unsafe extern "C-unwind" fn new_kernel_builder(
-    op: *const c_char,
-    device: *const c_char,
-    create: usize,
-    compute: usize,
-    delete: usize,
-) -> *mut c_void {
-    let wrapped = self::compute as Compute as usize;
-    // SAFETY: by the caller's word.
-    unsafe { start(0, wrapped, op, device, [create, compute, delete]) }
-}
-
-/// `TF_NewAsyncKernelBuilder`.
-///
-/// # Safety
-/// As TensorFlow's.
-pub unsafe extern "C-unwind" fn new_async_kernel_builder(
-    op: *const c_char,
-    device: *const c_char,
-    create: usize,
-    compute: usize,
-    delete: usize,
-) -> *mut c_void {
-    let wrapped = compute_async as ComputeAsync as usize;
-    // SAFETY: by the caller's word.
-    unsafe { start(1, wrapped, op, device, [create, compute, delete]) }
-}
-
-/// `TF_OpKernelContext_Failure`.
-///
-/// # Safety
-/// As TensorFlow's.
-pub unsafe extern "C-unwind" fn context_failure(context: *mut c_void, status: *mut c_void) {
-    // SAFETY: by the caller's word.
-    unsafe { failure(2, context, status) }
-}
-
-/// `TF_OpKernelConstruction_Failure`.
-///
-/// # Safety
-/// As TensorFlow's.
-pub unsafe extern "C-unwind" fn construction_failure(context: *mut c_void, status: *mut c_void) {
-    // SAFETY: by the caller's word.
-    unsafe { failure(3, context, status) }
-}
-
-unsafe fn failure(which: usize, context: *mut c_void, status: *mut c_void) {
-    // SAFETY: a status, by the caller's word.
-    if let Some(reason) = unsafe { refusal(status.cast()) } {
-        FAILURES.note(context.addr(), reason);
-    }
-    if let Some(genuine) = genuine(which) {
-        type Failure = unsafe extern "C-unwind" fn(*mut c_void, *mut c_void);
-        // SAFETY: TensorFlow's function, and the caller's arguments.
-        unsafe { transmute::<usize, Failure>(genuine)(context, status) }
-    }
-}
-
-unsafe fn start(
-    which: usize,
-    compute: usize,
-    op: *const c_char,
-    device: *const c_char,
-    functions: [usize; 3],
-) -> *mut c_void {
-    let Some(genuine) = genuine(which) else { return ptr::null_mut() };
-    // SAFETY: TensorFlow's function.
-    let genuine = unsafe { transmute::<usize, Builder>(genuine) };
-    let mut passed = functions;
-    // TensorFlow has kernels of its own that begin here.
-    if functions[COMPUTE] != 0 && is_traced(functions[COMPUTE]) {
-        set_up();
-        // SAFETY: C strings, by the caller's word.
-        let subject = unsafe { format!("{} {}", text(device), text(op)) };
-        match SLOTS.claim(&subject, &functions) {
-            Some(slot) => {
-                passed = [create_at(slot) as usize, compute, delete as Delete as usize];
-            }
-            None => too_many("kernels", &subject),
-        }
-    }
-    // SAFETY: the caller's arguments, or wrappers of the same types.
-    unsafe { genuine(op, device, passed[CREATE], passed[COMPUTE], passed[DELETE]) }
+/// Puts wrappers in front of a kernel's functions; nothing if there are too many kernels.
+pub(super) fn wrap(subject: &str, functions: [usize; 3], is_async: bool) -> Option<[usize; 3]> {
+    let slot = SLOTS.claim(subject, &functions)?;
+    let compute =
+        if is_async { compute_async as ComputeAsync as usize } else { compute as Compute as usize };
+    Some([create_at(slot) as usize, compute, delete as Delete as usize])
 }
 
 #[cfg(test)]

@@ -1,15 +1,10 @@
 //! The `dlsym` in front of the system's: a lookup of a traced function returns its wrapper.
 
 use std::ffi::{CStr, c_char, c_void};
-use std::mem::transmute;
-use std::path::Path;
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, Ordering};
 
-use super::{entry, kernel};
-use crate::settings::Settings;
-
-type Dlsym = unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void;
+use super::symbols::{ask, is_traced, real};
+use super::{builders, entry, process};
 
 /// What `dlsym` does: it returns `answer`, or goes on as the function `then` if there is one.
 #[repr(C)]
@@ -32,38 +27,6 @@ pub unsafe extern "C" fn look(handle: *mut c_void, name: *const c_char) -> Looke
     }
 }
 
-/// The system's `dlsym`.
-fn real() -> *mut c_void {
-    static REAL: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
-    let known = REAL.load(Ordering::Relaxed);
-    if !known.is_null() {
-        return known;
-    }
-    // The versions that glibc has had it with: since 2.34, and before on either machine.
-    let found = [c"GLIBC_2.34", c"GLIBC_2.2.5", c"GLIBC_2.17"].into_iter().find_map(|version| {
-        // SAFETY: C strings; the next library behind this one.
-        let found = unsafe { libc::dlvsym(libc::RTLD_NEXT, c"dlsym".as_ptr(), version.as_ptr()) };
-        (!found.is_null()).then_some(found)
-    });
-    let Some(found) = found else {
-        crate::output::say("error: this system's `dlsym` is not found; run without `--trace`\n");
-        // Nothing of this process would work.
-        std::process::abort();
-    };
-    REAL.store(found, Ordering::Relaxed);
-    found
-}
-
-/// Asks the system, on behalf of this library.
-pub(super) unsafe fn ask(handle: *mut c_void, name: &CStr) -> Option<usize> {
-    // SAFETY: the system's `dlsym`, a handle by the caller's word and a C string.
-    let found = unsafe {
-        let dlsym = transmute::<*mut c_void, Dlsym>(real());
-        dlsym(handle, name.as_ptr())
-    };
-    (!found.is_null()).then(|| found.expose_provenance())
-}
-
 unsafe fn wrapper(handle: *mut c_void, name: *const c_char) -> Option<*mut c_void> {
     if name.is_null() || handle == libc::RTLD_NEXT {
         return None;
@@ -78,34 +41,13 @@ unsafe fn wrapper(handle: *mut c_void, name: *const c_char) -> Option<*mut c_voi
     unsafe {
         if let Some(at) = entry::position(name) {
             let found = ask(handle, name)?;
-            return is_traced(found).then(|| entry::wrapper(at, found)).flatten();
+            let wrapper = is_traced(found).then(|| entry::wrapper(at, found)).flatten();
+            if wrapper.is_some() {
+                process::set_up();
+            }
+            return wrapper;
         }
-        kernel::builder(handle, name)
-    }
-}
-
-/// Whether a function lies in the plugin's file.
-pub(super) fn is_traced(function: usize) -> bool {
-    static BASE: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
-    // SAFETY: `Dl_info` is pointers, for which zeros are a value; `dladdr` takes any address and returns a C
-    // string that lives as long as the library, which is never closed.
-    unsafe {
-        let mut info: libc::Dl_info = std::mem::zeroed();
-        let function = ptr::with_exposed_provenance(function);
-        if libc::dladdr(function, &raw mut info) == 0 || info.dli_fname.is_null() {
-            return false;
-        }
-        let base = BASE.load(Ordering::Relaxed);
-        if !base.is_null() {
-            return base == info.dli_fbase;
-        }
-        let Some(library) = &Settings::get().library else { return false };
-        let Ok(file) = CStr::from_ptr(info.dli_fname).to_str() else { return false };
-        let is_it = Path::new(file).canonicalize().is_ok_and(|file| file == *library);
-        if is_it {
-            BASE.store(info.dli_fbase, Ordering::Relaxed);
-        }
-        is_it
+        builders::builder(handle, name)
     }
 }
 

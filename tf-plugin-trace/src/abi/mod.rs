@@ -1,24 +1,30 @@
 //! What TensorFlow calls, and what calls the plugin.
 
+mod begun;
+mod builders;
 mod device;
 mod entry;
 mod filesystem;
 mod kernel;
 mod look;
+mod process;
+#[cfg(test)]
+mod samples;
 mod slots;
+mod symbols;
 pub(crate) mod system;
 mod tables;
 mod texts;
 mod words;
 
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;
 
 #[doc(hidden)]
-pub use entry::begin;
-#[doc(hidden)]
-pub use kernel::{
+pub use builders::{
     construction_failure, context_failure, new_async_kernel_builder, new_kernel_builder,
 };
 #[doc(hidden)]
 pub use look::look;
+#[doc(hidden)]
+pub use process::begin;

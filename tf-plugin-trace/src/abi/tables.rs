@@ -2,44 +2,6 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::system::{errno, now, set_errno};
-use crate::call::Call;
-use crate::totals::Slot;
-
-/// A call on its way.
-pub(super) struct Begun<'a> {
-    slot: &'a Slot,
-    member: usize,
-    start: u64,
-}
-
-impl<'a> Begun<'a> {
-    pub(super) fn new(slot: &'a Slot, member: usize) -> Self {
-        Self { slot, member, start: now() }
-    }
-
-    /// The call has come back: `describe` puts it in words, and it is reported. `errno` stays the plugin's.
-    pub(super) fn returned(self, describe: impl FnOnce(&mut Call)) {
-        let took = now().saturating_sub(self.start);
-        let errno = errno();
-        let mut call = Call::new();
-        describe(&mut call);
-        call.report(self.slot, self.member, self.start, took);
-        std::mem::forget(self);
-        set_errno(errno);
-    }
-}
-
-/// Only reached when the plugin throws an exception through the call.
-impl Drop for Begun<'_> {
-    fn drop(&mut self) {
-        let took = now().saturating_sub(self.start);
-        let mut call = Call::new();
-        call.refused("an exception".to_owned());
-        call.report(self.slot, self.member, self.start, took);
-    }
-}
-
 /// Says that a table cannot be traced because there are too many.
 pub(super) fn too_many(what: &str, subject: &str) {
     static SAID: AtomicBool = AtomicBool::new(false);
@@ -67,7 +29,8 @@ macro_rules! tables {
         pub(super) mod $module {
             #![allow(unused_variables, reason = "not everything is said of every call")]
             use super::*;
-            use $crate::abi::tables::{Begun, too_many};
+            use $crate::abi::begun::Begun;
+            use $crate::abi::tables::too_many;
             use $crate::totals::Slots;
 
             #[allow(non_camel_case_types, reason = "the names are the table's")]
@@ -132,7 +95,7 @@ macro_rules! tables {
             #[cfg(test)]
             pub(in $crate::abi) mod fakes {
                 use super::*;
-                use $crate::abi::tests::{Sample, called, returns};
+                use $crate::abi::samples::{Sample, called, returns};
 
                 $(
                     unsafe extern "C" fn $name($($arg: $ty),*) $(-> $ret)? {

@@ -1,0 +1,65 @@
+//! One call on its way: begun, come back, counted and written.
+
+use std::process;
+
+use super::system::{self, errno, now, set_errno};
+use crate::call::Call;
+use crate::output;
+use crate::settings::Settings;
+use crate::totals::Slot;
+
+/// A call on its way.
+pub(super) struct Begun<'a> {
+    slot: &'a Slot,
+    member: usize,
+    start: u64,
+}
+
+impl<'a> Begun<'a> {
+    pub(super) fn new(slot: &'a Slot, member: usize) -> Self {
+        Self { slot, member, start: now() }
+    }
+
+    /// The call has come back: `describe` puts it in words, and it is reported. `errno` stays the plugin's.
+    pub(super) fn returned(self, describe: impl FnOnce(&mut Call)) {
+        let took = now().saturating_sub(self.start);
+        let errno = errno();
+        let mut call = Call::new();
+        describe(&mut call);
+        report(&call, self.slot, self.member, self.start, took);
+        std::mem::forget(self);
+        set_errno(errno);
+    }
+}
+
+/// Only reached when the plugin throws an exception through the call.
+impl Drop for Begun<'_> {
+    fn drop(&mut self) {
+        let took = now().saturating_sub(self.start);
+        let mut call = Call::new();
+        call.refused("an exception".to_owned());
+        report(&call, self.slot, self.member, self.start, took);
+    }
+}
+
+/// Counts the call, and writes it where it is wanted.
+fn report(call: &Call, slot: &Slot, member: usize, start: u64, took: u64) {
+    slot.counts[member].add(took, call.refusal.is_some(), call.bytes);
+    #[cfg(test)]
+    super::samples::reported(slot, member, call);
+    if call.told {
+        let settings = Settings::get();
+        output::write(
+            settings,
+            &output::Event {
+                subject: &slot.subject,
+                operation: slot.members[member],
+                call,
+                start: start.saturating_sub(settings.start),
+                took,
+                process: process::id(),
+                thread: system::thread(),
+            },
+        );
+    }
+}

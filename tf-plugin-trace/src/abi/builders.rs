@@ -1,0 +1,147 @@
+//! TensorFlow's functions by which plugins register kernels and kernels fail, as they are called here first.
+
+use std::ffi::{CStr, c_char, c_void};
+use std::mem::transmute;
+use std::ptr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tf_fs_sys::host;
+
+use super::kernel;
+use super::process::set_up;
+use super::symbols::{ask, is_traced};
+use super::tables::too_many;
+use super::texts::FAILURES;
+use super::words::{refusal, text};
+
+type Builder =
+    unsafe extern "C-unwind" fn(*const c_char, *const c_char, usize, usize, usize) -> *mut c_void;
+
+/// The functions of TensorFlow's that start a kernel, and by which a kernel says that it has failed.
+const NAMES: [&CStr; 4] = [
+    c"TF_NewKernelBuilder",
+    c"TF_NewAsyncKernelBuilder",
+    c"TF_OpKernelContext_Failure",
+    c"TF_OpKernelConstruction_Failure",
+];
+static GENUINE: [AtomicUsize; 4] = [const { AtomicUsize::new(0) }; 4];
+
+/// TensorFlow's own, wherever it is.
+fn genuine(which: usize) -> Option<usize> {
+    let known = GENUINE[which].load(Ordering::Relaxed);
+    if known != 0 {
+        return Some(known);
+    }
+    let found = host::LIBRARIES.iter().find_map(|library| {
+        // SAFETY: C strings; nothing is opened that is not open already, and stays so.
+        unsafe {
+            let handle = libc::dlopen(library.as_ptr(), libc::RTLD_NOW | libc::RTLD_NOLOAD);
+            if handle.is_null() { None } else { ask(handle, NAMES[which]) }
+        }
+    })?;
+    GENUINE[which].store(found, Ordering::Relaxed);
+    Some(found)
+}
+
+/// What `dlsym` answers to who looks for these functions: this library's, where there is TensorFlow's.
+///
+/// # Safety
+/// A handle for `dlsym`.
+pub(super) unsafe fn builder(handle: *mut c_void, name: &CStr) -> Option<*mut c_void> {
+    let which = NAMES.iter().position(|other| *other == name)?;
+    // SAFETY: by the caller's word.
+    unsafe { ask(handle, name)? };
+    Some(match (genuine(which), which) {
+        // Only this library has it.
+        (None, _) => ptr::null_mut(),
+        (Some(_), 0) => new_kernel_builder as *mut c_void,
+        (Some(_), 1) => new_async_kernel_builder as *mut c_void,
+        (Some(_), 2) => context_failure as *mut c_void,
+        (Some(_), _) => construction_failure as *mut c_void,
+    })
+}
+
+/// `TF_NewKernelBuilder`.
+///
+/// # Safety
+/// As TensorFlow's.
+pub unsafe extern "C-unwind" fn new_kernel_builder(
+    op: *const c_char,
+    device: *const c_char,
+    create: usize,
+    compute: usize,
+    delete: usize,
+) -> *mut c_void {
+    // SAFETY: by the caller's word.
+    unsafe { start(0, op, device, [create, compute, delete]) }
+}
+
+/// `TF_NewAsyncKernelBuilder`.
+///
+/// # Safety
+/// As TensorFlow's.
+pub unsafe extern "C-unwind" fn new_async_kernel_builder(
+    op: *const c_char,
+    device: *const c_char,
+    create: usize,
+    compute: usize,
+    delete: usize,
+) -> *mut c_void {
+    // SAFETY: by the caller's word.
+    unsafe { start(1, op, device, [create, compute, delete]) }
+}
+
+/// `TF_OpKernelContext_Failure`.
+///
+/// # Safety
+/// As TensorFlow's.
+pub unsafe extern "C-unwind" fn context_failure(context: *mut c_void, status: *mut c_void) {
+    // SAFETY: by the caller's word.
+    unsafe { failure(2, context, status) }
+}
+
+/// `TF_OpKernelConstruction_Failure`.
+///
+/// # Safety
+/// As TensorFlow's.
+pub unsafe extern "C-unwind" fn construction_failure(context: *mut c_void, status: *mut c_void) {
+    // SAFETY: by the caller's word.
+    unsafe { failure(3, context, status) }
+}
+
+unsafe fn failure(which: usize, context: *mut c_void, status: *mut c_void) {
+    // SAFETY: a status, by the caller's word.
+    if let Some(reason) = unsafe { refusal(status.cast()) } {
+        FAILURES.note(context.addr(), reason);
+    }
+    if let Some(genuine) = genuine(which) {
+        type Failure = unsafe extern "C-unwind" fn(*mut c_void, *mut c_void);
+        // SAFETY: TensorFlow's function, and the caller's arguments.
+        unsafe { transmute::<usize, Failure>(genuine)(context, status) }
+    }
+}
+
+unsafe fn start(
+    which: usize,
+    op: *const c_char,
+    device: *const c_char,
+    functions: [usize; 3],
+) -> *mut c_void {
+    let Some(genuine) = genuine(which) else { return ptr::null_mut() };
+    // SAFETY: TensorFlow's function.
+    let genuine = unsafe { transmute::<usize, Builder>(genuine) };
+    let mut passed = functions;
+    // TensorFlow has kernels of its own that begin here.
+    if functions[kernel::COMPUTE] != 0 && is_traced(functions[kernel::COMPUTE]) {
+        set_up();
+        // SAFETY: C strings, by the caller's word.
+        let subject = unsafe { format!("{} {}", text(device), text(op)) };
+        match kernel::wrap(&subject, functions, which == 1) {
+            Some(wrapped) => passed = wrapped,
+            None => too_many("kernels", &subject),
+        }
+    }
+    let [create, compute, delete] = passed;
+    // SAFETY: the caller's arguments, or wrappers of the same types.
+    unsafe { genuine(op, device, create, compute, delete) }
+}
