@@ -1,5 +1,7 @@
 //! Lists of names.
 
+use tf_plugin_core::__private::boundary::has_byte;
+
 /// The names that a listing returns. Collect it from anything that is bytes or text:
 ///
 /// ```
@@ -44,6 +46,15 @@ impl Entries {
     /// All names, one after the other.
     pub(crate) fn all_bytes(&self) -> &[u8] {
         &self.bytes
+    }
+
+    /// A name that no entry of a directory can have. TensorFlow checks nothing: its `walk` fails on an empty name and
+    /// never ends on `.`.
+    pub(crate) fn impossible(&self) -> Option<&[u8]> {
+        // One search through all names instead of one in each.
+        let any_slash = has_byte(&self.bytes, b'/');
+        self.iter()
+            .find(|name| matches!(*name, b"" | b"." | b"..") || any_slash && has_byte(name, b'/'))
     }
 
     /// The names, in the order in which they were added.

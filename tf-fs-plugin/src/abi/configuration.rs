@@ -1,7 +1,7 @@
 //! The slots of configuration options.
 
 use super::alloc::{Block, c_buffer, c_string};
-use super::filesystem::if_written;
+use super::registration::if_written;
 use super::state::{State, bytes, null_argument, place};
 use crate::filesystem::Filesystem;
 use crate::ops::Ops;

@@ -1,32 +1,25 @@
 //! The slots of a filesystem, except for transactions and configuration.
 
-use super::alloc::{c_buffer, give_entries};
+use super::alloc::{Block, c_buffer, c_string, give_entries};
 use super::exclusive::Exclusive;
 use super::files::{OpenWriter, RegionState, WriterState};
-use super::register::Scheme;
-use super::state::{State, bytes, drop_state, place};
+use super::given;
+use super::registration::{Scheme, if_written};
+use super::state::{State, bytes, drop_state, null_argument, place};
+use crate::defaults;
 use crate::entries::Entries;
 use crate::filesystem::{Filesystem, Undeleted};
 use crate::ops::Ops;
 use crate::uri::Uri;
-use crate::{defaults, file::WritableFile};
-use core::ffi::{c_char, c_int, c_void};
+use core::ffi::{c_char, c_int};
 use tf_fs_sys::{
     TF_FileStatistics, TF_Filesystem, TF_FilesystemOps, TF_RandomAccessFile,
     TF_ReadOnlyMemoryRegion, TF_Status, TF_WritableFile,
 };
 use tf_plugin_core::__private::boundary::{
-    Answer, Note, discard, guard, guard_answer, guard_quiet, has_byte, watch_panics,
+    Answer, Note, discard, guard, guard_answer, guard_quiet, watch_panics,
 };
 use tf_plugin_core::{Error, Result};
-
-/// `$slot` if the author wrote any of `$op`, else null.
-macro_rules! if_written {
-    ($($op:ident)|+ => $slot:expr) => {
-        if F::PROVIDED.intersects(Ops::NONE$(.union(Ops::$op))+) { Some($slot) } else { None }
-    };
-}
-pub(super) use if_written;
 
 /// The slot that makes a filesystem.
 pub(super) type Init = unsafe extern "C" fn(*mut TF_Filesystem, *mut TF_Status);
@@ -70,19 +63,7 @@ pub(super) unsafe extern "C" fn init<F: Filesystem, S: Scheme>(
     status: *mut TF_Status,
 ) {
     // SAFETY: the host passes a zeroed filesystem and a status.
-    unsafe {
-        guard("init", status, (), || {
-            watch_panics();
-            let filesystem = place(filesystem)?;
-            let state = State::<F>::new(S::registration());
-            // Not before, so that `new` can install a logger of the author's.
-            crate::logging::init();
-            let state = state?;
-            state.registration.filesystem_made();
-            filesystem.plugin_filesystem = Box::into_raw(Box::new(state)).cast();
-            Ok(())
-        });
-    }
+    unsafe { init_with(filesystem, status, || State::<F>::new(S::registration())) }
 }
 
 /// As [`init`] for a filesystem that a test has made.
@@ -90,15 +71,31 @@ pub(super) unsafe extern "C" fn init_given<F: Filesystem>(
     filesystem: *mut TF_Filesystem,
     status: *mut TF_Status,
 ) {
+    let state = || {
+        let (given, registration) = given::take::<F>()
+            .ok_or_else(|| Error::internal("the host runs `init` a second time"))?;
+        Ok(State::with(given, registration))
+    };
     // SAFETY: the host passes a zeroed filesystem and a status.
+    unsafe { init_with(filesystem, status, state) }
+}
+
+/// # Safety
+/// `filesystem` and `status` must be null or valid.
+unsafe fn init_with<F: Filesystem>(
+    filesystem: *mut TF_Filesystem,
+    status: *mut TF_Status,
+    state: impl FnOnce() -> Result<State<F>>,
+) {
+    // SAFETY: `filesystem` is null or valid and used by nothing else while it is set up; `status` is the host's.
     unsafe {
         guard("init", status, (), || {
             watch_panics();
             let filesystem = place(filesystem)?;
-            let (given, registration) = super::register::given::take::<F>()
-                .ok_or_else(|| Error::internal("the host runs `init` a second time"))?;
+            let state = state();
+            // Not before, so that `new` can install a logger of the author's.
             crate::logging::init();
-            let state = State::with(given, registration);
+            let state = state?;
             state.registration.filesystem_made();
             filesystem.plugin_filesystem = Box::into_raw(Box::new(state)).cast();
             Ok(())
@@ -141,44 +138,30 @@ unsafe extern "C" fn new_random_access_file<F: Filesystem>(
     }
 }
 
-fn writer_into_raw<W: WritableFile>(file: W) -> *mut c_void {
-    let state: WriterState<W> = Exclusive::new(OpenWriter { file, closed: false });
-    Box::into_raw(Box::new(state)).cast()
+/// Slots that open a file for writing.
+macro_rules! writer_slots {
+    ($($op:ident),*) => {$(
+        unsafe extern "C" fn $op<F: Filesystem>(
+            filesystem: *const TF_Filesystem,
+            path: *const c_char,
+            file: *mut TF_WritableFile,
+            status: *mut TF_Status,
+        ) {
+            // SAFETY: the host passes a filesystem of this table, a C string, a file to fill and a status.
+            unsafe {
+                guard(stringify!($op), status, (), || {
+                    let (state, file) = (State::<F>::of(filesystem)?, place(file)?);
+                    let writer = state.with_uri(path, |uri| state.filesystem.$op(uri))?;
+                    let writer: WriterState<F::Writer> =
+                        Exclusive::new(OpenWriter { file: writer, closed: false });
+                    file.plugin_file = Box::into_raw(Box::new(writer)).cast();
+                    Ok(())
+                });
+            }
+        }
+    )*};
 }
-
-unsafe extern "C" fn new_writable_file<F: Filesystem>(
-    filesystem: *const TF_Filesystem,
-    path: *const c_char,
-    file: *mut TF_WritableFile,
-    status: *mut TF_Status,
-) {
-    // SAFETY: the host passes a filesystem of this table, a C string, a file to fill and a status.
-    unsafe {
-        guard("new_writable_file", status, (), || {
-            let (state, file) = (State::<F>::of(filesystem)?, place(file)?);
-            let writer = state.with_uri(path, |uri| state.filesystem.new_writable_file(uri))?;
-            file.plugin_file = writer_into_raw(writer);
-            Ok(())
-        });
-    }
-}
-
-unsafe extern "C" fn new_appendable_file<F: Filesystem>(
-    filesystem: *const TF_Filesystem,
-    path: *const c_char,
-    file: *mut TF_WritableFile,
-    status: *mut TF_Status,
-) {
-    // SAFETY: the host passes a filesystem of this table, a C string, a file to fill and a status.
-    unsafe {
-        guard("new_appendable_file", status, (), || {
-            let (state, file) = (State::<F>::of(filesystem)?, place(file)?);
-            let writer = state.with_uri(path, |uri| state.filesystem.new_appendable_file(uri))?;
-            file.plugin_file = writer_into_raw(writer);
-            Ok(())
-        });
-    }
-}
+writer_slots!(new_writable_file, new_appendable_file);
 
 unsafe extern "C" fn new_read_only_memory_region_from_file<F: Filesystem>(
     filesystem: *const TF_Filesystem,
@@ -311,7 +294,7 @@ unsafe extern "C" fn paths_exist<F: Filesystem>(
         let mut answers = guard_quiet(OP, Vec::new, || {
             let state = State::<F>::of(filesystem)?;
             if count > 0 && paths.is_null() {
-                return Err(super::state::null_argument());
+                return Err(null_argument());
             }
             // A path that is not a path of this filesystem gets its own error; the others are requested
             // in one call.
@@ -360,7 +343,7 @@ unsafe extern "C" fn stat<F: Filesystem>(
         guard("stat", status, (), || {
             let state = State::<F>::of(filesystem)?;
             if stats.is_null() {
-                return Err(super::state::null_argument());
+                return Err(null_argument());
             }
             let answer = state.with_uri(path, |uri| state.filesystem.stat(uri))?;
             stats.write(TF_FileStatistics {
@@ -418,12 +401,11 @@ unsafe extern "C" fn translate_name<F: Filesystem>(
     // so the result is always a string; only without any memory left it is null.
     unsafe {
         let uri = bytes(uri).unwrap_or_default();
-        let unchanged =
-            || c_buffer(uri).map_or(core::ptr::null_mut(), super::alloc::Block::into_raw);
+        let unchanged = || c_buffer(uri).map_or(core::ptr::null_mut(), Block::into_raw);
         guard_quiet("translate_name", unchanged, || {
             let state = State::<F>::of(filesystem);
             let name = if F::PROVIDED.contains(Ops::TRANSLATE_NAME) {
-                super::alloc::c_string(&state?.filesystem.translate_name(uri))
+                c_string(&state?.filesystem.translate_name(uri))
             } else {
                 // Nearly always a canonical name of a file in this filesystem, which stays as it is.
                 let own = state.ok().and_then(|state| Uri::with_prefix(uri, state.prefix()));
@@ -458,16 +440,6 @@ unsafe fn list<F: Filesystem>(
     }
 }
 
-/// A name among them that no entry of a directory can have. TensorFlow checks nothing: its `walk` fails
-/// on an empty name and never ends on `.`.
-fn impossible_child(children: &Entries) -> Option<&[u8]> {
-    // One search through all names instead of one in each.
-    let any_slash = has_byte(children.all_bytes(), b'/');
-    children
-        .iter()
-        .find(|name| matches!(*name, b"" | b"." | b"..") || any_slash && has_byte(name, b'/'))
-}
-
 #[cold]
 fn no_child_name(uri: Uri<'_>, name: &[u8]) -> Error {
     Error::internal(format_args!(
@@ -488,7 +460,7 @@ unsafe extern "C" fn get_children<F: Filesystem>(
         list::<F>("get_children", filesystem, entries, status, |state| {
             state.with_uri(path, |uri| {
                 let children = state.filesystem.get_children(uri)?;
-                if let Some(name) = impossible_child(&children) {
+                if let Some(name) = children.impossible() {
                     return Err(no_child_name(uri, name));
                 }
                 Ok(children)

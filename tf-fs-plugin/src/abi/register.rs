@@ -1,11 +1,17 @@
 //! Registration: what `TF_InitPlugin` gives to the host.
 
 use super::alloc::{self, Block, c_string};
+pub use super::given::with_given;
+use super::registration::Tables;
+pub use super::registration::{Registration, Scheme};
 use super::{configuration, files, filesystem, transactions};
 use crate::filesystem::Filesystem;
 use crate::ops::Ops;
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::any::TypeId;
+use core::sync::atomic::AtomicUsize;
+use std::collections::BTreeMap;
 use std::panic::catch_unwind;
+use std::sync::{Mutex, PoisonError};
 use tf_fs_sys::host::Table;
 use tf_fs_sys::{
     StatusFunctions, TF_FilesystemOps, TF_FilesystemOpsWithoutTransactions,
@@ -13,7 +19,6 @@ use tf_fs_sys::{
     TF_ReadOnlyMemoryRegionOps, TF_SetFilesystemVersionMetadata, TF_WritableFileOps,
 };
 use tf_plugin_core::__private::boundary::{Panic, fork, log_error, watch_panics};
-use tf_plugin_core::__private::note::Note;
 use tf_plugin_core::Result;
 
 /// What a crate exports: written by `#[filesystem_plugin]` for the filesystem itself, and by
@@ -27,32 +32,6 @@ use tf_plugin_core::Result;
 pub trait Plugin: 'static {
     /// One element a scheme.
     fn registrations() -> &'static [&'static Registration];
-}
-
-/// A scheme as a type, because the C function `init` has no argument that could name it.
-pub trait Scheme: 'static {
-    /// The registration that this scheme is part of.
-    fn registration() -> &'static Registration;
-}
-
-/// A scheme and the tables that serve it.
-#[derive(Debug)]
-pub struct Registration {
-    scheme: &'static str,
-    /// What the author has written.
-    provided: Ops,
-    tables: &'static Tables,
-    /// How many filesystems of this registration the host has. Two registrations at the same time
-    /// make two for a moment, of which the host then cleans one up.
-    live: AtomicUsize,
-}
-
-#[derive(Debug)]
-struct Tables {
-    filesystem: TF_FilesystemOps,
-    random_access_file: Option<TF_RandomAccessFileOps>,
-    writable_file: Option<TF_WritableFileOps>,
-    memory_region: Option<TF_ReadOnlyMemoryRegionOps>,
 }
 
 /// Carries the tables of `F` under the scheme `S` as a constant.
@@ -99,32 +78,6 @@ impl Registration {
             live: AtomicUsize::new(0),
         }
     }
-
-    /// The note about it for the shared library.
-    #[must_use]
-    pub const fn note<const N: usize>(&self, panic_abort: bool) -> Note<N> {
-        Note::filesystem(self.scheme, self.provided.bits(), panic_abort)
-    }
-
-    /// The scheme without `://`.
-    #[must_use]
-    pub const fn scheme(&self) -> &'static str {
-        self.scheme
-    }
-
-    /// The host has one more filesystem of this registration.
-    pub(super) fn filesystem_made(&self) {
-        self.live.fetch_add(1, Ordering::AcqRel);
-    }
-
-    /// The host has dropped one.
-    pub(super) fn filesystem_dropped(&self) {
-        self.live.fetch_sub(1, Ordering::AcqRel);
-    }
-
-    fn is_live(&self) -> bool {
-        self.live.load(Ordering::Acquire) > 0
-    }
 }
 
 /// The body of `TF_InitPlugin`. Schemes that this plugin serves already are not offered again, so
@@ -159,65 +112,29 @@ pub unsafe fn init_plugin(
     }
 }
 
-/// A filesystem that a test made, on its way to the `init` that takes it, which runs on the same thread.
-pub(super) mod given {
-    use super::{Registration, filesystem, tables};
-    use crate::filesystem::Filesystem;
-    use core::any::{Any, TypeId};
-    use core::cell::RefCell;
-    use core::sync::atomic::AtomicUsize;
-    use std::collections::BTreeMap;
-    use std::sync::{Mutex, PoisonError};
+struct GivenTables<F>(core::marker::PhantomData<F>);
 
-    type Given = (Box<dyn Any>, &'static Registration);
-
-    thread_local! {
-        static GIVEN: RefCell<Option<Given>> = const { RefCell::new(None) };
-    }
-
-    struct TablesOf<F>(core::marker::PhantomData<F>);
-
-    impl<F: Filesystem> TablesOf<F> {
-        const TABLES: &'static super::Tables = &tables::<F>(filesystem::init_given::<F>);
-    }
-
-    /// The registration of a type and a scheme: one each for the whole process, since the host's side
-    /// keeps references forever.
-    #[must_use]
-    pub fn registration<F: Filesystem>(scheme: &str) -> &'static Registration {
-        static ALL: Mutex<BTreeMap<(TypeId, String), &'static Registration>> =
-            Mutex::new(BTreeMap::new());
-        let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = (TypeId::of::<F>(), scheme.to_owned());
-        all.entry(key).or_insert_with(|| {
-            Box::leak(Box::new(Registration {
-                scheme: Box::leak(scheme.to_owned().into_boxed_str()),
-                provided: F::PROVIDED,
-                tables: TablesOf::<F>::TABLES,
-                live: AtomicUsize::new(0),
-            }))
-        })
-    }
-
-    /// Runs `register`, during which `take` gives `filesystem` out.
-    pub fn with<F: Filesystem, R>(
-        filesystem: F,
-        registration: &'static Registration,
-        register: impl FnOnce() -> R,
-    ) -> R {
-        GIVEN.set(Some((Box::new(filesystem), registration)));
-        let result = register();
-        // What a registration that was refused has left.
-        drop(GIVEN.take());
-        result
-    }
-
-    pub(in crate::abi) fn take<F: Filesystem>() -> Option<(F, &'static Registration)> {
-        let (filesystem, registration) = GIVEN.take()?;
-        Some((*filesystem.downcast().ok()?, registration))
-    }
+impl<F: Filesystem> GivenTables<F> {
+    const TABLES: &'static Tables = &tables::<F>(filesystem::init_given::<F>);
 }
-pub use given::{registration as registration_of, with as with_given};
+
+/// The registration of a type and a scheme: one each for the whole process, since the host's side
+/// keeps references forever.
+#[must_use]
+pub fn registration_of<F: Filesystem>(scheme: &str) -> &'static Registration {
+    static ALL: Mutex<BTreeMap<(TypeId, String), &'static Registration>> =
+        Mutex::new(BTreeMap::new());
+    let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
+    let key = (TypeId::of::<F>(), scheme.to_owned());
+    all.entry(key).or_insert_with(|| {
+        Box::leak(Box::new(Registration {
+            scheme: Box::leak(scheme.to_owned().into_boxed_str()),
+            provided: F::PROVIDED,
+            tables: GivenTables::<F>::TABLES,
+            live: AtomicUsize::new(0),
+        }))
+    })
+}
 
 /// As [`init_plugin`] for a host that is not the first of this process: every scheme is offered, since
 /// a test may have several hosts at a time, each with its own filesystems.

@@ -1,7 +1,7 @@
 //! What the host's `void*` of a filesystem points to, and how slots get at it.
 
-use super::register::Registration;
-use super::transactions::Tokens;
+use super::registration::Registration;
+use super::tokens::Tokens;
 use crate::filesystem::Filesystem;
 use crate::ops::Ops;
 use crate::uri::Uri;

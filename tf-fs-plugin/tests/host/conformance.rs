@@ -1,7 +1,8 @@
 //! The header's table of codes, held against filesystems that keep to it and against some that do not.
 
 use crate::basic::Basic;
-use crate::full::{Full, Trip, arm};
+use crate::full::Full;
+use crate::trips::{Trip, arm};
 use tf_fs_plugin::{Code, Ops};
 use tf_plugin_testing::filesystem::{Case, Conformance, Host, Verdict};
 

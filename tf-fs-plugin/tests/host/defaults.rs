@@ -1,8 +1,8 @@
 //! The SDK's own defaults, and TensorFlow's where the SDK leaves a slot null.
 
 use crate::basic::{Basic, Rootless};
-use crate::full::{Trip, arm, disarm};
 use crate::support::{code, fails};
+use crate::trips::{Trip, arm, disarm};
 use tf_fs_plugin::{Code, Ops};
 use tf_plugin_testing::filesystem::Host;
 

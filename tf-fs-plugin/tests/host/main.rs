@@ -15,6 +15,7 @@ mod full;
 mod panics;
 mod partial;
 mod slots;
+mod trips;
 mod typed;
 mod violations;
 mod writers;

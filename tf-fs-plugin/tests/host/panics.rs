@@ -1,7 +1,8 @@
 //! A plugin that panics in every single place: no panic leaves it, each is told, and all goes on.
 
-use crate::full::{Full, Trip, arm, disarm, panic_line};
+use crate::full::Full;
 use crate::support::fails;
+use crate::trips::{Trip, arm, disarm, panic_line};
 use std::collections::BTreeSet;
 use tf_fs_plugin::{Code, Error, FilesystemOption, Ops, OptionValues, Result};
 use tf_plugin_testing::filesystem::{Host, TestFilesystem, TestTransaction};
@@ -118,7 +119,7 @@ fn every_operation_has_a_case() {
 #[track_caller]
 fn is_panic(error: &Error, op: &str, what: &str) {
     assert_eq!(error.code(), Code::Internal, "{error}");
-    let place = format!("tests/host/full.rs:{}", panic_line());
+    let place = format!("tests/host/trips.rs:{}", panic_line());
     let text = error.message();
     assert!(text.starts_with(&format!("plugin panicked in `{op}` at ")), "{text}");
     assert!(text.ends_with(&format!("{place}: {what}")), "{text}, not {place}");

@@ -191,7 +191,7 @@ mod again {
 
         fn new(scheme: &str) -> Result<Self> {
             if scheme == "again" {
-                crate::full::trip("again")?;
+                crate::trips::trip("again")?;
             }
             Ok(Self)
         }
@@ -202,7 +202,7 @@ mod again {
 fn registering_a_plugin_twice_is_no_error() {
     use again::Again;
     let host = Host::new();
-    crate::full::arm("again", crate::full::Trip::Fail(Code::Unavailable), 0);
+    crate::trips::arm("again", crate::trips::Trip::Fail(Code::Unavailable), 0);
     fails(raw::register_exported::<Again>(&host), Code::Unavailable, "again was told");
     assert_eq!(host.schemes(), ["asecond"]);
     raw::register_exported::<Again>(&host).expect("only the one that failed is offered again");

@@ -42,7 +42,7 @@ fn a_transaction_from_start_to_end() {
 
 #[test]
 fn a_transaction_is_gone_even_if_ending_it_fails() {
-    use crate::full::{Trip, arm};
+    use crate::trips::{Trip, arm};
     let (host, fs) = fixture();
     let one = fs.start_transaction().expect("started");
     arm("end_transaction", Trip::Fail(Code::Unavailable), 0);

@@ -1,7 +1,8 @@
 //! What a writable file says after it was closed, or was not.
 
-use crate::full::{Full, Trip, alive, arm, disarm};
+use crate::full::{Full, alive};
 use crate::support::{code, fails};
+use crate::trips::{Trip, arm, disarm};
 use tf_fs_plugin::Code;
 use tf_plugin_testing::filesystem::Host;
 

@@ -1,0 +1,70 @@
+//! A scheme with the tables that serve it, and the filesystems of it that the host has.
+
+use crate::ops::Ops;
+use core::sync::atomic::{AtomicUsize, Ordering};
+use tf_fs_sys::{
+    TF_FilesystemOps, TF_RandomAccessFileOps, TF_ReadOnlyMemoryRegionOps, TF_WritableFileOps,
+};
+use tf_plugin_core::__private::note::Note;
+
+/// `$slot` if the author wrote any of `$op`, else null.
+macro_rules! if_written {
+    ($($op:ident)|+ => $slot:expr) => {
+        if F::PROVIDED.intersects(Ops::NONE$(.union(Ops::$op))+) { Some($slot) } else { None }
+    };
+}
+pub(super) use if_written;
+
+/// A scheme as a type, because the C function `init` has no argument that could name it.
+pub trait Scheme: 'static {
+    /// The registration that this scheme is part of.
+    fn registration() -> &'static Registration;
+}
+
+/// A scheme and the tables that serve it.
+#[derive(Debug)]
+pub struct Registration {
+    pub(super) scheme: &'static str,
+    /// What the author has written.
+    pub(super) provided: Ops,
+    pub(super) tables: &'static Tables,
+    /// How many filesystems of this registration the host has. Two registrations at the same time
+    /// make two for a moment, of which the host then cleans one up.
+    pub(super) live: AtomicUsize,
+}
+
+#[derive(Debug)]
+pub(super) struct Tables {
+    pub(super) filesystem: TF_FilesystemOps,
+    pub(super) random_access_file: Option<TF_RandomAccessFileOps>,
+    pub(super) writable_file: Option<TF_WritableFileOps>,
+    pub(super) memory_region: Option<TF_ReadOnlyMemoryRegionOps>,
+}
+
+impl Registration {
+    /// The note about it for the shared library.
+    #[must_use]
+    pub const fn note<const N: usize>(&self, panic_abort: bool) -> Note<N> {
+        Note::filesystem(self.scheme, self.provided.bits(), panic_abort)
+    }
+
+    /// The scheme without `://`.
+    #[must_use]
+    pub const fn scheme(&self) -> &'static str {
+        self.scheme
+    }
+
+    /// The host has one more filesystem of this registration.
+    pub(super) fn filesystem_made(&self) {
+        self.live.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// The host has dropped one.
+    pub(super) fn filesystem_dropped(&self) {
+        self.live.fetch_sub(1, Ordering::AcqRel);
+    }
+
+    pub(super) fn is_live(&self) -> bool {
+        self.live.load(Ordering::Acquire) > 0
+    }
+}
