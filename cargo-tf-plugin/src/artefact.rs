@@ -17,6 +17,7 @@ use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
 use crate::TensorFlow;
+use crate::notes::{Note, WRITER_DEFAULT, number};
 
 /// The functions that TensorFlow looks for in a shared library.
 pub(crate) const ENTRY_POINTS: [(&str, &str); 7] = [
@@ -67,37 +68,6 @@ pub(crate) struct Floor {
     pub(crate) version: String,
     /// Functions for which it takes that one.
     pub(crate) because: Vec<String>,
-}
-
-/// What the SDK's macros say of a scheme or of a platform.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct Note {
-    pub(crate) of: NoteOf,
-    /// The scheme, or the device type.
-    pub(crate) text: String,
-    /// The version of the SDK.
-    pub(crate) sdk: String,
-    pub(crate) panic: Panic,
-    /// The operations that the author has written: a bit for each slot of `TF_FilesystemOps`.
-    #[serde(skip)]
-    pub(crate) provided: u64,
-    /// Whether the library has notes of the defaults that its writers have.
-    #[serde(skip)]
-    pub(crate) has_defaults: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum NoteOf {
-    Filesystem,
-    Device,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Panic {
-    Unwind,
-    Abort,
 }
 
 impl Artefact {
@@ -382,43 +352,6 @@ pub(crate) fn numbers(version: &str) -> Vec<u32> {
     version.split('.').map(|number| number.parse().unwrap_or(0)).collect()
 }
 
-/// The kind of a note about a default in `WritableFile`.
-const WRITER_DEFAULT: u32 = 3;
-
-/// A number in a note.
-fn number(description: &[u8], at: usize, endian: Endianness) -> Option<u32> {
-    use object::Endian as _;
-    let bytes = description.get(at..at + 4)?.try_into().ok()?;
-    Some(endian.read_u32(bytes))
-}
-
-impl Note {
-    /// `None` for one of a layout that is not known here, from an SDK to come.
-    fn parse(kind: u32, description: &[u8], endian: Endianness) -> Option<Self> {
-        let number = |at| number(description, at, endian);
-        let text = |bytes: &[u8]| {
-            let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
-            String::from_utf8_lossy(text).into_owned()
-        };
-        let layout = number(0)?;
-        if ![1, 2].contains(&layout) {
-            return None;
-        }
-        Some(Self {
-            of: match kind {
-                1 => NoteOf::Filesystem,
-                2 => NoteOf::Device,
-                _ => return None,
-            },
-            panic: if number(4)? == 0 { Panic::Unwind } else { Panic::Abort },
-            provided: u64::from(number(8)?) | u64::from(number(12)?) << 32,
-            sdk: text(description.get(16..32)?),
-            text: text(description.get(32..)?),
-            has_defaults: layout == 2,
-        })
-    }
-}
-
 impl Artefact {
     /// What it expects of TensorFlow and does not find in this release, by the linker's names.
     pub(crate) fn missing_in(&self, tensorflow: &TensorFlow) -> Result<Vec<String>> {
@@ -477,29 +410,6 @@ mod tests {
         }
         assert_eq!(demangled("_ZN3tsl5mutex6unlockEv"), "tsl::mutex::unlock()");
         assert_eq!(demangled("_ZN3"), "_ZN3");
-    }
-
-    #[test]
-    fn notes_are_read_as_far_as_they_are_known() {
-        let mut description = [[1, 0, 0, 0], [1, 0, 0, 0], [4, 0, 0, 0], [1, 0, 0, 0]].concat();
-        description.extend(*b"0.1.0\0\0\0\0\0\0\0\0\0\0\0mem\0");
-        let note = Note {
-            of: NoteOf::Filesystem,
-            text: "mem".to_owned(),
-            sdk: "0.1.0".to_owned(),
-            panic: Panic::Abort,
-            provided: 4 | 1 << 32,
-            has_defaults: false,
-        };
-        assert_eq!(Note::parse(1, &description, Endianness::Little), Some(note));
-        assert_eq!(Note::parse(3, &description, Endianness::Little), None);
-        assert_eq!(Note::parse(1, &description[..30], Endianness::Little), None);
-        description[0] = 2;
-        let newer =
-            Note::parse(1, &description, Endianness::Little).expect("a layout that is known");
-        assert!(newer.has_defaults);
-        description[0] = 3;
-        assert_eq!(Note::parse(1, &description, Endianness::Little), None);
     }
 
     #[test]

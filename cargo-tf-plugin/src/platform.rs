@@ -10,7 +10,8 @@ use anyhow::{Context, Result, bail};
 use object::read::elf::ElfFile64;
 use object::{Endianness, Object, ObjectSymbol};
 
-use crate::artefact::{Artefact, ENTRY_POINTS, NoteOf};
+use crate::artefact::{Artefact, ENTRY_POINTS};
+use crate::notes::NoteOf;
 
 /// The libraries, by the beginnings of their names, that every Linux with glibc has. Their versions are glibc's
 /// own, or have not grown since any glibc that Rust supports.

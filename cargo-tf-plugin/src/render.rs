@@ -5,9 +5,12 @@ use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style};
 
-use crate::artefact::{NoteOf, Panic, demangled};
+use crate::artefact::demangled;
+use crate::findings::{Finding, Severity};
+use crate::notes::{NoteOf, Panic};
+use crate::operations::By;
 use crate::probe::{End, Kernel};
-use crate::report::{By, Device, Filesystem, Finding, Report, Severity};
+use crate::report::{Device, Filesystem, Report};
 use crate::tables::{self, Need};
 
 /// The width that long lines are broken at.

@@ -1,6 +1,5 @@
 //! A real TensorFlow: where it is, and how it gets there.
 
-use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,9 +7,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use crate::install::Installation;
 use crate::python;
-use crate::workspace::{Workspace, user_cache};
 
 /// The newest TensorFlow that the project is tested with; the default wherever no version is named.
 pub const NEWEST: &str = "2.21.0";
@@ -22,7 +19,7 @@ pub const MATRIX: &[&str] = &["2.12.1", "2.16.2", "2.18.1", "2.19.1", "2.20.0"];
 pub const CANDIDATES: &[&str] = &["2.22.0rc0"];
 
 /// The oldest release whose plugin interface is the one used here.
-const OLDEST: (u32, u32) = (2, 12);
+pub(crate) const OLDEST: (u32, u32) = (2, 12);
 
 /// Finds TensorFlow without importing it, which would take seconds and run its plugin loader.
 const LOCATE: &str = include_str!("locate.py");
@@ -38,58 +35,6 @@ pub struct TensorFlow {
 }
 
 impl TensorFlow {
-    /// The TensorFlow release `version` (such as [`NEWEST`]) in a virtual environment of the current
-    /// workspace, `<target>/tf-venv/<version>`; outside of any package in one of the user's,
-    /// `~/.cache/tf-plugin/tf-venv/<version>` (`XDG_CACHE_HOME` is honoured).
-    ///
-    /// The environment is made on first use: a download of about 250 MB that becomes 1.5 GB on disk, with
-    /// progress on standard error. Later calls take milliseconds. Processes that ask at the same time wait for
-    /// each other. An installation that was interrupted is made again.
-    ///
-    /// `TF_PLUGIN_PYTHON` names the interpreter to make it with; otherwise the first suitable one of
-    /// `python3.11`, the other versions that the release supports, `python3` and `python` on `PATH` is taken.
-    ///
-    /// `2.21` is the release of that series that the project is tested with; `2.22` is the release candidate in
-    /// [`CANDIDATES`].
-    ///
-    /// # Errors
-    /// When no suitable Python is found, its `venv` module is missing, pip fails (no network, no such release)
-    /// or the disk is full. The text names the cause and the next step.
-    pub fn pinned(version: &str) -> Result<Self> {
-        Self::pinned_in(version, &environments()?)
-    }
-
-    /// As [`TensorFlow::pinned`], with the environments in `directory` instead: `<directory>/<version>`.
-    ///
-    /// # Errors
-    /// As [`TensorFlow::pinned`].
-    pub fn pinned_in(version: &str, directory: &Path) -> Result<Self> {
-        let version = release(version)?;
-        let installation = Installation::new(version, directory)?;
-        if python::major_minor(version).is_some_and(|version| version < OLDEST) {
-            bail!(
-                "TensorFlow {version} cannot load these plugins; name {}.{} or newer, such as {NEWEST}",
-                OLDEST.0,
-                OLDEST.1
-            );
-        }
-        installation.provide()
-    }
-
-    /// The TensorFlow of the virtual environment that is active (`VIRTUAL_ENV`), else [`NEWEST`] as
-    /// [`TensorFlow::pinned`] provides it.
-    ///
-    /// # Errors
-    /// As [`TensorFlow::pinned`], where the active environment has no TensorFlow that can be used.
-    pub fn around() -> Result<Self> {
-        let active = env::var_os("VIRTUAL_ENV").filter(|venv| !venv.is_empty());
-        let python = active.map(|venv| PathBuf::from(venv).join("bin/python"));
-        match python.map(|python| Self::from_python(&python)) {
-            Some(Ok(tensorflow)) => Ok(tensorflow),
-            _ => Self::pinned(NEWEST),
-        }
-    }
-
     /// The TensorFlow that the interpreter `python` imports; nothing is installed or changed.
     ///
     /// # Errors
@@ -204,66 +149,11 @@ impl TensorFlow {
     }
 }
 
-/// The release that is meant by `2.21`: the one of the series that the project is tested with. pip would take it for
-/// 2.21.0, which not every series has.
-fn release(version: &str) -> Result<&str> {
-    let Some((_, minor)) = version.split_once('.') else {
-        return Ok(version);
-    };
-    let is_series = !minor.is_empty() && minor.chars().all(|c| c.is_ascii_digit());
-    if !is_series || python::major_minor(version).is_none_or(|series| series < OLDEST) {
-        return Ok(version);
-    }
-    let mut known = MATRIX.iter().chain([&NEWEST]).chain(CANDIDATES).copied();
-    let release = known.find(|known| python::major_minor(known) == python::major_minor(version));
-    release.with_context(|| {
-        format!(
-            "`{version}` is a series of TensorFlow releases; name one in full, such as {NEWEST}"
-        )
-    })
-}
-
 /// The file name of one of TensorFlow's versioned shared libraries on this system.
 fn library_name(stem: &str) -> OsString {
     if cfg!(target_os = "macos") {
         format!("lib{stem}.2.dylib").into()
     } else {
         format!("lib{stem}.so.2").into()
-    }
-}
-
-/// Where the releases are that are installed on demand.
-pub(crate) fn environments() -> Result<PathBuf> {
-    Workspace::current()
-        .map(|workspace| workspace.target_dir())
-        .or_else(|_| user_cache())
-        .map(|directory| directory.join("tf-venv"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_series_is_its_release_or_is_refused_before_anything_is_fetched() {
-        for (written, meant) in [
-            ("2.12", "2.12.1"),
-            ("2.16", "2.16.2"),
-            ("2.21", "2.21.0"),
-            ("2.22", "2.22.0rc0"),
-            // What is not a series is left to those who know more.
-            ("2.21.0", "2.21.0"),
-            ("2.9", "2.9"),
-            ("nonsense", "nonsense"),
-            ("2.", "2."),
-        ] {
-            assert_eq!(release(written).expect(written), meant);
-        }
-        let nowhere = Path::new("/proc/nowhere");
-        let error = TensorFlow::pinned_in("2.13", nowhere).expect_err("no release").to_string();
-        assert!(error.contains("`2.13` is a series"), "{error}");
-        assert!(error.contains("name one in full, such as 2.21.0"), "{error}");
-        let error = TensorFlow::pinned_in("2.9", nowhere).expect_err("too old").to_string();
-        assert!(error.contains("cannot load these plugins; name 2.12 or newer"), "{error}");
     }
 }

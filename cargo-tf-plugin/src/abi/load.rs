@@ -15,8 +15,8 @@ use cargo_tf_plugin::tables;
 use rustix::process::{Resource, Rlimit, setrlimit};
 use tf_fs_sys::*;
 
+use super::events::{REPORT, leave, step, tell};
 use super::standins::{Status, text};
-use super::{REPORT, leave, step, tell};
 
 /// Loads `plugin` and writes what it does to the file `report`.
 pub(crate) fn run(plugin: &OsStr, report: &OsStr) -> ExitCode {

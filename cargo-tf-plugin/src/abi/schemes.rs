@@ -7,9 +7,9 @@ use cargo_tf_plugin::probe::{Event, Scheme, Table};
 use cargo_tf_plugin::tables;
 use tf_fs_sys::*;
 
+use super::events::{step, tell};
 use super::load::{Loaded, call};
 use super::standins::{self, text};
-use super::{step, tell};
 
 impl Loaded {
     /// The entry point that `register_filesystem_plugin` calls, and what follows.

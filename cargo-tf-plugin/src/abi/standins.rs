@@ -8,7 +8,7 @@ use cargo_tf_plugin::host::code_name;
 use cargo_tf_plugin::probe::{Event, Kernel};
 use tf_fs_sys::{TF_Buffer, TF_Code, TF_DataType, TF_NOT_FOUND, TF_OK};
 
-use super::{leave, tell};
+use super::events::{leave, tell};
 
 /// Whether the plugin has called `TF_Version`.
 static ASKED: AtomicBool = AtomicBool::new(false);

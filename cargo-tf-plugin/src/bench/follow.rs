@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use crate::bench::{Event, Job, Outcome, Row};
+use crate::bench::job::{Event, Job, Outcome, Row};
 use crate::probe::{self, MOST_OUTPUT, last_lines, signal_name};
 
 /// How long a process may take to remove what it has made.

@@ -2,9 +2,9 @@
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
+use crate::bench::job::{Outcome, Row};
 use crate::bench::report::{Part, Report, megabytes, nanoseconds, ratio};
 use crate::bench::text::busy;
-use crate::bench::{Outcome, Row};
 use crate::render::size;
 
 /// Where the longest is more than this many times as long as the shortest, bars are on a logarithmic scale.

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::bench::Timing;
+use crate::bench::job::Timing;
 
 /// A sample is at least this long, so that reading the clock does not count.
 const SAMPLE: Duration = Duration::from_micros(20);

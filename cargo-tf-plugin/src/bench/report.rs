@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
+use crate::bench::job::{Outcome, Row};
 use crate::bench::machine::Machine;
-use crate::bench::{Outcome, Row};
 
 /// The version of the JSON: another one is not read.
 pub(crate) const FORMAT: u32 = 1;
@@ -160,7 +160,7 @@ pub(crate) mod tests {
     use std::fs;
 
     use super::*;
-    use crate::bench::Timing;
+    use crate::bench::job::Timing;
 
     pub(crate) fn row(name: &str, median: f64, reference: Option<f64>) -> Row {
         let timing = |median_ns| Timing {

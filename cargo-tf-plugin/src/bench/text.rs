@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style};
 
+use crate::bench::job::{Outcome, Row};
 use crate::bench::report::{Part, Report, megabytes, nanoseconds, ratio};
-use crate::bench::{Outcome, Row};
 use crate::render::{BAD, BOLD, DIM, GOOD, line, painted, wrapped};
 
 const CAREFUL: Style = AnsiColor::Yellow.on_default();

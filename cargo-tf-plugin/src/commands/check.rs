@@ -12,9 +12,9 @@ use clap::Args;
 
 use crate::artefact::numbers;
 use crate::output::{self, say};
+use crate::pinned::environments;
 use crate::render;
 use crate::report::Report;
-use crate::tensorflow::environments;
 use crate::workspace::Workspace;
 use crate::{NEWEST, TensorFlow};
 

@@ -1,10 +1,9 @@
 //! `cargo tf-plugin completions`: what a shell needs to complete the command line.
 
 use anyhow::Result;
-use clap::{Args, CommandFactory, Parser};
+use clap::{Args, Command};
 use clap_complete::Shell;
 
-use crate::commands::Command;
 use crate::output;
 
 /// The name under which shells know the command.
@@ -24,22 +23,15 @@ pub struct Completions {
     shell: Shell,
 }
 
-/// The whole command line, as the program parses it.
-#[derive(Parser)]
-#[command(name = PROGRAM)]
-struct Arguments {
-    #[command(subcommand)]
-    _command: Command,
-}
-
 impl Completions {
-    /// Writes the shell's script to standard output.
+    /// Writes the shell's script to standard output; `subcommands` adds what the program has.
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn run(self) -> Result<()> {
+    pub fn run(self, subcommands: impl FnOnce(Command) -> Command) -> Result<()> {
         let mut script = Vec::new();
-        clap_complete::generate(self.shell, &mut Arguments::command(), PROGRAM, &mut script);
+        let mut program = subcommands(Command::new(PROGRAM));
+        clap_complete::generate(self.shell, &mut program, PROGRAM, &mut script);
         output::print(String::from_utf8_lossy(&script))
     }
 }

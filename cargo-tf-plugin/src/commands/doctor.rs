@@ -1,7 +1,6 @@
 //! `cargo tf-plugin doctor`: which plugins a TensorFlow loads on import, and what is wrong with them.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -10,16 +9,18 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use indicatif::ProgressBar;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use super::check::tensorflow;
+use super::diagnosis::{Diagnosis, Import, Imported, Plugin};
 use crate::TensorFlow;
-use crate::explain::{Known, explain};
+use crate::explain::explain;
+use crate::findings::{Finding, Severity};
 use crate::output::{self, say};
-use crate::probe::{End, ended, last_lines, watch};
+use crate::probe::{ended, last_lines, watch};
 use crate::python;
-use crate::render::{self, BAD, BOLD, DIM, GOOD, painted, wrapped};
-use crate::report::{Finding, Report, Severity};
+use crate::render::{BOLD, painted, wrapped};
+use crate::report::Report;
 use crate::secrets;
 
 /// Says what there is to load.
@@ -102,49 +103,6 @@ pub(crate) fn installed(tensorflow: &TensorFlow) -> Result<Vec<PathBuf>> {
     files.sort();
     files.dedup();
     Ok(files)
-}
-
-/// A file that TensorFlow loads.
-#[derive(Debug, Serialize)]
-struct Plugin {
-    path: PathBuf,
-    /// Without links.
-    file: PathBuf,
-    /// As `check` has it; none for what is not a library.
-    report: Option<Report>,
-    error: Option<String>,
-    /// How often it is loaded.
-    times: usize,
-    /// The directory; what comes from different ones is loaded in no certain order.
-    #[serde(skip)]
-    place: usize,
-}
-
-/// What there is after the import.
-#[derive(Debug, Deserialize, Serialize)]
-struct Imported {
-    schemes: Vec<String>,
-    devices: Vec<String>,
-}
-
-#[derive(Debug, Serialize)]
-struct Import {
-    works: bool,
-    seconds: f64,
-    end: String,
-    #[serde(flatten)]
-    found: Option<Imported>,
-    output: Vec<String>,
-    explanation: Option<&'static Known>,
-}
-
-#[derive(Debug, Serialize)]
-struct Diagnosis {
-    tensorflow: String,
-    python: PathBuf,
-    plugins: Vec<Plugin>,
-    import: Option<Import>,
-    findings: Vec<Finding>,
 }
 
 impl Doctor {
@@ -418,95 +376,6 @@ impl Diagnosis {
                 format!("{what} of {name} is not there after `import tensorflow`"),
                 "look at what it says on import: TensorFlow's log is on standard error",
             );
-        }
-    }
-
-    fn text(&self) -> String {
-        let mut text = String::new();
-        let title = format!("TensorFlow {} of {}", self.tensorflow, self.python.display());
-        let _ = writeln!(text, "{}\n", painted(BOLD, &title));
-        if self.plugins.is_empty() {
-            let _ = writeln!(text, "`import tensorflow` loads no plugins.");
-        } else {
-            let _ = writeln!(text, "{}", painted(BOLD, "Plugins that `import tensorflow` loads"));
-        }
-        for plugin in &self.plugins {
-            plugin.write(&mut text);
-        }
-        if let Some(import) = &self.import {
-            import.write(&mut text);
-        }
-        text.push('\n');
-        render::findings(&mut text, &self.findings);
-        text
-    }
-}
-
-impl Plugin {
-    fn name(&self) -> String {
-        self.path.file_name().unwrap_or(self.path.as_os_str()).to_string_lossy().into_owned()
-    }
-
-    fn device_type(&self) -> Option<&str> {
-        self.report.as_ref()?.device.as_ref()?.platform.device_type.as_deref()
-    }
-
-    fn write(&self, text: &mut String) {
-        let _ = writeln!(text, "  {}", painted(BOLD, &self.name()));
-        render::line(text, "  file", &self.path.display().to_string());
-        let Some(report) = &self.report else {
-            render::line(text, "  kind", "no plugin");
-            return;
-        };
-        render::line(text, "  sha256", &report.artefact.sha256);
-        let state = match &report.end {
-            End::Done | End::Unavailable | End::NotRun => String::new(),
-            _ => ", which cannot be loaded".to_owned(),
-        };
-        render::line(text, "  kind", &format!("{}{state}", render::kind(report)));
-        let schemes: Vec<String> = report
-            .filesystems
-            .iter()
-            .flat_map(|filesystem| &filesystem.schemes)
-            .map(|scheme| format!("{scheme}://"))
-            .collect();
-        if !schemes.is_empty() {
-            render::line(text, "  schemes", &schemes.join(" "));
-        }
-        if let Some(device) = &report.device {
-            let count = match device.devices {
-                Some(count) => format!(", {count} on this machine"),
-                None => String::new(),
-            };
-            let device_type = device.platform.device_type.as_deref().unwrap_or("(null)");
-            render::line(text, "  device", &format!("{device_type}{count}"));
-        }
-    }
-}
-
-impl Import {
-    fn write(&self, text: &mut String) {
-        text.push('\n');
-        let _ = writeln!(text, "{}", painted(BOLD, "A real `import tensorflow`"));
-        match &self.found {
-            Some(found) => {
-                let works = painted(GOOD, &format!("works, in {:.1} s", self.seconds));
-                let _ = writeln!(text, "  {works}");
-                let schemes = found.schemes.iter().filter(|scheme| !scheme.is_empty());
-                let schemes: Vec<String> = schemes.map(|scheme| format!("{scheme}://")).collect();
-                render::line(text, "schemes", &schemes.join(" "));
-                let devices = found.devices.iter();
-                let devices: Vec<&str> = devices
-                    .map(|name| name.strip_prefix("/physical_device:").unwrap_or(name))
-                    .collect();
-                render::line(text, "devices", &devices.join(" "));
-            }
-            None => {
-                let _ = writeln!(text, "  {}", painted(BAD, &self.end));
-                for line in &self.output {
-                    let _ = writeln!(text, "  {}", painted(DIM, &format!("| {line}")));
-                }
-            }
         }
     }
 }

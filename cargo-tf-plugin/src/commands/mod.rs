@@ -6,8 +6,11 @@ pub mod check;
 pub mod completions;
 pub mod coverage;
 pub mod demo;
+mod diagnosis;
 pub mod doctor;
+mod measuring;
 pub mod new;
+mod results;
 pub mod run;
 pub mod test;
 pub mod wheel;
@@ -61,7 +64,7 @@ impl Command {
             Self::Wheel(wheel) => wheel.run()?,
             Self::Demo(demo) => demo.run()?,
             Self::Doctor(doctor) => return doctor.run(),
-            Self::Completions(completions) => completions.run()?,
+            Self::Completions(completions) => completions.run(Self::augment_subcommands)?,
         }
         Ok(ExitCode::SUCCESS)
     }

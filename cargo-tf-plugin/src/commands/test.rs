@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use anstyle::{AnsiColor, Style};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde_json::{Value, json};
@@ -15,6 +14,7 @@ use crate::TensorFlow;
 use crate::build::cargo;
 use crate::commands::build::What;
 use crate::commands::check::tensorflow;
+use crate::commands::results::{End, Table};
 use crate::commands::run::LIBRARY_VARIABLE;
 use crate::output::{self, note, say};
 use crate::platform::Library;
@@ -139,19 +139,6 @@ impl Test {
             bail!("{failures} of the tests above failed; their messages are further up");
         }
         Ok(())
-    }
-}
-
-/// What a test came to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum End {
-    Passed,
-    Failed,
-}
-
-impl End {
-    fn of(passed: bool) -> Self {
-        if passed { Self::Passed } else { Self::Failed }
     }
 }
 
@@ -419,76 +406,6 @@ fn shown(end: &str, lines: &[impl AsRef<str>]) -> String {
     text
 }
 
-/// Tests by TensorFlow releases.
-struct Table {
-    columns: Vec<String>,
-    rows: Vec<(String, Vec<Option<End>>)>,
-}
-
-impl Table {
-    fn new(tensorflows: &[TensorFlow]) -> Self {
-        let releases = tensorflows.iter().map(|tensorflow| tensorflow.version().to_owned());
-        let columns = ["in process".to_owned()].into_iter().chain(releases).collect();
-        Self { columns, rows: Vec::new() }
-    }
-
-    fn add(&mut self, name: &str, column: usize, end: End) {
-        let at = self.rows.iter().position(|(row, _)| row == name).unwrap_or_else(|| {
-            self.rows.push((name.to_owned(), vec![None; self.columns.len()]));
-            self.rows.len() - 1
-        });
-        self.rows[at].1[column] = Some(end);
-    }
-
-    fn failures(&self) -> usize {
-        let cells = self.rows.iter().flat_map(|(_, cells)| cells);
-        cells.filter(|cell| **cell == Some(End::Failed)).count()
-    }
-
-    /// A test each, of which those in the process have no release of TensorFlow.
-    fn json(&self) -> Vec<Value> {
-        let tests = self.rows.iter().flat_map(|(name, cells)| {
-            cells.iter().enumerate().filter_map(move |(column, cell)| {
-                let outcome = match (*cell)? {
-                    End::Passed => "passed",
-                    End::Failed => "failed",
-                };
-                let tensorflow = (column > 0).then(|| &self.columns[column]);
-                Some(json!({ "test": name, "tensorflow": tensorflow, "outcome": outcome }))
-            })
-        });
-        tests.collect()
-    }
-
-    fn text(&self) -> String {
-        let first = self.rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
-        let widths = || self.columns.iter().map(|column| column.len().max("FAILED".len()));
-        let mut text = " ".repeat(first);
-        for (column, width) in self.columns.iter().zip(widths()) {
-            text.push_str(&format!("  {column:<width$}"));
-        }
-        text.truncate(text.trim_end().len());
-        text.push('\n');
-        for (name, cells) in &self.rows {
-            text.push_str(&format!("{name:<first$}"));
-            for (cell, width) in cells.iter().zip(widths()) {
-                let (word, colour) = match cell {
-                    Some(End::Passed) => ("ok", Some(AnsiColor::Green)),
-                    Some(End::Failed) => ("FAILED", Some(AnsiColor::Red)),
-                    None => ("-", None),
-                };
-                let style = colour
-                    .map_or(Style::new(), |colour| Style::new().fg_color(Some(colour.into())));
-                let space = " ".repeat(width - word.len());
-                text.push_str(&format!("  {style}{word}{style:#}{space}"));
-            }
-            text.truncate(text.trim_end().len());
-            text.push('\n');
-        }
-        text
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -515,27 +432,5 @@ mod tests {
         ] {
             assert_eq!(kept(given), wanted, "{given:?}");
         }
-    }
-
-    #[test]
-    fn the_table_has_a_row_a_test_and_a_column_a_release() {
-        let columns = ["in process", "2.21.0", "2.12.1"].map(String::from).into();
-        let mut table = Table { columns, rows: Vec::new() };
-        table.add("cargo test", 0, End::Passed);
-        table.add("notes://", 1, End::Passed);
-        table.add("notes://", 2, End::Failed);
-        let text = anstream::adapter::strip_str(&table.text()).to_string();
-        let wanted = "            in process  2.21.0  2.12.1\n\
-                      cargo test  ok          -       -\n\
-                      notes://    -           ok      FAILED\n";
-        assert_eq!(text, wanted);
-        let tests = json!([
-            { "test": "cargo test", "tensorflow": null, "outcome": "passed" },
-            { "test": "notes://", "tensorflow": "2.21.0", "outcome": "passed" },
-            { "test": "notes://", "tensorflow": "2.12.1", "outcome": "failed" },
-        ]);
-        assert_eq!(json!(table.json()), tests);
-        assert_eq!(table.failures(), 1);
-        assert!(table.text().contains("\u{1b}[31mFAILED\u{1b}[0m"), "no colour");
     }
 }

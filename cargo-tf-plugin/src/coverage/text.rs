@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Copied, Copies, Missing, Report, Row, Where};
+use crate::coverage::report::{Copied, Copies, Missing, Report, Row, Where};
 use crate::render::{BAD, BOLD, DIM, GOOD, painted, size, wrapped};
 
 /// What TensorFlow adds to graphs, and no plugin has to write.

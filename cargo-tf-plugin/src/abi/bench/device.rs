@@ -8,7 +8,7 @@ use cargo_tf_plugin::host::{Device, Done, Failure, Filling, Library, Memory, Str
 use cargo_tf_plugin::tables;
 use tf_fs_sys::SE_EVENT_COMPLETE;
 
-use super::{Result, Rows, Why, repeated};
+use super::rows::{Result, Rows, Why, repeated};
 
 /// Operations in a sample.
 const ANY: u64 = 1 << 20;

@@ -3,12 +3,13 @@
 use std::ffi::{CStr, CString};
 use std::time::{Duration, Instant};
 
-use cargo_tf_plugin::bench::{Event, Job, Timing, bytes};
+use cargo_tf_plugin::bench::{Job, Timing, bytes};
 use cargo_tf_plugin::host::{Done, Failure, Filesystem, Library};
 use cargo_tf_plugin::tables;
 use tf_fs_sys::TF_NOT_FOUND;
 
-use super::{Result, Rows, Why, repeated, stopped, tell};
+use super::places::{c, directory, path, remove};
+use super::rows::{Result, Rows, Why, repeated, stopped};
 
 /// The file that is read.
 const SIZE: usize = 16 << 20;
@@ -62,98 +63,6 @@ macro_rules! need {
             return Err(Failure::Missing(table.0, stringify!($name)).into());
         }
     };
-}
-
-fn c(path: &str) -> Result<CString> {
-    CString::new(path).map_err(|_| Why::Failed(format!("`{path}` has a NUL in it")))
-}
-
-/// A name as TensorFlow hands it to the operations.
-fn path(fs: &Filesystem, uri: &str) -> Result<CString> {
-    if fs.ops.translate_name.is_some() {
-        return Ok(fs.translate_name(&c(uri)?, CStr::to_owned)?);
-    }
-    // Its default takes scheme and host away.
-    let rest = uri.split_once("://").map_or(uri, |(_, rest)| rest);
-    c(rest.find('/').map_or("/", |at| &rest[at..]))
-}
-
-/// Makes the first of the directories that can be made, and writes to it.
-fn directory(fs: &Filesystem, job: &Job) -> Result<String> {
-    if fs.ops.new_writable_file.is_none() {
-        return Err(Why::Failed(
-            "the plugin writes no files (there is no `new_writable_file`); name an existing file with `--file \
-             URI`, then what reads is measured"
-                .to_owned(),
-        ));
-    }
-    for directory in &job.directories {
-        let at = path(fs, directory)?;
-        // Only what is made here may be removed: some plugins and hosts drop parts of a name.
-        let refuse = |why: String| tell(&Event::Refused(directory.clone(), why));
-        if fs.stat(&at).is_ok() || fs.path_exists(&at).is_ok() {
-            refuse("it already exists".to_owned());
-            continue;
-        }
-        tell(&Event::Directory(directory.clone()));
-        match fs.create_dir(&at).map_err(Why::from) {
-            // What has no directories needs none.
-            Ok(()) | Err(Why::Absent(_)) => {}
-            Err(why) => {
-                refuse(why.to_string());
-                continue;
-            }
-        }
-        let file = path(fs, &format!("{directory}/first"))?;
-        let written = fs.write(&file, 1, b"1").and_then(|()| fs.delete_file(&file));
-        match written.map_err(Why::from) {
-            Ok(()) => return Ok(directory.clone()),
-            Err(why) => {
-                remove(fs, directory);
-                refuse(why.to_string());
-            }
-        }
-    }
-    Err(Why::Failed("no directory can be made and written to".to_owned()))
-}
-
-/// Removes a directory with all that is in it. It is one of this process's own.
-fn remove(fs: &Filesystem, directory: &str) {
-    let Ok(at) = path(fs, directory) else { return };
-    let _ = fs.delete_recursively(&at);
-    // One by one as well: what it has answered is worth less than what is there now.
-    let mut problem = None;
-    remove_below(fs, directory, &mut problem);
-    // A store without directories has none that could be there.
-    let there = || fs.stat(&at).is_ok() || !children(fs, &at).is_empty();
-    if let Some(why) = problem
-        && there()
-    {
-        tell(&Event::Left(directory.to_owned(), why.to_string()));
-    }
-}
-
-/// What is in a directory; nothing if that cannot be known.
-fn children(fs: &Filesystem, path: &CStr) -> Vec<String> {
-    let mut names = Vec::new();
-    let _ = fs.get_children(path, |name| names.push(name.to_string_lossy().into_owned()));
-    names.iter().filter_map(|name| own_child(name)).map(str::to_owned).collect()
-}
-
-fn remove_below(fs: &Filesystem, directory: &str, problem: &mut Option<Why>) {
-    let Ok(at) = path(fs, directory) else { return };
-    for name in children(fs, &at) {
-        let name = format!("{directory}/{name}");
-        let Ok(path) = path(fs, &name) else { continue };
-        if fs.stat(&path).is_ok_and(|found| found.is_directory) {
-            remove_below(fs, &name, problem);
-        } else if let Err(why) = fs.delete_file(&path) {
-            problem.get_or_insert(why.into());
-        }
-    }
-    if let Err(why) = fs.delete_dir(&at) {
-        problem.get_or_insert(why.into());
-    }
 }
 
 /// How long `call` takes for each of these.
@@ -536,27 +445,4 @@ fn expect<'f>(found: usize, wanted: usize) -> Done<'f> {
         return Ok(());
     }
     Err(Failure::Wrong(format!("{found} names, and there are {wanted}")))
-}
-
-/// A name that a listing has, if it can only be below the directory: a plugin that is being written may also list `..`.
-fn own_child(name: &str) -> Option<&str> {
-    let name = name.trim_end_matches('/');
-    name.split('/').all(|part| !["", ".", ".."].contains(&part)).then_some(name)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::own_child;
-
-    #[test]
-    fn nothing_outside_of_a_directory_is_a_child() {
-        for (name, child) in
-            [("a", "a"), ("a/", "a"), ("list/file-3", "list/file-3"), ("..a", "..a")]
-        {
-            assert_eq!(own_child(name), Some(child));
-        }
-        for name in ["", ".", "..", "../x", "/etc", "a/../..", "a//b", "/"] {
-            assert_eq!(own_child(name), None, "{name}");
-        }
-    }
 }

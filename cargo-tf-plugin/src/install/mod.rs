@@ -1,4 +1,4 @@
-//! Installing a TensorFlow release, or other Python packages, into a virtual environment of its own.
+//! Installing Python packages into a virtual environment of their own.
 
 use std::collections::VecDeque;
 use std::env;
@@ -19,11 +19,10 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::interrupt::Held;
 use crate::output::note;
-use crate::python::{self, Interpreter, PYTHON_VARIABLE, major_minor};
-use crate::tensorflow::TensorFlow;
+use crate::python::{self, Interpreter, PYTHON_VARIABLE};
 
 /// Finds files that pip's records promise and that are not there.
-const VERIFY: &str = include_str!("verify.py");
+const VERIFY: &str = include_str!("../verify.py");
 
 /// The last lines of a program's output that are searched for the cause of its failure.
 const KEPT_LINES: usize = 1000;
@@ -64,70 +63,12 @@ pub(crate) trait Goal {
     fn not_found(&self) -> String;
 }
 
-/// A TensorFlow release.
-#[derive(Debug)]
-pub(crate) struct Release(String);
-
-impl Goal for Release {
-    type Provided = TensorFlow;
-
-    fn title(&self) -> String {
-        format!("TensorFlow {}", self.0)
-    }
-
-    fn cost(&self) -> &'static str {
-        "about 250 MB to download, 1.5 GB on disk"
-    }
-
-    fn stamp(&self) -> &str {
-        &self.0
-    }
-
-    fn stamp_name(&self) -> &'static str {
-        "tensorflow-complete"
-    }
-
-    fn requirements(&self) -> Vec<String> {
-        let mut requirements = vec![format!("{}=={}", distribution(), self.0)];
-        if major_minor(&self.0) == Some((2, 12)) {
-            // This release takes any newer jax by its own metadata, and no jax since 0.4.31 takes its NumPy: pip would
-            // find that out by fetching them one by one, 2 GB.
-            requirements.push("jax<0.4.31".to_owned());
-        }
-        requirements
-    }
-
-    fn interpreter(&self, named: Option<&OsStr>, search: Option<&OsStr>) -> Result<Interpreter> {
-        Interpreter::for_tensorflow(&self.0, named, search)
-    }
-
-    fn found(&self, python: &Path) -> Result<TensorFlow> {
-        let tensorflow = TensorFlow::from_python(python)?;
-        if tensorflow.version() != self.0 {
-            bail!("{} has TensorFlow {}", python.display(), tensorflow.version());
-        }
-        Ok(tensorflow)
-    }
-
-    fn adopts(&self) -> bool {
-        true
-    }
-
-    fn not_found(&self) -> String {
-        format!(
-            "the package index has no TensorFlow {} for this Python and system; name another version, such as {}",
-            self.0,
-            crate::NEWEST
-        )
-    }
-}
-
 /// Packages that belong together, at one place.
 ///
 /// A virtual environment cannot be renamed (its scripts contain its path), so it grows in its final place, and a
 /// stamp written last tells a complete one from one that was interrupted.
 #[derive(Debug)]
-pub(crate) struct Installation<G = Release> {
+pub(crate) struct Installation<G> {
     goal: G,
     venv: PathBuf,
     lock: PathBuf,
@@ -137,18 +78,6 @@ pub(crate) struct Installation<G = Release> {
     pub(crate) search: Option<OsString>,
     /// More settings for pip.
     pub(crate) environment: Vec<(OsString, OsString)>,
-}
-
-impl Installation<Release> {
-    /// Release `version` in `directory`; nothing is done yet.
-    pub(crate) fn new(version: &str, directory: &Path) -> Result<Self> {
-        let plain =
-            version.chars().all(|c| c.is_ascii_digit() || c.is_ascii_lowercase() || c == '.');
-        if !plain || version.split('.').any(str::is_empty) || major_minor(version).is_none() {
-            bail!("`{version}` is not a TensorFlow version; write one such as {}", crate::NEWEST);
-        }
-        Self::of(Release(version.to_owned()), directory, version)
-    }
 }
 
 impl<G: Goal> Installation<G> {
@@ -458,15 +387,6 @@ impl<G: Goal> Installation<G> {
     }
 }
 
-/// The name under which the release without GPU support is published for this machine.
-fn distribution() -> &'static str {
-    if cfg!(all(target_arch = "x86_64", not(target_os = "macos"))) {
-        "tensorflow-cpu"
-    } else {
-        "tensorflow"
-    }
-}
-
 /// Python without the caller's `PYTHON*` settings and user packages.
 fn isolated(python: &Path) -> Command {
     let mut command = Command::new(python);
@@ -527,178 +447,4 @@ impl Progress {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::net::TcpListener;
-
-    use tempfile::TempDir;
-
-    use super::*;
-    use crate::tensorflow::environments;
-    use crate::{NEWEST, TensorFlow};
-
-    /// An empty directory on the file system of the real environments, which hard links cannot leave.
-    fn scratch() -> TempDir {
-        let environments = environments().expect("tests run in a workspace");
-        fs::create_dir_all(&environments).expect("the directory can be made");
-        tempfile::tempdir_in(environments).expect("a scratch directory")
-    }
-
-    fn link_tree(from: &Path, to: &Path) {
-        fs::create_dir(to).expect("a new directory");
-        for entry in fs::read_dir(from).expect("a directory") {
-            let entry = entry.expect("an entry");
-            let (path, copy) = (entry.path(), to.join(entry.file_name()));
-            if entry.file_type().expect("a file type").is_dir() {
-                link_tree(&path, &copy);
-            } else {
-                // A symbolic link is linked as such.
-                fs::hard_link(&path, &copy).expect("a hard link");
-            }
-        }
-    }
-
-    /// The real environment of [`NEWEST`], as if it had been installed into `directory` without a stamp.
-    fn unstamped(directory: &Path) -> Installation {
-        TensorFlow::pinned(NEWEST).expect("TensorFlow is provided");
-        let installation = Installation::new(NEWEST, directory).expect("a version");
-        link_tree(&environments().expect("a workspace").join(NEWEST), &installation.venv);
-        fs::remove_file(installation.stamp()).expect("the stamp was there");
-        installation
-    }
-
-    #[test]
-    fn a_complete_environment_without_a_stamp_is_adopted() {
-        let directory = scratch();
-        let mut installation = unstamped(directory.path());
-        // Nothing may be installed.
-        installation.python = Some("/nonexistent/python".into());
-        let tensorflow = installation.provide().expect("adopted");
-        assert!(tensorflow.python().starts_with(&installation.venv), "{tensorflow:?}");
-        assert!(installation.complete().is_some(), "it was not stamped");
-    }
-
-    #[test]
-    fn an_interrupted_environment_is_not_adopted() {
-        let directory = scratch();
-        let mut installation = unstamped(directory.path());
-        let site_packages = installation.usable().expect("usable").site_packages().to_owned();
-        // What pip had not yet unpacked: one file of many, none of those that are looked at by name.
-        fs::remove_file(site_packages.join("tensorflow/python/framework/errors_impl.py"))
-            .expect("it was there");
-        assert!(installation.usable().is_some(), "the quick check should not see this");
-        assert!(installation.adopt().is_none());
-        installation.python = Some("/nonexistent/python".into());
-        let error = installation.provide().expect_err("it must be made again");
-        assert!(error.to_string().contains(PYTHON_VARIABLE), "{error:#}");
-        assert!(installation.complete().is_none());
-    }
-
-    #[test]
-    fn an_environment_without_a_dependency_is_not_adopted() {
-        let directory = scratch();
-        let installation = unstamped(directory.path());
-        let site_packages = installation.usable().expect("usable").site_packages().to_owned();
-        for entry in fs::read_dir(&site_packages).expect("site-packages") {
-            let entry = entry.expect("an entry");
-            if entry.file_name().to_string_lossy().starts_with("keras") {
-                fs::remove_dir_all(entry.path()).expect("it can be removed");
-            }
-        }
-        assert!(installation.adopt().is_none());
-    }
-
-    #[test]
-    fn a_lost_library_makes_a_stamped_environment_incomplete() {
-        let directory = scratch();
-        let installation = unstamped(directory.path());
-        installation.write_stamp().expect("a stamp");
-        let tensorflow = installation.complete().expect("complete");
-        fs::remove_file(tensorflow.library_dir().join("libtensorflow_cc.so.2"))
-            .expect("it was there");
-        assert!(installation.complete().is_none());
-        let error = TensorFlow::from_python(tensorflow.python()).expect_err("incomplete");
-        assert!(error.to_string().contains("libtensorflow_cc.so.2 is missing"), "{error:#}");
-    }
-
-    #[test]
-    fn a_second_process_waits_for_the_first() {
-        let directory = scratch();
-        let installation = unstamped(directory.path());
-        let lock = installation.lock().expect("the lock");
-        let (sender, receiver) = mpsc::channel();
-        thread::scope(|scope| {
-            scope.spawn(|| {
-                let provided = installation.provide();
-                sender.send(provided.is_ok()).expect("the test listens");
-            });
-            let early = receiver.recv_timeout(Duration::from_secs(3));
-            assert!(early.is_err(), "it did not wait");
-            drop(lock);
-            assert!(receiver.recv().expect("an answer"), "it failed after waiting");
-        });
-    }
-
-    #[test]
-    fn an_unreachable_package_index_is_named_and_leaves_no_complete_environment() {
-        let directory = scratch();
-        let mut installation = Installation::new(NEWEST, directory.path()).expect("a version");
-        // A port of this machine where nobody listens any more.
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let index = format!("http://{}/simple", listener.local_addr().expect("its address"));
-        drop(listener);
-        installation.environment = [
-            ("PIP_INDEX_URL", index.as_str()),
-            ("PIP_EXTRA_INDEX_URL", ""),
-            ("PIP_FIND_LINKS", ""),
-            ("PIP_CONFIG_FILE", "/dev/null"),
-            ("PIP_RETRIES", "0"),
-        ]
-        .map(|(name, value)| (name.into(), value.into()))
-        .into();
-        let error = installation.provide().expect_err("nothing can be installed").to_string();
-        assert!(error.contains("  | "), "pip's own words are missing: {error}");
-        assert!(error.contains("pip could not reach its package index"), "{error}");
-        assert!(!installation.venv.exists(), "what cannot be used is left behind");
-    }
-
-    #[test]
-    fn only_the_oldest_release_needs_help_in_choosing_its_companions() {
-        let of = |version: &str| Release(version.to_owned()).requirements();
-        assert_eq!(of("2.12.1"), [format!("{}==2.12.1", distribution()), "jax<0.4.31".to_owned()]);
-        assert_eq!(of("2.21.0"), [format!("{}==2.21.0", distribution())]);
-    }
-
-    #[test]
-    fn a_release_that_does_not_exist_is_named() {
-        let directory = scratch();
-        // An index that has another release; pip reads no more than the name.
-        let wheels = tempfile::tempdir().expect("an empty directory");
-        let name = distribution().replace('-', "_");
-        fs::write(wheels.path().join(format!("{name}-2.20.0-py3-none-any.whl")), "")
-            .expect("a file");
-        let mut installation = Installation::new("2.21.99", directory.path()).expect("a version");
-        installation.environment = [
-            ("PIP_NO_INDEX", "1".as_ref()),
-            ("PIP_FIND_LINKS", wheels.path().as_os_str()),
-            ("PIP_CONFIG_FILE", "/dev/null".as_ref()),
-        ]
-        .map(|(name, value): (_, &std::ffi::OsStr)| (name.into(), value.into()))
-        .into();
-        let error = installation.provide().expect_err("no such release").to_string();
-        assert!(error.contains("the package index has no TensorFlow 2.21.99"), "{error}");
-        assert!(!installation.venv.exists(), "what cannot be used is left behind");
-    }
-
-    #[test]
-    fn a_full_disk_is_named_with_its_place() {
-        let installation = Installation::new(NEWEST, Path::new("/somewhere")).expect("a version");
-        let error = installation.disk_error(io::ErrorKind::StorageFull.into());
-        assert!(
-            format!("{error:#}").contains("the disk is full: free 3 GB for /somewhere/"),
-            "{error:#}"
-        );
-        let said = ["ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device".to_owned()];
-        let error = installation.venv_failure(Path::new("python3"), &said).to_string();
-        assert!(error.contains("the disk is full"), "{error}");
-    }
-}
+mod tests;

@@ -1,8 +1,8 @@
 //! What TensorFlow 2.22 makes of a filesystem's table: it has taken the operations of transactions out of the middle,
 //! and the ABI number stayed the same.
 
+use crate::findings::Findings;
 use crate::probe::{Scheme, Table};
-use crate::report::{Finding, Severity};
 use crate::tables;
 
 /// The size of the table that the plugin gives to TensorFlow 2.22.
@@ -16,8 +16,8 @@ fn operations(scheme: &Scheme) -> Option<&Table> {
 
 /// What goes wrong with the table of a scheme in one of the releases; `newer` are the schemes as the plugin offers them
 /// to TensorFlow 2.22, if it requests the release.
-pub(crate) fn finding(scheme: &Scheme, newer: &[Scheme]) -> Option<Finding> {
-    let table = operations(scheme)?;
+pub(crate) fn look(scheme: &Scheme, newer: &[Scheme], findings: &mut Findings) {
+    let Some(table) = operations(scheme) else { return };
     let adapted = newer.iter().find(|newer| newer.scheme == scheme.scheme).and_then(operations);
     let older = tables::FILESYSTEM.1.len();
     let is_newer = |table: &Table| table.slots.len() < older;
@@ -27,7 +27,7 @@ pub(crate) fn finding(scheme: &Scheme, newer: &[Scheme]) -> Option<Finding> {
         behind.filter(|slot| slot.filled).map(|slot| slot.name.clone()).collect()
     };
     let filled = filled(table);
-    let first = filled.first()?;
+    let Some(first) = filled.first() else { return };
     let fix = "ask `TF_Version` for the release and give it the table that it reads, as the Rust SDK does; or leave \
                the operations behind `flush_caches` null, which TensorFlow does not call from Python";
     let what = if is_newer(table) {
@@ -45,7 +45,7 @@ pub(crate) fn finding(scheme: &Scheme, newer: &[Scheme]) -> Option<Finding> {
             "{name}:// has the table of TensorFlow up to 2.21: 2.22, which has no transactions in its middle, {then}"
         )
     } else {
-        return None;
+        return;
     };
-    Some(Finding { severity: Severity::Warning, what, fix: fix.to_owned() })
+    findings.warn(what, fix);
 }

@@ -1,0 +1,118 @@
+//! A row: an operation that is measured, or why it is not.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use cargo_tf_plugin::bench::{Event, Job, Outcome, Row, Timing, measure};
+use cargo_tf_plugin::host::{Done, Failure};
+use cargo_tf_plugin::tables::{self, Missing};
+use tf_fs_sys::TF_UNIMPLEMENTED;
+
+use crate::abi::events::tell;
+
+/// Whether the command that has started this process is gone, or wants it to end.
+pub(super) static STOPPED: AtomicBool = AtomicBool::new(false);
+
+/// Why an operation was not measured.
+#[derive(Debug)]
+pub(super) enum Why {
+    /// The plugin does not have it.
+    Absent(String),
+    /// It has answered with an error.
+    Failed(String),
+    /// The command has ended.
+    Stopped,
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Absent(why) | Self::Failed(why) => f.write_str(why),
+            Self::Stopped => f.write_str("stopped"),
+        }
+    }
+}
+
+pub(super) type Result<T> = std::result::Result<T, Why>;
+
+pub(super) fn stopped() -> bool {
+    STOPPED.load(Ordering::Relaxed)
+}
+
+/// The rows of a plugin.
+pub(super) struct Rows<'j> {
+    job: &'j Job,
+    group: &'static str,
+}
+
+impl<'j> Rows<'j> {
+    pub(super) fn new(job: &'j Job) -> Self {
+        Self { job, group: "" }
+    }
+
+    pub(super) fn group(&mut self, group: &'static str) {
+        self.group = group;
+    }
+
+    /// Measures a row, if it is wanted, by what `body` does; only a wish to stop is an error.
+    pub(super) fn row(
+        &self,
+        name: impl Into<String>,
+        bytes: Option<u64>,
+        body: impl FnOnce() -> Result<Timing>,
+    ) -> Result<()> {
+        let name = name.into();
+        if !self.job.wants(self.group, &name) {
+            return Ok(());
+        }
+        if stopped() {
+            return Err(Why::Stopped);
+        }
+        tell(&Event::Begin(self.group.to_owned(), name.clone()));
+        let outcome = match body() {
+            Ok(timing) => Outcome::Measured { timing, reference: None },
+            Err(Why::Absent(why)) => Outcome::Absent { why },
+            Err(Why::Failed(why)) => Outcome::Failed { why },
+            Err(Why::Stopped) => return Err(Why::Stopped),
+        };
+        tell(&Event::Row(Row { group: self.group.to_owned(), name, bytes, outcome }));
+        Ok(())
+    }
+
+    /// The times of an operation that `body` does so often, at most `most` times.
+    pub(super) fn time(
+        &self,
+        most: u64,
+        body: impl FnMut(u64) -> Result<Duration>,
+    ) -> Result<Timing> {
+        measure(self.job.seconds, most, stopped, body)?.ok_or(Why::Stopped)
+    }
+}
+
+impl From<Failure<'_>> for Why {
+    fn from(failure: Failure<'_>) -> Self {
+        match &failure {
+            Failure::Missing(table, slot) if *table == tables::STREAM_EXECUTOR.0 => {
+                Self::Absent(format!("not implemented: `{slot}` is null"))
+            }
+            Failure::Missing(table, slot) => Self::Absent(match tables::missing(table, slot) {
+                Missing::Default(what) => format!("not implemented: TensorFlow {what}"),
+                _ => "not implemented: TensorFlow returns UNIMPLEMENTED".to_owned(),
+            }),
+            Failure::Status(status) if status.code() == TF_UNIMPLEMENTED => {
+                Self::Absent("not implemented: the plugin returns UNIMPLEMENTED".to_owned())
+            }
+            _ => Self::Failed(failure.to_string()),
+        }
+    }
+}
+
+/// How long `call` takes, done so often.
+pub(super) fn repeated<'h>(times: u64, mut call: impl FnMut() -> Done<'h>) -> Result<Duration> {
+    let start = Instant::now();
+    for _ in 0..times {
+        call()?;
+    }
+    Ok(start.elapsed())
+}

@@ -1,0 +1,146 @@
+//! What `doctor` has found, and how it is shown.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::explain::Known;
+use crate::findings::Finding;
+use crate::probe::End;
+use crate::render::{self, BAD, BOLD, DIM, GOOD, painted};
+use crate::report::Report;
+
+/// A file that TensorFlow loads.
+#[derive(Debug, Serialize)]
+pub(super) struct Plugin {
+    pub(super) path: PathBuf,
+    /// Without links.
+    pub(super) file: PathBuf,
+    /// As `check` has it; none for what is not a library.
+    pub(super) report: Option<Report>,
+    pub(super) error: Option<String>,
+    /// How often it is loaded.
+    pub(super) times: usize,
+    /// The directory; what comes from different ones is loaded in no certain order.
+    #[serde(skip)]
+    pub(super) place: usize,
+}
+
+/// What there is after the import.
+#[derive(Debug, Deserialize, Serialize)]
+pub(super) struct Imported {
+    pub(super) schemes: Vec<String>,
+    pub(super) devices: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Import {
+    pub(super) works: bool,
+    pub(super) seconds: f64,
+    pub(super) end: String,
+    #[serde(flatten)]
+    pub(super) found: Option<Imported>,
+    pub(super) output: Vec<String>,
+    pub(super) explanation: Option<&'static Known>,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Diagnosis {
+    pub(super) tensorflow: String,
+    pub(super) python: PathBuf,
+    pub(super) plugins: Vec<Plugin>,
+    pub(super) import: Option<Import>,
+    pub(super) findings: Vec<Finding>,
+}
+
+impl Diagnosis {
+    pub(super) fn text(&self) -> String {
+        let mut text = String::new();
+        let title = format!("TensorFlow {} of {}", self.tensorflow, self.python.display());
+        let _ = writeln!(text, "{}\n", painted(BOLD, &title));
+        if self.plugins.is_empty() {
+            let _ = writeln!(text, "`import tensorflow` loads no plugins.");
+        } else {
+            let _ = writeln!(text, "{}", painted(BOLD, "Plugins that `import tensorflow` loads"));
+        }
+        for plugin in &self.plugins {
+            plugin.write(&mut text);
+        }
+        if let Some(import) = &self.import {
+            import.write(&mut text);
+        }
+        text.push('\n');
+        render::findings(&mut text, &self.findings);
+        text
+    }
+}
+
+impl Plugin {
+    pub(super) fn name(&self) -> String {
+        self.path.file_name().unwrap_or(self.path.as_os_str()).to_string_lossy().into_owned()
+    }
+
+    pub(super) fn device_type(&self) -> Option<&str> {
+        self.report.as_ref()?.device.as_ref()?.platform.device_type.as_deref()
+    }
+
+    fn write(&self, text: &mut String) {
+        let _ = writeln!(text, "  {}", painted(BOLD, &self.name()));
+        render::line(text, "  file", &self.path.display().to_string());
+        let Some(report) = &self.report else {
+            render::line(text, "  kind", "no plugin");
+            return;
+        };
+        render::line(text, "  sha256", &report.artefact.sha256);
+        let state = match &report.end {
+            End::Done | End::Unavailable | End::NotRun => String::new(),
+            _ => ", which cannot be loaded".to_owned(),
+        };
+        render::line(text, "  kind", &format!("{}{state}", render::kind(report)));
+        let schemes: Vec<String> = report
+            .filesystems
+            .iter()
+            .flat_map(|filesystem| &filesystem.schemes)
+            .map(|scheme| format!("{scheme}://"))
+            .collect();
+        if !schemes.is_empty() {
+            render::line(text, "  schemes", &schemes.join(" "));
+        }
+        if let Some(device) = &report.device {
+            let count = match device.devices {
+                Some(count) => format!(", {count} on this machine"),
+                None => String::new(),
+            };
+            let device_type = device.platform.device_type.as_deref().unwrap_or("(null)");
+            render::line(text, "  device", &format!("{device_type}{count}"));
+        }
+    }
+}
+
+impl Import {
+    fn write(&self, text: &mut String) {
+        text.push('\n');
+        let _ = writeln!(text, "{}", painted(BOLD, "A real `import tensorflow`"));
+        match &self.found {
+            Some(found) => {
+                let works = painted(GOOD, &format!("works, in {:.1} s", self.seconds));
+                let _ = writeln!(text, "  {works}");
+                let schemes = found.schemes.iter().filter(|scheme| !scheme.is_empty());
+                let schemes: Vec<String> = schemes.map(|scheme| format!("{scheme}://")).collect();
+                render::line(text, "schemes", &schemes.join(" "));
+                let devices = found.devices.iter();
+                let devices: Vec<&str> = devices
+                    .map(|name| name.strip_prefix("/physical_device:").unwrap_or(name))
+                    .collect();
+                render::line(text, "devices", &devices.join(" "));
+            }
+            None => {
+                let _ = writeln!(text, "  {}", painted(BAD, &self.end));
+                for line in &self.output {
+                    let _ = writeln!(text, "  {}", painted(DIM, &format!("| {line}")));
+                }
+            }
+        }
+    }
+}

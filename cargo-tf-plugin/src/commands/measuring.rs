@@ -1,0 +1,264 @@
+//! Measuring a filesystem or a device in processes of its own, as `bench` does.
+
+use std::cell::RefCell;
+use std::env;
+use std::ffi::OsString;
+use std::fmt;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::io::{self, IsTerminal as _};
+use std::path::{Path, PathBuf};
+use std::process::{self, Command};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow};
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::TensorFlow;
+use crate::bench::report::Part;
+use crate::bench::{self, Child, Interrupted, Job};
+use crate::commands::run::LIBRARY_VARIABLE;
+use crate::output::note;
+
+/// How many times its time a row may take at most with rehearsals and on both sides, beside the time for what it needs.
+const TIMES_SECONDS: f64 = 10.0;
+
+/// What measures in TensorFlow.
+const SCRIPT: &str = include_str!("../bench/tensorflow.py");
+
+/// What is measured: a filesystem by its scheme, or a device by its type.
+#[derive(Clone, Debug)]
+pub(super) enum Subject {
+    Filesystem(String),
+    Device(String),
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Filesystem(scheme) => write!(f, "{scheme}://"),
+            Self::Device(device_type) => write!(f, "/device:{device_type}:0"),
+        }
+    }
+}
+
+/// What the command line says of a measurement.
+pub(super) struct Settings<'b> {
+    pub(super) file: Option<&'b str>,
+    pub(super) root: Option<&'b str>,
+    pub(super) seconds: f64,
+    pub(super) filter: &'b str,
+    pub(super) timeout: u64,
+}
+
+impl Settings<'_> {
+    /// New directories to try, each without those that are left out.
+    fn directories(&self, scheme: &str) -> Vec<String> {
+        if self.file.is_some() {
+            return Vec::new();
+        }
+        let random = RandomState::new().build_hasher().finish();
+        let name = format!("tf-plugin-bench-{:x}-{random:016x}", process::id());
+        if let Some(root) = &self.root {
+            // Behind a bare `scheme://` it would be a host, and the directory all that is there.
+            let separator = if root.ends_with('/') && !root.ends_with("://") { "" } else { "/" };
+            return vec![format!("{root}{separator}{name}")];
+        }
+        vec![
+            // A host that nobody has used; and a path, too, for those who make nothing of hosts.
+            format!("{scheme}://{name}/{name}"),
+            format!("{scheme}://{}", env::temp_dir().join(name).display()),
+        ]
+    }
+}
+
+/// A run of the command.
+pub(super) struct Measuring<'b> {
+    pub(super) settings: Settings<'b>,
+    pub(super) plugin: &'b Path,
+    /// For a plugin that names TensorFlow's libraries as needed.
+    pub(super) library_dir: Option<PathBuf>,
+    pub(super) tensorflows: &'b [TensorFlow],
+    /// Which of them load the plugin without being told.
+    pub(super) installed: &'b [bool],
+    pub(super) interrupted: &'b AtomicBool,
+    pub(super) progress: Progress,
+    /// What could not be removed, and why.
+    pub(super) left: RefCell<Vec<(String, String)>>,
+    /// What has ended a part before its last row.
+    pub(super) problems: RefCell<Vec<anyhow::Error>>,
+}
+
+impl Measuring<'_> {
+    /// The filesystem or device through its tables, then in each TensorFlow.
+    pub(super) fn subject(&self, subject: &Subject, parts: &mut Vec<Part>) -> Result<()> {
+        let name = subject.to_string();
+        let (rows, taken) = self.measure(&name, "the C table", subject, None, None)?;
+        let part = |through: String, reference: Option<&str>, rows| Part {
+            subject: name.clone(),
+            through,
+            reference: reference.map(str::to_owned),
+            rows,
+        };
+        parts.push(part("the C table".to_owned(), None, rows));
+        for (release, installed) in self.tensorflows.iter().zip(self.installed) {
+            let through = format!("TensorFlow {}", release.version());
+            // A device that is loaded twice ends the process.
+            let named = (!installed).then_some(self.plugin);
+            let release = Some((release, named));
+            let (rows, _) = self.measure(&name, &through, subject, release, taken)?;
+            let reference = match subject {
+                Subject::Filesystem(_) => "file://",
+                Subject::Device(_) => "CPU",
+            };
+            parts.push(part(through, Some(reference), rows));
+        }
+        Ok(())
+    }
+
+    /// The rows of a part; for a filesystem also which of the directories could be used.
+    fn measure(
+        &self,
+        name: &str,
+        through: &str,
+        subject: &Subject,
+        release: Option<(&TensorFlow, Option<&Path>)>,
+        taken: Option<usize>,
+    ) -> Result<(Vec<bench::Row>, Option<usize>)> {
+        let settings = &self.settings;
+        let title = format!("{name} through {through}");
+        self.progress.part(&title);
+        let reference = match (release, subject) {
+            (Some(_), Subject::Filesystem(_)) => {
+                Some(tempfile::tempdir().context("cannot make a temporary directory")?)
+            }
+            _ => None,
+        };
+        let (scheme, device_type) = match subject {
+            Subject::Filesystem(scheme) => (Some(scheme.clone()), None),
+            Subject::Device(device_type) => (None, Some(device_type.clone())),
+        };
+        let mut directories =
+            scheme.as_ref().map_or_else(Vec::new, |scheme| settings.directories(scheme));
+        if let Some(taken) = taken {
+            directories = vec![directories.swap_remove(taken)];
+        }
+        let job_is_of_files = scheme.is_some();
+        let job = Job {
+            plugin: self.plugin.to_owned(),
+            scheme,
+            device_type,
+            directories,
+            file: settings
+                .file
+                .map(str::to_owned)
+                .filter(|_| matches!(subject, Subject::Filesystem(_))),
+            reference: reference.as_ref().map(|reference| reference.path().to_owned()),
+            seconds: settings.seconds,
+            filter: settings.filter.to_lowercase(),
+            skip: Vec::new(),
+            clean: false,
+        };
+        let tables = || self.tables();
+        let python = || python(release, job_is_of_files);
+        let child = Child {
+            program: if release.is_some() { &python } else { &tables },
+            cleaner: &tables,
+            limit: Duration::from_secs(settings.timeout)
+                + Duration::from_secs_f64(settings.seconds * TIMES_SECONDS),
+            interrupted: self.interrupted,
+            begins: &|group, name| self.progress.row(&title, group, name),
+        };
+        let part = child.run(job, &mut self.left.borrow_mut()).map_err(|error| {
+            self.progress.finish();
+            if error.is::<Interrupted>() {
+                error
+            } else {
+                error.context(format!("{title} cannot be measured"))
+            }
+        })?;
+        if let Some(problem) = part.problem {
+            self.problems
+                .borrow_mut()
+                .push(anyhow!("{title} was not measured to the end: {problem}"));
+        }
+        if self.interrupted.load(Ordering::Relaxed) {
+            return Err(Interrupted.into());
+        }
+        Ok((part.rows, part.directory))
+    }
+
+    /// This program, as the one that calls the plugin's tables.
+    fn tables(&self) -> Command {
+        let program =
+            env::current_exe().unwrap_or_else(|_| env::args_os().next().unwrap_or_default().into());
+        let mut command = Command::new(program);
+        command.arg(bench::ARGUMENT);
+        for (name, value) in [("TF_CPP_MIN_LOG_LEVEL", "1"), ("TF_ENABLE_ONEDNN_OPTS", "0")] {
+            if env::var_os(name).is_none() {
+                command.env(name, value);
+            }
+        }
+        if let Some(directory) = &self.library_dir {
+            let mut path = OsString::from(directory);
+            if let Some(more) = env::var_os("LD_LIBRARY_PATH").filter(|more| !more.is_empty()) {
+                path.push(":");
+                path.push(more);
+            }
+            command.env("LD_LIBRARY_PATH", path);
+        }
+        command
+    }
+}
+
+/// The Python that measures in a TensorFlow, which is told of a plugin unless it has it.
+fn python(release: Option<(&TensorFlow, Option<&Path>)>, files: bool) -> Command {
+    let Some((release, plugin)) = release else { return Command::new("python3") };
+    let mut command = release.python_command();
+    command.args(["-c", SCRIPT]);
+    match plugin {
+        Some(plugin) => command.env(LIBRARY_VARIABLE, plugin),
+        None => command.env_remove(LIBRARY_VARIABLE),
+    };
+    // Files need no GPU; a plugin's device may well be one.
+    if files && env::var_os("CUDA_VISIBLE_DEVICES").is_none() {
+        command.env("CUDA_VISIBLE_DEVICES", "-1");
+    }
+    command
+}
+
+/// What is being done, on standard error: one changing line on a terminal, else one for each part.
+pub(super) struct Progress(Option<ProgressBar>);
+
+impl Progress {
+    pub(super) fn new() -> Self {
+        if !io::stderr().is_terminal() {
+            return Self(None);
+        }
+        let bar = ProgressBar::new_spinner();
+        if let Ok(style) = ProgressStyle::with_template("{spinner} [{elapsed}] {wide_msg}") {
+            bar.set_style(style);
+        }
+        bar.enable_steady_tick(Duration::from_millis(120));
+        Self(Some(bar))
+    }
+
+    fn part(&self, title: &str) {
+        match &self.0 {
+            Some(bar) => bar.set_message(title.to_owned()),
+            None => note!("measuring {title}"),
+        }
+    }
+
+    fn row(&self, title: &str, group: &str, name: &str) {
+        if let Some(bar) = &self.0 {
+            bar.set_message(format!("{title}: {group}: {name}"));
+        }
+    }
+
+    pub(super) fn finish(&self) {
+        if let Some(bar) = &self.0 {
+            bar.finish_and_clear();
+        }
+    }
+}

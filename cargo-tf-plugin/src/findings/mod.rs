@@ -1,0 +1,59 @@
+//! What is to be said about a plugin.
+
+pub(crate) mod device;
+pub(crate) mod file;
+pub(crate) mod filesystem;
+pub(crate) mod layouts;
+pub(crate) mod loading;
+mod places;
+
+use serde::Serialize;
+
+/// How bad something is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Severity {
+    /// TensorFlow would not load the plugin, or would be ended by it.
+    Error,
+    /// It fails for some users or in some releases, or it surprises.
+    Warning,
+    /// Good to know.
+    Note,
+}
+
+/// Something to be said about a plugin.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Finding {
+    pub(crate) severity: Severity,
+    pub(crate) what: String,
+    pub(crate) fix: String,
+}
+
+/// All that is said so far.
+#[derive(Debug, Default)]
+pub(crate) struct Findings(Vec<Finding>);
+
+impl Findings {
+    pub(crate) fn add(
+        &mut self,
+        severity: Severity,
+        what: impl Into<String>,
+        fix: impl Into<String>,
+    ) {
+        self.0.push(Finding { severity, what: what.into(), fix: fix.into() });
+    }
+
+    pub(crate) fn error(&mut self, what: impl Into<String>, fix: impl Into<String>) {
+        self.add(Severity::Error, what, fix);
+    }
+
+    pub(crate) fn warn(&mut self, what: impl Into<String>, fix: impl Into<String>) {
+        self.add(Severity::Warning, what, fix);
+    }
+
+    /// The worst first.
+    pub(crate) fn sorted(mut self) -> Vec<Finding> {
+        self.0.sort_by_key(|finding| finding.severity);
+        self.0
+    }
+}

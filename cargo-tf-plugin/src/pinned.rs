@@ -1,0 +1,200 @@
+//! TensorFlow releases that are installed on first use.
+
+use std::env;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+
+use crate::install::{Goal, Installation};
+use crate::python::{self, Interpreter, major_minor};
+use crate::tensorflow::{CANDIDATES, MATRIX, NEWEST, OLDEST, TensorFlow};
+use crate::workspace::{Workspace, user_cache};
+
+/// A TensorFlow release.
+#[derive(Debug)]
+pub(crate) struct Release(pub(crate) String);
+
+impl Goal for Release {
+    type Provided = TensorFlow;
+
+    fn title(&self) -> String {
+        format!("TensorFlow {}", self.0)
+    }
+
+    fn cost(&self) -> &'static str {
+        "about 250 MB to download, 1.5 GB on disk"
+    }
+
+    fn stamp(&self) -> &str {
+        &self.0
+    }
+
+    fn stamp_name(&self) -> &'static str {
+        "tensorflow-complete"
+    }
+
+    fn requirements(&self) -> Vec<String> {
+        let mut requirements = vec![format!("{}=={}", distribution(), self.0)];
+        if major_minor(&self.0) == Some((2, 12)) {
+            // This release takes any newer jax by its own metadata, and no jax since 0.4.31 takes its NumPy: pip would
+            // find that out by fetching them one by one, 2 GB.
+            requirements.push("jax<0.4.31".to_owned());
+        }
+        requirements
+    }
+
+    fn interpreter(&self, named: Option<&OsStr>, search: Option<&OsStr>) -> Result<Interpreter> {
+        Interpreter::for_tensorflow(&self.0, named, search)
+    }
+
+    fn found(&self, python: &Path) -> Result<TensorFlow> {
+        let tensorflow = TensorFlow::from_python(python)?;
+        if tensorflow.version() != self.0 {
+            bail!("{} has TensorFlow {}", python.display(), tensorflow.version());
+        }
+        Ok(tensorflow)
+    }
+
+    fn adopts(&self) -> bool {
+        true
+    }
+
+    fn not_found(&self) -> String {
+        format!(
+            "the package index has no TensorFlow {} for this Python and system; name another version, such as {}",
+            self.0,
+            crate::NEWEST
+        )
+    }
+}
+
+impl Installation<Release> {
+    /// Release `version` in `directory`; nothing is done yet.
+    pub(crate) fn new(version: &str, directory: &Path) -> Result<Self> {
+        let plain =
+            version.chars().all(|c| c.is_ascii_digit() || c.is_ascii_lowercase() || c == '.');
+        if !plain || version.split('.').any(str::is_empty) || major_minor(version).is_none() {
+            bail!("`{version}` is not a TensorFlow version; write one such as {}", crate::NEWEST);
+        }
+        Self::of(Release(version.to_owned()), directory, version)
+    }
+}
+
+impl TensorFlow {
+    /// The TensorFlow release `version` (such as [`NEWEST`]) in a virtual environment of the current
+    /// workspace, `<target>/tf-venv/<version>`; outside of any package in one of the user's,
+    /// `~/.cache/tf-plugin/tf-venv/<version>` (`XDG_CACHE_HOME` is honoured).
+    ///
+    /// The environment is made on first use: a download of about 250 MB that becomes 1.5 GB on disk, with
+    /// progress on standard error. Later calls take milliseconds. Processes that ask at the same time wait for
+    /// each other. An installation that was interrupted is made again.
+    ///
+    /// `TF_PLUGIN_PYTHON` names the interpreter to make it with; otherwise the first suitable one of
+    /// `python3.11`, the other versions that the release supports, `python3` and `python` on `PATH` is taken.
+    ///
+    /// `2.21` is the release of that series that the project is tested with; `2.22` is the release candidate in
+    /// [`CANDIDATES`].
+    ///
+    /// # Errors
+    /// When no suitable Python is found, its `venv` module is missing, pip fails (no network, no such release)
+    /// or the disk is full. The text names the cause and the next step.
+    pub fn pinned(version: &str) -> Result<Self> {
+        Self::pinned_in(version, &environments()?)
+    }
+
+    /// As [`TensorFlow::pinned`], with the environments in `directory` instead: `<directory>/<version>`.
+    ///
+    /// # Errors
+    /// As [`TensorFlow::pinned`].
+    pub fn pinned_in(version: &str, directory: &Path) -> Result<Self> {
+        let version = release(version)?;
+        let installation = Installation::new(version, directory)?;
+        if python::major_minor(version).is_some_and(|version| version < OLDEST) {
+            bail!(
+                "TensorFlow {version} cannot load these plugins; name {}.{} or newer, such as {NEWEST}",
+                OLDEST.0,
+                OLDEST.1
+            );
+        }
+        installation.provide()
+    }
+
+    /// The TensorFlow of the virtual environment that is active (`VIRTUAL_ENV`), else [`NEWEST`] as
+    /// [`TensorFlow::pinned`] provides it.
+    ///
+    /// # Errors
+    /// As [`TensorFlow::pinned`], where the active environment has no TensorFlow that can be used.
+    pub fn around() -> Result<Self> {
+        let active = env::var_os("VIRTUAL_ENV").filter(|venv| !venv.is_empty());
+        let python = active.map(|venv| PathBuf::from(venv).join("bin/python"));
+        match python.map(|python| Self::from_python(&python)) {
+            Some(Ok(tensorflow)) => Ok(tensorflow),
+            _ => Self::pinned(NEWEST),
+        }
+    }
+}
+
+/// The name under which the release without GPU support is published for this machine.
+pub(crate) fn distribution() -> &'static str {
+    if cfg!(all(target_arch = "x86_64", not(target_os = "macos"))) {
+        "tensorflow-cpu"
+    } else {
+        "tensorflow"
+    }
+}
+
+/// The release that is meant by `2.21`: the one of the series that the project is tested with. pip would take it for
+/// 2.21.0, which not every series has.
+fn release(version: &str) -> Result<&str> {
+    let Some((_, minor)) = version.split_once('.') else {
+        return Ok(version);
+    };
+    let is_series = !minor.is_empty() && minor.chars().all(|c| c.is_ascii_digit());
+    if !is_series || python::major_minor(version).is_none_or(|series| series < OLDEST) {
+        return Ok(version);
+    }
+    let mut known = MATRIX.iter().chain([&NEWEST]).chain(CANDIDATES).copied();
+    let release = known.find(|known| python::major_minor(known) == python::major_minor(version));
+    release.with_context(|| {
+        format!(
+            "`{version}` is a series of TensorFlow releases; name one in full, such as {NEWEST}"
+        )
+    })
+}
+
+/// Where the releases are that are installed on demand.
+pub(crate) fn environments() -> Result<PathBuf> {
+    Workspace::current()
+        .map(|workspace| workspace.target_dir())
+        .or_else(|_| user_cache())
+        .map(|directory| directory.join("tf-venv"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_series_is_its_release_or_is_refused_before_anything_is_fetched() {
+        for (written, meant) in [
+            ("2.12", "2.12.1"),
+            ("2.16", "2.16.2"),
+            ("2.21", "2.21.0"),
+            ("2.22", "2.22.0rc0"),
+            // What is not a series is left to those who know more.
+            ("2.21.0", "2.21.0"),
+            ("2.9", "2.9"),
+            ("nonsense", "nonsense"),
+            ("2.", "2."),
+        ] {
+            assert_eq!(release(written).expect(written), meant);
+        }
+        let nowhere = Path::new("/proc/nowhere");
+        let error = TensorFlow::pinned_in("2.13", nowhere).expect_err("no release").to_string();
+        assert!(error.contains("`2.13` is a series"), "{error}");
+        assert!(error.contains("name one in full, such as 2.21.0"), "{error}");
+        let error = TensorFlow::pinned_in("2.9", nowhere).expect_err("too old").to_string();
+        assert!(error.contains("cannot load these plugins; name 2.12 or newer"), "{error}");
+    }
+}

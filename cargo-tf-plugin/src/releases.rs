@@ -1,0 +1,42 @@
+//! What a plugin finds in releases of TensorFlow.
+
+use serde::Serialize;
+
+use crate::artefact::numbers;
+
+/// What a TensorFlow release lacks that the plugin needs.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Release {
+    pub(crate) version: String,
+    pub(crate) missing: Vec<String>,
+}
+
+impl Release {
+    /// Whether a plugin sees TensorFlow's functions only if it names TensorFlow's libraries as needed.
+    pub(crate) fn hides_functions(&self) -> bool {
+        hides_functions(&numbers(&self.version))
+    }
+}
+
+/// Seen with `tf.load_library` of a plugin that names no library: 2.19 to 2.21 alone resolve its imports.
+fn hides_functions(version: &[u32]) -> bool {
+    version < [2, 19].as_slice() || version >= [2, 22].as_slice()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_are_hidden_before_2_19_and_since_2_22() {
+        for (version, hidden) in [
+            ("2.12.1", true),
+            ("2.18.1", true),
+            ("2.19.0", false),
+            ("2.21.0", false),
+            ("2.22.0rc0", true),
+        ] {
+            assert_eq!(hides_functions(&numbers(version)), hidden, "{version}");
+        }
+    }
+}
