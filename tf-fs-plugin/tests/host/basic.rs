@@ -7,15 +7,12 @@ use tf_fs_plugin::*;
 #[derive(Debug)]
 pub(crate) struct Basic(Full);
 
-operations!(Basic: NEW_RANDOM_ACCESS_FILE NEW_WRITABLE_FILE CREATE_DIR DELETE_FILE DELETE_DIR STAT
-    GET_CHILDREN);
 export!(Basic: "basic" => Basic);
 
+#[tf_fs_plugin::filesystem]
 impl Filesystem for Basic {
     type Reader = Reader;
     type Writer = Writer;
-    type Region = Unsupported;
-    type Transaction = ();
 
     fn new(scheme: &str) -> Result<Self> {
         Full::new(scheme).map(Self)
@@ -54,15 +51,10 @@ impl Filesystem for Basic {
 #[derive(Debug)]
 pub(crate) struct Rootless;
 
-operations!(Rootless: CREATE_DIR STAT GET_CHILDREN);
 export!(Rootless: "rootless" => Rootless);
 
+#[tf_fs_plugin::filesystem]
 impl Filesystem for Rootless {
-    type Reader = Unsupported;
-    type Writer = Unsupported;
-    type Region = Unsupported;
-    type Transaction = ();
-
     fn new(_: &str) -> Result<Self> {
         Ok(Self)
     }
@@ -84,15 +76,10 @@ impl Filesystem for Rootless {
 #[derive(Debug)]
 pub(crate) struct Half;
 
-operations!(Half: STAT);
 export!(Half: "broken" => Half, "half" => Half);
 
+#[tf_fs_plugin::filesystem]
 impl Filesystem for Half {
-    type Reader = Unsupported;
-    type Writer = Unsupported;
-    type Region = Unsupported;
-    type Transaction = ();
-
     fn new(scheme: &str) -> Result<Self> {
         if scheme == "broken" {
             return Err(Error::new(Code::Unauthenticated, "no key"));

@@ -45,12 +45,10 @@ impl Drop for File {
 /// Only opens files; those below `fragile/` panic.
 #[derive(Default)]
 struct OnlyOpens(Mutex<BTreeMap<Vec<u8>, Bytes>>);
-operations!(OnlyOpens: NEW_RANDOM_ACCESS_FILE NEW_WRITABLE_FILE);
+#[tf_fs_plugin::filesystem]
 impl Filesystem for OnlyOpens {
     type Reader = File;
     type Writer = File;
-    type Region = tf_fs_plugin::Unsupported;
-    type Transaction = ();
 
     fn new(_: &str) -> Result<Self> {
         Ok(Self::default())
@@ -66,12 +64,11 @@ impl Filesystem for OnlyOpens {
         Ok(File { bytes, fragile: uri.path().starts_with(b"/fragile/") })
     }
 }
-struct OnlyOpensPlugin;
-export!(OnlyOpensPlugin: "opens" => OnlyOpens);
+export!(OnlyOpens: "opens" => OnlyOpens);
 
 #[test]
 fn a_copy_needs_no_more_than_opening() {
-    let host = Host::load::<OnlyOpensPlugin>().expect("loaded");
+    let host = Host::load::<OnlyOpens>().expect("loaded");
     host.write_file("opens://h/a", "content").expect("written");
     host.copy_file("opens://h/a", "opens://h/b").expect("copied");
     let copy = host.new_random_access_file("opens://h/b").expect("opened");
@@ -80,7 +77,7 @@ fn a_copy_needs_no_more_than_opening() {
 
 #[test]
 fn a_rename_that_could_not_delete_touches_nothing() {
-    let host = Host::load::<OnlyOpensPlugin>().expect("loaded");
+    let host = Host::load::<OnlyOpens>().expect("loaded");
     host.write_file("opens://h/a", "content").expect("written");
     host.write_file("opens://h/b", "old").expect("written");
     fails(host.rename_file("opens://h/a", "opens://h/b"), Code::Unimplemented, "delete_file");
@@ -90,7 +87,7 @@ fn a_rename_that_could_not_delete_touches_nothing() {
 
 #[test]
 fn a_copy_that_panics_twice_ends_in_an_error() {
-    let host = Host::load::<OnlyOpensPlugin>().expect("loaded");
+    let host = Host::load::<OnlyOpens>().expect("loaded");
     host.write_file("opens://h/a", "content").expect("written");
     let copied = host.copy_file("opens://h/a", "opens://h/fragile/b");
     fails(copied, Code::Internal, "boom while the lock is held");
@@ -99,13 +96,8 @@ fn a_copy_that_panics_twice_ends_in_an_error() {
 
 /// Has directories, but creates none.
 struct NoCreation;
-operations!(NoCreation: STAT GET_CHILDREN PATHS_EXIST);
+#[tf_fs_plugin::filesystem]
 impl Filesystem for NoCreation {
-    type Reader = tf_fs_plugin::Unsupported;
-    type Writer = tf_fs_plugin::Unsupported;
-    type Region = tf_fs_plugin::Unsupported;
-    type Transaction = ();
-
     fn new(_: &str) -> Result<Self> {
         Ok(Self)
     }
@@ -120,8 +112,7 @@ impl Filesystem for NoCreation {
         uris.iter().map(|_| Err(Error::unavailable("off").with_source(Bomb))).collect()
     }
 }
-struct NoCreationPlugin;
-export!(NoCreationPlugin: "fixed" => NoCreation);
+export!(NoCreation: "fixed" => NoCreation);
 
 #[derive(Debug)]
 struct Bomb;
@@ -139,21 +130,21 @@ impl Drop for Bomb {
 
 #[test]
 fn a_directory_that_is_there_need_not_be_created() {
-    let host = Host::load::<NoCreationPlugin>().expect("loaded");
+    let host = Host::load::<NoCreation>().expect("loaded");
     host.recursively_create_dir("fixed://h/there").expect("there already");
     assert_eq!(code(host.recursively_create_dir("fixed://h/new")), Code::Unimplemented);
 }
 
 #[test]
 fn names_that_are_no_children_are_refused() {
-    let host = Host::load::<NoCreationPlugin>().expect("loaded");
+    let host = Host::load::<NoCreation>().expect("loaded");
     assert_eq!(host.get_children("fixed://h/a").expect("listed"), [b"a"]);
     fails(host.get_children("fixed://h/"), Code::Internal, "not a name of an entry");
 }
 
 #[test]
 fn an_error_that_nobody_wants_may_panic_when_dropped() {
-    let host = Host::load::<NoCreationPlugin>().expect("loaded");
+    let host = Host::load::<NoCreation>().expect("loaded");
     assert!(
         !host.filesystem("fixed").expect("there").all_paths_exist(&["fixed://h/a"]).expect("asked")
     );
@@ -161,13 +152,8 @@ fn an_error_that_nobody_wants_may_panic_when_dropped() {
 
 /// Names are keys: `a//b` is not `a/b`.
 struct Keys;
-operations!(Keys: TRANSLATE_NAME STAT GET_CHILDREN);
+#[tf_fs_plugin::filesystem]
 impl Filesystem for Keys {
-    type Reader = tf_fs_plugin::Unsupported;
-    type Writer = tf_fs_plugin::Unsupported;
-    type Region = tf_fs_plugin::Unsupported;
-    type Transaction = ();
-
     fn new(_: &str) -> Result<Self> {
         Ok(Self)
     }
@@ -183,12 +169,11 @@ impl Filesystem for Keys {
         Ok(["c"].into_iter().collect())
     }
 }
-struct KeysPlugin;
-export!(KeysPlugin: "keys" => Keys);
+export!(Keys: "keys" => Keys);
 
 #[test]
 fn patterns_are_looked_up_under_translated_names() {
-    let host = Host::load::<KeysPlugin>().expect("loaded");
+    let host = Host::load::<Keys>().expect("loaded");
     for pattern in ["keys://bucket/a//b/*", "keys://bucket/a//b/c"] {
         let found = host.get_matching_paths(pattern).expect("matched");
         assert_eq!(found, [b"keys://bucket/a//b/c"], "{pattern}");
@@ -221,12 +206,10 @@ impl Drop for Doomed {
 }
 
 struct Odd;
-operations!(Odd: NEW_RANDOM_ACCESS_FILE NEW_READ_ONLY_MEMORY_REGION_FROM_FILE STAT);
+#[tf_fs_plugin::filesystem]
 impl Filesystem for Odd {
     type Reader = Box<dyn RandomAccessFile>;
-    type Writer = tf_fs_plugin::Unsupported;
     type Region = Doomed;
-    type Transaction = ();
 
     fn new(_: &str) -> Result<Self> {
         Ok(Self)
@@ -244,36 +227,32 @@ impl Filesystem for Odd {
         std::panic::resume_unwind(Box::new("second"))
     }
 }
-struct OddPlugin;
-export!(OddPlugin: "odd" => Odd);
+export!(Odd: "odd" => Odd);
 
 #[test]
 fn a_broken_stream_is_not_the_end_of_the_file() {
-    let host = Host::load::<OddPlugin>().expect("loaded");
+    let host = Host::load::<Odd>().expect("loaded");
     let file = host.new_random_access_file("odd://h/a").expect("opened");
     assert_eq!(code(file.read(0, 16)), Code::DataLoss);
 }
 
 #[test]
 fn a_region_that_panics_twice_ends_in_an_error() {
-    let host = Host::load::<OddPlugin>().expect("loaded");
+    let host = Host::load::<Odd>().expect("loaded");
     let region = host.new_read_only_memory_region_from_file("odd://h/a");
     fails(region.map(drop), Code::Internal, "boom in content");
 }
 
 #[test]
 fn the_place_of_another_panic_is_not_shown() {
-    let host = Host::load::<OddPlugin>().expect("loaded");
+    let host = Host::load::<Odd>().expect("loaded");
     fails(host.stat("odd://h/a"), Code::Internal, "plugin panicked in `stat`: second");
 }
 
 /// One directory `d` with a file `f`.
 struct Tree;
-operations!(Tree: STAT GET_CHILDREN START_TRANSACTION ADD_TO_TRANSACTION GET_TRANSACTION_FOR_PATH);
+#[tf_fs_plugin::filesystem]
 impl Filesystem for Tree {
-    type Reader = tf_fs_plugin::Unsupported;
-    type Writer = tf_fs_plugin::Unsupported;
-    type Region = tf_fs_plugin::Unsupported;
     type Transaction = ();
 
     fn new(_: &str) -> Result<Self> {
@@ -300,12 +279,11 @@ impl Filesystem for Tree {
         Ok(None)
     }
 }
-struct TreePlugin;
-export!(TreePlugin: "tree" => Tree);
+export!(Tree: "tree" => Tree);
 
 #[test]
 fn a_pattern_that_ends_with_a_slash_matches_directories() {
-    let host = Host::load::<TreePlugin>().expect("loaded");
+    let host = Host::load::<Tree>().expect("loaded");
     assert_eq!(host.get_matching_paths("tree://h/*/").expect("matched"), [b"tree://h/d/"]);
     let all = host.get_matching_paths("tree://h/*").expect("matched");
     assert_eq!(all, [b"tree://h/d", b"tree://h/f"]);
@@ -313,7 +291,7 @@ fn a_pattern_that_ends_with_a_slash_matches_directories() {
 
 #[test]
 fn a_path_of_another_filesystem_has_no_transaction() {
-    let host = Host::load::<TreePlugin>().expect("loaded");
+    let host = Host::load::<Tree>().expect("loaded");
     let fs = host.filesystem("tree").expect("there");
     assert_eq!(code(fs.get_or_start_transaction_for_path("other://h/f").map(drop)), Code::NotFound);
     let found = fs.get_transaction_for_path("other://h/f").map(drop);

@@ -112,13 +112,9 @@ fn the_other_configuration_operations_follow_from_one() {
 
     #[derive(Debug)]
     struct Listed;
-    operations!(Listed: GET_FILESYSTEM_CONFIGURATION SET_FILESYSTEM_CONFIGURATION_OPTION);
     export!(Listed: "listed" => Listed);
+    #[tf_fs_plugin::filesystem]
     impl Filesystem for Listed {
-        type Reader = Unsupported;
-        type Writer = Unsupported;
-        type Region = Unsupported;
-        type Transaction = ();
         fn new(_: &str) -> Result<Self> {
             Ok(Self)
         }
@@ -144,14 +140,9 @@ fn names_with_a_nul_are_the_plugins_fault() {
 
     #[derive(Debug)]
     struct Nul;
-    operations!(Nul: GET_FILESYSTEM_CONFIGURATION GET_FILESYSTEM_CONFIGURATION_KEYS GET_CHILDREN
-        GET_MATCHING_PATHS TRANSLATE_NAME);
     export!(Nul: "nul" => Nul);
+    #[tf_fs_plugin::filesystem]
     impl Filesystem for Nul {
-        type Reader = Unsupported;
-        type Writer = Unsupported;
-        type Region = Unsupported;
-        type Transaction = ();
         fn new(_: &str) -> Result<Self> {
             Ok(Self)
         }
@@ -186,13 +177,9 @@ fn payloads_and_causes_reach_the_host() {
 
     #[derive(Debug)]
     struct Telling;
-    operations!(Telling: DELETE_FILE);
     export!(Telling: "telling" => Telling);
+    #[tf_fs_plugin::filesystem]
     impl Filesystem for Telling {
-        type Reader = Unsupported;
-        type Writer = Unsupported;
-        type Region = Unsupported;
-        type Transaction = ();
         fn new(_: &str) -> Result<Self> {
             Ok(Self)
         }

@@ -3,8 +3,8 @@
 use crate::abi::broken;
 use crate::abi::hand_made::{self, Offer, Plan, register};
 use crate::support::{code, fails};
+use tf_fs_plugin::Code;
 use tf_fs_plugin::prelude::*;
-use tf_fs_plugin::{Code, Unsupported};
 use tf_fs_sys::{TF_FilesystemOps, TF_RandomAccessFileOps, TF_WritableFileOps};
 use tf_plugin_testing::filesystem::Host;
 
@@ -239,12 +239,9 @@ impl RandomAccessFile for Endless {
     }
 }
 
-operations!(Endless: NEW_RANDOM_ACCESS_FILE STAT);
+#[tf_fs_plugin::filesystem]
 impl Filesystem for Endless {
     type Reader = Self;
-    type Writer = Unsupported;
-    type Region = Unsupported;
-    type Transaction = ();
 
     fn new(_: &str) -> Result<Self> {
         Ok(Self)

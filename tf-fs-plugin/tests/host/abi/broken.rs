@@ -59,56 +59,28 @@ answers! {
     start_with_one(fs: Fs, token: *mut *mut TF_TransactionToken; status) -> c_int { TF_NOT_FOUND, 1 }
 }
 
-pub(crate) unsafe extern "C" fn open_reader(
-    _: Fs,
-    _: Path,
-    file: *mut TF_RandomAccessFile,
-    status: *mut TF_Status,
-) {
-    // SAFETY: the host passes a file to fill and a status.
-    unsafe {
-        (*file).plugin_file = STATE;
-        set(status, TF_OK, c"");
-    }
+/// Slots that fill in a state, and then set a status.
+macro_rules! opening {
+    ($($name:ident($file:ident.$state:ident) { $code:ident, $message:literal })*) => {$(
+        pub(crate) unsafe extern "C" fn $name(
+            _: Fs,
+            _: Path,
+            file: *mut $file,
+            status: *mut TF_Status,
+        ) {
+            // SAFETY: the host passes a place for the file and a status, both valid.
+            unsafe {
+                (*file).$state = STATE;
+                set(status, $code, $message);
+            }
+        }
+    )*};
 }
-
-pub(crate) unsafe extern "C" fn open_reader_and_fail(
-    _: Fs,
-    _: Path,
-    file: *mut TF_RandomAccessFile,
-    status: *mut TF_Status,
-) {
-    // SAFETY: the host passes a place for the file and a status, both valid.
-    unsafe {
-        (*file).plugin_file = STATE;
-        set(status, TF_UNAVAILABLE, c"broken");
-    }
-}
-
-pub(crate) unsafe extern "C" fn open_writer(
-    _: Fs,
-    _: Path,
-    file: *mut TF_WritableFile,
-    status: *mut TF_Status,
-) {
-    // SAFETY: the host passes a place for the file and a status, both valid.
-    unsafe {
-        (*file).plugin_file = STATE;
-        set(status, TF_OK, c"");
-    }
-}
-
-pub(crate) unsafe extern "C" fn open_region(
-    _: Fs,
-    _: Path,
-    region: *mut TF_ReadOnlyMemoryRegion,
-    status: *mut TF_Status,
-) {
-    // SAFETY: the host passes a place for the region and a status, both valid.
-    unsafe {
-        (*region).plugin_memory_region = STATE;
-        set(status, TF_OK, c"");
-    }
+opening! {
+    open_reader(TF_RandomAccessFile.plugin_file) { TF_OK, c"" }
+    open_reader_and_fail(TF_RandomAccessFile.plugin_file) { TF_UNAVAILABLE, c"broken" }
+    open_writer(TF_WritableFile.plugin_file) { TF_OK, c"" }
+    open_region(TF_ReadOnlyMemoryRegion.plugin_memory_region) { TF_OK, c"" }
 }
 
 pub(crate) unsafe extern "C" fn length_zero(_: *const TF_ReadOnlyMemoryRegion) -> u64 {
@@ -286,25 +258,27 @@ unsafe fn list(
     c_int::try_from(names.len()).expect("few names")
 }
 
-pub(crate) unsafe extern "C" fn list_odd_names(
-    _: Fs,
-    _: Path,
-    entries: *mut *mut *mut c_char,
-    status: *mut TF_Status,
-) -> c_int {
-    let names = [Some(c""), Some(c"a/b"), Some(c".."), Some(c"a"), Some(c"a")];
-    // SAFETY: the host's arguments are passed on.
-    unsafe { list(&names, entries, status) }
+/// Listings of these names.
+macro_rules! listing {
+    ($($(#[$doc:meta])* $name:ident: [$($entry:expr),*];)*) => {$(
+        $(#[$doc])*
+        pub(crate) unsafe extern "C" fn $name(
+            _: Fs,
+            _: Path,
+            entries: *mut *mut *mut c_char,
+            status: *mut TF_Status,
+        ) -> c_int {
+            // SAFETY: the host passes a place for the array, which holds null, and a status.
+            unsafe { list(&[$($entry),*], entries, status) }
+        }
+    )*};
 }
-
-pub(crate) unsafe extern "C" fn list_null_entry(
-    _: Fs,
-    _: Path,
-    entries: *mut *mut *mut c_char,
-    status: *mut TF_Status,
-) -> c_int {
-    // SAFETY: the host's arguments are passed on.
-    unsafe { list(&[Some(c"x://h/a"), None], entries, status) }
+listing! {
+    list_odd_names: [Some(c""), Some(c"a/b"), Some(c".."), Some(c"a"), Some(c"a")];
+    list_null_entry: [Some(c"x://h/a"), None];
+    list_without_scheme: [Some(c"/a")];
+    /// A directory that holds `sub`, at any depth.
+    list_sub: [Some(c"sub"), Some(c"other")];
 }
 
 /// The same block as two entries.
@@ -320,27 +294,6 @@ pub(crate) unsafe extern "C" fn list_one_block_twice(
         *(*entries).add(1) = **entries;
         count
     }
-}
-
-pub(crate) unsafe extern "C" fn list_without_scheme(
-    _: Fs,
-    _: Path,
-    entries: *mut *mut *mut c_char,
-    status: *mut TF_Status,
-) -> c_int {
-    // SAFETY: the host's arguments are passed on.
-    unsafe { list(&[Some(c"/a")], entries, status) }
-}
-
-/// A directory that holds `sub`, at any depth.
-pub(crate) unsafe extern "C" fn list_sub(
-    _: Fs,
-    _: Path,
-    entries: *mut *mut *mut c_char,
-    status: *mut TF_Status,
-) -> c_int {
-    // SAFETY: the host's arguments are passed on.
-    unsafe { list(&[Some(c"sub"), Some(c"other")], entries, status) }
 }
 
 static FOREIGN: Foreign =
