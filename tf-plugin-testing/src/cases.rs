@@ -38,6 +38,29 @@ macro_rules! case_type {
             }
         }
 
+        impl crate::options::Named for Case {
+            fn name(&self) -> &'static str {
+                self.name
+            }
+        }
+
+        impl Case {
+            /// Ends a test as the case did on `on`, which is of this kind.
+            #[track_caller]
+            pub(crate) fn judge(&self, verdict: crate::verdict::Verdict, on: &str, whose: &str) {
+                use crate::verdict::Verdict;
+                match verdict {
+                    Verdict::Passed => {}
+                    Verdict::Skipped(reason) => println!("skipped: {reason}"),
+                    Verdict::Failed(deviations) => {
+                        let Self { name, asks, why, .. } = self;
+                        let report = crate::deviation::report(name, asks, why, on, whose, &deviations);
+                        panic!("{report}")
+                    }
+                }
+            }
+        }
+
         impl std::fmt::Debug for Case {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 write!(f, "Case({})", self.name)

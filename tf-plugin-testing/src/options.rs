@@ -1,6 +1,6 @@
 //! What both `conformance!` take as options.
 
-use crate::tensorflow::TensorFlowCase;
+use crate::tensorflow::case::TensorFlowCase;
 
 /// What an option of `conformance!` takes that is a text.
 #[doc(hidden)]
@@ -23,5 +23,24 @@ pub trait Named {
 impl Named for TensorFlowCase {
     fn name(&self) -> &'static str {
         self.name
+    }
+}
+
+/// The cases that are left out, each with the reason.
+#[derive(Default)]
+pub(crate) struct LeftOut(pub(crate) Vec<(&'static str, String)>);
+
+impl LeftOut {
+    pub(crate) fn add(&mut self, case: &impl Named, reason: impl OptionText) {
+        self.0.push((case.name(), reason.into()));
+    }
+
+    /// Whether a case is among them; then it says why.
+    pub(crate) fn has(&self, case: &impl Named) -> bool {
+        let found = self.0.iter().find(|(name, _)| *name == case.name());
+        if let Some((_, reason)) = found {
+            println!("left out: {reason}");
+        }
+        found.is_some()
     }
 }

@@ -1,6 +1,6 @@
 //! A device around another that fails, waits or panics when it is told to.
 
-use super::Host;
+use super::abi::Host;
 use crate::faults::faults_of_each;
 use crate::faults::{Fault, Faults};
 use se_plugin::DevicePtr;

@@ -7,6 +7,7 @@
 mod abi;
 mod conformance;
 mod faulty;
+mod suite;
 mod tensorflow;
 
 #[doc(inline)]
@@ -20,10 +21,10 @@ pub use abi::{
     GraphHost, GraphSizes, Host, ProfilerHost, ProfilerSizes, Sizes, TestDevice, TestEvent,
     TestStream, TestTimer,
 };
-#[doc(hidden)]
-pub use conformance::OptionDuration;
-pub use conformance::{Case, Group, Suite, run_case};
+pub use conformance::{Case, Group, run_case};
 pub use faulty::{Faulty, FaultyDevice, FaultyEvent, FaultyStream, sweep};
+#[doc(hidden)]
+pub use suite::{OptionDuration, Suite};
 pub use tensorflow::{InTensorFlow, c_cases, python_cases};
 
 /// Each case as a value: to run it alone, and for the option `without` of

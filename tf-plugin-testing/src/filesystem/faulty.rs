@@ -47,7 +47,7 @@ pub struct Faulty<F> {
 }
 
 impl<F: Filesystem> Faulty<F> {
-    /// Wraps a filesystem; hand it to [`Host::serve`](super::Host::serve). It meets no fault yet.
+    /// Wraps a filesystem; hand it to [`Host::serve`](super::host::Host::serve). It meets no fault yet.
     #[must_use]
     pub fn new(inner: F) -> (Self, Faults) {
         let own = Ops::NAMES.iter().map(|(name, _)| *name).chain(FILE_OPERATIONS);
@@ -297,14 +297,14 @@ pub fn sweep<F: Filesystem>(
     scheme: &str,
     make: impl Fn() -> F,
     fault: Fault,
-    scenario: impl Fn(&super::Host, bool),
+    scenario: impl Fn(&super::host::Host, bool),
 ) -> u64 {
     let run = |call: Option<u64>| {
         let (faulty, faults) = Faulty::new(make());
         if let Some(call) = call {
             faults.at_call(call, fault);
         }
-        let host = super::Host::new();
+        let host = super::host::Host::new();
         // What is asked again to find unwritten bytes would meet faults of its own.
         host.read_once();
         if let Err(error) = host.serve(scheme, faulty) {

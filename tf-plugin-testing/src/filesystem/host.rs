@@ -3,14 +3,16 @@
 use super::abi::mounted::Mounted;
 use super::defaults;
 use super::file::{TestRandomAccessFile, TestReadOnlyMemoryRegion, TestWritableFile};
-use super::handle::{TestFilesystem, TestTransaction};
+use super::handle::TestFilesystem;
 use super::path;
-use super::{Plugin, Session};
+use super::session::Session;
+use super::transactions::TestTransaction;
 use crate::abi::status;
 use crate::violations::{Log, Violation};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use tf_fs_plugin::__private::Plugin;
 use tf_fs_plugin::FileStatistics;
 use tf_fs_plugin::Ops;
 use tf_fs_plugin::Undeleted;

@@ -80,14 +80,21 @@
 #[allow(unsafe_code, reason = "the host's side of the C boundary; every block is argued")]
 mod abi;
 mod conformance;
+mod declared;
 mod defaults;
 mod faulty;
 mod file;
 mod handle;
 mod host;
+mod listing;
 pub mod model;
+mod opening;
 mod path;
+mod paths;
+mod session;
+mod suite;
 mod tensorflow;
+mod transactions;
 
 #[doc(inline)]
 pub use crate::__filesystem_conformance as conformance;
@@ -97,17 +104,19 @@ pub use crate::tensorflow::{Answer, TensorFlowCase};
 pub use crate::verdict::Verdict;
 pub use crate::violations::Violation;
 pub use abi::mounted::Tables;
-pub use conformance::{
-    Append, Case, Conformance, Directories, Files, Group, Sample, TestRoot, Visible, samples,
-};
-#[doc(hidden)]
-pub use conformance::{RootSource, Suite};
+pub use conformance::samples::{Sample, samples};
+pub use conformance::{Case, Conformance, Group};
+pub use declared::{Append, Directories, Files, Visible};
 pub use faulty::{Faulty, FaultyFile, FaultyRegion, sweep};
 pub use file::{TestRandomAccessFile, TestReadOnlyMemoryRegion, TestWritableFile};
-pub use handle::{TestFilesystem, TestTransaction};
+pub use handle::TestFilesystem;
 pub use host::Host;
+pub use suite::TestRoot;
+#[doc(hidden)]
+pub use suite::{RootSource, Suite};
 pub use tensorflow::{InTensorFlow, c_cases, python_cases};
 pub use tf_fs_plugin::__private::Plugin;
+pub use transactions::TestTransaction;
 
 /// Each case as a value: to run it alone, and for the option `without` of
 /// [`conformance!`](crate::filesystem::conformance!).
@@ -115,30 +124,4 @@ pub mod cases {
     pub use super::conformance::cases::*;
     pub use super::tensorflow::c_cases::*;
     pub use super::tensorflow::python_cases::*;
-}
-
-use crate::violations::Log;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-
-/// What a host shares with all that is open on it.
-#[derive(Debug)]
-struct Session {
-    log: Arc<Log>,
-    read_once: AtomicBool,
-}
-
-impl Session {
-    fn reads_again(&self) -> bool {
-        !self.read_once.load(Ordering::Relaxed)
-    }
-}
-
-/// The end of the host and of all that is open on it.
-impl Drop for Session {
-    fn drop(&mut self) {
-        if !std::thread::panicking() {
-            self.log.check();
-        }
-    }
 }

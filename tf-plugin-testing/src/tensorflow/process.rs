@@ -1,28 +1,22 @@
 //! Runs cases in a process that has a real TensorFlow, and hears their answers.
 
-use super::{Answer, TensorFlowCase};
+use super::case::{Answer, TensorFlowCase};
+use super::program::Program;
 use crate::abi::processes::kill_group;
-use crate::deviation::{Deviation, report};
+use crate::deviation::Deviation;
 use crate::verdict::Verdict;
 use serde_json::{Value, json};
 use std::env;
-use std::fmt;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::iter;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
-
-/// What Python begins with. The rest comes by standard input, which is as long as need be.
-const START: &str = "import sys; exec(compile(sys.stdin.read(), '<cases>', 'exec'))";
-
-/// Tells a test of this executable that it is to work, and where TensorFlow's C library is.
-pub(super) const WORK_VARIABLE: &str = "TF_PLUGIN_TEST_WORK";
 
 /// The last lines of a process that say why it ended.
 const SHOWN_LINES: usize = 30;
@@ -41,24 +35,9 @@ pub(super) const LAST_WORDS: Duration = Duration::from_secs(5);
 /// How often it is looked whether a process is still there.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// What has TensorFlow and runs cases.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Program<'p> {
-    /// Python: a runner, and what it runs.
-    Python {
-        interpreter: &'p Path,
-        text: &'p [&'static str],
-        /// Loaded at import.
-        library: Option<&'p Path>,
-    },
-    /// This executable again, of which the test of this name [works](super::work). TensorFlow's C library is in the
-    /// directory.
-    Test { name: &'p str, directory: &'p Path },
-}
-
 /// What is run, and in what.
 #[derive(Debug)]
-pub(crate) struct Job<'j> {
+pub(super) struct Job<'j> {
     pub program: Program<'j>,
     pub environment: &'j [(String, String)],
     /// Settings, or a list of such.
@@ -70,7 +49,7 @@ pub(crate) struct Job<'j> {
 }
 
 /// A directory that vanishes with the value.
-pub(crate) struct Scratch(PathBuf);
+pub(super) struct Scratch(PathBuf);
 
 impl Scratch {
     pub(crate) fn new() -> Self {
@@ -140,62 +119,6 @@ impl Said {
         };
         let stack = if shown.is_empty() { "" } else { "; where it was:" };
         format!("{what} {} s{advice}{stack}{shown}", limit.as_secs_f32())
-    }
-}
-
-impl Program<'_> {
-    fn command(self) -> Command {
-        match self {
-            Self::Python { interpreter, library, .. } => {
-                let mut command = Command::new(interpreter);
-                command.args(["-c", START]).env("PYTHONUNBUFFERED", "1");
-                match library {
-                    Some(library) => command.env("TF_PLUGGABLE_DEVICE_LIBRARY_PATH", library),
-                    None => command.env_remove("TF_PLUGGABLE_DEVICE_LIBRARY_PATH"),
-                };
-                command
-            }
-            Self::Test { name, directory } => {
-                let executable = env::current_exe()
-                    .unwrap_or_else(|error| panic!("this executable is not found: {error}"));
-                let mut command = Command::new(executable);
-                // On the main thread, whose stack is that of a program: so it is with one thread for tests.
-                command
-                    .args([name, "--exact", "--nocapture", "--test-threads=1"])
-                    .env(WORK_VARIABLE, directory)
-                    .env_remove("TF_PLUGGABLE_DEVICE_LIBRARY_PATH");
-                // As `runner.py`: no news, and results that do not depend on the processor.
-                for (name, value) in [("TF_CPP_MIN_LOG_LEVEL", "2"), ("TF_ENABLE_ONEDNN_OPTS", "0")]
-                {
-                    if env::var_os(name).is_none() {
-                        command.env(name, value);
-                    }
-                }
-                command
-            }
-        }
-    }
-
-    /// What the process reads.
-    fn input(self, request: &Value) -> Vec<String> {
-        match self {
-            Self::Python { text, .. } => {
-                // A string of JSON is one of Python, too.
-                let request = format!("REQUEST = {}\n", Value::String(request.to_string()));
-                let text = text.iter().map(|text| format!("{text}\n"));
-                [request].into_iter().chain(text).collect()
-            }
-            Self::Test { .. } => vec![request.to_string()],
-        }
-    }
-}
-
-impl fmt::Display for Program<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Python { interpreter, .. } => write!(f, "{}", interpreter.display()),
-            Self::Test { directory, .. } => write!(f, "TensorFlow in {}", directory.display()),
-        }
     }
 }
 
@@ -439,85 +362,4 @@ fn answer(case: &'static TensorFlowCase, line: &Value) -> Answer {
     };
     let took = Duration::try_from_secs_f64(line["seconds"].as_f64().unwrap_or_default());
     Answer { case, verdict, took: took.unwrap_or_default() }
-}
-
-/// What `cargo tf-plugin test` asks a test for, by the environment.
-#[derive(Debug)]
-pub(crate) struct Asked {
-    /// The interpreter, or the directory of TensorFlow's C library.
-    pub tensorflow: PathBuf,
-    pub library: PathBuf,
-    report: Option<PathBuf>,
-}
-
-impl Asked {
-    /// For the cases in Python; `None` if nobody asks.
-    #[must_use]
-    pub(crate) fn in_python() -> Option<Self> {
-        Self::with("TF_PLUGIN_TEST_PYTHON")
-    }
-
-    /// For the cases in C; `None` if nobody asks.
-    #[must_use]
-    pub(crate) fn in_c() -> Option<Self> {
-        Self::with("TF_PLUGIN_TEST_C_LIBRARY")
-    }
-
-    fn with(name: &str) -> Option<Self> {
-        let path = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-        Some(Self {
-            tensorflow: path(name)?,
-            library: path("TF_PLUGIN_TEST_LIBRARY")?,
-            report: path("TF_PLUGIN_TEST_REPORT"),
-        })
-    }
-
-    /// What a test prints if nobody asks.
-    pub(crate) fn nobody() {
-        println!("skipped: this runs in real TensorFlow, with `cargo tf-plugin test`");
-    }
-
-    /// Says what came, and fails the test if something failed.
-    ///
-    /// # Panics
-    /// Then.
-    #[track_caller]
-    pub(crate) fn judge(&self, suite: &str, answers: &[Answer], on: &str, whose: &str) {
-        self.report(suite, answers);
-        let mut failures = String::new();
-        for answer in answers {
-            let (name, asks, why) = (answer.case.name, answer.case.asks, answer.case.why);
-            match &answer.verdict {
-                Verdict::Passed => println!("{name}: ok"),
-                Verdict::Skipped(reason) => println!("{name}: skipped: {reason}"),
-                Verdict::Failed(deviations) => {
-                    failures.push_str(&report(name, asks, why, on, whose, deviations));
-                    failures.push('\n');
-                }
-            }
-        }
-        assert!(failures.is_empty(), "{failures}");
-    }
-
-    /// Writes down what came, a line each, for the one who asked.
-    #[track_caller]
-    fn report(&self, suite: &str, answers: &[Answer]) {
-        let Some(path) = &self.report else { return };
-        let lines = answers.iter().map(|answer| {
-            let (outcome, reason) = match &answer.verdict {
-                Verdict::Passed => ("passed", None),
-                Verdict::Skipped(reason) => ("skipped", Some(reason)),
-                Verdict::Failed(_) => ("failed", None),
-            };
-            let name = answer.case.name;
-            format!(
-                "{}\n",
-                json!({ "suite": suite, "case": name, "outcome": outcome, "reason": reason })
-            )
-        });
-        let lines: String = lines.collect();
-        let file = fs::OpenOptions::new().append(true).create(true).open(path);
-        file.and_then(|mut file| file.write_all(lines.as_bytes()))
-            .unwrap_or_else(|error| panic!("cannot write {}: {error}", path.display()));
-    }
 }

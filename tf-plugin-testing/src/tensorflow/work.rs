@@ -1,6 +1,7 @@
 //! The process of cases in C: it loads TensorFlow's C library, runs cases, and answers as `runner.py` does.
 
-use super::process::{LAST_WORDS, WORK_VARIABLE};
+use super::process::LAST_WORDS;
+use super::program::WORK_VARIABLE;
 use crate::abi::processes::{end_with_parent, in_a_fork, leave, set_variable};
 use crate::abi::tensorflow::TensorFlow;
 use crate::deviation::Deviation;
@@ -170,7 +171,7 @@ pub(crate) trait Place: Sized {
 pub(crate) type Named<P> = (&'static str, fn(&P) -> Outcome);
 
 /// Runs cases if this process is one for that, and says whether it is. To be called in the test that
-/// [`Program::Test`](super::Program::Test) names.
+/// [`Program::Test`](super::program::Program::Test) names.
 ///
 /// # Panics
 /// If there is no request.

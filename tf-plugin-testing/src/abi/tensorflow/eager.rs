@@ -1,6 +1,7 @@
 //! Operations that run as they come: `tensorflow/c/eager/c_api.h`.
 
-use super::{Content, Device, Tensor, TensorFlow, number, start, text};
+use super::library::{Device, TensorFlow, number, start, text};
+use super::tensor::{Content, Tensor};
 use core::ffi::CStr;
 use core::ptr;
 use tf_fs_sys::{TF_DataType, TFE_Context, TFE_Op, TFE_TensorHandle};

@@ -1,6 +1,6 @@
 //! The files of `tensorflow/c/env.h`.
 
-use super::{TensorFlow, text};
+use super::library::{TensorFlow, text};
 use core::ffi::{CStr, c_char};
 use core::mem::{self, MaybeUninit};
 use core::ptr;

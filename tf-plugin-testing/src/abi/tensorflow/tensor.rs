@@ -1,6 +1,6 @@
 //! Tensors, between Rust and C.
 
-use super::{TensorFlow, number, start};
+use super::library::{TensorFlow, number, start};
 use core::slice;
 use tf_fs_sys::{TF_DataType, TF_INT64, TF_STRING, TF_TString, TF_Tensor};
 use tf_plugin_core::{Error, Result};

@@ -1,6 +1,6 @@
 //! The host's side of graph passes.
 
-use super::{Guarded, must};
+use super::guarded::{Guarded, must};
 use crate::abi::status::{Status, install};
 use crate::violations::Log;
 use crate::violations::Violation;

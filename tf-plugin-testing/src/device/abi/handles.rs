@@ -1,13 +1,16 @@
 //! The host's side of streams, events and stopwatches.
 
-use super::{TestDevice, memory_base};
+use super::device::{TestDevice, call, memory_base};
+use super::guarded::Guarded;
 use core::ffi::c_void;
+use core::ptr;
 use core::sync::atomic::Ordering;
 use se_plugin::{DevicePtr, Error, EventStatus, Pattern, Result};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 use tf_fs_sys::{
-    SE_EVENT_COMPLETE, SE_EVENT_PENDING, SP_Event, SP_Stream, SP_Timer, TF_Code, TF_Status,
+    SE_EVENT_COMPLETE, SE_EVENT_PENDING, SP_Event, SP_Stream, SP_StreamOptions, SP_Timer, TF_Code,
+    TF_Status,
 };
 
 /// A stream; the null stream if it could not be made.
@@ -38,6 +41,91 @@ unsafe impl Sync for TestStream<'_> {}
 unsafe impl Send for TestEvent<'_> {}
 // SAFETY: the header allows any thread to use a handle, several at once.
 unsafe impl Sync for TestEvent<'_> {}
+
+impl TestDevice<'_> {
+    /// Makes a stream; after an error the null stream is there to go on with, as in older releases.
+    pub fn stream(&self) -> (TestStream<'_>, Result<()>) {
+        let mut stream = ptr::null_mut();
+        let result = call!(self, create_stream(&mut stream));
+        if result.is_ok() == stream.is_null() {
+            self.host.log.add("create_stream", b"", "handle and status contradict each other");
+        }
+        self.host.live.fetch_add((!stream.is_null()).into(), Ordering::AcqRel);
+        (TestStream(self, stream), result)
+    }
+
+    /// Makes a stream with options in a struct of `size` bytes, or without any, as TensorFlow does from 2.22 on; `None`
+    /// where the plugin does not offer that, because the host has no room for it.
+    pub fn stream_with_options(
+        &self,
+        options: Option<(usize, Option<i32>)>,
+    ) -> Option<(TestStream<'_>, Result<()>)> {
+        const OP: &str = "create_stream_with_options";
+        let create = self.host.create_stream_with_options?;
+        let mut given = options.map(|(size, priority)| {
+            let options = SP_StreamOptions {
+                struct_size: size,
+                has_priority: priority.is_some().into(),
+                priority: priority.unwrap_or_default(),
+                ..SP_StreamOptions::default()
+            };
+            let mut given = Guarded::<SP_StreamOptions>::new(size.max(8));
+            let covered = size.min(size_of::<SP_StreamOptions>());
+            // SAFETY: integers and a pointer, without padding that is not zero.
+            let bytes = unsafe {
+                core::slice::from_raw_parts(ptr::from_ref(&options).cast::<u8>(), covered)
+            };
+            given.bytes()[..covered].copy_from_slice(bytes);
+            given.words[0] = size as u64;
+            given
+        });
+        let mut stream = ptr::null_mut();
+        let options = given.as_mut().map_or(ptr::null(), |given| given.as_mut_ptr().cast_const());
+        // SAFETY: a device, options of their size or none, and a place for the stream.
+        let result = self.host.status(OP, |status| unsafe {
+            create(&self.device, options, &mut stream, status);
+        });
+        if result.is_ok() == stream.is_null() {
+            self.host.log.add(OP, b"", "handle and status contradict each other");
+        }
+        self.host.live.fetch_add((!stream.is_null()).into(), Ordering::AcqRel);
+        Some((TestStream(self, stream), result))
+    }
+
+    /// The null stream, which TensorFlow up to 2.16 passes where it has none.
+    #[must_use]
+    pub fn null_stream(&self) -> TestStream<'_> {
+        TestStream(self, ptr::null_mut())
+    }
+
+    /// Makes an event.
+    ///
+    /// # Errors
+    /// The plugin's; TensorFlow from 2.17 on aborts.
+    pub fn event(&self) -> Result<TestEvent<'_>> {
+        let mut event = ptr::null_mut();
+        call!(self, create_event(&mut event))?;
+        self.host.live.fetch_add(1, Ordering::AcqRel);
+        Ok(TestEvent(self, event))
+    }
+
+    /// The null event.
+    #[must_use]
+    pub fn null_event(&self) -> TestEvent<'_> {
+        TestEvent(self, ptr::null_mut())
+    }
+
+    /// Makes a stopwatch.
+    ///
+    /// # Errors
+    /// The plugin's.
+    pub fn timer(&self) -> Result<TestTimer<'_>> {
+        let mut timer = ptr::null_mut();
+        call!(self, create_timer(&mut timer))?;
+        self.host.live.fetch_add(1, Ordering::AcqRel);
+        Ok(TestTimer(self, timer))
+    }
+}
 
 impl TestStream<'_> {
     /// Copies to the device and waits for an event behind the copy, as TensorFlow does.

@@ -1,6 +1,6 @@
 //! The host's side of profilers.
 
-use super::{Guarded, check_name, must};
+use super::guarded::{Guarded, check_name, must};
 use crate::abi::status::{Status, install};
 use crate::violations::Log;
 use crate::violations::Violation;

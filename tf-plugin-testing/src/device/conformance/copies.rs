@@ -82,10 +82,11 @@ pub(super) fn fill(run: &mut Run<'_>, pattern: Pattern, bytes: usize) -> Outcome
     let mut wanted = around;
     pattern.fill(&mut wanted[AROUND..][..bytes]);
     let stream = run.stream()?;
-    let filled = stream.fill(target.at(AROUND), pattern, bytes as u64);
-    run.ok(format_args!("filling {bytes} bytes with {pattern:?}"), filled)?;
-    let done = stream.synchronize();
-    run.ok("`block_host_until_done`", done)?;
+    run.ok(
+        format_args!("filling {bytes} bytes with {pattern:?}"),
+        stream.fill(target.at(AROUND), pattern, bytes as u64),
+    )?;
+    run.ok("`block_host_until_done`", stream.synchronize())?;
     let back = run.read(&target)?;
     run.equal(format_args!("{bytes} bytes filled with {pattern:?}"), &back, &wanted);
     Ok(())

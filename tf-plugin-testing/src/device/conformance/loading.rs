@@ -15,9 +15,11 @@ pub(super) fn every_callback(run: &mut Run<'_>) -> Outcome {
 pub(super) fn names(run: &mut Run<'_>) -> Outcome {
     for name in run.host.names() {
         let mut letters = name.bytes();
-        let holds = letters.next().is_some_and(|first| first.is_ascii_uppercase())
-            && letters.all(|byte| byte.is_ascii_uppercase() || byte == b'_');
-        run.that(format_args!("`{name}` is not made of capital letters and `_`"), holds);
+        run.that(
+            format_args!("`{name}` is not made of capital letters and `_`"),
+            letters.next().is_some_and(|first| first.is_ascii_uppercase())
+                && letters.all(|byte| byte.is_ascii_uppercase() || byte == b'_'),
+        );
     }
     Ok(())
 }
@@ -32,13 +34,11 @@ pub(super) fn device_count_is_the_same(run: &mut Run<'_>) -> Outcome {
 }
 
 pub(super) fn all_devices_open(run: &mut Run<'_>) -> Outcome {
-    let count = run.host.device_count();
-    let count = run.ok("`get_device_count`", count)?;
+    let count = run.ok("`get_device_count`", run.host.device_count())?;
     for ordinal in 0..count {
         let device = run.host.device(ordinal as i32);
         let device = run.ok(format_args!("`create_device` of {ordinal}"), device)?;
-        let works = device.synchronize();
-        run.ok(format_args!("`synchronize_all_activity` of {ordinal}"), works)?;
+        run.ok(format_args!("`synchronize_all_activity` of {ordinal}"), device.synchronize())?;
     }
     Ok(())
 }
@@ -60,8 +60,10 @@ pub(super) fn no_device_beyond_the_last(run: &mut Run<'_>) -> Outcome {
     let count = run.host.device_count();
     let count = run.ok("`get_device_count`", count)?;
     for ordinal in [count as i32, -1] {
-        let device = run.host.device(ordinal);
-        run.fails(format_args!("`create_device` of {ordinal}, of {count} devices"), device);
+        run.fails(
+            format_args!("`create_device` of {ordinal}, of {count} devices"),
+            run.host.device(ordinal),
+        );
     }
     Ok(())
 }

@@ -80,8 +80,7 @@ pub(super) fn too_much_is_refused(run: &mut Run<'_>) -> Outcome {
     }
     // It works on.
     of(run, 4096)?;
-    let works = run.device.synchronize();
-    run.ok("`synchronize_all_activity` after memory was refused", works)
+    run.ok("`synchronize_all_activity` after memory was refused", run.device.synchronize())
 }
 
 /// How much is free, and how much of it a test may take.
@@ -121,8 +120,7 @@ pub(super) fn usage_counts_allocations(run: &mut Run<'_>) -> Outcome {
         return Err(Stop::Skip("the device does not count what is allocated"));
     }
     run.that(format_args!("{before} bytes were free and now {with}"), with < before);
-    let settled = run.device.synchronize();
-    run.ok("`synchronize_all_activity`", settled)?;
+    run.ok("`synchronize_all_activity`", run.device.synchronize())?;
     let (after, _) = share(run, 8)?;
     run.that(
         format_args!("{before} bytes were free, and {after} after {bytes} were freed again"),
@@ -138,16 +136,20 @@ pub(super) fn parts_of_a_region(run: &mut Run<'_>) -> Outcome {
     let mut wanted = Vec::new();
     for part in 0..16 {
         let content = content(PART, part as u8);
-        let copied = run.device.copy_to_device(whole.at(part * PART), &content);
-        run.ok("`sync_memcpy_htod` to a part of a region", copied)?;
+        run.ok(
+            "`sync_memcpy_htod` to a part of a region",
+            run.device.copy_to_device(whole.at(part * PART), &content),
+        )?;
         wanted.extend(content);
     }
     let back = run.read(&whole)?;
     run.equal("a region that was written in parts", &back, &wanted);
     for part in [0, 7, 15] {
         let mut back = vec![0; PART];
-        let copied = run.device.copy_to_host(&mut back, whole.at(part * PART));
-        run.ok("`sync_memcpy_dtoh` from a part of a region", copied)?;
+        run.ok(
+            "`sync_memcpy_dtoh` from a part of a region",
+            run.device.copy_to_host(&mut back, whole.at(part * PART)),
+        )?;
         run.equal("a part of a region", &back, &wanted[part * PART..][..PART]);
     }
     Ok(())

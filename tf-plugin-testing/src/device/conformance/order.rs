@@ -2,7 +2,7 @@
 
 use super::run::{Block, Outcome, Run, Stop, content};
 use crate::deviation::Deviation;
-use crate::device::{TestEvent, TestStream};
+use crate::device::abi::{TestEvent, TestStream};
 use se_plugin::{EventStatus, Pattern};
 use std::sync::mpsc::TryRecvError;
 use std::time::{Duration, Instant};
@@ -15,8 +15,7 @@ const TIMES: u8 = 8;
 fn keep_busy(run: &mut Run<'_>, stream: &TestStream<'_>, block: &Block<'_>, value: u8) -> Outcome {
     for round in 0..TIMES {
         let byte = if round + 1 == TIMES { value } else { round ^ 0x80 };
-        let filled = stream.fill(block.start(), Pattern::Byte(byte), block.len as u64);
-        run.ok("`memset`", filled)?;
+        run.ok("`memset`", stream.fill(block.start(), Pattern::Byte(byte), block.len as u64))?;
     }
     Ok(())
 }
@@ -35,15 +34,11 @@ pub(super) fn a_stream_works_in_order(run: &mut Run<'_>) -> Outcome {
     let (one, other) = (run.allocate(MUCH)?, run.allocate(MUCH)?);
     let len = MUCH as u64;
     for value in 1..=20 {
-        let filled = stream.fill(one.start(), Pattern::Byte(value), len);
-        run.ok("`memset`", filled)?;
-        let copied = stream.copy_on_device(other.start(), one.start(), len);
-        run.ok("`memcpy_dtod`", copied)?;
-        let filled = stream.fill(one.start(), Pattern::Zero, len);
-        run.ok("`mem_zero`", filled)?;
+        run.ok("`memset`", stream.fill(one.start(), Pattern::Byte(value), len))?;
+        run.ok("`memcpy_dtod`", stream.copy_on_device(other.start(), one.start(), len))?;
+        run.ok("`mem_zero`", stream.fill(one.start(), Pattern::Zero, len))?;
         let mut back = vec![0; MUCH];
-        let copied = stream.copy_to_host(&mut back, other.start());
-        run.ok("`memcpy_dtoh`", copied)?;
+        run.ok("`memcpy_dtoh`", stream.copy_to_host(&mut back, other.start()))?;
         expect_all(run, "a copy between two fills in one stream", &back, value);
     }
     Ok(())
@@ -53,8 +48,7 @@ pub(super) fn block_host_until_done_waits(run: &mut Run<'_>) -> Outcome {
     let stream = run.stream()?;
     let block = run.allocate(MUCH)?;
     keep_busy(run, &stream, &block, 7)?;
-    let done = stream.synchronize();
-    run.ok("`block_host_until_done`", done)?;
+    run.ok("`block_host_until_done`", stream.synchronize())?;
     let back = run.read(&block)?;
     expect_all(run, "memory after `block_host_until_done`", &back, 7);
     Ok(())
@@ -67,8 +61,7 @@ pub(super) fn synchronize_waits_for_all_streams(run: &mut Run<'_>) -> Outcome {
         keep_busy(run, &stream, &block, value)?;
         busy.push((stream, block, value));
     }
-    let done = run.device.synchronize();
-    run.ok("`synchronize_all_activity`", done)?;
+    run.ok("`synchronize_all_activity`", run.device.synchronize())?;
     for (_, block, value) in &busy {
         let back = run.read(block)?;
         expect_all(run, "memory of a stream after `synchronize_all_activity`", &back, *value);
@@ -87,21 +80,20 @@ fn behind(
     for value in 1..=3 {
         keep_busy(run, &first, &source, value)?;
         wait(run, &first, &second)?;
-        let copied = second.copy_on_device(target.start(), source.start(), MUCH as u64);
-        run.ok("`memcpy_dtod`", copied)?;
-        let done = second.synchronize();
-        run.ok("`block_host_until_done`", done)?;
+        run.ok(
+            "`memcpy_dtod`",
+            second.copy_on_device(target.start(), source.start(), MUCH as u64),
+        )?;
+        run.ok("`block_host_until_done`", second.synchronize())?;
         let back = run.read(&target)?;
         expect_all(run, what, &back, value);
     }
-    let done = run.device.synchronize();
-    run.ok("`synchronize_all_activity`", done)
+    run.ok("`synchronize_all_activity`", run.device.synchronize())
 }
 
 pub(super) fn a_stream_waits_for_another(run: &mut Run<'_>) -> Outcome {
     behind(run, "a copy behind `create_stream_dependency`", |run, first, second| {
-        let waits = second.wait_stream(first);
-        run.ok("`create_stream_dependency`", waits)
+        run.ok("`create_stream_dependency`", second.wait_stream(first))
     })
 }
 
@@ -109,16 +101,17 @@ pub(super) fn a_stream_waits_for_an_event(run: &mut Run<'_>) -> Outcome {
     behind(run, "a copy behind `wait_for_event`", |run, first, second| {
         let event = run.event()?;
         first.record_event(&event);
-        let waits = second.wait_event(&event);
-        run.ok("`wait_for_event`", waits)
+        run.ok("`wait_for_event`", second.wait_event(&event))
     })
 }
 
 pub(super) fn a_stream_waits_for_a_chain(run: &mut Run<'_>) -> Outcome {
     let middle = run.stream()?;
     behind(run, "a copy behind a stream behind another", |run, first, second| {
-        let waits = middle.wait_stream(first).and_then(|()| second.wait_stream(&middle));
-        run.ok("`create_stream_dependency`", waits)
+        run.ok(
+            "`create_stream_dependency`",
+            middle.wait_stream(first).and_then(|()| second.wait_stream(&middle)),
+        )
     })
 }
 
@@ -128,19 +121,21 @@ pub(super) fn a_stream_waits_for_itself(run: &mut Run<'_>) -> Outcome {
     let block = run.allocate(MUCH)?;
     keep_busy(run, &stream, &block, 1)?;
     stream.record_event(&event);
-    let waits = stream.wait_stream(&stream).and_then(|()| stream.wait_event(&event));
-    run.ok("waiting for itself", waits)?;
-    let done = stream.synchronize();
-    run.ok("`block_host_until_done`", done)
+    run.ok(
+        "waiting for itself",
+        stream.wait_stream(&stream).and_then(|()| stream.wait_event(&event)),
+    )?;
+    run.ok("`block_host_until_done`", stream.synchronize())
 }
 
 /// Later work of the other stream is none of it.
 pub(super) fn two_streams_wait_for_each_other(run: &mut Run<'_>) -> Outcome {
     let (first, second) = (run.stream()?, run.stream()?);
-    let waits = second.wait_stream(&first).and_then(|()| first.wait_stream(&second));
-    run.ok("`create_stream_dependency` in both directions", waits)?;
-    let done = first.synchronize().and_then(|()| second.synchronize());
-    run.ok("`block_host_until_done`", done)
+    run.ok(
+        "`create_stream_dependency` in both directions",
+        second.wait_stream(&first).and_then(|()| first.wait_stream(&second)),
+    )?;
+    run.ok("`block_host_until_done`", first.synchronize().and_then(|()| second.synchronize()))
 }
 
 pub(super) fn work_outlives_its_stream(run: &mut Run<'_>) -> Outcome {
@@ -148,8 +143,7 @@ pub(super) fn work_outlives_its_stream(run: &mut Run<'_>) -> Outcome {
     let block = run.allocate(MUCH)?;
     keep_busy(run, &stream, &block, 9)?;
     drop(stream);
-    let done = run.device.synchronize();
-    run.ok("`synchronize_all_activity`", done)?;
+    run.ok("`synchronize_all_activity`", run.device.synchronize())?;
     let back = run.read(&block)?;
     expect_all(run, "memory that a stream was to fill when it was destroyed", &back, 9);
     Ok(())
@@ -160,8 +154,7 @@ pub(super) fn many_streams(run: &mut Run<'_>) -> Outcome {
     for _ in 0..200 {
         let stream = run.stream()?;
         let mut back = [0; 64];
-        let copied = stream.copy_to_host(&mut back, block.start());
-        run.ok("`memcpy_dtoh` of a new stream", copied)?;
+        run.ok("`memcpy_dtoh` of a new stream", stream.copy_to_host(&mut back, block.start()))?;
         run.equal("what a new stream copies", &back, &content(64, 1));
     }
     Ok(())
@@ -169,12 +162,10 @@ pub(super) fn many_streams(run: &mut Run<'_>) -> Outcome {
 
 pub(super) fn stream_status_is_good(run: &mut Run<'_>) -> Outcome {
     let stream = run.stream()?;
-    let status = stream.status();
-    run.ok("`get_stream_status` of a new stream", status)?;
+    run.ok("`get_stream_status` of a new stream", stream.status())?;
     let block = run.allocate(MUCH)?;
     keep_busy(run, &stream, &block, 1)?;
-    let status = stream.status();
-    run.ok("`get_stream_status` of a busy stream", status)
+    run.ok("`get_stream_status` of a busy stream", stream.status())
 }
 
 // Events.
@@ -198,12 +189,9 @@ pub(super) fn event_never_recorded(run: &mut Run<'_>) -> Outcome {
         "an event that was never recorded is pending",
         event.status() == EventStatus::Complete,
     );
-    let waits = stream.wait_event(&event);
-    run.ok("`wait_for_event` of an event that was never recorded", waits)?;
-    let waited = event.wait();
-    run.ok("`block_host_for_event` of an event that was never recorded", waited)?;
-    let done = stream.synchronize();
-    run.ok("`block_host_until_done`", done)
+    run.ok("`wait_for_event` of an event that was never recorded", stream.wait_event(&event))?;
+    run.ok("`block_host_for_event` of an event that was never recorded", event.wait())?;
+    run.ok("`block_host_until_done`", stream.synchronize())
 }
 
 /// What was written before an event is there when the event is complete.
@@ -232,8 +220,7 @@ pub(super) fn event_that_is_polled(run: &mut Run<'_>) -> Outcome {
 
 pub(super) fn event_that_is_waited_for(run: &mut Run<'_>) -> Outcome {
     complete_means_done(run, "memory after `block_host_for_event`", |run, event| {
-        let waited = event.wait();
-        run.ok("`block_host_for_event`", waited)
+        run.ok("`block_host_for_event`", event.wait())
     })
 }
 
@@ -279,8 +266,7 @@ pub(super) fn event_destroyed_while_pending(run: &mut Run<'_>) -> Outcome {
         stream.record_event(&event);
         drop(event);
     }
-    let done = stream.synchronize();
-    run.ok("`block_host_until_done`", done)
+    run.ok("`block_host_until_done`", stream.synchronize())
 }
 
 pub(super) fn many_events(run: &mut Run<'_>) -> Outcome {
@@ -306,8 +292,7 @@ pub(super) fn callback_is_made_once(run: &mut Run<'_>) -> Outcome {
         let called = stream.host_callback();
         all.push(run.ok("`host_callback`", called)?);
     }
-    let done = stream.synchronize();
-    run.ok("`block_host_until_done`", done)?;
+    run.ok("`block_host_until_done`", stream.synchronize())?;
     for called in all {
         let codes: Vec<_> = called.try_iter().collect();
         if codes != [0] {
@@ -350,10 +335,8 @@ pub(super) fn timer_measures(run: &mut Run<'_>) -> Outcome {
     let stream = run.stream()?;
     let pause = Duration::from_millis(10);
     for start in [true, false] {
-        let marked = stream.time(&timer, start);
-        run.ok(if start { "`start_timer`" } else { "`stop_timer`" }, marked)?;
-        let done = stream.synchronize();
-        run.ok("`block_host_until_done`", done)?;
+        run.ok(if start { "`start_timer`" } else { "`stop_timer`" }, stream.time(&timer, start))?;
+        run.ok("`block_host_until_done`", stream.synchronize())?;
         if start {
             std::thread::sleep(pause);
         }
@@ -371,13 +354,10 @@ pub(super) fn timer_measures_again(run: &mut Run<'_>) -> Outcome {
     let stream = run.stream()?;
     let block = run.allocate(MUCH)?;
     for _ in 0..3 {
-        let started = stream.time(&timer, true);
-        run.ok("`start_timer`", started)?;
+        run.ok("`start_timer`", stream.time(&timer, true))?;
         keep_busy(run, &stream, &block, 1)?;
-        let stopped = stream.time(&timer, false);
-        run.ok("`stop_timer`", stopped)?;
-        let done = stream.synchronize();
-        run.ok("`block_host_until_done`", done)?;
+        run.ok("`stop_timer`", stream.time(&timer, false))?;
+        run.ok("`block_host_until_done`", stream.synchronize())?;
         let elapsed = timer.elapsed();
         run.that(
             format_args!("{elapsed:?} for filling memory {TIMES} times"),

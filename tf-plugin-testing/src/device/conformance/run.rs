@@ -1,7 +1,7 @@
 //! One case at work: what it may use, and what it notes.
 
 use crate::deviation::Deviation;
-use crate::device::{Host, TestDevice, TestEvent, TestStream};
+use crate::device::abi::{Host, TestDevice, TestEvent, TestStream};
 use se_plugin::DevicePtr;
 use std::fmt::Display;
 use tf_plugin_core::{Error, Result};

@@ -2,7 +2,7 @@
 
 use super::run::{Outcome, Run, content};
 use crate::deviation::Deviation;
-use crate::device::{TestDevice, TestStream};
+use crate::device::abi::{TestDevice, TestStream};
 use se_plugin::{EventStatus, Pattern};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -228,6 +228,5 @@ fn random_work_from(run: &mut Run<'_>, seed: u64) -> Outcome {
         };
         run.ok(format_args!("random work with seed {seed}, step {step}"), result)?;
     }
-    let synchronized = run.device.synchronize();
-    run.ok("`synchronize_all_activity`", synchronized)
+    run.ok("`synchronize_all_activity`", run.device.synchronize())
 }

@@ -2,7 +2,7 @@
 
 use super::memory::{Blocks, FreeFn};
 use crate::abi::status::Status;
-use crate::filesystem::Session;
+use crate::filesystem::session::Session;
 use core::ffi::c_void;
 use core::ptr;
 use std::ffi::CString;

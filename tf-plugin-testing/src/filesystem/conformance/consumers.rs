@@ -1,22 +1,19 @@
 //! What TensorFlow's own code does with files, call by call, as it was seen doing it.
 
 use super::conditions::NOT_FOUND;
-use super::content::{append, create, file, pattern};
 use super::directories::{COPY_FILE, RENAME_FILE, transfer};
 use super::run::{Outcome, Run};
+use super::steps::{append, create, file, pattern};
 use tf_plugin_core::Code;
 
 /// Writes as TensorFlow's writer of checkpoint data does: it flushes and closes a second time.
 fn write_twice_closed(run: &mut Run<'_>, path: &str, content: &[u8]) -> Outcome {
     let mut writer = create(run, path)?;
     for piece in content.chunks(64 << 10) {
-        let added = writer.append(piece);
-        run.must("append", added)?;
+        run.must("append", writer.append(piece))?;
     }
-    let flushed = writer.flush();
-    run.must("flush", flushed)?;
-    let closed = writer.close();
-    run.must("close", closed)?;
+    run.must("flush", writer.flush())?;
+    run.must("close", writer.close())?;
     run.expect("flush after close", &writer.flush(), None);
     run.expect("a second close", &writer.close(), None);
     Ok(())
@@ -34,8 +31,7 @@ pub(super) fn checkpoint(run: &mut Run<'_>) -> Outcome {
     // The manager keeps two.
     for name in ["ckpt-1.index", "ckpt-1.data-00000-of-00001"] {
         let path = format!("{dir}/{name}");
-        let deleted = run.fs.delete_file(&path);
-        run.must(format_args!("delete_file of {path}"), deleted)?;
+        run.must(format_args!("delete_file of {path}"), run.fs.delete_file(&path))?;
     }
     restore(run, &dir, 10)?;
     let found = run.fs.get_matching_paths(format!("{dir}/ckpt-*.index"));
@@ -58,8 +54,7 @@ fn data(step: usize) -> Vec<u8> {
 fn save(run: &mut Run<'_>, dir: &str, step: usize) -> Outcome {
     let prefix = format!("{dir}/ckpt-{step}");
     let temp = format!("{prefix}_temp");
-    let made = run.fs.create_dir(&temp);
-    run.must(format_args!("create_dir of {temp}"), made)?;
+    run.must(format_args!("create_dir of {temp}"), run.fs.create_dir(&temp))?;
     let part = format!("{temp}/part-00000-of-00001");
     // Each file is written under a name of its own and renamed twice.
     for (suffix, content) in [("data-00000-of-00001", data(step)), ("index", pattern(300))] {
@@ -68,8 +63,7 @@ fn save(run: &mut Run<'_>, dir: &str, step: usize) -> Outcome {
         transfer(run, &RENAME_FILE, &written, &format!("{part}.{suffix}"))?;
         transfer(run, &RENAME_FILE, &format!("{part}.{suffix}"), &format!("{prefix}.{suffix}"))?;
     }
-    let deleted = run.fs.delete_dir(&temp);
-    run.must(format_args!("delete_dir of the emptied {temp}"), deleted)?;
+    run.must(format_args!("delete_dir of the emptied {temp}"), run.fs.delete_dir(&temp))?;
     run.is_gone("delete_dir", &temp);
     let state = format!("{dir}/checkpoint");
     let new = format!("{state}.tmp{:032x}", step);
@@ -81,8 +75,10 @@ fn restore(run: &mut Run<'_>, dir: &str, step: usize) -> Outcome {
     let index = format!("{dir}/ckpt-{step}.index");
     let size = run.fs.get_file_size(&index);
     let size = run.must(format_args!("get_file_size of {index}"), size)?;
-    let opened = run.fs.new_random_access_file(&index);
-    let reader = run.must(format_args!("new_random_access_file of {index}"), opened)?;
+    let reader = run.must(
+        format_args!("new_random_access_file of {index}"),
+        run.fs.new_random_access_file(&index),
+    )?;
     let want = pattern(300);
     // The footer first, then from the start.
     for (offset, n) in [(size.saturating_sub(48), 48), (0, 100), (100, 200)] {
@@ -105,16 +101,13 @@ pub(super) fn tf_records(run: &mut Run<'_>) -> Outcome {
         let record = pattern(index % 97);
         let header = [&(record.len() as u64).to_le_bytes()[..], &[1, 2, 3, 4]].concat();
         for piece in [&header[..], &record, &[5, 6, 7, 8]] {
-            let added = writer.append(piece);
-            run.must("append", added)?;
+            run.must("append", writer.append(piece))?;
             want.extend_from_slice(piece);
         }
     }
-    let closed = writer.close();
-    run.must("close", closed)?;
+    run.must("close", writer.close())?;
     drop(writer);
-    let opened = run.fs.new_random_access_file(&path);
-    let reader = run.must("new_random_access_file", opened)?;
+    let reader = run.must("new_random_access_file", run.fs.new_random_access_file(&path))?;
     // As TensorFlow's buffered reader: 256 KiB at a time until OUT_OF_RANGE.
     let mut read = Vec::new();
     loop {
@@ -140,13 +133,11 @@ pub(super) fn cache_lock_file(run: &mut Run<'_>) -> Outcome {
     let cell = run.bare_cell()?;
     let lock = format!("{cell}/cache_0.lockfile");
     let mut writer = create(run, &lock)?;
-    let added = writer.append(b"Created at: 1700000000");
-    run.must("append", added)?;
+    run.must("append", writer.append(b"Created at: 1700000000"))?;
     // TensorFlow never closes it.
     drop(writer);
     run.write(&format!("{cell}/cache_0.data-00000-of-00001"), b"data")?;
-    let deleted = run.fs.delete_file(&lock);
-    run.must("delete_file of a file that was dropped without a close", deleted)?;
+    run.must("delete_file of a file that was dropped without a close", run.fs.delete_file(&lock))?;
     run.is_gone("delete_file", &lock);
     Ok(())
 }
@@ -158,17 +149,13 @@ pub(super) fn event_file(run: &mut Run<'_>) -> Outcome {
     let mut want = Vec::new();
     for index in 0..50_u8 {
         for piece in [&[index; 12][..], &[index; 30], &[index; 4]] {
-            let added = writer.append(piece);
-            run.must("append", added)?;
+            run.must("append", writer.append(piece))?;
             want.extend_from_slice(piece);
         }
-        let flushed = writer.flush();
-        run.must("flush", flushed)?;
-        let synced = writer.sync();
-        run.must("sync", synced)?;
+        run.must("flush", writer.flush())?;
+        run.must("sync", writer.sync())?;
     }
-    let closed = writer.close();
-    run.must("close", closed)?;
+    run.must("close", writer.close())?;
     drop(writer);
     run.holds("50 events", &path, &want);
     Ok(())
@@ -179,53 +166,46 @@ pub(super) fn event_file_is_read_while_it_grows(run: &mut Run<'_>) -> Outcome {
     let cell = run.bare_cell()?;
     let path = format!("{cell}/events");
     let mut writer = create(run, &path)?;
-    let added = writer.append(b"one");
-    run.must("append", added)?;
-    let flushed = writer.flush();
-    run.must("flush", flushed)?;
+    run.must("append", writer.append(b"one"))?;
+    run.must("flush", writer.flush())?;
     let mut position = 0;
     for piece in [&b"one"[..], b"three", b"seventeen"] {
         // TensorBoard opens again and goes on where it stopped.
-        let opened = run.fs.new_random_access_file(&path);
-        let reader = run.must("new_random_access_file of a file that grows", opened)?;
+        let reader = run.must(
+            "new_random_access_file of a file that grows",
+            run.fs.new_random_access_file(&path),
+        )?;
         let (bytes, status) = reader.read_with_status(position, 1000);
         run.expect("read to the end of a file that grows", &status, Some(Code::OutOfRange));
         run.expect_bytes("read to the end of a file that grows", &bytes, piece);
         position += piece.len() as u64;
         let next: &[u8] = if piece == b"one" { b"three" } else { b"seventeen" };
-        let added = writer.append(next);
-        run.must("append", added)?;
-        let flushed = writer.flush();
-        run.must("flush", flushed)?;
+        run.must("append", writer.append(next))?;
+        run.must("flush", writer.flush())?;
     }
-    let closed = writer.close();
-    run.must("close", closed)
+    run.must("close", writer.close())
 }
 
 pub(super) fn dataset_save(run: &mut Run<'_>) -> Outcome {
     let cell = run.bare_cell()?;
     let dir = format!("{cell}/saved/1234/00000000");
-    let made = run.fs.recursively_create_dir(&dir);
-    run.must("recursively_create_dir", made)?;
+    run.must("recursively_create_dir", run.fs.recursively_create_dir(&dir))?;
     let path = format!("{dir}/00000000.snapshot");
-    let opened = run.fs.new_appendable_file(&path);
-    let mut writer = run.must("new_appendable_file of a missing file", opened)?;
+    let mut writer =
+        run.must("new_appendable_file of a missing file", run.fs.new_appendable_file(&path))?;
     let mut want = Vec::new();
     for index in 0..200_u64 {
         for piece in [&8_u64.to_le_bytes()[..], &index.to_le_bytes()] {
-            let added = writer.append(piece);
-            run.must("append", added)?;
+            run.must("append", writer.append(piece))?;
             want.extend_from_slice(piece);
         }
     }
-    let closed = writer.close();
-    run.must("close", closed)?;
+    run.must("close", writer.close())?;
     drop(writer);
     let new = format!("{cell}/saved/dataset_spec.pb.tmp1");
     run.write(&new, b"spec")?;
     transfer(run, &RENAME_FILE, &new, &format!("{cell}/saved/dataset_spec.pb"))?;
-    let opened = run.fs.new_random_access_file(&path);
-    let reader = run.must("new_random_access_file", opened)?;
+    let reader = run.must("new_random_access_file", run.fs.new_random_access_file(&path))?;
     let mut read = Vec::new();
     while read.len() < want.len() {
         let (bytes, status) = reader.read_with_status(read.len() as u64, 8);
@@ -245,8 +225,7 @@ pub(super) fn write_file_makes_its_directory(run: &mut Run<'_>) -> Outcome {
     let found = run.fs.path_exists(&dir);
     if found.is_err() {
         run.expect("path_exists of a missing directory", &found, NOT_FOUND);
-        let made = run.fs.recursively_create_dir(&dir);
-        run.must("recursively_create_dir", made)?;
+        run.must("recursively_create_dir", run.fs.recursively_create_dir(&dir))?;
     }
     run.write(&format!("{dir}/file"), b"text")?;
     run.holds("tf.io.write_file", &format!("{dir}/file"), b"text");
@@ -256,8 +235,7 @@ pub(super) fn write_file_makes_its_directory(run: &mut Run<'_>) -> Outcome {
 pub(super) fn seek_reads_one_byte(run: &mut Run<'_>) -> Outcome {
     let content = pattern(1000);
     let path = file(run, &content)?;
-    let opened = run.fs.new_random_access_file(&path);
-    let reader = run.must("new_random_access_file", opened)?;
+    let reader = run.must("new_random_access_file", run.fs.new_random_access_file(&path))?;
     for position in [1_u64, 500, 1000] {
         let (bytes, status) = reader.read_with_status(position - 1, 1);
         run.expect(format_args!("read of the byte before {position}"), &status, None);
@@ -272,12 +250,9 @@ pub(super) fn seek_reads_one_byte(run: &mut Run<'_>) -> Outcome {
 pub(super) fn gfile_appends(run: &mut Run<'_>) -> Outcome {
     let path = file(run, b"first line\n")?;
     let mut writer = append(run, &path)?;
-    let added = writer.append(b"second line\n");
-    run.must("append", added)?;
-    let flushed = writer.flush();
-    run.must("flush", flushed)?;
-    let closed = writer.close();
-    run.must("close", closed)?;
+    run.must("append", writer.append(b"second line\n"))?;
+    run.must("flush", writer.flush())?;
+    run.must("close", writer.close())?;
     drop(writer);
     run.holds("GFile(..., 'a')", &path, b"first line\nsecond line\n");
     Ok(())
@@ -302,8 +277,11 @@ pub(super) fn saved_model(run: &mut Run<'_>) -> Outcome {
     // A server polls for the newest version.
     for _ in 0..2 {
         run.lists("the versions", &format!("{cell}/model"), &["1"]);
-        let found = run.fs.path_exists(format!("{model}/saved_model.pb"));
-        run.expect("path_exists of saved_model.pb", &found, None);
+        run.expect(
+            "path_exists of saved_model.pb",
+            &run.fs.path_exists(format!("{model}/saved_model.pb")),
+            None,
+        );
     }
     run.lists("the model", &model, &["assets", "saved_model.pb", "variables"]);
     run.holds("loaded", &format!("{model}/assets/vocabulary.txt"), b"a\nb\n");

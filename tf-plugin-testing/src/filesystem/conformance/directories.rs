@@ -1,9 +1,9 @@
 //! The header's table: creating, deleting, renaming and copying.
 
 use super::conditions::{FP, Is, NOT_FOUND};
-use super::declared::Directories;
 use super::run::{CONTENT, Does, Outcome, Run, Stop};
-use crate::filesystem::TestFilesystem;
+use crate::filesystem::declared::Directories;
+use crate::filesystem::handle::TestFilesystem;
 use tf_plugin_core::{Code, Result};
 
 pub(super) const CREATE_DIR: Does = Does {
@@ -17,8 +17,11 @@ pub(super) const RECURSIVELY_CREATE_DIR: Does = Does {
 };
 
 fn is_there(run: &mut Run<'_>, op: &str, is: Is, path: &str) {
-    let found = run.fs.is_directory(path);
-    run.expect(format_args!("{op} of {is:?}: is_directory afterwards"), &found, None);
+    run.expect(
+        format_args!("{op} of {is:?}: is_directory afterwards"),
+        &run.fs.is_directory(path),
+        None,
+    );
 }
 
 pub(super) fn recursively_create_dir_of_the_root(run: &mut Run<'_>) -> Outcome {
@@ -161,10 +164,11 @@ pub(super) fn empty_to_existing(run: &mut Run<'_>, op: &Transfer) -> Outcome {
     let cell = run.cell()?;
     let (src, dst) = (format!("{cell}/empty_file"), format!("{cell}/file"));
     let what = format!("{} from an empty file to an existing file", op.name);
-    let result = (op.call)(&run.fs, &src, &dst);
-    if run.expect(&what, &result, None) {
-        let holds = run.has(&dst, b"") && run.exists(&src) != op.is_move;
-        run.expect_that(format_args!("{what}: the effect"), holds);
+    if run.expect(&what, &(op.call)(&run.fs, &src, &dst), None) {
+        run.expect_that(
+            format_args!("{what}: the effect"),
+            run.has(&dst, b"") && run.exists(&src) != op.is_move,
+        );
     }
     Ok(())
 }
@@ -173,10 +177,8 @@ pub(super) fn to_itself(run: &mut Run<'_>, op: &Transfer) -> Outcome {
     let cell = run.cell()?;
     let same = format!("{cell}/file");
     let what = format!("{} from a file to itself", op.name);
-    let result = (op.call)(&run.fs, &same, &same);
-    if run.expect(&what, &result, None) {
-        let holds = run.has(&same, CONTENT);
-        run.expect_that(format_args!("{what}: the content is there"), holds);
+    if run.expect(&what, &(op.call)(&run.fs, &same, &same), None) {
+        run.expect_that(format_args!("{what}: the content is there"), run.has(&same, CONTENT));
     }
     Ok(())
 }
@@ -199,18 +201,18 @@ fn moved(
             true => !run.exists(src),
             false => run.has(src, CONTENT),
         };
-        let holds = run.has(dst, CONTENT) && source;
-        run.expect_that(format_args!("{what}: the effect"), holds);
+        run.expect_that(format_args!("{what}: the effect"), run.has(dst, CONTENT) && source);
     } else if result.is_err() {
         run.untouched(what, cell);
         let is_new = dst.ends_with("/new");
-        let holds = !is_new || !run.exists(dst);
-        run.expect_that(format_args!("{what}: failed, but the target is there"), holds);
+        run.expect_that(
+            format_args!("{what}: failed, but the target is there"),
+            !is_new || !run.exists(dst),
+        );
     }
 }
 
 /// Skips the case where a transfer is not implemented at all.
 pub(super) fn transfer(run: &mut Run<'_>, op: &Transfer, src: &str, dst: &str) -> Result<(), Stop> {
-    let result = (op.call)(&run.fs, src, dst);
-    run.must(format_args!("{} from {src} to {dst}", op.name), result)
+    run.must(format_args!("{} from {src} to {dst}", op.name), (op.call)(&run.fs, src, dst))
 }

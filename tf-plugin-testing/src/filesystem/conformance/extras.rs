@@ -22,25 +22,37 @@ pub(super) fn transactions(run: &mut Run<'_>) -> Outcome {
         &fs.get_transaction_for_path(&path),
         NOT_FOUND,
     );
-    let added = fs.add_to_transaction(&path, &transaction);
-    if run.expect("add_to_transaction", &added, None) {
+    if run.expect("add_to_transaction", &fs.add_to_transaction(&path, &transaction), None) {
         let found = fs.get_transaction_for_path(&path);
         run.expect("get_transaction_for_path", &found, None);
-        let holds = found.is_ok_and(|found| found == transaction);
-        run.expect_that("get_transaction_for_path: the same transaction", holds);
+        run.expect_that(
+            "get_transaction_for_path: the same transaction",
+            found.is_ok_and(|found| found == transaction),
+        );
         let found = fs.get_or_start_transaction_for_path(&path);
         if run.expect("get_or_start_transaction_for_path", &found, None) {
-            let holds = found.is_ok_and(|found| found == transaction);
-            run.expect_that("get_or_start_transaction_for_path: the same transaction", holds);
+            run.expect_that(
+                "get_or_start_transaction_for_path: the same transaction",
+                found.is_ok_and(|found| found == transaction),
+            );
         }
     }
     run.expect("end_transaction", &fs.end_transaction(&transaction), None);
-    let found = fs.get_transaction_for_path(&path);
-    run.expect("get_transaction_for_path of a path whose transaction has ended", &found, NOT_FOUND);
-    let again = fs.end_transaction(&transaction);
-    run.expect("end_transaction of one that has ended", &again, NOT_FOUND);
-    let added = fs.add_to_transaction(&path, &transaction);
-    run.expect("add_to_transaction of one that has ended", &added, NOT_FOUND);
+    run.expect(
+        "get_transaction_for_path of a path whose transaction has ended",
+        &fs.get_transaction_for_path(&path),
+        NOT_FOUND,
+    );
+    run.expect(
+        "end_transaction of one that has ended",
+        &fs.end_transaction(&transaction),
+        NOT_FOUND,
+    );
+    run.expect(
+        "add_to_transaction of one that has ended",
+        &fs.add_to_transaction(&path, &transaction),
+        NOT_FOUND,
+    );
     Ok(())
 }
 
@@ -48,8 +60,11 @@ pub(super) fn configuration(run: &mut Run<'_>) -> Outcome {
     let fs = run.fs.clone();
     let ops = run.tables.filesystem;
     if ops.get_filesystem_configuration_option.is_some() {
-        let found = fs.get_filesystem_configuration_option("no such option");
-        run.expect("get_filesystem_configuration_option of an unknown key", &found, NOT_FOUND);
+        run.expect(
+            "get_filesystem_configuration_option of an unknown key",
+            &fs.get_filesystem_configuration_option("no such option"),
+            NOT_FOUND,
+        );
     }
     let listed = fs.get_filesystem_configuration();
     if run.expect("get_filesystem_configuration", &listed, None)
@@ -59,15 +74,19 @@ pub(super) fn configuration(run: &mut Run<'_>) -> Outcome {
         if run.expect("get_filesystem_configuration_keys", &keys, None)
             && let Ok(keys) = keys
         {
-            let holds = keys.iter().eq(options.iter().map(|option| &option.name));
-            run.expect_that("get_filesystem_configuration_keys: those of all options", holds);
+            run.expect_that(
+                "get_filesystem_configuration_keys: those of all options",
+                keys.iter().eq(options.iter().map(|option| &option.name)),
+            );
         }
         for option in &options {
             let found = fs.get_filesystem_configuration_option(&option.name);
             let what = format!("get_filesystem_configuration_option of {}", option.name);
             if run.expect(&what, &found, None) {
-                let holds = found.is_ok_and(|found| found == *option);
-                run.expect_that(format_args!("{what}: as it is listed"), holds);
+                run.expect_that(
+                    format_args!("{what}: as it is listed"),
+                    found.is_ok_and(|found| found == *option),
+                );
             }
         }
     }

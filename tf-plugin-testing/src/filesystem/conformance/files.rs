@@ -1,9 +1,10 @@
 //! The header's table: opening files, and files that are open.
 
 use super::conditions::{EXISTS, FP, Is};
-use super::declared::{Append, Visible};
 use super::run::{CONTENT, Does, Outcome, Run};
-use crate::filesystem::{TestFilesystem, TestWritableFile};
+use crate::filesystem::declared::{Append, Visible};
+use crate::filesystem::file::TestWritableFile;
+use crate::filesystem::handle::TestFilesystem;
 use tf_plugin_core::{Code, Error, Result};
 
 pub(super) const NEW_RANDOM_ACCESS_FILE: Does =
@@ -21,8 +22,7 @@ pub(super) const NEW_WRITABLE_FILE: Does = Does {
     call: |run, path| leave(run, run.fs.new_writable_file(path)),
     after: |run, is, path| {
         let what = format!("new_writable_file of {is:?}: an empty file is there");
-        let holds = run.has(path, b"");
-        run.expect_that(what, holds);
+        run.expect_that(what, run.has(path, b""));
     },
 };
 
@@ -31,8 +31,7 @@ pub(super) const NEW_APPENDABLE_FILE: Does = Does {
     after: |run, is, path| {
         let content = if is == Is::File { CONTENT } else { b"" };
         let what = format!("new_appendable_file of {is:?}: the content is kept");
-        let holds = run.has(path, content);
-        run.expect_that(what, holds);
+        run.expect_that(what, run.has(path, content));
     },
 };
 
@@ -116,8 +115,7 @@ pub(super) fn look(run: &mut Run<'_>, look: &Look, is_open: bool) -> Outcome {
     } else {
         "a file that was dropped without a close"
     };
-    let answer = (look.call)(&run.fs, &path);
-    run.expect(format_args!("{} of {when}", look.name), &answer, look.want);
+    run.expect(format_args!("{} of {when}", look.name), &(look.call)(&run.fs, &path), look.want);
     drop(writer);
     Ok(())
 }
@@ -147,14 +145,15 @@ pub(super) fn write_append_replace(run: &mut Run<'_>) -> Outcome {
     let Ok(mut file) = opened else { return Ok(()) };
     let mut position = 0;
     for piece in [&b"ab"[..], b"", b"c"] {
-        let appended = file.append(piece);
-        run.expect("append", &appended, None);
+        run.expect("append", &file.append(piece), None);
         position += piece.len() as u64;
         for _ in 0..2 {
             let told = file.tell();
             if run.expect("tell", &told, None) {
-                let holds = told.is_ok_and(|told| told == position);
-                run.expect_that("tell: the bytes appended so far", holds);
+                run.expect_that(
+                    "tell: the bytes appended so far",
+                    told.is_ok_and(|told| told == position),
+                );
             }
         }
     }
@@ -164,8 +163,7 @@ pub(super) fn write_append_replace(run: &mut Run<'_>) -> Outcome {
     run.expect("flush after close", &file.flush(), None);
     run.expect("a second close", &file.close(), None);
     drop(file);
-    let holds = run.has(&path, b"abc");
-    run.expect_that("close: the content is there", holds);
+    run.expect_that("close: the content is there", run.has(&path, b"abc"));
     if run.declared.append == Append::Supported
         && let Ok(mut file) = run.fs.new_appendable_file(&path)
     {
@@ -173,17 +171,17 @@ pub(super) fn write_append_replace(run: &mut Run<'_>) -> Outcome {
         run.expect("flush of an existing file", &file.flush(), None);
         run.expect("close of an existing file", &file.close(), None);
         drop(file);
-        let holds = run.has(&path, b"abcdef");
-        run.expect_that("new_appendable_file: both parts are there", holds);
+        run.expect_that("new_appendable_file: both parts are there", run.has(&path, b"abcdef"));
         let tail = run.fs.new_random_access_file(&path).and_then(|file| file.read(3, 3));
-        let holds = tail.is_ok_and(|tail| tail == b"def");
-        run.expect_that("new_appendable_file: the second part is at the old end", holds);
+        run.expect_that(
+            "new_appendable_file: the second part is at the old end",
+            tail.is_ok_and(|tail| tail == b"def"),
+        );
     }
     if let Ok(mut file) = run.fs.new_writable_file(&path) {
         run.expect("close without data", &file.close(), None);
         drop(file);
-        let holds = run.has(&path, b"");
-        run.expect_that("new_writable_file: the old content is gone", holds);
+        run.expect_that("new_writable_file: the old content is gone", run.has(&path, b""));
     }
     Ok(())
 }

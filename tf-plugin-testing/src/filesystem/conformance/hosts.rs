@@ -41,8 +41,7 @@ fn there_and_back(run: &mut Run<'_>, op: &Transfer, cell: &str, there: &str) -> 
         run.holds(&what, &here, CONTENT);
     }
     let back = format!("{cell}/back");
-    let done = (op.call)(&run.fs, &theirs, &back);
-    run.must(format_args!("{} from another host", op.name), done)?;
+    run.must(format_args!("{} from another host", op.name), (op.call)(&run.fs, &theirs, &back))?;
     run.holds("back from another host", &back, CONTENT);
     if op.is_move {
         run.is_gone("back from another host", &theirs);

@@ -2,7 +2,7 @@
 
 use super::conditions::NOT_FOUND;
 use super::run::{CONTENT, Outcome, Run};
-use crate::filesystem::TestFilesystem;
+use crate::filesystem::handle::TestFilesystem;
 
 /// Everything that TensorFlow does with one name, beside another one.
 pub(super) fn name(run: &mut Run<'_>, name: &str) -> Outcome {
@@ -22,17 +22,17 @@ pub(super) fn name(run: &mut Run<'_>, name: &str) -> Outcome {
         return Ok(());
     }
     let moved = format!("{cell}/moved");
-    let renamed = run.fs.rename_file(&path, &moved);
-    if run.expect(format_args!("rename_file of {path}"), &renamed, None) {
+    if run.expect(format_args!("rename_file of {path}"), &run.fs.rename_file(&path, &moved), None) {
         run.holds("renamed", &moved, CONTENT);
-        let back = run.fs.rename_file(&moved, &path);
-        run.expect(format_args!("rename_file to {path}"), &back, None);
+        run.expect(format_args!("rename_file to {path}"), &run.fs.rename_file(&moved, &path), None);
         run.holds("renamed back", &path, CONTENT);
     }
-    let deleted = run.fs.delete_file(&path);
-    if run.expect(format_args!("delete_file of {path}"), &deleted, None) {
-        let found = run.fs.path_exists(&path);
-        run.expect(format_args!("path_exists of the deleted {path}"), &found, NOT_FOUND);
+    if run.expect(format_args!("delete_file of {path}"), &run.fs.delete_file(&path), None) {
+        run.expect(
+            format_args!("path_exists of the deleted {path}"),
+            &run.fs.path_exists(&path),
+            NOT_FOUND,
+        );
         run.holds("beside a deleted file", &other, b"other");
     }
     Ok(())
@@ -66,8 +66,11 @@ pub(super) fn distinct(run: &mut Run<'_>, names: &[&str]) -> Outcome {
     if let Some((first, rest)) = names.split_first()
         && run.may_change()
     {
-        let deleted = run.fs.delete_file(format!("{cell}/{first}"));
-        if run.expect(format_args!("delete_file of {first}"), &deleted, None) {
+        if run.expect(
+            format_args!("delete_file of {first}"),
+            &run.fs.delete_file(format!("{cell}/{first}")),
+            None,
+        ) {
             run.lists("one of them deleted", &cell, rest);
         }
     }
@@ -92,8 +95,7 @@ pub(super) fn prefix_is_no_path(run: &mut Run<'_>) -> Outcome {
         if op == "delete_file" && !run.may_change() {
             continue;
         }
-        let answer = look(&run.fs, &path);
-        run.expect(format_args!("{op} of a part of a name"), &answer, NOT_FOUND);
+        run.expect(format_args!("{op} of a part of a name"), &look(&run.fs, &path), NOT_FOUND);
     }
     run.holds("a part of its name was requested", &format!("{cell}/part-00001"), CONTENT);
     Ok(())
@@ -107,8 +109,7 @@ pub(super) fn same_name_as_file_and_in_directory(run: &mut Run<'_>) -> Outcome {
     if !run.may_change() {
         return Ok(());
     }
-    let deleted = run.fs.delete_file(format!("{cell}/empty_file"));
-    run.must("delete_file", deleted)?;
+    run.must("delete_file", run.fs.delete_file(format!("{cell}/empty_file")))?;
     run.holds("the same name above was deleted", &format!("{cell}/full/empty_file"), b"below");
     Ok(())
 }
@@ -137,10 +138,9 @@ pub(super) fn translate_name_keeps_the_host(run: &mut Run<'_>) -> Outcome {
         run.expect_bytes(what, &read.unwrap_or_default(), CONTENT);
     }
     let host = crate::filesystem::path::parse(run.root.as_bytes()).host;
-    let kept = host.is_empty() || translated.windows(host.len()).any(|part| part == host);
     run.expect_that(
         format_args!("translate_name of {path} lost the host: {}", translated.escape_ascii()),
-        kept,
+        host.is_empty() || translated.windows(host.len()).any(|part| part == host),
     );
     Ok(())
 }
@@ -148,8 +148,7 @@ pub(super) fn translate_name_keeps_the_host(run: &mut Run<'_>) -> Outcome {
 pub(super) fn slash_at_the_end(run: &mut Run<'_>) -> Outcome {
     let cell = run.cell()?;
     let dir = format!("{cell}/full/");
-    let found = run.fs.is_directory(&dir);
-    run.expect(format_args!("is_directory of {dir}"), &found, None);
+    run.expect(format_args!("is_directory of {dir}"), &run.fs.is_directory(&dir), None);
     run.lists("with a slash at the end", &dir, &["file"]);
     Ok(())
 }

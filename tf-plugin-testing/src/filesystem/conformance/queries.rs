@@ -34,8 +34,10 @@ pub(super) const IS_DIRECTORY: Does =
 pub(super) const GET_FILE_SIZE: Does = Does {
     call: |run, path| run.fs.get_file_size(path).map(drop),
     after: |run, is, path| {
-        let holds = run.fs.get_file_size(path).is_ok_and(|size| size == 7);
-        run.expect_that(format_args!("get_file_size of {is:?}: 7"), holds);
+        run.expect_that(
+            format_args!("get_file_size of {is:?}: 7"),
+            run.fs.get_file_size(path).is_ok_and(|size| size == 7),
+        );
     },
 };
 
@@ -66,8 +68,11 @@ pub(super) fn paths_exist(run: &mut Run<'_>) -> Outcome {
     match run.fs.paths_exist(&paths) {
         Ok(answers) => {
             for (is, answer) in SOME.into_iter().zip(&answers) {
-                let want = run.allowed(&ANYTHING, is);
-                run.expect_any(format_args!("paths_exist of {is:?}"), answer, &want);
+                run.expect_any(
+                    format_args!("paths_exist of {is:?}"),
+                    answer,
+                    &run.allowed(&ANYTHING, is),
+                );
             }
         }
         Err(error) => run.deviation(format_args!("paths_exist: {error:#}")),
@@ -98,8 +103,10 @@ pub(super) const GET_CHILDREN: Does = Does {
     call: |run, path| run.fs.get_children(path).map(drop),
     after: |run, is, path| {
         let want: &[&[u8]] = if is == Is::FullDir { &[b"file"] } else { &[] };
-        let holds = run.fs.get_children(path).is_ok_and(|names| names == want);
-        run.expect_that(format_args!("get_children of {is:?}: the names"), holds);
+        run.expect_that(
+            format_args!("get_children of {is:?}: the names"),
+            run.fs.get_children(path).is_ok_and(|names| names == want),
+        );
     },
 };
 
@@ -133,8 +140,7 @@ pub(super) fn glob(run: &mut Run<'_>, pattern: &str, want: &[&str]) -> Outcome {
         let has_empty = run.has_directories();
         let want = want.iter().filter(|name| **name != "empty" || has_empty);
         let want: Vec<_> = want.map(|name| format!("{cell}/{name}").into_bytes()).collect();
-        let holds = found == want;
-        run.expect_that(format_args!("get_matching_paths of {pattern}: the names"), holds);
+        run.expect_that(format_args!("get_matching_paths of {pattern}: the names"), found == want);
     }
     Ok(())
 }
@@ -143,8 +149,10 @@ pub(super) fn translate_name_of_roots(run: &mut Run<'_>) -> Outcome {
     let scheme = run.fs.scheme().escape_ascii().to_string();
     for root in ["://", ":///", ":////"] {
         let name = run.fs.translate_name(format!("{scheme}{root}"));
-        let holds = name.is_ok_and(|name| name == b"/");
-        run.expect_that(format_args!("translate_name of {scheme}{root}: /"), holds);
+        run.expect_that(
+            format_args!("translate_name of {scheme}{root}: /"),
+            name.is_ok_and(|name| name == b"/"),
+        );
     }
     Ok(())
 }
@@ -167,7 +175,9 @@ pub(super) fn translate_name_cleans(run: &mut Run<'_>) -> Outcome {
 
 pub(super) fn untidy_names(run: &mut Run<'_>) -> Outcome {
     let cell = run.cell()?;
-    let holds = run.has(&format!("{cell}//full/./../full/file"), CONTENT);
-    run.expect_that("a name that is not in canonical form names the same file", holds);
+    run.expect_that(
+        "a name that is not in canonical form names the same file",
+        run.has(&format!("{cell}//full/./../full/file"), CONTENT),
+    );
     Ok(())
 }

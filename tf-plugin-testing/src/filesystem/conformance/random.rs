@@ -1,7 +1,7 @@
 //! Random operations, on the filesystem and on a model.
 
-use super::declared::Append;
 use super::run::{Outcome, Run, Stop};
+use crate::filesystem::declared::Append;
 use crate::filesystem::model::{run as run_both, sequence};
 use proptest::test_runner::{Config, TestError, TestRunner};
 use std::cell::Cell;

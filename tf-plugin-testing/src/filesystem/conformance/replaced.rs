@@ -1,10 +1,10 @@
 //! Files that are replaced or deleted while somebody has them open.
 
-use super::content::{append, create, file, pattern};
-use super::declared::Visible;
 use super::directories::{COPY_FILE, RENAME_FILE, Transfer, transfer};
 use super::run::{CONTENT, Outcome, Run, Stop};
-use crate::filesystem::TestRandomAccessFile;
+use super::steps::{append, create, file, pattern};
+use crate::filesystem::declared::Visible;
+use crate::filesystem::file::TestRandomAccessFile;
 use tf_plugin_core::Code;
 
 /// Longer than what a reader is likely to have in a buffer.
@@ -35,8 +35,7 @@ fn reads_the_old(
     let old = pattern(LONG);
     for new in [LONG / 3, LONG * 2] {
         let path = file(run, &old)?;
-        let opened = run.fs.new_random_access_file(&path);
-        let reader = run.must("new_random_access_file", opened)?;
+        let reader = run.must("new_random_access_file", run.fs.new_random_access_file(&path))?;
         let read = reader.read(0, PIECE);
         let read = run.must("read before the change", read)?;
         run.expect_bytes("read before the change", &read, &old[..PIECE]);
@@ -58,8 +57,11 @@ fn old_or_an_error(run: &mut Run<'_>, what: &str, reader: &TestRandomAccessFile,
             run.expect_bytes(what, &bytes, want);
             return;
         }
-        let want = (want.len() < PIECE).then_some(Code::OutOfRange);
-        run.expect(format_args!("{what}: a reader that was open"), &status, want);
+        run.expect(
+            format_args!("{what}: a reader that was open"),
+            &status,
+            (want.len() < PIECE).then_some(Code::OutOfRange),
+        );
     }
 }
 
@@ -89,8 +91,7 @@ pub(super) fn reader_of_a_file_that_is_copied_over(run: &mut Run<'_>) -> Outcome
 
 pub(super) fn reader_of_a_file_that_is_deleted(run: &mut Run<'_>) -> Outcome {
     reads_the_old(run, "delete_file", |run, path, _| {
-        let deleted = run.fs.delete_file(path);
-        run.must("delete_file", deleted)
+        run.must("delete_file", run.fs.delete_file(path))
     })
 }
 
@@ -121,17 +122,14 @@ pub(super) fn two_writers_of_one_file(run: &mut Run<'_>) -> Outcome {
     let path = format!("{cell}/data");
     let (one, other) = (pattern(LONG), other_pattern(LONG / 3));
     let mut first = create(run, &path)?;
-    let added = first.append(&one[..PIECE]);
-    run.must("append", added)?;
+    run.must("append", first.append(&one[..PIECE]))?;
     // Nothing that could be flushed to where others see it is fine.
     let _ = first.flush();
     let mut contents: Vec<&[u8]> = vec![&one];
     // That there may be one writer only is as good.
     if let Ok(mut second) = run.fs.new_writable_file(&path) {
-        let added = second.append(&other);
-        run.must("append of the second writer", added)?;
-        let closed = second.close();
-        run.must("close of the second writer", closed)?;
+        run.must("append of the second writer", second.append(&other))?;
+        run.must("close of the second writer", second.close())?;
         contents.push(&other);
     }
     // Whether these succeed is open.
@@ -147,8 +145,7 @@ pub(super) fn writer_of_a_file_that_is_renamed_over(run: &mut Run<'_>) -> Outcom
     let path = format!("{cell}/data");
     let (one, other) = (pattern(LONG), other_pattern(LONG / 3));
     let mut writer = create(run, &path)?;
-    let added = writer.append(&one[..PIECE]);
-    run.must("append", added)?;
+    run.must("append", writer.append(&one[..PIECE]))?;
     let _ = writer.flush();
     let new = format!("{cell}/new");
     run.write(&new, &other)?;
@@ -164,10 +161,8 @@ pub(super) fn writer_of_a_file_that_is_renamed_over(run: &mut Run<'_>) -> Outcom
 pub(super) fn writer_of_a_file_that_is_deleted(run: &mut Run<'_>) -> Outcome {
     let path = file(run, CONTENT)?;
     let mut writer = append(run, &path)?;
-    let added = writer.append(b" and more");
-    run.must("append", added)?;
-    let deleted = run.fs.delete_file(&path);
-    run.must("delete_file of a file that is open for appending", deleted)?;
+    run.must("append", writer.append(b" and more"))?;
+    run.must("delete_file of a file that is open for appending", run.fs.delete_file(&path))?;
     let _ = writer.append(b" and the rest");
     let _ = writer.close();
     drop(writer);
@@ -181,8 +176,7 @@ pub(super) fn writer_of_a_file_that_is_deleted(run: &mut Run<'_>) -> Outcome {
 /// Where files are declared to be written in place, a reader sees it.
 pub(super) fn in_place_is_declared_right(run: &mut Run<'_>) -> Outcome {
     let path = file(run, b"the old content")?;
-    let opened = run.fs.new_random_access_file(&path);
-    let reader = run.must("new_random_access_file", opened)?;
+    let reader = run.must("new_random_access_file", run.fs.new_random_access_file(&path))?;
     run.write(&path, b"the new")?;
     let read = reader.read(0, 100).unwrap_or_default();
     run.expect_bytes(

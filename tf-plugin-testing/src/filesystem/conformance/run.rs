@@ -1,10 +1,12 @@
 //! Trying operations and noting what deviates.
 
 use super::conditions::{Codes, FP, Is};
-use super::declared::{Declared, Directories, Visible};
-use super::samples::Store;
+use super::store::Store;
 use crate::deviation::Deviation;
-use crate::filesystem::{Host, Tables, TestFilesystem};
+use crate::filesystem::abi::mounted::Tables;
+use crate::filesystem::declared::{Declared, Directories, Visible};
+use crate::filesystem::handle::TestFilesystem;
+use crate::filesystem::host::Host;
 use std::fmt::{Debug, Display};
 use tf_plugin_core::{Code, Error, Result};
 

@@ -3,14 +3,16 @@
 //! What a case would write is found by running it on a filesystem here that reads what is noted for it. So there is
 //! one list of cases, and the files are those that they need.
 
+use super::attempt::attempt;
+use super::case::{Case, Group};
 use super::run::Source;
-use super::{Case, Conformance, Group};
-use crate::filesystem::Host;
+use super::store::Store;
+use crate::filesystem::declared::Declared;
+use crate::filesystem::host::Host;
 use crate::verdict::Verdict;
 use std::collections::BTreeMap;
-use std::sync::{Arc, LazyLock, PoisonError};
+use std::sync::{Arc, LazyLock};
 use tf_fs_plugin::prelude::*;
-use tf_plugin_core::sync::{Mutex, MutexGuard};
 
 /// A file or directory that has to be there for [`conformance!`](crate::filesystem::conformance!) with
 /// `files: provided`; see [`samples`].
@@ -72,12 +74,13 @@ static PROVIDED: LazyLock<Provided> = LazyLock::new(|| {
     if let Err(error) = host.serve("samples", Reader(Arc::clone(&store))) {
         panic!("the filesystem of samples cannot be registered: {error:#}");
     }
-    let conformance = Conformance::new(&host, "samples://box/").malformed(MALFORMED);
+    let declared = Declared { malformed: Some(MALFORMED.to_owned()), ..Declared::default() };
     // What a filesystem that only reads answers to these is asked by `changes_are_refused`.
     let changing = [Group::Directories, Group::Deleting, Group::Transfers];
     for case in Case::all().iter().filter(|case| !changing.contains(&case.group)) {
         let source = Source::Recorded(&store);
-        let verdict = conformance.run_with(case, source, format!("{}-", case.name));
+        let at = ("samples://box", format!("{}-", case.name));
+        let verdict = attempt(&host, at, &declared, case, source, None);
         let noted = std::mem::take(&mut *store.lock());
         if verdict == Verdict::Passed {
             let plain = |c: char| c.is_ascii_alphanumeric() || "/_-.".contains(c);
@@ -90,39 +93,6 @@ static PROVIDED: LazyLock<Provided> = LazyLock::new(|| {
     }
     found
 });
-
-/// Files, and directories as `None`, by their paths below the root.
-#[derive(Debug, Default)]
-pub(super) struct Store(Mutex<BTreeMap<String, Option<Vec<u8>>>>);
-
-impl Store {
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Option<Vec<u8>>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Notes a file, and the directories above it.
-    pub(super) fn file(&self, path: &str, content: &[u8]) -> Result<()> {
-        if let Some((directory, _)) = path.rsplit_once('/') {
-            self.directory(directory)?;
-        }
-        let earlier = self.lock().insert(path.to_owned(), Some(content.to_vec()));
-        // What is provided is there all the time.
-        ensure!(
-            earlier.is_none_or(|earlier| earlier.as_deref() == Some(content)),
-            Error::unimplemented("a file that is provided does not change")
-        );
-        Ok(())
-    }
-
-    /// Notes a directory, and those above it.
-    pub(super) fn directory(&self, path: &str) -> Result<()> {
-        let slashes = path.match_indices('/').map(|(at, _)| at);
-        for end in slashes.chain([path.len()]) {
-            self.lock().entry(path[..end].to_owned()).or_default();
-        }
-        Ok(())
-    }
-}
 
 /// The filesystem that reads what is noted.
 struct Reader(Arc<Store>);

@@ -1,11 +1,11 @@
 //! Several threads at a time, as `tf.data` has them.
 
 use super::conditions::EXISTS;
-use super::content::{file, pattern};
-use super::declared::Visible;
 use super::run::{Outcome, Run};
+use super::steps::{file, pattern};
 use crate::abi::processes::{PANICKED, in_a_child};
-use crate::filesystem::TestFilesystem;
+use crate::filesystem::declared::Visible;
+use crate::filesystem::handle::TestFilesystem;
 use std::os::unix::process::ExitStatusExt as _;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -46,8 +46,7 @@ fn all_succeed(run: &mut Run<'_>, what: &str, answers: Vec<Result<()>>) -> Outco
 pub(super) fn readers_of_one_file(run: &mut Run<'_>) -> Outcome {
     let content = pattern(60_000);
     let path = file(run, &content)?;
-    let opened = run.fs.new_random_access_file(&path);
-    let reader = run.must("new_random_access_file", opened)?;
+    let reader = run.must("new_random_access_file", run.fs.new_random_access_file(&path))?;
     let answers = together(&run.fs, |_, index| {
         for round in 0..30 {
             let offset = (index * 7001 + round * 1999) % content.len();

@@ -1,7 +1,7 @@
 //! Times of modification, of filesystems that know them.
 
-use super::content::{append, file};
 use super::run::{Outcome, Run, Stop};
+use super::steps::{append, file};
 use std::time::{Duration, Instant, SystemTime};
 
 /// Longer than the second in which many object stores measure.
@@ -46,10 +46,8 @@ pub(super) fn modified_moves_on_append(run: &mut Run<'_>) -> Outcome {
     let path = file(run, b"one line\n")?;
     moves(run, "append", &path, |run, path| {
         let mut writer = append(run, path)?;
-        let added = writer.append(b"another line\n");
-        run.must("append", added)?;
-        let closed = writer.close();
-        run.must("close", closed)
+        run.must("append", writer.append(b"another line\n"))?;
+        run.must("close", writer.close())
     })
 }
 

@@ -1,9 +1,9 @@
 //! Directories, listings, deleting, renaming and copying beyond the header's table.
 
 use super::conditions::{EXISTS, FP, NOT_FOUND};
-use super::content::{create, file, pattern};
 use super::directories::{COPY_FILE, RENAME_FILE, Transfer, transfer};
 use super::run::{CONTENT, Outcome, Run, names_shown};
+use super::steps::{create, file, pattern};
 use std::collections::BTreeSet;
 
 // Listings.
@@ -61,16 +61,14 @@ pub(super) fn listing_follows_changes(run: &mut Run<'_>) -> Outcome {
     run.lists("renamed", &cell, &["keep", "b"]);
     transfer(run, &COPY_FILE, &format!("{cell}/b"), &format!("{cell}/c"))?;
     run.lists("copied", &cell, &["keep", "b", "c"]);
-    let deleted = run.fs.delete_file(format!("{cell}/b"));
-    run.must("delete_file", deleted)?;
+    run.must("delete_file", run.fs.delete_file(format!("{cell}/b")))?;
     run.lists("deleted", &cell, &["keep", "c"]);
     Ok(())
 }
 
 pub(super) fn listing_without_a_deleted_directory(run: &mut Run<'_>) -> Outcome {
     let cell = run.cell()?;
-    let deleted = run.fs.delete_dir(format!("{cell}/empty"));
-    run.must("delete_dir", deleted)?;
+    run.must("delete_dir", run.fs.delete_dir(format!("{cell}/empty")))?;
     run.lists("a directory deleted", &cell, &["empty_file", "file", "full"]);
     Ok(())
 }
@@ -135,25 +133,28 @@ pub(super) fn glob_of_nothing(run: &mut Run<'_>) -> Outcome {
 pub(super) fn nested_directories(run: &mut Run<'_>) -> Outcome {
     let cell = run.bare_cell()?;
     let deep = format!("{cell}/a/b/c/d/e");
-    let made = run.fs.recursively_create_dir(&deep);
-    run.must("recursively_create_dir of five directories", made)?;
+    run.must("recursively_create_dir of five directories", run.fs.recursively_create_dir(&deep))?;
     if run.has_directories() {
         let mut dir = deep.as_str();
         while dir.len() > cell.len() {
-            let found = run.fs.is_directory(dir);
-            run.expect(format_args!("is_directory of {dir}"), &found, None);
+            run.expect(format_args!("is_directory of {dir}"), &run.fs.is_directory(dir), None);
             dir = dir.rsplit_once('/').map_or("", |(parent, _)| parent);
         }
     }
-    let again = run.fs.recursively_create_dir(&deep);
-    run.expect("recursively_create_dir of what is there", &again, None);
+    run.expect(
+        "recursively_create_dir of what is there",
+        &run.fs.recursively_create_dir(&deep),
+        None,
+    );
     Ok(())
 }
 
 pub(super) fn recursively_create_keeps_content(run: &mut Run<'_>) -> Outcome {
     let cell = run.cell()?;
-    let made = run.fs.recursively_create_dir(format!("{cell}/full"));
-    run.must("recursively_create_dir of a directory that is there", made)?;
+    run.must(
+        "recursively_create_dir of a directory that is there",
+        run.fs.recursively_create_dir(format!("{cell}/full")),
+    )?;
     run.holds("created once more", &format!("{cell}/full/file"), CONTENT);
     Ok(())
 }
@@ -162,8 +163,7 @@ pub(super) fn a_new_directory_is_empty(run: &mut Run<'_>) -> Outcome {
     run.needs_real_directories()?;
     let cell = run.bare_cell()?;
     let dir = format!("{cell}/new");
-    let made = run.fs.create_dir(&dir);
-    run.must("create_dir", made)?;
+    run.must("create_dir", run.fs.create_dir(&dir))?;
     let none: [&str; 0] = [];
     run.lists("a new directory", &dir, &none);
     let found = run.fs.stat(&dir);
@@ -178,25 +178,19 @@ pub(super) fn a_directory_comes_again(run: &mut Run<'_>) -> Outcome {
     let cell = run.cell()?;
     let dir = format!("{cell}/empty");
     for _ in 0..2 {
-        let deleted = run.fs.delete_dir(&dir);
-        run.must("delete_dir", deleted)?;
+        run.must("delete_dir", run.fs.delete_dir(&dir))?;
         run.is_gone("delete_dir", &dir);
-        let made = run.fs.create_dir(&dir);
-        run.must("create_dir of what was deleted", made)?;
-        let found = run.fs.is_directory(&dir);
-        run.expect("is_directory of what was made again", &found, None);
+        run.must("create_dir of what was deleted", run.fs.create_dir(&dir))?;
+        run.expect("is_directory of what was made again", &run.fs.is_directory(&dir), None);
     }
     Ok(())
 }
 
 pub(super) fn a_file_becomes_a_directory(run: &mut Run<'_>) -> Outcome {
     let path = file(run, CONTENT)?;
-    let deleted = run.fs.delete_file(&path);
-    run.must("delete_file", deleted)?;
-    let made = run.fs.create_dir(&path);
-    run.must("create_dir where a file was", made)?;
-    let found = run.fs.is_directory(&path);
-    run.expect("is_directory", &found, None);
+    run.must("delete_file", run.fs.delete_file(&path))?;
+    run.must("create_dir where a file was", run.fs.create_dir(&path))?;
+    run.expect("is_directory", &run.fs.is_directory(&path), None);
     run.write(&format!("{path}/below"), CONTENT)?;
     run.holds("in a directory where a file was", &format!("{path}/below"), CONTENT);
     Ok(())
@@ -210,19 +204,16 @@ pub(super) fn a_directory_becomes_a_file(run: &mut Run<'_>) -> Outcome {
     }
     run.write(&path, CONTENT)?;
     run.holds("where a directory was", &path, CONTENT);
-    let found = run.fs.is_directory(&path);
-    run.expect("is_directory of a file where a directory was", &found, FP);
+    run.expect("is_directory of a file where a directory was", &run.fs.is_directory(&path), FP);
     Ok(())
 }
 
 pub(super) fn create_dir_twice(run: &mut Run<'_>) -> Outcome {
     let cell = run.bare_cell()?;
     let dir = format!("{cell}/new");
-    let made = run.fs.create_dir(&dir);
-    run.must("create_dir", made)?;
+    run.must("create_dir", run.fs.create_dir(&dir))?;
     run.write(&format!("{dir}/file"), CONTENT)?;
-    let again = run.fs.create_dir(&dir);
-    run.expect("create_dir a second time", &again, EXISTS);
+    run.expect("create_dir a second time", &run.fs.create_dir(&dir), EXISTS);
     run.holds("create_dir a second time", &format!("{dir}/file"), CONTENT);
     Ok(())
 }
@@ -234,8 +225,7 @@ pub(super) fn deleting_a_file_keeps_prefix_siblings(run: &mut Run<'_>) -> Outcom
     for name in ["ckpt-1", "ckpt-10", "ckpt-1.index"] {
         run.write(&format!("{cell}/{name}"), name)?;
     }
-    let deleted = run.fs.delete_file(format!("{cell}/ckpt-1"));
-    run.must("delete_file", deleted)?;
+    run.must("delete_file", run.fs.delete_file(format!("{cell}/ckpt-1")))?;
     run.is_gone("delete_file", &format!("{cell}/ckpt-1"));
     for name in ["ckpt-10", "ckpt-1.index"] {
         run.holds("ckpt-1 was deleted", &format!("{cell}/{name}"), name.as_bytes());
@@ -253,8 +243,7 @@ fn delete_tree(run: &mut Run<'_>, path: &str) -> Outcome {
 pub(super) fn deleting_a_tree_keeps_prefix_siblings(run: &mut Run<'_>) -> Outcome {
     let cell = run.bare_cell()?;
     for dir in ["run", "run1", "run.old"] {
-        let made = run.fs.recursively_create_dir(format!("{cell}/{dir}"));
-        run.must("recursively_create_dir", made)?;
+        run.must("recursively_create_dir", run.fs.recursively_create_dir(format!("{cell}/{dir}")))?;
         run.write(&format!("{cell}/{dir}/file"), dir)?;
     }
     delete_tree(run, &format!("{cell}/run"))?;
@@ -269,8 +258,7 @@ pub(super) fn deleting_a_deep_tree(run: &mut Run<'_>) -> Outcome {
     let cell = run.bare_cell()?;
     let tree = format!("{cell}/tree");
     for dir in ["a/b/c", "a/d", "e"] {
-        let made = run.fs.recursively_create_dir(format!("{tree}/{dir}"));
-        run.must("recursively_create_dir", made)?;
+        run.must("recursively_create_dir", run.fs.recursively_create_dir(format!("{tree}/{dir}")))?;
         for index in 0..5 {
             run.write(&format!("{tree}/{dir}/file{index}"), b"x")?;
         }
@@ -290,13 +278,14 @@ pub(super) fn deleting_a_deep_tree(run: &mut Run<'_>) -> Outcome {
 pub(super) fn deleting_twice(run: &mut Run<'_>) -> Outcome {
     let cell = run.cell()?;
     let path = format!("{cell}/file");
-    let deleted = run.fs.delete_file(&path);
-    run.must("delete_file", deleted)?;
-    let again = run.fs.delete_file(&path);
-    run.expect("delete_file a second time", &again, NOT_FOUND);
+    run.must("delete_file", run.fs.delete_file(&path))?;
+    run.expect("delete_file a second time", &run.fs.delete_file(&path), NOT_FOUND);
     delete_tree(run, &format!("{cell}/full"))?;
-    let again = run.fs.delete_recursively(format!("{cell}/full")).map_err(|left| left.error);
-    run.expect("delete_recursively a second time", &again, NOT_FOUND);
+    run.expect(
+        "delete_recursively a second time",
+        &run.fs.delete_recursively(format!("{cell}/full")).map_err(|left| left.error),
+        NOT_FOUND,
+    );
     Ok(())
 }
 
@@ -304,22 +293,25 @@ pub(super) fn a_directory_of_directories_is_not_empty(run: &mut Run<'_>) -> Outc
     run.needs_real_directories()?;
     let cell = run.cell()?;
     let inner = format!("{cell}/empty/inner");
-    let made = run.fs.create_dir(&inner);
-    run.must("create_dir", made)?;
-    let deleted = run.fs.delete_dir(format!("{cell}/empty"));
-    run.expect("delete_dir of a directory that holds a directory", &deleted, FP);
-    let found = run.fs.is_directory(&inner);
-    run.expect("is_directory of what it holds", &found, None);
+    run.must("create_dir", run.fs.create_dir(&inner))?;
+    run.expect(
+        "delete_dir of a directory that holds a directory",
+        &run.fs.delete_dir(format!("{cell}/empty")),
+        FP,
+    );
+    run.expect("is_directory of what it holds", &run.fs.is_directory(&inner), None);
     Ok(())
 }
 
 pub(super) fn a_deleted_file_leaves_its_directory(run: &mut Run<'_>) -> Outcome {
     run.needs_real_directories()?;
     let cell = run.cell()?;
-    let deleted = run.fs.delete_file(format!("{cell}/full/file"));
-    run.must("delete_file", deleted)?;
-    let found = run.fs.is_directory(format!("{cell}/full"));
-    run.expect("is_directory of the directory of a deleted file", &found, None);
+    run.must("delete_file", run.fs.delete_file(format!("{cell}/full/file")))?;
+    run.expect(
+        "is_directory of the directory of a deleted file",
+        &run.fs.is_directory(format!("{cell}/full")),
+        None,
+    );
     let deleted = run.fs.delete_dir(format!("{cell}/full"));
     run.expect("delete_dir of the directory of a deleted file", &deleted, None);
     Ok(())
@@ -330,10 +322,8 @@ pub(super) fn a_file_is_deleted_while_it_is_written(run: &mut Run<'_>) -> Outcom
     let cell = run.bare_cell()?;
     let path = format!("{cell}/data");
     let mut writer = create(run, &path)?;
-    let added = writer.append(b"some");
-    run.must("append", added)?;
-    let deleted = run.fs.delete_file(&path);
-    run.must("delete_file of a file that is open for writing", deleted)?;
+    run.must("append", writer.append(b"some"))?;
+    run.must("delete_file of a file that is open for writing", run.fs.delete_file(&path))?;
     // Whether these succeed is open; they must not bring the file back.
     let _ = writer.append(b"more");
     let _ = writer.close();
@@ -391,8 +381,11 @@ pub(super) fn into_another_directory(run: &mut Run<'_>, op: &Transfer) -> Outcom
 pub(super) fn missing_source_keeps_the_target(run: &mut Run<'_>, op: &Transfer) -> Outcome {
     let cell = run.cell()?;
     let target = format!("{cell}/file");
-    let result = (op.call)(&run.fs, &format!("{cell}/missing"), &target);
-    run.expect("from a missing path to a file", &result, NOT_FOUND);
+    run.expect(
+        "from a missing path to a file",
+        &(op.call)(&run.fs, &format!("{cell}/missing"), &target),
+        NOT_FOUND,
+    );
     run.holds("after it failed", &target, CONTENT);
     Ok(())
 }
@@ -439,8 +432,7 @@ pub(super) fn a_copy_is_a_file_of_its_own(run: &mut Run<'_>) -> Outcome {
     transfer(run, &COPY_FILE, &src, &dst)?;
     run.write(&src, b"changed")?;
     run.holds("the source was changed", &dst, b"first");
-    let deleted = run.fs.delete_file(&dst);
-    run.must("delete_file", deleted)?;
+    run.must("delete_file", run.fs.delete_file(&dst))?;
     run.holds("the copy was deleted", &src, b"changed");
     Ok(())
 }
@@ -449,10 +441,8 @@ pub(super) fn renaming_before_the_writer_is_dropped(run: &mut Run<'_>) -> Outcom
     let cell = run.bare_cell()?;
     let (src, dst) = (format!("{cell}/src"), format!("{cell}/dst"));
     let mut writer = create(run, &src)?;
-    let added = writer.append(CONTENT);
-    run.must("append", added)?;
-    let closed = writer.close();
-    run.must("close", closed)?;
+    run.must("append", writer.append(CONTENT))?;
+    run.must("close", writer.close())?;
     transfer(run, &RENAME_FILE, &src, &dst)?;
     run.expect("flush after close and rename_file", &writer.flush(), None);
     run.expect("a second close, after rename_file", &writer.close(), None);

@@ -2,7 +2,8 @@
 
 use super::ops::{Name, Op, SLOTS};
 use super::tree::{File, Found, Model, Node, Path, Verdict, matches};
-use crate::filesystem::{Host, TestWritableFile};
+use crate::filesystem::file::TestWritableFile;
+use crate::filesystem::host::Host;
 use proptest::test_runner::{Config as ProptestConfig, TestCaseError};
 use tf_plugin_core::{Code, Error};
 

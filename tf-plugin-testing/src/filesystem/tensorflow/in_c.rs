@@ -4,7 +4,7 @@
 //! beyond that is judged by the cases of the process and by those in Python, which see more.
 
 use crate::abi::tensorflow::{Context, Handle, Tensor, TensorFlow};
-use crate::filesystem::samples;
+use crate::filesystem::conformance::samples::samples;
 use crate::tensorflow::work::{
     Outcome, Place, Stop, fails, holds, in_threads, path, payload, same, same_bytes, together,
 };

@@ -1,12 +1,12 @@
 //! What files and names are: contents, replacing and naming.
 
-use super::super::{content, names, replaced, times};
-use super::*;
+use crate::filesystem::conformance::case::{Case, Group};
+use crate::filesystem::conformance::{names, reading, replaced, times, visible, writing};
 
 filesystem_cases! {
     ($) __filesystem_file_tests
     Content {
-        of content {
+        of reading {
             read_an_empty_file "an empty file is read: no bytes, and OUT_OF_RANGE unless none were wanted",
                 "ReadFileToString reads 0 bytes of an empty file";
             read_at_a_huge_offset "reading at 2 GiB, 4 GiB, 1 TiB and the largest offset returns OUT_OF_RANGE",
@@ -27,6 +27,16 @@ filesystem_cases! {
                 "a text mode would break records";
             two_readers_of_one_file "two readers of one file have positions of their own",
                 "tf.data opens a file several times";
+            region_of_one_byte "a region of one byte",
+                "constants may be tiny";
+            region_of_a_large_file "a region of 1 MiB and 3 bytes",
+                "memory-mapped models are large";
+            region_of_a_replaced_file "a region of a file that was replaced has the new content",
+                "a model is exported again under its name";
+            region_outlives_its_name "a region keeps its content when the file is deleted",
+                "TensorFlow keeps regions as long as the model";
+        }
+        of writing {
             many_small_appends "3,000 appends of 3 bytes are all there, in order",
                 "TFRecordWriter appends 4 to 12 bytes at a time";
             appends_of_all_sizes "appends of 0 to 131,072 bytes, around the sizes of blocks, are all there",
@@ -49,14 +59,6 @@ filesystem_cases! {
                 "Dataset.save opens new files this way";
             appending_is_declared_right "a filesystem that is declared not to append refuses to, and keeps the file",
                 "an answer of OK would lose what was there";
-            flush_makes_visible "what was flushed is read by others, and stat knows its length",
-                "TensorBoard reads event files while they grow";
-            sync_makes_visible "what was synced is read by others, and stat knows its length",
-                "event files are synced after each flush";
-            visibility_is_declared_right "where files are declared to be visible at flush or at close, nothing of them is seen before; where they are declared to be written in place, an open reader sees the new content",
-                "a reader would train on half a file";
-            changes_are_refused "where files are declared to be provided, what would change them returns UNIMPLEMENTED, PERMISSION_DENIED or FAILED_PRECONDITION, and nothing changes",
-                "a save that seems to succeed is lost";
             close_makes_visible "a closed file can be read and listed before it is dropped",
                 "TensorFlow renames before it drops the writer";
             close_writes_what_was_not_flushed "what was appended after a flush is there after close",
@@ -81,20 +83,22 @@ filesystem_cases! {
                 "users call it when others changed files";
             a_failed_open_leaves_no_name "looking for a missing file does not create it",
                 "the next listing would have a file too many";
-            region_of_one_byte "a region of one byte",
-                "constants may be tiny";
-            region_of_a_large_file "a region of 1 MiB and 3 bytes",
-                "memory-mapped models are large";
-            region_of_a_replaced_file "a region of a file that was replaced has the new content",
-                "a model is exported again under its name";
-            region_outlives_its_name "a region keeps its content when the file is deleted",
-                "TensorFlow keeps regions as long as the model";
             tell_begins_at_zero "`tell` is 0 in a file that replaces another",
                 "writers of archives compute offsets with it";
             tell_survives_flush "`tell` goes on counting after flush and sync",
                 "writers of archives compute offsets with it";
             stat_follows_every_change "`stat` and `get_file_size` know the length of what was last written",
                 "GFile.read reads as much as they say";
+        }
+        of visible {
+            flush_makes_visible "what was flushed is read by others, and stat knows its length",
+                "TensorBoard reads event files while they grow";
+            sync_makes_visible "what was synced is read by others, and stat knows its length",
+                "event files are synced after each flush";
+            visibility_is_declared_right "where files are declared to be visible at flush or at close, nothing of them is seen before; where they are declared to be written in place, an open reader sees the new content",
+                "a reader would train on half a file";
+            changes_are_refused "where files are declared to be provided, what would change them returns UNIMPLEMENTED, PERMISSION_DENIED or FAILED_PRECONDITION, and nothing changes",
+                "a save that seems to succeed is lost";
         }
         of times {
             modified_moves_on_append "the time of modification that `stat` says is later after an append; 0 is not a time, and is skipped",

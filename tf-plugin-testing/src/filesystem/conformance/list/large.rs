@@ -1,7 +1,9 @@
 //! What filesystems are at large: trees, TensorFlow's own use, threads and chance.
 
-use super::super::{consumers, hosts, random, threads, tree};
-use super::*;
+use crate::filesystem::conformance::case::{Case, Group};
+use crate::filesystem::conformance::directories::{COPY_FILE, RENAME_FILE, Transfer};
+use crate::filesystem::conformance::run::{Outcome, Run};
+use crate::filesystem::conformance::{consumers, hosts, random, threads, tree};
 
 filesystem_cases! {
     ($) __filesystem_large_tests

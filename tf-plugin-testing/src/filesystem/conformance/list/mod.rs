@@ -1,13 +1,8 @@
 //! All cases: the one list that the tests of authors, [`Conformance`](super::super::Conformance) and the
 //! documentation are made of.
 
-use super::case::{Case, Group};
-use super::conditions::Codes;
-use super::directories::{COPY_FILE, RENAME_FILE, Transfer};
-use super::files::look;
-use super::run::{Operation, Outcome, Run};
+use super::case::Case;
 use std::sync::LazyLock;
-use tf_plugin_core::Code;
 
 /// What an operation returns under a condition, in words.
 macro_rules! returns {

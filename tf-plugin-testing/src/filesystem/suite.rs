@@ -1,14 +1,11 @@
 //! What [`conformance!`](crate::filesystem::conformance!) makes its tests of.
 
-use super::declared::Declared;
-use super::{Append, Case, Conformance, Directories, Files, Visible};
-use crate::deviation::report;
-use crate::filesystem::Host;
-use crate::filesystem::abi::at_exit::drop_at_exit;
-use crate::filesystem::tensorflow::InTensorFlow;
-use crate::options::{Named, OptionText};
-use crate::tensorflow::{Asked, Way};
-use crate::verdict::Verdict;
+use super::abi::at_exit::drop_at_exit;
+use super::conformance::{Case, Conformance};
+use super::declared::{Append, Declared, Directories, Files, Visible};
+use super::host::Host;
+use crate::options::{LeftOut, Named, OptionText};
+use crate::tensorflow::Asked;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use tf_plugin_core::Result;
 
@@ -40,12 +37,6 @@ pub trait TestRoot: Send + Sync + 'static {
     /// name and value, that the filesystem takes its settings from.
     fn environment(&self) -> Vec<(String, String)> {
         Vec::new()
-    }
-}
-
-impl Named for Case {
-    fn name(&self) -> &'static str {
-        self.name()
     }
 }
 
@@ -96,13 +87,8 @@ pub struct Suite {
     root: RootSource,
     /// The root of the process. What holds it is dropped when the process ends.
     shared: Mutex<Option<Weak<dyn TestRoot>>>,
-    files: Files,
-    malformed: Option<String>,
-    other_host: Option<String>,
-    visible: Visible,
-    directories: Directories,
-    append: Append,
-    without: Vec<(&'static str, String)>,
+    declared: Declared,
+    without: LeftOut,
 }
 
 impl Suite {
@@ -111,43 +97,43 @@ impl Suite {
             make_host,
             root,
             shared: Mutex::default(),
-            files: Files::default(),
-            malformed: None,
-            other_host: None,
-            visible: Visible::default(),
-            directories: Directories::default(),
-            append: Append::default(),
-            without: Vec::new(),
+            declared: Declared::default(),
+            without: LeftOut::default(),
         }
     }
-    pub fn files(self, files: Files) -> Self {
-        Self { files, ..self }
+    pub fn files(mut self, files: Files) -> Self {
+        self.declared.files = files;
+        self
     }
-    pub fn malformed(self, uri: impl OptionText) -> Self {
-        Self { malformed: Some(uri.into()), ..self }
+    pub fn malformed(mut self, uri: impl OptionText) -> Self {
+        self.declared.malformed = Some(uri.into());
+        self
     }
-    pub fn other_host(self, uri: impl OptionText) -> Self {
-        Self { other_host: Some(uri.into()), ..self }
+    pub fn other_host(mut self, uri: impl OptionText) -> Self {
+        self.declared.other_host = Some(uri.into());
+        self
     }
-    pub fn visible(self, visible: Visible) -> Self {
-        Self { visible, ..self }
+    pub fn visible(mut self, visible: Visible) -> Self {
+        self.declared.visible = visible;
+        self
     }
-    pub fn directories(self, directories: Directories) -> Self {
-        Self { directories, ..self }
+    pub fn directories(mut self, directories: Directories) -> Self {
+        self.declared.directories = directories;
+        self
     }
-    pub fn append(self, append: Append) -> Self {
-        Self { append, ..self }
+    pub fn append(mut self, append: Append) -> Self {
+        self.declared.append = append;
+        self
     }
     pub fn without(mut self, case: &'static impl Named, reason: impl OptionText) -> Self {
-        self.without.push((case.name(), reason.into()));
+        self.without.add(case, reason);
         self
     }
 
     /// Runs one case as a test.
     #[track_caller]
     pub fn test(&self, case: &'static Case) {
-        if let Some((_, reason)) = self.without.iter().find(|(other, _)| *other == case.name()) {
-            println!("left out: {reason}");
+        if self.without.has(case) {
             return;
         }
         let root = self.root();
@@ -158,63 +144,31 @@ impl Suite {
             panic!("the host cannot be prepared for the tests: {error:#}");
         }
         let uri = root.uri();
-        let conformance =
-            Conformance { declared: self.declared(), ..Conformance::new(&host, &uri) };
-        match conformance.run(case) {
-            Verdict::Passed => {}
-            Verdict::Skipped(reason) => println!("skipped: {reason}"),
-            Verdict::Failed(deviations) => {
-                let (name, asks, why) = (case.name(), case.asks(), case.why());
-                panic!("{}", report(name, asks, why, &uri, "the filesystem", &deviations))
-            }
-        }
+        let conformance = Conformance::declared(&host, &uri, self.declared.clone());
+        case.judge(conformance.run(case), &uri, "the filesystem");
     }
 
     /// Runs the cases for Python as a test, if somebody requests them.
     #[track_caller]
     pub fn test_in_python(&self, module: &str) {
-        match Asked::in_python() {
-            Some(asked) => self.test_in(Way::Python(asked.tensorflow.clone()), &asked, module),
-            None => Asked::nobody(),
-        }
+        self.test_in_tensorflow(Asked::in_python(module));
     }
 
     /// Runs the cases in C as a test, if somebody requests them; or is the process that they run in.
     #[track_caller]
     pub fn test_in_c(&self, module: &str) {
-        if InTensorFlow::work() {
-            return;
-        }
-        match Asked::in_c() {
-            Some(asked) => {
-                let way = Way::in_c(&asked.tensorflow, module, "conformance_in_c");
-                self.test_in(way, &asked, module);
-            }
-            None => Asked::nobody(),
-        }
+        self.test_in_tensorflow(Asked::in_c::<Declared>(module));
     }
 
     #[track_caller]
-    fn test_in(&self, way: Way, asked: &Asked, module: &str) {
+    fn test_in_tensorflow(&self, asked: Option<Asked<'_>>) {
+        let Some(asked) = asked else { return };
         let root = self.root();
         let uri = root.uri();
-        let cases = InTensorFlow::by(way, asked.library.clone()).declared(self.declared());
-        let cases =
-            self.without.iter().fold(cases, |cases, (name, reason)| cases.without(*name, reason));
+        let cases = asked.cases(self.declared.clone(), &self.without);
         let environment = root.environment().into_iter();
         let cases = environment.fold(cases, |cases, (name, value)| cases.env(name, value));
-        asked.judge(module, &cases.run(&uri), &uri, "the filesystem");
-    }
-
-    fn declared(&self) -> Declared {
-        Declared {
-            files: self.files,
-            malformed: self.malformed.clone(),
-            other_host: self.other_host.clone(),
-            visible: self.visible,
-            directories: self.directories,
-            append: self.append,
-        }
+        asked.judge(&cases.run(&uri), &uri, "the filesystem");
     }
 
     fn root(&self) -> Arc<dyn TestRoot> {

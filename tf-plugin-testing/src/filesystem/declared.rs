@@ -58,8 +58,9 @@ pub enum Files {
     Provided,
 }
 
+/// All that an author says of a filesystem.
 #[derive(Clone, Debug, Default)]
-pub(in crate::filesystem) struct Declared {
+pub struct Declared {
     pub(in crate::filesystem) files: Files,
     pub(in crate::filesystem) malformed: Option<String>,
     pub(in crate::filesystem) other_host: Option<String>,
@@ -67,3 +68,48 @@ pub(in crate::filesystem) struct Declared {
     pub(in crate::filesystem) directories: Directories,
     pub(in crate::filesystem) append: Append,
 }
+
+/// Makes the methods that declare something, of a type with a `Declared` in this field.
+macro_rules! declarations {
+    ($type:ty, $field:ident) => {
+        impl $type {
+            /// A URI that this filesystem can never accept; each operation must answer
+            /// `FAILED_PRECONDITION` to it, as the header asks, or `INVALID_ARGUMENT`.
+            #[must_use]
+            pub fn malformed(mut self, uri: impl Into<String>) -> Self {
+                self.$field.malformed = Some(uri.into());
+                self
+            }
+
+            /// When others see a file that is being written.
+            #[must_use]
+            pub fn visible(mut self, visible: Visible) -> Self {
+                self.$field.visible = visible;
+                self
+            }
+
+            /// What a directory is.
+            #[must_use]
+            pub fn directories(mut self, directories: Directories) -> Self {
+                self.$field.directories = directories;
+                self
+            }
+
+            /// Whether files that exist can be appended to.
+            #[must_use]
+            pub fn append(mut self, append: Append) -> Self {
+                self.$field.append = append;
+                self
+            }
+
+            /// Where the files come from that the cases read; with [`Files::Provided`] those that write are left out.
+            #[must_use]
+            pub fn files(mut self, files: Files) -> Self {
+                self.$field.files = files;
+                self
+            }
+        }
+    };
+}
+
+pub(in crate::filesystem) use declarations;

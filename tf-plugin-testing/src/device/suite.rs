@@ -1,10 +1,9 @@
 //! What [`conformance!`](crate::device::conformance!) makes its tests of.
 
-use super::{Case, run_case};
-use crate::deviation::report;
-use crate::device::InTensorFlow;
-use crate::options::{Named, OptionText};
-use crate::tensorflow::{Asked, Way};
+use super::conformance::{Case, run_case};
+use super::tensorflow::Devices;
+use crate::options::{LeftOut, Named, OptionText};
+use crate::tensorflow::Asked;
 use crate::verdict::Verdict;
 use se_plugin::Platform;
 use std::time::Duration;
@@ -20,12 +19,6 @@ pub trait OptionDuration: Into<Duration> {}
 
 impl OptionDuration for Duration {}
 
-impl Named for Case {
-    fn name(&self) -> &'static str {
-        self.name()
-    }
-}
-
 /// All tests of one [`conformance!`](crate::device::conformance!).
 #[doc(hidden)]
 #[derive(Debug)]
@@ -34,7 +27,7 @@ pub struct Suite {
     name: &'static str,
     device_type: &'static str,
     limit: Duration,
-    without: Vec<(&'static str, String)>,
+    without: LeftOut,
 }
 
 impl Suite {
@@ -45,7 +38,7 @@ impl Suite {
             name: P::NAME,
             device_type: P::TYPE,
             limit: Duration::from_secs(60),
-            without: Vec::new(),
+            without: LeftOut::default(),
         }
     }
     #[must_use]
@@ -54,59 +47,36 @@ impl Suite {
     }
     #[must_use]
     pub fn without(mut self, case: &'static impl Named, reason: impl OptionText) -> Self {
-        self.without.push((case.name(), reason.into()));
+        self.without.add(case, reason);
         self
     }
 
     /// Runs one case as a test.
     #[track_caller]
     pub fn test(&self, case: &'static Case) {
-        let left_out = self.without.iter().find(|(other, _)| *other == case.name());
-        if let Some((_, reason)) = left_out {
-            println!("left out: {reason}");
-            return;
-        }
-        match (self.run)(case, self.limit) {
-            Verdict::Passed => {}
-            Verdict::Skipped(reason) => println!("skipped: {reason}"),
-            Verdict::Failed(deviations) => {
-                let (name, asks, why) = (case.name(), case.asks(), case.why());
-                panic!("{}", report(name, asks, why, self.name, "the device", &deviations))
-            }
+        if !self.without.has(case) {
+            case.judge((self.run)(case, self.limit), self.name, "the device");
         }
     }
 
     /// Runs the cases for Python as a test, if somebody requests them.
     #[track_caller]
     pub fn test_in_python(&self, module: &str) {
-        match Asked::in_python() {
-            Some(asked) => self.test_in(Way::Python(asked.tensorflow.clone()), &asked, module),
-            None => Asked::nobody(),
-        }
+        self.test_in_tensorflow(Asked::in_python(module));
     }
 
     /// Runs the cases in C as a test, if somebody requests them; or is the process that they run in.
     #[track_caller]
     pub fn test_in_c(&self, module: &str) {
-        if InTensorFlow::work() {
-            return;
-        }
-        match Asked::in_c() {
-            Some(asked) => {
-                let way = Way::in_c(&asked.tensorflow, module, "conformance_in_c");
-                self.test_in(way, &asked, module);
-            }
-            None => Asked::nobody(),
-        }
+        self.test_in_tensorflow(Asked::in_c::<Devices>(module));
     }
 
     #[track_caller]
-    fn test_in(&self, way: Way, asked: &Asked, module: &str) {
-        let cases = InTensorFlow::by(way, asked.library.clone());
+    fn test_in_tensorflow(&self, asked: Option<Asked<'_>>) {
+        let Some(asked) = asked else { return };
+        let cases = asked.cases(Devices, &self.without);
         let cases = cases.limit(self.limit.max(Duration::from_secs(120)));
-        let cases =
-            self.without.iter().fold(cases, |cases, (name, reason)| cases.without(*name, reason));
-        asked.judge(module, &cases.run(self.device_type), self.name, "the device");
+        asked.judge(&cases.run(self.device_type), self.name, "the device");
     }
 }
 

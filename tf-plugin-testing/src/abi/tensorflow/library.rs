@@ -1,0 +1,184 @@
+//! The functions of the library.
+
+use core::ffi::{CStr, c_char};
+use core::ptr;
+use std::ffi::CString;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use tf_fs_sys::device_registration::DeviceRegistrationFunctions;
+use tf_fs_sys::host::{LIBRARIES, MissingSymbol, Table};
+use tf_fs_sys::registration::RegistrationFunctions;
+use tf_fs_sys::tstring::StringFunctions;
+use tf_fs_sys::{
+    DeviceListFunctions, EagerFunctions, EnvFunctions, StatusFunctions, TF_DeviceList, TF_Status,
+    TensorFunctions,
+};
+use tf_plugin_core::{Code, Error, Result};
+
+/// TensorFlow's C library, loaded into this process for good.
+///
+/// The tables are bound for this value alone: those of the process may be the in-process host's.
+#[derive(Debug)]
+pub struct TensorFlow {
+    pub(super) status: StatusFunctions,
+    pub(super) registration: RegistrationFunctions,
+    pub(super) devices: DeviceRegistrationFunctions,
+    pub(super) env: EnvFunctions,
+    pub(super) lists: DeviceListFunctions,
+    pub(super) eager: EagerFunctions,
+    pub(super) tensors: TensorFunctions,
+    pub(super) strings: StringFunctions,
+}
+
+/// A device of a context.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Device {
+    /// Its whole name, such as `/job:localhost/replica:0/task:0/device:CPU:0`.
+    pub name: String,
+    /// Its type, such as `CPU`.
+    pub kind: String,
+}
+
+pub(super) fn text(text: &str) -> Result<CString> {
+    let failed = |_| Error::invalid_argument(format!("{text:?} has a NUL, which ends a name in C"));
+    CString::new(text).map_err(failed)
+}
+
+pub(super) fn path_text(path: &Path) -> Result<CString> {
+    let failed = |_| Error::invalid_argument(format!("{path:?} has a NUL"));
+    CString::new(path.as_os_str().as_bytes()).map_err(failed)
+}
+
+pub(super) fn number(number: usize) -> i32 {
+    i32::try_from(number).expect("there are not so many")
+}
+
+impl TensorFlow {
+    /// Loads the libraries in `directory` as the dynamic linker does for a program that is linked against them:
+    /// visible for everything loaded later, and functions looked up on their first call.
+    ///
+    /// # Errors
+    /// A text that says what is missing.
+    pub fn load(directory: &Path) -> core::result::Result<&'static Self, String> {
+        let mut loaded = false;
+        for library in LIBRARIES {
+            let path = directory.join(library.to_str().unwrap_or_default());
+            if !path.is_file() {
+                continue;
+            }
+            let name = path_text(&path).map_err(|error| error.to_string())?;
+            // SAFETY: a NUL-terminated name. TensorFlow's initialisers run, as in any program that uses it.
+            let handle =
+                unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_LAZY | libc::RTLD_GLOBAL) };
+            if handle.is_null() {
+                // SAFETY: asked right after the failure, in the same thread; the text is copied.
+                let problem = unsafe { libc::dlerror() };
+                let problem = if problem.is_null() {
+                    "it says nothing".into()
+                } else {
+                    // SAFETY: not null, then a C string until the next call of the linker's functions.
+                    unsafe { CStr::from_ptr(problem) }.to_string_lossy()
+                };
+                return Err(format!("{} cannot be loaded: {problem}", path.display()));
+            }
+            loaded = true;
+        }
+        if !loaded {
+            return Err(format!(
+                "{} has no library of TensorFlow, such as libtensorflow_cc.so.2",
+                directory.display()
+            ));
+        }
+        let missing = |missing: MissingSymbol| format!("{}: {missing}", directory.display());
+        let tensorflow = Self {
+            status: StatusFunctions::bind().map_err(missing)?,
+            registration: RegistrationFunctions::bind().map_err(missing)?,
+            devices: DeviceRegistrationFunctions::bind().map_err(missing)?,
+            env: EnvFunctions::bind().map_err(missing)?,
+            lists: DeviceListFunctions::bind().map_err(missing)?,
+            eager: EagerFunctions::bind().map_err(missing)?,
+            tensors: TensorFunctions::bind().map_err(missing)?,
+            strings: StringFunctions::bind().map_err(missing)?,
+        };
+        // Its threads never end.
+        Ok(Box::leak(Box::new(tensorflow)))
+    }
+
+    /// Runs a function that takes a status, and turns the status into a result.
+    pub(super) fn check<T>(&self, call: impl FnOnce(*mut TF_Status) -> T) -> Result<T> {
+        // SAFETY: the status is made, read and deleted here; its message is copied before.
+        unsafe {
+            let status = (self.status.TF_NewStatus)();
+            let answer = call(status);
+            let code = Code::from_raw((self.status.TF_GetCode)(status));
+            let result = match code {
+                None => Ok(answer),
+                Some(code) => {
+                    let message = CStr::from_ptr((self.status.TF_Message)(status));
+                    Err(Error::new(code, message.to_string_lossy().into_owned()))
+                }
+            };
+            (self.status.TF_DeleteStatus)(status);
+            result
+        }
+    }
+
+    /// Registers a filesystem plugin.
+    ///
+    /// # Errors
+    /// Those of TensorFlow.
+    pub fn register_filesystem(&self, library: &Path) -> Result<()> {
+        let library = path_text(library)?;
+        // SAFETY: a C string and a status. What the plugin does is what is tested.
+        self.check(|status| unsafe {
+            (self.registration.TF_RegisterFilesystemPlugin)(library.as_ptr(), status);
+        })
+    }
+
+    /// Loads a device plugin.
+    ///
+    /// # Errors
+    /// Those of TensorFlow, which ends the process for some.
+    pub fn load_device(&self, library: &Path) -> Result<()> {
+        let library = path_text(library)?;
+        // SAFETY: a C string and a status. What the plugin does is what is tested.
+        let handle = self.check(|status| unsafe {
+            (self.devices.TF_LoadPluggableDeviceLibrary)(library.as_ptr(), status)
+        })?;
+        // SAFETY: the handle is the caller's; the library stays loaded.
+        unsafe { (self.devices.TF_DeletePluggableDeviceLibraryHandle)(handle) };
+        Ok(())
+    }
+
+    /// The devices of a list, which is freed.
+    ///
+    /// # Safety
+    /// The list must be the caller's, and not be used afterwards.
+    pub(super) unsafe fn listed(&self, list: *mut TF_DeviceList) -> Result<Vec<Device>> {
+        let name = |text: *const c_char| {
+            if text.is_null() {
+                return String::new();
+            }
+            // SAFETY: a C string of the list, which is freed below.
+            unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
+        };
+        // SAFETY: `list` is a list of TensorFlow's, and each index is below its length.
+        unsafe {
+            let one = |index| -> Result<Device> {
+                let of = |status| (self.lists.TF_DeviceListName)(list, index, status);
+                let found = name(self.check(of)?);
+                let of = |status| (self.lists.TF_DeviceListType)(list, index, status);
+                Ok(Device { name: found, kind: name(self.check(of)?) })
+            };
+            let count = (self.lists.TF_DeviceListCount)(list);
+            let devices = (0..count).map(one).collect();
+            (self.lists.TF_DeleteDeviceList)(list);
+            devices
+        }
+    }
+}
+
+/// A pointer for an array that may be empty.
+pub(super) fn start<T>(array: &[T]) -> *const T {
+    if array.is_empty() { ptr::null() } else { array.as_ptr() }
+}

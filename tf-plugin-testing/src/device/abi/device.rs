@@ -1,0 +1,236 @@
+//! An open device.
+
+use super::guarded::Guarded;
+use super::host::Host;
+use core::ffi::CStr;
+use core::ptr;
+use core::sync::atomic::Ordering;
+use se_plugin::__private::testing::pretended;
+use se_plugin::__private::testing::versions::Versioned as _;
+use se_plugin::{DevicePtr, Result};
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
+use tf_fs_sys::{SE_CreateDeviceParams, SP_AllocatorStats, SP_Device, SP_DeviceMemoryBase};
+
+/// Calls a callback of the table with a fresh status.
+macro_rules! call {
+    ($device:expr, $name:ident($($argument:expr),* $(,)?)) => {{
+        let device: &TestDevice<'_> = $device;
+        let callback = device.host.executor.$name.expect("every callback is there");
+        // SAFETY: arguments as the header wants them; null handles stand for those that failed.
+        device.host.status(stringify!($name), |status| unsafe {
+            callback(&device.device, $($argument,)* status);
+        })
+    }};
+}
+
+pub(super) use call;
+
+impl Host {
+    /// Opens a device.
+    ///
+    /// # Errors
+    /// The plugin's.
+    pub fn device(&self, ordinal: i32) -> Result<TestDevice<'_>> {
+        let mut device = Guarded::<SP_Device>::new(self.sizes.device);
+        let mut params = SE_CreateDeviceParams {
+            struct_size: 32,
+            ordinal,
+            device: device.as_mut_ptr(),
+            ..Default::default()
+        };
+        let create = self.fns.create_device.expect("was checked");
+        pretended::with(self.sizes.takes_errors, || {
+            // SAFETY: the structs that the callback wants.
+            self.status("create_device", |status| unsafe {
+                create(&self.platform, &mut params, status)
+            })
+        })?;
+        let device = device.take(&self.log, "create_device")?;
+        self.live.fetch_add(1, Ordering::AcqRel);
+        Ok(TestDevice { host: self, device, memory: Mutex::default() })
+    }
+}
+
+/// An open device.
+pub struct TestDevice<'h> {
+    pub(super) host: &'h Host,
+    pub(super) device: SP_Device,
+    /// What is allocated.
+    memory: Mutex<BTreeSet<u64>>,
+}
+
+// SAFETY: as for `Host`.
+unsafe impl Send for TestDevice<'_> {}
+// SAFETY: the header allows any thread to call the plugin's callbacks, several at once; the structs do not
+// change.
+unsafe impl Sync for TestDevice<'_> {}
+
+/// Without the host, which says more.
+impl core::fmt::Debug for TestDevice<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("TestDevice").field("device", &self.device).finish_non_exhaustive()
+    }
+}
+
+pub(super) fn memory_base(address: Option<DevicePtr>, size: u64) -> SP_DeviceMemoryBase {
+    SP_DeviceMemoryBase {
+        struct_size: SP_DeviceMemoryBase::STRUCT_SIZE,
+        opaque: address
+            .map_or(ptr::null_mut(), |at| ptr::without_provenance_mut(at.address() as usize)),
+        size,
+        ..Default::default()
+    }
+}
+
+impl TestDevice<'_> {
+    /// Allocates; `None` for null.
+    pub fn allocate(&self, bytes: u64) -> Option<DevicePtr> {
+        let mut memory = Guarded::<SP_DeviceMemoryBase>::new(SP_DeviceMemoryBase::STRUCT_SIZE);
+        let allocate = self.host.executor.allocate.expect("every callback is there");
+        // SAFETY: a device and a struct.
+        unsafe { allocate(&self.device, bytes, 0, memory.as_mut_ptr()) };
+        let memory = memory.take(&self.host.log, "allocate").ok()?;
+        let address = DevicePtr::new(memory.opaque.addr() as u64)?;
+        let is_new =
+            self.memory.lock().unwrap_or_else(PoisonError::into_inner).insert(address.address());
+        if !is_new {
+            self.host.log.add("allocate", b"", format!("{address:?} is allocated already"));
+        }
+        Some(address)
+    }
+
+    /// Frees, as TensorFlow does: with the address alone.
+    pub fn deallocate(&self, address: DevicePtr) {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner).remove(&address.address());
+        let deallocate = self.host.executor.deallocate.expect("every callback is there");
+        let mut memory = memory_base(Some(address), 0);
+        // SAFETY: a device and a struct.
+        unsafe { deallocate(&self.device, &mut memory) };
+    }
+
+    /// Allocates host memory, writes to all of it and frees it. Answers its alignment, 0 for null.
+    #[must_use]
+    pub fn host_memory(&self, bytes: usize) -> usize {
+        let allocate = self.host.executor.host_memory_allocate.expect("every callback is there");
+        let free = self.host.executor.host_memory_deallocate.expect("every callback is there");
+        // SAFETY: memory of this size, which is freed once.
+        unsafe {
+            let memory = allocate(&self.device, bytes as u64);
+            if memory.is_null() {
+                return 0;
+            }
+            memory.cast::<u8>().write_bytes(1, bytes);
+            free(&self.device, memory);
+            1 << memory.addr().trailing_zeros()
+        }
+    }
+
+    /// Free and total memory; `None` if the plugin cannot say.
+    #[must_use]
+    pub fn memory_usage(&self) -> Option<[i64; 2]> {
+        let usage = self.host.executor.device_memory_usage.expect("every callback is there");
+        let mut bytes = [-1; 2];
+        let [free, total] = &mut bytes;
+        // SAFETY: two integers.
+        (unsafe { usage(&self.device, free, total) } != 0).then_some(bytes)
+    }
+
+    /// Name, vendor and PCI address.
+    #[must_use]
+    pub fn description(&self) -> [Option<String>; 3] {
+        [self.device.hardware_name, self.device.device_vendor, self.device.pci_bus_id].map(|text| {
+            // SAFETY: null, or a C string that lives as long as the device.
+            (!text.is_null())
+                .then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
+        })
+    }
+
+    /// NUMA node, bandwidth of the memory, and operations a nanosecond; each -1 if it is not known.
+    #[must_use]
+    pub fn figures(&self) -> (i32, i64, f64) {
+        let fns = &self.host.device_fns;
+        let node = fns.get_numa_node.expect("every callback is there");
+        let bandwidth = fns.get_memory_bandwidth.expect("every callback is there");
+        let gflops = fns.get_gflops.expect("every callback is there");
+        // SAFETY: a device.
+        unsafe { (node(&self.device), bandwidth(&self.device), gflops(&self.device)) }
+    }
+
+    /// The allocator's statistics, in a struct of `size` bytes.
+    #[must_use]
+    pub fn allocator_stats(&self, size: usize) -> Option<SP_AllocatorStats> {
+        let get = self.host.executor.get_allocator_stats.expect("every callback is there");
+        let mut stats = Guarded::<SP_AllocatorStats>::new(size);
+        // SAFETY: a struct with its size.
+        let known = unsafe { get(&self.device, stats.as_mut_ptr()) } != 0;
+        let stats = stats.take(&self.host.log, "get_allocator_stats").ok()?;
+        known.then_some(stats)
+    }
+
+    /// Copies from the host at once.
+    ///
+    /// # Errors
+    /// The plugin's.
+    pub fn copy_to_device(&self, target: DevicePtr, source: &[u8]) -> Result<()> {
+        let mut target = memory_base(Some(target), source.len() as u64);
+        call!(self, sync_memcpy_htod(&mut target, source.as_ptr().cast(), source.len() as u64))
+    }
+
+    /// Copies to the host at once.
+    ///
+    /// # Errors
+    /// The plugin's.
+    pub fn copy_to_host(&self, target: &mut [u8], source: DevicePtr) -> Result<()> {
+        let len = target.len() as u64;
+        let source = memory_base(Some(source), len);
+        call!(self, sync_memcpy_dtoh(target.as_mut_ptr().cast(), &source, len))
+    }
+
+    /// Copies within the device at once.
+    ///
+    /// # Errors
+    /// The plugin's.
+    pub fn copy_on_device(&self, target: DevicePtr, source: DevicePtr, bytes: u64) -> Result<()> {
+        let (mut target, source) =
+            (memory_base(Some(target), bytes), memory_base(Some(source), bytes));
+        call!(self, sync_memcpy_dtod(&mut target, &source, bytes))
+    }
+
+    /// Whether a handle of another device can be used together with one of this.
+    ///
+    /// # Panics
+    /// When it cannot: what is behind it may be of other types, those of another platform.
+    pub(super) fn must_share_host(&self, other: &TestDevice<'_>, op: &str) {
+        assert!(
+            ptr::eq(self.host, other.host),
+            "`{op}` got handles of two hosts; use streams, events and timers of one `Host`, as TensorFlow does"
+        );
+    }
+
+    /// As [`must_share_host`](Self::must_share_host), for what TensorFlow does on one device only.
+    pub(super) fn must_be(&self, other: &TestDevice<'_>, op: &str) {
+        self.must_share_host(other, op);
+        assert!(
+            ptr::eq(self, other),
+            "`{op}` got handles of two devices; use those of one `TestDevice`, as TensorFlow does"
+        );
+    }
+
+    /// Waits for all streams.
+    ///
+    /// # Errors
+    /// The plugin's, sticky ones too.
+    pub fn synchronize(&self) -> Result<()> {
+        call!(self, synchronize_all_activity())
+    }
+}
+
+impl Drop for TestDevice<'_> {
+    fn drop(&mut self) {
+        let destroy = self.host.fns.destroy_device.expect("was checked");
+        // SAFETY: created and not destroyed before; streams and events borrow the device, so none is left.
+        unsafe { destroy(&self.host.platform, &mut self.device) };
+        self.host.live.fetch_sub(1, Ordering::AcqRel);
+    }
+}

@@ -1,0 +1,99 @@
+//! Structs on the host's memory, with guard bytes behind them, and what must be in them.
+
+use crate::violations::Log;
+use core::ffi::CStr;
+use core::marker::PhantomData;
+use se_plugin::__private::testing::versions::{self, Versioned};
+use se_plugin::{Error, Result};
+
+/// What the bytes behind a struct hold.
+const GUARD: u8 = 0xa5;
+/// How many of them there are, beyond the largest struct.
+const GUARDS: usize = 128;
+
+/// A struct on memory of the host's, `struct_size` bytes of it.
+pub(super) struct Guarded<T> {
+    pub(super) words: Vec<u64>,
+    size: usize,
+    record: PhantomData<T>,
+}
+
+impl<T: Versioned> Guarded<T> {
+    pub(super) fn new(size: usize) -> Self {
+        let words = (size.max(size_of::<T>()) + GUARDS) / 8;
+        let mut new =
+            Self { words: vec![u64::from_ne_bytes([GUARD; 8]); words], size, record: PhantomData };
+        new.bytes()[..size].fill(0);
+        new.words[0] = size as u64;
+        new
+    }
+
+    pub(super) fn bytes(&mut self) -> &mut [u8] {
+        let len = self.words.len() * 8;
+        // SAFETY: all of the vector, as bytes.
+        unsafe { core::slice::from_raw_parts_mut(self.words.as_mut_ptr().cast(), len) }
+    }
+
+    pub(super) fn as_mut_ptr(&mut self) -> *mut T {
+        self.words.as_mut_ptr().cast()
+    }
+
+    /// What is in it, after a look at the bytes behind it.
+    pub(super) fn take(&mut self, log: &Log, op: &'static str) -> Result<T> {
+        let size = self.size.max(8);
+        if self.bytes()[size..].iter().any(|&byte| byte != GUARD) {
+            log.add(
+                op,
+                T::NAME.as_bytes(),
+                format!("the plugin wrote behind the {size} bytes of the struct: over TensorFlow's stack"),
+            );
+        }
+        // SAFETY: the memory is a struct of `struct_size` bytes; were that too large now, `read` would
+        // still stay within the fields of `T`, which all lie in the memory.
+        unsafe { versions::read(self.as_mut_ptr()) }.map_err(|_| {
+            let name = T::NAME;
+            let constant = struct_size_constant(name);
+            Error::failed_precondition(format!(
+                "Expected initialized `{name}` structure with `struct_size` field set to {constant}. \
+                 Found `struct_size` = 0."
+            ))
+        })
+    }
+}
+
+fn struct_size_constant(name: &str) -> String {
+    let name = match name {
+        "SP_StreamExecutor" => "SP_STREAMEXECUTOR",
+        "SP_PlatformFns" => "SP_PLATFORM_FNS",
+        "SP_TimerFns" => "SP_TIMER_FNS",
+        "SP_DeviceFns" => "SP_DEVICE_FNS",
+        "SP_Platform" => "SP_PLATFORM",
+        "SP_Device" => "SP_DEVICE",
+        other => other,
+    };
+    format!("{name}_STRUCT_SIZE")
+}
+
+/// A name that a plugin may register.
+///
+/// # Safety
+/// A C string.
+pub(super) unsafe fn check_name(text: *const core::ffi::c_char) -> Result<String> {
+    // SAFETY: `text` is a C string.
+    let text = unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned();
+    let fits = text.starts_with(|first: char| first.is_ascii_uppercase())
+        && text.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_');
+    if !fits {
+        return Err(Error::failed_precondition(format!(
+            "Device name/type '{text}' must match [A-Z][A-Z_]*."
+        )));
+    }
+    Ok(text)
+}
+
+pub(super) fn must(is_set: bool, field: &str, record: &str) -> Result<()> {
+    if is_set {
+        return Ok(());
+    }
+    Err(Error::failed_precondition(format!("'{field}' field in {record} must be set.")))
+}

@@ -1,0 +1,278 @@
+//! A host into which a platform is loaded.
+
+use super::guarded::{Guarded, check_name, must};
+use crate::abi::status::{Status, install};
+use crate::violations::{Log, Violation};
+use core::ffi::CStr;
+use core::ptr;
+use core::sync::atomic::{AtomicI64, Ordering};
+use se_plugin::__private::testing::pretended;
+use se_plugin::__private::testing::versions::{self, Versioned};
+use se_plugin::__private::{Loads, init_plugin};
+use se_plugin::{Error, Platform, Result};
+use std::sync::Arc;
+use tf_fs_sys::{
+    SE_CreateDeviceFnsParams, SE_CreateStreamExecutorParams, SE_PlatformRegistrationParams,
+    SP_Device, SP_DeviceFns, SP_Platform, SP_PlatformFns,
+    SP_STREAMEXECUTOR_WITH_STREAM_OPTIONS_STRUCT_SIZE, SP_Stream, SP_StreamExecutor,
+    SP_StreamExecutorWithStreamOptions, SP_StreamOptions, SP_TimerFns, TF_Status,
+};
+
+/// The sizes and the version that the host shows.
+#[derive(Clone, Copy, Debug)]
+pub struct Sizes {
+    /// Of `SE_PlatformRegistrationParams`.
+    pub params: usize,
+    /// Of `SP_Platform`.
+    pub platform: usize,
+    /// Of `SP_PlatformFns`.
+    pub platform_fns: usize,
+    /// Of `SP_DeviceFns`.
+    pub device_fns: usize,
+    /// Of `SP_StreamExecutor`.
+    pub stream_executor: usize,
+    /// Of `SP_TimerFns`.
+    pub timer_fns: usize,
+    /// Of `SP_Device`.
+    pub device: usize,
+    /// The major version.
+    pub major: i32,
+    /// Whether the error of a copy is an exception, as in TensorFlow from 2.17 on; by default it would end the
+    /// process.
+    pub takes_errors: bool,
+}
+
+impl Default for Sizes {
+    fn default() -> Self {
+        Self {
+            params: SE_PlatformRegistrationParams::STRUCT_SIZE,
+            platform: SP_Platform::STRUCT_SIZE,
+            platform_fns: SP_PlatformFns::STRUCT_SIZE,
+            device_fns: SP_DeviceFns::STRUCT_SIZE,
+            stream_executor: SP_StreamExecutor::STRUCT_SIZE,
+            timer_fns: SP_TimerFns::STRUCT_SIZE,
+            device: SP_Device::STRUCT_SIZE,
+            major: tf_fs_sys::SE_MAJOR,
+            takes_errors: false,
+        }
+    }
+}
+
+type CreateStreamWithOptions = Option<
+    unsafe extern "C" fn(*const SP_Device, *const SP_StreamOptions, *mut SP_Stream, *mut TF_Status),
+>;
+
+/// A host into which one platform is loaded.
+#[derive(Debug)]
+pub struct Host {
+    pub(super) log: Arc<Log>,
+    pub(super) sizes: Sizes,
+    pub(super) platform: SP_Platform,
+    pub(super) fns: SP_PlatformFns,
+    pub(super) device_fns: SP_DeviceFns,
+    pub(super) executor: SP_StreamExecutor,
+    pub(super) create_stream_with_options: CreateStreamWithOptions,
+    pub(super) timer_fns: SP_TimerFns,
+    destroy_platform: Option<unsafe extern "C" fn(*mut SP_Platform)>,
+    /// What is created less what is destroyed.
+    pub(super) live: AtomicI64,
+}
+
+// SAFETY: the pointers in the structs are the plugin's, whose callbacks are called from any thread.
+unsafe impl Send for Host {}
+// SAFETY: the header allows any thread to call the plugin's callbacks, several at once; the structs do not
+// change.
+unsafe impl Sync for Host {}
+
+impl Host {
+    /// Loads the platform as TensorFlow does.
+    ///
+    /// # Errors
+    /// Those with which TensorFlow would abort, in its words.
+    pub fn load<P: Platform>() -> Result<Self> {
+        Self::load_with::<P>(Sizes::default(), &Loads::new())
+    }
+
+    /// As [`load`](Self::load), as a host of another version, or for a repeated time.
+    ///
+    /// # Errors
+    /// As for [`load`](Self::load).
+    pub fn load_with<P: Platform>(sizes: Sizes, loads: &Loads) -> Result<Self> {
+        install();
+        let log = Arc::new(Log::default());
+        let mut platform = Guarded::<SP_Platform>::new(sizes.platform);
+        let mut fns = Guarded::<SP_PlatformFns>::new(sizes.platform_fns);
+        let mut params = Guarded::<SE_PlatformRegistrationParams>::new(sizes.params);
+        let whole = SE_PlatformRegistrationParams {
+            major_version: sizes.major,
+            minor_version: tf_fs_sys::SE_MINOR,
+            patch_version: tf_fs_sys::SE_PATCH,
+            platform: platform.as_mut_ptr(),
+            platform_fns: fns.as_mut_ptr(),
+            ..Default::default()
+        };
+        // SAFETY: memory of the host's; the size that it shows is put back, 0 included.
+        unsafe {
+            let _ = versions::fill(params.as_mut_ptr(), &whole);
+        }
+        params.words[0] = sizes.params as u64;
+        let status = Status::new(&log, "SE_InitPlugin", b"");
+        // SAFETY: the structs that the function wants.
+        unsafe { init_plugin::<P>(params.as_mut_ptr(), status.as_ptr(), loads) };
+        status.result()?;
+        let params = params.take(&log, "SE_InitPlugin")?;
+        let platform = platform.take(&log, "SE_InitPlugin")?;
+        let fns = fns.take(&log, "SE_InitPlugin")?;
+        must(
+            params.destroy_platform.is_some(),
+            "destroy_platform",
+            "SE_PlatformRegistrationParams",
+        )?;
+        must(
+            params.destroy_platform_fns.is_some(),
+            "destroy_platform_fns",
+            "SE_PlatformRegistrationParams",
+        )?;
+        for (what, text) in [("name", platform.name), ("type", platform.r#type)] {
+            must(!text.is_null(), what, "SP_Platform")?;
+            // SAFETY: a C string that lives as long as the platform.
+            unsafe { check_name(text) }?;
+        }
+        for (set, what) in [
+            (fns.get_device_count.is_some(), "get_device_count"),
+            (fns.create_device.is_some(), "create_device"),
+            (fns.destroy_device.is_some(), "destroy_device"),
+            (fns.create_device_fns.is_some(), "create_device_fns"),
+            (fns.destroy_device_fns.is_some(), "destroy_device_fns"),
+            (fns.create_stream_executor.is_some(), "create_stream_executor"),
+            (fns.destroy_stream_executor.is_some(), "destroy_stream_executor"),
+        ] {
+            must(set, what, "SP_PlatformFns")?;
+        }
+        let mut host = Self {
+            log,
+            sizes,
+            platform,
+            fns,
+            device_fns: SP_DeviceFns::default(),
+            executor: SP_StreamExecutor::default(),
+            create_stream_with_options: None,
+            timer_fns: SP_TimerFns::default(),
+            destroy_platform: params.destroy_platform,
+            live: AtomicI64::new(0),
+        };
+        host.load_tables()?;
+        Ok(host)
+    }
+
+    fn load_tables(&mut self) -> Result<()> {
+        let mut device_fns = Guarded::<SP_DeviceFns>::new(self.sizes.device_fns);
+        let mut params = SE_CreateDeviceFnsParams {
+            struct_size: 24,
+            device_fns: device_fns.as_mut_ptr(),
+            ..Default::default()
+        };
+        let create = self.fns.create_device_fns.expect("was checked");
+        // SAFETY: the structs that the callback wants.
+        self.status("create_device_fns", |status| unsafe {
+            create(&self.platform, &mut params, status)
+        })?;
+        self.device_fns = device_fns.take(&self.log, "create_device_fns")?;
+
+        let mut executor = Guarded::<SP_StreamExecutor>::new(self.sizes.stream_executor);
+        let mut params = SE_CreateStreamExecutorParams {
+            struct_size: 24,
+            stream_executor: executor.as_mut_ptr(),
+            ..Default::default()
+        };
+        let create = self.fns.create_stream_executor.expect("was checked");
+        // SAFETY: the platform that the plugin filled, `params` with its size, whose executor has as much
+        // memory as it says, and a status.
+        self.status("create_stream_executor", |status| unsafe {
+            create(&self.platform, &mut params, status);
+        })?;
+        self.executor = executor.take(&self.log, "create_stream_executor")?;
+        if self.executor.struct_size >= SP_STREAMEXECUTOR_WITH_STREAM_OPTIONS_STRUCT_SIZE {
+            let longer = executor.as_mut_ptr().cast::<SP_StreamExecutorWithStreamOptions>();
+            // SAFETY: there is memory for far more, and what the plugin has not filled is null or the guard, which
+            // was looked at.
+            self.create_stream_with_options =
+                unsafe { (&raw const (*longer).create_stream_with_options).read() };
+        }
+
+        let mut timer_fns = Guarded::<SP_TimerFns>::new(self.sizes.timer_fns);
+        if let Some(create) = self.fns.create_timer_fns {
+            // SAFETY: the platform that the plugin filled, timer functions with as much memory as they say, and
+            // a status.
+            self.status("create_timer_fns", |status| unsafe {
+                create(&self.platform, timer_fns.as_mut_ptr(), status);
+            })?;
+            self.timer_fns = timer_fns.take(&self.log, "create_timer_fns")?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn status(&self, op: &'static str, call: impl FnOnce(*mut TF_Status)) -> Result<()> {
+        let status = Status::new(&self.log, op, b"");
+        call(status.as_ptr());
+        status.result()
+    }
+
+    /// The members of `SP_StreamExecutor` and `SP_PlatformFns` that are null.
+    #[must_use]
+    pub fn null_members(&self) -> Vec<usize> {
+        fn nulls<T: Versioned>(record: &T) -> impl Iterator<Item = usize> {
+            let words = ptr::from_ref(record).cast::<usize>();
+            // SAFETY: each field from 16 on is a pointer of a word.
+            (16..T::STRUCT_SIZE)
+                .step_by(8)
+                .filter(move |at| unsafe { words.add(at / 8).read() } == 0)
+        }
+        nulls(&self.executor).chain(nulls(&self.fns)).chain(nulls(&self.timer_fns)).collect()
+    }
+
+    /// Name and type that were registered.
+    #[must_use]
+    pub fn names(&self) -> [String; 2] {
+        // SAFETY: C strings that live as long as the platform; checked to be there.
+        [self.platform.name, self.platform.r#type]
+            .map(|text| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
+    }
+
+    /// The number of devices.
+    ///
+    /// # Errors
+    /// The plugin's.
+    pub fn device_count(&self) -> Result<usize> {
+        let mut count = -1;
+        let get = self.fns.get_device_count.expect("was checked");
+        pretended::with(self.sizes.takes_errors, || {
+            // SAFETY: the platform as it was filled.
+            self.status("get_device_count", |status| unsafe {
+                get(&self.platform, &mut count, status)
+            })
+        })?;
+        usize::try_from(count).map_err(Error::internal)
+    }
+
+    /// How many devices, streams, events and timers there are.
+    #[must_use]
+    pub fn live(&self) -> i64 {
+        self.live.load(Ordering::Acquire)
+    }
+
+    /// What the plugin did that TensorFlow would suffer from, since the last call.
+    #[must_use]
+    pub fn violations(&self) -> Vec<Violation> {
+        self.log.take()
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        if let Some(destroy) = self.destroy_platform {
+            // SAFETY: the platform as it was filled, destroyed once; devices borrow the host.
+            unsafe { destroy(&mut self.platform) };
+        }
+    }
+}

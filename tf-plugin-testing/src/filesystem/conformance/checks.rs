@@ -1,0 +1,86 @@
+//! One filesystem, and how a case ends on it.
+
+use super::attempt::attempt;
+use super::case::Case;
+use super::run::Source;
+use super::samples;
+use crate::filesystem::declared::{Append, Declared, Directories, Files, Visible, declarations};
+use crate::filesystem::host::Host;
+use crate::verdict::Verdict;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::SystemTime;
+
+/// Holds a filesystem against what TensorFlow asks of it: each operation under each condition of the
+/// header's table (the path is missing, a parent is missing, a file, a directory, a parent is a file
+/// …), with the code and the effect, and what TensorFlow's own code does with files.
+///
+/// An operation may be unwritten: then TensorFlow's default or the SDK's is held against the same
+/// table, and `UNIMPLEMENTED` is fine where there is none.
+///
+/// [`conformance!`](crate::filesystem::conformance!) is the short way for tests; this is for those that want the
+/// answers.
+///
+/// ```no_run
+/// # let host = tf_plugin_testing::filesystem::Host::new();
+/// use tf_plugin_testing::filesystem::{Conformance, Verdict, cases};
+/// let conformance = Conformance::new(&host, "mem://box/");
+/// assert_eq!(conformance.run(&cases::checkpoint), Verdict::Passed);
+/// ```
+#[derive(Debug)]
+pub struct Conformance<'h> {
+    host: &'h Host,
+    root: String,
+    declared: Declared,
+}
+
+impl<'h> Conformance<'h> {
+    /// Checks below `root`, the URI of a directory that exists.
+    #[must_use]
+    pub fn new(host: &'h Host, root: impl Into<String>) -> Self {
+        let mut root: String = root.into();
+        if root.ends_with('/') {
+            root.pop();
+        }
+        Self { host, root, declared: Declared::default() }
+    }
+
+    /// A directory on another host of the scheme, to rename and copy to.
+    #[must_use]
+    pub fn other_host(mut self, uri: impl Into<String>) -> Self {
+        self.declared.other_host = Some(uri.into());
+        self
+    }
+
+    pub(in crate::filesystem) fn declared(host: &'h Host, root: &str, declared: Declared) -> Self {
+        Self { declared, ..Self::new(host, root) }
+    }
+
+    /// Runs one case in new directories below the root, which are deleted if it passes; or, with
+    /// [`Files::Provided`], in those that the set-up has made for it.
+    ///
+    /// # Panics
+    /// If no filesystem of the host serves the root.
+    #[must_use]
+    pub fn run(&self, case: &Case) -> Verdict {
+        if self.declared.files == Files::Provided {
+            if let Err(reason) = samples::reads_only(case) {
+                return Verdict::Skipped(reason.to_owned());
+            }
+            let file = samples::first_file(case);
+            let at = (&*self.root, format!("{}-", case.name));
+            return attempt(self.host, at, &self.declared, case, Source::Provided, file);
+        }
+        static NUMBER: AtomicUsize = AtomicUsize::new(0);
+        let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
+        // Processes may share a root, and an earlier one may have left something there.
+        let prefix = format!(
+            "{}-{:x}-{:x}-",
+            case.name,
+            now.as_micros() as u64 ^ (u64::from(std::process::id()) << 40),
+            NUMBER.fetch_add(1, Ordering::Relaxed)
+        );
+        attempt(self.host, (&self.root, prefix), &self.declared, case, Source::Written, None)
+    }
+}
+
+declarations! { Conformance<'_>, declared }

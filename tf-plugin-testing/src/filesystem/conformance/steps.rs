@@ -1,0 +1,30 @@
+//! Steps that many cases begin with.
+
+use super::run::{Outcome, Run, Stop};
+use crate::filesystem::declared::Append;
+use crate::filesystem::file::TestWritableFile;
+
+/// Bytes in which every position is recognisable.
+pub(super) fn pattern(len: usize) -> Vec<u8> {
+    (0..len).map(|index| (index ^ (index >> 8) ^ (index >> 16)) as u8).collect()
+}
+
+/// One file in a directory of its own.
+pub(super) fn file(run: &mut Run<'_>, content: &[u8]) -> Outcome<String> {
+    let cell = run.bare_cell()?;
+    let path = format!("{cell}/data");
+    run.write(&path, content)?;
+    Ok(path)
+}
+
+pub(super) fn create(run: &mut Run<'_>, path: &str) -> Outcome<TestWritableFile> {
+    run.must(format_args!("new_writable_file of {path}"), run.fs.new_writable_file(path))
+}
+
+/// Appends to a file that exists, or skips the case.
+pub(super) fn append(run: &mut Run<'_>, path: &str) -> Outcome<TestWritableFile> {
+    if run.declared.append == Append::Unsupported {
+        return Err(Stop::Skip(String::from("appending is declared not to be supported")));
+    }
+    run.must(format_args!("new_appendable_file of {path}"), run.fs.new_appendable_file(path))
+}

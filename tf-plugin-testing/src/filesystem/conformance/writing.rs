@@ -1,0 +1,349 @@
+//! What is written is there: pieces of all sizes, appending, closing, replacing.
+
+use super::conditions::{FP, NOT_FOUND};
+use super::run::{CONTENT, Outcome, Run, Stop};
+use super::steps::{append, create, file, pattern};
+use crate::filesystem::declared::Append;
+use tf_plugin_core::Code;
+
+/// Writes a new file in pieces, and reads it.
+fn writes<'p>(run: &mut Run<'_>, pieces: impl Iterator<Item = &'p [u8]>) -> Outcome {
+    let cell = run.bare_cell()?;
+    let path = format!("{cell}/data");
+    let mut writer = create(run, &path)?;
+    let mut content = Vec::new();
+    for piece in pieces {
+        run.must(format_args!("append of {} bytes", piece.len()), writer.append(piece))?;
+        content.extend_from_slice(piece);
+    }
+    let told = writer.tell();
+    if run.expect("tell", &told, None) {
+        run.expect_eq("tell", told.unwrap_or_default(), content.len() as u64);
+    }
+    run.must("close", writer.close())?;
+    drop(writer);
+    run.holds("written in pieces", &path, &content);
+    let found = run.fs.stat(&path);
+    if run.expect("stat", &found, None) {
+        let length = found.map(|found| found.length).unwrap_or_default();
+        run.expect_eq("stat: the length", length, content.len() as u64);
+    }
+    Ok(())
+}
+
+pub(super) fn many_small_appends(run: &mut Run<'_>) -> Outcome {
+    let content = pattern(9000);
+    writes(run, content.chunks(3))
+}
+
+pub(super) fn appends_of_all_sizes(run: &mut Run<'_>) -> Outcome {
+    let content = pattern(400_000);
+    let sizes = [0, 1, 511, 512, 513, 4095, 4096, 4097, 0, 65_535, 65_536, 65_537, 131_072, 1];
+    let mut rest = &content[..];
+    let mut pieces = Vec::new();
+    for size in sizes {
+        let (piece, after) = rest.split_at(size);
+        rest = after;
+        pieces.push(piece);
+    }
+    writes(run, pieces.into_iter())
+}
+
+pub(super) fn a_block_and_one_byte(run: &mut Run<'_>) -> Outcome {
+    let content = pattern((1 << 16) + 1);
+    writes(run, content.chunks(1 << 16))
+}
+
+pub(super) fn eight_mebibytes(run: &mut Run<'_>) -> Outcome {
+    let content = pattern(8 << 20);
+    writes(run, content.chunks(1 << 20))
+}
+
+pub(super) fn one_large_append(run: &mut Run<'_>) -> Outcome {
+    let content = pattern((3 << 20) + 17);
+    writes(run, std::iter::once(&content[..]))
+}
+
+pub(super) fn a_shorter_file_replaces_a_longer_one(run: &mut Run<'_>) -> Outcome {
+    let path = file(run, &pattern(10_000))?;
+    run.write(&path, b"short")?;
+    run.holds("replaced", &path, b"short");
+    let size = run.fs.get_file_size(&path);
+    if run.expect("get_file_size", &size, None) {
+        run.expect_eq("get_file_size of the shorter file", size.unwrap_or_default(), 5);
+    }
+    Ok(())
+}
+
+pub(super) fn an_empty_file_replaces_a_full_one(run: &mut Run<'_>) -> Outcome {
+    let path = file(run, b"content")?;
+    run.write(&path, b"")?;
+    run.holds("replaced", &path, b"");
+    Ok(())
+}
+
+pub(super) fn appending_keeps_what_is_there(run: &mut Run<'_>) -> Outcome {
+    let content = pattern(70_000);
+    let path = file(run, &content)?;
+    let mut want = content;
+    for index in 0..5_u8 {
+        let mut writer = append(run, &path)?;
+        run.must("append to an existing file", writer.append(&[index; 3]))?;
+        run.must("close", writer.close())?;
+        want.extend_from_slice(&[index; 3]);
+    }
+    run.holds("appended five times", &path, &want);
+    Ok(())
+}
+
+pub(super) fn appending_nothing_keeps_the_file(run: &mut Run<'_>) -> Outcome {
+    let path = file(run, CONTENT)?;
+    let mut writer = append(run, &path)?;
+    run.must("close", writer.close())?;
+    run.holds("opened for appending and closed", &path, CONTENT);
+    Ok(())
+}
+
+pub(super) fn appending_creates_a_missing_file(run: &mut Run<'_>) -> Outcome {
+    let cell = run.bare_cell()?;
+    let path = format!("{cell}/new");
+    let mut writer =
+        run.must("new_appendable_file of a missing file", run.fs.new_appendable_file(&path))?;
+    run.must("append", writer.append(b"first"))?;
+    run.must("close", writer.close())?;
+    run.holds("created by new_appendable_file", &path, b"first");
+    Ok(())
+}
+
+pub(super) fn appending_is_declared_right(run: &mut Run<'_>) -> Outcome {
+    if run.declared.append == Append::Supported {
+        return Err(Stop::Skip(String::from("appending is declared to be supported")));
+    }
+    let path = file(run, CONTENT)?;
+    let opened = run.fs.new_appendable_file(&path).map(drop);
+    let what = "new_appendable_file of a file, where appending is declared not to be supported";
+    if opened.is_ok() {
+        run.expect(what, &opened, Some(Code::Unimplemented));
+    }
+    run.holds("refused", &path, CONTENT);
+    Ok(())
+}
+
+pub(super) fn close_makes_visible(run: &mut Run<'_>) -> Outcome {
+    let cell = run.bare_cell()?;
+    let path = format!("{cell}/data");
+    let mut writer = create(run, &path)?;
+    run.must("append", writer.append(b"all of it"))?;
+    run.must("close", writer.close())?;
+    // TensorFlow reads, lists and renames before it lets go of the writer.
+    run.holds("closed, not dropped", &path, b"all of it");
+    run.lists("closed, not dropped", &cell, &["data"]);
+    drop(writer);
+    run.holds("dropped after close", &path, b"all of it");
+    Ok(())
+}
+
+pub(super) fn close_writes_what_was_not_flushed(run: &mut Run<'_>) -> Outcome {
+    let cell = run.bare_cell()?;
+    let path = format!("{cell}/data");
+    let mut writer = create(run, &path)?;
+    for piece in [&b"flushed"[..], b", synced", b", and closed"] {
+        run.must("append", writer.append(piece))?;
+        let done = match piece {
+            b"flushed" => writer.flush(),
+            b", synced" => writer.sync(),
+            _ => writer.close(),
+        };
+        run.must("flush, sync or close", done)?;
+    }
+    drop(writer);
+    run.holds("appended after flush and sync", &path, b"flushed, synced, and closed");
+    Ok(())
+}
+
+pub(super) fn close_repeats_nothing(run: &mut Run<'_>) -> Outcome {
+    let cell = run.bare_cell()?;
+    let path = format!("{cell}/data");
+    let mut writer = create(run, &path)?;
+    run.must("append", writer.append(b"once"))?;
+    for step in ["close", "flush after close", "a second close", "sync after close", "close"] {
+        let done = match step {
+            "flush after close" => writer.flush(),
+            "sync after close" => writer.sync(),
+            _ => writer.close(),
+        };
+        run.expect(step, &done, None);
+        run.holds(step, &path, b"once");
+    }
+    Ok(())
+}
+
+pub(super) fn a_late_close_does_not_bring_a_file_back(run: &mut Run<'_>) -> Outcome {
+    let cell = run.bare_cell()?;
+    let path = format!("{cell}/data");
+    let mut writer = create(run, &path)?;
+    run.must("append", writer.append(b"old"))?;
+    run.must("close", writer.close())?;
+    run.must("delete_file", run.fs.delete_file(&path))?;
+    run.expect("flush after close", &writer.flush(), None);
+    run.expect("a second close", &writer.close(), None);
+    drop(writer);
+    run.is_gone("closed again after it was deleted", &path);
+    Ok(())
+}
+
+pub(super) fn append_after_close_is_not_lost_silently(run: &mut Run<'_>) -> Outcome {
+    let cell = run.bare_cell()?;
+    let path = format!("{cell}/data");
+    let mut writer = create(run, &path)?;
+    run.must("append", writer.append(b"one"))?;
+    run.must("close", writer.close())?;
+    let late = writer.append(b"two");
+    let want = if late.is_ok() { &b"onetwo"[..] } else { b"one" };
+    let again = writer.close();
+    if late.is_ok() {
+        run.expect("close after a late append that was taken", &again, None);
+    }
+    drop(writer);
+    run.holds("append after close", &path, want);
+    Ok(())
+}
+
+pub(super) fn a_dropped_file_can_be_written_anew(run: &mut Run<'_>) -> Outcome {
+    let cell = run.bare_cell()?;
+    let path = format!("{cell}/data");
+    let mut writer = create(run, &path)?;
+    run.must("append", writer.append(&pattern(100_000)))?;
+    drop(writer);
+    run.write(&path, b"anew")?;
+    run.holds("written again after it was dropped without a close", &path, b"anew");
+    run.lists("written again", &cell, &["data"]);
+    Ok(())
+}
+
+pub(super) fn a_dropped_append_keeps_what_was_there(run: &mut Run<'_>) -> Outcome {
+    let path = file(run, CONTENT)?;
+    let mut writer = append(run, &path)?;
+    run.must("append", writer.append(b" and more"))?;
+    drop(writer);
+    let read = run.fs.read_file(&path).unwrap_or_default();
+    run.expect_that(
+        "new_appendable_file, append, dropped without a close: what was there is there",
+        read.starts_with(CONTENT) && b"content and more".starts_with(&read),
+    );
+    Ok(())
+}
+
+pub(super) fn two_writers_of_different_files(run: &mut Run<'_>) -> Outcome {
+    let cell = run.bare_cell()?;
+    let (one, other) = (format!("{cell}/one"), format!("{cell}/other"));
+    let (mut first, mut second) = (create(run, &one)?, create(run, &other)?);
+    for _ in 0..50 {
+        let (a, b) = (first.append(b"aa"), second.append(b"b"));
+        run.must("append", a)?;
+        run.must("append", b)?;
+    }
+    let (a, b) = (second.close(), first.close());
+    run.must("close", a)?;
+    run.must("close", b)?;
+    run.holds("two writers at a time", &one, &b"aa".repeat(50));
+    run.holds("two writers at a time", &other, &b"b".repeat(50));
+    Ok(())
+}
+
+pub(super) fn a_writer_moves_between_threads(run: &mut Run<'_>) -> Outcome {
+    let cell = run.bare_cell()?;
+    let path = format!("{cell}/data");
+    let mut writer = create(run, &path)?;
+    for index in 0..4_u8 {
+        let (moved, added) = std::thread::scope(|scope| {
+            let other = scope.spawn(move || {
+                let added = writer.append(&[index]);
+                (writer, added)
+            });
+            other.join().expect("appending does not panic")
+        });
+        writer = moved;
+        run.must("append on another thread", added)?;
+    }
+    run.must("close", writer.close())?;
+    run.holds("appended on four threads, one after the other", &path, &[0, 1, 2, 3]);
+    Ok(())
+}
+
+pub(super) fn a_deleted_file_is_written_anew(run: &mut Run<'_>) -> Outcome {
+    let path = file(run, &pattern(5000))?;
+    run.must("delete_file", run.fs.delete_file(&path))?;
+    let gone = run.fs.new_random_access_file(&path).map(drop);
+    let want = [NOT_FOUND, FP];
+    run.expect_any("new_random_access_file of a deleted file", &gone, &want[..1]);
+    run.write(&path, b"new")?;
+    run.holds("written again after delete_file", &path, b"new");
+    Ok(())
+}
+
+pub(super) fn caches_can_be_flushed(run: &mut Run<'_>) -> Outcome {
+    let path = file(run, CONTENT)?;
+    run.fs.flush_caches();
+    run.holds("flush_caches", &path, CONTENT);
+    run.write(&path, b"other")?;
+    run.fs.flush_caches();
+    run.holds("flush_caches after a change", &path, b"other");
+    Ok(())
+}
+
+pub(super) fn a_failed_open_leaves_no_name(run: &mut Run<'_>) -> Outcome {
+    let cell = run.cell()?;
+    let missing = format!("{cell}/missing");
+    let _ = run.fs.new_random_access_file(&missing).map(drop);
+    let _ = run.fs.new_read_only_memory_region_from_file(&missing).map(drop);
+    let _ = run.fs.stat(&missing);
+    let _ = run.fs.get_file_size(&missing);
+    run.expect("path_exists after a failed open", &run.fs.path_exists(&missing), NOT_FOUND);
+    Ok(())
+}
+
+pub(super) fn tell_begins_at_zero(run: &mut Run<'_>) -> Outcome {
+    let path = file(run, CONTENT)?;
+    let mut writer = create(run, &path)?;
+    let told = writer.tell();
+    if run.expect("tell", &told, None) {
+        run.expect_eq("tell of a file that replaces another", told.unwrap_or(99), 0);
+    }
+    run.must("close", writer.close())
+}
+
+pub(super) fn tell_survives_flush(run: &mut Run<'_>) -> Outcome {
+    let cell = run.bare_cell()?;
+    let mut writer = create(run, &format!("{cell}/data"))?;
+    for round in 1..=3_u64 {
+        run.must("append", writer.append(b"abcd"))?;
+        let flushed = if round == 2 { writer.sync() } else { writer.flush() };
+        run.must("flush", flushed)?;
+        let told = writer.tell();
+        if run.expect("tell", &told, None) {
+            run.expect_eq("tell after flush", told.unwrap_or_default(), round * 4);
+        }
+    }
+    run.must("close", writer.close())
+}
+
+pub(super) fn stat_follows_every_change(run: &mut Run<'_>) -> Outcome {
+    let cell = run.bare_cell()?;
+    let path = format!("{cell}/data");
+    for len in [3_usize, 0, 70_000, 1] {
+        run.write(&path, pattern(len))?;
+        let found = run.fs.stat(&path);
+        if run.expect("stat", &found, None)
+            && let Ok(found) = found
+        {
+            run.expect_eq("stat: the length", found.length, len as u64);
+            run.expect_eq("stat: is_directory", found.is_directory, false);
+        }
+        let size = run.fs.get_file_size(&path);
+        if run.expect("get_file_size", &size, None) {
+            run.expect_eq("get_file_size", size.unwrap_or(u64::MAX), len as u64);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,133 @@
+//! The operations that open files.
+
+use super::abi::files::Open;
+use super::file::{TestRandomAccessFile, TestReadOnlyMemoryRegion, TestWritableFile};
+use super::handle::{TestFilesystem, unsupported};
+use tf_fs_sys::{
+    TF_NewWritableFileOp, TF_RandomAccessFile, TF_ReadOnlyMemoryRegion, TF_WritableFile,
+};
+use tf_plugin_core::{Code, Error, Result};
+
+impl TestFilesystem {
+    /// Opens a file for reading.
+    ///
+    /// # Errors
+    /// That of the plugin; `UNIMPLEMENTED` if the slot is null.
+    pub fn new_random_access_file(&self, uri: impl AsRef<[u8]>) -> Result<TestRandomAccessFile> {
+        let is_there = self.mounted.tables.filesystem.new_random_access_file.is_some();
+        let open = |path: &[u8]| Open::<TF_RandomAccessFile>::new(&self.mounted, path);
+        let opened = self.open("NewRandomAccessFile", uri.as_ref(), is_there, open);
+        opened.map(TestRandomAccessFile)
+    }
+
+    /// Creates or empties a file and opens it for writing.
+    ///
+    /// # Errors
+    /// That of the plugin; `UNIMPLEMENTED` if the slot is null.
+    pub fn new_writable_file(&self, uri: impl AsRef<[u8]>) -> Result<TestWritableFile> {
+        let slot = self.mounted.tables.filesystem.new_writable_file;
+        self.open_writable("new_writable_file", "NewWritableFile", slot, uri.as_ref())
+    }
+
+    /// Opens a file for writing after its end; creates it if it is missing.
+    ///
+    /// # Errors
+    /// That of the plugin; `UNIMPLEMENTED` if the slot is null.
+    pub fn new_appendable_file(&self, uri: impl AsRef<[u8]>) -> Result<TestWritableFile> {
+        let slot = self.mounted.tables.filesystem.new_appendable_file;
+        self.open_writable("new_appendable_file", "NewAppendableFile", slot, uri.as_ref())
+    }
+
+    fn open_writable(
+        &self,
+        op: &'static str,
+        cpp_name: &str,
+        slot: Option<TF_NewWritableFileOp>,
+        uri: &[u8],
+    ) -> Result<TestWritableFile> {
+        let open = |path: &[u8]| Open::<TF_WritableFile>::new(&self.mounted, op, slot, path);
+        self.open(cpp_name, uri, slot.is_some(), open).map(TestWritableFile)
+    }
+
+    /// Maps a file into memory.
+    ///
+    /// # Errors
+    /// That of the plugin; `UNIMPLEMENTED` if the slot is null.
+    pub fn new_read_only_memory_region_from_file(
+        &self,
+        uri: impl AsRef<[u8]>,
+    ) -> Result<TestReadOnlyMemoryRegion> {
+        let ops = &self.mounted.tables.filesystem;
+        let is_there = ops.new_read_only_memory_region_from_file.is_some();
+        let open = |path: &[u8]| Open::<TF_ReadOnlyMemoryRegion>::new(&self.mounted, path);
+        let opened = self.open("NewReadOnlyMemoryRegionFromFile", uri.as_ref(), is_there, open);
+        opened.map(TestReadOnlyMemoryRegion::opened)
+    }
+
+    /// Creates a file with this content, and closes it.
+    ///
+    /// # Errors
+    /// The first one of opening, appending and closing.
+    pub fn write_file(&self, uri: impl AsRef<[u8]>, content: impl AsRef<[u8]>) -> Result<()> {
+        let mut file = self.new_writable_file(uri)?;
+        file.append(content.as_ref())?;
+        file.close()
+    }
+
+    /// The whole content of a file, read in pieces until it ends.
+    ///
+    /// A file that does not end is given up: when more was read than [`get_file_size`](Self::get_file_size) says, or
+    /// 256 MiB if that fails.
+    ///
+    /// # Errors
+    /// The first one of opening and reading; `DATA_LOSS` for a file that does not end.
+    pub fn read_file(&self, uri: impl AsRef<[u8]>) -> Result<Vec<u8>> {
+        /// What Python's `GFile` reads at a time.
+        const CHUNK: usize = 512 << 10;
+        /// Up to here nobody requests the size: what tests count are their own calls.
+        const UNASKED: usize = 16 << 20;
+        const MOST: u64 = 256 << 20;
+        let uri = uri.as_ref();
+        let file = self.new_random_access_file(uri)?;
+        let mut content = Vec::new();
+        let mut ask = UNASKED;
+        loop {
+            let piece = file.read(content.len() as u64, CHUNK)?;
+            content.extend_from_slice(&piece);
+            if piece.len() < CHUNK {
+                return Ok(content);
+            }
+            if content.len() < ask {
+                continue;
+            }
+            // Asked again each time: it may grow.
+            ask *= 2;
+            let size = self.get_file_size(uri);
+            let read = content.len() as u64;
+            if read > size.as_ref().map_or(MOST, |size| size.saturating_add(CHUNK as u64)) {
+                let size = match size {
+                    Ok(size) => format!("a file of {size} bytes"),
+                    Err(_) => "a file of unknown size".to_owned(),
+                };
+                let what = format!(
+                    "has given {read} bytes of {size}, and does not end: a read that reaches the end gives fewer bytes \
+                     than it is requested, and OUT_OF_RANGE"
+                );
+                self.violation("read", uri, &what);
+                return Err(Error::new(Code::DataLoss, what));
+            }
+        }
+    }
+
+    /// Opens something by a slot that has no default.
+    fn open<T>(
+        &self,
+        cpp_name: &str,
+        uri: &[u8],
+        is_there: bool,
+        open: impl FnOnce(&[u8]) -> Option<Result<T>>,
+    ) -> Result<T> {
+        let opened = if is_there { open(&self.translate_name(uri)?) } else { None };
+        opened.unwrap_or_else(|| Err(unsupported(uri, cpp_name)))
+    }
+}

@@ -1,0 +1,111 @@
+//! What `cargo tf-plugin test` asks a test for, by the environment.
+
+use super::case::Answer;
+use super::runs::{InTensorFlow, Tested, Way};
+use crate::deviation::report;
+use crate::options::LeftOut;
+use crate::verdict::Verdict;
+use serde_json::json;
+use std::env;
+use std::fs;
+use std::io::Write as _;
+use std::path::PathBuf;
+
+/// What is asked for.
+#[derive(Debug)]
+pub(crate) struct Asked<'m> {
+    way: Way,
+    library: PathBuf,
+    report: Option<PathBuf>,
+    /// The module of the test, as `module_path!` gives it.
+    module: &'m str,
+}
+
+fn path(name: &str) -> Option<PathBuf> {
+    env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+}
+
+impl<'m> Asked<'m> {
+    /// For the cases in Python; `None`, and a line that says so, if nobody asks.
+    #[must_use]
+    pub(crate) fn in_python(module: &'m str) -> Option<Self> {
+        let way = path("TF_PLUGIN_TEST_PYTHON").map(Way::Python);
+        Self::by(way, module)
+    }
+
+    /// For the cases in C; `None`, and a line that says so, if nobody asks. They run in this executable, by the test
+    /// `conformance_in_c` of the module; also `None` if this is that process, which has run them then.
+    #[must_use]
+    pub(crate) fn in_c<T: Tested>(module: &'m str) -> Option<Self> {
+        if T::work() {
+            return None;
+        }
+        // The name of the crate is none of a test's.
+        let modules = module.split_once("::").map(|(_, modules)| format!("{modules}::"));
+        let worker = format!("{}conformance_in_c", modules.unwrap_or_default());
+        let directory = path("TF_PLUGIN_TEST_C_LIBRARY");
+        Self::by(directory.map(|directory| Way::C { directory, worker }), module)
+    }
+
+    fn by(way: Option<Way>, module: &'m str) -> Option<Self> {
+        let asked = way.zip(path("TF_PLUGIN_TEST_LIBRARY")).map(|(way, library)| Self {
+            way,
+            library,
+            report: path("TF_PLUGIN_TEST_REPORT"),
+            module,
+        });
+        if asked.is_none() {
+            println!("skipped: this runs in real TensorFlow, with `cargo tf-plugin test`");
+        }
+        asked
+    }
+
+    /// What runs the cases, without those that are left out.
+    pub(crate) fn cases<T: Tested>(&self, tested: T, without: &LeftOut) -> InTensorFlow<T> {
+        let cases = InTensorFlow::by(self.way.clone(), self.library.clone(), tested);
+        without.0.iter().fold(cases, |cases, (name, reason)| cases.without(*name, reason))
+    }
+
+    /// Says what came, and fails the test if something failed.
+    ///
+    /// # Panics
+    /// Then.
+    #[track_caller]
+    pub(crate) fn judge(&self, answers: &[Answer], on: &str, whose: &str) {
+        self.report(answers);
+        let mut failures = String::new();
+        for answer in answers {
+            let (name, asks, why) = (answer.case.name, answer.case.asks, answer.case.why);
+            match &answer.verdict {
+                Verdict::Passed => println!("{name}: ok"),
+                Verdict::Skipped(reason) => println!("{name}: skipped: {reason}"),
+                Verdict::Failed(deviations) => {
+                    failures.push_str(&report(name, asks, why, on, whose, deviations));
+                    failures.push('\n');
+                }
+            }
+        }
+        assert!(failures.is_empty(), "{failures}");
+    }
+
+    /// Writes down what came, a line each, for the one who asked.
+    #[track_caller]
+    fn report(&self, answers: &[Answer]) {
+        let Some(path) = &self.report else { return };
+        let lines = answers.iter().map(|answer| {
+            let (outcome, reason) = match &answer.verdict {
+                Verdict::Passed => ("passed", None),
+                Verdict::Skipped(reason) => ("skipped", Some(reason)),
+                Verdict::Failed(_) => ("failed", None),
+            };
+            let (suite, name) = (self.module, answer.case.name);
+            let line =
+                json!({ "suite": suite, "case": name, "outcome": outcome, "reason": reason });
+            format!("{line}\n")
+        });
+        let lines: String = lines.collect();
+        let file = fs::OpenOptions::new().append(true).create(true).open(path);
+        file.and_then(|mut file| file.write_all(lines.as_bytes()))
+            .unwrap_or_else(|error| panic!("cannot write {}: {error}", path.display()));
+    }
+}

@@ -1,0 +1,84 @@
+//! The programs that have TensorFlow in them.
+
+use serde_json::Value;
+use std::env;
+use std::fmt;
+use std::path::Path;
+use std::process::Command;
+
+/// What Python begins with. The rest comes by standard input, which is as long as need be.
+const START: &str = "import sys; exec(compile(sys.stdin.read(), '<cases>', 'exec'))";
+
+/// Tells a test of this executable that it is to work, and where TensorFlow's C library is.
+pub(super) const WORK_VARIABLE: &str = "TF_PLUGIN_TEST_WORK";
+
+/// What has TensorFlow and runs cases.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Program<'p> {
+    /// Python: a runner, and what it runs.
+    Python {
+        interpreter: &'p Path,
+        text: [&'static str; 2],
+        /// Loaded at import.
+        library: Option<&'p Path>,
+    },
+    /// This executable again, of which the test of this name [works](super::work). TensorFlow's C library is in the
+    /// directory.
+    Test { name: &'p str, directory: &'p Path },
+}
+
+impl Program<'_> {
+    pub(super) fn command(self) -> Command {
+        match self {
+            Self::Python { interpreter, library, .. } => {
+                let mut command = Command::new(interpreter);
+                command.args(["-c", START]).env("PYTHONUNBUFFERED", "1");
+                match library {
+                    Some(library) => command.env("TF_PLUGGABLE_DEVICE_LIBRARY_PATH", library),
+                    None => command.env_remove("TF_PLUGGABLE_DEVICE_LIBRARY_PATH"),
+                };
+                command
+            }
+            Self::Test { name, directory } => {
+                let executable = env::current_exe()
+                    .unwrap_or_else(|error| panic!("this executable is not found: {error}"));
+                let mut command = Command::new(executable);
+                // On the main thread, whose stack is that of a program: so it is with one thread for tests.
+                command
+                    .args([name, "--exact", "--nocapture", "--test-threads=1"])
+                    .env(WORK_VARIABLE, directory)
+                    .env_remove("TF_PLUGGABLE_DEVICE_LIBRARY_PATH");
+                // As `runner.py`: no news, and results that do not depend on the processor.
+                for (name, value) in [("TF_CPP_MIN_LOG_LEVEL", "2"), ("TF_ENABLE_ONEDNN_OPTS", "0")]
+                {
+                    if env::var_os(name).is_none() {
+                        command.env(name, value);
+                    }
+                }
+                command
+            }
+        }
+    }
+
+    /// What the process reads.
+    pub(super) fn input(self, request: &Value) -> Vec<String> {
+        match self {
+            Self::Python { text, .. } => {
+                // A string of JSON is one of Python, too.
+                let request = format!("REQUEST = {}\n", Value::String(request.to_string()));
+                let text = text.iter().map(|text| format!("{text}\n"));
+                [request].into_iter().chain(text).collect()
+            }
+            Self::Test { .. } => vec![request.to_string()],
+        }
+    }
+}
+
+impl fmt::Display for Program<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Python { interpreter, .. } => write!(f, "{}", interpreter.display()),
+            Self::Test { directory, .. } => write!(f, "TensorFlow in {}", directory.display()),
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! Running the cases of filesystems or of devices in a TensorFlow.
+
+use super::case::{Answer, TensorFlowCase, with_reasons};
+use super::process::{Job, Scratch, start_limit};
+use super::program::Program;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// What runs the cases in Python.
+const RUNNER: &str = include_str!("runner.py");
+
+/// What is tested: filesystems or devices, with what is declared of them.
+pub trait Tested: Default {
+    /// The cases from Python.
+    const PYTHON: &'static [&'static TensorFlowCase];
+    /// The cases in TensorFlow's C library.
+    const C: &'static [&'static TensorFlowCase];
+    /// The cases from Python as a program.
+    const PROGRAM: &'static str;
+
+    /// Runs cases in C, if this process is one for that, and says whether it is.
+    fn work() -> bool;
+
+    /// What the cases are told: what is tested, and a directory for files of their own.
+    fn settings(&self, library: &Path, on: &str, scratch: &Path) -> Value;
+
+    /// Why a case makes no sense.
+    fn left_out(&self, _case: &TensorFlowCase) -> Option<&'static str> {
+        None
+    }
+}
+
+/// Which program has TensorFlow in it.
+#[derive(Clone, Debug)]
+pub(super) enum Way {
+    /// This interpreter.
+    Python(PathBuf),
+    /// This executable, with the libraries of a directory, and the test that works.
+    C { directory: PathBuf, worker: String },
+}
+
+type Environment = Vec<(String, String)>;
+
+/// Runs cases in a real TensorFlow: those from Python, or those in its C library.
+///
+/// ```no_run
+/// use tf_plugin_testing::filesystem::{InTensorFlow, Verdict};
+/// let cases = InTensorFlow::from_python("venv/bin/python", "target/release/libmemfs.so");
+/// for answer in cases.run("mem://box/") {
+///     assert!(!matches!(answer.verdict, Verdict::Failed(_)), "{answer:?}");
+/// }
+/// ```
+#[derive(Debug)]
+pub struct InTensorFlow<T: Tested> {
+    way: Way,
+    library: PathBuf,
+    pub(crate) tested: T,
+    environment: Environment,
+    without: Vec<(String, String)>,
+    limit: Duration,
+    start_limit: Option<Duration>,
+}
+
+impl<T: Tested> InTensorFlow<T> {
+    /// From Python: with an interpreter that has TensorFlow, and a plugin, which is loaded when it imports TensorFlow.
+    #[must_use]
+    pub fn from_python(interpreter: impl Into<PathBuf>, library: impl Into<PathBuf>) -> Self {
+        Self::by(Way::Python(interpreter.into()), library.into(), T::default())
+    }
+
+    /// In TensorFlow's C library, without Python: with the directory that has `libtensorflow_cc.so.2` and
+    /// `libtensorflow_framework.so.2`, and a plugin, which `TF_RegisterFilesystemPlugin` or
+    /// `TF_LoadPluggableDeviceLibrary` loads.
+    ///
+    /// The process is this executable once more, of which the test `worker` calls [`work`](Self::work):
+    ///
+    /// ```no_run
+    /// use tf_plugin_testing::device::InTensorFlow;
+    /// # const LIBRARIES: &str = "";
+    ///
+    /// #[test]
+    /// fn worker() {
+    ///     InTensorFlow::work();
+    /// }
+    ///
+    /// #[test]
+    /// fn device_in_c() {
+    ///     let cases = InTensorFlow::in_c(LIBRARIES, "target/release/librefdevice.so", "worker");
+    ///     let answers = cases.run("RUST_REF");
+    /// }
+    /// ```
+    #[must_use]
+    pub fn in_c(
+        directory: impl Into<PathBuf>,
+        library: impl Into<PathBuf>,
+        worker: impl Into<String>,
+    ) -> Self {
+        let way = Way::C { directory: directory.into(), worker: worker.into() };
+        Self::by(way, library.into(), T::default())
+    }
+
+    pub(super) fn by(way: Way, library: PathBuf, tested: T) -> Self {
+        Self {
+            way,
+            library,
+            tested,
+            environment: Vec::new(),
+            without: Vec::new(),
+            limit: Duration::from_secs(120),
+            start_limit: None,
+        }
+    }
+
+    /// Runs cases in C, if this process is one that [`in_c`](Self::in_c) has started, and says whether it is.
+    ///
+    /// # Panics
+    /// If such a process is not told what to run.
+    pub fn work() -> bool {
+        T::work()
+    }
+
+    /// Sets an environment variable of TensorFlow's process: settings of the plugin.
+    #[must_use]
+    pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.environment.push((name.into(), value.into()));
+        self
+    }
+
+    /// Leaves out the case of this name, and those that check the same as the in-process case of this name.
+    #[must_use]
+    pub fn without(mut self, case: impl Into<String>, reason: impl Into<String>) -> Self {
+        self.without.push((case.into(), reason.into()));
+        self
+    }
+
+    /// How long a case may take; 120 seconds if nothing is said.
+    #[must_use]
+    pub fn limit(self, limit: Duration) -> Self {
+        Self { limit, ..self }
+    }
+
+    /// How long TensorFlow may take to load the plugin and come to the first case, and to end after the last one; 120
+    /// seconds if nothing is said, or as long as a case may take if that is more.
+    #[must_use]
+    pub fn start_limit(self, limit: Duration) -> Self {
+        Self { start_limit: Some(limit), ..self }
+    }
+
+    /// All cases from Python, in their order.
+    #[must_use]
+    pub fn all_from_python() -> &'static [&'static TensorFlowCase] {
+        T::PYTHON
+    }
+
+    /// All cases in C, in their order.
+    #[must_use]
+    pub fn all_in_c() -> &'static [&'static TensorFlowCase] {
+        T::C
+    }
+
+    /// Those of the two that this value runs.
+    #[must_use]
+    pub fn cases(&self) -> &'static [&'static TensorFlowCase] {
+        match self.way {
+            Way::Python(_) => T::PYTHON,
+            Way::C { .. } => T::C,
+        }
+    }
+
+    fn job<'j>(&'j self, library: Option<&'j Path>, settings: Value) -> Job<'j> {
+        let program = match &self.way {
+            Way::Python(interpreter) => {
+                Program::Python { interpreter, text: [RUNNER, T::PROGRAM], library }
+            }
+            Way::C { directory, worker } => Program::Test { name: worker, directory },
+        };
+        Job {
+            program,
+            environment: &self.environment,
+            settings,
+            limit: self.limit,
+            start_limit: self.start_limit.unwrap_or_else(|| start_limit(self.limit)),
+        }
+    }
+
+    /// Runs all cases on what has this name: the URI of a directory that exists, in which each case makes one of its
+    /// own, or the type of devices, of which the first is tested. They share a process, and so TensorFlow and the
+    /// plugin; one that crashes or hangs has failed, and the others go on in a new process.
+    ///
+    /// # Panics
+    /// When the process does not run, has no TensorFlow, or the plugin cannot be loaded, or not in time.
+    #[must_use]
+    #[track_caller]
+    pub fn run(&self, on: &str) -> Vec<Answer> {
+        let scratch = Scratch::new();
+        let settings = self.tested.settings(&self.library, on, scratch.path());
+        let mut cases = with_reasons(self.cases(), &self.without);
+        for (case, reason) in &mut cases {
+            if let Some(left_out) = self.tested.left_out(case) {
+                reason.get_or_insert_with(|| left_out.to_owned());
+            }
+        }
+        self.job(Some(&self.library), settings).run(cases)
+    }
+
+    /// Runs cases in several processes, each with other variables of the environment before the plugin is loaded:
+    /// forks of one that has loaded TensorFlow. For tests of the cases themselves.
+    ///
+    /// # Panics
+    /// As [`InTensorFlow::run`].
+    #[doc(hidden)]
+    #[must_use]
+    #[track_caller]
+    pub fn run_each(
+        &self,
+        on: &str,
+        jobs: &[(Environment, Vec<&'static TensorFlowCase>)],
+    ) -> Vec<Vec<Answer>> {
+        let scratch = Scratch::new();
+        let settings = jobs.iter().map(|(environment, cases)| {
+            let mut settings = self.tested.settings(&self.library, on, scratch.path());
+            settings["environment"] =
+                json!(environment.iter().cloned().collect::<BTreeMap<_, _>>());
+            settings["cases"] = cases.iter().map(|case| case.name).collect();
+            settings
+        });
+        let settings = settings.collect();
+        self.job(None, settings).run_each(jobs.iter().map(|(_, cases)| cases.as_slice()))
+    }
+}
