@@ -123,6 +123,24 @@ impl<P: Platform> Faulty<P> {
     }
 }
 
+/// Methods that call the same one of `inner`, and may meet the fault of the operation with this name.
+macro_rules! forward {
+    ($($method:ident($($arg:ident: $type:ty),*) -> $answer:ty = $name:literal;)*) => {$(
+        fn $method(&self, $($arg: $type),*) -> Result<$answer> {
+            self.faults.call($name, || self.inner.$method($($arg),*))
+        }
+    )*};
+}
+
+/// Methods that call the same one of `inner`, and never meet a fault.
+macro_rules! pass {
+    ($($method:ident -> $answer:ty;)*) => {$(
+        fn $method(&self) -> $answer {
+            self.inner.$method()
+        }
+    )*};
+}
+
 impl<P: Platform> Platform for Faulty<P> {
     const NAME: &'static str = P::NAME;
     const TYPE: &'static str = P::TYPE;
@@ -138,8 +156,8 @@ impl<P: Platform> Platform for Faulty<P> {
         Ok(platform)
     }
 
-    fn device_count(&self) -> Result<usize> {
-        self.faults.call("get_device_count", || self.inner.device_count())
+    forward! {
+        device_count() -> usize = "get_device_count";
     }
 
     fn open(&self, ordinal: usize) -> Result<Self::Device> {
@@ -159,16 +177,10 @@ impl<D: Device> Device for FaultyDevice<D> {
     type Stream = FaultyStream<D::Stream>;
     type Event = FaultyEvent<D::Event>;
 
-    fn allocate(&self, bytes: u64) -> Result<DevicePtr> {
-        self.faults.call("allocate", || self.inner.allocate(bytes))
-    }
-
-    fn deallocate(&self, memory: DevicePtr) -> Result<()> {
-        self.faults.call("deallocate", || self.inner.deallocate(memory))
-    }
-
-    fn memory_usage(&self) -> Result<MemoryUsage> {
-        self.faults.call("device_memory_usage", || self.inner.memory_usage())
+    forward! {
+        allocate(bytes: u64) -> DevicePtr = "allocate";
+        deallocate(memory: DevicePtr) -> () = "deallocate";
+        memory_usage() -> MemoryUsage = "device_memory_usage";
     }
 
     fn create_stream(&self) -> Result<Self::Stream> {
@@ -187,28 +199,16 @@ impl<D: Device> Device for FaultyDevice<D> {
         Ok(FaultyEvent { inner, faults: self.faults.clone() })
     }
 
-    fn copy_to_device(&self, target: DevicePtr, source: &[u8]) -> Result<()> {
-        self.faults.call("sync_memcpy_htod", || self.inner.copy_to_device(target, source))
+    forward! {
+        copy_to_device(target: DevicePtr, source: &[u8]) -> () = "sync_memcpy_htod";
+        copy_to_host(target: HostBuf<'_>, source: DevicePtr) -> () = "sync_memcpy_dtoh";
+        copy_on_device(target: DevicePtr, source: DevicePtr, bytes: u64) -> () = "sync_memcpy_dtod";
+        synchronize() -> () = "synchronize_all_activity";
     }
 
-    fn copy_to_host(&self, target: HostBuf<'_>, source: DevicePtr) -> Result<()> {
-        self.faults.call("sync_memcpy_dtoh", || self.inner.copy_to_host(target, source))
-    }
-
-    fn copy_on_device(&self, target: DevicePtr, source: DevicePtr, bytes: u64) -> Result<()> {
-        self.faults.call("sync_memcpy_dtod", || self.inner.copy_on_device(target, source, bytes))
-    }
-
-    fn synchronize(&self) -> Result<()> {
-        self.faults.call("synchronize_all_activity", || self.inner.synchronize())
-    }
-
-    fn allocator_stats(&self) -> Option<AllocatorStats> {
-        self.inner.allocator_stats()
-    }
-
-    fn host_allocator(&self) -> Option<&dyn HostAllocator> {
-        self.inner.host_allocator()
+    pass! {
+        allocator_stats -> Option<AllocatorStats>;
+        host_allocator -> Option<&dyn HostAllocator>;
     }
 
     fn create_timer(&self) -> Result<Box<dyn Timer<Self::Stream>>> {
@@ -216,28 +216,13 @@ impl<D: Device> Device for FaultyDevice<D> {
         Ok(Box::new(FaultyTimer { inner, faults: self.faults.clone() }))
     }
 
-    fn hardware_name(&self) -> Option<String> {
-        self.inner.hardware_name()
-    }
-
-    fn vendor(&self) -> Option<String> {
-        self.inner.vendor()
-    }
-
-    fn pci_bus_id(&self) -> Option<String> {
-        self.inner.pci_bus_id()
-    }
-
-    fn numa_node(&self) -> Option<u16> {
-        self.inner.numa_node()
-    }
-
-    fn memory_bandwidth(&self) -> Option<u64> {
-        self.inner.memory_bandwidth()
-    }
-
-    fn gflops(&self) -> Option<f64> {
-        self.inner.gflops()
+    pass! {
+        hardware_name -> Option<String>;
+        vendor -> Option<String>;
+        pci_bus_id -> Option<String>;
+        numa_node -> Option<u16>;
+        memory_bandwidth -> Option<u64>;
+        gflops -> Option<f64>;
     }
 }
 
@@ -251,16 +236,10 @@ pub struct FaultyStream<S> {
 impl<S: Stream> Stream for FaultyStream<S> {
     type Event = FaultyEvent<S::Event>;
 
-    fn copy_to_device(&self, target: DevicePtr, source: HostSource) -> Result<()> {
-        self.faults.call("memcpy_htod", || self.inner.copy_to_device(target, source))
-    }
-
-    fn copy_to_host(&self, target: HostTarget, source: DevicePtr) -> Result<()> {
-        self.faults.call("memcpy_dtoh", || self.inner.copy_to_host(target, source))
-    }
-
-    fn copy_on_device(&self, target: DevicePtr, source: DevicePtr, bytes: u64) -> Result<()> {
-        self.faults.call("memcpy_dtod", || self.inner.copy_on_device(target, source, bytes))
+    forward! {
+        copy_to_device(target: DevicePtr, source: HostSource) -> () = "memcpy_htod";
+        copy_to_host(target: HostTarget, source: DevicePtr) -> () = "memcpy_dtoh";
+        copy_on_device(target: DevicePtr, source: DevicePtr, bytes: u64) -> () = "memcpy_dtod";
     }
 
     fn fill(&self, target: DevicePtr, pattern: Pattern, bytes: u64) -> Result<()> {
@@ -285,16 +264,10 @@ impl<S: Stream> Stream for FaultyStream<S> {
         self.faults.call("wait_for_event", || self.inner.wait_event(&event.inner))
     }
 
-    fn host_callback(&self, callback: HostCallback) -> Result<()> {
-        self.faults.call("host_callback", || self.inner.host_callback(callback))
-    }
-
-    fn synchronize(&self) -> Result<()> {
-        self.faults.call("block_host_until_done", || self.inner.synchronize())
-    }
-
-    fn status(&self) -> Result<()> {
-        self.faults.call("get_stream_status", || self.inner.status())
+    forward! {
+        host_callback(callback: HostCallback) -> () = "host_callback";
+        synchronize() -> () = "block_host_until_done";
+        status() -> () = "get_stream_status";
     }
 }
 
@@ -306,12 +279,9 @@ pub struct FaultyEvent<E> {
 }
 
 impl<E: Event> Event for FaultyEvent<E> {
-    fn status(&self) -> Result<EventStatus> {
-        self.faults.call("get_event_status", || self.inner.status())
-    }
-
-    fn wait(&self) -> Result<()> {
-        self.faults.call("block_host_for_event", || self.inner.wait())
+    forward! {
+        status() -> EventStatus = "get_event_status";
+        wait() -> () = "block_host_for_event";
     }
 }
 
@@ -329,8 +299,8 @@ impl<S: Stream> Timer<FaultyStream<S>> for FaultyTimer<S> {
         self.faults.call("stop_timer", || self.inner.stop(&stream.inner))
     }
 
-    fn elapsed(&self) -> Duration {
-        self.inner.elapsed()
+    pass! {
+        elapsed -> Duration;
     }
 }
 

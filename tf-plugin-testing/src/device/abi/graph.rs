@@ -8,7 +8,7 @@ use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr;
 use se_plugin::__private::Exported;
 use se_plugin::__private::testing::init_graph_again;
-use se_plugin::__private::testing::versions::{self, Versioned as _};
+use se_plugin::__private::testing::versions::Versioned as _;
 use se_plugin::{Code, Error, Result};
 use std::sync::{Arc, Once};
 use tf_fs_sys::host::Table as _;
@@ -80,7 +80,6 @@ impl GraphHost {
         let log = Arc::new(Log::default());
         let mut configs = Guarded::<TP_OptimizerConfigs>::new(sizes.configs);
         let mut optimizer = Guarded::<TP_Optimizer>::new(sizes.optimizer);
-        let mut params = Guarded::<TP_OptimizerRegistrationParams>::new(sizes.params);
         let whole = TP_OptimizerRegistrationParams {
             major_version: sizes.major,
             minor_version: GO_MINOR,
@@ -89,11 +88,7 @@ impl GraphHost {
             optimizer: optimizer.as_mut_ptr(),
             ..Default::default()
         };
-        // SAFETY: memory of the host's; the size that it shows is put back, 0 included.
-        unsafe {
-            let _ = versions::fill(params.as_mut_ptr(), &whole);
-        }
-        params.words[0] = sizes.params as u64;
+        let mut params = Guarded::holding(sizes.params, &whole);
         let status = Status::new(&log, OP, b"");
         // SAFETY: the structs that the function wants.
         unsafe { init_graph_again::<P>(params.as_mut_ptr(), status.as_ptr(), load) };

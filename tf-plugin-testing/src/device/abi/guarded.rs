@@ -28,6 +28,17 @@ impl<T: Versioned> Guarded<T> {
         new
     }
 
+    /// A struct of `size` bytes with as much of `whole` as it has room for. It shows its size, 0 included.
+    pub(super) fn holding(size: usize, whole: &T) -> Self {
+        let mut new = Self::new(size);
+        // SAFETY: memory of the host's.
+        unsafe {
+            let _ = versions::fill(new.as_mut_ptr(), whole);
+        }
+        new.words[0] = size as u64;
+        new
+    }
+
     pub(super) fn bytes(&mut self) -> &mut [u8] {
         let len = self.words.len() * 8;
         // SAFETY: all of the vector, as bytes.

@@ -7,7 +7,7 @@ use core::ffi::CStr;
 use core::ptr;
 use core::sync::atomic::{AtomicI64, Ordering};
 use se_plugin::__private::testing::pretended;
-use se_plugin::__private::testing::versions::{self, Versioned};
+use se_plugin::__private::testing::versions::Versioned;
 use se_plugin::__private::{Loads, init_plugin};
 use se_plugin::{Error, Platform, Result};
 use std::sync::Arc;
@@ -102,7 +102,6 @@ impl Host {
         let log = Arc::new(Log::default());
         let mut platform = Guarded::<SP_Platform>::new(sizes.platform);
         let mut fns = Guarded::<SP_PlatformFns>::new(sizes.platform_fns);
-        let mut params = Guarded::<SE_PlatformRegistrationParams>::new(sizes.params);
         let whole = SE_PlatformRegistrationParams {
             major_version: sizes.major,
             minor_version: tf_fs_sys::SE_MINOR,
@@ -111,11 +110,7 @@ impl Host {
             platform_fns: fns.as_mut_ptr(),
             ..Default::default()
         };
-        // SAFETY: memory of the host's; the size that it shows is put back, 0 included.
-        unsafe {
-            let _ = versions::fill(params.as_mut_ptr(), &whole);
-        }
-        params.words[0] = sizes.params as u64;
+        let mut params = Guarded::holding(sizes.params, &whole);
         let status = Status::new(&log, "SE_InitPlugin", b"");
         // SAFETY: the structs that the function wants.
         unsafe { init_plugin::<P>(params.as_mut_ptr(), status.as_ptr(), loads) };

@@ -7,7 +7,7 @@ use crate::violations::Violation;
 use core::ptr;
 use se_plugin::__private::Exported;
 use se_plugin::__private::testing::init_profiler_again;
-use se_plugin::__private::testing::versions::{self, Versioned as _};
+use se_plugin::__private::testing::versions::Versioned as _;
 use se_plugin::{Error, Result};
 use std::sync::Arc;
 use tf_fs_sys::{
@@ -76,7 +76,6 @@ impl ProfilerHost {
         let log = Arc::new(Log::default());
         let mut profiler = Guarded::<TP_Profiler>::new(sizes.profiler);
         let mut fns = Guarded::<TP_ProfilerFns>::new(sizes.profiler_fns);
-        let mut params = Guarded::<TF_ProfilerRegistrationParams>::new(sizes.params);
         let whole = TF_ProfilerRegistrationParams {
             major_version: sizes.major,
             minor_version: TP_MINOR,
@@ -85,11 +84,7 @@ impl ProfilerHost {
             profiler_fns: fns.as_mut_ptr(),
             ..Default::default()
         };
-        // SAFETY: memory of the host's; the size that it shows is put back, 0 included.
-        unsafe {
-            let _ = versions::fill(params.as_mut_ptr(), &whole);
-        }
-        params.words[0] = sizes.params as u64;
+        let mut params = Guarded::holding(sizes.params, &whole);
         let status = Status::new(&log, OP, b"");
         // SAFETY: the structs that the function wants.
         unsafe { init_profiler_again::<P>(params.as_mut_ptr(), status.as_ptr(), load) };

@@ -65,14 +65,13 @@ pub(super) fn distinct(run: &mut Run<'_>, names: &[&str]) -> Outcome {
     }
     if let Some((first, rest)) = names.split_first()
         && run.may_change()
-    {
-        if run.expect(
+        && run.expect(
             format_args!("delete_file of {first}"),
             &run.fs.delete_file(format!("{cell}/{first}")),
             None,
-        ) {
-            run.lists("one of them deleted", &cell, rest);
-        }
+        )
+    {
+        run.lists("one of them deleted", &cell, rest);
     }
     Ok(())
 }

@@ -297,6 +297,34 @@ impl Run<'_> {
         }
     }
 
+    /// Notes an error, or a value that is not this.
+    pub(super) fn gives<T: PartialEq + Debug>(
+        &mut self,
+        what: impl Display,
+        result: Result<T>,
+        want: T,
+    ) {
+        if self.expect(&what, &result, None)
+            && let Ok(got) = result
+        {
+            self.expect_eq(what, got, want);
+        }
+    }
+
+    /// Notes an error, or names that are not these, whatever their order.
+    pub(super) fn names(
+        &mut self,
+        what: impl Display,
+        result: Result<Vec<Vec<u8>>>,
+        want: &[impl AsRef<[u8]>],
+    ) {
+        if self.expect(&what, &result, None)
+            && let Ok(got) = result
+        {
+            self.expect_names(what, got, want);
+        }
+    }
+
     /// Notes names that differ, whatever their order.
     pub(super) fn expect_names(
         &mut self,
@@ -345,13 +373,7 @@ impl Run<'_> {
 
     /// Notes a directory whose entries are not these.
     pub(super) fn lists(&mut self, what: impl Display, path: &str, want: &[impl AsRef<[u8]>]) {
-        let listed = self.fs.get_children(path);
-        let what = format!("{what}: the entries of {path}");
-        if self.expect(&what, &listed, None)
-            && let Ok(names) = listed
-        {
-            self.expect_names(what, names, want);
-        }
+        self.names(format_args!("{what}: the entries of {path}"), self.fs.get_children(path), want);
     }
 
     /// Notes a path that is there.

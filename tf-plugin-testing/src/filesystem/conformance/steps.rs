@@ -21,6 +21,17 @@ pub(super) fn create(run: &mut Run<'_>, path: &str) -> Outcome<TestWritableFile>
     run.must(format_args!("new_writable_file of {path}"), run.fs.new_writable_file(path))
 }
 
+/// A new file in a directory of its own, to which this was appended.
+pub(super) fn begun(
+    run: &mut Run<'_>,
+    content: impl AsRef<[u8]>,
+) -> Outcome<(String, TestWritableFile)> {
+    let path = format!("{}/data", run.bare_cell()?);
+    let mut writer = create(run, &path)?;
+    run.must("append", writer.append(content.as_ref()))?;
+    Ok((path, writer))
+}
+
 /// Appends to a file that exists, or skips the case.
 pub(super) fn append(run: &mut Run<'_>, path: &str) -> Outcome<TestWritableFile> {
     if run.declared.append == Append::Unsupported {

@@ -3,17 +3,18 @@
 use super::conditions::{EXISTS, FP, NOT_FOUND};
 use super::directories::{COPY_FILE, RENAME_FILE, Transfer, transfer};
 use super::run::{CONTENT, Outcome, Run, names_shown};
-use super::steps::{create, file, pattern};
+use super::steps::{begun, create, file, pattern};
 use std::collections::BTreeSet;
 
 // Listings.
 
 pub(super) fn listing_is_names_only(run: &mut Run<'_>) -> Outcome {
     let cell = run.cell()?;
-    let listed = run.fs.get_children(format!("{cell}/full"));
-    if run.expect("get_children", &listed, None) {
-        run.expect_names("get_children: last components", listed.unwrap_or_default(), &["file"]);
-    }
+    run.names(
+        "get_children: last components",
+        run.fs.get_children(format!("{cell}/full")),
+        &["file"],
+    );
     Ok(())
 }
 
@@ -319,10 +320,7 @@ pub(super) fn a_deleted_file_leaves_its_directory(run: &mut Run<'_>) -> Outcome 
 
 pub(super) fn a_file_is_deleted_while_it_is_written(run: &mut Run<'_>) -> Outcome {
     run.needs_visible_at_create()?;
-    let cell = run.bare_cell()?;
-    let path = format!("{cell}/data");
-    let mut writer = create(run, &path)?;
-    run.must("append", writer.append(b"some"))?;
+    let (path, mut writer) = begun(run, b"some")?;
     run.must("delete_file of a file that is open for writing", run.fs.delete_file(&path))?;
     // Whether these succeed is open; they must not bring the file back.
     let _ = writer.append(b"more");

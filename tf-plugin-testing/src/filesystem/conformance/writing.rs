@@ -2,7 +2,7 @@
 
 use super::conditions::{FP, NOT_FOUND};
 use super::run::{CONTENT, Outcome, Run, Stop};
-use super::steps::{append, create, file, pattern};
+use super::steps::{append, begun, create, file, pattern};
 use crate::filesystem::declared::Append;
 use tf_plugin_core::Code;
 
@@ -16,10 +16,7 @@ fn writes<'p>(run: &mut Run<'_>, pieces: impl Iterator<Item = &'p [u8]>) -> Outc
         run.must(format_args!("append of {} bytes", piece.len()), writer.append(piece))?;
         content.extend_from_slice(piece);
     }
-    let told = writer.tell();
-    if run.expect("tell", &told, None) {
-        run.expect_eq("tell", told.unwrap_or_default(), content.len() as u64);
-    }
+    run.gives("tell", writer.tell(), content.len() as u64);
     run.must("close", writer.close())?;
     drop(writer);
     run.holds("written in pieces", &path, &content);
@@ -68,10 +65,7 @@ pub(super) fn a_shorter_file_replaces_a_longer_one(run: &mut Run<'_>) -> Outcome
     let path = file(run, &pattern(10_000))?;
     run.write(&path, b"short")?;
     run.holds("replaced", &path, b"short");
-    let size = run.fs.get_file_size(&path);
-    if run.expect("get_file_size", &size, None) {
-        run.expect_eq("get_file_size of the shorter file", size.unwrap_or_default(), 5);
-    }
+    run.gives("get_file_size of the shorter file", run.fs.get_file_size(&path), 5);
     Ok(())
 }
 
@@ -162,10 +156,7 @@ pub(super) fn close_writes_what_was_not_flushed(run: &mut Run<'_>) -> Outcome {
 }
 
 pub(super) fn close_repeats_nothing(run: &mut Run<'_>) -> Outcome {
-    let cell = run.bare_cell()?;
-    let path = format!("{cell}/data");
-    let mut writer = create(run, &path)?;
-    run.must("append", writer.append(b"once"))?;
+    let (path, mut writer) = begun(run, b"once")?;
     for step in ["close", "flush after close", "a second close", "sync after close", "close"] {
         let done = match step {
             "flush after close" => writer.flush(),
@@ -179,10 +170,7 @@ pub(super) fn close_repeats_nothing(run: &mut Run<'_>) -> Outcome {
 }
 
 pub(super) fn a_late_close_does_not_bring_a_file_back(run: &mut Run<'_>) -> Outcome {
-    let cell = run.bare_cell()?;
-    let path = format!("{cell}/data");
-    let mut writer = create(run, &path)?;
-    run.must("append", writer.append(b"old"))?;
+    let (path, mut writer) = begun(run, b"old")?;
     run.must("close", writer.close())?;
     run.must("delete_file", run.fs.delete_file(&path))?;
     run.expect("flush after close", &writer.flush(), None);
@@ -193,10 +181,7 @@ pub(super) fn a_late_close_does_not_bring_a_file_back(run: &mut Run<'_>) -> Outc
 }
 
 pub(super) fn append_after_close_is_not_lost_silently(run: &mut Run<'_>) -> Outcome {
-    let cell = run.bare_cell()?;
-    let path = format!("{cell}/data");
-    let mut writer = create(run, &path)?;
-    run.must("append", writer.append(b"one"))?;
+    let (path, mut writer) = begun(run, b"one")?;
     run.must("close", writer.close())?;
     let late = writer.append(b"two");
     let want = if late.is_ok() { &b"onetwo"[..] } else { b"one" };
@@ -306,10 +291,7 @@ pub(super) fn a_failed_open_leaves_no_name(run: &mut Run<'_>) -> Outcome {
 pub(super) fn tell_begins_at_zero(run: &mut Run<'_>) -> Outcome {
     let path = file(run, CONTENT)?;
     let mut writer = create(run, &path)?;
-    let told = writer.tell();
-    if run.expect("tell", &told, None) {
-        run.expect_eq("tell of a file that replaces another", told.unwrap_or(99), 0);
-    }
+    run.gives("tell of a file that replaces another", writer.tell(), 0);
     run.must("close", writer.close())
 }
 
@@ -320,10 +302,7 @@ pub(super) fn tell_survives_flush(run: &mut Run<'_>) -> Outcome {
         run.must("append", writer.append(b"abcd"))?;
         let flushed = if round == 2 { writer.sync() } else { writer.flush() };
         run.must("flush", flushed)?;
-        let told = writer.tell();
-        if run.expect("tell", &told, None) {
-            run.expect_eq("tell after flush", told.unwrap_or_default(), round * 4);
-        }
+        run.gives("tell after flush", writer.tell(), round * 4);
     }
     run.must("close", writer.close())
 }
@@ -340,10 +319,7 @@ pub(super) fn stat_follows_every_change(run: &mut Run<'_>) -> Outcome {
             run.expect_eq("stat: the length", found.length, len as u64);
             run.expect_eq("stat: is_directory", found.is_directory, false);
         }
-        let size = run.fs.get_file_size(&path);
-        if run.expect("get_file_size", &size, None) {
-            run.expect_eq("get_file_size", size.unwrap_or(u64::MAX), len as u64);
-        }
+        run.gives("get_file_size", run.fs.get_file_size(&path), len as u64);
     }
     Ok(())
 }
