@@ -27,7 +27,7 @@ impl Named for TensorFlowCase {
 }
 
 /// The cases that are left out, each with the reason.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(crate) struct LeftOut(pub(crate) Vec<(&'static str, String)>);
 
 impl LeftOut {
