@@ -5,7 +5,9 @@
 //!
 //! Reading is here: [`Reader`] reads ahead as far as the reads follow one another, into a memory budget that all files share,
 //! or by several requests straight into TensorFlow's buffer; it pins one version of the object, resumes responses that
-//! break off, and retries by [`Class`] until [`Settings::retry_timeout`] is over. Queries by name and writing follow.
+//! break off, and retries by [`Class`] until [`Settings::retry_timeout`] is over. Everything by name is here, as methods of
+//! [`Connection`]: queries, listings and patterns by pages, implied directories, recursive deletion, copies and renames,
+//! and what this process may remember of them. Writing follows.
 //!
 //! | Module | Job |
 //! |---|---|
@@ -13,6 +15,7 @@
 //! | `connection` | how this process reaches a store, and what it knows of it |
 //! | `process`, `budget` | what belongs to one process, made again after a fork: worker threads, memory |
 //! | `read` | files open for reading |
+//! | `names` | everything by name |
 //! | `retry` | how long a failing request is made again |
 //! | `name`, `range`, `settings` | a bucket and an exact key; bytes of an object; what can be set for a bucket |
 //! | `listings` | what listings showed a moment ago |
@@ -30,6 +33,7 @@ mod connection;
 mod listings;
 pub mod metrics;
 mod name;
+mod names;
 mod page;
 mod pending;
 mod process;
@@ -45,6 +49,7 @@ pub use collect::{Collected, Tree};
 pub use connection::{Connect, Connection};
 pub use listings::{Began, Child, Found, Known, Listed, Listings};
 pub use name::Name;
+pub use names::find_in_store;
 pub use page::{Object, Page, Query};
 pub use pending::{Ours, Pending, PendingWrite, Unpublished};
 pub use process::Process;
@@ -57,4 +62,7 @@ pub use retry::{
     longest_grace, longest_patience,
 };
 pub use settings::Settings;
-pub use store::{Body, Class, Client, Failure, GetOptions, Head, ObjectStore};
+pub use store::{
+    Body, BucketPage, Class, Client, CopyOptions, Failure, GetOptions, Head, NoPage, NotDeleted,
+    ObjectStore, Source,
+};

@@ -1,6 +1,6 @@
 //! What the author of a store implements.
 
-use crate::{Range, Settings};
+use crate::{Found, Known, Name, Page, Query, Range, Settings};
 use bytes::BufMut;
 use std::fmt::{Debug, Display};
 use std::future::Future;
@@ -21,18 +21,58 @@ pub trait Client: Debug + Send + Sync + 'static {
     /// # Errors
     /// `INVALID_ARGUMENT` if the settings are wrong.
     fn open(&self, bucket: &Arc<str>) -> impl Future<Output = Result<Self::Store>> + Send;
+
+    /// Splits a URI or a pattern into its bucket and the key after the `/`, neither of them unescaped. What follows the
+    /// bucket may have wildcards.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` for what can be no bucket of any store.
+    fn split(uri: Uri<'_>) -> Result<(&str, &str)>;
+
+    /// Makes a name of a bucket and a key. The bucket itself has an empty key, the list of all buckets no bucket.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` for a key that no object can have.
+    fn name(bucket: &str, key: &str) -> Result<Name>;
+
+    /// What `uri` names: an object, a directory, a bucket, or the list of buckets.
+    ///
+    /// # Errors
+    /// As [`split`](Self::split) and [`name`](Self::name).
+    fn parse(uri: Uri<'_>) -> Result<Name> {
+        let (bucket, key) = Self::split(uri)?;
+        Self::name(bucket, key)
+    }
+
+    /// What `uri` names, which has to be possible for an object that is a file.
+    ///
+    /// # Errors
+    /// As [`parse`](Self::parse); `FAILED_PRECONDITION` for a bucket or a name that ends in `/`.
+    fn file(uri: Uri<'_>) -> Result<Name> {
+        let name = Self::parse(uri)?;
+        if name.is_always_directory() {
+            return Err(Error::expected_file(uri));
+        }
+        Ok(name)
+    }
 }
 
 /// A bucket of a store, or what the store calls one: a container.
 ///
-/// Each method is one request, made once. The engine decides when to make it, and repeats what [`Failure::class`] says
-/// may pass. All futures run on the engine's threads, or on the thread of TensorFlow that waits for them; they are dropped
+/// Each method is one request. [`get`](Self::get) is made once: the engine repeats what [`Failure::class`] says may pass.
+/// The others are repeated by the store itself, as its client does it, and their errors are the user's: they name the
+/// operation and the object. All futures run on the engine's threads, or on the thread of TensorFlow that waits for them; they are dropped
 /// to cancel the request.
 pub trait ObjectStore: Debug + Send + Sync + 'static {
     /// Why a request failed.
     type Failure: Failure;
     /// The bytes of a response.
     type Body: Body<Failure = Self::Failure>;
+    /// Why a page of a listing cannot be had.
+    type NoPage: NoPage;
+
+    /// What the store calls [`list`](Self::list), for errors.
+    const LIST: &'static str = "list";
 
     /// How the engine uses this bucket.
     fn settings(&self) -> &Settings;
@@ -60,6 +100,152 @@ pub trait ObjectStore: Debug + Send + Sync + 'static {
         options: GetOptions<'_>,
         attempt: u32,
     ) -> impl Future<Output = Result<(Head, Self::Body), Self::Failure>> + Send;
+
+    /// Lists a page of the keys that begin with [`Query::prefix`], in the order of their bytes, from `token` on, which an
+    /// earlier [`Page::next`] told. The engine goes on for as long as [`Page::is_truncated`] is true, and notices pages
+    /// that go round in circles.
+    ///
+    /// # Errors
+    /// `NOT_FOUND` if there is no such bucket; none if no key begins so.
+    fn list(
+        &self,
+        query: &Query,
+        token: Option<&str>,
+    ) -> impl Future<Output = Result<Page, Self::NoPage>> + Send;
+
+    /// Looks for one object, after its listing was `refused` although [`NoPage::head_may_tell`]. `None` if there is none.
+    ///
+    /// A store that always lists need not have it: then `refused` is the error.
+    ///
+    /// # Errors
+    /// `PERMISSION_DENIED` if this does not tell either.
+    fn head(
+        &self,
+        name: &Name,
+        refused: Self::NoPage,
+    ) -> impl Future<Output = Result<Option<Known>>> + Send {
+        let error = refused.into_error(name);
+        async { Err(error) }
+    }
+
+    /// Writes the empty object that marks a directory. The key of `marker` ends in `/`.
+    ///
+    /// # Errors
+    /// As the store says.
+    fn put_marker(&self, marker: &Name) -> impl Future<Output = Result<()>> + Send;
+
+    /// Deletes exactly this key, whether or not there is such an object.
+    ///
+    /// # Errors
+    /// As the store says. The engine takes the object for deleted or not until it has looked.
+    fn delete(&self, name: &Name) -> impl Future<Output = Result<()>> + Send;
+
+    /// Whether [`delete_many`](Self::delete_many) can delete this key: the format of the request may not hold each one.
+    fn deletes_together(&self, _key: &str) -> bool {
+        true
+    }
+
+    /// Deletes these keys, at most 1,000, all below `directory`, in one request. Returns what is left of them; the engine
+    /// makes one more request for those that may pass.
+    ///
+    /// `None` if the store cannot do this: then each key is a request, 16 at a time.
+    ///
+    /// # Errors
+    /// If nothing is known of any of them.
+    fn delete_many(
+        &self,
+        _directory: &Name,
+        _keys: &[String],
+    ) -> impl Future<Output = Option<Result<Vec<NotDeleted>>>> + Send {
+        async { None }
+    }
+
+    /// Lists the buckets of the account. It is called on the store of the bucket with the empty name; `name` is for errors.
+    ///
+    /// # Errors
+    /// `UNIMPLEMENTED` if the store has no such list, as here.
+    fn list_buckets(
+        &self,
+        name: &Name,
+        _token: Option<&str>,
+    ) -> impl Future<Output = Result<BucketPage>> + Send {
+        let error =
+            Error::unimplemented(format_args!("{name}: the store does not list buckets; name one"));
+        async { Err(error) }
+    }
+
+    /// Copies an object of `from` to one of `to`, or over it. No byte of it comes here. Returns what the source is, and
+    /// what the copy is if that is known.
+    ///
+    /// Without it nothing can be copied or renamed.
+    ///
+    /// # Errors
+    /// `UNIMPLEMENTED` if the store cannot do it, as here. After any error the destination is whole or as it was.
+    fn copy(
+        _from: &Arc<Self>,
+        _to: &Arc<Self>,
+        options: CopyOptions<'_>,
+    ) -> impl Future<Output = Result<(Source, Option<Known>)>> + Send {
+        let error =
+            Error::unimplemented(format_args!("{}: the store cannot copy objects", options.src));
+        async { Err(error) }
+    }
+}
+
+/// Why a page of a listing cannot be had.
+pub trait NoPage: Debug + Send {
+    /// Whether [`ObjectStore::head`] may still tell of one object: who may read objects may not always list them, and some
+    /// stores cannot list so.
+    fn head_may_tell(&self) -> bool;
+
+    /// The error for the user.
+    fn into_error(self, name: &Name) -> Error;
+}
+
+/// A page of the list of buckets.
+#[derive(Clone, Debug, Default)]
+pub struct BucketPage {
+    /// The names.
+    pub names: Vec<String>,
+    /// How to get the next page, if there is one.
+    pub next: Option<String>,
+}
+
+/// An object that could not be deleted.
+#[derive(Debug)]
+pub struct NotDeleted {
+    /// Its key.
+    pub key: String,
+    /// Why.
+    pub error: Error,
+    /// Whether it may be deleted by another attempt.
+    pub may_pass: bool,
+}
+
+/// What to copy.
+#[derive(Debug)]
+pub struct CopyOptions<'a> {
+    /// The source.
+    pub src: &'a Name,
+    /// The destination.
+    pub dst: &'a Name,
+    /// What is believed of the source. A store with conditions copies exactly this version, or else whatever is there.
+    pub known: Option<Known>,
+    /// The length of the source, if it is believed to be known: to choose the way only.
+    pub len: Option<u64>,
+    /// What is believed to be at the destination.
+    pub replaced: &'a Found,
+}
+
+/// What the source of a copy is, as far as it is not an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// An object. It is copied.
+    File,
+    /// A directory. Nothing is copied.
+    Directory,
+    /// Nothing.
+    Missing,
 }
 
 /// What to get.

@@ -4,9 +4,8 @@
 //! to choose the settings, runs the example `ask`.
 
 use crate::S3;
-use crate::connection::Bucket;
+use crate::connection::{Bucket, Client};
 use crate::failure::failure;
-use crate::name;
 use crate::names::copy_source;
 use crate::write::checksum::Crc32;
 use crate::write::object::status_of;
@@ -16,7 +15,7 @@ use aws_sdk_s3::types::{ChecksumAlgorithm, CompletedMultipartUpload, CompletedPa
 use std::fmt;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
-use tf_fs_object_store::{Connect as _, Name};
+use tf_fs_object_store::{Client as _, Connect as _, Name};
 use tf_fs_plugin::prelude::*;
 
 /// What a store does with a condition, or with a checksum.
@@ -147,7 +146,7 @@ impl Abilities {
 /// As a write and a read below `uri`.
 pub fn ask(uri: &str) -> Result<Abilities> {
     let s3 = <S3 as Filesystem>::new("s3")?;
-    let mut name = name::parse(Uri::new(uri.as_bytes()))?;
+    let mut name = Client::parse(Uri::new(uri.as_bytes()))?;
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     name.key = format!("{}tf-s3-ask-{}/", name.prefix(), since.as_nanos());
     let connection = s3.connection()?;

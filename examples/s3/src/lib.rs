@@ -15,7 +15,8 @@
 //! | `ask` | what a store can do, for who wants to know before |
 //! | `get` | one ranged GET |
 //! | `write` | files open for writing: PUT, multipart upload, flush, append |
-//! | `names` | everything by name: queries, listings, deletion, copies, renames, directories |
+//! | `names` | the requests behind everything by name: listings, deletion, copies |
+//! | `store` | S3 as the engine uses it |
 
 #![forbid(unsafe_code)]
 
@@ -28,6 +29,7 @@ mod metrics;
 mod name;
 mod names;
 mod report;
+mod store;
 mod write;
 
 pub use ask::{Abilities, Ability, ask};
@@ -40,7 +42,7 @@ use arc_swap::ArcSwapOption;
 use config::Config;
 use connection::{Client, Connection, connect};
 use std::sync::{Arc, LazyLock};
-use tf_fs_object_store::{Connect, Name};
+use tf_fs_object_store::{Client as _, Connect, Name};
 use tf_fs_plugin::prelude::*;
 
 /// Amazon S3 and its like. All values share one client, whatever scheme they serve.
@@ -92,7 +94,7 @@ impl S3 {
             return Ok(reader);
         }
         // Only now does it matter: one more request.
-        match names::is_directory(&*self.connection()?, &name) {
+        match self.connection()?.is_directory(&name) {
             Ok(true) => Err(Error::expected_file(&name)),
             // Who may not list need not know: there is no such object either way.
             Err(error) if error.code() != Code::PermissionDenied => Err(error),
@@ -113,7 +115,7 @@ impl Filesystem for S3 {
     }
 
     fn new_random_access_file(&self, uri: Uri<'_>) -> Result<File> {
-        let name = name::file(uri)?;
+        let name = Client::file(uri)?;
         match report::content(self, &name)? {
             Some(text) => Ok(File::Report(text)),
             None => self.open(name).map(File::Object),
@@ -121,15 +123,15 @@ impl Filesystem for S3 {
     }
 
     fn new_writable_file(&self, uri: Uri<'_>) -> Result<Writer> {
-        Writer::create(self, name::file(uri)?)
+        Writer::create(self, Client::file(uri)?)
     }
 
     fn new_appendable_file(&self, uri: Uri<'_>) -> Result<Writer> {
-        Writer::append_to(self, name::file(uri)?)
+        Writer::append_to(self, Client::file(uri)?)
     }
 
     fn new_read_only_memory_region_from_file(&self, uri: Uri<'_>) -> Result<AlignedRegion> {
-        let file = self.open(name::file(uri)?)?;
+        let file = self.open(Client::file(uri)?)?;
         loop {
             let len = file.size();
             ensure!(
@@ -145,44 +147,44 @@ impl Filesystem for S3 {
     }
 
     fn create_dir(&self, uri: Uri<'_>) -> Result<()> {
-        names::create_dir(&*self.connection()?, &name::parse(uri)?)
+        self.connection()?.create_dir(&Client::parse(uri)?)
     }
 
     fn recursively_create_dir(&self, uri: Uri<'_>) -> Result<()> {
-        names::recursively_create_dir(&*self.connection()?, &name::parse(uri)?)
+        self.connection()?.recursively_create_dir(&Client::parse(uri)?)
     }
 
     fn delete_file(&self, uri: Uri<'_>) -> Result<()> {
-        names::delete_file(&*self.connection()?, &name::file(uri)?)
+        self.connection()?.delete_file(&Client::file(uri)?)
     }
 
     fn delete_dir(&self, uri: Uri<'_>) -> Result<()> {
-        names::delete_dir(&*self.connection()?, &name::parse(uri)?)
+        self.connection()?.delete_dir(&Client::parse(uri)?)
     }
 
     fn delete_recursively(&self, uri: Uri<'_>) -> Result<(), Undeleted> {
-        names::delete_recursively(&*self.connection()?, &name::parse(uri)?)
+        self.connection()?.delete_recursively(&Client::parse(uri)?)
     }
 
     fn rename_file(&self, src: Uri<'_>, dst: Uri<'_>) -> Result<()> {
-        names::rename_file(&*self.connection()?, &name::parse(src)?, &name::parse(dst)?)
+        self.connection()?.rename_file(&Client::parse(src)?, &Client::parse(dst)?)
     }
 
     fn copy_file(&self, src: Uri<'_>, dst: Uri<'_>) -> Result<()> {
-        names::copy_file(&*self.connection()?, &name::parse(src)?, &name::parse(dst)?)
+        self.connection()?.copy_file(&Client::parse(src)?, &Client::parse(dst)?)
     }
 
     fn path_exists(&self, uri: Uri<'_>) -> Result<bool> {
-        let name = name::parse(uri)?;
+        let name = Client::parse(uri)?;
         if report::content(self, &name)?.is_some() {
             return Ok(true);
         }
-        names::path_exists(&*self.connection()?, &name)
+        self.connection()?.path_exists(&name)
     }
 
     fn paths_exist(&self, uris: &[Uri<'_>]) -> Vec<Result<bool>> {
         match self.connection() {
-            Ok(connection) => names::paths_exist(&connection, uris),
+            Ok(connection) => connection.paths_exist(uris),
             Err(error) => {
                 uris.iter().map(|_| Err(Error::new(error.code(), format!("{error:#}")))).collect()
             }
@@ -190,15 +192,15 @@ impl Filesystem for S3 {
     }
 
     fn stat(&self, uri: Uri<'_>) -> Result<FileStatistics> {
-        let name = name::parse(uri)?;
+        let name = Client::parse(uri)?;
         if let Some(text) = report::content(self, &name)? {
             return Ok(FileStatistics::file(text.len() as u64));
         }
-        names::stat(&*self.connection()?, &name)
+        self.connection()?.stat(&name)
     }
 
     fn is_directory(&self, uri: Uri<'_>) -> Result<bool> {
-        names::is_directory(&*self.connection()?, &name::parse(uri)?)
+        self.connection()?.is_directory(&Client::parse(uri)?)
     }
 
     // Keys are exact: `a//b`, `./a` and `a/../b` are names of their own. Only the list of all buckets has several
@@ -213,11 +215,11 @@ impl Filesystem for S3 {
     }
 
     fn get_children(&self, uri: Uri<'_>) -> Result<Entries> {
-        names::get_children(&*self.connection()?, &name::parse(uri)?)
+        self.connection()?.get_children(&Client::parse(uri)?)
     }
 
     fn get_matching_paths(&self, pattern: Uri<'_>) -> Result<Entries> {
-        names::get_matching_paths(&*self.connection()?, pattern)
+        self.connection()?.get_matching_paths(pattern)
     }
 
     fn flush_caches(&self) {

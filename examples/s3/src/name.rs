@@ -10,19 +10,10 @@ const MAX_BUCKET: usize = 255;
 /// Files that exist in no bucket: what the plugin says of itself.
 const RESERVED: [&str; 3] = ["metrics.json", "config.json", "stores.json"];
 
-/// What `uri` names: an object, a directory, a bucket, or the list of buckets.
-///
-/// # Errors
-/// `INVALID_ARGUMENT`, with what to write instead.
-pub(crate) fn parse(uri: Uri<'_>) -> Result<Name> {
-    let (bucket, key) = split(uri)?;
-    new(bucket, key)
-}
-
 /// A key in a bucket.
 ///
 /// # Errors
-/// As [`parse`], of which this is the second half.
+/// `INVALID_ARGUMENT`, with what to write instead.
 pub(crate) fn new(bucket: &str, key: &str) -> Result<Name> {
     ensure!(
         !bucket.is_empty() || key.is_empty() || RESERVED.contains(&key),
@@ -43,18 +34,6 @@ pub(crate) fn new(bucket: &str, key: &str) -> Result<Name> {
         ))
     );
     Ok(Name::new("s3", bucket, key))
-}
-
-/// What `uri` names, which has to be possible for an object that is a file.
-///
-/// # Errors
-/// As [`parse`]; `FAILED_PRECONDITION` for a bucket or a name that ends in `/`.
-pub(crate) fn file(uri: Uri<'_>) -> Result<Name> {
-    let name = parse(uri)?;
-    if name.is_always_directory() {
-        return Err(Error::expected_file(uri));
-    }
-    Ok(name)
 }
 
 /// The bucket and what follows it and a `/`, neither of them unescaped; a pattern may have wildcards in
@@ -136,16 +115,18 @@ fn check_bucket(bucket: &str) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::connection::Client;
+    use tf_fs_object_store::Client as _;
 
     #[track_caller]
     fn parsed(uri: &[u8], bucket: &str, key: &str) {
-        let name = parse(Uri::new(uri)).expect("a name");
+        let name = Client::parse(Uri::new(uri)).expect("a name");
         assert_eq!((&*name.bucket, &*name.key), (bucket, key));
     }
 
     #[track_caller]
     fn refused(uri: impl AsRef<[u8]>, text: &str) {
-        let error = parse(Uri::new(uri.as_ref())).expect_err("no name");
+        let error = Client::parse(Uri::new(uri.as_ref())).expect_err("no name");
         assert_eq!(error.code(), Code::InvalidArgument);
         assert_eq!(error.message(), text);
     }
@@ -225,7 +206,7 @@ mod tests {
     #[test]
     fn directories_are_no_files() {
         for uri in ["s3://b", "s3://b/", "s3://b/d/", "s3://"] {
-            let error = file(Uri::new(uri.as_bytes())).expect_err("a directory");
+            let error = Client::file(Uri::new(uri.as_bytes())).expect_err("a directory");
             assert_eq!(error.code(), Code::FailedPrecondition);
             assert_eq!(error.message(), format!("{uri}: is a directory"));
         }

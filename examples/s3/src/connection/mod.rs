@@ -30,7 +30,7 @@ use credentials::Sources;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
-use tf_fs_object_store::Process;
+use tf_fs_object_store::{Name, Process};
 use tf_fs_plugin::prelude::*;
 use tls::Tls;
 
@@ -93,6 +93,14 @@ impl tf_fs_object_store::Client for Client {
     async fn open(&self, bucket: &Arc<str>) -> Result<Bucket> {
         let settings = Arc::clone(self.settings.bucket(bucket));
         Bucket::connect(Arc::clone(bucket), settings, &self.shared).await
+    }
+
+    fn split(uri: Uri<'_>) -> Result<(&str, &str)> {
+        crate::name::split(uri)
+    }
+
+    fn name(bucket: &str, key: &str) -> Result<Name> {
+        crate::name::new(bucket, key)
     }
 }
 

@@ -22,7 +22,7 @@ use crate::metrics;
 use bytes::BufMut;
 use std::io;
 use std::time::Instant;
-use tf_fs_object_store::{GetOptions, Head, ObjectStore, Settings};
+use tf_fs_object_store::{GetOptions, Head};
 
 /// The bytes of an answer, as they arrive.
 pub struct Body(Inner);
@@ -46,36 +46,28 @@ impl tf_fs_object_store::Body for Body {
     }
 }
 
-impl ObjectStore for Bucket {
-    type Failure = Cause;
-    type Body = Body;
-
-    fn settings(&self) -> &Settings {
-        &self.settings.engine
+/// Asks for a range, for the `attempt`th time, and returns at the head of the answer.
+pub(crate) async fn get(
+    bucket: &Bucket,
+    options: GetOptions<'_>,
+    attempt: u32,
+) -> Result<(Head, Body), Cause> {
+    let route = bucket.route().map_err(Cause::Other)?;
+    if bucket.is_for_sdk(&route) {
+        return sdk::get(bucket, options).await;
     }
-
-    fn endpoint(&self) -> String {
-        self.route().map(|route| route.base.clone()).unwrap_or_default()
+    let asked = Instant::now();
+    let outcome = own::get(bucket, &route, options).await;
+    let status = match &outcome {
+        Ok(_) => Some(206),
+        Err(cause) => cause.status(),
+    };
+    metrics::attempt("GetObject", attempt, asked.elapsed(), status);
+    if matches!(outcome, Err(Cause::Unsupported)) {
+        bucket.use_sdk();
+        return sdk::get(bucket, options).await;
     }
-
-    async fn get(&self, options: GetOptions<'_>, attempt: u32) -> Result<(Head, Body), Cause> {
-        let route = self.route().map_err(Cause::Other)?;
-        if self.is_for_sdk(&route) {
-            return sdk::get(self, options).await;
-        }
-        let asked = Instant::now();
-        let outcome = own::get(self, &route, options).await;
-        let status = match &outcome {
-            Ok(_) => Some(206),
-            Err(cause) => cause.status(),
-        };
-        metrics::attempt("GetObject", attempt, asked.elapsed(), status);
-        if matches!(outcome, Err(Cause::Unsupported)) {
-            self.use_sdk();
-            return sdk::get(self, options).await;
-        }
-        outcome
-    }
+    outcome
 }
 
 /// The answer 416 to a range of an object whose version is not known yet: it ends before.

@@ -1,7 +1,7 @@
 //! Ranges without what open files have around them, to measure the two ways to get one. Not part of the plugin.
 
 use crate::connection::Client;
-use crate::{S3, SHARED, name};
+use crate::{S3, SHARED};
 use std::sync::Arc;
 use tf_fs_object_store::{Client as _, Connect as _};
 use tf_fs_plugin::prelude::*;
@@ -27,7 +27,7 @@ impl Ranges {
     /// of the request.
     pub fn open(way: Way, uri: &str) -> Result<Self> {
         let connection = S3(Arc::clone(&SHARED)).connection()?;
-        let name = name::file(Uri::new(uri.as_bytes()))?;
+        let name = Client::file(Uri::new(uri.as_bytes()))?;
         let bucket = connection.block_on(connection.client.open(&name.bucket))?;
         if way == Way::Sdk {
             bucket.use_sdk();

@@ -1,9 +1,8 @@
 //! Copies made by the store.
 
-use super::lookup;
 use super::pages::payer;
 use super::request::{encryption, storage_class};
-use crate::connection::{Bucket, Condition, Connection};
+use crate::connection::{Bucket, Condition};
 use crate::failure::failure;
 use crate::write::checksum::{md5_etag_of_parts, same_etag};
 use crate::write::course::Course;
@@ -18,11 +17,11 @@ use futures_util::{StreamExt, TryStreamExt};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use std::sync::Arc;
 use std::time::SystemTime;
-use tf_fs_object_store::{Found, Known, Name};
+use tf_fs_object_store::{CopyOptions, Found, Known, Name, Source, find_in_store};
 use tf_fs_plugin::prelude::*;
 
 /// Objects of this size and more are copied in parts, many at a time.
-pub(super) const IN_PARTS: u64 = 256 << 20;
+const IN_PARTS: u64 = 256 << 20;
 /// The longest object that one request can copy.
 const ONE_REQUEST: u64 = 5 << 30;
 /// Bytes of a part, unless there would be more parts than S3 allows.
@@ -31,64 +30,13 @@ const MAX_PARTS: u64 = 10_000;
 /// Parts that are copied at a time.
 const PARTS_IN_FLIGHT: usize = 16;
 
-/// Copies a file. The store does it; nothing comes here.
-///
-/// # Errors
-/// `NOT_FOUND`; `FAILED_PRECONDITION` if either is a directory, or the source is being written by this
-/// process; as the store says. The destination is whole or as it was.
-pub(super) async fn copy_file(connection: &Connection, src: &Name, dst: &Name) -> Result<()> {
-    if dst.is_always_directory() {
-        return Err(Error::expected_file(dst));
-    }
-    check_written(connection, src)?;
-    if src.is_always_directory() || src == dst {
-        return match lookup::find(connection, src).await? {
-            Found::File(_) => Ok(()),
-            Found::Directory => Err(Error::expected_file(src)),
-            Found::Nothing => Err(Error::not_found(src)),
-        };
-    }
-    let replaced = lookup::find_destination(connection, dst).await?;
-    if replaced == Found::Directory {
-        return Err(Error::expected_file(dst));
-    }
-    match copy(connection, src, dst, None, &replaced).await? {
-        Source::File => Ok(()),
-        Source::Directory => Err(Error::expected_file(src)),
-        Source::Missing => Err(Error::not_found(src)),
-    }
-}
-
-/// What the source of a copy is, as far as it is no error.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Source {
-    /// An object. It is copied.
-    File,
-    Directory,
-    Missing,
-}
-
-/// Refuses a source that only this process has.
-pub(super) fn check_written(connection: &Connection, src: &Name) -> Result<()> {
-    match connection.pending.unpublished(src) {
-        Some(_) => Err(Error::failed_precondition(format_args!(
-            "{src}: is still being written by this process, and the store has nothing of it; close it first"
-        ))),
-        None => Ok(()),
-    }
-}
-
-/// Copies an object over what is there, which is believed to be `replaced`; `len` bytes if that is known. What
-/// the source is.
-pub(super) async fn copy(
-    connection: &Connection,
-    src: &Name,
-    dst: &Name,
-    len: Option<u64>,
-    replaced: &Found,
-) -> Result<Source> {
-    let from = connection.bucket(&src.bucket).await?;
-    let to = connection.bucket(&dst.bucket).await?;
+/// Copies an object within a store.
+pub(crate) async fn copy(
+    from: &Arc<Bucket>,
+    to: &Arc<Bucket>,
+    options: CopyOptions<'_>,
+) -> Result<Outcome> {
+    let CopyOptions { src, dst, known, len, replaced } = options;
     ensure!(
         from.settings.endpoint_url == to.settings.endpoint_url,
         Error::new(
@@ -98,27 +46,10 @@ pub(super) async fn copy(
             )
         )
     );
-    let known = connection.listings.object(src).filter(|known| !known.etag.is_empty());
-    // To choose the way only: the store refuses what has changed since.
-    let len = len
-        .or_else(|| known.as_ref().map(|known| known.size))
-        .or_else(|| connection.pending.published_len(src));
-    let began = connection.listings.begin();
-    let copy = Copy { from: &from, to: &to, src, dst, known, replaced };
-    let outcome = match len.filter(|&len| len >= IN_PARTS) {
+    let copy = Copy { from, to, src, dst, known, replaced };
+    match len.filter(|&len| len >= IN_PARTS) {
         Some(_) => copy.in_parts().await,
         None => copy.at_once().await,
-    };
-    match outcome {
-        Ok((Source::File, known)) => {
-            connection.listings.wrote(dst, known, began, to.settings.engine.listing_ttl);
-            Ok(Source::File)
-        }
-        outcome => {
-            // Also after an error: it may have been done all the same.
-            connection.listings.changed(dst);
-            outcome.map(|(source, _)| source)
-        }
     }
 }
 
@@ -134,7 +65,7 @@ struct Copy<'a> {
 }
 
 /// What the source is, and what the copy if that is known.
-type Outcome = (Source, Option<Known>);
+pub(crate) type Outcome = (Source, Option<Known>);
 
 impl Copy<'_> {
     /// With one request.
@@ -171,7 +102,7 @@ impl Copy<'_> {
             }
             Err(error) if is_missing(&error) => {
                 // A directory, or nothing at all; or somebody put it there just now.
-                match lookup::find_in_store(self.from, self.src).await? {
+                match find_in_store(&**self.from, self.src).await? {
                     Found::File(_) => Err(failure("CopyObject", self.src, error)),
                     Found::Directory => Ok((Source::Directory, None)),
                     Found::Nothing => Ok((Source::Missing, None)),
@@ -215,7 +146,7 @@ impl Copy<'_> {
         let head = match head.set_request_payer(payer(self.from)).send().await {
             Ok(head) => head,
             Err(error) if error.raw_response().is_some_and(|r| r.status().as_u16() == 404) => {
-                let source = match lookup::find_in_store(self.from, self.src).await? {
+                let source = match find_in_store(&**self.from, self.src).await? {
                     Found::Directory => Source::Directory,
                     _ => Source::Missing,
                 };

@@ -2,29 +2,33 @@
 
 use crate::connection::Bucket;
 use crate::failure::failure;
-use aws_sdk_s3::error::SdkError;
+use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_s3::operation::list_objects_v2::ListObjectsV2Error;
 use aws_sdk_s3::types::{EncodingType, RequestPayer};
-use futures_util::stream::{self, Stream};
 use percent_encoding::percent_decode;
 use std::borrow::Cow;
-use std::cell::Cell;
-use std::sync::Arc;
 use std::time::SystemTime;
 use tf_fs_object_store::{Known, Name, Object, Page, Query};
 use tf_fs_plugin::prelude::*;
 
 /// Why there is no page.
 #[derive(Debug)]
-pub(super) enum NoPage {
+pub enum NoPage {
+    /// The store refused.
     Failed(Box<SdkError<ListObjectsV2Error>>),
     /// XML that ends too early has fewer names in it, and is XML all the same to the SDK.
     CutOff,
 }
 
-impl NoPage {
+impl tf_fs_object_store::NoPage for NoPage {
+    /// Who may read a bucket's objects may not always list it; and some stores cannot list so. Whoever has the wrong key
+    /// is not helped by another request.
+    fn head_may_tell(&self) -> bool {
+        matches!(self, Self::Failed(error) if is_denied(error) || matches!(status(error), Some(405 | 501)))
+    }
+
     #[cold]
-    pub(super) fn of(self, name: &Name) -> Error {
+    fn into_error(self, name: &Name) -> Error {
         match self {
             Self::Failed(error) => failure("ListObjectsV2", name, *error),
             Self::CutOff => Error::data_loss(format_args!(
@@ -35,12 +39,12 @@ impl NoPage {
 }
 
 /// Who pays for a request.
-pub(super) fn payer(bucket: &Bucket) -> Option<RequestPayer> {
+pub(crate) fn payer(bucket: &Bucket) -> Option<RequestPayer> {
     bucket.settings.requester_pays.then_some(RequestPayer::Requester)
 }
 
 /// One page, as the store answers.
-pub(super) async fn page(
+pub(crate) async fn page(
     bucket: &Bucket,
     query: &Query,
     token: Option<&str>,
@@ -93,147 +97,20 @@ pub(super) async fn page(
     Ok(page)
 }
 
+pub(super) fn is_denied(error: &SdkError<ListObjectsV2Error>) -> bool {
+    status(error) == Some(403)
+        && matches!(error.code(), None | Some("AccessDenied" | "AllAccessDisabled"))
+}
+
+pub(super) fn status<E>(error: &SdkError<E>) -> Option<u16> {
+    error.raw_response().map(|response| response.status().as_u16())
+}
+
 /// A key of an answer with `encoding-type=url`, where a blank may be a `+`.
 fn decode(text: &str) -> String {
     let text: Cow<'_, str> =
         if text.contains('+') { text.replace('+', " ").into() } else { text.into() };
     percent_decode(text.as_bytes()).decode_utf8_lossy().into_owned()
-}
-
-/// The names that one operation may keep. A store may go on naming new ones for ever.
-#[derive(Debug)]
-pub(super) struct Allowance(Cell<usize>);
-
-impl Allowance {
-    pub(super) fn new(bucket: &Bucket) -> Self {
-        Self(Cell::new(bucket.settings.engine.max_listed_names))
-    }
-
-    /// Takes `names` of it.
-    ///
-    /// # Errors
-    /// `RESOURCE_EXHAUSTED` if so many are not left.
-    pub(super) fn take(&self, bucket: &Bucket, name: &Name, names: usize) -> Result<()> {
-        let left = self.0.get().checked_sub(names).ok_or_else(|| {
-            Error::resource_exhausted(format_args!(
-                "{name}: the store lists more than {} names; name a smaller directory, or set max_listed_names",
-                bucket.settings.engine.max_listed_names
-            ))
-        })?;
-        self.0.set(left);
-        Ok(())
-    }
-}
-
-/// All pages of a listing, one after the other.
-#[derive(Debug)]
-pub(super) struct Pages<'a> {
-    pub(super) bucket: Arc<Bucket>,
-    /// For errors.
-    pub(super) name: &'a Name,
-    query: Query,
-    token: Option<String>,
-    is_done: bool,
-    /// A token of before: a store that gives one again would be asked for ever. It is replaced after 1, 2, 4, 8 …
-    /// pages (Brent's algorithm), so that a circle of any length is noticed without keeping all tokens.
-    landmark: Option<String>,
-    pages: u64,
-    /// How the last page that was not empty began.
-    first: Option<String>,
-    empty: usize,
-}
-
-/// Pages without a key that are asked for one after the other. A store passes over deleted versions so.
-const MAX_EMPTY: usize = 1000;
-
-impl<'a> Pages<'a> {
-    pub(super) fn new(bucket: &Arc<Bucket>, name: &'a Name, query: Query) -> Self {
-        Self {
-            bucket: Arc::clone(bucket),
-            name,
-            query,
-            token: None,
-            is_done: false,
-            landmark: None,
-            pages: 0,
-            first: None,
-            empty: 0,
-        }
-    }
-
-    /// Whether there is no further page.
-    pub(super) fn is_done(&self) -> bool {
-        self.is_done
-    }
-
-    /// The next page, `None` after the last.
-    ///
-    /// # Errors
-    /// As the store says; `DATA_LOSS` if its pages go round in circles.
-    pub(super) async fn next(&mut self) -> Result<Option<Page>> {
-        if self.is_done {
-            return Ok(None);
-        }
-        let page = page(&self.bucket, &self.query, self.token.as_deref())
-            .await
-            .map_err(|error| error.of(self.name))?;
-        self.is_done = !page.is_truncated;
-        if page.is_truncated {
-            let Some(token) = page.next.clone().filter(|token| !token.is_empty()) else {
-                return Err(self.broken("says that there is more, but not how to get it"));
-            };
-            if self.landmark.as_ref() == Some(&token) {
-                return Err(self.broken("comes round to where it was"));
-            }
-            self.pages += 1;
-            if self.pages.is_power_of_two() {
-                self.landmark = Some(token.clone());
-            }
-            self.token = Some(token);
-        }
-        match page.first() {
-            Some(first) if self.first.as_deref() == Some(first) => {
-                return Err(self.broken("shows the same names again"));
-            }
-            Some(first) => {
-                self.first = Some(first.to_owned());
-                self.empty = 0;
-            }
-            None => self.empty += 1,
-        }
-        if self.empty > MAX_EMPTY {
-            return Err(self.broken("has nothing but empty pages"));
-        }
-        Ok(Some(page))
-    }
-
-    /// The next page, whose names are kept.
-    ///
-    /// # Errors
-    /// As [`next`](Self::next) and [`Allowance::take`].
-    pub(super) async fn next_kept(&mut self, allowance: &Allowance) -> Result<Option<Page>> {
-        let page = self.next().await?;
-        if let Some(page) = &page {
-            allowance.take(&self.bucket, self.name, page.objects.len() + page.directories.len())?;
-        }
-        Ok(page)
-    }
-
-    /// The pages as a stream, so that something can be done with each while the next is on its way.
-    pub(super) fn stream(self) -> impl Stream<Item = Result<Page>> + use<'a> {
-        stream::try_unfold(self, |mut pages| async move {
-            Ok(pages.next().await?.map(|page| (page, pages)))
-        })
-    }
-
-    #[cold]
-    fn broken(&mut self, what: &str) -> Error {
-        self.is_done = true;
-        Error::data_loss(format_args!(
-            "{}: ListObjectsV2: the store's listing {what}; ask whoever runs the store",
-            self.name
-        ))
-    }
 }
 
 #[cfg(test)]

@@ -1,25 +1,19 @@
-//! Requests that change an object.
+//! Requests for one object, and for the list of buckets.
 
 use super::pages::payer;
-use crate::connection::{Bucket, Connection};
+use crate::connection::Bucket;
 use crate::failure::failure;
 use aws_sdk_s3::primitives::ByteStream;
 use aws_sdk_s3::types::{ServerSideEncryption, StorageClass};
-use tf_fs_object_store::Name;
+use tf_fs_object_store::{BucketPage, Name};
 use tf_fs_plugin::prelude::*;
 
 /// What other tools write for a directory.
 const DIRECTORY: &str = "application/x-directory";
 
 /// Writes the empty object that marks a directory.
-pub(super) async fn put_marker(
-    connection: &Connection,
-    bucket: &Bucket,
-    name: &Name,
-) -> Result<()> {
-    let marker = name.with_key(name.prefix());
-    let began = connection.listings.begin();
-    let put = bucket
+pub(crate) async fn put_marker(bucket: &Bucket, marker: &Name) -> Result<()> {
+    bucket
         .client
         .put_object()
         .bucket(&*bucket.name)
@@ -31,33 +25,40 @@ pub(super) async fn put_marker(
         .set_ssekms_key_id(bucket.settings.sse_kms_key_id.clone())
         .set_request_payer(payer(bucket))
         .send()
-        .await;
-    match put {
-        Ok(_) => {
-            connection.listings.wrote(&marker, None, began, bucket.settings.engine.listing_ttl);
-            Ok(())
-        }
-        Err(error) => {
-            // It may have been done all the same.
-            connection.listings.changed(&marker);
-            Err(failure("PutObject", &marker, error))
-        }
-    }
+        .await
+        .map(drop)
+        .map_err(|error| failure("PutObject", marker, error))
 }
 
 /// Deletes exactly this key, whether or not there is such an object.
-pub(super) async fn delete(connection: &Connection, bucket: &Bucket, name: &Name) -> Result<()> {
-    let deleted = bucket
+pub(crate) async fn delete(bucket: &Bucket, name: &Name) -> Result<()> {
+    bucket
         .client
         .delete_object()
         .bucket(&*bucket.name)
         .key(&name.key)
         .set_request_payer(payer(bucket))
         .send()
-        .await;
-    // Also after an error: it may have been done all the same.
-    connection.listings.changed(name);
-    deleted.map(drop).map_err(|error| failure("DeleteObject", name, error))
+        .await
+        .map(drop)
+        .map_err(|error| failure("DeleteObject", name, error))
+}
+
+/// A page of the buckets that the credentials may list, by any bucket's client.
+pub(crate) async fn list_buckets(
+    any: &Bucket,
+    name: &Name,
+    token: Option<&str>,
+) -> Result<BucketPage> {
+    let answer = any
+        .client
+        .list_buckets()
+        .set_continuation_token(token.map(str::to_owned))
+        .send()
+        .await
+        .map_err(|error| failure("ListBuckets", name, error))?;
+    let names = answer.buckets().iter().filter_map(|bucket| bucket.name()).map(str::to_owned);
+    Ok(BucketPage { names: names.collect(), next: answer.continuation_token().map(str::to_owned) })
 }
 
 /// How the store encrypts what is written.

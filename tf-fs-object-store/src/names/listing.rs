@@ -1,19 +1,20 @@
 //! The entries of a directory.
 
 use super::lookup;
-use super::pages::{self, Allowance, Pages};
-use crate::connection::{Bucket, Connection};
-use crate::failure::failure;
+use super::pages::{Allowance, Pages};
+use crate::{Client, Collected, Connection, Found, Name, NoPage as _, ObjectStore, Query, Tree};
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use tf_fs_object_store::{Collected, Found, Name, Query, Tree};
 use tf_fs_plugin::prelude::*;
 
 /// The names of the entries of a directory, each once.
 ///
 /// # Errors
 /// `NOT_FOUND`, `FAILED_PRECONDITION` for a file; as the store says.
-pub(super) async fn children(connection: &Connection, name: &Name) -> Result<Entries> {
+pub(super) async fn children<C: Client>(
+    connection: &Connection<C>,
+    name: &Name,
+) -> Result<Entries> {
     if name.bucket.is_empty() {
         ensure!(name.key.is_empty(), Error::expected_directory(name));
         return buckets(connection, name).await;
@@ -39,7 +40,7 @@ pub(super) async fn children(connection: &Connection, name: &Name) -> Result<Ent
     };
     let exists = found.exists || name.key.is_empty() || !names.is_empty();
     names.extend(found.children().map(|child| child.name.to_string()));
-    found.keep(&connection.listings, name, bucket.settings.engine.listing_ttl);
+    found.keep(&connection.listings, name, bucket.settings().listing_ttl);
     if !exists {
         return Err(match lookup::find(connection, name).await? {
             Found::File(_) => Error::expected_directory(name),
@@ -52,16 +53,16 @@ pub(super) async fn children(connection: &Connection, name: &Name) -> Result<Ent
 }
 
 /// Lists a directory from `after` on, page by page.
-async fn list_rest(
-    connection: &Connection,
-    bucket: &Arc<Bucket>,
+async fn list_rest<C: Client>(
+    connection: &Connection<C>,
+    bucket: &Arc<C::Store>,
     name: &Name,
     mut found: Collected,
     after: Option<String>,
 ) -> Result<Collected> {
     let query = Query { prefix: name.prefix(), by_directory: true, after, ..Query::default() };
     let mut pages = Pages::new(bucket, name, query);
-    let allowance = Allowance::new(bucket);
+    let allowance = Allowance::new(bucket.settings());
     loop {
         let began = connection.listings.begin();
         let Some(page) = pages.next_kept(&allowance).await? else { return Ok(found) };
@@ -71,9 +72,9 @@ async fn list_rest(
 
 /// Lists one directory of several that are likely to be listed one after the other: the same request shows
 /// those that follow it, as far as a page reaches.
-async fn walk_on(
-    connection: &Connection,
-    bucket: &Arc<Bucket>,
+async fn walk_on<C: Client>(
+    connection: &Connection<C>,
+    bucket: &Arc<C::Store>,
     name: &Name,
     directory: &str,
 ) -> Result<Collected> {
@@ -83,12 +84,12 @@ async fn walk_on(
     let after = format!("{path}.\u{10fffd}");
     let query = Query { prefix: parent.into(), after: Some(after.clone()), ..Query::default() };
     let began = connection.listings.begin();
-    let page = pages::page(bucket, &query, None).await.map_err(|error| error.of(name))?;
+    let page = bucket.list(&query, None).await.map_err(|error| error.into_error(name))?;
     let is_done = !page.is_truncated;
     let last = page.last().map(str::to_owned).filter(|_| !is_done);
     let mut tree = Tree::new(parent, "", after);
     tree.add(&page);
-    tree.keep(&connection.listings, name, began, is_done, bucket.settings.engine.listing_ttl);
+    tree.keep(&connection.listings, name, began, is_done, bucket.settings().listing_ttl);
     let mut found = Collected::new(directory, "");
     found.add(page, began);
     match last.filter(|last| last.starts_with(directory)) {
@@ -98,23 +99,17 @@ async fn walk_on(
 }
 
 /// All buckets that the credentials may list.
-async fn buckets(connection: &Connection, name: &Name) -> Result<Entries> {
+async fn buckets<C: Client>(connection: &Connection<C>, name: &Name) -> Result<Entries> {
     let any = connection.bucket(&name.bucket).await?;
     let mut names = BTreeSet::new();
-    let allowance = Allowance::new(&any);
+    let allowance = Allowance::new(any.settings());
     let mut token = None;
     loop {
-        let answer = any
-            .client
-            .list_buckets()
-            .set_continuation_token(token.clone())
-            .send()
-            .await
-            .map_err(|error| failure("ListBuckets", name, error))?;
+        let page = any.list_buckets(name, token.as_deref()).await?;
         let before = names.len();
-        allowance.take(&any, name, answer.buckets().len())?;
-        names.extend(answer.buckets().iter().filter_map(|bucket| bucket.name()).map(str::to_owned));
-        token = answer.continuation_token().filter(|token| !token.is_empty()).map(str::to_owned);
+        allowance.take(name, page.names.len())?;
+        names.extend(page.names);
+        token = page.next.filter(|token| !token.is_empty());
         // A store that has no pages may say the same again.
         if token.is_none() || names.len() == before {
             return Ok(names.into_iter().collect());

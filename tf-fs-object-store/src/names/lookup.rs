@@ -3,16 +3,12 @@
 //! One `ListObjectsV2` tells, where a HEAD tells nothing of directories: the object comes first of all keys
 //! that begin with its name, and the directory stands among the few that sort between the two.
 
-use super::pages::{self, NoPage, payer};
-use crate::connection::{Bucket, Connection};
-use crate::failure::failure;
-use crate::name;
-use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
-use aws_sdk_s3::operation::list_objects_v2::ListObjectsV2Error;
+use crate::{
+    Child, Client, Collected, Connection, Found, Known, Listed, Name, NoPage as _, ObjectStore,
+    Page, Query,
+};
 use futures_util::{StreamExt, stream};
 use std::collections::HashMap;
-use std::time::SystemTime;
-use tf_fs_object_store::{Child, Collected, Found, Known, Listed, Name, Page, Query};
 use tf_fs_plugin::prelude::*;
 
 /// Names that are looked at in one request: between an object and the directory of its name, or beside it.
@@ -22,17 +18,24 @@ const SIBLINGS: i32 = 100;
 ///
 /// # Errors
 /// As the store says; `NOT_FOUND` if there is no such bucket.
-pub(super) async fn find(connection: &Connection, name: &Name) -> Result<Found> {
+pub(super) async fn find<C: Client>(connection: &Connection<C>, name: &Name) -> Result<Found> {
     find_by(connection, name, false).await
 }
 
 /// As [`find`], for a name that something is to be copied to: others of its kind are likely to be asked for
 /// next, as the files of a checkpoint are.
-pub(super) async fn find_destination(connection: &Connection, name: &Name) -> Result<Found> {
+pub(super) async fn find_destination<C: Client>(
+    connection: &Connection<C>,
+    name: &Name,
+) -> Result<Found> {
     find_by(connection, name, true).await
 }
 
-async fn find_by(connection: &Connection, name: &Name, with_siblings: bool) -> Result<Found> {
+async fn find_by<C: Client>(
+    connection: &Connection<C>,
+    name: &Name,
+    with_siblings: bool,
+) -> Result<Found> {
     if name.bucket.is_empty() {
         return Ok(if name.key.is_empty() { Found::Directory } else { Found::Nothing });
     }
@@ -58,9 +61,8 @@ async fn find_by(connection: &Connection, name: &Name, with_siblings: bool) -> R
                 Some(found) => found,
                 None => {
                     let began = connection.listings.begin();
-                    let (found, is_listed) = ask(&bucket, name).await?;
-                    let (listings, ttl) =
-                        (&connection.listings, bucket.settings.engine.listing_ttl);
+                    let (found, is_listed) = ask(&*bucket, name).await?;
+                    let (listings, ttl) = (&connection.listings, bucket.settings().listing_ttl);
                     if is_listed && found == Found::Nothing {
                         listings.insert_absence(name, began, ttl);
                     } else {
@@ -81,8 +83,11 @@ async fn find_by(connection: &Connection, name: &Name, with_siblings: bool) -> R
 const LOOKUPS: usize = 16;
 
 /// Whether each of these names exists. Those of one directory are looked for in one listing first.
-pub(super) async fn all_exist(connection: &Connection, uris: &[Uri<'_>]) -> Vec<Result<bool>> {
-    let names: Vec<Result<Name>> = uris.iter().map(|uri| name::parse(*uri)).collect();
+pub(super) async fn all_exist<C: Client>(
+    connection: &Connection<C>,
+    uris: &[Uri<'_>],
+) -> Vec<Result<bool>> {
+    let names: Vec<Result<Name>> = uris.iter().map(|uri| C::parse(*uri)).collect();
     let mut of_directory: HashMap<(&str, &str), Vec<&Name>> = HashMap::new();
     for name in names.iter().flatten().filter(|name| !name.is_always_directory()) {
         let known = connection.listings.find(name).is_some();
@@ -132,8 +137,8 @@ pub(super) async fn all_exist(connection: &Connection, uris: &[Uri<'_>]) -> Vec<
 }
 
 /// One page of a directory, as much of it as these names have in common.
-async fn list_together(
-    connection: &Connection,
+async fn list_together<C: Client>(
+    connection: &Connection<C>,
     directory: &str,
     names: &[&Name],
 ) -> Result<Listed> {
@@ -148,7 +153,7 @@ async fn list_together(
     let query =
         Query { prefix: format!("{directory}{common}"), by_directory: true, ..Query::default() };
     let began = connection.listings.begin();
-    let page = pages::page(&bucket, &query, None).await.map_err(|error| error.of(first))?;
+    let page = bucket.list(&query, None).await.map_err(|error| error.into_error(first))?;
     let is_truncated = page.is_truncated;
     let mut found = Collected::new(directory, common);
     found.add(page, began);
@@ -159,17 +164,18 @@ async fn list_together(
 ///
 /// # Errors
 /// As [`find`].
-pub(super) async fn find_in_store(bucket: &Bucket, name: &Name) -> Result<Found> {
+pub async fn find_in_store<S: ObjectStore>(bucket: &S, name: &Name) -> Result<Found> {
     ask(bucket, name).await.map(|(found, _)| found)
 }
 
 /// What this name is in the store, and whether a listing said so: what does not exist then has nothing in it.
-async fn ask(bucket: &Bucket, name: &Name) -> Result<(Found, bool)> {
+async fn ask<S: ObjectStore>(bucket: &S, name: &Name) -> Result<(Found, bool)> {
     let one = |prefix: String| Query { prefix, max_keys: Some(1), ..Query::default() };
     if name.is_always_directory() {
-        let page = pages::page(bucket, &one(name.key.clone()), None)
+        let page = bucket
+            .list(&one(name.key.clone()), None)
             .await
-            .map_err(|error| error.of(name))?;
+            .map_err(|error| error.into_error(name))?;
         let exists = name.key.is_empty() || !page.objects.is_empty();
         return Ok((if exists { Found::Directory } else { Found::Nothing }, true));
     }
@@ -179,26 +185,27 @@ async fn ask(bucket: &Bucket, name: &Name) -> Result<(Found, bool)> {
         max_keys: Some(SIBLINGS),
         ..Query::default()
     };
-    let page = match pages::page(bucket, &query, None).await {
+    let page = match bucket.list(&query, None).await {
         Ok(page) => page,
-        Err(NoPage::Failed(error)) if may_not_list(&error) => {
-            return head(bucket, name, *error).await.map(|found| (found, false));
+        Err(refused) if refused.head_may_tell() => {
+            let known = bucket.head(name, refused).await?;
+            return Ok((known.map_or(Found::Nothing, Found::File), false));
         }
-        Err(error) => return Err(error.of(name)),
+        Err(error) => return Err(error.into_error(name)),
     };
     if let Some(found) = judge(&name.key, page) {
         return Ok((found, true));
     }
     let page =
-        pages::page(bucket, &one(name.prefix()), None).await.map_err(|error| error.of(name))?;
+        bucket.list(&one(name.prefix()), None).await.map_err(|error| error.into_error(name))?;
     Ok((if page.objects.is_empty() { Found::Nothing } else { Found::Directory }, true))
 }
 
 /// Asks for a name and for those of its directory that begin alike, up to the first dot: [`SIBLINGS`] of them,
 /// unless it is known that there are more.
-async fn list_siblings(
-    connection: &Connection,
-    bucket: &Bucket,
+async fn list_siblings<C: Client>(
+    connection: &Connection<C>,
+    bucket: &C::Store,
     name: &Name,
 ) -> Result<Option<Found>> {
     let (directory, child) = name.key.split_at(name.key.rfind('/').map_or(0, |slash| slash + 1));
@@ -215,18 +222,18 @@ async fn list_siblings(
         ..Query::default()
     };
     let began = listings.begin();
-    let page = match pages::page(bucket, &query, None).await {
+    let page = match bucket.list(&query, None).await {
         Ok(page) => page,
         // There is another way to ask.
-        Err(NoPage::Failed(error)) if may_not_list(&error) => return Ok(None),
-        Err(error) => return Err(error.of(name)),
+        Err(refused) if refused.head_may_tell() => return Ok(None),
+        Err(error) => return Err(error.into_error(name)),
     };
     let is_truncated = page.is_truncated;
     let mut found = Collected::new(directory, alike);
     found.add(page, began);
     let listed = found.into_listed(is_truncated);
     let found = listed.child(child).map(told);
-    let ttl = bucket.settings.engine.listing_ttl;
+    let ttl = bucket.settings().listing_ttl;
     listings.insert(name, listed, began, ttl, false);
     if let Some(found) = &found {
         listings.insert_name(name, found, began, ttl);
@@ -245,7 +252,11 @@ fn told(child: Option<&Child>) -> Found {
 
 /// Asks for a name of a directory whose names are asked for one after the other: a listing that begins with
 /// this name tells of those that follow too.
-async fn scan_on(connection: &Connection, bucket: &Bucket, name: &Name) -> Result<Option<Found>> {
+async fn scan_on<C: Client>(
+    connection: &Connection<C>,
+    bucket: &C::Store,
+    name: &Name,
+) -> Result<Option<Found>> {
     let directory = &name.key[..name.key.rfind('/').map_or(0, |slash| slash + 1)];
     let Some(last) = name.key[directory.len()..].chars().next_back() else { return Ok(None) };
     // Just before the name: with its last character replaced by the one before, and much after that.
@@ -261,14 +272,14 @@ async fn scan_on(connection: &Connection, bucket: &Bucket, name: &Name) -> Resul
         ..Query::default()
     };
     let began = connection.listings.begin();
-    let page = pages::page(bucket, &query, None).await.map_err(|error| error.of(name))?;
+    let page = bucket.list(&query, None).await.map_err(|error| error.into_error(name))?;
     let is_truncated = page.is_truncated;
     let mut found = Collected::new(directory, "");
     found.add(page, began);
     let listed = found.into_listed(is_truncated);
     let listed = Listed { after: Some(after[directory.len()..].to_owned()), ..listed };
     let known = listed.child(&name.key[directory.len()..]).map(told);
-    let ttl = bucket.settings.engine.listing_ttl;
+    let ttl = bucket.settings().listing_ttl;
     connection.listings.insert(name, listed, began, ttl, false);
     Ok(known)
 }
@@ -294,67 +305,11 @@ fn is_past(name: &str, key: &str) -> bool {
     name.as_bytes().get(key.len()).is_some_and(|&next| next > b'/')
 }
 
-/// Who may read a bucket's objects may not always list it; and some stores cannot list so. Whoever has the
-/// wrong key is not helped by another request.
-fn may_not_list(error: &SdkError<ListObjectsV2Error>) -> bool {
-    is_denied(error) || matches!(status(error), Some(405 | 501))
-}
-
-fn is_denied(error: &SdkError<ListObjectsV2Error>) -> bool {
-    status(error) == Some(403)
-        && matches!(error.code(), None | Some("AccessDenied" | "AllAccessDisabled"))
-}
-
-fn status<E>(error: &SdkError<E>) -> Option<u16> {
-    error.raw_response().map(|response| response.status().as_u16())
-}
-
-/// As [`find_in_store`], for objects only; `refused` is why.
-async fn head(
-    bucket: &Bucket,
-    name: &Name,
-    refused: SdkError<ListObjectsV2Error>,
-) -> Result<Found> {
-    let answer = bucket
-        .client
-        .head_object()
-        .bucket(&*bucket.name)
-        .key(&name.key)
-        .set_request_payer(payer(bucket))
-        .send()
-        .await;
-    match answer {
-        Ok(head) => Ok(Found::File(Known {
-            size: head.content_length().and_then(|len| u64::try_from(len).ok()).unwrap_or(0),
-            modified: head
-                .last_modified()
-                .and_then(|time| SystemTime::try_from(*time).ok())
-                .unwrap_or(SystemTime::UNIX_EPOCH),
-            etag: head.e_tag().unwrap_or_default().to_owned(),
-        })),
-        Err(error) => match status(&error) {
-            // It may be a directory all the same.
-            Some(404) if is_denied(&refused) => {
-                Err(failure("ListObjectsV2", name, refused).context(
-                    "there is no such object, and whether it is a directory only s3:ListBucket would tell; \
-                     grant it",
-                ))
-            }
-            Some(404) => Ok(Found::Nothing),
-            // To whom may not list, S3 says the same of an object that does not exist. The answer to the
-            // listing says more than that to a HEAD, which has no body.
-            Some(403) => Err(failure("ListObjectsV2", name, refused).context(
-                "no permission, or no such object: s3:ListBucket would tell which; grant it, or s3:GetObject",
-            )),
-            _ => Err(failure("HeadObject", name, error)),
-        },
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tf_fs_object_store::Object;
+    use crate::Object;
+    use std::time::SystemTime;
 
     fn judged(objects: &[&str], directories: &[&str], is_truncated: bool) -> Option<Found> {
         let known = |key: &str| Known {

@@ -1,10 +1,7 @@
 //! Making and removing directories.
 
-use super::lookup;
-use super::pages;
-use super::request;
-use crate::connection::Connection;
-use tf_fs_object_store::{Found, Name, Query};
+use super::{lookup, put_marker};
+use crate::{Client, Connection, Found, Name, NoPage as _, ObjectStore, Query};
 use tf_fs_plugin::prelude::*;
 
 /// The same name without the `/` at its end, so that a file of this name is found too.
@@ -16,7 +13,7 @@ fn without_slash(name: &Name) -> Name {
 ///
 /// # Errors
 /// `ALREADY_EXISTS`; as the store says.
-pub(super) async fn create(connection: &Connection, name: &Name) -> Result<()> {
+pub(super) async fn create<C: Client>(connection: &Connection<C>, name: &Name) -> Result<()> {
     match lookup::find(connection, &without_slash(name)).await? {
         Found::Nothing => mark(connection, name).await,
         Found::File(_) | Found::Directory => Err(Error::already_exists(name)),
@@ -27,7 +24,10 @@ pub(super) async fn create(connection: &Connection, name: &Name) -> Result<()> {
 ///
 /// # Errors
 /// `FAILED_PRECONDITION` for a file; as the store says.
-pub(super) async fn create_recursively(connection: &Connection, name: &Name) -> Result<()> {
+pub(super) async fn create_recursively<C: Client>(
+    connection: &Connection<C>,
+    name: &Name,
+) -> Result<()> {
     match lookup::find(connection, &without_slash(name)).await? {
         Found::Nothing => mark(connection, name).await,
         Found::File(_) => Err(Error::expected_directory(name)),
@@ -35,9 +35,9 @@ pub(super) async fn create_recursively(connection: &Connection, name: &Name) -> 
     }
 }
 
-async fn mark(connection: &Connection, name: &Name) -> Result<()> {
+async fn mark<C: Client>(connection: &Connection<C>, name: &Name) -> Result<()> {
     let bucket = connection.bucket(&name.bucket).await?;
-    request::put_marker(connection, &bucket, name).await
+    put_marker(connection, &bucket, name).await
 }
 
 /// Removes a directory that has nothing but its marker.
@@ -45,7 +45,7 @@ async fn mark(connection: &Connection, name: &Name) -> Result<()> {
 /// # Errors
 /// `NOT_FOUND`; `FAILED_PRECONDITION` for a file, a bucket, and a directory that is not empty; as the store
 /// says.
-pub(super) async fn delete(connection: &Connection, name: &Name) -> Result<()> {
+pub(super) async fn delete<C: Client>(connection: &Connection<C>, name: &Name) -> Result<()> {
     ensure!(
         !name.key.is_empty(),
         Error::failed_precondition(format_args!(
@@ -58,7 +58,7 @@ pub(super) async fn delete(connection: &Connection, name: &Name) -> Result<()> {
     }
     let bucket = connection.bucket(&name.bucket).await?;
     let query = Query { prefix: marker.key.clone(), max_keys: Some(2), ..Query::default() };
-    let page = pages::page(&bucket, &query, None).await.map_err(|error| error.of(name))?;
+    let page = bucket.list(&query, None).await.map_err(|error| error.into_error(name))?;
     if page.objects.iter().any(|object| object.key != marker.key) {
         return Err(Error::expected_empty_directory(name));
     }
@@ -66,13 +66,13 @@ pub(super) async fn delete(connection: &Connection, name: &Name) -> Result<()> {
     // was there for whoever asks.
     let was_emptied = connection.pending.take_emptied(&marker);
     if !page.objects.is_empty() {
-        return request::delete(connection, &bucket, &marker).await;
+        return super::delete(connection, &bucket, &marker).await;
     }
     let file = without_slash(name);
     if connection.pending.unpublished(&file).is_some() {
         return Err(Error::expected_directory(name));
     }
-    match lookup::find_in_store(&bucket, &file).await? {
+    match lookup::find_in_store(&*bucket, &file).await? {
         Found::File(_) => Err(Error::expected_directory(name)),
         _ if was_emptied => Ok(()),
         _ => Err(Error::not_found(name)),

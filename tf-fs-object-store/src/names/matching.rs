@@ -6,14 +6,12 @@
 
 use super::lookup;
 use super::pages::{Allowance, Pages};
-use crate::connection::{Bucket, Connection};
-use crate::name::{self, split};
+use crate::{Client, Collected, Connection, Found, Name, ObjectStore, Page, Query, Tree};
 use futures_util::{StreamExt, TryStreamExt, stream};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::pin::Pin;
 use std::sync::Arc;
-use tf_fs_object_store::{Collected, Found, Name, Page, Query, Tree};
 use tf_fs_plugin::glob;
 use tf_fs_plugin::prelude::*;
 use tokio::sync::Semaphore;
@@ -25,18 +23,21 @@ const REQUESTS: usize = 16;
 ///
 /// # Errors
 /// `INVALID_ARGUMENT` for a pattern that is no name; as the store says.
-pub(super) async fn matching(connection: &Connection, pattern: Uri<'_>) -> Result<Entries> {
+pub(super) async fn matching<C: Client>(
+    connection: &Connection<C>,
+    pattern: Uri<'_>,
+) -> Result<Entries> {
     if pattern.as_bytes().is_empty() {
         return Ok(Entries::new());
     }
-    let (bucket, path) = split(pattern)?;
+    let (bucket, path) = C::split(pattern)?;
     // What comes before the key, as the user wrote it.
     let start = pattern.as_bytes().len() - path.len();
     let before = &pattern.as_bytes()[..start];
-    let root = name::new(bucket, "")?;
+    let root = C::name(bucket, "")?;
     let components: Vec<&str> = path.split('/').collect();
     let keys = if bucket.is_empty() || components.iter().all(|part| is_literal(part)) {
-        let name = name::new(bucket, &unescape(path))?;
+        let name = C::name(bucket, &unescape(path))?;
         match lookup::find(connection, &name).await? {
             Found::Nothing => BTreeSet::new(),
             Found::File(_) | Found::Directory => BTreeSet::from([name.key]),
@@ -45,7 +46,7 @@ pub(super) async fn matching(connection: &Connection, pattern: Uri<'_>) -> Resul
         let bucket = connection.bucket(&root.bucket).await?;
         let search = Search {
             connection,
-            allowance: Allowance::new(&bucket),
+            allowance: Allowance::new(bucket.settings()),
             bucket,
             pattern: root.with_key(path),
             components,
@@ -84,9 +85,9 @@ fn head(component: &str) -> String {
     head
 }
 
-struct Search<'a> {
-    connection: &'a Connection,
-    bucket: Arc<Bucket>,
+struct Search<'a, C: Client> {
+    connection: &'a Connection<C>,
+    bucket: Arc<C::Store>,
     /// For errors.
     pattern: Name,
     components: Vec<&'a str>,
@@ -102,7 +103,7 @@ struct Level {
     directories: Vec<(String, bool)>,
 }
 
-impl Search<'_> {
+impl<C: Client> Search<'_, C> {
     /// Finds what matches from component `depth` on, below `directory`, which is empty or ends in `/`.
     fn expand(
         &self,
@@ -135,7 +136,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    async fn next(&self, pages: &mut Pages<'_>) -> Result<Option<Page>> {
+    async fn next(&self, pages: &mut Pages<'_, C::Store>) -> Result<Option<Page>> {
         let _permit = self.requests.acquire().await;
         pages.next_kept(&self.allowance).await
     }
@@ -170,7 +171,7 @@ impl Search<'_> {
                 _ => {}
             }
         }
-        let ttl = self.bucket.settings.engine.listing_ttl;
+        let ttl = self.bucket.settings().listing_ttl;
         listing.keep(&self.connection.listings, &self.pattern, ttl);
         Ok(Level { directories })
     }
@@ -207,7 +208,7 @@ impl Search<'_> {
                 break;
             }
         }
-        let ttl = self.bucket.settings.engine.listing_ttl;
+        let ttl = self.bucket.settings().listing_ttl;
         tree.keep(&self.connection.listings, &self.pattern, began, pages.is_done(), ttl);
         let Some(level) = level.filter(|_| !pages.is_done()) else { return Ok(()) };
         let rest = level

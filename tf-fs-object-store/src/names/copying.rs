@@ -1,0 +1,78 @@
+//! Copies made by the store.
+
+use super::lookup;
+use crate::{Client, Connection, CopyOptions, Found, Name, ObjectStore, Source};
+use tf_fs_plugin::prelude::*;
+
+/// Copies a file. The store does it; nothing comes here.
+///
+/// # Errors
+/// `NOT_FOUND`; `FAILED_PRECONDITION` if either is a directory, or the source is being written by this
+/// process; as the store says. The destination is whole or as it was.
+pub(super) async fn copy_file<C: Client>(
+    connection: &Connection<C>,
+    src: &Name,
+    dst: &Name,
+) -> Result<()> {
+    if dst.is_always_directory() {
+        return Err(Error::expected_file(dst));
+    }
+    check_written(connection, src)?;
+    if src.is_always_directory() || src == dst {
+        return match lookup::find(connection, src).await? {
+            Found::File(_) => Ok(()),
+            Found::Directory => Err(Error::expected_file(src)),
+            Found::Nothing => Err(Error::not_found(src)),
+        };
+    }
+    let replaced = lookup::find_destination(connection, dst).await?;
+    if replaced == Found::Directory {
+        return Err(Error::expected_file(dst));
+    }
+    match copy(connection, src, dst, None, &replaced).await? {
+        Source::File => Ok(()),
+        Source::Directory => Err(Error::expected_file(src)),
+        Source::Missing => Err(Error::not_found(src)),
+    }
+}
+
+/// Refuses a source that only this process has.
+pub(super) fn check_written<C: Client>(connection: &Connection<C>, src: &Name) -> Result<()> {
+    match connection.pending.unpublished(src) {
+        Some(_) => Err(Error::failed_precondition(format_args!(
+            "{src}: is still being written by this process, and the store has nothing of it; close it first"
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Copies an object over what is there, which is believed to be `replaced`; `len` bytes if that is known. What
+/// the source is.
+pub(super) async fn copy<C: Client>(
+    connection: &Connection<C>,
+    src: &Name,
+    dst: &Name,
+    len: Option<u64>,
+    replaced: &Found,
+) -> Result<Source> {
+    let from = connection.bucket(&src.bucket).await?;
+    let to = connection.bucket(&dst.bucket).await?;
+    let known = connection.listings.object(src).filter(|known| !known.etag.is_empty());
+    // To choose the way only: the store refuses what has changed since.
+    let len = len
+        .or_else(|| known.as_ref().map(|known| known.size))
+        .or_else(|| connection.pending.published_len(src));
+    let began = connection.listings.begin();
+    let options = CopyOptions { src, dst, known, len, replaced };
+    match C::Store::copy(&from, &to, options).await {
+        Ok((Source::File, known)) => {
+            connection.listings.wrote(dst, known, began, to.settings().listing_ttl);
+            Ok(Source::File)
+        }
+        outcome => {
+            // Also after an error: it may have been done all the same.
+            connection.listings.changed(dst);
+            outcome.map(|(source, _)| source)
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! Everything by name: queries, listings, deletion, copies, renames, directories.
+//!
+//! | Module | Job |
+//! |---|---|
+//! | `lookup` | whether a name is a file, a directory, or nothing |
+//! | `listing`, `matching` | the entries of a directory, the names that match a pattern |
+//! | `directories` | making and removing them |
+//! | `deletion` | files and trees |
+//! | `copying`, `renaming` | done by the store |
+//! | `pages` | the pages of a listing, one after the other |
+
+mod copying;
+mod deletion;
+mod directories;
+mod listing;
+mod lookup;
+mod matching;
+mod pages;
+mod renaming;
+
+pub use lookup::find_in_store;
+
+use crate::{Client, Connection, Found, Name, ObjectStore};
+use tf_fs_plugin::prelude::*;
+
+/// The operations of a filesystem, each as the method of [`Filesystem`] of the same name says.
+impl<C: Client> Connection<C> {
+    /// Makes a directory that is not there yet.
+    ///
+    /// # Errors
+    /// `ALREADY_EXISTS`; as the store says.
+    pub fn create_dir(&self, name: &Name) -> Result<()> {
+        self.block_on(directories::create(self, name))
+    }
+
+    /// Makes a directory unless it is there. Nothing has to be made for its parents.
+    ///
+    /// # Errors
+    /// `FAILED_PRECONDITION` for a file; as the store says.
+    pub fn recursively_create_dir(&self, name: &Name) -> Result<()> {
+        self.block_on(directories::create_recursively(self, name))
+    }
+
+    /// Deletes a file.
+    ///
+    /// # Errors
+    /// `NOT_FOUND`; `FAILED_PRECONDITION` for a directory; as the store says.
+    pub fn delete_file(&self, name: &Name) -> Result<()> {
+        self.block_on(deletion::delete_file(self, name))
+    }
+
+    /// Removes a directory that has nothing but its marker.
+    ///
+    /// # Errors
+    /// `NOT_FOUND`; `FAILED_PRECONDITION` for a file, a bucket, and a directory that is not empty; as the store says.
+    pub fn delete_dir(&self, name: &Name) -> Result<()> {
+        self.block_on(directories::delete(self, name))
+    }
+
+    /// Deletes a directory with all in it, or a file.
+    ///
+    /// # Errors
+    /// `NOT_FOUND`; `FAILED_PRECONDITION` for a whole bucket; as the store says. What is left is counted.
+    pub fn delete_recursively(&self, name: &Name) -> Result<(), Undeleted> {
+        self.block_on(deletion::delete_recursively(self, name))
+    }
+
+    /// Renames a file, or a directory with all in it. A directory is not renamed at once: after an interruption the same
+    /// call goes on.
+    ///
+    /// # Errors
+    /// `NOT_FOUND`; `FAILED_PRECONDITION` if only one of the two is a directory, or this process is still writing the
+    /// source; as the store says. The source is there until the destination is confirmed.
+    pub fn rename_file(&self, src: &Name, dst: &Name) -> Result<()> {
+        self.block_on(renaming::rename_file(self, src, dst))
+    }
+
+    /// Copies a file.
+    ///
+    /// # Errors
+    /// `NOT_FOUND`; `FAILED_PRECONDITION` if either is a directory, or this process is still writing the source; as the
+    /// store says.
+    pub fn copy_file(&self, src: &Name, dst: &Name) -> Result<()> {
+        self.block_on(copying::copy_file(self, src, dst))
+    }
+
+    /// Whether there is a file or a directory of this name.
+    ///
+    /// # Errors
+    /// As the store says.
+    pub fn path_exists(&self, name: &Name) -> Result<bool> {
+        self.block_on(lookup::find(self, name)).map(|found| found != Found::Nothing)
+    }
+
+    /// Whether each of these exists. Those of one directory are looked for in one listing first.
+    pub fn paths_exist(&self, uris: &[Uri<'_>]) -> Vec<Result<bool>> {
+        self.block_on(lookup::all_exist(self, uris))
+    }
+
+    /// What is known of a name.
+    ///
+    /// # Errors
+    /// `NOT_FOUND`; as the store says.
+    pub fn stat(&self, name: &Name) -> Result<FileStatistics> {
+        match self.block_on(lookup::find(self, name))? {
+            Found::File(known) => {
+                Ok(FileStatistics::file(known.size).with_modified(known.modified))
+            }
+            Found::Directory => Ok(FileStatistics::directory()),
+            Found::Nothing => Err(Error::not_found(name)),
+        }
+    }
+
+    /// Whether a name is a directory.
+    ///
+    /// # Errors
+    /// `NOT_FOUND`; as the store says.
+    pub fn is_directory(&self, name: &Name) -> Result<bool> {
+        match self.block_on(lookup::find(self, name))? {
+            Found::File(_) => Ok(false),
+            Found::Directory => Ok(true),
+            Found::Nothing => Err(Error::not_found(name)),
+        }
+    }
+
+    /// The names of the entries of a directory, each once.
+    ///
+    /// # Errors
+    /// `NOT_FOUND`, `FAILED_PRECONDITION` for a file; as the store says.
+    pub fn get_children(&self, name: &Name) -> Result<Entries> {
+        self.block_on(listing::children(self, name))
+    }
+
+    /// The names that match, as they would have to be written with the scheme of the pattern; sorted.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` for a pattern that is not a name; as the store says.
+    pub fn get_matching_paths(&self, pattern: Uri<'_>) -> Result<Entries> {
+        self.block_on(matching::matching(self, pattern))
+    }
+}
+
+/// Writes the empty object that marks a directory.
+async fn put_marker<C: Client>(
+    connection: &Connection<C>,
+    bucket: &C::Store,
+    name: &Name,
+) -> Result<()> {
+    let marker = name.with_key(name.prefix());
+    let began = connection.listings.begin();
+    match bucket.put_marker(&marker).await {
+        Ok(()) => {
+            connection.listings.wrote(&marker, None, began, bucket.settings().listing_ttl);
+            Ok(())
+        }
+        Err(error) => {
+            // It may have been done all the same.
+            connection.listings.changed(&marker);
+            Err(error)
+        }
+    }
+}
+
+/// Deletes exactly this key, whether or not there is such an object.
+async fn delete<C: Client>(
+    connection: &Connection<C>,
+    bucket: &C::Store,
+    name: &Name,
+) -> Result<()> {
+    let deleted = bucket.delete(name).await;
+    // Also after an error: it may have been done all the same.
+    connection.listings.changed(name);
+    deleted
+}

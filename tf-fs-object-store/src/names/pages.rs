@@ -1,0 +1,150 @@
+//! The pages of a listing, one after the other.
+
+use crate::{Name, NoPage as _, ObjectStore, Page, Query, Settings};
+use futures_util::stream::{self, Stream};
+use std::cell::Cell;
+use std::sync::Arc;
+use tf_fs_plugin::prelude::*;
+
+/// The names that one operation may keep. A store may go on naming new ones for ever.
+#[derive(Debug)]
+pub(super) struct Allowance {
+    left: Cell<usize>,
+    all: usize,
+}
+
+impl Allowance {
+    pub(super) fn new(settings: &Settings) -> Self {
+        let all = settings.max_listed_names;
+        Self { left: Cell::new(all), all }
+    }
+
+    /// Takes `names` of it.
+    ///
+    /// # Errors
+    /// `RESOURCE_EXHAUSTED` if so many are not left.
+    pub(super) fn take(&self, name: &Name, names: usize) -> Result<()> {
+        let left = self.left.get().checked_sub(names).ok_or_else(|| {
+            Error::resource_exhausted(format_args!(
+                "{name}: the store lists more than {} names; name a smaller directory, or set max_listed_names",
+                self.all
+            ))
+        })?;
+        self.left.set(left);
+        Ok(())
+    }
+}
+
+/// All pages of a listing, one after the other.
+#[derive(Debug)]
+pub(super) struct Pages<'a, S> {
+    bucket: Arc<S>,
+    /// For errors.
+    name: &'a Name,
+    query: Query,
+    token: Option<String>,
+    is_done: bool,
+    /// A token of before: a store that gives one again would be asked for ever. It is replaced after 1, 2, 4, 8 …
+    /// pages (Brent's algorithm), so that a circle of any length is noticed without keeping all tokens.
+    landmark: Option<String>,
+    pages: u64,
+    /// How the last page that was not empty began.
+    first: Option<String>,
+    empty: usize,
+}
+
+/// Pages without a key that are asked for one after the other. A store passes over deleted versions so.
+const MAX_EMPTY: usize = 1000;
+
+impl<'a, S: ObjectStore> Pages<'a, S> {
+    pub(super) fn new(bucket: &Arc<S>, name: &'a Name, query: Query) -> Self {
+        Self {
+            bucket: Arc::clone(bucket),
+            name,
+            query,
+            token: None,
+            is_done: false,
+            landmark: None,
+            pages: 0,
+            first: None,
+            empty: 0,
+        }
+    }
+
+    /// Whether there is no further page.
+    pub(super) fn is_done(&self) -> bool {
+        self.is_done
+    }
+
+    /// The next page, `None` after the last.
+    ///
+    /// # Errors
+    /// As the store says; `DATA_LOSS` if its pages go round in circles.
+    pub(super) async fn next(&mut self) -> Result<Option<Page>> {
+        if self.is_done {
+            return Ok(None);
+        }
+        let page = self
+            .bucket
+            .list(&self.query, self.token.as_deref())
+            .await
+            .map_err(|error| error.into_error(self.name))?;
+        self.is_done = !page.is_truncated;
+        if page.is_truncated {
+            let Some(token) = page.next.clone().filter(|token| !token.is_empty()) else {
+                return Err(self.broken("says that there is more, but not how to get it"));
+            };
+            if self.landmark.as_ref() == Some(&token) {
+                return Err(self.broken("comes round to where it was"));
+            }
+            self.pages += 1;
+            if self.pages.is_power_of_two() {
+                self.landmark = Some(token.clone());
+            }
+            self.token = Some(token);
+        }
+        match page.first() {
+            Some(first) if self.first.as_deref() == Some(first) => {
+                return Err(self.broken("shows the same names again"));
+            }
+            Some(first) => {
+                self.first = Some(first.to_owned());
+                self.empty = 0;
+            }
+            None => self.empty += 1,
+        }
+        if self.empty > MAX_EMPTY {
+            return Err(self.broken("has nothing but empty pages"));
+        }
+        Ok(Some(page))
+    }
+
+    /// The next page, whose names are kept.
+    ///
+    /// # Errors
+    /// As [`next`](Self::next) and [`Allowance::take`].
+    pub(super) async fn next_kept(&mut self, allowance: &Allowance) -> Result<Option<Page>> {
+        let page = self.next().await?;
+        if let Some(page) = &page {
+            allowance.take(self.name, page.objects.len() + page.directories.len())?;
+        }
+        Ok(page)
+    }
+
+    /// The pages as a stream, so that something can be done with each while the next is on its way.
+    pub(super) fn stream(self) -> impl Stream<Item = Result<Page>> + use<'a, S> {
+        stream::try_unfold(self, |mut pages| async move {
+            Ok(pages.next().await?.map(|page| (page, pages)))
+        })
+    }
+
+    #[cold]
+    fn broken(&mut self, what: &str) -> Error {
+        self.is_done = true;
+        Error::data_loss(format_args!(
+            "{}: {}: the store's listing {what}; ask whoever runs the store",
+            self.name,
+            S::LIST
+        ))
+    }
+}
