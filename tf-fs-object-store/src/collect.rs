@@ -6,21 +6,21 @@ use std::time::Duration;
 
 /// The entries of one directory, page by page.
 #[derive(Debug)]
-pub struct Collected {
+pub(crate) struct Collected {
     /// What the keys in it begin with.
     directory: String,
     /// What the names begin with that are listed.
     names: String,
     children: BTreeMap<String, Child>,
     /// Whether anything was seen in it, if only its own marker.
-    pub exists: bool,
+    pub(crate) exists: bool,
     /// When each page was asked for, and with what it ended.
     pages: Vec<(Began, String)>,
 }
 
 impl Collected {
     /// Nothing yet of the keys that begin with `directory`, of which those are listed whose names begin with `names`.
-    pub fn new(directory: impl Into<String>, names: impl Into<String>) -> Self {
+    pub(crate) fn new(directory: impl Into<String>, names: impl Into<String>) -> Self {
         Self {
             directory: directory.into(),
             names: names.into(),
@@ -31,7 +31,7 @@ impl Collected {
     }
 
     /// Adds a page of this directory, by directory or not.
-    pub fn add(&mut self, page: Page, began: Began) {
+    pub(crate) fn add(&mut self, page: Page, began: Began) {
         let last = page.last().and_then(|last| last.strip_prefix(&*self.directory));
         self.pages.push((began, last.unwrap_or_default().to_owned()));
         for object in page.objects {
@@ -67,12 +67,12 @@ impl Collected {
     }
 
     /// The entries seen so far, in order.
-    pub fn children(&self) -> impl Iterator<Item = &Child> {
+    pub(crate) fn children(&self) -> impl Iterator<Item = &Child> {
         self.children.values()
     }
 
     /// What was listed, up to where it ended if there is more.
-    pub fn into_listed(self, is_truncated: bool) -> Listed {
+    pub(crate) fn into_listed(self, is_truncated: bool) -> Listed {
         let last = self.pages.into_iter().next_back().map(|(_, last)| last);
         Listed {
             directory: self.directory,
@@ -84,7 +84,7 @@ impl Collected {
     }
 
     /// Keeps it for the questions that follow. What was listed too long ago is left out.
-    pub fn keep(self, listings: &Listings, name: &Name, ttl: Duration) {
+    pub(crate) fn keep(self, listings: &Listings, name: &Name, ttl: Duration) {
         // Half of the time is needed to be of use.
         let is_fresh = |began: &Began| began.at.elapsed() < ttl / 2;
         let fresh = self.pages.iter().position(|(began, _)| is_fresh(began));
@@ -101,7 +101,7 @@ impl Collected {
 
 /// All directories below a prefix, made of a listing that is not by directory.
 #[derive(Debug)]
-pub struct Tree {
+pub(crate) struct Tree {
     /// The directory that all of it is in.
     prefix: String,
     /// What the names in it begin with that are listed.
@@ -116,7 +116,7 @@ pub struct Tree {
 impl Tree {
     /// Nothing yet of what is below `prefix`, of which those keys are listed that are after `after` and whose names
     /// begin with `names`.
-    pub fn new(
+    pub(crate) fn new(
         prefix: impl Into<String>,
         names: impl Into<String>,
         after: impl Into<String>,
@@ -131,7 +131,7 @@ impl Tree {
     }
 
     /// Adds a page.
-    pub fn add(&mut self, page: &Page) {
+    pub(crate) fn add(&mut self, page: &Page) {
         for object in &page.objects {
             let key = object.key.as_str();
             let slashes = key.match_indices('/').map(|(slash, _)| slash + 1);
@@ -154,7 +154,7 @@ impl Tree {
     }
 
     /// Keeps what is known of each directory for the questions that follow.
-    pub fn keep(
+    pub(crate) fn keep(
         self,
         listings: &Listings,
         name: &Name,

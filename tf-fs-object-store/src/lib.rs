@@ -45,13 +45,15 @@ mod store;
 
 pub use budget::{Budget, Reservation};
 pub use buffer::{Buffer, Content};
-pub use collect::{Collected, Tree};
+use collect::{Collected, Tree};
 pub use connection::{Connect, Connection};
-pub use listings::{Began, Child, Found, Known, Listed, Listings};
+pub use listings::{Began, Found, Known, Listings};
+use listings::{Child, Listed};
 pub use name::Name;
 pub use names::find_in_store;
 pub use page::{Object, Page, Query};
-pub use pending::{Ours, Pending, PendingWrite, Unpublished};
+use pending::Ours;
+pub use pending::{Pending, PendingWrite};
 pub use process::Process;
 pub use range::Range;
 #[cfg(feature = "ranges")]

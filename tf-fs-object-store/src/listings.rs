@@ -37,28 +37,28 @@ pub enum Found {
 
 /// An entry of a directory: an object, a directory, or both.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Child {
+pub(crate) struct Child {
     /// Without the directory.
-    pub name: Box<str>,
+    pub(crate) name: Box<str>,
     /// The object of this name.
-    pub object: Option<Known>,
+    pub(crate) object: Option<Known>,
     /// Whether there are keys below it.
-    pub is_directory: bool,
+    pub(crate) is_directory: bool,
 }
 
 /// A directory, or the part of it that a listing covered.
 #[derive(Debug, Default)]
-pub struct Listed {
+pub(crate) struct Listed {
     /// What the keys in it begin with.
-    pub directory: String,
+    pub(crate) directory: String,
     /// Only names that begin with this were listed.
-    pub names: String,
+    pub(crate) names: String,
     /// Only what sorts after this was listed, where directories have a `/` at their end.
-    pub after: Option<String>,
+    pub(crate) after: Option<String>,
     /// Only what sorts up to this was listed, where directories have a `/` at their end.
-    pub upto: Option<String>,
+    pub(crate) upto: Option<String>,
     /// Sorted by name.
-    pub children: Vec<Child>,
+    pub(crate) children: Vec<Child>,
 }
 
 /// When a listing began: what this process changed later is not to be learnt from it.
@@ -133,7 +133,7 @@ const MAX_CHANGES: usize = 1024;
 
 impl Listings {
     /// The object of this name, if a listing showed it a moment ago.
-    pub fn object(&self, name: &Name) -> Option<Known> {
+    pub(crate) fn object(&self, name: &Name) -> Option<Known> {
         match self.look(name) {
             Some(Found::File(known)) => Some(known),
             _ => None,
@@ -141,7 +141,7 @@ impl Listings {
     }
 
     /// What this name is, if a listing showed it a moment ago.
-    pub fn find(&self, name: &Name) -> Option<Found> {
+    pub(crate) fn find(&self, name: &Name) -> Option<Found> {
         let found = self.look(name);
         let counter = match found {
             Some(_) => &metrics::LISTING_HITS,
@@ -203,7 +203,7 @@ impl Listings {
 
     /// The children of a directory, if a listing of something else showed them a moment ago. Says so once:
     /// who lists again wants to see what is new.
-    pub fn take_children(&self, bucket: &str, directory: &str) -> Option<Vec<Box<str>>> {
+    pub(crate) fn take_children(&self, bucket: &str, directory: &str) -> Option<Vec<Box<str>>> {
         let mut state = self.write();
         let listing = state.listings.get_mut(&*id(bucket, directory))?;
         let is_whole = listing.is_ahead
@@ -219,7 +219,7 @@ impl Listings {
 
     /// Whether the directory that this one is in was listed lately: then its other directories are likely
     /// to be listed next.
-    pub fn is_walk(&self, directory: &Name) -> bool {
+    pub(crate) fn is_walk(&self, directory: &Name) -> bool {
         let parent = parent(directory.key.trim_end_matches('/'));
         !directory.key.is_empty()
             && self
@@ -230,7 +230,7 @@ impl Listings {
     }
 
     /// Whether more names of this directory begin like this than one page holds, as far as is remembered.
-    pub fn is_long(&self, bucket: &str, directory: &str, names: &str) -> bool {
+    pub(crate) fn is_long(&self, bucket: &str, directory: &str, names: &str) -> bool {
         let state = self.read();
         state
             .listings
@@ -240,7 +240,7 @@ impl Listings {
 
     /// Whether the listing of the directory that this name is in answered for many of its names, until its
     /// time, or what it covered, was over: then the names that follow are likely to be asked for next.
-    pub fn is_scan(&self, name: &Name) -> bool {
+    pub(crate) fn is_scan(&self, name: &Name) -> bool {
         let state = self.read();
         let directory = parent(&name.key);
         let listing = state.listings.get(&*id(&name.bucket, directory));
@@ -253,7 +253,7 @@ impl Listings {
 
     /// Keeps what the store said of a single name, for `ttl` from when it was asked, unless this process
     /// has changed something there since.
-    pub fn insert_name(&self, name: &Name, found: &Found, began: Began, ttl: Duration) {
+    pub(crate) fn insert_name(&self, name: &Name, found: &Found, began: Began, ttl: Duration) {
         let Some(until) = until(began, ttl) else { return };
         let mut state = self.write();
         if state.is_unchanged(name, began) {
@@ -262,7 +262,7 @@ impl Listings {
     }
 
     /// Keeps that there is nothing of this name, nor below it, as a listing showed.
-    pub fn insert_absence(&self, name: &Name, began: Began, ttl: Duration) {
+    pub(crate) fn insert_absence(&self, name: &Name, began: Began, ttl: Duration) {
         let Some(until) = until(began, ttl) else { return };
         let mut state = self.write();
         if !state.is_unchanged(name, began) {
@@ -284,7 +284,14 @@ impl Listings {
 
     /// Keeps what a listing showed, for `ttl` from when it began. `is_ahead`: nobody asked for the children
     /// themselves yet.
-    pub fn insert(&self, name: &Name, listed: Listed, began: Began, ttl: Duration, is_ahead: bool) {
+    pub(crate) fn insert(
+        &self,
+        name: &Name,
+        listed: Listed,
+        began: Began,
+        ttl: Duration,
+        is_ahead: bool,
+    ) {
         let Some(until) = until(began, ttl) else { return };
         let bytes = listed.bytes();
         if bytes > MAX_BYTES / 2 {
@@ -328,7 +335,7 @@ impl Listings {
     }
 
     /// This process changed any number of objects below this directory.
-    pub fn changed_below(&self, directory: &Name) {
+    pub(crate) fn changed_below(&self, directory: &Name) {
         self.write().changed(Change { name: directory.clone(), kind: Kind::Tree });
     }
 

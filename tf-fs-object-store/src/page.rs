@@ -39,13 +39,13 @@ pub struct Page {
 
 impl Page {
     /// The last name in it.
-    pub fn last(&self) -> Option<&str> {
+    pub(crate) fn last(&self) -> Option<&str> {
         let objects = self.objects.iter().map(|object| &*object.key);
         objects.chain(self.directories.iter().map(String::as_str)).max()
     }
 
     /// The first name in it.
-    pub fn first(&self) -> Option<&str> {
+    pub(crate) fn first(&self) -> Option<&str> {
         let objects = self.objects.iter().map(|object| &*object.key);
         objects.chain(self.directories.iter().map(String::as_str)).min()
     }

@@ -45,16 +45,16 @@ pub struct PendingWrite {
 
 /// A file that this process is writing and nobody else can see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Unpublished {
+pub(crate) struct Unpublished {
     /// Bytes so far.
-    pub len: u64,
+    pub(crate) len: u64,
     /// When it was opened.
-    pub since: SystemTime,
+    pub(crate) since: SystemTime,
 }
 
 /// What this process has to do with a name that is deleted, where the store has nothing of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ours {
+pub(crate) enum Ours {
     /// Nothing.
     No,
     /// It is writing it.
@@ -85,12 +85,12 @@ impl Pending {
     }
 
     /// The file of this name, if this process is writing it and has not published it.
-    pub fn unpublished(&self, name: &Name) -> Option<Unpublished> {
+    pub(crate) fn unpublished(&self, name: &Name) -> Option<Unpublished> {
         self.names().open.get(name).and_then(|write| write.unpublished())
     }
 
     /// The keys in this bucket that begin with `prefix`, are being written and are not published.
-    pub fn below(&self, name: &Name, prefix: &str) -> Vec<String> {
+    pub(crate) fn below(&self, name: &Name, prefix: &str) -> Vec<String> {
         let names = self.names();
         if names.open.is_empty() {
             return Vec::new();
@@ -106,7 +106,7 @@ impl Pending {
 
     /// The name was deleted or renamed: what is still written to it goes nowhere. Whether deleting it is no
     /// mistake although no store has it.
-    pub fn delete(&self, name: &Name) -> Ours {
+    pub(crate) fn delete(&self, name: &Name) -> Ours {
         let mut names = self.names();
         let given_up = names.given_up.take(name).is_some();
         names.published.take(name);
@@ -123,24 +123,24 @@ impl Pending {
     }
 
     /// [`delete`](Self::delete) of all names that begin with `prefix`.
-    pub fn delete_below(&self, name: &Name, prefix: &str) {
+    pub(crate) fn delete_below(&self, name: &Name, prefix: &str) {
         for key in self.below(name, prefix) {
             self.delete(&name.with_key(key));
         }
     }
 
     /// This process deleted a file in this directory.
-    pub fn emptied(&self, directory: Name) {
+    pub(crate) fn emptied(&self, directory: Name) {
         self.names().emptied.put(directory, ());
     }
 
     /// Whether this process deleted a file in this directory. Says so once.
-    pub fn take_emptied(&self, directory: &Name) -> bool {
+    pub(crate) fn take_emptied(&self, directory: &Name) -> bool {
         self.names().emptied.take(directory).is_some()
     }
 
     /// The length that this process last published under this name.
-    pub fn published_len(&self, name: &Name) -> Option<u64> {
+    pub(crate) fn published_len(&self, name: &Name) -> Option<u64> {
         self.names().published.get(name).copied()
     }
 

@@ -195,7 +195,7 @@ impl Listing {
 
 impl Listed {
     /// What was shown of a child, `Some(None)` if it was shown to be missing, `None` if nothing was shown.
-    pub fn child(&self, name: &str) -> Option<Option<&Child>> {
+    pub(crate) fn child(&self, name: &str) -> Option<Option<&Child>> {
         // The child may be a directory too, which comes later.
         let is_before = |upto: &str| match upto.strip_prefix(name) {
             Some(rest) => rest.starts_with(|next| next >= '/'),
