@@ -1,6 +1,6 @@
 //! What TensorFlow 2.22 has otherwise in [`filesystem`](crate::filesystem). It is known from 2.22.0rc0.
 
-use crate::filesystem::TF_FilesystemOps;
+use crate::filesystem_ops::TF_FilesystemOps;
 use core::mem::{offset_of, size_of};
 
 /// An operation of which only the place counts.

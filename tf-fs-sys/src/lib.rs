@@ -6,11 +6,11 @@
 //! |---|---|
 //! | [`status`] | `tensorflow/c/tf_status.h` |
 //! | [`file_statistics`] | `tensorflow/c/tf_file_statistics.h` |
-//! | [`filesystem`] | `tensorflow/c/experimental/filesystem/filesystem_interface.h` |
+//! | [`filesystem`], [`filesystem_ops`], [`filesystem_registration`] | `tensorflow/c/experimental/filesystem/filesystem_interface.h` |
 //! | `registration` | the functions of `tensorflow/c/c_api.h` that load a filesystem plugin and name the release |
 //! | `device_registration` | the function of `tensorflow/c/c_api_experimental.h` that loads a device plugin |
 //! | [`device_list`], [`mod@env`], [`eager`] | for tests, what programs call: of `tensorflow/c/c_api.h`, `tensorflow/c/env.h` and `tensorflow/c/eager/c_api.h` |
-//! | [`stream_executor`] | `tensorflow/c/experimental/stream_executor/stream_executor.h` |
+//! | [`stream_executor`], [`stream_executor_fns`], [`stream_executor_platform`] | `tensorflow/c/experimental/stream_executor/stream_executor.h` |
 //! | [`kernels`] | `tensorflow/c/kernels.h` |
 //! | [`kernels_experimental`] | `tensorflow/c/kernels_experimental.h` |
 //! | [`ops`] | `tensorflow/c/ops.h` |
@@ -59,6 +59,8 @@ pub mod env;
 pub mod file_statistics;
 pub mod filesystem;
 pub mod filesystem_2_22;
+pub mod filesystem_ops;
+pub mod filesystem_registration;
 pub mod grappler;
 #[cfg(feature = "host")]
 pub mod host;
@@ -74,6 +76,8 @@ pub mod registration;
 pub mod status;
 pub mod stream_executor;
 pub mod stream_executor_2_22;
+pub mod stream_executor_fns;
+pub mod stream_executor_platform;
 pub mod string_view;
 pub mod tensor;
 #[cfg(feature = "host")]
@@ -90,6 +94,8 @@ pub use env::*;
 pub use file_statistics::*;
 pub use filesystem::*;
 pub use filesystem_2_22::*;
+pub use filesystem_ops::*;
+pub use filesystem_registration::*;
 pub use grappler::*;
 pub use kernels::*;
 pub use kernels_experimental::*;
@@ -100,5 +106,7 @@ pub use profiler::*;
 pub use status::*;
 pub use stream_executor::*;
 pub use stream_executor_2_22::*;
+pub use stream_executor_fns::*;
+pub use stream_executor_platform::*;
 pub use string_view::*;
 pub use tensor::*;

@@ -1,6 +1,6 @@
 //! The operations of [`TF_FilesystemOps`], listed once: masks, tables and tests derive from this list.
 
-use crate::filesystem::TF_FilesystemOps;
+use crate::filesystem_ops::TF_FilesystemOps;
 
 /// Calls a macro with the operations of [`TF_FilesystemOps`], in the order of the table: first, in braces, those
 /// that TensorFlow demands, then, in braces, all others. An operation is its name, the same in capitals, and a

@@ -3,9 +3,8 @@
 use crate::c_api_macros::TF_Bool;
 use crate::layout::offset_of_end;
 use crate::status::TF_Status;
-use crate::stream_executor::{
-    SP_Device, SP_STREAMEXECUTOR_STRUCT_SIZE, SP_Stream, SP_StreamExecutor,
-};
+use crate::stream_executor::{SP_Device, SP_Stream};
+use crate::stream_executor_fns::{SP_STREAMEXECUTOR_STRUCT_SIZE, SP_StreamExecutor};
 use core::ffi::{c_int, c_void};
 
 /// What a stream is to be like.

@@ -1,9 +1,12 @@
-//! What the environment says.
+//! What the device is called, and what the environment says.
 
 use se_plugin::host::{Delay, HostMemory};
 use se_plugin::{Error, Result};
 use std::path::PathBuf;
 use std::time::Duration;
+
+/// Name and type of the platform.
+pub(crate) const TYPE: &str = "RUST_REF";
 
 /// The settings of all devices.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,14 +1,11 @@
 //! The platform and its devices.
 
-use crate::config::Config;
+use crate::config::{Config, TYPE};
 use crate::counters::Counters;
 use crate::timeline::{TIMELINE, Timelines};
 use se_plugin::AllocatorStats;
 use se_plugin::host::{HostDevice, Ran, WorkerEvent, WorkerStream};
 use se_plugin::prelude::*;
-
-/// The name and the type.
-pub(crate) const TYPE: &str = "RUST_REF";
 
 /// The platform.
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! What the streams did, for TensorFlow's profiler.
 
-use crate::device::TYPE;
+use crate::config::TYPE;
 use se_plugin::host::Ran;
 use se_plugin::profiler::{Line, Timeline};
 use std::collections::BTreeMap;

@@ -1,6 +1,5 @@
 //! Bands of matrices, such as the mask of a decoder.
 
-use super::arrange::host_integer;
 use super::*;
 use core::marker::PhantomData;
 

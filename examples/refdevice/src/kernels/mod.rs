@@ -5,19 +5,24 @@ mod band;
 mod convolve;
 mod einsum;
 mod elementwise;
+mod gather;
 mod matrix;
 mod normalize;
 mod optimize;
+mod pack;
 mod pool;
+mod range;
 mod reduce;
 mod segment;
+mod slice;
 mod softmax;
+mod split;
 
 use crate::device::RefPlatform;
 use crate::math::{Real, View, ViewMut};
 use bytemuck::Pod;
 use half::{bf16, f16};
-use ndarray::{ArrayView, ArrayViewMut, IxDyn};
+use ndarray::{ArrayD, ArrayView, ArrayViewMut, IxDyn};
 use se_plugin::prelude::*;
 use se_plugin::toolkit::loops::{elements, elements_mut};
 use se_plugin::toolkit::ops::{inputs, launch, launch_lists, output};
@@ -88,4 +93,25 @@ fn scalar<T: Pod>(bytes: &[u8]) -> Result<T> {
 #[cold]
 fn wrong(text: impl Into<String>) -> Error {
     Error::invalid_argument(text.into())
+}
+
+/// The only element of a host input.
+fn host_integer(context: &Run<'_>, index: usize) -> Result<i64> {
+    match context.host_integers(index)?[..] {
+        [only] => Ok(only),
+        _ => Err(wrong(format!("input {index} must be a scalar"))),
+    }
+}
+
+/// A host input as a shape.
+fn host_shape(context: &Run<'_>, index: usize) -> Result<Shape> {
+    from_host(&context.host_integers(index)?)
+}
+
+/// Indices of either size, as a tensor of this shape.
+fn indices(bytes: &[u8], is_small: bool, shape: &[usize]) -> Result<ArrayD<i64>> {
+    Ok(match is_small {
+        true => view::<i32>(bytes, shape)?.mapv(i64::from),
+        false => view::<i64>(bytes, shape)?.to_owned(),
+    })
 }

@@ -86,10 +86,7 @@ fn position<T: Numeric>(
 ) -> Result<()> {
     let input = context.input(0)?;
     let in_shape = shape(&input)?;
-    let [axis] = *context.host_integers(1)? else {
-        return Err(wrong("the dimension must be a scalar"));
-    };
-    let axis = shapes::axis(axis, in_shape.len())?;
+    let axis = shapes::axis(host_integer(context, 1)?, in_shape.len())?;
     if in_shape[axis] == 0 {
         return Err(wrong(format!("Reduction axis {axis} is empty in shape {in_shape:?}")));
     }
@@ -158,10 +155,7 @@ macro_rules! scans {
             fn compute(&self, context: &mut Run<'_>) -> Result<()> {
                 let input = context.input(0)?;
                 let shape = shape(&input)?;
-                let [axis] = *context.host_integers(1)? else {
-                    return Err(wrong("the axis must be a scalar"));
-                };
-                let axis = shapes::axis(axis, shape.len())?;
+                let axis = shapes::axis(host_integer(context, 1)?, shape.len())?;
                 let out = output(context, 0, &shape)?;
                 let way = (self.exclusive, self.reverse);
                 launch(context, $op, [&input], [&out], move |[input], [out]| {

@@ -1,6 +1,5 @@
 //! Sums of the elements that have the same number.
 
-use super::arrange::{host_integer, indices};
 use super::*;
 use core::marker::PhantomData;
 

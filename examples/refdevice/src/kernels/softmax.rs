@@ -66,10 +66,7 @@ impl<T: Floating> Kernel for SparseCrossEntropy<T> {
         let op = "SparseSoftmaxCrossEntropyWithLogits";
         let outs = [&loss, &gradient];
         launch(context, op, [&logits, &labels], outs, move |[logits, labels], [loss, gradient]| {
-            let labels = match is_small {
-                true => view::<i32>(labels, &[rows])?.mapv(i64::from),
-                false => view::<i64>(labels, &[rows])?.to_owned(),
-            };
+            let labels = indices(labels, is_small, &[rows])?;
             let logits = view::<T>(logits, &shape)?;
             let (loss, gradient) = (view_mut(loss, &[rows])?, view_mut(gradient, &shape)?);
             softmax::sparse_cross_entropy(logits, labels.view(), loss, gradient);

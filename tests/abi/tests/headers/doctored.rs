@@ -203,13 +203,13 @@ const SOURCES: &[Edit] = &[
         &["`TF_Filesystem_Option::per_file`"],
     ),
     (
-        "filesystem",
+        "filesystem_ops",
         "undeleted_files: *mut u64,",
         "undeleted_files: *mut i32,",
         &["`TF_FilesystemOps::delete_recursively`", "*mut i32"],
     ),
     (
-        "filesystem",
+        "filesystem_registration",
         "ops.random_access_file_ops_size = TF_RANDOM_ACCESS_FILE_OPS_SIZE;",
         "ops.random_access_file_ops_size = TF_WRITABLE_FILE_OPS_SIZE;",
         &["`TF_SetFilesystemVersionMetadata -> random_access_file_ops_size`"],
@@ -222,7 +222,7 @@ const SOURCES: &[Edit] = &[
     ),
     ("filesystem", "", "", &["`TF_EXTRA`", "only tf-fs-sys"]),
     (
-        "stream_executor",
+        "stream_executor_platform",
         "pub r#type: *const c_char",
         "pub r#type: *mut c_char",
         &["`SP_Platform::type`", "`*const c_char` in the header"],
