@@ -161,7 +161,7 @@ fn the_record_is_true() {
     assert_eq!(
         missing.iter().map(|case| case.name()).collect::<Vec<_>>(),
         NEED_ANOTHER_DECLARATION,
-        "cases that notice no defect; put one into tests/conformance/src/broken.rs, or {advice}"
+        "cases that notice no defect; put one into tests/conformance/src/broken, or {advice}"
     );
 }
 
