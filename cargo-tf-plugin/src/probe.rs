@@ -264,20 +264,7 @@ impl Probe {
         let mut command = Command::new(&self.program);
         command.arg(ARGUMENT).arg(plugin).arg(&report);
         let withheld = secrets::withhold(&mut command);
-        // What TensorFlow's libraries and the SDK say of themselves is not the plugin's.
-        for (name, value) in [("TF_CPP_MIN_LOG_LEVEL", "1"), ("TF_ENABLE_ONEDNN_OPTS", "0")] {
-            if env::var_os(name).is_none() {
-                command.env(name, value);
-            }
-        }
-        if let Some(directory) = &self.library_dir {
-            let mut path = OsString::from(directory);
-            if let Some(more) = env::var_os("LD_LIBRARY_PATH").filter(|more| !more.is_empty()) {
-                path.push(":");
-                path.push(more);
-            }
-            command.env("LD_LIBRARY_PATH", path);
-        }
+        prepare(&mut command, self.library_dir.as_deref());
         let watched = watch(&mut command, self.limit)?;
         let events = read(&report);
         let output = last_lines(&watched.output, KEPT_LINES);
@@ -287,6 +274,24 @@ impl Probe {
         });
         let last_step = last_step.unwrap_or_else(|| "the start of the process".to_owned());
         Ok(Run { end: end(&watched, &events, self.limit), events, last_step, output, withheld })
+    }
+}
+
+/// Prepares a process that loads a plugin: what TensorFlow's libraries and the SDK say of themselves is not the plugin's,
+/// and the libraries are found in `library_dir`.
+pub(crate) fn prepare(command: &mut Command, library_dir: Option<&Path>) {
+    for (name, value) in [("TF_CPP_MIN_LOG_LEVEL", "1"), ("TF_ENABLE_ONEDNN_OPTS", "0")] {
+        if env::var_os(name).is_none() {
+            command.env(name, value);
+        }
+    }
+    if let Some(directory) = library_dir {
+        let mut path = OsString::from(directory);
+        if let Some(more) = env::var_os("LD_LIBRARY_PATH").filter(|more| !more.is_empty()) {
+            path.push(":");
+            path.push(more);
+        }
+        command.env("LD_LIBRARY_PATH", path);
     }
 }
 

@@ -18,63 +18,69 @@ const LARGE: usize = 1024 * KIB;
 /// Events that rows use in turns.
 const EVENTS: usize = 64;
 
-/// A row of the table: a callback, or what TensorFlow makes of several.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Row {
-    /// `allocate`.
-    Allocate,
-    /// `deallocate`.
-    Deallocate,
-    /// `get_allocator_stats`.
-    AllocatorStats,
-    /// `device_memory_usage`.
-    MemoryUsage,
-    /// `create_stream`.
-    CreateStream,
-    /// `destroy_stream`.
-    DestroyStream,
-    /// `create_stream_dependency`.
-    WaitForStream,
-    /// `get_stream_status`.
-    StreamStatus,
-    /// `create_event`.
-    CreateEvent,
-    /// `destroy_event`.
-    DestroyEvent,
-    /// `record_event`.
-    Record,
-    /// `get_event_status`.
-    EventStatus,
-    /// `wait_for_event`.
-    WaitForEvent,
-    /// `block_host_for_event`.
-    BlockForEvent,
-    /// `block_host_until_done`.
-    BlockUntilDone,
-    /// `synchronize_all_activity`.
-    Synchronize,
-    /// `memcpy_htod` of so many bytes.
-    ToDevice(usize),
-    /// `memcpy_dtoh` of so many bytes.
-    ToHost(usize),
-    /// `memcpy_dtod` of so many bytes.
-    OnDevice(usize),
-    /// `sync_memcpy_htod`.
-    SyncToDevice,
-    /// `sync_memcpy_dtoh`.
-    SyncToHost,
-    /// `sync_memcpy_dtod`.
-    SyncOnDevice,
-    /// `mem_zero`.
-    Zero,
-    /// `memset`.
-    Byte,
-    /// `memset32`.
-    Word,
-    /// `host_callback`.
-    HostCallback,
-    /// All the calls that TensorFlow makes for a copy to the device.
-    Transfer,
+macro_rules! rows {
+    (single { $($row:ident $name:literal)* } sized { $($copy:ident $function:literal)* }) => {
+        /// A row of the table: a callback, or what TensorFlow makes of several.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Row {
+            $(
+                #[doc = concat!($name, ".")]
+                $row,
+            )*
+            $(
+                #[doc = concat!($function, " of so many bytes.")]
+                $copy(usize),
+            )*
+        }
+
+        impl Row {
+            /// What the table calls the row.
+            #[must_use]
+            pub fn name(self) -> String {
+                let size = |bytes: usize| match bytes {
+                    LARGE => "1 MiB",
+                    _ => "4 KiB",
+                };
+                match self {
+                    $(Self::$row => $name.to_owned(),)*
+                    $(Self::$copy(bytes) => format!("{} {}", $function, size(bytes)),)*
+                }
+            }
+        }
+    };
+}
+rows! {
+    single {
+        Allocate "`allocate`"
+        Deallocate "`deallocate`"
+        AllocatorStats "`get_allocator_stats`"
+        MemoryUsage "`device_memory_usage`"
+        CreateStream "`create_stream`"
+        DestroyStream "`destroy_stream`"
+        WaitForStream "`create_stream_dependency`"
+        StreamStatus "`get_stream_status`"
+        CreateEvent "`create_event`"
+        DestroyEvent "`destroy_event`"
+        Record "`record_event`"
+        EventStatus "`get_event_status`"
+        WaitForEvent "`wait_for_event`"
+        BlockForEvent "`block_host_for_event`"
+        BlockUntilDone "`block_host_until_done`"
+        Synchronize "`synchronize_all_activity`"
+        SyncToDevice "`sync_memcpy_htod` 4 KiB"
+        SyncToHost "`sync_memcpy_dtoh` 4 KiB"
+        SyncOnDevice "`sync_memcpy_dtod` 4 KiB"
+        Zero "`mem_zero` 4 KiB"
+        Byte "`memset` 4 KiB"
+        Word "`memset32` 4 KiB"
+        HostCallback "`host_callback`"
+        Transfer "a tensor of 4 KiB to the device"
+    }
+    sized {
+        ToDevice "`memcpy_htod`"
+        ToHost "`memcpy_dtoh`"
+        OnDevice "`memcpy_dtod`"
+    }
 }
 
 impl Row {
@@ -110,45 +116,6 @@ impl Row {
         Self::HostCallback,
         Self::Transfer,
     ];
-
-    /// What the table calls the row.
-    #[must_use]
-    pub fn name(self) -> String {
-        let size = |bytes: usize| match bytes {
-            LARGE => "1 MiB",
-            _ => "4 KiB",
-        };
-        let name = match self {
-            Self::Allocate => "`allocate`",
-            Self::Deallocate => "`deallocate`",
-            Self::AllocatorStats => "`get_allocator_stats`",
-            Self::MemoryUsage => "`device_memory_usage`",
-            Self::CreateStream => "`create_stream`",
-            Self::DestroyStream => "`destroy_stream`",
-            Self::WaitForStream => "`create_stream_dependency`",
-            Self::StreamStatus => "`get_stream_status`",
-            Self::CreateEvent => "`create_event`",
-            Self::DestroyEvent => "`destroy_event`",
-            Self::Record => "`record_event`",
-            Self::EventStatus => "`get_event_status`",
-            Self::WaitForEvent => "`wait_for_event`",
-            Self::BlockForEvent => "`block_host_for_event`",
-            Self::BlockUntilDone => "`block_host_until_done`",
-            Self::Synchronize => "`synchronize_all_activity`",
-            Self::ToDevice(bytes) => return format!("`memcpy_htod` {}", size(bytes)),
-            Self::ToHost(bytes) => return format!("`memcpy_dtoh` {}", size(bytes)),
-            Self::OnDevice(bytes) => return format!("`memcpy_dtod` {}", size(bytes)),
-            Self::SyncToDevice => "`sync_memcpy_htod` 4 KiB",
-            Self::SyncToHost => "`sync_memcpy_dtoh` 4 KiB",
-            Self::SyncOnDevice => "`sync_memcpy_dtod` 4 KiB",
-            Self::Zero => "`mem_zero` 4 KiB",
-            Self::Byte => "`memset` 4 KiB",
-            Self::Word => "`memset32` 4 KiB",
-            Self::HostCallback => "`host_callback`",
-            Self::Transfer => "a tensor of 4 KiB to the device",
-        };
-        name.to_owned()
-    }
 
     /// How many operations make up a round.
     #[must_use]

@@ -2,7 +2,6 @@
 
 use std::cell::RefCell;
 use std::env;
-use std::ffi::OsString;
 use std::fmt;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::io::{self, IsTerminal as _};
@@ -19,6 +18,7 @@ use crate::bench::report::Part;
 use crate::bench::{self, Child, Interrupted, Job};
 use crate::commands::run::LIBRARY_VARIABLE;
 use crate::output::note;
+use crate::probe::prepare;
 
 /// How many times its time a row may take at most with rehearsals and on both sides, beside the time for what it needs.
 const TIMES_SECONDS: f64 = 10.0;
@@ -194,19 +194,7 @@ impl Measuring<'_> {
             env::current_exe().unwrap_or_else(|_| env::args_os().next().unwrap_or_default().into());
         let mut command = Command::new(program);
         command.arg(bench::ARGUMENT);
-        for (name, value) in [("TF_CPP_MIN_LOG_LEVEL", "1"), ("TF_ENABLE_ONEDNN_OPTS", "0")] {
-            if env::var_os(name).is_none() {
-                command.env(name, value);
-            }
-        }
-        if let Some(directory) = &self.library_dir {
-            let mut path = OsString::from(directory);
-            if let Some(more) = env::var_os("LD_LIBRARY_PATH").filter(|more| !more.is_empty()) {
-                path.push(":");
-                path.push(more);
-            }
-            command.env("LD_LIBRARY_PATH", path);
-        }
+        prepare(&mut command, self.library_dir.as_deref());
         command
     }
 }

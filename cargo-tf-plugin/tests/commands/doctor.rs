@@ -1,9 +1,10 @@
 //! What `doctor` says about the plugins of a real TensorFlow, and whether that is what happens.
 
+use crate::said::{assert_says, run};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 
 use cargo_tf_plugin::workspace::Workspace;
 use cargo_tf_plugin::{NEWEST, TensorFlow};
@@ -59,18 +60,6 @@ fn doctor() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_cargo-tf-plugin"));
     command.args(["tf-plugin", "doctor"]);
     command
-}
-
-fn run(command: &mut Command) -> (i32, String) {
-    let Output { status, stdout, stderr } = command.output().expect("the command runs");
-    let text = String::from_utf8_lossy(&stdout).into_owned() + &String::from_utf8_lossy(&stderr);
-    (status.code().expect("an exit code"), text)
-}
-
-#[track_caller]
-fn assert_says(text: &str, words: &str) {
-    let flat = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(flat(text).contains(&flat(words)), "`{words}` is missing in:\n{text}");
 }
 
 #[test]

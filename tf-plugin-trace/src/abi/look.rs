@@ -116,62 +116,45 @@ macro_rules! export {
             )
         }
 
-        /// In front of TensorFlow's, for plugins that are linked with it.
-        ///
-        /// # Safety
-        /// As TensorFlow's.
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C-unwind" fn TF_NewKernelBuilder(
-            op: *const ::core::ffi::c_char,
-            device: *const ::core::ffi::c_char,
-            create: usize,
-            compute: usize,
-            delete: usize,
-        ) -> *mut ::core::ffi::c_void {
-            // SAFETY: the arguments are those of the caller.
-            unsafe { $crate::abi::new_kernel_builder(op, device, create, compute, delete) }
-        }
-
-        /// In front of TensorFlow's, for plugins that are linked with it.
-        ///
-        /// # Safety
-        /// As TensorFlow's.
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C-unwind" fn TF_NewAsyncKernelBuilder(
-            op: *const ::core::ffi::c_char,
-            device: *const ::core::ffi::c_char,
-            create: usize,
-            compute: usize,
-            delete: usize,
-        ) -> *mut ::core::ffi::c_void {
-            // SAFETY: the arguments are those of the caller.
-            unsafe { $crate::abi::new_async_kernel_builder(op, device, create, compute, delete) }
-        }
-
-        /// In front of TensorFlow's, for plugins that are linked with it.
-        ///
-        /// # Safety
-        /// As TensorFlow's.
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C-unwind" fn TF_OpKernelContext_Failure(
-            context: *mut ::core::ffi::c_void,
-            status: *mut ::core::ffi::c_void,
-        ) {
-            // SAFETY: the arguments are those of the caller.
-            unsafe { $crate::abi::context_failure(context, status) }
-        }
-
-        /// In front of TensorFlow's, for plugins that are linked with it.
-        ///
-        /// # Safety
-        /// As TensorFlow's.
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C-unwind" fn TF_OpKernelConstruction_Failure(
-            context: *mut ::core::ffi::c_void,
-            status: *mut ::core::ffi::c_void,
-        ) {
-            // SAFETY: the arguments are those of the caller.
-            unsafe { $crate::abi::construction_failure(context, status) }
+        $crate::__in_front_of_tensorflow! {
+            TF_NewKernelBuilder(
+                op: *const ::core::ffi::c_char,
+                device: *const ::core::ffi::c_char,
+                create: usize,
+                compute: usize,
+                delete: usize,
+            ) -> *mut ::core::ffi::c_void => new_kernel_builder;
+            TF_NewAsyncKernelBuilder(
+                op: *const ::core::ffi::c_char,
+                device: *const ::core::ffi::c_char,
+                create: usize,
+                compute: usize,
+                delete: usize,
+            ) -> *mut ::core::ffi::c_void => new_async_kernel_builder;
+            TF_OpKernelContext_Failure(
+                context: *mut ::core::ffi::c_void,
+                status: *mut ::core::ffi::c_void,
+            ) -> () => context_failure;
+            TF_OpKernelConstruction_Failure(
+                context: *mut ::core::ffi::c_void,
+                status: *mut ::core::ffi::c_void,
+            ) -> () => construction_failure;
         }
     };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __in_front_of_tensorflow {
+    ($($name:ident($($argument:ident: $type:ty),* $(,)?) -> $result:ty => $own:ident;)*) => {$(
+        /// In front of TensorFlow's, for plugins that are linked with it.
+        ///
+        /// # Safety
+        /// As TensorFlow's.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C-unwind" fn $name($($argument: $type),*) -> $result {
+            // SAFETY: the arguments are those of the caller.
+            unsafe { $crate::abi::$own($($argument),*) }
+        }
+    )*};
 }

@@ -322,41 +322,31 @@ impl<'f> Bench<'f> {
 
     fn directories(&self, rows: &Rows<'_>) -> Result<()> {
         let fs = self.fs;
-        rows.row("new_writable_file and close", None, || {
-            self.made_and_removed(
-                rows,
-                true,
-                |path| fs.create(path, false)?.close(),
-                |path| fs.delete_file(path),
-            )
-        })?;
-        rows.row("delete_file", None, || {
-            need!(fs, ops, delete_file);
-            self.made_and_removed(
-                rows,
-                false,
-                |path| fs.create(path, false)?.close(),
-                |path| fs.delete_file(path),
-            )
-        })?;
-        rows.row("create_dir", None, || {
-            need!(fs, ops, create_dir);
-            self.made_and_removed(
-                rows,
-                true,
-                |path| fs.create_dir(path),
-                |path| fs.delete_dir(path),
-            )
-        })?;
-        rows.row("delete_dir", None, || {
-            need!(fs, ops, delete_dir);
-            self.made_and_removed(
-                rows,
-                false,
-                |path| fs.create_dir(path),
-                |path| fs.delete_dir(path),
-            )
-        })?;
+        for (name, deletes) in [("new_writable_file and close", false), ("delete_file", true)] {
+            rows.row(name, None, || {
+                if deletes {
+                    need!(fs, ops, delete_file);
+                }
+                self.made_and_removed(
+                    rows,
+                    !deletes,
+                    |path| fs.create(path, false)?.close(),
+                    |path| fs.delete_file(path),
+                )
+            })?;
+        }
+        for (name, deletes) in [("create_dir", false), ("delete_dir", true)] {
+            rows.row(name, None, || {
+                if deletes {
+                    need!(fs, ops, delete_dir);
+                } else {
+                    need!(fs, ops, create_dir);
+                }
+                let (make, remove) =
+                    (|path: &CStr| fs.create_dir(path), |path: &CStr| fs.delete_dir(path));
+                self.made_and_removed(rows, !deletes, make, remove)
+            })?;
+        }
         rows.row("rename_file", None, || {
             need!(fs, ops, rename_file);
             let mut names = [self.path("renamed-a")?, self.path("renamed-b")?];
