@@ -92,7 +92,10 @@ impl Answer {
                 );
             }
             "NoSuchUpload" => {
-                return text(Code::NotFound, "the upload is gone; somebody aborted it");
+                return text(
+                    Code::NotFound,
+                    "the upload does not exist any more; another client aborted it",
+                );
             }
             "RequestTimeTooSkewed" => {
                 let here = DateTime::from(SystemTime::now());
@@ -157,24 +160,29 @@ impl Answer {
             "BucketAlreadyExists" | "BucketAlreadyOwnedByYou" => {
                 return text(Code::AlreadyExists, "there is one already");
             }
-            "NotImplemented" => return text(Code::Unimplemented, "the store does not offer this"),
+            "NotImplemented" => {
+                return text(Code::Unimplemented, "the store does not support this");
+            }
             _ => {}
         }
         match self.status {
             404 => text(Code::NotFound, "not found"),
-            401 => text(Code::Unauthenticated, "the store wants credentials"),
+            401 => text(Code::Unauthenticated, "the store requires credentials"),
             403 => text(
                 Code::PermissionDenied,
                 "access denied; the credentials in use lack the permission",
             ),
-            405 | 501 => text(Code::Unimplemented, "the store does not offer this"),
+            405 | 501 => text(Code::Unimplemented, "the store does not support this"),
             407 => text(
                 Code::Unauthenticated,
-                "the proxy wants credentials; put them into HTTPS_PROXY or HTTP_PROXY",
+                "the proxy requires credentials; put them into HTTPS_PROXY or HTTP_PROXY",
             ),
             408 => text(Code::DeadlineExceeded, "the store waited too long for the request"),
-            409 => text(Code::Aborted, "another request was in the way; try again"),
-            412 => text(Code::FailedPrecondition, "the object is not as it was or was wanted"),
+            409 => text(Code::Aborted, "another request is in progress; try again"),
+            412 => text(
+                Code::FailedPrecondition,
+                "the object does not meet the condition of the request",
+            ),
             416 => text(Code::OutOfRange, "the range begins past the end"),
             429 => text(
                 Code::Unavailable,
@@ -184,11 +192,11 @@ impl Answer {
             500.. => text(Code::Unavailable, "the store failed; try again"),
             300..=399 => text(
                 Code::FailedPrecondition,
-                "the store wants the request at another place; look at endpoint_url and region",
+                "the store redirects the request; check endpoint_url and region",
             ),
-            400 => text(Code::InvalidArgument, "the store finds the request wrong"),
+            400 => text(Code::InvalidArgument, "the store rejects the request as invalid"),
             402..=499 => text(Code::FailedPrecondition, "the store refused the request"),
-            _ => text(Code::Unavailable, "the store answered with an error"),
+            _ => text(Code::Unavailable, "the store responded with an error"),
         }
     }
 }
@@ -258,7 +266,7 @@ pub(crate) fn of_transport(
         Code::DeadlineExceeded => "not answered in time",
         Code::DataLoss => "wrong bytes were sent",
         Code::Unauthenticated => {
-            "the proxy wants credentials; put them into HTTPS_PROXY or HTTP_PROXY; not answered"
+            "the proxy requires credentials; put them into HTTPS_PROXY or HTTP_PROXY; not answered"
         }
         _ => "not answered",
     };
@@ -291,7 +299,7 @@ where
     if let Some(too_large) = find::<TooLarge>(&error) {
         metrics::failed("other");
         return Error::resource_exhausted(format_args!(
-            "{what}: {op}: {too_large}, which cannot be right; look at what stands between here and the store"
+            "{what}: {op}: {too_large}, which cannot be right; check what is between here and the store"
         ));
     }
     match &error {

@@ -67,7 +67,7 @@ pub(super) fn unknown(names: impl Iterator<Item = OsString>, warnings: &mut Vec<
             Some(nearest) => format!("did you mean {nearest}?"),
             None => "s3:///config.json shows all settings".to_owned(),
         };
-        warnings.push(format!("{name} is set but is no setting of s3://; {advice}"));
+        warnings.push(format!("{name} is set but is not a setting of s3://; {advice}"));
     }
 }
 

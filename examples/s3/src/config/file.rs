@@ -53,13 +53,13 @@ fn parse(text: &str, path: &str) -> Result<Layers> {
         }
         let Toml::Table(buckets) = value else {
             return Err(Error::invalid_argument(
-                "`bucket` is no section; write [bucket.\"name\"] and the settings below it",
+                "`bucket` is not a section; write [bucket.\"name\"] and the settings below it",
             ));
         };
         for (bucket, values) in buckets {
             let Toml::Table(values) = values else {
                 return Err(Error::invalid_argument(format_args!(
-                    "`bucket.{bucket}` is no section; write [bucket.\"{bucket}\"] and the settings below it"
+                    "`bucket.{bucket}` is not a section; write [bucket.\"{bucket}\"] and the settings below it"
                 )));
             };
             let layer = layers.buckets.entry(bucket.clone()).or_default();
@@ -88,7 +88,7 @@ fn add(
         Toml::Boolean(flag) => flag.to_string(),
         other => {
             return Err(Error::invalid_argument(format_args!(
-                "{place}: a {} is no value; write {}",
+                "{place}: a {} is not a value; write {}",
                 other.type_str(),
                 setting.kind
             )));
@@ -112,10 +112,7 @@ pub(super) fn known(key: &str, place: &str, for_bucket: bool) -> Result<&'static
         let advice = nearest(key, keys)
             .map(|nearest| format!("; did you mean {nearest}?"))
             .unwrap_or_else(|| "; s3:///config.json shows all settings".to_owned());
-        return Err(Error::new(
-            Code::NotFound,
-            format!("{place}: there is no such setting{advice}"),
-        ));
+        return Err(Error::new(Code::NotFound, format!("{place}: unknown setting{advice}")));
     };
     ensure!(
         !(for_bucket && setting.scope == Scope::Process),
@@ -159,7 +156,7 @@ mod tests {
             ("bucket = 1", &["[bucket.\"name\"]"]),
             ("bucket.x = 1", &["[bucket.\"x\"]"]),
             ("[bucket.x]\nthreads = 1", &["bucket.\"x\".threads", "whole process"]),
-            ("[bucket.x]\nendpoint_url = \"nota url\"", &["bucket.\"x\".endpoint_url", "no URL"]),
+            ("[bucket.x]\nendpoint_url = \"nota url\"", &["bucket.\"x\".endpoint_url", "not a URL"]),
         ] {
             let error = parse(text, "p").unwrap_err();
             assert_eq!(error.code(), Code::InvalidArgument, "{text}: {error}");

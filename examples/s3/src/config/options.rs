@@ -121,9 +121,9 @@ mod tests {
     #[test]
     fn what_is_wrong_is_named() {
         for (name, values, code, part) in [
-            ("colour", buffer("x"), Code::NotFound, "no such setting"),
+            ("colour", buffer("x"), Code::NotFound, "unknown setting"),
             ("bucket.b.regoin", buffer("x"), Code::NotFound, "did you mean region?"),
-            ("bucket.region", buffer("x"), Code::NotFound, "no such setting"),
+            ("bucket.region", buffer("x"), Code::NotFound, "unknown setting"),
             (
                 "region",
                 OptionValues::Real(vec![1.0]),

@@ -207,7 +207,7 @@ fn with_unit(text: &str) -> (&str, &str) {
 /// Whether this is an address of a store, with its scheme or without.
 fn url(text: &str) -> Result<(), String> {
     let whole = if text.contains("://") { text.to_owned() } else { format!("https://{text}") };
-    let uri: http::Uri = whole.parse().map_err(|error| format!("it is no URL: {error}"))?;
+    let uri: http::Uri = whole.parse().map_err(|error| format!("it is not a URL: {error}"))?;
     if !matches!(uri.scheme_str(), Some("http" | "https")) {
         return Err("its scheme is neither http nor https".to_owned());
     }
@@ -285,12 +285,12 @@ mod tests {
             assert_eq!(Kind::Url.parse(text), Ok(Value::Text(text.to_owned())), "{text}");
         }
         for (text, why) in [
-            ("", "no URL"),
+            ("", "not a URL"),
             ("ftp://host", "neither http nor https"),
-            ("http://", "no URL"),
+            ("http://", "not a URL"),
             ("http://user:pw@host", "credentials do not belong"),
             ("http://host?x=1", "end with the path"),
-            ("http://ho st", "no URL"),
+            ("http://ho st", "not a URL"),
         ] {
             let reason = Kind::Url.parse(text).unwrap_err().unwrap();
             assert!(reason.contains(why), "{text}: {reason}");

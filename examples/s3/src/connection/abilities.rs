@@ -175,7 +175,7 @@ impl Abilities {
         if known == Known::Refused {
             log::warn!(
                 "{}: the store refuses {}; HeadObject looks before and after each such write instead, and what \
-                 somebody else writes in between is replaced",
+                 another process writes in between is replaced",
                 self.name,
                 condition.described()
             );

@@ -84,7 +84,7 @@ impl Sources {
         ProviderConfig::without_region().with_http_client(client.clone())
     }
 
-    /// Whether the metadata service did not answer a moment ago.
+    /// Whether the metadata service did not respond a moment ago.
     fn is_silent(&self) -> bool {
         let silence = self.silence.lock().unwrap_or_else(PoisonError::into_inner);
         silence.is_some_and(|since| since.elapsed() < IMDS_MEMORY)
@@ -315,7 +315,7 @@ impl Chain {
                     return absent("AWS_EC2_METADATA_DISABLED is set");
                 }
                 if self.sources.is_silent() {
-                    return absent("the metadata service did not answer a moment ago");
+                    return absent("the metadata service did not respond a moment ago");
                 }
                 let provider = ImdsCredentialsProvider::builder()
                     .configure(&self.sources.config(&self.sources.local))

@@ -26,7 +26,7 @@ impl Intercept for Whole {
         // An error has a code or none, whatever else its document lacks.
         if response.status().is_success() && response.body().bytes().is_some_and(is_cut_off) {
             let kind = io::ErrorKind::UnexpectedEof;
-            return Err(io::Error::new(kind, "the answer is cut off in the middle").into());
+            return Err(io::Error::new(kind, "the response is cut off in the middle").into());
         }
         Ok(())
     }

@@ -166,7 +166,7 @@ impl Answer {
             && let Some(encoding) = &self.content_encoding
         {
             return Err(Cause::Nonsense(format!(
-                "Content-Encoding `{}` where the object's own bytes were asked for",
+                "Content-Encoding `{}` where the object's own bytes were requested",
                 encoding.escape_debug()
             )));
         }

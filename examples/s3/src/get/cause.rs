@@ -150,11 +150,13 @@ impl Failure for Cause {
             Self::Nonsense(how) => {
                 metrics::failed("other");
                 Error::unavailable(format_args!(
-                    "{what}: {op}: the answer cannot be right: {how} ({attempts} attempts); look at what stands \
+                    "{what}: {op}: the response cannot be right: {how} ({attempts} attempts); check what is \
                      between here and the store"
                 ))
             }
-            Self::Unsupported => Error::internal(format_args!("{what}: {op}: unsupported answer")),
+            Self::Unsupported => {
+                Error::internal(format_args!("{what}: {op}: unsupported response"))
+            }
             Self::Other(error) => error.context(format_args!("{what}: {op}")),
         }
     }

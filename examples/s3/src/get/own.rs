@@ -117,7 +117,7 @@ async fn receive_head(wire: &mut Wire, route: &Route, stall: Duration) -> Result
         let received = received.map_err(|_| stalled(route, stall))?;
         if received.map_err(|error| broken(route, error))? == 0 {
             let kind = io::ErrorKind::UnexpectedEof;
-            return Err(broken(route, io::Error::new(kind, "closed without an answer")));
+            return Err(broken(route, io::Error::new(kind, "closed without a response")));
         }
     }
 }

@@ -199,8 +199,8 @@ impl<'a> Guard<'a> {
         ensure!(
             count < MOST,
             Error::failed_precondition(format_args!(
-                "{}: {}: the store refuses {} although nobody replaced the object, as HeadObject shows it; write it \
-                 again; if it stays so, set {} to {}",
+                "{}: {}: the store refuses {} although HeadObject shows that the object is unchanged; write it \
+                 again; if it fails again, set {} to {}",
                 target.name,
                 self.op,
                 condition.described(),
@@ -262,15 +262,15 @@ impl<'a> Guard<'a> {
             Ok(head) => head,
             Err(error) => {
                 // The store has confirmed the write.
-                log::warn!("{error:#}; whether somebody else wrote at the same time is not known");
+                log::warn!("{error:#}; concurrent writes of others were not checked");
                 return Ok(());
             }
         };
         ensure!(
             head.as_ref().is_some_and(|head| stored.is_shown_by(head)),
             Error::failed_precondition(format_args!(
-                "{}: {}: somebody else wrote or deleted the object at the same time: HeadObject shows {} right after \
-                 it ({}); write to a name of your own",
+                "{}: {}: another process wrote or deleted the object at the same time: HeadObject shows {} right after \
+                 it ({}); write to another name",
                 target.name,
                 self.op,
                 shown(head.as_ref()),
@@ -284,7 +284,7 @@ impl<'a> Guard<'a> {
     fn without_look(&self, error: Error) -> Error {
         match self.learns() {
             Some((condition, _)) if error.code() == Code::PermissionDenied => error.context(format!(
-                "{} is not sent without a look at what is there; with credentials that may not look, set {}=quoted if \
+                "{} is not sent without a HeadObject before it; if the credentials do not allow that, set {}=quoted if \
                  the store checks {}",
                 self.op,
                 condition.setting(),
@@ -343,17 +343,16 @@ fn shown(head: Option<&HeadObjectOutput>) -> String {
 #[cold]
 pub(super) fn replaced(error: Error) -> Error {
     error.with_code(Code::FailedPrecondition).context(
-        "somebody else replaced or deleted the object while it was open for writing, and theirs stays; \
-         write to a name of your own",
+        "another process replaced or deleted the object while it was open for writing, and that version \
+         is kept; write to another name",
     )
 }
 
 /// The error of a write that found an object, and could not find out whose.
 #[cold]
 pub(super) fn unknown(error: Error) -> Error {
-    error.context(
-        "whether this is stored or somebody else's object is there is not known; write it again",
-    )
+    error
+        .context("it is unknown whether this object or another process's is stored; write it again")
 }
 
 /// Whether a condition did not hold: another object is there, or none.

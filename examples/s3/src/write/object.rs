@@ -458,7 +458,7 @@ pub(super) async fn find(bucket: &Bucket, name: &Name) -> Result<Option<(Stored,
                 etag: whole_etag(head.e_tag()),
                 len: head.content_length().and_then(|len| u64::try_from(len).ok()).ok_or_else(|| {
                     Error::unavailable(format_args!(
-                        "{name}: HeadObject: the store's answer has no length; is it a store that speaks S3?"
+                        "{name}: HeadObject: the store's response has no length; does it implement S3?"
                     ))
                 })?,
                 crc: head.checksum_crc32().and_then(Crc32::from_base64),

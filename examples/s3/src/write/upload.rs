@@ -484,7 +484,7 @@ pub(super) fn again(error: &Error) -> Error {
 #[cold]
 fn incomplete(op: &str, name: &Name, what: &str) -> Error {
     Error::unavailable(format_args!(
-        "{name}: {op}: the store's answer has no {what}; is it a store that speaks S3?"
+        "{name}: {op}: the store's response has no {what}; does it implement S3?"
     ))
 }
 

@@ -220,7 +220,7 @@ fn junk_is_warned_of_once() {
         "AWS_MAX_ATTEMPTS: the value `many` cannot be used; write a number from 1 to 1000000; using 1000000 now",
         "S3_VERIFY_SSL: the value `maybe` cannot be used",
         "S3_MULTI_PART_UPLOAD_CHUNK_SIZE: the value `1000` cannot be used",
-        "TF_S3_READ_PART_BYTE is set but is no setting of s3://; did you mean TF_S3_READ_PART_BYTES?",
+        "TF_S3_READ_PART_BYTE is set but is not a setting of s3://; did you mean TF_S3_READ_PART_BYTES?",
     ] {
         assert_eq!(answer.log.matches(line).count(), 1, "{line}\n{}", answer.log);
     }
@@ -337,7 +337,7 @@ fn proxies() {
     let url = format!("http://user:planted@{}", proxy.url().strip_prefix("http://").unwrap());
     let through = read(this_test!(), &store, &[("HTTP_PROXY", Some(&url))]);
     let text = through.error("Unauthenticated");
-    assert!(text.contains("the proxy wants credentials"), "{text}");
+    assert!(text.contains("the proxy requires credentials"), "{text}");
     assert!(!text.contains("planted") && !through.log.contains("planted"), "{through:?}");
     let asked = proxy.asked();
     assert!(

@@ -67,7 +67,7 @@ fn a_silent_metadata_service_costs_two_seconds_once() {
     assert!(once.error("Unauthenticated").contains("EC2 instance: "), "{once:?}");
     assert!(once.took < Duration::from_secs(3), "{once:?}");
     let thrice = probe(name, &format!("{uri} {uri} {uri}"), &store, &change);
-    assert!(thrice.error("Unauthenticated").contains("did not answer a moment ago"), "{thrice:?}");
+    assert!(thrice.error("Unauthenticated").contains("did not respond a moment ago"), "{thrice:?}");
     assert!(thrice.took < Duration::from_secs(3), "{thrice:?}");
 }
 

@@ -214,7 +214,7 @@ fn settings_count_before_what_a_store_shows() {
     store.set(&[("put_conditions", "quoted")]);
     let error = append().0.unwrap_err();
     assert_eq!(error.code(), Code::FailedPrecondition);
-    for part in ["If-Match of PutObject", "although nobody replaced", "set put_conditions to auto"]
+    for part in ["If-Match of PutObject", "although HeadObject shows", "set put_conditions to auto"]
     {
         assert!(error.to_string().contains(part), "{error:#}");
     }

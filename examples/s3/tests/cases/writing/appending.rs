@@ -143,7 +143,7 @@ fn what_somebody_else_wrote_meanwhile_stays() {
         store.put("file", "theirs");
         let error = file.close().unwrap_err();
         assert_eq!(error.code(), Code::FailedPrecondition, "{size}");
-        assert!(error.to_string().contains("somebody else"), "{error}");
+        assert!(error.to_string().contains("another process"), "{error}");
         assert!(error.to_string().contains(&store.uri("file")), "{error}");
         drop(file);
         assert_eq!(store.get("file"), Some(b"theirs".to_vec()), "{size}");

@@ -222,7 +222,7 @@ fn whose_object_it_is_is_not_guessed() {
         store.clear_faults();
         let text = format!("{error:#}");
         assert_eq!(error.code(), Code::Unavailable, "{request}: {text}");
-        assert!(!text.contains("somebody else replaced"), "{request}: {text}");
+        assert!(!text.contains("another process replaced"), "{request}: {text}");
         assert_eq!(store.get(KEY), Some([&new(len)[..], b"more"].concat()), "{request}");
     }
 }
