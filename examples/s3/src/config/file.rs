@@ -156,7 +156,10 @@ mod tests {
             ("bucket = 1", &["[bucket.\"name\"]"]),
             ("bucket.x = 1", &["[bucket.\"x\"]"]),
             ("[bucket.x]\nthreads = 1", &["bucket.\"x\".threads", "whole process"]),
-            ("[bucket.x]\nendpoint_url = \"nota url\"", &["bucket.\"x\".endpoint_url", "not a URL"]),
+            (
+                "[bucket.x]\nendpoint_url = \"nota url\"",
+                &["bucket.\"x\".endpoint_url", "not a URL"],
+            ),
         ] {
             let error = parse(text, "p").unwrap_err();
             assert_eq!(error.code(), Code::InvalidArgument, "{text}: {error}");

@@ -60,9 +60,9 @@ device_cases! {
                 "TensorFlow calls some callbacks through null pointers if they are missing";
             names "Name and type are capital letters and `_`",
                 "TensorFlow aborts the process on other names";
-            device_count_is_the_same "`get_device_count` answers the same each time, and no error",
-                "TensorFlow asks more than once and gives the devices numbers";
-            all_devices_open "`create_device` of each ordinal answers a device that works",
+            device_count_is_the_same "`get_device_count` returns the same number each time, and no error",
+                "TensorFlow calls it more than once and numbers the devices";
+            all_devices_open "`create_device` of each ordinal returns a working device",
                 "a device that is counted and does not open ends the process";
             devices_open_again "A device that was destroyed can be opened again",
                 "tests and servers open devices more than once";
@@ -80,7 +80,7 @@ device_cases! {
                 "TensorFlow looks up the NUMA node by it";
             figures "NUMA node, bandwidth and operations a nanosecond are numbers or unknown",
                 "graph optimizers calculate with them";
-            memory_usage "`device_memory_usage` answers no more free memory than there is",
+            memory_usage "`device_memory_usage` returns no more free than total memory",
                 "TensorFlow takes what it says is free, and runs nothing where it is unknown";
             allocator_stats "`get_allocator_stats`, if there are any, count an allocation",
                 "`tf.config.experimental.get_memory_info` shows them";
@@ -88,7 +88,7 @@ device_cases! {
     }
     Memory {
         sizes "TensorFlow divides memory at multiples of 256 from there" {
-            allocate = memory::of, "`allocate` of " " answers an address that is a multiple of 256, and the memory keeps its content" [
+            allocate = memory::of, "`allocate` of " " returns an address that is a multiple of 256, and the memory keeps its content" [
                 _1_byte 1, "1 byte";
                 _255_bytes 255, "255 bytes";
                 _256_bytes 256, "256 bytes";
@@ -99,7 +99,7 @@ device_cases! {
             ];
         }
         sizes "kernels on the host use vector instructions on it" {
-            host_memory_of = memory::of_the_host, "`host_memory_allocate` of " " answers memory that is aligned to 64 bytes" [
+            host_memory_of = memory::of_the_host, "`host_memory_allocate` of " " returns memory that is aligned to 64 bytes" [
                 _1_byte 1, "1 byte";
                 _64_bytes 64, "64 bytes";
                 _4_kib 4096, "4 KiB";
@@ -111,7 +111,7 @@ device_cases! {
                 "tensors would change each other";
             allocations_keep_their_content "Memory keeps its content while other memory is allocated and freed",
                 "variables stay for hours";
-            too_much_is_refused "`allocate` of more than there is answers nothing, and the device works on",
+            too_much_is_refused "`allocate` of more than the free memory returns null, and the device continues to work",
                 "TensorFlow requests less then, or raises ResourceExhaustedError";
             freed_memory_comes_back "What is freed can be allocated again, more often than there is memory",
                 "TensorFlow gives regions back for larger ones";
@@ -166,9 +166,9 @@ device_cases! {
                 "copies between devices wait for events";
             a_stream_waits_for_a_chain "Work waits for a stream that waits for another",
                 "dependencies are not only between two";
-            a_stream_waits_for_itself "A stream that waits for itself goes on",
+            a_stream_waits_for_itself "A stream that waits for itself continues",
                 "TensorFlow does not look whether two streams are the same";
-            two_streams_wait_for_each_other "Two streams that wait for each other go on: each waits for what was there",
+            two_streams_wait_for_each_other "Two streams that wait for each other continue: each waits for the work before",
                 "TensorFlow makes such pairs for copies there and back";
             work_outlives_its_stream "Destroying a stream does not stop its work",
                 "TensorFlow destroys streams without waiting";
@@ -180,7 +180,7 @@ device_cases! {
     }
     Events {
         of order {
-            event_never_recorded "An event that was never recorded is complete, and whoever waits for it goes on",
+            event_never_recorded "An event that was never recorded is complete, and a wait for it ends",
                 "TensorFlow polls such events";
             event_that_is_polled "When an event is complete, the work before its latest record is done",
                 "TensorFlow frees and reads memory then";
@@ -200,9 +200,9 @@ device_cases! {
     }
     Callbacks {
         of order {
-            callback_is_made_once "A host callback is made once, with the status OK",
+            callback_is_made_once "A host callback is called once, with the status OK",
                 "a second call is of freed memory, and a missing one waits forever";
-            callback_is_made_in_order "A host callback is made when the work before it is done",
+            callback_is_made_in_order "A host callback is called when the work before it is done",
                 "TensorFlow frees what the work uses";
         }
     }
@@ -231,7 +231,7 @@ device_cases! {
     Random {
         of threads {
             random_work "Random work in three streams that wait for each other leaves the memory that a model has",
-                "what nobody thought of";
+                "unforeseen combinations";
         }
     }
 }

@@ -46,25 +46,25 @@ tensorflow_cases! {
         }
         "Kernels" {
             python_kernels_of_one_argument
-                "`Exp`, `Neg`, `Sqrt` and their like answer as on the CPU, in each type that the plugin has", "a model gives the same answers everywhere";
+                "`Exp`, `Neg`, `Sqrt` and their like return the same as on the CPU, in each type that the plugin has", "a model gives the same results everywhere";
             python_kernels_of_two_arguments
-                "`AddV2`, `Mul`, `Pow` and their like, of equal shapes", "a model gives the same answers everywhere";
+                "`AddV2`, `Mul`, `Pow` and their like, of equal shapes", "a model gives the same results everywhere";
             python_kernels_that_broadcast
                 "The same of shapes that broadcast", "biases and scales are of fewer dimensions";
             python_kernels_that_compare
-                "`Less`, `Equal`, `LogicalAnd` and their like", "a model gives the same answers everywhere";
+                "`Less`, `Equal`, `LogicalAnd` and their like", "a model gives the same results everywhere";
             python_kernels_that_reduce
-                "`Sum`, `Max`, `ArgMax` and their like, along several axes", "a model gives the same answers everywhere";
+                "`Sum`, `Max`, `ArgMax` and their like, along several axes", "a model gives the same results everywhere";
             python_kernels_of_matrices
-                "`MatMul`, `BatchMatMul`, `BiasAdd`", "a model gives the same answers everywhere";
+                "`MatMul`, `BatchMatMul`, `BiasAdd`", "a model gives the same results everywhere";
             python_kernels_of_networks
-                "`Relu`, `Softmax`, `Conv2D`, `MaxPool`, and gradients", "a model gives the same answers everywhere";
+                "`Relu`, `Softmax`, `Conv2D`, `MaxPool`, and gradients", "a model gives the same results everywhere";
             python_kernels_that_arrange
-                "`Transpose`, `Slice`, `GatherV2`, `Pad` and their like", "a model gives the same answers everywhere";
+                "`Transpose`, `Slice`, `GatherV2`, `Pad` and their like", "a model gives the same results everywhere";
             python_shapes_that_do_not_fit
-                "Shapes that do not fit raise `InvalidArgumentError`, and the device goes on", "the error names the mistake";
+                "Shapes that do not match raise `InvalidArgumentError`, and the device continues to work", "the error names the mistake";
             python_missing_kernel
-                "An operation without a kernel raises an error, and the device goes on", "the error names the mistake";
+                "An operation without a kernel raises an error, and the device continues to work", "the error names the mistake";
         }
         "Programs" {
             python_function
@@ -88,7 +88,7 @@ tensorflow_cases! {
             c_loaded_twice
                 "`TF_LoadPluggableDeviceLibrary` a second time neither ends the process nor adds a device", "libraries of one program each do it";
             c_contexts_come_and_go
-                "`TFE_NewContext` and `TFE_DeleteContext`, three times, beside another context", "programs make one a model";
+                "`TFE_NewContext` and `TFE_DeleteContext`, three times, next to another context", "programs create one per model";
         }
         "Copies and kernels" {
             c_copies

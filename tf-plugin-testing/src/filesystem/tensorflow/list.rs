@@ -24,7 +24,7 @@ tensorflow_cases! {
             python_replaced_by_a_shorter_one [a_shorter_file_replaces_a_longer_one, an_empty_file_replaces_a_full_one]
                 "A file that is written again has nothing of the old one", "the state file of checkpoints shrinks";
             python_append [appending_keeps_what_is_there]
-                "`GFile(..., 'ab')` adds to what is there", "logs are written so";
+                "`GFile(..., 'ab')` appends to the content", "logs are written in this way";
             python_append_to_nothing [appending_creates_a_missing_file]
                 "`GFile(..., 'ab')` makes a file that is missing", "`Dataset.save` opens its files so";
             python_empty_file [new_writable_file_of_missing]
@@ -54,7 +54,7 @@ tensorflow_cases! {
             python_write_missing_parent [new_writable_file_of_missing_parent]
                 "Writing below a missing directory raises `NotFoundError` and makes nothing", "a typing error would make a tree";
             python_write_onto_directory [new_writable_file_of_full_dir, new_writable_file_of_empty_dir]
-                "Writing onto a directory raises `FailedPreconditionError` and changes nothing; where directories are implied it may make a file beside it", "the directory would be lost";
+                "Writing onto a directory raises `FailedPreconditionError` and changes nothing; where directories are implied it may create a file of that name", "the directory would be lost";
             python_write_below_file [new_writable_file_of_below_file]
                 "Writing below a file raises `FailedPreconditionError` and changes nothing", "the file would be lost";
             python_append_codes [new_appendable_file_of_missing_parent, new_appendable_file_of_full_dir, new_appendable_file_of_below_file]
@@ -72,11 +72,11 @@ tensorflow_cases! {
             python_makedirs_codes [recursively_create_dir_of_file, recursively_create_dir_of_below_file]
                 "`makedirs` of a file, below it and far below raises `FailedPreconditionError`", "TensorFlow would write into a file";
             python_remove [deleting_a_file_keeps_prefix_siblings]
-                "`remove` takes the file, not its neighbours of similar names nor its directory", "old checkpoints are removed beside new ones";
+                "`remove` takes the file, not its neighbours of similar names nor its directory", "old checkpoints are removed next to new ones";
             python_remove_codes [delete_file_of_full_dir, delete_file_of_empty_dir, delete_file_of_below_file]
                 "`remove` of nothing raises `NotFoundError`, of a directory `FailedPreconditionError`", "the directory would be lost";
             python_rmtree [deleting_a_tree_keeps_prefix_siblings, deleting_a_deep_tree]
-                "`rmtree` takes the whole tree and nothing beside it", "`run` is removed beside `run1`";
+                "`rmtree` removes the whole tree and nothing else", "`run` is removed next to `run1`";
             python_rmtree_codes [delete_recursively_of_file, delete_recursively_of_below_file]
                 "`rmtree` of nothing raises `NotFoundError`; of a file it takes the file", "TensorFlow turns left-overs into `PermissionDeniedError`";
         }
@@ -116,9 +116,9 @@ tensorflow_cases! {
             python_listdir [get_children_of_files_and_directories]
                 "`listdir` has each file and directory once, hidden ones too, one level deep", "shards are found so";
             python_listdir_codes
-                "`listdir` of nothing and of a file raises `NotFoundError`", "TensorFlow asks `is_directory` first";
+                "`listdir` of nothing and of a file raises `NotFoundError`", "TensorFlow calls `is_directory` first";
             python_listdir_of_many [listing_of_many_files]
-                "`listdir` of 300 files, made by eight threads", "object stores answer in pages";
+                "`listdir` of 300 files, made by eight threads", "object stores list in pages";
             python_listing_follows_changes [listing_follows_changes]
                 "`listdir` and `glob` see what was written and removed just now", "a listing that is remembered hides checkpoints";
             python_walk [walk]
@@ -132,7 +132,7 @@ tensorflow_cases! {
             python_glob_list [glob_list, glob_range, glob_negated_list]
                 "`glob` with `[ab]`, `[a-c]` and `[^b]`", "file patterns of data sets";
             python_glob_without_wildcard [glob_plain_file, glob_plain_directory, glob_plain_missing]
-                "`glob` of a plain name finds it if it is there", "TensorFlow looks for single files so";
+                "`glob` of a plain name finds it if it exists", "TensorFlow looks for single files in this way";
             python_glob_escapes [glob_escaped_star, glob_with_escaped_brackets]
                 "`glob` with `\\\\*`, `\\\\?`, `\\\\[` and `\\\\\\\\`", "names with such signs cannot be found otherwise";
             python_matching_files
@@ -180,15 +180,15 @@ tensorflow_cases! {
             python_dataset_snapshot
                 "`Dataset.snapshot`, used again", "it renames its metadata";
             python_checkpoint [checkpoint]
-                "`tf.train.Checkpoint` saves and restores, and leaves no temporary file", "training goes on from it";
+                "`tf.train.Checkpoint` saves and restores, and leaves no temporary file", "training continues from it";
             python_checkpoint_manager [checkpoint]
-                "`CheckpointManager` keeps two of four, and restores the latest", "training goes on from it";
+                "`CheckpointManager` keeps two of four, and restores the latest", "training continues from it";
             python_saved_model [saved_model]
                 "`tf.saved_model` saves and loads a model with an asset", "serving";
             python_event_file [event_file]
                 "20 events of `tf.summary`", "TensorBoard";
             python_event_file_grows [event_file_is_read_while_it_grows]
-                "Each event is read after its flush, while the writer goes on", "TensorBoard during training";
+                "Each event is read after its flush, while the writer continues", "TensorBoard during training";
             python_lookup_table
                 "A lookup table from a file", "vocabularies";
             python_memory_region [new_read_only_memory_region_from_file_of_file, new_read_only_memory_region_from_file_of_empty_file]
@@ -204,7 +204,7 @@ tensorflow_cases! {
             python_threads_with_files_of_their_own [each_renames_its_file, each_deletes_its_file]
                 "Eight threads write, read, rename, copy, remove and list", "workers save together";
             python_threads_rename_onto_one_file
-                "Eight threads rename onto one name; one of the files is there in the end, and not a mixture", "workers replace one state file";
+                "Eight threads rename onto one name; one of the files remains, and not a mixture", "workers replace one state file";
             python_threads_make_one_tree [all_create_a_path]
                 "Eight threads make directories of one tree", "workers start together";
         }
@@ -212,7 +212,7 @@ tensorflow_cases! {
     in_c Files {
         "Files" {
             c_registered_twice
-                "`TF_RegisterFilesystemPlugin` once more, and in eight threads, is OK or `ALREADY_EXISTS`, and what was there stays; of no library, and of one that is no plugin, it is `NOT_FOUND`", "libraries of one program each do it";
+                "`TF_RegisterFilesystemPlugin` once more, and in eight threads, is OK or `ALREADY_EXISTS`, and the first registration stays; of no library, and of one that is not a plugin, it is `NOT_FOUND`", "libraries of one program each do it";
             c_write_and_read
                 "`ReadFile` gives what `TF_AppendWritableFile` wrote: nothing, a byte, 3 MB, and less than before; `TF_FileStat` says as much", "serving reads models so";
             c_flushed_is_read [flush_makes_visible]
@@ -228,7 +228,7 @@ tensorflow_cases! {
         }
         "Provided files" {
             c_provided_files
-                "With `files: provided` all of `samples` are there: length, kind and content", "a filesystem that only reads is asked no other way";
+                "With `files: provided` all of `samples` exist: length, kind and content", "a read-only filesystem is not tested otherwise";
         }
     }
 }

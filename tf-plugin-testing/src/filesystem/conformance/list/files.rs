@@ -7,7 +7,7 @@ filesystem_cases! {
     ($) __filesystem_file_tests
     Content {
         of reading {
-            read_an_empty_file "an empty file is read: no bytes, and OUT_OF_RANGE unless none were wanted",
+            read_an_empty_file "an empty file is read: no bytes, and OUT_OF_RANGE unless none were requested",
                 "ReadFileToString reads 0 bytes of an empty file";
             read_at_a_huge_offset "reading at 2 GiB, 4 GiB, 1 TiB and the largest offset returns OUT_OF_RANGE",
                 "an offset cut to 32 bits gives the bytes of the file's start";
@@ -41,7 +41,7 @@ filesystem_cases! {
                 "TFRecordWriter appends 4 to 12 bytes at a time";
             appends_of_all_sizes "appends of 0 to 131,072 bytes, around the sizes of blocks, are all there",
                 "the last partial block is the one that gets lost";
-            a_block_and_one_byte "one byte after a full block of 64 KiB is there",
+            a_block_and_one_byte "one byte after a full block of 64 KiB is kept",
                 "the last partial block is the one that gets lost";
             eight_mebibytes "8 MiB in pieces of 1 MiB are all there",
                 "shards of checkpoints are large";
@@ -58,16 +58,16 @@ filesystem_cases! {
             appending_creates_a_missing_file "`new_appendable_file` creates a missing file",
                 "Dataset.save opens new files this way";
             appending_is_declared_right "a filesystem that is declared not to append refuses to, and keeps the file",
-                "an answer of OK would lose what was there";
+                "OK would lose the old content";
             close_makes_visible "a closed file can be read and listed before it is dropped",
                 "TensorFlow renames before it drops the writer";
-            close_writes_what_was_not_flushed "what was appended after a flush is there after close",
+            close_writes_what_was_not_flushed "bytes that were appended after a flush are kept by close",
                 "the end of a log is the part that matters";
             close_repeats_nothing "flush, sync and close after close are OK and change nothing",
                 "checkpoint writers close twice";
             a_late_close_does_not_bring_a_file_back "a second close after the file was deleted does not bring it back",
                 "checkpoint writers close twice, the second time when they are dropped";
-            append_after_close_is_not_lost_silently "an append after close fails, or its bytes are there",
+            append_after_close_is_not_lost_silently "an append after close fails, or its bytes are kept",
                 "Python may write to a file whose close failed";
             a_dropped_file_can_be_written_anew "a file that was dropped without a close can be written again",
                 "a save that failed is tried again";
@@ -85,7 +85,7 @@ filesystem_cases! {
                 "the next listing would have a file too many";
             tell_begins_at_zero "`tell` is 0 in a file that replaces another",
                 "writers of archives compute offsets with it";
-            tell_survives_flush "`tell` goes on counting after flush and sync",
+            tell_survives_flush "`tell` continues to count after flush and sync",
                 "writers of archives compute offsets with it";
             stat_follows_every_change "`stat` and `get_file_size` know the length of what was last written",
                 "GFile.read reads as much as they say";
@@ -167,12 +167,12 @@ filesystem_cases! {
             name_long "a name of 200 bytes",
                 "names of checkpoints carry metrics";
             name_deep "a file 24 directories deep",
-                "there is no limit in TensorFlow";
+                "TensorFlow has no limit";
             prefix_is_no_path "a part of a name is NOT_FOUND for every operation",
-                "a store that looks up by prefix finds what is not there";
+                "a store that looks up by prefix finds missing names";
             same_name_as_file_and_in_directory "the same name in two directories is two files",
                 "last components alone are not keys";
-            translate_name_of_canonical_names "`translate_name` leaves a canonical name as it is",
+            translate_name_of_canonical_names "`translate_name` does not change a canonical name",
                 "TensorFlow translates names more than once";
             translate_name_keeps_the_host "what `translate_name` returns still has the host and names the file",
                 "TensorFlow's default loses the bucket";

@@ -17,9 +17,9 @@ filesystem_cases! {
             new_random_access_file in files, "TensorFlow tells a missing checkpoint from a broken disk by NOT_FOUND":
                 NOT_FOUND | NOT_FOUND | OK | FAILED_PRECONDITION | FAILED_PRECONDITION;
             new_writable_file in files, "a save that cannot be written must fail when it is opened, not at its end":
-                OK "an empty file is there" | NOT_FOUND | OK "it is empty" | FAILED_PRECONDITION | FAILED_PRECONDITION;
+                OK "an empty file exists" | NOT_FOUND | OK "it is empty" | FAILED_PRECONDITION | FAILED_PRECONDITION;
             new_appendable_file in files, "Dataset.save and snapshots open new files with it, GFile(..., 'a') old ones":
-                OK "an empty file is there" | NOT_FOUND | OK "its content is kept" | FAILED_PRECONDITION | FAILED_PRECONDITION;
+                OK "an empty file exists" | NOT_FOUND | OK "its content is kept" | FAILED_PRECONDITION | FAILED_PRECONDITION;
             new_read_only_memory_region_from_file in files, "TensorFlow maps memory-mapped models and constants":
                 NOT_FOUND | NOT_FOUND | OK "the region is its content" | FAILED_PRECONDITION | FAILED_PRECONDITION;
         }
@@ -61,16 +61,16 @@ filesystem_cases! {
                 "reading a byte past the end returns OUT_OF_RANGE with the bytes there are";
         }
         of files {
-            write_append_replace "append, tell, flush, sync, close twice, append to what is there, replace it",
+            write_append_replace "append, tell, flush, sync, close twice, append to the content, replace it",
                 "this is the life of most of TensorFlow's files";
         }
     }
     Directories {
         conditions {
             create_dir in directories, "TensorFlow makes directories level by level and tolerates ALREADY_EXISTS only":
-                OK "it is there" | NOT_FOUND | ALREADY_EXISTS | ALREADY_EXISTS | ALREADY_EXISTS;
+                OK "it exists" | NOT_FOUND | ALREADY_EXISTS | ALREADY_EXISTS | ALREADY_EXISTS;
             recursively_create_dir in directories, "tf.io.write_file, SavedModel and snapshots make their directories with it":
-                OK "it is there" | OK "it is there" | FAILED_PRECONDITION | OK | OK;
+                OK "it exists" | OK "it exists" | FAILED_PRECONDITION | OK | OK;
         }
         of directories {
             recursively_create_dir_of_the_root "`recursively_create_dir` of the root returns OK",
@@ -80,11 +80,11 @@ filesystem_cases! {
     Deleting {
         conditions {
             delete_file in directories, "checkpoint managers delete old checkpoints and take NOT_FOUND for done":
-                NOT_FOUND | NOT_FOUND | OK "it is gone and its parent is there" | FAILED_PRECONDITION | FAILED_PRECONDITION;
+                NOT_FOUND | NOT_FOUND | OK "it is gone and its parent exists" | FAILED_PRECONDITION | FAILED_PRECONDITION;
             delete_dir in directories, "a directory that still holds files must not be lost":
-                NOT_FOUND | NOT_FOUND | FAILED_PRECONDITION | OK "it is gone and its parent is there" | FAILED_PRECONDITION;
+                NOT_FOUND | NOT_FOUND | FAILED_PRECONDITION | OK "it is gone and its parent exists" | FAILED_PRECONDITION;
             delete_recursively in directories, "gfile.rmtree is one call of it":
-                NOT_FOUND | NOT_FOUND | OK "it is gone and its parent is there" | OK "it is gone and its parent is there" | OK "it is gone and its parent is there";
+                NOT_FOUND | NOT_FOUND | OK "it is gone and its parent exists" | OK "it is gone and its parent exists" | OK "it is gone and its parent exists";
         }
         because "TensorFlow reads both counters whatever the status, and Python raises by them" {
             counters_of_delete_recursively_of_missing = |run| directories::counters(run, Is::Missing),
@@ -124,7 +124,7 @@ filesystem_cases! {
             from_malformed = |run, op| directories::from(run, op, Is::Malformed),
                 "from a name that can never be one to a new name returns FAILED_PRECONDITION or INVALID_ARGUMENT, and both names stay as they are";
             to_missing = |run, op| directories::to(run, op, Is::Missing),
-                "from a file to a path that is missing returns OK, and the content is there";
+                "from a file to a path that is missing returns OK, and the content is the same";
             to_missing_parent = |run, op| directories::to(run, op, Is::ParentMissing),
                 "from a file to a path whose parent is missing returns NOT_FOUND, and both names stay as they are";
             to_empty_dir = |run, op| directories::to(run, op, Is::EmptyDir),
@@ -163,7 +163,7 @@ filesystem_cases! {
                 "GFile.read reads as much as it says";
             root_is_a_directory "the root is a directory",
                 "TensorFlow's default of recursively_create_dir never ends otherwise";
-            paths_exist "`paths_exist` answers for each path as `path_exists`",
+            paths_exist "`paths_exist` returns for each path what `path_exists` returns",
                 "checkpoints query all their shards at once";
             paths_exist_without_statuses "`paths_exist` without room for statuses says whether all exist; none is all",
                 "TensorFlow passes a null pointer for the statuses";

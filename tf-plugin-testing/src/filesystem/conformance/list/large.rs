@@ -85,7 +85,7 @@ filesystem_cases! {
                 "copies are backups";
             renaming_before_the_writer_is_dropped "`rename_file` between close and the end of the writer",
                 "checkpoint writers do it at each save";
-            many_paths_exist "`paths_exist` of 200 paths answers for each",
+            many_paths_exist "`paths_exist` of 200 paths returns a result for each",
                 "shards are looked for together";
         }
         cases {
@@ -135,7 +135,7 @@ filesystem_cases! {
                 "TensorBoard";
             dataset_save "200 elements are appended to a new file and read 8 bytes at a time",
                 "Dataset.save and load";
-            write_file_makes_its_directory "a missing directory is made before its file",
+            write_file_makes_its_directory "a missing directory is created before its file",
                 "tf.io.write_file";
             seek_reads_one_byte "the byte before a position is read, and none at the end",
                 "GFile.seek";
@@ -143,7 +143,7 @@ filesystem_cases! {
                 "GFile(..., 'a')";
             saved_model "a SavedModel is written, polled for by a server, copied and deleted",
                 "tf.saved_model.save, TensorFlow Serving";
-            walk "all directories are listed and each entry asked whether it is one",
+            walk "all directories are listed, and `is_directory` is called for each entry",
                 "gfile.walk";
         }
     }
@@ -173,7 +173,7 @@ filesystem_cases! {
     }
     Random {
         of random {
-            random_operations "64 random sequences of up to 79 operations, each answer and the end state held against a model; the shortest sequence that fails is printed",
+            random_operations "64 random sequences of up to 79 operations, each result and the end state compared with a model; the shortest sequence that fails is printed",
                 "what no other case thought of";
         }
     }
