@@ -351,7 +351,7 @@ fn proxies() {
     assert_eq!(past.content(), "content");
     let unverified =
         read(this_test!(), &store, &[("HTTP_PROXY", Some(&url)), ("S3_VERIFY_SSL", Some("0"))]);
-    assert!(unverified.error("Unauthenticated").contains("the proxy wants"), "{unverified:?}");
+    assert!(unverified.error("Unauthenticated").contains("the proxy requires"), "{unverified:?}");
 }
 
 /// A proxy that opens tunnels for clients that know the password. Its address, and its requests.
