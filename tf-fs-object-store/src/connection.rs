@@ -2,6 +2,7 @@
 
 use crate::read::Reads;
 use crate::{Client, Listings, Pending, Process};
+use arc_swap::ArcSwapOption;
 use std::collections::HashMap;
 use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -33,6 +34,56 @@ pub trait Connect: Clone + Send + Sync + 'static {
     /// # Errors
     /// If the settings are wrong, or no threads can be started.
     fn connection(&self) -> Result<Arc<Connection<Self::Client>>>;
+}
+
+/// The connection of this process, for the filesystem of a plugin to keep.
+#[derive(Debug)]
+pub struct Current<C: Client>(ArcSwapOption<Connection<C>>);
+
+impl<C: Client> Default for Current<C> {
+    fn default() -> Self {
+        Self(ArcSwapOption::empty())
+    }
+}
+
+impl<C: Client> Current<C> {
+    /// Returns the connection of this process if it has the settings of now, or else makes it with what is known of the one
+    /// before, which may be that of a parent before a fork.
+    ///
+    /// # Errors
+    /// Those of `make`.
+    pub fn get(
+        &self,
+        is_up_to_date: impl Fn(&C) -> bool,
+        make: impl Fn(Option<&Connection<C>>) -> Result<Connection<C>>,
+    ) -> Result<Arc<Connection<C>>> {
+        loop {
+            let current = self.0.load_full();
+            if let Some(connection) = &current
+                && is_up_to_date(&connection.client)
+                && connection.is_of_this_process()
+            {
+                return Ok(Arc::clone(connection));
+            }
+            let new = Arc::new(make(current.as_deref())?);
+            let before = self.0.compare_and_swap(&current, Some(new));
+            if let Some(old) = &*before
+                && !old.is_of_this_process()
+            {
+                // Its threads were not forked along: waiting for them would never end.
+                std::mem::forget(Arc::clone(old));
+            }
+        }
+    }
+
+    /// Forgets what listings showed.
+    pub fn flush_caches(&self) {
+        if let Some(connection) = &*self.0.load()
+            && connection.is_of_this_process()
+        {
+            connection.listings.clear();
+        }
+    }
 }
 
 impl<C: Client> Connection<C> {

@@ -46,7 +46,7 @@ mod store;
 pub use budget::{Budget, Reservation};
 pub use buffer::{Buffer, Content};
 use collect::{Collected, Tree};
-pub use connection::{Connect, Connection};
+pub use connection::{Connect, Connection, Current};
 pub use listings::{Began, Found, Known, Listings};
 use listings::{Child, Listed};
 pub use name::Name;

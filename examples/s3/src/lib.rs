@@ -38,11 +38,10 @@ pub use get::{Ranges, Way};
 pub use report::File;
 pub use write::Writer;
 
-use arc_swap::ArcSwapOption;
 use config::Config;
 use connection::{Client, Connection, connect};
 use std::sync::{Arc, LazyLock};
-use tf_fs_object_store::{Client as _, Connect, Name};
+use tf_fs_object_store::{Client as _, Connect, Current, Name};
 use tf_fs_plugin::prelude::*;
 
 /// Amazon S3 and its like. All values share one client, whatever scheme they serve.
@@ -53,7 +52,7 @@ pub struct S3(Arc<Shared>);
 struct Shared {
     config: Config,
     /// Of this process, or of its parent until the first use after a fork.
-    connection: ArcSwapOption<Connection>,
+    connection: Current<Client>,
 }
 
 /// An object open for reading, at the version that it had when it was opened.
@@ -67,23 +66,8 @@ impl Connect for S3 {
     /// The connection of this process with the settings of now, made at the first use.
     fn connection(&self) -> Result<Arc<Connection>> {
         let settings = self.0.config.settings()?;
-        loop {
-            let current = self.0.connection.load_full();
-            if let Some(connection) = &current
-                && connection.client.has(&settings)
-                && connection.is_of_this_process()
-            {
-                return Ok(Arc::clone(connection));
-            }
-            let new = Arc::new(connect(settings.clone(), current.as_deref())?);
-            let before = self.0.connection.compare_and_swap(&current, Some(new));
-            if let Some(old) = &*before
-                && !old.is_of_this_process()
-            {
-                // Its threads were not forked along: waiting for them would never end.
-                std::mem::forget(Arc::clone(old));
-            }
-        }
+        let is_up_to_date = |client: &Client| client.has(&settings);
+        self.0.connection.get(is_up_to_date, |before| connect(settings.clone(), before))
     }
 }
 
@@ -223,11 +207,7 @@ impl Filesystem for S3 {
     }
 
     fn flush_caches(&self) {
-        if let Some(connection) = &*self.0.connection.load()
-            && connection.is_of_this_process()
-        {
-            connection.listings.clear();
-        }
+        self.0.connection.flush_caches();
     }
 
     fn get_filesystem_configuration(&self) -> Result<Vec<FilesystemOption>> {

@@ -1,4 +1,4 @@
-//! How long a failing request is made again: by time, whatever the number of its attempts.
+//! How long the SDK makes a failing request again: by time, whatever the number of its attempts.
 
 use super::causes;
 use super::retry::{code_of, retry_after};
