@@ -153,7 +153,7 @@ fn head(text: &mut String, report: &Report, verbose: bool) {
         names if verbose => format!(", without {}", names.join(", ")),
         names => format!(", without {} variables that may hold secrets (--verbose)", names.len()),
     };
-    line(text, "its code", &format!("has run as you, in a process of its own{kept}"));
+    line(text, "its code", &format!("has run as you, in a separate process{kept}"));
     if let Some(version) = &report.loaded_with {
         line(text, "loaded with", &format!("the libraries of TensorFlow {version}"));
     }

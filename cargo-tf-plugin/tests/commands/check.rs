@@ -257,7 +257,7 @@ fn a_plugin_does_not_see_secrets() {
         assert_says(&text, line);
     }
     assert!(!text.contains("hidden-"), "{text}");
-    assert_says(&text, "its code has run as you, in a process of its own, without ");
+    assert_says(&text, "its code has run as you, in a separate process, without ");
     let mut json = command();
     told(json.arg(filesystem()).arg("--json"));
     let output = json.output().expect("it runs");

@@ -63,21 +63,21 @@ impl<'a> ReadBuf<'a> {
         Ok(Self { bytes, filled: 0, initialised: 0, at_end: false, was_initialised: false })
     }
 
-    /// What was filled so far.
+    /// Returns the bytes that were filled so far.
     #[must_use]
     pub fn filled(&self) -> &[u8] {
         // SAFETY: the first `filled` bytes are initialised.
         unsafe { core::slice::from_raw_parts(self.bytes.as_ptr().cast(), self.filled) }
     }
 
-    /// How many bytes are wanted still.
+    /// Returns how many bytes still fit.
     #[inline]
     #[must_use]
     pub fn remaining(&self) -> usize {
         self.bytes.len() - self.filled
     }
 
-    /// Adds as many bytes of `data` as there is room for, and returns their number.
+    /// Adds as many bytes of `data` as fit, and returns their number.
     #[inline]
     #[must_use = "less than all of `data` is added where it does not fit"]
     pub fn push_slice(&mut self, data: &[u8]) -> usize {
@@ -96,8 +96,8 @@ impl<'a> ReadBuf<'a> {
         n
     }
 
-    /// Adds what `content`, a whole file, has from byte `offset` on. Calls
-    /// [`end_of_file`](Self::end_of_file) where `content` ends before the buffer is full.
+    /// Adds the bytes of `content`, a whole file, from `offset`. Calls
+    /// [`end_of_file`](Self::end_of_file) if `content` ends before the buffer is full.
     #[inline]
     pub fn fill_from(&mut self, content: &[u8], offset: u64) {
         let start = usize::try_from(offset).unwrap_or(usize::MAX).min(content.len());
@@ -107,9 +107,9 @@ impl<'a> ReadBuf<'a> {
         }
     }
 
-    /// Lets `fill` write to the rest of the buffer, which is zeroed for it, and adds as many bytes as
-    /// it says. Calls [`end_of_file`](Self::end_of_file) if that is 0, which is how [`Read`](std::io::Read) and
-    /// `FileExt::read_at` tell the end.
+    /// Lets `fill` write to the rest of the buffer, which is zeroed first, and adds as many bytes as
+    /// it returns. Calls [`end_of_file`](Self::end_of_file) if that is 0, which is how [`Read`](std::io::Read) and
+    /// `FileExt::read_at` report the end.
     ///
     /// ```
     /// use std::fs::File;
@@ -264,8 +264,8 @@ impl<'a> ReadBuf<'a> {
         Ok(outcome)
     }
 
-    /// Notes that the file ends with what was added so far: the one way in which a
-    /// [`RandomAccessFile`] tells its end. The `fill` methods that can see the end call it themselves.
+    /// Notes that the file ends with the bytes added so far. This is how a [`RandomAccessFile`] reports
+    /// its end. The `fill` methods that can see the end call it themselves.
     pub fn end_of_file(&mut self) {
         self.at_end = true;
     }
