@@ -59,6 +59,22 @@ impl fmt::Debug for OpKernelConstruction<'_> {
 )]
 pub trait Attribute: read::Read {}
 
+// One by one, and not by the macro below: the compiler shows them to who reads another type.
+impl Attribute for i64 {}
+impl Attribute for i32 {}
+impl Attribute for f32 {}
+impl Attribute for bool {}
+impl Attribute for String {}
+impl Attribute for DType {}
+impl Attribute for Vec<i64> {}
+impl Attribute for Vec<i32> {}
+impl Attribute for Vec<f32> {}
+impl Attribute for Vec<bool> {}
+impl Attribute for Vec<String> {}
+impl Attribute for Vec<DType> {}
+impl Attribute for PartialShape {}
+impl<T: Element> Attribute for HostTensor<T> {}
+
 mod read {
     use super::*;
 
@@ -74,13 +90,11 @@ use read::Read;
 /// Types that an attribute is read as with a function, alone and in a list.
 macro_rules! attributes {
     ($($value:ty: $one:ident, $list:ident, $of:expr;)*) => {$(
-        impl Attribute for $value {}
         impl Read for $value {
             fn read(construction: &OpKernelConstruction<'_>, name: &CStr) -> Result<Self> {
                 construction.0.$one(name).and_then($of)
             }
         }
-        impl Attribute for Vec<$value> {}
         impl Read for Vec<$value> {
             fn read(construction: &OpKernelConstruction<'_>, name: &CStr) -> Result<Self> {
                 construction.0.$list(name)?.into_iter().map($of).collect()
@@ -98,7 +112,6 @@ attributes! {
     String: string, string_list, |bytes| String::from_utf8(bytes).map_err(Error::invalid_argument);
 }
 
-impl<T: Element> Attribute for HostTensor<T> {}
 impl<T: Element> Read for HostTensor<T> {
     fn read(construction: &OpKernelConstruction<'_>, name: &CStr) -> Result<Self> {
         construction.0.tensor(name, T::DTYPE).map(Self)
@@ -106,7 +119,6 @@ impl<T: Element> Read for HostTensor<T> {
 }
 
 /// The host's own function for this is among those that 2.19 to 2.21 lack, so it is read from the node.
-impl Attribute for PartialShape {}
 impl Read for PartialShape {
     fn read(construction: &OpKernelConstruction<'_>, name: &CStr) -> Result<Self> {
         construction.0.with_node(|node| shape_of(node, name.to_bytes()))

@@ -185,11 +185,11 @@ fn hosts_of_other_versions() {
         assert_eq!(host.configs()[18], 0, "not covered");
     }
     for params in 0..ours.params {
-        let error = load(GraphSizes { params, ..ours }).err().expect("no room");
+        let error = load(GraphSizes { params, ..ours }).expect_err("no room");
         assert_eq!(error.code(), Code::InvalidArgument, "{params}: {error}");
     }
     for optimizer in 0..ours.optimizer {
-        let error = load(GraphSizes { optimizer, ..ours }).err().expect("no room");
+        let error = load(GraphSizes { optimizer, ..ours }).expect_err("no room");
         assert!(error.message().contains("TP_Optimizer"), "{optimizer}: {error}");
     }
     for major in [-1, 1, i32::MAX] {

@@ -122,15 +122,15 @@ fn hosts_of_other_versions() {
         assert_eq!(host.violations(), [], "{more}");
     }
     for params in 0..ours.params {
-        let error = load(ProfilerSizes { params, ..ours }).err().expect("no room");
+        let error = load(ProfilerSizes { params, ..ours }).expect_err("no room");
         assert_eq!(error.code(), Code::InvalidArgument, "{params}: {error}");
     }
     for profiler in 0..ours.profiler {
-        let error = load(ProfilerSizes { profiler, ..ours }).err().expect("no room");
+        let error = load(ProfilerSizes { profiler, ..ours }).expect_err("no room");
         assert!(error.message().contains("TP_Profiler"), "{profiler}: {error}");
     }
     for profiler_fns in 0..ours.profiler_fns {
-        let error = load(ProfilerSizes { profiler_fns, ..ours }).err().expect("no room");
+        let error = load(ProfilerSizes { profiler_fns, ..ours }).expect_err("no room");
         assert!(error.message().contains("TP_ProfilerFns"), "{profiler_fns}: {error}");
     }
 }

@@ -100,18 +100,18 @@ fn optional_fields_may_be_missing() {
 fn tables_without_room_are_refused_with_the_reason() {
     let all = Sizes::default();
     for params in 0..64 {
-        let error = load(Sizes { params, ..all }).err().expect("no room");
+        let error = load(Sizes { params, ..all }).expect_err("no room");
         assert_eq!(error.code(), Code::InvalidArgument, "{params}: {error}");
     }
     for platform in 0..32 {
-        let error = load(Sizes { platform, ..all }).err().expect("no room");
+        let error = load(Sizes { platform, ..all }).expect_err("no room");
         assert!(error.message().contains("SP_Platform"), "{platform}: {error}");
     }
     for platform_fns in 0..72 {
-        let error = load(Sizes { platform_fns, ..all }).err().expect("no room");
+        let error = load(Sizes { platform_fns, ..all }).expect_err("no room");
         assert!(error.message().contains("SP_PlatformFns"), "{platform_fns}: {error}");
     }
-    let error = load(Sizes { params: 0, ..all }).err().expect("no size");
+    let error = load(Sizes { params: 0, ..all }).expect_err("no size");
     assert!(error.message().contains("struct_size"), "{error}");
 }
 
