@@ -2,8 +2,8 @@
 
 use super::alloc::{self, Block, c_string};
 pub use super::given::with_given;
-use super::registration::Tables;
 pub use super::registration::{Registration, Scheme};
+use super::registration::{Tables, TablesOf};
 use super::{configuration, files, filesystem, transactions};
 use crate::filesystem::Filesystem;
 use crate::ops::Ops;
@@ -34,11 +34,8 @@ pub trait Plugin: 'static {
     fn registrations() -> &'static [&'static Registration];
 }
 
-/// Carries the tables of `F` under the scheme `S` as a constant.
-struct TablesOf<F, S>(core::marker::PhantomData<(F, S)>);
-
 impl<F: Filesystem, S: Scheme> TablesOf<F, S> {
-    const TABLES: &'static Tables = &tables::<F>(filesystem::init::<F, S>);
+    pub(super) const TABLES: &'static Tables = &tables::<F>(filesystem::init::<F, S>);
 }
 
 /// The tables of `F`, whose filesystems `init` makes.
@@ -64,19 +61,6 @@ const fn tables<F: Filesystem>(init: filesystem::Init) -> Tables {
         } else {
             None
         },
-    }
-}
-
-impl Registration {
-    /// The registration of `F` under `scheme`, for the static that `S` refers to.
-    #[must_use]
-    pub const fn new<F: Filesystem, S: Scheme>(scheme: &'static str) -> Self {
-        Self {
-            scheme,
-            provided: F::PROVIDED,
-            tables: TablesOf::<F, S>::TABLES,
-            live: AtomicUsize::new(0),
-        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! A scheme with the tables that serve it, and the filesystems of it that the host has.
 
+use crate::filesystem::Filesystem;
 use crate::ops::Ops;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use tf_fs_sys::{
@@ -41,7 +42,21 @@ pub(super) struct Tables {
     pub(super) memory_region: Option<TF_ReadOnlyMemoryRegionOps>,
 }
 
+/// Carries the tables of `F` under the scheme `S` as a constant, which is where all slots are known.
+pub(super) struct TablesOf<F, S>(core::marker::PhantomData<(F, S)>);
+
 impl Registration {
+    /// The registration of `F` under `scheme`, for the static that `S` refers to.
+    #[must_use]
+    pub const fn new<F: Filesystem, S: Scheme>(scheme: &'static str) -> Self {
+        Self {
+            scheme,
+            provided: F::PROVIDED,
+            tables: TablesOf::<F, S>::TABLES,
+            live: AtomicUsize::new(0),
+        }
+    }
+
     /// The note about it for the shared library.
     #[must_use]
     pub const fn note<const N: usize>(&self, panic_abort: bool) -> Note<N> {
