@@ -2,7 +2,7 @@
 //!
 //! What a user may rely on is in `SEMANTICS.md`, how to use it in `README.md`, both beside this crate.
 //!
-//! What no protocol decides is in `tf-fs-object-store`: threads, memory, what listings showed, retries.
+//! What no protocol decides is in `tf-fs-object-store`: threads, memory, reading ahead, everything by name, retries.
 //!
 //! | Module | Job |
 //! |---|---|
