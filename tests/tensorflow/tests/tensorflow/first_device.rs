@@ -80,8 +80,7 @@ fn the_first_device_of_the_book_trains_a_dense_model(tensorflow: &TensorFlow) {
         let (_, rest) = page.split_once(&format!("```{language}\n")).expect("a block");
         rest.split_once("```").expect("the block ends").0.to_owned()
     };
-    let package = "[package]\nname = \"firstdevice\"\nedition = \"2024\"\n\n[workspace]\n\n";
-    let manifest = format!("{package}{}", block("toml"));
+    let manifest = format!("{}\n[workspace]\n", block("toml"));
     let library = build("firstdevice", &manifest, &[("src/lib.rs", block("rust"))]);
     train(tensorflow, &library, "FIRST");
 }
