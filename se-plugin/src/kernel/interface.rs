@@ -1,4 +1,4 @@
-//! The trait of a profiler.
+//! The trait of a kernel.
 
 use super::construction::OpKernelConstruction;
 use super::context::OpKernelContext;

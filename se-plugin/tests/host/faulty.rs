@@ -37,7 +37,10 @@ fn without_a_fault_nothing_is_different() {
 }
 
 // A platform that says otherwise than others wherever it can.
-devices!(Other = "OTHER_TYPE": 3 of HostDevice, open, USE_BFC_ALLOCATOR, FORCE_MEMORY_GROWTH);
+devices!(
+    Other = "OTHER_NAME", "OTHER_TYPE":
+    3 of HostDevice, open, USE_BFC_ALLOCATOR, FORCE_MEMORY_GROWTH
+);
 
 #[test]
 fn what_a_platform_says_of_itself_stays() {
@@ -51,7 +54,7 @@ fn what_a_platform_says_of_itself_stays() {
     }
     let plain = said::<Other>();
     assert_eq!(said::<Faulty<Other>>(), plain);
-    assert!(plain.starts_with("[false, false] [\"OTHER_"), "{plain}");
+    assert!(plain.starts_with("[false, false] [\"OTHER_NAME\", \"OTHER_TYPE\"]"), "{plain}");
 }
 
 const SIZE: usize = 64;

@@ -63,11 +63,17 @@ impl Device for Observed {
 
 /// A platform of this name, with so many devices, each opened by a function of its ordinal number.
 macro_rules! devices {
-    ($platform:ident = $name:literal: $count:literal of $device:ty, $open:expr $(, $setting:ident)*) => {
+    ($platform:ident = $name:literal: $($rest:tt)*) => {
+        crate::platform::devices!($platform = $name, $name: $($rest)*);
+    };
+    (
+        $platform:ident = $name:literal, $type:literal:
+        $count:literal of $device:ty, $open:expr $(, $setting:ident)*
+    ) => {
         pub(crate) struct $platform;
         impl se_plugin::Platform for $platform {
             const NAME: &'static str = $name;
-            const TYPE: &'static str = $name;
+            const TYPE: &'static str = $type;
             $(const $setting: bool = false;)*
             type Device = $device;
 

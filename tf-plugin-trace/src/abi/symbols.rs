@@ -1,4 +1,4 @@
-//! What the system knows of symbols: the real `dlsym`, TensorFlow's functions, and which file a function lies in.
+//! What the system knows of symbols: the real `dlsym`, and which file a function lies in.
 
 use std::ffi::{CStr, c_char, c_void};
 use std::mem::transmute;

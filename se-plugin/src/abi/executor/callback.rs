@@ -23,9 +23,9 @@ pub(super) trait Argument: Sized {
     /// Converts it.
     ///
     /// # Safety
-    /// `raw` is what the host passes to a callback for devices of `D`, and the value is not used after the callback has
-    /// returned. That is, `raw` is null, or
-    /// - a device that `create_device` has filled for this `D`,
+    /// For a number, a function or an address that stays as it is, nothing. For everything else no reference in the value
+    /// is used after the callback has returned, and `raw` is null, or
+    /// - a device that `create_device` has filled for the `D` of the type,
     /// - a stream, event or timer that the callbacks for this `D` have made and not destroyed,
     /// - the place of a handle, which nothing else uses,
     /// - a struct of which as many bytes can be read as its `struct_size` says.
@@ -38,6 +38,7 @@ macro_rules! plain {
         impl Argument for $type {
             type Raw = Self;
 
+            #[inline]
             unsafe fn of_host(raw: Self) -> Result<Self> {
                 Ok(raw)
             }
@@ -171,10 +172,11 @@ macro_rules! callbacks {
             status: *mut tf_fs_sys::TF_Status,
         ) {
             let body = |$device: $state, $($argument: $type),*| -> Result<()> { $body };
-            // SAFETY: the host passes arguments of these types and a status; the body ends before the callback does.
+            // SAFETY: the host passes what `create_device` and these callbacks have made for this `D`, and a status; the
+            // body ends before the callback does.
             unsafe {
                 tf_plugin_core::__private::boundary::guard(stringify!($name), status, (), || {
-                    // The places of handles first, so that they are null in any case.
+                    // The device last: the place of a handle is null also where the device has failed.
                     $(let $argument = <$type>::of_host($argument)?;)*
                     body(<$state>::of_host($device)?, $($argument),*)
                 });
@@ -199,7 +201,8 @@ macro_rules! callbacks {
             let body = |
                 $device: &DeviceState<D>, $stream: &StreamState<D>, $($argument: $type),*
             | -> Result<()> { $body };
-            // SAFETY: the host passes arguments of these types and a status; the body ends before the callback does.
+            // SAFETY: the host passes what `create_device` and these callbacks have made for this `D`, and a status; the
+            // body ends before the callback does.
             unsafe {
                 let op = stringify!($name);
                 super::callback::enqueue::<D>(op, device, stream, status, |device, stream| {
@@ -222,7 +225,8 @@ macro_rules! callbacks {
             $($argument: <$type as Argument>::Raw),*
         ) $(-> $answer)? {
             let body = |$($argument: $type),*| { $body };
-            // SAFETY: the host passes arguments of these types; the body ends before the callback does.
+            // SAFETY: the host passes what `create_device` and these callbacks have made for this `D`; the body ends before
+            // the callback does.
             let run = || unsafe { body($(<$type>::of_host($argument)?),*) };
             tf_plugin_core::__private::boundary::guard_quiet(stringify!($name), || $fallback, run)
         }
@@ -245,7 +249,7 @@ pub(super) unsafe fn enqueue<D: Device>(
     status: *mut TF_Status,
     body: impl FnOnce(&DeviceState<D>, &StreamState<D>) -> Result<()>,
 ) {
-    // SAFETY: `device`, `stream` and `status` are those of this function's callers, which require the same of them.
+    // SAFETY: this function requires of `device`, `stream` and `status` what `of_host`, `device_of` and `guard` do.
     unsafe {
         guard(op, status, (), || {
             let device = device_of::<D>(device)?;

@@ -8,15 +8,16 @@ use crate::abi::work::Waits as _;
 use crate::device::Device;
 use crate::stream::Stream as _;
 use core::ffi::c_void;
-use tf_plugin_core::{Error, Result, ensure};
+use tf_plugin_core::{Error, Result};
 
 /// Refuses a null pointer to memory of the host.
+#[inline]
 fn check(memory: *const c_void, purpose: &str) -> Result<()> {
-    ensure!(
-        !memory.is_null(),
+    #[cold]
+    fn refused(purpose: &str) -> Error {
         Error::invalid_argument(format!("TensorFlow passed no memory to copy {purpose}"))
-    );
-    Ok(())
+    }
+    if memory.is_null() { Err(refused(purpose)) } else { Ok(()) }
 }
 
 callbacks! {
@@ -67,7 +68,8 @@ callbacks! {
         if size == 0 {
             return Ok(());
         }
-        stream.author()?.copy_on_device(target.0?, source.0?, size)
+        let (target, source) = (target.0?, source.0?);
+        stream.author()?.copy_on_device(target, source, size)
     }
 
     fn sync_memcpy_dtoh(

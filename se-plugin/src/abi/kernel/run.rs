@@ -307,6 +307,12 @@ impl<'a, D: Device> Run<'a, D> {
         shape: &[i64],
         dtype: DType,
     ) -> Result<ElementsMut<'_, T>> {
+        // Before there is memory: the host gives the output the op's type, and leaks the tensor of a second attempt.
+        let own = self.output_dtype(index)?;
+        ensure!(
+            own == dtype,
+            Error::invalid_argument(format!("output {index} is of {own}, not of {dtype}"))
+        );
         let tensor = self.allocate(index, shape, true)?;
         // SAFETY: new memory of the host's, which nothing sees before the kernel returns.
         unsafe { ElementsMut::new(tensor, dtype, &Argument("output", index)) }

@@ -100,7 +100,7 @@ impl Drop for Status {
     }
 }
 
-/// Passes an error to `tell`, in a status that lives for the call; to the log if there is no status.
+/// Passes an error to `tell`, in a status that lives for the call; to the log where nobody takes it.
 #[cold]
 pub(super) fn fail(
     op: &'static str,
