@@ -163,7 +163,7 @@ async fn list_together<C: Client>(
 /// What this name is in the store, asked there.
 ///
 /// # Errors
-/// As [`find`].
+/// Why the store refuses to list the name, or to tell of the object.
 pub async fn find_in_store<S: ObjectStore>(bucket: &S, name: &Name) -> Result<Found> {
     ask(bucket, name).await.map(|(found, _)| found)
 }
