@@ -83,8 +83,9 @@ impl Failure for Cause {
 
     fn class(&self) -> Class {
         match self {
-            _ if self.is_no_such_key() => Class::NotFound,
+            // First: a store under load that says 404 does not say that the object is gone.
             Self::Answer(refusal) if refusal.is_transient() => Class::Transient,
+            _ if self.is_no_such_key() => Class::NotFound,
             Self::Nonsense(_) => Class::Doubtful,
             Self::Transport(_, error) if will_stay(error) => Class::Doubtful,
             Self::Transport(..) | Self::Stale | Self::Stalled(..) => Class::Transient,
@@ -169,5 +170,24 @@ impl Refusal {
                 self.answer.code.as_deref(),
                 Some("RequestTimeout" | "SlowDown" | "InternalError" | "ServiceUnavailable")
             )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_store_under_load_does_not_say_that_an_object_is_gone() {
+        let class = |status, code: &str| {
+            let answer = Answer { status, code: Some(code.to_owned()), ..Answer::default() };
+            Cause::Answer(Box::new(Refusal { answer, retry_after: None, is_mended: false })).class()
+        };
+        for code in ["RequestTimeout", "SlowDown", "InternalError", "ServiceUnavailable"] {
+            assert_eq!(class(404, code), Class::Transient, "{code}");
+        }
+        assert_eq!(class(404, "NoSuchKey"), Class::NotFound);
+        assert_eq!(class(404, "NoSuchBucket"), Class::Permanent);
+        assert_eq!(class(503, "SlowDown"), Class::Transient);
     }
 }
