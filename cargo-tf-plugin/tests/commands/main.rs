@@ -4,6 +4,7 @@ mod author;
 mod bench;
 mod check;
 mod coverage;
+mod crates;
 mod demo;
 mod doctor;
 mod interruptible;

@@ -1,0 +1,196 @@
+//! New crates, and a TensorFlow that their wheels are installed into.
+
+use std::env;
+use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use crate::overlay::Overlay;
+use cargo_tf_plugin::workspace::Workspace;
+use cargo_tf_plugin::{NEWEST, Packages, TensorFlow};
+
+/// What is built stays from run to run, and is shared by all new crates and with the workspace.
+pub(super) fn target() -> PathBuf {
+    let workspace = Workspace::current().expect("tests run in the workspace");
+    workspace.target_dir().to_owned()
+}
+
+/// Cargo's settings: the profiles of the workspace, so that what it has built is not built again.
+pub(super) const SETTINGS: &str = r#"
+[profile.dev]
+debug = "line-tables-only"
+[profile.dev.package."*"]
+debug = false
+[profile.release]
+strip = "debuginfo"
+"#;
+
+pub(super) fn text(output: &Output) -> String {
+    let [out, err] = [&output.stdout, &output.stderr].map(|said| String::from_utf8_lossy(said));
+    format!("{out}\n--- standard error:\n{err}")
+}
+
+pub(super) fn tool(directory: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cargo-tf-plugin"));
+    command.current_dir(directory).args(arguments).env("CARGO_TARGET_DIR", target());
+    command.env_remove("SOURCE_DATE_EPOCH");
+    command
+}
+
+pub(super) fn succeeds(command: &mut Command) -> String {
+    let output = command.output().expect("it runs");
+    assert!(output.status.success(), "{command:?}: {}", text(&output));
+    text(&output)
+}
+
+pub(super) fn fails(command: &mut Command) -> String {
+    let output = command.output().expect("it runs");
+    assert_eq!(output.status.code(), Some(1), "{command:?}: {}", text(&output));
+    text(&output)
+}
+
+pub(super) fn cargo(directory: &Path, arguments: &[&str]) -> String {
+    let mut cargo = Command::new(env!("CARGO"));
+    succeeds(cargo.args(arguments).current_dir(directory).env("CARGO_TARGET_DIR", target()))
+}
+
+/// A new crate, in a directory that vanishes with it. Outside of the workspace, as an author's; and always at the same
+/// place, because cargo keeps what it builds for each.
+pub(super) struct Fresh {
+    pub(super) parent: PathBuf,
+    pub(super) directory: PathBuf,
+}
+
+impl Drop for Fresh {
+    fn drop(&mut self) {
+        // What stays is removed by the next run.
+        let _ = fs::remove_dir_all(&self.parent);
+        // Only the last one finds it empty.
+        let _ = self.parent.parent().map(fs::remove_dir);
+    }
+}
+
+impl Fresh {
+    pub(super) fn make(name: &str, arguments: &[&str]) -> Self {
+        let mut clone = DefaultHasher::new();
+        target().hash(&mut clone);
+        let parent = format!("tf-plugin-author-{:x}", clone.finish());
+        let parent = env::temp_dir().join(parent).join(name);
+        if parent.exists() {
+            fs::remove_dir_all(&parent).expect("removed");
+        }
+        fs::create_dir_all(&parent).expect("made");
+        succeeds(tool(&parent, &["new", name]).args(arguments));
+        let left: Vec<_> = fs::read_dir(&parent)
+            .expect("a directory")
+            .map(|entry| entry.expect("an entry").file_name())
+            .collect();
+        assert_eq!(left, [name], "something is left beside the new crate");
+        fs::create_dir(parent.join(".cargo")).expect("made");
+        fs::write(parent.join(".cargo/config.toml"), SETTINGS).expect("written");
+        let directory = parent.join(name);
+        // The versions that the workspace was tested with, so that nothing is built twice.
+        let lock = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("Cargo.lock");
+        fs::copy(lock, directory.join("Cargo.lock")).expect("copied");
+        Self { parent, directory }
+    }
+
+    pub(super) fn is_formatted(&self) {
+        cargo(&self.directory, &["fmt", "--check"]);
+    }
+
+    pub(super) fn edit(&self, file: &str, from: &str, to: &str) {
+        let path = self.directory.join(file);
+        let content = fs::read_to_string(&path).expect("it is there");
+        assert!(content.contains(from), "`{from}` is missing in {content}");
+        fs::write(path, content.replace(from, to)).expect("written");
+    }
+
+    pub(super) fn wheel(&self, directory: &Path) -> PathBuf {
+        let said =
+            succeeds(tool(&self.directory, &["wheel", "--json", "--out-dir"]).arg(directory));
+        let known =
+            said.lines().find_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+        let known = known.unwrap_or_else(|| panic!("no JSON in {said}"));
+        let mut files = fs::read_dir(directory).expect("a directory");
+        let wheel = files.next().expect("a wheel").expect("an entry").path();
+        assert!(files.next().is_none(), "more than the wheel is in {}", directory.display());
+        assert_eq!(known["path"].as_str(), wheel.to_str(), "{known}");
+        assert_eq!(known["bytes"], fs::metadata(&wheel).expect("a file").len(), "{known}");
+        wheel
+    }
+}
+
+/// A site-packages with a TensorFlow that a test may install into.
+pub(super) struct Site(pub(super) Overlay);
+
+impl Site {
+    pub(super) fn new() -> Self {
+        let site = Self(Overlay::new(&TensorFlow::pinned(NEWEST).expect("TensorFlow is provided")));
+        fs::remove_dir(site.0.plugins()).expect("nothing is in it");
+        site
+    }
+
+    pub(super) fn files(&self) -> Vec<PathBuf> {
+        let packages = self.0.plugins();
+        let packages = packages.parent().expect("site-packages");
+        let mut files: Vec<_> = fs::read_dir(packages)
+            .expect("site-packages")
+            .map(|entry| entry.expect("an entry").path())
+            .collect();
+        files.sort();
+        files
+    }
+
+    pub(super) fn python(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(self.0.python());
+        command.args(arguments).env("TF_CPP_MIN_LOG_LEVEL", "1");
+        for name in ["PYTHONPATH", "TF_FS_PLUGIN_AUTOLOAD", "TF_PLUGGABLE_DEVICE_LIBRARY_PATH"] {
+            command.env_remove(name);
+        }
+        command
+    }
+
+    pub(super) fn pip(&self, arguments: &[&str]) -> String {
+        let pip = ["-m", "pip", "--disable-pip-version-check", "--no-input"];
+        succeeds(self.python(&pip).args(arguments).env("PIP_NO_INDEX", "1"))
+    }
+}
+
+/// Says what the file would need to be a wheel that others accept.
+pub(super) fn judge(wheel: &Path) -> String {
+    let tools = Packages::provide("wheel-tools", "auditwheel==6.4.2\npackaging==25.0\n", None)
+        .expect("auditwheel is provided");
+    let script = "
+import base64, csv, hashlib, sys, zipfile
+from packaging.metadata import Metadata
+from packaging.utils import parse_wheel_filename
+parse_wheel_filename(sys.argv[1].rsplit('/', 1)[1])
+with zipfile.ZipFile(sys.argv[1]) as wheel:
+    assert wheel.testzip() is None
+    names = wheel.namelist()
+    record = names[-1]
+    assert record.endswith('.dist-info/RECORD') and names[:-1] == sorted(names[:-1]), names
+    rows = list(csv.reader(wheel.read(record).decode().splitlines()))
+    assert [row[0] for row in rows] == names and rows[-1][1:] == ['', ''], rows
+    for name, digest, size in rows[:-1]:
+        content = wheel.read(name)
+        found = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b'=').decode()
+        assert digest == 'sha256=' + found and int(size) == len(content), name
+    assert {info.date_time for info in wheel.infolist()} == {(1980, 1, 1, 0, 0, 0)}
+    name, = [name for name in names if name.endswith('/WHEEL')]
+    lines = wheel.read(name).decode().splitlines()
+    tag = '-'.join(sys.argv[1][:-len('.whl')].split('-')[-3:])
+    assert 'Root-Is-Purelib: false' in lines and 'Tag: ' + tag in lines, lines
+    name, = [name for name in wheel.namelist() if name.endswith('/METADATA')]
+    metadata = Metadata.from_email(wheel.read(name), validate=True)
+assert metadata.requires_dist is None, metadata.requires_dist
+print(metadata.name, metadata.version, metadata.summary)
+print(metadata.author, metadata.author_email, metadata.license_expression, metadata.license_files)
+print(metadata.keywords, sorted(metadata.project_urls.items()), metadata.description_content_type)
+print(metadata.description.splitlines()[0])";
+    let valid = succeeds(Command::new(tools.python()).args(["-c", script]).arg(wheel));
+    let audit = ["-m", "auditwheel", "show"];
+    valid + &succeeds(Command::new(tools.python()).args(audit).arg(wheel))
+}
