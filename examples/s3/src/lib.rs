@@ -80,7 +80,7 @@ impl S3 {
         // Only now does it matter: one more request.
         match self.connection()?.is_directory(&name) {
             Ok(true) => Err(Error::expected_file(&name)),
-            // Who may not list need not know: there is no such object either way.
+            // Without permission to list this cannot be found out, and the object is missing either way.
             Err(error) if error.code() != Code::PermissionDenied => Err(error),
             _ => Err(Error::not_found(&name)),
         }
