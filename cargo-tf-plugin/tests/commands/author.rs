@@ -8,7 +8,8 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use crate::crates::{Fresh, Site, cargo, fails, judge, succeeds, target, text, tool};
+use crate::crates::{Fresh, Site, cargo, fails, judge, succeeds, target, tool};
+use crate::said::text;
 use cargo_tf_plugin::{NEWEST, TensorFlow};
 
 #[test]

@@ -1,7 +1,7 @@
 //! What `bench` measures and says, and that nothing is left of it. The times themselves are only looked at for sense.
 
 use crate::interruptible;
-use std::env;
+use crate::said::root;
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
@@ -16,11 +16,6 @@ use cargo_tf_plugin::workspace::Workspace;
 use cargo_tf_plugin::{NEWEST, TensorFlow};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-
-fn root() -> PathBuf {
-    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
-    package.parent().expect("the package is in a workspace").to_owned()
-}
 
 fn command(arguments: &[&str]) -> Command {
     let mut command = interruptible::tool();

@@ -1,7 +1,7 @@
 //! What `check` says about plugins of this SDK, about plugins in C++, and about what is not a plugin.
 
 use crate::interruptible;
-use crate::said::{assert_says, run};
+use crate::said::{assert_says, root, run};
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,11 +11,6 @@ use std::sync::OnceLock;
 use crate::plugins::{compile, source};
 use cargo_tf_plugin::{NEWEST, TensorFlow};
 use serde_json::Value;
-
-fn root() -> PathBuf {
-    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
-    package.parent().expect("the package is in a workspace").to_owned()
-}
 
 pub(crate) fn command() -> Command {
     let mut command = interruptible::tool();

@@ -1,6 +1,7 @@
 //! `coverage`: which ops of a script ran on the reference device in real TensorFlow releases, which did not, why, and
 //! what was copied for them.
 
+use crate::said::root;
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,11 +18,6 @@ struct Ran {
     code: Option<i32>,
     out: String,
     err: String,
-}
-
-fn root() -> PathBuf {
-    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
-    package.parent().expect("the package is in a workspace").to_owned()
 }
 
 /// `cargo tf-plugin SUBCOMMAND` in the workspace.

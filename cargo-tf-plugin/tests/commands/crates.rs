@@ -4,9 +4,10 @@ use std::env;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 
 use crate::overlay::Overlay;
+use crate::said::text;
 use cargo_tf_plugin::workspace::Workspace;
 use cargo_tf_plugin::{NEWEST, Packages, TensorFlow};
 
@@ -25,11 +26,6 @@ debug = false
 [profile.release]
 strip = "debuginfo"
 "#;
-
-pub(super) fn text(output: &Output) -> String {
-    let [out, err] = [&output.stdout, &output.stderr].map(|said| String::from_utf8_lossy(said));
-    format!("{out}\n--- standard error:\n{err}")
-}
 
 pub(super) fn tool(directory: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_cargo-tf-plugin"));

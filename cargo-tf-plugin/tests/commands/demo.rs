@@ -1,22 +1,9 @@
 //! The demo, as a user starts it. That of `s3://`, whose library takes minutes to build, is in `tests/tensorflow`.
 
-use std::path::{Path, PathBuf};
+use crate::said::{root, text};
 use std::process::{Command, Output};
 
 use cargo_tf_plugin::{NEWEST, TensorFlow};
-
-fn root() -> PathBuf {
-    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
-    package.parent().expect("the package is in a workspace").to_owned()
-}
-
-fn text(output: &Output) -> String {
-    format!(
-        "{}\n--- standard error:\n{}",
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr)
-    )
-}
 
 fn demo(arguments: &[&str]) -> Output {
     // The way cargo calls an installed subcommand: with its own name as first argument.

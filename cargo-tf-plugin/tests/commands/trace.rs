@@ -1,6 +1,7 @@
 //! `run --trace`: the calls of real TensorFlow releases to plugins in Rust and C++, as lines, as totals and as a file
 //! for Chrome's viewers; and that nothing else changes.
 
+use crate::said::root;
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,11 +14,6 @@ use crate::traced::{HEADINGS, Line, events, lines, totals};
 use cargo_tf_plugin::workspace::Workspace;
 use cargo_tf_plugin::{NEWEST, TensorFlow};
 use tempfile::TempDir;
-
-fn root() -> PathBuf {
-    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
-    package.parent().expect("the package is in a workspace").to_owned()
-}
 
 /// `cargo tf-plugin run` in the workspace, of a TensorFlow release.
 fn run(version: &str, arguments: &[&str]) -> Command {

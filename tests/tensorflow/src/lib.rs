@@ -28,6 +28,9 @@ use std::sync::LazyLock;
 pub const VERSIONS: &[&str] =
     &["2.21.0", "2.12.1", "2.16.2", "2.18.1", "2.19.1", "2.20.0", "2.22.0rc0"];
 
+/// The environment variable that names a plugin, or a directory of them, to load at import.
+pub const LIBRARY: &str = "TF_PLUGGABLE_DEVICE_LIBRARY_PATH";
+
 /// Makes a module for each TensorFlow release, with a `#[test]` in it for each function named: one that
 /// takes a [`TensorFlow`]. Releases but the newest need the feature `matrix`.
 ///

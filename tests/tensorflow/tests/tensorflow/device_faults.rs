@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use tf_plugin_tensorflow_tests::overlay::Overlay;
 use tf_plugin_tensorflow_tests::python::Python;
-use tf_plugin_tensorflow_tests::{Plugin, each_tensorflow, script};
+use tf_plugin_tensorflow_tests::{LIBRARY, Plugin, each_tensorflow, script};
 
 each_tensorflow!(
     faults_end_in_errors,
@@ -20,8 +20,6 @@ each_tensorflow!(
 const SCRIPT: &str = "tensorflow/python/device_faults.py";
 const STEPS: &str = "tensorflow/python/devices.py";
 
-/// Names a plugin to load at import.
-const LIBRARY: &str = "TF_PLUGGABLE_DEVICE_LIBRARY_PATH";
 /// What goes wrong in `hostdevice`.
 const FAULT: &str = "HOSTDEVICE_FAULT";
 

@@ -2,7 +2,7 @@
 
 use cargo_tf_plugin::TensorFlow;
 use tf_plugin_tensorflow_tests::python::Python;
-use tf_plugin_tensorflow_tests::{Plugin, each_tensorflow};
+use tf_plugin_tensorflow_tests::{LIBRARY, Plugin, each_tensorflow};
 
 each_tensorflow!(
     tensors_go_there_and_back,
@@ -19,9 +19,6 @@ each_tensorflow!(
 );
 
 const SCRIPT: &str = "tensorflow/python/devices.py";
-
-/// Names a plugin to load at import.
-const LIBRARY: &str = "TF_PLUGGABLE_DEVICE_LIBRARY_PATH";
 
 fn run(tensorflow: &TensorFlow, steps: &[String], devices: Option<&str>) {
     run_plugin(tensorflow, "hostdevice", steps, devices);

@@ -6,8 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
-use tf_plugin_tensorflow_tests::each_tensorflow;
 use tf_plugin_tensorflow_tests::python::Python;
+use tf_plugin_tensorflow_tests::{LIBRARY, each_tensorflow};
 
 each_tensorflow!(
     a_device_of_the_template_trains_a_dense_model;
@@ -64,7 +64,7 @@ fn train(tensorflow: &TensorFlow, library: &Path, device_type: &str) {
     let path = directory.path().join("training.py");
     fs::write(&path, script.replace("TEMPLATE_PLUGIN", device_type)).expect("written");
     let python = Python::new(tensorflow, path.to_str().expect("UTF-8"));
-    python.env("TF_PLUGGABLE_DEVICE_LIBRARY_PATH", library).run().success();
+    python.env(LIBRARY, library).run().success();
 }
 
 fn a_device_of_the_template_trains_a_dense_model(tensorflow: &TensorFlow) {

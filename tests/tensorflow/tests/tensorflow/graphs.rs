@@ -3,7 +3,7 @@
 use cargo_tf_plugin::TensorFlow;
 use tf_plugin_tensorflow_tests::child::Finished;
 use tf_plugin_tensorflow_tests::python::Python;
-use tf_plugin_tensorflow_tests::{Plugin, each_tensorflow};
+use tf_plugin_tensorflow_tests::{LIBRARY, Plugin, each_tensorflow};
 
 each_tensorflow!(
     a_pass_rewrites_graphs_on_the_device,
@@ -17,8 +17,6 @@ each_tensorflow!(
 
 const SCRIPT: &str = "tensorflow/python/graphs.py";
 
-/// Names a plugin to load at import.
-const LIBRARY: &str = "TF_PLUGGABLE_DEVICE_LIBRARY_PATH";
 /// Makes the pass of `hostdevice` fail.
 const PASS: &str = "HOSTDEVICE_GRAPH_PASS";
 

@@ -4,7 +4,7 @@ use cargo_tf_plugin::{NEWEST, TensorFlow};
 use std::fs;
 use tf_plugin_tensorflow_tests::child::Finished;
 use tf_plugin_tensorflow_tests::python::Python;
-use tf_plugin_tensorflow_tests::{Example, each_tensorflow, tensorflow};
+use tf_plugin_tensorflow_tests::{Example, LIBRARY, each_tensorflow, tensorflow};
 
 each_tensorflow!(
     localfs;
@@ -27,7 +27,7 @@ fn localfs(tensorflow: &TensorFlow) {
 
 fn leave(tensorflow: &TensorFlow, way: &str, example: &Example) -> Finished {
     let finished = Python::new(tensorflow, SCRIPT)
-        .env("TF_PLUGGABLE_DEVICE_LIBRARY_PATH", example.plugin.path())
+        .env(LIBRARY, example.plugin.path())
         .args([way, &example.root])
         .limit(LIMIT)
         .run();

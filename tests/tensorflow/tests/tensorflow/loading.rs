@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use tf_plugin_tensorflow_tests::child::Finished;
 use tf_plugin_tensorflow_tests::overlay::Overlay;
 use tf_plugin_tensorflow_tests::python::Python;
-use tf_plugin_tensorflow_tests::{Example, Plugin, each_tensorflow};
+use tf_plugin_tensorflow_tests::{Example, LIBRARY, Plugin, each_tensorflow};
 
 each_tensorflow!(
     named_by_the_environment,
@@ -22,9 +22,6 @@ each_tensorflow!(
 );
 
 const SCRIPT: &str = "tensorflow/python/loading.py";
-
-/// Names a plugin, or a directory of them, to load at import.
-const LIBRARY: &str = "TF_PLUGGABLE_DEVICE_LIBRARY_PATH";
 
 /// Turns automatic registration off.
 const SWITCH: &str = "TF_FS_PLUGIN_AUTOLOAD";

@@ -4,7 +4,7 @@ use cargo_tf_plugin::TensorFlow;
 use std::collections::{BTreeMap, BTreeSet};
 use tf_plugin_tensorflow_tests::child::Finished;
 use tf_plugin_tensorflow_tests::python::Python;
-use tf_plugin_tensorflow_tests::{Plugin, each_tensorflow, tensorflow};
+use tf_plugin_tensorflow_tests::{LIBRARY, Plugin, each_tensorflow, tensorflow};
 
 each_tensorflow!(
     each_operation_answers_as_on_the_cpu,
@@ -20,9 +20,6 @@ each_tensorflow!(
 );
 
 const SCRIPT: &str = "tensorflow/python/refdevice.py";
-
-/// Names a plugin to load at import.
-const LIBRARY: &str = "TF_PLUGGABLE_DEVICE_LIBRARY_PATH";
 
 fn run(tensorflow: &TensorFlow, steps: &[&str], settings: &[(&str, &str)]) -> Finished {
     let library = Plugin::of("refdevice").path();
