@@ -22,6 +22,7 @@
 //! | `page`, `collect` | a page of a listing, and the directories made of its keys |
 //! | `pending` | what this process has done and the store does not show |
 //! | `buffer` | bytes that wait to be uploaded |
+//! | `http` | HTTP for stores that speak it, behind the feature of this name |
 //! | [`metrics`] | what is counted |
 
 #![forbid(unsafe_code)]
@@ -30,6 +31,8 @@ mod budget;
 mod buffer;
 mod collect;
 mod connection;
+#[cfg(feature = "http")]
+pub mod http;
 mod listings;
 pub mod metrics;
 mod name;

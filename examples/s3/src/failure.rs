@@ -16,8 +16,8 @@
 //! | other requests that a store finds wrong (400) | `INVALID_ARGUMENT` |
 
 use crate::connection::{
-    ATTEMPT_HEADER, Attempt, NoCredentials, REGION_HEADER, Stalled, TooLarge, asked_for, causes,
-    code_of, is_about_old_credentials,
+    ATTEMPT_HEADER, Attempt, NoCredentials, REGION_HEADER, Stalled, TooLarge, asked_for, code_of,
+    is_about_old_credentials,
 };
 use crate::metrics;
 use aws_credential_types::provider::error::CredentialsError;
@@ -30,6 +30,7 @@ use aws_smithy_types::error::operation::BuildError;
 use std::error::Error as StdError;
 use std::fmt::{Display, Write};
 use std::time::SystemTime;
+use tf_fs_object_store::http::{PROXY_WANTS_CREDENTIALS, causes, printable};
 use tf_fs_plugin::prelude::*;
 
 /// An answer of a store that is no success.
@@ -233,9 +234,6 @@ pub(crate) fn of_answer(op: &str, what: &dyn Display, answer: &Answer) -> Error 
     Error::new(code, text)
 }
 
-/// What hyper's tunnels say of an answer 407; their errors have no type to ask.
-pub(crate) const PROXY_WANTS_CREDENTIALS: &str = "proxy authorization required";
-
 /// The error of a request that got no whole answer: `op` on `what`, which `endpoint` was asked for.
 #[cold]
 pub(crate) fn of_transport(
@@ -397,11 +395,6 @@ fn element(body: &[u8], name: &str) -> Option<String> {
     let (text, _) = rest.split_once(&format!("</{name}>"))?;
     let text = text.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"");
     Some(text.replace("&apos;", "'").replace("&amp;", "&"))
-}
-
-/// At most this many characters of a text that others wrote, on one line.
-fn printable(text: &str, max: usize) -> String {
-    text.chars().take(max).map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
 #[cfg(test)]

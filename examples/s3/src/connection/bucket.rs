@@ -7,7 +7,7 @@ use super::patience::Patient;
 use super::region::{FALLBACK, Located, Resolver, asked_for};
 use super::retry::Refused;
 use super::route::Route;
-use super::tls::Tls;
+use super::tls;
 use super::whole::Whole;
 use crate::config::BucketSettings;
 use crate::get::{Pool, Shown};
@@ -32,6 +32,7 @@ use http::{HeaderName, HeaderValue, Uri};
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 use tf_fs_object_store::LONGEST_BACKOFF;
+use tf_fs_object_store::http::{Tls, causes};
 use tf_fs_plugin::prelude::*;
 
 /// A bucket and the client for it.
@@ -76,7 +77,7 @@ impl Bucket {
         settings: Arc<BucketSettings>,
         shared: &Arc<Shared>,
     ) -> Result<Self> {
-        let tls = Tls::of(&settings).await;
+        let tls = tls::of(&settings).await;
         if !tls.verify {
             log::warn!(
                 "bucket {name}: any certificate is accepted, so that everybody on the way can read and change the \
@@ -216,7 +217,7 @@ impl Bucket {
             .resolve(params)
             .now_or_never()
             .ok_or_else(|| Error::internal("the SDK's endpoint rules wait for something"))?
-            .map_err(|error| wrong(&super::causes(&*error)))?;
+            .map_err(|error| wrong(&causes(&*error)))?;
         let route = Arc::new(Route::of(&endpoint, region).map_err(|error| wrong(&error))?);
         self.route.store(Some(Arc::clone(&route)));
         Ok(route)

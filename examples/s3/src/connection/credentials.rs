@@ -1,6 +1,6 @@
 //! Where credentials are from, and how long they are kept.
 
-use super::http::{Proxy, client};
+use super::http::client;
 use crate::config::{BucketSettings, Profile};
 use aws_config::ecs::EcsCredentialsProvider;
 use aws_config::environment::EnvironmentVariableCredentialsProvider;
@@ -20,6 +20,7 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
+use tf_fs_object_store::http::{Proxy, causes};
 use tf_fs_plugin::prelude::*;
 
 /// How long all sources together may take. A credential process or SSO may take its time.
@@ -376,24 +377,6 @@ fn absent<T>(reason: impl Into<String>) -> Result<T, Outcome> {
 
 fn broken<T>(reason: impl Into<String>) -> Result<T, Outcome> {
     Err(Outcome::Broken(reason.into()))
-}
-
-/// An error's causes in one line, each once.
-pub(crate) fn causes(error: &dyn StdError) -> String {
-    let mut text = String::new();
-    let mut next = Some(error);
-    for _ in 0..16 {
-        let Some(error) = next else { break };
-        let part = error.to_string();
-        if !part.is_empty() && !text.contains(&part) {
-            if !text.is_empty() {
-                text.push_str(": ");
-            }
-            text.push_str(&part);
-        }
-        next = error.source();
-    }
-    text
 }
 
 /// Credentials, kept until shortly before they end. One load at a time; whoever comes meanwhile waits for it.

@@ -14,9 +14,7 @@ mod whole;
 
 pub(crate) use abilities::{Abilities, Condition, Known};
 pub(crate) use bucket::Bucket;
-pub(crate) use credentials::{NoCredentials, causes};
-pub(crate) use http::IDLE;
-pub(crate) use patience::will_stay;
+pub(crate) use credentials::NoCredentials;
 pub(crate) use region::{REGION_HEADER, asked_for};
 pub(crate) use retry::{code_of, is_about_old_credentials, retry_after};
 pub(crate) use route::Route;
@@ -30,9 +28,9 @@ use credentials::Sources;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
+use tf_fs_object_store::http::{Proxy, Tls};
 use tf_fs_object_store::{Name, Process};
 use tf_fs_plugin::prelude::*;
-use tls::Tls;
 
 /// How this process reaches its stores, and what it knows of them.
 pub(crate) type Connection = tf_fs_object_store::Connection<Client>;
@@ -122,7 +120,7 @@ impl Shared {
             return Ok(client.clone());
         }
         let config = self.tls(tls)?;
-        let client = http::client(config, http::Proxy::Environment, connect, stall);
+        let client = http::client(config, Proxy::Environment, connect, stall);
         clients.insert(key, client.clone());
         Ok(client)
     }

@@ -1,9 +1,7 @@
 //! How long the SDK makes a failing request again: by time, whatever the number of its attempts.
 
-use super::causes;
 use super::retry::{code_of, retry_after};
 use crate::config::BucketSettings;
-use crate::failure::PROXY_WANTS_CREDENTIALS;
 use aws_sdk_s3::config::{ConfigBag, Intercept, RuntimeComponents};
 use aws_smithy_runtime_api::box_error::BoxError;
 use aws_smithy_runtime_api::client::interceptors::context::{
@@ -12,29 +10,10 @@ use aws_smithy_runtime_api::client::interceptors::context::{
 use aws_smithy_runtime_api::client::retries::RequestAttempts;
 use aws_smithy_types::config_bag::{Storable, StoreReplace};
 use aws_smithy_types::retry::RetryConfig;
-use std::error::Error;
-use std::io;
 use std::sync::Arc;
+use tf_fs_object_store::http::{causes, will_stay};
 use tf_fs_object_store::{LONGEST_BACKOFF, LONGEST_RETRY_AFTER, Patience, WRONG_ANSWERS};
 use tokio::time::Instant;
-
-/// Whether a request got no answer for a reason that waiting does not end: nobody is away, but settings are wrong.
-pub(crate) fn will_stay(error: &(dyn Error + 'static)) -> bool {
-    let mut next = Some(error);
-    for _ in 0..16 {
-        let Some(error) = next else { break };
-        if let Some(tls) = error.downcast_ref::<rustls::Error>() {
-            use rustls::Error::{InvalidCertificate, InvalidMessage, PeerIncompatible};
-            return matches!(tls, InvalidCertificate(_) | InvalidMessage(_) | PeerIncompatible(_));
-        }
-        next = match error.downcast_ref::<io::Error>() {
-            // Its `source` leaves out what it is made of.
-            Some(error) => error.get_ref().map(|error| error as &(dyn Error + 'static)),
-            None => error.source(),
-        };
-    }
-    causes(error).contains(PROXY_WANTS_CREDENTIALS)
-}
 
 /// Ends the attempts of the SDK's client when the patience with a request has ended.
 #[derive(Debug)]

@@ -1,9 +1,9 @@
 //! Where the requests of clients other than the SDK's go.
 
-use super::http::is_proxied;
 use aws_sdk_s3::config::endpoint::Endpoint;
 use http::Uri;
 use std::sync::Arc;
+use tf_fs_object_store::http::is_proxied;
 
 /// Where requests for a bucket's objects go, for clients other than the SDK's.
 #[derive(Debug, PartialEq)]

@@ -7,6 +7,7 @@ use aws_smithy_types::DateTime;
 use aws_smithy_types::date_time::Format;
 use std::time::Duration;
 use std::time::SystemTime;
+use tf_fs_object_store::http::{content_range, number, unsatisfied_size};
 use tf_fs_object_store::{GetOptions, Head, Range};
 
 /// What of an answer's head matters.
@@ -86,13 +87,6 @@ fn once<T: PartialEq>(to: &mut Option<T>, value: T, what: &str) -> Result<(), Ca
     }
     *to = Some(value);
     Ok(())
-}
-
-/// A number as HTTP writes it: digits, and nothing else. Rust's own takes a `+` as well.
-fn number(text: &str) -> Option<u64> {
-    (!text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()))
-        .then(|| text.parse().ok())
-        .flatten()
 }
 
 /// Whether a list such as `keep-alive, close` has this word.
@@ -220,19 +214,6 @@ fn time(text: &str) -> Option<SystemTime> {
     SystemTime::try_from(time).ok()
 }
 
-/// `bytes */100`
-pub(super) fn unsatisfied_size(text: &str) -> Option<u64> {
-    number(text.strip_prefix("bytes */")?.trim())
-}
-
-/// `bytes 0-9/100`
-fn content_range(text: &str) -> Option<(Range, u64)> {
-    let (range, size) = text.strip_prefix("bytes")?.trim_start().split_once('/')?;
-    let (first, last) = range.split_once('-')?;
-    let (first, last) = (number(first.trim())?, number(last.trim())?);
-    Some((Range::new(first, last.checked_add(1)?), number(size.trim())?))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -327,27 +308,5 @@ mod tests {
             assert!(matches!(parsed(lines), Err(Cause::Nonsense(_))), "{lines:?}");
         }
         assert_eq!(parsed(&["HTTP/1.1 200"]).unwrap().status, 200);
-    }
-
-    #[test]
-    fn ranges_are_digits() {
-        assert_eq!(content_range("bytes 0-9/100"), Some((Range::new(0, 10), 100)));
-        for text in [
-            "bytes +0-9/100",
-            "bytes 0-+9/100",
-            "bytes 0-9/+100",
-            "bytes -1-9/100",
-            "bytes 0-9/*",
-            "bytes 0-18446744073709551615/100",
-            "items 0-9/100",
-            "bytes 0-9",
-            "",
-        ] {
-            assert_eq!(content_range(text), None, "{text}");
-        }
-        assert_eq!(unsatisfied_size("bytes */100"), Some(100));
-        for text in ["bytes */+100", "bytes */-1", "bytes */", "bytes 0-1/2"] {
-            assert_eq!(unsatisfied_size(text), None, "{text}");
-        }
     }
 }

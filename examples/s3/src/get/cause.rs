@@ -1,6 +1,5 @@
 //! Why a GET failed.
 
-use crate::connection::will_stay;
 use crate::failure::{Answer, failure, of_answer, of_transport};
 use crate::metrics;
 use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
@@ -8,6 +7,7 @@ use aws_sdk_s3::operation::get_object::GetObjectError;
 use std::fmt::Display;
 use std::io;
 use std::time::Duration;
+use tf_fs_object_store::http::will_stay;
 use tf_fs_object_store::{Class, Failure};
 use tf_fs_plugin::prelude::*;
 

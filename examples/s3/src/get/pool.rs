@@ -2,7 +2,6 @@
 
 use super::Cause;
 use super::target::Place;
-use crate::connection::IDLE;
 use bytes::{Buf, BufMut, BytesMut};
 use std::collections::HashMap;
 use std::io;
@@ -10,6 +9,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
+use tf_fs_object_store::http::IDLE;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::runtime::Handle;

@@ -1,6 +1,6 @@
 //! A GET by the official client.
 
-use super::answer::{Answer, unsatisfied_size};
+use super::answer::Answer;
 use super::{Cause, closed, past_the_end};
 use crate::connection::Bucket;
 use aws_sdk_s3::error::SdkError;
@@ -9,6 +9,7 @@ use aws_sdk_s3::primitives::ByteStream;
 use bytes::{Buf, BufMut, Bytes};
 use std::io;
 use std::time::SystemTime;
+use tf_fs_object_store::http::unsatisfied_size;
 use tf_fs_object_store::{GetOptions, Head};
 
 /// The body of an answer.

@@ -2,7 +2,7 @@
 
 use super::object::{leaves_open_whether_done, status_of};
 use crate::config::BucketSettings;
-use crate::connection::{Attempt, Known, TooLarge, retry_after, will_stay};
+use crate::connection::{Attempt, Known, TooLarge, retry_after};
 use crate::failure::find;
 use aws_sdk_s3::config::{ConfigBag, Intercept, RuntimeComponents};
 use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
@@ -12,6 +12,7 @@ use aws_smithy_runtime_api::client::retries::RequestAttempts;
 use aws_smithy_types::retry::RetryConfig;
 use std::mem;
 use std::time::Duration;
+use tf_fs_object_store::http::will_stay;
 use tf_fs_object_store::{LONGEST_RETRY_AFTER, Name, Patience, WRONG_ANSWERS, backoff};
 use tokio::time::Instant;
 

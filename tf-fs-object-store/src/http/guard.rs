@@ -18,7 +18,7 @@ impl<S: Read + Write + Connection + Send + Unpin> Stream for S {}
 ///
 /// hyper ends a connection whose request was given up only after it has sent what is on its way: never, if the peer
 /// does not take it.
-pub(super) struct Guarded {
+pub struct Guarded {
     stream: Box<dyn Stream>,
     is_proxied: bool,
     patience: Duration,

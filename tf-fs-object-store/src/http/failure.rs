@@ -1,0 +1,246 @@
+//! Why a request failed, and the error for the user.
+//!
+//! | Cause | Class | Code |
+//! |---|---|---|
+//! | 404, 410 | not found | `NOT_FOUND` |
+//! | 408, 425, 429, 5xx except 501 and 505 | transient | `UNAVAILABLE` |
+//! | 401, 407 | permanent | `UNAUTHENTICATED` |
+//! | 403, 451 | permanent | `PERMISSION_DENIED` |
+//! | 412, changed while it was open | permanent | `FAILED_PRECONDITION` |
+//! | 409 | permanent | `ABORTED` |
+//! | 416 | permanent | `OUT_OF_RANGE` |
+//! | 405, 501, 505 | permanent | `UNIMPLEMENTED` |
+//! | 3xx | permanent | `FAILED_PRECONDITION` |
+//! | other 4xx | permanent | `INVALID_ARGUMENT` |
+//! | no connection, broken off | transient | `UNAVAILABLE` |
+//! | a certificate that is not trusted | doubtful | `UNAVAILABLE` |
+//! | no progress, no connection in time | transient | `DEADLINE_EXCEEDED` |
+//! | a response that cannot be right | doubtful | `UNAVAILABLE` |
+
+use super::transport::is_timeout;
+use super::{PROXY_WANTS_CREDENTIALS, causes, printable, will_stay};
+use crate::{Class, Failure};
+use std::error::Error as StdError;
+use std::fmt::{Display, Write};
+use std::time::Duration;
+use tf_fs_plugin::prelude::*;
+
+/// Why one attempt of a request failed.
+#[derive(Debug)]
+pub enum Failed {
+    /// The server refused.
+    Refused(Box<Refusal>),
+    /// The object is not the version that was requested.
+    Changed,
+    /// No connection to this endpoint, or it broke off.
+    Transport(String, Box<dyn StdError + Send + Sync>),
+    /// Nothing, or next to nothing, arrived from this endpoint for so long.
+    Stalled(String, Duration),
+    /// The response contradicts itself or the request.
+    Invalid(String),
+    /// Anything else; it is not tried again.
+    Other(Error),
+}
+
+/// What a server said with a status that is not a success.
+#[derive(Clone, Debug, Default)]
+pub struct Refusal {
+    /// The status.
+    pub status: u16,
+    /// Scheme, host and port of the server.
+    pub endpoint: String,
+    /// How long it wants to be left alone.
+    pub retry_after: Option<Duration>,
+    /// Its own code, such as `ContainerNotFound`.
+    pub code: Option<String>,
+    /// Its own words.
+    pub message: Option<String>,
+    /// What the user can do about it.
+    pub advice: Option<String>,
+    /// In place of what the status says.
+    pub class: Option<Class>,
+}
+
+impl Refusal {
+    /// Whether another attempt can help.
+    pub fn class(&self) -> Class {
+        self.class.unwrap_or(match self.status {
+            404 | 410 => Class::NotFound,
+            501 | 505 => Class::Permanent,
+            408 | 425 | 429 | 500.. => Class::Transient,
+            _ => Class::Permanent,
+        })
+    }
+
+    fn code(&self) -> Code {
+        match self.status {
+            404 | 410 => Code::NotFound,
+            401 | 407 => Code::Unauthenticated,
+            403 | 451 => Code::PermissionDenied,
+            409 => Code::Aborted,
+            416 => Code::OutOfRange,
+            405 | 501 | 505 => Code::Unimplemented,
+            408 | 425 | 429 | 500.. => Code::Unavailable,
+            412 | 300..=399 => Code::FailedPrecondition,
+            _ => Code::InvalidArgument,
+        }
+    }
+
+    /// The error for the user.
+    fn into_error(self, op: &str, what: &dyn Display, attempts: u32) -> Error {
+        let mut text = format!("{what}: {op}: HTTP {}", self.status);
+        if let Some(code) = &self.code {
+            let _ = write!(text, " {}", printable(code, 64));
+        }
+        if !self.endpoint.is_empty() {
+            let _ = write!(text, " from {}", self.endpoint);
+        }
+        if let Some(message) = &self.message {
+            let _ = write!(text, ": \"{}\"", printable(message.trim(), 300));
+        }
+        let _ = write!(text, " ({})", plural(attempts));
+        if let Some(advice) = &self.advice {
+            let _ = write!(text, "; {advice}");
+        }
+        Error::new(self.code(), text)
+    }
+}
+
+fn plural(attempts: u32) -> String {
+    format!("{attempts} {}", if attempts == 1 { "attempt" } else { "attempts" })
+}
+
+impl Failure for Failed {
+    fn changed() -> Self {
+        Self::Changed
+    }
+
+    fn stalled(endpoint: String, time: Duration) -> Self {
+        Self::Stalled(endpoint, time)
+    }
+
+    fn invalid(how: &str) -> Self {
+        Self::Invalid(how.to_owned())
+    }
+
+    fn class(&self) -> Class {
+        match self {
+            Self::Refused(refusal) => refusal.class(),
+            Self::Invalid(_) => Class::Doubtful,
+            Self::Transport(_, error) if will_stay(&**error) => Class::Doubtful,
+            Self::Transport(..) | Self::Stalled(..) => Class::Transient,
+            Self::Changed | Self::Other(_) => Class::Permanent,
+        }
+    }
+
+    fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Refused(refusal) => refusal.retry_after,
+            _ => None,
+        }
+    }
+
+    fn summary(&self) -> String {
+        match self {
+            Self::Refused(refusal) => format!("HTTP {} from {}", refusal.status, refusal.endpoint),
+            Self::Changed => "it changed while it was open".to_owned(),
+            Self::Transport(endpoint, error) => format!("{endpoint}: {}", causes(&**error)),
+            Self::Stalled(endpoint, time) => format!("{endpoint}: no progress for {time:?}"),
+            Self::Invalid(how) => format!("the response cannot be right: {how}"),
+            Self::Other(error) => error.message().to_owned(),
+        }
+    }
+
+    #[cold]
+    fn into_error(self, op: &str, what: &dyn Display, attempts: u32) -> Error {
+        let made = plural(attempts);
+        match self {
+            Self::Refused(refusal) => refusal.into_error(op, what, attempts),
+            Self::Changed => Error::failed_precondition(format_args!(
+                "{what}: {op}: it changed while it was open; open it again"
+            )),
+            Self::Transport(endpoint, error) => {
+                let causes = causes(&*error);
+                let (code, advice) = if causes.contains(PROXY_WANTS_CREDENTIALS) {
+                    let text =
+                        "the proxy requires credentials; put them into HTTPS_PROXY or HTTP_PROXY";
+                    (Code::Unauthenticated, text)
+                } else if will_stay(&*error) {
+                    let text = "look at the certificates that are trusted, and at what is between here and the server";
+                    (Code::Unavailable, text)
+                } else if is_timeout(&*error) {
+                    (
+                        Code::DeadlineExceeded,
+                        "look at the host name, and at the network and its proxies",
+                    )
+                } else {
+                    (Code::Unavailable, "look at the host name, and at the network and its proxies")
+                };
+                let causes = printable(&causes, 600);
+                Error::new(
+                    code,
+                    format!(
+                        "{what}: {op}: no response from {endpoint}: {causes} ({made}); {advice}"
+                    ),
+                )
+            }
+            Self::Stalled(endpoint, time) => Error::new(
+                Code::DeadlineExceeded,
+                format!(
+                    "{what}: {op}: {endpoint} made no progress for {time:?} ({made}); try again later, or allow more time"
+                ),
+            ),
+            Self::Invalid(how) => Error::unavailable(format_args!(
+                "{what}: {op}: the response cannot be right: {how} ({made}); check what is between here and the server"
+            )),
+            Self::Other(error) => error.context(format_args!("{what}: {op}")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_and_codes_of_statuses() {
+        use Class::{NotFound, Permanent, Transient};
+        for (status, class, code) in [
+            (301, Permanent, Code::FailedPrecondition),
+            (400, Permanent, Code::InvalidArgument),
+            (401, Permanent, Code::Unauthenticated),
+            (403, Permanent, Code::PermissionDenied),
+            (404, NotFound, Code::NotFound),
+            (405, Permanent, Code::Unimplemented),
+            (408, Transient, Code::Unavailable),
+            (409, Permanent, Code::Aborted),
+            (410, NotFound, Code::NotFound),
+            (412, Permanent, Code::FailedPrecondition),
+            (416, Permanent, Code::OutOfRange),
+            (429, Transient, Code::Unavailable),
+            (500, Transient, Code::Unavailable),
+            (501, Permanent, Code::Unimplemented),
+            (503, Transient, Code::Unavailable),
+        ] {
+            let failed = Failed::Refused(Box::new(Refusal { status, ..Refusal::default() }));
+            assert_eq!(failed.class(), class, "{status}");
+            assert_eq!(failed.into_error("read", &"x", 1).code(), code, "{status}");
+        }
+    }
+
+    #[test]
+    fn an_error_says_who_said_what_and_what_to_do() {
+        let refusal = Refusal {
+            status: 503,
+            endpoint: "https://h".into(),
+            code: Some("Busy".into()),
+            message: Some("come\nback".into()),
+            advice: Some("wait".into()),
+            ..Refusal::default()
+        };
+        assert_eq!(
+            Failed::Refused(Box::new(refusal)).into_error("read", &"x://b/k", 3).message(),
+            "x://b/k: read: HTTP 503 Busy from https://h: \"come back\" (3 attempts); wait"
+        );
+    }
+}

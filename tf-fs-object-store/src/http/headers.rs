@@ -1,0 +1,77 @@
+//! Header values, read strictly: one that is not what HTTP writes is no value.
+
+use crate::Range;
+use std::time::{Duration, SystemTime};
+
+/// A number as HTTP writes it: digits, and nothing else. Rust's own takes a `+` as well.
+pub fn number(text: &str) -> Option<u64> {
+    (!text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()))
+        .then(|| text.parse().ok())
+        .flatten()
+}
+
+/// The bytes and the size of the whole object in `bytes 0-9/100`, a `Content-Range`.
+pub fn content_range(text: &str) -> Option<(Range, u64)> {
+    let (range, size) = text.strip_prefix("bytes")?.trim_start().split_once('/')?;
+    let (first, last) = range.split_once('-')?;
+    let (first, last) = (number(first.trim())?, number(last.trim())?);
+    Some((Range::new(first, last.checked_add(1)?), number(size.trim())?))
+}
+
+/// The size of the whole object in `bytes */100`, the `Content-Range` of a response 416.
+pub fn unsatisfied_size(text: &str) -> Option<u64> {
+    number(text.strip_prefix("bytes */")?.trim())
+}
+
+/// A date in one of HTTP's three formats, such as `Sun, 06 Nov 1994 08:49:37 GMT`.
+pub fn date(text: &str) -> Option<SystemTime> {
+    httpdate::parse_http_date(text).ok()
+}
+
+/// How long a `Retry-After` wants the server to be left alone: seconds, or a date. Nothing if that is over.
+pub fn retry_after(text: &str) -> Option<Duration> {
+    let text = text.trim();
+    let wait = match number(text) {
+        Some(seconds) => Duration::from_secs(seconds),
+        None => date(text)?.duration_since(SystemTime::now()).ok()?,
+    };
+    (!wait.is_zero()).then_some(wait)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_digits() {
+        assert_eq!(content_range("bytes 0-9/100"), Some((Range::new(0, 10), 100)));
+        for text in [
+            "bytes +0-9/100",
+            "bytes 0-+9/100",
+            "bytes 0-9/+100",
+            "bytes -1-9/100",
+            "bytes 0-9/*",
+            "bytes 0-18446744073709551615/100",
+            "items 0-9/100",
+            "bytes 0-9",
+            "",
+        ] {
+            assert_eq!(content_range(text), None, "{text}");
+        }
+        assert_eq!(unsatisfied_size("bytes */100"), Some(100));
+        for text in ["bytes */+100", "bytes */-1", "bytes */", "bytes 0-1/2"] {
+            assert_eq!(unsatisfied_size(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn retry_after_is_seconds_or_a_date() {
+        assert_eq!(retry_after("7"), Some(Duration::from_secs(7)));
+        let later = httpdate::fmt_http_date(SystemTime::now() + Duration::from_secs(100));
+        let wait = retry_after(&later).expect("a date to come");
+        assert!((Duration::from_secs(90)..=Duration::from_secs(100)).contains(&wait), "{wait:?}");
+        for text in ["0", "-7", "soon", "", "Sun, 06 Nov 1994 08:49:37 GMT"] {
+            assert_eq!(retry_after(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! HTTP for stores that speak it: connections, certificates, requests, bodies, failures by status. Feature `http`.
+//!
+//! A store builds a [`Request`] and [sends](Http::send) it. What comes back is a [`Response`] whatever its status: which
+//! status is a success is for the store to say, and [`Response::refusal`] makes a [`Failed`] of any other. URLs, keys and
+//! headers are sent exactly as they are given; no redirect is followed, nothing is decompressed.
+//!
+//! | Module | Job |
+//! |---|---|
+//! | `client` | a client, its requests and responses |
+//! | `body` | bytes that are sent and received |
+//! | `failure` | why a request failed, and the error for the user |
+//! | `connector`, `guard` | connections: straight or through a proxy, and broken when the peer takes no more bytes |
+//! | `tls` | which certificates are trusted |
+//! | `headers` | header values, read strictly |
+//! | `transport` | why a request got no response |
+
+mod body;
+mod client;
+mod connector;
+mod failure;
+mod guard;
+mod headers;
+mod tls;
+mod transport;
+
+pub use ::http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, header};
+pub use body::{Chunks, HttpBody};
+pub use client::{Http, HttpSettings, Response};
+pub use connector::{Connector, IDLE, Proxy, is_proxied};
+pub use failure::{Failed, Refusal};
+pub use guard::Guarded;
+pub use headers::{content_range, date, number, retry_after, unsatisfied_size};
+pub use tls::Tls;
+pub use transport::{PROXY_WANTS_CREDENTIALS, causes, printable, will_stay};

@@ -1,0 +1,183 @@
+//! Which certificates are trusted.
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tf_fs_plugin::prelude::*;
+
+/// Which certificates are trusted.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Tls {
+    /// A file of certificates in PEM.
+    pub file: Option<PathBuf>,
+    /// A directory of such files.
+    pub directory: Option<PathBuf>,
+    /// Whether certificates are checked at all.
+    pub verify: bool,
+}
+
+impl Default for Tls {
+    /// The system's certificates.
+    fn default() -> Self {
+        Self { file: None, directory: None, verify: true }
+    }
+}
+
+impl Tls {
+    /// Whether neither file nor directory is set, so that the system's certificates count: those that OpenSSL would find,
+    /// or those that `SSL_CERT_FILE` and `SSL_CERT_DIR` name.
+    pub fn is_system(&self) -> bool {
+        self.file.is_none() && self.directory.is_none()
+    }
+
+    /// The settings of all connections: TLS 1.2 and 1.3 by `ring`, HTTP/1.1.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` naming the file or directory of certificates that cannot be used.
+    pub fn client_config(&self) -> Result<ClientConfig> {
+        client_config(self)
+    }
+}
+
+/// Reads the certificates of the settings.
+///
+/// # Errors
+/// `INVALID_ARGUMENT` naming the file: without it connections would fail, with a text that leads nowhere.
+fn roots(tls: &Tls) -> Result<RootCertStore> {
+    let mut roots = RootCertStore::empty();
+    if let Some(file) = &tls.file {
+        add(&mut roots, file)?;
+    }
+    if let Some(directory) = &tls.directory {
+        let unreadable = |error| {
+            Error::invalid_argument(format_args!(
+                "cannot read the directory of certificates {}: {error}",
+                directory.display()
+            ))
+        };
+        for entry in std::fs::read_dir(directory).map_err(unreadable)? {
+            let path = entry.map_err(unreadable)?.path();
+            // A directory of certificates often has their revocation lists and keys too.
+            if path.is_file() && path.extension().is_none_or(|extension| extension != "key") {
+                add(&mut roots, &path)?;
+            }
+        }
+    }
+    Ok(roots)
+}
+
+fn add(roots: &mut RootCertStore, file: &Path) -> Result<()> {
+    let broken = |error: &dyn std::fmt::Display| {
+        Error::invalid_argument(format_args!(
+            "the file of certificates {} cannot be used: {error}; it has to hold certificates in PEM",
+            file.display()
+        ))
+    };
+    let pem = std::fs::read(file).map_err(|error| broken(&error))?;
+    let mut count = 0;
+    for certificate in CertificateDer::pem_slice_iter(&pem) {
+        let certificate = certificate.map_err(|error| broken(&error))?;
+        roots.add(certificate).map_err(|error| broken(&error))?;
+        count += 1;
+    }
+    ensure!(count > 0, broken(&"it holds no certificate"));
+    Ok(())
+}
+
+fn client_config(tls: &Tls) -> Result<ClientConfig> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
+        .with_safe_default_protocol_versions()
+        .map_err(|error| Error::internal("cannot set up TLS").with_source(error))?;
+    let mut config = if tls.verify {
+        let mut store = roots(tls)?;
+        if tls.is_system() {
+            let system = rustls_native_certs::load_native_certs();
+            for error in system.errors {
+                log::warn!("a certificate of the system cannot be read: {error}");
+            }
+            store.add_parsable_certificates(system.certs);
+        }
+        builder.with_root_certificates(store).with_no_client_auth()
+    } else {
+        builder
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(AcceptAny(provider)))
+            .with_no_client_auth()
+    };
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(config)
+}
+
+/// Accepts whatever certificate a server shows.
+#[derive(Debug)]
+struct AcceptAny(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for AcceptAny {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls12_signature(
+            message,
+            certificate,
+            signed,
+            &self.0.signature_verification_algorithms,
+        )
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls13_signature(
+            message,
+            certificate,
+            signed,
+            &self.0.signature_verification_algorithms,
+        )
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_without_certificates_is_named() {
+        let file = std::env::temp_dir().join(format!("tf-ca-{}.pem", std::process::id()));
+        std::fs::write(&file, "-----BEGIN NOTHING-----").unwrap();
+        let tls = Tls { file: Some(file.clone()), directory: None, verify: true };
+        let error = client_config(&tls).unwrap_err();
+        assert_eq!(error.code(), Code::InvalidArgument);
+        assert!(error.message().contains(&*file.to_string_lossy()), "{error}");
+        std::fs::write(&file, "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")
+            .unwrap();
+        assert_eq!(client_config(&tls).unwrap_err().code(), Code::InvalidArgument);
+        std::fs::remove_file(&file).unwrap();
+        assert!(client_config(&tls).unwrap_err().message().contains("No such file"));
+    }
+}

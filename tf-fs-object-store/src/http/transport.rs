@@ -1,0 +1,61 @@
+//! Why a request got no response.
+
+use std::error::Error;
+use std::io;
+
+/// What hyper's tunnels say of an answer 407; their errors have no type to ask.
+pub const PROXY_WANTS_CREDENTIALS: &str = "proxy authorization required";
+
+/// Whether a request got no answer for a reason that waiting does not end: nobody is away, but settings are wrong.
+pub fn will_stay(error: &(dyn Error + 'static)) -> bool {
+    let mut next = Some(error);
+    for _ in 0..16 {
+        let Some(error) = next else { break };
+        if let Some(tls) = error.downcast_ref::<rustls::Error>() {
+            use rustls::Error::{InvalidCertificate, InvalidMessage, PeerIncompatible};
+            return matches!(tls, InvalidCertificate(_) | InvalidMessage(_) | PeerIncompatible(_));
+        }
+        next = match error.downcast_ref::<io::Error>() {
+            // Its `source` leaves out what it is made of.
+            Some(error) => error.get_ref().map(|error| error as &(dyn Error + 'static)),
+            None => error.source(),
+        };
+    }
+    causes(error).contains(PROXY_WANTS_CREDENTIALS)
+}
+
+/// An error's causes in one line, each once.
+pub fn causes(error: &dyn Error) -> String {
+    let mut text = String::new();
+    let mut next = Some(error);
+    for _ in 0..16 {
+        let Some(error) = next else { break };
+        let part = error.to_string();
+        if !part.is_empty() && !text.contains(&part) {
+            if !text.is_empty() {
+                text.push_str(": ");
+            }
+            text.push_str(&part);
+        }
+        next = error.source();
+    }
+    text
+}
+
+/// At most this many characters of a text that others wrote, on one line.
+pub fn printable(text: &str, max: usize) -> String {
+    text.chars().take(max).map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+/// Whether time ran out before a response came.
+pub(super) fn is_timeout(error: &(dyn Error + 'static)) -> bool {
+    let mut next = Some(error);
+    for _ in 0..16 {
+        let Some(error) = next else { break };
+        if error.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::TimedOut) {
+            return true;
+        }
+        next = error.source();
+    }
+    false
+}
