@@ -7,7 +7,10 @@
 //! or by several requests straight into TensorFlow's buffer; it pins one version of the object, resumes responses that
 //! break off, and retries by [`Class`] until [`Settings::retry_timeout`] is over. Everything by name is here, as methods of
 //! [`Connection`]: queries, listings and patterns by pages, implied directories, recursive deletion, copies and renames,
-//! and what this process may remember of them. Writing follows.
+//! and what this process may remember of them.
+//!
+//! Writing is here: [`Writer`] collects what TensorFlow appends, uploads parts while it goes on writing, makes the object
+//! visible whole at a flush or the close, and never replaces what somebody else wrote to a file that it appends to.
 //!
 //! | Module | Job |
 //! |---|---|
@@ -15,6 +18,7 @@
 //! | `connection` | how this process reaches a store, and what it knows of it |
 //! | `process`, `budget` | what belongs to one process, made again after a fork: worker threads, memory |
 //! | `read` | files open for reading |
+//! | `write` | files open for writing |
 //! | `names` | everything by name |
 //! | `retry` | how long a failing request is made again |
 //! | `name`, `range`, `settings` | a bucket and an exact key; bytes of an object; what can be set for a bucket |
@@ -45,6 +49,7 @@ mod read;
 mod retry;
 mod settings;
 mod store;
+mod write;
 
 pub use budget::{Budget, Reservation};
 pub use buffer::{Buffer, Content};
@@ -70,4 +75,9 @@ pub use settings::Settings;
 pub use store::{
     Body, BucketPage, Class, Client, CopyOptions, Failure, GetOptions, Head, NoPage, NotDeleted,
     ObjectStore, Source,
+};
+pub use write::publish::{replaced, unknown};
+pub use write::{
+    Attributes, Before, CopyLimits, Multipart, Part, PartLimits, Sent, Stored, Target, WriteLimits,
+    Writer,
 };

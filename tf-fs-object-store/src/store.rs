@@ -1,6 +1,9 @@
 //! What the author of a store implements.
 
-use crate::{Found, Known, Name, Page, Query, Range, Settings};
+use crate::{
+    Attributes, Content, Found, Known, Multipart, Name, Page, Part, Query, Range, Sent, Settings,
+    Stored, Target, WriteLimits,
+};
 use bytes::BufMut;
 use std::fmt::{Debug, Display};
 use std::future::Future;
@@ -63,7 +66,7 @@ pub trait Client: Debug + Send + Sync + 'static {
 /// The others are repeated by the store itself, as its client does it, and their errors are the user's: they name the
 /// operation and the object. All futures run on the engine's threads, or on the thread of TensorFlow that waits for them; they are dropped
 /// to cancel the request.
-pub trait ObjectStore: Debug + Send + Sync + 'static {
+pub trait ObjectStore: Debug + Send + Sync + Sized + 'static {
     /// Why a request failed.
     type Failure: Failure;
     /// The bytes of a response.
@@ -189,6 +192,155 @@ pub trait ObjectStore: Debug + Send + Sync + 'static {
         let error =
             Error::unimplemented(format_args!("{}: the store cannot copy objects", options.src));
         async { Err(error) }
+    }
+
+    // What follows is for files open for writing.
+
+    /// Whether each request ends by itself when it makes no progress. Then the engine sets no deadline.
+    const HAS_DEADLINES: bool = false;
+
+    /// What the store takes. `None` if it cannot be written to: then a file that is opened for writing is `UNIMPLEMENTED`.
+    fn write_limits(&self) -> Option<WriteLimits> {
+        None
+    }
+
+    /// Stores all of an object, if [`Target::before`] holds, or nothing.
+    ///
+    /// # Errors
+    /// [`Class::Precondition`] if `to.before` does not hold; others by class. After [`Class::Transient`] and
+    /// [`Class::Doubtful`] the engine takes the object for stored or not. If another attempt then fails with
+    /// [`Class::Precondition`], [`is_ours`](Self::is_ours) tells whether the first was done.
+    fn put(
+        &self,
+        _to: Target<'_>,
+        _content: &Content,
+        _attempt: u32,
+    ) -> impl Future<Output = Result<Stored, Self::Failure>> + Send {
+        async { Err(Failure::invalid("the store has no PUT")) }
+    }
+
+    /// Looks for one object: what it is, and what it has besides its bytes. By default from a GET of its first byte.
+    ///
+    /// # Errors
+    /// [`Class::NotFound`] if there is none.
+    fn stored(
+        &self,
+        name: &Name,
+    ) -> impl Future<Output = Result<(Stored, Attributes), Self::Failure>> + Send {
+        let options = GetOptions { key: &name.key, range: Range::new(0, 1), if_match: None };
+        let get = self.get(options, 1);
+        async {
+            let (head, _) = get.await?;
+            Ok((Stored::new(head.size).with_etag(head.etag), Attributes::default()))
+        }
+    }
+
+    /// Whether `found`, which has the length of what was sent, has exactly these bytes: by its checksum, or by an ETag
+    /// that is made of them. `None`, as here, if the store does not tell.
+    ///
+    /// The engine calls it when a request may have been done although no response said so, and when it has read an
+    /// object to append to it. If the store does not tell, the error of the file says that it is unknown.
+    ///
+    /// # Errors
+    /// By class.
+    fn is_ours(
+        &self,
+        _name: &Name,
+        _sent: Sent<'_>,
+        _found: &Stored,
+    ) -> impl Future<Output = Result<Option<bool>, Self::Failure>> + Send {
+        async { Ok(None) }
+    }
+
+    /// Begins a multipart upload, and returns the store's name of it. Nothing is visible of it until
+    /// [`complete_multipart`](Self::complete_multipart). `to.before` matters only there.
+    ///
+    /// This and the methods that follow are called if [`WriteLimits::parts`] is given.
+    ///
+    /// # Errors
+    /// By class.
+    fn create_multipart(
+        &self,
+        _to: Target<'_>,
+    ) -> impl Future<Output = Result<String, Self::Failure>> + Send {
+        async { Err(Failure::invalid("the store has no multipart upload")) }
+    }
+
+    /// Sends part `number`, counted from 1. Parts are sent at the same time and in any order. A part that was sent before
+    /// is replaced.
+    ///
+    /// # Errors
+    /// By class.
+    fn put_part(
+        &self,
+        _upload: Multipart<'_>,
+        _number: u32,
+        _content: &Content,
+        _attempt: u32,
+    ) -> impl Future<Output = Result<Part, Self::Failure>> + Send {
+        async { Err(Failure::invalid("the store has no multipart upload")) }
+    }
+
+    /// Makes these bytes of `source`, which is the object of the same name, part `number`, without sending them. It is
+    /// called if [`PartLimits::copies`](crate::PartLimits::copies) is given. The ranges follow one another from the first
+    /// byte to the last, and no part that is sent precedes them.
+    ///
+    /// # Errors
+    /// [`Class::Precondition`] or [`Class::NotFound`] if another version or none is there; others by class.
+    fn copy_part(
+        &self,
+        _upload: Multipart<'_>,
+        _number: u32,
+        _source: &Stored,
+        _range: Range,
+        _attempt: u32,
+    ) -> impl Future<Output = Result<Part, Self::Failure>> + Send {
+        async { Err(Failure::invalid("the store cannot copy parts")) }
+    }
+
+    /// Makes the object of the parts of upload `id`, if [`Target::before`] holds, or nothing.
+    ///
+    /// # Errors
+    /// As [`put`](Self::put). [`Class::NotFound`] if there is no such upload, which a second attempt finds if the first
+    /// was done.
+    fn complete_multipart(
+        &self,
+        _to: Target<'_>,
+        _id: &str,
+        _parts: &[Part],
+        _attempt: u32,
+    ) -> impl Future<Output = Result<Stored, Self::Failure>> + Send {
+        async { Err(Failure::invalid("the store has no multipart upload")) }
+    }
+
+    /// Makes the store forget an upload and its parts.
+    ///
+    /// # Errors
+    /// By class. [`Class::NotFound`], if there is no such upload, is a success.
+    fn abort_multipart(
+        &self,
+        _upload: Multipart<'_>,
+    ) -> impl Future<Output = Result<(), Self::Failure>> + Send {
+        async { Err(Failure::invalid("the store has no multipart upload")) }
+    }
+
+    /// Makes what was sent visible, if [`Target::before`] holds, or nothing. `is_open`: whether an earlier attempt for the
+    /// same content may have been done although it failed; the method says the same of its own.
+    ///
+    /// By default it calls [`put`](Self::put) or [`complete_multipart`](Self::complete_multipart), repeats them by class,
+    /// and finds out what became of an attempt whose response was lost. If the store [does not check
+    /// conditions](WriteLimits::checks_before), it looks before and after. A store replaces it only if it has to do
+    /// these in another way; then it needs neither of the two.
+    ///
+    /// # Errors
+    /// `FAILED_PRECONDITION` if somebody else wrote or deleted the object, and those of the requests.
+    fn publish(
+        &self,
+        to: Target<'_>,
+        sent: Sent<'_>,
+        is_open: &mut bool,
+    ) -> impl Future<Output = Result<Stored>> + Send {
+        crate::write::publish::publish(self, to, sent, is_open)
     }
 }
 
@@ -329,6 +481,9 @@ pub trait Failure: Debug + Send + Sync + Sized + 'static {
 pub enum Class {
     /// There is no such object. It is not requested again.
     NotFound,
+    /// A condition of the request does not hold: the object is another version than the request names, or is there
+    /// although the request says that it must not be. It is not requested again.
+    Precondition,
     /// It may pass: no connection, an overloaded store. Attempts go on for [`Settings::retry_timeout`].
     Transient,
     /// It hardly passes with time: a response that cannot be right, a certificate that is not trusted. There are

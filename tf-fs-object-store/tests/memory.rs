@@ -195,7 +195,7 @@ impl Failure for Failed {
         let code = match self.0 {
             Class::NotFound => Code::NotFound,
             Class::Transient | Class::Doubtful => Code::Unavailable,
-            Class::Permanent => Code::FailedPrecondition,
+            Class::Permanent | Class::Precondition => Code::FailedPrecondition,
         };
         Error::new(code, format!("{what}: {op}: {} ({attempts} attempts)", self.1))
     }

@@ -9,6 +9,7 @@ mod pattern;
 #[cfg(feature = "ranges")]
 mod ranges;
 mod source;
+mod whole;
 
 use crate::{Connect, Name};
 use arc_swap::ArcSwap;
@@ -22,6 +23,7 @@ use tf_fs_plugin::prelude::*;
 
 #[cfg(feature = "ranges")]
 pub use ranges::Ranges;
+pub(crate) use whole::Whole;
 
 /// What all files open for reading share in a process.
 #[derive(Debug, Default)]

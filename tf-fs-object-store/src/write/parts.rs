@@ -1,0 +1,150 @@
+//! How large the parts of an upload are.
+
+use crate::{PartLimits, Range};
+
+/// Parts have the same size for this share of all parts; then they double each time.
+const STEPS: u32 = 10;
+/// What the doubling starts from at least, so that 10,000 parts suffice for 5 TiB.
+const GROWN: u64 = 8 << 20;
+
+/// The bytes of part `number`, counted from 1, if the first parts have `first` bytes; with `equal` all
+/// have as many.
+///
+/// With the limits of S3 an object of 8 GiB is made of parts of 8 MiB, one of 120 GiB ends with parts of 64 MiB, one of
+/// 5 TiB with parts of 4 GiB. Memory is needed for whole parts, so they grow as late as they can.
+pub(super) fn size(limits: &PartLimits, first: u64, number: u32, equal: bool) -> u64 {
+    let first = first.max(limits.smallest.max(1)).min(limits.largest);
+    let number = number.clamp(1, limits.most.max(1));
+    let doublings = (number - 1) / (limits.most / STEPS).max(1);
+    if equal || doublings == 0 {
+        return first;
+    }
+    // 2^40 parts of a byte are more than any store takes.
+    first.max(GROWN).saturating_mul(1 << doublings.min(40)).min(limits.largest)
+}
+
+/// The ranges in which an object of `len` bytes is copied: one, or several of nearly equal size if it is
+/// larger than `largest`, which a copied part may be.
+pub(super) fn copies(largest: u64, len: u64) -> impl Iterator<Item = Range> {
+    let count = len.div_ceil(largest).max(1);
+    let each = len.div_ceil(count);
+    (0..count).map(move |index| Range::new(index * each, ((index + 1) * each).min(len)))
+}
+
+/// How many ranges [`copies`] gives.
+pub(super) fn copy_count(largest: u64, len: u64) -> u32 {
+    u32::try_from(len.div_ceil(largest).max(1)).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TIB: u64 = 1 << 40;
+    const SMALLEST: u64 = 5 << 20;
+    const LARGEST: u64 = 5 << 30;
+    const MOST: u32 = 10_000;
+
+    /// With the limits of S3.
+    fn size(first: u64, number: u32, equal: bool) -> u64 {
+        let limits = PartLimits { smallest: SMALLEST, largest: LARGEST, most: MOST, copies: None };
+        super::size(&limits, first, number, equal)
+    }
+
+    fn copies(len: u64) -> impl Iterator<Item = Range> {
+        super::copies(LARGEST, len)
+    }
+
+    fn copy_count(len: u64) -> u32 {
+        super::copy_count(LARGEST, len)
+    }
+
+    fn firsts() -> impl Iterator<Item = u64> {
+        (20..33).map(|bits| 1 << bits).chain([
+            0,
+            1,
+            SMALLEST,
+            SMALLEST + 1,
+            8 << 20,
+            LARGEST,
+            u64::MAX,
+        ])
+    }
+
+    #[test]
+    fn parts_are_allowed_and_never_shrink() {
+        for first in firsts() {
+            let mut before = 0;
+            for number in 1..=MOST {
+                let size = size(first, number, false);
+                assert!((SMALLEST..=LARGEST).contains(&size), "{first} {number} {size}");
+                assert!(size >= before, "{first} {number}");
+                before = size;
+            }
+        }
+    }
+
+    #[test]
+    fn ten_thousand_parts_hold_five_tebibytes() {
+        for first in firsts() {
+            let total: u64 = (1..=MOST).map(|number| size(first, number, false)).sum();
+            assert!(total >= 5 * TIB, "{first}: {total}");
+        }
+    }
+
+    #[test]
+    fn parts_grow_late() {
+        assert!((1..=1000).all(|number| size(8 << 20, number, false) == 8 << 20));
+        assert_eq!(size(8 << 20, 1001, false), 16 << 20);
+        assert_eq!(size(5 << 20, 1000, false), 5 << 20);
+        // Of an object of 1 TB, parts are no larger than 512 MiB.
+        let mut total = 0;
+        let mut number = 0;
+        while total < 1_000_000_000_000 {
+            number += 1;
+            total += size(8 << 20, number, false);
+        }
+        assert_eq!(size(8 << 20, number, false), 512 << 20);
+    }
+
+    #[test]
+    fn equal_parts_are_equal() {
+        for first in firsts() {
+            let expected = first.clamp(SMALLEST, LARGEST);
+            assert!((1..=MOST).all(|number| size(first, number, true) == expected));
+        }
+    }
+
+    #[test]
+    fn copies_cover_an_object_without_gap() {
+        for len in
+            [0, 1, SMALLEST, LARGEST - 1, LARGEST, LARGEST + 1, 5 * TIB, 45 * TIB, 2 * LARGEST + 7]
+        {
+            let ranges: Vec<_> = copies(len).collect();
+            assert_eq!(ranges.len(), copy_count(len) as usize, "{len}");
+            assert!(ranges.len() <= MOST as usize);
+            let mut end = 0;
+            for range in &ranges {
+                assert_eq!(range.start, end, "{len}");
+                end = range.end;
+                let size = range.end - range.start;
+                assert!(size <= LARGEST, "{len}");
+                assert!(ranges.len() == 1 || size >= SMALLEST, "{len}");
+            }
+            assert_eq!(end, len);
+        }
+    }
+
+    #[test]
+    fn any_limits_are_kept() {
+        for (smallest, largest, most) in
+            [(1, 4000 << 20, 50_000), (0, u64::MAX, u32::MAX), (1 << 20, 1 << 20, 3), (7, 9, 0)]
+        {
+            let limits = PartLimits { smallest, largest, most, copies: None };
+            for number in (1..=most.min(60_000)).chain([most, u32::MAX]) {
+                let size = super::size(&limits, 8 << 20, number, false);
+                assert!((smallest.max(1)..=largest).contains(&size), "{limits:?} {number}: {size}");
+            }
+        }
+    }
+}

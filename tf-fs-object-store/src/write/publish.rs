@@ -1,0 +1,227 @@
+//! How an object becomes visible: once, whole, and in place of nobody else's.
+
+use super::attempts::{Attempts, request};
+use super::store::{Before, Sent, Stored, Target};
+use crate::{Class, Failure, Name, ObjectStore};
+use tf_fs_plugin::prelude::*;
+
+/// Makes `sent` the object, if what is there is as it was before; see
+/// [`ObjectStore::publish`](crate::ObjectStore::publish).
+pub(crate) async fn publish<S: ObjectStore>(
+    store: &S,
+    to: Target<'_>,
+    sent: Sent<'_>,
+    is_open: &mut bool,
+) -> Result<Stored> {
+    let checks = store.write_limits().is_some_and(|limits| limits.checks_before);
+    let must_look = match to.before {
+        Before::Anything => false,
+        before => !checks || !before.can_be_checked(),
+    };
+    let bytes = match sent {
+        Sent::Whole(content) => content.len(),
+        Sent::Parts { .. } => 0,
+    };
+    let mut attempts = Attempts::new(store.settings());
+    loop {
+        if must_look && let Some(stored) = look(store, to, sent, *is_open).await? {
+            return Ok(stored);
+        }
+        let number = attempts.number();
+        let failure = match attempts.run(store, bytes, send(store, to, sent, number)).await {
+            Ok(stored) => {
+                *is_open = true;
+                if must_look {
+                    look_after(store, to.name, &stored).await?;
+                }
+                return Ok(stored);
+            }
+            Err(failure) => failure,
+        };
+        let class = failure.class();
+        // A second attempt finds the object of the first in the way, or its upload gone.
+        if *is_open && matches!(class, Class::Precondition | Class::NotFound) {
+            let error = error(failure, to, sent, number);
+            return match settle(store, to, sent).await {
+                Ok(Found::Ours(stored)) => Ok(stored),
+                // Nobody knows what became of the upload, and another one may do better.
+                Ok(Found::AsBefore) if class == Class::NotFound => {
+                    Err(error.with_code(Code::Unavailable))
+                }
+                Ok(Found::AsBefore | Found::Theirs) => Err(replaced(error)),
+                Ok(Found::Unknown) | Err(_) => Err(unknown(error)),
+            };
+        }
+        if class == Class::Precondition {
+            return Err(replaced(error(failure, to, sent, number)));
+        }
+        *is_open |= matches!(class, Class::Transient | Class::Doubtful);
+        let Err(failure) = attempts.failed(store.settings(), to.name, failure).await else {
+            continue;
+        };
+        if *is_open && let Ok(Found::Ours(stored)) = settle(store, to, sent).await {
+            return Ok(stored);
+        }
+        return Err(error(failure, to, sent, number));
+    }
+}
+
+async fn send<S: ObjectStore>(
+    store: &S,
+    to: Target<'_>,
+    sent: Sent<'_>,
+    attempt: u32,
+) -> Result<Stored, S::Failure> {
+    match sent {
+        Sent::Whole(content) => store.put(to, content, attempt).await,
+        Sent::Parts { id, parts } => store.complete_multipart(to, id, parts, attempt).await,
+    }
+}
+
+/// Whose object is there.
+enum Found {
+    Ours(Stored),
+    /// What was there before.
+    AsBefore,
+    /// Somebody else's, or none.
+    Theirs,
+    Unknown,
+}
+
+/// Finds out what became of an attempt that failed, but may have been done.
+async fn settle<S: ObjectStore>(store: &S, to: Target<'_>, sent: Sent<'_>) -> Result<Found> {
+    match find(store, to.name).await? {
+        None if to.before.holds(None) => Ok(Found::AsBefore),
+        None => Ok(Found::Theirs),
+        Some(found) => whose(store, to, sent, found).await,
+    }
+}
+
+async fn whose<S: ObjectStore>(
+    store: &S,
+    to: Target<'_>,
+    sent: Sent<'_>,
+    found: Stored,
+) -> Result<Found> {
+    let is_ours = match found.size == sent.size() {
+        true => is_ours(store, to.name, sent, &found).await?,
+        false => Some(false),
+    };
+    let is_as_before = to.before.holds(Some(&found));
+    Ok(match is_ours {
+        Some(true) => {
+            log::debug!("{}: stored, although no acknowledgement came", to.name);
+            Found::Ours(found)
+        }
+        Some(false) if !is_as_before => Found::Theirs,
+        None if to.before.stored().is_none() || !is_as_before => Found::Unknown,
+        Some(false) | None => Found::AsBefore,
+    })
+}
+
+/// Whether `found` is what was sent, if the store can tell.
+pub(super) async fn is_ours<S: ObjectStore>(
+    store: &S,
+    name: &Name,
+    sent: Sent<'_>,
+    found: &Stored,
+) -> Result<Option<bool>> {
+    let is_ours = request(store, name, 0, |_| store.is_ours(name, sent, found)).await;
+    is_ours.map_err(|(failure, attempts)| failure.into_error("head", name, attempts))
+}
+
+/// Looks whether what is there is as it has to be, for a store that does not; or what an earlier attempt made. Between
+/// this and the request somebody else may write.
+async fn look<S: ObjectStore>(
+    store: &S,
+    to: Target<'_>,
+    sent: Sent<'_>,
+    is_open: bool,
+) -> Result<Option<Stored>> {
+    let found = find(store, to.name).await?;
+    if to.before.holds(found.as_ref()) {
+        return Ok(None);
+    }
+    let error = Error::failed_precondition(format_args!(
+        "{}: {}: not sent, since the store shows {}",
+        to.name,
+        sent.op(),
+        shown(found.as_ref())
+    ));
+    // Unless something was sent, the same content is somebody else's.
+    let Some(found) = found.filter(|_| is_open) else { return Err(replaced(error)) };
+    match whose(store, to, sent, found).await {
+        Ok(Found::Ours(stored)) => Ok(Some(stored)),
+        Ok(Found::Theirs | Found::AsBefore) => Err(replaced(error)),
+        Ok(Found::Unknown) | Err(_) => Err(unknown(error)),
+    }
+}
+
+/// Looks whether what was written is there, for a store that does not keep others from writing at the same time.
+async fn look_after<S: ObjectStore>(store: &S, name: &Name, stored: &Stored) -> Result<()> {
+    let found = match find(store, name).await {
+        Ok(found) => found,
+        Err(error) => {
+            // The store has confirmed the write.
+            log::warn!("{error:#}; concurrent writes of others were not checked");
+            return Ok(());
+        }
+    };
+    ensure!(
+        found.as_ref().is_some_and(|found| stored.is_version(found)),
+        Error::failed_precondition(format_args!(
+            "{name}: another process wrote or deleted the object at the same time: the store shows {} right after this \
+             write; write to another name",
+            shown(found.as_ref())
+        ))
+    );
+    Ok(())
+}
+
+/// What is there.
+pub(super) async fn find<S: ObjectStore>(store: &S, name: &Name) -> Result<Option<Stored>> {
+    Ok(find_with_attributes(store, name).await?.map(|(stored, _)| stored))
+}
+
+/// What is there, and what it has besides its bytes.
+pub(super) async fn find_with_attributes<S: ObjectStore>(
+    store: &S,
+    name: &Name,
+) -> Result<Option<(Stored, super::Attributes)>> {
+    match request(store, name, 0, |_| store.stored(name)).await {
+        Ok(found) => Ok(Some(found)),
+        Err((failure, _)) if failure.class() == Class::NotFound => Ok(None),
+        Err((failure, attempts)) => Err(failure.into_error("head", name, attempts)),
+    }
+}
+
+fn shown(found: Option<&Stored>) -> String {
+    match found {
+        Some(Stored { size, etag: Some(etag), .. }) => {
+            format!("an object of {size} bytes with the ETag {etag}")
+        }
+        Some(Stored { size, .. }) => format!("an object of {size} bytes"),
+        None => "no object".to_owned(),
+    }
+}
+
+#[cold]
+fn error(failure: impl Failure, to: Target<'_>, sent: Sent<'_>, attempts: u32) -> Error {
+    failure.into_error(sent.op(), to.name, attempts)
+}
+
+/// The error of a write that found somebody else's object.
+#[cold]
+pub fn replaced(error: Error) -> Error {
+    error.with_code(Code::FailedPrecondition).context(
+        "another process replaced or deleted the object while it was open for writing, and that version \
+         is kept; write to another name",
+    )
+}
+
+/// The error of a write that found an object, and could not find out whose.
+#[cold]
+pub fn unknown(error: Error) -> Error {
+    error
+        .context("it is unknown whether this object or another process's is stored; write it again")
+}

@@ -1,0 +1,231 @@
+//! A file on its way to the store in parts.
+
+use super::attempts::request;
+use super::store::{Attributes, Before, Multipart, Part, Sent, Stored, Target};
+use crate::{Class, Content, Failure, Name, ObjectStore, PartLimits, Process, Range};
+use futures_util::future::{BoxFuture, Shared};
+use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt as _, StreamExt as _};
+use std::sync::Arc;
+use tf_fs_plugin::prelude::*;
+use tokio::task::{JoinError, JoinHandle};
+
+/// The store's name of an upload, or why there is none.
+type Created = Result<Arc<str>, Arc<Error>>;
+
+/// The object that a file becomes.
+#[derive(Debug)]
+pub(super) struct Object<S> {
+    pub(super) store: Arc<S>,
+    pub(super) name: Name,
+    pub(super) attributes: Attributes,
+}
+
+impl<S> Object<S> {
+    pub(super) fn target<'a>(&'a self, before: &'a Before) -> Target<'a> {
+        Target { name: &self.name, attributes: &self.attributes, before }
+    }
+
+    fn multipart<'a>(&'a self, id: &'a str) -> Multipart<'a> {
+        Multipart { name: &self.name, id }
+    }
+}
+
+/// A multipart upload. Whoever drops one without [`complete`](Self::complete) aborts it first.
+#[derive(Debug)]
+pub(super) struct Upload<S: ObjectStore> {
+    object: Arc<Object<S>>,
+    process: Arc<Process>,
+    limits: PartLimits,
+    id: Shared<BoxFuture<'static, Created>>,
+    sending: FuturesUnordered<JoinHandle<Result<Part>>>,
+    stored: Vec<Part>,
+    next: u32,
+    /// What has to be there still when it is complete.
+    before: Before,
+}
+
+impl<S: ObjectStore> Upload<S> {
+    /// Begins an upload, in the background. It becomes an object if what is there then is as it was
+    /// `before`.
+    pub(super) fn start(
+        object: &Arc<Object<S>>,
+        process: &Arc<Process>,
+        limits: PartLimits,
+        before: Before,
+    ) -> Self {
+        let create = process.spawn(create(Arc::clone(object), before.clone()));
+        // A task of its own: were it cancelled, the store would keep an upload that nobody knows.
+        let id = create.map(|done| done.map_err(lost_task).and_then(|done| done).map_err(Arc::new));
+        Self {
+            object: Arc::clone(object),
+            process: Arc::clone(process),
+            limits,
+            id: id.boxed().shared(),
+            sending: FuturesUnordered::new(),
+            stored: Vec::new(),
+            next: 1,
+            before,
+        }
+    }
+
+    /// The number of the next part.
+    pub(super) fn next(&self) -> u32 {
+        self.next
+    }
+
+    /// Parts on their way.
+    pub(super) fn in_flight(&self) -> usize {
+        self.sending.len()
+    }
+
+    /// Makes a range of `source`, as [`parts::copies`] gives it, the next part. No byte of it is transferred.
+    pub(super) fn copy(&mut self, source: &Stored, range: Range) {
+        let part =
+            copy_part(Arc::clone(&self.object), self.id.clone(), self.next, source.clone(), range);
+        self.next += 1;
+        self.sending.push(self.process.spawn(part));
+    }
+
+    /// Sends the next part, in the background.
+    ///
+    /// # Errors
+    /// `RESOURCE_EXHAUSTED` if the object has as many parts as it can have.
+    pub(super) fn send(&mut self, content: Content) -> Result<()> {
+        ensure!(
+            self.next <= self.limits.most,
+            Error::resource_exhausted(format_args!(
+                "{}: an object has at most {} parts; set the size of a part (write_part_bytes) to more than {}",
+                self.object.name,
+                self.limits.most,
+                content.len()
+            ))
+        );
+        let part = put_part(Arc::clone(&self.object), self.id.clone(), self.next, content);
+        self.next += 1;
+        self.sending.push(self.process.spawn(part));
+        Ok(())
+    }
+
+    /// Waits until one of the parts on their way has arrived.
+    ///
+    /// # Errors
+    /// Why it has not.
+    pub(super) async fn arrival(&mut self) -> Result<()> {
+        if let Some(done) = self.sending.next().await {
+            self.stored.push(done.map_err(lost_task).and_then(|done| done)?);
+        }
+        Ok(())
+    }
+
+    /// Looks, without waiting, which parts have arrived.
+    ///
+    /// # Errors
+    /// Why one has not.
+    pub(super) fn arrivals(&mut self) -> Result<()> {
+        while !self.sending.is_empty() {
+            match self.arrival().now_or_never() {
+                Some(result) => result?,
+                None => break,
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the object of the parts, once they have all arrived.
+    ///
+    /// # Errors
+    /// As [`ObjectStore::publish`], for any part too. The upload has to be aborted then.
+    pub(super) async fn complete(&mut self) -> Result<Stored> {
+        while !self.sending.is_empty() {
+            self.arrival().await?;
+        }
+        let id = self.id.clone().await.map_err(|error| again(&error))?;
+        self.stored.sort_unstable_by_key(|part| part.number);
+        let sent = Sent::Parts { id: &id, parts: &self.stored };
+        self.object.store.publish(self.object.target(&self.before), sent, &mut false).await
+    }
+
+    /// Gives the upload up, in the background: what is on its way is cancelled, and the store forgets
+    /// the parts it has.
+    pub(super) fn abort(self) -> JoinHandle<()> {
+        let Self { object, process, id, sending, .. } = self;
+        for part in &sending {
+            part.abort();
+        }
+        process.spawn(async move {
+            // A part that arrives after the upload was aborted could stay for ever.
+            sending.collect::<Vec<_>>().await;
+            let Ok(id) = id.await else { return };
+            let store = &*object.store;
+            let aborted = request(store, &object.name, 0, |_| {
+                store.abort_multipart(object.multipart(&id))
+            });
+            match aborted.await {
+                Err((failure, attempts)) if failure.class() != Class::NotFound => log::warn!(
+                    "{:#}; the store keeps the parts of the upload, which may cost money until a rule of the store \
+                     removes them",
+                    failure.into_error("abort upload", &object.name, attempts)
+                ),
+                Ok(()) | Err(_) => {}
+            }
+        })
+    }
+}
+
+async fn create<S: ObjectStore>(object: Arc<Object<S>>, before: Before) -> Result<Arc<str>> {
+    const OP: &str = "create upload";
+    let store = &*object.store;
+    let created =
+        request(store, &object.name, 0, |_| store.create_multipart(object.target(&before)));
+    let id = created
+        .await
+        .map_err(|(failure, attempts)| failure.into_error(OP, &object.name, attempts))?;
+    Ok(id.into())
+}
+
+async fn put_part<S: ObjectStore>(
+    object: Arc<Object<S>>,
+    id: impl Future<Output = Created>,
+    number: u32,
+    content: Content,
+) -> Result<Part> {
+    let id = id.await.map_err(|error| again(&error))?;
+    let store = &*object.store;
+    request(store, &object.name, content.len(), |attempt| {
+        store.put_part(object.multipart(&id), number, &content, attempt)
+    })
+    .await
+    .map_err(|(failure, attempts)| failure.into_error("upload part", &object.name, attempts))
+}
+
+async fn copy_part<S: ObjectStore>(
+    object: Arc<Object<S>>,
+    id: impl Future<Output = Created>,
+    number: u32,
+    source: Stored,
+    range: Range,
+) -> Result<Part> {
+    let id = id.await.map_err(|error| again(&error))?;
+    let store = &*object.store;
+    request(store, &object.name, range.len(), |attempt| {
+        store.copy_part(object.multipart(&id), number, &source, range, attempt)
+    })
+    .await
+    .map_err(|(failure, attempts)| {
+        let is_replaced = matches!(failure.class(), Class::Precondition | Class::NotFound);
+        let error = failure.into_error("copy part", &object.name, attempts);
+        if is_replaced { super::publish::replaced(error) } else { error }
+    })
+}
+
+/// An error that is told more than once.
+#[cold]
+pub(super) fn again(error: &Error) -> Error {
+    Error::new(error.code(), format!("{error:#}"))
+}
+
+#[cold]
+fn lost_task(error: JoinError) -> Error {
+    Error::internal("an upload's task ended early").with_source(error)
+}

@@ -1,0 +1,175 @@
+//! Nobody else's object is replaced unnoticed, whatever becomes of the responses.
+
+use crate::store::{Fault, Plugin, parts, store};
+use crate::{append, content, in_parts};
+use tf_fs_object_store::{Class, WriteLimits, Writer};
+use tf_fs_plugin::prelude::*;
+
+const THEIRS: &[u8] = b"theirs";
+
+/// Stores that check conditions, and stores that do not.
+fn stores() -> [Plugin; 2] {
+    let limits = WriteLimits::default().with_parts(parts());
+    [store(limits), store(limits.without_conditions())]
+}
+
+/// A file that goes on after an object, in one request or in parts.
+fn appended(plugin: &Plugin, is_large: bool) -> (Writer<Plugin>, Vec<u8>) {
+    let bytes = content(if is_large { 3 << 20 } else { 100 });
+    let half = bytes.len() / 2;
+    plugin.put("f", bytes[..half].to_vec());
+    let mut writer = plugin.append_to("f").unwrap();
+    append(&mut writer, &bytes[half..]).unwrap();
+    (writer, bytes)
+}
+
+/// What a request is called that makes the object visible.
+fn last(is_large: bool) -> &'static str {
+    if is_large { "complete" } else { "put" }
+}
+
+#[test]
+fn what_somebody_else_wrote_meanwhile_stays() {
+    for plugin in stores() {
+        for is_large in [false, true] {
+            let (mut writer, _) = appended(&plugin, is_large);
+            plugin.put("f", THEIRS);
+            let error = writer.close().unwrap_err();
+            assert_eq!(error.code(), Code::FailedPrecondition, "{error:#}");
+            assert!(format!("{error:#}").contains("another process"), "{error:#}");
+            drop(writer);
+            assert_eq!(plugin.bytes("f").unwrap(), THEIRS, "{is_large}");
+            assert!(plugin.contents().uploads.is_empty());
+        }
+        // A file that was not there when it was opened to be appended to.
+        let mut writer = plugin.append_to("new").unwrap();
+        writer.append(b"ours").unwrap();
+        plugin.put("new", THEIRS);
+        assert_eq!(writer.close().unwrap_err().code(), Code::FailedPrecondition);
+        assert_eq!(plugin.bytes("new").unwrap(), THEIRS);
+        // One that was flushed before.
+        let mut writer = plugin.create("flushed").unwrap();
+        writer.append(b"ours").unwrap();
+        writer.flush().unwrap();
+        writer.append(b"ours").unwrap();
+        plugin.contents().objects.remove("flushed");
+        assert_eq!(writer.close().unwrap_err().code(), Code::FailedPrecondition);
+        assert_eq!(plugin.bytes("flushed"), None);
+    }
+}
+
+#[test]
+fn a_new_file_replaces_what_is_there() {
+    for plugin in stores() {
+        plugin.put("f", THEIRS);
+        let mut writer = plugin.create("f").unwrap();
+        writer.append(b"ours").unwrap();
+        writer.close().unwrap();
+        assert_eq!(plugin.bytes("f").unwrap(), &b"ours"[..]);
+        assert_eq!(plugin.take_log(), ["put f of 4"], "nothing is looked for");
+    }
+}
+
+#[test]
+fn a_write_whose_response_is_lost_is_found() {
+    for plugin in stores() {
+        for is_large in [false, true] {
+            let (mut writer, bytes) = appended(&plugin, is_large);
+            plugin.fails(last(is_large), Fault::Lost);
+            writer.close().unwrap();
+            assert!(plugin.bytes("f").unwrap() == bytes, "{is_large}");
+        }
+        // Lost again and again: it is there all the same.
+        for is_large in [false, true] {
+            let bytes = content(if is_large { 3 << 20 } else { 100 });
+            for _ in 0..3 {
+                plugin.fails(last(is_large), Fault::Lost);
+            }
+            let mut writer = plugin.create("new").unwrap();
+            append(&mut writer, &bytes).unwrap();
+            writer.close().unwrap();
+            assert!(plugin.bytes("new").unwrap() == bytes);
+            plugin.contents().faults.clear();
+        }
+    }
+}
+
+#[test]
+fn where_the_store_does_not_tell_whose_it_is_the_error_says_so() {
+    for plugin in stores() {
+        plugin.contents().has_checksums = false;
+        for is_large in [false, true] {
+            let (mut writer, bytes) = appended(&plugin, is_large);
+            plugin.fails(last(is_large), Fault::Lost);
+            let error = writer.close().unwrap_err();
+            assert!(format!("{error:#}").contains("it is unknown whether"), "{error:#}");
+            drop(writer);
+            assert!(plugin.bytes("f").unwrap() == bytes);
+        }
+    }
+}
+
+#[test]
+fn what_replaced_a_write_whose_response_was_lost_stays() {
+    for plugin in stores() {
+        for is_large in [false, true] {
+            let (mut writer, _) = appended(&plugin, is_large);
+            plugin.fails(last(is_large), Fault::LostAndReplaced(THEIRS));
+            let error = writer.close().unwrap_err();
+            assert_eq!(error.code(), Code::FailedPrecondition, "{error:#}");
+            drop(writer);
+            assert_eq!(plugin.bytes("f").unwrap(), THEIRS);
+        }
+    }
+}
+
+#[test]
+fn a_write_that_failed_is_tried_again_at_the_next_close() {
+    let plugin = in_parts();
+    let mut writer = plugin.append_to("f").unwrap();
+    writer.append(b"ours").unwrap();
+    plugin.fails("put", Fault::Lost);
+    // Neither the next attempts nor the look tell what became of it.
+    for kind in ["put", "put", "head", "head", "head"] {
+        plugin.fails(kind, Fault::Fails(Class::Transient));
+    }
+    assert_eq!(writer.close().unwrap_err().code(), Code::Unavailable);
+    plugin.contents().faults.clear();
+    writer.close().unwrap();
+    assert_eq!(plugin.bytes("f").unwrap(), &b"ours"[..]);
+}
+
+#[test]
+fn failures_are_repeated_by_their_class() {
+    for (class, attempts) in [(Class::Transient, 3), (Class::Doubtful, 3), (Class::Permanent, 1)] {
+        let plugin = in_parts();
+        for _ in 0..9 {
+            plugin.fails("put", Fault::Fails(class));
+        }
+        let mut writer = plugin.create("f").unwrap();
+        writer.append(b"1").unwrap();
+        assert!(writer.close().is_err(), "{class:?}");
+        let puts = plugin.take_log();
+        let puts = puts.iter().filter(|line| line.starts_with("put")).count();
+        assert_eq!(puts, attempts, "{class:?}");
+    }
+}
+
+#[test]
+fn a_race_that_the_store_does_not_check_is_noticed_after_it() {
+    let limits = WriteLimits::default().with_parts(parts());
+    let checking = store(limits);
+    let (mut writer, _) = appended(&checking, false);
+    checking.fails("put", Fault::Raced(THEIRS));
+    assert_eq!(writer.close().unwrap_err().code(), Code::FailedPrecondition);
+    assert_eq!(checking.bytes("f").unwrap(), THEIRS);
+    // Somebody writes right after the write of a store that checks nothing.
+    let plugin = store(limits.without_conditions());
+    let (mut writer, _) = appended(&plugin, false);
+    plugin.take_log();
+    plugin.fails("put", Fault::Replaced(THEIRS));
+    let error = writer.close().unwrap_err();
+    assert_eq!(error.code(), Code::FailedPrecondition, "{error:#}");
+    assert!(format!("{error:#}").contains("at the same time"), "{error:#}");
+    assert_eq!(plugin.take_log(), ["head f", "put f of 100", "head f"]);
+}

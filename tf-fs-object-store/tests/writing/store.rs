@@ -1,0 +1,459 @@
+//! A store in memory that can be written to in every way, and faults.
+
+use bytes::{Buf, BufMut, Bytes};
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::fmt::Display;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, SystemTime};
+use tf_fs_object_store::{
+    Attributes, Before, Body, Class, Client, Connect, Connection, Content, CopyLimits, Failure,
+    GetOptions, Head, Known, Multipart, Name, NoPage, Object as Listed, ObjectStore, Page, Part,
+    PartLimits, Process, Query, Range, Sent, Settings, Stored, Target, WriteLimits, Writer,
+};
+use tf_fs_plugin::prelude::*;
+
+/// What is in the store, and what was requested.
+#[derive(Debug, Default)]
+pub(crate) struct Contents {
+    pub(crate) objects: BTreeMap<String, Object>,
+    pub(crate) uploads: HashMap<String, BTreeMap<u32, Bytes>>,
+    pub(crate) log: Vec<String>,
+    /// What becomes of the next requests of a kind.
+    pub(crate) faults: VecDeque<(&'static str, Fault)>,
+    /// Whether the store tells what bytes an object has.
+    pub(crate) has_checksums: bool,
+    /// What the store says of the bytes of each object instead.
+    pub(crate) claimed: Option<String>,
+    writes: u64,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Object {
+    pub(crate) bytes: Bytes,
+    pub(crate) version: u64,
+    pub(crate) attributes: Attributes,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Fault {
+    /// Nothing was done.
+    Fails(Class),
+    /// It was done, and the response lost.
+    Lost,
+    /// It was done and the response lost, and then somebody else wrote this.
+    LostAndReplaced(&'static [u8]),
+    /// It was done, and then somebody else wrote this.
+    Replaced(&'static [u8]),
+    /// Somebody else writes this first.
+    Raced(&'static [u8]),
+}
+
+#[derive(Debug)]
+pub(crate) struct Bucket {
+    settings: Settings,
+    limits: WriteLimits,
+    contents: Arc<Mutex<Contents>>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Memory {
+    settings: Settings,
+    limits: WriteLimits,
+    contents: Arc<Mutex<Contents>>,
+}
+
+#[derive(Clone)]
+pub(crate) struct Plugin(pub Arc<Connection<Memory>>);
+
+#[derive(Debug)]
+pub(crate) struct Failed(Class, String);
+
+#[derive(Debug)]
+pub(crate) struct Refused;
+
+pub(crate) struct Rest(Bytes);
+
+pub(crate) const MIB: u64 = 1 << 20;
+
+/// Parts of a MiB and more, copies of objects of as much.
+pub(crate) fn parts() -> PartLimits {
+    let copies = Some(CopyLimits { smallest: MIB, largest: 4 * MIB });
+    PartLimits { smallest: MIB, largest: 4 * MIB, most: 1000, copies }
+}
+
+pub(crate) fn name(key: &str) -> Name {
+    Name::new("mem", "b", key)
+}
+
+/// An empty store with these limits, in parts of a MiB.
+pub(crate) fn store(limits: WriteLimits) -> Plugin {
+    with_settings(limits, Settings::default())
+}
+
+pub(crate) fn with_settings(limits: WriteLimits, settings: Settings) -> Plugin {
+    let process = Process::current("mem", 2, 256 << 20).unwrap();
+    let settings = Settings {
+        max_attempts: 3,
+        retry_backoff: Duration::from_millis(1),
+        write_part: MIB as usize,
+        write_concurrency: 4,
+        ..settings
+    };
+    let contents = Contents { has_checksums: true, ..Contents::default() };
+    let memory = Memory { settings, limits, contents: Arc::new(Mutex::new(contents)) };
+    Plugin(Arc::new(Connection::new(process, memory)))
+}
+
+impl Plugin {
+    pub(crate) fn contents(&self) -> MutexGuard<'_, Contents> {
+        self.0.client.contents.lock().unwrap()
+    }
+
+    pub(crate) fn create(&self, key: &str) -> Result<Writer<Self>> {
+        Writer::create(self, name(key))
+    }
+
+    pub(crate) fn append_to(&self, key: &str) -> Result<Writer<Self>> {
+        Writer::append_to(self, name(key))
+    }
+
+    /// Somebody else writes an object.
+    pub(crate) fn put(&self, key: &str, bytes: impl Into<Bytes>) {
+        self.contents().put(key, bytes.into(), Attributes::default());
+    }
+
+    pub(crate) fn bytes(&self, key: &str) -> Option<Bytes> {
+        self.contents().objects.get(key).map(|object| object.bytes.clone())
+    }
+
+    /// The requests since the last call.
+    pub(crate) fn take_log(&self) -> Vec<String> {
+        std::mem::take(&mut self.contents().log)
+    }
+
+    pub(crate) fn fails(&self, kind: &'static str, fault: Fault) {
+        self.contents().faults.push_back((kind, fault));
+    }
+}
+
+impl Contents {
+    fn put(&mut self, key: &str, bytes: Bytes, attributes: Attributes) -> Stored {
+        self.writes += 1;
+        let object = Object { bytes, version: self.writes, attributes };
+        let stored = self.shown(&object);
+        self.objects.insert(key.into(), object);
+        stored
+    }
+
+    fn shown(&self, object: &Object) -> Stored {
+        let checksum = self.claimed.clone().unwrap_or_else(|| sum(&object.bytes));
+        Stored::new(object.bytes.len() as u64)
+            .with_etag(format!("\"{}\"", object.version))
+            .with_checksum(self.has_checksums.then_some(checksum))
+    }
+
+    /// Notes a request. The fault that it meets after it is done, or why it is not done.
+    fn begin(
+        &mut self,
+        kind: &'static str,
+        key: &str,
+        line: String,
+    ) -> Result<Option<Fault>, Failed> {
+        self.log.push(line);
+        let at = self.faults.iter().position(|(of, _)| *of == kind);
+        match at.and_then(|at| self.faults.remove(at)).map(|(_, fault)| fault) {
+            Some(Fault::Fails(class)) => Err(Failed(class, "injected".into())),
+            Some(Fault::Raced(theirs)) => {
+                self.put(key, Bytes::from_static(theirs), Attributes::default());
+                Ok(None)
+            }
+            fault => Ok(fault),
+        }
+    }
+
+    fn make(
+        &mut self,
+        limits: &WriteLimits,
+        to: Target<'_>,
+        bytes: Bytes,
+        fault: Option<Fault>,
+    ) -> Result<Stored, Failed> {
+        let key = &to.name.key;
+        let there = self.objects.get(key).map(|object| self.shown(object).etag);
+        let holds = match to.before {
+            Before::Anything => true,
+            Before::Nothing => there.is_none(),
+            Before::This(stored) => there.is_some_and(|etag| etag == stored.etag),
+        };
+        if limits.checks_before && !holds {
+            return Err(Failed(Class::Precondition, "precondition".into()));
+        }
+        let stored = self.put(key, bytes, to.attributes.clone());
+        match fault {
+            None => return Ok(stored),
+            Some(Fault::Replaced(theirs)) => {
+                self.put(key, Bytes::from_static(theirs), Attributes::default());
+                return Ok(stored);
+            }
+            Some(Fault::LostAndReplaced(theirs)) => {
+                self.put(key, Bytes::from_static(theirs), Attributes::default());
+            }
+            Some(_) => {}
+        }
+        Err(Failed(Class::Transient, "no response".into()))
+    }
+}
+
+impl Client for Memory {
+    type Store = Bucket;
+
+    async fn open(&self, _: &Arc<str>) -> Result<Bucket> {
+        let Self { settings, limits, contents } = self.clone();
+        Ok(Bucket { settings, limits, contents })
+    }
+
+    fn split(uri: Uri<'_>) -> Result<(&str, &str)> {
+        Err(Error::invalid_argument(uri))
+    }
+
+    fn name(bucket: &str, key: &str) -> Result<Name> {
+        Ok(Name::new("mem", bucket, key))
+    }
+}
+
+impl Bucket {
+    fn contents(&self) -> MutexGuard<'_, Contents> {
+        self.contents.lock().unwrap()
+    }
+}
+
+fn joined(content: &Content) -> Bytes {
+    content.chunks().concat().into()
+}
+
+fn sum(bytes: &[u8]) -> String {
+    bytes.iter().map(|&byte| u64::from(byte)).sum::<u64>().to_string()
+}
+
+impl ObjectStore for Bucket {
+    type Failure = Failed;
+    type Body = Rest;
+    type NoPage = Refused;
+
+    fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    async fn get(&self, options: GetOptions<'_>, _: u32) -> Result<(Head, Rest), Failed> {
+        let mut contents = self.contents();
+        let GetOptions { key, range, if_match } = options;
+        contents.begin("get", key, format!("get {key} from {}", range.start))?;
+        let object = contents.objects.get(key).cloned();
+        let object = object.ok_or_else(|| Failed(Class::NotFound, "no such object".into()))?;
+        let etag = contents.shown(&object).etag;
+        if if_match.is_some() && if_match != etag.as_deref() {
+            return Err(Failed::changed());
+        }
+        let size = object.bytes.len() as u64;
+        let (start, end) = (range.start.min(size), range.end.min(size));
+        let body = Rest(object.bytes.slice(start as usize..end as usize));
+        Ok((Head { size, etag, end, modified: None }, body))
+    }
+
+    async fn list(&self, query: &Query, _: Option<&str>) -> Result<Page, Refused> {
+        let contents = self.contents();
+        let keys = contents.objects.keys().filter(|key| key.starts_with(&query.prefix));
+        let known = || Known { size: 0, modified: SystemTime::UNIX_EPOCH, etag: String::new() };
+        let objects = keys.map(|key| Listed { key: key.clone(), known: known() }).collect();
+        Ok(Page { objects, ..Page::default() })
+    }
+
+    async fn put_marker(&self, _: &Name) -> Result<()> {
+        Err(Error::unimplemented("markers"))
+    }
+
+    async fn delete(&self, name: &Name) -> Result<()> {
+        self.contents().objects.remove(&name.key);
+        Ok(())
+    }
+
+    fn write_limits(&self) -> Option<WriteLimits> {
+        (self.limits.put > 0).then_some(self.limits)
+    }
+
+    async fn put(&self, to: Target<'_>, content: &Content, _: u32) -> Result<Stored, Failed> {
+        let mut contents = self.contents();
+        let key = &to.name.key;
+        let fault = contents.begin("put", key, format!("put {key} of {}", content.len()))?;
+        contents.make(&self.limits, to, joined(content), fault)
+    }
+
+    async fn stored(&self, name: &Name) -> Result<(Stored, Attributes), Failed> {
+        let mut contents = self.contents();
+        contents.begin("head", &name.key, format!("head {}", name.key))?;
+        match contents.objects.get(&name.key) {
+            Some(object) => Ok((contents.shown(object), object.attributes.clone())),
+            None => Err(Failed(Class::NotFound, "no such object".into())),
+        }
+    }
+
+    async fn is_ours(
+        &self,
+        _: &Name,
+        sent: Sent<'_>,
+        found: &Stored,
+    ) -> Result<Option<bool>, Failed> {
+        let Some(theirs) = &found.checksum else { return Ok(None) };
+        let own = match sent {
+            Sent::Whole(content) => sum(&joined(content)),
+            Sent::Parts { parts, .. } => {
+                let sums = parts.iter().map(|part| part.checksum.as_ref().unwrap());
+                sums.map(|sum| sum.parse::<u64>().unwrap()).sum::<u64>().to_string()
+            }
+        };
+        Ok(Some(own == *theirs))
+    }
+
+    async fn create_multipart(&self, to: Target<'_>) -> Result<String, Failed> {
+        let mut contents = self.contents();
+        let key = &to.name.key;
+        contents.begin("create", key, format!("create {key}"))?;
+        let id = format!("upload-{}", contents.log.len());
+        contents.uploads.insert(id.clone(), BTreeMap::new());
+        Ok(id)
+    }
+
+    async fn put_part(
+        &self,
+        upload: Multipart<'_>,
+        number: u32,
+        content: &Content,
+        _: u32,
+    ) -> Result<Part, Failed> {
+        // Parts are on their way for a moment, and do not arrive in order.
+        tokio::time::sleep(Duration::from_millis(u64::from(number * 7 % 5))).await;
+        let mut contents = self.contents();
+        let line = format!("part {number} of {}", content.len());
+        contents.begin("part", &upload.name.key, line)?;
+        let bytes = joined(content);
+        let part = Part::new(number, number.to_string(), content.len());
+        let part = part.with_checksum(Some(sum(&bytes)));
+        let upload = contents.uploads.get_mut(upload.id).expect("an upload");
+        upload.insert(number, bytes);
+        Ok(part)
+    }
+
+    async fn copy_part(
+        &self,
+        upload: Multipart<'_>,
+        number: u32,
+        source: &Stored,
+        range: Range,
+        _: u32,
+    ) -> Result<Part, Failed> {
+        let mut contents = self.contents();
+        let key = &upload.name.key;
+        contents.begin("copy", key, format!("copy {}-{}", range.start, range.end))?;
+        let object = contents.objects.get(key).cloned();
+        let object = object.ok_or_else(|| Failed(Class::NotFound, "no such object".into()))?;
+        if contents.shown(&object).etag != source.etag {
+            return Err(Failed(Class::Precondition, "precondition".into()));
+        }
+        let bytes = object.bytes.slice(range.start as usize..range.end as usize);
+        let part = Part::new(number, number.to_string(), range.len());
+        let part = part.with_checksum(Some(sum(&bytes)));
+        contents.uploads.get_mut(upload.id).expect("an upload").insert(number, bytes);
+        Ok(part)
+    }
+
+    async fn complete_multipart(
+        &self,
+        to: Target<'_>,
+        id: &str,
+        parts: &[Part],
+        _: u32,
+    ) -> Result<Stored, Failed> {
+        let mut contents = self.contents();
+        let key = &to.name.key;
+        let line = format!("complete {key} of {}", parts.len());
+        let fault = contents.begin("complete", key, line)?;
+        let Some(upload) = contents.uploads.get(id) else {
+            return Err(Failed(Class::NotFound, "no such upload".into()));
+        };
+        let bytes: Vec<u8> = parts.iter().flat_map(|part| upload[&part.number].clone()).collect();
+        let made = contents.make(&self.limits, to, bytes.into(), fault);
+        if !matches!(&made, Err(Failed(Class::Precondition, _))) {
+            contents.uploads.remove(id);
+        }
+        made
+    }
+
+    async fn abort_multipart(&self, upload: Multipart<'_>) -> Result<(), Failed> {
+        let mut contents = self.contents();
+        contents.begin("abort", &upload.name.key, "abort".into())?;
+        match contents.uploads.remove(upload.id) {
+            Some(_) => Ok(()),
+            None => Err(Failed(Class::NotFound, "no such upload".into())),
+        }
+    }
+}
+
+impl Body for Rest {
+    type Failure = Failed;
+
+    async fn fill(&mut self, to: &mut (impl BufMut + Send + ?Sized)) -> Result<usize, Failed> {
+        let n = self.0.len().min(to.remaining_mut()).min(100_000);
+        to.put_slice(&self.0[..n]);
+        self.0.advance(n);
+        Ok(n)
+    }
+}
+
+impl Failure for Failed {
+    fn changed() -> Self {
+        Self(Class::Precondition, "changed".into())
+    }
+
+    fn stalled(_: String, time: Duration) -> Self {
+        Self(Class::Transient, format!("stalled for {time:?}"))
+    }
+
+    fn invalid(how: &str) -> Self {
+        Self(Class::Doubtful, how.into())
+    }
+
+    fn class(&self) -> Class {
+        self.0
+    }
+
+    fn summary(&self) -> String {
+        self.1.clone()
+    }
+
+    fn into_error(self, op: &str, what: &dyn Display, attempts: u32) -> Error {
+        let code = match self.0 {
+            Class::NotFound => Code::NotFound,
+            Class::Transient | Class::Doubtful => Code::Unavailable,
+            _ => Code::FailedPrecondition,
+        };
+        Error::new(code, format!("{what}: {op}: {} ({attempts} attempts)", self.1))
+    }
+}
+
+impl NoPage for Refused {
+    fn head_may_tell(&self) -> bool {
+        false
+    }
+
+    fn into_error(self, name: &Name) -> Error {
+        Error::permission_denied(name)
+    }
+}
+
+impl Connect for Plugin {
+    type Client = Memory;
+
+    fn connection(&self) -> Result<Arc<Connection<Memory>>> {
+        Ok(Arc::clone(&self.0))
+    }
+}
