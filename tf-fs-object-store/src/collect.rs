@@ -1,6 +1,6 @@
 //! Directories made of the keys that listings show.
 
-use crate::{Began, Child, Known, Listed, Listings, Name, Page};
+use crate::{Began, Child, Listed, Listings, Name, ObjectMeta, Page};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -35,14 +35,14 @@ impl Collected {
         let last = page.last().and_then(|last| last.strip_prefix(&*self.directory));
         self.pages.push((began, last.unwrap_or_default().to_owned()));
         for object in page.objects {
-            self.add_key(&object.key, Some(object.known));
+            self.add_key(&object.key, Some(object.meta));
         }
-        for directory in page.directories {
+        for directory in page.common_prefixes {
             self.add_key(&directory, None);
         }
     }
 
-    fn add_key(&mut self, key: &str, known: Option<Known>) {
+    fn add_key(&mut self, key: &str, known: Option<ObjectMeta>) {
         let Some(rest) = key.strip_prefix(&*self.directory) else { return };
         self.exists = true;
         let (name, is_directory) = match rest.split_once('/') {
@@ -144,7 +144,7 @@ impl Tree {
                     self.directories.insert(directory.to_owned(), new);
                 }
                 if let Some(found) = self.directories.get_mut(directory) {
-                    found.add_key(key, Some(object.known.clone()));
+                    found.add_key(key, Some(object.meta.clone()));
                 }
             }
             if key > self.last.as_str() {

@@ -15,15 +15,17 @@
 //! | Module | Job |
 //! |---|---|
 //! | `store` | what the author of a store implements |
+//! | `object` | what is requested of objects, and what responses tell of them |
+//! | `failure`, `retry` | why a request failed; how long it is made again |
+//! | `request` | each request, made until it succeeds or no further attempt helps |
 //! | `connection` | how this process reaches a store, and what it knows of it |
 //! | `process`, `budget` | what belongs to one process, made again after a fork: worker threads, memory |
 //! | `read` | files open for reading |
 //! | `write` | files open for writing |
 //! | `names` | everything by name |
-//! | `retry` | how long a failing request is made again |
 //! | `name`, `range`, `settings` | a bucket and an exact key; bytes of an object; what can be set for a bucket |
 //! | `listings` | what listings showed a moment ago |
-//! | `page`, `collect` | a page of a listing, and the directories made of its keys |
+//! | `collect` | the directories made of the keys of a listing |
 //! | `pending` | what this process has done and the store does not show |
 //! | `buffer` | bytes that wait to be uploaded |
 //! | `http` | HTTP for stores that speak it, behind the feature of this name |
@@ -35,17 +37,19 @@ mod budget;
 mod buffer;
 mod collect;
 mod connection;
+mod failure;
 #[cfg(feature = "http")]
 pub mod http;
 mod listings;
 pub mod metrics;
 mod name;
 mod names;
-mod page;
+mod object;
 mod pending;
 mod process;
 mod range;
 mod read;
+mod request;
 mod retry;
 mod settings;
 mod store;
@@ -55,11 +59,13 @@ pub use budget::{Budget, Reservation};
 pub use buffer::{Buffer, Content};
 use collect::{Collected, Tree};
 pub use connection::{Connect, Connection, Current};
-pub use listings::{Began, Found, Known, Listings};
+pub use failure::{Class, Failure, RequestError};
+pub use listings::{Began, Found, Listings};
 use listings::{Child, Listed};
 pub use name::Name;
-pub use names::find_in_store;
-pub use page::{Object, Page, Query};
+pub use object::{
+    BucketPage, CopyOptions, GetOptions, Head, ListOptions, Object, ObjectMeta, Page,
+};
 use pending::Ours;
 pub use pending::{Pending, PendingWrite};
 pub use process::Process;
@@ -72,10 +78,7 @@ pub use retry::{
     longest_grace, longest_patience,
 };
 pub use settings::Settings;
-pub use store::{
-    Body, BucketPage, Class, Client, CopyOptions, Failure, GetOptions, Head, NoPage, NotDeleted,
-    ObjectStore, Source,
-};
+pub use store::{Body, Client, ObjectStore};
 pub use write::publish::{replaced, unknown};
 pub use write::{
     Attributes, Before, CopyLimits, Multipart, Part, PartLimits, Sent, Stored, Target, WriteLimits,

@@ -7,28 +7,17 @@
 
 mod state;
 
-use crate::{Name, metrics};
+use crate::{Name, ObjectMeta, metrics};
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
-use std::time::{Duration, Instant, SystemTime};
-
-/// What is known of an object.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Known {
-    /// In bytes.
-    pub size: u64,
-    /// When it was last written.
-    pub modified: SystemTime,
-    /// With its quotes, as the store writes it; empty if unknown.
-    pub etag: String,
-}
+use std::time::{Duration, Instant};
 
 /// What a name is.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Found {
     /// An object, whatever else begins with its name and a `/`.
-    File(Known),
+    File(ObjectMeta),
     /// No object, but something below it.
     Directory,
     /// Neither.
@@ -41,7 +30,7 @@ pub(crate) struct Child {
     /// Without the directory.
     pub(crate) name: Box<str>,
     /// The object of this name.
-    pub(crate) object: Option<Known>,
+    pub(crate) object: Option<ObjectMeta>,
     /// Whether there are keys below it.
     pub(crate) is_directory: bool,
 }
@@ -133,7 +122,7 @@ const MAX_CHANGES: usize = 1024;
 
 impl Listings {
     /// The object of this name, if a listing showed it a moment ago.
-    pub(crate) fn object(&self, name: &Name) -> Option<Known> {
+    pub(crate) fn object(&self, name: &Name) -> Option<ObjectMeta> {
         match self.look(name) {
             Some(Found::File(known)) => Some(known),
             _ => None,
@@ -315,7 +304,7 @@ impl Listings {
 
     /// This process wrote this object, or the marker of this directory, and the store has confirmed it: that
     /// is known of it for `ttl` from when it was asked to. What listings showed of it is past.
-    pub fn wrote(&self, name: &Name, known: Option<Known>, began: Began, ttl: Duration) {
+    pub fn wrote(&self, name: &Name, known: Option<ObjectMeta>, began: Began, ttl: Duration) {
         let found = match name.key.ends_with('/') {
             true => Some(Found::Directory),
             false => known.map(Found::File),

@@ -11,7 +11,7 @@ pub struct Name {
     pub bucket: Arc<str>,
     /// The key, never cleaned or escaped.
     pub key: String,
-    /// For errors: all names of a plugin have the same.
+    /// That of the client: names of two stores are never equal.
     scheme: &'static str,
 }
 
@@ -57,6 +57,12 @@ mod tests {
             let name = Name::new("mem", bucket, key);
             assert_eq!(name.to_string(), format!("mem://{bucket}/{key}"));
         }
+    }
+
+    #[test]
+    fn names_of_two_stores_differ() {
+        assert_eq!(Name::new("mem", "b", "k"), Name::new("mem", "b", "k"));
+        assert_ne!(Name::new("mem", "b", "k"), Name::new("s3", "b", "k"));
     }
 
     #[test]

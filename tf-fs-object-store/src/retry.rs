@@ -1,10 +1,12 @@
 //! How long a failing request is made again: by time, whatever the number of its attempts.
 
-use crate::Settings;
-use std::fmt::Display;
+use crate::{Class, Failure, Settings};
+use std::fmt::{Debug, Display};
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tf_fs_plugin::prelude::*;
+use tokio::time::Instant;
 
 /// Bytes that the system may hold of an upload. A connection is taken to move one a microsecond at least.
 pub const BUFFERED: u64 = 8 << 20;
@@ -28,6 +30,8 @@ pub const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(20);
 /// not trusted.
 pub const WRONG_ANSWERS: u32 = 6;
 
+/// Attempts made at once, without counting: over each idle connection one may fail.
+const SPURIOUS: u32 = 80;
 /// Time lost before this is not worth a warning.
 const QUIET: Duration = Duration::from_secs(3);
 /// The least time between two warnings of a process, in milliseconds.
@@ -85,6 +89,129 @@ pub fn backoff(first: Duration, failures: u32) -> Duration {
     let doubled = first.saturating_mul(1 << failures.saturating_sub(1).min(10));
     let longest = doubled.min(LONGEST_BACKOFF.max(first));
     longest.mul_f64(0.1 + 0.9 * (random >> 11) as f64 / (1u64 << 53) as f64)
+}
+
+/// What went wrong with a request so far.
+#[derive(Debug, Default)]
+pub(crate) struct Attempts {
+    failed: u32,
+    /// Those of them whose cause will not go away.
+    doubtful: u32,
+    /// Attempts that tell nothing of the store, such as over a connection that it had closed.
+    spurious: u32,
+    /// The time that is left for more; all of it before the first failure.
+    patience: Option<Patience>,
+    /// How long was waited for the last attempt.
+    waited: Duration,
+}
+
+impl Attempts {
+    /// The number of the next one, counted from 1.
+    pub(crate) fn next(&self) -> u32 {
+        self.failed + 1
+    }
+
+    /// The request got on: what failed before does not count any more.
+    pub(crate) fn forget(&mut self) {
+        *self = Self { spurious: self.spurious, ..Self::default() };
+    }
+
+    /// After an attempt that began at `began` and failed: how long to wait before the next.
+    ///
+    /// # Errors
+    /// The failure if no further attempt is made.
+    #[cold]
+    pub(crate) fn failed<F: Failure>(
+        &mut self,
+        settings: &Settings,
+        op: &str,
+        what: &dyn Display,
+        failure: F,
+        began: Instant,
+    ) -> Result<Duration, GivenUp<F>> {
+        if failure.is_spurious() && self.spurious < SPURIOUS {
+            self.spurious += 1;
+            return Ok(Duration::ZERO);
+        }
+        self.failed += 1;
+        let class = failure.class();
+        self.doubtful += u32::from(class == Class::Doubtful);
+        let patience = self.patience.get_or_insert_with(|| Patience::new(settings));
+        let left = patience.lose(std::mem::take(&mut self.waited), began.elapsed());
+        let is_over = self.failed >= settings.max_attempts || self.doubtful >= WRONG_ANSWERS;
+        let may_pass = matches!(class, Class::Transient | Class::Doubtful);
+        let Some(left) = left.filter(|_| may_pass && !is_over) else {
+            return Err(GivenUp { failure, attempts: self.failed });
+        };
+        patience.warn(what, || failure.summary());
+        let own = backoff(settings.retry_backoff, self.failed);
+        let wanted = failure.retry_after().unwrap_or_default();
+        self.waited = own.max(wanted.min(LONGEST_RETRY_AFTER)).min(left);
+        log::debug!(
+            "{what}: {op}: attempt {} failed: {failure:?}; next in {:?}",
+            self.failed,
+            self.waited
+        );
+        Ok(self.waited)
+    }
+}
+
+/// The failure of a request that is not made again.
+#[derive(Debug)]
+pub(crate) struct GivenUp<F> {
+    failure: F,
+    attempts: u32,
+}
+
+impl<F: Failure> GivenUp<F> {
+    pub(crate) fn class(&self) -> Class {
+        self.failure.class()
+    }
+
+    /// The error for the user.
+    pub(crate) fn into_error(self, op: &str, what: &dyn Display) -> Error {
+        self.failure.into_error(op, what, self.attempts)
+    }
+}
+
+/// A request, and how often and how long it is tried.
+pub(crate) struct Request<'a> {
+    pub(crate) settings: &'a Settings,
+    pub(crate) op: &'a str,
+    /// For the log.
+    pub(crate) what: &'a (dyn Display + Sync),
+    /// How long one attempt may take, and of whom that is said otherwise; `None` if each ends by itself.
+    pub(crate) deadline: Option<(Duration, String)>,
+}
+
+impl Request<'_> {
+    /// Makes the request until it succeeds, or its failure does not pass any more.
+    pub(crate) async fn make<T, F: Failure, R: Future<Output = Result<T, F>>>(
+        &self,
+        request: impl Fn(u32) -> R,
+    ) -> Result<T, GivenUp<F>> {
+        let mut attempts = Attempts::default();
+        loop {
+            let began = Instant::now();
+            let outcome = match &self.deadline {
+                Some((time, endpoint)) => tokio::time::timeout(*time, request(attempts.next()))
+                    .await
+                    .unwrap_or_else(|_| Err(F::stalled(endpoint.clone(), *time))),
+                None => request(attempts.next()).await,
+            };
+            let failure = match outcome {
+                Ok(done) => return Ok(done),
+                Err(failure) if failure.class() == Class::NotFound => {
+                    return Err(GivenUp { failure, attempts: attempts.next() });
+                }
+                Err(failure) => failure,
+            };
+            let wait = attempts.failed(self.settings, self.op, &self.what, failure, began)?;
+            if !wait.is_zero() {
+                tokio::time::sleep(wait).await;
+            }
+        }
+    }
 }
 
 #[cfg(test)]

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-/// How the engine uses one bucket.
+/// How the engine uses one bucket. It begins as [`Settings::default`].
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Settings {
     /// How often a request is tried in all, at most.
     pub max_attempts: u32,
@@ -31,6 +32,20 @@ pub struct Settings {
     pub listing_ttl: Duration,
     /// Names that one operation keeps of the store's listings.
     pub max_listed_names: usize,
+}
+
+impl Settings {
+    /// The same with what `change` changes.
+    ///
+    /// ```
+    /// # use tf_fs_object_store::Settings;
+    /// let settings = Settings::default().with(|settings| settings.read_part = 1 << 20);
+    /// ```
+    #[must_use]
+    pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
+        change(&mut self);
+        self
+    }
 }
 
 impl Default for Settings {

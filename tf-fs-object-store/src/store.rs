@@ -1,22 +1,29 @@
 //! What the author of a store implements.
 
 use crate::{
-    Attributes, Content, Found, Known, Multipart, Name, Page, Part, Query, Range, Sent, Settings,
-    Stored, Target, WriteLimits,
+    Attributes, BucketPage, Content, CopyOptions, Failure, GetOptions, Head, ListOptions,
+    Multipart, Name, ObjectMeta, Page, Part, Range, Sent, Settings, Stored, Target, WriteLimits,
 };
 use bytes::BufMut;
-use std::fmt::{Debug, Display};
+use std::fmt::Debug;
 use std::future::Future;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
 use tf_fs_plugin::prelude::*;
 
 /// An account of a store: opens its buckets.
 ///
 /// A plugin has one a process and settings. The engine makes it again in a forked child.
-pub trait Client: Debug + Send + Sync + 'static {
+pub trait Client: Debug + Send + Sync + Sized + 'static {
     /// A bucket of the store.
     type Store: ObjectStore;
+
+    /// The scheme in names and errors. A store with several schemes has one name for all of them.
+    const SCHEME: &'static str;
+
+    /// How the engine makes requests that are for no bucket.
+    fn settings(&self) -> Settings {
+        Settings::default()
+    }
 
     /// Finds out how the bucket of this name is reached. The engine keeps what comes of it. It makes no request to the
     /// bucket: whether it exists is for the first operation to say.
@@ -25,18 +32,55 @@ pub trait Client: Debug + Send + Sync + 'static {
     /// `INVALID_ARGUMENT` if the settings are wrong.
     fn open(&self, bucket: &Arc<str>) -> impl Future<Output = Result<Self::Store>> + Send;
 
+    /// Lists a page of the account's buckets, from `token` on, which an earlier [`BucketPage::next`] told.
+    ///
+    /// # Errors
+    /// [`Class::Unsupported`](crate::Class::Unsupported) if the store has no such list, as here.
+    fn list_buckets(
+        &self,
+        _token: Option<&str>,
+    ) -> impl Future<Output = Result<BucketPage, <Self::Store as ObjectStore>::Failure>> + Send
+    {
+        async { Err(Failure::unsupported("list of buckets")) }
+    }
+
     /// Splits a URI or a pattern into its bucket and the key after the `/`, neither of them unescaped. What follows the
     /// bucket may have wildcards.
     ///
+    /// By default a bucket is what stands between `://` and the next `/`.
+    ///
     /// # Errors
-    /// `INVALID_ARGUMENT` for what can be no bucket of any store.
-    fn split(uri: Uri<'_>) -> Result<(&str, &str)>;
+    /// `INVALID_ARGUMENT` for what can be no bucket of any store, and for names that are not UTF-8.
+    fn split(uri: Uri<'_>) -> Result<(&str, &str)> {
+        let text = std::str::from_utf8(uri.as_bytes()).map_err(|_| {
+            Error::invalid_argument(format_args!("{uri}: keys are UTF-8; rename the object"))
+        })?;
+        let rest = text.split_once("://").map_or(text, |(_, rest)| rest);
+        let (bucket, key) = rest.split_once('/').unwrap_or((rest, ""));
+        ensure!(
+            !bucket.contains(['*', '?', '[', '@']),
+            Error::invalid_argument(format_args!(
+                "{}://: neither wildcards nor credentials belong into the first part of a name; write {0}://bucket/key",
+                Self::SCHEME
+            ))
+        );
+        Ok((bucket, key))
+    }
 
     /// Makes a name of a bucket and a key. The bucket itself has an empty key, the list of all buckets no bucket.
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT` for a key that no object can have.
-    fn name(bucket: &str, key: &str) -> Result<Name>;
+    /// `INVALID_ARGUMENT` for a key that no object can have: by default one without a bucket.
+    fn name(bucket: &str, key: &str) -> Result<Name> {
+        ensure!(
+            !bucket.is_empty() || key.is_empty(),
+            Error::invalid_argument(format_args!(
+                "{0}:///{key}: no bucket; write {0}://bucket/key",
+                Self::SCHEME
+            ))
+        );
+        Ok(Name::new(Self::SCHEME, bucket, key))
+    }
 
     /// What `uri` names: an object, a directory, a bucket, or the list of buckets.
     ///
@@ -62,20 +106,43 @@ pub trait Client: Debug + Send + Sync + 'static {
 
 /// A bucket of a store, or what the store calls one: a container.
 ///
-/// Each method is one request. [`get`](Self::get) is made once: the engine repeats what [`Failure::class`] says may pass.
-/// The others are repeated by the store itself, as its client does it, and their errors are the user's: they name the
-/// operation and the object. All futures run on the engine's threads, or on the thread of TensorFlow that waits for them; they are dropped
-/// to cancel the request.
+/// Each method is one request, and makes one attempt. The engine repeats what [`Failure::class`] says may pass, until
+/// [`Settings::retry_timeout`] is over, and drops an attempt that makes no progress for [`Settings::stall_timeout`]. A
+/// store whose client repeats requests by itself returns its last failure as one that does not pass, and sets
+/// [`HAS_DEADLINES`](Self::HAS_DEADLINES): then the engine makes each request once.
+///
+/// All futures run on the engine's threads, or on the thread of TensorFlow that waits for them. They are dropped to
+/// cancel the request.
+///
+/// Only [`settings`](Self::settings) and [`get`](Self::get) are required. What a store leaves out is
+/// [`Class::Unsupported`](crate::Class::Unsupported), which is `UNIMPLEMENTED` for the user:
+///
+/// | Left out | What the engine does |
+/// |---|---|
+/// | [`list`](Self::list) | Reads files. Looks for a name with [`head`](Self::head), so `stat` and `exists` work; no name is a directory. Directories and patterns with wildcards are `UNIMPLEMENTED` |
+/// | [`head`](Self::head) | Looks for a name with `get` of its first byte |
+/// | [`put_marker`](Self::put_marker) | Makes no directory; those that keys imply exist |
+/// | [`delete`](Self::delete) | Deletes and renames nothing |
+/// | [`delete_many`](Self::delete_many) | Deletes one key a request, 16 at a time |
+/// | [`copy`](Self::copy) | Copies and renames nothing |
+/// | [`write_limits`](Self::write_limits), [`put`](Self::put) | Opens no file for writing |
 pub trait ObjectStore: Debug + Send + Sync + Sized + 'static {
     /// Why a request failed.
     type Failure: Failure;
     /// The bytes of a response.
     type Body: Body<Failure = Self::Failure>;
-    /// Why a page of a listing cannot be had.
-    type NoPage: NoPage;
 
     /// What the store calls [`list`](Self::list), for errors.
     const LIST: &'static str = "list";
+    /// What the store calls the permission to list, for errors.
+    const PERMISSION_TO_LIST: &'static str = "the permission to list";
+    /// What the store calls the permission to read, for errors.
+    const PERMISSION_TO_READ: &'static str = "the permission to read";
+    /// Whether [`list`](Self::list) honours [`ListOptions::start_after`]. The engine does not set it otherwise.
+    const LISTS_AFTER: bool = false;
+    /// Whether each request ends by itself when it makes no progress. Then the engine sets no deadline, except for the
+    /// bytes of a body.
+    const HAS_DEADLINES: bool = false;
 
     /// How the engine uses this bucket.
     fn settings(&self) -> &Settings;
@@ -93,10 +160,10 @@ pub trait ObjectStore: Debug + Send + Sync + Sized + 'static {
     ///
     /// # Errors
     /// - [`Failure::changed`] if `options.if_match` names another version: `FAILED_PRECONDITION` for the user. A store
-    ///   without conditions compares the version of its response. One without versions returns `None` as
-    ///   [`Head::etag`]; then only the size shows that an object changed.
-    /// - [`Class::NotFound`] if there is no such object. At the opening of a file the engine then looks whether it is a
-    ///   directory.
+    ///   without conditions compares the version of its response, as the engine does once more. One without versions
+    ///   returns `None` as [`Head::etag`]; then size and modification time show that an object changed.
+    /// - [`Class::NotFound`](crate::Class::NotFound) if there is no such object. At the opening of a file the engine then
+    ///   looks whether it is a directory.
     /// - Others by class.
     fn get(
         &self,
@@ -104,100 +171,96 @@ pub trait ObjectStore: Debug + Send + Sync + Sized + 'static {
         attempt: u32,
     ) -> impl Future<Output = Result<(Head, Self::Body), Self::Failure>> + Send;
 
-    /// Lists a page of the keys that begin with [`Query::prefix`], in the order of their bytes, from `token` on, which an
-    /// earlier [`Page::next`] told. The engine goes on for as long as [`Page::is_truncated`] is true, and notices pages
-    /// that go round in circles.
+    /// Lists a page of the keys that begin with [`ListOptions::prefix`], in the order of their bytes, from `token` on,
+    /// which an earlier [`Page::next`] told. A page may be empty although there is a next one. The engine ignores keys
+    /// that do not begin so, and notices pages that go round in circles.
     ///
     /// # Errors
-    /// `NOT_FOUND` if there is no such bucket; none if no key begins so.
+    /// [`Class::Denied`](crate::Class::Denied) if the user may not list: the engine looks for a single name with
+    /// [`head`](Self::head) then. `NOT_FOUND` if there is no such bucket; none if no key begins so.
     fn list(
         &self,
-        query: &Query,
-        token: Option<&str>,
-    ) -> impl Future<Output = Result<Page, Self::NoPage>> + Send;
+        _options: &ListOptions,
+        _token: Option<&str>,
+    ) -> impl Future<Output = Result<Page, Self::Failure>> + Send {
+        async { Err(Failure::unsupported("listings")) }
+    }
 
-    /// Looks for one object, after its listing was `refused` although [`NoPage::head_may_tell`]. `None` if there is none.
-    ///
-    /// A store that always lists need not have it: then `refused` is the error.
+    /// Looks for one object. The engine calls it only where [`list`](Self::list) is denied or unsupported: a listing also
+    /// tells of directories.
     ///
     /// # Errors
-    /// `PERMISSION_DENIED` if this does not tell either.
-    fn head(
-        &self,
-        name: &Name,
-        refused: Self::NoPage,
-    ) -> impl Future<Output = Result<Option<Known>>> + Send {
-        let error = refused.into_error(name);
-        async { Err(error) }
+    /// [`Class::NotFound`](crate::Class::NotFound) if there is none.
+    fn head(&self, name: &Name) -> impl Future<Output = Result<ObjectMeta, Self::Failure>> + Send {
+        let options = GetOptions::new(&name.key, Range::new(0, 1));
+        let get = self.get(options, 1);
+        async { get.await.map(|(head, _)| head.meta()) }
     }
 
     /// Writes the empty object that marks a directory. The key of `marker` ends in `/`.
     ///
     /// # Errors
-    /// As the store says.
-    fn put_marker(&self, marker: &Name) -> impl Future<Output = Result<()>> + Send;
+    /// By class.
+    fn put_marker(&self, _marker: &Name) -> impl Future<Output = Result<(), Self::Failure>> + Send {
+        async { Err(Failure::unsupported("new directories")) }
+    }
 
     /// Deletes exactly this key, whether or not there is such an object.
     ///
     /// # Errors
-    /// As the store says. The engine takes the object for deleted or not until it has looked.
-    fn delete(&self, name: &Name) -> impl Future<Output = Result<()>> + Send;
+    /// By class; [`Class::NotFound`](crate::Class::NotFound) is a success. After an error the engine takes the object for
+    /// deleted or not until it has looked.
+    fn delete(&self, _name: &Name) -> impl Future<Output = Result<(), Self::Failure>> + Send {
+        async { Err(Failure::unsupported("deletions")) }
+    }
+
+    /// How many keys [`delete_many`](Self::delete_many) takes; 0 if the store does not have it.
+    fn delete_many_limit(&self) -> usize {
+        0
+    }
 
     /// Whether [`delete_many`](Self::delete_many) can delete this key: the format of the request may not hold each one.
     fn deletes_together(&self, _key: &str) -> bool {
         true
     }
 
-    /// Deletes these keys, at most 1,000, all below `directory`, in one request. Returns what is left of them; the engine
-    /// makes one more request for those that may pass.
-    ///
-    /// `None` if the store cannot do this: then each key is a request, 16 at a time.
+    /// Deletes these keys, at most [`delete_many_limit`](Self::delete_many_limit), all below `directory`, in one request.
+    /// Returns those that are left, each with the reason; the engine makes one more request for those that may pass.
     ///
     /// # Errors
-    /// If nothing is known of any of them.
+    /// If nothing is known of any of them. After [`Class::Unsupported`](crate::Class::Unsupported) the engine deletes one
+    /// key a request.
     fn delete_many(
         &self,
         _directory: &Name,
         _keys: &[String],
-    ) -> impl Future<Output = Option<Result<Vec<NotDeleted>>>> + Send {
-        async { None }
+    ) -> impl Future<Output = Result<Vec<(String, Self::Failure)>, Self::Failure>> + Send {
+        async { Err(Failure::unsupported("deletions of several objects")) }
     }
 
-    /// Lists the buckets of the account. It is called on the store of the bucket with the empty name; `name` is for errors.
+    /// Copies an object of `from` to one of `to`, or over it. No byte of it comes here. Returns what the copy is if that is
+    /// known. It may take as long as the store needs: the engine sets no deadline.
     ///
     /// # Errors
-    /// `UNIMPLEMENTED` if the store has no such list, as here.
-    fn list_buckets(
-        &self,
-        name: &Name,
-        _token: Option<&str>,
-    ) -> impl Future<Output = Result<BucketPage>> + Send {
-        let error =
-            Error::unimplemented(format_args!("{name}: the store does not list buckets; name one"));
-        async { Err(error) }
-    }
-
-    /// Copies an object of `from` to one of `to`, or over it. No byte of it comes here. Returns what the source is, and
-    /// what the copy is if that is known.
-    ///
-    /// Without it nothing can be copied or renamed.
-    ///
-    /// # Errors
-    /// `UNIMPLEMENTED` if the store cannot do it, as here. After any error the destination is whole or as it was.
+    /// [`Class::NotFound`](crate::Class::NotFound) if there is no such source. After any error the destination is whole or
+    /// as it was.
     fn copy(
         _from: &Arc<Self>,
         _to: &Arc<Self>,
-        options: CopyOptions<'_>,
-    ) -> impl Future<Output = Result<(Source, Option<Known>)>> + Send {
-        let error =
-            Error::unimplemented(format_args!("{}: the store cannot copy objects", options.src));
-        async { Err(error) }
+        _options: CopyOptions<'_>,
+    ) -> impl Future<Output = Result<Option<ObjectMeta>, Self::Failure>> + Send {
+        async { Err(Failure::unsupported("copies")) }
+    }
+
+    /// Whether `destination` is certainly a copy of `source`, which has another key and maybe another bucket: a rename of a
+    /// directory that was interrupted then goes on, and deletes the source.
+    ///
+    /// True only if the ETags are made of the content. A counter or a time is equal for objects that differ.
+    fn is_copy(_source: &ObjectMeta, _destination: &ObjectMeta) -> bool {
+        false
     }
 
     // What follows is for files open for writing.
-
-    /// Whether each request ends by itself when it makes no progress. Then the engine sets no deadline.
-    const HAS_DEADLINES: bool = false;
 
     /// What the store takes. `None` if it cannot be written to: then a file that is opened for writing is `UNIMPLEMENTED`.
     fn write_limits(&self) -> Option<WriteLimits> {
@@ -207,28 +270,27 @@ pub trait ObjectStore: Debug + Send + Sync + Sized + 'static {
     /// Stores all of an object, if [`Target::before`] holds, or nothing.
     ///
     /// # Errors
-    /// [`Class::Precondition`] if `to.before` does not hold; others by class. After [`Class::Transient`] and
-    /// [`Class::Doubtful`] the engine takes the object for stored or not. If another attempt then fails with
-    /// [`Class::Precondition`], [`is_ours`](Self::is_ours) tells whether the first was done.
+    /// [`Class::Precondition`](crate::Class::Precondition) if `to.before` does not hold; others by class. After [`Class::Transient`](crate::Class::Transient) and
+    /// [`Class::Doubtful`](crate::Class::Doubtful) the engine takes the object for stored or not. If another attempt then fails with
+    /// [`Class::Precondition`](crate::Class::Precondition), [`is_ours`](Self::is_ours) tells whether the first was done.
     fn put(
         &self,
         _to: Target<'_>,
         _content: &Content,
         _attempt: u32,
     ) -> impl Future<Output = Result<Stored, Self::Failure>> + Send {
-        async { Err(Failure::invalid("the store has no PUT")) }
+        async { Err(Failure::unsupported("PUT")) }
     }
 
     /// Looks for one object: what it is, and what it has besides its bytes. By default from a GET of its first byte.
     ///
     /// # Errors
-    /// [`Class::NotFound`] if there is none.
+    /// [`Class::NotFound`](crate::Class::NotFound) if there is none.
     fn stored(
         &self,
         name: &Name,
     ) -> impl Future<Output = Result<(Stored, Attributes), Self::Failure>> + Send {
-        let options = GetOptions { key: &name.key, range: Range::new(0, 1), if_match: None };
-        let get = self.get(options, 1);
+        let get = self.get(GetOptions::new(&name.key, Range::new(0, 1)), 1);
         async {
             let (head, _) = get.await?;
             Ok((Stored::new(head.size).with_etag(head.etag), Attributes::default()))
@@ -263,7 +325,7 @@ pub trait ObjectStore: Debug + Send + Sync + Sized + 'static {
         &self,
         _to: Target<'_>,
     ) -> impl Future<Output = Result<String, Self::Failure>> + Send {
-        async { Err(Failure::invalid("the store has no multipart upload")) }
+        async { Err(Failure::unsupported("multipart uploads")) }
     }
 
     /// Sends part `number`, counted from 1. Parts are sent at the same time and in any order. A part that was sent before
@@ -278,7 +340,7 @@ pub trait ObjectStore: Debug + Send + Sync + Sized + 'static {
         _content: &Content,
         _attempt: u32,
     ) -> impl Future<Output = Result<Part, Self::Failure>> + Send {
-        async { Err(Failure::invalid("the store has no multipart upload")) }
+        async { Err(Failure::unsupported("multipart uploads")) }
     }
 
     /// Makes these bytes of `source`, which is the object of the same name, part `number`, without sending them. It is
@@ -286,7 +348,7 @@ pub trait ObjectStore: Debug + Send + Sync + Sized + 'static {
     /// byte to the last, and no part that is sent precedes them.
     ///
     /// # Errors
-    /// [`Class::Precondition`] or [`Class::NotFound`] if another version or none is there; others by class.
+    /// [`Class::Precondition`](crate::Class::Precondition) or [`Class::NotFound`](crate::Class::NotFound) if another version or none is there; others by class.
     fn copy_part(
         &self,
         _upload: Multipart<'_>,
@@ -295,13 +357,13 @@ pub trait ObjectStore: Debug + Send + Sync + Sized + 'static {
         _range: Range,
         _attempt: u32,
     ) -> impl Future<Output = Result<Part, Self::Failure>> + Send {
-        async { Err(Failure::invalid("the store cannot copy parts")) }
+        async { Err(Failure::unsupported("copies of parts")) }
     }
 
     /// Makes the object of the parts of upload `id`, if [`Target::before`] holds, or nothing.
     ///
     /// # Errors
-    /// As [`put`](Self::put). [`Class::NotFound`] if there is no such upload, which a second attempt finds if the first
+    /// As [`put`](Self::put). [`Class::NotFound`](crate::Class::NotFound) if there is no such upload, which a second attempt finds if the first
     /// was done.
     fn complete_multipart(
         &self,
@@ -310,18 +372,18 @@ pub trait ObjectStore: Debug + Send + Sync + Sized + 'static {
         _parts: &[Part],
         _attempt: u32,
     ) -> impl Future<Output = Result<Stored, Self::Failure>> + Send {
-        async { Err(Failure::invalid("the store has no multipart upload")) }
+        async { Err(Failure::unsupported("multipart uploads")) }
     }
 
     /// Makes the store forget an upload and its parts.
     ///
     /// # Errors
-    /// By class. [`Class::NotFound`], if there is no such upload, is a success.
+    /// By class. [`Class::NotFound`](crate::Class::NotFound), if there is no such upload, is a success.
     fn abort_multipart(
         &self,
         _upload: Multipart<'_>,
     ) -> impl Future<Output = Result<(), Self::Failure>> + Send {
-        async { Err(Failure::invalid("the store has no multipart upload")) }
+        async { Err(Failure::unsupported("multipart uploads")) }
     }
 
     /// Makes what was sent visible, if [`Target::before`] holds, or nothing. `is_open`: whether an earlier attempt for the
@@ -344,86 +406,6 @@ pub trait ObjectStore: Debug + Send + Sync + Sized + 'static {
     }
 }
 
-/// Why a page of a listing cannot be had.
-pub trait NoPage: Debug + Send {
-    /// Whether [`ObjectStore::head`] may still tell of one object: who may read objects may not always list them, and some
-    /// stores cannot list so.
-    fn head_may_tell(&self) -> bool;
-
-    /// The error for the user.
-    fn into_error(self, name: &Name) -> Error;
-}
-
-/// A page of the list of buckets.
-#[derive(Clone, Debug, Default)]
-pub struct BucketPage {
-    /// The names.
-    pub names: Vec<String>,
-    /// How to get the next page, if there is one.
-    pub next: Option<String>,
-}
-
-/// An object that could not be deleted.
-#[derive(Debug)]
-pub struct NotDeleted {
-    /// Its key.
-    pub key: String,
-    /// Why.
-    pub error: Error,
-    /// Whether it may be deleted by another attempt.
-    pub may_pass: bool,
-}
-
-/// What to copy.
-#[derive(Debug)]
-pub struct CopyOptions<'a> {
-    /// The source.
-    pub src: &'a Name,
-    /// The destination.
-    pub dst: &'a Name,
-    /// What is believed of the source. A store with conditions copies exactly this version, or else whatever is there.
-    pub known: Option<Known>,
-    /// The length of the source, if it is believed to be known: to choose the way only.
-    pub len: Option<u64>,
-    /// What is believed to be at the destination.
-    pub replaced: &'a Found,
-}
-
-/// What the source of a copy is, as far as it is not an error.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
-    /// An object. It is copied.
-    File,
-    /// A directory. Nothing is copied.
-    Directory,
-    /// Nothing.
-    Missing,
-}
-
-/// What to get.
-#[derive(Clone, Copy, Debug)]
-pub struct GetOptions<'a> {
-    /// The exact key.
-    pub key: &'a str,
-    /// The bytes. Its end may be past that of the object.
-    pub range: Range,
-    /// The version that the object has to have, as [`Head::etag`] told it.
-    pub if_match: Option<&'a str>,
-}
-
-/// What a response tells of the object and of its body.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Head {
-    /// Bytes of the whole object.
-    pub size: u64,
-    /// The version, as the store writes it: with its quotes, if it has some. `None` if the store does not tell.
-    pub etag: Option<String>,
-    /// Where the body ends, as a position in the object: what was requested, or the end of the object.
-    pub end: u64,
-    /// When it was last written, if the store tells.
-    pub modified: Option<SystemTime>,
-}
-
 /// The bytes of a response, as they arrive. Dropping it ends the request.
 pub trait Body: Send {
     /// Why they do not arrive.
@@ -441,54 +423,4 @@ pub trait Body: Send {
         &mut self,
         to: &mut (impl BufMut + Send + ?Sized),
     ) -> impl Future<Output = Result<usize, Self::Failure>> + Send;
-}
-
-/// Why one attempt of a request failed.
-pub trait Failure: Debug + Send + Sync + Sized + 'static {
-    /// The object is not the version that was requested.
-    fn changed() -> Self;
-
-    /// Nothing, or next to nothing, arrived from this [endpoint](ObjectStore::endpoint) for as long.
-    fn stalled(endpoint: String, time: Duration) -> Self;
-
-    /// The response contradicts itself or the request.
-    fn invalid(how: &str) -> Self;
-
-    /// Whether another attempt can help.
-    fn class(&self) -> Class;
-
-    /// Whether the failure says nothing of the store's health, so that another attempt is made at once and is not
-    /// counted: a connection that the store had closed while it was idle, or an error whose reason the store named
-    /// and that is corrected now.
-    fn is_spurious(&self) -> bool {
-        false
-    }
-
-    /// How long the store wants to be left alone. Honoured up to [`LONGEST_RETRY_AFTER`](crate::LONGEST_RETRY_AFTER).
-    fn retry_after(&self) -> Option<Duration> {
-        None
-    }
-
-    /// What went wrong, for the log.
-    fn summary(&self) -> String;
-
-    /// The error for the user, once no further attempt is made: `op` on `what` failed `attempts` times.
-    fn into_error(self, op: &str, what: &dyn Display, attempts: u32) -> Error;
-}
-
-/// Whether another attempt can help.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Class {
-    /// There is no such object. It is not requested again.
-    NotFound,
-    /// A condition of the request does not hold: the object is another version than the request names, or is there
-    /// although the request says that it must not be. It is not requested again.
-    Precondition,
-    /// It may pass: no connection, an overloaded store. Attempts go on for [`Settings::retry_timeout`].
-    Transient,
-    /// It hardly passes with time: a response that cannot be right, a certificate that is not trusted. There are
-    /// [`WRONG_ANSWERS`](crate::WRONG_ANSWERS) attempts.
-    Doubtful,
-    /// The store refused. It is not requested again.
-    Permanent,
 }

@@ -4,12 +4,12 @@
 //! |---|---|---|
 //! | 404, 410 | not found | `NOT_FOUND` |
 //! | 408, 425, 429, 5xx except 501 and 505 | transient | `UNAVAILABLE` |
-//! | 401, 407 | permanent | `UNAUTHENTICATED` |
-//! | 403, 451 | permanent | `PERMISSION_DENIED` |
-//! | 412, changed while it was open | permanent | `FAILED_PRECONDITION` |
+//! | 401, 407 | denied | `UNAUTHENTICATED` |
+//! | 403, 451 | denied | `PERMISSION_DENIED` |
+//! | 304, 412, changed while it was open | precondition | `FAILED_PRECONDITION` |
 //! | 409 | permanent | `ABORTED` |
 //! | 416 | permanent | `OUT_OF_RANGE` |
-//! | 405, 501, 505 | permanent | `UNIMPLEMENTED` |
+//! | 405, 501, 505, what the store does not have | unsupported | `UNIMPLEMENTED` |
 //! | 3xx | permanent | `FAILED_PRECONDITION` |
 //! | other 4xx | permanent | `INVALID_ARGUMENT` |
 //! | no connection, broken off | transient | `UNAVAILABLE` |
@@ -38,6 +38,8 @@ pub enum Failed {
     Stalled(String, Duration),
     /// The response contradicts itself or the request.
     Invalid(String),
+    /// The store does not have this.
+    Unsupported(String),
     /// Anything else; it is not tried again.
     Other(Error),
 }
@@ -64,12 +66,7 @@ pub struct Refusal {
 impl Refusal {
     /// Whether another attempt can help.
     pub fn class(&self) -> Class {
-        self.class.unwrap_or(match self.status {
-            404 | 410 => Class::NotFound,
-            501 | 505 => Class::Permanent,
-            408 | 425 | 429 | 500.. => Class::Transient,
-            _ => Class::Permanent,
-        })
+        self.class.unwrap_or(Class::of_http_status(self.status))
     }
 
     fn code(&self) -> Code {
@@ -123,13 +120,19 @@ impl Failure for Failed {
         Self::Invalid(how.to_owned())
     }
 
+    fn unsupported(what: &str) -> Self {
+        Self::Unsupported(what.to_owned())
+    }
+
     fn class(&self) -> Class {
         match self {
             Self::Refused(refusal) => refusal.class(),
             Self::Invalid(_) => Class::Doubtful,
             Self::Transport(_, error) if will_stay(&**error) => Class::Doubtful,
             Self::Transport(..) | Self::Stalled(..) => Class::Transient,
-            Self::Changed | Self::Other(_) => Class::Permanent,
+            Self::Changed => Class::Precondition,
+            Self::Unsupported(_) => Class::Unsupported,
+            Self::Other(_) => Class::Permanent,
         }
     }
 
@@ -147,6 +150,7 @@ impl Failure for Failed {
             Self::Transport(endpoint, error) => format!("{endpoint}: {}", causes(&**error)),
             Self::Stalled(endpoint, time) => format!("{endpoint}: no progress for {time:?}"),
             Self::Invalid(how) => format!("the response cannot be right: {how}"),
+            Self::Unsupported(what) => format!("the store does not support {what}"),
             Self::Other(error) => error.message().to_owned(),
         }
     }
@@ -193,6 +197,9 @@ impl Failure for Failed {
             Self::Invalid(how) => Error::unavailable(format_args!(
                 "{what}: {op}: the response cannot be right: {how} ({made}); check what is between here and the server"
             )),
+            Self::Unsupported(missing) => Error::unimplemented(format_args!(
+                "{what}: {op}: the store does not support {missing}"
+            )),
             Self::Other(error) => error.context(format_args!("{what}: {op}")),
         }
     }
@@ -204,22 +211,22 @@ mod tests {
 
     #[test]
     fn classes_and_codes_of_statuses() {
-        use Class::{NotFound, Permanent, Transient};
+        use Class::{Denied, NotFound, Permanent, Precondition, Transient, Unsupported};
         for (status, class, code) in [
             (301, Permanent, Code::FailedPrecondition),
             (400, Permanent, Code::InvalidArgument),
-            (401, Permanent, Code::Unauthenticated),
-            (403, Permanent, Code::PermissionDenied),
+            (401, Denied, Code::Unauthenticated),
+            (403, Denied, Code::PermissionDenied),
             (404, NotFound, Code::NotFound),
-            (405, Permanent, Code::Unimplemented),
+            (405, Unsupported, Code::Unimplemented),
             (408, Transient, Code::Unavailable),
             (409, Permanent, Code::Aborted),
             (410, NotFound, Code::NotFound),
-            (412, Permanent, Code::FailedPrecondition),
+            (412, Precondition, Code::FailedPrecondition),
             (416, Permanent, Code::OutOfRange),
             (429, Transient, Code::Unavailable),
             (500, Transient, Code::Unavailable),
-            (501, Permanent, Code::Unimplemented),
+            (501, Unsupported, Code::Unimplemented),
             (503, Transient, Code::Unavailable),
         ] {
             let failed = Failed::Refused(Box::new(Refusal { status, ..Refusal::default() }));

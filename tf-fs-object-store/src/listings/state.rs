@@ -216,7 +216,8 @@ impl Listed {
 
     pub(super) fn bytes(&self) -> usize {
         let children = self.children.iter().map(|child| {
-            let etag = child.object.as_ref().map_or(0, |known| known.etag.capacity());
+            let etag = child.object.as_ref().and_then(|known| known.etag.as_ref());
+            let etag = etag.map_or(0, String::capacity);
             size_of::<Child>() + child.name.len() + etag
         });
         size_of::<Listing>() + 4 * self.directory.len() + children.sum::<usize>()

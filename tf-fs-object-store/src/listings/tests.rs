@@ -8,8 +8,8 @@ fn name(key: &str) -> Name {
     Name::new("mem", "b", key)
 }
 
-fn known(size: u64) -> Known {
-    Known { size, modified: SystemTime::UNIX_EPOCH, etag: "\"e\"".into() }
+fn known(size: u64) -> ObjectMeta {
+    ObjectMeta::new(size).with_etag("\"e\"".to_owned())
 }
 
 /// `x/`: a directory, `x`: an object of one byte.

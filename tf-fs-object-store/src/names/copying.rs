@@ -1,8 +1,19 @@
 //! Copies made by the store.
 
 use super::lookup;
-use crate::{Client, Connection, CopyOptions, Found, Name, ObjectStore, Source};
+use crate::{Class, Client, Connection, CopyOptions, Found, Name, ObjectStore, request};
 use tf_fs_plugin::prelude::*;
+
+/// What the source of a copy is, as far as it is not an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Source {
+    /// An object. It is copied.
+    File,
+    /// A directory. Nothing is copied.
+    Directory,
+    /// Nothing.
+    Missing,
+}
 
 /// Copies a file. The store does it; nothing comes here.
 ///
@@ -57,22 +68,29 @@ pub(super) async fn copy<C: Client>(
 ) -> Result<Source> {
     let from = connection.bucket(&src.bucket).await?;
     let to = connection.bucket(&dst.bucket).await?;
-    let known = connection.listings.object(src).filter(|known| !known.etag.is_empty());
+    let known = connection.listings.object(src).filter(|known| known.strong_etag().is_some());
     // To choose the way only: the store refuses what has changed since.
     let len = len
-        .or_else(|| known.as_ref().map(|known| known.size))
+        .or_else(|| known.as_ref().and_then(|known| known.size))
         .or_else(|| connection.pending.published_len(src));
     let began = connection.listings.begin();
-    let options = CopyOptions { src, dst, known, len, replaced };
-    match C::Store::copy(&from, &to, options).await {
-        Ok((Source::File, known)) => {
+    let options = || CopyOptions { src, dst, known: known.clone(), len, replaced };
+    let failure = match request::copy(&from, &to, src, options).await {
+        Ok(known) => {
             connection.listings.wrote(dst, known, began, to.settings().listing_ttl);
-            Ok(Source::File)
+            return Ok(Source::File);
         }
-        outcome => {
-            // Also after an error: it may have been done all the same.
-            connection.listings.changed(dst);
-            outcome.map(|(source, _)| source)
+        Err(failure) => failure,
+    };
+    // It may have been done all the same.
+    connection.listings.changed(dst);
+    if failure.class() == Class::NotFound {
+        // A directory, or nothing at all; or somebody put it there just now.
+        match lookup::find_in_store(&*from, src).await? {
+            Found::File(_) => {}
+            Found::Directory => return Ok(Source::Directory),
+            Found::Nothing => return Ok(Source::Missing),
         }
     }
+    Err(failure.into_error(request::COPY, src))
 }

@@ -2,16 +2,21 @@
 
 use super::lookup;
 use super::pages::Pages;
-use crate::{Client, Connection, Found, Name, NotDeleted, ObjectStore, Ours, Page, Query};
+use crate::{
+    Class, Client, Connection, Failure as _, Found, ListOptions, Name, ObjectStore, Ours, request,
+};
 use futures_util::StreamExt;
 use futures_util::stream;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tf_fs_plugin::prelude::*;
+use tokio::sync::Semaphore;
 
-/// Batches, or single deletions, in flight.
-const BATCHES: usize = 4;
-const SINGLES: usize = 16;
+/// Deletions of one object in flight. One of several counts as [`BATCH`] of them.
+const IN_FLIGHT: u32 = 16;
+const BATCH: u32 = 4;
+/// Pages of a listing whose objects are deleted at a time.
+const PAGES: usize = (IN_FLIGHT / BATCH) as usize;
 
 /// Deletes a file.
 ///
@@ -60,18 +65,20 @@ pub(super) async fn delete_recursively<C: Client>(
     let bucket = connection.bucket(&name.bucket).await?;
     let directory = name.prefix();
     let unpublished = connection.pending.below(name, &directory).len();
-    let deletion = Deletion { connection, bucket: &bucket, name, one_by_one: false.into() };
-    let query = Query { prefix: directory.clone(), ..Query::default() };
-    let pages = Pages::new(&bucket, name, query).stream();
+    let deletion = Deletion::new(connection, &bucket, name);
+    let pages = Pages::new(&*bucket, name, ListOptions::new(&directory)).stream();
     let mut batches = std::pin::pin!(
         pages
             .map(|page| async {
                 match page {
-                    Ok(page) => Ok(deletion.delete(page).await),
+                    Ok(page) => {
+                        let keys = page.objects.into_iter().map(|object| object.key);
+                        Ok(deletion.delete(keys.collect()).await)
+                    }
                     Err(error) => Err(error),
                 }
             })
-            .buffer_unordered(BATCHES)
+            .buffer_unordered(PAGES)
     );
     let mut left = Left::default();
     let mut found_any = false;
@@ -133,77 +140,108 @@ fn left_over(error: Error, left: &[String], directory: &str) -> Undeleted {
 
 /// Deleting many objects of a bucket.
 pub(super) struct Deletion<'a, C: Client> {
-    pub(super) connection: &'a Connection<C>,
-    pub(super) bucket: &'a C::Store,
+    connection: &'a Connection<C>,
+    bucket: &'a C::Store,
     /// The directory that all of them are in.
-    pub(super) name: &'a Name,
-    /// The store cannot delete many at a time.
-    pub(super) one_by_one: AtomicBool,
+    name: &'a Name,
+    /// The store turned out not to delete many at a time.
+    one_by_one: AtomicBool,
+    in_flight: Semaphore,
 }
 
-/// What became of a batch.
+/// What became of some keys.
 #[derive(Default)]
 pub(super) struct Batch {
-    pub(super) found_any: bool,
+    found_any: bool,
     /// The keys that could not be deleted, and why one of them could not.
-    pub(super) left: Vec<String>,
+    left: Vec<String>,
     pub(super) error: Option<Error>,
 }
 
-impl<C: Client> Deletion<'_, C> {
-    async fn delete(&self, page: Page) -> Batch {
-        self.delete_keys(page.objects.into_iter().map(|object| object.key).collect()).await
+impl Batch {
+    fn failed(&mut self, key: String, error: Error) {
+        self.left.push(key);
+        self.error = Some(error);
+    }
+}
+
+impl<'a, C: Client> Deletion<'a, C> {
+    pub(super) fn new(connection: &'a Connection<C>, bucket: &'a C::Store, name: &'a Name) -> Self {
+        let in_flight = Semaphore::new(IN_FLIGHT as usize);
+        Self { connection, bucket, name, one_by_one: false.into(), in_flight }
     }
 
-    /// Deletes these keys, at most 1,000.
-    pub(super) async fn delete_keys(&self, keys: Vec<String>) -> Batch {
+    /// Deletes these keys, as many a request as the store takes.
+    pub(super) async fn delete(&self, keys: Vec<String>) -> Batch {
         let found_any = !keys.is_empty();
-        let (mut many, mut single): (Vec<String>, Vec<String>) =
-            keys.into_iter().partition(|key| self.bucket.deletes_together(key));
-        let mut batch = Batch { found_any, ..Batch::default() };
-        if self.one_by_one.load(Ordering::Relaxed) || many.len() == 1 {
-            single.append(&mut many);
+        let limit = self.bucket.delete_many_limit();
+        let (many, single): (Vec<String>, Vec<String>) =
+            keys.into_iter().partition(|key| limit > 1 && self.bucket.deletes_together(key));
+        let mut batch = self.delete_singles(single).await;
+        let chunks: Vec<Vec<String>> = many.chunks(limit.max(1)).map(<[String]>::to_vec).collect();
+        let chunks = stream::iter(chunks).map(|keys| self.delete_together(keys));
+        let mut chunks = std::pin::pin!(chunks.buffer_unordered(PAGES));
+        while let Some(chunk) = chunks.next().await {
+            batch.left.extend(chunk.left);
+            batch.error = chunk.error.or(batch.error);
         }
+        Batch { found_any, ..batch }
+    }
+
+    /// Deletes these keys with one request, if the store can.
+    async fn delete_together(&self, mut keys: Vec<String>) -> Batch {
+        let mut batch = Batch::default();
         // Each key of an answer may have an error of its own; what may pass is tried once more.
         for is_last in [false, true] {
-            if many.is_empty() {
+            let is_single = !is_last && keys.len() == 1;
+            if is_single || keys.is_empty() || self.one_by_one.load(Ordering::Relaxed) {
                 break;
             }
-            let deleted = self.bucket.delete_many(self.name, &many).await;
+            let permits = self.in_flight.acquire_many(BATCH).await;
+            let deleted = request::delete_many(self.bucket, self.name, &keys).await;
+            drop(permits);
             // Also after an error: it may have been done all the same.
             self.connection.listings.changed_below(self.name);
             match deleted {
-                Some(Ok(failed)) => {
-                    many.clear();
-                    for NotDeleted { key, error, may_pass } in failed {
-                        if may_pass && !is_last {
-                            many.push(key);
+                Ok(failed) => {
+                    keys.clear();
+                    for (key, failure) in failed {
+                        if failure.class() == Class::Transient && !is_last {
+                            keys.push(key);
                         } else {
-                            batch.left.push(key);
-                            batch.error = Some(error);
+                            let name = self.name.with_key(&*key);
+                            batch.failed(key, failure.into_error(request::DELETE_MANY, &name, 1));
                         }
                     }
                 }
-                None => {
+                Err(failure) if failure.class() == Class::Unsupported => {
                     self.one_by_one.store(true, Ordering::Relaxed);
-                    single.append(&mut many);
                 }
-                Some(Err(error)) => {
-                    batch.left.append(&mut many);
-                    batch.error = Some(error);
+                Err(failure) => {
+                    batch.left.append(&mut keys);
+                    batch.error = Some(failure.into_error(request::DELETE_MANY, self.name));
                 }
             }
         }
-        let singles = stream::iter(single).map(|key| async {
+        let singles = self.delete_singles(keys).await;
+        batch.left.extend(singles.left);
+        batch.error = singles.error.or(batch.error);
+        batch
+    }
+
+    /// Deletes these keys with one request each.
+    async fn delete_singles(&self, keys: Vec<String>) -> Batch {
+        let singles = stream::iter(keys).map(|key| async {
             let name = self.name.with_key(key);
+            let _permit = self.in_flight.acquire().await;
             let deleted = super::delete(self.connection, self.bucket, &name).await;
             (name.key, deleted)
         });
-        let mut singles = std::pin::pin!(singles.buffer_unordered(SINGLES));
+        let mut singles = std::pin::pin!(singles.buffer_unordered(IN_FLIGHT as usize));
+        let mut batch = Batch::default();
         while let Some((key, deleted)) = singles.next().await {
             if let Err(error) = deleted {
-                batch.left.push(key);
-                batch.error = Some(error);
+                batch.failed(key, error);
             }
         }
         batch

@@ -1,7 +1,8 @@
 //! Making and removing directories.
 
+use super::pages::Pages;
 use super::{lookup, put_marker};
-use crate::{Client, Connection, Found, Name, NoPage as _, ObjectStore, Query};
+use crate::{Client, Connection, Found, ListOptions, Name};
 use tf_fs_plugin::prelude::*;
 
 /// The same name without the `/` at its end, so that a file of this name is found too.
@@ -57,15 +58,19 @@ pub(super) async fn delete<C: Client>(connection: &Connection<C>, name: &Name) -
         return Err(Error::expected_empty_directory(name));
     }
     let bucket = connection.bucket(&name.bucket).await?;
-    let query = Query { prefix: marker.key.clone(), max_keys: Some(2), ..Query::default() };
-    let page = bucket.list(&query, None).await.map_err(|error| error.into_error(name))?;
-    if page.objects.iter().any(|object| object.key != marker.key) {
-        return Err(Error::expected_empty_directory(name));
+    let options = ListOptions { max_keys: Some(2), ..ListOptions::new(&marker.key) };
+    let mut pages = Pages::new(&*bucket, name, options);
+    let mut is_marked = false;
+    while let Some(page) = pages.next().await? {
+        if page.objects.iter().any(|object| object.key != marker.key) {
+            return Err(Error::expected_empty_directory(name));
+        }
+        is_marked |= !page.objects.is_empty();
     }
     // The last file in it may have been deleted, or renamed, a moment ago: then it is gone already, but it
     // was there for whoever asks.
     let was_emptied = connection.pending.take_emptied(&marker);
-    if !page.objects.is_empty() {
+    if is_marked {
         return super::delete(connection, &bucket, &marker).await;
     }
     let file = without_slash(name);

@@ -2,9 +2,8 @@
 
 use super::lookup;
 use super::pages::{Allowance, Pages};
-use crate::{Client, Collected, Connection, Found, Name, NoPage as _, ObjectStore, Query, Tree};
+use crate::{Client, Collected, Connection, Found, ListOptions, Name, ObjectStore, Tree, request};
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use tf_fs_plugin::prelude::*;
 
 /// The names of the entries of a directory, each once.
@@ -32,7 +31,7 @@ pub(super) async fn children<C: Client>(
         return Ok(names.into_iter().collect());
     }
     let bucket = connection.bucket(&name.bucket).await?;
-    let found = if connection.listings.is_walk(name) {
+    let found = if C::Store::LISTS_AFTER && connection.listings.is_walk(name) {
         walk_on(connection, &bucket, name, &directory).await?
     } else {
         let listing = Collected::new(&*directory, "");
@@ -55,13 +54,13 @@ pub(super) async fn children<C: Client>(
 /// Lists a directory from `after` on, page by page.
 async fn list_rest<C: Client>(
     connection: &Connection<C>,
-    bucket: &Arc<C::Store>,
+    bucket: &C::Store,
     name: &Name,
     mut found: Collected,
     after: Option<String>,
 ) -> Result<Collected> {
-    let query = Query { prefix: name.prefix(), by_directory: true, after, ..Query::default() };
-    let mut pages = Pages::new(bucket, name, query);
+    let options = ListOptions::new(name.prefix()).with_delimiter();
+    let mut pages = Pages::new(bucket, name, ListOptions { start_after: after, ..options });
     let allowance = Allowance::new(bucket.settings());
     loop {
         let began = connection.listings.begin();
@@ -74,7 +73,7 @@ async fn list_rest<C: Client>(
 /// those that follow it, as far as a page reaches.
 async fn walk_on<C: Client>(
     connection: &Connection<C>,
-    bucket: &Arc<C::Store>,
+    bucket: &C::Store,
     name: &Name,
     directory: &str,
 ) -> Result<Collected> {
@@ -82,17 +81,20 @@ async fn walk_on<C: Client>(
     let parent = &path[..path.rfind('/').map_or(0, |slash| slash + 1)];
     // Just before the directory's own marker.
     let after = format!("{path}.\u{10fffd}");
-    let query = Query { prefix: parent.into(), after: Some(after.clone()), ..Query::default() };
+    let options = ListOptions { start_after: Some(after.clone()), ..ListOptions::new(parent) };
     let began = connection.listings.begin();
-    let page = bucket.list(&query, None).await.map_err(|error| error.into_error(name))?;
-    let is_done = !page.is_truncated;
+    let mut pages = Pages::new(bucket, name, options);
+    let page = pages.next_named().await.map_err(|error| error.into_error::<C::Store>(name))?;
+    let page = page.unwrap_or_default();
+    let is_done = pages.is_done();
     let last = page.last().map(str::to_owned).filter(|_| !is_done);
     let mut tree = Tree::new(parent, "", after);
     tree.add(&page);
     tree.keep(&connection.listings, name, began, is_done, bucket.settings().listing_ttl);
     let mut found = Collected::new(directory, "");
     found.add(page, began);
-    match last.filter(|last| last.starts_with(directory)) {
+    // The page may end within the directory, or before it.
+    match last.filter(|last| last.starts_with(directory) || last.as_str() < directory) {
         Some(last) => list_rest(connection, bucket, name, found, Some(last)).await,
         None => Ok(found),
     }
@@ -100,12 +102,13 @@ async fn walk_on<C: Client>(
 
 /// All buckets that the credentials may list.
 async fn buckets<C: Client>(connection: &Connection<C>, name: &Name) -> Result<Entries> {
-    let any = connection.bucket(&name.bucket).await?;
+    let (client, settings) = (&connection.client, connection.client.settings());
     let mut names = BTreeSet::new();
-    let allowance = Allowance::new(any.settings());
+    let allowance = Allowance::new(&settings);
     let mut token = None;
     loop {
-        let page = any.list_buckets(name, token.as_deref()).await?;
+        let page = request::list_buckets(client, &settings, name, token.as_deref()).await;
+        let page = page.map_err(|failure| failure.into_error(request::LIST_BUCKETS, name))?;
         let before = names.len();
         allowance.take(name, page.names.len())?;
         names.extend(page.names);

@@ -3,16 +3,17 @@
 //! One `ListObjectsV2` tells, where a HEAD tells nothing of directories: the object comes first of all keys
 //! that begin with its name, and the directory stands among the few that sort between the two.
 
+use super::pages::{NoPage, Pages};
 use crate::{
-    Child, Client, Collected, Connection, Found, Known, Listed, Name, NoPage as _, ObjectStore,
-    Page, Query,
+    Child, Class, Client, Collected, Connection, Found, ListOptions, Listed, Name, ObjectMeta,
+    ObjectStore, Page, request,
 };
 use futures_util::{StreamExt, stream};
 use std::collections::HashMap;
 use tf_fs_plugin::prelude::*;
 
 /// Names that are looked at in one request: between an object and the directory of its name, or beside it.
-const SIBLINGS: i32 = 100;
+const SIBLINGS: u32 = 100;
 
 /// What this name is for this process.
 ///
@@ -40,11 +41,7 @@ async fn find_by<C: Client>(
         return Ok(if name.key.is_empty() { Found::Directory } else { Found::Nothing });
     }
     if let Some(file) = connection.pending.unpublished(name) {
-        return Ok(Found::File(Known {
-            size: file.len,
-            modified: file.since,
-            etag: String::new(),
-        }));
+        return Ok(Found::File(ObjectMeta::new(file.len).with_modified(file.since)));
     }
     let found = match connection.listings.find(name) {
         Some(found) => found,
@@ -150,55 +147,103 @@ async fn list_together<C: Client>(
         &common[..end]
     });
     let bucket = connection.bucket(&first.bucket).await?;
-    let query =
-        Query { prefix: format!("{directory}{common}"), by_directory: true, ..Query::default() };
+    let options = ListOptions::new(format!("{directory}{common}")).with_delimiter();
+    let listed = list_some(connection, &*bucket, first, options, directory, common).await;
+    listed.map_err(|error| error.into_error::<C::Store>(first))
+}
+
+/// The first names that a listing shows of a directory, of which those are listed that begin with `names`.
+async fn list_some<C: Client>(
+    connection: &Connection<C>,
+    bucket: &C::Store,
+    name: &Name,
+    options: ListOptions,
+    directory: &str,
+    names: &str,
+) -> Result<Listed, NoPage<<C::Store as ObjectStore>::Failure>> {
     let began = connection.listings.begin();
-    let page = bucket.list(&query, None).await.map_err(|error| error.into_error(first))?;
-    let is_truncated = page.is_truncated;
-    let mut found = Collected::new(directory, common);
+    let mut pages = Pages::new(bucket, name, options);
+    let page = pages.next_named().await?.unwrap_or_default();
+    let mut found = Collected::new(directory, names);
     found.add(page, began);
-    Ok(found.into_listed(is_truncated))
+    Ok(found.into_listed(!pages.is_done()))
 }
 
 /// What this name is in the store, asked there.
 ///
 /// # Errors
 /// Why the store refuses to list the name, or to tell of the object.
-pub async fn find_in_store<S: ObjectStore>(bucket: &S, name: &Name) -> Result<Found> {
+pub(super) async fn find_in_store<S: ObjectStore>(bucket: &S, name: &Name) -> Result<Found> {
     ask(bucket, name).await.map(|(found, _)| found)
 }
 
 /// What this name is in the store, and whether a listing said so: what does not exist then has nothing in it.
 async fn ask<S: ObjectStore>(bucket: &S, name: &Name) -> Result<(Found, bool)> {
-    let one = |prefix: String| Query { prefix, max_keys: Some(1), ..Query::default() };
-    if name.is_always_directory() {
-        let page = bucket
-            .list(&one(name.key.clone()), None)
-            .await
-            .map_err(|error| error.into_error(name))?;
-        let exists = name.key.is_empty() || !page.objects.is_empty();
-        return Ok((if exists { Found::Directory } else { Found::Nothing }, true));
-    }
-    let query = Query {
-        prefix: name.key.clone(),
-        by_directory: true,
-        max_keys: Some(SIBLINGS),
-        ..Query::default()
-    };
-    let page = match bucket.list(&query, None).await {
-        Ok(page) => page,
+    match list_one(bucket, name).await {
+        Ok(found) => Ok((found, true)),
         Err(refused) if refused.head_may_tell() => {
-            let known = bucket.head(name, refused).await?;
-            return Ok((known.map_or(Found::Nothing, Found::File), false));
+            head(bucket, name, refused).await.map(|found| (found, false))
         }
-        Err(error) => return Err(error.into_error(name)),
-    };
-    if let Some(found) = judge(&name.key, page) {
-        return Ok((found, true));
+        Err(error) => Err(error.into_error::<S>(name)),
     }
-    let page =
-        bucket.list(&one(name.prefix()), None).await.map_err(|error| error.into_error(name))?;
-    Ok((if page.objects.is_empty() { Found::Nothing } else { Found::Directory }, true))
+}
+
+/// What a listing says of a name.
+async fn list_one<S: ObjectStore>(bucket: &S, name: &Name) -> Result<Found, NoPage<S::Failure>> {
+    if name.is_always_directory() {
+        let exists = has_any(bucket, name, name.key.clone()).await? || name.key.is_empty();
+        return Ok(if exists { Found::Directory } else { Found::Nothing });
+    }
+    let options = ListOptions::new(&name.key).with_delimiter();
+    let mut pages = Pages::new(bucket, name, ListOptions { max_keys: Some(SIBLINGS), ..options });
+    let Some(page) = pages.next_named().await? else { return Ok(Found::Nothing) };
+    if let Some(found) = judge(&name.key, page) {
+        return Ok(found);
+    }
+    let is_directory = has_any(bucket, name, name.prefix()).await?;
+    Ok(if is_directory { Found::Directory } else { Found::Nothing })
+}
+
+/// Whether any key begins with `prefix`.
+async fn has_any<S: ObjectStore>(
+    bucket: &S,
+    name: &Name,
+    prefix: String,
+) -> Result<bool, NoPage<S::Failure>> {
+    let one = ListOptions { max_keys: Some(1), ..ListOptions::new(prefix) };
+    let page = Pages::new(bucket, name, one).next_named().await?;
+    Ok(page.is_some_and(|page| page.first().is_some()))
+}
+
+/// What a request for the object says of a name that could not be listed.
+async fn head<S: ObjectStore>(
+    bucket: &S,
+    name: &Name,
+    refused: NoPage<S::Failure>,
+) -> Result<Found> {
+    let is_denied = refused.is(Class::Denied);
+    if name.is_always_directory() && is_denied {
+        return Err(refused.into_error::<S>(name));
+    }
+    match request::head(bucket, name).await {
+        Ok(Some(meta)) => Ok(Found::File(meta)),
+        // It may be a directory all the same.
+        Ok(None) if is_denied => Err(refused.into_error::<S>(name).context(format_args!(
+            "there is no such object, and whether it is a directory only {} would tell; grant it",
+            S::PERMISSION_TO_LIST
+        ))),
+        Ok(None) => Ok(Found::Nothing),
+        // To whom may not list, a store may say the same of an object that does not exist. The answer to the listing says
+        // more than that to a HEAD, which has no body.
+        Err(failure) if is_denied && failure.class() == Class::Denied => {
+            Err(refused.into_error::<S>(name).context(format_args!(
+                "no permission, or no such object: {} would tell which; grant it, or {}",
+                S::PERMISSION_TO_LIST,
+                S::PERMISSION_TO_READ
+            )))
+        }
+        Err(failure) => Err(failure.into_error(request::HEAD, name)),
+    }
 }
 
 /// Asks for a name and for those of its directory that begin alike, up to the first dot: [`SIBLINGS`] of them,
@@ -215,23 +260,15 @@ async fn list_siblings<C: Client>(
     if listings.is_long(&name.bucket, directory, alike) {
         return Ok(None);
     }
-    let query = Query {
-        prefix: format!("{directory}{alike}"),
-        by_directory: true,
-        max_keys: Some(SIBLINGS),
-        ..Query::default()
-    };
+    let options = ListOptions::new(format!("{directory}{alike}")).with_delimiter();
+    let options = ListOptions { max_keys: Some(SIBLINGS), ..options };
     let began = listings.begin();
-    let page = match bucket.list(&query, None).await {
-        Ok(page) => page,
+    let listed = match list_some(connection, bucket, name, options, directory, alike).await {
+        Ok(listed) => listed,
         // There is another way to ask.
         Err(refused) if refused.head_may_tell() => return Ok(None),
-        Err(error) => return Err(error.into_error(name)),
+        Err(error) => return Err(error.into_error::<C::Store>(name)),
     };
-    let is_truncated = page.is_truncated;
-    let mut found = Collected::new(directory, alike);
-    found.add(page, began);
-    let listed = found.into_listed(is_truncated);
     let found = listed.child(child).map(told);
     let ttl = bucket.settings().listing_ttl;
     listings.insert(name, listed, began, ttl, false);
@@ -257,6 +294,9 @@ async fn scan_on<C: Client>(
     bucket: &C::Store,
     name: &Name,
 ) -> Result<Option<Found>> {
+    if !C::Store::LISTS_AFTER {
+        return Ok(None);
+    }
     let directory = &name.key[..name.key.rfind('/').map_or(0, |slash| slash + 1)];
     let Some(last) = name.key[directory.len()..].chars().next_back() else { return Ok(None) };
     // Just before the name: with its last character replaced by the one before, and much after that.
@@ -265,18 +305,11 @@ async fn scan_on<C: Client>(
         after.push(before);
         after.push('\u{10fffd}');
     }
-    let query = Query {
-        prefix: directory.to_owned(),
-        by_directory: true,
-        after: Some(after.clone()),
-        ..Query::default()
-    };
+    let options = ListOptions::new(directory).with_delimiter();
+    let options = ListOptions { start_after: Some(after.clone()), ..options };
     let began = connection.listings.begin();
-    let page = bucket.list(&query, None).await.map_err(|error| error.into_error(name))?;
-    let is_truncated = page.is_truncated;
-    let mut found = Collected::new(directory, "");
-    found.add(page, began);
-    let listed = found.into_listed(is_truncated);
+    let listed = list_some(connection, bucket, name, options, directory, "").await;
+    let listed = listed.map_err(|error| error.into_error::<C::Store>(name))?;
     let listed = Listed { after: Some(after[directory.len()..].to_owned()), ..listed };
     let known = listed.child(&name.key[directory.len()..]).map(told);
     let ttl = bucket.settings().listing_ttl;
@@ -287,12 +320,12 @@ async fn scan_on<C: Client>(
 /// What a page of the names that begin with `key` says of `key` itself; `None` if the directory may come on
 /// a later page.
 fn judge(key: &str, page: Page) -> Option<Found> {
-    let is_conclusive = !page.is_truncated || page.last().is_some_and(|last| is_past(last, key));
+    let is_conclusive = !page.is_truncated() || page.last().is_some_and(|last| is_past(last, key));
     if let Some(object) = page.objects.into_iter().find(|object| object.key == key) {
-        return Some(Found::File(object.known));
+        return Some(Found::File(object.meta));
     }
     let is_directory =
-        page.directories.iter().any(|directory| directory.strip_suffix('/') == Some(key));
+        page.common_prefixes.iter().any(|directory| directory.strip_suffix('/') == Some(key));
     match (is_directory, is_conclusive) {
         (true, _) => Some(Found::Directory),
         (false, true) => Some(Found::Nothing),
@@ -309,21 +342,13 @@ fn is_past(name: &str, key: &str) -> bool {
 mod tests {
     use super::*;
     use crate::Object;
-    use std::time::SystemTime;
 
     fn judged(objects: &[&str], directories: &[&str], is_truncated: bool) -> Option<Found> {
-        let known = |key: &str| Known {
-            size: key.len() as u64,
-            modified: SystemTime::UNIX_EPOCH,
-            etag: String::new(),
-        };
+        let object = |key: &&str| Object::new(*key, ObjectMeta::new(key.len() as u64));
         let page = Page {
-            objects: objects
-                .iter()
-                .map(|key| Object { key: (*key).to_owned(), known: known(key) })
-                .collect(),
-            directories: directories.iter().map(|&key| key.to_owned()).collect(),
-            is_truncated,
+            objects: objects.iter().map(object).collect(),
+            common_prefixes: directories.iter().map(|&key| key.to_owned()).collect(),
+            next: is_truncated.then(|| "next".to_owned()),
             ..Page::default()
         };
         judge("k", page)

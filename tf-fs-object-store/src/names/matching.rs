@@ -6,7 +6,7 @@
 
 use super::lookup;
 use super::pages::{Allowance, Pages};
-use crate::{Client, Collected, Connection, Found, Name, ObjectStore, Page, Query, Tree};
+use crate::{Client, Collected, Connection, Found, ListOptions, Name, ObjectStore, Page, Tree};
 use futures_util::{StreamExt, TryStreamExt, stream};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -145,10 +145,9 @@ impl<C: Client> Search<'_, C> {
     async fn level(&self, directory: &str, depth: usize) -> Result<Level> {
         let component = self.components[depth];
         let head = head(component);
-        let query =
-            Query { prefix: format!("{directory}{head}"), by_directory: true, ..Query::default() };
+        let options = ListOptions::new(format!("{directory}{head}")).with_delimiter();
         let mut listing = Collected::new(directory, head);
-        let mut pages = Pages::new(&self.bucket, &self.pattern, query);
+        let mut pages = Pages::new(&*self.bucket, &self.pattern, options);
         loop {
             let began = self.connection.listings.begin();
             let Some(page) = self.next(&mut pages).await? else { break };
@@ -179,8 +178,8 @@ impl<C: Client> Search<'_, C> {
     /// Follows wildcards in several components.
     async fn deep(&self, directory: String, depth: usize) -> Result<()> {
         let head = head(self.components[depth]);
-        let query = Query { prefix: format!("{directory}{head}"), ..Query::default() };
-        let mut pages = Pages::new(&self.bucket, &self.pattern, query);
+        let options = ListOptions::new(format!("{directory}{head}"));
+        let mut pages = Pages::new(&*self.bucket, &self.pattern, options);
         let began = self.connection.listings.begin();
         let mut tree = Tree::new(&*directory, head, "");
         let mut flat = Flat::default();

@@ -18,9 +18,7 @@ mod matching;
 mod pages;
 mod renaming;
 
-pub use lookup::find_in_store;
-
-use crate::{Client, Connection, Found, Name, ObjectStore};
+use crate::{Client, Connection, Found, Name, ObjectStore, read, request};
 use tf_fs_plugin::prelude::*;
 
 /// The operations of a filesystem, each as the method of [`Filesystem`] of the same name says.
@@ -104,7 +102,12 @@ impl<C: Client> Connection<C> {
     pub fn stat(&self, name: &Name) -> Result<FileStatistics> {
         match self.block_on(lookup::find(self, name))? {
             Found::File(known) => {
-                Ok(FileStatistics::file(known.size).with_modified(known.modified))
+                let size = match known.size {
+                    Some(size) => size,
+                    None => self.block_on(read::size(self, name))?,
+                };
+                let file = FileStatistics::file(size);
+                Ok(known.modified.map_or(file, |modified| file.with_modified(modified)))
             }
             Found::Directory => Ok(FileStatistics::directory()),
             Found::Nothing => Err(Error::not_found(name)),
@@ -148,15 +151,15 @@ async fn put_marker<C: Client>(
 ) -> Result<()> {
     let marker = name.with_key(name.prefix());
     let began = connection.listings.begin();
-    match bucket.put_marker(&marker).await {
+    match request::put_marker(bucket, &marker).await {
         Ok(()) => {
             connection.listings.wrote(&marker, None, began, bucket.settings().listing_ttl);
             Ok(())
         }
-        Err(error) => {
+        Err(failure) => {
             // It may have been done all the same.
             connection.listings.changed(&marker);
-            Err(error)
+            Err(failure.into_error(request::PUT_MARKER, &marker))
         }
     }
 }
@@ -167,8 +170,8 @@ async fn delete<C: Client>(
     bucket: &C::Store,
     name: &Name,
 ) -> Result<()> {
-    let deleted = bucket.delete(name).await;
+    let deleted = request::delete(bucket, name).await;
     // Also after an error: it may have been done all the same.
     connection.listings.changed(name);
-    deleted
+    deleted.map_err(|failure| failure.into_error(request::DELETE, name))
 }

@@ -1,9 +1,9 @@
 //! The pages of a listing, one after the other.
 
-use crate::{Name, NoPage as _, ObjectStore, Page, Query, Settings};
+use crate::retry::GivenUp;
+use crate::{Class, Failure, ListOptions, Name, ObjectStore, Page, Settings, request};
 use futures_util::stream::{self, Stream};
 use std::cell::Cell;
-use std::sync::Arc;
 use tf_fs_plugin::prelude::*;
 
 /// The names that one operation may keep. A store may go on naming new ones for ever.
@@ -38,10 +38,10 @@ impl Allowance {
 /// All pages of a listing, one after the other.
 #[derive(Debug)]
 pub(super) struct Pages<'a, S> {
-    bucket: Arc<S>,
+    bucket: &'a S,
     /// For errors.
     name: &'a Name,
-    query: Query,
+    options: ListOptions,
     token: Option<String>,
     is_done: bool,
     /// A token of before: a store that gives one again would be asked for ever. It is replaced after 1, 2, 4, 8 …
@@ -53,15 +53,43 @@ pub(super) struct Pages<'a, S> {
     empty: usize,
 }
 
+/// Why there is no page.
+pub(super) enum NoPage<F> {
+    /// The request failed.
+    Failed(GivenUp<F>),
+    /// What the store says cannot be right.
+    Broken(Error),
+}
+
+impl<F: Failure> NoPage<F> {
+    /// Whether [`ObjectStore::head`] may still tell of one object: who may read objects may not always list them, and some
+    /// stores cannot list.
+    pub(super) fn head_may_tell(&self) -> bool {
+        self.is(Class::Denied) || self.is(Class::Unsupported)
+    }
+
+    pub(super) fn is(&self, class: Class) -> bool {
+        matches!(self, Self::Failed(failure) if failure.class() == class)
+    }
+
+    /// The error for the user.
+    pub(super) fn into_error<S: ObjectStore>(self, name: &Name) -> Error {
+        match self {
+            Self::Failed(failure) => failure.into_error(S::LIST, name),
+            Self::Broken(error) => error,
+        }
+    }
+}
+
 /// Pages without a key that are asked for one after the other. A store passes over deleted versions so.
 const MAX_EMPTY: usize = 1000;
 
 impl<'a, S: ObjectStore> Pages<'a, S> {
-    pub(super) fn new(bucket: &Arc<S>, name: &'a Name, query: Query) -> Self {
+    pub(super) fn new(bucket: &'a S, name: &'a Name, options: ListOptions) -> Self {
         Self {
-            bucket: Arc::clone(bucket),
+            bucket,
             name,
-            query,
+            options,
             token: None,
             is_done: false,
             landmark: None,
@@ -81,19 +109,34 @@ impl<'a, S: ObjectStore> Pages<'a, S> {
     /// # Errors
     /// As the store says; `DATA_LOSS` if its pages go round in circles.
     pub(super) async fn next(&mut self) -> Result<Option<Page>> {
+        self.try_next().await.map_err(|error| error.into_error::<S>(self.name))
+    }
+
+    /// The next page with a name in it, `None` if there is none: a page may be empty although others follow. One whose names
+    /// all have another prefix is returned too: the store goes on so.
+    ///
+    /// # Errors
+    /// As [`next`](Self::next).
+    pub(super) async fn next_named(&mut self) -> Result<Option<Page>, NoPage<S::Failure>> {
+        while let Some(page) = self.try_next().await? {
+            if page.first().is_some() || page.has_strays {
+                return Ok(Some(page));
+            }
+        }
+        Ok(None)
+    }
+
+    async fn try_next(&mut self) -> Result<Option<Page>, NoPage<S::Failure>> {
         if self.is_done {
             return Ok(None);
         }
-        let page = self
-            .bucket
-            .list(&self.query, self.token.as_deref())
-            .await
-            .map_err(|error| error.into_error(self.name))?;
-        self.is_done = !page.is_truncated;
-        if page.is_truncated {
-            let Some(token) = page.next.clone().filter(|token| !token.is_empty()) else {
+        let page = request::list(self.bucket, self.name, &self.options, self.token.as_deref());
+        let page = page.await.map_err(NoPage::Failed)?;
+        self.is_done = !page.is_truncated();
+        if let Some(token) = page.next.clone() {
+            if token.is_empty() {
                 return Err(self.broken("says that there is more, but not how to get it"));
-            };
+            }
             if self.landmark.as_ref() == Some(&token) {
                 return Err(self.broken("comes round to where it was"));
             }
@@ -126,7 +169,7 @@ impl<'a, S: ObjectStore> Pages<'a, S> {
     pub(super) async fn next_kept(&mut self, allowance: &Allowance) -> Result<Option<Page>> {
         let page = self.next().await?;
         if let Some(page) = &page {
-            allowance.take(self.name, page.objects.len() + page.directories.len())?;
+            allowance.take(self.name, page.objects.len() + page.common_prefixes.len())?;
         }
         Ok(page)
     }
@@ -139,12 +182,12 @@ impl<'a, S: ObjectStore> Pages<'a, S> {
     }
 
     #[cold]
-    fn broken(&mut self, what: &str) -> Error {
+    fn broken(&mut self, what: &str) -> NoPage<S::Failure> {
         self.is_done = true;
-        Error::data_loss(format_args!(
+        NoPage::Broken(Error::data_loss(format_args!(
             "{}: {}: the store's listing {what}; ask whoever runs the store",
             self.name,
             S::LIST
-        ))
+        )))
     }
 }

@@ -1,10 +1,10 @@
 //! Renames: a copy by the store, confirmed, and then the deletion of exactly the source.
 
-use super::copying;
+use super::copying::{self, Source};
 use super::deletion::{Deletion, note_emptied};
 use super::lookup;
 use super::pages::{Allowance, Pages};
-use crate::{Client, Connection, Found, Known, Name, Object, ObjectStore, Query, Source};
+use crate::{Client, Connection, Found, ListOptions, Name, Object, ObjectStore};
 use futures_util::{StreamExt, future, stream};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -108,8 +108,8 @@ async fn rename_directory<C: Client>(
     for object in &sources {
         let rest = &object.key[from.key.len()..];
         match there.get(rest) {
-            None => missing.push((rest, object.known.size)),
-            Some(found) if is_copy(&found.known, &object.known) => {}
+            None => missing.push((rest, object.meta.size)),
+            Some(found) if C::Store::is_copy(&object.meta, &found.meta) => {}
             Some(found) => {
                 return Err(Error::failed_precondition(format_args!(
                     "{}: is there already, and its ETag does not tell that it is a copy of {}; delete one of them",
@@ -133,8 +133,7 @@ async fn rename_directory<C: Client>(
                 to.with_key(format!("{}{rest}", to.key)),
             );
             async move {
-                let source =
-                    copying::copy(connection, &src, &dst, Some(len), &Found::Nothing).await;
+                let source = copying::copy(connection, &src, &dst, len, &Found::Nothing).await;
                 let copied = source.and_then(|source| match source {
                     Source::File => Ok(()),
                     _ => Err(Error::new(
@@ -173,14 +172,6 @@ async fn rename_directory<C: Client>(
     })
 }
 
-/// Whether `found` is what an interrupted rename copied from `original`. The copy of an object that was made of
-/// parts has another ETag, and so nothing that tells it from a file of the same length.
-fn is_copy(found: &Known, original: &Known) -> bool {
-    // Stores differ in the quotes.
-    let etag = |known: &Known| known.etag.trim_matches('"').to_owned();
-    !original.etag.is_empty() && etag(found) == etag(original) && found.size == original.size
-}
-
 /// Refuses a directory in which this process is still writing a file.
 fn check_below<C: Client>(connection: &Connection<C>, directory: &Name) -> Result<()> {
     let below = connection.pending.below(directory, &directory.prefix());
@@ -192,8 +183,7 @@ fn check_below<C: Client>(connection: &Connection<C>, directory: &Name) -> Resul
 /// All objects below a directory.
 async fn list<C: Client>(connection: &Connection<C>, directory: &Name) -> Result<Vec<Object>> {
     let bucket = connection.bucket(&directory.bucket).await?;
-    let query = Query { prefix: directory.key.clone(), ..Query::default() };
-    let mut pages = Pages::new(&bucket, directory, query);
+    let mut pages = Pages::new(&*bucket, directory, ListOptions::new(&directory.key));
     let allowance = Allowance::new(bucket.settings());
     let mut objects = Vec::new();
     while let Some(page) = pages.next_kept(&allowance).await? {
@@ -209,15 +199,6 @@ async fn delete<C: Client>(
     keys: Vec<String>,
 ) -> Result<()> {
     let bucket = connection.bucket(&directory.bucket).await?;
-    let deletion =
-        Deletion { connection, bucket: &bucket, name: directory, one_by_one: false.into() };
-    let batches: Vec<Vec<String>> = keys.chunks(1000).map(<[String]>::to_vec).collect();
-    let mut batches = std::pin::pin!(
-        stream::iter(batches).map(|keys| deletion.delete_keys(keys)).buffer_unordered(4)
-    );
-    let mut failed = None;
-    while let Some(batch) = batches.next().await {
-        failed = failed.or(batch.error);
-    }
-    failed.map_or(Ok(()), Err)
+    let deleted = Deletion::new(connection, &bucket, directory).delete(keys).await;
+    deleted.error.map_or(Ok(()), Err)
 }

@@ -7,7 +7,8 @@ use super::chunk::CHUNK;
 use super::part::{Part, Unavailable};
 use super::pattern::{KEPT, Limits, SMALL_PART, Streams, split};
 use super::source::{Fetch, Source, Version};
-use crate::{Client, Connection, Found, Name, ObjectStore, Range};
+use crate::object::strong;
+use crate::{Client, Connection, Found, Name, ObjectMeta, ObjectStore, Range};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use growth::End;
 use state::{is_checkpoint_data, known, length};
@@ -95,8 +96,10 @@ impl<C: Client> File<C> {
     pub(super) async fn open(connection: &Arc<Connection<C>>, name: &Name) -> Result<Option<Self>> {
         match connection.listings.object(name) {
             // Of an empty one nothing would be asked for by its ETag: nobody would see that it has been filled.
-            Some(known) if !known.etag.is_empty() && known.size > 0 => {
-                let version = Version { size: known.size, etag: Some(known.etag) };
+            Some(ObjectMeta { size: Some(size @ 1..), etag: Some(etag), .. })
+                if strong(Some(&etag)).is_some() =>
+            {
+                let version = Version { size, etag: Some(etag), modified: None };
                 let source = Self::source(connection, name).await?.assuming();
                 Ok(Some(Self::of(connection, Arc::new(source), version, Vec::new())))
             }
@@ -141,7 +144,7 @@ impl<C: Client> File<C> {
         let Some(head) = fetch.open().await? else { return Ok(None) };
         let version = source.version().expect("settled by the answer").clone();
         // TensorFlow asks for its length next, or opens it once more.
-        if let Some(known) = known(&head, &version) {
+        if let Some(known) = known(&head) {
             let ttl = source.store.settings().listing_ttl;
             connection.listings.insert_name(name, &Found::File(known), began, ttl);
         }

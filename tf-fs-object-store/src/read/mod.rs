@@ -11,11 +11,12 @@ mod ranges;
 mod source;
 mod whole;
 
-use crate::{Connect, Name};
+use crate::{Client, Connect, Connection, Name, Range};
 use arc_swap::ArcSwap;
 use chunk::Chunks;
 use file::File;
 use habits::Habits;
+use source::{Fetch, Source};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
@@ -32,6 +33,17 @@ pub(crate) struct Reads {
     habits: Habits,
     /// Files that read ahead now.
     reading: AtomicUsize,
+}
+
+/// The size of an object, which nothing but a GET tells.
+///
+/// # Errors
+/// `NOT_FOUND`, and those of the request.
+pub(crate) async fn size<C: Client>(connection: &Connection<C>, name: &Name) -> Result<u64> {
+    let store = connection.bucket(&name.bucket).await?;
+    let source = Arc::new(Source::new(name.clone(), store, Arc::clone(&connection.reads)));
+    let head = Fetch::new(source, Range::new(0, 1), "open").open().await?;
+    head.map(|head| head.size).ok_or_else(|| Error::not_found(name))
 }
 
 /// An object open for reading, at the version that it had when it was opened.

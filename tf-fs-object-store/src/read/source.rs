@@ -3,21 +3,18 @@
 use super::Reads;
 use super::assumption::Assumption;
 
-use crate::{
-    Body as _, Class, Failure as _, GetOptions, Head, LONGEST_RETRY_AFTER, Name, ObjectStore,
-    Patience, Range, WRONG_ANSWERS, backoff,
-};
+use crate::object::strong;
+use crate::retry::Attempts;
+use crate::{Body as _, Class, Failure as _, GetOptions, Head, Name, ObjectStore, Range};
 use bytes::BufMut;
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use tf_fs_plugin::prelude::*;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
 /// As many bytes make up for a failed attempt.
 const PROGRESS: u64 = 256 << 10;
-/// Attempts made at once, without counting: over each idle connection one may fail.
-const MENDED: u32 = 80;
 /// A body that brings fewer bytes a second than this, over `stall_timeout`, has stalled.
 const TRICKLE: u64 = 200;
 
@@ -39,6 +36,35 @@ pub(super) struct Version {
     pub(super) size: u64,
     /// `None` if the store does not tell.
     pub(super) etag: Option<String>,
+    /// Only if the ETag does not name the exact bytes. A listing may round it, so it is that of a GET.
+    pub(super) modified: Option<SystemTime>,
+}
+
+impl Version {
+    /// What a response tells.
+    fn of(head: &Head) -> Self {
+        let is_exact = strong(head.etag.as_deref()).is_some();
+        Self {
+            size: head.size,
+            etag: head.etag.clone(),
+            modified: head.modified.filter(|_| !is_exact),
+        }
+    }
+
+    /// The ETag that binds a request to it.
+    fn if_match(&self) -> Option<&str> {
+        strong(self.etag.as_deref())
+    }
+
+    /// Whether nothing tells it from the other. A store that does not tell is believed if the length is right.
+    fn may_be(&self, other: &Self) -> bool {
+        fn agree<T: PartialEq>(one: &Option<T>, other: &Option<T>) -> bool {
+            one.is_none() || other.is_none() || one == other
+        }
+        self.size == other.size
+            && agree(&self.etag, &other.etag)
+            && agree(&self.modified, &other.modified)
+    }
 }
 
 /// The bytes of a range, one after the other.
@@ -61,15 +87,7 @@ pub(super) struct Fetch<S: ObjectStore> {
 /// What went wrong since bytes last arrived.
 #[derive(Debug, Default)]
 struct Failures {
-    count: u32,
-    /// Those of them whose cause will not go away.
-    wrong: u32,
-    /// The time that is left for more; all of it before the first failure.
-    patience: Option<Patience>,
-    /// How long was waited for the last attempt.
-    waited: Duration,
-    /// Attempts that tell nothing of the store, such as over a connection that it had closed.
-    mended: u32,
+    attempts: Attempts,
     bytes_since: u64,
 }
 
@@ -112,12 +130,7 @@ impl<S: ObjectStore> Source<S> {
     pub(super) fn pin(&self, version: Version) -> Result<(), S::Failure> {
         let pinned = self.version.get_or_init(|| version.clone());
         self.known.notify_waiters();
-        let same_etag = match (&pinned.etag, &version.etag) {
-            (Some(pinned), Some(etag)) => pinned == etag,
-            // A store that does not tell is believed if the length is right.
-            _ => true,
-        };
-        if same_etag && pinned.size == version.size { Ok(()) } else { Err(S::Failure::changed()) }
+        if pinned.may_be(&version) { Ok(()) } else { Err(S::Failure::changed()) }
     }
 }
 
@@ -218,17 +231,20 @@ impl<S: ObjectStore> Fetch<S> {
         self.pace = Pace::default();
         self.asked = Instant::now();
         let source = &self.source;
-        let options = GetOptions {
-            key: &source.name.key,
-            range: self.left,
-            if_match: source.version().and_then(|version| version.etag.as_deref()),
+        let options = GetOptions::new(&source.name.key, self.left)
+            .with_if_match(source.version().and_then(Version::if_match));
+        let get = source.store.get(options, self.failures.attempts.next());
+        let (head, body) = if S::HAS_DEADLINES {
+            get.await?
+        } else {
+            let stall = source.store.settings().stall_timeout;
+            let stalled = |_| Err(S::Failure::stalled(source.store.endpoint(), stall));
+            tokio::time::timeout(stall, get).await.unwrap_or_else(stalled)?
         };
-        let attempt = self.failures.count + 1;
-        let (head, body) = source.store.get(options, attempt).await?;
         if !self.settles {
             source.settled().await;
         }
-        source.pin(Version { size: head.size, etag: head.etag.clone() })?;
+        source.pin(Version::of(&head))?;
         if !source.assumption.confirm() {
             // Right then, but others read another version by now.
             return Err(S::Failure::changed());
@@ -244,35 +260,13 @@ impl<S: ObjectStore> Fetch<S> {
     /// If none is.
     #[cold]
     async fn failed(&mut self, cause: S::Failure) -> Result<()> {
-        let settings = self.source.store.settings();
-        if cause.is_spurious() && self.failures.mended < MENDED {
-            self.failures.mended += 1;
-            return Ok(());
+        let (settings, name) = (self.source.store.settings(), &self.source.name);
+        self.failures.bytes_since = 0;
+        let wait = self.failures.attempts.failed(settings, self.op, name, cause, self.asked);
+        let wait = wait.map_err(|given_up| given_up.into_error(self.op, name))?;
+        if !wait.is_zero() {
+            tokio::time::sleep(wait).await;
         }
-        let failures = &mut self.failures;
-        failures.count += 1;
-        let class = cause.class();
-        failures.wrong += u32::from(class == Class::Doubtful);
-        failures.bytes_since = 0;
-        let patience = failures.patience.get_or_insert_with(|| Patience::new(settings));
-        let left = patience.lose(std::mem::take(&mut failures.waited), self.asked.elapsed());
-        let is_over = failures.count >= settings.max_attempts || failures.wrong >= WRONG_ANSWERS;
-        let may_pass = matches!(class, Class::Transient | Class::Doubtful);
-        let Some(left) = left.filter(|_| may_pass && !is_over) else {
-            return Err(cause.into_error(self.op, &self.source.name, self.failures.count));
-        };
-        patience.warn(&self.source.name, || cause.summary());
-        let own = backoff(settings.retry_backoff, failures.count);
-        let asked = cause.retry_after().unwrap_or_default();
-        let wait = own.max(asked.min(LONGEST_RETRY_AFTER)).min(left);
-        failures.waited = wait;
-        log::debug!(
-            "{}: {}: attempt {} failed: {cause:?}; next in {wait:?}",
-            self.source.name,
-            self.op,
-            self.failures.count
-        );
-        tokio::time::sleep(wait).await;
         Ok(())
     }
 }
@@ -281,7 +275,7 @@ impl Failures {
     fn progress(&mut self, bytes: u64) {
         self.bytes_since = self.bytes_since.saturating_add(bytes);
         if self.bytes_since >= PROGRESS {
-            *self = Self { mended: self.mended, bytes_since: self.bytes_since, ..Self::default() };
+            self.attempts.forget();
         }
     }
 }

@@ -18,7 +18,7 @@ impl<S: ObjectStore> Whole<S> {
         etag: Option<String>,
     ) -> Self {
         let source = Source::new(name, store, Arc::clone(&connection.reads));
-        let _ = source.pin(Version { size, etag });
+        let _ = source.pin(Version { size, etag, modified: None });
         Self(Fetch::new(Arc::new(source), Range::new(0, size), "get"))
     }
 

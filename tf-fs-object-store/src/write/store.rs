@@ -1,6 +1,6 @@
 //! What a store is told of a write, and what it tells of what it has.
 
-use crate::{Content, Known, Name};
+use crate::{Content, Name, ObjectMeta};
 use std::collections::HashMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -166,10 +166,10 @@ impl Stored {
     }
 
     /// What a listing would say of it. Its time is that of this machine, in seconds as stores have it.
-    pub(super) fn known(&self) -> Known {
+    pub(super) fn known(&self) -> ObjectMeta {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let modified = UNIX_EPOCH + Duration::from_secs(since.as_secs());
-        Known { size: self.size, modified, etag: self.etag.clone().unwrap_or_default() }
+        ObjectMeta::new(self.size).with_etag(self.etag.clone()).with_modified(modified)
     }
 }
 

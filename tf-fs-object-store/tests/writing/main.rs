@@ -251,8 +251,9 @@ fn what_this_process_deleted_goes_nowhere() {
 fn flushes_follow_the_settings() {
     let limits = WriteLimits::default();
     for settings in [
-        Settings { publish_on_flush: false, ..Settings::default() },
-        Settings { flush_interval: std::time::Duration::from_secs(3600), ..Settings::default() },
+        Settings::default().with(|settings| settings.publish_on_flush = false),
+        Settings::default()
+            .with(|settings| settings.flush_interval = std::time::Duration::from_secs(3600)),
     ] {
         let first = settings.publish_on_flush;
         let plugin = with_settings(limits, settings);

@@ -2,13 +2,13 @@
 
 use bytes::{Buf, BufMut, Bytes};
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::fmt::Display;
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 use tf_fs_object_store::{
     Attributes, Before, Body, Class, Client, Connect, Connection, Content, CopyLimits, Failure,
-    GetOptions, Head, Known, Multipart, Name, NoPage, Object as Listed, ObjectStore, Page, Part,
-    PartLimits, Process, Query, Range, Sent, Settings, Stored, Target, WriteLimits, Writer,
+    GetOptions, Head, ListOptions, Multipart, Name, Object as Listed, ObjectMeta, ObjectStore,
+    Page, Part, PartLimits, Process, Range, RequestError as Failed, Sent, Settings, Stored, Target,
+    WriteLimits, Writer,
 };
 use tf_fs_plugin::prelude::*;
 
@@ -65,12 +65,6 @@ pub(crate) struct Memory {
 #[derive(Clone)]
 pub(crate) struct Plugin(pub Arc<Connection<Memory>>);
 
-#[derive(Debug)]
-pub(crate) struct Failed(Class, String);
-
-#[derive(Debug)]
-pub(crate) struct Refused;
-
 pub(crate) struct Rest(Bytes);
 
 pub(crate) const MIB: u64 = 1 << 20;
@@ -92,13 +86,11 @@ pub(crate) fn store(limits: WriteLimits) -> Plugin {
 
 pub(crate) fn with_settings(limits: WriteLimits, settings: Settings) -> Plugin {
     let process = Process::current("mem", 2, 256 << 20).unwrap();
-    let settings = Settings {
-        max_attempts: 3,
-        retry_backoff: Duration::from_millis(1),
-        write_part: MIB as usize,
-        write_concurrency: 4,
-        ..settings
-    };
+    let mut settings = settings;
+    settings.max_attempts = 3;
+    settings.retry_backoff = Duration::from_millis(1);
+    settings.write_part = MIB as usize;
+    settings.write_concurrency = 4;
     let contents = Contents { has_checksums: true, ..Contents::default() };
     let memory = Memory { settings, limits, contents: Arc::new(Mutex::new(contents)) };
     Plugin(Arc::new(Connection::new(process, memory)))
@@ -162,7 +154,7 @@ impl Contents {
         self.log.push(line);
         let at = self.faults.iter().position(|(of, _)| *of == kind);
         match at.and_then(|at| self.faults.remove(at)).map(|(_, fault)| fault) {
-            Some(Fault::Fails(class)) => Err(Failed(class, "injected".into())),
+            Some(Fault::Fails(class)) => Err(Failed::new(class, "injected")),
             Some(Fault::Raced(theirs)) => {
                 self.put(key, Bytes::from_static(theirs), Attributes::default());
                 Ok(None)
@@ -186,7 +178,7 @@ impl Contents {
             Before::This(stored) => there.is_some_and(|etag| etag == stored.etag),
         };
         if limits.checks_before && !holds {
-            return Err(Failed(Class::Precondition, "precondition".into()));
+            return Err(Failed::new(Class::Precondition, "precondition"));
         }
         let stored = self.put(key, bytes, to.attributes.clone());
         match fault {
@@ -200,24 +192,18 @@ impl Contents {
             }
             Some(_) => {}
         }
-        Err(Failed(Class::Transient, "no response".into()))
+        Err(Failed::new(Class::Transient, "no response"))
     }
 }
 
 impl Client for Memory {
     type Store = Bucket;
 
+    const SCHEME: &'static str = "mem";
+
     async fn open(&self, _: &Arc<str>) -> Result<Bucket> {
         let Self { settings, limits, contents } = self.clone();
         Ok(Bucket { settings, limits, contents })
-    }
-
-    fn split(uri: Uri<'_>) -> Result<(&str, &str)> {
-        Err(Error::invalid_argument(uri))
-    }
-
-    fn name(bucket: &str, key: &str) -> Result<Name> {
-        Ok(Name::new("mem", bucket, key))
     }
 }
 
@@ -238,7 +224,6 @@ fn sum(bytes: &[u8]) -> String {
 impl ObjectStore for Bucket {
     type Failure = Failed;
     type Body = Rest;
-    type NoPage = Refused;
 
     fn settings(&self) -> &Settings {
         &self.settings
@@ -246,10 +231,10 @@ impl ObjectStore for Bucket {
 
     async fn get(&self, options: GetOptions<'_>, _: u32) -> Result<(Head, Rest), Failed> {
         let mut contents = self.contents();
-        let GetOptions { key, range, if_match } = options;
+        let GetOptions { key, range, if_match, .. } = options;
         contents.begin("get", key, format!("get {key} from {}", range.start))?;
         let object = contents.objects.get(key).cloned();
-        let object = object.ok_or_else(|| Failed(Class::NotFound, "no such object".into()))?;
+        let object = object.ok_or_else(|| Failed::new(Class::NotFound, "no such object"))?;
         let etag = contents.shown(&object).etag;
         if if_match.is_some() && if_match != etag.as_deref() {
             return Err(Failed::changed());
@@ -257,22 +242,18 @@ impl ObjectStore for Bucket {
         let size = object.bytes.len() as u64;
         let (start, end) = (range.start.min(size), range.end.min(size));
         let body = Rest(object.bytes.slice(start as usize..end as usize));
-        Ok((Head { size, etag, end, modified: None }, body))
+        Ok((Head::new(size, end).with_etag(etag), body))
     }
 
-    async fn list(&self, query: &Query, _: Option<&str>) -> Result<Page, Refused> {
+    async fn list(&self, query: &ListOptions, _: Option<&str>) -> Result<Page, Failed> {
         let contents = self.contents();
         let keys = contents.objects.keys().filter(|key| key.starts_with(&query.prefix));
-        let known = || Known { size: 0, modified: SystemTime::UNIX_EPOCH, etag: String::new() };
-        let objects = keys.map(|key| Listed { key: key.clone(), known: known() }).collect();
-        Ok(Page { objects, ..Page::default() })
+        let mut page = Page::default();
+        page.objects = keys.map(|key| Listed::new(&**key, ObjectMeta::new(0))).collect();
+        Ok(page)
     }
 
-    async fn put_marker(&self, _: &Name) -> Result<()> {
-        Err(Error::unimplemented("markers"))
-    }
-
-    async fn delete(&self, name: &Name) -> Result<()> {
+    async fn delete(&self, name: &Name) -> Result<(), Failed> {
         self.contents().objects.remove(&name.key);
         Ok(())
     }
@@ -293,7 +274,7 @@ impl ObjectStore for Bucket {
         contents.begin("head", &name.key, format!("head {}", name.key))?;
         match contents.objects.get(&name.key) {
             Some(object) => Ok((contents.shown(object), object.attributes.clone())),
-            None => Err(Failed(Class::NotFound, "no such object".into())),
+            None => Err(Failed::new(Class::NotFound, "no such object")),
         }
     }
 
@@ -355,9 +336,9 @@ impl ObjectStore for Bucket {
         let key = &upload.name.key;
         contents.begin("copy", key, format!("copy {}-{}", range.start, range.end))?;
         let object = contents.objects.get(key).cloned();
-        let object = object.ok_or_else(|| Failed(Class::NotFound, "no such object".into()))?;
+        let object = object.ok_or_else(|| Failed::new(Class::NotFound, "no such object"))?;
         if contents.shown(&object).etag != source.etag {
-            return Err(Failed(Class::Precondition, "precondition".into()));
+            return Err(Failed::new(Class::Precondition, "precondition"));
         }
         let bytes = object.bytes.slice(range.start as usize..range.end as usize);
         let part = Part::new(number, number.to_string(), range.len());
@@ -378,11 +359,11 @@ impl ObjectStore for Bucket {
         let line = format!("complete {key} of {}", parts.len());
         let fault = contents.begin("complete", key, line)?;
         let Some(upload) = contents.uploads.get(id) else {
-            return Err(Failed(Class::NotFound, "no such upload".into()));
+            return Err(Failed::new(Class::NotFound, "no such upload"));
         };
         let bytes: Vec<u8> = parts.iter().flat_map(|part| upload[&part.number].clone()).collect();
         let made = contents.make(&self.limits, to, bytes.into(), fault);
-        if !matches!(&made, Err(Failed(Class::Precondition, _))) {
+        if !made.as_ref().is_err_and(|error| error.class() == Class::Precondition) {
             contents.uploads.remove(id);
         }
         made
@@ -393,7 +374,7 @@ impl ObjectStore for Bucket {
         contents.begin("abort", &upload.name.key, "abort".into())?;
         match contents.uploads.remove(upload.id) {
             Some(_) => Ok(()),
-            None => Err(Failed(Class::NotFound, "no such upload".into())),
+            None => Err(Failed::new(Class::NotFound, "no such upload")),
         }
     }
 }
@@ -406,47 +387,6 @@ impl Body for Rest {
         to.put_slice(&self.0[..n]);
         self.0.advance(n);
         Ok(n)
-    }
-}
-
-impl Failure for Failed {
-    fn changed() -> Self {
-        Self(Class::Precondition, "changed".into())
-    }
-
-    fn stalled(_: String, time: Duration) -> Self {
-        Self(Class::Transient, format!("stalled for {time:?}"))
-    }
-
-    fn invalid(how: &str) -> Self {
-        Self(Class::Doubtful, how.into())
-    }
-
-    fn class(&self) -> Class {
-        self.0
-    }
-
-    fn summary(&self) -> String {
-        self.1.clone()
-    }
-
-    fn into_error(self, op: &str, what: &dyn Display, attempts: u32) -> Error {
-        let code = match self.0 {
-            Class::NotFound => Code::NotFound,
-            Class::Transient | Class::Doubtful => Code::Unavailable,
-            _ => Code::FailedPrecondition,
-        };
-        Error::new(code, format!("{what}: {op}: {} ({attempts} attempts)", self.1))
-    }
-}
-
-impl NoPage for Refused {
-    fn head_may_tell(&self) -> bool {
-        false
-    }
-
-    fn into_error(self, name: &Name) -> Error {
-        Error::permission_denied(name)
     }
 }
 

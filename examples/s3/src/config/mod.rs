@@ -169,6 +169,25 @@ impl Values<'_> {
     fn time(&self, key: &'static str) -> Duration {
         Duration::from_millis(self.number(key))
     }
+
+    fn engine(&self) -> tf_fs_object_store::Settings {
+        let flag = |key| self.flag(key).unwrap_or(false);
+        let mut engine = tf_fs_object_store::Settings::default();
+        engine.max_attempts = self.number("max_attempts").try_into().unwrap_or(u32::MAX);
+        engine.retry_timeout = self.time("retry_timeout_ms");
+        engine.retry_backoff = self.time("retry_backoff_ms");
+        engine.stall_timeout = self.time("stall_timeout_ms");
+        engine.read_part = self.size("read_part_bytes");
+        engine.read_concurrency = self.size("read_concurrency");
+        engine.write_part = self.size("write_part_bytes");
+        engine.write_parts_equal = flag("write_parts_equal");
+        engine.publish_on_flush = flag("publish_on_flush");
+        engine.flush_interval = self.time("flush_interval_ms");
+        engine.write_concurrency = self.size("write_concurrency");
+        engine.listing_ttl = self.time("listing_ttl_ms");
+        engine.max_listed_names = self.size("max_listed_names");
+        engine
+    }
 }
 
 impl BucketSettings {
@@ -243,21 +262,7 @@ impl BucketSettings {
                 Some("omit") => Some(false),
                 _ => None,
             },
-            engine: tf_fs_object_store::Settings {
-                max_attempts: values.number("max_attempts").try_into().unwrap_or(u32::MAX),
-                retry_timeout: values.time("retry_timeout_ms"),
-                retry_backoff: values.time("retry_backoff_ms"),
-                stall_timeout: values.time("stall_timeout_ms"),
-                read_part: values.size("read_part_bytes"),
-                read_concurrency: values.size("read_concurrency"),
-                write_part: values.size("write_part_bytes"),
-                write_parts_equal: flag("write_parts_equal"),
-                publish_on_flush: flag("publish_on_flush"),
-                flush_interval: values.time("flush_interval_ms"),
-                write_concurrency: values.size("write_concurrency"),
-                listing_ttl: values.time("listing_ttl_ms"),
-                max_listed_names: values.size("max_listed_names"),
-            },
+            engine: values.engine(),
             adaptive_retries: values.text("retry_mode").as_deref() == Some("adaptive"),
             connect_timeout: values.time("connect_timeout_ms"),
             ca_file: values.text("ca_file").map(PathBuf::from),

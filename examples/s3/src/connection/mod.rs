@@ -21,7 +21,7 @@ pub(crate) use route::Route;
 pub(crate) use watch::{ATTEMPT_HEADER, Attempt, Stalled, TooLarge};
 
 use crate::config::Settings;
-use crate::get::Pool;
+use crate::get::{Cause, Pool};
 use aws_sdk_s3::config::endpoint::DefaultResolver;
 use aws_smithy_runtime_api::client::http::SharedHttpClient;
 use credentials::Sources;
@@ -29,7 +29,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 use tf_fs_object_store::http::{Proxy, Tls};
-use tf_fs_object_store::{Name, Process};
+use tf_fs_object_store::{BucketPage, Name, Process};
 use tf_fs_plugin::prelude::*;
 
 /// How this process reaches its stores, and what it knows of them.
@@ -87,6 +87,16 @@ impl Client {
 
 impl tf_fs_object_store::Client for Client {
     type Store = Bucket;
+
+    const SCHEME: &'static str = "s3";
+
+    fn settings(&self) -> tf_fs_object_store::Settings {
+        self.settings.bucket("").engine.clone()
+    }
+
+    async fn list_buckets(&self, token: Option<&str>) -> Result<BucketPage, Cause> {
+        crate::names::list_buckets(&self.open(&"".into()).await?, token).await
+    }
 
     async fn open(&self, bucket: &Arc<str>) -> Result<Bucket> {
         let settings = Arc::clone(self.settings.bucket(bucket));

@@ -169,7 +169,7 @@ impl Answer {
         {
             return Err(Cause::Changed);
         }
-        Ok(Head { size, etag: self.etag.clone(), end, modified: self.modified })
+        Ok(Head::new(size, end).with_etag(self.etag.clone()).with_modified(self.modified))
     }
 
     /// The size that an answer 416 tells.

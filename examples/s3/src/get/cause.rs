@@ -2,8 +2,8 @@
 
 use crate::failure::{Answer, failure, of_answer, of_transport};
 use crate::metrics;
-use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
-use aws_sdk_s3::operation::get_object::GetObjectError;
+use aws_sdk_s3::error::{ErrorMetadata, ProvideErrorMetadata, SdkError};
+use std::error::Error as StdError;
 use std::fmt::Display;
 use std::io;
 use std::time::Duration;
@@ -27,11 +27,17 @@ pub enum Cause {
     /// The answer contradicts itself or the request.
     Nonsense(String),
     /// The official client failed, after all its attempts.
-    Sdk(Box<SdkError<GetObjectError>>),
+    Sdk(Box<SdkError<ErrorMetadata>>),
+    /// XML that ends too early has fewer names in it, and is XML all the same to the SDK.
+    CutOff,
     /// Only the official client can do this.
     Unsupported,
+    /// The store does not have this.
+    NotOffered(String),
     /// Ready-made: credentials, settings.
     Other(Error),
+    /// Ready-made, with all that is to be said.
+    Finished(Class, Error),
 }
 
 /// What the store said.
@@ -51,20 +57,46 @@ impl Cause {
             Self::Changed => Some(412),
             Self::Nonsense(_) | Self::Unsupported => Some(200),
             Self::Sdk(error) => error.raw_response().map(|raw| raw.status().as_u16()),
-            Self::Transport(..) | Self::Stale | Self::Stalled(..) | Self::Other(_) => None,
+            _ => None,
         }
     }
 
-    /// The object does not exist.
-    fn is_no_such_key(&self) -> bool {
-        let (status, code) = match self {
-            Self::Answer(refusal) => (refusal.answer.status, refusal.answer.code.as_deref()),
-            Self::Sdk(error) => {
-                (error.raw_response().map_or(0, |raw| raw.status().as_u16()), error.code())
-            }
-            _ => return false,
-        };
-        status == 404 && code != Some("NoSuchBucket")
+    /// An error of the official client's, after all its attempts.
+    pub(crate) fn sdk<E: ProvideErrorMetadata>(error: SdkError<E>) -> Self {
+        Self::Sdk(Box::new(error.map_service_error(|error| error.meta().clone())))
+    }
+
+    /// The same of a request that has its own name: `op` on `what`.
+    pub(crate) fn of<E>(op: &str, what: &dyn Display, error: SdkError<E>) -> Self
+    where
+        E: StdError + ProvideErrorMetadata + Send + Sync + 'static,
+    {
+        Self::Finished(class_of(&error), failure(op, what, error))
+    }
+}
+
+/// The class of an error after which no further attempt is made.
+fn class_of<E: ProvideErrorMetadata>(error: &SdkError<E>) -> Class {
+    let status = error.raw_response().map_or(0, |raw| raw.status().as_u16());
+    match (status, error.code()) {
+        // A store under load that says 404 does not say that the object is gone.
+        (404, Some(code)) if code == "NoSuchBucket" || is_overload(code) => Class::Permanent,
+        (404, _) => Class::NotFound,
+        // Whoever has the wrong key is not helped by another request.
+        (403, None | Some("AccessDenied" | "AllAccessDisabled")) => Class::Denied,
+        (405 | 501, _) => Class::Unsupported,
+        (412, _) => Class::Precondition,
+        _ => Class::Permanent,
+    }
+}
+
+fn is_overload(code: &str) -> bool {
+    matches!(code, "RequestTimeout" | "SlowDown" | "InternalError" | "ServiceUnavailable")
+}
+
+impl From<Error> for Cause {
+    fn from(error: Error) -> Self {
+        Self::Finished(Class::Permanent, error)
     }
 }
 
@@ -81,17 +113,23 @@ impl Failure for Cause {
         Self::Nonsense(how.to_owned())
     }
 
+    fn unsupported(what: &str) -> Self {
+        Self::NotOffered(what.to_owned())
+    }
+
     fn class(&self) -> Class {
         match self {
             // First: a store under load that says 404 does not say that the object is gone.
             Self::Answer(refusal) if refusal.is_transient() => Class::Transient,
-            _ if self.is_no_such_key() => Class::NotFound,
+            Self::Answer(refusal) if refusal.is_no_such_key() => Class::NotFound,
+            Self::Sdk(error) => class_of(error),
+            Self::Finished(class, _) => *class,
+            Self::NotOffered(_) => Class::Unsupported,
+            Self::Changed => Class::Precondition,
             Self::Nonsense(_) => Class::Doubtful,
             Self::Transport(_, error) if will_stay(error) => Class::Doubtful,
             Self::Transport(..) | Self::Stale | Self::Stalled(..) => Class::Transient,
-            Self::Answer(_) | Self::Changed | Self::Sdk(_) | Self::Unsupported | Self::Other(_) => {
-                Class::Permanent
-            }
+            Self::Answer(_) | Self::CutOff | Self::Unsupported | Self::Other(_) => Class::Permanent,
         }
     }
 
@@ -112,9 +150,7 @@ impl Failure for Cause {
             Self::Stalled(endpoint, time) => format!("{endpoint}: no progress for {time:?}"),
             Self::Nonsense(how) => format!("the response cannot be right: {how}"),
             Self::Stale => "it keeps closing connections".to_owned(),
-            Self::Changed | Self::Sdk(_) | Self::Unsupported | Self::Other(_) => {
-                "no usable response".to_owned()
-            }
+            _ => "no usable response".to_owned(),
         }
     }
 
@@ -158,7 +194,14 @@ impl Failure for Cause {
             Self::Unsupported => {
                 Error::internal(format_args!("{what}: {op}: unsupported response"))
             }
+            Self::CutOff => Error::data_loss(format_args!(
+                "{what}: {op}: the store's answer is cut off; try again, and ask whoever runs the store"
+            )),
+            Self::NotOffered(what_not) => Error::unimplemented(format_args!(
+                "{what}: {op}: the store does not support {what_not}"
+            )),
             Self::Other(error) => error.context(format_args!("{what}: {op}")),
+            Self::Finished(_, error) => error,
         }
     }
 }
@@ -166,10 +209,11 @@ impl Failure for Cause {
 impl Refusal {
     fn is_transient(&self) -> bool {
         matches!(self.answer.status, 408 | 429 | 500 | 502 | 503 | 504)
-            || matches!(
-                self.answer.code.as_deref(),
-                Some("RequestTimeout" | "SlowDown" | "InternalError" | "ServiceUnavailable")
-            )
+            || self.answer.code.as_deref().is_some_and(is_overload)
+    }
+
+    fn is_no_such_key(&self) -> bool {
+        self.answer.status == 404 && self.answer.code.as_deref() != Some("NoSuchBucket")
     }
 }
 

@@ -75,9 +75,7 @@ fn past_the_end(wanted: GetOptions<'_>, size: Option<u64>) -> Result<(Head, Body
     // Without a word on the size, an object that has no first byte is empty.
     let size = size.or((wanted.range.start == 0).then_some(0));
     match size {
-        Some(size) if size <= wanted.range.start => {
-            Ok((Head { size, etag: None, end: size, modified: None }, Body(Inner::Empty)))
-        }
+        Some(size) if size <= wanted.range.start => Ok((Head::new(size, size), Body(Inner::Empty))),
         _ => Err(Cause::Nonsense("HTTP 416 for a range that the object has".into())),
     }
 }

@@ -153,11 +153,11 @@ mod tests {
         let range = Range::new(0, 10);
         for evil in EVIL {
             let etag = format!("\"e\"{evil}");
-            let wanted = GetOptions { key: "k", range, if_match: Some(&etag) };
+            let wanted = GetOptions::new("k", range).with_if_match(Some(&etag));
             // Signing looks at some values, too; not every request is signed.
             assert!(composed(wanted, &[], None).is_err(), "{etag:?}");
             assert!(composed(wanted, &[], Some(&credentials("id", None))).is_err(), "{etag:?}");
-            let wanted = GetOptions { key: "k", range, if_match: None };
+            let wanted = GetOptions::new("k", range);
             for credentials in [
                 credentials("id", Some(&format!("secret{evil}"))),
                 credentials(&format!("secret{evil}"), None),
@@ -166,20 +166,20 @@ mod tests {
                 assert!(!format!("{error:#} {error:?}").contains("secret"), "{error:?}");
             }
             // A key may hold whatever it likes: it is encoded.
-            let wanted = GetOptions { key: evil, range, if_match: None };
+            let wanted = GetOptions::new(evil, range);
             let lines = lines(wanted, &[], None);
             assert!(!lines.iter().any(|line| line.starts_with("x-evil")), "{lines:?}");
             assert_eq!(lines.iter().filter(|line| line.starts_with("GET ")).count(), 1);
         }
         // What an ETag may hold, it may.
-        let wanted = GetOptions { key: "k", range, if_match: Some("\"é-_~\t\"") };
+        let wanted = GetOptions::new("k", range).with_if_match(Some("\"é-_~\t\""));
         assert!(composed(wanted, &[], None).is_ok());
     }
 
     /// "Example: GET Object" of "Authenticating Requests: Using the Authorization Header" in Amazon's documentation.
     #[test]
     fn a_request_is_signed_as_documented() {
-        let wanted = GetOptions { key: "test.txt", range: Range::new(0, 10), if_match: None };
+        let wanted = GetOptions::new("test.txt", Range::new(0, 10));
         let lines = lines(wanted, &[], None);
         assert_eq!(lines[0], "GET /test.txt HTTP/1.1");
         for line in [
@@ -198,8 +198,7 @@ mod tests {
 
     #[test]
     fn all_that_matters_is_signed() {
-        let wanted =
-            GetOptions { key: "a//b c+é", range: Range::new(5, 6), if_match: Some("\"e\"") };
+        let wanted = GetOptions::new("a//b c+é", Range::new(5, 6)).with_if_match(Some("\"e\""));
         let payer =
             (HeaderName::from_static("x-amz-request-payer"), HeaderValue::from_static("requester"));
         let lines = lines(wanted, &[payer], Some("token"));

@@ -64,7 +64,7 @@ fn refused(
             past_the_end(wanted, range.and_then(unsatisfied_size))
         }
         Some(416) => Err(Cause::Changed),
-        _ => Err(Cause::Sdk(Box::new(error))),
+        _ => Err(Cause::sdk(error)),
     }
 }
 

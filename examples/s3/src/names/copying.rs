@@ -4,6 +4,7 @@ use super::pages::payer;
 use super::request::{encryption, storage_class};
 use crate::connection::{Bucket, Condition};
 use crate::failure::failure;
+use crate::get::Cause;
 use crate::write::checksum::{md5_etag_of_parts, same_etag};
 use crate::write::course::Course;
 use crate::write::guard::{Before, Guard, Refusal};
@@ -17,7 +18,7 @@ use futures_util::{StreamExt, TryStreamExt};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use std::sync::Arc;
 use std::time::SystemTime;
-use tf_fs_object_store::{CopyOptions, Found, Known, Name, Source, find_in_store};
+use tf_fs_object_store::{CopyOptions, Found, Name, ObjectMeta};
 use tf_fs_plugin::prelude::*;
 
 /// Objects of this size and more are copied in parts, many at a time.
@@ -30,22 +31,18 @@ const MAX_PARTS: u64 = 10_000;
 /// Parts that are copied at a time.
 const PARTS_IN_FLIGHT: usize = 16;
 
-/// Copies an object within a store.
+/// Copies an object within a store. What the copy is, if that is known.
 pub(crate) async fn copy(
     from: &Arc<Bucket>,
     to: &Arc<Bucket>,
     options: CopyOptions<'_>,
-) -> Result<Outcome> {
-    let CopyOptions { src, dst, known, len, replaced } = options;
-    ensure!(
-        from.settings.endpoint_url == to.settings.endpoint_url,
-        Error::new(
-            Code::Unimplemented,
-            format!(
-                "{src}: cannot be copied to {dst}, because the buckets are of different stores; read one and write the other"
-            )
-        )
-    );
+) -> Result<Outcome, Cause> {
+    let CopyOptions { src, dst, known, len, replaced, .. } = options;
+    if from.settings.endpoint_url != to.settings.endpoint_url {
+        return Err(Cause::from(Error::unimplemented(format_args!(
+            "{src}: cannot be copied to {dst}, because the buckets are of different stores; read one and write the other"
+        ))));
+    }
     let copy = Copy { from, to, src, dst, known, replaced };
     match len.filter(|&len| len >= IN_PARTS) {
         Some(_) => copy.in_parts().await,
@@ -59,17 +56,16 @@ struct Copy<'a> {
     src: &'a Name,
     dst: &'a Name,
     /// What is believed of the source. If it is true, it is known what the copy is.
-    known: Option<Known>,
+    known: Option<ObjectMeta>,
     /// What is believed to be at the destination.
     replaced: &'a Found,
 }
 
-/// What the source is, and what the copy if that is known.
-pub(crate) type Outcome = (Source, Option<Known>);
+type Outcome = Option<ObjectMeta>;
 
 impl Copy<'_> {
     /// With one request.
-    async fn at_once(&self) -> Result<Outcome> {
+    async fn at_once(&self) -> Result<Outcome, Cause> {
         let knows = self.to.known(Condition::CopyOf).is_sent();
         let mut known = self.known.as_ref().filter(|_| knows);
         let mut answer = self.send(known).await;
@@ -92,37 +88,27 @@ impl Copy<'_> {
                 let modified = result.and_then(|result| result.last_modified());
                 let modified = modified.and_then(|time| SystemTime::try_from(*time).ok());
                 // Another one is that of the copy of other bytes, or of an object made of parts.
-                let known = known.filter(|known| same_etag(etag, &known.etag));
-                let copy = known.zip(modified).map(|(known, modified)| Known {
-                    size: known.size,
-                    modified,
-                    etag: etag.to_owned(),
+                let known = known.filter(|known| is_tag(known, etag));
+                let copy = known.zip(modified).map(|(known, modified)| {
+                    known.clone().with_etag(etag.to_owned()).with_modified(modified)
                 });
-                Ok((Source::File, copy))
-            }
-            Err(error) if is_missing(&error) => {
-                // A directory, or nothing at all; or somebody put it there just now.
-                match find_in_store(&**self.from, self.src).await? {
-                    Found::File(_) => Err(failure("CopyObject", self.src, error)),
-                    Found::Directory => Ok((Source::Directory, None)),
-                    Found::Nothing => Ok((Source::Missing, None)),
-                }
+                Ok(copy)
             }
             Err(error) if may_be_too_long(&error) => {
                 match self.head().await {
-                    Ok(head) if len(&head)? > ONE_REQUEST => self.parts_of(head).await,
+                    Ok(head) if len(&head)? > ONE_REQUEST => Ok(self.parts_of(head).await?),
                     // What was said of the copy tells more.
-                    _ => Err(failure("CopyObject", self.src, error)),
+                    _ => Err(Cause::of("CopyObject", self.src, error)),
                 }
             }
-            Err(error) => Err(failure("CopyObject", self.src, error)),
+            Err(error) => Err(Cause::of("CopyObject", self.src, error)),
         }
     }
 
     /// Asks for the copy, of exactly `known` if that is given.
     async fn send(
         &self,
-        known: Option<&Known>,
+        known: Option<&ObjectMeta>,
     ) -> Result<CopyObjectOutput, SdkError<CopyObjectError>> {
         self.to
             .client
@@ -131,7 +117,9 @@ impl Copy<'_> {
             .key(&self.dst.key)
             .copy_source(source(self.src))
             .set_copy_source_if_match(
-                known.map(|known| self.to.known(Condition::CopyOf).form(known.etag.clone())),
+                known
+                    .and_then(|known| known.etag.clone())
+                    .map(|etag| self.to.known(Condition::CopyOf).form(etag)),
             )
             .set_server_side_encryption(encryption(self.to))
             .set_ssekms_key_id(self.to.settings.sse_kms_key_id.clone())
@@ -141,30 +129,19 @@ impl Copy<'_> {
             .await
     }
 
-    async fn in_parts(&self) -> Result<Outcome> {
-        let head = self.from.client.head_object().bucket(&*self.from.name).key(&self.src.key);
-        let head = match head.set_request_payer(payer(self.from)).send().await {
-            Ok(head) => head,
-            Err(error) if error.raw_response().is_some_and(|r| r.status().as_u16() == 404) => {
-                let source = match find_in_store(&**self.from, self.src).await? {
-                    Found::Directory => Source::Directory,
-                    _ => Source::Missing,
-                };
-                return Ok((source, None));
-            }
-            Err(error) => return Err(failure("HeadObject", self.src, error)),
-        };
+    async fn in_parts(&self) -> Result<Outcome, Cause> {
+        let head = self.head().await?;
         if len(&head)? < IN_PARTS {
             // It has become shorter since this process knew its length.
             return Box::pin(self.at_once()).await;
         }
-        self.parts_of(head).await
+        Ok(self.parts_of(head).await?)
     }
 
-    async fn head(&self) -> Result<HeadObjectOutput> {
+    async fn head(&self) -> Result<HeadObjectOutput, Cause> {
         let head = self.from.client.head_object().bucket(&*self.from.name).key(&self.src.key);
         let head = head.set_request_payer(payer(self.from)).send().await;
-        head.map_err(|error| failure("HeadObject", self.src, error))
+        head.map_err(|error| Cause::of("HeadObject", self.src, error))
     }
 
     async fn parts_of(&self, head: HeadObjectOutput) -> Result<Outcome> {
@@ -214,7 +191,7 @@ impl Copy<'_> {
                 );
             }
         }
-        done.map(|()| (Source::File, None))
+        done.map(|()| None)
     }
 
     /// All parts of one version of the source.
@@ -285,8 +262,7 @@ impl Copy<'_> {
     ) -> Result<()> {
         let etags = parts.iter().map(|part| part.e_tag().unwrap_or_default());
         let replaced = match self.replaced {
-            Found::File(known) if known.etag.is_empty() => None,
-            Found::File(known) => Some(known.etag.clone()),
+            Found::File(known) => known.etag.clone(),
             Found::Nothing | Found::Directory => Some(String::new()),
         };
         let expected = Expected {
@@ -348,9 +324,9 @@ fn is_other(error: &SdkError<CopyObjectError>) -> bool {
     error.raw_response().is_some_and(|response| matches!(response.status().as_u16(), 412 | 501))
 }
 
-fn is_missing(error: &SdkError<CopyObjectError>) -> bool {
-    error.raw_response().is_some_and(|response| response.status().as_u16() == 404)
-        && error.code() != Some("NoSuchBucket")
+/// Whether an object has this ETag.
+fn is_tag(known: &ObjectMeta, etag: &str) -> bool {
+    known.etag.as_deref().is_some_and(|known| same_etag(etag, known))
 }
 
 fn may_be_too_long(error: &SdkError<CopyObjectError>) -> bool {

@@ -2,26 +2,26 @@
 
 use super::pages::payer;
 use crate::connection::Bucket;
-use crate::failure::failure;
+use crate::get::Cause;
 use aws_sdk_s3::error::ProvideErrorMetadata;
 use aws_sdk_s3::types::{Delete, ObjectIdentifier};
 use std::collections::BTreeSet;
-use tf_fs_object_store::{Name, NotDeleted};
+use tf_fs_object_store::{Class, Name};
 use tf_fs_plugin::prelude::*;
 
-/// The keys that could not be deleted. `Err(None)` if the store cannot do this.
+/// The keys that could not be deleted.
 pub(crate) async fn delete_many(
     bucket: &Bucket,
     name: &Name,
     keys: &[String],
-) -> Result<Vec<NotDeleted>, Option<Error>> {
+) -> Result<Vec<(String, Cause)>, Cause> {
     let objects = keys.iter().filter_map(|key| ObjectIdentifier::builder().key(key).build().ok());
     let delete = Delete::builder().set_objects(Some(objects.collect())).build();
     let answer = bucket
         .client
         .delete_objects()
         .bucket(&*bucket.name)
-        .delete(delete.map_err(|error| Some(Error::internal(error)))?)
+        .delete(delete.map_err(Error::internal)?)
         .set_request_payer(payer(bucket))
         .send()
         .await;
@@ -30,7 +30,10 @@ pub(crate) async fn delete_many(
         // Older stores want the sum of the request in another header, or have no such operation.
         let cannot = matches!(status, Some(405 | 501))
             || status == Some(400) && error.code() != Some("MalformedXML");
-        (!cannot).then(|| failure("DeleteObjects", name, error))
+        match cannot {
+            true => Cause::NotOffered("DeleteObjects".to_owned()),
+            false => Cause::of("DeleteObjects", name, error),
+        }
     })?;
     let mut unconfirmed: BTreeSet<&str> = keys.iter().map(String::as_str).collect();
     for deleted in answer.deleted() {
@@ -42,17 +45,17 @@ pub(crate) async fn delete_many(
         unconfirmed.remove(key);
         let reason = error.code().unwrap_or("no code");
         if reason != "NoSuchKey" {
-            let (code, may_pass) = judge(reason);
+            let (code, class) = judge(reason);
             let what = error.message().unwrap_or("no message");
             let error = not_deleted(name, key, code, reason, what);
-            failed.push(NotDeleted { key: key.to_owned(), error, may_pass });
+            failed.push((key.to_owned(), Cause::Finished(class, error)));
         }
     }
     // An answer that is cut off says nothing of some.
     failed.extend(unconfirmed.into_iter().map(|key| {
         let reason = "the store did not confirm it";
         let error = not_deleted(name, key, Code::DataLoss, reason, "try again");
-        NotDeleted { key: key.to_owned(), error, may_pass: true }
+        (key.to_owned(), Cause::Finished(Class::Transient, error))
     }));
     Ok(failed)
 }
@@ -64,14 +67,14 @@ fn not_deleted(directory: &Name, key: &str, code: Code, reason: &str, what: &str
 }
 
 /// The code for what the store says of a single key, and whether the reason may pass.
-fn judge(code: &str) -> (Code, bool) {
+fn judge(code: &str) -> (Code, Class) {
     match code {
-        "AccessDenied" | "AllAccessDisabled" => (Code::PermissionDenied, false),
+        "AccessDenied" | "AllAccessDisabled" => (Code::PermissionDenied, Class::Denied),
         "InternalError" | "SlowDown" | "ServiceUnavailable" | "RequestTimeout" => {
-            (Code::Unavailable, true)
+            (Code::Unavailable, Class::Transient)
         }
-        "InvalidRequest" | "MethodNotAllowed" => (Code::FailedPrecondition, false),
-        _ => (Code::Unknown, false),
+        "InvalidRequest" | "MethodNotAllowed" => (Code::FailedPrecondition, Class::Permanent),
+        _ => (Code::Unknown, Class::Permanent),
     }
 }
 
@@ -87,9 +90,9 @@ mod tests {
 
     #[test]
     fn reasons_that_may_pass() {
-        assert_eq!(judge("AccessDenied"), (Code::PermissionDenied, false));
-        assert_eq!(judge("SlowDown"), (Code::Unavailable, true));
-        assert_eq!(judge("NeverHeardOf"), (Code::Unknown, false));
+        assert_eq!(judge("AccessDenied"), (Code::PermissionDenied, Class::Denied));
+        assert_eq!(judge("SlowDown"), (Code::Unavailable, Class::Transient));
+        assert_eq!(judge("NeverHeardOf"), (Code::Unknown, Class::Permanent));
     }
 
     #[test]

@@ -2,17 +2,16 @@
 
 use super::pages::payer;
 use crate::connection::Bucket;
-use crate::failure::failure;
+use crate::get::Cause;
 use aws_sdk_s3::primitives::ByteStream;
 use aws_sdk_s3::types::{ServerSideEncryption, StorageClass};
 use tf_fs_object_store::{BucketPage, Name};
-use tf_fs_plugin::prelude::*;
 
 /// What other tools write for a directory.
 const DIRECTORY: &str = "application/x-directory";
 
 /// Writes the empty object that marks a directory.
-pub(crate) async fn put_marker(bucket: &Bucket, marker: &Name) -> Result<()> {
+pub(crate) async fn put_marker(bucket: &Bucket, marker: &Name) -> Result<(), Cause> {
     bucket
         .client
         .put_object()
@@ -27,11 +26,11 @@ pub(crate) async fn put_marker(bucket: &Bucket, marker: &Name) -> Result<()> {
         .send()
         .await
         .map(drop)
-        .map_err(|error| failure("PutObject", marker, error))
+        .map_err(|error| Cause::of("PutObject", marker, error))
 }
 
 /// Deletes exactly this key, whether or not there is such an object.
-pub(crate) async fn delete(bucket: &Bucket, name: &Name) -> Result<()> {
+pub(crate) async fn delete(bucket: &Bucket, name: &Name) -> Result<(), Cause> {
     bucket
         .client
         .delete_object()
@@ -41,24 +40,17 @@ pub(crate) async fn delete(bucket: &Bucket, name: &Name) -> Result<()> {
         .send()
         .await
         .map(drop)
-        .map_err(|error| failure("DeleteObject", name, error))
+        .map_err(|error| Cause::of("DeleteObject", name, error))
 }
 
 /// A page of the buckets that the credentials may list, by any bucket's client.
-pub(crate) async fn list_buckets(
-    any: &Bucket,
-    name: &Name,
-    token: Option<&str>,
-) -> Result<BucketPage> {
-    let answer = any
-        .client
-        .list_buckets()
-        .set_continuation_token(token.map(str::to_owned))
-        .send()
-        .await
-        .map_err(|error| failure("ListBuckets", name, error))?;
+pub(crate) async fn list_buckets(any: &Bucket, token: Option<&str>) -> Result<BucketPage, Cause> {
+    let request = any.client.list_buckets().set_continuation_token(token.map(str::to_owned));
+    let answer = request.send().await;
+    let answer =
+        answer.map_err(|error| Cause::of("ListBuckets", &Name::new("s3", "", ""), error))?;
     let names = answer.buckets().iter().filter_map(|bucket| bucket.name()).map(str::to_owned);
-    Ok(BucketPage { names: names.collect(), next: answer.continuation_token().map(str::to_owned) })
+    Ok(BucketPage::new(names.collect(), answer.continuation_token().map(str::to_owned)))
 }
 
 /// How the store encrypts what is written.

@@ -16,7 +16,7 @@ use bytes::{Buf as _, Bytes};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use tf_fs_object_store::{Content, Known, Name, WRONG_ANSWERS};
+use tf_fs_object_store::{Content, Name, ObjectMeta, WRONG_ANSWERS};
 use tf_fs_plugin::prelude::*;
 
 /// Before another attempt.
@@ -364,10 +364,10 @@ impl Target {
 
 impl Stored {
     /// What a listing would say of it. Its time is that of this machine, in seconds as the store's.
-    pub(super) fn known(&self) -> Known {
+    pub(super) fn known(&self) -> ObjectMeta {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let modified = UNIX_EPOCH + Duration::from_secs(since.as_secs());
-        Known { size: self.len, modified, etag: self.etag.clone() }
+        ObjectMeta::new(self.len).with_etag(self.etag.clone()).with_modified(modified)
     }
 
     /// The object that HeadObject or a copy's source shows.

@@ -3,8 +3,7 @@
 use super::{BLOCKS, File, Owner, STRAYS, State};
 use crate::read::part::Part;
 use crate::read::pattern::KEPT;
-use crate::read::source::Version;
-use crate::{Client, Head, Known, Range};
+use crate::{Client, Head, ObjectMeta, Range};
 use std::sync::Arc;
 
 impl State {
@@ -126,7 +125,7 @@ pub(super) fn length(range: Range) -> usize {
 }
 
 /// What a listing would say of an object that was just opened.
-pub(super) fn known(head: &Head, version: &Version) -> Option<Known> {
-    let etag = version.etag.clone().unwrap_or_default();
-    Some(Known { size: version.size, modified: head.modified?, etag })
+pub(super) fn known(head: &Head) -> Option<ObjectMeta> {
+    // Otherwise a listing may tell more.
+    head.modified.map(|_| head.meta())
 }

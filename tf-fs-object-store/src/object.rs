@@ -1,0 +1,243 @@
+//! What is requested of objects, and what responses tell of them.
+
+use crate::{Found, Name, Range};
+use std::time::SystemTime;
+
+/// What is known of an object.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct ObjectMeta {
+    /// In bytes. `None` if the store does not tell; then the engine gets the first byte when somebody wants to know.
+    pub size: Option<u64>,
+    /// The version, as the store writes it, with its quotes. `None` if the store does not tell.
+    ///
+    /// A listing and a GET tell the same bytes for the same version. If a store writes them in different ways, its author
+    /// unifies them. A weak ETag (`W/"…"`) is never sent as [`GetOptions::if_match`]: the engine compares it, size and
+    /// modification time of each response.
+    pub etag: Option<String>,
+    /// When it was last written, if the store tells.
+    pub modified: Option<SystemTime>,
+}
+
+impl ObjectMeta {
+    /// An object of this many bytes of which nothing else is known.
+    pub fn new(size: u64) -> Self {
+        Self { size: Some(size), ..Self::default() }
+    }
+
+    /// The same with this version. An empty one is none.
+    #[must_use]
+    pub fn with_etag(mut self, etag: impl Into<Option<String>>) -> Self {
+        self.etag = etag.into().filter(|etag| !etag.is_empty());
+        self
+    }
+
+    /// The same, last written at this time.
+    #[must_use]
+    pub fn with_modified(mut self, modified: impl Into<Option<SystemTime>>) -> Self {
+        self.modified = modified.into();
+        self
+    }
+
+    /// The ETag if it names the exact bytes, so that a request can be bound to it.
+    pub fn strong_etag(&self) -> Option<&str> {
+        strong(self.etag.as_deref())
+    }
+}
+
+/// The ETag if it is not weak.
+pub(crate) fn strong(etag: Option<&str>) -> Option<&str> {
+    etag.filter(|etag| !etag.starts_with("W/"))
+}
+
+/// What to get.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct GetOptions<'a> {
+    /// The exact key.
+    pub key: &'a str,
+    /// The bytes. Its end may be past that of the object.
+    pub range: Range,
+    /// The version that the object has to have, as [`Head::etag`] told it. Never a weak one.
+    pub if_match: Option<&'a str>,
+}
+
+impl<'a> GetOptions<'a> {
+    /// These bytes of this key, whatever its version is.
+    pub fn new(key: &'a str, range: Range) -> Self {
+        Self { key, range, if_match: None }
+    }
+
+    /// The same of this version.
+    #[must_use]
+    pub fn with_if_match(self, if_match: Option<&'a str>) -> Self {
+        Self { if_match, ..self }
+    }
+}
+
+/// What a response tells of the object and of its body.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Head {
+    /// Bytes of the whole object.
+    pub size: u64,
+    /// The version, as in [`ObjectMeta::etag`].
+    pub etag: Option<String>,
+    /// Where the body ends, as a position in the object: what was requested, or the end of the object.
+    pub end: u64,
+    /// When it was last written, if the store tells.
+    pub modified: Option<SystemTime>,
+}
+
+impl Head {
+    /// Of an object of `size` bytes the body brings those before `end`.
+    pub fn new(size: u64, end: u64) -> Self {
+        Self { size, end, etag: None, modified: None }
+    }
+
+    /// The same with this version. An empty one is none.
+    #[must_use]
+    pub fn with_etag(mut self, etag: impl Into<Option<String>>) -> Self {
+        self.etag = etag.into().filter(|etag| !etag.is_empty());
+        self
+    }
+
+    /// The same, last written at this time.
+    #[must_use]
+    pub fn with_modified(mut self, modified: impl Into<Option<SystemTime>>) -> Self {
+        self.modified = modified.into();
+        self
+    }
+
+    /// What it tells of the object.
+    pub fn meta(&self) -> ObjectMeta {
+        ObjectMeta::new(self.size).with_etag(self.etag.clone()).with_modified(self.modified)
+    }
+}
+
+/// What to list.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct ListOptions {
+    /// What the keys begin with.
+    pub prefix: String,
+    /// Whether `/` is a delimiter: keys with a `/` after the prefix are shown as the common prefix that ends with it.
+    pub delimiter: bool,
+    /// Only keys after this one, and common prefixes of such keys. `None` unless the store
+    /// [lists so](crate::ObjectStore::LISTS_AFTER).
+    pub start_after: Option<String>,
+    /// Keys a page at most; the store's own number if not given.
+    pub max_keys: Option<u32>,
+}
+
+impl ListOptions {
+    /// All keys that begin with this.
+    pub fn new(prefix: impl Into<String>) -> Self {
+        Self { prefix: prefix.into(), ..Self::default() }
+    }
+
+    /// The same with `/` as the delimiter.
+    #[must_use]
+    pub fn with_delimiter(self) -> Self {
+        Self { delimiter: true, ..self }
+    }
+}
+
+/// An object as a listing shows it.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Object {
+    /// Its whole key.
+    pub key: String,
+    /// What the listing says of it.
+    pub meta: ObjectMeta,
+}
+
+impl Object {
+    /// An object of this key.
+    pub fn new(key: impl Into<String>, meta: ObjectMeta) -> Self {
+        Self { key: key.into(), meta }
+    }
+}
+
+/// A page of a listing.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Page {
+    /// In the order of the store.
+    pub objects: Vec<Object>,
+    /// With the `/` at their end.
+    pub common_prefixes: Vec<String>,
+    /// How to get the next page. `None` at the end. An empty one is an error: there is more, but nothing tells how to get it.
+    pub next: Option<String>,
+    /// Whether names were left out that do not begin with the prefix.
+    pub(crate) has_strays: bool,
+}
+
+impl Page {
+    /// Whether there is more.
+    pub(crate) fn is_truncated(&self) -> bool {
+        self.next.is_some()
+    }
+
+    /// The last name in it.
+    pub(crate) fn last(&self) -> Option<&str> {
+        self.names().max()
+    }
+
+    /// The first name in it.
+    pub(crate) fn first(&self) -> Option<&str> {
+        self.names().min()
+    }
+
+    fn names(&self) -> impl Iterator<Item = &str> {
+        let objects = self.objects.iter().map(|object| &*object.key);
+        objects.chain(self.common_prefixes.iter().map(String::as_str))
+    }
+}
+
+/// A page of the list of buckets.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct BucketPage {
+    /// The names.
+    pub names: Vec<String>,
+    /// How to get the next page, if there is one.
+    pub next: Option<String>,
+}
+
+impl BucketPage {
+    /// A page with these names.
+    pub fn new(names: Vec<String>, next: Option<String>) -> Self {
+        Self { names, next }
+    }
+}
+
+/// What to copy.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct CopyOptions<'a> {
+    /// The source.
+    pub src: &'a Name,
+    /// The destination.
+    pub dst: &'a Name,
+    /// What is believed of the source. A store with conditions copies exactly this version, or else whatever is there.
+    pub known: Option<ObjectMeta>,
+    /// The length of the source, if it is believed to be known: to choose the way only.
+    pub len: Option<u64>,
+    /// What is believed to be at the destination.
+    pub replaced: &'a Found,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_weak_etag_binds_no_request() {
+        let meta = |etag: &str| ObjectMeta::new(1).with_etag(etag.to_owned());
+        assert_eq!(meta("\"a\"").strong_etag(), Some("\"a\""));
+        assert_eq!(meta("W/\"a\"").strong_etag(), None);
+        assert_eq!(meta(""), ObjectMeta::new(1));
+    }
+}

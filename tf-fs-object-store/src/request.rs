@@ -1,0 +1,99 @@
+//! Each request of a store, made until it succeeds or no further attempt helps.
+
+use crate::retry::{GivenUp, Request};
+use crate::{
+    BucketPage, Class, Client, CopyOptions, ListOptions, Name, ObjectMeta, ObjectStore, Page,
+    Settings, longest_patience,
+};
+use std::sync::Arc;
+
+type Outcome<T, S> = Result<T, GivenUp<<S as ObjectStore>::Failure>>;
+
+/// How a request is named in errors.
+pub(crate) const HEAD: &str = "head";
+pub(crate) const PUT_MARKER: &str = "put marker";
+pub(crate) const DELETE: &str = "delete";
+pub(crate) const DELETE_MANY: &str = "delete many";
+pub(crate) const COPY: &str = "copy";
+pub(crate) const LIST_BUCKETS: &str = "list buckets";
+
+fn request<'a, S: ObjectStore>(store: &'a S, op: &'a str, what: &'a Name) -> Request<'a> {
+    let settings = store.settings();
+    let deadline =
+        (!S::HAS_DEADLINES).then(|| (longest_patience(settings.stall_timeout), store.endpoint()));
+    Request { settings, op, what, deadline }
+}
+
+/// A page of a listing, for `name`.
+pub(crate) async fn list<S: ObjectStore>(
+    store: &S,
+    name: &Name,
+    options: &ListOptions,
+    token: Option<&str>,
+) -> Outcome<Page, S> {
+    let request = request(store, S::LIST, name);
+    let mut page = request.make(|_| store.list(options, token)).await?;
+    let names = page.objects.len() + page.common_prefixes.len();
+    page.objects.retain(|object| object.key.starts_with(&options.prefix));
+    page.common_prefixes
+        .retain(|prefix| prefix.starts_with(&options.prefix) && prefix.ends_with('/'));
+    page.has_strays = page.objects.len() + page.common_prefixes.len() < names;
+    Ok(page)
+}
+
+/// One object; `None` if there is none.
+pub(crate) async fn head<S: ObjectStore>(store: &S, name: &Name) -> Outcome<Option<ObjectMeta>, S> {
+    match request(store, HEAD, name).make(|_| store.head(name)).await {
+        Ok(meta) => Ok(Some(meta)),
+        Err(failure) if failure.class() == Class::NotFound => Ok(None),
+        Err(failure) => Err(failure),
+    }
+}
+
+/// The empty object that marks a directory.
+pub(crate) async fn put_marker<S: ObjectStore>(store: &S, marker: &Name) -> Outcome<(), S> {
+    request(store, PUT_MARKER, marker).make(|_| store.put_marker(marker)).await
+}
+
+/// Deletes one key, whether or not there is such an object.
+pub(crate) async fn delete<S: ObjectStore>(store: &S, name: &Name) -> Outcome<(), S> {
+    match request(store, DELETE, name).make(|_| store.delete(name)).await {
+        Err(failure) if failure.class() == Class::NotFound => Ok(()),
+        outcome => outcome,
+    }
+}
+
+/// Deletes these keys. Returns those that are left.
+pub(crate) async fn delete_many<S: ObjectStore>(
+    store: &S,
+    directory: &Name,
+    keys: &[String],
+) -> Outcome<Vec<(String, S::Failure)>, S> {
+    let request = request(store, DELETE_MANY, directory);
+    request.make(|_| store.delete_many(directory, keys)).await
+}
+
+/// Copies an object within a store. `options` makes what is copied, once an attempt.
+pub(crate) async fn copy<'a, S: ObjectStore>(
+    from: &'a Arc<S>,
+    to: &'a Arc<S>,
+    src: &'a Name,
+    options: impl Fn() -> CopyOptions<'a>,
+) -> Outcome<Option<ObjectMeta>, S> {
+    // A large copy takes long within the store, which alone knows whether it gets on.
+    let request = Request { deadline: None, ..request(&**to, COPY, src) };
+    request.make(|_| S::copy(from, to, options())).await
+}
+
+/// A page of the list of buckets.
+pub(crate) async fn list_buckets<C: Client>(
+    client: &C,
+    settings: &Settings,
+    name: &Name,
+    token: Option<&str>,
+) -> Outcome<BucketPage, C::Store> {
+    let stall = longest_patience(settings.stall_timeout);
+    let deadline = (!C::Store::HAS_DEADLINES).then(|| (stall, String::new()));
+    let request = Request { settings, op: LIST_BUCKETS, what: name, deadline };
+    request.make(|_| client.list_buckets(token)).await
+}

@@ -1,0 +1,167 @@
+//! Everything by name.
+
+use crate::store::{Plugin, name, plugin};
+use std::time::SystemTime;
+use tf_fs_plugin::prelude::*;
+
+#[test]
+fn directories_are_what_keys_imply() {
+    let plugin = plugin(&["d/a", "d/e/f", "d/e/g", "d.x", "top"]);
+    let connection = &plugin.0;
+    let children = |key| {
+        let entries = connection.get_children(&name(key)).unwrap();
+        entries.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(children(""), ["d", "d.x", "top"]);
+    assert_eq!(children("d"), ["a", "e"]);
+    assert!(connection.is_directory(&name("d/e")).unwrap());
+    assert!(!connection.is_directory(&name("d.x")).unwrap());
+    assert_eq!(connection.stat(&name("d/e/f")).unwrap(), {
+        FileStatistics::file(5).with_modified(SystemTime::UNIX_EPOCH)
+    });
+    assert_eq!(connection.stat(&name("d/x")).unwrap_err().code(), Code::NotFound);
+    let found = connection.get_matching_paths(Uri::new(b"mem://b/*/e/?")).unwrap();
+    let found: Vec<_> = found.iter().map(|path| path.to_vec()).collect();
+    assert_eq!(found, [b"mem://b/d/e/f".to_vec(), b"mem://b/d/e/g".to_vec()]);
+    connection.create_dir(&name("new")).unwrap();
+    assert_eq!(connection.create_dir(&name("new")).unwrap_err().code(), Code::AlreadyExists);
+    assert_eq!(connection.delete_dir(&name("d")).unwrap_err().code(), Code::FailedPrecondition);
+    connection.delete_dir(&name("new")).unwrap();
+}
+
+#[test]
+fn a_store_that_deletes_one_at_a_time_deletes_a_tree() {
+    let keys: Vec<String> = (0..10).map(|n| format!("d/{}/{n}", n % 3)).collect();
+    let plugin = plugin(&keys.iter().map(String::as_str).chain(["d2"]).collect::<Vec<_>>());
+    plugin.0.delete_recursively(&name("d")).unwrap();
+    assert_eq!(plugin.requests("delete").len(), 10);
+    assert_eq!(plugin.contents().objects.keys().collect::<Vec<_>>(), ["d2"]);
+}
+
+#[test]
+fn listings_that_go_round_in_circles_end() {
+    let plugin = plugin(&["a", "b"]);
+    plugin.contents().circles = true;
+    assert_eq!(plugin.0.get_children(&name("")).unwrap_err().code(), Code::DataLoss);
+}
+
+/// What each operation by name says of the same objects.
+fn operations(plugin: &Plugin) -> Vec<String> {
+    let connection = &plugin.0;
+    let mut said = Vec::new();
+    for key in ["", "d", "d/", "d/a", "d/e", "d.x", "top", "to", "d/e/f", "missing", "deep/x"] {
+        let found = connection.stat(&name(key)).map(|stat| (stat.is_directory, stat.length));
+        let is_directory = connection.is_directory(&name(key)).map_err(|error| error.code());
+        said.push(format!("{key}: {:?} {is_directory:?}", found.map_err(|error| error.code())));
+        let children = plugin.children(key).map_err(|error| error.code());
+        said.push(format!("{key}: {:?} {children:?}", connection.path_exists(&name(key)).unwrap()));
+    }
+    let uris = ["mem://b/d/a", "mem://b/d/z", "mem://b/d/e", "mem://b/top", "mem://b/none"];
+    let uris: Vec<Uri<'_>> = uris.iter().map(|uri| Uri::new(uri.as_bytes())).collect();
+    said.push(format!(
+        "{:?}",
+        connection.paths_exist(&uris).into_iter().flatten().collect::<Vec<_>>()
+    ));
+    for pattern in ["*", "d/*", "*/e/?", "d*", "*/*/*", "d/e/f", "none*"] {
+        said.push(format!("{pattern}: {:?}", plugin.glob(&format!("mem://b/{pattern}")).unwrap()));
+    }
+    let mut tell = |what: &str, outcome: Result<()>| {
+        said.push(format!(
+            "{what}: {:?} {:?}",
+            outcome.map_err(|error| error.code()),
+            plugin.keys()
+        ));
+    };
+    tell("mkdir d", connection.create_dir(&name("d")));
+    tell("mkdir new", connection.create_dir(&name("new")));
+    tell("makedirs d/e", connection.recursively_create_dir(&name("d/e")));
+    tell("rmdir d", connection.delete_dir(&name("d")));
+    tell("rmdir deep", connection.delete_dir(&name("deep")));
+    tell("rmdir new", connection.delete_dir(&name("new")));
+    tell("rm d", connection.delete_file(&name("d")));
+    tell("rm top", connection.delete_file(&name("top")));
+    tell("cp d", connection.copy_file(&name("d"), &name("x")));
+    tell("cp d/a d/e", connection.copy_file(&name("d/a"), &name("d/e")));
+    tell("cp d/a new/a", connection.copy_file(&name("d/a"), &name("new/a")));
+    tell("mv none", connection.rename_file(&name("none"), &name("x")));
+    tell("mv d/a", connection.rename_file(&name("d/a"), &name("d/b.c")));
+    tell("mv d", connection.rename_file(&name("d"), &name("moved")));
+    tell("rmtree moved", connection.delete_recursively(&name("moved")).map_err(|left| left.error));
+    tell("rmtree none", connection.delete_recursively(&name("none")).map_err(|left| left.error));
+    said
+}
+
+const KEYS: [&str; 10] =
+    ["d/a", "d/e/f", "d/e/g", "d/e/h", "d/e/i", "d.x", "d.y", "deep/x/y/z/1", "top", "top2"];
+
+#[test]
+fn empty_pages_before_others_hide_nothing() {
+    let told = operations(&plugin(&KEYS));
+    for empty in [1, 2, 7] {
+        let plugin = plugin(&KEYS);
+        plugin.contents().empty_pages = empty;
+        assert_eq!(operations(&plugin), told, "{empty} empty pages");
+    }
+    let plugin = plugin(&KEYS);
+    plugin.contents().empty_pages = 1001;
+    for error in [
+        plugin.children("d").unwrap_err(),
+        plugin.0.stat(&name("d")).unwrap_err(),
+        plugin.0.stat(&name("d/")).unwrap_err(),
+        plugin.0.delete_dir(&name("d")).unwrap_err(),
+        plugin.0.delete_recursively(&name("d")).unwrap_err().error,
+    ] {
+        assert_eq!(error.code(), Code::DataLoss, "{error:#}");
+    }
+    assert_eq!(plugin.keys().len(), KEYS.len());
+}
+
+#[test]
+fn equal_versions_are_not_copies() {
+    // The version of this store is a counter, so it is the same for objects that have nothing in common.
+    let plugin = plugin(&["d/a", "d/b"]);
+    plugin.put("e/b", b"xxx".to_vec());
+    let error = plugin.0.rename_file(&name("d"), &name("e")).unwrap_err();
+    assert_eq!(error.code(), Code::FailedPrecondition, "{error:#}");
+    assert_eq!(plugin.keys(), ["d/a", "d/b", "e/b"]);
+    assert_eq!(plugin.read("d/b", 10).unwrap(), b"d/b");
+}
+
+#[test]
+fn as_many_keys_are_deleted_together_as_the_store_takes() {
+    let keys: Vec<String> = (0..70).map(|n| format!("d/{n:02}")).collect();
+    let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
+    for limit in [1, 2, 1000] {
+        let plugin = plugin(&keys);
+        plugin.contents().delete_limit = limit;
+        plugin.0.delete_recursively(&name("d")).unwrap();
+        assert!(plugin.keys().is_empty());
+        let together = plugin.requests("many");
+        assert!(together.iter().all(|line| line[5..].parse::<usize>().unwrap() <= limit));
+        assert_eq!(together.is_empty(), limit == 1, "{limit}");
+        let most = plugin.contents().in_flight.1;
+        assert!((2..=16).contains(&most), "{most} at a time");
+    }
+    // A store that does not say so until it is asked.
+    let plugin = plugin(&keys);
+    plugin.contents().delete_limit = 1000;
+    plugin.contents().cannot = vec!["many"];
+    plugin.0.delete_recursively(&name("d")).unwrap();
+    assert_eq!(plugin.requests("delete").len(), 70);
+}
+
+#[test]
+fn sizes_that_listings_do_not_tell_are_looked_up() {
+    let plugin = plugin(&["d/file"]);
+    plugin.contents().hides_sizes = true;
+    assert_eq!(plugin.0.stat(&name("d/file")).unwrap().length, 6);
+    assert_eq!(plugin.requests("get").len(), 1);
+    assert_eq!(plugin.read("d/file", 10).unwrap(), b"d/file");
+}
+
+#[test]
+fn buckets_are_listed_page_by_page() {
+    let root = tf_fs_object_store::Name::new("mem", "", "");
+    let names = plugin(&[]).0.get_children(&root).unwrap();
+    assert_eq!(names.iter().map(<[u8]>::to_vec).collect::<Vec<_>>(), [b"b", b"c"]);
+}

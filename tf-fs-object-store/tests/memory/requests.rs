@@ -1,0 +1,151 @@
+//! How often a request is made, and what a store need not have.
+
+use crate::store::{Fault, Plugin, name, plugin};
+use std::time::{Duration, Instant};
+use tf_fs_object_store::Class;
+use tf_fs_plugin::prelude::*;
+
+/// What makes a request of a kind.
+type Operation = fn(&Plugin) -> Result<()>;
+
+/// A request of each kind, by the operation that makes it.
+const KINDS: [(&str, Operation); 7] = [
+    ("get", |plugin| plugin.read("f", 1).map(drop)),
+    ("list", |plugin| plugin.children("d").map(drop)),
+    ("put", |plugin| plugin.0.create_dir(&name("new"))),
+    ("delete", |plugin| plugin.0.delete_file(&name("f"))),
+    ("many", |plugin| plugin.0.delete_recursively(&name("d")).map_err(|left| left.error)),
+    ("copy", |plugin| plugin.0.copy_file(&name("f"), &name("copy"))),
+    ("buckets", |plugin| {
+        plugin.0.get_children(&tf_fs_object_store::Name::new("mem", "", "")).map(drop)
+    }),
+];
+
+fn store() -> Plugin {
+    let plugin = plugin(&["f", "d/a", "d/b"]);
+    plugin.contents().delete_limit = 10;
+    plugin
+}
+
+#[test]
+fn each_request_is_repeated_by_the_class_of_its_failure() {
+    for (kind, operation) in KINDS {
+        for (class, attempts, code) in [
+            (Class::Transient, 3, Code::Unavailable),
+            (Class::Doubtful, 3, Code::Unavailable),
+            (Class::Precondition, 1, Code::FailedPrecondition),
+            (Class::Permanent, 1, Code::Unknown),
+        ] {
+            let plugin = store();
+            plugin.inject(kind, [Fault::Fails(class); 9]);
+            let error = operation(&plugin).unwrap_err();
+            assert_eq!(error.code(), code, "{kind}: {error:#}");
+            assert_eq!(plugin.requests(kind).len(), attempts, "{kind} {class:?}");
+        }
+        let plugin = store();
+        let before = plugin.requests(kind).len();
+        plugin.inject(kind, [Fault::Fails(Class::Transient); 2]);
+        operation(&plugin).unwrap_or_else(|error| panic!("{kind}: {error:#}"));
+        assert!(plugin.requests(kind).len() >= before + 3, "{kind}");
+    }
+}
+
+#[test]
+fn a_spurious_failure_is_repeated_at_once_whatever_its_class_and_is_not_counted() {
+    for (kind, operation) in KINDS {
+        for class in [Class::Transient, Class::Denied, Class::Permanent] {
+            let plugin = store();
+            plugin.inject(kind, [Fault::Spurious(class); 20]);
+            operation(&plugin).unwrap_or_else(|error| panic!("{kind} {class:?}: {error:#}"));
+            // In the end its class decides.
+            let plugin = store();
+            plugin.inject(kind, [Fault::Spurious(Class::Permanent); 200]);
+            assert_eq!(operation(&plugin).unwrap_err().code(), Code::Unknown, "{kind}");
+            assert_eq!(plugin.requests(kind).len(), 81, "{kind}");
+        }
+    }
+    // What is not there is not there.
+    let plugin = store();
+    plugin.inject("get", [Fault::Spurious(Class::NotFound)]);
+    assert_eq!(plugin.read("f", 1).unwrap_err().code(), Code::NotFound);
+    assert_eq!(plugin.requests("get").len(), 1);
+}
+
+#[test]
+fn a_request_that_is_never_answered_ends() {
+    for (kind, operation) in KINDS.iter().filter(|(kind, _)| *kind != "copy") {
+        let store = || {
+            let plugin = store();
+            plugin.contents().stall_timeout = Some(Duration::from_millis(20));
+            plugin
+        };
+        let plugin = store();
+        plugin.inject(kind, [Fault::Hangs]);
+        operation(&plugin).unwrap_or_else(|error| panic!("{kind}: {error:#}"));
+        let plugin = store();
+        plugin.inject(kind, [Fault::Hangs; 9]);
+        let start = Instant::now();
+        assert_eq!(operation(&plugin).unwrap_err().code(), Code::DeadlineExceeded, "{kind}");
+        assert!(start.elapsed() < Duration::from_secs(20), "{kind}");
+    }
+}
+
+#[test]
+fn what_a_store_cannot_do_is_unimplemented_and_loses_nothing() {
+    for (kind, operation) in KINDS.iter().filter(|(kind, _)| !["get", "many"].contains(kind)) {
+        let plugin = store();
+        plugin.contents().cannot = vec![kind];
+        let error = operation(&plugin).unwrap_err();
+        assert_eq!(error.code(), Code::Unimplemented, "{kind}: {error:#}");
+        assert_eq!(plugin.keys(), ["d/a", "d/b", "f"], "{kind}");
+    }
+    let plugin = store();
+    plugin.contents().cannot = vec!["copy"];
+    for (src, dst) in [("f", "c"), ("d", "e")] {
+        let error = plugin.0.rename_file(&name(src), &name(dst)).unwrap_err();
+        assert_eq!(error.code(), Code::Unimplemented, "{error:#}");
+    }
+    assert!(plugin.requests("delete").is_empty());
+}
+
+#[test]
+fn a_store_without_listings_is_read_and_its_files_are_found() {
+    let plugin = store();
+    plugin.contents().cannot = vec!["list", "put", "delete", "copy"];
+    assert_eq!(plugin.read("d/a", 10).unwrap(), b"d/a");
+    assert_eq!(plugin.0.stat(&name("f")).unwrap().length, 1);
+    assert!(!plugin.0.is_directory(&name("f")).unwrap());
+    assert!(plugin.0.path_exists(&name("d/a")).unwrap());
+    assert!(!plugin.0.path_exists(&name("d")).unwrap());
+    assert_eq!(plugin.0.stat(&name("none")).unwrap_err().code(), Code::NotFound);
+    assert_eq!(plugin.read("none", 1).unwrap_err().code(), Code::NotFound);
+    let exist = plugin.0.paths_exist(&[Uri::new(b"mem://b/f"), Uri::new(b"mem://b/none")]);
+    assert_eq!(exist.into_iter().flatten().collect::<Vec<_>>(), [true, false]);
+    assert_eq!(plugin.glob("mem://b/f").unwrap(), ["mem://b/f"]);
+    assert_eq!(plugin.glob("mem://b/*").unwrap_err().code(), Code::Unimplemented);
+    assert_eq!(plugin.children("d").unwrap_err().code(), Code::Unimplemented);
+    assert_eq!(plugin.0.create_dir(&name("new")).unwrap_err().code(), Code::Unimplemented);
+    assert_eq!(plugin.0.delete_file(&name("f")).unwrap_err().code(), Code::Unimplemented);
+}
+
+#[test]
+fn where_listings_are_denied_single_objects_are_found() {
+    let denied = || {
+        let plugin = store();
+        plugin.inject("list", [Fault::Fails(Class::Denied); 9]);
+        plugin
+    };
+    assert_eq!(denied().0.stat(&name("f")).unwrap().length, 1);
+    // It may be a directory.
+    let error = denied().0.stat(&name("none")).unwrap_err();
+    assert_eq!(error.code(), Code::PermissionDenied);
+    assert!(
+        format!("{error:#}").contains("the permission to list would tell; grant it"),
+        "{error:#}"
+    );
+    let plugin = denied();
+    plugin.inject("get", [Fault::Fails(Class::Denied)]);
+    let error = plugin.0.stat(&name("f")).unwrap_err();
+    assert!(format!("{error:#}").contains("no permission, or no such object"), "{error:#}");
+    assert_eq!(denied().children("d").unwrap_err().code(), Code::PermissionDenied);
+}

@@ -1,0 +1,357 @@
+//! A store in memory, whose requests can be counted, refused, held up and cut off.
+
+use bytes::{Buf, BufMut, Bytes};
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, SystemTime};
+use tf_fs_object_store::{
+    Body, BucketPage, Class, Client, Connect, Connection, CopyOptions, Failure, GetOptions, Head,
+    ListOptions, Name, Object, ObjectMeta, ObjectStore, Page, Process, Reader, RequestError,
+    Settings,
+};
+use tf_fs_plugin::prelude::*;
+
+/// What is in the store, what was requested, and how the store behaves.
+#[derive(Debug, Default)]
+pub(crate) struct Contents {
+    /// By key, with a number as the version.
+    pub(crate) objects: BTreeMap<String, (Bytes, u64)>,
+    pub(crate) log: Vec<String>,
+    /// What becomes of the next requests of a kind, such as `get`.
+    pub(crate) faults: HashMap<&'static str, VecDeque<Option<Fault>>>,
+    /// Listings say that there is more, and give the same token again.
+    pub(crate) circles: bool,
+    /// Pages without a name before each one with names.
+    pub(crate) empty_pages: usize,
+    pub(crate) cannot: Vec<&'static str>,
+    pub(crate) weak_etags: bool,
+    pub(crate) hides_sizes: bool,
+    /// Keys that one request deletes.
+    pub(crate) delete_limit: usize,
+    pub(crate) stall_timeout: Option<Duration>,
+    /// Requests under way, and the most there were.
+    pub(crate) in_flight: (usize, usize),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    Fails(Class),
+    /// It says nothing of the store.
+    Spurious(Class),
+    BreaksOff,
+    /// It is never answered.
+    Hangs,
+}
+
+#[derive(Debug)]
+pub(crate) struct Bucket {
+    settings: Settings,
+    contents: Arc<Mutex<Contents>>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Memory(Arc<Mutex<Contents>>);
+
+#[derive(Clone)]
+pub(crate) struct Plugin(pub(crate) Arc<Connection<Memory>>);
+
+pub(crate) struct Bytewise {
+    left: Bytes,
+    breaks_off: bool,
+}
+
+fn settings(contents: &Mutex<Contents>) -> Settings {
+    let mut settings = Settings::default();
+    settings.max_attempts = 3;
+    settings.retry_backoff = Duration::from_millis(1);
+    if let Some(stall) = contents.lock().unwrap().stall_timeout {
+        settings.stall_timeout = stall;
+    }
+    settings.listing_ttl = Duration::ZERO;
+    settings
+}
+
+impl Client for Memory {
+    type Store = Bucket;
+
+    const SCHEME: &'static str = "mem";
+
+    fn settings(&self) -> Settings {
+        settings(&self.0)
+    }
+
+    async fn open(&self, _: &Arc<str>) -> Result<Bucket> {
+        Ok(Bucket { settings: settings(&self.0), contents: Arc::clone(&self.0) })
+    }
+
+    async fn list_buckets(&self, token: Option<&str>) -> Result<BucketPage, RequestError> {
+        begin(&self.0, "buckets", "").await?;
+        Ok(match token {
+            None => BucketPage::new(vec!["b".into()], Some("2".into())),
+            Some(_) => BucketPage::new(vec!["c".into()], None),
+        })
+    }
+}
+
+/// Notes a request, and lets it fail if it is to.
+async fn begin(
+    contents: &Mutex<Contents>,
+    kind: &'static str,
+    what: &str,
+) -> Result<Option<Fault>, RequestError> {
+    let fault = {
+        let mut contents = contents.lock().unwrap();
+        contents.log.push(format!("{kind} {what}"));
+        if contents.cannot.contains(&kind) {
+            return Err(RequestError::unsupported(kind));
+        }
+        contents.faults.get_mut(kind).and_then(VecDeque::pop_front).flatten()
+    };
+    match fault {
+        Some(Fault::Fails(class)) => Err(RequestError::new(class, "injected")),
+        Some(Fault::Spurious(class)) => Err(RequestError::new(class, "injected").spurious()),
+        Some(Fault::Hangs) => std::future::pending().await,
+        fault => Ok(fault),
+    }
+}
+
+impl Bucket {
+    async fn begin(&self, kind: &'static str, what: &str) -> Result<Option<Fault>, RequestError> {
+        begin(&self.contents, kind, what).await
+    }
+
+    fn contents(&self) -> MutexGuard<'_, Contents> {
+        self.contents.lock().unwrap()
+    }
+
+    /// A request that takes a while.
+    async fn take_a_while(&self) {
+        {
+            let mut contents = self.contents();
+            let now = contents.in_flight.0 + 1;
+            contents.in_flight = (now, contents.in_flight.1.max(now));
+        }
+        tokio::task::yield_now().await;
+        self.contents().in_flight.0 -= 1;
+    }
+}
+
+impl ObjectStore for Bucket {
+    type Failure = RequestError;
+    type Body = Bytewise;
+
+    const LISTS_AFTER: bool = true;
+
+    fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    async fn get(
+        &self,
+        options: GetOptions<'_>,
+        attempt: u32,
+    ) -> Result<(Head, Bytewise), RequestError> {
+        let GetOptions { key, range, if_match, .. } = options;
+        let fault =
+            self.begin("get", &format!("{key} from {} attempt {attempt}", range.start)).await?;
+        let contents = self.contents();
+        let Some((bytes, version)) = contents.objects.get(key) else {
+            return Err(RequestError::new(Class::NotFound, "no such object"));
+        };
+        let etag = contents.etag(*version);
+        assert!(!if_match.is_some_and(|tag| tag.starts_with("W/")), "a weak ETag in a condition");
+        if if_match.is_some_and(|wanted| wanted != etag) {
+            return Err(RequestError::changed());
+        }
+        let size = bytes.len() as u64;
+        let (start, end) = (range.start.min(size), range.end.min(size));
+        let left = bytes.slice(start as usize..end as usize);
+        let modified = SystemTime::UNIX_EPOCH + Duration::from_secs(*version);
+        let head = Head::new(size, end).with_etag(etag).with_modified(modified);
+        Ok((head, Bytewise { left, breaks_off: fault == Some(Fault::BreaksOff) }))
+    }
+
+    async fn list(&self, query: &ListOptions, token: Option<&str>) -> Result<Page, RequestError> {
+        const NAMES: usize = 3;
+        self.begin("list", &query.prefix).await?;
+        let contents = self.contents();
+        // `n:key`: after the key, but not before n further pages without a name.
+        let (empty, after) = match token {
+            Some(token) => token.split_once(':').unwrap(),
+            None => ("", query.start_after.as_deref().unwrap_or_default()),
+        };
+        let empty: usize = empty.parse().unwrap_or(contents.empty_pages);
+        let mut page = Page::default();
+        if empty > 0 {
+            page.next = Some(format!("{}:{after}", empty - 1));
+            return Ok(page);
+        }
+        let most = query.max_keys.map_or(NAMES, |most| NAMES.min(most as usize));
+        let mut last = String::new();
+        let keys = contents.objects.iter().filter(|(key, _)| key.starts_with(&query.prefix));
+        for (key, (bytes, version)) in keys {
+            let slash = key[query.prefix.len()..].find('/').filter(|_| query.delimiter);
+            let shown = slash.map_or(&**key, |slash| &key[..=query.prefix.len() + slash]);
+            if shown <= after || shown == last {
+                continue;
+            }
+            if page.objects.len() + page.common_prefixes.len() == most {
+                page.next = Some(format!("{}:{last}", contents.empty_pages));
+                break;
+            }
+            shown.clone_into(&mut last);
+            if slash.is_some() {
+                page.common_prefixes.push(shown.to_owned());
+            } else {
+                let mut meta = ObjectMeta::new(bytes.len() as u64)
+                    .with_etag(contents.etag(*version))
+                    .with_modified(SystemTime::UNIX_EPOCH);
+                meta.size = meta.size.filter(|_| !contents.hides_sizes);
+                page.objects.push(Object::new(&**key, meta));
+            }
+        }
+        if contents.circles {
+            page.next = Some("0:".into());
+        }
+        Ok(page)
+    }
+
+    async fn put_marker(&self, marker: &Name) -> Result<(), RequestError> {
+        self.begin("put", &marker.key).await?;
+        self.contents().objects.insert(marker.key.clone(), (Bytes::new(), 0));
+        Ok(())
+    }
+
+    async fn delete(&self, name: &Name) -> Result<(), RequestError> {
+        self.begin("delete", &name.key).await?;
+        self.take_a_while().await;
+        self.contents().objects.remove(&name.key);
+        Ok(())
+    }
+
+    fn delete_many_limit(&self) -> usize {
+        self.contents().delete_limit
+    }
+
+    async fn delete_many(
+        &self,
+        _: &Name,
+        keys: &[String],
+    ) -> Result<Vec<(String, RequestError)>, RequestError> {
+        self.begin("many", &keys.len().to_string()).await?;
+        self.take_a_while().await;
+        for key in keys {
+            self.contents().objects.remove(key);
+        }
+        Ok(Vec::new())
+    }
+
+    async fn copy(
+        from: &Arc<Self>,
+        _: &Arc<Self>,
+        options: CopyOptions<'_>,
+    ) -> Result<Option<ObjectMeta>, RequestError> {
+        from.begin("copy", &options.src.key).await?;
+        let mut contents = from.contents();
+        let missing = || RequestError::new(Class::NotFound, "no such object");
+        let (bytes, _) = contents.objects.get(&options.src.key).cloned().ok_or_else(missing)?;
+        contents.objects.insert(options.dst.key.clone(), (bytes, 1));
+        Ok(None)
+    }
+}
+
+impl Body for Bytewise {
+    type Failure = RequestError;
+
+    async fn fill(
+        &mut self,
+        to: &mut (impl BufMut + Send + ?Sized),
+    ) -> Result<usize, RequestError> {
+        if self.breaks_off && self.left.len() <= 1000 {
+            return Err(RequestError::new(Class::Transient, "broken off"));
+        }
+        let n = self.left.len().min(to.remaining_mut()).min(10_000);
+        let n = if self.breaks_off { n.min(self.left.len() - 1000) } else { n };
+        to.put_slice(&self.left[..n]);
+        self.left.advance(n);
+        Ok(n)
+    }
+}
+
+impl Connect for Plugin {
+    type Client = Memory;
+
+    fn connection(&self) -> Result<Arc<Connection<Memory>>> {
+        Ok(Arc::clone(&self.0))
+    }
+}
+
+/// A store with these objects, each of which holds its own key.
+pub(crate) fn plugin(keys: &[&str]) -> Plugin {
+    let process = Process::current("mem", 2, 64 << 20).unwrap();
+    let plugin = Plugin(Arc::new(Connection::new(process, Memory(Arc::default()))));
+    for key in keys {
+        plugin.put(key, key.as_bytes().to_vec());
+    }
+    plugin
+}
+
+pub(crate) fn name(key: &str) -> Name {
+    Name::new("mem", "b", key)
+}
+
+impl Contents {
+    fn etag(&self, version: u64) -> String {
+        format!("{}\"{version}\"", if self.weak_etags { "W/" } else { "" })
+    }
+}
+
+impl Plugin {
+    pub(crate) fn contents(&self) -> MutexGuard<'_, Contents> {
+        self.0.client.0.lock().unwrap()
+    }
+
+    pub(crate) fn put(&self, key: &str, bytes: Vec<u8>) {
+        let mut contents = self.contents();
+        let version = contents.objects.get(key).map_or(1, |(_, version)| version + 1);
+        contents.objects.insert(key.into(), (bytes.into(), version));
+    }
+
+    /// What becomes of the next requests of a kind.
+    pub(crate) fn inject(&self, kind: &'static str, faults: impl IntoIterator<Item = Fault>) {
+        self.contents().faults.insert(kind, faults.into_iter().map(Some).collect());
+    }
+
+    pub(crate) fn requests(&self, kind: &str) -> Vec<String> {
+        let contents = self.contents();
+        contents.log.iter().filter(|line| line.starts_with(kind)).cloned().collect()
+    }
+
+    pub(crate) fn keys(&self) -> Vec<String> {
+        self.contents().objects.keys().cloned().collect()
+    }
+
+    pub(crate) fn read(&self, key: &str, piece: usize) -> Result<Vec<u8>> {
+        let reader = Reader::open(self, name(key))?.ok_or_else(|| Error::not_found(key))?;
+        let mut bytes = Vec::new();
+        loop {
+            let mut piece = vec![0; piece];
+            let mut buf = ReadBuf::from_slice(&mut piece);
+            reader.read_at(bytes.len() as u64, &mut buf)?;
+            bytes.extend_from_slice(buf.filled());
+            if bytes.len() as u64 == reader.size() {
+                return Ok(bytes);
+            }
+        }
+    }
+
+    pub(crate) fn children(&self, key: &str) -> Result<Vec<String>> {
+        let entries = self.0.get_children(&name(key))?;
+        Ok(entries.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect())
+    }
+
+    pub(crate) fn glob(&self, pattern: &str) -> Result<Vec<String>> {
+        let entries = self.0.get_matching_paths(Uri::new(pattern.as_bytes()))?;
+        Ok(entries.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect())
+    }
+}
