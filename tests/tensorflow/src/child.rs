@@ -3,6 +3,7 @@
 use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid,
 };
+use std::fs::File;
 use std::io::{Read, Seek};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitStatus, Stdio};
@@ -28,9 +29,9 @@ pub struct Finished {
 /// When the process cannot be started.
 pub fn run(mut command: Command, limit: Duration) -> Finished {
     // Files, because a pipe stays open as long as any grandchild lives.
-    let mut stdout = tempfile::tempfile().expect("a file for the output");
-    let mut stderr = tempfile::tempfile().expect("a file for the messages");
-    let write_to = |file: &std::fs::File| Stdio::from(file.try_clone().expect("one more handle"));
+    let stdout = tempfile::tempfile().expect("a file for the output");
+    let stderr = tempfile::tempfile().expect("a file for the messages");
+    let write_to = |file: &File| Stdio::from(file.try_clone().expect("one more handle"));
     let what = format!("{command:?}");
     let mut child = command
         .stdin(Stdio::null())
@@ -62,15 +63,26 @@ pub fn run(mut command: Command, limit: Duration) -> Finished {
     let _ = kill_process_group(group, Signal::KILL);
     let status = child.wait().expect("a killed child ends");
     let status = in_time.then_some(status);
-    let read = |file: &mut std::fs::File| {
-        let mut content = Vec::new();
-        file.rewind().and_then(|()| file.read_to_end(&mut content)).expect("the file can be read");
-        String::from_utf8_lossy(&content).into_owned()
-    };
-    Finished { what, status, limit, stdout: read(&mut stdout), stderr: read(&mut stderr) }
+    Finished::new(what, status, limit, [stdout, stderr])
 }
 
 impl Finished {
+    /// Of a process with this status, or none if the limit was over, and the files with its output.
+    pub(crate) fn new(
+        what: String,
+        status: Option<ExitStatus>,
+        limit: Duration,
+        outputs: [File; 2],
+    ) -> Self {
+        let [stdout, stderr] = outputs.map(|mut file| {
+            let mut content = Vec::new();
+            let read = file.rewind().and_then(|()| file.read_to_end(&mut content));
+            read.expect("the file can be read");
+            String::from_utf8_lossy(&content).into_owned()
+        });
+        Self { what, status, limit, stdout, stderr }
+    }
+
     /// Whether it ended by itself with exit status 0.
     #[must_use]
     pub fn succeeded(&self) -> bool {

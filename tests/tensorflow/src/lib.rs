@@ -12,6 +12,7 @@
 #[allow(unsafe_code, reason = "TensorFlow's C API; every block is argued")]
 pub mod abi;
 pub mod child;
+mod fork_server;
 pub mod overlay;
 pub mod plugin;
 pub mod python;

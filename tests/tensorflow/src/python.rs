@@ -1,6 +1,7 @@
 //! Python with TensorFlow.
 
 use crate::child::{self, Finished};
+use crate::fork_server;
 use crate::script;
 use cargo_tf_plugin::TensorFlow;
 use std::env;
@@ -17,6 +18,7 @@ const LIMIT: Duration = Duration::from_secs(600);
 pub struct Python {
     command: Command,
     limit: Duration,
+    is_a_fork: bool,
 }
 
 impl Python {
@@ -44,7 +46,7 @@ impl Python {
             .env("TF_ENABLE_ONEDNN_OPTS", "0")
             .env("TF_CPP_MIN_LOG_LEVEL", "2")
             .arg(script(name));
-        Self { command, limit: LIMIT }
+        Self { command, limit: LIMIT, is_a_fork: false }
     }
 
     /// Adds an argument.
@@ -82,9 +84,21 @@ impl Python {
         self
     }
 
+    /// Runs the script in a fork of a process that has imported TensorFlow, which saves 3 s of processor time. The fork
+    /// loads the plugins that the environment names as the import does. Not for tests of the import, of how a process
+    /// ends, or of packages in `PYTHONPATH`.
+    #[must_use]
+    pub fn in_a_fork(mut self) -> Self {
+        self.is_a_fork = true;
+        self
+    }
+
     /// Runs it to its end, successful or not.
     #[must_use]
     pub fn run(self) -> Finished {
+        if self.is_a_fork {
+            return fork_server::run(&self.command, self.limit);
+        }
         child::run(self.command, self.limit)
     }
 }

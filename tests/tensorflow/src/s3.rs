@@ -2,7 +2,7 @@
 
 use crate::overlay::Overlay;
 use crate::python::Python;
-use crate::{Plugin, script};
+use crate::{LIBRARY, Plugin, script};
 use cargo_tf_plugin::{Packages, TensorFlow};
 use s3_server::{Options, Server};
 use s3s::auth::SimpleAuth;
@@ -125,6 +125,13 @@ impl Store {
     pub fn settings(&self, python: Python) -> Python {
         let python = foreign_variables().iter().fold(python, |python, name| python.without(name));
         self.variables().iter().fold(python, |python, (name, value)| python.env(name, value))
+    }
+
+    /// A script in a fork of a process that has imported TensorFlow, with the plugin and the settings for this server.
+    #[must_use]
+    pub fn python(&self, tensorflow: &TensorFlow, script: &str) -> Python {
+        let python = self.settings(Python::new(tensorflow, script));
+        python.env(LIBRARY, Plugin::of("s3").path()).in_a_fork()
     }
 
     /// Gives any process the settings for this server.

@@ -20,14 +20,14 @@ fn not_applicable(tensorflow: &TensorFlow) -> &'static [&'static str] {
 /// When a case fails, or others than expected have run.
 #[track_caller]
 pub fn run(tensorflow: &TensorFlow, what: &str, python: Python, unable: &[(&str, &str)]) {
-    let listed = Python::new(tensorflow, SCRIPT).arg("--list").run().success();
+    let listed = Python::new(tensorflow, SCRIPT).arg("--list").in_a_fork().run().success();
     let listed: Vec<&str> = listed.stdout.lines().collect();
     assert!(listed.len() > 40, "only {} cases are listed", listed.len());
 
     let python = unable.iter().fold(python, |python, (name, reason)| {
         python.arg("--unable").arg(format!("{name}={reason}"))
     });
-    let finished = python.run().success();
+    let finished = python.in_a_fork().run().success();
     let mut results: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for line in finished.stdout.lines() {
         let mut words = line.split([' ', ':']);

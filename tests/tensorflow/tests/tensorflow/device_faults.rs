@@ -328,6 +328,7 @@ fn faults_end_in_errors(tensorflow: &TensorFlow) {
         .arg(plugin.copy_to(scratch.path()))
         .arg(LIMIT)
         .args(cases.keys())
+        .in_a_fork()
         .run()
         .success();
     let mut left = cases.clone();

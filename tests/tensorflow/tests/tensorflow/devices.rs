@@ -35,7 +35,7 @@ fn run_plugin(
     if let Some(devices) = devices {
         python = python.env("TF_SE_PLUGIN_DEVICES", devices);
     }
-    let finished = python.run().success();
+    let finished = python.in_a_fork().run().success();
     let done: Vec<&str> =
         finished.stdout.lines().filter_map(|line| line.strip_prefix("ok ")).collect();
     assert_eq!(done, steps);

@@ -26,7 +26,7 @@ fn run(tensorflow: &TensorFlow, steps: &[&str], pass: Option<&str>) -> Finished 
     if let Some(pass) = pass {
         python = python.env(PASS, pass);
     }
-    let finished = python.run().success();
+    let finished = python.in_a_fork().run().success();
     let done: Vec<&str> =
         finished.stdout.lines().filter_map(|line| line.strip_prefix("ok ")).collect();
     assert_eq!(done, steps);

@@ -26,11 +26,12 @@ fn localfs(tensorflow: &TensorFlow) {
 }
 
 fn leave(tensorflow: &TensorFlow, way: &str, example: &Example) -> Finished {
-    let finished = Python::new(tensorflow, SCRIPT)
+    let python = Python::new(tensorflow, SCRIPT)
         .env(LIBRARY, example.plugin.path())
         .args([way, &example.root])
-        .limit(LIMIT)
-        .run();
+        .limit(LIMIT);
+    // What shows in one run of many is looked for in processes that end like a user's to the last instruction.
+    let finished = if way == "at_once" { python.run() } else { python.in_a_fork().run() };
     if !finished.stdout.lines().any(|line| line == format!("ok {way}")) {
         finished.fail("the work was not done");
     }

@@ -5,6 +5,7 @@ mod conformance;
 mod device_faults;
 mod devices;
 mod first_device;
+mod fork_server;
 mod graphs;
 mod host;
 mod leaving;

@@ -19,6 +19,7 @@ fn every_operation(tensorflow: &TensorFlow) {
     let finished = Python::new(tensorflow, "tensorflow/python/panics.py")
         .arg(Plugin::of("panicfs").path())
         .arg(source)
+        .in_a_fork()
         .run()
         .success();
 

@@ -27,7 +27,7 @@ fn run(tensorflow: &TensorFlow, steps: &[&str], settings: &[(&str, &str)]) -> Fi
     for (name, value) in settings {
         python = python.env(name, value);
     }
-    let finished = python.run().success();
+    let finished = python.in_a_fork().run().success();
     let done: Vec<&str> =
         finished.stdout.lines().filter_map(|line| line.strip_prefix("ok ")).collect();
     assert_eq!(done, steps);
@@ -45,6 +45,7 @@ fn each_operation_answers_as_on_the_cpu(tensorflow: &TensorFlow) {
         .env(LIBRARY, Plugin::of("refdevice").path())
         .env("REFDEVICE_COUNTERS", scratch.path().join("counters"))
         .env("REFDEVICE_SWEEP_VARIABLES", in_place)
+        .in_a_fork()
         .run()
         .success();
     let swept = finished.stdout.lines().filter(|line| line.starts_with("ok ")).count();

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 use tf_plugin_tensorflow_tests::child::{self, Finished};
+use tf_plugin_tensorflow_tests::python::Python;
 use tf_plugin_tensorflow_tests::s3::{Installed, Store};
 use tf_plugin_tensorflow_tests::{Plugin, tensorflow};
 
@@ -19,9 +20,8 @@ const LIMIT: u64 = 240;
 /// time limits or retries, which take much longer.
 const END: Duration = Duration::from_secs(12);
 
-fn go(installed: &Installed, store: &Store, way: &str) -> Finished {
-    let finished = installed
-        .python(store, SCRIPT)
+fn go(python: Python, store: &Store, way: &str) -> Finished {
+    let finished = python
         .arg(way)
         .args(["--root", &store.root(), "--control", store.endpoint()])
         .limit(LIMIT)
@@ -41,8 +41,8 @@ macro_rules! ways {
             #[test]
             fn $way() {
                 let store = Store::own("process", true);
-                let installed = Installed::new(&tensorflow(NEWEST), None);
-                go(&installed, &store, stringify!($way)).success();
+                let python = store.python(&tensorflow(NEWEST), SCRIPT);
+                go(python, &store, stringify!($way)).success();
             }
         )*
     };
@@ -66,10 +66,10 @@ fn ends_in_time(way: &str) {
     let store = Store::own("process", true);
     let installed = Installed::new(&tensorflow(NEWEST), None);
     let started = Instant::now();
-    go(&installed, &store, "at_once").success();
+    go(installed.python(&store, SCRIPT), &store, "at_once").success();
     let usual = started.elapsed();
     let started = Instant::now();
-    go(&installed, &store, way).success();
+    go(installed.python(&store, SCRIPT), &store, way).success();
     let took = started.elapsed();
     assert!(took < usual + END, "{way} took {took:?}, loading alone {usual:?}");
 }
@@ -88,7 +88,7 @@ fn a_stalled_server() {
 fn killed_by_sigint() {
     let store = Store::own("process", true);
     let installed = Installed::new(&tensorflow(NEWEST), None);
-    let finished = go(&installed, &store, "killed_by_sigint");
+    let finished = go(installed.python(&store, SCRIPT), &store, "killed_by_sigint");
     if finished.signal() != Some(libc::SIGINT) {
         finished.fail("it was not ended by SIGINT");
     }
@@ -100,7 +100,7 @@ fn twenty_times_in_python() {
     let store = Store::own("process", true);
     let installed = Installed::new(&tensorflow(NEWEST), None);
     for way in ["used", "used", "used", "used_by_children"] {
-        let finished = go(&installed, &store, way).success();
+        let finished = go(installed.python(&store, SCRIPT), &store, way).success();
         assert!(!finished.stderr.contains("libs3"), "it had something to say: {}", finished.stderr);
     }
 }
