@@ -48,24 +48,24 @@ impl<C: Client> Default for Current<C> {
 
 impl<C: Client> Current<C> {
     /// Returns the connection of this process if it has the settings of now, or else makes it with what is known of the one
-    /// before, which may be that of a parent before a fork.
+    /// before. `make` is never shown that of a parent before a fork.
     ///
     /// # Errors
-    /// Those of `make`.
+    /// Those of `is_up_to_date` and `make`.
     pub fn get(
         &self,
-        is_up_to_date: impl Fn(&C) -> bool,
+        is_up_to_date: impl Fn(&C) -> Result<bool>,
         make: impl Fn(Option<&Connection<C>>) -> Result<Connection<C>>,
     ) -> Result<Arc<Connection<C>>> {
         loop {
             let current = self.0.load_full();
-            if let Some(connection) = &current
-                && is_up_to_date(&connection.client)
-                && connection.is_of_this_process()
+            let own = current.as_ref().filter(|connection| connection.is_of_this_process());
+            if let Some(connection) = own
+                && is_up_to_date(&connection.client)?
             {
                 return Ok(Arc::clone(connection));
             }
-            let new = Arc::new(make(current.as_deref())?);
+            let new = Arc::new(make(own.map(|connection| &**connection))?);
             let before = self.0.compare_and_swap(&current, Some(new));
             if let Some(old) = &*before
                 && !old.is_of_this_process()
@@ -99,18 +99,27 @@ impl<C: Client> Connection<C> {
         }
     }
 
-    /// A connection with other settings than `before`, which is of this process. What is known stays, and so do the
-    /// buckets for which `keep` is true.
-    pub fn renewed(&self, client: C, keep: impl Fn(&str, &C::Store) -> bool) -> Self {
+    /// A connection with other settings than this one, if this is of this process; otherwise nothing is taken from it. What
+    /// is known stays, and so do the buckets for which `keep` is true.
+    pub fn renewed(
+        &self,
+        process: Arc<Process>,
+        client: C,
+        keep: impl Fn(&C, &str, &C::Store) -> bool,
+    ) -> Self {
+        if !self.is_of_this_process() {
+            // A lock of it may be held for ever.
+            return Self::new(process, client);
+        }
         let mut buckets = self.lock().clone();
         let all = buckets.len();
-        buckets.retain(|name, bucket| keep(name, bucket));
+        buckets.retain(|name, bucket| keep(&client, name, bucket));
         if buckets.len() < all {
             // Another store may have said it, or to somebody else.
             self.listings.clear();
         }
         Self {
-            process: Arc::clone(&self.process),
+            process,
             client,
             listings: Arc::clone(&self.listings),
             pending: Arc::clone(&self.pending),

@@ -1,7 +1,7 @@
 //! The engine under object stores as TensorFlow filesystems: what every store needs and no protocol decides.
 //!
 //! The author of a store implements [`Client`], which opens buckets, and [`ObjectStore`], which is one bucket: each method
-//! is one request. The engine does the rest. `s3://` (`examples/s3`) is built on it.
+//! is one request. The engine does the rest, and [`ObjectFilesystem`] is the plugin. `s3://` (`examples/s3`) is built on it.
 //!
 //! Reading is here: [`Reader`] reads ahead as far as the reads follow one another, into a memory budget that all files share,
 //! or by several requests straight into TensorFlow's buffer; it pins one version of the object, resumes responses that
@@ -18,6 +18,7 @@
 //! | `object` | what is requested of objects, and what responses tell of them |
 //! | `failure`, `retry` | why a request failed; how long it is made again |
 //! | `request` | each request, made until it succeeds or no further attempt helps |
+//! | `filesystem` | a store as a filesystem of TensorFlow |
 //! | `connection` | how this process reaches a store, and what it knows of it |
 //! | `process`, `budget` | what belongs to one process, made again after a fork: worker threads, memory |
 //! | `read` | files open for reading |
@@ -38,6 +39,7 @@ mod buffer;
 mod collect;
 mod connection;
 mod failure;
+mod filesystem;
 #[cfg(feature = "http")]
 pub mod http;
 mod listings;
@@ -60,6 +62,7 @@ pub use buffer::{Buffer, Content};
 use collect::{Collected, Tree};
 pub use connection::{Connect, Connection, Current};
 pub use failure::{Class, Failure, RequestError};
+pub use filesystem::{BucketOf, File, ObjectFilesystem, OpenForWriting, Resources, StorePlugin};
 pub use listings::{Began, Found, Listings};
 use listings::{Child, Listed};
 pub use name::Name;

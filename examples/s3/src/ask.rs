@@ -3,7 +3,7 @@
 //! The plugin itself never does: it learns from the answers to what it was told to do. Who wants to know before, or
 //! to choose the settings, runs the example `ask`.
 
-use crate::S3;
+use crate::Filesystem;
 use crate::connection::{Bucket, Client};
 use crate::failure::failure;
 use crate::names::copy_source;
@@ -145,7 +145,7 @@ impl Abilities {
 /// # Errors
 /// As a write and a read below `uri`.
 pub fn ask(uri: &str) -> Result<Abilities> {
-    let s3 = <S3 as Filesystem>::new("s3")?;
+    let s3 = Filesystem::shared();
     let mut name = Client::parse(Uri::new(uri.as_bytes()))?;
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     name.key = format!("{}tf-s3-ask-{}/", name.prefix(), since.as_nanos());

@@ -1,30 +1,9 @@
 //! What the plugin says of itself, as files without a bucket: `s3:///metrics.json`, `s3:///config.json`,
 //! `s3:///stores.json`.
 
-use crate::{Reader, S3, metrics};
+use crate::{Filesystem, metrics};
 use tf_fs_object_store::{Connect as _, Name};
 use tf_fs_plugin::prelude::*;
-
-/// A file open for reading.
-#[derive(Debug)]
-pub enum File {
-    /// An object of a store.
-    Object(Reader),
-    /// What the plugin says of itself, as it was when the file was opened.
-    Report(Vec<u8>),
-}
-
-impl RandomAccessFile for File {
-    fn read_at(&self, offset: u64, buf: &mut ReadBuf<'_>) -> Result<()> {
-        match self {
-            Self::Object(object) => object.read_at(offset, buf),
-            Self::Report(text) => {
-                buf.fill_from(text, offset);
-                Ok(())
-            }
-        }
-    }
-}
 
 /// Reports that change are filled up to this, so that the size that somebody asked for is still right when they
 /// are read.
@@ -41,17 +20,17 @@ fn filled(text: String) -> Vec<u8> {
 ///
 /// # Errors
 /// If the settings are wrong.
-pub(crate) fn content(s3: &S3, name: &Name) -> Result<Option<Vec<u8>>> {
+pub(crate) fn content(s3: &Filesystem, name: &Name) -> Result<Option<Vec<u8>>> {
     if !name.bucket.is_empty() {
         return Ok(None);
     }
     let text = match name.key.as_str() {
         "metrics.json" => {
             let connection = s3.connection()?;
-            let limit = s3.0.config.settings()?.memory_budget;
+            let limit = s3.plugin().config.settings()?.memory_budget;
             filled(metrics::json(connection.process.budget.used(), limit))
         }
-        "config.json" => s3.0.config.json()?.into_bytes(),
+        "config.json" => s3.plugin().config.json()?.into_bytes(),
         "stores.json" => {
             let stores = serde_json::Value::from(s3.connection()?.client.stores());
             filled(format!("{stores:#}"))

@@ -20,7 +20,7 @@ const SIBLINGS: u32 = 100;
 /// # Errors
 /// As the store says; `NOT_FOUND` if there is no such bucket.
 pub(super) async fn find<C: Client>(connection: &Connection<C>, name: &Name) -> Result<Found> {
-    find_by(connection, name, false).await
+    find_by(connection, name, false, true).await
 }
 
 /// As [`find`], for a name that something is to be copied to: others of its kind are likely to be asked for
@@ -29,13 +29,26 @@ pub(super) async fn find_destination<C: Client>(
     connection: &Connection<C>,
     name: &Name,
 ) -> Result<Found> {
-    find_by(connection, name, true).await
+    find_by(connection, name, true, true).await
 }
 
+/// Whether a name that has no object is a directory. A store without listings has none.
+///
+/// # Errors
+/// As the store says.
+pub(crate) async fn is_listed_directory<C: Client>(
+    connection: &Connection<C>,
+    name: &Name,
+) -> Result<bool> {
+    find_by(connection, name, false, false).await.map(|found| found == Found::Directory)
+}
+
+/// `may_head`: without listings a request for the object tells something new.
 async fn find_by<C: Client>(
     connection: &Connection<C>,
     name: &Name,
     with_siblings: bool,
+    may_head: bool,
 ) -> Result<Found> {
     if name.bucket.is_empty() {
         return Ok(if name.key.is_empty() { Found::Directory } else { Found::Nothing });
@@ -58,7 +71,7 @@ async fn find_by<C: Client>(
                 Some(found) => found,
                 None => {
                     let began = connection.listings.begin();
-                    let (found, is_listed) = ask(&*bucket, name).await?;
+                    let (found, is_listed) = ask(&*bucket, name, may_head).await?;
                     let (listings, ttl) = (&connection.listings, bucket.settings().listing_ttl);
                     if is_listed && found == Found::Nothing {
                         listings.insert_absence(name, began, ttl);
@@ -174,13 +187,14 @@ async fn list_some<C: Client>(
 /// # Errors
 /// Why the store refuses to list the name, or to tell of the object.
 pub(super) async fn find_in_store<S: ObjectStore>(bucket: &S, name: &Name) -> Result<Found> {
-    ask(bucket, name).await.map(|(found, _)| found)
+    ask(bucket, name, true).await.map(|(found, _)| found)
 }
 
 /// What this name is in the store, and whether a listing said so: what does not exist then has nothing in it.
-async fn ask<S: ObjectStore>(bucket: &S, name: &Name) -> Result<(Found, bool)> {
+async fn ask<S: ObjectStore>(bucket: &S, name: &Name, may_head: bool) -> Result<(Found, bool)> {
     match list_one(bucket, name).await {
         Ok(found) => Ok((found, true)),
+        Err(refused) if refused.is(Class::Unsupported) && !may_head => Ok((Found::Nothing, false)),
         Err(refused) if refused.head_may_tell() => {
             head(bucket, name, refused).await.map(|found| (found, false))
         }

@@ -18,6 +18,8 @@ mod matching;
 mod pages;
 mod renaming;
 
+pub(crate) use lookup::is_listed_directory;
+
 use crate::{Client, Connection, Found, Name, ObjectStore, read, request};
 use tf_fs_plugin::prelude::*;
 

@@ -11,7 +11,7 @@ mod ranges;
 mod source;
 mod whole;
 
-use crate::{Client, Connect, Connection, Name, Range};
+use crate::{Client, Connect, Connection, Name, Range, names};
 use arc_swap::ArcSwap;
 use chunk::Chunks;
 use file::File;
@@ -57,11 +57,12 @@ pub struct Reader<P: Connect> {
 }
 
 impl<P: Connect> Reader<P> {
-    /// Opens an object; `None` if there is none of this name.
+    /// Opens an object.
     ///
     /// # Errors
-    /// `FAILED_PRECONDITION` while this process is writing it, and those of the request.
-    pub fn open(plugin: &P, name: Name) -> Result<Option<Self>> {
+    /// `NOT_FOUND`; `FAILED_PRECONDITION` if it is a directory, or while this process is writing it; and those of the
+    /// request.
+    pub fn open(plugin: &P, name: Name) -> Result<Self> {
         let connection = plugin.connection()?;
         ensure!(
             connection.pending.unpublished(&name).is_none(),
@@ -69,12 +70,17 @@ impl<P: Connect> Reader<P> {
                 "{name}: open: it is still being written; close it first"
             ))
         );
-        let file = connection.block_on(File::open(&connection, &name))?;
-        Ok(file.map(|file| Self {
-            plugin: plugin.clone(),
-            name,
-            file: ArcSwap::from_pointee(file),
-        }))
+        if let Some(file) = connection.block_on(File::open(&connection, &name))? {
+            let (plugin, file) = (plugin.clone(), ArcSwap::from_pointee(file));
+            return Ok(Self { plugin, name, file });
+        }
+        // Only now does it matter: one more request.
+        match connection.block_on(names::is_listed_directory(&connection, &name)) {
+            Ok(true) => Err(Error::expected_file(&name)),
+            // Without permission to list this cannot be found out, and the object is missing either way.
+            Err(error) if error.code() != Code::PermissionDenied => Err(error),
+            _ => Err(Error::not_found(&name)),
+        }
     }
 
     /// The size of the object, in bytes.

@@ -118,7 +118,9 @@ fn a_store_without_listings_is_read_and_its_files_are_found() {
     assert!(plugin.0.path_exists(&name("d/a")).unwrap());
     assert!(!plugin.0.path_exists(&name("d")).unwrap());
     assert_eq!(plugin.0.stat(&name("none")).unwrap_err().code(), Code::NotFound);
+    let before = plugin.requests("get").len();
     assert_eq!(plugin.read("none", 1).unwrap_err().code(), Code::NotFound);
+    assert_eq!(plugin.requests("get").len(), before + 1);
     let exist = plugin.0.paths_exist(&[Uri::new(b"mem://b/f"), Uri::new(b"mem://b/none")]);
     assert_eq!(exist.into_iter().flatten().collect::<Vec<_>>(), [true, false]);
     assert_eq!(plugin.glob("mem://b/f").unwrap(), ["mem://b/f"]);

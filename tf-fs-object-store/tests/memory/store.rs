@@ -49,7 +49,7 @@ pub(crate) struct Bucket {
     contents: Arc<Mutex<Contents>>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Memory(Arc<Mutex<Contents>>);
 
 #[derive(Clone)]
@@ -306,15 +306,25 @@ impl Contents {
     }
 }
 
+impl Memory {
+    pub(crate) fn put(&self, key: &str, bytes: Vec<u8>) {
+        let mut contents = self.0.lock().unwrap();
+        let version = contents.objects.get(key).map_or(1, |(_, version)| version + 1);
+        contents.objects.insert(key.into(), (bytes.into(), version));
+    }
+
+    pub(crate) fn keys(&self) -> Vec<String> {
+        self.0.lock().unwrap().objects.keys().cloned().collect()
+    }
+}
+
 impl Plugin {
     pub(crate) fn contents(&self) -> MutexGuard<'_, Contents> {
         self.0.client.0.lock().unwrap()
     }
 
     pub(crate) fn put(&self, key: &str, bytes: Vec<u8>) {
-        let mut contents = self.contents();
-        let version = contents.objects.get(key).map_or(1, |(_, version)| version + 1);
-        contents.objects.insert(key.into(), (bytes.into(), version));
+        self.0.client.put(key, bytes);
     }
 
     /// What becomes of the next requests of a kind.
@@ -328,11 +338,11 @@ impl Plugin {
     }
 
     pub(crate) fn keys(&self) -> Vec<String> {
-        self.contents().objects.keys().cloned().collect()
+        self.0.client.keys()
     }
 
     pub(crate) fn read(&self, key: &str, piece: usize) -> Result<Vec<u8>> {
-        let reader = Reader::open(self, name(key))?.ok_or_else(|| Error::not_found(key))?;
+        let reader = Reader::open(self, name(key))?;
         let mut bytes = Vec::new();
         loop {
             let mut piece = vec![0; piece];

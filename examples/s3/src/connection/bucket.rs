@@ -36,7 +36,7 @@ use tf_fs_object_store::http::{Tls, causes};
 use tf_fs_plugin::prelude::*;
 
 /// A bucket and the client for it.
-pub struct Bucket {
+pub(crate) struct Bucket {
     pub(crate) name: Arc<str>,
     pub(crate) client: Client,
     pub(crate) settings: Arc<BucketSettings>,

@@ -29,7 +29,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 use tf_fs_object_store::http::{Proxy, Tls};
-use tf_fs_object_store::{BucketPage, Name, Process};
+use tf_fs_object_store::{BucketPage, Name};
 use tf_fs_plugin::prelude::*;
 
 /// How this process reaches its stores, and what it knows of them.
@@ -37,7 +37,7 @@ pub(crate) type Connection = tf_fs_object_store::Connection<Client>;
 
 /// What connections to buckets are made with.
 #[derive(Debug)]
-pub struct Client {
+pub(crate) struct Client {
     settings: Arc<Settings>,
     shared: Arc<Shared>,
 }
@@ -56,23 +56,19 @@ struct Shared {
     rules: OnceLock<Arc<DefaultResolver>>,
 }
 
-/// A connection with these settings; of the one before it keeps what it knows if it is of this process.
-///
-/// # Errors
-/// If no threads can be started.
-pub(crate) fn connect(settings: Arc<Settings>, before: Option<&Connection>) -> Result<Connection> {
-    quieten();
-    let process = Process::current("s3", settings.threads, settings.memory_budget)?;
-    let Some(before) = before.filter(|before| before.is_of_this_process()) else {
-        return Ok(Connection::new(process, Client { settings, shared: Arc::default() }));
-    };
-    let shared = Arc::clone(&before.client.shared);
-    let client = Client { settings: Arc::clone(&settings), shared };
-    // Buckets whose settings stay the same keep their connections.
-    Ok(before.renewed(client, |name, bucket| bucket.settings == *settings.bucket(name)))
-}
-
 impl Client {
+    /// With these settings; of the one before it keeps what the buckets share.
+    pub(crate) fn new(settings: Arc<Settings>, before: Option<&Self>) -> Self {
+        quieten();
+        let shared = before.map(|before| Arc::clone(&before.shared)).unwrap_or_default();
+        Self { settings, shared }
+    }
+
+    /// Whether a bucket of this name would have the same settings. Then it keeps its connections.
+    pub(crate) fn would_open(&self, name: &str, bucket: &Bucket) -> bool {
+        bucket.settings == *self.settings.bucket(name)
+    }
+
     /// Whether it was made with these settings.
     pub(crate) fn has(&self, settings: &Arc<Settings>) -> bool {
         Arc::ptr_eq(&self.settings, settings)
@@ -191,8 +187,7 @@ mod tests {
 
     #[test]
     fn the_sdk_cannot_reach_the_log() {
-        let connection = connect(Arc::default(), None).unwrap();
-        assert!(connection.is_of_this_process());
+        Client::new(Arc::default(), None);
         // `tracing` writes to the log only while no subscriber has been set.
         assert!(tracing::dispatcher::has_been_set());
     }

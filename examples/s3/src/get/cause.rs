@@ -13,7 +13,7 @@ use tf_fs_plugin::prelude::*;
 
 /// Why one attempt failed.
 #[derive(Debug)]
-pub enum Cause {
+pub(crate) enum Cause {
     /// The store refused.
     Answer(Box<Refusal>),
     /// The object is not the one that was opened.
@@ -42,7 +42,7 @@ pub enum Cause {
 
 /// What the store said.
 #[derive(Debug)]
-pub struct Refusal {
+pub(crate) struct Refusal {
     pub(crate) answer: Answer,
     pub(crate) retry_after: Option<Duration>,
     /// The reason is known and mended: another attempt at once is worth while.

@@ -25,7 +25,7 @@ use std::time::Instant;
 use tf_fs_object_store::{GetOptions, Head};
 
 /// The bytes of an answer, as they arrive.
-pub struct Body(Inner);
+pub(crate) struct Body(Inner);
 
 enum Inner {
     Own(own::Body),

@@ -1,7 +1,7 @@
 //! Ranges without what open files have around them, to measure the two ways to get one. Not part of the plugin.
 
+use crate::Filesystem;
 use crate::connection::Client;
-use crate::{S3, SHARED};
 use std::sync::Arc;
 use tf_fs_object_store::{Client as _, Connect as _};
 use tf_fs_plugin::prelude::*;
@@ -26,7 +26,7 @@ impl Ranges {
     /// `NOT_FOUND` if there is none, `INVALID_ARGUMENT` for a URI that names no object, and those of the settings and
     /// of the request.
     pub fn open(way: Way, uri: &str) -> Result<Self> {
-        let connection = S3(Arc::clone(&SHARED)).connection()?;
+        let connection = Filesystem::shared().connection()?;
         let name = Client::file(Uri::new(uri.as_bytes()))?;
         let bucket = connection.block_on(connection.client.open(&name.bucket))?;
         if way == Way::Sdk {

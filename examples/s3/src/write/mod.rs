@@ -16,7 +16,7 @@ pub(crate) mod object;
 mod parts;
 mod upload;
 
-use crate::S3;
+use crate::Filesystem;
 use crate::connection::Connection;
 use guard::Before;
 use object::{Kept, Stored, Target};
@@ -36,7 +36,7 @@ const LOCK_FILE: &str = ".lockfile";
 /// An object open for writing. It becomes visible whole, at a flush, a sync or the close; whoever drops
 /// it without closing it gives up what was not published.
 #[derive(Debug)]
-pub struct Writer(Option<Box<Open>>);
+pub(crate) struct Writer(Option<Box<Open>>);
 
 #[derive(Debug)]
 struct Open {
@@ -65,14 +65,14 @@ struct Open {
 
 impl Writer {
     /// A new file; asks the store nothing.
-    pub(crate) fn create(s3: &S3, name: Name) -> Result<Self> {
+    pub(crate) fn create(s3: &Filesystem, name: Name) -> Result<Self> {
         let connection = s3.connection()?;
         let bucket = connection.block_on(connection.bucket(&name.bucket))?;
         Ok(Self::new(connection, Target { bucket, name, kept: Kept::default() }))
     }
 
     /// A file that goes on after the bytes of an object, or a new one.
-    pub(crate) fn append_to(s3: &S3, name: Name) -> Result<Self> {
+    pub(crate) fn append_to(s3: &Filesystem, name: Name) -> Result<Self> {
         let connection = s3.connection()?;
         let bucket = connection.block_on(connection.bucket(&name.bucket))?;
         match connection.block_on(object::find(&bucket, &name))? {
