@@ -1,0 +1,359 @@
+//! `https://` and `http://` for TensorFlow, for reading.
+//!
+//! What no protocol decides is in `tf-fs-object-store`: threads, memory, reading ahead, retries. HTTP itself is its feature
+//! `http`.
+//!
+//! | Module | Job |
+//! |---|---|
+//! | `name` | URLs, exactly as written |
+//! | `settings`, `credentials` | environment variables; tokens and passwords by host |
+//! | `origin` | a server: requests and redirects |
+//! | `answer` | what a response says, and whether to believe it |
+//! | `whole` | files that their server sends only whole |
+
+#![forbid(unsafe_code)]
+
+mod answer;
+mod credentials;
+mod name;
+mod origin;
+mod settings;
+mod whole;
+
+pub use settings::{Secret, Settings};
+
+use credentials::Credentials;
+use origin::{Origin, is_whole};
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, LazyLock, OnceLock, PoisonError, Weak};
+use tf_fs_object_store::http::{Http, HttpSettings, Proxy, Tls};
+use tf_fs_object_store::{Connect, Connection, Current, Name, Process};
+use tf_fs_plugin::prelude::*;
+use tf_fs_plugin::{Unsupported, glob, sync::Mutex};
+use whole::Spooled;
+
+/// Files by URL. All values that [`Filesystem::new`] makes share one client, whatever scheme they serve.
+#[derive(Clone, Debug)]
+pub struct Https(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    /// Those of the environment unless set.
+    settings: OnceLock<Settings>,
+    /// Of this process, or of its parent until the first use after a fork.
+    connection: Current<Client>,
+    /// Whole files that were received a moment ago, or are open.
+    spooled: Mutex<HashMap<Name, Weak<Spooled>>>,
+}
+
+static SHARED: LazyLock<Arc<Shared>> = LazyLock::new(Arc::default);
+
+/// How this process reaches servers.
+#[derive(Debug)]
+pub struct Client {
+    settings: Settings,
+    http: Http,
+    credentials: Credentials,
+}
+
+/// A file open for reading, at the version that it had when it was opened.
+pub enum File {
+    /// Of a server that sends any part of it.
+    Parts(tf_fs_object_store::Reader<Https>),
+    /// Of a server that sends only all of it, which is here.
+    #[doc(hidden)]
+    Whole(Whole),
+}
+
+/// A file that was received whole.
+pub struct Whole(Arc<Spooled>);
+
+impl tf_fs_object_store::Client for Client {
+    type Store = Origin;
+
+    // A bucket has its scheme in it: there are two.
+    const SCHEME: &'static str = "";
+
+    async fn open(&self, bucket: &Arc<str>) -> Result<Origin> {
+        let mut settings = tf_fs_object_store::Settings::default();
+        settings.retry_timeout = self.settings.retry_timeout;
+        settings.stall_timeout = self.settings.stall_timeout;
+        settings.read_concurrency = self.settings.read_concurrency;
+        settings.listing_ttl = self.settings.cache;
+        Ok(Origin {
+            http: self.http.clone(),
+            base: bucket.to_string(),
+            settings,
+            credentials: self.credentials.clone(),
+            places: std::sync::Mutex::default(),
+            wholes: std::sync::Mutex::default(),
+        })
+    }
+
+    fn split(uri: Uri<'_>) -> Result<(&str, &str)> {
+        name::split(uri)
+    }
+}
+
+impl Connect for Https {
+    type Client = Client;
+
+    fn connection(&self) -> Result<Arc<Connection<Client>>> {
+        let settings = self.settings()?;
+        self.0.connection.get(
+            |_| true,
+            |_| {
+                let process = Process::current("https", THREADS, settings.memory)?;
+                let http = Http::new(HttpSettings {
+                    tls: Tls { file: settings.ca_file.clone(), ..Tls::default() },
+                    proxy: Proxy::Environment,
+                    connect_timeout: settings.connect_timeout,
+                    stall_timeout: settings.stall_timeout,
+                    user_agent: concat!("tensorflow-https/", env!("CARGO_PKG_VERSION")),
+                });
+                let http = http.context("TF_HTTPS_CA_FILE")?;
+                let credentials = Credentials::new(settings)?;
+                Ok(Connection::new(
+                    process,
+                    Client { settings: settings.clone(), http, credentials },
+                ))
+            },
+        )
+    }
+}
+
+/// Threads that receive what is read ahead.
+const THREADS: usize = 4;
+
+impl Https {
+    /// With these settings in place of the environment's.
+    pub fn with(settings: Settings) -> Self {
+        Self(Arc::new(Shared { settings: settings.into(), ..Shared::default() }))
+    }
+
+    fn settings(&self) -> Result<&Settings> {
+        if let Some(settings) = self.0.settings.get() {
+            return Ok(settings);
+        }
+        let settings = Settings::from_variables(|name| std::env::var(name).ok())?;
+        Ok(self.0.settings.get_or_init(|| settings))
+    }
+
+    fn open(&self, name: &Name) -> Result<File> {
+        if let Some(spooled) = self.spooled(name)? {
+            return Ok(File::Whole(Whole(spooled)));
+        }
+        match tf_fs_object_store::Reader::open(self, name.clone()) {
+            Ok(Some(reader)) => Ok(File::Parts(reader)),
+            Ok(None) => Err(Error::not_found(name)),
+            Err(error) if is_whole(&error) => Ok(File::Whole(Whole(self.receive(name)?))),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// A whole file that is here already.
+    fn spooled(&self, name: &Name) -> Result<Option<Arc<Spooled>>> {
+        Ok(self.0.spooled.lock()?.get(name).and_then(Weak::upgrade))
+    }
+
+    /// Receives a whole file, and keeps it for a moment: what asks for its length opens it next, or the other way round.
+    fn receive(&self, name: &Name) -> Result<Arc<Spooled>> {
+        let connection = self.connection()?;
+        let settings = &connection.client.settings;
+        let spooled = connection.block_on(async {
+            let origin = connection.bucket(&name.bucket).await?;
+            let first = std::sync::Mutex::new(origin.take_whole(&name.key));
+            let (origin, budget) = (&*origin, &connection.process.budget);
+            tf_fs_object_store::retry(origin, "read", name, |_| {
+                let first = first.lock().unwrap_or_else(PoisonError::into_inner).take();
+                whole::receive(origin, name, first, budget, settings)
+            })
+            .await
+        })?;
+        let spooled = Arc::new(spooled);
+        let mut all = self.0.spooled.lock()?;
+        all.retain(|_, spooled| spooled.strong_count() > 0);
+        all.insert(name.clone(), Arc::downgrade(&spooled));
+        let (kept, time) = (Arc::clone(&spooled), settings.cache);
+        connection.process.spawn(async move {
+            tokio::time::sleep(time).await;
+            drop(kept);
+        });
+        Ok(spooled)
+    }
+}
+
+fn parse(uri: Uri<'_>) -> Result<Name> {
+    <Client as tf_fs_object_store::Client>::parse(uri)
+}
+
+/// The error of everything that would change a file.
+fn read_only(uri: Uri<'_>, what: &str) -> Error {
+    let name = match parse(uri) {
+        Ok(name) => name,
+        Err(error) => return error,
+    };
+    let text = format!(
+        "{name}: {what}: HTTP is for reading only; write to a local path, or to a store such as s3://"
+    );
+    Error::new(Code::Unimplemented, text)
+}
+
+fn unlisted(uri: Uri<'_>, what: &str) -> Error {
+    let name = match parse(uri) {
+        Ok(name) => name,
+        Err(error) => return error,
+    };
+    let text = format!(
+        "{name}: {what}: HTTP has no directories; name each file, for instance from a list of them that you read first"
+    );
+    Error::new(Code::Unimplemented, text)
+}
+
+#[filesystem_plugin(schemes("https", "http"))]
+impl Filesystem for Https {
+    type Reader = File;
+    type Writer = Unsupported;
+    type Region = AlignedRegion;
+
+    // Runs at `import tensorflow`: no thread, no connection, no look at the environment yet.
+    fn new(_scheme: &str) -> Result<Self> {
+        Ok(Self(Arc::clone(&SHARED)))
+    }
+
+    fn new_random_access_file(&self, uri: Uri<'_>) -> Result<File> {
+        self.open(&parse(uri)?)
+    }
+
+    fn new_writable_file(&self, uri: Uri<'_>) -> Result<Unsupported> {
+        Err(read_only(uri, "write"))
+    }
+
+    fn new_appendable_file(&self, uri: Uri<'_>) -> Result<Unsupported> {
+        Err(read_only(uri, "append"))
+    }
+
+    fn new_read_only_memory_region_from_file(&self, uri: Uri<'_>) -> Result<AlignedRegion> {
+        let name = parse(uri)?;
+        let file = self.open(&name)?;
+        loop {
+            let len = file.size();
+            ensure!(
+                len > 0,
+                Error::invalid_argument(format_args!("{name}: an empty file has no memory region"))
+            );
+            let region = AlignedRegion::read(&file, len);
+            // Otherwise the length was only remembered, and the first read found another.
+            if file.size() == len {
+                return region;
+            }
+        }
+    }
+
+    fn create_dir(&self, uri: Uri<'_>) -> Result<()> {
+        Err(read_only(uri, "create a directory"))
+    }
+
+    fn recursively_create_dir(&self, uri: Uri<'_>) -> Result<()> {
+        Err(read_only(uri, "create a directory"))
+    }
+
+    fn delete_file(&self, uri: Uri<'_>) -> Result<()> {
+        Err(read_only(uri, "delete"))
+    }
+
+    fn delete_dir(&self, uri: Uri<'_>) -> Result<()> {
+        Err(read_only(uri, "delete"))
+    }
+
+    fn delete_recursively(&self, uri: Uri<'_>) -> Result<(), Undeleted> {
+        Err(read_only(uri, "delete").into())
+    }
+
+    fn rename_file(&self, src: Uri<'_>, _dst: Uri<'_>) -> Result<()> {
+        Err(read_only(src, "rename"))
+    }
+
+    fn copy_file(&self, _src: Uri<'_>, dst: Uri<'_>) -> Result<()> {
+        Err(read_only(dst, "copy to it"))
+    }
+
+    fn path_exists(&self, uri: Uri<'_>) -> Result<bool> {
+        let name = parse(uri)?;
+        match self.connection()?.path_exists(&name) {
+            Err(error) if is_whole(&error) => Ok(true),
+            outcome => outcome,
+        }
+    }
+
+    fn stat(&self, uri: Uri<'_>) -> Result<FileStatistics> {
+        let name = parse(uri)?;
+        let spooled = match self.spooled(&name)? {
+            Some(spooled) => spooled,
+            None => match self.connection()?.stat(&name) {
+                Err(error) if is_whole(&error) => self.receive(&name)?,
+                outcome => return outcome,
+            },
+        };
+        let statistics = FileStatistics::file(spooled.size);
+        Ok(spooled.modified.map_or(statistics, |time| statistics.with_modified(time)))
+    }
+
+    // A URL is sent as it was written: `a//b`, `./a` and `a/../b` are names of their own.
+    fn translate_name(&self, uri: &[u8]) -> Vec<u8> {
+        uri.to_vec()
+    }
+
+    fn get_children(&self, uri: Uri<'_>) -> Result<Entries> {
+        Err(unlisted(uri, "list"))
+    }
+
+    fn get_matching_paths(&self, pattern: Uri<'_>) -> Result<Entries> {
+        // `?` begins the query of a URL. Other wildcards have no place in one.
+        let (_, key) = name::split(pattern)?;
+        let is_name = glob::is_literal(key.replace('?', "").as_bytes());
+        ensure!(is_name, unlisted(pattern, "match a pattern"));
+        let found =
+            if self.path_exists(pattern)? { vec![pattern.as_bytes().to_vec()] } else { Vec::new() };
+        Ok(found.into_iter().collect())
+    }
+
+    fn flush_caches(&self) {
+        self.0.connection.flush_caches();
+        if let Ok(mut spooled) = self.0.spooled.lock() {
+            spooled.clear();
+        }
+    }
+}
+
+impl File {
+    /// Its size, in bytes.
+    pub fn size(&self) -> u64 {
+        match self {
+            Self::Parts(reader) => reader.size(),
+            Self::Whole(Whole(spooled)) => spooled.size,
+        }
+    }
+}
+
+impl RandomAccessFile for File {
+    fn read_at(&self, offset: u64, buf: &mut ReadBuf<'_>) -> Result<()> {
+        match self {
+            Self::Parts(reader) => reader.read_at(offset, buf),
+            Self::Whole(Whole(spooled)) => spooled.read_at(offset, buf),
+        }
+    }
+}
+
+impl fmt::Debug for File {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("File").field("size", &self.size()).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared").field("settings", &self.settings).finish_non_exhaustive()
+    }
+}

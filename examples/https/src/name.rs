@@ -1,0 +1,141 @@
+//! A URL: scheme, host and port are the bucket, the path and the query are the key, all as the user wrote them.
+
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+use tf_fs_object_store::Name;
+use tf_fs_object_store::http::Uri as Url;
+use tf_fs_plugin::prelude::*;
+
+/// What no request line can hold as it is. Letters beyond ASCII are escaped too; what is escaped already stays so.
+const ESCAPED: &AsciiSet = &CONTROLS
+    .add(b' ')
+    .add(b'"')
+    .add(b'<')
+    .add(b'>')
+    .add(b'\\')
+    .add(b'^')
+    .add(b'`')
+    .add(b'{')
+    .add(b'|')
+    .add(b'}');
+
+/// Splits a URL into its origin, such as `https://host:8080`, and what follows the next `/`.
+///
+/// # Errors
+/// `INVALID_ARGUMENT` for what is no URL of these schemes. The error does not show it: it may have a password in it.
+pub(crate) fn split(uri: Uri<'_>) -> Result<(&str, &str)> {
+    let text = std::str::from_utf8(uri.as_bytes())
+        .map_err(|_| Error::invalid_argument("the URL is not UTF-8; percent-encode its bytes"))?;
+    let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
+    let rest = rest.ok_or_else(|| {
+        Error::invalid_argument(
+            "the name is not a URL; write https://host/path or http://host/path",
+        )
+    })?;
+    let host_at = text.len() - rest.len();
+    let end = rest.find('/').map_or(text.len(), |slash| host_at + slash);
+    let (origin, key) = (&text[..end], text[end..].strip_prefix('/').unwrap_or_default());
+    let authority = &origin[host_at..];
+    ensure!(
+        !authority.contains('@'),
+        Error::invalid_argument(
+            "the URL has a user name or a password, which would show up in logs; put them into ~/.netrc, or a token \
+             into TF_HTTPS_BEARER_TOKENS"
+        )
+    );
+    let is_host = Url::try_from(origin)
+        .is_ok_and(|url| url.host().is_some_and(|host| !host.is_empty()) && url.path() == "/");
+    ensure!(
+        is_host && !authority.contains(['?', '#', '\\']),
+        Error::invalid_argument(format_args!(
+            "`{}` is not a host; write https://host/path or https://host:port/path",
+            authority.escape_debug()
+        ))
+    );
+    ensure!(
+        !key.contains('#'),
+        Error::invalid_argument(format_args!(
+            "{}: a `#` begins a fragment, which is not sent to servers; write %23, or leave it out",
+            Name::new("", origin, key)
+        ))
+    );
+    Ok((origin, key))
+}
+
+/// What requests for this key of an origin are sent to.
+///
+/// # Errors
+/// `INVALID_ARGUMENT` for a URL that is too long.
+pub(crate) fn url(origin: &str, key: &str) -> Result<Url> {
+    Url::try_from(format!("{origin}/{}", utf8_percent_encode(key, ESCAPED))).map_err(|error| {
+        Error::invalid_argument(format_args!(
+            "{}: cannot be requested: {error}",
+            Name::new("", origin, key)
+        ))
+    })
+}
+
+/// Scheme, host and port of a URL in one form: lower case, and without a port that the scheme implies.
+pub(crate) fn origin(url: &Url) -> String {
+    let scheme = url.scheme_str().unwrap_or_default();
+    let host = url.host().unwrap_or_default().to_ascii_lowercase();
+    match (scheme, url.port_u16()) {
+        (_, None) | ("https", Some(443)) | ("http", Some(80)) => format!("{scheme}://{host}"),
+        (_, Some(port)) => format!("{scheme}://{host}:{port}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_what_the_user_wrote() {
+        for (text, origin, key) in [
+            ("https://h/a//b/../c?x=%2F/y", "https://h", "a//b/../c?x=%2F/y"),
+            ("http://h:81/", "http://h:81", ""),
+            ("http://h", "http://h", ""),
+            ("http://[::1]:80/%2e%2E", "http://[::1]:80", "%2e%2E"),
+        ] {
+            assert_eq!(split(Uri::new(text.as_bytes())).unwrap(), (origin, key));
+        }
+        for (key, path) in
+            [("a//b/../c?x=%2F", "/a//b/../c?x=%2F"), ("ü a", "/%C3%BC%20a"), ("%41", "/%41")]
+        {
+            assert_eq!(url("https://h", key).unwrap().path_and_query().unwrap().as_str(), path);
+        }
+    }
+
+    #[test]
+    fn what_is_no_url_is_told_without_its_secrets() {
+        for text in ["https://user:sesame@h/x", "https://sesame@h/x"] {
+            let error = split(Uri::new(text.as_bytes())).unwrap_err();
+            assert_eq!(error.code(), Code::InvalidArgument);
+            assert!(
+                !error.message().contains("sesame") && error.message().contains("netrc"),
+                "{error}"
+            );
+        }
+        for text in
+            ["https://", "https:///x", "https://h?x", "https://a b/x", "ftp://h/x", "https://h/x#y"]
+        {
+            assert_eq!(
+                split(Uri::new(text.as_bytes())).unwrap_err().code(),
+                Code::InvalidArgument,
+                "{text}"
+            );
+        }
+        let error = split(Uri::new(b"https://h/x?sesame#y")).unwrap_err();
+        assert!(!error.message().contains("sesame"), "{error}");
+    }
+
+    #[test]
+    fn an_origin_has_one_form() {
+        for (text, form) in [
+            ("https://H:443/x", "https://h"),
+            ("http://h:443/x", "http://h:443"),
+            ("http://h:80/", "http://h"),
+        ] {
+            assert_eq!(origin(&Url::try_from(text).unwrap()), form);
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! A server: its files, as the engine requests them.
+
+use crate::answer::{self, Answer};
+use crate::credentials::Credentials;
+use crate::name;
+use bytes::BufMut;
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use tf_fs_object_store::http::{
+    Chunks, Failed, HeaderValue, Http, HttpBody, Method, Refusal, Request, Response, Uri as Url,
+    header,
+};
+use tf_fs_object_store::{Body, GetOptions, Head, Name, ObjectMeta, ObjectStore, Range, Settings};
+use tf_fs_plugin::prelude::*;
+use url::Url as Reference;
+
+/// A file may be this many redirects away.
+const REDIRECTS: usize = 10;
+/// Files whose place is remembered.
+const PLACES: usize = 4096;
+/// Marks the error of a file that its server sends only whole.
+const WHOLE: &str = "tensorflow-https/whole";
+
+/// A server.
+#[derive(Debug)]
+pub struct Origin {
+    pub(crate) http: Http,
+    /// Scheme, host and port, as the user wrote them.
+    pub(crate) base: String,
+    pub(crate) settings: Settings,
+    pub(crate) credentials: Credentials,
+    /// Where redirects led, by key and version: all of an open file is read there.
+    pub(crate) places: Mutex<HashMap<(String, String), Url>>,
+    /// Whole files that came when a part was requested, by key.
+    pub(crate) wholes: Mutex<HashMap<String, Response>>,
+}
+
+/// The bytes of a response; none past the end of a file.
+#[derive(Debug)]
+pub struct Part(Option<HttpBody>);
+
+impl Body for Part {
+    type Failure = Failed;
+
+    async fn fill(&mut self, to: &mut (impl BufMut + Send + ?Sized)) -> Result<usize, Failed> {
+        match &mut self.0 {
+            Some(body) => body.fill(to).await,
+            None => Ok(0),
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether an error says that the server sends the file only whole.
+pub(crate) fn is_whole(error: &Error) -> bool {
+    error.payloads().any(|(key, _)| key == WHOLE)
+}
+
+impl Origin {
+    /// The whole file that came when a part of it was requested, for who opens it.
+    pub(crate) fn take_whole(&self, key: &str) -> Option<Response> {
+        lock(&self.wholes).remove(key)
+    }
+
+    fn whole(&self, key: &str, response: Option<Response>) -> Failed {
+        if let Some(response) = response {
+            lock(&self.wholes).insert(key.to_owned(), response);
+        }
+        let error = Error::failed_precondition("the server sends it only whole; open it again");
+        Failed::Other(error.with_payload(WHOLE, ""))
+    }
+
+    /// Requests a file, or part of it, wherever redirects lead.
+    ///
+    /// # Errors
+    /// If no response comes, or redirects lead nowhere.
+    pub(crate) async fn request(
+        &self,
+        method: Method,
+        key: &str,
+        range: Option<Range>,
+        if_match: Option<&str>,
+    ) -> Result<Response, Failed> {
+        let original = name::url(&self.base, key).map_err(Failed::Other)?;
+        let place = if_match.map(|version| (key.to_owned(), version.to_owned()));
+        let known = place.as_ref().and_then(|place| lock(&self.places).get(place).cloned());
+        if let (Some(known), Some(place)) = (known, &place) {
+            let response = self.once(&method, &known, false, range, if_match).await?;
+            if !matches!(response.status, 300..=399 | 401 | 403 | 404 | 410) {
+                return Ok(response);
+            }
+            // The signature of such a URL ends after a while; the server gives another one.
+            lock(&self.places).remove(place);
+        }
+        let mut url = original.clone();
+        for _ in 0..=REDIRECTS {
+            let response = self.once(&method, &url, url == original, range, if_match).await?;
+            let location = response.header("location");
+            let Some(location) =
+                location.filter(|_| matches!(response.status, 301..=303 | 307 | 308))
+            else {
+                if url != original
+                    && matches!(response.status, 200 | 206)
+                    && let (Some(version), _) = answer::version(&response)
+                {
+                    let mut places = lock(&self.places);
+                    if places.len() >= PLACES {
+                        places.clear();
+                    }
+                    places.insert((key.to_owned(), version), url);
+                }
+                return Ok(response);
+            };
+            url = follow(&url, location)?;
+        }
+        let text = format!(
+            "more than {REDIRECTS} redirects, the last one to {}; look at the URL",
+            name::origin(&url)
+        );
+        Err(Failed::Other(Error::failed_precondition(text)))
+    }
+
+    /// Makes one request of one server.
+    async fn once(
+        &self,
+        method: &Method,
+        url: &Url,
+        is_named_by_user: bool,
+        range: Option<Range>,
+        if_match: Option<&str>,
+    ) -> Result<Response, Failed> {
+        let mut request = Request::new(Chunks::default());
+        *request.method_mut() = method.clone();
+        *request.uri_mut() = url.clone();
+        let headers = request.headers_mut();
+        if let Some(range) = range {
+            let text = format!("bytes={}-{}", range.start, range.end - 1);
+            headers.insert(header::RANGE, HeaderValue::try_from(text).expect("digits"));
+        }
+        if let Some(version) = if_match.and_then(|version| HeaderValue::try_from(version).ok()) {
+            headers.insert(header::IF_MATCH, version);
+        }
+        if let Some(authorization) = self.credentials.of(url, is_named_by_user) {
+            headers.insert(header::AUTHORIZATION, authorization);
+        }
+        self.http.send(request).await
+    }
+
+    /// The failure of a response that is not a success.
+    pub(crate) async fn refusal(&self, response: Response) -> Failed {
+        let url = Url::try_from(response.endpoint()).unwrap_or_default();
+        let host = name::origin(&url);
+        let has_credentials = self.credentials.of(&url, host == self.base).is_some();
+        response
+            .refusal(self.settings.stall_timeout, |refusal, _| {
+                refusal.advice = advice(refusal, has_credentials, &host);
+            })
+            .await
+    }
+}
+
+/// What a user can do after a refusal.
+fn advice(refusal: &Refusal, has_credentials: bool, host: &str) -> Option<String> {
+    Some(match (refusal.status, has_credentials) {
+        (401, false) => format!(
+            "it requires credentials; put a token into TF_HTTPS_BEARER_TOKENS (host=token), or a password into ~/.netrc, \
+             for {host}"
+        ),
+        (401, true) => format!("the token or the password for {host} is not accepted; correct it"),
+        (403, false) => "look at the URL: if it is signed, its time may be over; or set credentials for this host \
+             (TF_HTTPS_BEARER_TOKENS, ~/.netrc)"
+            .to_owned(),
+        (403, true) => format!("the token or the password for {host} does not allow this; look at the URL and at its rights"),
+        (407, _) => "the proxy requires credentials; put them into HTTP_PROXY".to_owned(),
+        (429, _) => "the server limits requests; read fewer files at once, or try again later".to_owned(),
+        (500.., _) => "the server is at fault; try again later".to_owned(),
+        _ => return None,
+    })
+}
+
+/// Where a redirect leads.
+///
+/// # Errors
+/// If that is no place to go to.
+fn follow(from: &Url, location: &str) -> Result<Url, Failed> {
+    let fail = |text: String| Failed::Other(Error::failed_precondition(text));
+    let here = Reference::parse(&from.to_string()).ok();
+    let to = here.and_then(|here| here.join(location).ok());
+    let Some(mut to) = to.filter(|to| matches!(to.scheme(), "http" | "https") && to.has_host())
+    else {
+        return Err(fail(format!(
+            "{} redirects to something that is not a URL of a file; look at the URL",
+            name::origin(from)
+        )));
+    };
+    if from.scheme_str() == Some("https") && to.scheme() == "http" {
+        let host = to.host_str().unwrap_or_default();
+        return Err(fail(format!(
+            "{} redirects to http://{host}, where anybody on the way can read and change the bytes; if that does not matter, \
+             name the http:// URL itself",
+            name::origin(from)
+        )));
+    }
+    // They are not ours to send.
+    let _ = (to.set_username(""), to.set_password(None));
+    to.set_fragment(None);
+    Url::try_from(to.as_str())
+        .map_err(|error| fail(format!("the redirect cannot be followed: {error}")))
+}
+
+impl ObjectStore for Origin {
+    type Failure = Failed;
+    type Body = Part;
+
+    fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    fn endpoint(&self) -> String {
+        self.base.clone()
+    }
+
+    async fn get(&self, options: GetOptions<'_>, _attempt: u32) -> Result<(Head, Part), Failed> {
+        let response =
+            self.request(Method::GET, options.key, Some(options.range), options.if_match).await?;
+        match answer::read(response, options)? {
+            Answer::Part(head, body) => Ok((head, Part(body))),
+            Answer::Whole(response) => Err(self.whole(options.key, response)),
+            Answer::Refused(response) => Err(self.refusal(response).await),
+        }
+    }
+
+    async fn head(&self, name: &Name) -> Result<ObjectMeta, Failed> {
+        let response = self.request(Method::HEAD, &name.key, None, None).await?;
+        match response.status {
+            // Where a HEAD is answered with no length or none at all, a GET may know more.
+            200 if response.content_length > Some(0) && answer::encoding(&response).is_none() => {
+                let (etag, modified) = answer::version(&response);
+                // Opened by this version, the file is read in parts: only if the server sends any.
+                let in_parts = response.header("accept-ranges").is_some_and(|unit| unit == "bytes");
+                let size = response.content_length.unwrap_or_default();
+                Ok(ObjectMeta::new(size)
+                    .with_etag(etag.filter(|_| in_parts))
+                    .with_modified(modified))
+            }
+            200 | 400 | 403 | 405 | 501 => self.probe(&name.key).await,
+            _ => Err(self.refusal(response).await),
+        }
+    }
+}
+
+impl Origin {
+    /// What a GET of one byte says of a file.
+    async fn probe(&self, key: &str) -> Result<ObjectMeta, Failed> {
+        let options = GetOptions::new(key, Range::new(0, 1));
+        let response = self.request(Method::GET, key, Some(options.range), None).await?;
+        match answer::read(response, options)? {
+            Answer::Part(head, _) => Ok(head.meta()),
+            Answer::Whole(Some(response))
+                if response.content_length.is_some() && answer::encoding(&response).is_none() =>
+            {
+                let size = response.content_length.unwrap_or_default();
+                Ok(ObjectMeta::new(size).with_modified(answer::version(&response).1))
+            }
+            Answer::Whole(response) => Err(self.whole(key, response)),
+            Answer::Refused(response) => Err(self.refusal(response).await),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn redirects_lead_to_files_only() {
+        let from = |text: &str| Url::try_from(text).unwrap();
+        for (here, location, to) in [
+            ("https://h/a/b?q", "c", "https://h/a/c"),
+            ("https://h/a/b", "/c?x=%2F", "https://h/c?x=%2F"),
+            ("https://h/a", "//i:8/b", "https://i:8/b"),
+            ("http://h/a", "https://u:p@i/b#c", "https://i/b"),
+            ("https://h/a", "https://h/a//b%41", "https://h/a//b%41"),
+        ] {
+            assert_eq!(follow(&from(here), location).unwrap(), from(to), "{location}");
+        }
+        for location in
+            ["http://h/a", "ftp://h/a", "file:///etc/passwd", "https://", "javascript:0"]
+        {
+            assert!(follow(&from("https://h/a"), location).is_err(), "{location}");
+        }
+    }
+}

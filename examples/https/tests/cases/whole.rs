@@ -1,0 +1,183 @@
+//! Files of servers that send only all of them.
+
+use crate::server::{Content, Reply, Request, Server};
+use crate::{error, fs, open, read, read_in, settings};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use https::{Https, Settings};
+use std::io::Write;
+use std::time::Duration;
+use tf_fs_plugin::prelude::*;
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// Without a length, as `Transfer-Encoding: chunked` has it.
+fn chunked(bytes: &[u8]) -> Reply {
+    let mut body = Vec::new();
+    for chunk in bytes.chunks(10_000) {
+        write!(body, "{:x}\r\n", chunk.len()).unwrap();
+        body.extend_from_slice(chunk);
+        body.extend_from_slice(b"\r\n");
+    }
+    body.extend_from_slice(b"0\r\n\r\n");
+    Reply::new(200).header("Transfer-Encoding", "chunked").body(body)
+}
+
+#[test]
+fn a_server_without_ranges_sends_the_body_once() {
+    // In memory, and on the disk.
+    for len in [1_000_000, 20 << 20] {
+        let content = Content::new(len, 0);
+        let ways: [fn(&Content) -> Reply; 3] = [
+            |content| content.whole(),
+            |content| chunked(&content.bytes),
+            |content| Reply { no_length: true, ..content.whole() },
+        ];
+        for (n, way) in ways.into_iter().enumerate() {
+            let copy = content.clone();
+            let server = Server::new(move |_, _| way(&copy));
+            let file = open(&fs(), &server.url("f")).unwrap();
+            assert_eq!(file.size(), len as u64);
+            for piece in [100_000, 30 << 20] {
+                assert!(read_in(&file, piece).unwrap() == *content.bytes, "{len} {n}");
+            }
+            assert_eq!(server.take_log().len(), 1, "{len} {n}");
+        }
+    }
+}
+
+#[test]
+fn a_length_that_only_the_body_tells_costs_one_more_request() {
+    let content = Content::new(100_000, 0);
+    let copy = content.clone();
+    let server = Server::new(move |_, _| chunked(&copy.bytes));
+    let fs = Https::with(Settings::default());
+    let url = server.url("f");
+    let uri = Uri::new(url.as_bytes());
+    assert_eq!(fs.get_file_size(uri).unwrap(), 100_000);
+    assert!(read(&fs, &url).unwrap() == *content.bytes);
+    assert!(fs.path_exists(uri).unwrap());
+    let log = server.take_log();
+    assert!(log.iter().filter(|request| request.method == "GET").count() <= 2, "{log:?}");
+    // And it is not kept for ever.
+    std::thread::sleep(Duration::from_millis(1_500));
+    read(&fs, &url).unwrap();
+    assert_eq!(server.take_log().len(), 1);
+}
+
+#[test]
+fn bodies_that_were_compressed_unasked_are_decoded() {
+    let content = Content::new(3_000_000, 0);
+    let compressed = gzip(&content.bytes);
+    let size = compressed.len();
+    let reply = move |request: &Request| {
+        let reply = Reply::new(200).header("Content-Encoding", "gzip").header("ETag", "\"z\"");
+        match request.range() {
+            // Parts of the compressed bytes are of no use.
+            Some((first, last)) => {
+                let last = last.min(size - 1);
+                Reply { status: 206, ..reply }
+                    .header("Content-Range", format!("bytes {first}-{last}/{size}"))
+                    .header("Accept-Ranges", "bytes")
+                    .body(&compressed[first..=last])
+            }
+            None => reply.body(&*compressed),
+        }
+    };
+    for ranges in [true, false] {
+        let reply = reply.clone();
+        let server = Server::new(move |request, _| {
+            let mut request = request.clone();
+            if !ranges {
+                request.headers.remove("range");
+            }
+            reply(&request)
+        });
+        let (fs, url) = (Https::with(Settings::default()), server.url("f"));
+        assert_eq!(fs.get_file_size(Uri::new(url.as_bytes())).unwrap(), 3_000_000);
+        assert!(read(&fs, &url).unwrap() == *content.bytes, "{ranges}");
+    }
+}
+
+#[test]
+fn what_cannot_be_decoded_is_an_error() {
+    let compressed = gzip(&Content::new(3_000_000, 0).bytes);
+    let mut damaged = compressed.clone();
+    let middle = damaged.len() / 2;
+    damaged[middle] ^= 1;
+    let short = compressed[..compressed.len() - 5].to_vec();
+    for body in [short, damaged, b"plain".to_vec()] {
+        let server = Server::new(move |_, _| {
+            Reply::new(200).header("Content-Encoding", "gzip").body(&*body)
+        });
+        let (code, text) = error(read(&fs(), &server.url("f")));
+        assert_eq!(code, Code::Unavailable, "{text}");
+        assert_eq!(server.take_log().len(), 6, "attempts");
+    }
+    let server = Server::new(|_, _| Reply::new(200).header("Content-Encoding", "br").body("x"));
+    let (code, text) = error(read(&fs(), &server.url("f")));
+    assert_eq!(code, Code::FailedPrecondition);
+    assert!(text.contains("Content-Encoding: br"), "{text}");
+}
+
+#[test]
+fn there_is_a_limit_and_the_error_says_which() {
+    for reply in [|content: &Content| content.whole(), |content: &Content| chunked(&content.bytes)]
+    {
+        let content = Content::new(3_000_000, 0);
+        let server = Server::new(move |_, _| reply(&content));
+        let fs = Https::with(Settings { spool: 1_000_000, ..settings() });
+        let (code, text) = error(read(&fs, &server.url("f")));
+        assert_eq!(code, Code::ResourceExhausted);
+        assert!(text.contains("1000000") && text.contains("TF_HTTPS_SPOOL_BYTES"), "{text}");
+    }
+    // A bomb: a few kilobytes that become a gigabyte.
+    let bomb = gzip(&vec![0; 64 << 20]);
+    let server =
+        Server::new(move |_, _| Reply::new(200).header("Content-Encoding", "gzip").body(&*bomb));
+    let fs = Https::with(Settings { spool: 1_000_000, ..settings() });
+    assert_eq!(error(read(&fs, &server.url("f"))).0, Code::ResourceExhausted);
+}
+
+#[test]
+fn a_disk_without_room_is_named() {
+    let content = Content::new(20 << 20, 0);
+    let server = Server::new(move |_, _| content.whole());
+    let fs = Https::with(Settings { spool_directory: Some("/dev/null/none".into()), ..settings() });
+    let (code, text) = error(read(&fs, &server.url("f")));
+    assert_eq!(code, Code::ResourceExhausted);
+    assert!(text.contains("/dev/null/none") && text.contains("TF_HTTPS_SPOOL_DIRECTORY"), "{text}");
+    assert_eq!(server.take_log().len(), 1, "it is not tried again");
+}
+
+#[test]
+fn small_files_need_no_disk() {
+    let content = Content::new(3_000_000, 0);
+    let copy = content.clone();
+    let server = Server::new(move |_, _| copy.whole());
+    let fs = Https::with(Settings { spool_directory: Some("/dev/null/none".into()), ..settings() });
+    assert!(read(&fs, &server.url("f")).unwrap() == *content.bytes, "in memory");
+}
+
+#[test]
+fn a_body_that_breaks_off_is_received_again() {
+    let content = Content::new(1_000_000, 0);
+    for (cut, n_broken) in [(500_000, 3), (0, 2)] {
+        let copy = content.clone();
+        let server = Server::new(move |_, n| match n < n_broken {
+            true => Reply { cut: Some(cut), ..copy.whole() },
+            false => copy.whole(),
+        });
+        assert!(read(&fs(), &server.url("f")).unwrap() == *content.bytes);
+        assert_eq!(server.take_log().len(), n_broken + 1);
+    }
+    let server = Server::new(move |_, n| match n {
+        0 => Reply { stall: Some(1000), ..content.whole() },
+        _ => content.whole(),
+    });
+    assert_eq!(read(&fs(), &server.url("f")).unwrap().len(), 1_000_000);
+}
