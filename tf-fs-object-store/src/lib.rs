@@ -76,6 +76,7 @@ pub use range::Range;
 #[cfg(feature = "ranges")]
 pub use read::Ranges;
 pub use read::Reader;
+pub use request::retry;
 pub use retry::{
     BUFFERED, LONGEST_BACKOFF, LONGEST_RETRY_AFTER, Patience, WRONG_ANSWERS, backoff,
     longest_grace, longest_patience,

@@ -17,6 +17,9 @@ pub struct Name {
 
 impl Name {
     /// A key in a bucket, shown as `scheme://bucket/key`. Whether a store can have it, its author checks before.
+    ///
+    /// With an empty scheme the name is a URL: the bucket has its scheme, host and port, and the query at the end of the key
+    /// is not shown, because it may be a signature.
     pub fn new(scheme: &'static str, bucket: &str, key: &str) -> Self {
         Self { bucket: bucket.into(), key: key.into(), scheme }
     }
@@ -43,7 +46,13 @@ impl Name {
 
 impl fmt::Display for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}://{}/{}", self.scheme, self.bucket, self.key)
+        if !self.scheme.is_empty() {
+            return write!(f, "{}://{}/{}", self.scheme, self.bucket, self.key);
+        }
+        match self.key.split_once('?') {
+            Some((path, _)) => write!(f, "{}/{path}?…", self.bucket),
+            None => write!(f, "{}/{}", self.bucket, self.key),
+        }
     }
 }
 
@@ -63,6 +72,13 @@ mod tests {
     fn names_of_two_stores_differ() {
         assert_eq!(Name::new("mem", "b", "k"), Name::new("mem", "b", "k"));
         assert_ne!(Name::new("mem", "b", "k"), Name::new("s3", "b", "k"));
+    }
+
+    #[test]
+    fn a_url_is_shown_without_its_query() {
+        for (key, shown) in [("a?sig=secret", "https://h/a?…"), ("a/b", "https://h/a/b")] {
+            assert_eq!(Name::new("", "https://h", key).to_string(), shown);
+        }
     }
 
     #[test]

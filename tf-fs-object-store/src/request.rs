@@ -6,6 +6,7 @@ use crate::{
     Settings, longest_patience,
 };
 use std::sync::Arc;
+use tf_fs_plugin::prelude::*;
 
 type Outcome<T, S> = Result<T, GivenUp<<S as ObjectStore>::Failure>>;
 
@@ -22,6 +23,21 @@ fn request<'a, S: ObjectStore>(store: &'a S, op: &'a str, what: &'a Name) -> Req
     let deadline =
         (!S::HAS_DEADLINES).then(|| (longest_patience(settings.stall_timeout), store.endpoint()));
     Request { settings, op, what, deadline }
+}
+
+/// Makes a request that only this store has: until it succeeds, or its failure does not pass any more. `op` names it in
+/// errors; `make` gets the number of the attempt, counted from 1, and ends by itself when it makes no progress.
+///
+/// # Errors
+/// The last failure, as an error for the user.
+pub async fn retry<S: ObjectStore, T, R: Future<Output = Result<T, S::Failure>>>(
+    store: &S,
+    op: &str,
+    name: &Name,
+    make: impl Fn(u32) -> R,
+) -> Result<T> {
+    let request = Request { deadline: None, ..request(store, op, name) };
+    request.make(make).await.map_err(|failure| failure.into_error(op, name))
 }
 
 /// A page of a listing, for `name`.

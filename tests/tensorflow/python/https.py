@@ -116,7 +116,8 @@ def use(root, local):
     errors = tf.errors
     fails(errors.NotFoundError, "missing", lambda: tf.io.read_file(root + "/missing"))
     fails(errors.UnimplementedError, "name each file", lambda: gfile.glob(root + "/*"))
-    fails(errors.UnimplementedError, "name each file", lambda: gfile.listdir(root))
+    # TensorFlow itself says so, of whatever is not a directory.
+    fails(errors.NotFoundError, "Could not find directory", lambda: gfile.listdir(root))
     fails(errors.UnimplementedError, "reading only", lambda: tf.io.write_file(root + "/new", "x"))
     fails(errors.UnimplementedError, "reading only", lambda: gfile.remove(root + "/text"))
     fails(errors.UnimplementedError, "reading only", lambda: gfile.copy(local + "/text", root + "/new"))

@@ -19,6 +19,9 @@ const SYSTEM: &[&str] =
 /// debugging symbols, has more.
 const LARGEST: usize = 2 << 20;
 
+/// One with HTTP and TLS in it.
+const LARGEST_WITH_TLS: usize = 4_000_000;
+
 /// That of `s3://`, with the AWS SDK, HTTP and TLS in it; tensorflow-io's library has 39.6 MB.
 const LARGEST_S3: usize = 13_000_000;
 
@@ -95,6 +98,11 @@ fn check(package: &'static str, exports: &[&str], largest: usize) {
 #[test]
 fn memfs() {
     check("memfs", &["TF_InitKernel", "TF_InitPlugin"], LARGEST);
+}
+
+#[test]
+fn https() {
+    check("https", &["TF_InitKernel", "TF_InitPlugin"], LARGEST_WITH_TLS);
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod first_device;
 mod fork_server;
 mod graphs;
 mod host;
+mod https;
 mod leaving;
 mod loading;
 mod panics;
