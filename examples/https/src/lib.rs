@@ -102,7 +102,7 @@ impl Connect for Https {
     fn connection(&self) -> Result<Arc<Connection<Client>>> {
         let settings = self.settings()?;
         self.0.connection.get(
-            |_| true,
+            |_| Ok(true),
             |_| {
                 let process = Process::current("https", THREADS, settings.memory)?;
                 let http = Http::new(HttpSettings {
@@ -145,8 +145,7 @@ impl Https {
             return Ok(File::Whole(Whole(spooled)));
         }
         match tf_fs_object_store::Reader::open(self, name.clone()) {
-            Ok(Some(reader)) => Ok(File::Parts(reader)),
-            Ok(None) => Err(Error::not_found(name)),
+            Ok(reader) => Ok(File::Parts(reader)),
             Err(error) if is_whole(&error) => Ok(File::Whole(Whole(self.receive(name)?))),
             Err(error) => Err(error),
         }
