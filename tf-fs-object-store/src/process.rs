@@ -1,10 +1,13 @@
-//! What belongs to one process: worker threads and the memory budget. A forked child makes its own.
+//! What belongs to one process: worker threads and the memory budget. A forked child makes its own. All stores of a plugin
+//! share them.
 
 use crate::Budget;
 use arc_swap::ArcSwapOption;
 use nix::sys::signal::SigSet;
+use std::collections::BTreeMap;
 use std::future::Future;
-use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tf_fs_plugin::Origin;
 use tf_fs_plugin::prelude::*;
@@ -19,23 +22,34 @@ pub struct Process {
     runtime: Option<Runtime>,
     /// Memory for data on its way.
     pub budget: Arc<Budget>,
+    /// What each scheme wants the budget to be.
+    budgets: Mutex<BTreeMap<&'static str, usize>>,
+    /// Files that read ahead now.
+    pub(crate) reading: AtomicUsize,
 }
 
 static CURRENT: ArcSwapOption<Process> = ArcSwapOption::const_empty();
 
 impl Process {
     /// Returns this process. The first call in it starts `threads` worker threads, named after `scheme`; a later one only
-    /// changes the memory budget, in bytes.
+    /// changes the memory budget, in bytes. Of several schemes the largest budget counts, for all of them together.
     ///
     /// # Errors
     /// `RESOURCE_EXHAUSTED` if a thread cannot be started.
-    pub fn current(scheme: &str, threads: usize, memory_budget: usize) -> Result<Arc<Self>> {
+    pub fn current(
+        scheme: &'static str,
+        threads: usize,
+        memory_budget: usize,
+    ) -> Result<Arc<Self>> {
         loop {
             let current = CURRENT.load_full();
             if let Some(process) = &current
                 && process.is_current()
             {
-                process.budget.resize(memory_budget);
+                let mut budgets = process.budgets.lock().unwrap_or_else(PoisonError::into_inner);
+                budgets.insert(scheme, memory_budget);
+                process.budget.resize(budgets.values().copied().max().unwrap_or(memory_budget));
+                drop(budgets);
                 return Ok(Arc::clone(process));
             }
             let new = Arc::new(Self::start(scheme, threads, memory_budget)?);
@@ -49,7 +63,7 @@ impl Process {
         }
     }
 
-    fn start(scheme: &str, threads: usize, memory_budget: usize) -> Result<Self> {
+    fn start(scheme: &'static str, threads: usize, memory_budget: usize) -> Result<Self> {
         let runtime = Builder::new_multi_thread()
             .worker_threads(threads)
             .thread_name(scheme)
@@ -67,6 +81,8 @@ impl Process {
             origin: Origin::here(),
             runtime: Some(runtime),
             budget: Arc::new(Budget::new(memory_budget)),
+            budgets: Mutex::new(BTreeMap::from([(scheme, memory_budget)])),
+            reading: AtomicUsize::new(0),
         })
     }
 

@@ -12,7 +12,7 @@ use crate::{Client, Connection, Found, Name, ObjectMeta, ObjectStore, Range};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use growth::End;
 use state::{is_checkpoint_data, known, length};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use tf_fs_plugin::prelude::*;
 use tokio::sync::Semaphore;
@@ -264,7 +264,7 @@ impl<C: Client> File<C> {
 
     fn limits(&self) -> Limits {
         let settings = self.source.store.settings();
-        let reading = self.source.reads.reading.load(Ordering::Relaxed).max(1);
+        let reading = self.connection.process.reading.load(Ordering::Relaxed).max(1);
         let share = self.connection.process.budget.limit() / (reading + 1);
         let window = settings.read_part.saturating_mul(settings.read_concurrency).min(share);
         // Parts that fit into the memory.
@@ -382,7 +382,7 @@ impl<C: Client> File<C> {
         let reads_ahead = state.streams.reads_ahead();
         if reads_ahead != state.reads_ahead {
             state.reads_ahead = reads_ahead;
-            let reading: &AtomicUsize = &self.source.reads.reading;
+            let reading = &self.connection.process.reading;
             if reads_ahead {
                 reading.fetch_add(1, Ordering::Relaxed);
             } else {
@@ -470,7 +470,7 @@ impl<C: Client> Drop for File<C> {
     fn drop(&mut self) {
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
         if state.reads_ahead {
-            self.source.reads.reading.fetch_sub(1, Ordering::Relaxed);
+            self.connection.process.reading.fetch_sub(1, Ordering::Relaxed);
         }
         if state.was_read && !state.was_whole {
             self.source.reads.habits.read_in_part(&self.source.name);

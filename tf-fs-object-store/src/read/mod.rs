@@ -19,7 +19,6 @@ use habits::Habits;
 use source::{Fetch, Source};
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
 use tf_fs_plugin::prelude::*;
 
 #[cfg(feature = "ranges")]
@@ -31,8 +30,6 @@ pub(crate) use whole::Whole;
 pub(crate) struct Reads {
     chunks: Arc<Chunks>,
     habits: Habits,
-    /// Files that read ahead now.
-    reading: AtomicUsize,
 }
 
 /// The size of an object, which nothing but a GET tells.

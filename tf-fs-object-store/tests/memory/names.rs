@@ -1,7 +1,7 @@
 //! Everything by name.
 
 use crate::store::{Plugin, name, plugin};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 use tf_fs_plugin::prelude::*;
 
 #[test]
@@ -91,16 +91,40 @@ fn operations(plugin: &Plugin) -> Vec<String> {
     said
 }
 
+/// Lists one directory after the other, and asks for one name after the other.
+fn walk(plugin: &Plugin) {
+    for n in 0..30 {
+        for file in 0..=n % 5 {
+            plugin.put(&format!("w/{n:02}/{file}"), b"x".to_vec());
+        }
+        plugin.put(&format!("w/{n:02}.x"), b"x".to_vec());
+    }
+    assert_eq!(plugin.children("w").unwrap().len(), 60);
+    for n in 0..30 {
+        assert_eq!(plugin.children(&format!("w/{n:02}")).unwrap().len(), n % 5 + 1, "{n}");
+    }
+    for n in 0..30 {
+        assert!(plugin.0.path_exists(&name(&format!("w/{n:02}"))).unwrap());
+        assert!(plugin.0.path_exists(&name(&format!("w/{n:02}.x"))).unwrap());
+        assert!(!plugin.0.path_exists(&name(&format!("w/{n:02}.y"))).unwrap());
+    }
+}
+
 const KEYS: [&str; 10] =
     ["d/a", "d/e/f", "d/e/g", "d/e/h", "d/e/i", "d.x", "d.y", "deep/x/y/z/1", "top", "top2"];
 
 #[test]
 fn empty_pages_before_others_hide_nothing() {
     let told = operations(&plugin(&KEYS));
-    for empty in [1, 2, 7] {
-        let plugin = plugin(&KEYS);
-        plugin.contents().empty_pages = empty;
-        assert_eq!(operations(&plugin), told, "{empty} empty pages");
+    // What is remembered changes the requests, and no answer.
+    for ttl in [0, 60] {
+        for empty in [0, 1, 2, 7] {
+            let plugin = plugin(&KEYS);
+            plugin.contents().empty_pages = empty;
+            plugin.contents().listing_ttl = Duration::from_secs(ttl);
+            assert_eq!(operations(&plugin), told, "{empty} empty pages, {ttl} s");
+            walk(&plugin);
+        }
     }
     let plugin = plugin(&KEYS);
     plugin.contents().empty_pages = 1001;

@@ -29,6 +29,7 @@ pub(crate) struct Contents {
     /// Keys that one request deletes.
     pub(crate) delete_limit: usize,
     pub(crate) stall_timeout: Option<Duration>,
+    pub(crate) listing_ttl: Duration,
     /// Requests under way, and the most there were.
     pub(crate) in_flight: (usize, usize),
 }
@@ -64,10 +65,11 @@ fn settings(contents: &Mutex<Contents>) -> Settings {
     let mut settings = Settings::default();
     settings.max_attempts = 3;
     settings.retry_backoff = Duration::from_millis(1);
-    if let Some(stall) = contents.lock().unwrap().stall_timeout {
+    let contents = contents.lock().unwrap();
+    settings.listing_ttl = contents.listing_ttl;
+    if let Some(stall) = contents.stall_timeout {
         settings.stall_timeout = stall;
     }
-    settings.listing_ttl = Duration::ZERO;
     settings
 }
 
