@@ -14,8 +14,6 @@ use tf_fs_plugin::sync::Mutex;
 pub trait StorePlugin: Debug + Default + Send + Sync + 'static {
     /// The store.
     type Client: Client;
-    /// A file open for writing: [`Writer`] of `ObjectFilesystem<Self>`.
-    type Writer: OpenForWriting<ObjectFilesystem<Self>>;
 
     /// Makes the client with the settings of now. `before` is one with other settings, of this process. It is called at the
     /// first use, and again in a forked child; not when TensorFlow is imported.
@@ -105,31 +103,6 @@ impl Default for Resources {
     /// 4 threads and 1 GiB.
     fn default() -> Self {
         Self::new(4, 1 << 30)
-    }
-}
-
-/// Opens files for writing.
-pub trait OpenForWriting<F>: WritableFile + Sized {
-    /// A new file.
-    ///
-    /// # Errors
-    /// As [`Writer::create`].
-    fn create(filesystem: &F, name: Name) -> Result<Self>;
-
-    /// A file that goes on after the bytes of an object, or a new one.
-    ///
-    /// # Errors
-    /// As [`Writer::append_to`].
-    fn append_to(filesystem: &F, name: Name) -> Result<Self>;
-}
-
-impl<F: Connect> OpenForWriting<F> for Writer<F> {
-    fn create(filesystem: &F, name: Name) -> Result<Self> {
-        Self::create(filesystem, name)
-    }
-
-    fn append_to(filesystem: &F, name: Name) -> Result<Self> {
-        Self::append_to(filesystem, name)
     }
 }
 
@@ -227,7 +200,7 @@ impl<P: StorePlugin> RandomAccessFile for File<P> {
 #[filesystem]
 impl<P: StorePlugin> Filesystem for ObjectFilesystem<P> {
     type Reader = File<P>;
-    type Writer = P::Writer;
+    type Writer = Writer<Self>;
     type Region = AlignedRegion;
 
     // Runs at `import tensorflow`: no thread, no connection, no look at the environment yet.
@@ -243,12 +216,12 @@ impl<P: StorePlugin> Filesystem for ObjectFilesystem<P> {
         }
     }
 
-    fn new_writable_file(&self, uri: Uri<'_>) -> Result<P::Writer> {
-        P::Writer::create(self, P::Client::file(uri)?)
+    fn new_writable_file(&self, uri: Uri<'_>) -> Result<Writer<Self>> {
+        Writer::create(self, P::Client::file(uri)?)
     }
 
-    fn new_appendable_file(&self, uri: Uri<'_>) -> Result<P::Writer> {
-        P::Writer::append_to(self, P::Client::file(uri)?)
+    fn new_appendable_file(&self, uri: Uri<'_>) -> Result<Writer<Self>> {
+        Writer::append_to(self, P::Client::file(uri)?)
     }
 
     fn new_read_only_memory_region_from_file(&self, uri: Uri<'_>) -> Result<AlignedRegion> {

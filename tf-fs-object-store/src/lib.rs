@@ -62,7 +62,7 @@ pub use buffer::{Buffer, Content};
 use collect::{Collected, Tree};
 pub use connection::{Connect, Connection, Current};
 pub use failure::{Class, Failure, RequestError};
-pub use filesystem::{BucketOf, File, ObjectFilesystem, OpenForWriting, Resources, StorePlugin};
+pub use filesystem::{BucketOf, File, ObjectFilesystem, Resources, StorePlugin};
 pub use listings::{Began, Found, Listings};
 use listings::{Child, Listed};
 pub use name::Name;

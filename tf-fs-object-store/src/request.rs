@@ -2,13 +2,17 @@
 
 use crate::retry::{GivenUp, Request};
 use crate::{
-    BucketPage, Class, Client, CopyOptions, ListOptions, Name, ObjectMeta, ObjectStore, Page,
-    Settings, longest_patience,
+    Attributes, BucketPage, Class, Client, Content, CopyOptions, ListOptions, Multipart, Name,
+    ObjectMeta, ObjectStore, Page, Part, Range, Sent, Settings, Stored, Target, longest_patience,
 };
 use std::sync::Arc;
+use std::time::Duration;
 use tf_fs_plugin::prelude::*;
 
-type Outcome<T, S> = Result<T, GivenUp<<S as ObjectStore>::Failure>>;
+/// An upload that is slower than this counts as broken.
+const SLOWEST_BYTES_PER_MS: u64 = 100;
+
+pub(crate) type Outcome<T, S> = Result<T, GivenUp<<S as ObjectStore>::Failure>>;
 
 /// How a request is named in errors.
 pub(crate) const HEAD: &str = "head";
@@ -17,6 +21,10 @@ pub(crate) const DELETE: &str = "delete";
 pub(crate) const DELETE_MANY: &str = "delete many";
 pub(crate) const COPY: &str = "copy";
 pub(crate) const LIST_BUCKETS: &str = "list buckets";
+pub(crate) const CREATE_MULTIPART: &str = "create multipart";
+pub(crate) const PUT_PART: &str = "put part";
+pub(crate) const COPY_PART: &str = "copy part";
+pub(crate) const ABORT_MULTIPART: &str = "abort multipart";
 
 fn request<'a, S: ObjectStore>(store: &'a S, op: &'a str, what: &'a Name) -> Request<'a> {
     let settings = store.settings();
@@ -38,6 +46,20 @@ pub async fn retry<S: ObjectStore, T, R: Future<Output = Result<T, S::Failure>>>
 ) -> Result<T> {
     let request = Request { deadline: None, ..request(store, op, name) };
     request.make(make).await.map_err(|failure| failure.into_error(op, name))
+}
+
+/// A request that sends so many bytes, or makes the store copy them.
+pub(crate) fn transfer<'a, S: ObjectStore>(
+    store: &'a S,
+    op: &'a str,
+    what: &'a Name,
+    bytes: u64,
+) -> Request<'a> {
+    let mut request = request(store, op, what);
+    if let Some((time, _)) = &mut request.deadline {
+        *time += Duration::from_millis(bytes / SLOWEST_BYTES_PER_MS);
+    }
+    request
 }
 
 /// A page of a listing, for `name`.
@@ -112,4 +134,69 @@ pub(crate) async fn list_buckets<C: Client>(
     let deadline = (!C::Store::HAS_DEADLINES).then(|| (stall, String::new()));
     let request = Request { settings, op: LIST_BUCKETS, what: name, deadline };
     request.make(|_| client.list_buckets(token)).await
+}
+
+/// One object and what it has besides its bytes; `None` if there is none.
+pub(crate) async fn stored<S: ObjectStore>(
+    store: &S,
+    name: &Name,
+) -> Outcome<Option<(Stored, Attributes)>, S> {
+    match request(store, HEAD, name).make(|_| store.stored(name)).await {
+        Ok(found) => Ok(Some(found)),
+        Err(failure) if failure.class() == Class::NotFound => Ok(None),
+        Err(failure) => Err(failure),
+    }
+}
+
+/// Whether `found` is what was sent, if the store can tell.
+pub(crate) async fn is_ours<S: ObjectStore>(
+    store: &S,
+    name: &Name,
+    sent: Sent<'_>,
+    found: &Stored,
+) -> Outcome<Option<bool>, S> {
+    request(store, HEAD, name).make(|_| store.is_ours(name, sent, found)).await
+}
+
+/// A new multipart upload: the store's name of it.
+pub(crate) async fn create_multipart<S: ObjectStore>(
+    store: &S,
+    to: Target<'_>,
+) -> Outcome<String, S> {
+    request(store, CREATE_MULTIPART, to.name).make(|_| store.create_multipart(to)).await
+}
+
+/// A part of an upload.
+pub(crate) async fn put_part<S: ObjectStore>(
+    store: &S,
+    upload: Multipart<'_>,
+    number: u32,
+    content: &Content,
+) -> Outcome<Part, S> {
+    let request = transfer(store, PUT_PART, upload.name, content.len());
+    request.make(|attempt| store.put_part(upload, number, content, attempt)).await
+}
+
+/// A part of an upload that is a copy.
+pub(crate) async fn copy_part<S: ObjectStore>(
+    store: &S,
+    upload: Multipart<'_>,
+    number: u32,
+    source: &Stored,
+    range: Range,
+) -> Outcome<Part, S> {
+    let request = transfer(store, COPY_PART, upload.name, range.len());
+    request.make(|attempt| store.copy_part(upload, number, source, range, attempt)).await
+}
+
+/// Forgets an upload, whether or not there is one.
+pub(crate) async fn abort_multipart<S: ObjectStore>(
+    store: &S,
+    upload: Multipart<'_>,
+) -> Outcome<(), S> {
+    let request = request(store, ABORT_MULTIPART, upload.name);
+    match request.make(|_| store.abort_multipart(upload)).await {
+        Err(failure) if failure.class() == Class::NotFound => Ok(()),
+        outcome => outcome,
+    }
 }

@@ -185,6 +185,19 @@ pub(crate) struct Request<'a> {
 }
 
 impl Request<'_> {
+    /// Makes one attempt.
+    pub(crate) async fn attempt<T, F: Failure>(
+        &self,
+        attempt: impl Future<Output = Result<T, F>>,
+    ) -> Result<T, F> {
+        match &self.deadline {
+            Some((time, endpoint)) => tokio::time::timeout(*time, attempt)
+                .await
+                .unwrap_or_else(|_| Err(F::stalled(endpoint.clone(), *time))),
+            None => attempt.await,
+        }
+    }
+
     /// Makes the request until it succeeds, or its failure does not pass any more.
     pub(crate) async fn make<T, F: Failure, R: Future<Output = Result<T, F>>>(
         &self,
@@ -193,13 +206,7 @@ impl Request<'_> {
         let mut attempts = Attempts::default();
         loop {
             let began = Instant::now();
-            let outcome = match &self.deadline {
-                Some((time, endpoint)) => tokio::time::timeout(*time, request(attempts.next()))
-                    .await
-                    .unwrap_or_else(|_| Err(F::stalled(endpoint.clone(), *time))),
-                None => request(attempts.next()).await,
-            };
-            let failure = match outcome {
+            let failure = match self.attempt(request(attempts.next())).await {
                 Ok(done) => return Ok(done),
                 Err(failure) if failure.class() == Class::NotFound => {
                     return Err(GivenUp { failure, attempts: attempts.next() });

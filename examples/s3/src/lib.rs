@@ -2,7 +2,8 @@
 //!
 //! What a user may rely on is in `SEMANTICS.md`, how to use it in `README.md`, both beside this crate.
 //!
-//! What no protocol decides is in `tf-fs-object-store`: threads, memory, reading ahead, everything by name, retries.
+//! What no protocol decides is in `tf-fs-object-store`: threads, memory, reading ahead, writing in parts, everything by name,
+//! retries.
 //!
 //! | Module | Job |
 //! |---|---|
@@ -14,7 +15,7 @@
 //! | `report` | what Python reads of the plugin itself |
 //! | `ask` | what a store can do, for who wants to know before |
 //! | `get` | one ranged GET |
-//! | `write` | files open for writing: PUT, multipart upload, flush, append |
+//! | `write` | the requests behind files open for writing: PUT, multipart upload |
 //! | `names` | the requests behind everything by name: listings, deletion, copies |
 //! | `store` | S3 as the engine uses it |
 
@@ -39,9 +40,8 @@ pub use get::{Ranges, Way};
 
 use config::Config;
 use connection::{Bucket, Client};
-use tf_fs_object_store::{Name, ObjectFilesystem, OpenForWriting, Resources, StorePlugin};
+use tf_fs_object_store::{Name, ObjectFilesystem, Resources, StorePlugin};
 use tf_fs_plugin::prelude::*;
-use write::Writer;
 
 /// Amazon S3 and its like, as TensorFlow uses them.
 type Filesystem = ObjectFilesystem<Plugin>;
@@ -58,7 +58,6 @@ struct Plugin {
 
 impl StorePlugin for Plugin {
     type Client = Client;
-    type Writer = Writer;
 
     fn connect(&self, before: Option<&Client>) -> Result<Client> {
         Ok(Client::new(self.config.settings()?, before))
@@ -87,15 +86,5 @@ impl StorePlugin for Plugin {
 
     fn set_options(&self, options: &[FilesystemOption]) -> Result<()> {
         self.config.set(options)
-    }
-}
-
-impl OpenForWriting<Filesystem> for Writer {
-    fn create(filesystem: &Filesystem, name: Name) -> Result<Self> {
-        Self::create(filesystem, name)
-    }
-
-    fn append_to(filesystem: &Filesystem, name: Name) -> Result<Self> {
-        Self::append_to(filesystem, name)
     }
 }

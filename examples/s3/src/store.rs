@@ -3,10 +3,12 @@
 use crate::connection::Bucket;
 use crate::get::{self, Body, Cause};
 use crate::names;
+use crate::write;
 use crate::write::checksum::same_etag;
 use std::sync::Arc;
 use tf_fs_object_store::{
-    CopyOptions, GetOptions, Head, ListOptions, Name, ObjectMeta, ObjectStore, Page, Settings,
+    Attributes, Content, CopyOptions, GetOptions, Head, ListOptions, Multipart, Name, ObjectMeta,
+    ObjectStore, Page, Part, Range, Sent, Settings, Stored, Target, WriteLimits,
 };
 use tf_fs_plugin::prelude::*;
 
@@ -82,5 +84,59 @@ impl ObjectStore for Bucket {
             }
             _ => false,
         }
+    }
+
+    fn write_limits(&self) -> Option<WriteLimits> {
+        Some(write::limits())
+    }
+
+    async fn stored(&self, name: &Name) -> Result<(Stored, Attributes), Cause> {
+        write::stored(self, name).await
+    }
+
+    async fn is_ours(
+        &self,
+        _: &Name,
+        sent: Sent<'_>,
+        found: &Stored,
+    ) -> Result<Option<bool>, Cause> {
+        Ok(match sent {
+            Sent::Whole(content) => write::is_same(content, found),
+            Sent::Parts { .. } => None,
+        })
+    }
+
+    async fn create_multipart(&self, to: Target<'_>) -> Result<String, Cause> {
+        write::create_multipart(self, to).await
+    }
+
+    async fn put_part(
+        &self,
+        upload: Multipart<'_>,
+        number: u32,
+        content: &Content,
+        _: u32,
+    ) -> Result<Part, Cause> {
+        write::put_part(self, upload, number, content).await
+    }
+
+    async fn copy_part(
+        &self,
+        upload: Multipart<'_>,
+        number: u32,
+        source: &Stored,
+        range: Range,
+        _: u32,
+    ) -> Result<Part, Cause> {
+        write::copy_part(self, upload, number, source, range).await
+    }
+
+    async fn abort_multipart(&self, upload: Multipart<'_>) -> Result<(), Cause> {
+        write::abort_multipart(self, upload).await
+    }
+
+    // The client repeats requests itself, and stores differ in the conditions that they take.
+    async fn publish(&self, to: Target<'_>, sent: Sent<'_>, is_open: &mut bool) -> Result<Stored> {
+        write::publish(self, to, sent, is_open).await
     }
 }

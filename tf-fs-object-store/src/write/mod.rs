@@ -13,9 +13,7 @@
 //! | `open` | one file: its bytes, what is published of it |
 //! | `upload`, `parts` | parts on their way, and how large they are |
 //! | `publish` | how an object becomes visible |
-//! | `attempts` | how a request is repeated |
 
-mod attempts;
 mod open;
 mod parts;
 pub(crate) mod publish;

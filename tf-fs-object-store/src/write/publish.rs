@@ -1,9 +1,11 @@
 //! How an object becomes visible: once, whole, and in place of nobody else's.
 
-use super::attempts::{Attempts, request};
 use super::store::{Before, Sent, Stored, Target};
+use crate::request::{self, HEAD};
+use crate::retry::Attempts;
 use crate::{Class, Failure, Name, ObjectStore};
 use tf_fs_plugin::prelude::*;
+use tokio::time::Instant;
 
 /// Makes `sent` the object, if what is there is as it was before; see
 /// [`ObjectStore::publish`](crate::ObjectStore::publish).
@@ -22,13 +24,14 @@ pub(crate) async fn publish<S: ObjectStore>(
         Sent::Whole(content) => content.len(),
         Sent::Parts { .. } => 0,
     };
-    let mut attempts = Attempts::new(store.settings());
+    let request = request::transfer(store, sent.op(), to.name, bytes);
+    let mut attempts = Attempts::default();
     loop {
         if must_look && let Some(stored) = look(store, to, sent, *is_open).await? {
             return Ok(stored);
         }
-        let number = attempts.number();
-        let failure = match attempts.run(store, bytes, send(store, to, sent, number)).await {
+        let (number, began) = (attempts.next(), Instant::now());
+        let failure = match request.attempt(send(store, to, sent, number)).await {
             Ok(stored) => {
                 *is_open = true;
                 if must_look {
@@ -41,7 +44,7 @@ pub(crate) async fn publish<S: ObjectStore>(
         let class = failure.class();
         // A second attempt finds the object of the first in the way, or its upload gone.
         if *is_open && matches!(class, Class::Precondition | Class::NotFound) {
-            let error = error(failure, to, sent, number);
+            let error = failure.into_error(request.op, to.name, number);
             return match settle(store, to, sent).await {
                 Ok(Found::Ours(stored)) => Ok(stored),
                 // Nobody knows what became of the upload, and another one may do better.
@@ -53,16 +56,18 @@ pub(crate) async fn publish<S: ObjectStore>(
             };
         }
         if class == Class::Precondition {
-            return Err(replaced(error(failure, to, sent, number)));
+            return Err(replaced(failure.into_error(request.op, to.name, number)));
         }
         *is_open |= matches!(class, Class::Transient | Class::Doubtful);
-        let Err(failure) = attempts.failed(store.settings(), to.name, failure).await else {
-            continue;
-        };
-        if *is_open && let Ok(Found::Ours(stored)) = settle(store, to, sent).await {
-            return Ok(stored);
+        match attempts.failed(request.settings, request.op, to.name, failure, began) {
+            Ok(wait) => tokio::time::sleep(wait).await,
+            Err(failure) => {
+                if *is_open && let Ok(Found::Ours(stored)) = settle(store, to, sent).await {
+                    return Ok(stored);
+                }
+                return Err(failure.into_error(request.op, to.name));
+            }
         }
-        return Err(error(failure, to, sent, number));
     }
 }
 
@@ -126,8 +131,8 @@ pub(super) async fn is_ours<S: ObjectStore>(
     sent: Sent<'_>,
     found: &Stored,
 ) -> Result<Option<bool>> {
-    let is_ours = request(store, name, 0, |_| store.is_ours(name, sent, found)).await;
-    is_ours.map_err(|(failure, attempts)| failure.into_error("head", name, attempts))
+    let is_ours = request::is_ours(store, name, sent, found).await;
+    is_ours.map_err(|failure| failure.into_error(HEAD, name))
 }
 
 /// Looks whether what is there is as it has to be, for a store that does not; or what an earlier attempt made. Between
@@ -188,11 +193,7 @@ pub(super) async fn find_with_attributes<S: ObjectStore>(
     store: &S,
     name: &Name,
 ) -> Result<Option<(Stored, super::Attributes)>> {
-    match request(store, name, 0, |_| store.stored(name)).await {
-        Ok(found) => Ok(Some(found)),
-        Err((failure, _)) if failure.class() == Class::NotFound => Ok(None),
-        Err((failure, attempts)) => Err(failure.into_error("head", name, attempts)),
-    }
+    request::stored(store, name).await.map_err(|failure| failure.into_error(HEAD, name))
 }
 
 fn shown(found: Option<&Stored>) -> String {
@@ -203,11 +204,6 @@ fn shown(found: Option<&Stored>) -> String {
         Some(Stored { size, .. }) => format!("an object of {size} bytes"),
         None => "no object".to_owned(),
     }
-}
-
-#[cold]
-fn error(failure: impl Failure, to: Target<'_>, sent: Sent<'_>, attempts: u32) -> Error {
-    failure.into_error(sent.op(), to.name, attempts)
 }
 
 /// The error of a write that found somebody else's object.

@@ -243,7 +243,7 @@ impl Sent<'_> {
     pub(super) fn op(&self) -> &'static str {
         match self {
             Self::Whole(_) => "put",
-            Self::Parts { .. } => "complete upload",
+            Self::Parts { .. } => "complete multipart",
         }
     }
 }

@@ -1,8 +1,7 @@
 //! A file on its way to the store in parts.
 
-use super::attempts::request;
 use super::store::{Attributes, Before, Multipart, Part, Sent, Stored, Target};
-use crate::{Class, Content, Failure, Name, ObjectStore, PartLimits, Process, Range};
+use crate::{Class, Content, Name, ObjectStore, PartLimits, Process, Range, request};
 use futures_util::future::{BoxFuture, Shared};
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt as _, StreamExt as _};
@@ -157,30 +156,21 @@ impl<S: ObjectStore> Upload<S> {
             // A part that arrives after the upload was aborted could stay for ever.
             sending.collect::<Vec<_>>().await;
             let Ok(id) = id.await else { return };
-            let store = &*object.store;
-            let aborted = request(store, &object.name, 0, |_| {
-                store.abort_multipart(object.multipart(&id))
-            });
-            match aborted.await {
-                Err((failure, attempts)) if failure.class() != Class::NotFound => log::warn!(
+            let aborted = request::abort_multipart(&*object.store, object.multipart(&id)).await;
+            if let Err(failure) = aborted {
+                log::warn!(
                     "{:#}; the store keeps the parts of the upload, which may cost money until a rule of the store \
                      removes them",
-                    failure.into_error("abort upload", &object.name, attempts)
-                ),
-                Ok(()) | Err(_) => {}
+                    failure.into_error(request::ABORT_MULTIPART, &object.name)
+                );
             }
         })
     }
 }
 
 async fn create<S: ObjectStore>(object: Arc<Object<S>>, before: Before) -> Result<Arc<str>> {
-    const OP: &str = "create upload";
-    let store = &*object.store;
-    let created =
-        request(store, &object.name, 0, |_| store.create_multipart(object.target(&before)));
-    let id = created
-        .await
-        .map_err(|(failure, attempts)| failure.into_error(OP, &object.name, attempts))?;
+    let created = request::create_multipart(&*object.store, object.target(&before)).await;
+    let id = created.map_err(|error| error.into_error(request::CREATE_MULTIPART, &object.name))?;
     Ok(id.into())
 }
 
@@ -191,12 +181,9 @@ async fn put_part<S: ObjectStore>(
     content: Content,
 ) -> Result<Part> {
     let id = id.await.map_err(|error| again(&error))?;
-    let store = &*object.store;
-    request(store, &object.name, content.len(), |attempt| {
-        store.put_part(object.multipart(&id), number, &content, attempt)
-    })
-    .await
-    .map_err(|(failure, attempts)| failure.into_error("upload part", &object.name, attempts))
+    request::put_part(&*object.store, object.multipart(&id), number, &content)
+        .await
+        .map_err(|failure| failure.into_error(request::PUT_PART, &object.name))
 }
 
 async fn copy_part<S: ObjectStore>(
@@ -207,16 +194,13 @@ async fn copy_part<S: ObjectStore>(
     range: Range,
 ) -> Result<Part> {
     let id = id.await.map_err(|error| again(&error))?;
-    let store = &*object.store;
-    request(store, &object.name, range.len(), |attempt| {
-        store.copy_part(object.multipart(&id), number, &source, range, attempt)
-    })
-    .await
-    .map_err(|(failure, attempts)| {
-        let is_replaced = matches!(failure.class(), Class::Precondition | Class::NotFound);
-        let error = failure.into_error("copy part", &object.name, attempts);
-        if is_replaced { super::publish::replaced(error) } else { error }
-    })
+    request::copy_part(&*object.store, object.multipart(&id), number, &source, range).await.map_err(
+        |failure| {
+            let is_replaced = matches!(failure.class(), Class::Precondition | Class::NotFound);
+            let error = failure.into_error(request::COPY_PART, &object.name);
+            if is_replaced { super::publish::replaced(error) } else { error }
+        },
+    )
 }
 
 /// An error that is told more than once.

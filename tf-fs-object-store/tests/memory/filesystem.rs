@@ -2,7 +2,7 @@
 
 use crate::store::Memory;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use tf_fs_object_store::{BucketOf, File, Name, ObjectFilesystem, StorePlugin, Writer};
+use tf_fs_object_store::{BucketOf, File, Name, ObjectFilesystem, StorePlugin};
 use tf_fs_plugin::prelude::*;
 
 #[derive(Debug, Default)]
@@ -15,7 +15,6 @@ struct Plugin {
 
 impl StorePlugin for Plugin {
     type Client = Memory;
-    type Writer = Writer<ObjectFilesystem<Self>>;
 
     fn connect(&self, before: Option<&Memory>) -> Result<Memory> {
         assert_eq!(before.is_some(), self.clients.load(Ordering::Relaxed) > 0);

@@ -32,9 +32,6 @@ use tf_fs_object_store::http::{Proxy, Tls};
 use tf_fs_object_store::{BucketPage, Name};
 use tf_fs_plugin::prelude::*;
 
-/// How this process reaches its stores, and what it knows of them.
-pub(crate) type Connection = tf_fs_object_store::Connection<Client>;
-
 /// What connections to buckets are made with.
 #[derive(Debug)]
 pub(crate) struct Client {

@@ -7,8 +7,8 @@ use crate::failure::failure;
 use crate::get::Cause;
 use crate::write::checksum::{md5_etag_of_parts, same_etag};
 use crate::write::course::Course;
-use crate::write::guard::{Before, Guard, Refusal};
-use crate::write::object::{Expected, Kept, Replaced, Stored, Target, leaves_open_whether_done};
+use crate::write::guard::{Guard, Refusal};
+use crate::write::object::{Expected, Replaced, Target, leaves_open_whether_done, stored};
 use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_s3::operation::copy_object::{CopyObjectError, CopyObjectOutput};
 use aws_sdk_s3::operation::head_object::HeadObjectOutput;
@@ -18,7 +18,7 @@ use futures_util::{StreamExt, TryStreamExt};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use std::sync::Arc;
 use std::time::SystemTime;
-use tf_fs_object_store::{CopyOptions, Found, Name, ObjectMeta};
+use tf_fs_object_store::{Before, CopyOptions, Found, Name, ObjectMeta};
 use tf_fs_plugin::prelude::*;
 
 /// Objects of this size and more are copied in parts, many at a time.
@@ -146,9 +146,8 @@ impl Copy<'_> {
 
     async fn parts_of(&self, head: HeadObjectOutput) -> Result<Outcome> {
         let len = len(&head)?;
-        let source =
-            Target { bucket: Arc::clone(self.from), name: self.src.clone(), kept: Kept::default() };
-        let before = Before::This(Stored::new(head.e_tag().unwrap_or_default(), len));
+        let source = Target::plain(self.from, self.src);
+        let before = Before::This(stored(head.e_tag().unwrap_or_default(), len, None));
         let created = self
             .to
             .client
@@ -177,8 +176,7 @@ impl Copy<'_> {
                 self.dst
             ))
         );
-        let target =
-            Target { bucket: Arc::clone(self.to), name: self.dst.clone(), kept: Kept::default() };
+        let target = Target::plain(self.to, self.dst);
         let done = match self.parts(upload, len, &source, &before).await {
             Ok(parts) => self.complete(&target, upload, len, parts).await,
             Err(error) => Err(error),
@@ -199,14 +197,14 @@ impl Copy<'_> {
         &self,
         upload: &str,
         len: u64,
-        original: &Target,
+        original: &Target<'_>,
         before: &Before,
     ) -> Result<Vec<CompletedPart>> {
         let parts = stream::iter(ranges(len))
             .map(|(number, first, last)| async move {
                 let mut course = Course::default();
                 let answer = loop {
-                    let guard = Guard::copy(&original.bucket, before, &course);
+                    let guard = Guard::copy(original.bucket, before, &course);
                     let answer = self
                         .to
                         .client
@@ -249,13 +247,13 @@ impl Copy<'_> {
             .try_collect()
             .await?;
         // Where the store does not check it, somebody may have replaced the source between two parts.
-        Guard::copy(&original.bucket, before, &Course::default()).look_at_source(original).await?;
+        Guard::copy(original.bucket, before, &Course::default()).look_at_source(original).await?;
         Ok(parts)
     }
 
     async fn complete(
         &self,
-        target: &Target,
+        target: &Target<'_>,
         upload: &str,
         len: u64,
         parts: Vec<CompletedPart>,

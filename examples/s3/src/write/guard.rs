@@ -2,40 +2,12 @@
 //! does not, by looking before the write and after it.
 
 use super::course::Course;
-use super::object::{Expected, PAUSE, Stored, Target, status_of, whole_etag};
+use super::object::{Expected, PAUSE, Target, is_shown_by, status_of, whole_etag};
 use crate::connection::{Bucket, Condition, Known};
 use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_s3::operation::head_object::HeadObjectOutput;
+use tf_fs_object_store::{Before, Stored, replaced, unknown};
 use tf_fs_plugin::prelude::*;
-
-/// What has to be there when a file is published.
-#[derive(Clone, Debug)]
-pub(crate) enum Before {
-    /// Whatever it is: it is replaced.
-    Anything,
-    /// No object of this name.
-    Nothing,
-    /// This object.
-    This(Stored),
-}
-
-impl Before {
-    /// The object that is there.
-    pub(super) fn stored(&self) -> Option<&Stored> {
-        match self {
-            Self::This(stored) => Some(stored),
-            Self::Anything | Self::Nothing => None,
-        }
-    }
-
-    fn is_shown_by(&self, head: &HeadObjectOutput) -> bool {
-        match self {
-            Self::Anything => true,
-            Self::Nothing => false,
-            Self::This(stored) => stored.is_shown_by(head),
-        }
-    }
-}
 
 /// What a request is held to.
 #[derive(Debug)]
@@ -99,7 +71,7 @@ impl<'a> Guard<'a> {
 
     /// The value of `If-Match`, or of its like for copies.
     pub(crate) fn if_match(&self) -> Option<String> {
-        let etag = self.before.stored()?.condition()?;
+        let etag = self.before.stored()?.etag.clone()?;
         self.known.is_sent().then(|| self.known.form(etag))
     }
 
@@ -159,7 +131,7 @@ impl<'a> Guard<'a> {
     pub(crate) async fn refusal<E>(
         &self,
         course: &mut Course,
-        target: &Target,
+        target: &Target<'_>,
         error: &SdkError<E>,
         expected: Option<&Expected>,
     ) -> Result<Refusal> {
@@ -219,7 +191,7 @@ impl<'a> Guard<'a> {
     pub(super) async fn look(
         &self,
         course: &Course,
-        target: &Target,
+        target: &Target<'_>,
         expected: impl FnOnce() -> Expected,
     ) -> Result<Option<Stored>> {
         let head = target.look().await.map_err(|error| self.without_look(error))?;
@@ -241,7 +213,7 @@ impl<'a> Guard<'a> {
     ///
     /// # Errors
     /// As [`look`](Self::look).
-    pub(crate) async fn look_at_source(&self, source: &Target) -> Result<()> {
+    pub(crate) async fn look_at_source(&self, source: &Target<'_>) -> Result<()> {
         if !self.must_look() {
             return Ok(());
         }
@@ -257,7 +229,7 @@ impl<'a> Guard<'a> {
     ///
     /// # Errors
     /// `FAILED_PRECONDITION` if something else is there, or nothing.
-    pub(super) async fn look_after(&self, target: &Target, stored: &Stored) -> Result<()> {
+    pub(super) async fn look_after(&self, target: &Target<'_>, stored: &Stored) -> Result<()> {
         let head = match target.look().await {
             Ok(head) => head,
             Err(error) => {
@@ -267,7 +239,7 @@ impl<'a> Guard<'a> {
             }
         };
         ensure!(
-            head.as_ref().is_some_and(|head| stored.is_shown_by(head)),
+            head.as_ref().is_some_and(|head| is_shown_by(stored, head)),
             Error::failed_precondition(format_args!(
                 "{}: {}: another process wrote or deleted the object at the same time: HeadObject shows {} right after \
                  it ({}); write to another name",
@@ -295,7 +267,7 @@ impl<'a> Guard<'a> {
     }
 
     #[cold]
-    fn other(&self, target: &Target, head: Option<HeadObjectOutput>) -> Error {
+    fn other(&self, target: &Target<'_>, head: Option<HeadObjectOutput>) -> Error {
         replaced(Error::failed_precondition(format_args!(
             "{}: {}: not sent, since HeadObject shows {} ({})",
             target.name,
@@ -322,9 +294,10 @@ impl<'a> Guard<'a> {
 }
 
 fn is_as_it_was(before: &Before, head: Option<&HeadObjectOutput>) -> bool {
-    match head {
-        Some(head) => before.is_shown_by(head),
-        None => !matches!(before, Before::This(_)),
+    match (before, head) {
+        (Before::Anything, _) | (Before::Nothing, None) => true,
+        (Before::This(stored), Some(head)) => is_shown_by(stored, head),
+        (Before::Nothing, Some(_)) | (Before::This(_), None) => false,
     }
 }
 
@@ -339,24 +312,8 @@ fn shown(head: Option<&HeadObjectOutput>) -> String {
     }
 }
 
-/// The error of a write that found somebody else's object.
-#[cold]
-pub(super) fn replaced(error: Error) -> Error {
-    error.with_code(Code::FailedPrecondition).context(
-        "another process replaced or deleted the object while it was open for writing, and that version \
-         is kept; write to another name",
-    )
-}
-
-/// The error of a write that found an object, and could not find out whose.
-#[cold]
-pub(super) fn unknown(error: Error) -> Error {
-    error
-        .context("it is unknown whether this object or another process's is stored; write it again")
-}
-
 /// Whether a condition did not hold: another object is there, or none.
-pub(super) fn is_precondition_failure<E: ProvideErrorMetadata>(error: &SdkError<E>) -> bool {
+fn is_precondition_failure<E: ProvideErrorMetadata>(error: &SdkError<E>) -> bool {
     match status_of(error) {
         Some(412) => true,
         Some(404) => error.code() == Some("NoSuchKey"),

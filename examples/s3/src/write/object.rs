@@ -3,55 +3,29 @@
 use super::body::body;
 use super::checksum::{Crc32, md5_etag, same_etag};
 use super::course::{Course, Once};
-use super::guard::{Before, Guard, Refusal, is_precondition_failure, replaced, unknown};
+use super::guard::{Guard, Refusal};
 use crate::connection::Bucket;
-use crate::failure::{failure, of_transport};
+use crate::failure::failure;
 use aws_sdk_s3::config::retry::RetryConfig;
 use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_s3::operation::head_object::builders::HeadObjectFluentBuilder;
 use aws_sdk_s3::operation::head_object::{HeadObjectError, HeadObjectOutput};
 use aws_sdk_s3::operation::put_object::PutObjectOutput;
 use aws_sdk_s3::types::{ChecksumMode, RequestPayer};
-use bytes::{Buf as _, Bytes};
-use std::collections::HashMap;
-use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use tf_fs_object_store::{Content, Name, ObjectMeta, WRONG_ANSWERS};
+use std::sync::LazyLock;
+use std::time::Duration;
+use tf_fs_object_store::{Attributes, Before, Content, Name, Stored, replaced, unknown};
 use tf_fs_plugin::prelude::*;
 
 /// Before another attempt.
 pub(super) const PAUSE: Duration = Duration::from_millis(100);
 
-/// A transfer of a small object that is slower than this counts as broken.
-const SLOWEST_BYTES_PER_MS: u64 = 100;
-
 /// Where a file goes, and with what attributes.
-#[derive(Debug)]
-pub(crate) struct Target {
-    pub(crate) bucket: Arc<Bucket>,
-    pub(crate) name: Name,
-    pub(crate) kept: Kept,
-}
-
-/// What the object that is appended to has beside its bytes, and keeps.
-#[derive(Debug, Default)]
-pub(crate) struct Kept {
-    pub(super) content_type: Option<String>,
-    pub(super) cache_control: Option<String>,
-    pub(super) content_disposition: Option<String>,
-    pub(super) content_encoding: Option<String>,
-    pub(super) content_language: Option<String>,
-    pub(super) metadata: Option<HashMap<String, String>>,
-}
-
-/// An object in the store.
-#[derive(Clone, Debug)]
-pub(crate) struct Stored {
-    /// As the store writes it; empty if it did not tell.
-    pub(super) etag: String,
-    pub(super) len: u64,
-    /// If it is known without reading the object.
-    pub(super) crc: Option<Crc32>,
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Target<'a> {
+    pub(crate) bucket: &'a Bucket,
+    pub(crate) name: &'a Name,
+    pub(crate) attributes: &'a Attributes,
 }
 
 /// How an object would be recognised as the one that was sent.
@@ -103,8 +77,8 @@ fn has_len(head: &HeadObjectOutput, len: u64) -> bool {
 /// Sets on a request that makes an object what the settings want of objects.
 macro_rules! with_attributes {
     ($request:expr, $target:expr) => {{
-        let target: &Target = $target;
-        let (settings, kept) = (&target.bucket.settings, &target.kept);
+        let target: &Target<'_> = $target;
+        let (settings, kept) = (&target.bucket.settings, target.attributes);
         $request
             .bucket(&*target.bucket.name)
             .key(&target.name.key)
@@ -125,7 +99,15 @@ macro_rules! with_attributes {
 }
 pub(super) use with_attributes;
 
-impl Target {
+impl<'a> Target<'a> {
+    /// An object of which nothing but its name matters.
+    pub(crate) fn plain(bucket: &'a Bucket, name: &'a Name) -> Self {
+        static NONE: LazyLock<Attributes> = LazyLock::new(Attributes::default);
+        Self { bucket, name, attributes: &NONE }
+    }
+}
+
+impl Target<'_> {
     pub(super) fn payer(&self) -> Option<RequestPayer> {
         self.bucket.settings.requester_pays.then_some(RequestPayer::Requester)
     }
@@ -136,7 +118,7 @@ impl Target {
     where
         E: std::error::Error + ProvideErrorMetadata + Send + Sync + 'static,
     {
-        failure(op, &self.name, error)
+        failure(op, self.name, error)
     }
 
     /// Stores all of a file in one request, if what is there is as it was `before`. `is_open`: whether the store may have
@@ -160,13 +142,13 @@ impl Target {
         };
         let mut course = Course::after(*is_open);
         loop {
-            let guard = Guard::put(&self.bucket, before, &course);
+            let guard = Guard::put(self.bucket, before, &course);
             let must_look = guard.must_look();
             if must_look
                 && !course.has_looked
                 && let Some(stored) = guard.look(&course, self, &expected).await?
             {
-                return Ok(Stored { crc, ..stored });
+                return Ok(with_crc(stored, crc));
             }
             course.begin();
             let sent = with_attributes!(self.bucket.client.put_object(), self)
@@ -198,7 +180,7 @@ impl Target {
             if guard.is_refused(&error) {
                 let refusal = guard.refusal(&mut course, self, &error, Some(&expected())).await;
                 match refusal.map_err(unknown)? {
-                    Refusal::Ours(stored) => return Ok(Stored { crc, ..stored }),
+                    Refusal::Ours(stored) => return Ok(with_crc(stored, crc)),
                     Refusal::None => {}
                     Refusal::Theirs => return Err(replaced(self.failure("PutObject", error))),
                 }
@@ -206,14 +188,14 @@ impl Target {
             }
             course.is_open |= leaves_open_whether_done(&error);
             *is_open = course.is_open;
-            if must_look && course.again(&self.bucket.settings, &self.name, &error).await {
+            if must_look && course.again(&self.bucket.settings, self.name, &error).await {
                 continue;
             }
             // A PUT that was done but not acknowledged is done again, and finds its own object.
             if course.is_open
                 && let Ok(Some(stored)) = self.find(&expected()).await
             {
-                return Ok(Stored { crc, ..stored });
+                return Ok(with_crc(stored, crc));
             }
             return Err(self.failure("PutObject", error));
         }
@@ -226,12 +208,12 @@ impl Target {
         answer: &PutObjectOutput,
     ) -> Result<Stored> {
         let mut etag = whole_etag(answer.e_tag());
-        if !is_proof("PutObject", &self.name, content, crc, answer.checksum_crc32(), &etag)?
+        if !is_proof("PutObject", self.name, content, crc, answer.checksum_crc32(), &etag)?
             || etag.is_empty()
         {
             etag = self.confirm_len(content.len(), &etag).await?;
         }
-        Ok(Stored { etag, len: content.len(), crc })
+        Ok(stored(&etag, content.len(), crc))
     }
 
     /// Asks the store for an object's length where it gave no other proof. Its ETag.
@@ -271,7 +253,7 @@ impl Target {
     ) -> Option<Stored> {
         expected.is(head).then(|| {
             log::debug!("{}: stored, although no acknowledgement came", self.name);
-            Stored { etag: whole_etag(head.e_tag()), len: expected.len, crc: None }
+            stored(&whole_etag(head.e_tag()), expected.len, None)
         })
     }
 
@@ -294,63 +276,6 @@ impl Target {
         }
     }
 
-    /// Reads a small object.
-    ///
-    /// # Errors
-    /// `FAILED_PRECONDITION` if somebody else replaced it, and those of the request.
-    pub(super) async fn fetch(&self, object: &Stored) -> Result<Bytes> {
-        const OP: &str = "GetObject";
-        let mut attempt = 1;
-        loop {
-            let answer = self
-                .bucket
-                .client
-                .get_object()
-                .bucket(&*self.bucket.name)
-                .key(&self.name.key)
-                .set_request_payer(self.payer())
-                .set_if_match(object.condition())
-                .checksum_mode(ChecksumMode::Enabled)
-                .send()
-                .await
-                .map_err(|error| {
-                    let is_replaced = is_precondition_failure(&error);
-                    let error = self.failure(OP, error);
-                    if is_replaced { replaced(error) } else { error }
-                })?;
-            let promised = answer.content_length().and_then(|len| u64::try_from(len).ok());
-            let error = if promised == Some(object.len) {
-                let limit = self.bucket.settings.engine.stall_timeout
-                    + Duration::from_millis(object.len / SLOWEST_BYTES_PER_MS);
-                match tokio::time::timeout(limit, answer.body.collect()).await {
-                    Ok(Ok(body)) if body.remaining() as u64 == object.len => {
-                        return Ok(body.into_bytes());
-                    }
-                    Ok(Ok(_)) => self.wrong_len(OP, object.len),
-                    Ok(Err(error)) => of_transport(OP, &self.name, None, attempt, &error),
-                    Err(late) => of_transport(OP, &self.name, None, attempt, &late),
-                }
-            } else {
-                self.wrong_len(OP, object.len)
-            };
-            // The SDK's attempts end when the transfer begins.
-            // These make up for transfers that broke: an outage is waited for by the SDK's.
-            if attempt >= self.bucket.settings.engine.max_attempts.min(WRONG_ANSWERS) {
-                return Err(error);
-            }
-            tokio::time::sleep(PAUSE * attempt).await;
-            attempt += 1;
-        }
-    }
-
-    #[cold]
-    fn wrong_len(&self, op: &str, len: u64) -> Error {
-        Error::data_loss(format_args!(
-            "{}: {op}: the store said that it has {len} bytes, but does not send as many",
-            self.name
-        ))
-    }
-
     fn ask(&self) -> HeadObjectFluentBuilder {
         self.bucket
             .client
@@ -362,30 +287,26 @@ impl Target {
     }
 }
 
-impl Stored {
-    /// What a listing would say of it. Its time is that of this machine, in seconds as the store's.
-    pub(super) fn known(&self) -> ObjectMeta {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let modified = UNIX_EPOCH + Duration::from_secs(since.as_secs());
-        ObjectMeta::new(self.len).with_etag(self.etag.clone()).with_modified(modified)
-    }
+/// An object of this ETag, which is empty if the store did not tell.
+pub(crate) fn stored(etag: &str, len: u64, crc: Option<Crc32>) -> Stored {
+    with_crc(Stored::new(len).with_etag(whole_etag(Some(etag))), crc)
+}
 
-    /// The object that HeadObject or a copy's source shows.
-    pub(crate) fn new(etag: &str, len: u64) -> Self {
-        Self { etag: whole_etag(Some(etag)), len, crc: None }
-    }
+pub(super) fn with_crc(stored: Stored, crc: Option<Crc32>) -> Stored {
+    stored.with_checksum(crc.map(Crc32::to_base64))
+}
 
-    /// Whether HeadObject shows this object.
-    pub(super) fn is_shown_by(&self, head: &HeadObjectOutput) -> bool {
-        let etag = whole_etag(head.e_tag());
-        let is_same = etag.is_empty() || self.etag.is_empty() || same_etag(&etag, &self.etag);
-        has_len(head, self.len) && is_same
-    }
+/// The CRC32 of an object or a part, if it is known.
+pub(super) fn crc_of(checksum: Option<&String>) -> Option<Crc32> {
+    checksum.and_then(|checksum| Crc32::from_base64(checksum))
+}
 
-    /// For `If-Match`, so that nobody else's object is replaced.
-    pub(super) fn condition(&self) -> Option<String> {
-        (!self.etag.is_empty()).then(|| self.etag.clone())
-    }
+/// Whether HeadObject shows this object.
+pub(super) fn is_shown_by(stored: &Stored, head: &HeadObjectOutput) -> bool {
+    let etag = whole_etag(head.e_tag());
+    let own = stored.etag.as_deref();
+    let is_same = etag.is_empty() || own.is_none_or(|own| same_etag(&etag, own));
+    has_len(head, stored.size) && is_same
 }
 
 /// The ETag of an answer; empty if there is none, or it was cut off with the rest of a document.
@@ -440,41 +361,25 @@ pub(super) fn signed(len: u64) -> i64 {
     i64::try_from(len).unwrap_or(i64::MAX)
 }
 
-/// The object of this name and what it has beside its bytes.
-pub(super) async fn find(bucket: &Bucket, name: &Name) -> Result<Option<(Stored, Kept)>> {
-    let requester_pays = bucket.settings.requester_pays;
-    let answer = bucket
-        .client
-        .head_object()
-        .bucket(&*bucket.name)
-        .key(&name.key)
-        .set_request_payer(requester_pays.then_some(RequestPayer::Requester))
-        .checksum_mode(ChecksumMode::Enabled)
-        .send()
-        .await;
-    match answer {
-        Ok(head) => Ok(Some((
-            Stored {
-                etag: whole_etag(head.e_tag()),
-                len: head.content_length().and_then(|len| u64::try_from(len).ok()).ok_or_else(|| {
-                    Error::unavailable(format_args!(
-                        "{name}: HeadObject: the store's response has no length; does it implement S3?"
-                    ))
-                })?,
-                crc: head.checksum_crc32().and_then(Crc32::from_base64),
-            },
-            Kept {
-                content_type: head.content_type,
-                cache_control: head.cache_control,
-                content_disposition: head.content_disposition,
-                content_encoding: head.content_encoding,
-                content_language: head.content_language,
-                metadata: head.metadata,
-            },
-        ))),
-        Err(error) if status_of(&error) == Some(404) => Ok(None),
-        Err(error) => Err(failure("HeadObject", name, error)),
-    }
+/// The object of this name and what it has beside its bytes; `None` if there is none.
+pub(super) async fn find(bucket: &Bucket, name: &Name) -> Result<Option<(Stored, Attributes)>> {
+    let Some(head) = Target::plain(bucket, name).look().await? else { return Ok(None) };
+    let len = head.content_length().and_then(|len| u64::try_from(len).ok()).ok_or_else(|| {
+        Error::unavailable(format_args!(
+            "{name}: HeadObject: the store's response has no length; does it implement S3?"
+        ))
+    })?;
+    let crc = head.checksum_crc32().and_then(Crc32::from_base64);
+    let stored = stored(head.e_tag().unwrap_or_default(), len, crc);
+    let attributes = Attributes {
+        content_type: head.content_type,
+        cache_control: head.cache_control,
+        content_disposition: head.content_disposition,
+        content_encoding: head.content_encoding,
+        content_language: head.content_language,
+        metadata: head.metadata,
+    };
+    Ok(Some((stored, attributes)))
 }
 
 #[cfg(test)]

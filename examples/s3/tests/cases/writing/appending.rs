@@ -73,7 +73,9 @@ fn appending_to_a_small_object_sends_it_again() {
             file.close().unwrap();
         });
         assert_eq!(requests.get("UploadPartCopy"), None);
-        assert_eq!(requests["GetObject"], 1);
+        // Of an object without bytes there is nothing to get.
+        let gets = requests.get("GetObject").copied().unwrap_or_default();
+        assert_eq!(gets, usize::from(!old.is_empty()));
         assert_eq!(store.get("file"), Some([old, new].concat()));
     }
 }

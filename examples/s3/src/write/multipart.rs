@@ -1,166 +1,57 @@
-//! A file on its way to the store in parts.
+//! The requests of a multipart upload.
 
 use super::body::body;
 use super::checksum::{Crc32, composite, md5_etag_of_parts};
 use super::course::{Course, Once};
-use super::guard::{Before, Guard, Refusal, replaced, unknown};
+use super::guard::{Guard, Refusal};
 use super::object::{
-    Expected, Stored, Target, is_proof, leaves_open_whether_done, signed, whole_etag,
-    with_attributes,
+    Expected, Target, crc_of, is_proof, leaves_open_whether_done, signed, stored, whole_etag,
+    with_attributes, with_crc,
 };
-use super::parts;
 use crate::names::copy_source;
 use aws_sdk_s3::error::ProvideErrorMetadata as _;
 use aws_sdk_s3::types::{ChecksumAlgorithm, CompletedMultipartUpload, CompletedPart};
-use futures_util::future::{BoxFuture, Shared};
-use futures_util::stream::FuturesUnordered;
-use futures_util::{FutureExt as _, StreamExt as _};
-use std::ops::Range;
-use std::sync::Arc;
-use tf_fs_object_store::{Content, Name, Process};
+use tf_fs_object_store::{Before, Content, Name, Part, Range, Stored, replaced, unknown};
 use tf_fs_plugin::prelude::*;
-use tokio::task::{JoinError, JoinHandle};
 
-/// The store's name of an upload, or why there is none.
-type Created = Result<Arc<str>, Arc<Error>>;
-
-/// A multipart upload. Whoever drops one without [`complete`](Self::complete) aborts it first.
+/// The parts of an upload that becomes an object, in their order.
 #[derive(Debug)]
-pub(super) struct Upload {
-    target: Arc<Target>,
-    process: Arc<Process>,
-    id: Shared<BoxFuture<'static, Created>>,
-    sending: FuturesUnordered<JoinHandle<Result<Part>>>,
-    stored: Vec<Part>,
-    next: u32,
-    /// What has to be there still when it is complete.
-    before: Before,
+struct Parts<'a> {
+    target: Target<'a>,
+    stored: &'a [Part],
 }
 
-/// A part that the store has.
-#[derive(Debug)]
-struct Part {
-    number: u32,
-    etag: String,
-    len: u64,
-    crc: Option<Crc32>,
-    /// Whether the store has proved that it has the right bytes.
-    is_proved: bool,
+/// Makes the object of the parts, if what is there is as it was `before`.
+///
+/// # Errors
+/// As [`Target::put`]. The upload has to be aborted then.
+pub(super) async fn complete(
+    target: Target<'_>,
+    id: &str,
+    parts: &[Part],
+    before: &Before,
+) -> Result<Stored> {
+    Parts { target, stored: parts }.complete(id, before).await
 }
 
-impl Upload {
-    /// Begins an upload, in the background. It becomes an object if what is there then is as it was
-    /// `before`.
-    pub(super) fn start(target: &Arc<Target>, process: &Arc<Process>, before: Before) -> Self {
-        let create = process.spawn(create(Arc::clone(target)));
-        // A task of its own: were it cancelled, the store would keep an upload that nobody knows.
-        let id = create.map(|done| done.map_err(lost_task).and_then(|done| done).map_err(Arc::new));
-        Self {
-            target: Arc::clone(target),
-            process: Arc::clone(process),
-            id: id.boxed().shared(),
-            sending: FuturesUnordered::new(),
-            stored: Vec::new(),
-            next: 1,
-            before,
-        }
-    }
-
-    /// The number of the next part.
-    pub(super) fn next(&self) -> u32 {
-        self.next
-    }
-
-    /// Parts on their way.
-    pub(super) fn in_flight(&self) -> usize {
-        self.sending.len()
-    }
-
-    /// Makes a range of `object`, as [`parts::copies`] gives it, the next part. No byte of it is transferred.
-    pub(super) fn copy(&mut self, object: &Stored, range: Range<u64>) {
-        let part = copy_part(
-            Arc::clone(&self.target),
-            self.id.clone(),
-            self.next,
-            object.clone(),
-            // S3 takes ranges of large objects only, and all of it needs none.
-            (range != (0..object.len)).then_some(range),
-        );
-        self.next += 1;
-        self.sending.push(self.process.spawn(part));
-    }
-
-    /// Sends the next part, in the background.
-    ///
-    /// # Errors
-    /// `RESOURCE_EXHAUSTED` if the object has as many parts as it can have.
-    pub(super) fn send(&mut self, content: Content) -> Result<()> {
-        ensure!(
-            self.next <= parts::MOST,
-            Error::resource_exhausted(format_args!(
-                "{}: an object has at most {} parts; set write_part_bytes to more than {}",
-                self.target.name,
-                parts::MOST,
-                content.len()
-            ))
-        );
-        let part = send_part(Arc::clone(&self.target), self.id.clone(), self.next, content);
-        self.next += 1;
-        self.sending.push(self.process.spawn(part));
-        Ok(())
-    }
-
-    /// Waits until one of the parts on their way has arrived.
-    ///
-    /// # Errors
-    /// Why it has not.
-    pub(super) async fn arrival(&mut self) -> Result<()> {
-        if let Some(done) = self.sending.next().await {
-            self.stored.push(done.map_err(lost_task).and_then(|done| done)?);
-        }
-        Ok(())
-    }
-
-    /// Looks, without waiting, which parts have arrived.
-    ///
-    /// # Errors
-    /// Why one has not.
-    pub(super) fn arrivals(&mut self) -> Result<()> {
-        while !self.sending.is_empty() {
-            match self.arrival().now_or_never() {
-                Some(result) => result?,
-                None => break,
-            }
-        }
-        Ok(())
-    }
-
-    /// Makes the object of the parts, once they have all arrived.
-    ///
-    /// # Errors
-    /// As [`Target::put`], for any part too. The upload has to be aborted then.
-    pub(super) async fn complete(&mut self) -> Result<Stored> {
-        while !self.sending.is_empty() {
-            self.arrival().await?;
-        }
-        let id = self.id.clone().await.map_err(|error| again(&error))?;
-        self.stored.sort_unstable_by_key(|part| part.number);
+impl Parts<'_> {
+    async fn complete(&self, id: &str, before: &Before) -> Result<Stored> {
         let expected = self.expected();
         let crc = self.crc();
-        let target = &*self.target;
+        let target = &self.target;
         let takes_checksums = || target.bucket.abilities().takes_part_checksums();
         let mut with_checksums =
             target.bucket.settings.part_checksums.unwrap_or_else(takes_checksums);
         let mut refuses_checksums = false;
         let mut course = Course::default();
         loop {
-            let guard = Guard::complete(&target.bucket, &self.before, &course);
+            let guard = Guard::complete(target.bucket, before, &course);
             let must_look = guard.must_look();
             if must_look
                 && !course.has_looked
                 && let Some(stored) = guard.look(&course, target, || self.expected()).await?
             {
-                return Ok(Stored { crc, ..stored });
+                return Ok(with_crc(stored, crc));
             }
             course.begin();
             let list = self.list_of_parts(with_checksums);
@@ -171,7 +62,7 @@ impl Upload {
                 .complete_multipart_upload()
                 .bucket(&*target.bucket.name)
                 .key(&target.name.key)
-                .upload_id(&*id)
+                .upload_id(id)
                 .set_request_payer(target.payer())
                 .mpu_object_size(signed(expected.len))
                 .set_if_match(guard.if_match())
@@ -191,7 +82,7 @@ impl Upload {
                     if has_checksums || refuses_checksums {
                         target.bucket.abilities().part_checksums(has_checksums);
                     }
-                    let stored = Stored { etag, len: expected.len, crc };
+                    let stored = stored(&etag, expected.len, crc);
                     if guard.must_look() {
                         guard.look_after(target, &stored).await?;
                     }
@@ -214,11 +105,11 @@ impl Upload {
             if is_replaced {
                 let refusal = guard.refusal(&mut course, target, &error, Some(&expected)).await;
                 match refusal.map_err(unknown)? {
-                    Refusal::Ours(stored) => return Ok(Stored { crc, ..stored }),
+                    Refusal::Ours(stored) => return Ok(with_crc(stored, crc)),
                     Refusal::None => continue,
                     Refusal::Theirs => {}
                 }
-            } else if must_look && course.again(&target.bucket.settings, &target.name, &error).await
+            } else if must_look && course.again(&target.bucket.settings, target.name, &error).await
             {
                 continue;
             }
@@ -229,8 +120,8 @@ impl Upload {
                 || leaves_open_whether_done(&error)
                 || error.code() == Some("NoSuchUpload");
             if may_be_done {
-                match target.settle(&id, &expected).await {
-                    Ok(Some(stored)) => return Ok(Stored { crc, ..stored }),
+                match target.settle(id, &expected).await {
+                    Ok(Some(stored)) => return Ok(with_crc(stored, crc)),
                     Err(error) if is_replaced => return Err(unknown(error)),
                     Ok(None) | Err(_) => {}
                 }
@@ -250,21 +141,22 @@ impl Upload {
 
     fn expected(&self) -> Expected {
         let mut checksums: Vec<_> = self.crc().map(Crc32::to_base64).into_iter().collect();
-        let crcs: Option<Vec<_>> = self.stored.iter().map(|part| part.crc).collect();
+        let crcs: Option<Vec<_>> =
+            self.stored.iter().map(|part| crc_of(part.checksum.as_ref())).collect();
         checksums.extend(crcs.as_deref().map(composite));
         Expected {
             len: self.stored.iter().map(|part| part.len).sum(),
             checksums,
-            etag: md5_etag_of_parts(self.stored.iter().map(|part| part.etag.as_str())),
+            etag: md5_etag_of_parts(self.stored.iter().map(|part| part.id.as_str())),
             replaced: None,
         }
     }
 
     /// Of the whole object.
     fn crc(&self) -> Option<Crc32> {
-        self.stored
-            .iter()
-            .try_fold(Crc32::of([]), |crc, part| Some(crc.followed_by(part.crc?, part.len)))
+        self.stored.iter().try_fold(Crc32::of([]), |crc, part| {
+            Some(crc.followed_by(crc_of(part.checksum.as_ref())?, part.len))
+        })
     }
 
     /// Whether the store has proved that it has the right bytes.
@@ -287,38 +179,18 @@ impl Upload {
     fn list_of_parts(&self, with_checksums: bool) -> CompletedMultipartUpload {
         let with_checksums = with_checksums && self.target.bucket.settings.checksums;
         let parts = self.stored.iter().map(|part| {
-            let crc = part.crc.filter(|_| with_checksums);
+            let checksum = part.checksum.clone().filter(|_| with_checksums);
             CompletedPart::builder()
                 .part_number(number(part.number))
-                .e_tag(&part.etag)
-                .set_checksum_crc32(crc.map(Crc32::to_base64))
+                .e_tag(&part.id)
+                .set_checksum_crc32(checksum)
                 .build()
         });
         CompletedMultipartUpload::builder().set_parts(Some(parts.collect())).build()
     }
-
-    /// Gives the upload up, in the background: what is on its way is cancelled, and the store forgets
-    /// the parts it has.
-    pub(super) fn abort(self) -> JoinHandle<()> {
-        let Self { target, process, id, sending, .. } = self;
-        for part in &sending {
-            part.abort();
-        }
-        process.spawn(async move {
-            // A part that arrives after the upload was aborted could stay for ever.
-            sending.collect::<Vec<_>>().await;
-            let Ok(id) = id.await else { return };
-            if let Err(error) = target.abort(&id).await {
-                log::warn!(
-                    "{error:#}; its parts cost money until a lifecycle rule \
-                     (AbortIncompleteMultipartUpload) removes them"
-                );
-            }
-        })
-    }
 }
 
-impl Target {
+impl Target<'_> {
     /// The object that an upload was to become, if the store made it although it did not say so. Otherwise the
     /// upload is aborted.
     ///
@@ -354,7 +226,8 @@ impl Target {
     }
 }
 
-async fn create(target: Arc<Target>) -> Result<Arc<str>> {
+/// Begins an upload. The store's name of it.
+pub(super) async fn create(target: Target<'_>) -> Result<String> {
     const OP: &str = "CreateMultipartUpload";
     let with_checksums = target.bucket.settings.checksums;
     let answer = with_attributes!(target.bucket.client.create_multipart_upload(), &target)
@@ -364,30 +237,30 @@ async fn create(target: Arc<Target>) -> Result<Arc<str>> {
         .map_err(|error| target.failure(OP, error))?;
     match answer.upload_id() {
         Some(id) if !id.is_empty() => Ok(id.into()),
-        _ => Err(incomplete(OP, &target.name, "upload id")),
+        _ => Err(incomplete(OP, target.name, "upload id")),
     }
 }
 
-async fn send_part(
-    target: Arc<Target>,
-    id: impl Future<Output = Created>,
+/// Sends a part.
+pub(super) async fn put_part(
+    target: Target<'_>,
+    id: &str,
     part_number: u32,
-    content: Content,
+    content: &Content,
 ) -> Result<Part> {
     const OP: &str = "UploadPart";
-    let id = id.await.map_err(|error| again(&error))?;
-    let crc = target.bucket.settings.checksums.then(|| Crc32::of_content(&content));
+    let crc = target.bucket.settings.checksums.then(|| Crc32::of_content(content));
     let answer = target
         .bucket
         .client
         .upload_part()
         .bucket(&*target.bucket.name)
         .key(&target.name.key)
-        .upload_id(&*id)
+        .upload_id(id)
         .part_number(number(part_number))
         .set_request_payer(target.payer())
         .content_length(signed(content.len()))
-        .body(body(&content))
+        .body(body(content))
         .set_checksum_crc32(crc.map(Crc32::to_base64))
         .customize()
         .disable_payload_signing()
@@ -395,38 +268,40 @@ async fn send_part(
         .await
         .map_err(|error| target.failure(OP, error))?;
     let etag = whole_etag(answer.e_tag());
-    ensure!(!etag.is_empty(), incomplete(OP, &target.name, "ETag"));
-    let is_proved = is_proof(OP, &target.name, &content, crc, answer.checksum_crc32(), &etag)?;
-    Ok(Part { number: part_number, etag, len: content.len(), crc, is_proved })
+    ensure!(!etag.is_empty(), incomplete(OP, target.name, "ETag"));
+    let is_proved = is_proof(OP, target.name, content, crc, answer.checksum_crc32(), &etag)?;
+    let part = Part::new(part_number, etag, content.len());
+    Ok(part.with_checksum(crc.map(Crc32::to_base64)).proved(is_proved))
 }
 
-async fn copy_part(
-    target: Arc<Target>,
-    id: impl Future<Output = Created>,
+/// Makes a range of `object` a part.
+pub(super) async fn copy_part(
+    target: Target<'_>,
+    id: &str,
     part_number: u32,
-    object: Stored,
-    range: Option<Range<u64>>,
+    object: &Stored,
+    range: Range,
 ) -> Result<Part> {
     const OP: &str = "UploadPartCopy";
-    let id = id.await.map_err(|error| again(&error))?;
+    // S3 takes ranges of large objects only, and all of it needs none.
+    let is_whole = range == Range::new(0, object.size);
+    let header = (!is_whole).then(|| format!("bytes={}-{}", range.start, range.end - 1));
     let before = Before::This(object.clone());
     let mut course = Course::default();
     let answer = loop {
-        let guard = Guard::copy(&target.bucket, &before, &course);
+        let guard = Guard::copy(target.bucket, &before, &course);
         let answer = target
             .bucket
             .client
             .upload_part_copy()
             .bucket(&*target.bucket.name)
             .key(&target.name.key)
-            .upload_id(&*id)
+            .upload_id(id)
             .part_number(number(part_number))
             .set_request_payer(target.payer())
-            .copy_source(copy_source(&target.name))
+            .copy_source(copy_source(target.name))
             .set_copy_source_if_match(guard.if_match())
-            .set_copy_source_range(
-                range.as_ref().map(|range| format!("bytes={}-{}", range.start, range.end - 1)),
-            )
+            .set_copy_source_range(header.clone())
             .send()
             .await;
         // Where the store does not check it, what is there is looked at before the upload is completed.
@@ -450,11 +325,9 @@ async fn copy_part(
     };
     let copied = answer.copy_part_result();
     let etag = whole_etag(copied.and_then(|copied| copied.e_tag()));
-    ensure!(!etag.is_empty(), incomplete(OP, &target.name, "ETag"));
+    ensure!(!etag.is_empty(), incomplete(OP, target.name, "ETag"));
     let crc = copied.and_then(|copied| copied.checksum_crc32()).and_then(Crc32::from_base64);
-    if range.is_none()
-        && let (Some(copied), Some(original)) = (crc, object.crc)
-    {
+    if is_whole && let (Some(copied), Some(original)) = (crc, crc_of(object.checksum.as_ref())) {
         // For stores that do not look at the condition.
         ensure!(
             copied == original,
@@ -466,8 +339,8 @@ async fn copy_part(
             )))
         );
     }
-    let len = range.map_or(object.len, |range| range.end - range.start);
-    Ok(Part { number: part_number, etag, len, crc, is_proved: crc.is_some() })
+    let part = Part::new(part_number, etag, range.len());
+    Ok(part.with_checksum(crc.map(Crc32::to_base64)).proved(crc.is_some()))
 }
 
 /// As the SDK wants part numbers.
@@ -475,20 +348,9 @@ fn number(part: u32) -> i32 {
     i32::try_from(part).unwrap_or(i32::MAX)
 }
 
-/// An error that is told more than once.
-#[cold]
-pub(super) fn again(error: &Error) -> Error {
-    Error::new(error.code(), format!("{error:#}"))
-}
-
 #[cold]
 fn incomplete(op: &str, name: &Name, what: &str) -> Error {
     Error::unavailable(format_args!(
         "{name}: {op}: the store's response has no {what}; does it implement S3?"
     ))
-}
-
-#[cold]
-fn lost_task(error: JoinError) -> Error {
-    Error::internal("an upload's task ended early").with_source(error)
 }
