@@ -13,6 +13,7 @@
 pub mod abi;
 pub mod child;
 mod fork_server;
+pub mod outside;
 pub mod overlay;
 pub mod plugin;
 pub mod python;
