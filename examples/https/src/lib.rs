@@ -309,13 +309,16 @@ impl Filesystem for Https {
     }
 
     fn get_matching_paths(&self, pattern: Uri<'_>) -> Result<Entries> {
+        if pattern.as_bytes().is_empty() {
+            return Ok(Entries::new());
+        }
         // `?` begins the query of a URL. Other wildcards have no place in one.
         let (_, key) = name::split(pattern)?;
         let is_name = glob::is_literal(key.replace('?', "").as_bytes());
         ensure!(is_name, unlisted(pattern, "match a pattern"));
-        let found =
-            if self.path_exists(pattern)? { vec![pattern.as_bytes().to_vec()] } else { Vec::new() };
-        Ok(found.into_iter().collect())
+        let name = glob::unescape(pattern.as_bytes()).into_owned();
+        let exists = self.path_exists(Uri::new(&name))?;
+        Ok(exists.then_some(name).into_iter().collect())
     }
 
     fn flush_caches(&self) {

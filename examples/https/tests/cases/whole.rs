@@ -70,6 +70,29 @@ fn a_length_that_only_the_body_tells_costs_one_more_request() {
 }
 
 #[test]
+fn a_version_without_ranges_does_not_mislead() {
+    let content = Content::new(20 << 20, 0);
+    let copy = content.clone();
+    let server = Server::new(move |_, _| copy.whole().header("ETag", &copy.etag));
+    let (fs, url) = (Https::with(Settings::default()), server.url("f"));
+    assert_eq!(fs.get_file_size(Uri::new(url.as_bytes())).unwrap(), 20 << 20);
+    assert!(read(&fs, &url).unwrap() == *content.bytes);
+    assert_eq!(server.take_log().len(), 2);
+}
+
+#[test]
+fn a_head_without_a_length_is_not_believed() {
+    let content = Content::new(100_000, 0);
+    let copy = content.clone();
+    let server = Server::new(move |request, _| match &*request.method {
+        "HEAD" => Reply::new(200),
+        _ => copy.reply(request),
+    });
+    let url = server.url("f");
+    assert_eq!(fs().get_file_size(Uri::new(url.as_bytes())).unwrap(), 100_000);
+}
+
+#[test]
 fn bodies_that_were_compressed_unasked_are_decoded() {
     let content = Content::new(3_000_000, 0);
     let compressed = gzip(&content.bytes);
