@@ -20,6 +20,9 @@ pub trait Client: Debug + Send + Sync + Sized + 'static {
     /// The scheme in names and errors. A store with several schemes has one name for all of them.
     const SCHEME: &'static str;
 
+    /// Bytes of the longest key: 1,024 in most stores.
+    const LONGEST_KEY: usize = 1024;
+
     /// How the engine makes requests that are for no bucket.
     fn settings(&self) -> Settings {
         Settings::default()
@@ -70,13 +73,23 @@ pub trait Client: Debug + Send + Sync + Sized + 'static {
     /// Makes a name of a bucket and a key. The bucket itself has an empty key, the list of all buckets no bucket.
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT` for a key that no object can have: by default one without a bucket.
+    /// `INVALID_ARGUMENT` for a key that no object can have: by default one without a bucket, and one of more than
+    /// [`LONGEST_KEY`](Self::LONGEST_KEY) bytes.
     fn name(bucket: &str, key: &str) -> Result<Name> {
         ensure!(
             !bucket.is_empty() || key.is_empty(),
             Error::invalid_argument(format_args!(
                 "{0}:///{key}: no bucket; write {0}://bucket/key",
                 Self::SCHEME
+            ))
+        );
+        ensure!(
+            key.len() <= Self::LONGEST_KEY,
+            Error::invalid_argument(format_args!(
+                "{}://{bucket}/…: the key has {} bytes, but the store allows {}; shorten it",
+                Self::SCHEME,
+                key.len(),
+                Self::LONGEST_KEY
             ))
         );
         Ok(Name::new(Self::SCHEME, bucket, key))

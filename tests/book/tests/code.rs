@@ -23,6 +23,7 @@ const FOLLOWED: &[&str] = &[
 
 /// Pages whose blocks other tests read, and which.
 const ELSEWHERE: &[(&str, &str)] = &[
+    ("object-store.md", "tests/tensorflow/tests/tensorflow/object_store.rs"),
     ("first-device.md", "tests/tensorflow/tests/tensorflow/readme.rs"),
     ("check.md", "cargo-tf-plugin/tests/commands/check.rs"),
     ("trace.md", "cargo-tf-plugin/tests/commands/trace.rs"),

@@ -133,6 +133,18 @@ impl Example {
         }
     }
 
+    /// `examples/memstore`.
+    #[must_use]
+    pub fn memstore() -> Self {
+        Self {
+            package: "memstore",
+            scheme: "memstore",
+            plugin: Plugin::of("memstore"),
+            root: String::from("memstore://bucket/tests"),
+            scratch: None,
+        }
+    }
+
     /// `examples/localfs`, with a root in a new directory that vanishes with the value.
     ///
     /// # Panics

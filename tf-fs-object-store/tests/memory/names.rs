@@ -1,8 +1,20 @@
 //! Everything by name.
 
-use crate::store::{Plugin, name, plugin};
+use crate::store::{Memory, Plugin, name, plugin};
 use std::time::{Duration, SystemTime};
+use tf_fs_object_store::Client as _;
 use tf_fs_plugin::prelude::*;
+
+#[test]
+fn a_key_that_no_store_takes_is_refused_before_its_directories_are_looked_at() {
+    assert!(Memory::name("b", &"k".repeat(1024)).is_ok());
+    let error = Memory::name("b", &"deep/".repeat(200_000)).unwrap_err();
+    assert_eq!(error.code(), Code::InvalidArgument);
+    assert_eq!(
+        error.message(),
+        "mem://b/…: the key has 1000000 bytes, but the store allows 1024; shorten it"
+    );
+}
 
 #[test]
 fn directories_are_what_keys_imply() {

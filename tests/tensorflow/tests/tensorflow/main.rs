@@ -11,6 +11,7 @@ mod host;
 mod https;
 mod leaving;
 mod loading;
+mod object_store;
 mod panics;
 mod readme;
 mod refdevice;
