@@ -126,10 +126,14 @@ impl<P: StorePlugin> ObjectFilesystem<P> {
         if let Some(shared) = found.and_then(|(_, any)| Arc::clone(any).downcast().ok()) {
             return Self(shared);
         }
-        let shared =
-            Arc::new(Shared { plugin: P::default(), connection: Current::<P::Client>::default() });
-        all.push((TypeId::of::<P>(), Arc::clone(&shared) as Arc<dyn Any + Send + Sync>));
-        Self(shared)
+        let new = Self::new_with(P::default());
+        all.push((TypeId::of::<P>(), Arc::clone(&new.0) as Arc<dyn Any + Send + Sync>));
+        new
+    }
+
+    /// A filesystem of this plugin that shares nothing with others: for tests, and for programs with several.
+    pub fn new_with(plugin: P) -> Self {
+        Self(Arc::new(Shared { plugin, connection: Current::default() }))
     }
 
     /// What makes the client.

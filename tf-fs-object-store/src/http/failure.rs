@@ -61,6 +61,8 @@ pub struct Refusal {
     pub advice: Option<String>,
     /// In place of what the status says.
     pub class: Option<Class>,
+    /// The code for the user, in place of what the status says.
+    pub error_code: Option<Code>,
 }
 
 impl Refusal {
@@ -70,6 +72,9 @@ impl Refusal {
     }
 
     fn code(&self) -> Code {
+        if let Some(code) = self.error_code {
+            return code;
+        }
         match self.status {
             404 | 410 => Code::NotFound,
             401 | 407 => Code::Unauthenticated,
