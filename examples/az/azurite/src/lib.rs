@@ -1,0 +1,114 @@
+//! Azurite, Microsoft's emulator of Azure Blob Storage, for tests: installed by npm into `target/`, started on a free port
+//! of this machine, in memory. [`Proxy`] puts faults between it and a client.
+
+#![forbid(unsafe_code)]
+
+mod install;
+mod proxy;
+
+pub use proxy::{Fault, Proxy};
+
+use serde_json::Value;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+
+/// The account that Azurite has.
+pub const ACCOUNT: &str = "devstoreaccount1";
+/// Its key, as Azurite's documentation tells it to everybody.
+pub const KEY: &str =
+    "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
+
+/// A running server. It ends with the value, and with this process.
+#[derive(Debug)]
+pub struct Azurite {
+    endpoint: String,
+    child: Child,
+    pipes: Mutex<(ChildStdin, BufReader<ChildStdout>)>,
+}
+
+impl Azurite {
+    /// A server with nothing in it. The first call on a machine installs it, which takes a minute.
+    ///
+    /// # Panics
+    /// If it cannot be installed or does not start; the text says what to do.
+    #[must_use]
+    pub fn start() -> Self {
+        Self::start_with(&[])
+    }
+
+    /// A server with further arguments, such as `--oauth`.
+    ///
+    /// # Panics
+    /// As [`start`](Self::start).
+    #[must_use]
+    pub fn start_with(arguments: &[&str]) -> Self {
+        let installed = install::installed();
+        let mut child = Command::new(install::NODE)
+            .arg(installed.join("launch.js"))
+            .args(["--inMemoryPersistence", "--blobPort", "0", "--silent", "--disableTelemetry"])
+            .args(arguments)
+            .env("AZURITE_KEY", KEY)
+            .current_dir(installed)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap_or_else(|error| panic!("{} does not run: {error}", install::NODE));
+        let input = child.stdin.take().expect("it is piped");
+        let mut output = BufReader::new(child.stdout.take().expect("it is piped"));
+        let mut endpoint = String::new();
+        output.read_line(&mut endpoint).expect("Azurite says where it is");
+        let endpoint = endpoint.trim().to_owned();
+        assert!(endpoint.starts_with("http"), "Azurite did not start; its output is above");
+        Self { endpoint, child, pipes: Mutex::new((input, output)) }
+    }
+
+    /// A server with this container.
+    ///
+    /// # Panics
+    /// As [`start`](Self::start).
+    #[must_use]
+    pub fn with_container(name: &str) -> Self {
+        let azurite = Self::start();
+        azurite.create_container(name);
+        azurite
+    }
+
+    /// Scheme, host and port.
+    #[must_use]
+    pub fn endpoint(&self) -> &str {
+        &self.endpoint
+    }
+
+    /// Makes a container.
+    ///
+    /// # Panics
+    /// If that fails.
+    pub fn create_container(&self, name: &str) {
+        self.script(&format!("await service.getContainerClient({name:?}).create()"));
+    }
+
+    /// Runs JavaScript, the body of an async function with `service`, a client of the account by Microsoft's own library,
+    /// and `sdk`, that library. Returns what it returns.
+    ///
+    /// # Panics
+    /// If it throws.
+    pub fn script(&self, script: &str) -> Value {
+        let mut pipes = self.pipes.lock().unwrap_or_else(PoisonError::into_inner);
+        let (input, output) = &mut *pipes;
+        writeln!(input, "{}", Value::from(script)).expect("Azurite runs");
+        let mut line = String::new();
+        output.read_line(&mut line).expect("Azurite runs");
+        let mut said: Value = serde_json::from_str(&line).expect("Azurite runs, and says JSON");
+        assert!(said.get("error").is_none(), "{script}: {}", said["error"]);
+        said["value"].take()
+    }
+}
+
+impl Drop for Azurite {
+    fn drop(&mut self) {
+        // Whether it has ended already does not matter.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

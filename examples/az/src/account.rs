@@ -1,0 +1,297 @@
+//! An account: where it is, and how requests to it are authorized.
+
+use crate::credential::{Credential, Tokens};
+use crate::name::PUBLIC;
+use crate::settings::{Secret, Settings};
+use crate::sign::SharedKey;
+use std::collections::HashMap;
+use std::sync::Arc;
+use tf_fs_object_store::http::{Http, Uri as Url};
+use tf_fs_plugin::prelude::*;
+
+/// The account that Azurite has, and its key, which its documentation tells.
+const DEV_ACCOUNT: &str = "devstoreaccount1";
+const DEV_KEY: &str =
+    "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
+const DEV_ENDPOINT: &str = "http://127.0.0.1:10000/devstoreaccount1";
+
+/// An account of Azure Blob Storage.
+#[derive(Debug)]
+pub(crate) struct Account {
+    /// As names have it.
+    pub(crate) name: Arc<str>,
+    /// As signatures have it: without a host.
+    pub(crate) signed_name: String,
+    /// Scheme, host and port.
+    pub(crate) endpoint: String,
+    /// What each path begins with: empty, or `/account` at Azurite.
+    pub(crate) path: String,
+    pub(crate) credential: Credential,
+    pub(crate) http: Http,
+}
+
+/// What is said of an account in one place: a connection string, or single settings.
+#[derive(Debug, Default)]
+struct Said {
+    account: Option<String>,
+    key: Option<Secret>,
+    sas: Option<Secret>,
+    endpoint: Option<String>,
+}
+
+impl Account {
+    /// Finds out from the settings where this account is, and how requests are authorized.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT`, naming the setting that is wrong.
+    pub(crate) fn new(
+        name: &str,
+        settings: &Settings,
+        http: &Http,
+        tokens: impl FnOnce() -> Result<Option<Arc<Tokens>>>,
+    ) -> Result<Self> {
+        let short = name.split('.').next().unwrap_or_default();
+        let is_dev = settings.flag("use_dev_storage");
+        let said = match settings.text("connection_string") {
+            _ if is_dev => Said {
+                account: Some(short.to_owned()),
+                key: Some(Secret::new(DEV_KEY)),
+                endpoint: Some(DEV_ENDPOINT.to_owned()),
+                sas: None,
+            },
+            Some(text) => parse_connection_string(text)?,
+            None => Said::default(),
+        };
+        let single = Said {
+            account: settings.text("account").map(str::to_owned),
+            key: settings.secret("account_key"),
+            sas: settings.secret("sas_token"),
+            endpoint: settings.text("blob_endpoint").map(|text| {
+                let scheme = if settings.flag("use_http") { "http" } else { "https" };
+                if text.contains("://") { text.to_owned() } else { format!("{scheme}://{text}") }
+            }),
+        };
+        // What is said of another account is not for this one: a SAS shows itself to whom it is sent.
+        let mine = |said: Said| match &said.account {
+            Some(account) if account != short => Said::default(),
+            _ => said,
+        };
+        let (said, single) = (mine(said), mine(single));
+        let key = said.key.or(single.key);
+        let sas = said.sas.or(single.sas);
+        let url = said.endpoint.or(single.endpoint).unwrap_or_else(|| match name.contains('.') {
+            true => format!("https://{name}"),
+            false => format!("https://{name}{PUBLIC}"),
+        });
+        let (endpoint, path) = parse_endpoint(&url)?;
+        let needs = |what: &str| {
+            Error::invalid_argument(format_args!(
+                "az://{name}: TF_AZ_AUTH requires {what} for this account, but there is none; set it"
+            ))
+        };
+        let parse_key = |key: &Secret| {
+            SharedKey::parse(key).map(Credential::Key).ok_or_else(|| {
+                Error::invalid_argument(format_args!(
+                    "az://{name}: the account's key is not base64; copy it again, as `az storage account keys list` shows it"
+                ))
+            })
+        };
+        let parse_sas =
+            |sas: &Secret| Credential::Sas(Secret::new(sas.expose().trim_start_matches('?')));
+        let credential = match (settings.text("auth"), &key, &sas) {
+            (Some("anonymous"), ..) => Credential::Anonymous,
+            (Some("key"), None, _) => return Err(needs("a key")),
+            (Some("sas"), _, None) => return Err(needs("a SAS")),
+            (Some("key") | None, Some(key), _) => parse_key(key)?,
+            (Some("sas") | None, _, Some(sas)) => parse_sas(sas),
+            (Some("entra") | None, ..) => match tokens()? {
+                Some(tokens) => Credential::Entra(tokens),
+                None => Credential::Anonymous,
+            },
+            (Some(other), ..) => {
+                return Err(Error::invalid_argument(format_args!(
+                    "TF_AZ_AUTH: `{}` is none of `key`, `sas`, `entra` and `anonymous`; correct or unset it",
+                    other.escape_debug()
+                )));
+            }
+        };
+        let is_local = ["http://127.", "http://localhost", "http://[::1]"];
+        ensure!(
+            !matches!(credential, Credential::Entra(_))
+                || endpoint.starts_with("https://")
+                || is_local.iter().any(|local| endpoint.starts_with(local)),
+            Error::invalid_argument(format_args!(
+                "az://{name}: a token is not sent to {endpoint} without TLS; name an endpoint with https://"
+            ))
+        );
+        let signed_name = if is_dev { DEV_ACCOUNT } else { short }.to_owned();
+        Ok(Self { name: name.into(), signed_name, endpoint, path, credential, http: http.clone() })
+    }
+}
+
+/// Scheme, host and port; and the path, without `/` at its end.
+fn parse_endpoint(text: &str) -> Result<(String, String)> {
+    let wrong = |why: &str| {
+        // Not shown: some write a SAS into it.
+        Error::invalid_argument(format_args!(
+            "the blob endpoint {why}; write https://ACCOUNT.blob.core.windows.net"
+        ))
+    };
+    let url: Url = text.trim().parse().map_err(|_| wrong("is not a URL"))?;
+    let scheme = url.scheme_str().filter(|scheme| matches!(*scheme, "http" | "https"));
+    let scheme = scheme.ok_or_else(|| wrong("is neither http:// nor https://"))?;
+    let authority = url.authority().filter(|authority| !authority.host().is_empty());
+    let authority = authority.ok_or_else(|| wrong("names no host"))?;
+    ensure!(!authority.as_str().contains('@'), wrong("has credentials in it"));
+    ensure!(url.query().is_none(), wrong("has a query; set AZURE_STORAGE_SAS_TOKEN for a SAS"));
+    Ok((format!("{scheme}://{authority}"), url.path().trim_end_matches('/').to_owned()))
+}
+
+/// Reads `AccountName=…;AccountKey=…`, as Azure's portal shows it.
+fn parse_connection_string(text: &str) -> Result<Said> {
+    let wrong = |why: &str| {
+        Error::invalid_argument(format_args!(
+            "AZURE_STORAGE_CONNECTION_STRING {why}; copy it again, as `az storage account show-connection-string` shows it"
+        ))
+    };
+    let mut fields = HashMap::new();
+    for field in text.split(';').map(str::trim).filter(|field| !field.is_empty()) {
+        let (name, value) =
+            field.split_once('=').ok_or_else(|| wrong("has a field without `=`"))?;
+        fields.insert(name.trim().to_ascii_lowercase(), value.trim());
+    }
+    let field = |name: &str| fields.get(name).copied().filter(|value| !value.is_empty());
+    if field("usedevelopmentstorage").is_some_and(|value| value.eq_ignore_ascii_case("true")) {
+        return Ok(Said {
+            account: Some(DEV_ACCOUNT.to_owned()),
+            key: Some(Secret::new(DEV_KEY)),
+            endpoint: Some(DEV_ENDPOINT.to_owned()),
+            sas: None,
+        });
+    }
+    let account = field("accountname").map(str::to_owned);
+    let scheme = field("defaultendpointsprotocol").unwrap_or("https");
+    let suffix = field("endpointsuffix");
+    let made = account.as_ref().zip(suffix);
+    let made = made.map(|(account, suffix)| format!("{scheme}://{account}.blob.{suffix}"));
+    let endpoint = field("blobendpoint").map(str::to_owned).or(made);
+    ensure!(
+        account.is_some() || endpoint.is_some(),
+        wrong("has neither AccountName nor BlobEndpoint")
+    );
+    // `https://account.blob.core.windows.net`: a SAS is for this account only.
+    let of_host =
+        || Some(endpoint.as_ref()?.split_once("://")?.1.split_once(".blob.")?.0.to_owned());
+    Ok(Said {
+        account: account.or_else(of_host),
+        key: field("accountkey").map(Secret::new),
+        sas: field("sharedaccesssignature").map(Secret::new),
+        endpoint,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client;
+
+    fn account(name: &str, variables: &[(&str, &str)]) -> Result<Account> {
+        let find = |wanted: &str| variables.iter().find(|(name, _)| *name == wanted);
+        let settings =
+            Settings::from_variables(|name| find(name).map(|(_, value)| (*value).to_owned()))?;
+        Account::new(name, &settings, &client::http(&settings)?, || Ok(None))
+    }
+
+    fn kind(account: &Account) -> &'static str {
+        match &account.credential {
+            Credential::Key(_) => "key",
+            Credential::Sas(sas) if sas.expose() == "sv=1&sig=a%2Bb" => "sas",
+            Credential::Sas(_) => "another sas",
+            Credential::Entra(_) => "entra",
+            Credential::Anonymous => "anonymous",
+        }
+    }
+
+    const SAS: (&str, &str) = ("AZURE_STORAGE_SAS_TOKEN", "?sv=1&sig=a%2Bb");
+    const KEY: (&str, &str) = ("AZURE_STORAGE_KEY", "c2VzYW1l");
+
+    #[test]
+    fn a_key_comes_first_and_is_for_its_account_only() {
+        let of = |name, variables: &[_]| kind(&account(name, variables).unwrap());
+        assert_eq!(of("acc", &[]), "anonymous");
+        assert_eq!(of("acc", &[SAS]), "sas");
+        assert_eq!(of("acc", &[SAS, KEY]), "key");
+        assert_eq!(of("acc", &[SAS, KEY, ("TF_AZ_AUTH", "sas")]), "sas");
+        assert_eq!(of("acc", &[SAS, KEY, ("TF_AZ_AUTH", "anonymous")]), "anonymous");
+        assert_eq!(of("acc", &[KEY, ("AZURE_STORAGE_ACCOUNT", "acc")]), "key");
+        assert_eq!(of("acc", &[KEY, ("AZURE_STORAGE_ACCOUNT", "other")]), "anonymous");
+        let other = account(
+            "acc",
+            &[("AZURE_STORAGE_ACCOUNT", "other"), ("TF_AZ_BLOB_ENDPOINT", "https://elsewhere")],
+        );
+        assert_eq!(other.unwrap().endpoint, "https://acc.blob.core.windows.net");
+    }
+
+    #[test]
+    fn connection_strings() {
+        let of = |text: &str| account("acc", &[("AZURE_STORAGE_CONNECTION_STRING", text)]);
+        for (text, endpoint, path, credential) in [
+            (
+                "DefaultEndpointsProtocol=https;AccountName=acc;AccountKey=c2VzYW1l;EndpointSuffix=core.chinacloudapi.cn",
+                "https://acc.blob.core.chinacloudapi.cn",
+                "",
+                "key",
+            ),
+            (
+                "accountname=acc;accountkey=c2VzYW1l;BlobEndpoint=http://127.0.0.1:1/acc/;",
+                "http://127.0.0.1:1",
+                "/acc",
+                "key",
+            ),
+            (
+                "BlobEndpoint=https://acc.blob.core.windows.net/;SharedAccessSignature=sv=1&sig=a%2Bb",
+                "https://acc.blob.core.windows.net",
+                "",
+                "sas",
+            ),
+            (
+                "BlobEndpoint=https://other.blob.core.windows.net/;SharedAccessSignature=sv=1&sig=a%2Bb",
+                "https://acc.blob.core.windows.net",
+                "",
+                "anonymous",
+            ),
+        ] {
+            let account = of(text).unwrap();
+            assert_eq!(
+                (&*account.endpoint, &*account.path, kind(&account)),
+                (endpoint, path, credential)
+            );
+        }
+        for text in ["AccountKey=sesame", "sesame", "AccountName=acc;AccountKey=sesame!"] {
+            let error = of(text).unwrap_err();
+            assert_eq!(error.code(), Code::InvalidArgument);
+            assert!(!error.to_string().contains("sesame"), "{error}");
+        }
+        let text = "UseDevelopmentStorage=true";
+        let account = account("devstoreaccount1", &[("AZURE_STORAGE_CONNECTION_STRING", text)]);
+        assert_eq!(account.unwrap().path, "/devstoreaccount1");
+    }
+
+    #[test]
+    fn settings_that_cannot_be_are_refused_without_a_secret() {
+        for (variables, part) in [
+            (vec![("TF_AZ_BLOB_ENDPOINT", "https://h?sig=sesame")], "has a query"),
+            (vec![("TF_AZ_BLOB_ENDPOINT", "https://u:sesame@h")], "credentials"),
+            (vec![("TF_AZ_BLOB_ENDPOINT", "ftp://h")], "neither http"),
+            (vec![("AZURE_STORAGE_KEY", "sesame!")], "not base64"),
+            (vec![("TF_AZ_AUTH", "key")], "requires a key"),
+            (vec![("TF_AZ_AUTH", "sas"), KEY], "requires a SAS"),
+            (vec![("TF_AZ_AUTH", "magic")], "`magic` is none of"),
+        ] {
+            let error = account("acc", &variables).unwrap_err();
+            assert_eq!(error.code(), Code::InvalidArgument, "{error}");
+            assert!(error.to_string().contains(part), "{error}");
+            assert!(!error.to_string().contains("sesame"), "{error}");
+        }
+    }
+}

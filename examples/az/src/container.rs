@@ -1,0 +1,199 @@
+//! A container as the engine uses it, and an account as the directory of its containers.
+
+use crate::account::Account;
+use crate::request::Call;
+use crate::{copy, list, write};
+use std::sync::Arc;
+use std::time::SystemTime;
+use tf_fs_object_store::http::{Failed, HttpBody, Method, Response, content_range, date};
+use tf_fs_object_store::{
+    Attributes, Content, CopyOptions, Failure as _, GetOptions, Head, ListOptions, Name,
+    ObjectMeta, ObjectStore, Page, Part, Sent, Settings, Stored, Target, WriteLimits,
+};
+use tf_fs_plugin::prelude::*;
+
+/// A container; one without a name is the account.
+#[derive(Debug)]
+pub struct Container {
+    pub(crate) account: Arc<Account>,
+    pub(crate) name: String,
+    pub(crate) settings: Settings,
+    /// Names of one page of a listing.
+    pub(crate) page: u32,
+}
+
+impl Container {
+    /// A request for a blob in it.
+    pub(crate) fn call(&self, method: Method, key: &str) -> Call {
+        Call::blob(method, &self.name, key)
+    }
+
+    /// The properties of a blob.
+    async fn properties(&self, key: &str) -> Result<Response, Failed> {
+        self.account.send(self.call(Method::HEAD, key), &[200]).await
+    }
+}
+
+/// When the blob was last written.
+fn modified(response: &Response) -> Option<SystemTime> {
+    response.header("last-modified").and_then(date)
+}
+
+/// What the headers tell of a blob of this size.
+pub(crate) fn meta(response: &Response, size: Option<u64>) -> ObjectMeta {
+    let mut meta = ObjectMeta::default().with_etag(response.header("etag").map(str::to_owned));
+    meta.size = size;
+    meta.with_modified(modified(response))
+}
+
+impl ObjectStore for Container {
+    type Failure = Failed;
+    type Body = HttpBody;
+
+    const LIST: &'static str = "List Blobs";
+    const PERMISSION_TO_LIST: &'static str = "the permission to list blobs";
+    const PERMISSION_TO_READ: &'static str = "the permission to read blobs";
+
+    fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    fn endpoint(&self) -> String {
+        self.account.endpoint.clone()
+    }
+
+    async fn get(
+        &self,
+        options: GetOptions<'_>,
+        _attempt: u32,
+    ) -> Result<(Head, HttpBody), Failed> {
+        let range = options.range;
+        let last = range.end.max(range.start + 1) - 1;
+        let call = self
+            .call(Method::GET, options.key)
+            .with_header("x-ms-range", &format!("bytes={}-{last}", range.start))?
+            .with_optional("if-match", options.if_match)?;
+        let response = self.account.attempt(&call).await?;
+        let etag = response.header("etag").map(str::to_owned);
+        let modified = modified(&response);
+        let head = |size, end| Head::new(size, end).with_etag(etag).with_modified(modified);
+        match response.status {
+            206 => {
+                let sent = response.header("content-range").and_then(content_range);
+                let (sent, size) =
+                    sent.ok_or_else(|| Failed::invalid("it has no Content-Range"))?;
+                let is_wanted =
+                    sent.start == range.start && sent.end <= last + 1 && sent.end <= size;
+                if !is_wanted || sent.end < size.min(last + 1) {
+                    return Err(Failed::invalid("it has other bytes than were requested"));
+                }
+                Ok((head(size, sent.end), response.into_body(Some(sent.len()))))
+            }
+            200 => {
+                let size = response.content_length;
+                let size = size.ok_or_else(|| Failed::invalid("it has no Content-Length"))?;
+                if range.start > 0 || size > last + 1 {
+                    return Err(Failed::invalid(
+                        "it has all bytes instead of those that were requested",
+                    ));
+                }
+                Ok((head(size, size), response.into_body(Some(size))))
+            }
+            // There is no byte at its start: what there is, the properties tell.
+            416 => {
+                let response = self.properties(options.key).await?;
+                let size = response.content_length;
+                let size = size.ok_or_else(|| Failed::invalid("it has no Content-Length"))?;
+                let meta = meta(&response, Some(size));
+                if options.if_match.is_some_and(|etag| meta.etag.as_deref() != Some(etag)) {
+                    return Err(Failed::changed());
+                }
+                if size > range.start {
+                    return Err(Failed::invalid("the blob is longer than the store said"));
+                }
+                let head = Head::new(size, size).with_etag(meta.etag).with_modified(meta.modified);
+                Ok((head, response.into_body(Some(0))))
+            }
+            412 if options.if_match.is_some() => Err(Failed::changed()),
+            _ => Err(self.account.refused(response).await),
+        }
+    }
+
+    async fn list(&self, options: &ListOptions, token: Option<&str>) -> Result<Page, Failed> {
+        if self.name.is_empty() {
+            return list::containers(self, options, token).await;
+        }
+        list::blobs(self, options, token).await
+    }
+
+    async fn head(&self, name: &Name) -> Result<ObjectMeta, Failed> {
+        let response = self.properties(&name.key).await?;
+        Ok(meta(&response, response.content_length))
+    }
+
+    async fn put_marker(&self, marker: &Name) -> Result<(), Failed> {
+        write::put_marker(self, &marker.key).await
+    }
+
+    async fn delete(&self, name: &Name) -> Result<(), Failed> {
+        self.account.send(self.call(Method::DELETE, &name.key), &[202]).await.map(drop)
+    }
+
+    async fn copy(
+        from: &Arc<Self>,
+        to: &Arc<Self>,
+        options: CopyOptions<'_>,
+    ) -> Result<Option<ObjectMeta>, Failed> {
+        copy::copy(from, to, options).await
+    }
+
+    fn write_limits(&self) -> Option<WriteLimits> {
+        (!self.name.is_empty()).then(write::limits)
+    }
+
+    async fn put(&self, to: Target<'_>, content: &Content, _: u32) -> Result<Stored, Failed> {
+        write::put(self, to, content).await
+    }
+
+    async fn stored(&self, name: &Name) -> Result<(Stored, Attributes), Failed> {
+        write::stored(&self.properties(&name.key).await?)
+    }
+
+    async fn is_ours(
+        &self,
+        name: &Name,
+        sent: Sent<'_>,
+        found: &Stored,
+    ) -> Result<Option<bool>, Failed> {
+        write::is_ours(self, name, sent, found).await
+    }
+
+    async fn create_multipart(&self, _: Target<'_>) -> Result<String, Failed> {
+        write::new_id()
+    }
+
+    async fn put_part(
+        &self,
+        upload: tf_fs_object_store::Multipart<'_>,
+        number: u32,
+        content: &Content,
+        _: u32,
+    ) -> Result<Part, Failed> {
+        write::put_block(self, upload, number, content).await
+    }
+
+    async fn complete_multipart(
+        &self,
+        to: Target<'_>,
+        _id: &str,
+        parts: &[Part],
+        _: u32,
+    ) -> Result<Stored, Failed> {
+        write::put_block_list(self, to, parts).await
+    }
+
+    // Azure drops blocks that were never committed after a week, and has no request to do it earlier.
+    async fn abort_multipart(&self, _: tf_fs_object_store::Multipart<'_>) -> Result<(), Failed> {
+        Ok(())
+    }
+}

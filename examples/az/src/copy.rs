@@ -1,0 +1,65 @@
+//! Copies made by the store.
+
+use crate::container::{Container, meta};
+use std::sync::Arc;
+use std::time::Duration;
+use tf_fs_object_store::http::{Failed, Method};
+use tf_fs_object_store::{CopyOptions, Failure as _, ObjectMeta};
+use tf_fs_plugin::prelude::*;
+
+/// How long is waited before the store is asked whether a copy is done: within an account it is at once.
+const FIRST_WAIT: Duration = Duration::from_millis(100);
+const LONGEST_WAIT: Duration = Duration::from_secs(5);
+
+/// Copies a blob, over another one if that is there.
+pub(crate) async fn copy(
+    from: &Arc<Container>,
+    to: &Arc<Container>,
+    options: CopyOptions<'_>,
+) -> Result<Option<ObjectMeta>, Failed> {
+    use crate::credential::Credential::{Anonymous, Sas};
+    let (source, target) = (&from.account, &to.account);
+    // A key or a token of one account says nothing to another.
+    if source.name != target.name && !matches!(source.credential, Sas(_) | Anonymous) {
+        return Err(Failed::Other(Error::unimplemented(format_args!(
+            "{}: Azure copies from another account only by a SAS of it; set AZURE_STORAGE_SAS_TOKEN, or read and write",
+            options.src
+        ))));
+    }
+    let known = options.known.as_ref();
+    let call = to
+        .call(Method::PUT, &options.dst.key)
+        .with_header("x-ms-copy-source", &source.url(&from.name, &options.src.key))?
+        .with_optional("x-ms-source-if-match", known.and_then(|known| known.strong_etag()))?;
+    let mut response = target.send(call, &[202]).await?;
+    let mut wait = FIRST_WAIT;
+    let id = response.header("x-ms-copy-id").map(str::to_owned);
+    loop {
+        match response.header("x-ms-copy-status") {
+            Some("success") => {
+                let size = response.content_length.filter(|_| wait > FIRST_WAIT);
+                let size = size.or(known.and_then(|known| known.size));
+                return Ok(Some(meta(&response, size)));
+            }
+            Some("pending") => {}
+            status => {
+                let status = status.unwrap_or("none").to_owned();
+                let why = response.header("x-ms-copy-status-description").unwrap_or_default();
+                return Err(Failed::invalid(&format!(
+                    "the status of the copy is `{}` {}",
+                    status.escape_debug(),
+                    why.escape_debug()
+                )));
+            }
+        }
+        tokio::time::sleep(wait).await;
+        wait = (wait * 2).min(LONGEST_WAIT);
+        response = target.send(to.call(Method::HEAD, &options.dst.key), &[200]).await?;
+        if response.header("x-ms-copy-id") != id.as_deref() {
+            return Err(Failed::Other(Error::new(
+                Code::Aborted,
+                format!("{}: somebody else wrote it during the copy; copy it again", options.dst),
+            )));
+        }
+    }
+}

@@ -1,0 +1,403 @@
+//! Tokens of Microsoft Entra, renewed before they end.
+//!
+//! What the environment names counts: an application with a secret, a workload with a file of Kubernetes, the managed
+//! identity of App Service. If it names none: the managed identity of this machine, then who is signed in by `az login`.
+
+use crate::client::http_settings;
+use crate::settings::{Secret, Settings};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::Value;
+use std::fmt;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tf_fs_object_store::http::{
+    Chunks, Failed, HeaderValue, Http, HttpSettings, Proxy, Request, Response,
+};
+use tf_fs_object_store::{Class, Failure as _};
+use tf_fs_plugin::prelude::*;
+use tokio::sync::Mutex;
+
+/// What tokens are for.
+const RESOURCE: &str = "https://storage.azure.com";
+/// A token is renewed so long before it ends.
+const MARGIN: Duration = Duration::from_secs(5 * 60);
+/// A machine in Azure responds at once.
+const IMDS_TIMEOUT: Duration = Duration::from_secs(1);
+/// How long `az` may take: it is a Python program that makes requests.
+const CLI_TIMEOUT: Duration = Duration::from_secs(30);
+/// The largest response of a service of tokens.
+const LARGEST: usize = 1 << 20;
+
+/// Where tokens come from.
+enum Source {
+    Secret { url: String, client: String, secret: Secret },
+    Workload { url: String, client: String, file: PathBuf },
+    AppService { endpoint: String, header: Secret, client: Option<String> },
+    Imds { endpoint: String, client: Option<String> },
+    Cli { tenant: Option<String> },
+}
+
+/// The tokens of one identity.
+pub(crate) struct Tokens {
+    /// The first that has a token is used from then on.
+    sources: Vec<Source>,
+    /// Whether there is an error if none has.
+    is_required: bool,
+    http: Http,
+    /// For what only this machine can reach.
+    settings: HttpSettings,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    token: Option<Token>,
+    /// Which of the sources has tokens; `Err` if none has.
+    chosen: Option<Result<usize, ()>>,
+}
+
+#[derive(Clone)]
+struct Token {
+    text: Secret,
+    ends: SystemTime,
+}
+
+impl Tokens {
+    /// The identity that the settings name, or that this machine may have; `None` if they want none.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` if they name one by halves.
+    pub(crate) fn find(settings: &Settings, http: &Http) -> Result<Option<Self>> {
+        let text = |key| settings.text(key).map(str::to_owned);
+        let (tenant, client) = (text("tenant_id"), text("client_id"));
+        let authority = text("authority_host");
+        let authority = authority.as_deref().unwrap_or("https://login.microsoftonline.com");
+        let needs = |what: &str| {
+            Error::invalid_argument(format_args!(
+                "{what} is set, but not AZURE_TENANT_ID and AZURE_CLIENT_ID; set them too"
+            ))
+        };
+        let application = |what: &str| match (&tenant, &client) {
+            (Some(tenant), Some(client)) => {
+                let tenant = utf8_percent_encode(tenant, NON_ALPHANUMERIC);
+                let url = format!("{}/{tenant}/oauth2/v2.0/token", authority.trim_end_matches('/'));
+                Ok((url.replace("%2D", "-").replace("%2E", "."), client.clone()))
+            }
+            _ => Err(needs(what)),
+        };
+        let sources = if let Some(secret) = settings.secret("client_secret") {
+            let (url, client) = application("AZURE_CLIENT_SECRET")?;
+            vec![Source::Secret { url, client, secret }]
+        } else if let Some(file) = settings.path("federated_token_file") {
+            let (url, client) = application("AZURE_FEDERATED_TOKEN_FILE")?;
+            vec![Source::Workload { url, client, file }]
+        } else if let Some((endpoint, header)) =
+            text("identity_endpoint").zip(settings.secret("identity_header"))
+        {
+            vec![Source::AppService { endpoint, header, client }]
+        } else {
+            let endpoint = text("imds_endpoint");
+            let endpoint = endpoint.unwrap_or_else(|| "http://169.254.169.254".to_owned());
+            vec![Source::Imds { endpoint, client }, Source::Cli { tenant }]
+        };
+        Ok(Some(Self {
+            sources,
+            is_required: settings.text("auth") == Some("entra"),
+            http: http.clone(),
+            settings: http_settings(settings),
+            state: Mutex::default(),
+        }))
+    }
+
+    /// A token that is valid for a while; `None` if there is no identity and none is required.
+    ///
+    /// # Errors
+    /// By class; `UNAUTHENTICATED` if there is no identity.
+    pub(crate) async fn get(&self) -> Result<Option<Secret>, Failed> {
+        let mut state = self.state.lock().await;
+        let now = SystemTime::now();
+        if let Some(token) = state.token.as_ref().filter(|token| token.ends > now + MARGIN) {
+            return Ok(Some(token.text.clone()));
+        }
+        let renewed = match state.chosen {
+            Some(Ok(chosen)) => self.request(&self.sources[chosen]).await,
+            Some(Err(())) => return self.nobody(),
+            None => {
+                let mut found = Ok(None);
+                for (index, source) in self.sources.iter().enumerate() {
+                    found = self.request(source).await;
+                    match &found {
+                        Ok(None) => log::debug!("az://: {} has no identity", source.name()),
+                        Ok(Some(_)) => {
+                            log::debug!("az://: {} has an identity", source.name());
+                            state.chosen = Some(Ok(index));
+                            break;
+                        }
+                        Err(_) => break,
+                    }
+                }
+                found
+            }
+        };
+        match renewed {
+            Ok(Some(token)) => Ok(Some(state.token.insert(token).text.clone())),
+            Ok(None) if state.chosen.is_none() => {
+                state.chosen = Some(Err(()));
+                self.nobody()
+            }
+            Ok(None) => Err(Failed::invalid("the identity is gone")),
+            // It is renewed early, so the old one may still do.
+            Err(failed) => match state.token.as_ref().filter(|token| token.ends > now) {
+                Some(token) => {
+                    log::warn!("az://: the token could not be renewed: {}", failed.summary());
+                    Ok(Some(token.text.clone()))
+                }
+                None => Err(failed),
+            },
+        }
+    }
+
+    /// Takes the token for invalid.
+    pub(crate) async fn forget(&self) {
+        self.state.lock().await.token = None;
+    }
+
+    /// Whose tokens they are, for errors.
+    pub(crate) fn describe(&self) -> &'static str {
+        match self.sources[..] {
+            [ref only] => only.name(),
+            _ => "the managed identity, or who is signed in by `az login`,",
+        }
+    }
+
+    fn nobody(&self) -> Result<Option<Secret>, Failed> {
+        if !self.is_required {
+            return Ok(None);
+        }
+        Err(Failed::Other(Error::new(
+            Code::Unauthenticated,
+            "this machine has no managed identity, and nobody is signed in by `az login`; sign in, or set AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET",
+        )))
+    }
+
+    /// A new token; `None` if the source is not there.
+    async fn request(&self, source: &Source) -> Result<Option<Token>, Failed> {
+        match source {
+            Source::Secret { url, client, secret } => {
+                let form = [("client_id", &**client), ("client_secret", secret.expose())];
+                self.application(url, &form, source).await.map(Some)
+            }
+            Source::Workload { url, client, file } => {
+                let assertion = std::fs::read_to_string(file).map_err(|error| {
+                    let text = "AZURE_FEDERATED_TOKEN_FILE cannot be read; check the workload identity of the pod";
+                    Failed::Other(Error::new(Code::Unauthenticated, text).with_source(error))
+                })?;
+                let form = [
+                    ("client_id", &**client),
+                    (
+                        "client_assertion_type",
+                        "urn:ietf:params:oauth:client-assertion-type:jwt-bearer",
+                    ),
+                    ("client_assertion", assertion.trim()),
+                ];
+                self.application(url, &form, source).await.map(Some)
+            }
+            Source::AppService { endpoint, header, client } => {
+                let url = with_client(
+                    format!("{endpoint}?api-version=2019-08-01&resource={RESOURCE}"),
+                    client.as_deref(),
+                );
+                let mut request = get(&url)?;
+                let mut value = HeaderValue::from_str(header.expose()).map_err(|_| unusable())?;
+                value.set_sensitive(true);
+                request.headers_mut().insert("x-identity-header", value);
+                let response = self.near()?.send(request).await?;
+                self.token(response, source).await.map(Some)
+            }
+            Source::Imds { endpoint, client } => {
+                let url = with_client(
+                    format!(
+                        "{endpoint}/metadata/identity/oauth2/token?api-version=2018-02-01&resource={RESOURCE}"
+                    ),
+                    client.as_deref(),
+                );
+                let mut request = get(&url)?;
+                request.headers_mut().insert("metadata", HeaderValue::from_static("true"));
+                let near = self.near()?;
+                // Elsewhere nobody responds, or another cloud's service does.
+                match tokio::time::timeout(IMDS_TIMEOUT, near.send(request)).await {
+                    Ok(Ok(response)) if matches!(response.status, 200 | 429 | 500..) => {
+                        self.token(response, source).await.map(Some)
+                    }
+                    _ => Ok(None),
+                }
+            }
+            Source::Cli { tenant } => cli(tenant.as_deref()).await,
+        }
+    }
+
+    /// Without a proxy, for services of this machine.
+    fn near(&self) -> Result<Http, Failed> {
+        let settings = HttpSettings {
+            proxy: Proxy::None,
+            connect_timeout: IMDS_TIMEOUT,
+            ..self.settings.clone()
+        };
+        Http::new(settings).map_err(Failed::Other)
+    }
+
+    async fn application(
+        &self,
+        url: &str,
+        form: &[(&str, &str)],
+        source: &Source,
+    ) -> Result<Token, Failed> {
+        let mut body = format!("grant_type=client_credentials&scope={RESOURCE}/.default");
+        for (name, value) in form {
+            body.push_str(&format!("&{name}={}", utf8_percent_encode(value, NON_ALPHANUMERIC)));
+        }
+        let mut request =
+            Request::post(url).body(Chunks::new([body.into()])).map_err(|_| unusable())?;
+        let form = HeaderValue::from_static("application/x-www-form-urlencoded");
+        request.headers_mut().insert("content-type", form);
+        self.token(self.http.send(request).await?, source).await
+    }
+
+    /// The token of a response.
+    async fn token(&self, response: Response, source: &Source) -> Result<Token, Failed> {
+        let stall = self.settings.stall_timeout;
+        if response.status != 200 {
+            return Err(response
+                .refusal(stall, |refusal, body| {
+                    let body: Value = serde_json::from_slice(body).unwrap_or_default();
+                    let text = |name: &str| body[name].as_str().map(str::to_owned);
+                    (refusal.code, refusal.message) = (text("error"), text("error_description"));
+                    if !matches!(refusal.status, 408 | 429 | 500..) {
+                        refusal.class = Some(Class::Permanent);
+                        refusal.error_code = Some(Code::Unauthenticated);
+                    }
+                    refusal.advice = Some(format!("no token for {}; check it", source.name()));
+                })
+                .await);
+        }
+        let json = response.collect(LARGEST, stall).await?;
+        token_of(&json).ok_or_else(|| Failed::invalid("it has no token"))
+    }
+}
+
+impl Source {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Secret { .. } => "the application of AZURE_CLIENT_ID and AZURE_CLIENT_SECRET",
+            Self::Workload { .. } => {
+                "the workload of AZURE_CLIENT_ID and AZURE_FEDERATED_TOKEN_FILE"
+            }
+            Self::AppService { .. } => "the managed identity of IDENTITY_ENDPOINT",
+            Self::Imds { .. } => "the managed identity of this machine",
+            Self::Cli { .. } => "`az login`",
+        }
+    }
+}
+
+impl fmt::Debug for Tokens {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tokens").field("of", &self.describe()).finish_non_exhaustive()
+    }
+}
+
+fn unusable() -> Failed {
+    let text = "a setting of the identity is not what a URL or a header can hold; check IDENTITY_ENDPOINT, IDENTITY_HEADER, AZURE_AUTHORITY_HOST and AZURE_TENANT_ID";
+    Failed::Other(Error::invalid_argument(text))
+}
+
+fn get(url: &str) -> Result<Request<Chunks>, Failed> {
+    Request::get(url).body(Chunks::default()).map_err(|_| unusable())
+}
+
+fn with_client(url: String, client: Option<&str>) -> String {
+    match client {
+        Some(client) => {
+            format!("{url}&client_id={}", utf8_percent_encode(client, NON_ALPHANUMERIC))
+        }
+        None => url,
+    }
+}
+
+/// Reads what the services and `az` write: each has a name of its own for the same.
+fn token_of(json: &[u8]) -> Option<Token> {
+    let json: Value = serde_json::from_slice(json).ok()?;
+    let text = json.get("access_token").or(json.get("accessToken"))?.as_str()?;
+    let number = |name: &str| {
+        let value = json.get(name)?;
+        value.as_u64().or_else(|| value.as_str()?.parse().ok())
+    };
+    let seconds = Duration::from_secs;
+    let ends = match (number("expires_on"), number("expires_in")) {
+        (Some(at), _) => UNIX_EPOCH.checked_add(seconds(at))?,
+        (None, Some(left)) => SystemTime::now().checked_add(seconds(left))?,
+        (None, None) => SystemTime::now() + 2 * MARGIN,
+    };
+    (!text.is_empty()).then(|| Token { text: Secret::new(text), ends })
+}
+
+/// A token of who is signed in by `az login`; `None` if there is no `az`, or nobody is.
+async fn cli(tenant: Option<&str>) -> Result<Option<Token>, Failed> {
+    let mut command = Command::new("az");
+    command.args(["account", "get-access-token", "--output", "json", "--resource", RESOURCE]);
+    if let Some(tenant) = tenant {
+        command.args(["--tenant", tenant]);
+    }
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let Ok(mut child) = command.spawn() else { return Ok(None) };
+    let started = tokio::time::Instant::now();
+    // What it writes fits into the pipe.
+    while let Ok(None) = child.try_wait() {
+        if started.elapsed() > CLI_TIMEOUT {
+            let _ = child.kill();
+            let _ = child.wait();
+            return Ok(None);
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    let output = child.wait_with_output().ok().filter(|output| output.status.success());
+    Ok(output.and_then(|output| token_of(&output.stdout)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_of_all_services_are_read() {
+        let at = UNIX_EPOCH + Duration::from_secs(4_000_000_000);
+        for json in [
+            r#"{"access_token":"t","expires_on":"4000000000","expires_in":"1"}"#,
+            r#"{"accessToken":"t","expires_on":4000000000,"expiresOn":"2096-10-02 07:06:40"}"#,
+        ] {
+            let token = token_of(json.as_bytes()).expect(json);
+            assert_eq!((token.text.expose(), token.ends), ("t", at));
+        }
+        let token = token_of(br#"{"access_token":"t","expires_in":3599}"#).unwrap();
+        let left = token.ends.duration_since(SystemTime::now()).unwrap();
+        assert!((Duration::from_secs(3590)..=Duration::from_secs(3600)).contains(&left));
+        for json in ["", "{}", r#"{"access_token":""}"#, r#"{"access_token":1}"#] {
+            assert!(token_of(json.as_bytes()).is_none(), "{json}");
+        }
+    }
+
+    #[test]
+    fn an_identity_by_halves_is_refused() {
+        let settings = Settings::from_variables(|name| {
+            (name == "AZURE_CLIENT_SECRET").then(|| "sesame".to_owned())
+        });
+        let settings = settings.unwrap();
+        let http = crate::client::http(&settings).unwrap();
+        let error = Tokens::find(&settings, &http).expect_err("no tenant");
+        assert_eq!(error.code(), Code::InvalidArgument);
+        assert_eq!(
+            error.message(),
+            "AZURE_CLIENT_SECRET is set, but not AZURE_TENANT_ID and AZURE_CLIENT_ID; set them too"
+        );
+    }
+}

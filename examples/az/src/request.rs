@@ -1,0 +1,213 @@
+//! One request: its URL, its signature, and what its response says.
+
+use crate::account::Account;
+use crate::credential::Credential;
+use crate::failure::explain;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use std::borrow::Cow;
+use std::time::SystemTime;
+use tf_fs_object_store::http::{Chunks, Failed, HeaderMap, HeaderValue, Method, Request, Response};
+use tf_fs_plugin::prelude::*;
+
+/// The version of the service's protocol: the first that has all that is used here.
+pub(crate) const VERSION: &str = "2021-12-02";
+
+/// What is sent as it is in a URL, besides letters and digits.
+const IN_QUERY: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+const IN_PATH: &AsciiSet = &IN_QUERY.remove(b'/');
+
+/// A request to be.
+#[derive(Debug)]
+pub(crate) struct Call {
+    method: Method,
+    /// Below the account, encoded.
+    path: String,
+    /// Names and values before they are encoded.
+    query: Vec<(&'static str, String)>,
+    headers: HeaderMap,
+    body: Chunks,
+}
+
+impl Call {
+    /// For the account itself.
+    pub(crate) fn account(method: Method) -> Self {
+        Self {
+            method,
+            path: "/".to_owned(),
+            query: Vec::new(),
+            headers: HeaderMap::new(),
+            body: Chunks::default(),
+        }
+    }
+
+    /// For a container.
+    pub(crate) fn container(method: Method, container: &str) -> Self {
+        Self { path: format!("/{container}"), ..Self::account(method) }
+            .with_query("restype", "container")
+    }
+
+    /// For a blob.
+    pub(crate) fn blob(method: Method, container: &str, key: &str) -> Self {
+        Self { path: blob_path(container, key), ..Self::account(method) }
+    }
+
+    pub(crate) fn with_query(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.query.push((name, value.into()));
+        self
+    }
+
+    /// With this header, unless the value is one that no header can have.
+    ///
+    /// # Errors
+    /// If it is.
+    pub(crate) fn with_header(mut self, name: &str, value: &str) -> Result<Self, Failed> {
+        let wrong = || {
+            Failed::Other(Error::invalid_argument(format_args!(
+                "the header {} cannot have this value",
+                name.escape_debug()
+            )))
+        };
+        let name: tf_fs_object_store::http::HeaderName = name.parse().map_err(|_| wrong())?;
+        self.headers.insert(name, HeaderValue::from_str(value).map_err(|_| wrong())?);
+        Ok(self)
+    }
+
+    /// As [`with_header`](Self::with_header), if there is a value.
+    pub(crate) fn with_optional(self, name: &str, value: Option<&str>) -> Result<Self, Failed> {
+        match value {
+            Some(value) => self.with_header(name, value),
+            None => Ok(self),
+        }
+    }
+
+    pub(crate) fn with_body(self, body: Chunks) -> Self {
+        Self { body, ..self }
+    }
+}
+
+/// The path of a blob in a URL. Its name is exact: no component is taken for one that leads up.
+pub(crate) fn blob_path(container: &str, key: &str) -> String {
+    // On the way to the store `a/../b` could become `b`. The store takes `%2F` for `/`.
+    let leads_away = key.split('/').any(|part| matches!(part, "." | ".."));
+    let set = if leads_away { IN_QUERY } else { IN_PATH };
+    format!("/{container}/{}", utf8_percent_encode(key, set))
+}
+
+impl Account {
+    /// Makes a request, and returns a response with one of the statuses in `expected`.
+    ///
+    /// # Errors
+    /// Any other is a failure.
+    pub(crate) async fn send(&self, call: Call, expected: &[u16]) -> Result<Response, Failed> {
+        let response = self.attempt(&call).await?;
+        let response = match (&self.credential, response.status) {
+            // A token may have been withdrawn before its time.
+            (Credential::Entra(tokens), 401) => {
+                tokens.forget().await;
+                self.attempt(&call).await?
+            }
+            _ => response,
+        };
+        if expected.contains(&response.status) {
+            return Ok(response);
+        }
+        Err(self.refused(response).await)
+    }
+
+    /// Makes a request, and returns the response whatever its status is.
+    pub(crate) async fn attempt(&self, call: &Call) -> Result<Response, Failed> {
+        let now = SystemTime::now();
+        let mut headers = call.headers.clone();
+        let date = httpdate::fmt_http_date(now);
+        headers.insert("x-ms-version", HeaderValue::from_static(VERSION));
+        headers.insert("x-ms-date", HeaderValue::from_str(&date).expect("a date is ASCII"));
+        if call.method == Method::PUT {
+            headers.insert("content-length", call.body.len().into());
+        }
+        let path = format!("{}{}", self.path, call.path);
+        let mut query = String::new();
+        for (name, value) in &call.query {
+            let before = if query.is_empty() { '?' } else { '&' };
+            query.push(before);
+            query.push_str(name);
+            query.push('=');
+            query.extend(utf8_percent_encode(value, IN_QUERY));
+        }
+        let mut authorization = None;
+        match &self.credential {
+            Credential::Key(key) => {
+                let (name, length) = (&*self.signed_name, call.body.len());
+                let text =
+                    key.authorization(name, &call.method, &path, &call.query, &headers, length);
+                authorization = Some(text);
+            }
+            Credential::Sas(sas) => {
+                query.push(if query.is_empty() { '?' } else { '&' });
+                query.push_str(sas.expose());
+            }
+            Credential::Entra(tokens) => {
+                let token = tokens.get().await?;
+                authorization = token.map(|token| format!("Bearer {}", token.expose()));
+            }
+            Credential::Anonymous => {}
+        }
+        if let Some(text) = authorization {
+            let unusable = |_| {
+                Error::new(Code::Unauthenticated, "the credentials are not what a header can hold")
+            };
+            let mut value =
+                HeaderValue::from_str(&text).map_err(unusable).map_err(Failed::Other)?;
+            value.set_sensitive(true);
+            headers.insert("authorization", value);
+        }
+        let mut request = Request::new(call.body.clone());
+        *request.method_mut() = call.method.clone();
+        let url = format!("{}{path}{query}", self.endpoint);
+        // What is wrong is not shown: it may be the signature.
+        *request.uri_mut() = url.parse().map_err(|_| {
+            Failed::Other(Error::invalid_argument(format_args!(
+                "no URL can be made of the endpoint {}; check the settings of the account",
+                self.endpoint
+            )))
+        })?;
+        *request.headers_mut() = headers;
+        self.http.send(request).await
+    }
+
+    /// What the store says with a status that is not a success.
+    #[cold]
+    pub(crate) async fn refused(&self, response: Response) -> Failed {
+        let code = response.header("x-ms-error-code").map(str::to_owned);
+        let date = response.header("date").and_then(tf_fs_object_store::http::date);
+        let stall = self.http.settings().stall_timeout;
+        response.refusal(stall, |refusal, body| explain(refusal, code, date, body, self)).await
+    }
+
+    /// The URL of a blob, for the store to read, with what it needs to do so.
+    pub(crate) fn url(&self, container: &str, key: &str) -> String {
+        let sas: Cow<'_, str> = match &self.credential {
+            Credential::Sas(sas) => format!("?{}", sas.expose()).into(),
+            _ => "".into(),
+        };
+        format!("{}{}{}{sas}", self.endpoint, self.path, blob_path(container, key))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_exact() {
+        for (key, path) in [
+            ("a//b/d/", "/c/a//b/d/"),
+            ("a b%41+é?#&=", "/c/a%20b%2541%2B%C3%A9%3F%23%26%3D"),
+            ("./x", "/c/.%2Fx"),
+            ("a/../b", "/c/a%2F..%2Fb"),
+            ("a/...", "/c/a/..."),
+            ("\\", "/c/%5C"),
+        ] {
+            assert_eq!(blob_path("c", key), path);
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! Block blobs: one request, or blocks and their list.
+//!
+//! Azure checks each body by the MD5 that is sent with it, and keeps that of a blob that was one request. The ids of the
+//! blocks of an upload are its own, so the list of a blob's blocks tells whose blob it is.
+
+use crate::container::Container;
+use crate::request::Call;
+use crate::xml::elements;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use md5::{Digest as _, Md5};
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use tf_fs_object_store::http::{Chunks, Failed, Method, Response};
+use tf_fs_object_store::{
+    Attributes, Before, Content, Failure as _, Multipart, Name, Part, PartLimits, Sent, Stored,
+    Target, WriteLimits,
+};
+use tf_fs_plugin::prelude::*;
+
+/// Bytes of the largest blob that one request can make, and of the largest block.
+const LARGEST_PUT: u64 = 5000 << 20;
+const LARGEST_BLOCK: u64 = 4000 << 20;
+/// The most blocks of a blob.
+const MOST_BLOCKS: u32 = 50_000;
+/// The list of so many blocks.
+const LARGEST_LIST: usize = 16 << 20;
+
+/// What Azure takes.
+pub(crate) fn limits() -> WriteLimits {
+    WriteLimits::default().with_largest_put(LARGEST_PUT).with_parts(PartLimits {
+        smallest: 1,
+        largest: LARGEST_BLOCK,
+        most: MOST_BLOCKS,
+        copies: None,
+    })
+}
+
+/// Writes the empty blob that marks a directory, with the mark that Azure's tools look for.
+pub(crate) async fn put_marker(container: &Container, key: &str) -> Result<(), Failed> {
+    let call = container
+        .call(Method::PUT, key)
+        .with_header("x-ms-blob-type", "BlockBlob")?
+        .with_header("x-ms-meta-hdi_isfolder", "true")?;
+    container.account.send(call, &[201]).await.map(drop)
+}
+
+/// Writes a blob with one request.
+pub(crate) async fn put(
+    container: &Container,
+    to: Target<'_>,
+    content: &Content,
+) -> Result<Stored, Failed> {
+    let md5 = md5(content);
+    let call = container
+        .call(Method::PUT, &to.name.key)
+        .with_header("x-ms-blob-type", "BlockBlob")?
+        .with_header("content-md5", &md5)?
+        .with_body(chunks(content));
+    let response = container.account.send(described(call, to)?, &[201]).await?;
+    Ok(stored_as(&response, content.len()).with_checksum(md5))
+}
+
+/// Sends a block. Nothing of it is visible until it is in a list.
+pub(crate) async fn put_block(
+    container: &Container,
+    upload: Multipart<'_>,
+    number: u32,
+    content: &Content,
+) -> Result<Part, Failed> {
+    // All ids of a blob have the same length.
+    let id = STANDARD.encode(format!("{}{number:08}", upload.id));
+    let call = container
+        .call(Method::PUT, &upload.name.key)
+        .with_query("comp", "block")
+        .with_query("blockid", &id)
+        .with_header("content-md5", &md5(content))?
+        .with_body(chunks(content));
+    container.account.send(call, &[201]).await?;
+    Ok(Part::new(number, id, content.len()).proved(true))
+}
+
+/// Makes the blob of these blocks.
+pub(crate) async fn put_block_list(
+    container: &Container,
+    to: Target<'_>,
+    parts: &[Part],
+) -> Result<Stored, Failed> {
+    let mut xml = String::from("<?xml version=\"1.0\" encoding=\"utf-8\"?><BlockList>");
+    for part in parts {
+        let _ = write!(xml, "<Uncommitted>{}</Uncommitted>", part.id);
+    }
+    xml.push_str("</BlockList>");
+    let call = container
+        .call(Method::PUT, &to.name.key)
+        .with_query("comp", "blocklist")
+        .with_body(Chunks::new([xml.into()]));
+    let response = container.account.send(described(call, to)?, &[201]).await?;
+    Ok(stored_as(&response, parts.iter().map(|part| part.len).sum()))
+}
+
+/// A new name of an upload: no other has it.
+pub(crate) fn new_id() -> Result<String, Failed> {
+    let mut random = [0; 16];
+    getrandom::fill(&mut random)
+        .map_err(|error| Failed::Other(Error::internal("no random number").with_source(error)))?;
+    Ok(random.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    }))
+}
+
+/// What the properties of a blob tell.
+pub(crate) fn stored(response: &Response) -> Result<(Stored, Attributes), Failed> {
+    let size =
+        response.content_length.ok_or_else(|| Failed::invalid("it has no Content-Length"))?;
+    let value = |name: &str| response.header(name).map(str::to_owned);
+    let metadata: HashMap<_, _> = response
+        .headers
+        .iter()
+        .filter_map(|(name, value)| {
+            let name = name.as_str().strip_prefix("x-ms-meta-")?;
+            Some((name.to_owned(), value.to_str().ok()?.to_owned()))
+        })
+        .collect();
+    let attributes = Attributes {
+        content_type: value("content-type"),
+        cache_control: value("cache-control"),
+        content_disposition: value("content-disposition"),
+        content_encoding: value("content-encoding"),
+        content_language: value("content-language"),
+        metadata: Some(metadata).filter(|metadata| !metadata.is_empty()),
+    };
+    Ok((stored_as(response, size).with_checksum(value("content-md5")), attributes))
+}
+
+/// Whether a blob is what was sent: by the MD5 that Azure keeps, or by the ids of its blocks.
+pub(crate) async fn is_ours(
+    container: &Container,
+    name: &Name,
+    sent: Sent<'_>,
+    found: &Stored,
+) -> Result<Option<bool>, Failed> {
+    let parts = match sent {
+        Sent::Whole(content) => {
+            return Ok(found.checksum.as_ref().map(|found| *found == md5(content)));
+        }
+        Sent::Parts { parts, .. } => parts,
+    };
+    let call = container
+        .call(Method::GET, &name.key)
+        .with_query("comp", "blocklist")
+        .with_query("blocklisttype", "committed");
+    let response = container.account.send(call, &[200]).await?;
+    let etag = response.header("etag").map(str::to_owned);
+    let xml = response.collect(LARGEST_LIST, container.settings.stall_timeout).await?;
+    if etag.is_some() && found.etag.is_some() && etag != found.etag {
+        // Another version by now: the next look tells.
+        return Ok(None);
+    }
+    let mut ids = Vec::new();
+    elements(&xml, |path, text| {
+        if let ["BlockList", "CommittedBlocks", "Block", "Name"] = path {
+            ids.extend(text);
+        }
+    })
+    .map_err(Failed::Invalid)?;
+    Ok(Some(ids.iter().eq(parts.iter().map(|part| &part.id))))
+}
+
+fn stored_as(response: &Response, size: u64) -> Stored {
+    Stored::new(size).with_etag(response.header("etag").map(str::to_owned))
+}
+
+/// With what a blob has besides its bytes, and what has to be there before.
+fn described(mut call: Call, to: Target<'_>) -> Result<Call, Failed> {
+    let Attributes {
+        content_type,
+        cache_control,
+        content_disposition,
+        content_encoding,
+        content_language,
+        metadata,
+    } = to.attributes;
+    for (name, value) in [
+        ("x-ms-blob-content-type", content_type),
+        ("x-ms-blob-cache-control", cache_control),
+        ("x-ms-blob-content-disposition", content_disposition),
+        ("x-ms-blob-content-encoding", content_encoding),
+        ("x-ms-blob-content-language", content_language),
+    ] {
+        call = call.with_optional(name, value.as_deref())?;
+    }
+    for (name, value) in metadata.iter().flatten() {
+        call = call.with_header(&format!("x-ms-meta-{name}"), value)?;
+    }
+    match to.before {
+        Before::Anything => Ok(call),
+        Before::Nothing => call.with_header("if-none-match", "*"),
+        Before::This(stored) => call.with_optional("if-match", stored.etag.as_deref()),
+    }
+}
+
+fn chunks(content: &Content) -> Chunks {
+    Chunks::new(content.chunks().iter().cloned())
+}
+
+fn md5(content: &Content) -> String {
+    let mut digest = Md5::new();
+    for chunk in content.chunks() {
+        digest.update(chunk);
+    }
+    STANDARD.encode(digest.finalize())
+}
