@@ -1,6 +1,7 @@
 //! Everything that needs a real TensorFlow, one module a subject: one program, whose tests run side by side.
 
 mod artefacts;
+mod az;
 mod conformance;
 mod device_faults;
 mod devices;
