@@ -1,6 +1,6 @@
 //! What `bench` measures and says, and that nothing is left of it. The times themselves are only looked at for sense.
 
-use crate::interruptible;
+use crate::program;
 use crate::said::root;
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -12,13 +12,12 @@ use std::time::{Duration, Instant};
 
 use crate::overlay::Overlay;
 use crate::plugins::{compile, source};
-use cargo_tf_plugin::workspace::Workspace;
 use cargo_tf_plugin::{NEWEST, TensorFlow};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 fn command(arguments: &[&str]) -> Command {
-    let mut command = interruptible::tool();
+    let mut command = program::interruptible();
     command.current_dir(root()).args(["tf-plugin", "bench"]).args(arguments);
     for name in ["FAULT", "LOCALFS_ROOT", "VIRTUAL_ENV"] {
         command.env_remove(name);
@@ -85,11 +84,6 @@ fn with_result<'r>(rows: &[(&'r str, &Value)], result: &str) -> Vec<&'r str> {
 fn flat() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
     LIBRARY.get_or_init(|| compile(&source("flat.cc"), &[], "libflat.so", &[]))
-}
-
-fn localfs() -> PathBuf {
-    let workspace = Workspace::current().expect("tests run in the workspace");
-    workspace.build_plugin("localfs").expect("it builds")
 }
 
 #[test]
@@ -169,9 +163,8 @@ fn a_device_is_measured_through_its_callbacks_and_in_tensorflow() {
 #[test]
 fn what_is_installed_is_measured_or_refused() {
     let overlay = Overlay::new(&TensorFlow::pinned(NEWEST).expect("TensorFlow is provided"));
-    let workspace = Workspace::current().expect("tests run in the workspace");
     for (package, has) in [("memfs", "mem://"), ("refdevice", "/device:RUST_REF:0")] {
-        let built = workspace.build_plugin(package).expect("it builds");
+        let built = program::plugin(package);
         let installed = overlay.plugins().join(format!("lib{package}-installed.so"));
         fs::copy(built, &installed).expect("copied");
         let measuring = |plugin: &str| {
@@ -217,7 +210,7 @@ fn names(directory: &Path) -> Vec<String> {
 
 #[test]
 fn nothing_is_left_where_files_stay_and_nothing_else_is_touched() {
-    let library = localfs();
+    let library = program::plugin("localfs");
     let directory = tempfile::tempdir().expect("a directory");
     let own = directory.path().join("own");
     let content = "mine".repeat(1 << 19);
@@ -306,7 +299,7 @@ fn nothing_is_left_where_files_stay_and_nothing_else_is_touched() {
 
 #[test]
 fn ctrl_c_ends_the_measurement_in_tensorflow_and_nothing_is_left() {
-    let library = localfs();
+    let library = program::plugin("localfs");
     let directory = tempfile::tempdir().expect("a directory");
     let temporary = tempfile::tempdir().expect("a directory");
     let uri = format!("local://{}", directory.path().display());
@@ -432,7 +425,7 @@ fn bad_input_is_refused_with_the_next_step() {
     let text = text.to_str().expect("a path");
     let below = format!("{nothing}/report.html");
     let missing = format!("local://{nothing}");
-    let localfs = localfs();
+    let localfs = program::plugin("localfs");
     let localfs = localfs.to_str().expect("a path");
     for (arguments, fault, wanted) in [
         (&[text][..], "", &["text.so is not a shared library", "name the `.so` of a plugin"][..]),

@@ -1,6 +1,6 @@
 //! What `check` says about plugins of this SDK, about plugins in C++, and about what is not a plugin.
 
-use crate::interruptible;
+use crate::program;
 use crate::said::{assert_says, root, run};
 use std::env;
 use std::fs;
@@ -13,7 +13,7 @@ use cargo_tf_plugin::{NEWEST, TensorFlow};
 use serde_json::Value;
 
 pub(crate) fn command() -> Command {
-    let mut command = interruptible::tool();
+    let mut command = program::interruptible();
     command.current_dir(root()).args(["tf-plugin", "check"]);
     command
 }

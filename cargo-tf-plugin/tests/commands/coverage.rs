@@ -1,8 +1,8 @@
 //! `coverage`: which ops of a script ran on the reference device in real TensorFlow releases, which did not, why, and
 //! what was copied for them.
 
+use crate::program;
 use crate::said::root;
-use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -23,7 +23,7 @@ struct Ran {
 /// `cargo tf-plugin SUBCOMMAND` in the workspace.
 fn command(subcommand: &str, version: &str) -> Command {
     TensorFlow::pinned(version).expect("TensorFlow is provided");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_cargo-tf-plugin"));
+    let mut command = program::tool();
     command.current_dir(root()).args(["tf-plugin", subcommand, "--tf", version]);
     // Somebody's own settings are not those of these tests.
     for name in

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::overlay::Overlay;
+use crate::program;
 use crate::said::text;
 use cargo_tf_plugin::workspace::Workspace;
 use cargo_tf_plugin::{NEWEST, Packages, TensorFlow};
@@ -28,7 +29,7 @@ strip = "debuginfo"
 "#;
 
 pub(super) fn tool(directory: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_cargo-tf-plugin"));
+    let mut command = program::tool();
     command.current_dir(directory).args(arguments).env("CARGO_TARGET_DIR", target());
     command.env_remove("SOURCE_DATE_EPOCH");
     command
@@ -47,7 +48,7 @@ pub(super) fn fails(command: &mut Command) -> String {
 }
 
 pub(super) fn cargo(directory: &Path, arguments: &[&str]) -> String {
-    let mut cargo = Command::new(env!("CARGO"));
+    let mut cargo = program::unoptimised(Command::new(env!("CARGO")));
     succeeds(cargo.args(arguments).current_dir(directory).env("CARGO_TARGET_DIR", target()))
 }
 

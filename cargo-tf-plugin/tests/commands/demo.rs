@@ -1,13 +1,14 @@
 //! The demo, as a user starts it. That of `s3://`, whose library takes minutes to build, is in `tests/tensorflow`.
 
+use crate::program;
 use crate::said::{root, text};
-use std::process::{Command, Output};
+use std::process::Output;
 
 use cargo_tf_plugin::{NEWEST, TensorFlow};
 
 fn demo(arguments: &[&str]) -> Output {
     // The way cargo calls an installed subcommand: with its own name as first argument.
-    Command::new(env!("CARGO_BIN_EXE_cargo-tf-plugin"))
+    program::tool()
         .current_dir(root())
         .args(["tf-plugin", "demo"])
         .args(arguments)
@@ -112,7 +113,7 @@ fn the_refdevice_demo_script_fails_clearly_without_what_it_needs() {
 fn outside_of_the_project_the_demo_says_where_to_go() {
     let directory = tempfile::tempdir().expect("a directory");
     let run = || {
-        Command::new(env!("CARGO_BIN_EXE_cargo-tf-plugin"))
+        program::tool()
             .current_dir(directory.path())
             .arg("demo")
             .output()

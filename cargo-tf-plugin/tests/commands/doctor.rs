@@ -1,12 +1,12 @@
 //! What `doctor` says about the plugins of a real TensorFlow, and whether that is what happens.
 
+use crate::program;
 use crate::said::{assert_says, run};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use cargo_tf_plugin::workspace::Workspace;
 use cargo_tf_plugin::{NEWEST, TensorFlow};
 use tempfile::TempDir;
 
@@ -43,8 +43,7 @@ impl Environment {
 
     /// Puts the plugin of a package to those that TensorFlow loads.
     fn with(self, package: &str, name: &str) -> Self {
-        let workspace = Workspace::current().expect("tests run in the workspace");
-        let plugin = workspace.build_plugin(package).unwrap_or_else(|error| panic!("{error:#}"));
+        let plugin = program::plugin(package);
         fs::copy(plugin, self.plugins().join(name)).expect("a copy");
         self
     }
@@ -57,7 +56,7 @@ impl Environment {
 }
 
 fn doctor() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_cargo-tf-plugin"));
+    let mut command = program::tool();
     command.args(["tf-plugin", "doctor"]);
     command
 }
@@ -151,8 +150,7 @@ fn two_copies_of_a_device_are_a_clash_that_aborts() {
 #[test]
 fn the_variable_is_followed() {
     let environment = Environment::new();
-    let workspace = Workspace::current().expect("tests run in the workspace");
-    let manual = workspace.build_plugin("manualfs").unwrap_or_else(|error| panic!("{error:#}"));
+    let manual = program::plugin("manualfs");
     const VARIABLE: &str = "TF_PLUGGABLE_DEVICE_LIBRARY_PATH";
     let (code, text) = run(environment.doctor().arg("--no-import").env(VARIABLE, &manual));
     assert_eq!(code, 0, "{text}");

@@ -7,12 +7,12 @@ mod coverage;
 mod crates;
 mod demo;
 mod doctor;
-mod interruptible;
 mod misbehaving;
 #[path = "../../../tests/tensorflow/src/overlay.rs"]
 #[expect(dead_code, unreachable_pub, reason = "it is of a library that other tests use more of")]
 mod overlay;
 mod plugins;
+mod program;
 mod said;
 mod tensorflow;
 mod trace;

@@ -1,6 +1,6 @@
 //! The TensorFlow that the library provides is a real one.
 
-use crate::interruptible;
+use crate::program;
 use std::io::Read as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
@@ -63,7 +63,7 @@ fn a_release_without_the_interface_is_not_even_downloaded() {
 fn an_installation_that_is_interrupted_leaves_nothing() {
     let cache = tempfile::tempdir().expect("a scratch directory");
     for signal in [Signal::INT, Signal::TERM] {
-        let mut command = interruptible::tool();
+        let mut command = program::interruptible();
         // Outside of any package.
         command.args(["doctor", "--tf", NEWEST]).current_dir(cache.path());
         command.env("XDG_CACHE_HOME", cache.path()).env_remove("CARGO_TARGET_DIR");

@@ -1,8 +1,8 @@
 //! `run --trace`: the calls of real TensorFlow releases to plugins in Rust and C++, as lines, as totals and as a file
 //! for Chrome's viewers; and that nothing else changes.
 
+use crate::program;
 use crate::said::root;
-use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -11,14 +11,13 @@ use std::sync::OnceLock;
 use crate::overlay::Overlay;
 use crate::plugins::{compile, source};
 use crate::traced::{HEADINGS, Line, events, lines, totals};
-use cargo_tf_plugin::workspace::Workspace;
 use cargo_tf_plugin::{NEWEST, TensorFlow};
 use tempfile::TempDir;
 
 /// `cargo tf-plugin run` in the workspace, of a TensorFlow release.
 fn run(version: &str, arguments: &[&str]) -> Command {
     TensorFlow::pinned(version).expect("TensorFlow is provided");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_cargo-tf-plugin"));
+    let mut command = program::tool();
     command.current_dir(root()).args(["tf-plugin", "run", "--tf", version]).args(arguments);
     // Somebody's own settings are not those of these tests.
     for name in
@@ -313,12 +312,11 @@ print(function(tf.ones([4, 4])).numpy().sum())";
 
 #[test]
 fn an_installed_device_is_traced_where_it_is() {
-    let workspace = Workspace::current().expect("tests run in the workspace");
-    let built = workspace.build_plugin("refdevice").expect("it builds");
+    let built = program::plugin("refdevice");
     let overlay = Overlay::new(&TensorFlow::pinned(NEWEST).expect("TensorFlow is provided"));
     let installed = overlay.plugins().join("libinstalled.so");
     fs::copy(built, &installed).expect("copied");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_cargo-tf-plugin"));
+    let mut command = program::tool();
     command.current_dir(root()).args(["tf-plugin", "run", "--trace", "--python"]);
     command.arg(overlay.python()).arg("--library").arg(&installed);
     command.env_remove("TF_PLUGGABLE_DEVICE_LIBRARY_PATH");
@@ -335,8 +333,7 @@ fn an_installed_device_is_traced_where_it_is() {
 #[test]
 fn plugins_in_cpp_are_traced_of_which_the_library_is_all_there_is() {
     // A filesystem that a program registers by itself, and one that fails; beside another plugin, that is not traced.
-    let workspace = Workspace::current().expect("tests run in the workspace");
-    let other = workspace.build_plugin("memfs").expect("it builds");
+    let other = program::plugin("memfs");
     let library = compiled("filesystem.cc");
     let script = "
 import tensorflow as tf
