@@ -1,6 +1,6 @@
 //! Servers that refuse, break off, stall, and contradict themselves.
 
-use crate::server::{Content, Reply, Request, Server};
+use crate::server::{Content, Reply, Request, Server, chunked};
 use crate::{error, fs, open, read, settings};
 use https::{Https, Settings};
 use std::time::{Duration, Instant, SystemTime};
@@ -71,7 +71,7 @@ fn a_server_is_left_alone_as_long_as_it_wants() {
 type Fault = (&'static str, fn(Reply, &Request) -> Reply);
 
 /// What can go wrong with a response to a request for a range.
-const FAULTS: [Fault; 14] = [
+const FAULTS: [Fault; 16] = [
     ("closed", |reply, _| Reply { drop: true, ..reply }),
     ("broken off", |reply, _| Reply { cut: Some(reply.body.len() / 2), ..reply }),
     ("last byte missing", |reply, _| Reply { cut: Some(reply.body.len() - 1), ..reply }),
@@ -87,7 +87,8 @@ const FAULTS: [Fault; 14] = [
         Reply { cut: Some(len), ..reply.header("Content-Length", len + 1) }
     }),
     ("no Content-Range", |reply, _| reply.without("Content-Range")),
-    ("Content-Range off by one", |reply, request| {
+    ("one byte too late, as Content-Range says", |mut reply, request| {
+        reply.body.rotate_left(1);
         let (first, _) = request.range().unwrap();
         let len = reply.body.len();
         let range = format!("bytes {}-{}/{}", first + 1, first + len, 6 << 20);
@@ -96,6 +97,16 @@ const FAULTS: [Fault; 14] = [
     ("Content-Range of another size", |reply, _| {
         let len = reply.body.len();
         reply.header("Content-Range", format!("bytes 0-{}/{}", len, len / 2))
+    }),
+    ("chunked and short", |reply, _| {
+        let body = chunked(&reply.body[..reply.body.len() - 1]);
+        reply.header("Transfer-Encoding", "chunked").body(body)
+    }),
+    ("chunked and broken off", |reply, _| {
+        let mut body = chunked(&reply.body);
+        body.truncate(body.len() / 2);
+        let cut = Some(body.len());
+        Reply { cut, ..reply.header("Transfer-Encoding", "chunked").body(body) }
     }),
     ("several parts", |reply, _| {
         let reply = reply.without("Content-Range");

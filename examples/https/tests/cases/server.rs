@@ -271,3 +271,15 @@ impl Content {
         Reply::new(200).body(&**self.bytes)
     }
 }
+
+/// A body as `Transfer-Encoding: chunked` sends it.
+pub(crate) fn chunked(bytes: &[u8]) -> Vec<u8> {
+    let mut body = Vec::new();
+    for chunk in bytes.chunks(100_000) {
+        write!(body, "{:x}\r\n", chunk.len()).unwrap();
+        body.extend_from_slice(chunk);
+        body.extend_from_slice(b"\r\n");
+    }
+    body.extend_from_slice(b"0\r\n\r\n");
+    body
+}

@@ -1,6 +1,6 @@
 //! Files of servers that send only all of them.
 
-use crate::server::{Content, Reply, Request, Server};
+use crate::server::{Content, Reply, Request, Server, chunked};
 use crate::{error, fs, open, read, read_in, settings};
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -15,16 +15,9 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// Without a length, as `Transfer-Encoding: chunked` has it.
-fn chunked(bytes: &[u8]) -> Reply {
-    let mut body = Vec::new();
-    for chunk in bytes.chunks(10_000) {
-        write!(body, "{:x}\r\n", chunk.len()).unwrap();
-        body.extend_from_slice(chunk);
-        body.extend_from_slice(b"\r\n");
-    }
-    body.extend_from_slice(b"0\r\n\r\n");
-    Reply::new(200).header("Transfer-Encoding", "chunked").body(body)
+/// Without a length.
+fn in_chunks(bytes: &[u8]) -> Reply {
+    Reply::new(200).header("Transfer-Encoding", "chunked").body(chunked(bytes))
 }
 
 #[test]
@@ -34,7 +27,7 @@ fn a_server_without_ranges_sends_the_body_once() {
         let content = Content::new(len, 0);
         let ways: [fn(&Content) -> Reply; 3] = [
             |content| content.whole(),
-            |content| chunked(&content.bytes),
+            |content| in_chunks(&content.bytes),
             |content| Reply { no_length: true, ..content.whole() },
         ];
         for (n, way) in ways.into_iter().enumerate() {
@@ -54,7 +47,7 @@ fn a_server_without_ranges_sends_the_body_once() {
 fn a_length_that_only_the_body_tells_costs_one_more_request() {
     let content = Content::new(100_000, 0);
     let copy = content.clone();
-    let server = Server::new(move |_, _| chunked(&copy.bytes));
+    let server = Server::new(move |_, _| in_chunks(&copy.bytes));
     let fs = Https::with(Settings::default());
     let url = server.url("f");
     let uri = Uri::new(url.as_bytes());
@@ -149,7 +142,8 @@ fn what_cannot_be_decoded_is_an_error() {
 
 #[test]
 fn there_is_a_limit_and_the_error_says_which() {
-    for reply in [|content: &Content| content.whole(), |content: &Content| chunked(&content.bytes)]
+    for reply in
+        [|content: &Content| content.whole(), |content: &Content| in_chunks(&content.bytes)]
     {
         let content = Content::new(3_000_000, 0);
         let server = Server::new(move |_, _| reply(&content));
