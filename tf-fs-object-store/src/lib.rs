@@ -29,6 +29,7 @@
 //! | `collect` | the directories made of the keys of a listing |
 //! | `pending` | what this process has done and the store does not show |
 //! | `buffer` | bytes that wait to be uploaded |
+//! | `config` | settings of a plugin, behind the feature of this name |
 //! | `http` | HTTP for stores that speak it, behind the feature of this name |
 //! | [`metrics`] | what is counted |
 
@@ -37,6 +38,8 @@
 mod budget;
 mod buffer;
 mod collect;
+#[cfg(feature = "config")]
+pub mod config;
 mod connection;
 mod failure;
 mod filesystem;

@@ -64,7 +64,10 @@ fn a_spurious_failure_is_repeated_at_once_whatever_its_class_and_is_not_counted(
             assert_eq!(plugin.requests(kind).len(), 81, "{kind}");
         }
     }
-    // What is not there is not there.
+    // What is not there is not there, and need not be deleted.
+    let plugin = store();
+    plugin.inject("delete", [Fault::Fails(Class::NotFound)]);
+    plugin.0.delete_file(&name("f")).unwrap();
     let plugin = store();
     plugin.inject("get", [Fault::Spurious(Class::NotFound)]);
     assert_eq!(plugin.read("f", 1).unwrap_err().code(), Code::NotFound);

@@ -26,6 +26,8 @@ pub(crate) struct Contents {
     pub(crate) cannot: Vec<&'static str>,
     pub(crate) weak_etags: bool,
     pub(crate) hides_sizes: bool,
+    /// Names a page, instead of 3.
+    pub(crate) page: Option<usize>,
     /// Keys that one request deletes.
     pub(crate) delete_limit: usize,
     pub(crate) stall_timeout: Option<Duration>,
@@ -174,7 +176,6 @@ impl ObjectStore for Bucket {
     }
 
     async fn list(&self, query: &ListOptions, token: Option<&str>) -> Result<Page, RequestError> {
-        const NAMES: usize = 3;
         self.begin("list", &query.prefix).await?;
         let contents = self.contents();
         // `n:key`: after the key, but not before n further pages without a name.
@@ -188,7 +189,8 @@ impl ObjectStore for Bucket {
             page.next = Some(format!("{}:{after}", empty - 1));
             return Ok(page);
         }
-        let most = query.max_keys.map_or(NAMES, |most| NAMES.min(most as usize));
+        let most =
+            contents.page.unwrap_or(3).min(query.max_keys.map_or(usize::MAX, |most| most as usize));
         let mut last = String::new();
         let keys = contents.objects.iter().filter(|(key, _)| key.starts_with(&query.prefix));
         for (key, (bytes, version)) in keys {

@@ -1,59 +1,20 @@
 //! The table of all settings: their names, what they may be, and what they are for.
 
-use super::value::{Kind, Value};
+use tf_fs_object_store::config::{Kind, Scope, Setting, Table};
 
-/// A setting.
-#[derive(Debug)]
-pub(crate) struct Setting {
-    /// In the settings file, in TensorFlow's options, and in capitals after `TF_S3_` in the environment.
-    pub(crate) key: &'static str,
-    /// Further environment variables, after `TF_S3_<KEY>`; the first that is set counts.
-    pub(crate) variables: &'static [&'static str],
-    pub(crate) kind: Kind,
-    /// As in the environment; empty: not set.
-    pub(crate) default: &'static str,
-    pub(crate) scope: Scope,
-    pub(crate) description: &'static str,
-}
-
-/// What a setting belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Scope {
-    /// The process: not in the section of a bucket.
-    Process,
-    /// A bucket, or all buckets without a value of their own.
-    Bucket,
-}
-
-/// Begins the names of our own environment variables.
-pub(crate) const PREFIX: &str = "TF_S3_";
-
-/// The variable with the path of the settings file.
-pub(crate) const FILE_VARIABLE: &str = "TF_S3_CONFIG";
-
-impl Setting {
-    /// Our own environment variable. Secrets have none: the credential chain reads theirs.
-    pub(crate) fn own_variable(&self) -> Option<String> {
-        (self.kind != Kind::Secret).then(|| format!("{PREFIX}{}", self.key.to_uppercase()))
-    }
-
-    /// All environment variables that set it; the first that is set counts.
-    pub(crate) fn all_variables(&self) -> impl Iterator<Item = String> {
-        self.own_variable().into_iter().chain(self.variables.iter().map(ToString::to_string))
-    }
-
-    pub(crate) fn default_value(&self) -> Option<Value> {
-        if self.default.is_empty() {
-            return None;
-        }
-        Some(self.kind.parse(self.default).expect("a test parses every default"))
-    }
-}
-
-/// The setting of this key.
-pub(crate) fn find(key: &str) -> Option<&'static Setting> {
-    SETTINGS.iter().find(|setting| setting.key == key)
-}
+/// All settings.
+pub(super) static TABLE: Table = Table {
+    scheme: "s3",
+    prefix: "TF_S3_",
+    file_variable: "TF_S3_CONFIG",
+    settings: SETTINGS,
+    // Someone who switched these off for all of AWS's tools does not mean us to use them.
+    ignores: |lookup, name| {
+        name.starts_with("AWS_ENDPOINT_URL")
+            && lookup("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS")
+                .is_some_and(|value| value.eq_ignore_ascii_case("true"))
+    },
+};
 
 /// How a store wants conditions.
 const FORM_OF_CONDITIONS: Kind = Kind::OneOf(&["auto", "quoted", "unquoted", "none"]);
@@ -62,7 +23,7 @@ const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
 
 /// Every setting.
-pub(crate) const SETTINGS: &[Setting] = &[
+const SETTINGS: &[Setting] = &[
     Setting {
         key: "memory_budget_bytes",
         variables: &[],
@@ -456,7 +417,7 @@ mod tests {
         );
         for setting in SETTINGS {
             let variables: Vec<_> =
-                setting.all_variables().map(|variable| format!("`{variable}`")).collect();
+                TABLE.variables(setting).map(|variable| format!("`{variable}`")).collect();
             let variables =
                 if variables.is_empty() { "–".to_owned() } else { variables.join(", ") };
             let default = match setting.default {

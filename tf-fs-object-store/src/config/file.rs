@@ -9,12 +9,12 @@
 //! ```
 
 use super::layer::{Entry, Layer, Source, complaint, nearest};
-use super::table::{FILE_VARIABLE, SETTINGS, Scope, Setting, find};
+use super::table::{Scope, Setting, Table};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use tf_fs_plugin::prelude::*;
-use toml::{Table, Value as Toml};
+use toml::{Table as Tables, Value as Toml};
 
 /// What a file or the options set: for all buckets, and for some.
 #[derive(Clone, Debug, Default)]
@@ -28,19 +28,20 @@ pub(super) struct Layers {
 /// # Errors
 /// `INVALID_ARGUMENT` if it cannot be read, or for anything in it that is no setting: somebody wrote it on
 /// purpose, and what they meant is not known.
-pub(super) fn read(path: &Path) -> Result<Layers> {
+pub(super) fn read(table: &Table, path: &Path) -> Result<Layers> {
     let shown = path.display();
     let text = std::fs::read_to_string(path).map_err(|error| {
         Error::invalid_argument(format_args!(
-            "{FILE_VARIABLE}: cannot read the settings file {shown}: {error}; correct the path or unset the variable"
+            "{}: cannot read the settings file {shown}: {error}; correct the path or unset the variable",
+            table.file_variable
         ))
     })?;
-    parse(&text, &shown.to_string()).context(format_args!("settings file {shown}"))
+    parse(table, &text, &shown.to_string()).context(format_args!("settings file {shown}"))
 }
 
-fn parse(text: &str, path: &str) -> Result<Layers> {
+fn parse(settings: &Table, text: &str, path: &str) -> Result<Layers> {
     // The parser's own text quotes the line, which may hold a secret.
-    let table: Table = text.parse().map_err(|error: toml::de::Error| {
+    let table: Tables = text.parse().map_err(|error: toml::de::Error| {
         let line = error.span().map_or(0, |span| text[..span.start].matches('\n').count() + 1);
         Error::invalid_argument(format_args!("line {line}: {}; correct it", error.message()))
     })?;
@@ -48,7 +49,7 @@ fn parse(text: &str, path: &str) -> Result<Layers> {
     let mut layers = Layers::default();
     for (key, value) in table {
         if key != "bucket" {
-            add(&mut layers.general, &key, &key, &value, &source, None)?;
+            add(settings, &mut layers.general, &key, &key, &value, &source, None)?;
             continue;
         }
         let Toml::Table(buckets) = value else {
@@ -65,7 +66,7 @@ fn parse(text: &str, path: &str) -> Result<Layers> {
             let layer = layers.buckets.entry(bucket.clone()).or_default();
             for (key, value) in values {
                 let place = format!("bucket.\"{bucket}\".{key}");
-                add(layer, &place, &key, &value, &source, Some(&bucket))?;
+                add(settings, layer, &place, &key, &value, &source, Some(&bucket))?;
             }
         }
     }
@@ -73,6 +74,7 @@ fn parse(text: &str, path: &str) -> Result<Layers> {
 }
 
 fn add(
+    table: &Table,
     layer: &mut Layer,
     place: &str,
     key: &str,
@@ -80,7 +82,7 @@ fn add(
     source: &Source,
     bucket: Option<&str>,
 ) -> Result<()> {
-    let setting = known(key, place, bucket.is_some())
+    let setting = known(table, key, place, bucket.is_some())
         .map_err(|error| error.with_code(Code::InvalidArgument))?;
     let text = match value {
         Toml::String(text) => text.clone(),
@@ -106,12 +108,17 @@ fn add(
 ///
 /// # Errors
 /// `NOT_FOUND` with the nearest key; `INVALID_ARGUMENT` for a setting of the process given to a bucket.
-pub(super) fn known(key: &str, place: &str, for_bucket: bool) -> Result<&'static Setting> {
-    let Some(setting) = find(key) else {
-        let keys = SETTINGS.iter().map(|setting| setting.key.to_owned());
+pub(super) fn known(
+    table: &Table,
+    key: &str,
+    place: &str,
+    for_bucket: bool,
+) -> Result<&'static Setting> {
+    let Some(setting) = table.find(key) else {
+        let keys = table.settings.iter().map(|setting| setting.key.to_owned());
         let advice = nearest(key, keys)
             .map(|nearest| format!("; did you mean {nearest}?"))
-            .unwrap_or_else(|| "; s3:///config.json shows all settings".to_owned());
+            .unwrap_or_else(|| format!("; {}", table.report()));
         return Err(Error::new(Code::NotFound, format!("{place}: unknown setting{advice}")));
     };
     ensure!(
@@ -126,11 +133,13 @@ pub(super) fn known(key: &str, place: &str, for_bucket: bool) -> Result<&'static
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::tests::TABLE;
     use crate::config::value::Value;
 
     #[test]
     fn a_file_sets_general_values_and_those_of_buckets() {
         let layers = parse(
+            &TABLE,
             "region = \"r\"\nmax_attempts = 3\nanonymous = true\n\
              [bucket.\"a.b\"]\nregion = \"other\"\nread_part_bytes = \"1MiB\"\n[bucket.c]\n",
             "p",
@@ -161,7 +170,7 @@ mod tests {
                 &["bucket.\"x\".endpoint_url", "not a URL"],
             ),
         ] {
-            let error = parse(text, "p").unwrap_err();
+            let error = parse(&TABLE, text, "p").unwrap_err();
             assert_eq!(error.code(), Code::InvalidArgument, "{text}: {error}");
             for part in parts {
                 assert!(error.message().contains(part), "{text}: {error}");
@@ -176,7 +185,7 @@ mod tests {
             "secret_access_key = planted",
             "secret_access_key = [\"planted\"]",
         ] {
-            let error = parse(text, "p").unwrap_err();
+            let error = parse(&TABLE, text, "p").unwrap_err();
             assert!(!format!("{error:#} {error:?}").contains("planted"), "{error:?}");
         }
     }

@@ -5,26 +5,37 @@ use std::path::Path;
 
 /// What a setting may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
+    /// Yes or no.
     Flag,
+    /// A number.
     Count {
+        /// The smallest.
         min: u64,
+        /// The largest.
         max: u64,
     },
     /// A number of bytes, alone or with a unit.
     Bytes {
+        /// The smallest.
         min: u64,
+        /// The largest.
         max: u64,
     },
     /// A number of milliseconds, alone or with a unit.
     Milliseconds {
+        /// The smallest.
         min: u64,
+        /// The largest.
         max: u64,
     },
+    /// A text.
     Text,
     /// A text that no message may show.
     Secret,
+    /// One of these words.
     OneOf(&'static [&'static str]),
+    /// A URL of `http` or `https`, with its scheme or without.
     Url,
     /// A file that has to exist.
     File,
@@ -34,27 +45,32 @@ pub(crate) enum Kind {
 
 /// A value of a setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Value {
+pub enum Value {
+    /// Of a flag.
     Flag(bool),
+    /// A number, in bytes or milliseconds if it has a unit.
     Number(u64),
+    /// Of all others.
     Text(String),
+    /// Of a secret.
     Secret(Secret),
 }
 
 /// A text that `Debug` and `Display` do not show.
 #[derive(Clone, PartialEq, Eq)]
-pub(crate) struct Secret(String);
+pub struct Secret(String);
 
 /// Stands for a secret.
 const REDACTED: &str = "** redacted **";
 
 impl Secret {
-    pub(crate) fn new(secret: impl Into<String>) -> Self {
+    /// A secret with this text.
+    pub fn new(secret: impl Into<String>) -> Self {
         Self(secret.into())
     }
 
     /// The text itself.
-    pub(crate) fn expose(&self) -> &str {
+    pub fn expose(&self) -> &str {
         &self.0
     }
 }
@@ -135,7 +151,7 @@ impl Kind {
     ///
     /// # Errors
     /// If it is none; the reason, where `self` does not say it already.
-    pub(crate) fn parse(self, text: &str) -> Result<Value, Option<String>> {
+    pub fn parse(self, text: &str) -> Result<Value, Option<String>> {
         let text = text.trim();
         let number = |number: Option<u64>, min, max| match number {
             Some(number) if (min..=max).contains(&number) => Ok(Value::Number(number)),
@@ -213,9 +229,7 @@ fn url(text: &str) -> Result<(), String> {
     }
     let authority = uri.authority().ok_or("it names no host")?;
     if authority.as_str().contains('@') {
-        return Err(
-            "credentials do not belong into it; use access_key_id and secret_access_key".to_owned()
-        );
+        return Err("credentials do not belong into it; use the settings for them".to_owned());
     }
     if authority.host().is_empty() {
         return Err("it names no host".to_owned());

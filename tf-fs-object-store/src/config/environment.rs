@@ -1,12 +1,12 @@
 //! Settings from environment variables.
 
 use super::layer::{Entry, Layer, Source, complaint, nearest};
-use super::table::{FILE_VARIABLE, PREFIX, SETTINGS};
+use super::table::Table;
 use std::ffi::OsString;
 use tf_fs_plugin::prelude::*;
 
-/// Looks up a variable.
-pub(super) type Lookup<'a> = &'a dyn Fn(&str) -> Option<OsString>;
+/// Looks up an environment variable.
+pub type Lookup<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 
 /// The value of a variable. An empty one counts as not set.
 fn value(lookup: Lookup<'_>, name: &str) -> Option<OsString> {
@@ -17,14 +17,11 @@ fn value(lookup: Lookup<'_>, name: &str) -> Option<OsString> {
 ///
 /// # Errors
 /// `INVALID_ARGUMENT` for a wrong value where going on with the default would be dangerous.
-pub(super) fn read(lookup: Lookup<'_>, warnings: &mut Vec<String>) -> Result<Layer> {
-    // Someone who switched these off for all of AWS's tools does not mean us to use them.
-    let ignored = value(lookup, "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS")
-        .is_some_and(|value| value.eq_ignore_ascii_case("true"));
+pub(super) fn read(table: &Table, lookup: Lookup<'_>, warnings: &mut Vec<String>) -> Result<Layer> {
     let mut layer = Layer::new();
-    for setting in SETTINGS {
-        for name in setting.all_variables() {
-            if ignored && name.starts_with("AWS_ENDPOINT_URL") {
+    for setting in table.settings {
+        for name in table.variables(setting) {
+            if (table.ignores)(lookup, &name) {
                 continue;
             }
             let Some(text) = value(lookup, &name) else { continue };
@@ -51,42 +48,51 @@ pub(super) fn read(lookup: Lookup<'_>, warnings: &mut Vec<String>) -> Result<Lay
 }
 
 /// Warns of variables that look like ours and are none.
-pub(super) fn unknown(names: impl Iterator<Item = OsString>, warnings: &mut Vec<String>) {
+pub(super) fn unknown(
+    table: &Table,
+    names: impl Iterator<Item = OsString>,
+    warnings: &mut Vec<String>,
+) {
     let known = || {
-        SETTINGS
+        table
+            .settings
             .iter()
-            .filter_map(|setting| setting.own_variable())
-            .chain([FILE_VARIABLE.to_owned()])
+            .filter_map(|setting| table.own_variable(setting))
+            .chain([table.file_variable.to_owned()])
     };
     for name in names {
-        let Some(name) = name.to_str().filter(|name| name.starts_with(PREFIX)) else { continue };
+        let Some(name) = name.to_str().filter(|name| name.starts_with(table.prefix)) else {
+            continue;
+        };
         if known().any(|known| known == name) {
             continue;
         }
         let advice = match nearest(name, known()) {
             Some(nearest) => format!("did you mean {nearest}?"),
-            None => "s3:///config.json shows all settings".to_owned(),
+            None => table.report(),
         };
-        warnings.push(format!("{name} is set but is not a setting of s3://; {advice}"));
+        warnings
+            .push(format!("{name} is set but is not a setting of {}://; {advice}", table.scheme));
     }
 }
 
 /// The path of the settings file.
-pub(super) fn file_path(lookup: Lookup<'_>) -> Option<OsString> {
-    value(lookup, FILE_VARIABLE)
+pub(super) fn file_path(table: &Table, lookup: Lookup<'_>) -> Option<OsString> {
+    value(lookup, table.file_variable)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::value::Value;
+    use crate::config::tests::TABLE;
+    use crate::config::value::{Kind, Value};
 
     fn read_from(variables: &[(&str, &str)]) -> (Result<Layer>, Vec<String>) {
         let mut warnings = Vec::new();
         let lookup = |name: &str| {
             variables.iter().find(|(key, _)| *key == name).map(|(_, value)| value.into())
         };
-        let layer = read(&lookup, &mut warnings);
+        let layer = read(&TABLE, &lookup, &mut warnings);
         (layer, warnings)
     }
 
@@ -107,17 +113,17 @@ mod tests {
 
     #[test]
     fn every_variable_sets_its_setting() {
-        for setting in SETTINGS {
+        for setting in TABLE.settings {
             let text = match (setting.default, setting.kind) {
-                (_, super::super::value::Kind::Url) => "http://host",
-                (_, super::super::value::Kind::File) => "/etc/passwd",
-                (_, super::super::value::Kind::Directory) => "/",
-                (_, super::super::value::Kind::OneOf(words)) => words[0],
-                (_, super::super::value::Kind::Flag) => "1",
+                (_, Kind::Url) => "http://host",
+                (_, Kind::File) => "/etc/passwd",
+                (_, Kind::Directory) => "/",
+                (_, Kind::OneOf(words)) => words[0],
+                (_, Kind::Flag) => "1",
                 ("", _) => "text",
                 (default, _) => default,
             };
-            for name in setting.all_variables() {
+            for name in TABLE.variables(setting) {
                 let (layer, warnings) = read_from(&[(&name, text)]);
                 let layer = layer.unwrap();
                 assert!(layer.contains_key(setting.key), "{name}");
@@ -187,7 +193,7 @@ mod tests {
         let mut warnings = Vec::new();
         let names =
             ["TF_S3_READ_PART_BYTE", "TF_S3_COLOUR", "TF_S3_CONFIG", "TF_S3_THREADS", "PATH"];
-        unknown(names.iter().map(OsString::from), &mut warnings);
+        unknown(&TABLE, names.iter().map(OsString::from), &mut warnings);
         assert_eq!(warnings.len(), 2, "{warnings:?}");
         assert!(warnings[0].ends_with("did you mean TF_S3_READ_PART_BYTES?"), "{}", warnings[0]);
         assert!(warnings[1].contains("TF_S3_COLOUR"), "{}", warnings[1]);

@@ -11,17 +11,23 @@ pub(super) type Layer = BTreeMap<&'static str, Entry>;
 
 /// A value and where it is from.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Entry {
-    pub(crate) value: Value,
-    pub(crate) source: Source,
+pub struct Entry {
+    /// The value.
+    pub value: Value,
+    /// Where it is from.
+    pub source: Source,
 }
 
 /// Where a value is from.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Source {
+pub enum Source {
+    /// Nobody set it.
     Default,
+    /// The settings file of this path.
     File(Arc<str>),
+    /// The environment variable of this name.
     Variable(Arc<str>),
+    /// An option of TensorFlow's.
     Option,
 }
 

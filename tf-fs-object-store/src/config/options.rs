@@ -2,7 +2,7 @@
 
 use super::file::{Layers, known};
 use super::layer::{Entry, Source, complaint};
-use super::table::Setting;
+use super::table::{Setting, Table};
 use super::value::{Kind, Value};
 use tf_fs_plugin::prelude::*;
 
@@ -13,7 +13,7 @@ const BUCKET: &str = "bucket.";
 ///
 /// # Errors
 /// `NOT_FOUND` for an unknown key, `INVALID_ARGUMENT` for a value that it cannot have. Then none is set.
-pub(super) fn add(layers: &mut Layers, options: &[FilesystemOption]) -> Result<()> {
+pub(super) fn add(table: &Table, layers: &mut Layers, options: &[FilesystemOption]) -> Result<()> {
     for option in options {
         // Bucket names may have dots, keys have none.
         let (bucket, key) =
@@ -22,7 +22,7 @@ pub(super) fn add(layers: &mut Layers, options: &[FilesystemOption]) -> Result<(
                 None => (None, &*option.name),
             };
         let place = format!("option {}", option.name);
-        let setting = known(key, &place, bucket.is_some())?;
+        let setting = known(table, key, &place, bucket.is_some())?;
         let layer = match bucket {
             Some(bucket) => layers.buckets.entry(bucket.to_owned()).or_default(),
             None => &mut layers.general,
@@ -89,6 +89,7 @@ pub(super) fn bucket_key(bucket: &str, key: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::tests::TABLE;
 
     fn option(name: &str, values: OptionValues) -> FilesystemOption {
         FilesystemOption::new(name, values)
@@ -102,6 +103,7 @@ mod tests {
     fn options_set_general_values_and_those_of_buckets() {
         let mut layers = Layers::default();
         add(
+            &TABLE,
             &mut layers,
             &[
                 option("read_part_bytes", OptionValues::Int(vec![1 << 20])),
@@ -113,8 +115,12 @@ mod tests {
         assert_eq!(layers.general["read_part_bytes"].value, Value::Number(1 << 20));
         assert_eq!(layers.buckets["my.models"]["region"].value, Value::Text("r".into()));
         assert_eq!(layers.buckets["x"]["read_part_bytes"].value, Value::Number(2 << 20));
-        add(&mut layers, &[option("bucket.my.models.region", OptionValues::Buffer(vec![]))])
-            .unwrap();
+        add(
+            &TABLE,
+            &mut layers,
+            &[option("bucket.my.models.region", OptionValues::Buffer(vec![]))],
+        )
+        .unwrap();
         assert!(layers.buckets["my.models"].is_empty());
     }
 
@@ -139,7 +145,7 @@ mod tests {
             ("threads", OptionValues::Int(vec![-1]), Code::InvalidArgument, "from 1 to 64"),
             ("region", OptionValues::Buffer(vec![vec![0xff]]), Code::InvalidArgument, "UTF-8"),
         ] {
-            let error = add(&mut Layers::default(), &[option(name, values)]).unwrap_err();
+            let error = add(&TABLE, &mut Layers::default(), &[option(name, values)]).unwrap_err();
             assert_eq!(error.code(), code, "{name}: {error}");
             assert!(error.message().contains(part), "{error}");
         }
@@ -147,7 +153,7 @@ mod tests {
 
     #[test]
     fn secrets_have_no_value() {
-        let setting = super::super::table::find("secret_access_key").unwrap();
+        let setting = TABLE.find("secret_access_key").unwrap();
         let secret = setting.kind.parse("planted").unwrap();
         let shown = show("x".into(), setting, Some(&secret));
         assert_eq!(shown.values, OptionValues::Buffer(vec![]));

@@ -1,0 +1,366 @@
+//! Settings of a plugin: environment, settings file, TensorFlow's options.
+//!
+//! A bucket's own setting counts before a general one. Of either the later in this order counts: default, settings file,
+//! environment, options.
+
+mod environment;
+mod file;
+mod layer;
+mod options;
+mod table;
+#[cfg(test)]
+mod tests;
+mod value;
+
+pub use environment::Lookup;
+pub use layer::{Entry, Source};
+pub use table::{Scope, Setting, Table};
+pub use value::{Kind, Secret, Value};
+
+use arc_swap::ArcSwapOption;
+use file::Layers;
+use layer::Layer;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+use tf_fs_plugin::prelude::*;
+
+/// What a plugin makes of the settings of a bucket.
+pub trait FromValues: PartialEq + Sized {
+    /// The settings.
+    const TABLE: &'static Table;
+
+    /// Makes it of the values that count for a bucket.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` if they do not fit together.
+    fn from_values(values: &Values<'_>) -> Result<Self>;
+}
+
+/// Everything that is set.
+#[derive(Clone, Debug)]
+pub struct Configured<B> {
+    /// Bytes held at a time for reading ahead and for uploads, over all files of the process.
+    pub memory_budget: usize,
+    /// Worker threads of the process.
+    pub threads: usize,
+    /// For buckets without settings of their own.
+    pub default: Arc<B>,
+    /// For the others, by name.
+    pub buckets: BTreeMap<String, Arc<B>>,
+}
+
+impl<B: FromValues> Default for Configured<B> {
+    fn default() -> Self {
+        Sources::default().settings(None).expect("the defaults fit together")
+    }
+}
+
+impl<B> Configured<B> {
+    /// The settings of this bucket.
+    pub fn bucket(&self, name: &str) -> &Arc<B> {
+        self.buckets.get(name).unwrap_or(&self.default)
+    }
+}
+
+/// The values that count for a bucket.
+#[derive(Debug)]
+pub struct Values<'a> {
+    table: &'static Table,
+    layers: Vec<&'a Layer>,
+}
+
+impl Values<'_> {
+    /// No values but the defaults.
+    pub fn defaults(table: &'static Table) -> Self {
+        Self { table, layers: Vec::new() }
+    }
+
+    /// The value, and where it is from.
+    pub fn entry(&self, key: &'static str) -> Option<Entry> {
+        debug_assert!(self.table.find(key).is_some(), "{key} is not in the table");
+        self.layers.iter().find_map(|layer| layer.get(key).cloned()).or_else(|| {
+            let value = self.table.find(key)?.default_value()?;
+            Some(Entry { value, source: Source::Default })
+        })
+    }
+
+    /// The value.
+    pub fn value(&self, key: &'static str) -> Option<Value> {
+        self.entry(key).map(|entry| entry.value)
+    }
+
+    /// The value of a text, a URL, a path or one of several words.
+    pub fn text(&self, key: &'static str) -> Option<String> {
+        match self.value(key) {
+            Some(Value::Text(text)) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The value of a secret.
+    pub fn secret(&self, key: &'static str) -> Option<Secret> {
+        match self.value(key) {
+            Some(Value::Secret(secret)) => Some(secret),
+            _ => None,
+        }
+    }
+
+    /// The value of a flag.
+    pub fn flag(&self, key: &'static str) -> Option<bool> {
+        match self.value(key) {
+            Some(Value::Flag(flag)) => Some(flag),
+            _ => None,
+        }
+    }
+
+    /// The number. The table gives every number a default and bounds.
+    pub fn number(&self, key: &'static str) -> u64 {
+        match self.value(key) {
+            Some(Value::Number(number)) => number,
+            _ => 0,
+        }
+    }
+
+    /// The number, as a size in memory.
+    pub fn size(&self, key: &'static str) -> usize {
+        usize::try_from(self.number(key)).unwrap_or(usize::MAX)
+    }
+
+    /// The number of milliseconds.
+    pub fn time(&self, key: &'static str) -> Duration {
+        Duration::from_millis(self.number(key))
+    }
+
+    /// The settings of the engine, whose keys are the names of its fields, with the unit after it.
+    pub fn engine(&self) -> crate::Settings {
+        let flag = |key| self.flag(key).unwrap_or(false);
+        crate::Settings {
+            max_attempts: self.number("max_attempts").try_into().unwrap_or(u32::MAX),
+            retry_timeout: self.time("retry_timeout_ms"),
+            retry_backoff: self.time("retry_backoff_ms"),
+            stall_timeout: self.time("stall_timeout_ms"),
+            read_part: self.size("read_part_bytes"),
+            read_concurrency: self.size("read_concurrency"),
+            write_part: self.size("write_part_bytes"),
+            write_parts_equal: flag("write_parts_equal"),
+            publish_on_flush: flag("publish_on_flush"),
+            flush_interval: self.time("flush_interval_ms"),
+            write_concurrency: self.size("write_concurrency"),
+            listing_ttl: self.time("listing_ttl_ms"),
+            max_listed_names: self.size("max_listed_names"),
+        }
+    }
+}
+
+/// The settings of now. It holds no lock, so that a fork finds none held.
+#[derive(Debug)]
+pub struct Config<B>(ArcSwapOption<Loaded<B>>);
+
+/// What the sources said, and what comes of it.
+#[derive(Debug)]
+struct Loaded<B> {
+    sources: Sources,
+    settings: Arc<Configured<B>>,
+}
+
+impl<B> Default for Config<B> {
+    fn default() -> Self {
+        Self(ArcSwapOption::empty())
+    }
+}
+
+/// What each source said.
+#[derive(Clone, Debug, Default)]
+struct Sources {
+    file: Layers,
+    environment: Layer,
+    options: Layers,
+}
+
+impl Sources {
+    /// Reads the environment and the file.
+    fn read(table: &'static Table, warnings: &mut Vec<String>) -> Result<Self> {
+        let lookup: Lookup<'_> = &|name| std::env::var_os(name);
+        let environment = environment::read(table, lookup, warnings)?;
+        environment::unknown(table, std::env::vars_os().map(|(name, _)| name), warnings);
+        let file = match environment::file_path(table, lookup) {
+            Some(path) => file::read(table, Path::new(&path))?,
+            None => Layers::default(),
+        };
+        Ok(Self { file, environment, options: Layers::default() })
+    }
+
+    /// What counts for this bucket, or for all others.
+    fn values(&self, table: &'static Table, bucket: Option<&str>) -> Values<'_> {
+        let mut layers = Vec::with_capacity(5);
+        if let Some(bucket) = bucket {
+            layers.extend(self.options.buckets.get(bucket));
+            layers.extend(self.file.buckets.get(bucket));
+        }
+        layers.extend([&self.options.general, &self.environment, &self.file.general]);
+        Values { table, layers }
+    }
+
+    /// The buckets with settings of their own.
+    fn buckets(&self) -> impl Iterator<Item = &str> {
+        let names = self.file.buckets.keys().chain(self.options.buckets.keys());
+        names.map(String::as_str).collect::<std::collections::BTreeSet<_>>().into_iter()
+    }
+
+    /// The settings that come of it. A bucket whose settings stay the same keeps those of `before`, and
+    /// with them its connections.
+    fn settings<B: FromValues>(&self, before: Option<&Configured<B>>) -> Result<Configured<B>> {
+        let general = self.values(B::TABLE, None);
+        let keep = |new: B, old: Option<&Arc<B>>| match old {
+            Some(old) if **old == new => Arc::clone(old),
+            _ => Arc::new(new),
+        };
+        let buckets = self
+            .buckets()
+            .map(|bucket| {
+                let new = B::from_values(&self.values(B::TABLE, Some(bucket)))
+                    .context(format_args!("settings of bucket {bucket}"))?;
+                Ok((bucket.to_owned(), keep(new, before.map(|before| before.bucket(bucket)))))
+            })
+            .collect::<Result<_>>()?;
+        Ok(Configured {
+            memory_budget: general.size("memory_budget_bytes"),
+            threads: general.size("threads"),
+            default: keep(B::from_values(&general)?, before.map(|before| &before.default)),
+            buckets,
+        })
+    }
+}
+
+impl<B: FromValues> Config<B> {
+    /// The settings; the first call reads the environment.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` naming the variable and what it may be.
+    pub fn settings(&self) -> Result<Arc<Configured<B>>> {
+        match &*self.0.load() {
+            Some(loaded) => Ok(Arc::clone(&loaded.settings)),
+            None => Ok(Arc::clone(&self.loaded()?.settings)),
+        }
+    }
+
+    fn loaded(&self) -> Result<Arc<Loaded<B>>> {
+        if let Some(loaded) = self.0.load_full() {
+            return Ok(loaded);
+        }
+        let mut warnings = Vec::new();
+        let sources = Sources::read(B::TABLE, &mut warnings)?;
+        let settings = Arc::new(sources.settings(None)?);
+        let new = Arc::new(Loaded { sources, settings });
+        match &*self.0.compare_and_swap(&None::<Arc<Loaded<B>>>, Some(Arc::clone(&new))) {
+            // Another thread was first, and warned.
+            Some(loaded) => Ok(Arc::clone(loaded)),
+            None => {
+                for warning in warnings {
+                    log::warn!("{warning}");
+                }
+                Ok(new)
+            }
+        }
+    }
+
+    /// All settings as options of TensorFlow's.
+    ///
+    /// # Errors
+    /// As [`settings`](Self::settings).
+    pub fn options(&self) -> Result<Vec<FilesystemOption>> {
+        let loaded = self.loaded()?;
+        let general = loaded.sources.values(B::TABLE, None);
+        let mut shown: Vec<_> = B::TABLE
+            .settings
+            .iter()
+            .map(|setting| {
+                options::show(setting.key.to_owned(), setting, general.value(setting.key).as_ref())
+            })
+            .collect();
+        for bucket in loaded.sources.buckets() {
+            for (setting, entry) in loaded.sources.own(B::TABLE, bucket) {
+                let key = options::bucket_key(bucket, setting.key);
+                shown.push(options::show(key, setting, Some(&entry.value)));
+            }
+        }
+        Ok(shown)
+    }
+
+    /// Sets options of TensorFlow's: all of them or, with an error, none.
+    ///
+    /// # Errors
+    /// `NOT_FOUND` for an unknown key, `INVALID_ARGUMENT` for a value that it cannot have.
+    pub fn set(&self, options: &[FilesystemOption]) -> Result<()> {
+        let mut current = self.loaded()?;
+        loop {
+            let mut sources = current.sources.clone();
+            options::add(B::TABLE, &mut sources.options, options)?;
+            let settings = Arc::new(sources.settings(Some(&current.settings))?);
+            let new = Arc::new(Loaded { sources, settings });
+            let before = self.0.compare_and_swap(&current, Some(new));
+            match &*before {
+                Some(before) if !Arc::ptr_eq(before, &current) => current = Arc::clone(before),
+                _ => return Ok(()),
+            }
+        }
+    }
+
+    /// What counts and where it is from, as JSON. Secrets are not shown.
+    ///
+    /// # Errors
+    /// As [`settings`](Self::settings).
+    pub fn json(&self) -> Result<String> {
+        let loaded = self.loaded()?;
+        let sources = &loaded.sources;
+        let shown = |entry: Option<Entry>| match entry {
+            None => serde_json::json!({ "value": null, "source": "not set" }),
+            Some(Entry { value, source }) => {
+                let value = match value {
+                    Value::Flag(flag) => flag.into(),
+                    Value::Number(number) => number.into(),
+                    text => serde_json::Value::from(text.to_string()),
+                };
+                serde_json::json!({ "value": value, "source": source.to_string() })
+            }
+        };
+        let general = sources.values(B::TABLE, None);
+        let settings: serde_json::Map<_, _> = B::TABLE
+            .settings
+            .iter()
+            .map(|setting| (setting.key.to_owned(), shown(general.entry(setting.key))))
+            .collect();
+        let buckets: serde_json::Map<_, _> = sources
+            .buckets()
+            .map(|bucket| {
+                let own: serde_json::Map<_, _> = sources
+                    .own(B::TABLE, bucket)
+                    .map(|(setting, entry)| (setting.key.to_owned(), shown(Some(entry))))
+                    .collect();
+                (bucket.to_owned(), own.into())
+            })
+            .collect();
+        let text = serde_json::json!({ "settings": settings, "buckets": buckets });
+        Ok(format!("{text:#}\n"))
+    }
+}
+
+impl Sources {
+    /// The settings of this bucket's own.
+    fn own(
+        &self,
+        table: &'static Table,
+        bucket: &str,
+    ) -> impl Iterator<Item = (&'static Setting, Entry)> {
+        let layers: Vec<_> = [&self.options, &self.file]
+            .into_iter()
+            .filter_map(|layers| layers.buckets.get(bucket))
+            .collect();
+        table.settings.iter().filter_map(move |setting| {
+            let entry = layers.iter().find_map(|layer| layer.get(setting.key))?;
+            Some((setting, entry.clone()))
+        })
+    }
+}

@@ -1,0 +1,78 @@
+//! The table of a plugin's settings: their names, what they may be, and what they are for.
+
+use super::environment::Lookup;
+use super::value::{Kind, Value};
+
+/// All settings of a plugin.
+#[derive(Debug)]
+pub struct Table {
+    /// The scheme, for messages.
+    pub scheme: &'static str,
+    /// Begins the names of the plugin's own environment variables.
+    pub prefix: &'static str,
+    /// The variable with the path of the settings file.
+    pub file_variable: &'static str,
+    /// Every setting. Two belong to the process: `memory_budget_bytes` and `threads`.
+    pub settings: &'static [Setting],
+    /// Whether a variable is to be ignored, as another one says.
+    pub ignores: fn(lookup: Lookup<'_>, name: &str) -> bool,
+}
+
+/// A setting.
+#[derive(Debug)]
+pub struct Setting {
+    /// In the settings file, in TensorFlow's options, and in capitals after [`Table::prefix`] in the environment.
+    pub key: &'static str,
+    /// Further environment variables, after the plugin's own; the first that is set counts.
+    pub variables: &'static [&'static str],
+    /// What it may be.
+    pub kind: Kind,
+    /// As in the environment; empty: not set.
+    pub default: &'static str,
+    /// What it belongs to.
+    pub scope: Scope,
+    /// What it is for.
+    pub description: &'static str,
+}
+
+/// What a setting belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// The process: not in the section of a bucket.
+    Process,
+    /// A bucket, or all buckets without a value of their own.
+    Bucket,
+}
+
+impl Table {
+    /// The setting of this key.
+    pub(crate) fn find(&self, key: &str) -> Option<&'static Setting> {
+        self.settings.iter().find(|setting| setting.key == key)
+    }
+
+    /// The plugin's own environment variable. Secrets have none: credentials have their own.
+    pub(crate) fn own_variable(&self, setting: &Setting) -> Option<String> {
+        (setting.kind != Kind::Secret)
+            .then(|| format!("{}{}", self.prefix, setting.key.to_uppercase()))
+    }
+
+    /// All environment variables that set it; the first that is set counts.
+    pub fn variables(&self, setting: &Setting) -> impl Iterator<Item = String> {
+        let others = setting.variables.iter().map(ToString::to_string);
+        self.own_variable(setting).into_iter().chain(others)
+    }
+
+    /// Where all settings can be seen.
+    pub(crate) fn report(&self) -> String {
+        format!("{}:///config.json shows all settings", self.scheme)
+    }
+}
+
+impl Setting {
+    pub(crate) fn default_value(&self) -> Option<Value> {
+        if self.default.is_empty() {
+            return None;
+        }
+        Some(self.kind.parse(self.default).expect("a test of the plugin parses every default"))
+    }
+}
