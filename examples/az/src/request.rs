@@ -100,14 +100,6 @@ impl Account {
     /// Any other is a failure.
     pub(crate) async fn send(&self, call: Call, expected: &[u16]) -> Result<Response, Failed> {
         let response = self.attempt(&call).await?;
-        let response = match (&self.credential, response.status) {
-            // A token may have been withdrawn before its time.
-            (Credential::Entra(tokens), 401) => {
-                tokens.forget().await;
-                self.attempt(&call).await?
-            }
-            _ => response,
-        };
         if expected.contains(&response.status) {
             return Ok(response);
         }
@@ -116,6 +108,18 @@ impl Account {
 
     /// Makes a request, and returns the response whatever its status is.
     pub(crate) async fn attempt(&self, call: &Call) -> Result<Response, Failed> {
+        let response = self.once(call).await?;
+        match (&self.credential, response.status) {
+            // A token may have been withdrawn before its time.
+            (Credential::Entra(tokens), 401) => {
+                tokens.forget().await;
+                self.once(call).await
+            }
+            _ => Ok(response),
+        }
+    }
+
+    async fn once(&self, call: &Call) -> Result<Response, Failed> {
         let now = SystemTime::now();
         let mut headers = call.headers.clone();
         let date = httpdate::fmt_http_date(now);

@@ -34,17 +34,24 @@ impl Azurite {
     /// If it cannot be installed or does not start; the text says what to do.
     #[must_use]
     pub fn start() -> Self {
-        Self::start_with(&[])
+        Self::start_with(&[], &[])
     }
 
-    /// A server with further arguments, such as `--oauth`.
+    /// A server with TLS, which is what it requires to take tokens. Any token is right that names an issuer, an audience
+    /// and a time. `certificate` and `key` are files in PEM; the certificate signs itself.
     ///
     /// # Panics
     /// As [`start`](Self::start).
     #[must_use]
-    pub fn start_with(arguments: &[&str]) -> Self {
+    pub fn with_tls(certificate: &str, key: &str) -> Self {
+        let arguments = ["--oauth", "basic", "--cert", certificate, "--key", key];
+        Self::start_with(&arguments, &[("NODE_EXTRA_CA_CERTS", certificate)])
+    }
+
+    fn start_with(arguments: &[&str], environment: &[(&str, &str)]) -> Self {
         let installed = install::installed();
         let mut child = Command::new(install::NODE)
+            .envs(environment.iter().copied())
             .arg(installed.join("launch.js"))
             .args(["--inMemoryPersistence", "--blobPort", "0", "--silent", "--disableTelemetry"])
             .args(arguments)

@@ -16,12 +16,14 @@ pub enum Fault {
     Busy,
     /// The server does it, and says that it has failed.
     FailedAfter,
-    /// Half of the response arrives.
+    /// The end of the response does not arrive.
     CutBody,
+    /// The server says that the credentials are not valid any more, and does nothing.
+    Unauthorized,
 }
 
 impl Fault {
-    /// All of them.
+    /// Those that may pass.
     pub const ALL: [Self; 5] =
         [Self::CutBefore, Self::CutAfter, Self::Busy, Self::FailedAfter, Self::CutBody];
 }
@@ -126,6 +128,10 @@ fn serve(client: TcpStream, state: &Mutex<State>) -> io::Result<()> {
             Some(Fault::CutBefore) => return client.shutdown(Shutdown::Both),
             Some(Fault::Busy) => {
                 refuse(&client, "503 Server Busy", "ServerBusy", is_head)?;
+                continue;
+            }
+            Some(Fault::Unauthorized) => {
+                refuse(&client, "401 Unauthorized", "InvalidAuthenticationInfo", is_head)?;
                 continue;
             }
             _ => {}
