@@ -15,7 +15,7 @@ const PYTHON_NAMES: &str = include_str!("python_names.txt");
 /// Words of Rust, and crates that a plugin depends on, which cannot be a package's name.
 const RUST_NAMES: &str = "abstract alloc become box const core crate do dyn enum extern false final fn impl let loop \
     macro match mod move mut override priv proc_macro pub ref self static std struct super trait true type typeof \
-    unsafe unsized use virtual where bytemuck libc log tf_fs_plugin tf_fs_plugin_macros tf_fs_sys se_plugin \
+    unsafe unsized use virtual where bytemuck bytes libc log tf_fs_object_store tf_fs_plugin tf_fs_plugin_macros tf_fs_sys se_plugin \
     cargo_tf_plugin deps examples build incremental";
 
 /// The schemes that TensorFlow registers itself, in all versions.
@@ -31,6 +31,8 @@ const SDK_PATH: &str = "path = \"../../../";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Filesystem,
+    /// A filesystem on `tf-fs-object-store`.
+    ObjectStore,
     Device,
     Both,
 }
@@ -41,7 +43,7 @@ impl Kind {
     }
 
     pub(crate) fn has_device(self) -> bool {
-        self != Self::Filesystem
+        matches!(self, Self::Device | Self::Both)
     }
 
     fn files(self) -> Vec<(&'static str, &'static str)> {
@@ -56,14 +58,23 @@ impl Kind {
         ];
         let [manifest, own @ ..] = match self {
             Self::Filesystem => from!("fs": "manifest.toml", "README.md", "src/lib.rs"),
+            Self::ObjectStore => from!("object-store": "manifest.toml", "README.md", "src/lib.rs"),
             Self::Device => from!("device": "manifest.toml", "README.md", "src/lib.rs"),
             Self::Both => from!("both": "manifest.toml", "README.md", "src/lib.rs"),
         };
         files.push(("Cargo.toml", manifest.1));
         files.extend(own);
+        match self {
+            Self::ObjectStore => {
+                files.extend(from!("object-store": "src/store.rs", "tests/filesystem.rs"));
+            }
+            Self::Filesystem | Self::Both => {
+                files.extend(from!("fs": "src/filesystem.rs", "tests/filesystem.rs"));
+            }
+            Self::Device => {}
+        }
         if self.has_filesystem() {
-            files.extend(from!("fs": "src/filesystem.rs", "tests/filesystem.rs",
-                "tests/python/filesystem.py", "benches/filesystem.rs"));
+            files.extend(from!("fs": "tests/python/filesystem.py", "benches/filesystem.rs"));
         }
         if self.has_device() {
             files.extend(from!("device": "src/device.rs", "tests/device.rs",
@@ -348,5 +359,17 @@ mod tests {
         );
         assert!(!manifest.contains("path = "), "{manifest}");
         assert!(!directory.path().join(".cargo").exists());
+    }
+
+    /// What the book explains is what authors get.
+    #[test]
+    fn a_new_object_store_is_the_example_of_the_book() {
+        let example = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("examples");
+        let example = fs::read_to_string(example.join("memstore/src/lib.rs")).expect("there");
+        let template = include_str!("../templates/object-store/src/store.rs");
+        let template = template.replace("TemplatePluginStore", "MemStore");
+        let template = template.replace("templateplugin", "memstore");
+        let code = |text: &str| text[text.find("use bytes").expect("imports")..].to_owned();
+        assert_eq!(code(&template), code(&example));
     }
 }

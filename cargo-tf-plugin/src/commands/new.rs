@@ -15,6 +15,8 @@ use crate::template::{self, Kind, Names, Sdk};
 #[command(after_help = "\
 Examples:
   cargo tf-plugin new notes --fs          a filesystem, notes://
+  cargo tf-plugin new blobs --object-store
+                                          a filesystem on an object store, blobs://
   cargo tf-plugin new my-npu --device     a device, /device:MY_NPU:0, with a kernel
   cargo tf-plugin new cloud2 --both --device-type CLOUD")]
 pub struct New {
@@ -48,6 +50,10 @@ struct KindArguments {
     #[arg(long)]
     fs: bool,
 
+    /// Create a filesystem on an object store: you write the requests.
+    #[arg(long)]
+    object_store: bool,
+
     /// Create a device.
     #[arg(long)]
     device: bool,
@@ -65,12 +71,18 @@ impl New {
     pub fn run(self) -> Result<()> {
         let kind = match self.kind {
             KindArguments { fs: true, .. } => Kind::Filesystem,
+            KindArguments { object_store: true, .. } => Kind::ObjectStore,
             KindArguments { device: true, .. } => Kind::Device,
             KindArguments { .. } => Kind::Both,
         };
         // Better than to leave out what was requested.
         for (option, given, fits, kinds) in [
-            ("--scheme", self.scheme.is_some(), kind.has_filesystem(), "`--fs` or `--both`"),
+            (
+                "--scheme",
+                self.scheme.is_some(),
+                kind.has_filesystem(),
+                "`--fs`, `--object-store` or `--both`",
+            ),
             (
                 "--device-type",
                 self.device_type.is_some(),
@@ -85,11 +97,18 @@ impl New {
         let names =
             Names::new(&self.name, kind, self.scheme.as_deref(), self.device_type.as_deref())?;
         let sdk = self.sdk.as_deref().map_or_else(|| Ok(Sdk::own()), Sdk::at)?;
+        if kind == Kind::ObjectStore && sdk == Sdk::Published {
+            bail!(
+                "the engine for object stores, tf-fs-object-store, is not published yet; clone the SDK's repository and \
+                 name it with `--sdk`"
+            );
+        }
         let directory = self.path.unwrap_or_else(|| self.name.clone().into());
         make(kind, &names, &sdk, &directory)?;
 
         let what = match kind {
             Kind::Filesystem => format!("a filesystem, {}://", names.scheme),
+            Kind::ObjectStore => format!("a filesystem on an object store, {}://", names.scheme),
             Kind::Device => format!("a device, /device:{}:0", names.device_type),
             Kind::Both => format!(
                 "a filesystem, {}://, and a device, /device:{}:0",

@@ -143,6 +143,23 @@ fn a_new_device_is_tested_in_tensorflow() {
 }
 
 #[test]
+fn a_new_object_store_works_before_it_is_edited() {
+    let fresh = Fresh::make("blobs", &["--object-store"]);
+    fresh.is_formatted();
+    let said = succeeds(tool(&fresh.directory, &["test", "--tf"]).arg(venv()));
+    for line in [
+        "cargo test                  ok          -\n",
+        "import tensorflow           -           ok\n",
+        "blobs://                    -           ok\n",
+        "tests/python/filesystem.py  -           ok\n",
+        "conformance in Python       -           ok\n",
+        "conformance in C            -           ok\n",
+    ] {
+        assert!(said.contains(line), "`{line}` is missing in {said}");
+    }
+}
+
+#[test]
 fn a_new_filesystem_is_tested_in_tensorflow_and_run() {
     let fresh = Fresh::make("f", &["--fs", "--scheme", "ff"]);
     fresh.is_formatted();
@@ -361,7 +378,7 @@ fn what_cannot_be_made_leaves_nothing() {
     assert!(new(&["xy", "--fs", "--sdk", "nowhere"]).contains("is not a clone of the SDK"));
     assert!(new(&["xy", "--fs", "--path", "a/b"]).contains("create it first"));
     let said = new(&["xy", "--device", "--scheme", "xy"]);
-    assert!(said.contains("`--scheme` goes with `--fs` or `--both`"), "{said}");
+    assert!(said.contains("`--scheme` goes with `--fs`, `--object-store` or `--both`"), "{said}");
     let said = new(&["xy", "--fs", "--device-type", "XY"]);
     assert!(said.contains("`--device-type` goes with `--device` or `--both`"), "{said}");
     let bytes = OsStr::from_bytes(b"x\xff");
@@ -375,5 +392,5 @@ fn what_cannot_be_made_leaves_nothing() {
     assert_eq!(fs::read_dir(here.join("xy")).expect("a directory").count(), 0, "it was filled");
     let output = tool(here, &["new", "y"]).output().expect("it runs");
     assert_eq!(output.status.code(), Some(2), "a kind must be named");
-    assert!(text(&output).contains("--fs|--device|--both"), "{}", text(&output));
+    assert!(text(&output).contains("--fs|--object-store|--device|--both"), "{}", text(&output));
 }
