@@ -30,6 +30,7 @@
 //! | `pending` | what this process has done and the store does not show |
 //! | `buffer` | bytes that wait to be uploaded |
 //! | `config` | settings of a plugin, behind the feature of this name |
+//! | `testing` | faults at every request, for the tests of a store, behind the feature of this name |
 //! | `http` | HTTP for stores that speak it, behind the feature of this name |
 //! | [`metrics`] | what is counted |
 
@@ -58,6 +59,8 @@ mod request;
 mod retry;
 mod settings;
 mod store;
+#[cfg(feature = "testing")]
+pub mod testing;
 mod write;
 
 pub use budget::{Budget, Reservation};

@@ -1,5 +1,6 @@
 //! The engine on a store in memory, which has what a store can have, or leaves it out.
 
+mod faults;
 mod filesystem;
 mod names;
 mod reading;

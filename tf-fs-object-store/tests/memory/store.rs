@@ -311,6 +311,10 @@ impl Contents {
 }
 
 impl Memory {
+    pub(crate) fn clear(&self) {
+        self.0.lock().unwrap().objects.clear();
+    }
+
     pub(crate) fn put(&self, key: &str, bytes: Vec<u8>) {
         let mut contents = self.0.lock().unwrap();
         let version = contents.objects.get(key).map_or(1, |(_, version)| version + 1);

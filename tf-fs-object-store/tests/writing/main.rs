@@ -1,6 +1,7 @@
 //! Files open for writing, on a store in memory: whole, in parts, flushed, appended to, contested and given up.
 
 mod conditions;
+mod faults;
 mod store;
 
 use store::{Fault, MIB, Plugin, name, parts, store, with_settings};

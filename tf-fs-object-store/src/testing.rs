@@ -1,0 +1,324 @@
+//! Faults at every request of an operation, for the tests of a store.
+
+use crate::{
+    Attributes, BucketPage, Client, Connect, Connection, Content, CopyOptions, Failure, GetOptions,
+    Head, ListOptions, Multipart, Name, ObjectMeta, ObjectStore, Page, Part, Process, Range, Sent,
+    Settings, Stored, Target, WriteLimits,
+};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use tf_fs_plugin::prelude::*;
+
+/// What becomes of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Fault {
+    /// It does not reach the store, once.
+    NotSent,
+    /// It is done, and its response is lost, once.
+    Lost,
+    /// It and all that follow do not reach the store.
+    Outage,
+}
+
+const FAULTS: [Fault; 3] = [Fault::NotSent, Fault::Lost, Fault::Outage];
+
+/// When there is a fault, and which.
+#[derive(Debug, Default)]
+struct Plan {
+    /// The request that fails, and how.
+    fault: Mutex<Option<(u32, Fault)>>,
+    requests: AtomicU32,
+    was_hit: AtomicBool,
+}
+
+impl Plan {
+    fn set(&self, fault: Option<(u32, Fault)>) {
+        *self.fault.lock().unwrap_or_else(PoisonError::into_inner) = fault;
+        self.requests.store(0, Ordering::SeqCst);
+        self.was_hit.store(false, Ordering::SeqCst);
+    }
+
+    /// What becomes of the next request.
+    fn next(&self) -> Option<Fault> {
+        let number = self.requests.fetch_add(1, Ordering::SeqCst) + 1;
+        let fault = *self.fault.lock().unwrap_or_else(PoisonError::into_inner);
+        let fault = fault.and_then(|(at, fault)| match fault {
+            Fault::Outage => (number >= at).then_some(fault),
+            _ => (number == at).then_some(fault),
+        });
+        self.was_hit.fetch_or(fault.is_some(), Ordering::SeqCst);
+        fault
+    }
+
+    async fn request<T, F: Failure>(
+        &self,
+        request: impl Future<Output = Result<T, F>>,
+    ) -> Result<T, F> {
+        let lost = || F::stalled("a store that fails".to_owned(), Duration::ZERO);
+        match self.next() {
+            None => request.await,
+            Some(Fault::Lost) => request.await.and_then(|_| Err(lost())),
+            Some(_) => Err(lost()),
+        }
+    }
+}
+
+/// A store some of whose requests fail.
+#[derive(Clone, Debug)]
+pub struct Faulty<C> {
+    client: C,
+    plan: Arc<Plan>,
+}
+
+/// A bucket of a [`Faulty`] store.
+#[derive(Debug)]
+pub struct FaultyBucket<S> {
+    bucket: Arc<S>,
+    plan: Arc<Plan>,
+}
+
+/// A connection to a [`Faulty`] store: what files are opened with.
+#[derive(Debug)]
+pub struct Session<C: Client + Clone>(Arc<Connection<Faulty<C>>>);
+
+impl<C: Client + Clone> Clone for Session<C> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<C: Client + Clone> Connect for Session<C> {
+    type Client = Faulty<C>;
+
+    fn connection(&self) -> Result<Arc<Connection<Faulty<C>>>> {
+        Ok(Arc::clone(&self.0))
+    }
+}
+
+/// Runs an operation with each fault at each of its requests, and returns how many requests it makes.
+///
+/// `prepare` makes what the operation begins with, `check` looks at what is there afterwards: as before if the operation
+/// failed, whole if it succeeded (`true`). Each run has a connection of its own, which remembers nothing. The store's
+/// [`Settings::retry_timeout`] should be short.
+///
+/// # Errors
+/// `INTERNAL` with the fault and the request if an operation does not survive one that is not sent, has another code than a
+/// failing store gives, or takes longer than `limit`; the error of `prepare` or of `check`.
+pub fn sweep<C: Client + Clone>(
+    client: &C,
+    limit: Duration,
+    prepare: impl Fn(&Session<C>) -> Result<()>,
+    operation: impl Fn(&Session<C>) -> Result<()>,
+    check: impl Fn(&Session<C>, bool) -> Result<()>,
+) -> Result<u32> {
+    let process = Process::current(C::SCHEME, 2, 64 << 20)?;
+    let plan = Arc::new(Plan::default());
+    let session = || {
+        let faulty = Faulty { client: client.clone(), plan: Arc::clone(&plan) };
+        Session(Arc::new(Connection::new(Arc::clone(&process), faulty)))
+    };
+    for at in 1.. {
+        for fault in FAULTS {
+            plan.set(None);
+            prepare(&session())?;
+            plan.set(Some((at, fault)));
+            let began = Instant::now();
+            let outcome = operation(&session());
+            let took = began.elapsed();
+            let was_hit = plan.was_hit.load(Ordering::SeqCst);
+            plan.set(None);
+            let wrong = |what: String| {
+                Error::internal(format_args!("{fault:?} at request {at} of the operation: {what}"))
+            };
+            ensure!(took <= limit, wrong(format!("it took {took:?}")));
+            let is_done = outcome.is_ok();
+            if let Err(error) = outcome {
+                let is_fit = match fault {
+                    Fault::NotSent => false,
+                    // Where the store cannot tell whose object is there, nobody knows.
+                    Fault::Lost => error.code() == Code::FailedPrecondition,
+                    Fault::Outage => {
+                        matches!(error.code(), Code::Unavailable | Code::DeadlineExceeded)
+                    }
+                };
+                ensure!(is_fit && was_hit, wrong(format!("{:?}: {error:#}", error.code())));
+            }
+            // What became of a lost request is for the store to know.
+            if fault != Fault::Lost || is_done {
+                check(&session(), is_done).context(wrong("what is there".to_owned()))?;
+            }
+            if !was_hit {
+                return Ok(at - 1);
+            }
+        }
+    }
+    Ok(0)
+}
+
+impl<C: Client + Clone> Client for Faulty<C> {
+    type Store = FaultyBucket<C::Store>;
+
+    const SCHEME: &'static str = C::SCHEME;
+
+    fn settings(&self) -> Settings {
+        self.client.settings()
+    }
+
+    async fn open(&self, bucket: &Arc<str>) -> Result<Self::Store> {
+        let bucket = Arc::new(self.client.open(bucket).await?);
+        Ok(FaultyBucket { bucket, plan: Arc::clone(&self.plan) })
+    }
+
+    async fn list_buckets(
+        &self,
+        token: Option<&str>,
+    ) -> Result<BucketPage, <C::Store as ObjectStore>::Failure> {
+        self.plan.request(self.client.list_buckets(token)).await
+    }
+
+    fn split(uri: Uri<'_>) -> Result<(&str, &str)> {
+        C::split(uri)
+    }
+
+    fn name(bucket: &str, key: &str) -> Result<Name> {
+        C::name(bucket, key)
+    }
+}
+
+impl<S: ObjectStore> ObjectStore for FaultyBucket<S> {
+    type Failure = S::Failure;
+    type Body = S::Body;
+
+    const LIST: &'static str = S::LIST;
+    const PERMISSION_TO_LIST: &'static str = S::PERMISSION_TO_LIST;
+    const PERMISSION_TO_READ: &'static str = S::PERMISSION_TO_READ;
+    const LISTS_AFTER: bool = S::LISTS_AFTER;
+    const HAS_DEADLINES: bool = S::HAS_DEADLINES;
+
+    fn settings(&self) -> &Settings {
+        self.bucket.settings()
+    }
+
+    fn endpoint(&self) -> String {
+        self.bucket.endpoint()
+    }
+
+    async fn get(
+        &self,
+        options: GetOptions<'_>,
+        attempt: u32,
+    ) -> Result<(Head, S::Body), S::Failure> {
+        self.plan.request(self.bucket.get(options, attempt)).await
+    }
+
+    async fn list(&self, options: &ListOptions, token: Option<&str>) -> Result<Page, S::Failure> {
+        self.plan.request(self.bucket.list(options, token)).await
+    }
+
+    async fn head(&self, name: &Name) -> Result<ObjectMeta, S::Failure> {
+        self.plan.request(self.bucket.head(name)).await
+    }
+
+    async fn put_marker(&self, marker: &Name) -> Result<(), S::Failure> {
+        self.plan.request(self.bucket.put_marker(marker)).await
+    }
+
+    async fn delete(&self, name: &Name) -> Result<(), S::Failure> {
+        self.plan.request(self.bucket.delete(name)).await
+    }
+
+    fn delete_many_limit(&self) -> usize {
+        self.bucket.delete_many_limit()
+    }
+
+    fn deletes_together(&self, key: &str) -> bool {
+        self.bucket.deletes_together(key)
+    }
+
+    async fn delete_many(
+        &self,
+        directory: &Name,
+        keys: &[String],
+    ) -> Result<Vec<(String, S::Failure)>, S::Failure> {
+        self.plan.request(self.bucket.delete_many(directory, keys)).await
+    }
+
+    async fn copy(
+        from: &Arc<Self>,
+        to: &Arc<Self>,
+        options: CopyOptions<'_>,
+    ) -> Result<Option<ObjectMeta>, S::Failure> {
+        from.plan.request(S::copy(&from.bucket, &to.bucket, options)).await
+    }
+
+    fn is_copy(source: &ObjectMeta, destination: &ObjectMeta) -> bool {
+        S::is_copy(source, destination)
+    }
+
+    fn write_limits(&self) -> Option<WriteLimits> {
+        self.bucket.write_limits()
+    }
+
+    async fn put(
+        &self,
+        to: Target<'_>,
+        content: &Content,
+        attempt: u32,
+    ) -> Result<Stored, S::Failure> {
+        self.plan.request(self.bucket.put(to, content, attempt)).await
+    }
+
+    async fn stored(&self, name: &Name) -> Result<(Stored, Attributes), S::Failure> {
+        self.plan.request(self.bucket.stored(name)).await
+    }
+
+    async fn is_ours(
+        &self,
+        name: &Name,
+        sent: Sent<'_>,
+        found: &Stored,
+    ) -> Result<Option<bool>, S::Failure> {
+        self.plan.request(self.bucket.is_ours(name, sent, found)).await
+    }
+
+    async fn create_multipart(&self, to: Target<'_>) -> Result<String, S::Failure> {
+        self.plan.request(self.bucket.create_multipart(to)).await
+    }
+
+    async fn put_part(
+        &self,
+        upload: Multipart<'_>,
+        number: u32,
+        content: &Content,
+        attempt: u32,
+    ) -> Result<Part, S::Failure> {
+        self.plan.request(self.bucket.put_part(upload, number, content, attempt)).await
+    }
+
+    async fn copy_part(
+        &self,
+        upload: Multipart<'_>,
+        number: u32,
+        source: &Stored,
+        range: Range,
+        attempt: u32,
+    ) -> Result<Part, S::Failure> {
+        self.plan.request(self.bucket.copy_part(upload, number, source, range, attempt)).await
+    }
+
+    async fn complete_multipart(
+        &self,
+        to: Target<'_>,
+        id: &str,
+        parts: &[Part],
+        attempt: u32,
+    ) -> Result<Stored, S::Failure> {
+        self.plan.request(self.bucket.complete_multipart(to, id, parts, attempt)).await
+    }
+
+    async fn abort_multipart(&self, upload: Multipart<'_>) -> Result<(), S::Failure> {
+        self.plan.request(self.bucket.abort_multipart(upload)).await
+    }
+}
