@@ -2,7 +2,7 @@
 
 mod common;
 
-use azurite::{ACCOUNT, KEY};
+use azurite::{ACCOUNT, KEY, Proxy};
 use common::{AZURITE, Store, content, endpoint, plugin, read};
 use tf_fs_plugin::prelude::*;
 
@@ -144,6 +144,20 @@ fn reads_are_exact_at_every_size_and_of_one_version() {
     let mut bytes = vec![0; 10];
     let error = file.read_at(900_000, &mut ReadBuf::from_slice(&mut bytes)).unwrap_err();
     assert_eq!(error.code(), Code::FailedPrecondition, "{error:#}");
+}
+
+#[test]
+fn each_request_of_an_open_file_names_its_version() {
+    let options = [("account_key", KEY), ("read_part_bytes", "65536")];
+    let store = Store::with("versions", &options);
+    let body = content(1_000_000);
+    store.write("f", &body).unwrap();
+    let proxy = Proxy::new(AZURITE.endpoint());
+    let through = store.by(plugin(&proxy.endpoint(), &options));
+    assert!(through.read("f").unwrap() == body);
+    let log = proxy.log();
+    assert!(log.len() > 1, "{log:?}");
+    assert!(log.iter().skip(1).all(|request| request.contains(" if-match: \"")), "{log:?}");
 }
 
 #[test]

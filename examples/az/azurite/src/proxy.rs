@@ -38,7 +38,7 @@ pub struct Proxy {
 #[derive(Debug)]
 struct State {
     server: SocketAddr,
-    /// Method and target of each request.
+    /// Method and target of each request, and its `If-Match`.
     log: Vec<String>,
     /// From which request on, how many, and what becomes of them.
     faults: Option<(usize, usize, Fault)>,
@@ -86,7 +86,7 @@ impl Proxy {
         state.faults = None;
     }
 
-    /// Method and target of each request since the last `fault` or `clear`.
+    /// Method and target of each request, with ` if-match: …` after them if it has that header, since the last `fault` or `clear`.
     #[must_use]
     pub fn log(&self) -> Vec<String> {
         self.lock().log.clone()
@@ -114,8 +114,11 @@ fn serve(client: TcpStream, state: &Mutex<State>) -> io::Result<()> {
     server.set_nodelay(true)?;
     let mut responses = BufReader::new(server.try_clone()?);
     while let Some(request) = read(&mut requests, false)? {
-        let line = String::from_utf8_lossy(&request.head);
-        let line = line.lines().next().unwrap_or_default().trim_end_matches(" HTTP/1.1").to_owned();
+        let head = String::from_utf8_lossy(&request.head);
+        let mut lines = head.lines();
+        let line = lines.next().unwrap_or_default().trim_end_matches(" HTTP/1.1");
+        let condition = lines.find(|line| line.to_ascii_lowercase().starts_with("if-match:"));
+        let line = [Some(line), condition].into_iter().flatten().collect::<Vec<_>>().join(" ");
         let is_head = line.starts_with("HEAD ");
         let fault = {
             let mut state = lock(state);
