@@ -14,8 +14,7 @@ const GROWN: u64 = 8 << 20;
 /// 5 TiB with parts of 4 GiB. Memory is needed for whole parts, so they grow as late as they can.
 pub(super) fn size(limits: &PartLimits, first: u64, number: u32, equal: bool) -> u64 {
     let first = first.max(limits.smallest.max(1)).min(limits.largest);
-    let number = number.clamp(1, limits.most.max(1));
-    let doublings = (number - 1) / (limits.most / STEPS).max(1);
+    let doublings = number.saturating_sub(1) / (limits.most / STEPS).max(1);
     if equal || doublings == 0 {
         return first;
     }

@@ -205,6 +205,18 @@ fn what_no_request_can_hold_is_refused_before_it_is_lost() {
 }
 
 #[test]
+fn what_one_request_cannot_hold_is_sent_in_parts() {
+    let parts = PartLimits { smallest: 1, ..parts() };
+    let plugin = store(WriteLimits::default().with_largest_put(500_000).with_parts(parts));
+    let bytes = content(600_000);
+    let mut writer = plugin.create("f").unwrap();
+    append(&mut writer, &bytes).unwrap();
+    writer.close().unwrap();
+    assert!(plugin.bytes("f").unwrap() == bytes);
+    assert!(!plugin.take_log().iter().any(|line| line.starts_with("put")));
+}
+
+#[test]
 fn a_file_that_is_dropped_open_is_given_up() {
     for len in [10, 5 << 20] {
         let plugin = in_parts();
