@@ -182,6 +182,14 @@ fn listings_are_whole_and_directories_are_implied() {
     let found: Vec<_> =
         found.iter().map(|path| String::from_utf8_lossy(path).into_owned()).collect();
     assert_eq!(found, [format!("az://{ACCOUNT}.blob.core.windows.net/listing/d/e/f")]);
+    for scheme in ["abfs", "abfss"] {
+        let host = format!("{scheme}://listing@{ACCOUNT}.dfs.core.windows.net");
+        assert_eq!(read(&store.az, &format!("{host}/top")).unwrap(), b"x");
+        let found = store.az.get_matching_paths(uri(&format!("{host}/d/*/f"))).unwrap();
+        let found: Vec<_> =
+            found.iter().map(|path| String::from_utf8_lossy(path).into_owned()).collect();
+        assert_eq!(found, [format!("{host}/d/e/f")]);
+    }
     assert!(store.az.is_directory(uri(&store.uri("d/e"))).unwrap());
     assert!(!store.az.is_directory(uri(&store.uri("d.x"))).unwrap());
     let stat = store.az.stat(uri(&store.uri("top"))).unwrap();
