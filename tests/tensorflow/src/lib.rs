@@ -5,7 +5,7 @@
 //! the older releases and the release candidates get the same `.so` files; with `--features named` the one that
 //! `TF_PLUGIN_TEST_TENSORFLOW` names.
 //!
-//! This library is what the tests have in common: [`plugin`] builds, [`python`] and [`child`] run
+//! This library is what the tests have in common: [`plugin`] and [`outside`] build, [`python`] and [`child`] run
 //! within a time limit, [`overlay`] makes a `site-packages` that a test may change, [`s3`] starts servers, and
 //! [`abi`] is TensorFlow's C API as safe functions.
 
