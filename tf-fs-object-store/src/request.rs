@@ -57,7 +57,9 @@ pub(crate) fn transfer<'a, S: ObjectStore>(
 ) -> Request<'a> {
     let mut request = request(store, op, what);
     if let Some((time, _)) = &mut request.deadline {
-        *time += Duration::from_millis(bytes / SLOWEST_BYTES_PER_MS);
+        // Parts that are sent at the same time share the link.
+        let shared_by = store.settings().write_concurrency.max(1) as u64;
+        *time += Duration::from_millis((bytes / SLOWEST_BYTES_PER_MS).saturating_mul(shared_by));
     }
     request
 }

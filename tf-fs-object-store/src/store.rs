@@ -185,7 +185,7 @@ pub trait ObjectStore: Debug + Send + Sync + Sized + 'static {
     ) -> impl Future<Output = Result<(Head, Self::Body), Self::Failure>> + Send;
 
     /// Lists a page of the keys that begin with [`ListOptions::prefix`], in the order of their bytes, from `token` on,
-    /// which an earlier [`Page::next`] told. A page may be empty although there is a next one. The engine ignores keys
+    /// which an earlier [`Page::next`] told: after the last name of that page, whatever was deleted meanwhile. A page may be empty although there is a next one. The engine ignores keys
     /// that do not begin so, and notices pages that go round in circles.
     ///
     /// # Errors
@@ -306,7 +306,8 @@ pub trait ObjectStore: Debug + Send + Sync + Sized + 'static {
         let get = self.get(GetOptions::new(&name.key, Range::new(0, 1)), 1);
         async {
             let (head, _) = get.await?;
-            Ok((Stored::new(head.size).with_etag(head.etag), Attributes::default()))
+            let stored = Stored::new(head.size).with_etag(head.etag).with_modified(head.modified);
+            Ok((stored, Attributes::default()))
         }
     }
 
@@ -376,7 +377,8 @@ pub trait ObjectStore: Debug + Send + Sync + Sized + 'static {
     /// Makes the object of the parts of upload `id`, if [`Target::before`] holds, or nothing.
     ///
     /// # Errors
-    /// As [`put`](Self::put). [`Class::NotFound`](crate::Class::NotFound) if there is no such upload, which a second attempt finds if the first
+    /// As [`put`](Self::put), with the size of all parts as [`Stored::size`].
+    /// [`Class::NotFound`](crate::Class::NotFound) if there is no such upload, which a second attempt finds if the first
     /// was done.
     fn complete_multipart(
         &self,
@@ -388,7 +390,8 @@ pub trait ObjectStore: Debug + Send + Sync + Sized + 'static {
         async { Err(Failure::unsupported("multipart uploads")) }
     }
 
-    /// Makes the store forget an upload and its parts.
+    /// Makes the store forget an upload and its parts. It must not touch the object of an upload that was completed: the
+    /// engine also calls it when it is unknown whether one was.
     ///
     /// # Errors
     /// By class. [`Class::NotFound`](crate::Class::NotFound), if there is no such upload, is a success.

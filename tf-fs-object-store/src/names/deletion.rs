@@ -204,9 +204,11 @@ impl<'a, C: Client> Deletion<'a, C> {
             self.connection.listings.changed_below(self.name);
             match deleted {
                 Ok(failed) => {
-                    keys.clear();
+                    let requested = std::mem::take(&mut keys);
                     for (key, failure) in failed {
-                        if failure.class() == Class::Transient && !is_last {
+                        // What was not requested is not deleted, whatever the store calls it.
+                        let may_pass = failure.class() == Class::Transient && !is_last;
+                        if may_pass && requested.contains(&key) {
                             keys.push(key);
                         } else {
                             let name = self.name.with_key(&*key);

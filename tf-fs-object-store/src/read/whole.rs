@@ -1,7 +1,7 @@
 //! All bytes of an object, one after the other, without reading ahead.
 
 use super::source::{Fetch, Source, Version};
-use crate::{Client, Connection, Name, ObjectStore, Range};
+use crate::{Client, Connection, Name, ObjectStore, Range, Stored};
 use bytes::BufMut;
 use std::sync::Arc;
 use tf_fs_plugin::prelude::*;
@@ -14,11 +14,11 @@ impl<S: ObjectStore> Whole<S> {
         connection: &Connection<impl Client<Store = S>>,
         store: Arc<S>,
         name: Name,
-        size: u64,
-        etag: Option<String>,
+        object: &Stored,
     ) -> Self {
         let source = Source::new(name, store, Arc::clone(&connection.reads));
-        let _ = source.pin(Version { size, etag, modified: None });
+        let &Stored { size, ref etag, modified, .. } = object;
+        let _ = source.pin(Version { size, etag: etag.clone(), modified });
         Self(Fetch::new(Arc::new(source), Range::new(0, size), "get"))
     }
 

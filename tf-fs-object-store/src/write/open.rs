@@ -203,7 +203,7 @@ impl<C: Client> Open<C> {
             .published_at
             .is_some_and(|published_at| published_at.elapsed() < settings.flush_interval);
         // Without copies the next version would have to be sent from its first byte on.
-        let is_whole = self.upload.is_some() && !self.can_copy();
+        let is_whole = self.upload.is_some() && !self.is_copied(self.len);
         // An empty file is published when it is closed.
         if !settings.publish_on_flush || is_too_soon || is_whole || self.len == 0 {
             return Ok(());
@@ -216,10 +216,6 @@ impl<C: Client> Open<C> {
         // TensorFlow may keep the file for a while.
         self.held = Buffer::default();
         Ok(())
-    }
-
-    fn can_copy(&self) -> bool {
-        self.limits.parts.is_some_and(|parts| parts.copies.is_some())
     }
 
     /// Whether the store can copy an object of `len` bytes into the next version.
@@ -250,6 +246,13 @@ impl<C: Client> Open<C> {
             self.put()
         } else {
             self.publish_parts().or_else(|error| self.fail(error))
+        };
+        let stored = match stored {
+            Ok(stored) if stored.size != self.len => self.fail(Error::data_loss(format_args!(
+                "{}: the store says that it has {} bytes of the {} that were written; write it again",
+                self.object.name, stored.size, self.len
+            ))),
+            stored => stored,
         };
         self.was_told = stored.is_err();
         let stored = stored.inspect_err(|_| {
@@ -350,7 +353,7 @@ impl<C: Client> Open<C> {
         let connection = Arc::clone(&self.connection);
         let name = self.object.name.clone();
         let store = Arc::clone(&self.object.store);
-        let mut whole = Whole::new(&connection, store, name, object.size, object.etag.clone());
+        let mut whole = Whole::new(&connection, store, name, object);
         let mut piece = BytesMut::with_capacity(PIECE);
         while connection.block_on(whole.fill(&mut piece))? > 0 {
             self.append(&piece)?;

@@ -4,8 +4,12 @@ use super::store::{Before, Sent, Stored, Target};
 use crate::request::{self, HEAD};
 use crate::retry::Attempts;
 use crate::{Class, Failure, Name, ObjectStore};
+use std::time::Duration;
 use tf_fs_plugin::prelude::*;
 use tokio::time::Instant;
+
+/// A store may take minutes to make one object of many parts.
+const COMPLETING: Duration = Duration::from_secs(600);
 
 /// Makes `sent` the object, if what is there is as it was before; see
 /// [`ObjectStore::publish`](crate::ObjectStore::publish).
@@ -20,18 +24,24 @@ pub(crate) async fn publish<S: ObjectStore>(
         Before::Anything => false,
         before => !checks || !before.can_be_checked(),
     };
+    // The store is not given a condition that it cannot check.
+    let before = if to.before.can_be_checked() { to.before } else { &Before::Anything };
+    let checked = Target { before, ..to };
     let bytes = match sent {
         Sent::Whole(content) => content.len(),
         Sent::Parts { .. } => 0,
     };
-    let request = request::transfer(store, sent.op(), to.name, bytes);
+    let mut request = request::transfer(store, sent.op(), to.name, bytes);
+    if let (Sent::Parts { .. }, Some((time, _))) = (sent, &mut request.deadline) {
+        *time += COMPLETING;
+    }
     let mut attempts = Attempts::default();
     loop {
         if must_look && let Some(stored) = look(store, to, sent, *is_open).await? {
             return Ok(stored);
         }
         let (number, began) = (attempts.next(), Instant::now());
-        let failure = match request.attempt(send(store, to, sent, number)).await {
+        let failure = match request.attempt(send(store, checked, sent, number)).await {
             Ok(stored) => {
                 *is_open = true;
                 if must_look {
@@ -45,12 +55,15 @@ pub(crate) async fn publish<S: ObjectStore>(
         // A second attempt finds the object of the first in the way, or its upload gone.
         if *is_open && matches!(class, Class::Precondition | Class::NotFound) {
             let error = failure.into_error(request.op, to.name, number);
+            // The upload is gone, and another one may do better.
+            let error = match class {
+                Class::NotFound => error.with_code(Code::Unavailable),
+                _ => error,
+            };
             return match settle(store, to, sent).await {
                 Ok(Found::Ours(stored)) => Ok(stored),
-                // Nobody knows what became of the upload, and another one may do better.
-                Ok(Found::AsBefore) if class == Class::NotFound => {
-                    Err(error.with_code(Code::Unavailable))
-                }
+                // Nobody knows what became of the upload.
+                Ok(Found::AsBefore) if class == Class::NotFound => Err(error),
                 Ok(Found::AsBefore | Found::Theirs) => Err(replaced(error)),
                 Ok(Found::Unknown) | Err(_) => Err(unknown(error)),
             };
@@ -65,7 +78,12 @@ pub(crate) async fn publish<S: ObjectStore>(
                 if *is_open && let Ok(Found::Ours(stored)) = settle(store, to, sent).await {
                     return Ok(stored);
                 }
-                return Err(failure.into_error(request.op, to.name));
+                let error = failure.into_error(request.op, to.name);
+                return Err(match (sent, class) {
+                    // The upload, not the file.
+                    (Sent::Parts { .. }, Class::NotFound) => error.with_code(Code::Unavailable),
+                    _ => error,
+                });
             }
         }
     }

@@ -1,5 +1,6 @@
 //! What a store is told of a write, and what it tells of what it has.
 
+use crate::object::strong;
 use crate::{Content, Name, ObjectMeta};
 use std::collections::HashMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -101,7 +102,8 @@ pub enum Before {
     Anything,
     /// No object of this name: `If-None-Match: *`.
     Nothing,
-    /// This object: `If-Match` with its ETag, if it has one.
+    /// This object: `If-Match` with its ETag, if it has one that is not weak. Otherwise the engine looks before and after
+    /// the write, compares size and modification time, and gives the store [`Anything`](Self::Anything).
     This(Stored),
 }
 
@@ -125,7 +127,7 @@ impl Before {
 
     /// Whether a store that checks conditions can check this one.
     pub(super) fn can_be_checked(&self) -> bool {
-        self.stored().is_none_or(|stored| stored.etag.is_some())
+        self.stored().is_none_or(|stored| strong(stored.etag.as_deref()).is_some())
     }
 }
 
@@ -137,6 +139,8 @@ pub struct Stored {
     pub size: u64,
     /// The version, as the store writes it, with its quotes. `None` if the store does not tell.
     pub etag: Option<String>,
+    /// When it was last written, as the store tells it.
+    pub modified: Option<SystemTime>,
     /// The checksum of its bytes, as the store writes it, if that is known.
     pub checksum: Option<String>,
 }
@@ -144,13 +148,19 @@ pub struct Stored {
 impl Stored {
     /// An object of this many bytes of which nothing else is known.
     pub fn new(size: u64) -> Self {
-        Self { size, etag: None, checksum: None }
+        Self { size, etag: None, modified: None, checksum: None }
     }
 
     /// The same with this version. An empty one is none.
     #[must_use]
     pub fn with_etag(self, etag: impl Into<Option<String>>) -> Self {
         Self { etag: etag.into().filter(|etag| !etag.is_empty()), ..self }
+    }
+
+    /// The same with this modification time.
+    #[must_use]
+    pub fn with_modified(self, modified: impl Into<Option<SystemTime>>) -> Self {
+        Self { modified: modified.into(), ..self }
     }
 
     /// The same with this checksum.
@@ -162,7 +172,10 @@ impl Stored {
     /// Whether `other` may be the same version of the same object.
     pub(super) fn is_version(&self, other: &Self) -> bool {
         let is_other = self.etag.is_some() && other.etag.is_some() && self.etag != other.etag;
-        self.size == other.size && !is_other
+        // Where ETags do not tell, the time may.
+        let is_told = strong(self.etag.as_deref()).and(strong(other.etag.as_deref())).is_some();
+        let is_later = self.modified.zip(other.modified).is_some_and(|(own, other)| own != other);
+        self.size == other.size && !is_other && (is_told || !is_later)
     }
 
     /// What a listing would say of it. Its time is that of this machine, in seconds as stores have it.

@@ -181,9 +181,14 @@ async fn put_part<S: ObjectStore>(
     content: Content,
 ) -> Result<Part> {
     let id = id.await.map_err(|error| again(&error))?;
-    request::put_part(&*object.store, object.multipart(&id), number, &content)
-        .await
-        .map_err(|failure| failure.into_error(request::PUT_PART, &object.name))
+    let part = request::put_part(&*object.store, object.multipart(&id), number, &content).await;
+    let part = part.map_err(|failure| {
+        let is_gone = failure.class() == Class::NotFound;
+        let error = failure.into_error(request::PUT_PART, &object.name);
+        // The upload, not the file: another one may do better.
+        if is_gone { error.with_code(Code::Unavailable) } else { error }
+    })?;
+    confirmed(&object.name, part, number, content.len())
 }
 
 async fn copy_part<S: ObjectStore>(
@@ -194,13 +199,26 @@ async fn copy_part<S: ObjectStore>(
     range: Range,
 ) -> Result<Part> {
     let id = id.await.map_err(|error| again(&error))?;
-    request::copy_part(&*object.store, object.multipart(&id), number, &source, range).await.map_err(
-        |failure| {
-            let is_replaced = matches!(failure.class(), Class::Precondition | Class::NotFound);
-            let error = failure.into_error(request::COPY_PART, &object.name);
-            if is_replaced { super::publish::replaced(error) } else { error }
-        },
-    )
+    let upload = object.multipart(&id);
+    let part = request::copy_part(&*object.store, upload, number, &source, range).await;
+    let part = part.map_err(|failure| {
+        let is_replaced = matches!(failure.class(), Class::Precondition | Class::NotFound);
+        let error = failure.into_error(request::COPY_PART, &object.name);
+        if is_replaced { super::publish::replaced(error) } else { error }
+    })?;
+    confirmed(&object.name, part, number, range.len())
+}
+
+/// The part, if it is the one that was requested.
+fn confirmed(name: &Name, part: Part, number: u32, len: u64) -> Result<Part> {
+    ensure!(
+        part.number == number && part.len == len,
+        Error::data_loss(format_args!(
+            "{name}: the store has part {} of {} bytes in place of part {number} of {len} bytes; write it again",
+            part.number, part.len
+        ))
+    );
+    Ok(part)
 }
 
 /// An error that is told more than once.

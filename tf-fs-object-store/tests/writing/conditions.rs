@@ -1,8 +1,8 @@
 //! Nobody else's object is replaced unnoticed, whatever becomes of the responses.
 
-use crate::store::{Fault, Plugin, parts, store};
+use crate::store::{Fault, MIB, Plugin, Versions, parts, store};
 use crate::{append, content, in_parts};
-use tf_fs_object_store::{Class, WriteLimits, Writer};
+use tf_fs_object_store::{Class, CopyLimits, PartLimits, WriteLimits, Writer};
 use tf_fs_plugin::prelude::*;
 
 const THEIRS: &[u8] = b"theirs";
@@ -172,4 +172,53 @@ fn a_race_that_the_store_does_not_check_is_noticed_after_it() {
     assert_eq!(error.code(), Code::FailedPrecondition, "{error:#}");
     assert!(format!("{error:#}").contains("at the same time"), "{error:#}");
     assert_eq!(plugin.take_log(), ["head f", "put f of 100", "head f"]);
+}
+
+#[test]
+fn versions_without_a_strong_etag_are_compared_by_the_engine() {
+    for versions in [Versions::Weak, Versions::Times] {
+        for plugin in stores() {
+            plugin.contents().versions = versions;
+            for is_large in [false, true] {
+                let (mut writer, bytes) = appended(&plugin, is_large);
+                writer.close().unwrap();
+                assert!(plugin.bytes("f").unwrap() == bytes, "{versions:?}");
+                // Another process writes as many bytes as were there.
+                let (mut writer, bytes) = appended(&plugin, is_large);
+                let theirs = vec![7; bytes.len() / 2];
+                plugin.put("f", theirs.clone());
+                let error = writer.close().unwrap_err();
+                assert_eq!(error.code(), Code::FailedPrecondition, "{versions:?}: {error:#}");
+                drop(writer);
+                assert!(plugin.bytes("f").unwrap() == theirs, "{versions:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_store_that_has_fewer_bytes_than_were_written_is_an_error() {
+    let plugin = in_parts();
+    for is_large in [false, true] {
+        let (mut writer, _) = appended(&plugin, is_large);
+        plugin.fails(last(is_large), Fault::Empty);
+        let error = writer.close().unwrap_err();
+        assert_eq!(error.code(), Code::DataLoss, "{error:#}");
+    }
+}
+
+#[test]
+fn what_is_too_small_to_be_copied_is_published_by_the_close() {
+    let copies = Some(CopyLimits { smallest: 4 * MIB, largest: 8 * MIB });
+    let limits = WriteLimits::default().with_parts(PartLimits { copies, ..parts() });
+    let plugin = store(limits);
+    let bytes = content(3 << 20);
+    let mut writer = plugin.create("f").unwrap();
+    for piece in bytes.chunks(1 << 20) {
+        append(&mut writer, piece).unwrap();
+        writer.flush().unwrap();
+    }
+    writer.close().unwrap();
+    assert!(plugin.bytes("f").unwrap() == bytes);
+    assert!(!plugin.take_log().iter().any(|line| line.starts_with("copy")), "nothing is copied");
 }

@@ -3,7 +3,7 @@
 use bytes::{Buf, BufMut, Bytes};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 use tf_fs_object_store::{
     Attributes, Before, Body, Class, Client, Connect, Connection, Content, CopyLimits, Failure,
     GetOptions, Head, ListOptions, Multipart, Name, Object as Listed, ObjectMeta, ObjectStore,
@@ -24,7 +24,18 @@ pub(crate) struct Contents {
     pub(crate) has_checksums: bool,
     /// What the store says of the bytes of each object instead.
     pub(crate) claimed: Option<String>,
+    /// How the store tells versions.
+    pub(crate) versions: Versions,
     writes: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) enum Versions {
+    #[default]
+    Strong,
+    Weak,
+    /// By modification times only.
+    Times,
 }
 
 #[derive(Clone, Debug)]
@@ -46,6 +57,8 @@ pub(crate) enum Fault {
     Replaced(&'static [u8]),
     /// Somebody else writes this first.
     Raced(&'static [u8]),
+    /// It was done, and the response says that the object has no bytes.
+    Empty,
 }
 
 #[derive(Debug)]
@@ -139,9 +152,15 @@ impl Contents {
 
     fn shown(&self, object: &Object) -> Stored {
         let checksum = self.claimed.clone().unwrap_or_else(|| sum(&object.bytes));
-        Stored::new(object.bytes.len() as u64)
-            .with_etag(format!("\"{}\"", object.version))
-            .with_checksum(self.has_checksums.then_some(checksum))
+        let stored = Stored::new(object.bytes.len() as u64)
+            .with_checksum(self.has_checksums.then_some(checksum));
+        match self.versions {
+            Versions::Strong => stored.with_etag(format!("\"{}\"", object.version)),
+            Versions::Weak => stored.with_etag(format!("W/\"{}\"", object.version)),
+            Versions::Times => {
+                stored.with_modified(UNIX_EPOCH + Duration::from_secs(object.version))
+            }
+        }
     }
 
     /// Notes a request. The fault that it meets after it is done, or why it is not done.
@@ -175,7 +194,11 @@ impl Contents {
         let holds = match to.before {
             Before::Anything => true,
             Before::Nothing => there.is_none(),
-            Before::This(stored) => there.is_some_and(|etag| etag == stored.etag),
+            // As a server does, for which no weak one is equal.
+            Before::This(stored) if self.versions == Versions::Strong => {
+                there.is_some_and(|etag| etag == stored.etag)
+            }
+            Before::This(stored) => stored.etag.is_none(),
         };
         if limits.checks_before && !holds {
             return Err(Failed::new(Class::Precondition, "precondition"));
@@ -183,6 +206,7 @@ impl Contents {
         let stored = self.put(key, bytes, to.attributes.clone());
         match fault {
             None => return Ok(stored),
+            Some(Fault::Empty) => return Ok(Stored::new(0).with_etag(stored.etag)),
             Some(Fault::Replaced(theirs)) => {
                 self.put(key, Bytes::from_static(theirs), Attributes::default());
                 return Ok(stored);
@@ -235,14 +259,14 @@ impl ObjectStore for Bucket {
         contents.begin("get", key, format!("get {key} from {}", range.start))?;
         let object = contents.objects.get(key).cloned();
         let object = object.ok_or_else(|| Failed::new(Class::NotFound, "no such object"))?;
-        let etag = contents.shown(&object).etag;
+        let Stored { etag, modified, .. } = contents.shown(&object);
         if if_match.is_some() && if_match != etag.as_deref() {
             return Err(Failed::changed());
         }
         let size = object.bytes.len() as u64;
         let (start, end) = (range.start.min(size), range.end.min(size));
         let body = Rest(object.bytes.slice(start as usize..end as usize));
-        Ok((Head::new(size, end).with_etag(etag), body))
+        Ok((Head::new(size, end).with_etag(etag).with_modified(modified), body))
     }
 
     async fn list(&self, query: &ListOptions, _: Option<&str>) -> Result<Page, Failed> {
