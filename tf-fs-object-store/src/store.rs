@@ -122,7 +122,9 @@ pub trait Client: Debug + Send + Sync + Sized + 'static {
 /// Each method is one request, and makes one attempt. The engine repeats what [`Failure::class`] says may pass, until
 /// [`Settings::retry_timeout`] is over, and drops an attempt that makes no progress for [`Settings::stall_timeout`]. A
 /// store whose client repeats requests by itself returns its last failure as one that does not pass, and sets
-/// [`HAS_DEADLINES`](Self::HAS_DEADLINES): then the engine makes each request once.
+/// [`HAS_DEADLINES`](Self::HAS_DEADLINES): then the engine makes each request once. Such a store also replaces
+/// [`publish`](Self::publish): the engine does not see the attempts of its client, and would take what one of them stored
+/// for somebody else's object.
 ///
 /// All futures run on the engine's threads, or on the thread of TensorFlow that waits for them. They are dropped to
 /// cancel the request.
