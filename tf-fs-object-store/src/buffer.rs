@@ -115,6 +115,18 @@ impl Content {
     pub fn chunks(&self) -> &[Bytes] {
         &self.0.chunks
     }
+
+    /// The first `len` bytes of them.
+    pub(crate) fn prefix(&self, len: usize) -> Self {
+        let len = len.min(self.0.len);
+        let mut left = len;
+        let chunks = self.0.chunks.iter().map_while(|chunk| {
+            let first = (left > 0).then(|| chunk.slice(..left.min(chunk.len())))?;
+            left -= first.len();
+            Some(first)
+        });
+        Self(Arc::new(Inner { chunks: chunks.collect(), len, reservations: Vec::new() }))
+    }
 }
 
 impl fmt::Debug for Content {

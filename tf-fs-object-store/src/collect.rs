@@ -2,7 +2,11 @@
 
 use crate::{Began, Child, Listed, Listings, Name, ObjectMeta, Page};
 use std::collections::BTreeMap;
+use std::iter;
 use std::time::Duration;
+
+/// Directories below one another that are kept. A key of 1,024 bytes may be in 512 of them.
+const DEEPEST: usize = 64;
 
 /// The entries of one directory, page by page.
 #[derive(Debug)]
@@ -135,16 +139,21 @@ impl Tree {
         for object in &page.objects {
             let key = object.key.as_str();
             let slashes = key.match_indices('/').map(|(slash, _)| slash + 1);
-            for end in std::iter::once(self.prefix.len())
-                .chain(slashes.filter(|&end| end > self.prefix.len()))
-            {
+            let slashes = slashes.filter(|&end| end > self.prefix.len()).take(DEEPEST);
+            let ends: Vec<usize> = iter::once(self.prefix.len()).chain(slashes).collect();
+            for end in ends.into_iter().rev() {
                 let directory = &key[..end];
-                if !self.directories.contains_key(directory) {
+                let is_known = self.directories.contains_key(directory);
+                if !is_known {
                     let new = Collected::new(directory, "");
                     self.directories.insert(directory.to_owned(), new);
                 }
                 if let Some(found) = self.directories.get_mut(directory) {
                     found.add_key(key, Some(object.meta.clone()));
+                }
+                // Those above a known one have it.
+                if is_known {
+                    break;
                 }
             }
             if key > self.last.as_str() {
@@ -176,5 +185,49 @@ impl Tree {
             let listed = Listed { directory, names, after, upto, children };
             listings.insert(name, listed, began, ttl, true);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Object;
+
+    fn tree(keys: &[&str]) -> Tree {
+        let objects = keys.iter().map(|&key| Object::new(key, ObjectMeta::new(1))).collect();
+        let page = Page { objects, ..Page::default() };
+        let mut tree = Tree::new("", "", "");
+        tree.add(&page);
+        tree
+    }
+
+    fn shown(tree: &Tree, directory: &str) -> Vec<String> {
+        let children = tree.directories[directory].children();
+        children.map(|child| format!("{}{}", child.name, child.is_directory)).collect()
+    }
+
+    #[test]
+    fn each_directory_above_a_key_has_it() {
+        let tree = tree(&["a/b/c", "a/b/d/e", "a//x", "a/b", "z"]);
+        assert_eq!(
+            tree.directories.keys().collect::<Vec<_>>(),
+            ["", "a/", "a//", "a/b/", "a/b/d/"]
+        );
+        assert_eq!(shown(&tree, ""), ["atrue", "zfalse"]);
+        assert_eq!(shown(&tree, "a/"), ["btrue"]);
+        assert_eq!(shown(&tree, "a//"), ["xfalse"]);
+        assert_eq!(shown(&tree, "a/b/"), ["cfalse", "dtrue"]);
+        assert_eq!(shown(&tree, "a/b/d/"), ["efalse"]);
+    }
+
+    #[test]
+    fn deep_keys_take_no_more_memory_than_they_have_bytes_many_times() {
+        let keys: Vec<String> =
+            (0..100).map(|n| format!("{}{n}", format!("{n}/").repeat(300))).collect();
+        let tree = tree(&keys.iter().map(String::as_str).collect::<Vec<_>>());
+        assert_eq!(tree.directories.len(), 1 + 100 * DEEPEST);
+        let deepest = "7/".repeat(DEEPEST);
+        assert_eq!(shown(&tree, &deepest), ["7true"]);
+        assert_eq!(shown(&tree, "").len(), 100);
     }
 }

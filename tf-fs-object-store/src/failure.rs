@@ -7,8 +7,9 @@ use tf_fs_plugin::prelude::*;
 
 /// Why one attempt of a request failed. [`RequestError`] serves most stores.
 ///
-/// The engine looks at it in this order: a [`Class::NotFound`] that is an answer to the question is a result. One that
-/// [is spurious](Self::is_spurious) is repeated at once, whatever its class. Then the [class](Self::class) decides.
+/// The engine looks at it in this order: a [`Class::NotFound`] that is an answer to the question is a result; to a
+/// [`put`](crate::ObjectStore::put) or its like it is none. One that [is spurious](Self::is_spurious) is repeated at once,
+/// whatever its class. Then the [class](Self::class) decides.
 pub trait Failure: Debug + Send + Sync + Sized + 'static {
     /// The object is not the version that was requested.
     fn changed() -> Self;

@@ -166,12 +166,14 @@ impl Listings {
         }
         let mut end = path.len();
         let mut is_parent = true;
+        let id = id(&name.bucket, path);
+        let above = id.len() - path.len();
         // The directory that it is in, and if that is not known its parent, and so on: what is below a
         // name that is no directory does not exist.
         loop {
             let start = path[..end].rfind('/').map_or(0, |slash| slash + 1);
             let component = &path[start..end];
-            let listing = state.listings.get(&*id(&name.bucket, &path[..start]));
+            let listing = state.listings.get(&id[..above + start]);
             if let Some(listing) = listing.filter(|listing| now < listing.until) {
                 let known = listing.child(component)?;
                 listing.hits.fetch_add(1, Ordering::Relaxed);

@@ -170,8 +170,8 @@ pub struct Page {
     pub common_prefixes: Vec<String>,
     /// How to get the next page. `None` at the end. An empty one is an error: there is more, but nothing tells how to get it.
     pub next: Option<String>,
-    /// Whether names were left out that do not begin with the prefix.
-    pub(crate) has_strays: bool,
+    /// How many names were left out that do not begin with the prefix.
+    pub(crate) strays: usize,
 }
 
 impl Page {
@@ -221,7 +221,9 @@ pub struct CopyOptions<'a> {
     pub src: &'a Name,
     /// The destination.
     pub dst: &'a Name,
-    /// What is believed of the source. A store with conditions copies exactly this version, or else whatever is there.
+    /// What is believed of the source, with a strong ETag; a listing of a moment ago may have shown it. A store with
+    /// conditions copies this version or [none](crate::ObjectStore::copy), and so knows what the copy is. `None`: what is
+    /// there, whatever it is.
     pub known: Option<ObjectMeta>,
     /// The length of the source, if it is believed to be known: to choose the way only.
     pub len: Option<u64>,

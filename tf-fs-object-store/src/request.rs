@@ -77,7 +77,7 @@ pub(crate) async fn list<S: ObjectStore>(
     page.objects.retain(|object| object.key.starts_with(&options.prefix));
     page.common_prefixes
         .retain(|prefix| prefix.starts_with(&options.prefix) && prefix.ends_with('/'));
-    page.has_strays = page.objects.len() + page.common_prefixes.len() < names;
+    page.strays = names - page.objects.len() - page.common_prefixes.len();
     Ok(page)
 }
 

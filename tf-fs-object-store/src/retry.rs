@@ -111,6 +111,11 @@ impl Attempts {
         self.failed + 1
     }
 
+    /// Whether the failure says nothing, so that another attempt is made at once.
+    pub(crate) fn is_spurious(&self, failure: &impl Failure) -> bool {
+        failure.is_spurious() && self.spurious < SPURIOUS
+    }
+
     /// The request got on: what failed before does not count any more.
     pub(crate) fn forget(&mut self) {
         *self = Self { spurious: self.spurious, ..Self::default() };
@@ -129,7 +134,7 @@ impl Attempts {
         failure: F,
         began: Instant,
     ) -> Result<Duration, GivenUp<F>> {
-        if failure.is_spurious() && self.spurious < SPURIOUS {
+        if self.is_spurious(&failure) {
             self.spurious += 1;
             return Ok(Duration::ZERO);
         }

@@ -155,6 +155,10 @@ pub trait ObjectStore: Debug + Send + Sync + Sized + 'static {
     const PERMISSION_TO_READ: &'static str = "the permission to read";
     /// Whether [`list`](Self::list) honours [`ListOptions::start_after`]. The engine does not set it otherwise.
     const LISTS_AFTER: bool = false;
+    /// Whether a token of [`list`](Self::list) goes on after the last name of its page, whatever was deleted meanwhile, as
+    /// S3's do. Otherwise the engine lists a directory of several pages again after it has deleted what they showed, until
+    /// nothing is left.
+    const LISTS_STEADILY: bool = false;
     /// Whether each request ends by itself when it makes no progress. Then the engine sets no deadline, except for the
     /// bytes of a body.
     const HAS_DEADLINES: bool = false;
@@ -187,7 +191,7 @@ pub trait ObjectStore: Debug + Send + Sync + Sized + 'static {
     ) -> impl Future<Output = Result<(Head, Self::Body), Self::Failure>> + Send;
 
     /// Lists a page of the keys that begin with [`ListOptions::prefix`], in the order of their bytes, from `token` on,
-    /// which an earlier [`Page::next`] told: after the last name of that page, whatever was deleted meanwhile. A page may be empty although there is a next one. The engine ignores keys
+    /// which an earlier [`Page::next`] told. A page may be empty although there is a next one. The engine ignores keys
     /// that do not begin so, and notices pages that go round in circles.
     ///
     /// # Errors
@@ -257,8 +261,9 @@ pub trait ObjectStore: Debug + Send + Sync + Sized + 'static {
     /// known. It may take as long as the store needs: the engine sets no deadline.
     ///
     /// # Errors
-    /// [`Class::NotFound`](crate::Class::NotFound) if there is no such source. After any error the destination is whole or
-    /// as it was.
+    /// [`Class::NotFound`](crate::Class::NotFound) if there is no such source. [`Class::Precondition`](crate::Class::Precondition)
+    /// if [`CopyOptions::known`] names another version than is there, or the store cannot compare it: the engine then makes
+    /// the request again without it. After any error the destination is whole or as it was.
     fn copy(
         _from: &Arc<Self>,
         _to: &Arc<Self>,

@@ -195,6 +195,7 @@ impl<S: ObjectStore> ObjectStore for FaultyBucket<S> {
     const PERMISSION_TO_LIST: &'static str = S::PERMISSION_TO_LIST;
     const PERMISSION_TO_READ: &'static str = S::PERMISSION_TO_READ;
     const LISTS_AFTER: bool = S::LISTS_AFTER;
+    const LISTS_STEADILY: bool = S::LISTS_STEADILY;
     const HAS_DEADLINES: bool = S::HAS_DEADLINES;
 
     fn settings(&self) -> &Settings {

@@ -20,6 +20,7 @@ impl ObjectStore for Bucket {
     const PERMISSION_TO_LIST: &'static str = "s3:ListBucket";
     const PERMISSION_TO_READ: &'static str = "s3:GetObject";
     const LISTS_AFTER: bool = true;
+    const LISTS_STEADILY: bool = true;
     // `watch` ends the requests of the SDK, and the SDK repeats them.
     const HAS_DEADLINES: bool = true;
 

@@ -91,9 +91,10 @@ impl State {
     pub(super) fn change_names(&mut self, change: &Change) {
         let Change { name, kind } = change;
         // The directories that it is in: they are there now, or may be gone.
-        for (slash, _) in name.key.match_indices('/') {
-            for directory in [&name.key[..slash], &name.key[..=slash]] {
-                let directory = name.with_key(directory);
+        let mut directory = name.clone();
+        for (slash, _) in name.key.rmatch_indices('/') {
+            for end in [slash + 1, slash] {
+                directory.key.truncate(end);
                 if *kind != Kind::Written {
                     self.names.remove(&directory);
                 } else if let Some((found @ Found::Nothing, _)) = self.names.get_mut(&directory) {
@@ -131,20 +132,12 @@ impl State {
             self.bytes -= freed;
         }
         let path = change.name.key.trim_end_matches('/');
-        if let Some(listing) = self.listings.get_mut(&*id(&change.name.bucket, &format!("{path}/")))
-        {
-            listing.changed(change);
-        }
-        let mut end = path.len();
-        loop {
-            let start = path[..end].rfind('/').map_or(0, |slash| slash + 1);
-            if let Some(listing) = self.listings.get_mut(&*id(&change.name.bucket, &path[..start]))
-            {
+        let id = id(&change.name.bucket, &format!("{path}/"));
+        let above = id.len() - path.len() - 1;
+        let slashes = id[above..].rmatch_indices('/').map(|(slash, _)| above + slash + 1);
+        for end in slashes.chain([above]) {
+            if let Some(listing) = self.listings.get_mut(&id[..end]) {
                 listing.changed(change);
-            }
-            match start.checked_sub(1) {
-                Some(slash) => end = slash,
-                None => break,
             }
         }
     }

@@ -75,7 +75,15 @@ pub(super) async fn copy<C: Client>(
         .or_else(|| connection.pending.published_len(src));
     let began = connection.listings.begin();
     let options = || CopyOptions { src, dst, known: known.clone(), len, replaced };
-    let failure = match request::copy(&from, &to, src, options).await {
+    let copied = match request::copy(&from, &to, src, options).await {
+        // What is known of it is out of date.
+        Err(failure) if known.is_some() && failure.class() == Class::Precondition => {
+            let options = || CopyOptions { src, dst, known: None, len: None, replaced };
+            request::copy(&from, &to, src, options).await
+        }
+        copied => copied,
+    };
+    let failure = match copied {
         Ok(known) => {
             connection.listings.wrote(dst, known, began, to.settings().listing_ttl);
             return Ok(Source::File);

@@ -17,6 +17,9 @@ const IN_FLIGHT: u32 = 16;
 const BATCH: u32 = 4;
 /// Pages of a listing whose objects are deleted at a time.
 const PAGES: usize = (IN_FLIGHT / BATCH) as usize;
+/// Times that a directory is listed, where each deletion may make the next page begin later. Half of the objects or more
+/// are found each time.
+const MAX_LOOKS: u32 = 64;
 
 /// Deletes a file.
 ///
@@ -66,43 +69,26 @@ pub(super) async fn delete_recursively<C: Client>(
     let directory = name.prefix();
     let unpublished = connection.pending.below(name, &directory).len();
     let deletion = Deletion::new(connection, &bucket, name);
-    let pages = Pages::new(&*bucket, name, ListOptions::new(&directory)).stream();
-    let mut batches = std::pin::pin!(
-        pages
-            .map(|page| async {
-                match page {
-                    Ok(page) => {
-                        let keys = page.objects.into_iter().map(|object| object.key);
-                        Ok(deletion.delete(keys.collect()).await)
-                    }
-                    Err(error) => Err(error),
-                }
-            })
-            .buffer_unordered(PAGES)
-    );
-    let mut left = Left::default();
     let mut found_any = false;
-    // To the end also after an error: the store may carry out all deletions that are on their way.
-    while let Some(batch) = batches.next().await {
-        match batch {
-            Ok(batch) => {
-                found_any |= batch.found_any;
-                left.files.extend(batch.left);
-                left.error = left.error.or(batch.error);
-                if left.files.len() > bucket.settings().max_listed_names {
-                    // Those that follow would stay as well.
-                    break;
-                }
-            }
-            Err(error) => left.error = Some(error),
+    for look in 1.. {
+        let Round { found, pages, left, error } = delete_listed(&deletion, &directory).await;
+        found_any |= found;
+        connection.listings.changed_below(name);
+        let is_done = !found || pages <= 1 || C::Store::LISTS_STEADILY;
+        let error = error.or_else(|| {
+            (look >= MAX_LOOKS && !is_done).then(|| {
+                Error::new(Code::Aborted, format!(
+                    "{name}: objects were there again each of {MAX_LOOKS} times that all were deleted; stop whoever \
+                     writes them, and delete it again"
+                ))
+            })
+        });
+        match error {
+            Some(error) if found_any => return Err(left_over(error, &left, &directory)),
+            Some(error) => return Err(error.into()),
+            None if is_done => break,
+            None => {}
         }
-    }
-    connection.listings.changed_below(name);
-    if let Some(error) = left.error {
-        if !found_any {
-            return Err(error.into());
-        }
-        return Err(left_over(error, &left.files, &directory));
     }
     // Not before all else is gone: a file in a directory that could not be deleted can still be written.
     connection.pending.delete_below(name, &directory);
@@ -121,18 +107,63 @@ pub(super) async fn delete_recursively<C: Client>(
     }
 }
 
+/// What became of all objects that a listing showed.
 #[derive(Default)]
-struct Left {
-    files: Vec<String>,
+struct Round {
+    found: bool,
+    pages: usize,
+    left: Vec<String>,
     error: Option<Error>,
+}
+
+/// Deletes all objects of a directory that a listing shows.
+async fn delete_listed<C: Client>(deletion: &Deletion<'_, C>, directory: &str) -> Round {
+    let Deletion { bucket, name, .. } = *deletion;
+    let pages = Pages::new(bucket, name, ListOptions::new(directory)).stream();
+    let mut batches = std::pin::pin!(
+        pages
+            .map(|page| async {
+                match page {
+                    Ok(page) => {
+                        let keys = page.objects.into_iter().map(|object| object.key);
+                        Ok(deletion.delete(keys.collect()).await)
+                    }
+                    Err(error) => Err(error),
+                }
+            })
+            .buffer_unordered(PAGES)
+    );
+    let mut round = Round::default();
+    // To the end also after an error: the store may carry out all deletions that are on their way.
+    while let Some(batch) = batches.next().await {
+        round.pages += 1;
+        match batch {
+            Ok(batch) => {
+                round.found |= batch.found_any;
+                round.left.extend(batch.left);
+                round.error = round.error.or(batch.error);
+                if round.left.len() > bucket.settings().max_listed_names {
+                    // Those that follow would stay as well.
+                    break;
+                }
+            }
+            Err(error) => round.error = Some(error),
+        }
+    }
+    round
 }
 
 /// Counts what is left: the files, and the directories that stay because of them.
 fn left_over(error: Error, left: &[String], directory: &str) -> Undeleted {
     let mut directories = BTreeSet::from([directory]);
     for key in left {
-        let slashes = key.match_indices('/').map(|(slash, _)| slash + 1);
-        directories.extend(slashes.filter(|&end| end > directory.len()).map(|end| &key[..end]));
+        let ends = key.match_indices('/').map(|(slash, _)| slash + 1);
+        // What is above a directory that is counted is counted.
+        for end in ends.rev().take_while(|&end| end > directory.len()) {
+            if !directories.insert(&key[..end]) {
+                break;
+            }
+        }
     }
     let files = left.iter().filter(|key| !key.ends_with('/')).count();
     Undeleted { error, files: files as u64, dirs: directories.len() as u64 }

@@ -1,7 +1,7 @@
 //! The entries of a directory.
 
 use super::lookup;
-use super::pages::{Allowance, Pages};
+use super::pages::{Allowance, MAX_EMPTY, Pages};
 use crate::{Client, Collected, Connection, Found, ListOptions, Name, ObjectStore, Tree, request};
 use std::collections::BTreeSet;
 use tf_fs_plugin::prelude::*;
@@ -106,16 +106,28 @@ async fn buckets<C: Client>(connection: &Connection<C>, name: &Name) -> Result<E
     let mut names = BTreeSet::new();
     let allowance = Allowance::new(&settings);
     let mut token = None;
+    let mut empty = 0;
     loop {
         let page = request::list_buckets(client, &settings, name, token.as_deref()).await;
         let page = page.map_err(|failure| failure.into_error(request::LIST_BUCKETS, name))?;
         let before = names.len();
         allowance.take(name, page.names.len())?;
+        empty = if page.names.is_empty() { empty + 1 } else { 0 };
+        let is_empty = page.names.is_empty();
         names.extend(page.names);
-        token = page.next.filter(|token| !token.is_empty());
+        let next = page.next.filter(|token| !token.is_empty());
         // A store that has no pages may say the same again.
-        if token.is_none() || names.len() == before {
+        let is_over = next.is_none() || next == token || names.len() == before && !is_empty;
+        if is_over {
             return Ok(names.into_iter().collect());
         }
+        ensure!(
+            empty <= MAX_EMPTY,
+            Error::data_loss(format_args!(
+                "{name}: {}: the store's list has nothing but empty pages; ask whoever runs the store",
+                request::LIST_BUCKETS
+            ))
+        );
+        token = next;
     }
 }

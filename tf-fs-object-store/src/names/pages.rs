@@ -51,6 +51,8 @@ pub(super) struct Pages<'a, S> {
     /// How the last page that was not empty began.
     first: Option<String>,
     empty: usize,
+    /// For the names that were not requested.
+    allowance: Allowance,
 }
 
 /// Why there is no page.
@@ -82,7 +84,7 @@ impl<F: Failure> NoPage<F> {
 }
 
 /// Pages without a key that are asked for one after the other. A store passes over deleted versions so.
-const MAX_EMPTY: usize = 1000;
+pub(super) const MAX_EMPTY: usize = 1000;
 
 impl<'a, S: ObjectStore> Pages<'a, S> {
     pub(super) fn new(bucket: &'a S, name: &'a Name, options: ListOptions) -> Self {
@@ -96,6 +98,7 @@ impl<'a, S: ObjectStore> Pages<'a, S> {
             pages: 0,
             first: None,
             empty: 0,
+            allowance: Allowance::new(bucket.settings()),
         }
     }
 
@@ -112,14 +115,14 @@ impl<'a, S: ObjectStore> Pages<'a, S> {
         self.try_next().await.map_err(|error| error.into_error::<S>(self.name))
     }
 
-    /// The next page with a name in it, `None` if there is none: a page may be empty although others follow. One whose names
-    /// all have another prefix is returned too: the store goes on so.
+    /// The next page with a name in it, `None` if there is none: a page may be empty although others follow, or have only
+    /// names with another prefix.
     ///
     /// # Errors
     /// As [`next`](Self::next).
     pub(super) async fn next_named(&mut self) -> Result<Option<Page>, NoPage<S::Failure>> {
         while let Some(page) = self.try_next().await? {
-            if page.first().is_some() || page.has_strays {
+            if page.first().is_some() {
                 return Ok(Some(page));
             }
         }
@@ -159,6 +162,7 @@ impl<'a, S: ObjectStore> Pages<'a, S> {
         if self.empty > MAX_EMPTY {
             return Err(self.broken("has nothing but empty pages"));
         }
+        self.allowance.take(self.name, page.strays).map_err(NoPage::Broken)?;
         Ok(Some(page))
     }
 

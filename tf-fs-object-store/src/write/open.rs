@@ -28,8 +28,8 @@ pub(super) struct Open<C: Client> {
     /// What the store has to have under this name, when something is published.
     before: Before,
     published_at: Option<Instant>,
-    /// How long the file was at an attempt to publish it that failed, but may have been done.
-    undecided: Option<u64>,
+    /// How long the file was at each attempt to publish all of it that failed, but may have been done.
+    undecided: Vec<u64>,
     /// The last bytes of the file: all of it, or what comes after the parts of `upload` or, without one,
     /// after what is published.
     held: Buffer,
@@ -69,7 +69,7 @@ impl<C: Client> Open<C> {
             limits,
             before,
             published_at: None,
-            undecided: None,
+            undecided: Vec::new(),
             held: Buffer::default(),
             held_from: 0,
             upload: None,
@@ -175,6 +175,12 @@ impl<C: Client> Open<C> {
         };
         let copies = self.copies();
         let most = object.store.settings().write_concurrency.max(1);
+        if self.upload.is_none() && !self.undecided.is_empty() {
+            // What is sent as parts is not here any more to be compared.
+            self.settle()?;
+            self.undecided.clear();
+            return self.send_part();
+        }
         let free_place = |upload: &mut Upload<C::Store>| -> Result<()> {
             while upload.in_flight() >= most {
                 connection.block_on(upload.arrival())?;
@@ -273,13 +279,36 @@ impl<C: Client> Open<C> {
 
     /// Stores all of the file in one request. What is held stays, so this can be tried again.
     fn put(&mut self) -> Result<Stored> {
+        self.settle()?;
         let content = self.held.share();
-        let mut is_open = self.undecided == Some(self.len);
+        let mut is_open = self.undecided.contains(&self.len);
         let (object, before) = (&self.object, &self.before);
         let put = object.store.publish(object.target(before), Sent::Whole(&content), &mut is_open);
         let stored = self.connection.block_on(put);
-        self.undecided = (is_open && stored.is_err()).then_some(self.len);
+        if stored.is_ok() {
+            self.undecided.clear();
+        } else if is_open && !self.undecided.contains(&self.len) {
+            self.undecided.push(self.len);
+        }
         stored
+    }
+
+    /// Finds out whether the store has one of the shorter versions whose publication failed. Then the next version
+    /// replaces that one.
+    fn settle(&mut self) -> Result<()> {
+        let shorter = self.undecided.iter().filter(|&&len| len != self.len);
+        if shorter.clone().next().is_none() || self.before == Before::Anything {
+            return Ok(());
+        }
+        let all = self.held.share();
+        let contents: Vec<_> = shorter.map(|&len| all.prefix(len as usize)).collect();
+        let (object, before) = (&self.object, &self.before);
+        let found = publish::find_ours(&*object.store, object.target(before), &contents);
+        if let Some(found) = self.connection.block_on(found)? {
+            self.undecided.retain(|&len| len == self.len);
+            self.before = Before::This(found);
+        }
+        Ok(())
     }
 
     fn publish_parts(&mut self) -> Result<Stored> {

@@ -3,7 +3,7 @@
 use super::store::{Before, Sent, Stored, Target};
 use crate::request::{self, HEAD};
 use crate::retry::Attempts;
-use crate::{Class, Failure, Name, ObjectStore};
+use crate::{Class, Content, Failure, Name, ObjectStore};
 use std::time::Duration;
 use tf_fs_plugin::prelude::*;
 use tokio::time::Instant;
@@ -52,8 +52,9 @@ pub(crate) async fn publish<S: ObjectStore>(
             Err(failure) => failure,
         };
         let class = failure.class();
+        let is_final = !attempts.is_spurious(&failure);
         // A second attempt finds the object of the first in the way, or its upload gone.
-        if *is_open && matches!(class, Class::Precondition | Class::NotFound) {
+        if is_final && *is_open && matches!(class, Class::Precondition | Class::NotFound) {
             let error = failure.into_error(request.op, to.name, number);
             // The upload is gone, and another one may do better.
             let error = match class {
@@ -68,7 +69,7 @@ pub(crate) async fn publish<S: ObjectStore>(
                 Ok(Found::Unknown) | Err(_) => Err(unknown(error)),
             };
         }
-        if class == Class::Precondition {
+        if is_final && class == Class::Precondition {
             return Err(replaced(failure.into_error(request.op, to.name, number)));
         }
         *is_open |= matches!(class, Class::Transient | Class::Doubtful);
@@ -109,6 +110,32 @@ enum Found {
     /// Somebody else's, or none.
     Theirs,
     Unknown,
+}
+
+/// The object, if it is one of these contents, which earlier publications may have made although they failed.
+///
+/// # Errors
+/// If the store does not tell whether it is one of them.
+pub(super) async fn find_ours<S: ObjectStore>(
+    store: &S,
+    to: Target<'_>,
+    contents: &[Content],
+) -> Result<Option<Stored>> {
+    let Ok(Some(found)) = find(store, to.name).await else { return Ok(None) };
+    for content in contents {
+        match whose(store, to, Sent::Whole(content), found.clone()).await {
+            Ok(Found::Ours(stored)) => return Ok(Some(stored)),
+            Ok(Found::Theirs | Found::AsBefore) => {}
+            Ok(Found::Unknown) | Err(_) => {
+                return Err(unknown(Error::failed_precondition(format_args!(
+                    "{}: put: not sent, since an earlier one failed, and the store shows {}",
+                    to.name,
+                    shown(Some(&found))
+                ))));
+            }
+        }
+    }
+    Ok(None)
 }
 
 /// Finds out what became of an attempt that failed, but may have been done.

@@ -153,6 +153,54 @@ fn empty_pages_before_others_hide_nothing() {
 }
 
 #[test]
+fn names_that_were_not_requested_hide_no_others() {
+    let told = operations(&plugin(&KEYS));
+    let plugin = plugin(&KEYS);
+    plugin.contents().empty_pages = 3;
+    plugin.contents().strays = true;
+    assert_eq!(operations(&plugin), told);
+    // They are not looked through for ever.
+    let plugin = crate::store::plugin(&KEYS);
+    plugin.contents().empty_pages = 1000;
+    plugin.contents().strays = true;
+    plugin.contents().max_listed_names = Some(20);
+    let error = plugin.0.stat(&name("d.x")).unwrap_err();
+    assert_eq!(error.code(), Code::ResourceExhausted, "{error:#}");
+    assert_eq!(plugin.requests("list").len(), 21);
+}
+
+#[test]
+fn a_tree_is_deleted_although_each_deletion_moves_the_pages_that_follow() {
+    let keys: Vec<String> = (0..200).map(|n| format!("d/{n:03}")).collect();
+    let keys: Vec<&str> = keys.iter().map(String::as_str).chain(["other"]).collect();
+    let plugin = plugin(&keys);
+    plugin.contents().shifts = true;
+    plugin.contents().page = Some(20);
+    plugin.contents().delete_limit = 1000;
+    plugin.0.delete_recursively(&name("d")).map_err(|left| left.error).unwrap();
+    assert_eq!(plugin.keys(), ["other"]);
+    assert!(plugin.requests("list").len() < 40, "{:?}", plugin.requests("list").len());
+    // One page needs no second look.
+    let before = plugin.requests("list").len();
+    plugin.put("d/x", vec![1]);
+    plugin.0.delete_recursively(&name("d")).map_err(|left| left.error).unwrap();
+    assert_eq!(plugin.requests("list").len(), before + 1);
+}
+
+#[test]
+fn a_copy_is_of_what_is_there_whatever_a_listing_showed() {
+    let plugin = plugin(&["d/a", "d/b"]);
+    plugin.contents().listing_ttl = Duration::from_secs(60);
+    assert_eq!(plugin.children("d").unwrap(), ["a", "b"]);
+    plugin.put("d/a", b"new".to_vec());
+    plugin.0.copy_file(&name("d/a"), &name("copy")).unwrap();
+    plugin.0.rename_file(&name("d/a"), &name("moved")).unwrap();
+    for key in ["copy", "moved"] {
+        assert_eq!(plugin.read(key, 10).unwrap(), b"new");
+    }
+}
+
+#[test]
 fn equal_versions_are_not_copies() {
     // The version of this store is a counter, so it is the same for objects that have nothing in common.
     let plugin = plugin(&["d/a", "d/b"]);
@@ -201,5 +249,10 @@ fn sizes_that_listings_do_not_tell_are_looked_up() {
 fn buckets_are_listed_page_by_page() {
     let root = tf_fs_object_store::Name::new("mem", "", "");
     let names = plugin(&[]).0.get_children(&root).unwrap();
-    assert_eq!(names.iter().map(<[u8]>::to_vec).collect::<Vec<_>>(), [b"b", b"c"]);
+    assert_eq!(names.iter().map(<[u8]>::to_vec).collect::<Vec<_>>(), [b"b", b"c"]); // A page may have none although there are more.
+    let plugin = plugin(&[]);
+    plugin.contents().empty_pages = 3;
+    assert_eq!(plugin.0.get_children(&root).unwrap().iter().count(), 2);
+    plugin.contents().empty_pages = 2000;
+    assert_eq!(plugin.0.get_children(&root).unwrap_err().code(), Code::DataLoss);
 }

@@ -23,6 +23,11 @@ pub(crate) struct Contents {
     pub(crate) circles: bool,
     /// Pages without a name before each one with names.
     pub(crate) empty_pages: usize,
+    pub(crate) max_listed_names: Option<usize>,
+    /// Those pages have names that were not requested.
+    pub(crate) strays: bool,
+    /// Tokens count names: they go on later when names before them are gone.
+    pub(crate) shifts: bool,
     pub(crate) cannot: Vec<&'static str>,
     pub(crate) weak_etags: bool,
     pub(crate) hides_sizes: bool,
@@ -69,6 +74,7 @@ fn settings(contents: &Mutex<Contents>) -> Settings {
     settings.retry_backoff = Duration::from_millis(1);
     let contents = contents.lock().unwrap();
     settings.listing_ttl = contents.listing_ttl;
+    settings.max_listed_names = contents.max_listed_names.unwrap_or(settings.max_listed_names);
     if let Some(stall) = contents.stall_timeout {
         settings.stall_timeout = stall;
     }
@@ -90,8 +96,10 @@ impl Client for Memory {
 
     async fn list_buckets(&self, token: Option<&str>) -> Result<BucketPage, RequestError> {
         begin(&self.0, "buckets", "").await?;
-        Ok(match token {
-            None => BucketPage::new(vec!["b".into()], Some("2".into())),
+        let empty = self.0.lock().unwrap().empty_pages;
+        Ok(match token.map(|token| token.parse::<usize>().unwrap()) {
+            None => BucketPage::new(vec!["b".into()], Some("1".into())),
+            Some(n) if n <= empty => BucketPage::new(Vec::new(), Some((n + 1).to_string())),
             Some(_) => BucketPage::new(vec!["c".into()], None),
         })
     }
@@ -185,6 +193,20 @@ impl ObjectStore for Bucket {
         };
         let empty: usize = empty.parse().unwrap_or(contents.empty_pages);
         let mut page = Page::default();
+        if contents.shifts {
+            let passed = token.map_or(0, |token| token[2..].parse().unwrap());
+            let keys: Vec<_> =
+                contents.objects.keys().filter(|key| key.starts_with(&query.prefix)).collect();
+            let end = keys.len().min(passed + contents.page.unwrap_or(3));
+            let shown = keys.get(passed..end).unwrap_or_default();
+            page.objects =
+                shown.iter().map(|key| Object::new(&***key, ObjectMeta::new(1))).collect();
+            page.next = (end < keys.len()).then(|| format!("0:{end}"));
+            return Ok(page);
+        }
+        if empty > 0 && contents.strays && !query.prefix.is_empty() {
+            page.objects.push(Object::new(format!("~{empty}"), ObjectMeta::new(1)));
+        }
         if empty > 0 {
             page.next = Some(format!("{}:{after}", empty - 1));
             return Ok(page);
@@ -258,7 +280,12 @@ impl ObjectStore for Bucket {
         from.begin("copy", &options.src.key).await?;
         let mut contents = from.contents();
         let missing = || RequestError::new(Class::NotFound, "no such object");
-        let (bytes, _) = contents.objects.get(&options.src.key).cloned().ok_or_else(missing)?;
+        let (bytes, version) =
+            contents.objects.get(&options.src.key).cloned().ok_or_else(missing)?;
+        let etag = Some(contents.etag(version));
+        if options.known.is_some_and(|known| known.etag != etag) {
+            return Err(RequestError::changed());
+        }
         contents.objects.insert(options.dst.key.clone(), (bytes, 1));
         Ok(None)
     }

@@ -139,6 +139,77 @@ fn a_write_that_failed_is_tried_again_at_the_next_close() {
     assert_eq!(plugin.bytes("f").unwrap(), &b"ours"[..]);
 }
 
+/// Appends `bytes` and flushes, which is done, but nobody gets to know.
+fn flush_unnoticed(plugin: &Plugin, writer: &mut Writer<Plugin>, bytes: &[u8]) {
+    append(writer, bytes).unwrap();
+    if !plugin.0.client.checks() {
+        plugin.fails("head", Fault::Succeeds);
+    }
+    plugin.fails("put", Fault::Lost);
+    for kind in ["put", "put", "head", "head", "head", "head", "head", "head"] {
+        plugin.fails(kind, Fault::Fails(Class::Transient));
+    }
+    assert_eq!(writer.flush().unwrap_err().code(), Code::Unavailable);
+    plugin.contents().faults.clear();
+}
+
+#[test]
+fn bytes_after_a_flush_that_was_done_unnoticed_are_added_to_it() {
+    for plugin in stores() {
+        for is_large in [false, true] {
+            for times in [1, 2] {
+                plugin.contents().objects.clear();
+                let mut writer = plugin.append_to("f").unwrap();
+                flush_unnoticed(&plugin, &mut writer, b"one ");
+                if times == 2 {
+                    // The look that finds the first.
+                    plugin.fails("head", Fault::Succeeds);
+                    flush_unnoticed(&plugin, &mut writer, b"two ");
+                }
+                let rest = content(if is_large { 3 << 20 } else { 100 });
+                append(&mut writer, &rest).unwrap();
+                writer.close().unwrap_or_else(|error| panic!("{is_large} {times}: {error:#}"));
+                let before: &[u8] = if times == 2 { b"one two " } else { b"one " };
+                assert!(plugin.bytes("f").unwrap() == [before, &rest].concat(), "{is_large}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_replaced_a_flush_that_was_done_unnoticed_stays() {
+    for plugin in stores() {
+        for (theirs, has_checksums) in [(&b"1234"[..], true), (b"12345", true), (b"one ", false)] {
+            plugin.contents().objects.clear();
+            let mut writer = plugin.append_to("f").unwrap();
+            flush_unnoticed(&plugin, &mut writer, b"one ");
+            plugin.put("f", theirs);
+            plugin.contents().has_checksums = has_checksums;
+            writer.append(b"more").unwrap();
+            let error = writer.close().unwrap_err();
+            assert_eq!(error.code(), Code::FailedPrecondition, "{error:#}");
+            let is_unknown = format!("{error:#}").contains("it is unknown whether");
+            assert_eq!(is_unknown, !has_checksums, "{error:#}");
+            drop(writer);
+            assert_eq!(plugin.bytes("f").unwrap(), theirs);
+            plugin.contents().has_checksums = true;
+        }
+    }
+}
+
+#[test]
+fn a_spurious_failure_of_a_write_is_repeated_at_once_whatever_its_class() {
+    for is_large in [false, true] {
+        for class in [Class::Precondition, Class::NotFound, Class::Permanent, Class::Transient] {
+            let plugin = in_parts();
+            let (mut writer, bytes) = appended(&plugin, is_large);
+            (0..20).for_each(|_| plugin.fails(last(is_large), Fault::Spurious(class)));
+            writer.close().unwrap_or_else(|error| panic!("{is_large} {class:?}: {error:#}"));
+            assert!(plugin.bytes("f").unwrap() == bytes, "{class:?}");
+        }
+    }
+}
+
 #[test]
 fn failures_are_repeated_by_their_class() {
     for (class, attempts) in [(Class::Transient, 3), (Class::Doubtful, 3), (Class::Permanent, 1)] {

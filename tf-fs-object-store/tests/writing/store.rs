@@ -47,8 +47,12 @@ pub(crate) struct Object {
 
 #[derive(Clone, Debug)]
 pub(crate) enum Fault {
+    /// It succeeds.
+    Succeeds,
     /// Nothing was done.
     Fails(Class),
+    /// Nothing was done, which says nothing of the store.
+    Spurious(Class),
     /// It was done, and the response lost.
     Lost,
     /// It was done and the response lost, and then somebody else wrote this.
@@ -174,6 +178,8 @@ impl Contents {
         let at = self.faults.iter().position(|(of, _)| *of == kind);
         match at.and_then(|at| self.faults.remove(at)).map(|(_, fault)| fault) {
             Some(Fault::Fails(class)) => Err(Failed::new(class, "injected")),
+            Some(Fault::Spurious(class)) => Err(Failed::new(class, "injected").spurious()),
+            Some(Fault::Succeeds) => Ok(None),
             Some(Fault::Raced(theirs)) => {
                 self.put(key, Bytes::from_static(theirs), Attributes::default());
                 Ok(None)
@@ -217,6 +223,13 @@ impl Contents {
             Some(_) => {}
         }
         Err(Failed::new(Class::Transient, "no response"))
+    }
+}
+
+impl Memory {
+    /// Whether the store checks conditions.
+    pub(crate) fn checks(&self) -> bool {
+        self.limits.checks_before
     }
 }
 

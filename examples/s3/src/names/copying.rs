@@ -67,14 +67,8 @@ impl Copy<'_> {
     /// With one request.
     async fn at_once(&self) -> Result<Outcome, Cause> {
         let knows = self.to.known(Condition::CopyOf).is_sent();
-        let mut known = self.known.as_ref().filter(|_| knows);
-        let mut answer = self.send(known).await;
-        if known.is_some() && answer.as_ref().is_err_and(is_other) {
-            // It has changed since, or the store cannot tell: then the copy is of whatever is there.
-            known = None;
-            answer = self.send(known).await;
-        }
-        match answer {
+        let known = self.known.as_ref().filter(|_| knows);
+        match self.send(known).await {
             Ok(answer) => {
                 let result = answer.copy_object_result();
                 let etag = result.and_then(|result| result.e_tag()).unwrap_or_default();
@@ -94,6 +88,8 @@ impl Copy<'_> {
                 });
                 Ok(copy)
             }
+            // It has changed since, or the store cannot tell.
+            Err(error) if known.is_some() && is_other(&error) => Err(Cause::Changed),
             Err(error) if may_be_too_long(&error) => {
                 match self.head().await {
                     Ok(head) if len(&head)? > ONE_REQUEST => Ok(self.parts_of(head).await?),

@@ -12,7 +12,7 @@ pub(crate) mod object;
 
 use crate::connection::Bucket;
 use crate::get::Cause;
-use checksum::Crc32;
+use checksum::{Crc32, md5_etag, same_etag};
 use object::Target;
 use tf_fs_object_store::{
     Attributes, Class, Content, CopyLimits, Multipart, Name, Part, PartLimits, Range, Sent, Stored,
@@ -55,10 +55,13 @@ pub(crate) async fn publish(
     }
 }
 
-/// Whether an object has these bytes, by its CRC32.
+/// Whether an object has these bytes, by its CRC32, or by an ETag that is their MD5: another one proves nothing.
 pub(crate) fn is_same(content: &Content, found: &Stored) -> Option<bool> {
-    let theirs = object::crc_of(found.checksum.as_ref())?;
-    Some(Crc32::of_content(content) == theirs)
+    match (object::crc_of(found.checksum.as_ref()), &found.etag) {
+        (Some(theirs), _) => Some(Crc32::of_content(content) == theirs),
+        (None, Some(etag)) => same_etag(etag, &md5_etag(content)).then_some(true),
+        (None, None) => None,
+    }
 }
 
 /// Begins an upload. The store's name of it.
