@@ -12,6 +12,7 @@
 //! | `connector`, `guard` | connections: straight or through a proxy, and broken when the peer takes no more bytes |
 //! | `tls` | which certificates are trusted |
 //! | `headers` | header values, read strictly |
+//! | `metrics` | requests and failures, counted |
 //! | `transport` | why a request got no response |
 
 mod body;
@@ -20,6 +21,7 @@ mod connector;
 mod failure;
 mod guard;
 mod headers;
+mod metrics;
 mod tls;
 mod transport;
 
@@ -30,5 +32,6 @@ pub use connector::{Connector, IDLE, Proxy, is_proxied};
 pub use failure::{Failed, Refusal};
 pub use guard::Guarded;
 pub use headers::{content_range, date, number, retry_after, unsatisfied_size};
+pub use metrics::Counts;
 pub use tls::Tls;
 pub use transport::{PROXY_WANTS_CREDENTIALS, causes, printable, will_stay};
