@@ -16,7 +16,7 @@ use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::ffi::CString;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
-use tf_fs_sys::{SP_Device, SP_DeviceMemoryBase};
+use tf_fs_sys::SP_Device;
 use tf_plugin_core::__private::boundary;
 use tf_plugin_core::{Error, Result};
 
@@ -332,26 +332,4 @@ pub(super) unsafe fn shared_device<D: Device>(
 #[cold]
 fn no_device() -> Error {
     Error::failed_precondition("TensorFlow passed no device, because `create_device` has failed")
-}
-
-/// The address in a struct of the host's.
-///
-/// # Safety
-/// `memory` is null or points to a struct of which `struct_size` bytes can be read.
-#[inline]
-pub(super) unsafe fn address(memory: *const SP_DeviceMemoryBase) -> Result<DevicePtr> {
-    // SAFETY: `memory` is null, or a struct with `struct_size` readable bytes.
-    let address = unsafe { field!(memory => SP_DeviceMemoryBase.opaque) };
-    match address.and_then(|address| DevicePtr::new(address.addr() as u64)) {
-        Some(address) if !address.is_refused() => Ok(address),
-        address => Err(no_address(address.is_some())),
-    }
-}
-
-#[cold]
-fn no_address(is_refused: bool) -> Error {
-    if is_refused {
-        return Error::resource_exhausted("the memory of the device is used up");
-    }
-    Error::invalid_argument("TensorFlow passed no device memory")
 }

@@ -1,9 +1,8 @@
 //! How a callback of the host becomes a call with safe arguments, behind a guard.
 
 use crate::abi::event::EventState;
-use crate::abi::state::{
-    DeviceState, StreamState, TimerState, address, borrow, device as device_of,
-};
+use crate::abi::state::{DeviceState, StreamState, TimerState, borrow, device as device_of};
+use crate::abi::versions::field;
 use crate::device::Device;
 use crate::memory::DevicePtr;
 use core::ffi::c_void;
@@ -127,30 +126,49 @@ impl<H> Argument for Place<'_, H> {
     }
 }
 
-/// Where a copy or a fill writes to. An error counts only if there is something to write.
-pub(super) struct Target(pub(super) Result<DevicePtr>);
+/// Addresses on the device. That there is none counts only if there is something to copy or fill.
+macro_rules! addresses {
+    ($($(#[$doc:meta])* $name:ident: $raw:ty;)*) => {$(
+        $(#[$doc])*
+        pub(super) struct $name(Option<DevicePtr>);
 
-impl Argument for Target {
-    type Raw = *mut SP_DeviceMemoryBase;
+        impl $name {
+            /// The address, or an error that says why there is none.
+            #[inline]
+            pub(super) fn get(self) -> Result<DevicePtr> {
+                match self.0 {
+                    Some(address) if !address.is_refused() => Ok(address),
+                    address => Err(no_address(address.is_some())),
+                }
+            }
+        }
 
-    #[inline]
-    unsafe fn of_host(raw: *mut SP_DeviceMemoryBase) -> Result<Self> {
-        // SAFETY: `raw` is null, or a struct of which `struct_size` bytes can be read.
-        Ok(Self(unsafe { address(raw) }))
-    }
+        impl Argument for $name {
+            type Raw = $raw;
+
+            #[inline]
+            unsafe fn of_host(raw: $raw) -> Result<Self> {
+                // SAFETY: `raw` is null, or a struct of which `struct_size` bytes can be read.
+                let address = unsafe { field!(raw => SP_DeviceMemoryBase.opaque) };
+                Ok(Self(address.and_then(|address| DevicePtr::new(address.addr() as u64))))
+            }
+        }
+    )*};
 }
 
-/// Where a copy reads from. An error counts only if there is something to read.
-pub(super) struct Source(pub(super) Result<DevicePtr>);
+addresses! {
+    /// Where a copy or a fill writes to.
+    Target: *mut SP_DeviceMemoryBase;
+    /// Where a copy reads from.
+    Source: *const SP_DeviceMemoryBase;
+}
 
-impl Argument for Source {
-    type Raw = *const SP_DeviceMemoryBase;
-
-    #[inline]
-    unsafe fn of_host(raw: *const SP_DeviceMemoryBase) -> Result<Self> {
-        // SAFETY: `raw` is null, or a struct of which `struct_size` bytes can be read.
-        Ok(Self(unsafe { address(raw) }))
+#[cold]
+fn no_address(is_refused: bool) -> Error {
+    if is_refused {
+        return Error::resource_exhausted("the memory of the device is used up");
     }
+    Error::invalid_argument("TensorFlow passed no device memory")
 }
 
 /// Declares callbacks of devices of a type `D`. The body of each gets its arguments by [`Argument`] and runs behind a guard:
@@ -205,7 +223,7 @@ macro_rules! callbacks {
             // body ends before the callback does.
             unsafe {
                 let op = stringify!($name);
-                super::callback::enqueue::<D>(op, device, stream, status, |device, stream| {
+                super::callback::enqueue::<D>(op, device, stream, status, move |device, stream| {
                     $(let $argument = <$type>::of_host($argument)?;)*
                     body(device, stream, $($argument),*)
                 });
@@ -253,17 +271,19 @@ pub(super) unsafe fn enqueue<D: Device>(
     unsafe {
         guard(op, status, (), || {
             let device = device_of::<D>(device)?;
-            let stream = || <&StreamState<D>>::of_host(stream);
             if device.takes_errors {
                 device.health.check()?;
-                return body(device, stream()?);
             }
-            let (health, result) = match stream() {
-                Ok(stream) => (Some(stream), catch(op, || body(device, stream))),
-                Err(error) => (None, Err(error)),
+            let stream = <Option<&StreamState<D>>>::of_host(stream)?;
+            let result = match stream {
+                Some(stream) => catch(op, || body(device, stream)),
+                None => Err(null("stream")),
             };
+            if device.takes_errors {
+                return result;
+            }
             if let Err(error) = result {
-                health.map_or(&device.health, StreamState::health).note(op, &error);
+                stream.map_or(&device.health, StreamState::health).note(op, &error);
             }
             Ok(())
         });

@@ -1,6 +1,6 @@
 //! Copies.
 
-use super::callback::{Argument, Source, Target, callbacks};
+use super::callback::{Argument, Source, Target, callbacks, null};
 use crate::abi::host_buf::{HostBuf, host_size, lent};
 use crate::abi::host_ptr::{HostSource, HostTarget};
 use crate::abi::state::{DeviceState, StreamState};
@@ -23,7 +23,7 @@ fn check(memory: *const c_void, purpose: &str) -> Result<()> {
 callbacks! {
     fn memcpy_dtoh(
         device: &DeviceState<D>,
-        stream: Result<&StreamState<D>>,
+        stream: Option<&StreamState<D>>,
         target: *mut c_void,
         source: Source,
         size: u64,
@@ -31,11 +31,11 @@ callbacks! {
         // Nobody looks behind this copy: an error is the only way to prevent wrong numbers, even where
         // it aborts the process.
         device.health.check()?;
-        let stream = stream?;
+        let stream = stream.ok_or_else(|| null("stream"))?;
         if size == 0 {
             return Ok(());
         }
-        let source = source.0?;
+        let source = source.get()?;
         check(target, "to")?;
         let len = host_size(size)?;
         let author = stream.author()?;
@@ -51,7 +51,7 @@ callbacks! {
         if size == 0 {
             return Ok(());
         }
-        let target = target.0?;
+        let target = target.get()?;
         check(source, "from")?;
         let len = host_size(size)?;
         let author = stream.author()?;
@@ -68,7 +68,7 @@ callbacks! {
         if size == 0 {
             return Ok(());
         }
-        let (target, source) = (target.0?, source.0?);
+        let (target, source) = (target.get()?, source.get()?);
         stream.author()?.copy_on_device(target, source, size)
     }
 
@@ -78,7 +78,7 @@ callbacks! {
         if size == 0 {
             return Ok(());
         }
-        let source = source.0?;
+        let source = source.get()?;
         // SAFETY: the host passes null, or `size` bytes that stay, and that nothing else uses, during the call.
         device.device.copy_to_host(unsafe { HostBuf::of_host(target, size)? }, source)
     }
@@ -89,7 +89,7 @@ callbacks! {
         if size == 0 {
             return Ok(());
         }
-        let target = target.0?;
+        let target = target.get()?;
         check(source, "from")?;
         // SAFETY: the host passes `size` bytes that stay, and that nothing writes to, during the call.
         device.device.copy_to_device(target, unsafe { lent(source, host_size(size)?)? })
@@ -99,6 +99,6 @@ callbacks! {
         if size == 0 {
             return Ok(());
         }
-        device.device.copy_on_device(target.0?, source.0?, size)
+        device.device.copy_on_device(target.get()?, source.get()?, size)
     }
 }

@@ -23,7 +23,7 @@ fn fill<D: Device>(
         !matches!(pattern, Pattern::Word(_)) || size.is_multiple_of(4),
         Error::invalid_argument(format!("{size} bytes are not a multiple of a pattern of 4"))
     );
-    let target = target.0?;
+    let target = target.get()?;
     catch(op, || stream.author()?.fill(target, pattern, size)).inspect_err(|error| {
         // TensorFlow does not look at the status and continues with whatever is in the memory.
         // Where `enqueue` returns no error, it keeps this one.

@@ -1,8 +1,10 @@
 //! Streams, host callbacks, and waiting for work.
 
-use super::callback::{Argument, Place, callbacks};
+use super::callback::{Argument, Place, callbacks, null};
 use crate::abi::host_callback::HostCallback;
-use crate::abi::state::{DeviceState, StreamState, into_handle, shared_device, take};
+use crate::abi::state::{
+    DeviceState, StreamState, device as device_of, into_handle, shared_device, take,
+};
 use crate::abi::versions::{Versioned as _, read};
 use crate::abi::work::Waits as _;
 use crate::device::Device;
@@ -84,27 +86,28 @@ callbacks! {
     }
 
     quiet fn host_callback(
-        device: Result<&DeviceState<D>>,
-        stream: Result<&StreamState<D>>,
+        device: *const SP_Device,
+        stream: Option<&StreamState<D>>,
         function: SE_StatusCallbackFn,
         argument: *mut c_void,
     ) -> TF_Bool {
+        const OP: &str = "host_callback";
         let Some(function) = function else { return Ok(0) };
-        let health = match (&stream, device) {
-            (Ok(stream), _) => stream.health().clone(),
-            (Err(_), Ok(device)) => device.health.clone(),
-            (Err(_), Err(_)) => Health::default(),
-        };
         // SAFETY: the host's function is called once with its argument, on any thread. Whatever goes
         // wrong, the value makes the call, which frees the argument; so the result is always "true".
-        let callback = unsafe { HostCallback::of_host(function, argument, health) };
+        let callback = |health| unsafe { HostCallback::of_host(function, argument, health) };
         match stream {
-            Err(error) => callback.complete(Err(error)),
-            Ok(stream) => {
-                const OP: &str = "host_callback";
+            Some(stream) => {
+                let callback = callback(stream.health().clone());
                 if let Err(error) = catch(OP, || stream.author()?.host_callback(callback)) {
                     stream.health().note(OP, &error);
                 }
+            }
+            None => {
+                // SAFETY: the host passes a device that `create_device` has filled for this `D`, or null.
+                let device = unsafe { device_of::<D>(device) };
+                let health = device.map_or_else(|_| Health::default(), |device| device.health.clone());
+                callback(health).complete(Err(null("stream")));
             }
         }
         Ok(1)
