@@ -22,6 +22,7 @@
 //! | `connection` | how this process reaches a store, and what it knows of it |
 //! | `process`, `budget` | what belongs to one process, made again after a fork: worker threads, memory |
 //! | `read` | files open for reading |
+//! | `disk` | blocks of objects on a local disk, for the next time that they are read |
 //! | `write` | files open for writing |
 //! | `names` | everything by name |
 //! | `name`, `range`, `settings` | a bucket and an exact key; bytes of an object; what can be set for a bucket |
@@ -42,6 +43,7 @@ mod collect;
 #[cfg(feature = "config")]
 pub mod config;
 mod connection;
+mod disk;
 mod failure;
 mod filesystem;
 #[cfg(feature = "http")]
@@ -61,12 +63,14 @@ mod settings;
 mod store;
 #[cfg(feature = "testing")]
 pub mod testing;
+mod units;
 mod write;
 
 pub use budget::{Budget, Reservation};
 pub use buffer::{Buffer, Content};
 use collect::{Collected, Tree};
 pub use connection::{Connect, Connection, Current};
+pub use disk::DiskCache;
 pub use failure::{Class, Failure, RequestError};
 pub use filesystem::{BucketOf, File, ObjectFilesystem, Resources, StorePlugin};
 pub use listings::{Began, Found, Listings};

@@ -31,3 +31,15 @@ pub static LISTING_MISSES: Counter = Counter::new();
 pub static READ_AHEAD_HIT_BYTES: Counter = Counter::new();
 /// Bytes read ahead that nobody asked for.
 pub static READ_AHEAD_WASTED_BYTES: Counter = Counter::new();
+/// Blocks read from the disk cache.
+pub static DISK_CACHE_HITS: Counter = Counter::new();
+/// Blocks that reads looked for in the disk cache and that were not there.
+pub static DISK_CACHE_MISSES: Counter = Counter::new();
+/// Bytes read from the disk cache.
+pub static DISK_CACHE_HIT_BYTES: Counter = Counter::new();
+/// Bytes written to the disk cache.
+pub static DISK_CACHE_STORED_BYTES: Counter = Counter::new();
+/// Blocks that this process deleted to make room in the disk cache.
+pub static DISK_CACHE_EVICTIONS: Counter = Counter::new();
+/// Blocks of the disk cache that were broken.
+pub static DISK_CACHE_BROKEN: Counter = Counter::new();

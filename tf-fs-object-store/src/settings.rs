@@ -1,5 +1,6 @@
 //! What can be set for a bucket.
 
+use crate::DiskCache;
 use std::time::Duration;
 
 /// How the engine uses one bucket. It begins as [`Settings::default`].
@@ -32,6 +33,8 @@ pub struct Settings {
     pub listing_ttl: Duration,
     /// Names that one operation keeps of the store's listings.
     pub max_listed_names: usize,
+    /// Where what was read is kept on a local disk. Not at all by default.
+    pub disk_cache: Option<DiskCache>,
 }
 
 impl Settings {
@@ -65,6 +68,7 @@ impl Default for Settings {
             write_concurrency: 16,
             listing_ttl: Duration::from_secs(1),
             max_listed_names: 10_000_000,
+            disk_cache: None,
         }
     }
 }

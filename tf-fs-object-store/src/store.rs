@@ -171,6 +171,14 @@ pub trait ObjectStore: Debug + Send + Sync + Sized + 'static {
         String::new()
     }
 
+    /// What tells this bucket from those of the same name elsewhere, now and in other processes: the endpoint, and the account
+    /// if the same endpoint shows another bucket to another one. The [disk cache](Settings::disk_cache) knows blocks by it,
+    /// by the key and by the ETag. `None` if objects are not kept on a disk: because ETags of this process mean nothing to
+    /// another one.
+    fn cache_scope(&self) -> Option<String> {
+        Some(self.endpoint()).filter(|endpoint| !endpoint.is_empty())
+    }
+
     /// Requests a range of an object, for the `attempt`th time, counted from 1, and returns at the head of the response.
     ///
     /// One request tells size, version and modification time: the engine opens a file with it, and needs no other one.

@@ -150,6 +150,7 @@ impl Values<'_> {
             write_concurrency: self.size("write_concurrency"),
             listing_ttl: self.time("listing_ttl_ms"),
             max_listed_names: self.size("max_listed_names"),
+            disk_cache: None,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Values of settings, and how they are written.
 
+use crate::units::{bytes, digits, with_unit};
 use std::fmt;
 use std::path::Path;
 
@@ -187,23 +188,6 @@ impl Kind {
     }
 }
 
-/// A number without sign. `str::parse` would take a `+`.
-fn digits(text: &str) -> Option<u64> {
-    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
-}
-
-fn bytes(text: &str) -> Option<u64> {
-    let (number, unit) = with_unit(text);
-    let unit = match unit.to_ascii_lowercase().as_str() {
-        "" | "b" => 1,
-        "k" | "kib" | "kb" => 1 << 10,
-        "m" | "mib" | "mb" => 1 << 20,
-        "g" | "gib" | "gb" => 1 << 30,
-        _ => return None,
-    };
-    digits(number)?.checked_mul(unit)
-}
-
 fn milliseconds(text: &str) -> Option<u64> {
     let (number, unit) = with_unit(text);
     let unit = match unit {
@@ -212,12 +196,6 @@ fn milliseconds(text: &str) -> Option<u64> {
         _ => return None,
     };
     digits(number)?.checked_mul(unit)
-}
-
-fn with_unit(text: &str) -> (&str, &str) {
-    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(end);
-    (number, unit.trim_start())
 }
 
 /// Whether this is an address of a store, with its scheme or without.

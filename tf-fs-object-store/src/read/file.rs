@@ -1,5 +1,7 @@
 //! An object that this process has open for reading.
 
+mod arriving;
+mod disk;
 mod growth;
 mod state;
 
@@ -8,10 +10,10 @@ use super::part::{Part, Unavailable};
 use super::pattern::{KEPT, Limits, SMALL_PART, Streams, split};
 use super::source::{Fetch, Source, Version};
 use crate::object::strong;
-use crate::{Client, Connection, Found, Name, ObjectMeta, ObjectStore, Range};
+use crate::{Client, Connection, Name, ObjectMeta, ObjectStore, Range};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use growth::End;
-use state::{is_checkpoint_data, known, length};
+use state::{is_checkpoint_data, length};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use tf_fs_plugin::prelude::*;
@@ -110,6 +112,9 @@ impl<C: Client> File<C> {
     /// Opens an object as it is now, whatever was remembered of it; `None` if there is none of this name.
     pub(super) async fn ask(connection: &Arc<Connection<C>>, name: &Name) -> Result<Option<Self>> {
         let source = Arc::new(Self::source(connection, name).await?);
+        if source.begins_on_disk() {
+            return Self::validate(connection, source).await;
+        }
         let reads = &source.reads;
         let settings = source.store.settings();
         let is_jumped_into = is_checkpoint_data(&name.key);
@@ -120,22 +125,23 @@ impl<C: Client> File<C> {
         let large = settings.read_part as u64;
         let len = match expected {
             0 if is_jumped_into => SPARE,
-            0 => SMALL_PART.min(large),
-            _ => split(expected, large),
+            0 => source.end_of_blocks(SMALL_PART.min(large)),
+            _ => source.end_of_blocks(split(expected, large)),
         };
         let began = connection.listings.begin();
         let mut parts = Vec::new();
         let mut start = len;
         // The last one reaches further: a neighbour that is a little longer needs no other GET.
         while start + len / 8 < expected {
-            let end = if start + len < expected { start + len } else { start + len + len / 4 };
+            let end = if start + len < expected { len } else { len + len / 4 };
+            let end = source.end_of_blocks(start + end);
             let range = Range::new(start, end);
             let Some(reserved) = connection.process.budget.try_reserve(length(range)) else {
                 break;
             };
             let (part, arrival) = Part::new(range, range.end, Some(reserved));
             let fetch = Fetch::new(Arc::clone(&source), range, "read");
-            connection.process.spawn(arrival.run(fetch, Arc::clone(&reads.chunks)));
+            Self::receive(connection, &source, arrival, fetch);
             parts.push(Held { part: Arc::new(part), owner: Owner::Opening });
             start += len;
         }
@@ -143,11 +149,7 @@ impl<C: Client> File<C> {
         let mut fetch = Fetch::new(Arc::clone(&source), range, "open");
         let Some(head) = fetch.open().await? else { return Ok(None) };
         let version = source.version().expect("settled by the answer").clone();
-        // TensorFlow asks for its length next, or opens it once more.
-        if let Some(known) = known(&head) {
-            let ttl = source.store.settings().listing_ttl;
-            connection.listings.insert_name(name, &Found::File(known), began, ttl);
-        }
+        Self::tell(connection, &source, &head, began);
         parts.retain(|held| held.part.range().start < version.size);
         if head.end > 0 {
             let whole = Range::new(0, head.end);
@@ -158,7 +160,7 @@ impl<C: Client> File<C> {
                 None => wanted.min(SPARE),
             };
             let (part, arrival) = Part::new(whole, wanted, reserved);
-            connection.process.spawn(arrival.run(fetch, Arc::clone(&reads.chunks)));
+            Self::receive(connection, &source, arrival, fetch);
             parts.insert(0, Held { part: Arc::new(part), owner: Owner::Opening });
         }
         Ok(Some(Self::of(connection, source, version, parts)))
@@ -176,7 +178,7 @@ impl<C: Client> File<C> {
 
     async fn source(connection: &Arc<Connection<C>>, name: &Name) -> Result<Source<C::Store>> {
         let store = connection.bucket(&name.bucket).await?;
-        Ok(Source::new(name.clone(), store, Arc::clone(&connection.reads)))
+        Ok(Source::new(name.clone(), store, Arc::clone(&connection.reads)).on_disk(C::SCHEME))
     }
 
     fn of(
@@ -223,6 +225,16 @@ impl<C: Client> File<C> {
             return self.finish(self.version.size, buf);
         }
         let read = Range::new(offset, end);
+        match self.source.cached() {
+            Some(cached) => self.read_with_disk(cached, read, buf)?,
+            None => self.take(read, buf)?,
+        }
+        self.finish(end, buf)
+    }
+
+    /// Reads what is in memory from there, and the rest from the store.
+    fn take(&self, read: Range, buf: &mut ReadBuf<'_>) -> Result<()> {
+        let end = read.end;
         let (id, pieces) = {
             let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
             match state.at_hand(read) {
@@ -235,12 +247,11 @@ impl<C: Client> File<C> {
                     drop(state);
                     let copied = part.copy(read, buf) as u64;
                     if copied == read.len() {
-                        return self.finish(end, buf);
+                        return Ok(());
                     }
                     // Freed by another reader, who is further on.
-                    let rest = Range::new(offset + copied, end);
-                    self.connection.block_on(self.direct(rest, buf))?;
-                    return self.finish(end, buf);
+                    let rest = Range::new(read.start + copied, end);
+                    return self.connection.block_on(self.direct(rest, buf));
                 }
                 None => self.plan(&mut state, read),
             }
@@ -251,7 +262,7 @@ impl<C: Client> File<C> {
             let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
             state.free(id, end - KEPT);
         }
-        self.finish(end, buf)
+        Ok(())
     }
 
     fn finish(&self, end: u64, buf: &mut ReadBuf<'_>) -> Result<()> {
@@ -308,7 +319,7 @@ impl<C: Client> File<C> {
                 while position < hole.end {
                     // No tiny piece at the end.
                     let is_last = hole.end - position <= len + len / 4;
-                    let end = if is_last { hole.end } else { position + len };
+                    let end = if is_last { hole.end } else { self.end_of_request(position, len) };
                     pieces.push(Piece::Direct(Range::new(position, end)));
                     position = end;
                 }
@@ -339,6 +350,7 @@ impl<C: Client> File<C> {
     /// Starts to fetch `range`, as far as it is not there yet; false if there is no memory for it.
     fn start(&self, state: &mut State, range: Range, owner: Owner) -> bool {
         let at = state.parts.partition_point(|held| held.part.range().start < range.start);
+        let range = self.whole_blocks(range);
         let before = at.checked_sub(1).map_or(0, |i| state.parts[i].part.range().end);
         let after = state.parts.get(at).map_or(u64::MAX, |held| held.part.range().start);
         let range = Range::new(range.start.max(before), range.end.min(after));
@@ -351,8 +363,7 @@ impl<C: Client> File<C> {
         }
         let (part, arrival) = Part::new(range, range.end, reserved);
         let fetch = Fetch::new(Arc::clone(&self.source), range, "read");
-        let chunks = Arc::clone(&self.source.reads.chunks);
-        self.connection.process.spawn(arrival.run(fetch, chunks));
+        Self::receive(&self.connection, &self.source, arrival, fetch);
         state.parts.insert(at, Held { part: Arc::new(part), owner });
         true
     }
@@ -369,6 +380,13 @@ impl<C: Client> File<C> {
             }
             let Some(part) = state.streams.get(i).next_part(limits) else { break };
             let part = Range::new(part.start, part.end.min(state.next_start(part.start)));
+            let part = match self.missing(part) {
+                Ok(part) => part,
+                Err(end) => {
+                    state.streams.get(i).skip_to(end);
+                    continue;
+                }
+            };
             if !self.start(state, part, Owner::Stream(id)) {
                 break;
             }
@@ -447,16 +465,6 @@ impl<C: Client> File<C> {
                 Ok(())
             }
         }
-    }
-
-    /// Fetches `range` straight into `buf`.
-    async fn direct(&self, range: Range, buf: &mut ReadBuf<'_>) -> Result<()> {
-        use bytes::BufMut;
-
-        let mut fetch = Fetch::new(Arc::clone(&self.source), range, "read");
-        let mut to = buf.limit(length(range));
-        while fetch.fill(&mut to).await? > 0 {}
-        Ok(())
     }
 
     /// Drops a part that failed.

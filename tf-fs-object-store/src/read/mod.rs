@@ -4,6 +4,7 @@ mod assumption;
 mod chunk;
 mod file;
 mod habits;
+mod keep;
 mod part;
 mod pattern;
 #[cfg(feature = "ranges")]
@@ -11,6 +12,7 @@ mod ranges;
 mod source;
 mod whole;
 
+use crate::disk::Disks;
 use crate::{Client, Connect, Connection, Name, Range, names};
 use arc_swap::ArcSwap;
 use chunk::Chunks;
@@ -30,6 +32,7 @@ pub(crate) use whole::Whole;
 pub(crate) struct Reads {
     chunks: Arc<Chunks>,
     habits: Habits,
+    disks: Disks,
 }
 
 /// The size of an object, which nothing but a GET tells.

@@ -1,6 +1,7 @@
 //! A range that is read ahead, and can be read while it arrives.
 
 use super::chunk::{CHUNK, Chunk, Chunks};
+use super::keep::Keeper;
 use super::source::Fetch;
 use crate::{ObjectStore, Range, Reservation, metrics};
 use bytes::BufMut;
@@ -235,8 +236,13 @@ enum Next {
 
 impl Arrival {
     /// Runs until all bytes have arrived, the GET failed, or the part was dropped.
-    pub(super) async fn run<S: ObjectStore>(self, mut fetch: Fetch<S>, chunks: Arc<Chunks>) {
-        let cancelled = self.receive(&mut fetch, &chunks).await;
+    pub(super) async fn run<S: ObjectStore>(
+        self,
+        mut fetch: Fetch<S>,
+        mut keeper: Keeper<S>,
+        chunks: Arc<Chunks>,
+    ) {
+        let cancelled = self.receive(&mut fetch, &mut keeper, &chunks).await;
         if cancelled && fetch.is_open() && fetch.left().len() <= DRAINED {
             let mut rest = chunks.take(CHUNK);
             let drain = async { while matches!(fetch.fill(rest.bytes_mut()).await, Ok(1..)) {} };
@@ -245,7 +251,12 @@ impl Arrival {
     }
 
     /// Whether it ended because nobody wants the rest.
-    async fn receive<S: ObjectStore>(&self, fetch: &mut Fetch<S>, chunks: &Arc<Chunks>) -> bool {
+    async fn receive<S: ObjectStore>(
+        &self,
+        fetch: &mut Fetch<S>,
+        keeper: &mut Keeper<S>,
+        chunks: &Arc<Chunks>,
+    ) -> bool {
         loop {
             let room = match self.next(fetch) {
                 Next::Read(room) => room,
@@ -275,7 +286,10 @@ impl Arrival {
                 };
             }
             let ended = fetch.left().is_empty();
-            if !self.add(start, chunk, outcome, ended) {
+            let chunk = Arc::new(chunk);
+            let goes_on = self.add(start, Arc::clone(&chunk), outcome, ended);
+            keeper.add(start, &chunk).await;
+            if !goes_on {
                 return false;
             }
         }
@@ -305,11 +319,11 @@ impl Arrival {
     }
 
     /// Adds a chunk; whether more is to come.
-    fn add(&self, start: u64, chunk: Chunk, outcome: Result<usize>, ended: bool) -> bool {
+    fn add(&self, start: u64, chunk: Arc<Chunk>, outcome: Result<usize>, ended: bool) -> bool {
         let mut state = self.0.lock();
         if !chunk.bytes().is_empty() {
             state.filled = start + chunk.bytes().len() as u64;
-            state.chunks.push_back((start, Arc::new(chunk)));
+            state.chunks.push_back((start, chunk));
         }
         match outcome {
             Ok(n) => state.done |= n == 0 || ended,
@@ -348,7 +362,7 @@ mod tests {
 
     fn arrive(arrival: &Arrival, start: u64, end: u64) -> bool {
         let chunk = chunk(&Arc::default(), Range::new(start, end));
-        arrival.add(start, chunk, Ok(1), end == RANGE.end)
+        arrival.add(start, chunk.into(), Ok(1), end == RANGE.end)
     }
 
     fn copy(part: &Part, range: Range) -> Vec<u8> {
@@ -400,7 +414,8 @@ mod tests {
         // The object may end earlier than was thought.
         let mut wait = std::pin::pin!(part.wait(RANGE.end));
         assert!(now(wait.as_mut()).is_none());
-        arrival.add(enough, chunk(&Arc::default(), Range::new(enough, enough)), Ok(0), false);
+        let nothing = chunk(&Arc::default(), Range::new(enough, enough));
+        arrival.add(enough, nothing.into(), Ok(0), false);
         assert!(matches!(now(wait), Some(Ok(()))));
         assert!(!part.has(RANGE.end));
     }
@@ -413,7 +428,7 @@ mod tests {
         assert!(now(wait.as_mut()).is_none());
         let rest = chunk(&Arc::default(), Range::new(RANGE.start + 10, RANGE.start + 20));
         let failed = Err(Error::unavailable("broken"));
-        assert!(!arrival.add(RANGE.start + 10, rest, failed, false));
+        assert!(!arrival.add(RANGE.start + 10, rest.into(), failed, false));
         match now(wait) {
             Some(Err(Unavailable::Now(error))) => assert_eq!(error.code(), Code::Unavailable),
             other => panic!("{other:?}"),

@@ -3,6 +3,7 @@
 use super::Reads;
 use super::assumption::Assumption;
 
+use crate::disk::{BLOCK, Cached, Object};
 use crate::object::strong;
 use crate::retry::Attempts;
 use crate::{Body as _, Class, Failure as _, GetOptions, Head, Name, ObjectStore, Range};
@@ -28,6 +29,10 @@ pub(super) struct Source<S> {
     version: OnceLock<Version>,
     known: Notify,
     pub(super) assumption: Assumption,
+    /// What may be of it on a disk.
+    object: Option<Arc<Object>>,
+    /// The version of that, from the first answer on.
+    cached: OnceLock<Option<Arc<Cached>>>,
 }
 
 /// One version of an object.
@@ -101,7 +106,45 @@ struct Pace {
 impl<S: ObjectStore> Source<S> {
     pub(super) fn new(name: Name, store: Arc<S>, reads: Arc<Reads>) -> Self {
         let (version, known) = (OnceLock::new(), Notify::new());
-        Self { name, store, reads, version, known, assumption: Assumption::none() }
+        Self {
+            name,
+            store,
+            reads,
+            version,
+            known,
+            assumption: Assumption::none(),
+            object: None,
+            cached: OnceLock::new(),
+        }
+    }
+
+    /// One that may be on a disk, if the settings say so. `scheme` is that of the store.
+    pub(super) fn on_disk(mut self, scheme: &str) -> Self {
+        let cache = self.store.settings().disk_cache.as_ref();
+        self.object = cache.zip(self.store.cache_scope()).map(|(cache, scope)| {
+            let identity = [scheme, &scope, &self.name.bucket, &self.name.key];
+            Arc::new(self.reads.disks.object(cache, &identity))
+        });
+        self
+    }
+
+    /// Where a request ends that should end at `end`: with a whole block, if it may be kept.
+    pub(super) fn end_of_blocks(&self, end: u64) -> u64 {
+        if self.object.is_some() { end.next_multiple_of(BLOCK) } else { end }
+    }
+
+    /// Whether the beginning of some version of it is on a disk.
+    pub(super) fn begins_on_disk(&self) -> bool {
+        self.object.as_ref().is_some_and(|object| object.begins())
+    }
+
+    /// What may be on a disk of the version that is read, once it is known and if its ETag names the exact bytes.
+    pub(super) fn cached(&self) -> Option<&Arc<Cached>> {
+        let (object, version) = (self.object.as_ref()?, self.version()?);
+        let cached = self
+            .cached
+            .get_or_init(|| object.cached(version.if_match()?, version.size).map(Arc::new));
+        cached.as_ref()
     }
 
     /// One whose version is still to be confirmed by the store.

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, SystemTime};
 use tf_fs_object_store::{
-    Body, BucketPage, Class, Client, Connect, Connection, CopyOptions, Failure, GetOptions, Head,
-    ListOptions, Name, Object, ObjectMeta, ObjectStore, Page, Process, Reader, RequestError,
-    Settings,
+    Body, BucketPage, Class, Client, Connect, Connection, CopyOptions, DiskCache, Failure,
+    GetOptions, Head, ListOptions, Name, Object, ObjectMeta, ObjectStore, Page, Process, Reader,
+    RequestError, Settings,
 };
 use tf_fs_plugin::prelude::*;
 
@@ -37,6 +37,7 @@ pub(crate) struct Contents {
     pub(crate) delete_limit: usize,
     pub(crate) stall_timeout: Option<Duration>,
     pub(crate) listing_ttl: Duration,
+    pub(crate) disk_cache: Option<DiskCache>,
     /// Requests under way, and the most there were.
     pub(crate) in_flight: (usize, usize),
 }
@@ -75,6 +76,7 @@ fn settings(contents: &Mutex<Contents>) -> Settings {
     let contents = contents.lock().unwrap();
     settings.listing_ttl = contents.listing_ttl;
     settings.max_listed_names = contents.max_listed_names.unwrap_or(settings.max_listed_names);
+    settings.disk_cache = contents.disk_cache.clone();
     if let Some(stall) = contents.stall_timeout {
         settings.stall_timeout = stall;
     }
@@ -156,6 +158,10 @@ impl ObjectStore for Bucket {
 
     fn settings(&self) -> &Settings {
         &self.settings
+    }
+
+    fn cache_scope(&self) -> Option<String> {
+        Some("the store of a test, the same in all its processes".into())
     }
 
     async fn get(

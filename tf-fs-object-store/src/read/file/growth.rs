@@ -82,8 +82,8 @@ impl<C: Client> File<C> {
         };
         let old = &self.source;
         let size = self.version.size;
-        let source =
-            Arc::new(Source::new(old.name.clone(), Arc::clone(&old.store), Arc::clone(&old.reads)));
+        let source = Source::new(old.name.clone(), Arc::clone(&old.store), Arc::clone(&old.reads));
+        let source = Arc::new(source.on_disk(C::SCHEME));
         let range = Range::new(size - tail.len() as u64, size.saturating_add(BEGINNING));
         let mut fetch = Fetch::new(Arc::clone(&source), range, "read");
         // An object that was deleted ends where it ended, like a deleted file that is open.
@@ -104,7 +104,7 @@ impl<C: Client> File<C> {
             let added = Range::new(size, head.end);
             let reserved = self.connection.process.budget.try_reserve(length(added));
             let (part, arrival) = Part::new(added, added.end, reserved);
-            self.connection.process.spawn(arrival.run(fetch, Arc::clone(&old.reads.chunks)));
+            Self::receive(&self.connection, &source, arrival, fetch);
             parts.push(Held { part: Arc::new(part), owner: Owner::Opening });
         }
         Ok(Some(Self::of(&self.connection, source, version, parts)))

@@ -1,0 +1,48 @@
+//! Blocks of objects on a local disk, for the next time that they are read. Any number of processes share a directory.
+//!
+//! A block is a file. It has the bytes, checksums, and a digest of store, key and version, without which nothing of it is
+//! used. It is written under another name and renamed, so a process that is killed leaves no half of one. Nothing here
+//! fails a read: a disk that is full, broken or gone is a warning, and the store has the bytes.
+//!
+//! | Module | Job |
+//! |---|---|
+//! | `setting` | where, and how much |
+//! | `directory` | the directory: whether it is safe to use, new files, warnings |
+//! | `space` | how much of it is used, by all processes; what is deleted |
+//! | `block` | the file of one block: its format, its checksums |
+//! | `cached` | the blocks of one version of an object |
+
+mod block;
+mod cached;
+mod directory;
+mod setting;
+mod space;
+
+pub(crate) use block::BLOCK;
+pub(crate) use cached::{Cached, Object};
+pub use setting::DiskCache;
+
+use directory::Directory;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The directories that a process uses.
+#[derive(Debug, Default)]
+pub(crate) struct Disks(Mutex<HashMap<DiskCache, Arc<Directory>>>);
+
+impl Disks {
+    /// The directory of this setting.
+    fn directory(&self, cache: &DiskCache) -> Arc<Directory> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(directory) = all.get(cache) {
+            return Arc::clone(directory);
+        }
+        let new = Arc::new(Directory::new(cache));
+        Arc::clone(all.entry(cache.clone()).or_insert(new))
+    }
+
+    /// The object of this identity: what tells it from all others, of whatever store.
+    pub(crate) fn object(&self, cache: &DiskCache, identity: &[&str]) -> Object {
+        Object::new(self.directory(cache), identity)
+    }
+}

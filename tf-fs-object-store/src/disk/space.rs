@@ -1,0 +1,172 @@
+//! How much of the directory is used, by all processes together, and what is deleted to make room.
+//!
+//! The sum is in a file, which is locked while it changes. A process that is killed leaves it too large, never too
+//! small; when it reaches the limit the files are counted again, and the ones used the longest ago are deleted.
+
+use super::directory::NEW;
+use crate::metrics;
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+use std::collections::HashSet;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+/// The file with the sum, and of the lock.
+const SUM: &str = "sum";
+/// A disk gives out no less.
+const PAGE: u64 = 4096;
+/// What is free after the oldest were deleted: this share of the limit.
+const FREED: u64 = 8;
+/// A file that is being written for longer than this is what a killed process left.
+const ABANDONED: Duration = Duration::from_secs(600);
+/// How long a process waits for the others.
+const LOCK_TIME: Duration = Duration::from_secs(10);
+
+/// The space of a directory.
+#[derive(Debug)]
+pub(super) struct Space {
+    directory: PathBuf,
+    limit: u64,
+    /// Threads of this process queue here, not at the file.
+    turn: Mutex<()>,
+}
+
+/// The locked file with the sum.
+struct Sum<'d> {
+    file: File,
+    directory: &'d Path,
+}
+
+/// Bytes on the disk of a file of this length.
+fn charge(len: u64) -> u64 {
+    len.next_multiple_of(PAGE)
+}
+
+impl Space {
+    pub(super) fn new(directory: &Path, limit: u64) -> Self {
+        Self { directory: directory.to_owned(), limit, turn: Mutex::default() }
+    }
+
+    /// Bytes of all blocks.
+    pub(super) fn limit(&self) -> u64 {
+        self.limit
+    }
+
+    /// Creates the file `new` with `len` bytes, and counts it; `None` if there is no room for it.
+    ///
+    /// # Errors
+    /// Those of the disk.
+    pub(super) fn create(&self, new: &Path, len: u64) -> io::Result<Option<File>> {
+        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let sum = Sum::lock(&self.directory)?;
+        let charge = charge(len);
+        let mut used = match sum.read() {
+            Some(used) => used,
+            None => sum.count(u64::MAX)?,
+        };
+        if used.saturating_add(charge) > self.limit {
+            used = sum.count(self.limit.saturating_sub(self.limit / FREED + charge))?;
+        }
+        let used = used.saturating_add(charge);
+        if used > self.limit {
+            return Ok(None);
+        }
+        sum.write(used)?;
+        // It has its length at once, so that others count it while it is being written.
+        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(new)?;
+        file.set_len(len)?;
+        Ok(Some(file))
+    }
+}
+
+impl<'d> Sum<'d> {
+    fn lock(directory: &'d Path) -> io::Result<Self> {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false).mode(0o600);
+        let file = options.open(directory.join(SUM))?;
+        let began = Instant::now();
+        // Not for ever: a process may be stopped while it holds the lock.
+        loop {
+            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => return Ok(Self { file, directory }),
+                Err(Errno::WOULDBLOCK | Errno::INTR) if began.elapsed() < LOCK_TIME => {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// The sum; `None` if it has to be counted.
+    fn read(&self) -> Option<u64> {
+        let mut bytes = [0; 16];
+        self.file.read_exact_at(&mut bytes, 0).ok()?;
+        let (sum, check) = bytes.split_at(8);
+        let sum = u64::from_le_bytes(sum.try_into().ok()?);
+        (check == (!sum).to_le_bytes()).then_some(sum)
+    }
+
+    fn write(&self, sum: u64) -> io::Result<()> {
+        let mut bytes = [0; 16];
+        bytes[..8].copy_from_slice(&sum.to_le_bytes());
+        bytes[8..].copy_from_slice(&(!sum).to_le_bytes());
+        self.file.write_all_at(&bytes, 0)
+    }
+
+    /// Counts what is there, and deletes the blocks that were used the longest ago until there is at most `most`.
+    fn count(&self, most: u64) -> io::Result<u64> {
+        let mut used = 0;
+        let now = SystemTime::now();
+        // First, and by their numbers: meanwhile others rename them to blocks.
+        let mut new = HashSet::new();
+        for file in fs::read_dir(self.directory.join(NEW))?.flatten() {
+            let Ok(found) = file.metadata() else { continue };
+            let age =
+                found.modified().map_or(Ok(Duration::ZERO), |began| now.duration_since(began));
+            let is_abandoned = age.is_ok_and(|age| age > ABANDONED);
+            if !is_abandoned || fs::remove_file(file.path()).is_err() {
+                used += charge(found.len());
+                new.insert(found.ino());
+            }
+        }
+        let mut blocks = Vec::new();
+        for folder in fs::read_dir(self.directory)?.flatten() {
+            let is_folder = folder.file_type().is_ok_and(|kind| kind.is_dir());
+            if !is_folder || folder.file_name() == NEW {
+                continue;
+            }
+            for file in fs::read_dir(folder.path())?.flatten() {
+                let Ok(found) = file.metadata() else { continue };
+                let len = charge(found.len());
+                blocks.push((found.modified().unwrap_or(now), len, file.path()));
+                used += if new.contains(&found.ino()) { 0 } else { len };
+            }
+        }
+        if used > most {
+            blocks.sort_unstable_by_key(|(used, ..)| *used);
+            for (_, len, path) in blocks {
+                match fs::remove_file(path) {
+                    Err(error) if error.kind() != io::ErrorKind::NotFound => continue,
+                    _ => {}
+                }
+                metrics::DISK_CACHE_EVICTIONS.add(1);
+                used -= len;
+                if used <= most {
+                    break;
+                }
+            }
+        }
+        Ok(used)
+    }
+}
+
+impl Drop for Sum<'_> {
+    fn drop(&mut self) {
+        // A child forked meanwhile has the file too: closing it here would not be enough.
+        let _ = flock(&self.file, FlockOperation::Unlock);
+    }
+}

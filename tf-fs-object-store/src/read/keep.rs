@@ -1,0 +1,75 @@
+//! Blocks for the disk cache, out of the bytes that arrive.
+
+use super::chunk::{CHUNK, Chunk, Chunks};
+use super::source::Source;
+use crate::Budget;
+use crate::ObjectStore;
+use crate::disk::BLOCK;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Collects the bytes of one request until they are a whole block.
+#[derive(Debug)]
+pub(super) struct Keeper<S: ObjectStore> {
+    source: Arc<Source<S>>,
+    budget: Arc<Budget>,
+    /// Of one block from its first byte on.
+    pieces: Vec<Piece>,
+    /// Where the next one has to begin.
+    next: u64,
+}
+
+/// Bytes of a chunk.
+#[derive(Debug)]
+struct Piece(Arc<Chunk>, Range<usize>);
+
+impl AsRef<[u8]> for Piece {
+    fn as_ref(&self) -> &[u8] {
+        &self.0.bytes()[self.1.clone()]
+    }
+}
+
+impl<S: ObjectStore> Keeper<S> {
+    pub(super) fn new(source: Arc<Source<S>>, budget: Arc<Budget>) -> Self {
+        Self { source, budget, pieces: Vec::new(), next: u64::MAX }
+    }
+
+    /// Bytes of the object from `start` on have arrived.
+    pub(super) async fn add(&mut self, start: u64, chunk: &Arc<Chunk>) {
+        let Some(cached) = self.source.cached() else { return };
+        let end = start + chunk.bytes().len() as u64;
+        let mut position = start;
+        while position < end {
+            let index = position / BLOCK;
+            let block = index * BLOCK..cached.size().min((index + 1) * BLOCK);
+            let to = end.min(block.end);
+            if position == block.start {
+                self.pieces.clear();
+                self.next = position;
+            }
+            if position == self.next {
+                let piece = (position - start) as usize..(to - start) as usize;
+                self.pieces.push(Piece(Arc::clone(chunk), piece));
+                self.next = to;
+                if to == block.end {
+                    let pieces = std::mem::take(&mut self.pieces);
+                    Arc::clone(cached).keep(index, pieces, &self.budget).await;
+                }
+            }
+            position = to;
+        }
+    }
+
+    /// The same for bytes that are somebody else's.
+    pub(super) async fn copy(&mut self, mut start: u64, bytes: &[u8], chunks: &Arc<Chunks>) {
+        if self.source.cached().is_none() {
+            return;
+        }
+        for piece in bytes.chunks(CHUNK) {
+            let mut chunk = chunks.take(piece.len());
+            chunk.bytes_mut().extend_from_slice(piece);
+            self.add(start, &Arc::new(chunk)).await;
+            start += piece.len() as u64;
+        }
+    }
+}
