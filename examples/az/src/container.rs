@@ -5,9 +5,9 @@ use crate::request::Call;
 use crate::{copy, list, write};
 use std::sync::Arc;
 use std::time::SystemTime;
-use tf_fs_object_store::http::{Failed, HttpBody, Method, Response, content_range, date};
+use tf_fs_object_store::http::{Failed, HttpBody, Method, Refusal, Response, content_range, date};
 use tf_fs_object_store::{
-    Attributes, Content, CopyOptions, Failure as _, GetOptions, Head, ListOptions, Name,
+    Attributes, Class, Content, CopyOptions, Failure as _, GetOptions, Head, ListOptions, Name,
     ObjectMeta, ObjectStore, Page, Part, Sent, Settings, Stored, Target, WriteLimits,
 };
 use tf_fs_plugin::prelude::*;
@@ -29,9 +29,25 @@ impl Container {
     }
 
     /// The properties of a blob.
-    async fn properties(&self, key: &str) -> Result<Response, Failed> {
+    pub(crate) async fn properties(&self, key: &str) -> Result<Response, Failed> {
         self.account.send(self.call(Method::HEAD, key), &[200]).await
     }
+}
+
+/// Whether a blob stands for a directory: Azure's tools write such blobs, and an account with a hierarchical namespace shows
+/// its directories so. Their names do not end in `/`.
+pub(crate) fn marks_directory(response: &Response) -> bool {
+    response.header(&format!("x-ms-meta-{}", list::FOLDER)) == Some("true")
+        || response.header("x-ms-resource-type") == Some("directory")
+}
+
+/// As if there were no blob: there is no file of this name.
+fn refuse_directory(key: &str, response: &Response) -> Result<(), Failed> {
+    if key.ends_with('/') || !marks_directory(response) {
+        return Ok(());
+    }
+    let message = Some("the blob stands for a directory".to_owned());
+    Err(Failed::Refused(Box::new(Refusal { status: 404, message, ..Refusal::default() })))
 }
 
 /// When the blob was last written.
@@ -74,6 +90,7 @@ impl ObjectStore for Container {
             .with_header("x-ms-range", &format!("bytes={}-{last}", range.start))?
             .with_optional("if-match", options.if_match)?;
         let response = self.account.attempt(&call).await?;
+        refuse_directory(options.key, &response)?;
         let etag = response.header("etag").map(str::to_owned);
         let modified = modified(&response);
         let head = |size, end| Head::new(size, end).with_etag(etag).with_modified(modified);
@@ -102,6 +119,7 @@ impl ObjectStore for Container {
             // There is no byte at its start: what there is, the properties tell.
             416 => {
                 let response = self.properties(options.key).await?;
+                refuse_directory(options.key, &response)?;
                 let size = response.content_length;
                 let size = size.ok_or_else(|| Failed::invalid("it has no Content-Length"))?;
                 let meta = meta(&response, Some(size));
@@ -128,6 +146,7 @@ impl ObjectStore for Container {
 
     async fn head(&self, name: &Name) -> Result<ObjectMeta, Failed> {
         let response = self.properties(&name.key).await?;
+        refuse_directory(&name.key, &response)?;
         Ok(meta(&response, response.content_length))
     }
 
@@ -136,7 +155,18 @@ impl ObjectStore for Container {
     }
 
     async fn delete(&self, name: &Name) -> Result<(), Failed> {
-        self.account.send(self.call(Method::DELETE, &name.key), &[202]).await.map(drop)
+        let delete = |key: &str| self.account.send(self.call(Method::DELETE, key), &[202]);
+        let deleted = delete(&name.key).await.map(drop);
+        match (&deleted, name.key.strip_suffix('/')) {
+            // The marker may be a blob without the `/`.
+            (Err(failed), Some(key)) if failed.class() == Class::NotFound => {
+                if list::is_folder(self, &name.key).await? {
+                    return delete(key).await.map(drop);
+                }
+                deleted
+            }
+            _ => deleted,
+        }
     }
 
     async fn copy(

@@ -82,6 +82,15 @@ fn judge(status: u16, code: &str) -> (Option<Class>, Option<Code>, Option<&'stat
             Code::FailedPrecondition,
             "the blob is a page or append blob; only block blobs can be written",
         ),
+        "InvalidBlobOrBlock" => (
+            Permanent,
+            Code::FailedPrecondition,
+            "another tool has sent blocks of this blob and not committed them; write an empty file of this name, which drops them, then write again",
+        ),
+        // Of a directory in an account with a hierarchical namespace, while what is in it is being deleted.
+        "DirectoryIsNotEmpty" => {
+            (Transient, Code::FailedPrecondition, "somebody else writes into it; delete it again")
+        }
         "PublicAccessNotPermitted" => (
             Permanent,
             Code::PermissionDenied,
@@ -159,6 +168,8 @@ mod tests {
         assert_eq!(judge(409, "BlobAlreadyExists").0, Some(Class::Precondition));
         assert_eq!(judge(409, "PendingCopyOperation").0, Some(Class::Transient));
         assert_eq!(judge(409, "SnapshotsPresent").1, Some(Code::FailedPrecondition));
+        assert_eq!(judge(409, "DirectoryIsNotEmpty").0, Some(Class::Transient));
+        assert_eq!(judge(400, "InvalidBlobOrBlock").1, Some(Code::FailedPrecondition));
         assert_eq!(judge(412, "LeaseIdMissing").0, Some(Class::Permanent));
         assert_eq!(judge(400, "NeverHeardOf"), (None, None, None));
     }

@@ -1,11 +1,15 @@
 //! Pages of listings.
 
-use crate::container::Container;
+use crate::container::{Container, marks_directory};
 use crate::request::Call;
 use crate::xml::elements;
 use bytes::Bytes;
+use std::collections::BTreeSet;
 use tf_fs_object_store::http::{Failed, Method, date, number};
-use tf_fs_object_store::{ListOptions, Object, ObjectMeta, Page};
+use tf_fs_object_store::{Class, Failure as _, ListOptions, Object, ObjectMeta, Page};
+
+/// The name of the metadata by which Azure's tools mark a blob that stands for a directory; the value is `true`.
+pub(crate) const FOLDER: &str = "hdi_isfolder";
 
 /// A page has at most 5,000 names, each of at most 1,024 characters.
 const MOST: usize = 64 << 20;
@@ -21,7 +25,27 @@ pub(crate) async fn blobs(
     if options.delimiter {
         call = call.with_query("delimiter", "/");
     }
-    page_of_blobs(&request(container, call, options, token).await?).map_err(Failed::Invalid)
+    // Metadata tells which blobs stand for directories.
+    call = call.with_query("include", "metadata");
+    let xml = request(container, call, options, token).await?;
+    let mut page = page_of_blobs(&xml, options.delimiter).map_err(Failed::Invalid)?;
+    let is_empty = page.objects.is_empty() && page.common_prefixes.is_empty();
+    if token.is_none() && is_empty && is_folder(container, &options.prefix).await? {
+        page.objects.push(Object::new(options.prefix.clone(), ObjectMeta::new(0)));
+    }
+    Ok(page)
+}
+
+/// Whether the blob of this name, but for the `/` at its end, stands for a directory.
+pub(crate) async fn is_folder(container: &Container, prefix: &str) -> Result<bool, Failed> {
+    match prefix.strip_suffix('/') {
+        None | Some("") => Ok(false),
+        Some(key) => match container.properties(key).await {
+            Ok(response) => Ok(marks_directory(&response)),
+            Err(failed) if matches!(failed.class(), Class::NotFound | Class::Denied) => Ok(false),
+            Err(failed) => Err(failed),
+        },
+    }
 }
 
 /// A page of the containers of an account, as directories.
@@ -60,9 +84,11 @@ async fn request(
     response.collect(MOST, container.settings.stall_timeout).await
 }
 
-fn page_of_blobs(xml: &[u8]) -> Result<Page, String> {
+/// A blob that stands for a directory has its key and `/` in the page.
+fn page_of_blobs(xml: &[u8], has_delimiter: bool) -> Result<Page, String> {
     let mut page = Page::default();
-    let (mut key, mut meta) = (None, ObjectMeta::default());
+    let mut folders = BTreeSet::new();
+    let (mut key, mut meta, mut is_folder) = (None, ObjectMeta::default(), false);
     elements(xml, |path, text| match (path, text) {
         ([_, "NextMarker"], Some(token)) if !token.is_empty() => page.next = Some(token),
         ([_, "Blobs", "BlobPrefix", "Name"], Some(name)) => page.common_prefixes.push(name),
@@ -74,14 +100,34 @@ fn page_of_blobs(xml: &[u8]) -> Result<Page, String> {
             "Etag" if !text.is_empty() => {
                 meta.etag = Some(format!("\"{}\"", text.trim_matches('"')));
             }
+            // In accounts with a hierarchical namespace.
+            "ResourceType" => is_folder |= text == "directory",
             _ => {}
         },
+        ([_, "Blobs", "Blob", "Metadata", name], Some(text))
+            if name.eq_ignore_ascii_case(FOLDER) =>
+        {
+            is_folder |= text == "true";
+        }
         ([_, "Blobs", "Blob"], None) => {
-            let meta = std::mem::take(&mut meta);
-            page.objects.extend(key.take().map(|key| Object::new(key, meta)));
+            let (meta, is_folder) = (std::mem::take(&mut meta), std::mem::take(&mut is_folder));
+            match key.take() {
+                Some(key) if is_folder && !key.ends_with('/') => {
+                    folders.insert(key + "/");
+                }
+                key => page.objects.extend(key.map(|key| Object::new(key, meta))),
+            }
         }
         _ => {}
     })?;
+    if !folders.is_empty() && has_delimiter {
+        folders.extend(std::mem::take(&mut page.common_prefixes));
+        page.common_prefixes = folders.into_iter().collect();
+    } else if !folders.is_empty() {
+        page.objects.extend(folders.into_iter().map(|key| Object::new(key, ObjectMeta::new(0))));
+        page.objects.sort_by(|a, b| a.key.cmp(&b.key));
+        page.objects.dedup_by(|a, b| a.key == b.key);
+    }
     Ok(page)
 }
 
@@ -97,7 +143,7 @@ mod tests {
             <Blob><Name> a&amp;b</Name><Properties><Content-Length>7</Content-Length><Etag>0x8D</Etag>\
             <Last-Modified>Thu, 01 Jan 1970 00:00:09 GMT</Last-Modified></Properties><OrMetadata /></Blob>\
             <Blob><Name>c</Name></Blob></Blobs><NextMarker>m &lt;1</NextMarker></EnumerationResults>";
-        let page = page_of_blobs(xml).unwrap();
+        let page = page_of_blobs(xml, true).unwrap();
         assert_eq!(page.common_prefixes, ["a b /"]);
         assert_eq!(page.next.as_deref(), Some("m <1"));
         let [first, second] = &page.objects[..] else { panic!("{page:?}") };
@@ -106,7 +152,27 @@ mod tests {
             .with_etag("\"0x8D\"".to_owned())
             .with_modified(UNIX_EPOCH + Duration::from_secs(9));
         assert_eq!((&first.meta, &second.meta), (&wanted, &ObjectMeta::default()));
-        let end = page_of_blobs(b"<E><Blobs /><NextMarker /></E>").unwrap();
+        let end = page_of_blobs(b"<E><Blobs /><NextMarker /></E>", true).unwrap();
         assert!(end.objects.is_empty() && end.next.is_none());
+    }
+
+    #[test]
+    fn blobs_that_stand_for_directories_are_no_files() {
+        let xml = b"<E><Blobs>\
+            <Blob><Name>d</Name><Properties><Content-Length>0</Content-Length></Properties>\
+            <Metadata><Hdi_isfolder>true</Hdi_isfolder></Metadata></Blob>\
+            <Blob><Name>d-1</Name><Metadata><x>true</x></Metadata></Blob>\
+            <BlobPrefix><Name>d/</Name></BlobPrefix>\
+            <Blob><Name>e</Name><Properties><ResourceType>directory</ResourceType></Properties></Blob>\
+            <Blob><Name>f/</Name><Metadata><hdi_isfolder>true</hdi_isfolder></Metadata></Blob>\
+            </Blobs></E>";
+        let keys = |page: &Page| page.objects.iter().map(|o| o.key.clone()).collect::<Vec<_>>();
+        let page = page_of_blobs(xml, true).unwrap();
+        assert_eq!(
+            (keys(&page).join(" "), page.common_prefixes.join(" ")),
+            ("d-1 f/".into(), "d/ e/".into())
+        );
+        let page = page_of_blobs(xml, false).unwrap();
+        assert_eq!(keys(&page), ["d-1", "d/", "e/", "f/"]);
     }
 }

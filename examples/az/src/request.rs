@@ -3,6 +3,7 @@
 use crate::account::Account;
 use crate::credential::Credential;
 use crate::failure::explain;
+use crate::settings::Secret;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use std::borrow::Cow;
 use std::time::SystemTime;
@@ -68,7 +69,10 @@ impl Call {
             )))
         };
         let name: tf_fs_object_store::http::HeaderName = name.parse().map_err(|_| wrong())?;
-        self.headers.insert(name, HeaderValue::from_str(value).map_err(|_| wrong())?);
+        let mut value = HeaderValue::from_str(value).map_err(|_| wrong())?;
+        // A SAS is a part of the URL.
+        value.set_sensitive(name == "x-ms-copy-source");
+        self.headers.insert(name, value);
         Ok(self)
     }
 
@@ -108,18 +112,27 @@ impl Account {
 
     /// Makes a request, and returns the response whatever its status is.
     pub(crate) async fn attempt(&self, call: &Call) -> Result<Response, Failed> {
-        let response = self.once(call).await?;
-        match (&self.credential, response.status) {
-            // A token may have been withdrawn before its time.
-            (Credential::Entra(tokens), 401) => {
-                tokens.forget().await;
-                self.once(call).await
+        let Credential::Entra(tokens) = &self.credential else {
+            return self.once(call, None).await;
+        };
+        let token = tokens.get().await?;
+        let response = self.once(call, token.as_ref()).await?;
+        match token {
+            // It may have been withdrawn before its time.
+            Some(token) if response.status == 401 => {
+                tokens.forget(&token).await;
+                self.once(call, tokens.get().await?.as_ref()).await
+            }
+            // What may not be seen looks as if it were not there.
+            None if matches!(response.status, 401 | 403 | 404) => {
+                tokens.look_again().await;
+                Ok(response)
             }
             _ => Ok(response),
         }
     }
 
-    async fn once(&self, call: &Call) -> Result<Response, Failed> {
+    async fn once(&self, call: &Call, token: Option<&Secret>) -> Result<Response, Failed> {
         let now = SystemTime::now();
         let mut headers = call.headers.clone();
         let date = httpdate::fmt_http_date(now);
@@ -149,8 +162,7 @@ impl Account {
                 query.push(if query.is_empty() { '?' } else { '&' });
                 query.push_str(sas.expose());
             }
-            Credential::Entra(tokens) => {
-                let token = tokens.get().await?;
+            Credential::Entra(_) => {
                 authorization = token.map(|token| format!("Bearer {}", token.expose()));
             }
             Credential::Anonymous => {}

@@ -43,7 +43,7 @@ pub(crate) struct Setting {
 pub(crate) enum Kind {
     Text,
     Secret,
-    /// Any text but `0` and `false` is yes.
+    /// Any text but `0`, `false`, `no` and `off`, in any case, is yes.
     Flag,
     /// A number in these bounds.
     Number(u64, u64),
@@ -158,7 +158,9 @@ impl Settings {
     }
 
     pub(crate) fn flag(&self, key: &str) -> bool {
-        self.text(key).is_some_and(|text| !matches!(text, "0" | "false"))
+        let is_no =
+            |text: &str| ["0", "false", "no", "off"].iter().any(|no| text.eq_ignore_ascii_case(no));
+        self.text(key).is_some_and(|text| !is_no(text))
     }
 
     fn number(&self, key: &str, default: u64) -> u64 {

@@ -41,7 +41,7 @@ pub(crate) async fn put_marker(container: &Container, key: &str) -> Result<(), F
     let call = container
         .call(Method::PUT, key)
         .with_header("x-ms-blob-type", "BlockBlob")?
-        .with_header("x-ms-meta-hdi_isfolder", "true")?;
+        .with_header(&format!("x-ms-meta-{}", crate::list::FOLDER), "true")?;
     container.account.send(call, &[201]).await.map(drop)
 }
 

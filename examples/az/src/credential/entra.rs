@@ -24,6 +24,8 @@ const RESOURCE: &str = "https://storage.azure.com";
 const MARGIN: Duration = Duration::from_secs(5 * 60);
 /// A machine in Azure responds at once.
 const IMDS_TIMEOUT: Duration = Duration::from_secs(1);
+/// So long no identity is looked for where there was none.
+const NOBODY_FOR: Duration = Duration::from_secs(60);
 /// How long `az` may take: it is a Python program that makes requests.
 const CLI_TIMEOUT: Duration = Duration::from_secs(30);
 /// The largest response of a service of tokens.
@@ -53,8 +55,8 @@ pub(crate) struct Tokens {
 #[derive(Default)]
 struct State {
     token: Option<Token>,
-    /// Which of the sources has tokens; `Err` if none has.
-    chosen: Option<Result<usize, ()>>,
+    /// Which of the sources has tokens; `Err` if none had then.
+    chosen: Option<Result<usize, SystemTime>>,
 }
 
 #[derive(Clone)]
@@ -73,6 +75,8 @@ impl Tokens {
         let (tenant, client) = (text("tenant_id"), text("client_id"));
         let authority = text("authority_host");
         let authority = authority.as_deref().unwrap_or("https://login.microsoftonline.com");
+        // Azure's SDKs take it without the scheme too.
+        let scheme = if authority.contains("://") { "" } else { "https://" };
         let needs = |what: &str| {
             Error::invalid_argument(format_args!(
                 "{what} is set, but not AZURE_TENANT_ID and AZURE_CLIENT_ID; set them too"
@@ -81,7 +85,10 @@ impl Tokens {
         let application = |what: &str| match (&tenant, &client) {
             (Some(tenant), Some(client)) => {
                 let tenant = utf8_percent_encode(tenant, NON_ALPHANUMERIC);
-                let url = format!("{}/{tenant}/oauth2/v2.0/token", authority.trim_end_matches('/'));
+                let url = format!(
+                    "{scheme}{}/{tenant}/oauth2/v2.0/token",
+                    authority.trim_end_matches('/')
+                );
                 Ok((url.replace("%2D", "-").replace("%2E", "."), client.clone()))
             }
             _ => Err(needs(what)),
@@ -122,7 +129,7 @@ impl Tokens {
         }
         let renewed = match state.chosen {
             Some(Ok(chosen)) => self.request(&self.sources[chosen]).await,
-            Some(Err(())) => return self.nobody(),
+            Some(Err(_)) => return self.nobody(),
             None => {
                 let mut found = Ok(None);
                 for (index, source) in self.sources.iter().enumerate() {
@@ -143,7 +150,7 @@ impl Tokens {
         match renewed {
             Ok(Some(token)) => Ok(Some(state.token.insert(token).text.clone())),
             Ok(None) if state.chosen.is_none() => {
-                state.chosen = Some(Err(()));
+                state.chosen = Some(Err(now));
                 self.nobody()
             }
             Ok(None) => Err(Failed::invalid("the identity is gone")),
@@ -158,9 +165,20 @@ impl Tokens {
         }
     }
 
-    /// Takes the token for invalid.
-    pub(crate) async fn forget(&self) {
-        self.state.lock().await.token = None;
+    /// Takes this token for invalid. Another request may have done so already, and there is a new one.
+    pub(crate) async fn forget(&self, used: &Secret) {
+        let mut state = self.state.lock().await;
+        state.token.take_if(|token| token.text == *used);
+    }
+
+    /// A request without a token was refused: the next one looks for an identity again, unless that was just done. So who
+    /// signs in now need not start anew.
+    pub(crate) async fn look_again(&self) {
+        let now = SystemTime::now();
+        let was = |chosen: &mut Result<usize, SystemTime>| {
+            chosen.is_err_and(|then| now.duration_since(then).is_ok_and(|age| age > NOBODY_FOR))
+        };
+        self.state.lock().await.chosen.take_if(was);
     }
 
     /// Whose tokens they are, for errors.
@@ -399,5 +417,23 @@ mod tests {
             error.message(),
             "AZURE_CLIENT_SECRET is set, but not AZURE_TENANT_ID and AZURE_CLIENT_ID; set them too"
         );
+    }
+
+    #[tokio::test]
+    async fn a_token_is_forgotten_once_and_nobody_is_for_a_while() {
+        let settings = Settings::default();
+        let tokens = Tokens::find(&settings, &crate::client::http(&settings).unwrap());
+        let tokens = tokens.unwrap().unwrap();
+        let token = |text| Token { text: Secret::new(text), ends: SystemTime::now() + 2 * MARGIN };
+        tokens.state.lock().await.token = Some(token("new"));
+        tokens.forget(&Secret::new("old")).await;
+        assert_eq!(tokens.get().await.unwrap(), Some(Secret::new("new")));
+        tokens.forget(&Secret::new("new")).await;
+        assert!(tokens.state.lock().await.token.is_none());
+        for (age, is_kept) in [(NOBODY_FOR / 2, true), (NOBODY_FOR * 2, false)] {
+            tokens.state.lock().await.chosen = Some(Err(SystemTime::now() - age));
+            tokens.look_again().await;
+            assert_eq!(tokens.state.lock().await.chosen.is_some(), is_kept);
+        }
     }
 }
