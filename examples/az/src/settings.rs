@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
+use tf_fs_object_store::DiskCache;
 use tf_fs_plugin::prelude::*;
 use tf_fs_plugin::sync::Mutex;
 
@@ -47,6 +48,8 @@ pub(crate) enum Kind {
     Flag,
     /// A number in these bounds.
     Number(u64, u64),
+    /// A directory and a size.
+    DiskCache,
 }
 
 const fn setting(
@@ -92,6 +95,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
     setting("connect_timeout_ms", &["TF_AZ_CONNECT_TIMEOUT_MS"], Kind::Number(10, DAY_MS), "how long a connection may take; 5,000"),
     setting("list_page_names", &["TF_AZ_LIST_PAGE_NAMES"], Kind::Number(2, 5000), "names of one page of a listing; 5,000"),
     setting("listing_ttl_ms", &["TF_AZ_LISTING_TTL_MS"], Kind::Number(0, DAY_MS), "how long a listing is believed; 1,000"),
+    setting("disk_cache", &["TF_AZ_DISK_CACHE"], Kind::DiskCache, "a local directory and a size, `/mnt/cache:100GiB`, in which what is read is kept for the next time; none"),
 ];
 
 /// The values that are set.
@@ -128,6 +132,9 @@ impl Settings {
 
     fn set(&mut self, setting: &Setting, place: &str, value: &str) -> Result<()> {
         let value = value.trim();
+        if setting.kind == Kind::DiskCache {
+            value.parse::<DiskCache>().context(place)?;
+        }
         if let Kind::Number(least, most) = setting.kind {
             let number = value.parse().ok().filter(|number| (least..=most).contains(number));
             ensure!(
@@ -195,6 +202,7 @@ impl Settings {
         engine.write_part = self.size("write_part_bytes", engine.write_part);
         engine.write_concurrency = self.size("write_concurrency", engine.write_concurrency);
         engine.listing_ttl = self.time("listing_ttl_ms", engine.listing_ttl);
+        engine.disk_cache = self.text("disk_cache").and_then(|text| text.parse().ok());
         engine
     }
 }
@@ -273,7 +281,7 @@ impl Config {
                     value.and_then(|text| text.parse().ok()).into_iter().collect(),
                 ),
                 Kind::Secret => OptionValues::Buffer(Vec::new()),
-                Kind::Text | Kind::Flag => OptionValues::Buffer(
+                Kind::Text | Kind::Flag | Kind::DiskCache => OptionValues::Buffer(
                     value.map(|text| text.as_bytes().to_vec()).into_iter().collect(),
                 ),
             };

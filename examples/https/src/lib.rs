@@ -81,6 +81,7 @@ impl tf_fs_object_store::Client for Client {
         settings.stall_timeout = self.settings.stall_timeout;
         settings.read_concurrency = self.settings.read_concurrency;
         settings.listing_ttl = self.settings.cache;
+        settings.disk_cache = self.settings.disk_cache.clone();
         Ok(Origin {
             http: self.http.clone(),
             base: bucket.to_string(),

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::time::Duration;
+use tf_fs_object_store::DiskCache;
 use tf_fs_plugin::prelude::*;
 
 /// What can be set.
@@ -29,6 +30,8 @@ pub struct Settings {
     pub connect_timeout: Duration,
     /// How long what a server said of a name is believed: `TF_HTTPS_CACHE_MS`.
     pub cache: Duration,
+    /// A directory on a local disk in which what is read is kept for the next time, and its size: `TF_HTTPS_DISK_CACHE`.
+    pub disk_cache: Option<DiskCache>,
 }
 
 /// A text that is never printed.
@@ -55,6 +58,7 @@ impl Default for Settings {
             stall_timeout: Duration::from_secs(20),
             connect_timeout: Duration::from_secs(10),
             cache: Duration::from_secs(1),
+            disk_cache: None,
         }
     }
 }
@@ -95,6 +99,9 @@ impl Settings {
             stall_timeout: time("TF_HTTPS_STALL_TIMEOUT_MS", standard.stall_timeout)?,
             connect_timeout: time("TF_HTTPS_CONNECT_TIMEOUT_MS", standard.connect_timeout)?,
             cache: time("TF_HTTPS_CACHE_MS", standard.cache)?,
+            disk_cache: text("TF_HTTPS_DISK_CACHE")
+                .map(|value| value.parse().context("TF_HTTPS_DISK_CACHE"))
+                .transpose()?,
         })
     }
 }

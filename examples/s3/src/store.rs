@@ -32,6 +32,10 @@ impl ObjectStore for Bucket {
         self.route().map(|route| route.base.clone()).unwrap_or_default()
     }
 
+    fn cache_scope(&self) -> Option<String> {
+        Some(self.cache_scope())
+    }
+
     async fn get(&self, options: GetOptions<'_>, attempt: u32) -> Result<(Head, Body), Cause> {
         get::get(self, options, attempt).await
     }

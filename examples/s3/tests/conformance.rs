@@ -55,6 +55,57 @@ tf_plugin_testing::filesystem::conformance! {
     ],
 }
 
+/// The same with the disk cache.
+mod on_disk {
+    use super::{Bucket, MALFORMED, OTHER, S3};
+    use tempfile::TempDir;
+    use tf_fs_plugin::Result;
+    use tf_plugin_testing::filesystem::{Host, TestRoot};
+
+    struct Cached(Bucket, TempDir);
+
+    impl Cached {
+        fn new() -> Self {
+            Self(Bucket::new(), tempfile::tempdir().expect("a scratch directory"))
+        }
+
+        fn setting(&self) -> String {
+            format!("{}:64MiB", self.1.path().display())
+        }
+    }
+
+    impl TestRoot for Cached {
+        fn uri(&self) -> String {
+            self.0.uri()
+        }
+
+        fn prepare(&self, host: &Host) -> Result<()> {
+            let (setting, store) = (self.setting(), &self.0.0);
+            store.introduce(host, &[("disk_cache", &setting)])?;
+            store.introduce_bucket(host, OTHER, &[("disk_cache", &setting)])
+        }
+
+        fn environment(&self) -> Vec<(String, String)> {
+            let mut all = self.0.environment();
+            all.push(("TF_S3_DISK_CACHE".to_owned(), self.setting()));
+            all
+        }
+    }
+
+    tf_plugin_testing::filesystem::conformance! {
+        S3,
+        root: once(Cached::new),
+        malformed: MALFORMED,
+        other_host: format!("s3://{OTHER}/"),
+        visible: flush,
+        directories: implied,
+        without: [
+            translate_name_cleans => "keys are exact: none is cleaned",
+            untidy_names => "keys are exact: none is cleaned",
+        ],
+    }
+}
+
 /// Runs one of the tests that `conformance!` makes for a TensorFlow, and says which of its cases asked nothing.
 fn not_asked(test: &str, tensorflow: (&str, &Path), cases: usize) -> Vec<String> {
     let directory = tempfile::tempdir().expect("a scratch directory");

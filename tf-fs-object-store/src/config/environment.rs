@@ -118,6 +118,7 @@ mod tests {
                 (_, Kind::Url) => "http://host",
                 (_, Kind::File) => "/etc/passwd",
                 (_, Kind::Directory) => "/",
+                (_, Kind::DiskCache) => "/cache:1GiB",
                 (_, Kind::OneOf(words)) => words[0],
                 (_, Kind::Flag) => "1",
                 ("", _) => "text",

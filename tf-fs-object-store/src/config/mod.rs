@@ -133,6 +133,11 @@ impl Values<'_> {
         Duration::from_millis(self.number(key))
     }
 
+    /// The value of `disk_cache`, if the table has it.
+    fn disk_cache(&self) -> Option<crate::DiskCache> {
+        self.table.find("disk_cache").and_then(|setting| self.text(setting.key)?.parse().ok())
+    }
+
     /// The settings of the engine, whose keys are the names of its fields, with the unit after it.
     pub fn engine(&self) -> crate::Settings {
         let flag = |key| self.flag(key).unwrap_or(false);
@@ -150,7 +155,7 @@ impl Values<'_> {
             write_concurrency: self.size("write_concurrency"),
             listing_ttl: self.time("listing_ttl_ms"),
             max_listed_names: self.size("max_listed_names"),
-            disk_cache: None,
+            disk_cache: self.disk_cache(),
         }
     }
 }

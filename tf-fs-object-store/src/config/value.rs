@@ -1,5 +1,6 @@
 //! Values of settings, and how they are written.
 
+use crate::DiskCache;
 use crate::units::{bytes, digits, with_unit};
 use std::fmt;
 use std::path::Path;
@@ -42,6 +43,8 @@ pub enum Kind {
     File,
     /// A directory that has to exist.
     Directory,
+    /// A directory for [`Settings::disk_cache`](crate::Settings::disk_cache), and a size.
+    DiskCache,
 }
 
 /// A value of a setting.
@@ -123,6 +126,7 @@ impl fmt::Display for Kind {
             Self::Url => f.write_str("a URL of `http` or `https`"),
             Self::File => f.write_str("the path of a file"),
             Self::Directory => f.write_str("the path of a directory"),
+            Self::DiskCache => f.write_str("a directory and a size, such as `/mnt/cache:100GiB`"),
         }
     }
 }
@@ -184,6 +188,12 @@ impl Kind {
             Self::File => Err(Some("there is no such file".to_owned())),
             Self::Directory if Path::new(text).is_dir() => Ok(Value::Text(text.to_owned())),
             Self::Directory => Err(Some("there is no such directory".to_owned())),
+            Self::DiskCache => match text.parse::<DiskCache>() {
+                Ok(_) => Ok(Value::Text(text.to_owned())),
+                Err(_) => {
+                    Err(Some("the path is absolute, and the size at least 16 MiB".to_owned()))
+                }
+            },
         }
     }
 }
@@ -288,6 +298,14 @@ mod tests {
             assert!(reason.contains(why), "{text}: {reason}");
             assert!(!reason.contains("pw"), "{reason}");
         }
+    }
+
+    #[test]
+    fn disk_caches() {
+        let text = "/mnt/cache:100GiB";
+        assert_eq!(Kind::DiskCache.parse(text), Ok(Value::Text(text.to_owned())));
+        let reason = Kind::DiskCache.parse("/mnt/cache").unwrap_err().unwrap();
+        assert!(reason.contains("at least 16 MiB"), "{reason}");
     }
 
     #[test]

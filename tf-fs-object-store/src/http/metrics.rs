@@ -1,7 +1,9 @@
 //! Requests and failures of a store, counted by name, as JSON for who wants to look.
 
 use crate::metrics::{
-    Counter, LISTING_HITS, LISTING_MISSES, READ_AHEAD_HIT_BYTES, READ_AHEAD_WASTED_BYTES,
+    Counter, DISK_CACHE_BROKEN, DISK_CACHE_EVICTIONS, DISK_CACHE_HIT_BYTES, DISK_CACHE_HITS,
+    DISK_CACHE_MISSES, DISK_CACHE_STORED_BYTES, LISTING_HITS, LISTING_MISSES, READ_AHEAD_HIT_BYTES,
+    READ_AHEAD_WASTED_BYTES,
 };
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -104,6 +106,14 @@ impl<const OPERATIONS: usize, const REASONS: usize> Counts<OPERATIONS, REASONS> 
             "read_ahead": {
                 "hit_bytes": READ_AHEAD_HIT_BYTES.get(),
                 "wasted_bytes": READ_AHEAD_WASTED_BYTES.get(),
+            },
+            "disk_cache": {
+                "hits": DISK_CACHE_HITS.get(),
+                "misses": DISK_CACHE_MISSES.get(),
+                "hit_bytes": DISK_CACHE_HIT_BYTES.get(),
+                "stored_bytes": DISK_CACHE_STORED_BYTES.get(),
+                "evictions": DISK_CACHE_EVICTIONS.get(),
+                "broken": DISK_CACHE_BROKEN.get(),
             },
             "memory_budget": { "used_bytes": budget_used, "limit_bytes": budget_limit },
         });

@@ -351,6 +351,16 @@ const SETTINGS: &[Setting] = &[
                       files and own writes. 0: no cache. Changes by this process are visible immediately.",
     },
     Setting {
+        key: "disk_cache",
+        variables: &[],
+        kind: Kind::DiskCache,
+        default: "",
+        scope: Scope::Bucket,
+        description: "Keep what is read in this directory on a local disk, up to this size, for the next time. \
+                      All processes of a user may share it. Each time a file is opened, one request asks for \
+                      its version.",
+    },
+    Setting {
         key: "max_listed_names",
         variables: &[],
         kind: Kind::Count { min: 1, max: 1 << 40 },

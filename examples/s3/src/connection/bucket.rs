@@ -186,6 +186,20 @@ impl Bucket {
         Ok(bucket)
     }
 
+    /// What tells the bucket from those of the same name elsewhere. Within a partition of Amazon's there is one of each
+    /// name, and its region may be unknown before the first request.
+    pub(crate) fn cache_scope(&self) -> String {
+        match &self.endpoint.url {
+            Some(url) => url.clone(),
+            None => {
+                let region = self.located.region();
+                let parts = ["cn-", "us-gov-", "us-iso", "eusc-"];
+                let partition = parts.into_iter().find(|part| region.starts_with(part));
+                format!("amazon {}", partition.unwrap_or_default())
+            }
+        }
+    }
+
     /// Where requests for the bucket's objects go.
     ///
     /// # Errors

@@ -1,5 +1,6 @@
 //! Reading: how many requests it takes, right bytes whatever happens, bounded memory.
 
+mod disk;
 mod failures;
 mod opening;
 mod random;
