@@ -1,10 +1,11 @@
 //! An account: where it is, and how requests to it are authorized.
 
 use crate::credential::{Credential, Tokens};
-use crate::name::PUBLIC;
+use crate::name::{HOSTS, PUBLIC};
 use crate::settings::{Secret, Settings};
 use crate::sign::SharedKey;
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 use tf_fs_object_store::http::{Http, Uri as Url};
 use tf_fs_plugin::prelude::*;
@@ -37,6 +38,15 @@ struct Said {
     key: Option<Secret>,
     sas: Option<Secret>,
     endpoint: Option<String>,
+}
+
+impl Said {
+    /// The account of `https://account.blob.core.windows.net`, which serves no other.
+    fn account_of_host(&self) -> Option<String> {
+        let url: Url = self.endpoint.as_ref()?.parse().ok()?;
+        let host = url.host().filter(|host| HOSTS.iter().any(|azure| host.ends_with(azure)))?;
+        Some(host.split('.').next()?.to_owned())
+    }
 }
 
 impl Account {
@@ -72,7 +82,7 @@ impl Account {
             }),
         };
         // What is said of another account is not for this one: a SAS shows itself to whom it is sent.
-        let mine = |said: Said| match &said.account {
+        let mine = |said: Said| match said.account.clone().or_else(|| said.account_of_host()) {
             Some(account) if account != short => Said::default(),
             _ => said,
         };
@@ -115,11 +125,8 @@ impl Account {
                 )));
             }
         };
-        let is_local = ["http://127.", "http://localhost", "http://[::1]"];
         ensure!(
-            !matches!(credential, Credential::Entra(_))
-                || endpoint.starts_with("https://")
-                || is_local.iter().any(|local| endpoint.starts_with(local)),
+            !matches!(credential, Credential::Entra(_)) || keeps_secrets(&endpoint),
             Error::invalid_argument(format_args!(
                 "az://{name}: a token is not sent to {endpoint} without TLS; name an endpoint with https://"
             ))
@@ -127,6 +134,16 @@ impl Account {
         let signed_name = if is_dev { DEV_ACCOUNT } else { short }.to_owned();
         Ok(Self { name: name.into(), signed_name, endpoint, path, credential, http: http.clone() })
     }
+}
+
+/// Whether nobody on the way reads what is sent there: it goes over TLS, or stays on this machine.
+pub(crate) fn keeps_secrets(url: &str) -> bool {
+    let Ok(url) = url.parse::<Url>() else { return false };
+    let host = url.host().unwrap_or_default();
+    let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
+    url.scheme_str() == Some("https")
+        || host.eq_ignore_ascii_case("localhost")
+        || address.is_ok_and(|address| address.is_loopback())
 }
 
 /// Scheme, host and port; and the path, without `/` at its end.
@@ -179,11 +196,8 @@ fn parse_connection_string(text: &str) -> Result<Said> {
         account.is_some() || endpoint.is_some(),
         wrong("has neither AccountName nor BlobEndpoint")
     );
-    // `https://account.blob.core.windows.net`: a SAS is for this account only.
-    let of_host =
-        || Some(endpoint.as_ref()?.split_once("://")?.1.split_once(".blob.")?.0.to_owned());
     Ok(Said {
-        account: account.or_else(of_host),
+        account,
         key: field("accountkey").map(Secret::new),
         sas: field("sharedaccesssignature").map(Secret::new),
         endpoint,
@@ -230,6 +244,24 @@ mod tests {
             &[("AZURE_STORAGE_ACCOUNT", "other"), ("TF_AZ_BLOB_ENDPOINT", "https://elsewhere")],
         );
         assert_eq!(other.unwrap().endpoint, "https://acc.blob.core.windows.net");
+        // An endpoint of one account has the blobs of that one only.
+        let of = |name| {
+            let at = ("TF_AZ_BLOB_ENDPOINT", "https://one.blob.core.windows.net");
+            account(name, &[at, SAS]).map(|account| (kind(&account), account.endpoint)).unwrap()
+        };
+        assert_eq!(of("one"), ("sas", "https://one.blob.core.windows.net".to_owned()));
+        assert_eq!(of("two"), ("anonymous", "https://two.blob.core.windows.net".to_owned()));
+    }
+
+    #[test]
+    fn secrets_are_kept_by_tls_and_by_this_machine() {
+        for url in ["https://h", "http://127.0.0.1:1", "http://localhost/x", "http://[::1]:1"] {
+            assert!(keeps_secrets(url), "{url}");
+        }
+        for url in ["http://h", "http://localhost.example.com", "http://127.0.0.1.example.com", ""]
+        {
+            assert!(!keeps_secrets(url), "{url}");
+        }
     }
 
     #[test]

@@ -14,12 +14,10 @@ const MAX_KEY: usize = 1024;
 /// Where accounts of the public cloud are.
 pub(crate) const PUBLIC: &str = ".blob.core.windows.net";
 /// Where all of Azure's accounts are: credentials are sent nowhere else, unless the settings name an endpoint.
-const HOSTS: [&str; 4] = [
-    PUBLIC,
-    ".blob.core.chinacloudapi.cn",
-    ".blob.core.usgovcloudapi.net",
-    ".blob.storage.azure.net",
-];
+pub(crate) const HOSTS: [&str; 4] =
+    [PUBLIC, ".blob.core.chinacloudapi.cn", ".blob.core.usgovcloudapi.net", ZONES];
+/// Accounts in DNS zones: `account.z01.blob.storage.azure.net`.
+const ZONES: &str = ".blob.storage.azure.net";
 
 /// A blob in a container, whose bucket may be written in any way.
 ///
@@ -119,7 +117,12 @@ fn canonical(bucket: &str) -> Result<Cow<'_, str>> {
             None => return refused("this is not a host of Azure Blob Storage"),
         },
     };
-    let name = account.split('.').next().unwrap_or_default();
+    let (name, host) = account.split_at(account.find('.').unwrap_or(account.len()));
+    // `storage.example.com` is left of `storage.example.com.blob.core.windows.net`. Only a DNS zone stands before a host.
+    let zone = host.strip_suffix(ZONES).unwrap_or_default();
+    if !host.is_empty() && !HOSTS.contains(&host) && (zone.len() < 2 || zone[1..].contains('.')) {
+        return refused("this is not a host of Azure Blob Storage");
+    }
     if name.is_empty() || !name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit()) {
         return refused("an account has lower-case letters and digits in its name");
     }
@@ -176,8 +179,11 @@ mod tests {
         }
         parsed("az://", "", "");
         parsed("az://acc/$root/k", "acc/$root", "k");
-        let other = "acc.blob.core.usgovcloudapi.net/con";
-        parsed(&format!("az://{other}/k"), other, "k");
+        for other in ["acc.blob.core.usgovcloudapi.net/con", "acc.z01.blob.storage.azure.net/con"] {
+            parsed(&format!("az://{other}/k"), other, "k");
+        }
+        let other = "abfss://con@evil.com.dfs.core.windows.net/k";
+        assert!(Client::parse(Uri::new(other.as_bytes())).is_err());
     }
 
     #[test]
@@ -186,6 +192,10 @@ mod tests {
         for (uri, why) in [
             ("az://evil.example.com/c/k", "this is not a host of Azure Blob Storage"),
             ("az://blob.core.windows.net.evil.com/c", "this is not a host of Azure Blob Storage"),
+            // The part before Azure's is a host too.
+            ("az://evil.com.blob.core.windows.net/c", "this is not a host of Azure Blob Storage"),
+            ("az://a.b.blob.core.chinacloudapi.cn/c", "this is not a host of Azure Blob Storage"),
+            ("az://a.b.z1.blob.storage.azure.net/c", "this is not a host of Azure Blob Storage"),
             ("az://acc/c*/k", "a wildcard cannot stand for an account or a container"),
             ("az://ACC/c/k", "an account has lower-case letters and digits in its name"),
             ("az://acc/c_d/k", "a container has letters, digits and `-` in its name"),
