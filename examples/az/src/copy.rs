@@ -4,7 +4,7 @@ use crate::container::{Container, meta};
 use std::sync::Arc;
 use std::time::Duration;
 use tf_fs_object_store::http::{Failed, Method};
-use tf_fs_object_store::{CopyOptions, Failure as _, ObjectMeta};
+use tf_fs_object_store::{CopyOptions, Failure as _, ObjectMeta, retry};
 use tf_fs_plugin::prelude::*;
 
 /// How long is waited before the store is asked whether a copy is done: within an account it is at once.
@@ -29,7 +29,8 @@ pub(crate) async fn copy(
     let known = options.known.as_ref();
     let call = to
         .call(Method::PUT, &options.dst.key)
-        .with_header("x-ms-copy-source", &source.url(&from.name, &options.src.key))?
+        // There may be a SAS in it.
+        .with_secret("x-ms-copy-source", &source.url(&from.name, &options.src.key))?
         .with_optional("x-ms-source-if-match", known.and_then(|known| known.strong_etag()))?;
     let mut response = target.send(call, &[202]).await?;
     let mut wait = FIRST_WAIT;
@@ -42,19 +43,35 @@ pub(crate) async fn copy(
                 return Ok(Some(meta(&response, size)));
             }
             Some("pending") => {}
-            status => {
-                let status = status.unwrap_or("none").to_owned();
+            Some(status @ ("failed" | "aborted")) => {
                 let why = response.header("x-ms-copy-status-description").unwrap_or_default();
+                let error = Error::new(
+                    Code::Aborted,
+                    format!(
+                        "{}: Azure gave the copy up: {status} {}; look at the source, and copy it again",
+                        options.dst,
+                        why.escape_debug()
+                    ),
+                );
+                // What is left of it is an empty blob, which nobody shall take for the copy.
+                if let Some(etag) = response.header("etag") {
+                    let call = to.call(Method::DELETE, &options.dst.key);
+                    let _ = target.send(call.with_header("if-match", etag)?, &[202]).await;
+                }
+                return Err(Failed::Other(error));
+            }
+            status => {
                 return Err(Failed::invalid(&format!(
-                    "the status of the copy is `{}` {}",
-                    status.escape_debug(),
-                    why.escape_debug()
+                    "the status of the copy is `{}`",
+                    status.unwrap_or("none").escape_debug()
                 )));
             }
         }
         tokio::time::sleep(wait).await;
         wait = (wait * 2).min(LONGEST_WAIT);
-        response = target.send(to.call(Method::HEAD, &options.dst.key), &[200]).await?;
+        // By itself: the copy goes on, and another request for it would be refused.
+        let look = |_| target.send(to.call(Method::HEAD, &options.dst.key), &[200]);
+        response = retry(&**to, "copy", options.dst, look).await.map_err(Failed::Other)?;
         if response.header("x-ms-copy-id") != id.as_deref() {
             return Err(Failed::Other(Error::new(
                 Code::Aborted,

@@ -76,6 +76,15 @@ impl Call {
         Ok(self)
     }
 
+    /// As [`with_header`](Self::with_header), with a value that `Debug` does not show.
+    pub(crate) fn with_secret(mut self, name: &'static str, value: &str) -> Result<Self, Failed> {
+        self = self.with_header(name, value)?;
+        if let Some(value) = self.headers.get_mut(name) {
+            value.set_sensitive(true);
+        }
+        Ok(self)
+    }
+
     /// As [`with_header`](Self::with_header), if there is a value.
     pub(crate) fn with_optional(self, name: &str, value: Option<&str>) -> Result<Self, Failed> {
         match value {

@@ -5,11 +5,14 @@ use quick_xml::escape::resolve_xml_entity;
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::{Reader, XmlVersion};
 
+/// Elements in one another. Azure writes 5; each costs time for all that are in it.
+const DEEPEST: usize = 16;
+
 /// Calls `on` for each element when it ends, with its name after those of the elements that it is in: with its text if no
 /// other element is in it, else with `None`.
 ///
 /// # Errors
-/// If it is not XML, or ends early.
+/// If it is not XML, ends early, or is deeper than anything that Azure writes.
 pub(crate) fn elements(
     xml: &[u8],
     mut on: impl FnMut(&[&str], Option<String>),
@@ -25,6 +28,9 @@ pub(crate) fn elements(
     let (mut is_leaf, mut is_encoded) = (false, false);
     loop {
         match reader.read_event().map_err(|error| broken(&error))? {
+            Event::Start(_) if path.len() >= DEEPEST => {
+                return Err(format!("its XML has more than {DEEPEST} levels"));
+            }
             Event::Start(start) => {
                 (is_leaf, is_encoded) = (true, encoded(&start));
                 path.push(String::from_utf8_lossy(start.local_name().as_ref()).into_owned());
@@ -111,6 +117,17 @@ mod tests {
         for xml in ["<A><N>a</N>", "<A><N>a", "<A><N>a</A>", "<A>&nope;</A>"] {
             assert!(texts(xml).is_err(), "{xml}");
         }
+    }
+
+    #[test]
+    fn depth_and_entities_are_bounded() {
+        let nested = |n| format!("{}{}", "<a>".repeat(n), "</a>".repeat(n));
+        assert!(texts(&nested(DEEPEST)).is_ok());
+        // Of this many each level would be looked at for each other: for hours.
+        let error = texts(&nested(5_000_000)).unwrap_err();
+        assert_eq!(error, "its XML has more than 16 levels");
+        let bomb = "<!DOCTYPE a [<!ENTITY b \"bb\"><!ENTITY c \"&b;&b;\">]><a>&c;</a>";
+        assert_eq!(texts(bomb).unwrap_err(), "its XML has an unknown entity");
     }
 
     #[test]

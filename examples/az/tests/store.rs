@@ -2,7 +2,7 @@
 
 mod common;
 
-use azurite::{ACCOUNT, KEY, Proxy};
+use azurite::{ACCOUNT, Fault, KEY, Proxy};
 use common::{AZURITE, Store, content, endpoint, plugin, read};
 use tf_fs_plugin::prelude::*;
 
@@ -335,4 +335,36 @@ fn blobs_of_other_tools_that_stand_for_directories_are_directories() {
     assert_eq!(store.children("").unwrap(), ["d", "d-1", "f"]);
     store.az.delete_recursively(uri(&store.uri("f"))).unwrap();
     assert_eq!(store.keys(), ["d", "d-1", "d/a"]);
+}
+
+#[test]
+fn a_copy_that_takes_long_is_waited_for_and_one_that_fails_leaves_nothing() {
+    let direct = Store::new("copies-later");
+    direct.write("old", b"bytes").unwrap();
+    let proxy = Proxy::new(AZURITE.endpoint());
+    let options = [("account_key", KEY), ("retry_timeout_ms", "2000")];
+    let copy = || {
+        let store = direct.by(plugin(&proxy.endpoint(), &options));
+        store.az.copy_file(uri(&store.uri("old")), uri(&store.uri("new")))
+    };
+    proxy.clear();
+    copy().unwrap();
+    let at = proxy.log().iter().position(|line| line.starts_with("PUT ")).unwrap();
+    // The look whether it is done meets a fault: the copy is not begun again, which Azure would refuse.
+    direct.az.delete_file(uri(&direct.uri("new"))).unwrap();
+    proxy.fault(at, 1, Fault::CopyPending);
+    proxy.also(at + 1, Fault::CutBefore);
+    proxy.also(at + 2, Fault::CopyPending);
+    copy().unwrap();
+    let log = proxy.log();
+    let count = |method: &str| log.iter().filter(|line| line.starts_with(method)).count();
+    assert_eq!((count("PUT "), count("HEAD ")), (1, 3), "{log:?}");
+    assert_eq!(direct.read("new").unwrap(), b"bytes");
+    // Azure leaves an empty blob of a copy that it gives up.
+    proxy.fault(at, 1, Fault::CopyPending);
+    proxy.also(at + 1, Fault::CopyFailed);
+    let error = copy().unwrap_err();
+    assert_eq!(error.code(), Code::Aborted, "{error:#}");
+    assert!(error.message().contains("Azure gave the copy up: failed"), "{error:#}");
+    assert_eq!(direct.keys(), ["old"]);
 }

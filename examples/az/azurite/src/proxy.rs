@@ -20,6 +20,10 @@ pub enum Fault {
     CutBody,
     /// The server says that the credentials are not valid any more, and does nothing.
     Unauthorized,
+    /// The server copies, and says that this is not done yet.
+    CopyPending,
+    /// The server copies, and says that it gave up.
+    CopyFailed,
 }
 
 impl Fault {
@@ -41,7 +45,7 @@ struct State {
     /// Method and target of each request, and its `If-Match`.
     log: Vec<String>,
     /// From which request on, how many, and what becomes of them.
-    faults: Option<(usize, usize, Fault)>,
+    faults: Vec<(usize, usize, Fault)>,
 }
 
 impl Proxy {
@@ -54,7 +58,7 @@ impl Proxy {
         let server = endpoint.trim_start_matches("http://").parse().expect("host and port");
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("a port");
-        let state = Arc::new(Mutex::new(State { server, log: Vec::new(), faults: None }));
+        let state = Arc::new(Mutex::new(State { server, log: Vec::new(), faults: Vec::new() }));
         let shared = Arc::clone(&state);
         thread::spawn(move || {
             for client in listener.incoming().flatten() {
@@ -76,14 +80,19 @@ impl Proxy {
     pub fn fault(&self, first: usize, count: usize, fault: Fault) {
         let mut state = self.lock();
         state.log.clear();
-        state.faults = Some((first, count, fault));
+        state.faults = vec![(first, count, fault)];
+    }
+
+    /// Lets one more request meet a fault.
+    pub fn also(&self, at: usize, fault: Fault) {
+        self.lock().faults.push((at, 1, fault));
     }
 
     /// Forgets the log and all faults.
     pub fn clear(&self) {
         let mut state = self.lock();
         state.log.clear();
-        state.faults = None;
+        state.faults.clear();
     }
 
     /// Method and target of each request, with ` if-match: …` after them if it has that header, since the last `fault` or `clear`.
@@ -124,8 +133,9 @@ fn serve(client: TcpStream, state: &Mutex<State>) -> io::Result<()> {
             let mut state = lock(state);
             let number = state.log.len();
             state.log.push(line);
-            let met = state.faults.filter(|(first, n, _)| (*first..first + n).contains(&number));
-            met.map(|(_, _, fault)| fault)
+            let met =
+                |(first, n, _): &&(usize, usize, Fault)| (*first..first + n).contains(&number);
+            state.faults.iter().find(met).map(|(_, _, fault)| *fault)
         };
         match fault {
             Some(Fault::CutBefore) => return client.shutdown(Shutdown::Both),
@@ -141,7 +151,7 @@ fn serve(client: TcpStream, state: &Mutex<State>) -> io::Result<()> {
         }
         (&server).write_all(&request.head)?;
         (&server).write_all(&request.body)?;
-        let Some(response) = read(&mut responses, is_head)? else {
+        let Some(mut response) = read(&mut responses, is_head)? else {
             return client.shutdown(Shutdown::Both);
         };
         match fault {
@@ -155,6 +165,13 @@ fn serve(client: TcpStream, state: &Mutex<State>) -> io::Result<()> {
                 return client.shutdown(Shutdown::Both);
             }
             _ => {
+                let status = match fault {
+                    Some(Fault::CopyPending) => "x-ms-copy-status: pending",
+                    Some(Fault::CopyFailed) => "x-ms-copy-status: failed",
+                    _ => "x-ms-copy-status: success",
+                };
+                let head = String::from_utf8_lossy(&response.head);
+                response.head = head.replace("x-ms-copy-status: success", status).into_bytes();
                 (&client).write_all(&response.head)?;
                 (&client).write_all(&response.body)?;
             }

@@ -3,6 +3,7 @@
 //! What the environment names counts: an application with a secret, a workload with a file of Kubernetes, the managed
 //! identity of App Service. If it names none: the managed identity of this machine, then who is signed in by `az login`.
 
+use crate::account::keeps_secrets;
 use crate::client::http_settings;
 use crate::settings::{Secret, Settings};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
@@ -10,7 +11,7 @@ use serde_json::Value;
 use std::fmt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tf_fs_object_store::http::{
     Chunks, Failed, HeaderValue, Http, HttpSettings, Proxy, Request, Response,
 };
@@ -22,6 +23,9 @@ use tokio::sync::Mutex;
 const RESOURCE: &str = "https://storage.azure.com";
 /// A token is renewed so long before it ends.
 const MARGIN: Duration = Duration::from_secs(5 * 60);
+/// After a renewal, whether or not there is a new token, the next one is requested so much later: a service that does not
+/// respond, or whose tokens are short, would delay each request.
+const PAUSE: Duration = Duration::from_secs(30);
 /// A machine in Azure responds at once.
 const IMDS_TIMEOUT: Duration = Duration::from_secs(1);
 /// So long no identity is looked for where there was none.
@@ -57,6 +61,8 @@ struct State {
     token: Option<Token>,
     /// Which of the sources has tokens; `Err` if none had then.
     chosen: Option<Result<usize, SystemTime>>,
+    /// When a token was requested last.
+    requested: Option<Instant>,
 }
 
 #[derive(Clone)]
@@ -65,11 +71,17 @@ struct Token {
     ends: SystemTime,
 }
 
+impl State {
+    fn has_paused(&self) -> bool {
+        self.requested.is_none_or(|requested| requested.elapsed() >= PAUSE)
+    }
+}
+
 impl Tokens {
     /// The identity that the settings name, or that this machine may have; `None` if they want none.
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT` if they name one by halves.
+    /// `INVALID_ARGUMENT` if they name one by halves, or a place where its secret could be read on the way.
     pub(crate) fn find(settings: &Settings, http: &Http) -> Result<Option<Self>> {
         let text = |key| settings.text(key).map(str::to_owned);
         let (tenant, client) = (text("tenant_id"), text("client_id"));
@@ -83,6 +95,9 @@ impl Tokens {
             ))
         };
         let application = |what: &str| match (&tenant, &client) {
+            _ if !keeps_secrets(authority) => Err(Error::invalid_argument(
+                "AZURE_AUTHORITY_HOST: a secret is not sent there without TLS; name a URL with https://",
+            )),
             (Some(tenant), Some(client)) => {
                 let tenant = utf8_percent_encode(tenant, NON_ALPHANUMERIC);
                 let url = format!(
@@ -124,11 +139,18 @@ impl Tokens {
     pub(crate) async fn get(&self) -> Result<Option<Secret>, Failed> {
         let mut state = self.state.lock().await;
         let now = SystemTime::now();
-        if let Some(token) = state.token.as_ref().filter(|token| token.ends > now + MARGIN) {
+        let margin = if state.has_paused() { MARGIN } else { Duration::ZERO };
+        if let Some(token) = state.token.as_ref().filter(|token| token.ends > now + margin) {
             return Ok(Some(token.text.clone()));
         }
+        if self.is_required && state.has_paused() && state.chosen.is_some_and(|it| it.is_err()) {
+            state.chosen = None;
+        }
         let renewed = match state.chosen {
-            Some(Ok(chosen)) => self.request(&self.sources[chosen]).await,
+            Some(Ok(chosen)) => match self.request(&self.sources[chosen]).await {
+                Ok(None) => Err(Failed::invalid("the identity is gone")),
+                renewed => renewed,
+            },
             Some(Err(_)) => return self.nobody(),
             None => {
                 let mut found = Ok(None);
@@ -147,13 +169,13 @@ impl Tokens {
                 found
             }
         };
+        state.requested = Some(Instant::now());
         match renewed {
             Ok(Some(token)) => Ok(Some(state.token.insert(token).text.clone())),
-            Ok(None) if state.chosen.is_none() => {
+            Ok(None) => {
                 state.chosen = Some(Err(now));
                 self.nobody()
             }
-            Ok(None) => Err(Failed::invalid("the identity is gone")),
             // It is renewed early, so the old one may still do.
             Err(failed) => match state.token.as_ref().filter(|token| token.ends > now) {
                 Some(token) => {
@@ -383,57 +405,4 @@ async fn cli(tenant: Option<&str>) -> Result<Option<Token>, Failed> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn tokens_of_all_services_are_read() {
-        let at = UNIX_EPOCH + Duration::from_secs(4_000_000_000);
-        for json in [
-            r#"{"access_token":"t","expires_on":"4000000000","expires_in":"1"}"#,
-            r#"{"accessToken":"t","expires_on":4000000000,"expiresOn":"2096-10-02 07:06:40"}"#,
-        ] {
-            let token = token_of(json.as_bytes()).expect(json);
-            assert_eq!((token.text.expose(), token.ends), ("t", at));
-        }
-        let token = token_of(br#"{"access_token":"t","expires_in":3599}"#).unwrap();
-        let left = token.ends.duration_since(SystemTime::now()).unwrap();
-        assert!((Duration::from_secs(3590)..=Duration::from_secs(3600)).contains(&left));
-        for json in ["", "{}", r#"{"access_token":""}"#, r#"{"access_token":1}"#] {
-            assert!(token_of(json.as_bytes()).is_none(), "{json}");
-        }
-    }
-
-    #[test]
-    fn an_identity_by_halves_is_refused() {
-        let settings = Settings::from_variables(|name| {
-            (name == "AZURE_CLIENT_SECRET").then(|| "sesame".to_owned())
-        });
-        let settings = settings.unwrap();
-        let http = crate::client::http(&settings).unwrap();
-        let error = Tokens::find(&settings, &http).expect_err("no tenant");
-        assert_eq!(error.code(), Code::InvalidArgument);
-        assert_eq!(
-            error.message(),
-            "AZURE_CLIENT_SECRET is set, but not AZURE_TENANT_ID and AZURE_CLIENT_ID; set them too"
-        );
-    }
-
-    #[tokio::test]
-    async fn a_token_is_forgotten_once_and_nobody_is_for_a_while() {
-        let settings = Settings::default();
-        let tokens = Tokens::find(&settings, &crate::client::http(&settings).unwrap());
-        let tokens = tokens.unwrap().unwrap();
-        let token = |text| Token { text: Secret::new(text), ends: SystemTime::now() + 2 * MARGIN };
-        tokens.state.lock().await.token = Some(token("new"));
-        tokens.forget(&Secret::new("old")).await;
-        assert_eq!(tokens.get().await.unwrap(), Some(Secret::new("new")));
-        tokens.forget(&Secret::new("new")).await;
-        assert!(tokens.state.lock().await.token.is_none());
-        for (age, is_kept) in [(NOBODY_FOR / 2, true), (NOBODY_FOR * 2, false)] {
-            tokens.state.lock().await.chosen = Some(Err(SystemTime::now() - age));
-            tokens.look_again().await;
-            assert_eq!(tokens.state.lock().await.chosen.is_some(), is_kept);
-        }
-    }
-}
+mod tests;

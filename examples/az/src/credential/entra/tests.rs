@@ -1,0 +1,132 @@
+//! Tokens: when one is requested, and where no secret goes.
+
+use super::*;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// A service that responds with these bodies in turn, and ends the connection for an empty one. Counts the requests.
+fn service(bodies: &'static [&'static str]) -> (Tokens, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let count = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&count);
+    std::thread::spawn(move || {
+        for (mut connection, body) in listener.incoming().flatten().zip(bodies) {
+            counted.fetch_add(1, Ordering::SeqCst);
+            let mut lines = BufReader::new(connection.try_clone().unwrap()).lines();
+            while lines.next().is_some_and(|line| !line.unwrap().is_empty()) {}
+            if !body.is_empty() {
+                let len = body.len();
+                let head = format!(
+                    "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {len}\r\n\r\n"
+                );
+                connection.write_all(format!("{head}{body}").as_bytes()).unwrap();
+            }
+        }
+    });
+    let settings = Settings::from_variables(|name| match name {
+        "AZURE_POD_IDENTITY_AUTHORITY_HOST" => Some(url.clone()),
+        _ => None,
+    });
+    let settings = settings.unwrap();
+    let http = crate::client::http(&settings).unwrap();
+    (Tokens::find(&settings, &http).unwrap().unwrap(), count)
+}
+
+async fn got(tokens: &Tokens) -> Option<String> {
+    tokens.get().await.unwrap().map(|token| token.expose().to_owned())
+}
+
+async fn wait_for_the_pause(tokens: &Tokens) {
+    let requested = &mut tokens.state.lock().await.requested;
+    *requested = requested.map(|requested| requested - PAUSE);
+}
+
+#[tokio::test]
+async fn a_service_of_short_tokens_or_of_none_does_not_delay_each_request() {
+    const SHORT: &str = r#"{"access_token":"one","expires_in":100}"#;
+    const SECOND: &str = r#"{"access_token":"two","expires_in":100}"#;
+    let (tokens, count) = service(&[SHORT, "", SECOND, SHORT]);
+    let requests = || count.load(Ordering::SeqCst);
+    // It ends within the margin, but one is not requested for each request.
+    assert_eq!((got(&tokens).await.as_deref(), requests()), (Some("one"), 1));
+    assert_eq!((got(&tokens).await.as_deref(), requests()), (Some("one"), 1));
+    // The service does not respond: the old one still does.
+    wait_for_the_pause(&tokens).await;
+    assert_eq!((got(&tokens).await.as_deref(), requests()), (Some("one"), 2));
+    assert_eq!((got(&tokens).await.as_deref(), requests()), (Some("one"), 2));
+    wait_for_the_pause(&tokens).await;
+    assert_eq!((got(&tokens).await.as_deref(), requests()), (Some("two"), 3));
+    // The store refused the old one meanwhile.
+    tokens.forget(&Secret::new("one")).await;
+    assert_eq!((got(&tokens).await.as_deref(), requests()), (Some("two"), 3));
+    tokens.forget(&Secret::new("two")).await;
+    assert_eq!((got(&tokens).await.as_deref(), requests()), (Some("one"), 4));
+}
+
+#[test]
+fn a_secret_is_not_sent_in_the_clear() {
+    let settings = Settings::from_variables(|name| match name {
+        "AZURE_AUTHORITY_HOST" => Some("http://login.example.com".to_owned()),
+        "AZURE_TENANT_ID" | "AZURE_CLIENT_ID" | "AZURE_CLIENT_SECRET" => Some("x".to_owned()),
+        _ => None,
+    });
+    let settings = settings.unwrap();
+    let http = crate::client::http(&settings).unwrap();
+    let error = Tokens::find(&settings, &http).expect_err("in the clear");
+    assert_eq!(error.code(), Code::InvalidArgument);
+    assert!(error.message().contains("without TLS"), "{error}");
+}
+
+#[test]
+fn tokens_of_all_services_are_read() {
+    let at = UNIX_EPOCH + Duration::from_secs(4_000_000_000);
+    for json in [
+        r#"{"access_token":"t","expires_on":"4000000000","expires_in":"1"}"#,
+        r#"{"accessToken":"t","expires_on":4000000000,"expiresOn":"2096-10-02 07:06:40"}"#,
+    ] {
+        let token = token_of(json.as_bytes()).expect(json);
+        assert_eq!((token.text.expose(), token.ends), ("t", at));
+    }
+    let token = token_of(br#"{"access_token":"t","expires_in":3599}"#).unwrap();
+    let left = token.ends.duration_since(SystemTime::now()).unwrap();
+    assert!((Duration::from_secs(3590)..=Duration::from_secs(3600)).contains(&left));
+    for json in ["", "{}", r#"{"access_token":""}"#, r#"{"access_token":1}"#] {
+        assert!(token_of(json.as_bytes()).is_none(), "{json}");
+    }
+}
+
+#[test]
+fn an_identity_by_halves_is_refused() {
+    let settings = Settings::from_variables(|name| {
+        (name == "AZURE_CLIENT_SECRET").then(|| "sesame".to_owned())
+    });
+    let settings = settings.unwrap();
+    let http = crate::client::http(&settings).unwrap();
+    let error = Tokens::find(&settings, &http).expect_err("no tenant");
+    assert_eq!(error.code(), Code::InvalidArgument);
+    assert_eq!(
+        error.message(),
+        "AZURE_CLIENT_SECRET is set, but not AZURE_TENANT_ID and AZURE_CLIENT_ID; set them too"
+    );
+}
+
+#[tokio::test]
+async fn a_token_is_forgotten_once_and_nobody_is_for_a_while() {
+    let settings = Settings::default();
+    let tokens = Tokens::find(&settings, &crate::client::http(&settings).unwrap());
+    let tokens = tokens.unwrap().unwrap();
+    let token = |text| Token { text: Secret::new(text), ends: SystemTime::now() + 2 * MARGIN };
+    tokens.state.lock().await.token = Some(token("new"));
+    tokens.forget(&Secret::new("old")).await;
+    assert_eq!(tokens.get().await.unwrap(), Some(Secret::new("new")));
+    tokens.forget(&Secret::new("new")).await;
+    assert!(tokens.state.lock().await.token.is_none());
+    for (age, is_kept) in [(NOBODY_FOR / 2, true), (NOBODY_FOR * 2, false)] {
+        tokens.state.lock().await.chosen = Some(Err(SystemTime::now() - age));
+        tokens.look_again().await;
+        assert_eq!(tokens.state.lock().await.chosen.is_some(), is_kept);
+    }
+}
