@@ -41,14 +41,18 @@ impl Credentials {
         Ok(Self(Arc::new(inner)))
     }
 
-    /// What to send to the server of this URL. What is meant for any host is only for the one that the `user` named, not
-    /// for one to which another redirects.
+    /// What to send to the server of this URL. To a server that the `user` did not name, but to which another redirects,
+    /// goes nothing that is meant for any host, and no password without TLS: who changes a response on the way could ask
+    /// for it.
     pub(crate) fn of(&self, url: &Url, is_named_by_user: bool) -> Option<HeaderValue> {
         let host = url.host().unwrap_or_default().to_ascii_lowercase();
         let Inner { tokens, passwords, default } = &*self.0;
         tokens
             .get(&origin(url))
-            .or_else(|| passwords.get(&host))
+            .or_else(|| {
+                let is_safe = is_named_by_user || url.scheme_str() == Some("https");
+                passwords.get(&host).filter(|_| is_safe)
+            })
             .or_else(|| default.as_ref().filter(|_| is_named_by_user))
             .cloned()
     }
@@ -92,55 +96,97 @@ fn header(text: String) -> Option<HeaderValue> {
 /// had no release since 2024.
 fn netrc(text: &str) -> (HashMap<String, HeaderValue>, Option<HeaderValue>) {
     let (mut hosts, mut default) = (HashMap::new(), None);
-    let mut machine: Option<Option<String>> = None;
-    let (mut login, mut password) = (None::<String>, None::<String>);
-    let mut finish = |machine: Option<Option<String>>, login: &mut _, password: &mut _| {
-        let (login, password): (Option<String>, Option<String>) =
-            (Option::take(login), Option::take(password));
-        let (Some(machine), Some(password)) = (machine, password) else { return };
+    let mut add = |entry: Option<Entry>| {
+        let Some(Entry { host, login, password: Some(password) }) = entry else { return };
         let pair = STANDARD.encode(format!("{}:{password}", login.unwrap_or_default()));
         let Some(value) = header(format!("Basic {pair}")) else { return };
-        match machine {
+        match host {
             // The first entry of a host counts.
             Some(host) => drop(hosts.entry(host.to_ascii_lowercase()).or_insert(value)),
             None => drop(default.get_or_insert(value)),
         }
     };
-    let mut words = words(text).into_iter();
+    let mut words = Words(text);
+    let mut entry: Option<Entry> = None;
     while let Some(word) = words.next() {
-        match word {
-            "machine" | "default" => {
-                finish(machine.take(), &mut login, &mut password);
-                machine = match word {
-                    "machine" => words.next().map(|host| Some(host.to_owned())),
-                    _ => Some(None),
-                };
+        // A password may begin with `#`, so a comment is only where no value is.
+        if word.starts_with('#') {
+            words.skip_line();
+            continue;
+        }
+        match &*word {
+            "machine" => {
+                add(entry.take());
+                entry = words.next().map(|host| Entry { host: Some(host), ..Entry::default() });
             }
-            "login" => login = words.next().map(str::to_owned),
-            "password" => password = words.next().map(str::to_owned),
-            "account" => drop(words.next()),
-            _ => {}
+            "default" => add(entry.replace(Entry::default())),
+            "macdef" => words.skip_macro(),
+            "login" | "user" | "account" | "password" => {
+                let value = words.next();
+                match (&mut entry, &*word) {
+                    (Some(entry), "password") => entry.password = value,
+                    (Some(entry), "login" | "user") => entry.login = value,
+                    _ => {}
+                }
+            }
+            // A value is missing before it, so what follows may be for another host.
+            _ => entry = None,
         }
     }
-    finish(machine, &mut login, &mut password);
+    add(entry);
     (hosts, default)
 }
 
-/// The words of such a file, without its comments and macros.
-fn words(text: &str) -> Vec<&str> {
-    let (mut all, mut is_macro) = (Vec::new(), false);
-    for line in text.lines() {
-        // A macro ends with an empty line.
-        is_macro &= !line.trim().is_empty();
-        for word in line.split_whitespace() {
-            is_macro |= word == "macdef";
-            if is_macro || word.starts_with('#') {
-                break;
+/// What such a file says of one host, or of any.
+#[derive(Default)]
+struct Entry {
+    host: Option<String>,
+    login: Option<String>,
+    password: Option<String>,
+}
+
+/// What is left of such a file.
+struct Words<'a>(&'a str);
+
+impl Words<'_> {
+    /// The next word. One in quotes may have spaces in it, and `\"`.
+    fn next(&mut self) -> Option<String> {
+        self.0 = self.0.trim_start();
+        let is_quoted = self.0.starts_with('"');
+        let mut letters = self.0.char_indices().skip(usize::from(is_quoted));
+        let mut word = String::new();
+        let mut end = self.0.len();
+        while let Some((at, letter)) = letters.next() {
+            match letter {
+                '"' if is_quoted => {
+                    end = at + 1;
+                    break;
+                }
+                letter if !is_quoted && letter.is_whitespace() => {
+                    end = at;
+                    break;
+                }
+                '\\' if is_quoted => word.extend(letters.next().map(|(_, letter)| letter)),
+                letter => word.push(letter),
             }
-            all.push(word.trim_matches('"'));
+        }
+        (!self.0.is_empty()).then(|| {
+            self.0 = &self.0[end..];
+            word
+        })
+    }
+
+    fn skip_line(&mut self) {
+        self.0 = self.0.split_once('\n').map_or("", |(_, rest)| rest);
+    }
+
+    /// A macro ends with an empty line.
+    fn skip_macro(&mut self) {
+        self.skip_line();
+        while self.0.lines().next().is_some_and(|line| !line.trim().is_empty()) {
+            self.skip_line();
         }
     }
-    all
 }
 
 #[cfg(test)]
@@ -199,5 +245,44 @@ mod tests {
         assert_eq!(of("elsewhere", false), None, "where a redirect led");
         assert_eq!(of("no", false), None);
         assert!(!format!("{all:?}").contains('p'), "{all:?}");
+        let at_b = |scheme: &str, named| all.of(&url(&format!("{scheme}://b/x")), named).is_some();
+        assert!(at_b("https", false) && at_b("http", true) && !at_b("http", false));
+    }
+
+    #[test]
+    fn a_password_goes_to_no_other_host() {
+        let pairs = |text: &str| {
+            let mut all: Vec<(String, String)> = netrc(text)
+                .0
+                .into_iter()
+                .map(|(host, value)| {
+                    let value = value.to_str().unwrap().strip_prefix("Basic ").unwrap().to_owned();
+                    (host, String::from_utf8(STANDARD.decode(value).unwrap()).unwrap())
+                })
+                .collect();
+            all.sort();
+            all
+        };
+        let pair = |host: &str, pair: &str| (host.to_owned(), pair.to_owned());
+        let second = "machine b login v password q";
+        for (first, wanted) in [
+            // What a value begins with is no comment, and quotes hold spaces.
+            ("machine a login u password #p # comment\n", Some("u:#p")),
+            ("machine a login u password \"p \\\"q\\\\ r\"\n", Some("u:p \"q\\ r")),
+            ("machine a login u password p\"\n", Some("u:p\"")),
+            ("machine a user u password p\n", Some("u:p")),
+            ("machine a password p login u\nmacdef m\nmachine c password no\n\n", Some("u:p")),
+            ("machine a login u password p protocol https\n", None),
+        ] {
+            let mut all: Vec<_> = wanted.map(|wanted| pair("a", wanted)).into_iter().collect();
+            all.push(pair("b", "v:q"));
+            assert_eq!(pairs(&format!("{first}{second}")), all, "{first}");
+        }
+        // The value of `a` is missing: `b` and its password are not that of `a`.
+        for text in ["machine a login u password\n", "machine a login\n", "machine\n"] {
+            let all = pairs(&format!("{text}{second}"));
+            assert!(all.iter().all(|(host, pair)| host != "a" && pair != "v:q"), "{text}: {all:?}");
+        }
+        assert_eq!(pairs("\"\" \\ machine"), []);
     }
 }

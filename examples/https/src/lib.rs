@@ -281,8 +281,14 @@ impl Filesystem for Https {
 
     fn path_exists(&self, uri: Uri<'_>) -> Result<bool> {
         let name = parse(uri)?;
-        match self.connection()?.path_exists(&name) {
-            Err(error) if is_whole(&error) => Ok(true),
+        let connection = self.connection()?;
+        match connection.path_exists(&name) {
+            Err(error) if is_whole(&error) => {
+                // Nobody may ever open it, and its body keeps a connection.
+                let origin = connection.block_on(connection.bucket(&name.bucket))?;
+                drop(origin.take_whole(&name.key));
+                Ok(true)
+            }
             outcome => outcome,
         }
     }

@@ -5,6 +5,7 @@ use crate::credentials::Credentials;
 use crate::name;
 use bytes::BufMut;
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tf_fs_object_store::http::{
     Chunks, Failed, HeaderValue, Http, HttpBody, Method, Refusal, Request, Response, Uri as Url,
@@ -21,8 +22,10 @@ const PLACES: usize = 4096;
 /// Marks the error of a file that its server sends only whole.
 const WHOLE: &str = "tensorflow-https/whole";
 
+/// Whole files that wait for who opens them, each with a connection.
+const WHOLES: usize = 16;
+
 /// A server.
-#[derive(Debug)]
 pub struct Origin {
     pub(crate) http: Http,
     /// Scheme, host and port, as the user wrote them.
@@ -59,6 +62,13 @@ pub(crate) fn is_whole(error: &Error) -> bool {
     error.payloads().any(|(key, _)| key == WHOLE)
 }
 
+/// Without URLs, which may be signed.
+impl fmt::Debug for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Origin").field("base", &self.base).finish_non_exhaustive()
+    }
+}
+
 impl Origin {
     /// The whole file that came when a part of it was requested, for who opens it.
     pub(crate) fn take_whole(&self, key: &str) -> Option<Response> {
@@ -67,7 +77,11 @@ impl Origin {
 
     fn whole(&self, key: &str, response: Option<Response>) -> Failed {
         if let Some(response) = response {
-            lock(&self.wholes).insert(key.to_owned(), response);
+            let mut wholes = lock(&self.wholes);
+            if wholes.len() >= WHOLES {
+                wholes.clear();
+            }
+            wholes.insert(key.to_owned(), response);
         }
         let error = Error::failed_precondition("the server sends it only whole; open it again");
         Failed::Other(error.with_payload(WHOLE, ""))
@@ -88,7 +102,8 @@ impl Origin {
         let place = if_match.map(|version| (key.to_owned(), version.to_owned()));
         let known = place.as_ref().and_then(|place| lock(&self.places).get(place).cloned());
         if let (Some(known), Some(place)) = (known, &place) {
-            let response = self.once(&method, &known, false, range, if_match).await?;
+            let is_named = name::origin(&known) == name::origin(&original);
+            let response = self.once(&method, &known, is_named, range, if_match).await?;
             if !matches!(response.status, 300..=399 | 401 | 403 | 404 | 410) {
                 return Ok(response);
             }
@@ -97,7 +112,8 @@ impl Origin {
         }
         let mut url = original.clone();
         for _ in 0..=REDIRECTS {
-            let response = self.once(&method, &url, url == original, range, if_match).await?;
+            let is_named = name::origin(&url) == name::origin(&original);
+            let response = self.once(&method, &url, is_named, range, if_match).await?;
             let location = response.header("location");
             let Some(location) =
                 location.filter(|_| matches!(response.status, 301..=303 | 307 | 308))
@@ -153,7 +169,9 @@ impl Origin {
     pub(crate) async fn refusal(&self, response: Response) -> Failed {
         let url = Url::try_from(response.endpoint()).unwrap_or_default();
         let host = name::origin(&url);
-        let has_credentials = self.credentials.of(&url, host == self.base).is_some();
+        let base = Url::try_from(&*self.base).unwrap_or_default();
+        let is_named = host == name::origin(&base);
+        let has_credentials = self.credentials.of(&url, is_named).is_some();
         response
             .refusal(self.settings.stall_timeout, |refusal, _| {
                 refusal.advice = advice(refusal, has_credentials, &host);
@@ -274,6 +292,32 @@ impl Origin {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn signed_urls_do_not_show() {
+        use tf_fs_object_store::http::{HttpSettings, Proxy, Tls};
+        let time = std::time::Duration::from_secs(1);
+        let http = Http::new(HttpSettings {
+            tls: Tls::default(),
+            proxy: Proxy::None,
+            connect_timeout: time,
+            stall_timeout: time,
+            user_agent: "x",
+        });
+        let origin = Origin {
+            http: http.unwrap(),
+            base: "https://h".to_owned(),
+            settings: Settings::default(),
+            credentials: Credentials::default(),
+            places: Mutex::default(),
+            wholes: Mutex::default(),
+        };
+        let signed = "https://i/f?signature=sesame";
+        let place = (signed.to_owned(), "version".to_owned());
+        lock(&origin.places).insert(place, Url::from_static(signed));
+        let shown = format!("{origin:?}");
+        assert!(shown.contains("https://h") && !shown.contains("sesame"), "{shown}");
+    }
 
     #[test]
     fn redirects_lead_to_files_only() {

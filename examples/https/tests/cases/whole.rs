@@ -5,7 +5,9 @@ use crate::{error, fs, open, read, read_in, settings};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use https::{Https, Settings};
-use std::io::Write;
+use std::io::{BufRead as _, BufReader, ErrorKind, Read as _, Write};
+use std::net::TcpListener;
+use std::thread;
 use std::time::Duration;
 use tf_fs_plugin::prelude::*;
 
@@ -60,6 +62,42 @@ fn a_length_that_only_the_body_tells_costs_one_more_request() {
     std::thread::sleep(Duration::from_millis(1_500));
     read(&fs, &url).unwrap();
     assert_eq!(server.take_log().len(), 1);
+}
+
+#[test]
+fn a_look_whether_a_file_exists_keeps_no_connection() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let server = thread::spawn(move || {
+        let mut open = Vec::new();
+        for connection in listener.incoming().take(6) {
+            let mut connection = connection.unwrap();
+            let mut lines = BufReader::new(connection.try_clone().unwrap()).lines();
+            let line = lines.next().unwrap().unwrap();
+            while lines.next().is_some_and(|line| !line.unwrap().is_empty()) {}
+            let head = match line.starts_with("HEAD") {
+                true => "HTTP/1.1 405 X\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+                false => "HTTP/1.1 200 X\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n",
+            };
+            connection.write_all(head.as_bytes()).unwrap();
+            if !line.starts_with("HEAD") {
+                open.push(connection);
+            }
+        }
+        open
+    });
+    let fs = fs();
+    for n in 0..3 {
+        let url = format!("{url}/{n}");
+        assert!(fs.path_exists(Uri::new(url.as_bytes())).unwrap());
+    }
+    let open = server.join().unwrap();
+    assert_eq!(open.len(), 3);
+    for mut connection in open {
+        connection.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        let end = connection.read(&mut [0]);
+        assert!(!matches!(&end, Err(error) if error.kind() == ErrorKind::WouldBlock), "{end:?}");
+    }
 }
 
 #[test]
