@@ -1,0 +1,106 @@
+//! The platform and its device.
+
+use crate::abi::{Batch, Block, Gpu};
+use crate::queue::{Health, Queue, download, upload};
+use crate::regions::Regions;
+use crate::stream::{GpuEvent, GpuStream};
+use se_plugin::prelude::*;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+/// The platform: one card.
+pub struct GpuPlatform(Arc<Gpu>);
+
+#[device_plugin]
+impl Platform for GpuPlatform {
+    const NAME: &'static str = "RUST_GPU";
+    const TYPE: &'static str = "RUST_GPU";
+    type Device = GpuDevice;
+
+    fn new() -> Result<Self> {
+        let wanted = std::env::var("RUST_GPU_CARD").ok();
+        Gpu::open(wanted.as_deref()).map(|gpu| Self(Arc::new(gpu)))
+    }
+    fn device_count(&self) -> Result<usize> {
+        Ok(1)
+    }
+    fn open(&self, _ordinal: usize) -> Result<GpuDevice> {
+        Ok(GpuDevice {
+            gpu: Arc::clone(&self.0),
+            health: Arc::default(),
+            regions: Arc::default(),
+            direct: Mutex::new(Batch::new(&self.0)?),
+            queues: Mutex::default(),
+        })
+    }
+}
+
+/// The card, with its memory and streams.
+pub struct GpuDevice {
+    gpu: Arc<Gpu>,
+    health: Arc<Health>,
+    regions: Arc<Regions>,
+    /// For copies in no order with any stream.
+    direct: Mutex<Batch>,
+    queues: Mutex<Vec<Weak<Queue>>>,
+}
+
+impl GpuDevice {
+    fn direct(&self) -> Result<MutexGuard<'_, Batch>> {
+        self.gpu.check_process()?;
+        Ok(self.direct.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Device for GpuDevice {
+    type Stream = GpuStream;
+    type Event = GpuEvent;
+
+    fn allocate(&self, bytes: u64) -> Result<DevicePtr> {
+        self.regions.add(Block::local(&self.gpu, bytes)?)
+    }
+    fn deallocate(&self, memory: DevicePtr) -> Result<()> {
+        self.gpu.check_process()?;
+        self.regions.remove(memory)
+    }
+    fn memory_usage(&self) -> Result<MemoryUsage> {
+        let (total, used) = (self.gpu.total, self.gpu.used());
+        Ok(MemoryUsage { free: total.saturating_sub(used), total })
+    }
+    fn create_stream(&self) -> Result<GpuStream> {
+        let queue = Queue::new(&self.gpu, &self.health)?;
+        let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
+        queues.retain(|queue| queue.strong_count() > 0);
+        queues.push(Arc::downgrade(&queue));
+        Ok(GpuStream { queue, regions: Arc::clone(&self.regions) })
+    }
+    fn create_event(&self) -> Result<GpuEvent> {
+        Ok(GpuEvent::default())
+    }
+    fn copy_to_device(&self, target: DevicePtr, source: &[u8]) -> Result<()> {
+        let target = self.regions.find("copy_to_device", target, source.len() as u64)?;
+        let batch = &mut *self.direct()?;
+        upload(&self.gpu, batch, &target, source.len(), |to| to.copy_from_slice(source))
+    }
+    fn copy_to_host(&self, mut target: HostBuf<'_>, source: DevicePtr) -> Result<()> {
+        let bytes = target.len();
+        let source = self.regions.find("copy_to_host", source, bytes as u64)?;
+        download(&self.gpu, &mut *self.direct()?, &source, bytes, |from| target.write(0, from))
+    }
+    fn copy_on_device(&self, target: DevicePtr, source: DevicePtr, bytes: u64) -> Result<()> {
+        let target = self.regions.find("copy_on_device", target, bytes)?;
+        let source = self.regions.find("copy_on_device", source, bytes)?;
+        let mut batch = self.direct()?;
+        batch.copy(&target, &source, bytes)?;
+        batch.flush()
+    }
+    fn synchronize(&self) -> Result<()> {
+        self.gpu.check_process()?;
+        let queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
+        let queues: Vec<_> = queues.iter().filter_map(Weak::upgrade).collect();
+        queues.iter().try_for_each(|queue| queue.end().wait())?;
+        self.health.check()
+    }
+    fn hardware_name(&self) -> Option<String> {
+        Some(self.gpu.name.clone())
+    }
+}

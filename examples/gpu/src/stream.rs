@@ -1,0 +1,108 @@
+//! Streams and events.
+
+use crate::queue::{Point, Queue, Task};
+use crate::regions::Regions;
+use se_plugin::prelude::*;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A stream: a thread that sends its work to the card.
+pub struct GpuStream {
+    pub(crate) queue: Arc<Queue>,
+    pub(crate) regions: Arc<Regions>,
+}
+
+/// An event: how far the stream was when it was last recorded.
+#[derive(Default)]
+pub struct GpuEvent(Mutex<Option<Point>>);
+
+impl GpuEvent {
+    fn latest(&self) -> Option<Point> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Event for GpuEvent {
+    fn status(&self) -> Result<EventStatus> {
+        Ok(match self.latest() {
+            Some(point) if !point.is_done() => EventStatus::Pending,
+            _ => EventStatus::Complete,
+        })
+    }
+
+    fn wait(&self) -> Result<()> {
+        self.latest().map_or(Ok(()), |point| point.wait())
+    }
+}
+
+impl GpuStream {
+    fn push(&self, task: Task) -> Result<()> {
+        self.queue.health.check()?;
+        self.queue.push(task)
+    }
+
+    fn wait_for(&self, point: Point) -> Result<()> {
+        if point.is_of(&self.queue) || point.is_done() {
+            return Ok(());
+        }
+        self.queue.push(Task::Wait(point))
+    }
+}
+
+impl Stream for GpuStream {
+    type Event = GpuEvent;
+
+    fn copy_to_device(&self, target: DevicePtr, source: HostSource) -> Result<()> {
+        let target = self.regions.find("copy_to_device", target, source.len() as u64)?;
+        self.push(Task::Upload { target, source })
+    }
+
+    fn copy_to_host(&self, target: HostTarget, source: DevicePtr) -> Result<()> {
+        let source = self.regions.find("copy_to_host", source, target.len() as u64)?;
+        self.push(Task::Download { target, source })
+    }
+
+    fn copy_on_device(&self, target: DevicePtr, source: DevicePtr, bytes: u64) -> Result<()> {
+        let target = self.regions.find("copy_on_device", target, bytes)?;
+        let source = self.regions.find("copy_on_device", source, bytes)?;
+        self.push(Task::Copy { target, source, bytes })
+    }
+
+    fn fill(&self, target: DevicePtr, pattern: Pattern, bytes: u64) -> Result<()> {
+        let target = self.regions.find("fill", target, bytes)?;
+        self.push(Task::Fill { target, pattern: pattern.to_bytes(), bytes })
+    }
+
+    fn wait_stream(&self, other: &Self) -> Result<()> {
+        self.wait_for(other.queue.end())
+    }
+
+    fn record_event(&self, event: &GpuEvent) -> Result<()> {
+        *event.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(self.queue.end());
+        Ok(())
+    }
+
+    fn wait_event(&self, event: &GpuEvent) -> Result<()> {
+        event.latest().map_or(Ok(()), |point| self.wait_for(point))
+    }
+
+    fn host_callback(&self, callback: HostCallback) -> Result<()> {
+        self.queue.push(Task::Callback(callback))
+    }
+
+    fn synchronize(&self) -> Result<()> {
+        self.queue.end().wait()?;
+        self.status()
+    }
+
+    fn status(&self) -> Result<()> {
+        self.queue.health.check()
+    }
+}
+
+impl Drop for GpuStream {
+    fn drop(&mut self) {
+        // Its work is done first; on its own thread that is later.
+        let _ = self.queue.end().wait();
+        self.queue.close();
+    }
+}

@@ -1,0 +1,3 @@
+//! The card against what TensorFlow asks of a device.
+
+tf_plugin_testing::device::conformance!(gpu::GpuPlatform);
