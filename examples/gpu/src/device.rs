@@ -17,7 +17,7 @@ impl Platform for GpuPlatform {
     type Device = GpuDevice;
 
     fn new() -> Result<Self> {
-        let wanted = std::env::var("RUST_GPU_CARD").ok();
+        let wanted = std::env::var("RUST_GPU_CARD").ok().filter(|name| !name.is_empty());
         Gpu::open(wanted.as_deref()).map(|gpu| Self(Arc::new(gpu)))
     }
     fn device_count(&self) -> Result<usize> {

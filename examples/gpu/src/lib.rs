@@ -1,18 +1,22 @@
 //! `/device:RUST_GPU:0`: a card with Vulkan 1.3, as a TensorFlow device.
 //!
-//! It has memory, copies, fills, streams, events and host callbacks. It has no kernels yet.
+//! It was tried on lavapipe only, Mesa's Vulkan driver on the processor, and not on a GPU yet. The README says which
+//! kernels there are, how they run and how to add one.
 //!
 //! | Environment variable | Meaning |
 //! |---|---|
 //! | `RUST_GPU_CARD` | part of the name of the card to use, such as `radeon`; without it, the first card that is not software |
 //!
-//! `abi` is the layer above Vulkan and holds all `unsafe`; the other modules know nothing of Vulkan.
+//! `abi` is the layer above Vulkan and holds all `unsafe`; the other modules know nothing of Vulkan. `kernels` enqueue
+//! `shaders` by `launch`.
 
 #![deny(unsafe_code)]
 
 #[allow(unsafe_code, reason = "calls of Vulkan; every block is argued")]
 mod abi;
 mod device;
+mod kernels;
+mod launch;
 mod queue;
 mod regions;
 mod stream;

@@ -1,10 +1,10 @@
 //! In-order queues: each has a thread that sends its work to the card.
 
-use crate::abi::{Batch, Block, Gpu, Place};
+use crate::abi::{Batch, Block, Gpu, Pipeline, Place};
 use se_plugin::{Error, HostCallback, HostSource, HostTarget, Result};
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, ThreadId};
+use std::thread::{self, JoinHandle};
 
 /// The first failure of the device, for good.
 #[derive(Default)]
@@ -32,6 +32,7 @@ impl Health {
 pub(crate) enum Task {
     Copy { target: Place, source: Place, bytes: u64 },
     Fill { target: Place, pattern: [u8; 4], bytes: u64 },
+    Launch { pipeline: Pipeline, uses: Vec<Place>, push: Vec<u8>, groups: [u32; 3] },
     Upload { target: Place, source: HostSource },
     Download { target: HostTarget, source: Place },
     Callback(HostCallback),
@@ -44,7 +45,14 @@ struct State {
     pushed: u64,
     done: u64,
     is_closed: bool,
-    worker: Option<ThreadId>,
+    worker: Option<JoinHandle<()>>,
+}
+
+impl State {
+    /// Whether this is the queue's own thread.
+    fn is_worker(&self) -> bool {
+        self.worker.as_ref().is_some_and(|worker| worker.thread().id() == thread::current().id())
+    }
 }
 
 /// What a stream, its thread and its events share.
@@ -76,7 +84,7 @@ impl Point {
     pub(crate) fn wait(&self) -> Result<()> {
         self.queue.gpu.check_process()?;
         let state = self.queue.lock();
-        if state.done < self.number && state.worker == Some(thread::current().id()) {
+        if state.done < self.number && state.is_worker() {
             return Err(Error::failed_precondition(
                 "a callback waits for its own stream, which waits for it; wait on another thread",
             ));
@@ -99,7 +107,7 @@ impl Queue {
         let of_thread = Arc::clone(&queue);
         let thread = thread::Builder::new().name(String::from("gpu stream"));
         let thread = thread.spawn(move || of_thread.work(batch)).map_err(Error::internal)?;
-        queue.lock().worker = Some(thread.thread().id());
+        queue.lock().worker = Some(thread);
         Ok(queue)
     }
 
@@ -120,12 +128,18 @@ impl Queue {
         Point { queue: Arc::clone(self), number: self.lock().pushed }
     }
 
-    /// Lets the thread end once its work is done.
+    /// Ends the thread once its work is done, and waits for it, except on the thread itself.
     pub(crate) fn close(&self) {
-        if self.gpu.check_process().is_ok() {
-            self.lock().is_closed = true;
-            self.changed.notify_all();
+        if self.gpu.check_process().is_err() {
+            return;
         }
+        let mut state = self.lock();
+        state.is_closed = true;
+        self.changed.notify_all();
+        let worker = if state.is_worker() { None } else { state.worker.take() };
+        drop(state);
+        // A panic of the thread was reported.
+        let _ = worker.map(JoinHandle::join);
     }
 
     fn work(&self, mut batch: Batch) {
@@ -169,6 +183,9 @@ impl Queue {
             }
             Task::Fill { target, pattern, bytes } => {
                 health.and_then(|()| batch.fill(&target, pattern, bytes))
+            }
+            Task::Launch { pipeline, uses, push, groups } => {
+                health.and_then(|()| batch.dispatch(pipeline, &uses, &push, groups))
             }
             Task::Upload { target, source } => {
                 let copied = health.and_then(|()| {

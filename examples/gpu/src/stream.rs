@@ -35,7 +35,7 @@ impl Event for GpuEvent {
 }
 
 impl GpuStream {
-    fn push(&self, task: Task) -> Result<()> {
+    pub(crate) fn push(&self, task: Task) -> Result<()> {
         self.queue.health.check()?;
         self.queue.push(task)
     }

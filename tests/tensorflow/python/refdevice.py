@@ -1,4 +1,4 @@
-"""Steps with the reference device, one an argument, in their order.
+"""Steps with the reference device, or with one of the type TF_PLUGIN_DEVICE_TYPE; one an argument, in their order.
 
     train=MODEL,OPTIMIZER          Keras trains on the device as it does on the CPU: MODEL is dense or convolutional
     updates                        a variable that a function changes several times has the values that the CPU has
@@ -22,7 +22,8 @@ import tempfile
 import numpy as np
 import tensorflow as tf
 
-DEVICE = "/device:RUST_REF:0"
+TYPE = os.environ.get("TF_PLUGIN_DEVICE_TYPE", "RUST_REF")
+DEVICE = "/device:%s:0" % TYPE
 # How much the losses of a step may differ, relative to the larger; the demo compares more strictly, with models
 # that do not make a rounding error grow.
 TOLERANCE = 1e-3
@@ -34,7 +35,7 @@ def check(condition, what):
 
 
 def listed():
-    return tf.config.list_physical_devices("RUST_REF")
+    return tf.config.list_physical_devices(TYPE)
 
 
 def model_of(name, optimizer):
@@ -94,7 +95,7 @@ def train(what):
         options["jit_compile"] = False
     expected, _ = losses_on("/device:CPU:0", name, optimizer, options)
     found, places = losses_on(DEVICE, name, optimizer, options)
-    check(places == {"device:RUST_REF:0"}, "variables are on %r" % places)
+    check(places == {"device:%s:0" % TYPE}, "variables are on %r" % places)
     check(len(found) == 12 and found[-1] < found[0], "the losses are %r" % found)
     worst = float(np.max(np.abs(found - expected) / np.abs(expected)))
     check(worst <= TOLERANCE, "the losses differ by %g: %r on the device, %r on the CPU" % (worst, found, expected))
@@ -171,12 +172,12 @@ def devices(count):
     check(len(listed()) == int(count), "%r devices" % len(listed()))
     tensors = []
     for ordinal in range(int(count)):
-        with tf.device("/device:RUST_REF:%d" % ordinal):
+        with tf.device("/device:%s:%d" % (TYPE, ordinal)):
             tensors.append(tf.add(tf.constant([1.0, 2.0]), float(ordinal)))
     for ordinal, tensor in enumerate(tensors):
-        check(tensor.device.endswith("RUST_REF:%d" % ordinal), tensor.device)
+        check(tensor.device.endswith("%s:%d" % (TYPE, ordinal)), tensor.device)
         # From this device to the next.
-        with tf.device("/device:RUST_REF:%d" % ((ordinal + 1) % int(count))):
+        with tf.device("/device:%s:%d" % (TYPE, (ordinal + 1) % int(count))):
             moved = tf.multiply(tensor, 2.0)
         check(moved.numpy().tolist() == [2.0 + 2 * ordinal, 4.0 + 2 * ordinal], "%r" % moved)
 
@@ -186,7 +187,7 @@ def memory(_):
         try:
             tf.zeros([64 << 20]).numpy()
         except tf.errors.ResourceExhaustedError as error:
-            check("RUST_REF" in str(error), "the error is %s" % error)
+            check(TYPE in str(error), "the error is %s" % error)
         else:
             sys.exit("256 MiB fit into the device's memory")
         check(float(tf.reduce_sum(tf.ones([1 << 20]))) == 1 << 20, "the device does not go on")
@@ -212,7 +213,7 @@ def trace(_):
             converted, succeeded = converter.xspace_to_tools_data(paths, "trace_viewer")
     check(succeeded, "the profile cannot be converted: %r" % converted)
     shown = trace_events_pb2.Trace.FromString(converted)
-    [(number, device)] = [(id, device) for id, device in shown.devices.items() if "RUST_REF:0" in device.name]
+    [(number, device)] = [(id, device) for id, device in shown.devices.items() if "%s:0" % TYPE in device.name]
     products = [event for event in shown.trace_events if event.device_id == number and event.name == "MatMul"]
     check(len(products) == 5, "the trace has %d products" % len(products))
     for event in products:

@@ -2,6 +2,7 @@
 
 use super::block::{Block, Place};
 use super::card::{Gpu, failed};
+use super::pipeline::Pipeline;
 use ash::vk;
 use se_plugin::{Error, Result};
 use std::sync::{Arc, PoisonError};
@@ -62,7 +63,7 @@ impl Batch {
     }
 
     /// Opens the command buffer for a command that uses these blocks.
-    fn open(&mut self, uses: [&Place; 2]) -> Result<()> {
+    fn open<'a>(&mut self, uses: impl IntoIterator<Item = &'a Place>) -> Result<()> {
         self.gpu.check_process()?;
         if self.recorded == MOST {
             self.flush()?;
@@ -75,22 +76,24 @@ impl Batch {
                 .map_err(|error| failed("begin a batch", error))?;
         }
         self.recorded += 1;
-        self.uses.extend(uses.map(|place| Arc::clone(&place.block)));
+        self.uses.extend(uses.into_iter().map(|place| Arc::clone(&place.block)));
         Ok(())
     }
 
     /// Lets later commands, and the host, see what the earlier ones wrote.
     fn barrier(&self) {
-        let later = vk::AccessFlags::TRANSFER_READ | vk::AccessFlags::TRANSFER_WRITE;
+        let writes = vk::AccessFlags::TRANSFER_WRITE | vk::AccessFlags::SHADER_WRITE;
+        let reads = vk::AccessFlags::TRANSFER_READ | vk::AccessFlags::SHADER_READ;
         let barrier = [vk::MemoryBarrier::default()
-            .src_access_mask(later)
-            .dst_access_mask(later | vk::AccessFlags::HOST_READ)];
+            .src_access_mask(writes)
+            .dst_access_mask(writes | reads | vk::AccessFlags::HOST_READ)];
+        let both = vk::PipelineStageFlags::TRANSFER | vk::PipelineStageFlags::COMPUTE_SHADER;
         // SAFETY: the command buffer is open, and a memory barrier names no object.
         unsafe {
             self.gpu.device.cmd_pipeline_barrier(
                 self.buffer,
-                vk::PipelineStageFlags::TRANSFER,
-                vk::PipelineStageFlags::TRANSFER | vk::PipelineStageFlags::HOST,
+                both,
+                both | vk::PipelineStageFlags::HOST,
                 vk::DependencyFlags::empty(),
                 &barrier,
                 &[],
@@ -149,6 +152,33 @@ impl Batch {
             }
             self.barrier();
         }
+        Ok(())
+    }
+
+    /// Records a run of a shader: `push` is the addresses of `uses` and numbers, `groups` the number of workgroups.
+    ///
+    /// # Errors
+    /// Those of the driver.
+    pub(crate) fn dispatch(
+        &mut self,
+        pipeline: Pipeline,
+        uses: &[Place],
+        push: &[u8],
+        groups: [u32; 3],
+    ) -> Result<()> {
+        self.open(uses)?;
+        let (device, [x, y, z]) = (&self.gpu.device, groups);
+        // SAFETY: the command buffer is open; the pipeline is this device's and lives as long; `push` is within the
+        // range of its layout. Shaders reach memory by addresses of device memory only, of which Rust borrows nothing.
+        unsafe {
+            let bind = vk::PipelineBindPoint::COMPUTE;
+            device.cmd_bind_pipeline(self.buffer, bind, pipeline.0);
+            let layout = self.gpu.pipelines.layout;
+            let stage = vk::ShaderStageFlags::COMPUTE;
+            device.cmd_push_constants(self.buffer, layout, stage, 0, push);
+            device.cmd_dispatch(self.buffer, x, y, z);
+        }
+        self.barrier();
         Ok(())
     }
 

@@ -18,15 +18,17 @@ pub(crate) struct Block {
     pad: u64,
     address: u64,
     bytes: u64,
+    /// What it takes of the card's `total`; 0 for memory of the host.
+    reserved: u64,
     /// Where the host sees it; null for device memory.
     host: *mut u8,
 }
 
 // SAFETY: the handles are numbers that Vulkan lets any thread use; what the host sees is only reached through
-// `read` and `write`, which say who may call them.
+// `host`, which takes the block alone (`&mut`).
 unsafe impl Send for Block {}
-// SAFETY: as above; nothing behind a shared reference changes, except memory, by `write`, whose callers are
-// alone with the block (`&mut`).
+// SAFETY: nothing behind a shared reference changes: `host` takes `&mut self`, and the rest is set before the block is
+// shared.
 unsafe impl Sync for Block {}
 
 impl Block {
@@ -35,18 +37,21 @@ impl Block {
     /// # Errors
     /// `RESOURCE_EXHAUSTED` if it is not there.
     pub(crate) fn local(gpu: &Arc<Gpu>, bytes: u64) -> Result<Self> {
-        let used = gpu.used.load(Ordering::Relaxed);
-        let size =
-            bytes.checked_add(ALIGNMENT).filter(|size| *size <= gpu.total - used.min(gpu.total));
-        let size = size.ok_or_else(|| {
+        let size = bytes.saturating_add(ALIGNMENT);
+        // Before the allocation, so that threads cannot take the same rest.
+        let reserve = |used: u64| used.checked_add(size).filter(|used| *used <= gpu.total);
+        let reserved = gpu.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, reserve);
+        reserved.map_err(|used| {
             Error::resource_exhausted(format!(
                 "cannot allocate {bytes} bytes on `{}`: {used} of {} are used; use a smaller batch",
                 gpu.name, gpu.total
             ))
         })?;
-        let mut block =
-            Self::new(gpu, size, gpu.local, vk::BufferUsageFlags::SHADER_DEVICE_ADDRESS)?;
-        gpu.used.fetch_add(size, Ordering::Relaxed);
+        let made = Self::new(gpu, size, gpu.local, vk::BufferUsageFlags::SHADER_DEVICE_ADDRESS);
+        let mut block = made.inspect_err(|_| {
+            gpu.used.fetch_sub(size, Ordering::Relaxed);
+        })?;
+        block.reserved = size;
         let info = vk::BufferDeviceAddressInfo::default().buffer(block.buffer);
         // SAFETY: the buffer is bound to memory, both made for device addresses, by `new`.
         let first = unsafe { gpu.device.get_buffer_device_address(&info) };
@@ -85,6 +90,7 @@ impl Block {
             pad: 0,
             address: 0,
             bytes: size,
+            reserved: 0,
             host: std::ptr::null_mut(),
         };
         // SAFETY: the buffer is the device's.
@@ -135,9 +141,7 @@ impl Drop for Block {
         if self.gpu.check_process().is_err() {
             return;
         }
-        if self.address != 0 {
-            self.gpu.used.fetch_sub(self.bytes + ALIGNMENT, Ordering::Relaxed);
-        }
+        self.gpu.used.fetch_sub(self.reserved, Ordering::Relaxed);
         // SAFETY: a batch that uses the block keeps it, so the device is done with both; null is ignored.
         unsafe {
             self.gpu.device.destroy_buffer(self.buffer, None);

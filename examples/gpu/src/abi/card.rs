@@ -1,13 +1,30 @@
 //! The card.
 
+use super::pipeline::Pipelines;
 use ash::vk;
 use se_plugin::{Code, Error, Result};
+use std::mem::ManuallyDrop;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// An open card. It stays open until the process ends, as TensorFlow's devices do.
+/// Vulkan, and the instance that this process has of it.
+struct Instance {
+    vulkan: ash::Instance,
+    /// Last, since the functions above are its.
+    _library: ash::Entry,
+}
+
+impl Drop for Instance {
+    fn drop(&mut self) {
+        // SAFETY: no device of the instance is left: one that is opened keeps the instance for good.
+        unsafe { self.vulkan.destroy_instance(None) };
+    }
+}
+
+/// An open card.
 pub(crate) struct Gpu {
     pub(super) device: ash::Device,
+    pub(super) pipelines: Pipelines,
     /// Vulkan wants one thread at a time.
     pub(super) queue: Mutex<vk::Queue>,
     pub(super) family: u32,
@@ -23,9 +40,9 @@ pub(crate) struct Gpu {
     pub(crate) name: String,
     /// A fork has the memory of a driver, and not its threads.
     process: u32,
-    /// Last, since the functions above are its.
-    _instance: ash::Instance,
-    _library: ash::Entry,
+    /// Last, since the functions above are its. Never dropped: a card stays open until the process ends, as TensorFlow's
+    /// devices do, and a driver cannot be closed while the process ends.
+    _instance: ManuallyDrop<Instance>,
 }
 
 /// An error of Vulkan while doing `what`.
@@ -52,12 +69,24 @@ fn suitable(instance: &ash::Instance, card: vk::PhysicalDevice) -> Result<u32, &
     if properties.api_version < vk::API_VERSION_1_3 {
         return Err("its driver is older than Vulkan 1.3");
     }
+    let mut old = vk::PhysicalDeviceVulkan11Features::default();
     let mut newer = vk::PhysicalDeviceVulkan12Features::default();
-    let mut features = vk::PhysicalDeviceFeatures2::default().push_next(&mut newer);
-    // SAFETY: `card` is of `instance`; the chain holds one struct of Vulkan 1.2, which the card knows.
+    let mut features =
+        vk::PhysicalDeviceFeatures2::default().push_next(&mut newer).push_next(&mut old);
+    // SAFETY: `card` is of `instance`; the chain holds structs of Vulkan 1.1 and 1.2, which the card knows.
     unsafe { instance.get_physical_device_features2(card, &mut features) };
-    if newer.buffer_device_address == 0 || newer.timeline_semaphore == 0 {
-        return Err("its driver has no buffer device addresses or no timeline semaphores");
+    let int64 = features.features.shader_int64;
+    for (feature, missing) in [
+        (newer.buffer_device_address, "its driver has no buffer device addresses"),
+        (newer.timeline_semaphore, "its driver has no timeline semaphores"),
+        (newer.scalar_block_layout, "its driver has no scalar block layout"),
+        (newer.storage_buffer8_bit_access, "its shaders cannot access bytes"),
+        (old.storage_buffer16_bit_access, "its shaders cannot access 16-bit numbers"),
+        (int64, "its shaders have no 64-bit integers"),
+    ] {
+        if feature == 0 {
+            return Err(missing);
+        }
     }
     // SAFETY: `card` is of `instance`, which lives.
     let families = unsafe { instance.get_physical_device_queue_family_properties(card) };
@@ -71,6 +100,7 @@ impl Gpu {
     /// # Errors
     /// `FAILED_PRECONDITION` without the loader; `NOT_FOUND` without such a card, with each card's reason.
     pub(crate) fn open(wanted: Option<&str>) -> Result<Self> {
+        super::drivers::load();
         // SAFETY: the system's Vulkan loader may be loaded by any process; it is not unloaded before its
         // last user, since `Gpu` keeps it.
         let library = unsafe { ash::Entry::load() }.map_err(|error| {
@@ -81,54 +111,51 @@ impl Gpu {
         let application = vk::ApplicationInfo::default().api_version(vk::API_VERSION_1_3);
         let info = vk::InstanceCreateInfo::default().application_info(&application);
         // SAFETY: `info` and what it points to outlive the call.
-        let instance = unsafe { library.create_instance(&info, None) }
+        let vulkan = unsafe { library.create_instance(&info, None) }
             .map_err(|error| failed("create an instance", error))?;
+        let instance = Instance { vulkan, _library: library };
         // SAFETY: `instance` lives.
-        let cards = unsafe { instance.enumerate_physical_devices() }
+        let cards = unsafe { instance.vulkan.enumerate_physical_devices() }
             .map_err(|error| failed("list the cards", error))?;
         let mut refused = Vec::new();
         for card in cards {
             // SAFETY: `card` is of `instance`, which lives.
-            let properties = unsafe { instance.get_physical_device_properties(card) };
+            let properties = unsafe { instance.vulkan.get_physical_device_properties(card) };
             let name = properties.device_name_as_c_str().unwrap_or_default().to_string_lossy();
             let is_software = properties.device_type == vk::PhysicalDeviceType::CPU;
             let named = wanted.map(|w| name.to_lowercase().contains(&w.to_lowercase()));
-            let reason = match (named, suitable(&instance, card)) {
-                (Some(false), _) => "RUST_GPU_CARD names another",
+            let reason = match (named, suitable(&instance.vulkan, card)) {
+                (Some(false), _) => "RUST_GPU_CARD does not name it",
                 (None, _) if is_software => "it is software; RUST_GPU_CARD can name it",
                 (_, Err(reason)) => reason,
-                (_, Ok(family)) => return Self::create(library, instance, card, family, &name),
+                (_, Ok(family)) => return Self::create(instance, card, family, &name),
             };
-            refused.push(format!("{name}: {reason}"));
+            refused.push(format!("`{name}`: {reason}"));
         }
-        // SAFETY: nothing of the instance is left.
-        unsafe { instance.destroy_instance(None) };
-        let refused = if refused.is_empty() { "none is there".into() } else { refused.join("; ") };
-        Err(Error::not_found(format!("no Vulkan card can be used: {refused}")))
+        Err(Error::not_found(match (refused.is_empty(), wanted) {
+            (true, _) => String::from(
+                "Vulkan finds no card; install the Vulkan driver of the card, and see whether `vulkaninfo` lists it",
+            ),
+            (false, Some(wanted)) => format!(
+                "RUST_GPU_CARD is `{wanted}`, and no card can be used: {}; set it to a part of a card's name",
+                refused.join("; ")
+            ),
+            (false, None) => format!(
+                "no card can be used: {}; update the driver, or name a card with RUST_GPU_CARD",
+                refused.join("; ")
+            ),
+        }))
     }
 
     fn create(
-        library: ash::Entry,
-        instance: ash::Instance,
+        instance: Instance,
         card: vk::PhysicalDevice,
         family: u32,
         name: &str,
     ) -> Result<Self> {
-        let mut newer = vk::PhysicalDeviceVulkan12Features::default()
-            .buffer_device_address(true)
-            .timeline_semaphore(true);
-        let queues = [vk::DeviceQueueCreateInfo::default()
-            .queue_family_index(family)
-            .queue_priorities(&[1.0])];
-        let info =
-            vk::DeviceCreateInfo::default().queue_create_infos(&queues).push_next(&mut newer);
-        // SAFETY: `card` is of `instance`, has the queue family and both features (`suitable`).
-        let device = unsafe { instance.create_device(card, &info, None) }
-            .map_err(|error| failed("open the card", error))?;
-        // SAFETY: the device was created with one queue of this family.
-        let queue = unsafe { device.get_device_queue(family, 0) };
+        let vulkan = &instance.vulkan;
         // SAFETY: `card` is of `instance`, which lives.
-        let memory = unsafe { instance.get_physical_device_memory_properties(card) };
+        let memory = unsafe { vulkan.get_physical_device_memory_properties(card) };
         let find = |flags: vk::MemoryPropertyFlags| {
             let types = memory.memory_types_as_slice();
             types.iter().position(|kind| kind.property_flags.contains(flags))
@@ -144,9 +171,35 @@ impl Gpu {
                 "`{name}` has no device memory or none that the host can map; update its driver"
             )));
         };
+        let mut old =
+            vk::PhysicalDeviceVulkan11Features::default().storage_buffer16_bit_access(true);
+        let mut newer = vk::PhysicalDeviceVulkan12Features::default()
+            .buffer_device_address(true)
+            .timeline_semaphore(true)
+            .scalar_block_layout(true)
+            .storage_buffer8_bit_access(true);
+        let features = vk::PhysicalDeviceFeatures::default().shader_int64(true);
+        let queues = [vk::DeviceQueueCreateInfo::default()
+            .queue_family_index(family)
+            .queue_priorities(&[1.0])];
+        let info = vk::DeviceCreateInfo::default()
+            .queue_create_infos(&queues)
+            .enabled_features(&features)
+            .push_next(&mut newer)
+            .push_next(&mut old);
+        // SAFETY: `card` is of `instance`, has the queue family and all features (`suitable`).
+        let device = unsafe { vulkan.create_device(card, &info, None) }
+            .map_err(|error| failed("open the card", error))?;
+        let pipelines = Pipelines::new(&device).inspect_err(|_| {
+            // SAFETY: nothing of the device is left.
+            unsafe { device.destroy_device(None) };
+        })?;
+        // SAFETY: the device was created with one queue of this family.
+        let queue = unsafe { device.get_device_queue(family, 0) };
         let heap = memory.memory_types[local].heap_index as usize;
         Ok(Self {
             device,
+            pipelines,
             queue: Mutex::new(queue),
             family,
             local: local as u32,
@@ -155,8 +208,7 @@ impl Gpu {
             total: memory.memory_heaps[heap].size,
             name: name.to_owned(),
             process: std::process::id(),
-            _instance: instance,
-            _library: library,
+            _instance: ManuallyDrop::new(instance),
         })
     }
 

@@ -3,7 +3,10 @@
 mod batch;
 mod block;
 mod card;
+mod drivers;
+mod pipeline;
 
 pub(crate) use batch::Batch;
 pub(crate) use block::{Block, Place};
 pub(crate) use card::Gpu;
+pub(crate) use pipeline::{PUSH_BYTES, Pipeline, Shader};

@@ -7,6 +7,7 @@ mod device_faults;
 mod devices;
 mod first_device;
 mod fork_server;
+mod gpu;
 mod graphs;
 mod host;
 mod https;

@@ -1,0 +1,345 @@
+//! Elements in other places. What they are does not matter, so all types of a size have one shader.
+
+use super::*;
+use core::marker::PhantomData;
+use se_plugin::toolkit::slice::Steps;
+
+/// How `shader/move.comp` goes over the elements of two tensors.
+#[derive(Clone, Default)]
+pub(super) struct Walk {
+    /// The first element in each.
+    pub(super) from: [usize; 2],
+    /// Along each axis: how many, and the steps in the source and in the target.
+    pub(super) axes: Vec<(usize, [isize; 2])>,
+}
+
+/// From one index to the next along each axis of a dense tensor.
+pub(super) fn strides(shape: &[usize]) -> Vec<isize> {
+    let mut stride = 1;
+    let mut all: Vec<_> = shape
+        .iter()
+        .rev()
+        .map(|&size| {
+            let own = stride as isize;
+            stride *= size;
+            own
+        })
+        .collect();
+    all.reverse();
+    all
+}
+
+impl Walk {
+    /// Over all of `shape`, with these steps in the source and the target.
+    pub(super) fn new(shape: &[usize], source: &[isize], target: &[isize]) -> Self {
+        let steps = source.iter().zip(target).map(|(&source, &target)| [source, target]);
+        Self { from: [0, 0], axes: shape.iter().copied().zip(steps).collect() }
+    }
+
+    /// Without axes of size 1, and neighbours merged that are one.
+    fn merged(&self) -> Vec<(usize, [isize; 2])> {
+        let mut merged: Vec<(usize, [isize; 2])> = Vec::new();
+        for &(len, steps) in self.axes.iter().rev().filter(|axis| axis.0 != 1) {
+            match merged.last_mut() {
+                Some((last, of)) if (0..2).all(|i| steps[i] == of[i] * *last as isize) => {
+                    *last *= len;
+                }
+                _ => merged.push((len, steps)),
+            }
+        }
+        if merged.is_empty() {
+            merged.push((1, [1, 1]));
+        }
+        merged.reverse();
+        merged
+    }
+
+    /// Enqueues the copies. A source that is a value is written to each place.
+    pub(super) fn enqueue(
+        &self,
+        context: &Run<'_>,
+        op: &'static str,
+        source: Operand<'_>,
+        target: &DeviceTensor,
+    ) -> Result<()> {
+        let count = self.axes.iter().map(|axis| axis.0).product();
+        let size =
+            target.dtype().size().ok_or_else(|| wrong("the elements are not plain bytes"))?;
+        let axes = self.merged();
+        let mut numbers = vec![word(count)?];
+        for (len, steps) in &axes {
+            let step = |step: isize| i32::try_from(step).map_err(|_| wrong("a step is too large"));
+            numbers.extend([*len as u32, step(steps[0])? as u32, step(steps[1])? as u32]);
+        }
+        let (from, is_value) = match source {
+            Operand::At(tensor, offset) => {
+                word(tensor.len())?;
+                (Operand::At(tensor, offset + (self.from[0] * size) as u64), false)
+            }
+            value @ Operand::Value(_) => (value, true),
+        };
+        word(target.len())?;
+        Launch {
+            op,
+            shader: shader!("move"),
+            constants: &[size as u32, axes.len() as u32, is_value.into()],
+            operands: &[from, Operand::At(target, (self.from[1] * size) as u64)],
+            numbers: &numbers,
+            groups: groups(count),
+        }
+        .enqueue(context)
+    }
+}
+
+/// The elements of a slice, as a walk to a dense tensor.
+pub(super) fn slice(shape: &[usize], steps: &[Steps]) -> Walk {
+    let sizes: Shape = steps.iter().map(|steps| steps.count).collect();
+    let dense = strides(shape);
+    let source: Vec<_> = steps.iter().zip(&dense).map(|(one, stride)| one.step * stride).collect();
+    let mut walk = Walk::new(&sizes, &source, &strides(&sizes));
+    walk.from[0] = steps.iter().zip(&dense).map(|(one, &stride)| one.start * stride as usize).sum();
+    walk
+}
+
+#[cold]
+fn too_large() -> Error {
+    wrong("the result would have a size beyond all numbers")
+}
+
+/// A kernel that moves elements of any type and has no attributes.
+macro_rules! movers {
+    ($($op:literal $name:ident ($index:ident) $host:tt = $body:expr;)*) => {$(
+        struct $name<T>(PhantomData<T>);
+
+        #[kernel(
+            op = $op,
+            types(
+                T = [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64, bool],
+                $index = [i32, i64]
+            ),
+            host_memory $host
+        )]
+        impl<T: Element> Kernel for $name<T> {
+            type Platform = GpuPlatform;
+
+            fn new(_: &OpKernelConstruction<'_>) -> Result<Self> {
+                Ok(Self(PhantomData))
+            }
+            fn compute(&self, context: &mut Run<'_>) -> Result<()> {
+                let body: fn(&Run<'_>, &'static str) -> Result<()> = $body;
+                body(context, $op)
+            }
+        }
+    )*};
+}
+
+/// Moves all elements of input 0 to a dense output of this shape, along steps of the source for each axis of it.
+fn rearrange(
+    context: &Run<'_>,
+    op: &'static str,
+    out_shape: &[usize],
+    source: &[isize],
+    from: usize,
+) -> Result<()> {
+    let input = context.input(0)?;
+    let out = output(context, 0, out_shape)?;
+    let mut walk = Walk::new(out_shape, source, &strides(out_shape));
+    walk.from[0] = from;
+    walk.enqueue(context, op, (&input).into(), &out)
+}
+
+/// The shape of input `index`.
+fn input_shape(context: &Run<'_>, index: usize) -> Result<Shape> {
+    shape(&context.input(index)?)
+}
+
+movers! {
+    "Tile" Tile (Tmultiples) ("multiples") = |context, op| {
+        let (shape, multiples) = (input_shape(context, 0)?, host_shape(context, 1)?);
+        if shape.len() != multiples.len() {
+            return Err(wrong(format!("Expected multiples argument to be a vector of length {} but got length {}", shape.len(), multiples.len())));
+        }
+        let out_shape = shape.iter().zip(&multiples).map(|(size, times)| size.checked_mul(*times));
+        let out_shape: Shape = out_shape.collect::<Option<_>>().ok_or_else(too_large)?;
+        let (input, out) = (context.input(0)?, output(context, 0, &out_shape)?);
+        // Each axis is two: the repetitions, and the elements.
+        let mut walk = Walk::default();
+        for (axis, (from, to)) in strides(&shape).into_iter().zip(strides(&out_shape)).enumerate() {
+            walk.axes.push((multiples[axis], [0, to * shape[axis] as isize]));
+            walk.axes.push((shape[axis], [from, to]));
+        }
+        walk.enqueue(context, op, (&input).into(), &out)
+    };
+    "BroadcastTo" BroadcastTo (Tidx) ("shape") = |context, op| {
+        let (shape, out) = (input_shape(context, 0)?, host_shape(context, 1)?);
+        if !shapes::broadcasts_to(&shape, &out) {
+            return Err(wrong(format!("Incompatible shapes: {shape:?} vs. {out:?}")));
+        }
+        let own = strides(&shape).into_iter().zip(&shape);
+        let own = own.map(|(stride, &size)| if size == 1 { 0 } else { stride });
+        let source: Vec<_> = core::iter::repeat_n(0, out.len() - shape.len()).chain(own).collect();
+        rearrange(context, op, &out, &source, 0)
+    };
+    "Transpose" Transpose (Tperm) ("perm") = |context, op| {
+        let (shape, order) = (input_shape(context, 0)?, host_shape(context, 1)?);
+        let mut sorted = order.clone();
+        sorted.sort_unstable();
+        if !sorted.iter().copied().eq(0..shape.len()) {
+            return Err(wrong(format!("{order:?} is not a permutation of the axes of the shape {shape:?}")));
+        }
+        let dense = strides(&shape);
+        let out: Shape = order.iter().map(|&axis| shape[axis]).collect();
+        let source: Vec<_> = order.iter().map(|&axis| dense[axis]).collect();
+        rearrange(context, op, &out, &source, 0)
+    };
+    "Slice" Slice (Index) ("begin", "size") = |context, op| {
+        let shape = input_shape(context, 0)?;
+        let (begin, size) = (context.host_integers(1)?, context.host_integers(2)?);
+        if begin.len() != shape.len() || size.len() != shape.len() {
+            return Err(wrong(format!("begin {begin:?} and size {size:?} do not fit the shape {shape:?}")));
+        }
+        let steps = shape.iter().zip(begin.iter().zip(&size)).map(|(&all, (&begin, &size))| {
+            let start = usize::try_from(begin).ok().filter(|&start| start <= all);
+            let steps = start.and_then(|start| {
+                let count = match size {
+                    -1 => all - start,
+                    size => usize::try_from(size).ok().filter(|&size| size <= all - start)?,
+                };
+                Some(Steps::range(start, count))
+            });
+            steps.ok_or_else(|| wrong(format!("Expected begin[i] in [0, {all}] and size[i] within it, but got {begin} and {size}")))
+        });
+        let steps = steps.collect::<Result<Vec<_>>>()?;
+        let walk = slice(&shape, &steps);
+        let sizes: Shape = steps.iter().map(|steps| steps.count).collect();
+        let (input, out) = (context.input(0)?, output(context, 0, &sizes)?);
+        walk.enqueue(context, op, (&input).into(), &out)
+    };
+    "ReverseV2" ReverseV2 (Tidx) ("axis") = |context, op| {
+        let shape = input_shape(context, 0)?;
+        let axes = shapes::axes(&context.host_integers(1)?, shape.len())?;
+        let mut source = strides(&shape);
+        let mut from = 0;
+        for axis in axes {
+            from += shape[axis].saturating_sub(1) * source[axis] as usize;
+            source[axis] = -source[axis];
+        }
+        rearrange(context, op, &shape, &source, from)
+    };
+    "Pad" Pad (Tpaddings) ("paddings") = |context, op| pad(context, op, 0);
+    "PadV2" PadV2 (Tpaddings) ("paddings", "constant_values") =
+        |context, op| pad(context, op, bits(context.host_scalar::<T>(2)?)?);
+    "ConcatV2" ConcatV2 (Tidx) ("axis") = |context, op| {
+        let parts = inputs(context, "values")?;
+        let axis = host_integer(context, parts.len())?;
+        let sizes = parts.iter().map(shape).collect::<Result<Vec<_>>>()?;
+        let first = sizes.first().ok_or_else(|| wrong("there is nothing to concatenate"))?;
+        let axis = shapes::axis(axis, first.len())?;
+        let mut out_shape = first.clone();
+        for size in &sizes[1..] {
+            let mut own = size.clone();
+            if own.len() == first.len() {
+                out_shape[axis] += own[axis];
+                own[axis] = first[axis];
+            }
+            if own != *first {
+                return Err(wrong(format!("ConcatOp : Dimension {axis} in both shapes must be equal: {first:?} vs. {size:?}")));
+            }
+        }
+        let out = output(context, 0, &out_shape)?;
+        let target = strides(&out_shape);
+        let mut start = 0;
+        for (part, size) in parts.iter().zip(&sizes) {
+            let mut walk = Walk::new(size, &strides(size), &target);
+            walk.from[1] = start * target[axis] as usize;
+            start += size[axis];
+            walk.enqueue(context, op, part.into(), &out)?;
+        }
+        Ok(())
+    };
+}
+
+/// The bytes of an element, as a number.
+fn bits<T: Element>(element: T) -> Result<u64> {
+    let number: &dyn core::any::Any = &element;
+    macro_rules! of {
+        ($($t:ty => $bits:expr;)*) => {$(
+            if let Some(number) = number.downcast_ref::<$t>() {
+                let bits: fn(&$t) -> u64 = $bits;
+                return Ok(bits(number));
+            }
+        )*};
+    }
+    of! {
+        f32 => |x| x.to_bits().into();
+        f64 => |x| x.to_bits();
+        f16 => |x| x.to_bits().into();
+        bf16 => |x| x.to_bits().into();
+        i8 => |x| *x as u64;
+        i16 => |x| *x as u64;
+        i32 => |x| *x as u64;
+        i64 => |x| *x as u64;
+        u8 => |x| u64::from(*x);
+        u16 => |x| u64::from(*x);
+        u32 => |x| u64::from(*x);
+        u64 => |x| *x;
+        bool => |x| u64::from(*x);
+    }
+    Err(Error::new(Code::Unimplemented, format!("no value can be of type {}", T::DTYPE)))
+}
+
+/// The input between others.
+fn pad(context: &Run<'_>, op: &'static str, value: u64) -> Result<()> {
+    let shape = input_shape(context, 0)?;
+    let paddings = host_shape(context, 1)?;
+    if paddings.len() != 2 * shape.len() {
+        return Err(wrong(format!(
+            "The first dimension of paddings must be the rank of inputs: {paddings:?}, {shape:?}"
+        )));
+    }
+    let out_shape = shape.iter().zip(paddings.chunks(2));
+    let out_shape = out_shape.map(|(size, pair)| size.checked_add(pair[0])?.checked_add(pair[1]));
+    let out_shape: Shape = out_shape.collect::<Option<_>>().ok_or_else(too_large)?;
+    let (input, out) = (context.input(0)?, output(context, 0, &out_shape)?);
+    let target = strides(&out_shape);
+    fill(context, op, Operand::Value(value), &out)?;
+    let mut walk = Walk::new(&shape, &strides(&shape), &target);
+    walk.from[1] = target.iter().zip(paddings.chunks(2)).map(|(t, p)| p[0] * *t as usize).sum();
+    walk.enqueue(context, op, (&input).into(), &out)
+}
+
+/// One element, or a value, in all places.
+pub(super) fn fill(
+    context: &Run<'_>,
+    op: &'static str,
+    source: Operand<'_>,
+    out: &DeviceTensor,
+) -> Result<()> {
+    Walk::new(&[out.len()], &[0], &[1]).enqueue(context, op, source, out)
+}
+
+struct Fill<T>(PhantomData<T>);
+
+#[kernel(
+    op = "Fill",
+    types(
+        T = [f32, f64, f16, bf16, i8, i16, i64, u8, u16, u32, u64, bool],
+        index_type = [i32, i64]
+    ),
+    host_memory("dims")
+)]
+impl<T: Element> Kernel for Fill<T> {
+    type Platform = GpuPlatform;
+
+    fn new(_: &OpKernelConstruction<'_>) -> Result<Self> {
+        Ok(Self(PhantomData))
+    }
+    fn compute(&self, context: &mut Run<'_>) -> Result<()> {
+        let value = context.input(1)?;
+        if value.len() != 1 {
+            return Err(wrong("value must be a scalar"));
+        }
+        let out = output(context, 0, &host_shape(context, 0)?)?;
+        fill(context, "Fill", (&value).into(), &out)
+    }
+}

@@ -1,0 +1,68 @@
+//! Kernels: shapes are checked on the caller's thread, and a shader is enqueued into the stream.
+
+mod arrange;
+mod elementwise;
+mod reduce;
+
+use crate::abi::Shader;
+use crate::device::GpuPlatform;
+use crate::launch::{Launch, Operand, Run, element_type, groups, is_float, word};
+use half::{bf16, f16};
+use se_plugin::prelude::*;
+use se_plugin::toolkit::ops::{inputs, output};
+use se_plugin::toolkit::shape::{Shape, from_host, of as shape};
+use se_plugin::toolkit::{Broadcast, Strides, shape as shapes};
+
+/// The SPIR-V of `shaders/NAME.spv`.
+macro_rules! shader {
+    ($name:literal) => {{
+        const SHADER: &crate::abi::Shader = &crate::abi::Shader {
+            name: $name,
+            code: include_bytes!(concat!("../shaders/", $name, ".spv")),
+        };
+        SHADER
+    }};
+}
+use shader;
+
+#[cold]
+fn wrong(text: impl Into<String>) -> Error {
+    Error::invalid_argument(text.into())
+}
+
+/// The only element of a host input.
+fn host_integer(context: &Run<'_>, index: usize) -> Result<i64> {
+    match context.host_integers(index)?[..] {
+        [only] => Ok(only),
+        _ => Err(wrong(format!("input {index} must be a scalar"))),
+    }
+}
+
+/// A host input as a shape.
+fn host_shape(context: &Run<'_>, index: usize) -> Result<Shape> {
+    from_host(&context.host_integers(index)?)
+}
+
+/// Kernels without attributes, a line each: `$body` gets the run and the name of the op.
+macro_rules! kernels {
+    ($(types $types:tt $($op:literal $name:ident = $body:expr;)*)*) => {$($(
+        crate::kernels::kernels!(@one $types $op $name = $body);
+    )*)*};
+    (@one $types:tt $op:literal $name:ident = $body:expr) => {
+        struct $name<T>(core::marker::PhantomData<T>);
+
+        #[kernel(op = $op, types(T = $types))]
+        impl<T: Element> Kernel for $name<T> {
+            type Platform = GpuPlatform;
+
+            fn new(_: &OpKernelConstruction<'_>) -> Result<Self> {
+                Ok(Self(core::marker::PhantomData))
+            }
+            fn compute(&self, context: &mut Run<'_>) -> Result<()> {
+                let body: fn(&Run<'_>, &'static str) -> Result<()> = $body;
+                body(context, $op)
+            }
+        }
+    };
+}
+use kernels;

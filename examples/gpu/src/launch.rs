@@ -1,0 +1,129 @@
+//! How kernels run shaders.
+
+use crate::abi::{PUSH_BYTES, Shader};
+use crate::device::GpuPlatform;
+use crate::queue::Task;
+use se_plugin::prelude::*;
+
+/// A run of a kernel.
+pub(crate) type Run<'a> = OpKernelContext<'a, GpuPlatform>;
+
+/// Invocations of a workgroup, in shaders with one axis.
+const WORKGROUP: usize = 256;
+/// What every card has, along each axis.
+const MOST_GROUPS: usize = 65_535;
+
+/// One of the first things that are pushed to a shader, each a `uint64_t`.
+#[derive(Clone, Copy)]
+pub(crate) enum Operand<'a> {
+    /// The address of an element of a tensor; 0 if the tensor is empty.
+    At(&'a DeviceTensor, u64),
+    /// A number.
+    Value(u64),
+}
+
+impl<'a> From<&'a DeviceTensor> for Operand<'a> {
+    fn from(tensor: &'a DeviceTensor) -> Self {
+        Self::At(tensor, 0)
+    }
+}
+
+/// A run of a shader: see the README, "How to add an op".
+pub(crate) struct Launch<'a> {
+    /// The op, for messages.
+    pub(crate) op: &'static str,
+    pub(crate) shader: &'static Shader,
+    /// The values of the constants with the ids 0, 1, …
+    pub(crate) constants: &'a [u32],
+    /// What is pushed first. The whole of each tensor must be in device memory.
+    pub(crate) operands: &'a [Operand<'a>],
+    /// What is pushed next, each a `uint`, an `int` or the bits of a `float`.
+    pub(crate) numbers: &'a [u32],
+    /// The number of workgroups.
+    pub(crate) groups: [u32; 3],
+}
+
+impl Launch<'_> {
+    /// Enqueues it into the stream of the run, and returns. Nothing runs if there are no workgroups.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` for a tensor outside of the memory of the device; `UNIMPLEMENTED` if there is more to push
+    /// than cards can; those of the driver, for the first launch of a shader with these constants.
+    pub(crate) fn enqueue(&self, context: &Run<'_>) -> Result<()> {
+        if self.groups.contains(&0) {
+            return Ok(());
+        }
+        let stream = context.stream();
+        let mut push = Vec::with_capacity(PUSH_BYTES);
+        let mut uses = Vec::with_capacity(self.operands.len());
+        for operand in self.operands {
+            let word = match operand {
+                Operand::Value(value) => *value,
+                Operand::At(tensor, offset) => match tensor.ptr() {
+                    None => 0,
+                    Some(ptr) => {
+                        uses.push(stream.regions.find(self.op, ptr, tensor.bytes())?);
+                        ptr.address() + offset
+                    }
+                },
+            };
+            push.extend_from_slice(&word.to_ne_bytes());
+        }
+        push.extend(self.numbers.iter().flat_map(|number| number.to_ne_bytes()));
+        if push.len() > PUSH_BYTES {
+            return Err(Error::new(
+                Code::Unimplemented,
+                format!("`{}` has tensors of too many axes for this device", self.op),
+            ));
+        }
+        let pipeline = stream.queue.gpu.pipeline(self.shader, self.constants)?;
+        stream.push(Task::Launch { pipeline, uses, push, groups: self.groups })
+    }
+}
+
+/// The workgroups for so many results of a shader that loops over them.
+pub(crate) fn groups(results: usize) -> [u32; 3] {
+    [results.div_ceil(WORKGROUP).min(MOST_GROUPS) as u32, 1, 1]
+}
+
+/// A size as shaders have it.
+///
+/// # Errors
+/// `UNIMPLEMENTED` if it has more than 32 bits.
+pub(crate) fn word(size: usize) -> Result<u32> {
+    u32::try_from(size).map_err(|_| {
+        Error::new(
+            Code::Unimplemented,
+            format!("{size} elements are more than this device can index; use a smaller batch"),
+        )
+    })
+}
+
+/// The number of a type in the shaders: `T_…` in `shaders/common.glsl`.
+///
+/// # Errors
+/// `UNIMPLEMENTED` for a type that shaders do not have.
+pub(crate) fn element_type(dtype: DType) -> Result<u32> {
+    Ok(match dtype {
+        DType::Float32 => 0,
+        DType::Float16 => 1,
+        DType::Bfloat16 => 2,
+        DType::Int64 => 3,
+        DType::Int32 => 4,
+        DType::Int16 => 5,
+        DType::Int8 => 6,
+        DType::Uint8 => 7,
+        DType::Uint16 => 8,
+        DType::Uint32 => 9,
+        DType::Uint64 => 10,
+        DType::Bool => 11,
+        other => {
+            return Err(Error::new(Code::Unimplemented, format!("shaders have no type {other}")));
+        }
+    })
+}
+
+/// Whether shaders compute with it as a float.
+pub(crate) fn is_float(dtype: DType) -> bool {
+    matches!(dtype, DType::Float32 | DType::Float16 | DType::Bfloat16)
+}

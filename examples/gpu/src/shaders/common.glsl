@@ -1,0 +1,80 @@
+// What all shaders share: tensors by their addresses, elements by their types.
+#extension GL_EXT_buffer_reference : require
+#extension GL_EXT_scalar_block_layout : require
+#extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
+#extension GL_EXT_shader_8bit_storage : require
+#extension GL_EXT_shader_16bit_storage : require
+
+// The type that is computed with: `float`, or `int64_t` for integers and bool.
+#ifndef COMPUTE
+#define COMPUTE float
+#define IS_FLOAT
+#endif
+
+layout(buffer_reference, scalar, buffer_reference_align = 4) buffer F32 { float v[]; };
+layout(buffer_reference, scalar, buffer_reference_align = 8) buffer U64 { int64_t v[]; };
+layout(buffer_reference, scalar, buffer_reference_align = 4) buffer U32 { uint v[]; };
+layout(buffer_reference, scalar, buffer_reference_align = 2) buffer U16 { uint16_t v[]; };
+layout(buffer_reference, scalar, buffer_reference_align = 1) buffer U8 { uint8_t v[]; };
+
+// Types of elements: `element_type` in `src/launch.rs`.
+const uint T_F32 = 0, T_F16 = 1, T_BF16 = 2, T_I64 = 3, T_I32 = 4, T_I16 = 5, T_I8 = 6, T_U8 = 7, T_U16 = 8, T_U32 = 9,
+           T_U64 = 10, T_BOOL = 11;
+
+float from_bf16(uint bits) { return uintBitsToFloat(bits << 16); }
+uint to_bf16(float x) {
+    uint bits = floatBitsToUint(x);
+    // To the nearest, ties to even; NaN stays NaN.
+    return isnan(x) ? 0x7fc0u : (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
+}
+// Not `packHalf2x16`, which may round in any direction.
+uint to_f16(float x) {
+    uint bits = floatBitsToUint(x), sign = (bits >> 16) & 0x8000u, size = bits & 0x7fffffffu;
+    if (size > 0x7f800000u) return sign | 0x7e00u;
+    if (size >= 0x477ff000u) return sign | 0x7c00u;
+    if (size < 0x38800000u) {
+        // A subnormal number: the sum rounds it to a multiple of 2^-24.
+        precise float sum = uintBitsToFloat(size) + 0.5;
+        return sign | (floatBitsToUint(sum) - floatBitsToUint(0.5));
+    }
+    return sign | ((size - 0x38000000u + 0xfffu + ((size >> 13) & 1u)) >> 13);
+}
+
+COMPUTE load(uint64_t at, uint i, uint type) {
+    switch (type) {
+        case T_F32: return COMPUTE(F32(at).v[i]);
+        case T_F16: return COMPUTE(unpackHalf2x16(uint(U16(at).v[i])).x);
+        case T_BF16: return COMPUTE(from_bf16(uint(U16(at).v[i])));
+        case T_I32: return COMPUTE(int(U32(at).v[i]));
+        case T_U32: return COMPUTE(U32(at).v[i]);
+        case T_I16: return COMPUTE(bitfieldExtract(int(uint(U16(at).v[i])), 0, 16));
+        case T_U16: return COMPUTE(uint(U16(at).v[i]));
+        case T_I8: return COMPUTE(bitfieldExtract(int(uint(U8(at).v[i])), 0, 8));
+        case T_U8: return COMPUTE(uint(U8(at).v[i]));
+        case T_BOOL: return COMPUTE(uint(U8(at).v[i]) != 0u);
+        default: return COMPUTE(U64(at).v[i]);
+    }
+}
+
+void store(uint64_t at, uint i, uint type, COMPUTE x) {
+    switch (type) {
+        case T_F32: F32(at).v[i] = float(x); break;
+        case T_F16: U16(at).v[i] = uint16_t(to_f16(float(x))); break;
+        case T_BF16: U16(at).v[i] = uint16_t(to_bf16(float(x))); break;
+        case T_I32: U32(at).v[i] = uint(int(x)); break;
+        case T_U32: U32(at).v[i] = uint(x); break;
+        case T_I16: case T_U16: U16(at).v[i] = uint16_t(uint(int(x))); break;
+        case T_I8: case T_U8: U8(at).v[i] = uint8_t(uint(int(x))); break;
+        case T_BOOL: U8(at).v[i] = uint8_t(x != COMPUTE(0) ? 1u : 0u); break;
+        default: U64(at).v[i] = int64_t(x); break;
+    }
+}
+
+// What a value becomes when it is stored.
+COMPUTE rounded(COMPUTE x, uint type) {
+    switch (type) {
+        case T_F16: return COMPUTE(unpackHalf2x16(to_f16(float(x))).x);
+        case T_BF16: return COMPUTE(from_bf16(to_bf16(float(x))));
+        default: return x;
+    }
+}

@@ -1,0 +1,59 @@
+#version 460
+// Elements in other places, of any type: strides of the source and of the target along up to 8 axes.
+#extension GL_GOOGLE_include_directive : require
+#include "common.glsl"
+
+layout(local_size_x = 256) in;
+// Bytes of an element.
+layout(constant_id = 0) const uint SIZE = 4;
+layout(constant_id = 1) const uint RANK = 1;
+// Whether `source` is not an address, but the element.
+layout(constant_id = 2) const bool IS_VALUE = false;
+
+struct Axis { uint len; int source, target; };
+layout(push_constant, scalar) uniform Push {
+    uint64_t source, target;
+    uint n;
+    Axis axes[8];
+} push;
+
+void main() {
+    uint step = gl_NumWorkGroups.x * gl_WorkGroupSize.x;
+    for (uint i = gl_GlobalInvocationID.x; i < push.n; i += step) {
+        int from = 0, to = 0;
+        uint rest = i;
+        for (int axis = int(RANK) - 1; axis >= 0; axis--) {
+            int at = int(axis == 0 ? rest : rest % push.axes[axis].len);
+            rest /= push.axes[axis].len;
+            from += at * push.axes[axis].source;
+            to += at * push.axes[axis].target;
+        }
+        // Shaders need no arithmetic of small integers so: every card has their loads and stores.
+        switch (SIZE) {
+            case 1: {
+                uint x = uint(push.source);
+                if (!IS_VALUE) x = uint(U8(push.source).v[from]);
+                U8(push.target).v[to] = uint8_t(x);
+                break;
+            }
+            case 2: {
+                uint x = uint(push.source);
+                if (!IS_VALUE) x = uint(U16(push.source).v[from]);
+                U16(push.target).v[to] = uint16_t(x);
+                break;
+            }
+            case 4: {
+                uint x = uint(push.source);
+                if (!IS_VALUE) x = U32(push.source).v[from];
+                U32(push.target).v[to] = x;
+                break;
+            }
+            default: {
+                int64_t x = int64_t(push.source);
+                if (!IS_VALUE) x = U64(push.source).v[from];
+                U64(push.target).v[to] = x;
+                break;
+            }
+        }
+    }
+}

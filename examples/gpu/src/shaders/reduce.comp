@@ -1,0 +1,128 @@
+#version 460
+// Sums, extremes and their positions along some axes of a tensor. The ops are in `src/kernels/reduce.rs`.
+#extension GL_GOOGLE_include_directive : require
+#include "common.glsl"
+
+layout(local_size_x = 256) in;
+layout(constant_id = 0) const uint OP = 0;
+layout(constant_id = 1) const uint IN = 0;
+layout(constant_id = 2) const uint OUT = 0;
+// Whether a workgroup computes a result, or else each thread.
+layout(constant_id = 3) const bool IS_WIDE = false;
+
+const uint SUM = 0, MEAN = 1, PROD = 2, MAX = 3, MIN = 4, ALL = 5, ANY = 6, ARGMAX = 7, ARGMIN = 8, L2 = 9;
+
+struct Axis { uint len, stride; };
+layout(push_constant, scalar) uniform Push {
+    uint64_t in_, out_;
+    // Results, and elements for each.
+    uint n, count;
+    // The first so many axes stay.
+    uint kept, rank;
+    Axis axes[8];
+} push;
+
+shared COMPUTE partial[256];
+
+// What has been read, so far: a sum with what rounding took from it, or the best element and where it was.
+struct State { COMPUTE value; COMPUTE lost; uint at; };
+
+bool is_nan(COMPUTE x) { return x != x; }
+
+State start() {
+#ifdef IS_FLOAT
+    const COMPUTE low = uintBitsToFloat(0xff800000u), high = uintBitsToFloat(0x7f800000u);
+#else
+    const COMPUTE low = int64_t(1) << 63, high = ~low;
+#endif
+    COMPUTE value = COMPUTE(0);
+    switch (OP) {
+        case PROD: case ALL: value = COMPUTE(1); break;
+        case MAX: value = low; break;
+        case MIN: value = high; break;
+    }
+    return State(value, COMPUTE(0), 0);
+}
+
+void add(inout State s, COMPUTE x) {
+#ifdef IS_FLOAT
+    // Kahan's sum, unless it is infinite.
+    precise float y = x - s.lost;
+    precise float sum = s.value + y;
+    precise float lost = (sum - s.value) - y;
+    s.value = sum;
+    s.lost = isinf(sum) || isnan(sum) ? 0.0 : lost;
+#else
+    s.value += x;
+#endif
+}
+
+void take(inout State s, COMPUTE x, uint at) {
+    switch (OP) {
+        case SUM: case MEAN: add(s, x); break;
+        case L2: add(s, x * x); break;
+        case PROD: s.value *= x; break;
+        case MAX: if (x > s.value || is_nan(x)) s.value = x; break;
+        case MIN: if (x < s.value || is_nan(x)) s.value = x; break;
+        case ALL: if (x == COMPUTE(0)) s.value = COMPUTE(0); break;
+        case ANY: if (x != COMPUTE(0)) s.value = COMPUTE(1); break;
+        case ARGMAX: if (at == 0 || x > s.value) { s.value = x; s.at = at; } break;
+        case ARGMIN: if (at == 0 || x < s.value) { s.value = x; s.at = at; } break;
+    }
+}
+
+uint place(uint i, uint first, uint end) {
+    uint at = 0;
+    for (int axis = int(end) - 1; axis >= int(first); axis--) {
+        at += i % push.axes[axis].len * push.axes[axis].stride;
+        i /= push.axes[axis].len;
+    }
+    return at;
+}
+
+void finish(uint i, State s) {
+    COMPUTE value = s.value;
+    switch (OP) {
+        case MEAN: value /= COMPUTE(push.count); break;
+        case L2: value /= COMPUTE(2); break;
+        case ARGMAX: case ARGMIN:
+            if (OUT == T_I32) U32(push.out_).v[i] = s.at;
+            else U64(push.out_).v[i] = int64_t(s.at);
+            return;
+    }
+    store(push.out_, i, OUT, value);
+}
+
+void main() {
+    if (!IS_WIDE) {
+        uint step = gl_NumWorkGroups.x * gl_WorkGroupSize.x;
+        for (uint i = gl_GlobalInvocationID.x; i < push.n; i += step) {
+            uint from = place(i, 0, push.kept);
+            State s = start();
+            for (uint k = 0; k < push.count; k++) take(s, load(push.in_, from + place(k, push.kept, push.rank), IN), k);
+            finish(i, s);
+        }
+        return;
+    }
+    uint lane = gl_LocalInvocationID.x;
+    for (uint i = gl_WorkGroupID.x; i < push.n; i += gl_NumWorkGroups.x) {
+        uint from = place(i, 0, push.kept);
+        State s = start();
+        for (uint k = lane; k < push.count; k += 256)
+            take(s, load(push.in_, from + place(k, push.kept, push.rank), IN), k);
+        partial[lane] = s.value;
+        barrier();
+        for (uint other = 128; other > 0; other /= 2) {
+            if (lane < other) {
+                s.value = partial[lane];
+                s.lost = COMPUTE(0);
+                if (OP == L2) s.value += partial[lane + other];
+                else take(s, partial[lane + other], 1);
+                partial[lane] = s.value;
+            }
+            barrier();
+        }
+        if (lane == 0) finish(i, s);
+        barrier();
+    }
+}

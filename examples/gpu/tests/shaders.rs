@@ -1,0 +1,61 @@
+//! The SPIR-V that is committed is what glslang makes of the shaders. To compile changed ones:
+//! `GPU_WRITE_SHADERS=1 cargo test -p gpu --test shaders`.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+/// What a file is compiled to: its name and the definitions.
+fn variants(name: &str, source: &str) -> Vec<(String, Vec<&'static str>)> {
+    // One that computes with `COMPUTE` does so with floats and with integers.
+    match source.contains("COMPUTE") {
+        true => vec![
+            (format!("{name}.float.spv"), vec![]),
+            (format!("{name}.int64.spv"), vec!["-DCOMPUTE=int64_t"]),
+        ],
+        false => vec![(format!("{name}.spv"), vec![])],
+    }
+}
+
+#[test]
+fn the_committed_spirv_is_that_of_the_shaders() {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/shaders");
+    let scratch = tempfile::tempdir().unwrap();
+    let compiled = scratch.path().join("shader.spv");
+    let mut expected = Vec::new();
+    for entry in fs::read_dir(&directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "comp") {
+            continue;
+        }
+        let (source, name) = (fs::read_to_string(&path).unwrap(), path.file_stem().unwrap());
+        for (name, definitions) in variants(name.to_str().unwrap(), &source) {
+            let output = Command::new(lavapipe::glslang())
+                .args(["-V", "--quiet", "--target-env", "vulkan1.2", "-g0"])
+                .args(definitions)
+                .arg(&path)
+                .arg("-o")
+                .arg(&compiled)
+                .output()
+                .unwrap();
+            let said = String::from_utf8_lossy(&output.stdout);
+            assert!(output.status.success(), "{name}: {said}");
+            let (committed, new) = (directory.join(&name), fs::read(&compiled).unwrap());
+            if std::env::var_os("GPU_WRITE_SHADERS").is_some() {
+                fs::write(&committed, &new).unwrap();
+            }
+            let found = fs::read(&committed).unwrap_or_default();
+            assert!(
+                found == new,
+                "{name} is not what glslang makes of the source; run \
+                 `GPU_WRITE_SHADERS=1 cargo test -p gpu --test shaders`"
+            );
+            expected.push(name);
+        }
+    }
+    for entry in fs::read_dir(&directory).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        let is_known = !name.ends_with(".spv") || expected.contains(&name);
+        assert!(is_known, "{name} has no source; remove it");
+    }
+}

@@ -1,0 +1,62 @@
+//! The device on Vulkan in real TensorFlow, on lavapipe.
+
+use tf_plugin_tensorflow_tests::child::Finished;
+use tf_plugin_tensorflow_tests::python::Python;
+use tf_plugin_tensorflow_tests::{LIBRARY, Plugin, tensorflow};
+
+/// Runs a script of the reference device with this one, and with the validation layer, which must say nothing.
+fn run(script: &str, arguments: &[&str], settings: &[(&str, &str)]) -> Finished {
+    let newest = tensorflow(cargo_tf_plugin::NEWEST);
+    let mut python = Python::new(&newest, &format!("tensorflow/python/{script}.py"))
+        .env(LIBRARY, Plugin::of("gpu").path())
+        .env("TF_PLUGIN_DEVICE_TYPE", "RUST_GPU")
+        .args(arguments);
+    for (name, value) in lavapipe::environment() {
+        python = python.env(name, value);
+    }
+    for (name, value) in settings {
+        python = python.env(name, value);
+    }
+    // Not in a fork: the dynamic linker reads the environment when a process starts.
+    let finished = python.run().success();
+    let mistakes = lavapipe::mistakes(&finished.stdout);
+    assert!(mistakes.is_empty(), "the validation layer: {mistakes:#?}");
+    finished
+}
+
+#[test]
+fn each_operation_answers_as_on_the_cpu() {
+    let finished = run("refdevice_sweep", &[], &[("TF_PLUGIN_LACKS_TYPES", "1")]);
+    let swept = finished.stdout.lines().filter(|line| line.starts_with("ok ")).count();
+    assert!(swept > 60, "{swept} operations: {}", finished.stdout);
+}
+
+#[track_caller]
+fn leaves_the_cpu(settings: &[(&str, &str)], said: &str) {
+    let finished = run("refdevice", &["refused"], settings);
+    assert!(finished.stdout.lines().any(|line| line == "ok refused"), "{}", finished.stdout);
+    let lines = finished.stderr.lines().filter(|line| line.contains("RUST_GPU has no devices"));
+    let lines: Vec<_> = lines.collect();
+    assert!(lines.len() == 1 && lines[0].contains(said), "{said}: {}", finished.stderr);
+}
+
+#[test]
+fn a_missing_loader_leaves_the_cpu() {
+    let scratch = tempfile::tempdir().expect("a scratch directory");
+    // Found before that of the system, and not a library.
+    std::fs::write(scratch.path().join("libvulkan.so.1"), "").expect("a file");
+    let path = scratch.path().to_str().expect("UTF-8");
+    leaves_the_cpu(&[("LD_LIBRARY_PATH", path)], "install `libvulkan1` or the card's driver");
+}
+
+#[test]
+fn a_missing_driver_leaves_the_cpu() {
+    let none = [("VK_DRIVER_FILES", "/nonexistent"), ("VK_ICD_FILENAMES", "/nonexistent")];
+    leaves_the_cpu(&none, "install the Vulkan driver of the card");
+}
+
+#[test]
+fn a_setting_that_names_no_card_leaves_the_cpu() {
+    let said = "RUST_GPU_CARD is `arc`, and no card can be used: `llvmpipe";
+    leaves_the_cpu(&[("RUST_GPU_CARD", "arc")], said);
+}
