@@ -2,13 +2,13 @@
 
 use crate::account::Account;
 use crate::request::Call;
-use crate::{copy, list, write};
+use crate::{blocks, copy, list, write};
 use std::sync::Arc;
 use std::time::SystemTime;
 use tf_fs_object_store::http::{Failed, HttpBody, Method, Refusal, Response, content_range, date};
 use tf_fs_object_store::{
     Attributes, Class, Content, CopyOptions, Failure as _, GetOptions, Head, ListOptions, Name,
-    ObjectMeta, ObjectStore, Page, Part, Sent, Settings, Stored, Target, WriteLimits,
+    ObjectMeta, ObjectStore, Page, Part, Range, Sent, Settings, Stored, Target, WriteLimits,
 };
 use tf_fs_plugin::prelude::*;
 
@@ -178,7 +178,7 @@ impl ObjectStore for Container {
     }
 
     fn write_limits(&self) -> Option<WriteLimits> {
-        (!self.name.is_empty()).then(write::limits)
+        (!self.name.is_empty()).then(|| write::limits(self.settings.write_part))
     }
 
     async fn put(&self, to: Target<'_>, content: &Content, _: u32) -> Result<Stored, Failed> {
@@ -210,6 +210,17 @@ impl ObjectStore for Container {
         _: u32,
     ) -> Result<Part, Failed> {
         write::put_block(self, upload, number, content).await
+    }
+
+    async fn copy_part(
+        &self,
+        upload: tf_fs_object_store::Multipart<'_>,
+        number: u32,
+        source: &Stored,
+        range: Range,
+        _: u32,
+    ) -> Result<Part, Failed> {
+        blocks::keep(self, upload, number, source, range).await
     }
 
     async fn complete_multipart(

@@ -11,12 +11,13 @@
 //! | `sign` | the signature by an account's key |
 //! | `client`, `container` | Azure as the engine uses it |
 //! | `request`, `failure` | one request, and what its refusal means |
-//! | `list`, `write`, `copy` | pages of listings; block blobs; copies made by the store |
+//! | `list`, `write`, `blocks`, `copy` | pages of listings; block blobs and their blocks; copies made by the store |
 //! | `xml` | what Azure writes in XML |
 
 #![forbid(unsafe_code)]
 
 mod account;
+mod blocks;
 mod client;
 mod container;
 mod copy;

@@ -3,36 +3,33 @@
 //! Azure checks each body by the MD5 that is sent with it, and keeps that of a blob that was one request. The ids of the
 //! blocks of an upload are its own, so the list of a blob's blocks tells whose blob it is.
 
+use crate::blocks;
 use crate::container::Container;
 use crate::request::Call;
-use crate::xml::elements;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
 use md5::{Digest as _, Md5};
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use tf_fs_object_store::http::{Chunks, Failed, Method, Response};
 use tf_fs_object_store::{
-    Attributes, Before, Content, Failure as _, Multipart, Name, Part, PartLimits, Sent, Stored,
-    Target, WriteLimits,
+    Attributes, Before, Content, CopyLimits, Failure as _, Multipart, Name, Part, PartLimits, Sent,
+    Stored, Target, WriteLimits,
 };
 use tf_fs_plugin::prelude::*;
 
 /// Bytes of the largest blob that one request can make, and of the largest block.
 const LARGEST_PUT: u64 = 5000 << 20;
 const LARGEST_BLOCK: u64 = 4000 << 20;
-/// The most blocks of a blob.
-const MOST_BLOCKS: u32 = 50_000;
-/// The list of so many blocks.
-const LARGEST_LIST: usize = 16 << 20;
 
-/// What Azure takes.
-pub(crate) fn limits() -> WriteLimits {
+/// What Azure takes. `part`: the bytes of a block, and of the largest file that is one request.
+pub(crate) fn limits(part: usize) -> WriteLimits {
     WriteLimits::default().with_largest_put(LARGEST_PUT).with_parts(PartLimits {
         smallest: 1,
         largest: LARGEST_BLOCK,
-        most: MOST_BLOCKS,
-        copies: None,
+        most: blocks::MOST_NEW,
+        copies: Some(CopyLimits { smallest: part as u64 + 1, largest: u64::MAX }),
     })
 }
 
@@ -51,7 +48,7 @@ pub(crate) async fn put(
     to: Target<'_>,
     content: &Content,
 ) -> Result<Stored, Failed> {
-    let md5 = md5(content);
+    let md5 = md5(content.chunks());
     let call = container
         .call(Method::PUT, &to.name.key)
         .with_header("x-ms-blob-type", "BlockBlob")?
@@ -61,23 +58,15 @@ pub(crate) async fn put(
     Ok(stored_as(&response, content.len()).with_checksum(md5))
 }
 
-/// Sends a block. Nothing of it is visible until it is in a list.
+/// Sends a block.
 pub(crate) async fn put_block(
     container: &Container,
     upload: Multipart<'_>,
     number: u32,
     content: &Content,
 ) -> Result<Part, Failed> {
-    // All ids of a blob have the same length.
-    let id = STANDARD.encode(format!("{}{number:08}", upload.id));
-    let call = container
-        .call(Method::PUT, &upload.name.key)
-        .with_query("comp", "block")
-        .with_query("blockid", &id)
-        .with_header("content-md5", &md5(content))?
-        .with_body(chunks(content));
-    container.account.send(call, &[201]).await?;
-    Ok(Part::new(number, id, content.len()).proved(true))
+    let block = (chunks(content), md5(content.chunks()), content.len());
+    blocks::put(container, upload, number, block).await
 }
 
 /// Makes the blob of these blocks.
@@ -86,15 +75,10 @@ pub(crate) async fn put_block_list(
     to: Target<'_>,
     parts: &[Part],
 ) -> Result<Stored, Failed> {
-    let mut xml = String::from("<?xml version=\"1.0\" encoding=\"utf-8\"?><BlockList>");
-    for part in parts {
-        let _ = write!(xml, "<Uncommitted>{}</Uncommitted>", part.id);
-    }
-    xml.push_str("</BlockList>");
     let call = container
         .call(Method::PUT, &to.name.key)
         .with_query("comp", "blocklist")
-        .with_body(Chunks::new([xml.into()]));
+        .with_body(blocks::list(parts));
     let response = container.account.send(described(call, to)?, &[201]).await?;
     Ok(stored_as(&response, parts.iter().map(|part| part.len).sum()))
 }
@@ -143,29 +127,17 @@ pub(crate) async fn is_ours(
 ) -> Result<Option<bool>, Failed> {
     let parts = match sent {
         Sent::Whole(content) => {
-            return Ok(found.checksum.as_ref().map(|found| *found == md5(content)));
+            return Ok(found.checksum.as_ref().map(|found| *found == md5(content.chunks())));
         }
         Sent::Parts { parts, .. } => parts,
     };
-    let call = container
-        .call(Method::GET, &name.key)
-        .with_query("comp", "blocklist")
-        .with_query("blocklisttype", "committed");
-    let response = container.account.send(call, &[200]).await?;
-    let etag = response.header("etag").map(str::to_owned);
-    let xml = response.collect(LARGEST_LIST, container.settings.stall_timeout).await?;
+    let (etag, found_blocks) = blocks::committed(container, &name.key).await?;
     if etag.is_some() && found.etag.is_some() && etag != found.etag {
         // Another version by now: the next look tells.
         return Ok(None);
     }
-    let mut ids = Vec::new();
-    elements(&xml, |path, text| {
-        if let ["BlockList", "CommittedBlocks", "Block", "Name"] = path {
-            ids.extend(text);
-        }
-    })
-    .map_err(Failed::Invalid)?;
-    Ok(Some(ids.iter().eq(parts.iter().map(|part| &part.id))))
+    let sent = parts.iter().flat_map(|part| blocks::ids(part).1);
+    Ok(Some(found_blocks.iter().map(|(id, _)| id.as_str()).eq(sent)))
 }
 
 fn stored_as(response: &Response, size: u64) -> Stored {
@@ -205,9 +177,9 @@ fn chunks(content: &Content) -> Chunks {
     Chunks::new(content.chunks().iter().cloned())
 }
 
-fn md5(content: &Content) -> String {
+pub(crate) fn md5<'a>(chunks: impl IntoIterator<Item = &'a Bytes>) -> String {
     let mut digest = Md5::new();
-    for chunk in content.chunks() {
+    for chunk in chunks {
         digest.update(chunk);
     }
     STANDARD.encode(digest.finalize())

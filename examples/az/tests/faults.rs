@@ -156,6 +156,30 @@ fn appending_blocks() {
 }
 
 #[test]
+fn appending_to_blocks() {
+    let body = content(200_000);
+    let all = [&*body, b" and after"].concat();
+    let append = |store: &Store| {
+        let uri = store.uri("f");
+        let mut file = store.az.new_appendable_file(Uri::new(uri.as_bytes()))?;
+        file.append(b" and after")?;
+        file.close()
+    };
+    let check = |store: &Store, is_done: bool| {
+        let bytes = store.read("f").unwrap();
+        assert!(bytes == all || !is_done && bytes == body);
+    };
+    sweep("faults-kept-blocks", |store| store.write("f", &body).unwrap(), append, check);
+    // Without blocks that could be kept: they are made.
+    let prepare = |store: &Store| {
+        let script = "const b = Buffer.alloc(200000); for (let i = 0; i < b.length; i++) b[i] = i % 251; \
+                      await blob.upload(b, b.length)";
+        store.script("f", script);
+    };
+    sweep("faults-made-blocks", prepare, append, check);
+}
+
+#[test]
 fn renaming() {
     sweep(
         "faults-renaming",

@@ -368,3 +368,64 @@ fn a_copy_that_takes_long_is_waited_for_and_one_that_fails_leaves_nothing() {
     assert!(error.message().contains("Azure gave the copy up: failed"), "{error:#}");
     assert_eq!(direct.keys(), ["old"]);
 }
+
+#[test]
+fn what_is_appended_to_is_not_sent_again() {
+    let options = [("account_key", KEY), ("write_part_bytes", "65536")];
+    let store = Store::with("appending", &options);
+    let proxy = Proxy::new(AZURITE.endpoint());
+    let append = |bytes: &[u8]| {
+        proxy.clear();
+        let other = store.by(plugin(&proxy.endpoint(), &options));
+        let mut file = other.az.new_appendable_file(uri(&store.uri("f"))).unwrap();
+        file.append(bytes).unwrap();
+        file.close().unwrap();
+        let log = proxy.log();
+        let is_read = |line: &&String| line.starts_with("GET ") && line.contains("/f if-match");
+        (log.iter().filter(is_read).count(), log.iter().filter(|l| l.contains("blockid=")).count())
+    };
+    let mut all = content(300_000);
+    let foreign = "const all = Buffer.alloc(300000, (_ => { const b = Buffer.alloc(251); for (let i = 0; i < 251; i++) \
+                   b[i] = i; return b })()); ";
+    let whole = format!("{foreign} await blob.upload(all, all.length)");
+    let short = format!(
+        "{foreign} await blob.stageBlock('YWE=', all.subarray(0, 9), 9); \
+         await blob.stageBlock('YmI=', all.subarray(9), all.length - 9); await blob.commitBlockList(['YWE=', 'YmI='])"
+    );
+    // One request of another tool, and blocks with ids of another length: they come here once.
+    for script in [whole, short] {
+        all.truncate(300_000);
+        store.script("f", &script);
+        assert!(store.read("f").unwrap() == all);
+        assert_eq!(append(b"one"), (5, 5 + 1));
+        all.extend(b"one");
+        assert!(store.read("f").unwrap() == all);
+        for more in [&b"two"[..], &content(100_000)] {
+            assert_eq!(append(more), (0, more.len().div_ceil(65_536)));
+            all.extend(more);
+            assert!(store.read("f").unwrap() == all);
+        }
+    }
+    // A flush of many blocks is visible, and the next one sends what is new.
+    let other = store.by(plugin(&proxy.endpoint(), &options));
+    let mut file = other.az.new_writable_file(uri(&store.uri("f"))).unwrap();
+    file.append(&all).unwrap();
+    file.flush().unwrap();
+    assert!(store.read("f").unwrap() == all);
+    std::thread::sleep(std::time::Duration::from_millis(1100));
+    proxy.clear();
+    file.append(b"more").unwrap();
+    file.flush().unwrap();
+    all.extend(b"more");
+    assert!(store.read("f").unwrap() == all);
+    file.close().unwrap();
+    let log = proxy.log();
+    assert_eq!(log.iter().filter(|line| line.contains("blockid=")).count(), 1, "{log:?}");
+    // Somebody else's version is not continued.
+    let mut file = store.az.new_appendable_file(uri(&store.uri("f"))).unwrap();
+    store.script("f", &format!("{foreign} await blob.upload(all, all.length)"));
+    let error = file.append(&content(100_000)).and_then(|()| file.close()).unwrap_err();
+    assert_eq!(error.code(), Code::FailedPrecondition, "{error:#}");
+    drop(file);
+    assert!(store.read("f").unwrap() == content(300_000));
+}
