@@ -18,6 +18,7 @@ mod panics;
 mod readme;
 mod refdevice;
 mod s3_demo;
+mod s3_disk_cache;
 mod s3_process;
 mod s3_regressions;
 mod s3_scale;
