@@ -12,6 +12,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 /// The oldest release that is supported.
+#[cfg(feature = "matrix")]
 const OLDEST: &str = "2.12.1";
 
 struct Ran {
@@ -168,6 +169,7 @@ fn ops_of_each_class_are_counted() {
     each_class(NEWEST);
 }
 
+#[cfg(feature = "matrix")]
 #[test]
 fn ops_of_each_class_are_counted_in_an_old_tensorflow() {
     each_class(OLDEST);
@@ -253,6 +255,7 @@ fn a_training_step_is_counted() {
     training(NEWEST);
 }
 
+#[cfg(feature = "matrix")]
 #[test]
 fn a_training_step_is_counted_in_an_old_tensorflow() {
     training(OLDEST);
@@ -305,6 +308,7 @@ fn what_the_rewriting_of_updates_needs_is_named() {
     updates(NEWEST);
 }
 
+#[cfg(feature = "matrix")]
 #[test]
 fn what_the_rewriting_of_updates_needs_is_named_in_an_old_tensorflow() {
     updates(OLDEST);

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 /// Leaves out the optimiser: `refdevice` alone would take two minutes of processor time. The libraries that users get
-/// are tested by `tests/tensorflow` with the feature `matrix`.
+/// are tested by `tests/tensorflow` with the feature `optimised`.
 pub(crate) fn unoptimised(mut command: Command) -> Command {
     command.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "0");
     command

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
 /// The profiles of the workspace, so that what these crates depend on is built once for all of them and where it can be
-/// with the workspace. None is optimised: that the libraries of users work is shown with the feature `matrix`.
+/// with the workspace. None is optimised: that the libraries of users work is shown with the feature `optimised`.
 const SETTINGS: [&str; 5] = [
     "profile.dev.debug='line-tables-only'",
     "profile.dev.package.'*'.debug=false",

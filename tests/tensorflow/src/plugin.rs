@@ -1,10 +1,10 @@
 //! Plugins as an author builds them.
 
-#[cfg(feature = "matrix")]
+#[cfg(feature = "optimised")]
 use cargo_tf_plugin::workspace::Workspace;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
-#[cfg(not(feature = "matrix"))]
+#[cfg(not(feature = "optimised"))]
 use std::env::{
     self,
     consts::{DLL_PREFIX, DLL_SUFFIX},
@@ -22,7 +22,7 @@ pub struct Plugin {
 
 impl Plugin {
     /// The plugin of a package of this workspace: the library that cargo has built for this test, in the profile `dev`.
-    /// With the feature `matrix`, the one that users get, built on the first call in a process.
+    /// With the feature `optimised`, the one that users get, built on the first call in a process.
     ///
     /// # Panics
     /// When the package does not build, or is not among the dependencies of the tests.
@@ -85,14 +85,14 @@ fn digest(path: &Path) -> String {
 }
 
 /// The library for users. It takes minutes of optimisation.
-#[cfg(feature = "matrix")]
+#[cfg(feature = "optimised")]
 fn build(package: &str) -> PathBuf {
     let workspace = Workspace::current().expect("tests run in the workspace");
     workspace.build_plugin(package).unwrap_or_else(|error| panic!("{error:#}"))
 }
 
 /// The library next to this test: cargo puts those of a test's dependencies there.
-#[cfg(not(feature = "matrix"))]
+#[cfg(not(feature = "optimised"))]
 fn build(package: &str) -> PathBuf {
     let test = env::current_exe().expect("a test is a file");
     let library = test.with_file_name(format!("{DLL_PREFIX}{package}{DLL_SUFFIX}"));

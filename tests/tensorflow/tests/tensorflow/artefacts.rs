@@ -1,9 +1,9 @@
-//! What the shared libraries of the examples export and need; with the feature `matrix`, how large users get them.
+//! What the shared libraries of the examples export and need; with the feature `optimised`, how large users get them.
 
 use object::read::elf::{Dyn, ElfFile64, FileHeader, SectionHeader};
 use object::{Endianness, Object, ObjectSymbol, elf};
 use std::collections::BTreeSet;
-#[cfg(feature = "matrix")]
+#[cfg(feature = "optimised")]
 use std::{
     fs,
     path::Path,
@@ -89,7 +89,7 @@ fn check(package: &'static str, exports: &[&str], largest: usize) {
     }
     assert!(library.needed.contains("libc.so.6"), "{package} needs {:?}", library.needed);
     assert!(!library.has_text_relocations, "{package} has text relocations");
-    if cfg!(feature = "matrix") {
+    if cfg!(feature = "optimised") {
         assert!(library.size <= largest, "{package} has {} bytes", library.size);
     }
     println!("{package}: {} bytes, needs {:?}", library.size, library.needed);
@@ -136,7 +136,7 @@ fn s3() {
 
 /// What users get has its exports trimmed by `lto`. A crate with C functions of its own is among its dependencies: they
 /// are hidden in every profile.
-#[cfg(feature = "matrix")]
+#[cfg(feature = "optimised")]
 #[test]
 fn s3_as_cargo_builds_it_for_release() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("the workspace");

@@ -25,6 +25,6 @@ mod s3_scale;
 mod s3_scenarios;
 mod s3_tensorboard;
 // It builds what users get, which takes minutes.
-#[cfg(feature = "matrix")]
+#[cfg(feature = "optimised")]
 mod s3_wheel;
 mod scenarios;
