@@ -101,6 +101,15 @@ pub(super) fn slice(shape: &[usize], steps: &[Steps]) -> Walk {
     walk
 }
 
+impl Walk {
+    /// With source and target swapped.
+    pub(super) fn reversed(mut self) -> Self {
+        self.from.reverse();
+        self.axes.iter_mut().for_each(|axis| axis.1.reverse());
+        self
+    }
+}
+
 #[cold]
 fn too_large() -> Error {
     wrong("the result would have a size beyond all numbers")

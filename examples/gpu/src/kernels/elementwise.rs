@@ -1,6 +1,7 @@
 //! The same for each element. The numbers are those of the ops in `shaders/elementwise.comp`.
 
 use super::*;
+use core::marker::PhantomData;
 
 /// The shader for elements of this type.
 fn shader_of(dtype: DType) -> &'static Shader {
@@ -8,7 +9,7 @@ fn shader_of(dtype: DType) -> &'static Shader {
 }
 
 /// Computes op `number` of each two elements of the inputs, which are broadcast.
-fn binary(context: &Run<'_>, op: &'static str, number: u32) -> Result<()> {
+pub(super) fn binary(context: &Run<'_>, op: &'static str, number: u32) -> Result<()> {
     with_number(context, op, number, 0.0)
 }
 
@@ -138,3 +139,98 @@ kernels! {
     "ZerosLike" ZerosLike = |run, op| unary(run, op, 72, 0.0);
     "OnesLike" OnesLike = |run, op| unary(run, op, 73, 0.0);
 }
+
+kernels! {
+    types [f32, f16, bf16, i8, i16, i64, u8, u16, u32, u64]
+    "AddN" AddN = |run, op| {
+        let parts = inputs(run, "inputs")?;
+        let [first, rest @ ..] = &parts[..] else { return Err(wrong("there is nothing to add")) };
+        if let Some(other) = rest.iter().find(|part| part.shape() != first.shape()) {
+            let (one, other) = (first.shape(), other.shape());
+            return Err(wrong(format!(
+                "Inputs to operation {op} must have the same size and shape: {one:?} != {other:?}"
+            )));
+        }
+        let [second, rest @ ..] = rest else { return run.set_output(0, first) };
+        let out = run.output(0, first.shape())?;
+        let axes = [Strides { len: out.len(), strides: [1, 1] }];
+        self::run(run, op, [0, 0], [first, second], &out, &axes)?;
+        rest.iter().try_for_each(|part| self::run(run, op, [0, 0], [&out, part], &out, &axes))
+    };
+}
+
+/// Kernels without types.
+macro_rules! logical {
+    ($($op:literal $name:ident = $body:expr;)*) => {$(
+        struct $name;
+
+        #[kernel(op = $op)]
+        impl Kernel for $name {
+            type Platform = GpuPlatform;
+
+            fn new(_: &OpKernelConstruction<'_>) -> Result<Self> {
+                Ok(Self)
+            }
+            fn compute(&self, context: &mut Run<'_>) -> Result<()> {
+                let body: fn(&Run<'_>, &'static str) -> Result<()> = $body;
+                body(context, $op)
+            }
+        }
+    )*};
+}
+
+logical! {
+    "LogicalAnd" LogicalAnd = |run, op| binary(run, op, 33);
+    "LogicalOr" LogicalOr = |run, op| binary(run, op, 34);
+    "LogicalNot" LogicalNot = |run, op| unary(run, op, 71, 0.0);
+}
+
+macro_rules! leaky {
+    ($($op:literal $name:ident = $body:expr;)*) => {$(
+        struct $name<T> {
+            alpha: f32,
+            elements: PhantomData<T>,
+        }
+
+        #[kernel(op = $op, types(T = [f32, f16, bf16]))]
+        impl<T: Element> Kernel for $name<T> {
+            type Platform = GpuPlatform;
+
+            fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
+                Ok(Self { alpha: construction.attr("alpha")?, elements: PhantomData })
+            }
+            fn compute(&self, context: &mut Run<'_>) -> Result<()> {
+                let body: fn(&Run<'_>, &'static str, f32) -> Result<()> = $body;
+                body(context, $op, self.alpha)
+            }
+        }
+    )*};
+}
+
+leaky! {
+    "LeakyRelu" LeakyRelu = |run, op, alpha| unary(run, op, 70, alpha);
+    "LeakyReluGrad" LeakyReluGrad = |run, op, alpha| with_number(run, op, 32, alpha);
+}
+
+struct Cast<S, D>(PhantomData<(S, D)>);
+
+#[allow(non_camel_case_types, reason = "the attributes have these names")]
+const _: () = {
+    #[kernel(
+        op = "Cast",
+        types(
+            SrcT = [f32, f16, bf16, i8, i32, i64, u8, bool],
+            DstT = [f32, f16, bf16, i8, i32, i64, u8, bool]
+        )
+    )]
+    impl<SrcT: Element, DstT: Element> Kernel for Cast<SrcT, DstT> {
+        type Platform = GpuPlatform;
+
+        fn new(_: &OpKernelConstruction<'_>) -> Result<Self> {
+            Ok(Self(PhantomData))
+        }
+        fn compute(&self, context: &mut Run<'_>) -> Result<()> {
+            unary(context, "Cast", 40, 0.0)
+        }
+    }
+};

@@ -1,8 +1,13 @@
 //! Kernels: shapes are checked on the caller's thread, and a shader is enqueued into the stream.
 
 mod arrange;
+mod choose;
 mod elementwise;
+mod matrix;
+mod parts;
 mod reduce;
+mod softmax;
+mod sums;
 
 use crate::abi::Shader;
 use crate::device::GpuPlatform;

@@ -59,6 +59,17 @@ fn fold(
 const ARGMAX: u32 = 7;
 const ARGMIN: u32 = 8;
 
+/// The sums of `input` along some axes.
+pub(super) fn sum(
+    context: &Run<'_>,
+    op: &'static str,
+    input: &DeviceTensor,
+    axes: &[usize],
+    out: &DeviceTensor,
+) -> Result<()> {
+    fold(context, op, 0, input, axes, out)
+}
+
 /// Folds the first input along the axes in the second, which is in host memory.
 fn reduce(context: &Run<'_>, op: &'static str, number: u32, keep: bool) -> Result<()> {
     let input = context.input(0)?;

@@ -2,6 +2,7 @@
 // Elements in other places, of any type: strides of the source and of the target along up to 8 axes.
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
+#include "bits.glsl"
 
 layout(local_size_x = 256) in;
 // Bytes of an element.
@@ -28,32 +29,8 @@ void main() {
             from += at * push.axes[axis].source;
             to += at * push.axes[axis].target;
         }
-        // Shaders need no arithmetic of small integers so: every card has their loads and stores.
-        switch (SIZE) {
-            case 1: {
-                uint x = uint(push.source);
-                if (!IS_VALUE) x = uint(U8(push.source).v[from]);
-                U8(push.target).v[to] = uint8_t(x);
-                break;
-            }
-            case 2: {
-                uint x = uint(push.source);
-                if (!IS_VALUE) x = uint(U16(push.source).v[from]);
-                U16(push.target).v[to] = uint16_t(x);
-                break;
-            }
-            case 4: {
-                uint x = uint(push.source);
-                if (!IS_VALUE) x = U32(push.source).v[from];
-                U32(push.target).v[to] = x;
-                break;
-            }
-            default: {
-                int64_t x = int64_t(push.source);
-                if (!IS_VALUE) x = U64(push.source).v[from];
-                U64(push.target).v[to] = x;
-                break;
-            }
-        }
+        uint64_t x = push.source;
+        if (!IS_VALUE) x = load_bits(push.source, uint(from), SIZE);
+        store_bits(push.target, uint(to), SIZE, x);
     }
 }

@@ -1,0 +1,196 @@
+//! Elements by a condition or by an index.
+
+use super::*;
+use core::marker::PhantomData;
+
+/// Bytes of an element.
+fn size(tensor: &DeviceTensor) -> Result<u32> {
+    let size = tensor.dtype().size().map(|size| size as u32);
+    size.ok_or_else(|| wrong("the elements are not plain bytes"))
+}
+
+/// One of two for each element, by a condition.
+fn select(context: &Run<'_>, op: &'static str, by_row: bool) -> Result<()> {
+    let [condition, a, b] = [0, 1, 2].map(|index| context.input(index));
+    let (condition, a, b) = (condition?, a?, b?);
+    let (mut c_shape, a_shape, b_shape) = (shape(&condition)?, shape(&a)?, shape(&b)?);
+    if by_row {
+        if a_shape != b_shape {
+            return Err(wrong(format!("Incompatible shapes: {a_shape:?} vs. {b_shape:?}")));
+        }
+        // A vector chooses rows.
+        if c_shape.len() == 1 && a_shape.len() > 1 {
+            c_shape.resize(a_shape.len(), 1);
+        }
+        if !shapes::broadcasts_to(&c_shape, &a_shape) {
+            return Err(wrong(format!("Incompatible shapes: {c_shape:?} vs. {a_shape:?}")));
+        }
+    }
+    let broadcast = Broadcast::new([&c_shape, &a_shape, &b_shape])?;
+    let out = output(context, 0, broadcast.shape())?;
+    let mut numbers = vec![word(out.len())?];
+    for axis in broadcast.axes() {
+        numbers.push(axis.len as u32);
+        numbers.extend(axis.strides.map(|stride| stride as u32));
+    }
+    Launch {
+        op,
+        shader: shader!("select"),
+        constants: &[size(&out)?, broadcast.axes().len() as u32],
+        operands: &[(&condition).into(), (&a).into(), (&b).into(), (&out).into()],
+        numbers: &numbers,
+        groups: groups(out.len()),
+    }
+    .enqueue(context)
+}
+
+kernels! {
+    types [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64, bool]
+    "Select" Select = |run, op| select(run, op, true);
+    "SelectV2" SelectV2 = |run, op| select(run, op, false);
+}
+
+struct GatherV2<T> {
+    batches: i64,
+    elements: PhantomData<T>,
+}
+
+#[allow(non_camel_case_types, reason = "the attribute has this name")]
+const _: () = {
+    #[kernel(
+        op = "GatherV2",
+        types(
+            Tparams = [f32, f64, f16, bf16, i8, i16, i64, u8, u16, u32, u64, bool],
+            Tindices = [i32, i64],
+            Taxis = [i32, i64]
+        ),
+        host_memory("axis")
+    )]
+    impl<Tparams: Element> Kernel for GatherV2<Tparams> {
+        type Platform = GpuPlatform;
+
+        fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
+            Ok(Self { batches: construction.attr("batch_dims")?, elements: PhantomData })
+        }
+        fn compute(&self, context: &mut Run<'_>) -> Result<()> {
+            gather(context, self.batches)
+        }
+    }
+};
+
+fn gather(context: &Run<'_>, batches: i64) -> Result<()> {
+    let (params, index) = (context.input(0)?, context.input(1)?);
+    let (shape, index_shape) = (shape(&params)?, shape(&index)?);
+    let axis = shapes::axis(host_integer(context, 2)?, shape.len())?;
+    let own = if batches < 0 { batches + index_shape.len() as i64 } else { batches };
+    let own = usize::try_from(own).ok().filter(|&own| {
+        own <= axis && own <= index_shape.len() && shape[..own] == index_shape[..own]
+    });
+    let own = own.ok_or_else(|| {
+        wrong(format!(
+            "batch_dims {batches} does not fit params of shape {shape:?}, indices of shape {index_shape:?} and axis {axis}"
+        ))
+    })?;
+    let out_shape = [&shape[..axis], &index_shape[own..], &shape[axis + 1..]].concat();
+    let out = output(context, 0, &out_shape)?;
+    word(params.len())?;
+    Launch {
+        op: "GatherV2",
+        shader: shader!("gather"),
+        constants: &[size(&out)?, element_type(index.dtype())?],
+        operands: &[(&params).into(), (&index).into(), (&out).into()],
+        numbers: &[
+            word(out.len())?,
+            shapes::count(&shape[own..axis]) as u32,
+            shape[axis] as u32,
+            shapes::count(&shape[axis + 1..]) as u32,
+            shapes::count(&index_shape[own..]) as u32,
+        ],
+        groups: groups(out.len()),
+    }
+    .enqueue(context)
+}
+
+struct OneHot<T> {
+    axis: i64,
+    elements: PhantomData<T>,
+}
+
+#[kernel(
+    op = "OneHot",
+    types(T = [f32, f64, f16, bf16, i64, bool], TI = [u8, i32, i64]),
+    host_memory("depth")
+)]
+impl<T: Element> Kernel for OneHot<T> {
+    type Platform = GpuPlatform;
+
+    fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
+        Ok(Self { axis: construction.attr("axis")?, elements: PhantomData })
+    }
+    fn compute(&self, context: &mut Run<'_>) -> Result<()> {
+        let [index, on, off] = [0, 2, 3].map(|at| context.input(at));
+        let (index, on, off) = (index?, on?, off?);
+        if on.len() != 1 || off.len() != 1 {
+            return Err(wrong("on_value and off_value must be scalars"));
+        }
+        let shape = shape(&index)?;
+        let axis = shapes::axis(self.axis, shape.len() + 1)?;
+        let [depth] = from_host(&[host_integer(context, 1)?])?[..] else {
+            return Err(wrong("depth must be a scalar"));
+        };
+        let mut out_shape = shape.clone();
+        out_shape.insert(axis, depth);
+        let out = output(context, 0, &out_shape)?;
+        Launch {
+            op: "OneHot",
+            shader: shader!("one_hot"),
+            constants: &[size(&out)?, element_type(index.dtype())?],
+            operands: &[(&index).into(), (&on).into(), (&off).into(), (&out).into()],
+            numbers: &[word(out.len())?, depth as u32, shapes::count(&shape[axis..]) as u32],
+            groups: groups(out.len()),
+        }
+        .enqueue(context)
+    }
+}
+
+struct MatrixBandPart<T>(PhantomData<T>);
+
+#[kernel(
+    op = "MatrixBandPart",
+    types(
+        T = [f32, f64, f16, bf16, i8, i16, i64, u8, u16, u32, u64, bool],
+        Tindex = [i32, i64]
+    ),
+    host_memory("num_lower", "num_upper")
+)]
+impl<T: Element> Kernel for MatrixBandPart<T> {
+    type Platform = GpuPlatform;
+
+    fn new(_: &OpKernelConstruction<'_>) -> Result<Self> {
+        Ok(Self(PhantomData))
+    }
+    fn compute(&self, context: &mut Run<'_>) -> Result<()> {
+        let input = context.input(0)?;
+        let shape = shape(&input)?;
+        let [.., rows, columns] = shape[..] else {
+            return Err(wrong(format!("input must be at least 2-dim, received shape: {shape:?}")));
+        };
+        // How far from the diagonal; negative is any distance.
+        let side = |index: usize, name: &str, all: usize| match host_integer(context, index)? {
+            ..0 => Ok(all as u32),
+            some if some <= all as i64 => Ok(some as u32),
+            some => Err(wrong(format!("{name} must be negative or at most {all}, got: {some}"))),
+        };
+        let (lower, upper) = (side(1, "num_lower", rows)?, side(2, "num_upper", columns)?);
+        let out = output(context, 0, &shape)?;
+        Launch {
+            op: "MatrixBandPart",
+            shader: shader!("band"),
+            constants: &[size(&out)?],
+            operands: &[(&input).into(), (&out).into()],
+            numbers: &[word(out.len())?, rows as u32, columns as u32, lower, upper],
+            groups: groups(out.len()),
+        }
+        .enqueue(context)
+    }
+}

@@ -1,0 +1,142 @@
+//! Products of matrices and biases.
+
+use super::elementwise::binary;
+use super::reduce::sum;
+use super::*;
+use core::marker::PhantomData;
+
+/// Columns and rows of the tile that a workgroup of `shaders/matmul.comp` computes.
+const TILE: usize = 32;
+
+/// The products of matrices, whose batches are broadcast.
+fn multiply(context: &Run<'_>, op: &'static str, [ta, tb]: [bool; 2]) -> Result<()> {
+    let (a, b) = (context.input(0)?, context.input(1)?);
+    let (a_shape, b_shape) = (shape(&a)?, shape(&b)?);
+    let out_shape = shapes::matmul_shape(&a_shape, &b_shape, ta, tb)?;
+    let out = output(context, 0, &out_shape)?;
+    if out.is_empty() {
+        return Ok(());
+    }
+    let of = |shape: &[usize], back: usize| shape[shape.len() - back];
+    let inner = of(&a_shape, if ta { 2 } else { 1 });
+    let (rows, columns) = (of(&out_shape, 2), of(&out_shape, 1));
+    for tensor in [&a, &b, &out] {
+        word(tensor.len())?;
+    }
+    let batches = |shape: &[usize]| shape[..shape.len() - 2].to_vec();
+    let broadcast = Broadcast::new([&batches(&a_shape)[..], &batches(&b_shape)[..]])?;
+    let [outer @ .., last] = broadcast.axes() else {
+        return Err(Error::internal("a broadcast without axes"));
+    };
+    let size = out.dtype().size().unwrap_or_default();
+    let steps = |strides: &[usize; 2]| [strides[0] * rows * inner, strides[1] * inner * columns];
+    let launches: usize = outer.iter().map(|axis| axis.len).product();
+    for launch in 0..launches {
+        let (mut rest, mut at) = (launch, [0, 0]);
+        for axis in outer.iter().rev() {
+            let place = rest % axis.len;
+            rest /= axis.len;
+            let step = steps(&axis.strides);
+            at = [at[0] + place * step[0], at[1] + place * step[1]];
+        }
+        let first = launch * last.len * rows * columns;
+        let step = steps(&last.strides);
+        let bytes = |elements: usize| (elements * size) as u64;
+        Launch {
+            op,
+            shader: shader!("matmul"),
+            constants: &[element_type(out.dtype())?, ta.into(), tb.into()],
+            operands: &[
+                Operand::At(&a, bytes(at[0])),
+                Operand::At(&b, bytes(at[1])),
+                Operand::At(&out, bytes(first)),
+            ],
+            numbers: &[rows as u32, inner as u32, columns as u32, step[0] as u32, step[1] as u32],
+            groups: [columns.div_ceil(TILE) as u32, rows.div_ceil(TILE) as u32, last.len as u32],
+        }
+        .enqueue(context)?;
+    }
+    Ok(())
+}
+
+macro_rules! products {
+    ($($op:literal $name:ident $a:literal $b:literal;)*) => {$(
+        struct $name<T> {
+            transpose: [bool; 2],
+            elements: PhantomData<T>,
+        }
+
+        #[kernel(op = $op, types(T = [f32, f16, bf16]))]
+        impl<T: Element> Kernel for $name<T> {
+            type Platform = GpuPlatform;
+
+            fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
+                let transpose = [construction.attr($a)?, construction.attr($b)?];
+                Ok(Self { transpose, elements: PhantomData })
+            }
+            fn compute(&self, context: &mut Run<'_>) -> Result<()> {
+                multiply(context, $op, self.transpose)
+            }
+        }
+    )*};
+}
+
+products! {
+    "MatMul" MatMul "transpose_a" "transpose_b";
+    "BatchMatMul" BatchMatMul "adj_x" "adj_y";
+    "BatchMatMulV2" BatchMatMulV2 "adj_x" "adj_y";
+}
+
+/// Channels come last, which is all that the kernels can do.
+fn check_format(construction: &OpKernelConstruction<'_>) -> Result<()> {
+    let format: String = construction.attr("data_format")?;
+    if format == "NHWC" {
+        return Ok(());
+    }
+    Err(Error::new(
+        Code::Unimplemented,
+        format!("the device has kernels for data_format=NHWC only, and not for {format}"),
+    ))
+}
+
+struct BiasAdd<T>(PhantomData<T>);
+
+#[kernel(op = "BiasAdd", types(T = [f32, f16, bf16]))]
+impl<T: Element> Kernel for BiasAdd<T> {
+    type Platform = GpuPlatform;
+
+    fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
+        check_format(construction)?;
+        Ok(Self(PhantomData))
+    }
+    fn compute(&self, context: &mut Run<'_>) -> Result<()> {
+        let (shape, bias) = (shape(&context.input(0)?)?, shape(&context.input(1)?)?);
+        if bias.len() != 1 || shape.len() < 2 || shape.last() != bias.last() {
+            return Err(wrong(format!(
+                "Must provide as many biases as the last dimension of the input tensor: {bias:?} vs. {shape:?}"
+            )));
+        }
+        binary(context, "BiasAdd", 0)
+    }
+}
+
+struct BiasAddGrad<T>(PhantomData<T>);
+
+#[kernel(op = "BiasAddGrad", types(T = [f32, f16, bf16]))]
+impl<T: Element> Kernel for BiasAddGrad<T> {
+    type Platform = GpuPlatform;
+
+    fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
+        check_format(construction)?;
+        Ok(Self(PhantomData))
+    }
+    fn compute(&self, context: &mut Run<'_>) -> Result<()> {
+        let gradient = context.input(0)?;
+        let shape = shape(&gradient)?;
+        let Some(&channels) = shape.last().filter(|_| shape.len() > 1) else {
+            return Err(wrong("Input tensor must be at least 2D"));
+        };
+        let axes: Vec<_> = (0..shape.len() - 1).collect();
+        sum(context, "BiasAddGrad", &gradient, &axes, &output(context, 0, &[channels])?)
+    }
+}
