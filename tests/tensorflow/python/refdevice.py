@@ -1,6 +1,7 @@
 """Steps with the reference device, or with one of the type TF_PLUGIN_DEVICE_TYPE; one an argument, in their order.
 
-    train=MODEL,OPTIMIZER          Keras trains on the device as it does on the CPU: MODEL is dense or convolutional
+    train=MODEL,OPTIMIZER          Keras trains on the device as it does on the CPU: MODEL is dense or convolutional;
+                                   with `,long` 52 steps, of which no loss differs by more than 1e-4
     updates                        a variable that a function changes several times has the values that the CPU has
     constants                      those of a new function leave alone what work that is still to run has to read
     devices=COUNT                  there are COUNT devices, with memory and kernels of their own
@@ -65,7 +66,7 @@ def model_of(name, optimizer):
     return model, dict(optimizer=optimizers[optimizer](), loss=loss, metrics=["accuracy"])
 
 
-def losses_on(device, name, optimizer, options):
+def losses_on(device, name, optimizer, options, epochs=3):
     """The losses of each step; everything but the device is the same."""
     import keras
 
@@ -81,7 +82,7 @@ def losses_on(device, name, optimizer, options):
     with tf.device(device):
         model, how = model_of(name, optimizer)
         model.compile(**how, **options)
-        model.fit(images, labels, batch_size=64, epochs=3, shuffle=False, verbose=0, callbacks=[EachStep()])
+        model.fit(images, labels, batch_size=64, epochs=epochs, shuffle=False, verbose=0, callbacks=[EachStep()])
     variables = [getattr(variable, "value", variable) for variable in model.trainable_variables]
     places = {(variable() if callable(variable) else variable).device.rpartition("/")[2] for variable in variables}
     return np.array(losses), places
@@ -90,15 +91,17 @@ def losses_on(device, name, optimizer, options):
 def train(what):
     name, optimizer, *rest = what.split(",")
     options = dict(run_eagerly=True) if rest == ["eager"] else {}
+    epochs, tolerance = (13, 1e-4) if rest == ["long"] else (3, TOLERANCE)
     if int(tf.__version__.split(".")[1]) >= 22:
         # Its Keras calls functions for XLA where no graph is around them that a pass could change.
         options["jit_compile"] = False
-    expected, _ = losses_on("/device:CPU:0", name, optimizer, options)
-    found, places = losses_on(DEVICE, name, optimizer, options)
+    expected, _ = losses_on("/device:CPU:0", name, optimizer, options, epochs)
+    found, places = losses_on(DEVICE, name, optimizer, options, epochs)
     check(places == {"device:%s:0" % TYPE}, "variables are on %r" % places)
-    check(len(found) == 12 and found[-1] < found[0], "the losses are %r" % found)
+    check(len(found) == 4 * epochs and found[-1] < found[0], "the losses are %r" % found)
     worst = float(np.max(np.abs(found - expected) / np.abs(expected)))
-    check(worst <= TOLERANCE, "the losses differ by %g: %r on the device, %r on the CPU" % (worst, found, expected))
+    print("the losses differ by %g" % worst)
+    check(worst <= tolerance, "the losses differ by %g: %r on the device, %r on the CPU" % (worst, found, expected))
 
 
 def updates_on(device):

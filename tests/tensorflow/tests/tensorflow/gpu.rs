@@ -28,7 +28,34 @@ fn run(script: &str, arguments: &[&str], settings: &[(&str, &str)]) -> Finished 
 fn each_operation_answers_as_on_the_cpu() {
     let finished = run("refdevice_sweep", &[], &[("TF_PLUGIN_LACKS_TYPES", "1")]);
     let swept = finished.stdout.lines().filter(|line| line.starts_with("ok ")).count();
-    assert!(swept > 60, "{swept} operations: {}", finished.stdout);
+    assert!(swept > 100, "{swept} operations: {}", finished.stdout);
+}
+
+/// A step of `refdevice.py`.
+fn step(what: &str) {
+    let finished = run("refdevice", &[what], &[]);
+    let done = format!("ok {what}");
+    assert!(finished.stdout.lines().any(|line| line == done), "{}", finished.stdout);
+}
+
+#[test]
+fn keras_trains_50_steps_as_on_the_cpu() {
+    step("train=dense,sgd,long");
+}
+
+#[test]
+fn keras_trains_with_adam_as_on_the_cpu() {
+    step("train=dense,adam");
+}
+
+#[test]
+fn variables_change_in_order() {
+    step("updates");
+}
+
+#[test]
+fn a_transformer_trains_as_on_the_cpu() {
+    step("transformer");
 }
 
 #[track_caller]
