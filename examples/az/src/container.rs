@@ -2,7 +2,7 @@
 
 use crate::account::Account;
 use crate::request::Call;
-use crate::{blocks, copy, list, write};
+use crate::{batch, blocks, copy, list, write};
 use std::sync::Arc;
 use std::time::SystemTime;
 use tf_fs_object_store::http::{Failed, HttpBody, Method, Refusal, Response, content_range, date};
@@ -167,6 +167,23 @@ impl ObjectStore for Container {
             }
             _ => deleted,
         }
+    }
+
+    fn delete_many_limit(&self) -> usize {
+        if self.name.is_empty() { 0 } else { batch::MOST }
+    }
+
+    // The marker of a directory may be a blob without the `/`, which `delete` looks for.
+    fn deletes_together(&self, key: &str) -> bool {
+        !key.ends_with('/')
+    }
+
+    async fn delete_many(
+        &self,
+        _: &Name,
+        keys: &[String],
+    ) -> Result<Vec<(String, Failed)>, Failed> {
+        batch::delete(self, keys).await
     }
 
     async fn copy(

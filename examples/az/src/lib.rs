@@ -11,12 +11,14 @@
 //! | `sign` | the signature by an account's key |
 //! | `client`, `container` | Azure as the engine uses it |
 //! | `request`, `failure` | one request, and what its refusal means |
-//! | `list`, `write`, `blocks`, `copy` | pages of listings; block blobs and their blocks; copies made by the store |
+//! | `list`, `write`, `blocks` | pages of listings; block blobs and their blocks |
+//! | `copy`, `batch` | copies made by the store; deletions of several blobs |
 //! | `xml` | what Azure writes in XML |
 
 #![forbid(unsafe_code)]
 
 mod account;
+mod batch;
 mod blocks;
 mod client;
 mod container;

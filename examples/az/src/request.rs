@@ -142,12 +142,39 @@ impl Account {
     }
 
     async fn once(&self, call: &Call, token: Option<&Secret>) -> Result<Response, Failed> {
-        let now = SystemTime::now();
+        let (target, headers) = self.prepare(call, token, true)?;
+        let mut request = Request::new(call.body.clone());
+        *request.method_mut() = call.method.clone();
+        let url = format!("{}{target}", self.endpoint);
+        // What is wrong is not shown: it may be the signature.
+        *request.uri_mut() = url.parse().map_err(|_| {
+            Failed::Other(Error::invalid_argument(format_args!(
+                "no URL can be made of the endpoint {}; check the settings of the account",
+                self.endpoint
+            )))
+        })?;
+        *request.headers_mut() = headers;
+        self.http.send(request).await
+    }
+
+    /// Path and query of a request, and its headers, with what authorizes it. `is_alone`: not within another one, which says
+    /// the version for all.
+    ///
+    /// # Errors
+    /// `UNAUTHENTICATED` if no header can hold the credentials.
+    pub(crate) fn prepare(
+        &self,
+        call: &Call,
+        token: Option<&Secret>,
+        is_alone: bool,
+    ) -> Result<(String, HeaderMap), Failed> {
         let mut headers = call.headers.clone();
-        let date = httpdate::fmt_http_date(now);
-        headers.insert("x-ms-version", HeaderValue::from_static(VERSION));
+        let date = httpdate::fmt_http_date(SystemTime::now());
+        if is_alone {
+            headers.insert("x-ms-version", HeaderValue::from_static(VERSION));
+        }
         headers.insert("x-ms-date", HeaderValue::from_str(&date).expect("a date is ASCII"));
-        if call.method == Method::PUT {
+        if matches!(call.method, Method::PUT | Method::POST) {
             headers.insert("content-length", call.body.len().into());
         }
         let path = format!("{}{}", self.path, call.path);
@@ -185,18 +212,7 @@ impl Account {
             value.set_sensitive(true);
             headers.insert("authorization", value);
         }
-        let mut request = Request::new(call.body.clone());
-        *request.method_mut() = call.method.clone();
-        let url = format!("{}{path}{query}", self.endpoint);
-        // What is wrong is not shown: it may be the signature.
-        *request.uri_mut() = url.parse().map_err(|_| {
-            Failed::Other(Error::invalid_argument(format_args!(
-                "no URL can be made of the endpoint {}; check the settings of the account",
-                self.endpoint
-            )))
-        })?;
-        *request.headers_mut() = headers;
-        self.http.send(request).await
+        Ok((path + &query, headers))
     }
 
     /// What the store says with a status that is not a success.

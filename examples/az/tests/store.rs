@@ -429,3 +429,49 @@ fn what_is_appended_to_is_not_sent_again() {
     drop(file);
     assert!(store.read("f").unwrap() == content(300_000));
 }
+
+#[test]
+fn many_blobs_are_deleted_by_one_request() {
+    let sas = "const o = {startsOn: new Date(Date.now() - 1e6), expiresOn: new Date(Date.now() + 1e7), \
+               permissions: sdk.AccountSASPermissions.parse('rwdlc'), services: 'b', resourceTypes: 'sco'}; \
+               return sdk.generateAccountSASQueryParameters(o, service.shared).toString()";
+    let sas = AZURITE.script(sas);
+    let store = Store::new("batches");
+    let proxy = Proxy::new(AZURITE.endpoint());
+    let make = "const c = service.getContainerClient('batches'); const keys = ['a b', 'é', '%41', 'a/../b', 'a#?&b']; \
+                for (let i = 0; i < 295; i++) keys.push('n' + i); \
+                await Promise.all(keys.map(k => c.getBlockBlobClient('d/' + k).upload('x', 1)))";
+    let delete = |options: &[(&str, &str)]| {
+        let other = store.by(plugin(&proxy.endpoint(), options));
+        let deleted = other.az.delete_recursively(uri(&store.uri("d")));
+        let log = proxy.log();
+        let count = |part: &str| log.iter().filter(|line| line.contains(part)).count();
+        (deleted, count("comp=batch"), count("DELETE "))
+    };
+    // By the SAS of an account Azurite deletes no batch.
+    let by_sas = ("sas_token", sas.as_str().unwrap());
+    for (option, wanted) in [(by_sas, 300), (("account_key", KEY), 0)] {
+        AZURITE.script(make);
+        proxy.clear();
+        let (deleted, batches, single) = delete(&[option]);
+        deleted.unwrap();
+        assert_eq!((batches, single), (2, wanted));
+        assert!(store.keys().is_empty());
+    }
+    // Where there is no such request, each blob has its own.
+    AZURITE.script(make);
+    let list = proxy.log().iter().position(|line| line.contains("comp=batch")).unwrap();
+    proxy.fault(list, 2, Fault::NotSupported);
+    let (deleted, batches, single) = delete(&[("account_key", KEY)]);
+    deleted.unwrap();
+    assert!(batches >= 1 && single == 300, "{batches} {single}");
+    assert!(store.keys().is_empty());
+    // What is left is told; all else is gone.
+    AZURITE.script(make);
+    store.script("d/n7", "await blob.createSnapshot()");
+    proxy.clear();
+    let left = delete(&[("account_key", KEY)]).0.unwrap_err();
+    assert_eq!(left.error.code(), Code::FailedPrecondition, "{:#}", left.error);
+    assert!(left.error.message().contains("SnapshotsPresent"), "{:#}", left.error);
+    assert_eq!(store.keys(), ["d/n7"]);
+}

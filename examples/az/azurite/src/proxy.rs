@@ -20,6 +20,8 @@ pub enum Fault {
     CutBody,
     /// The server says that the credentials are not valid any more, and does nothing.
     Unauthorized,
+    /// The server says that it has no such request, and does nothing.
+    NotSupported,
     /// The server copies, and says that this is not done yet.
     CopyPending,
     /// The server copies, and says that it gave up.
@@ -141,6 +143,10 @@ fn serve(client: TcpStream, state: &Mutex<State>) -> io::Result<()> {
             Some(Fault::CutBefore) => return client.shutdown(Shutdown::Both),
             Some(Fault::Busy) => {
                 refuse(&client, "503 Server Busy", "ServerBusy", is_head)?;
+                continue;
+            }
+            Some(Fault::NotSupported) => {
+                refuse(&client, "400 Bad Request", "UnsupportedOperation", is_head)?;
                 continue;
             }
             Some(Fault::Unauthorized) => {

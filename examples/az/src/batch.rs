@@ -1,0 +1,156 @@
+//! Deletions of several blobs by one request: Azure's Blob Batch, whose body has a request for each, signed as if it were
+//! sent alone.
+
+use crate::container::Container;
+use crate::credential::Credential;
+use crate::failure::explain;
+use crate::request::Call;
+use crate::write::new_id;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use tf_fs_object_store::http::{Chunks, Failed, Method, Refusal, number};
+use tf_fs_object_store::{Class, Failure as _};
+use tf_fs_plugin::prelude::*;
+
+/// The most blobs of a batch.
+pub(crate) const MOST: usize = 256;
+/// Bytes of what each of them may say.
+const LARGEST: usize = MOST * (16 << 10);
+
+/// Deletes these blobs, and returns those that are left.
+///
+/// # Errors
+/// [`Class::Unsupported`] if the account or the credentials permit no batch: each blob by itself may do.
+pub(crate) async fn delete(
+    container: &Container,
+    keys: &[String],
+) -> Result<Vec<(String, Failed)>, Failed> {
+    let account = &container.account;
+    let token = match &account.credential {
+        Credential::Entra(tokens) => tokens.get().await?,
+        _ => None,
+    };
+    let boundary = format!("batch_{}", new_id()?);
+    let mut body = String::new();
+    for (number, key) in keys.iter().enumerate() {
+        let call = container.call(Method::DELETE, key);
+        let (target, headers) = account.prepare(&call, token.as_ref(), false)?;
+        let _ = write!(
+            body,
+            "--{boundary}\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\
+             Content-ID: {number}\r\n\r\nDELETE {target} HTTP/1.1\r\n"
+        );
+        for (name, value) in &headers {
+            let _ = write!(body, "{name}: {}\r\n", value.to_str().unwrap_or_default());
+        }
+        body.push_str("Content-Length: 0\r\n\r\n");
+    }
+    let _ = write!(body, "--{boundary}--\r\n");
+    let call = Call::container(Method::POST, &container.name)
+        .with_query("comp", "batch")
+        .with_header("content-type", &format!("multipart/mixed; boundary={boundary}"))?
+        .with_body(Chunks::new([body.into()]));
+    let response = account.attempt(&call).await?;
+    if response.status != 202 {
+        let failed = account.refused(response).await;
+        // Azurite fails so where the credentials are the SAS of an account, for Microsoft's client too.
+        let is_broken =
+            matches!(&failed, Failed::Refused(it) if it.status == 500 && it.code.is_none());
+        return Err(match failed.class() {
+            Class::Permanent | Class::Denied => Failed::unsupported("batches"),
+            _ if is_broken => Failed::unsupported("batches"),
+            _ => failed,
+        });
+    }
+    let stall = container.settings.stall_timeout;
+    let text = response.collect(LARGEST, stall).await?;
+    let refusals = refusals(&String::from_utf8_lossy(&text), keys.len())?;
+    Ok(refusals
+        .into_iter()
+        .map(|(number, status, code)| {
+            let mut refusal =
+                Refusal { status, endpoint: account.endpoint.clone(), ..Refusal::default() };
+            explain(&mut refusal, code, None, b"", account);
+            (keys[number].clone(), Failed::Refused(Box::new(refusal)))
+        })
+        .filter(|(_, failed)| failed.class() != Class::NotFound)
+        .collect())
+}
+
+/// Number, status and code of each of `count` requests that has not succeeded.
+fn refusals(text: &str, count: usize) -> Result<Vec<(usize, u16, Option<String>)>, Failed> {
+    let wrong = |what: &str| Failed::invalid(&format!("its batch has {what}"));
+    let boundary = text.trim_start().lines().next().filter(|line| line.starts_with("--"));
+    let boundary = boundary.ok_or_else(|| wrong("no boundary"))?.trim_end();
+    let mut statuses = BTreeMap::new();
+    for part in text.trim_start().split(boundary).skip(1) {
+        let mut lines = part.lines().map(str::trim_end).skip(1);
+        let value = |line: &str, wanted: &str| {
+            let (name, value) = line.split_once(':')?;
+            name.eq_ignore_ascii_case(wanted).then(|| value.trim().to_owned())
+        };
+        let head: Vec<&str> = lines.by_ref().take_while(|line| !line.is_empty()).collect();
+        // What follows the last boundary.
+        let Some(line) = lines.next() else { continue };
+        let id = head.iter().find_map(|line| value(line, "content-id"));
+        let id = id.and_then(|id| number(&id)).and_then(|id| usize::try_from(id).ok());
+        let id = id.filter(|id| *id < count).ok_or_else(|| wrong("a part without a number"))?;
+        let status = line.strip_prefix("HTTP/1.1 ").and_then(|rest| rest.get(..3)?.parse().ok());
+        let status: u16 = status.ok_or_else(|| wrong("a part without a status"))?;
+        let code = lines
+            .take_while(|line| !line.is_empty())
+            .find_map(|line| value(line, "x-ms-error-code"));
+        ensure!(statuses.insert(id, (status, code)).is_none(), wrong("two parts with one number"));
+    }
+    ensure!(statuses.len() == count, wrong("another number of parts than were sent"));
+    let all = statuses.into_iter().map(|(id, (status, code))| (id, status, code));
+    Ok(all.filter(|(_, status, _)| *status != 202).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(id: &str, status: &str) -> String {
+        format!("--b\r\nContent-Type: application/http\r\nContent-ID: {id}\r\n\r\n{status}\r\n\r\n")
+    }
+
+    #[test]
+    fn each_part_counts_for_its_blob() {
+        let text = format!(
+            "{}{}{}--b--\r\n",
+            part("2", "HTTP/1.1 202 Accepted\r\nx-ms-request-id: x"),
+            part("0", "HTTP/1.1 409 Conflict\r\nx-ms-error-code: SnapshotsPresent\r\n\r\n<Error/>"),
+            part(
+                "1",
+                "HTTP/1.1 404 The specified blob does not exist.\r\nx-ms-error-code: BlobNotFound"
+            ),
+        );
+        let wanted = [(0, 409, "SnapshotsPresent"), (1, 404, "BlobNotFound")];
+        let wanted = wanted.map(|(id, status, code)| (id, status, Some(code.to_owned())));
+        assert_eq!(refusals(&text, 3).unwrap(), wanted);
+    }
+
+    #[test]
+    fn what_does_not_say_what_became_of_each_is_not_believed() {
+        let good = "HTTP/1.1 202 Accepted";
+        for (text, count) in [
+            (String::new(), 1),
+            ("HTTP/1.1 202 Accepted".to_owned(), 1),
+            (part("0", good), 2),
+            (part("0", good) + &part("0", good), 2),
+            (part("5", good), 1),
+            (part("x", good), 1),
+            (part("0", "OK"), 1),
+            // A failure of the batch itself has no number.
+            (
+                "--b\r\nContent-Type: application/http\r\n\r\nHTTP/1.1 400 X\r\n\r\n--b--"
+                    .to_owned(),
+                1,
+            ),
+        ] {
+            let failed = refusals(&text, count).unwrap_err();
+            assert_eq!(failed.class(), Class::Doubtful, "{text}");
+        }
+    }
+}
