@@ -38,6 +38,11 @@ pub trait Failure: Debug + Send + Sync + Sized + 'static {
         None
     }
 
+    /// Whether the request may have been done although it failed.
+    fn may_be_done(&self) -> bool {
+        matches!(self.class(), Class::Transient | Class::Doubtful)
+    }
+
     /// What went wrong, for the log.
     fn summary(&self) -> String;
 

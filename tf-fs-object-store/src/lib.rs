@@ -95,6 +95,6 @@ pub use settings::Settings;
 pub use store::{Body, Client, ObjectStore};
 pub use write::publish::{replaced, unknown};
 pub use write::{
-    Attributes, Before, CopyLimits, Multipart, Part, PartLimits, Sent, Stored, Target, WriteLimits,
-    Writer,
+    Attributes, Before, CopyLimits, Multipart, Part, PartLimits, Publication, Refusal, Sent,
+    Stored, Target, Unchecked, WriteLimits, Writer,
 };

@@ -2,8 +2,9 @@
 
 use crate::retry::{GivenUp, Request};
 use crate::{
-    Attributes, BucketPage, Class, Client, Content, CopyOptions, ListOptions, Multipart, Name,
-    ObjectMeta, ObjectStore, Page, Part, Range, Sent, Settings, Stored, Target, longest_patience,
+    Attributes, BucketPage, Class, Client, Content, CopyOptions, Failure, ListOptions, Multipart,
+    Name, ObjectMeta, ObjectStore, Page, Part, Range, Sent, Settings, Stored, Target,
+    longest_patience,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -142,12 +143,34 @@ pub(crate) async fn list_buckets<C: Client>(
 pub(crate) async fn stored<S: ObjectStore>(
     store: &S,
     name: &Name,
+    attempts: u32,
 ) -> Outcome<Option<(Stored, Attributes)>, S> {
-    match request(store, HEAD, name).make(|_| store.stored(name)).await {
+    match at_most(attempts, request(store, HEAD, name), |_| store.stored(name)).await {
         Ok(found) => Ok(Some(found)),
         Err(failure) if failure.class() == Class::NotFound => Ok(None),
         Err(failure) => Err(failure),
     }
+}
+
+/// Makes a request in so many attempts at most.
+async fn at_most<T, F: Failure, R: Future<Output = Result<T, F>>>(
+    attempts: u32,
+    request: Request<'_>,
+    make: impl Fn(u32) -> R,
+) -> Result<T, GivenUp<F>> {
+    let mut settings = request.settings.clone();
+    settings.max_attempts = settings.max_attempts.min(attempts);
+    Request { settings: &settings, ..request }.make(make).await
+}
+
+/// Whether an upload is forgotten, of which the store knew until now.
+pub(crate) async fn is_aborted<S: ObjectStore>(
+    store: &S,
+    upload: Multipart<'_>,
+    attempts: u32,
+) -> bool {
+    let request = request(store, ABORT_MULTIPART, upload.name);
+    at_most(attempts, request, |_| store.abort_multipart(upload)).await.is_ok()
 }
 
 /// Whether `found` is what was sent, if the store can tell.

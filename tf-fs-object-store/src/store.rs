@@ -1,8 +1,10 @@
 //! What the author of a store implements.
 
+use crate::write::Plain;
 use crate::{
     Attributes, BucketPage, Content, CopyOptions, Failure, GetOptions, Head, ListOptions,
-    Multipart, Name, ObjectMeta, Page, Part, Range, Sent, Settings, Stored, Target, WriteLimits,
+    Multipart, Name, ObjectMeta, Page, Part, Publication, Range, Sent, Settings, Stored, Target,
+    WriteLimits,
 };
 use bytes::BufMut;
 use std::fmt::Debug;
@@ -122,9 +124,9 @@ pub trait Client: Debug + Send + Sync + Sized + 'static {
 /// Each method is one request, and makes one attempt. The engine repeats what [`Failure::class`] says may pass, until
 /// [`Settings::retry_timeout`] is over, and drops an attempt that makes no progress for [`Settings::stall_timeout`]. A
 /// store whose client repeats requests by itself returns its last failure as one that does not pass, and sets
-/// [`HAS_DEADLINES`](Self::HAS_DEADLINES): then the engine makes each request once. Such a store also replaces
-/// [`publish`](Self::publish): the engine does not see the attempts of its client, and would take what one of them stored
-/// for somebody else's object.
+/// [`HAS_DEADLINES`](Self::HAS_DEADLINES): then the engine makes each request once. Of [`put`](Self::put),
+/// [`complete_multipart`](Self::complete_multipart) and [`Publication::send`] the client must not repeat an attempt that
+/// may have been done: the engine would take what that one stored for somebody else's object.
 ///
 /// All futures run on the engine's threads, or on the thread of TensorFlow that waits for them. They are dropped to
 /// cancel the request.
@@ -417,23 +419,15 @@ pub trait ObjectStore: Debug + Send + Sync + Sized + 'static {
         async { Err(Failure::unsupported("multipart uploads")) }
     }
 
-    /// Makes what was sent visible, if [`Target::before`] holds, or nothing. `is_open`: whether an earlier attempt for the
-    /// same content may have been done although it failed; the method says the same of its own.
-    ///
-    /// By default it calls [`put`](Self::put) or [`complete_multipart`](Self::complete_multipart), repeats them by class,
-    /// and finds out what became of an attempt whose response was lost. If the store [does not check
-    /// conditions](WriteLimits::checks_before), it looks before and after. A store replaces it only if it has to do
-    /// these in another way; then it needs neither of the two.
-    ///
-    /// # Errors
-    /// `FAILED_PRECONDITION` if somebody else wrote or deleted the object, and those of the requests.
-    fn publish(
-        &self,
-        to: Target<'_>,
-        sent: Sent<'_>,
-        is_open: &mut bool,
-    ) -> impl Future<Output = Result<Stored>> + Send {
-        crate::write::publish::publish(self, to, sent, is_open)
+    /// How this content becomes an object: by [`put`](Self::put) or [`complete_multipart`](Self::complete_multipart), as
+    /// here, with conditions that the store [checks or does not](WriteLimits::checks_before). A store of which that is
+    /// found out only by its responses returns something else; then it needs neither of the two.
+    fn publication<'a>(
+        &'a self,
+        to: Target<'a>,
+        sent: Sent<'a>,
+    ) -> impl Publication<Failure = Self::Failure> + 'a {
+        Plain::new(self, to, sent)
     }
 }
 

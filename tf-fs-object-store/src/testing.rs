@@ -2,8 +2,8 @@
 
 use crate::{
     Attributes, BucketPage, Client, Connect, Connection, Content, CopyOptions, Failure, GetOptions,
-    Head, ListOptions, Multipart, Name, ObjectMeta, ObjectStore, Page, Part, Process, Range, Sent,
-    Settings, Stored, Target, WriteLimits,
+    Head, ListOptions, Multipart, Name, ObjectMeta, ObjectStore, Page, Part, Process, Publication,
+    Range, Refusal, Sent, Settings, Stored, Target, Unchecked, WriteLimits,
 };
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -262,13 +262,12 @@ impl<S: ObjectStore> ObjectStore for FaultyBucket<S> {
         self.bucket.write_limits()
     }
 
-    async fn put(
-        &self,
-        to: Target<'_>,
-        content: &Content,
-        attempt: u32,
-    ) -> Result<Stored, S::Failure> {
-        self.plan.request(self.bucket.put(to, content, attempt)).await
+    fn publication<'a>(
+        &'a self,
+        to: Target<'a>,
+        sent: Sent<'a>,
+    ) -> impl Publication<Failure = S::Failure> + 'a {
+        FaultyPublication { plan: &self.plan, inner: self.bucket.publication(to, sent) }
     }
 
     async fn stored(&self, name: &Name) -> Result<(Stored, Attributes), S::Failure> {
@@ -309,17 +308,32 @@ impl<S: ObjectStore> ObjectStore for FaultyBucket<S> {
         self.plan.request(self.bucket.copy_part(upload, number, source, range, attempt)).await
     }
 
-    async fn complete_multipart(
-        &self,
-        to: Target<'_>,
-        id: &str,
-        parts: &[Part],
-        attempt: u32,
-    ) -> Result<Stored, S::Failure> {
-        self.plan.request(self.bucket.complete_multipart(to, id, parts, attempt)).await
-    }
-
     async fn abort_multipart(&self, upload: Multipart<'_>) -> Result<(), S::Failure> {
         self.plan.request(self.bucket.abort_multipart(upload)).await
+    }
+}
+
+struct FaultyPublication<'a, P> {
+    plan: &'a Plan,
+    inner: P,
+}
+
+impl<P: Publication> Publication for FaultyPublication<'_, P> {
+    type Failure = P::Failure;
+
+    fn unchecked(&self) -> Option<Unchecked> {
+        self.inner.unchecked()
+    }
+
+    async fn send(&mut self, attempt: u32) -> Result<Stored, P::Failure> {
+        self.plan.request(self.inner.send(attempt)).await
+    }
+
+    fn doubts_refusals(&self) -> bool {
+        self.inner.doubts_refusals()
+    }
+
+    fn refused(&mut self, failure: &P::Failure, is_as_before: bool) -> Refusal {
+        self.inner.refused(failure, is_as_before)
     }
 }

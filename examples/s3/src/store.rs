@@ -8,7 +8,7 @@ use crate::write::checksum::same_etag;
 use std::sync::Arc;
 use tf_fs_object_store::{
     Attributes, Content, CopyOptions, GetOptions, Head, ListOptions, Multipart, Name, ObjectMeta,
-    ObjectStore, Page, Part, Range, Sent, Settings, Stored, Target, WriteLimits,
+    ObjectStore, Page, Part, Publication, Range, Sent, Settings, Stored, Target, WriteLimits,
 };
 use tf_fs_plugin::prelude::*;
 
@@ -105,10 +105,7 @@ impl ObjectStore for Bucket {
         sent: Sent<'_>,
         found: &Stored,
     ) -> Result<Option<bool>, Cause> {
-        Ok(match sent {
-            Sent::Whole(content) => write::is_same(content, found),
-            Sent::Parts { .. } => None,
-        })
+        Ok(write::is_ours(sent, found))
     }
 
     async fn create_multipart(&self, to: Target<'_>) -> Result<String, Cause> {
@@ -140,8 +137,12 @@ impl ObjectStore for Bucket {
         write::abort_multipart(self, upload).await
     }
 
-    // The client repeats requests itself, and stores differ in the conditions that they take.
-    async fn publish(&self, to: Target<'_>, sent: Sent<'_>, is_open: &mut bool) -> Result<Stored> {
-        write::publish(self, to, sent, is_open).await
+    // Stores differ in the conditions that they take.
+    fn publication<'a>(
+        &'a self,
+        to: Target<'a>,
+        sent: Sent<'a>,
+    ) -> impl Publication<Failure = Cause> + 'a {
+        write::publication(self, to, sent)
     }
 }

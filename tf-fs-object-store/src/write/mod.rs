@@ -13,13 +13,17 @@
 //! | `open` | one file: its bytes, what is published of it |
 //! | `upload`, `parts` | parts on their way, and how large they are |
 //! | `publish` | how an object becomes visible |
+//! | `publication` | what stores do differently then |
 
 mod open;
 mod parts;
+mod publication;
 pub(crate) mod publish;
 mod store;
 mod upload;
 
+pub(crate) use publication::Plain;
+pub use publication::{Publication, Refusal, Unchecked};
 pub use store::{
     Attributes, Before, CopyLimits, Multipart, Part, PartLimits, Sent, Stored, Target, WriteLimits,
 };

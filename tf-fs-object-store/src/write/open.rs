@@ -283,7 +283,8 @@ impl<C: Client> Open<C> {
         let content = self.held.share();
         let mut is_open = self.undecided.contains(&self.len);
         let (object, before) = (&self.object, &self.before);
-        let put = object.store.publish(object.target(before), Sent::Whole(&content), &mut is_open);
+        let sent = Sent::Whole(&content);
+        let put = publish::publish(&*object.store, object.target(before), sent, &mut is_open);
         let stored = self.connection.block_on(put);
         if stored.is_ok() {
             self.undecided.clear();

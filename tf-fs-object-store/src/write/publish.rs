@@ -1,9 +1,11 @@
 //! How an object becomes visible: once, whole, and in place of nobody else's.
 
-use super::store::{Before, Sent, Stored, Target};
+use super::publication::{Publication as _, Refusal, Unchecked};
+use super::store::{Multipart, Sent, Stored, Target};
 use crate::request::{self, HEAD};
 use crate::retry::Attempts;
 use crate::{Class, Content, Failure, Name, ObjectStore};
+use std::mem;
 use std::time::Duration;
 use tf_fs_plugin::prelude::*;
 use tokio::time::Instant;
@@ -11,22 +13,21 @@ use tokio::time::Instant;
 /// A store may take minutes to make one object of many parts.
 const COMPLETING: Duration = Duration::from_secs(600);
 
-/// Makes `sent` the object, if what is there is as it was before; see
-/// [`ObjectStore::publish`](crate::ObjectStore::publish).
+/// Before a look at an object after a second refusal in a row: a store may be behind.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Makes what was sent visible, if [`Target::before`] holds, or nothing. `is_open`: whether an earlier attempt for the same
+/// content may have been done although it failed; says the same of its own.
+///
+/// # Errors
+/// `FAILED_PRECONDITION` if somebody else wrote or deleted the object, and those of the requests.
 pub(crate) async fn publish<S: ObjectStore>(
     store: &S,
     to: Target<'_>,
     sent: Sent<'_>,
     is_open: &mut bool,
 ) -> Result<Stored> {
-    let checks = store.write_limits().is_some_and(|limits| limits.checks_before);
-    let must_look = match to.before {
-        Before::Anything => false,
-        before => !checks || !before.can_be_checked(),
-    };
-    // The store is not given a condition that it cannot check.
-    let before = if to.before.can_be_checked() { to.before } else { &Before::Anything };
-    let checked = Target { before, ..to };
+    let mut publication = store.publication(to, sent);
     let bytes = match sent {
         Sent::Whole(content) => content.len(),
         Sent::Parts { .. } => 0,
@@ -36,16 +37,20 @@ pub(crate) async fn publish<S: ObjectStore>(
         *time += COMPLETING;
     }
     let mut attempts = Attempts::default();
+    let (mut has_looked, mut refusals) = (false, 0);
     loop {
-        if must_look && let Some(stored) = look(store, to, sent, *is_open).await? {
+        if !mem::take(&mut has_looked)
+            && let Some(unchecked) = publication.unchecked()
+            && let Some(stored) = look(store, to, sent, *is_open, unchecked).await?
+        {
             return Ok(stored);
         }
         let (number, began) = (attempts.next(), Instant::now());
-        let failure = match request.attempt(send(store, checked, sent, number)).await {
+        let failure = match request.attempt(publication.send(number)).await {
             Ok(stored) => {
                 *is_open = true;
-                if must_look {
-                    look_after(store, to.name, &stored).await?;
+                if let Some(unchecked) = publication.unchecked() {
+                    look_after(store, to.name, &stored, &unchecked).await?;
                 }
                 return Ok(stored);
             }
@@ -53,30 +58,54 @@ pub(crate) async fn publish<S: ObjectStore>(
         };
         let class = failure.class();
         let is_final = !attempts.is_spurious(&failure);
+        let is_refused = class == Class::Precondition;
+        let is_doubtful = is_refused && publication.doubts_refusals();
         // A second attempt finds the object of the first in the way, or its upload gone.
-        if is_final && *is_open && matches!(class, Class::Precondition | Class::NotFound) {
+        let may_be_ours = *is_open && (is_refused || class == Class::NotFound);
+        if is_final && (may_be_ours || is_doubtful) {
+            if refusals > 0 {
+                tokio::time::sleep(PAUSE).await;
+            }
+            refusals += 1;
+            let found = settle(store, to, sent, *is_open, u32::MAX).await;
+            let refusal = match found {
+                Ok(Found::AsBefore) if is_doubtful => publication.refused(&failure, true),
+                Ok(Found::Theirs) if is_doubtful => publication.refused(&failure, false),
+                _ => Refusal::Theirs,
+            };
+            match refusal {
+                Refusal::Theirs => {}
+                Refusal::Again => {
+                    has_looked = true;
+                    continue;
+                }
+                Refusal::Wrong(error) => return Err(error),
+            }
             let error = failure.into_error(request.op, to.name, number);
             // The upload is gone, and another one may do better.
             let error = match class {
                 Class::NotFound => error.with_code(Code::Unavailable),
                 _ => error,
             };
-            return match settle(store, to, sent).await {
+            return match found {
                 Ok(Found::Ours(stored)) => Ok(stored),
                 // Nobody knows what became of the upload.
                 Ok(Found::AsBefore) if class == Class::NotFound => Err(error),
                 Ok(Found::AsBefore | Found::Theirs) => Err(replaced(error)),
+                Err(error) if !*is_open => Err(unknown(error)),
                 Ok(Found::Unknown) | Err(_) => Err(unknown(error)),
             };
         }
-        if is_final && class == Class::Precondition {
+        if is_final && is_refused {
             return Err(replaced(failure.into_error(request.op, to.name, number)));
         }
-        *is_open |= matches!(class, Class::Transient | Class::Doubtful);
+        *is_open |= failure.may_be_done();
         match attempts.failed(request.settings, request.op, to.name, failure, began) {
             Ok(wait) => tokio::time::sleep(wait).await,
             Err(failure) => {
-                if *is_open && let Ok(Found::Ours(stored)) = settle(store, to, sent).await {
+                // The request has been waited for already.
+                if *is_open && let Ok(Found::Ours(stored)) = settle(store, to, sent, true, 2).await
+                {
                     return Ok(stored);
                 }
                 let error = failure.into_error(request.op, to.name);
@@ -87,18 +116,6 @@ pub(crate) async fn publish<S: ObjectStore>(
                 });
             }
         }
-    }
-}
-
-async fn send<S: ObjectStore>(
-    store: &S,
-    to: Target<'_>,
-    sent: Sent<'_>,
-    attempt: u32,
-) -> Result<Stored, S::Failure> {
-    match sent {
-        Sent::Whole(content) => store.put(to, content, attempt).await,
-        Sent::Parts { id, parts } => store.complete_multipart(to, id, parts, attempt).await,
     }
 }
 
@@ -138,12 +155,39 @@ pub(super) async fn find_ours<S: ObjectStore>(
     Ok(None)
 }
 
-/// Finds out what became of an attempt that failed, but may have been done.
-async fn settle<S: ObjectStore>(store: &S, to: Target<'_>, sent: Sent<'_>) -> Result<Found> {
-    match find(store, to.name).await? {
-        None if to.before.holds(None) => Ok(Found::AsBefore),
-        None => Ok(Found::Theirs),
-        Some(found) => whose(store, to, sent, found).await,
+/// Finds out what became of an attempt that failed, in so many attempts at most. Unless it `may_be_done`, the same content
+/// is somebody else's.
+async fn settle<S: ObjectStore>(
+    store: &S,
+    to: Target<'_>,
+    sent: Sent<'_>,
+    may_be_done: bool,
+    attempts: u32,
+) -> Result<Found> {
+    let found = look_whose(store, to, sent, may_be_done, attempts).await;
+    let Sent::Parts { id, .. } = sent else { return found };
+    if !may_be_done || matches!(found, Ok(Found::Ours(_))) {
+        return found;
+    }
+    // The store may be about to complete it. To abort it ends that, or comes too late.
+    match request::is_aborted(store, Multipart { name: to.name, id }, attempts).await {
+        true => found,
+        false => look_whose(store, to, sent, may_be_done, attempts).await,
+    }
+}
+
+async fn look_whose<S: ObjectStore>(
+    store: &S,
+    to: Target<'_>,
+    sent: Sent<'_>,
+    may_be_done: bool,
+    attempts: u32,
+) -> Result<Found> {
+    let found = request::stored(store, to.name, attempts).await;
+    match found.map_err(|failure| failure.into_error(HEAD, to.name))? {
+        Some((found, _)) if may_be_done => whose(store, to, sent, found).await,
+        found if to.before.holds(found.as_ref().map(|(found, _)| found)) => Ok(Found::AsBefore),
+        _ => Ok(Found::Theirs),
     }
 }
 
@@ -187,16 +231,21 @@ async fn look<S: ObjectStore>(
     to: Target<'_>,
     sent: Sent<'_>,
     is_open: bool,
+    unchecked: Unchecked,
 ) -> Result<Option<Stored>> {
-    let found = find(store, to.name).await?;
+    let found = find(store, to.name).await.map_err(|error| match &unchecked.remedy {
+        Some(remedy) if error.code() == Code::PermissionDenied => error.context(remedy.clone()),
+        _ => error,
+    })?;
     if to.before.holds(found.as_ref()) {
         return Ok(None);
     }
     let error = Error::failed_precondition(format_args!(
-        "{}: {}: not sent, since the store shows {}",
+        "{}: {}: not sent, since the store shows {}{}",
         to.name,
         sent.op(),
-        shown(found.as_ref())
+        shown(found.as_ref()),
+        limit(&unchecked)
     ));
     // Unless something was sent, the same content is somebody else's.
     let Some(found) = found.filter(|_| is_open) else { return Err(replaced(error)) };
@@ -208,7 +257,12 @@ async fn look<S: ObjectStore>(
 }
 
 /// Looks whether what was written is there, for a store that does not keep others from writing at the same time.
-async fn look_after<S: ObjectStore>(store: &S, name: &Name, stored: &Stored) -> Result<()> {
+async fn look_after<S: ObjectStore>(
+    store: &S,
+    name: &Name,
+    stored: &Stored,
+    unchecked: &Unchecked,
+) -> Result<()> {
     let found = match find(store, name).await {
         Ok(found) => found,
         Err(error) => {
@@ -221,8 +275,9 @@ async fn look_after<S: ObjectStore>(store: &S, name: &Name, stored: &Stored) -> 
         found.as_ref().is_some_and(|found| stored.is_version(found)),
         Error::failed_precondition(format_args!(
             "{name}: another process wrote or deleted the object at the same time: the store shows {} right after this \
-             write; write to another name",
-            shown(found.as_ref())
+             write{}; write to another name",
+            shown(found.as_ref()),
+            limit(unchecked)
         ))
     );
     Ok(())
@@ -238,7 +293,14 @@ pub(super) async fn find_with_attributes<S: ObjectStore>(
     store: &S,
     name: &Name,
 ) -> Result<Option<(Stored, super::Attributes)>> {
-    request::stored(store, name).await.map_err(|failure| failure.into_error(HEAD, name))
+    request::stored(store, name, u32::MAX).await.map_err(|failure| failure.into_error(HEAD, name))
+}
+
+fn limit(unchecked: &Unchecked) -> String {
+    match &*unchecked.what {
+        "" => String::new(),
+        what => format!(" ({what})"),
+    }
 }
 
 fn shown(found: Option<&Stored>) -> String {

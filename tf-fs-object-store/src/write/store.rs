@@ -117,7 +117,7 @@ impl Before {
     }
 
     /// Whether it holds, where `found` is there.
-    pub(super) fn holds(&self, found: Option<&Stored>) -> bool {
+    pub fn holds(&self, found: Option<&Stored>) -> bool {
         match (self, found) {
             (Self::Anything, _) | (Self::Nothing, None) => true,
             (Self::This(stored), Some(found)) => stored.is_version(found),

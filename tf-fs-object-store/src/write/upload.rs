@@ -134,7 +134,7 @@ impl<S: ObjectStore> Upload<S> {
     /// Makes the object of the parts, once they have all arrived.
     ///
     /// # Errors
-    /// As [`ObjectStore::publish`], for any part too. The upload has to be aborted then.
+    /// As [`publish`](super::publish::publish), for any part too. The upload has to be aborted then.
     pub(super) async fn complete(&mut self) -> Result<Stored> {
         while !self.sending.is_empty() {
             self.arrival().await?;
@@ -142,7 +142,8 @@ impl<S: ObjectStore> Upload<S> {
         let id = self.id.clone().await.map_err(|error| again(&error))?;
         self.stored.sort_unstable_by_key(|part| part.number);
         let sent = Sent::Parts { id: &id, parts: &self.stored };
-        self.object.store.publish(self.object.target(&self.before), sent, &mut false).await
+        let to = self.object.target(&self.before);
+        super::publish::publish(&*self.object.store, to, sent, &mut false).await
     }
 
     /// Gives the upload up, in the background: what is on its way is cancelled, and the store forgets

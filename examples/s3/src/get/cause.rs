@@ -1,7 +1,9 @@
 //! Why a GET failed.
 
-use crate::failure::{Answer, failure, of_answer, of_transport};
+use crate::connection::{Attempt, TooLarge, retry_after};
+use crate::failure::{Answer, failure, find, of_answer, of_transport};
 use crate::metrics;
+use crate::write::object::{leaves_open_whether_done, status_of};
 use aws_sdk_s3::error::{ErrorMetadata, ProvideErrorMetadata, SdkError};
 use std::error::Error as StdError;
 use std::fmt::Display;
@@ -28,6 +30,10 @@ pub(crate) enum Cause {
     Nonsense(String),
     /// The official client failed, after all its attempts.
     Sdk(Box<SdkError<ErrorMetadata>>),
+    /// The same of one attempt of a request that the engine repeats.
+    Request(Box<Attempted>),
+    /// It was done, and what the store has of it is not what it should be, or not known.
+    Unconfirmed(Error),
     /// XML that ends too early has fewer names in it, and is XML all the same to the SDK.
     CutOff,
     /// Only the official client can do this.
@@ -38,6 +44,16 @@ pub(crate) enum Cause {
     Other(Error),
     /// Ready-made, with all that is to be said.
     Finished(Class, Error),
+}
+
+/// One attempt of the official client's.
+#[derive(Debug)]
+pub(crate) struct Attempted {
+    op: &'static str,
+    error: SdkError<ErrorMetadata>,
+    class: Class,
+    /// It is made again at once, in another way.
+    is_again: bool,
 }
 
 /// What the store said.
@@ -56,7 +72,8 @@ impl Cause {
             Self::Answer(refusal) => Some(refusal.answer.status),
             Self::Changed => Some(412),
             Self::Nonsense(_) | Self::Unsupported => Some(200),
-            Self::Sdk(error) => error.raw_response().map(|raw| raw.status().as_u16()),
+            Self::Sdk(error) => status_of(error),
+            Self::Request(attempted) => status_of(&attempted.error),
             _ => None,
         }
     }
@@ -64,6 +81,29 @@ impl Cause {
     /// An error of the official client's, after all its attempts.
     pub(crate) fn sdk<E: ProvideErrorMetadata>(error: SdkError<E>) -> Self {
         Self::Sdk(Box::new(error.map_service_error(|error| error.meta().clone())))
+    }
+
+    /// An attempt of `op` that failed.
+    pub(crate) fn request<E: ProvideErrorMetadata>(op: &'static str, error: SdkError<E>) -> Self {
+        let error = error.map_service_error(|error| error.meta().clone());
+        let class = class_of_attempt(&error);
+        Self::Request(Box::new(Attempted { op, error, class, is_again: false }))
+    }
+
+    /// The same, where another attempt is made at once.
+    pub(crate) fn again(mut self) -> Self {
+        if let Self::Request(attempted) = &mut self {
+            attempted.is_again = true;
+        }
+        self
+    }
+
+    /// The same, where the condition did not hold.
+    pub(crate) fn refused(mut self) -> Self {
+        if let Self::Request(attempted) = &mut self {
+            attempted.class = Class::Precondition;
+        }
+        self
     }
 
     /// The same of a request that has its own name: `op` on `what`.
@@ -87,6 +127,26 @@ fn class_of<E: ProvideErrorMetadata>(error: &SdkError<E>) -> Class {
         (405 | 501, _) => Class::Unsupported,
         (412, _) => Class::Precondition,
         _ => Class::Permanent,
+    }
+}
+
+/// The class of an error after which the engine makes further attempts.
+fn class_of_attempt(error: &SdkError<ErrorMetadata>) -> Class {
+    match error {
+        _ if find::<TooLarge>(error).is_some() => Class::Permanent,
+        _ if matches!(status_of(error), Some(408 | 429 | 500 | 502 | 503 | 504)) => {
+            Class::Transient
+        }
+        SdkError::ServiceError(_) if error.code().is_some_and(is_overload) => Class::Transient,
+        SdkError::ResponseError(_) => Class::Doubtful,
+        // One without a number was not sent.
+        SdkError::DispatchFailure(_) => match find::<Attempt>(error) {
+            Some(attempt) if will_stay(attempt.cause()) => Class::Doubtful,
+            Some(_) => Class::Transient,
+            None => Class::Permanent,
+        },
+        SdkError::TimeoutError(_) => Class::Transient,
+        _ => class_of(error),
     }
 }
 
@@ -123,19 +183,25 @@ impl Failure for Cause {
             Self::Answer(refusal) if refusal.is_transient() => Class::Transient,
             Self::Answer(refusal) if refusal.is_no_such_key() => Class::NotFound,
             Self::Sdk(error) => class_of(error),
+            Self::Request(attempted) => attempted.class,
             Self::Finished(class, _) => *class,
             Self::NotOffered(_) => Class::Unsupported,
             Self::Changed => Class::Precondition,
             Self::Nonsense(_) => Class::Doubtful,
             Self::Transport(_, error) if will_stay(error) => Class::Doubtful,
             Self::Transport(..) | Self::Stale | Self::Stalled(..) => Class::Transient,
-            Self::Answer(_) | Self::CutOff | Self::Unsupported | Self::Other(_) => Class::Permanent,
+            Self::Answer(_)
+            | Self::CutOff
+            | Self::Unsupported
+            | Self::Other(_)
+            | Self::Unconfirmed(_) => Class::Permanent,
         }
     }
 
     fn is_spurious(&self) -> bool {
         match self {
             Self::Answer(refusal) => refusal.is_mended,
+            Self::Request(attempted) => attempted.is_again,
             Self::Stale => true,
             _ => false,
         }
@@ -146,6 +212,10 @@ impl Failure for Cause {
             Self::Answer(refusal) => {
                 format!("the store responds with HTTP {}", refusal.answer.status)
             }
+            Self::Request(attempted) => match status_of(&attempted.error) {
+                Some(status) => format!("the store responds with HTTP {status}"),
+                None => "no response".to_owned(),
+            },
             Self::Transport(endpoint, error) => format!("{endpoint}: {error}"),
             Self::Stalled(endpoint, time) => format!("{endpoint}: no progress for {time:?}"),
             Self::Nonsense(how) => format!("the response cannot be right: {how}"),
@@ -157,7 +227,16 @@ impl Failure for Cause {
     fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Answer(refusal) => refusal.retry_after,
+            Self::Request(attempted) => attempted.error.raw_response().and_then(retry_after),
             _ => None,
+        }
+    }
+
+    fn may_be_done(&self) -> bool {
+        match self {
+            Self::Request(attempted) => leaves_open_whether_done(&attempted.error),
+            Self::Unconfirmed(_) => true,
+            _ => matches!(self.class(), Class::Transient | Class::Doubtful),
         }
     }
 
@@ -166,6 +245,7 @@ impl Failure for Cause {
         match self {
             Self::Answer(refusal) => of_answer(op, what, &Answer { attempts, ..refusal.answer }),
             Self::Sdk(error) => failure(op, what, *error),
+            Self::Request(attempted) => failure(attempted.op, what, attempted.error),
             Self::Changed => {
                 metrics::failed("PreconditionFailed");
                 Error::failed_precondition(format_args!(
@@ -201,7 +281,7 @@ impl Failure for Cause {
                 "{what}: {op}: the store does not support {what_not}"
             )),
             Self::Other(error) => error.context(format_args!("{what}: {op}")),
-            Self::Finished(_, error) => error,
+            Self::Finished(_, error) | Self::Unconfirmed(error) => error,
         }
     }
 }

@@ -6,9 +6,8 @@ use crate::connection::{Bucket, Condition};
 use crate::failure::failure;
 use crate::get::Cause;
 use crate::write::checksum::{md5_etag_of_parts, same_etag};
-use crate::write::course::Course;
-use crate::write::guard::{Guard, Refusal};
-use crate::write::object::{Expected, Replaced, Target, leaves_open_whether_done, stored};
+use crate::write::guard::Guard;
+use crate::write::object::{Target, leaves_open_whether_done, stored};
 use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_s3::operation::copy_object::{CopyObjectError, CopyObjectOutput};
 use aws_sdk_s3::operation::head_object::HeadObjectOutput;
@@ -18,7 +17,9 @@ use futures_util::{StreamExt, TryStreamExt};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use std::sync::Arc;
 use std::time::SystemTime;
-use tf_fs_object_store::{Before, CopyOptions, Found, Name, ObjectMeta};
+use tf_fs_object_store::{
+    Before, Class, CopyOptions, Failure as _, Found, Name, ObjectMeta, Stored,
+};
 use tf_fs_plugin::prelude::*;
 
 /// Objects of this size and more are copied in parts, many at a time.
@@ -179,9 +180,12 @@ impl Copy<'_> {
         };
         if done.is_err() {
             // What is left of it costs money. The error that counts is the first.
-            if let Err(error) = target.abort(upload).await {
+            if let Err(cause) = target.abort(upload).await
+                && cause.class() != Class::NotFound
+            {
                 log::warn!(
-                    "{error:#}: the store keeps its parts; let a lifecycle rule delete them"
+                    "{:#}: the store keeps its parts; let a lifecycle rule delete them",
+                    cause.into_error("AbortMultipartUpload", self.dst, 1)
                 );
             }
         }
@@ -198,9 +202,9 @@ impl Copy<'_> {
     ) -> Result<Vec<CompletedPart>> {
         let parts = stream::iter(ranges(len))
             .map(|(number, first, last)| async move {
-                let mut course = Course::default();
+                let mut guard = Guard::copy(original.bucket, before);
                 let answer = loop {
-                    let guard = Guard::copy(original.bucket, before, &course);
+                    guard.begin();
                     let answer = self
                         .to
                         .client
@@ -217,16 +221,13 @@ impl Copy<'_> {
                         .await;
                     match answer {
                         Ok(answer) => {
-                            guard.held(&course);
+                            guard.held();
                             break answer;
                         }
-                        Err(error) if guard.is_unknown(&mut course, &error) => {}
+                        Err(error) if guard.is_unknown(&error) => {}
                         Err(error)
                             if guard.is_refused(&error)
-                                && matches!(
-                                    guard.refusal(&mut course, original, &error, None).await?,
-                                    Refusal::None
-                                ) => {}
+                                && guard.is_again(original, &error).await? => {}
                         Err(error) => return Err(failure("UploadPartCopy", self.src, error)),
                     }
                 };
@@ -243,7 +244,7 @@ impl Copy<'_> {
             .try_collect()
             .await?;
         // Where the store does not check it, somebody may have replaced the source between two parts.
-        Guard::copy(original.bucket, before, &Course::default()).look_at_source(original).await?;
+        Guard::copy(original.bucket, before).look_at_source(original).await?;
         Ok(parts)
     }
 
@@ -255,15 +256,20 @@ impl Copy<'_> {
         parts: Vec<CompletedPart>,
     ) -> Result<()> {
         let etags = parts.iter().map(|part| part.e_tag().unwrap_or_default());
-        let replaced = match self.replaced {
-            Found::File(known) => known.etag.clone(),
-            Found::Nothing | Found::Directory => Some(String::new()),
+        let own = md5_etag_of_parts(etags);
+        let count = format!("-{}", parts.len());
+        let is_other = |etag: &str| match self.replaced {
+            Found::File(known) => known.etag.is_none() || is_tag(known, etag),
+            Found::Nothing | Found::Directory => false,
         };
-        let expected = Expected {
-            len,
-            checksums: Vec::new(),
-            etag: md5_etag_of_parts(etags),
-            replaced: replaced.map(|etag| Replaced { etag, parts: parts.len() }),
+        // Or the ETag of another object than the one that is replaced, which has as many parts as the new one, for stores
+        // whose ETags are made of something else.
+        let is_copy = |found: &Stored| {
+            let etag = found.etag.as_deref().unwrap_or_default();
+            found.size == len
+                && !etag.is_empty()
+                && (own.as_deref().is_some_and(|own| same_etag(own, etag))
+                    || etag.trim_matches('"').ends_with(&count) && !is_other(etag))
         };
         let whole = CompletedMultipartUpload::builder().set_parts(Some(parts)).build();
         let completed = self
@@ -280,11 +286,28 @@ impl Copy<'_> {
         let Err(error) = completed else { return Ok(()) };
         // The answer may be lost, and a second attempt finds no upload.
         let may_be_done = leaves_open_whether_done(&error) || error.code() == Some("NoSuchUpload");
-        if may_be_done && matches!(target.settle(upload, &expected).await, Ok(Some(_))) {
+        if may_be_done && settle(target, upload, is_copy).await {
             return Ok(());
         }
         Err(failure("CompleteMultipartUpload", self.dst, error))
     }
+}
+
+/// Whether the store made the copy although it did not say so. Otherwise the upload is aborted.
+async fn settle(target: &Target<'_>, upload: &str, is_copy: impl Fn(&Stored) -> bool) -> bool {
+    let is_there = async || {
+        // The request has been waited for already.
+        for _ in 0..2 {
+            match target.find().await {
+                Ok((found, _)) => return is_copy(&found),
+                Err(cause) if cause.class() == Class::NotFound => return false,
+                Err(_) => {}
+            }
+        }
+        false
+    };
+    // It may be about to. Aborting ends that, or comes too late.
+    is_there().await || target.abort(upload).await.is_err() && is_there().await
 }
 
 fn len(head: &HeadObjectOutput) -> Result<u64> {

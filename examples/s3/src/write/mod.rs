@@ -1,21 +1,23 @@
 //! The requests behind files that are open for writing.
 //!
 //! The engine collects what is appended and decides what is sent when. Here is what only S3 needs: conditions in the
-//! form that a store takes (`guard`), when a write is made again (`course`), and checksums that prove what is stored.
+//! form that a store takes (`guard`), and checksums that prove what is stored.
 
 mod body;
 pub(crate) mod checksum;
-pub(crate) mod course;
 pub(crate) mod guard;
 mod multipart;
 pub(crate) mod object;
+mod once;
+mod publication;
 
 use crate::connection::Bucket;
 use crate::get::Cause;
 use checksum::{Crc32, md5_etag, same_etag};
 use object::Target;
+use publication::{Publishing, checksums_of_parts, etag_of_parts};
 use tf_fs_object_store::{
-    Attributes, Class, Content, CopyLimits, Multipart, Name, Part, PartLimits, Range, Sent, Stored,
+    Attributes, Content, CopyLimits, Multipart, Name, Part, PartLimits, Range, Sent, Stored,
     WriteLimits,
 };
 use tf_fs_plugin::prelude::*;
@@ -37,30 +39,33 @@ pub(crate) fn limits() -> WriteLimits {
 
 /// What is there, and what it has besides its bytes.
 pub(crate) async fn stored(bucket: &Bucket, name: &Name) -> Result<(Stored, Attributes), Cause> {
-    let found = object::find(bucket, name).await?;
-    found.ok_or_else(|| Cause::Finished(Class::NotFound, Error::not_found(name)))
+    Target::plain(bucket, name).find().await
 }
 
-/// Makes what was sent visible.
-pub(crate) async fn publish(
-    bucket: &Bucket,
-    to: tf_fs_object_store::Target<'_>,
-    sent: Sent<'_>,
-    is_open: &mut bool,
-) -> Result<Stored> {
-    let target = target(bucket, to);
-    match sent {
-        Sent::Whole(content) => target.put(content, to.before, is_open).await,
-        Sent::Parts { id, parts } => multipart::complete(target, id, parts, to.before).await,
-    }
+/// What makes something visible.
+pub(crate) fn publication<'a>(
+    bucket: &'a Bucket,
+    to: tf_fs_object_store::Target<'a>,
+    sent: Sent<'a>,
+) -> Publishing<'a> {
+    Publishing::new(target(bucket, to), to.before, sent)
 }
 
-/// Whether an object has these bytes, by its CRC32, or by an ETag that is their MD5: another one proves nothing.
-pub(crate) fn is_same(content: &Content, found: &Stored) -> Option<bool> {
-    match (object::crc_of(found.checksum.as_ref()), &found.etag) {
-        (Some(theirs), _) => Some(Crc32::of_content(content) == theirs),
-        (None, Some(etag)) => same_etag(etag, &md5_etag(content)).then_some(true),
-        (None, None) => None,
+/// Whether an object has these bytes: by its CRC32, or by an ETag that is made of their MD5.
+pub(crate) fn is_ours(sent: Sent<'_>, found: &Stored) -> Option<bool> {
+    let (own, etag) = match sent {
+        Sent::Whole(content) => {
+            (vec![Crc32::of_content(content).to_base64()], Some(md5_etag(content)))
+        }
+        Sent::Parts { parts, .. } => (checksums_of_parts(parts), etag_of_parts(parts)),
+    };
+    let has_etag = etag.zip(found.etag.as_deref()).is_some_and(|(own, etag)| same_etag(&own, etag));
+    match &found.checksum {
+        _ if has_etag => Some(true),
+        Some(theirs) if own.contains(theirs) => Some(true),
+        // One of another kind proves nothing: of parts, or of another algorithm.
+        Some(theirs) if !own.is_empty() && !theirs.contains('-') => Some(false),
+        _ => None,
     }
 }
 
@@ -97,8 +102,7 @@ pub(crate) async fn copy_part(
 
 /// Makes the store forget an upload.
 pub(crate) async fn abort_multipart(bucket: &Bucket, upload: Multipart<'_>) -> Result<(), Cause> {
-    Target::plain(bucket, upload.name).abort(upload.id).await?;
-    Ok(())
+    Target::plain(bucket, upload.name).abort(upload.id).await
 }
 
 fn target<'a>(bucket: &'a Bucket, to: tf_fs_object_store::Target<'a>) -> Target<'a> {

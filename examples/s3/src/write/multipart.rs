@@ -1,215 +1,24 @@
 //! The requests of a multipart upload.
 
 use super::body::body;
-use super::checksum::{Crc32, composite, md5_etag_of_parts};
-use super::course::{Course, Once};
-use super::guard::{Guard, Refusal};
-use super::object::{
-    Expected, Target, crc_of, is_proof, leaves_open_whether_done, signed, stored, whole_etag,
-    with_attributes, with_crc,
-};
+use super::checksum::Crc32;
+use super::guard::Guard;
+use super::object::{Target, crc_of, is_proof, signed, whole_etag, with_attributes};
+use crate::get::Cause;
 use crate::names::copy_source;
 use aws_sdk_s3::error::ProvideErrorMetadata as _;
-use aws_sdk_s3::types::{ChecksumAlgorithm, CompletedMultipartUpload, CompletedPart};
-use tf_fs_object_store::{Before, Content, Name, Part, Range, Stored, replaced, unknown};
+use aws_sdk_s3::types::ChecksumAlgorithm;
+use tf_fs_object_store::{Before, Class, Content, Name, Part, Range, Stored, replaced, unknown};
 use tf_fs_plugin::prelude::*;
 
-/// The parts of an upload that becomes an object, in their order.
-#[derive(Debug)]
-struct Parts<'a> {
-    target: Target<'a>,
-    stored: &'a [Part],
-}
-
-/// Makes the object of the parts, if what is there is as it was `before`.
-///
-/// # Errors
-/// As [`Target::put`]. The upload has to be aborted then.
-pub(super) async fn complete(
-    target: Target<'_>,
-    id: &str,
-    parts: &[Part],
-    before: &Before,
-) -> Result<Stored> {
-    Parts { target, stored: parts }.complete(id, before).await
-}
-
-impl Parts<'_> {
-    async fn complete(&self, id: &str, before: &Before) -> Result<Stored> {
-        let expected = self.expected();
-        let crc = self.crc();
-        let target = &self.target;
-        let takes_checksums = || target.bucket.abilities().takes_part_checksums();
-        let mut with_checksums =
-            target.bucket.settings.part_checksums.unwrap_or_else(takes_checksums);
-        let mut refuses_checksums = false;
-        let mut course = Course::default();
-        loop {
-            let guard = Guard::complete(target.bucket, before, &course);
-            let must_look = guard.must_look();
-            if must_look
-                && !course.has_looked
-                && let Some(stored) = guard.look(&course, target, || self.expected()).await?
-            {
-                return Ok(with_crc(stored, crc));
-            }
-            course.begin();
-            let list = self.list_of_parts(with_checksums);
-            let has_checksums = list.parts().iter().any(|part| part.checksum_crc32().is_some());
-            let sent = target
-                .bucket
-                .client
-                .complete_multipart_upload()
-                .bucket(&*target.bucket.name)
-                .key(&target.name.key)
-                .upload_id(id)
-                .set_request_payer(target.payer())
-                .mpu_object_size(signed(expected.len))
-                .set_if_match(guard.if_match())
-                .set_if_none_match(guard.if_none_match())
-                .multipart_upload(list)
-                .customize()
-                .interceptor(Once(must_look))
-                .send()
-                .await;
-            let error = match sent {
-                Ok(answer) => {
-                    let mut etag = whole_etag(answer.e_tag());
-                    if !self.is_proved(&expected, answer.checksum_crc32())? || etag.is_empty() {
-                        etag = target.confirm_len(expected.len, &etag).await?;
-                    }
-                    guard.held(&course);
-                    if has_checksums || refuses_checksums {
-                        target.bucket.abilities().part_checksums(has_checksums);
-                    }
-                    let stored = stored(&etag, expected.len, crc);
-                    if guard.must_look() {
-                        guard.look_after(target, &stored).await?;
-                    }
-                    return Ok(stored);
-                }
-                Err(error) => error,
-            };
-            if has_checksums
-                && target.bucket.settings.part_checksums.is_none()
-                && error.code() == Some("MalformedXML")
-            {
-                // The store knows no such element; if it is something else, it will say so again.
-                (with_checksums, refuses_checksums) = (false, true);
-                continue;
-            }
-            if guard.is_unknown(&mut course, &error) {
-                continue;
-            }
-            let is_replaced = guard.is_refused(&error);
-            if is_replaced {
-                let refusal = guard.refusal(&mut course, target, &error, Some(&expected)).await;
-                match refusal.map_err(unknown)? {
-                    Refusal::Ours(stored) => return Ok(with_crc(stored, crc)),
-                    Refusal::None => continue,
-                    Refusal::Theirs => {}
-                }
-            } else if must_look && course.again(&target.bucket.settings, target.name, &error).await
-            {
-                continue;
-            }
-            // The store may have done it and the acknowledgement be lost: a second attempt then finds
-            // no upload, or its own object in place of the one to be replaced.
-            let may_be_done = is_replaced
-                || course.is_open
-                || leaves_open_whether_done(&error)
-                || error.code() == Some("NoSuchUpload");
-            if may_be_done {
-                match target.settle(id, &expected).await {
-                    Ok(Some(stored)) => return Ok(with_crc(stored, crc)),
-                    Err(error) if is_replaced => return Err(unknown(error)),
-                    Ok(None) | Err(_) => {}
-                }
-            }
-            let code = error.code().map(str::to_owned);
-            let error = target.failure("CompleteMultipartUpload", error);
-            return Err(match code.as_deref() {
-                _ if is_replaced => replaced(error),
-                // What it said of a part was not so.
-                Some("InvalidPart" | "InvalidPartOrder") => error.with_code(Code::DataLoss),
-                // Nobody knows what became of it, and another attempt may do better.
-                Some("NoSuchUpload") => error.with_code(Code::Unavailable),
-                _ => error,
-            });
-        }
-    }
-
-    fn expected(&self) -> Expected {
-        let mut checksums: Vec<_> = self.crc().map(Crc32::to_base64).into_iter().collect();
-        let crcs: Option<Vec<_>> =
-            self.stored.iter().map(|part| crc_of(part.checksum.as_ref())).collect();
-        checksums.extend(crcs.as_deref().map(composite));
-        Expected {
-            len: self.stored.iter().map(|part| part.len).sum(),
-            checksums,
-            etag: md5_etag_of_parts(self.stored.iter().map(|part| part.id.as_str())),
-            replaced: None,
-        }
-    }
-
-    /// Of the whole object.
-    fn crc(&self) -> Option<Crc32> {
-        self.stored.iter().try_fold(Crc32::of([]), |crc, part| {
-            Some(crc.followed_by(crc_of(part.checksum.as_ref())?, part.len))
-        })
-    }
-
-    /// Whether the store has proved that it has the right bytes.
-    fn is_proved(&self, expected: &Expected, checksum: Option<&str>) -> Result<bool> {
-        let Some(theirs) = checksum.filter(|_| !expected.checksums.is_empty()) else {
-            return Ok(self.stored.iter().all(|part| part.is_proved));
-        };
-        ensure!(
-            expected.checksums.iter().any(|own| own == theirs),
-            Error::data_loss(format_args!(
-                "{}: CompleteMultipartUpload: the store's checksum is {theirs}, of what was sent {}; \
-                 write it again",
-                self.target.name,
-                expected.checksums.join(" or ")
-            ))
-        );
-        Ok(true)
-    }
-
-    fn list_of_parts(&self, with_checksums: bool) -> CompletedMultipartUpload {
-        let with_checksums = with_checksums && self.target.bucket.settings.checksums;
-        let parts = self.stored.iter().map(|part| {
-            let checksum = part.checksum.clone().filter(|_| with_checksums);
-            CompletedPart::builder()
-                .part_number(number(part.number))
-                .e_tag(&part.id)
-                .set_checksum_crc32(checksum)
-                .build()
-        });
-        CompletedMultipartUpload::builder().set_parts(Some(parts.collect())).build()
-    }
-}
-
 impl Target<'_> {
-    /// The object that an upload was to become, if the store made it although it did not say so. Otherwise the
-    /// upload is aborted.
+    /// Makes the store forget an upload.
     ///
     /// # Errors
-    /// If the store does not say.
-    pub(crate) async fn settle(&self, id: &str, expected: &Expected) -> Result<Option<Stored>> {
-        if let Ok(Some(stored)) = self.find(expected).await {
-            return Ok(Some(stored));
-        }
-        // It may be about to. Aborting ends that, or comes too late.
-        match self.abort(id).await {
-            Ok(true) => Ok(None),
-            Ok(false) | Err(_) => self.find(expected).await,
-        }
-    }
-
-    /// Makes the store forget an upload. Whether there was one.
-    pub(crate) async fn abort(&self, id: &str) -> Result<bool> {
-        self.bucket
+    /// [`Class::NotFound`] if there is none.
+    pub(crate) async fn abort(&self, id: &str) -> Result<(), Cause> {
+        let aborted = self
+            .bucket
             .client
             .abort_multipart_upload()
             .bucket(&*self.bucket.name)
@@ -217,12 +26,12 @@ impl Target<'_> {
             .upload_id(id)
             .set_request_payer(self.payer())
             .send()
-            .await
-            .map(|_| true)
-            .or_else(|error| {
-                let is_gone = error.code() == Some("NoSuchUpload");
-                if is_gone { Ok(false) } else { Err(self.failure("AbortMultipartUpload", error)) }
-            })
+            .await;
+        aborted.map(drop).map_err(|error| {
+            let is_gone = error.code() == Some("NoSuchUpload");
+            let error = self.failure("AbortMultipartUpload", error);
+            Cause::Finished(if is_gone { Class::NotFound } else { Class::Permanent }, error)
+        })
     }
 }
 
@@ -287,9 +96,9 @@ pub(super) async fn copy_part(
     let is_whole = range == Range::new(0, object.size);
     let header = (!is_whole).then(|| format!("bytes={}-{}", range.start, range.end - 1));
     let before = Before::This(object.clone());
-    let mut course = Course::default();
+    let mut guard = Guard::copy(target.bucket, &before);
     let answer = loop {
-        let guard = Guard::copy(target.bucket, &before, &course);
+        guard.begin();
         let answer = target
             .bucket
             .client
@@ -307,18 +116,15 @@ pub(super) async fn copy_part(
         // Where the store does not check it, what is there is looked at before the upload is completed.
         let error = match answer {
             Ok(answer) => {
-                guard.held(&course);
+                guard.held();
                 break answer;
             }
-            Err(error) if guard.is_unknown(&mut course, &error) => continue,
+            Err(error) if guard.is_unknown(&error) => continue,
             Err(error) => error,
         };
         let is_refused = guard.is_refused(&error);
-        if is_refused {
-            let refusal = guard.refusal(&mut course, &target, &error, None).await;
-            if let Refusal::None = refusal.map_err(unknown)? {
-                continue;
-            }
+        if is_refused && guard.is_again(&target, &error).await.map_err(unknown)? {
+            continue;
         }
         let error = target.failure(OP, error);
         return Err(if is_refused { replaced(error) } else { error });

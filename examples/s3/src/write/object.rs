@@ -1,20 +1,17 @@
-//! The object that a file becomes: PUT in one request, and the proof that it is stored.
+//! The object that a file becomes: what it has, and the proof that it is stored.
 
-use super::body::body;
 use super::checksum::{Crc32, md5_etag, same_etag};
-use super::course::{Course, Once};
-use super::guard::{Guard, Refusal};
+use super::once::Once;
 use crate::connection::Bucket;
 use crate::failure::failure;
-use aws_sdk_s3::config::retry::RetryConfig;
+use crate::get::Cause;
 use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
+use aws_sdk_s3::operation::head_object::HeadObjectOutput;
 use aws_sdk_s3::operation::head_object::builders::HeadObjectFluentBuilder;
-use aws_sdk_s3::operation::head_object::{HeadObjectError, HeadObjectOutput};
-use aws_sdk_s3::operation::put_object::PutObjectOutput;
 use aws_sdk_s3::types::{ChecksumMode, RequestPayer};
 use std::sync::LazyLock;
 use std::time::Duration;
-use tf_fs_object_store::{Attributes, Before, Content, Name, Stored, replaced, unknown};
+use tf_fs_object_store::{Attributes, Content, Name, Stored};
 use tf_fs_plugin::prelude::*;
 
 /// Before another attempt.
@@ -26,52 +23,6 @@ pub(crate) struct Target<'a> {
     pub(crate) bucket: &'a Bucket,
     pub(crate) name: &'a Name,
     pub(crate) attributes: &'a Attributes,
-}
-
-/// How an object would be recognised as the one that was sent.
-#[derive(Debug)]
-pub(crate) struct Expected {
-    pub(crate) len: u64,
-    /// What its CRC32 may be, as S3 writes it.
-    pub(crate) checksums: Vec<String>,
-    /// What its ETag may be.
-    pub(crate) etag: Option<String>,
-    /// What it replaces, for stores whose ETags are made of something else.
-    pub(crate) replaced: Option<Replaced>,
-}
-
-/// What was there before an object of parts.
-#[derive(Debug)]
-pub(crate) struct Replaced {
-    /// Empty if nothing was there.
-    pub(crate) etag: String,
-    /// Of how many parts the new one is.
-    pub(crate) parts: usize,
-}
-
-impl Replaced {
-    /// Whether this is the ETag of another object, which has as many parts as the new one.
-    fn is_by(&self, etag: &str) -> bool {
-        etag.trim_matches('"').ends_with(&format!("-{}", self.parts))
-            && !same_etag(etag, &self.etag)
-    }
-}
-
-impl Expected {
-    fn is(&self, head: &HeadObjectOutput) -> bool {
-        let etag = whole_etag(head.e_tag());
-        has_len(head, self.len)
-            && (head
-                .checksum_crc32()
-                .is_some_and(|sum| self.checksums.iter().any(|own| own == sum))
-                || !etag.is_empty()
-                    && (self.etag.as_deref().is_some_and(|own| same_etag(&etag, own))
-                        || self.replaced.as_ref().is_some_and(|old| old.is_by(&etag))))
-    }
-}
-
-fn has_len(head: &HeadObjectOutput, len: u64) -> bool {
-    head.content_length().and_then(|found| u64::try_from(found).ok()) == Some(len)
 }
 
 /// Sets on a request that makes an object what the settings want of objects.
@@ -121,159 +72,61 @@ impl Target<'_> {
         failure(op, self.name, error)
     }
 
-    /// Stores all of a file in one request, if what is there is as it was `before`. `is_open`: whether the store may have
-    /// done so, in an attempt that failed.
-    ///
-    /// # Errors
-    /// `FAILED_PRECONDITION` if somebody else changed that, `DATA_LOSS` if the store has other bytes
-    /// than were sent, and those of the request.
-    pub(super) async fn put(
-        &self,
-        content: &Content,
-        before: &Before,
-        is_open: &mut bool,
-    ) -> Result<Stored> {
-        let crc = self.bucket.settings.checksums.then(|| Crc32::of_content(content));
-        let expected = || Expected {
-            len: content.len(),
-            checksums: vec![crc.unwrap_or_else(|| Crc32::of_content(content)).to_base64()],
-            etag: Some(md5_etag(content)),
-            replaced: None,
-        };
-        let mut course = Course::after(*is_open);
-        loop {
-            let guard = Guard::put(self.bucket, before, &course);
-            let must_look = guard.must_look();
-            if must_look
-                && !course.has_looked
-                && let Some(stored) = guard.look(&course, self, &expected).await?
-            {
-                return Ok(with_crc(stored, crc));
-            }
-            course.begin();
-            let sent = with_attributes!(self.bucket.client.put_object(), self)
-                .content_length(signed(content.len()))
-                .body(body(content))
-                .set_checksum_crc32(crc.map(Crc32::to_base64))
-                .set_if_match(guard.if_match())
-                .set_if_none_match(guard.if_none_match())
-                .customize()
-                .disable_payload_signing()
-                .interceptor(Once(must_look))
-                .send()
-                .await;
-            let error = match sent {
-                Ok(answer) => {
-                    *is_open = true;
-                    let stored = self.confirm(content, crc, &answer).await?;
-                    guard.held(&course);
-                    if guard.must_look() {
-                        guard.look_after(self, &stored).await?;
-                    }
-                    return Ok(stored);
-                }
-                Err(error) => error,
-            };
-            if guard.is_unknown(&mut course, &error) {
-                continue;
-            }
-            if guard.is_refused(&error) {
-                let refusal = guard.refusal(&mut course, self, &error, Some(&expected())).await;
-                match refusal.map_err(unknown)? {
-                    Refusal::Ours(stored) => return Ok(with_crc(stored, crc)),
-                    Refusal::None => {}
-                    Refusal::Theirs => return Err(replaced(self.failure("PutObject", error))),
-                }
-                continue;
-            }
-            course.is_open |= leaves_open_whether_done(&error);
-            *is_open = course.is_open;
-            if must_look && course.again(&self.bucket.settings, self.name, &error).await {
-                continue;
-            }
-            // A PUT that was done but not acknowledged is done again, and finds its own object.
-            if course.is_open
-                && let Ok(Some(stored)) = self.find(&expected()).await
-            {
-                return Ok(with_crc(stored, crc));
-            }
-            return Err(self.failure("PutObject", error));
-        }
-    }
-
-    async fn confirm(
-        &self,
-        content: &Content,
-        crc: Option<Crc32>,
-        answer: &PutObjectOutput,
-    ) -> Result<Stored> {
-        let mut etag = whole_etag(answer.e_tag());
-        if !is_proof("PutObject", self.name, content, crc, answer.checksum_crc32(), &etag)?
-            || etag.is_empty()
-        {
-            etag = self.confirm_len(content.len(), &etag).await?;
-        }
-        Ok(stored(&etag, content.len(), crc))
-    }
-
     /// Asks the store for an object's length where it gave no other proof. Its ETag.
     pub(super) async fn confirm_len(&self, len: u64, etag: &str) -> Result<String> {
         let head = self.ask().send().await.map_err(|error| self.failure("HeadObject", error))?;
         let found = whole_etag(head.e_tag());
         let is_other = !etag.is_empty() && !found.is_empty() && !same_etag(&found, etag);
+        let found_len = head.content_length().unwrap_or_default();
         // If somebody else has replaced it already, its length says nothing about ours.
         ensure!(
-            is_other || has_len(&head, len),
+            is_other || u64::try_from(found_len) == Ok(len),
             Error::data_loss(format_args!(
-                "{}: the store has {} bytes of the {len} that were written; write it again",
-                self.name,
-                head.content_length().unwrap_or_default()
+                "{}: the store has {found_len} bytes of the {len} that were written; write it again",
+                self.name
             ))
         );
         Ok(if is_other { etag.to_owned() } else { found })
     }
 
-    /// The object, if it is the one that was sent.
-    ///
-    /// # Errors
-    /// If the store does not say.
-    pub(super) async fn find(&self, expected: &Expected) -> Result<Option<Stored>> {
-        // The request has been waited for already.
-        let twice = RetryConfig::standard().with_max_attempts(2).with_initial_backoff(PAUSE);
-        let config = aws_sdk_s3::config::Builder::new().retry_config(twice);
-        let head = self.shown(self.ask().customize().config_override(config).send().await)?;
-        Ok(head.and_then(|head| self.recognised(expected, &head)))
-    }
-
-    /// The object that HeadObject shows, if it is the one that was sent.
-    pub(super) fn recognised(
-        &self,
-        expected: &Expected,
-        head: &HeadObjectOutput,
-    ) -> Option<Stored> {
-        expected.is(head).then(|| {
-            log::debug!("{}: stored, although no acknowledgement came", self.name);
-            stored(&whole_etag(head.e_tag()), expected.len, None)
-        })
-    }
-
-    /// What HeadObject shows; `None` if there is no object.
+    /// What is there; `None` if there is no object.
     ///
     /// # Errors
     /// Those of the request.
-    pub(super) async fn look(&self) -> Result<Option<HeadObjectOutput>> {
-        self.shown(self.ask().send().await)
-    }
-
-    fn shown(
-        &self,
-        answer: Result<HeadObjectOutput, SdkError<HeadObjectError>>,
-    ) -> Result<Option<HeadObjectOutput>> {
-        match answer {
-            Ok(head) => Ok(Some(head)),
+    pub(crate) async fn look(&self) -> Result<Option<Stored>> {
+        match self.ask().send().await {
+            Ok(head) => Ok(Some(self.stored(&head)?)),
             Err(error) if status_of(&error) == Some(404) => Ok(None),
             Err(error) => Err(self.failure("HeadObject", error)),
         }
+    }
+
+    /// What is there, and what it has besides its bytes; in one attempt.
+    pub(crate) async fn find(&self) -> Result<(Stored, Attributes), Cause> {
+        let sent = self.ask().customize().interceptor(Once(1)).send().await;
+        let head = sent.map_err(|error| Cause::request("HeadObject", error))?;
+        let stored = self.stored(&head)?;
+        let attributes = Attributes {
+            content_type: head.content_type,
+            cache_control: head.cache_control,
+            content_disposition: head.content_disposition,
+            content_encoding: head.content_encoding,
+            content_language: head.content_language,
+            metadata: head.metadata,
+        };
+        Ok((stored, attributes))
+    }
+
+    fn stored(&self, head: &HeadObjectOutput) -> Result<Stored> {
+        let len = head.content_length().and_then(|len| u64::try_from(len).ok());
+        let len = len.ok_or_else(|| {
+            Error::unavailable(format_args!(
+                "{}: HeadObject: the store's response has no length; does it implement S3?",
+                self.name
+            ))
+        })?;
+        let checksum = head.checksum_crc32().map(str::to_owned);
+        Ok(stored(head.e_tag().unwrap_or_default(), len, checksum))
     }
 
     fn ask(&self) -> HeadObjectFluentBuilder {
@@ -287,26 +140,17 @@ impl Target<'_> {
     }
 }
 
-/// An object of this ETag, which is empty if the store did not tell.
-pub(crate) fn stored(etag: &str, len: u64, crc: Option<Crc32>) -> Stored {
-    with_crc(Stored::new(len).with_etag(whole_etag(Some(etag))), crc)
-}
-
-pub(super) fn with_crc(stored: Stored, crc: Option<Crc32>) -> Stored {
-    stored.with_checksum(crc.map(Crc32::to_base64))
+/// An object of this ETag, which is empty if the store did not tell. Stores differ in its quotes.
+pub(crate) fn stored(etag: &str, len: u64, checksum: Option<String>) -> Stored {
+    let etag = whole_etag(Some(etag));
+    let is_bare = !etag.is_empty() && !etag.ends_with('"');
+    let etag = if is_bare { format!("\"{etag}\"") } else { etag };
+    Stored::new(len).with_etag(etag).with_checksum(checksum)
 }
 
 /// The CRC32 of an object or a part, if it is known.
 pub(super) fn crc_of(checksum: Option<&String>) -> Option<Crc32> {
     checksum.and_then(|checksum| Crc32::from_base64(checksum))
-}
-
-/// Whether HeadObject shows this object.
-pub(super) fn is_shown_by(stored: &Stored, head: &HeadObjectOutput) -> bool {
-    let etag = whole_etag(head.e_tag());
-    let own = stored.etag.as_deref();
-    let is_same = etag.is_empty() || own.is_none_or(|own| same_etag(&etag, own));
-    has_len(head, stored.size) && is_same
 }
 
 /// The ETag of an answer; empty if there is none, or it was cut off with the rest of a document.
@@ -359,27 +203,6 @@ pub(crate) fn leaves_open_whether_done<E>(error: &SdkError<E>) -> bool {
 /// As the SDK wants lengths.
 pub(super) fn signed(len: u64) -> i64 {
     i64::try_from(len).unwrap_or(i64::MAX)
-}
-
-/// The object of this name and what it has beside its bytes; `None` if there is none.
-pub(super) async fn find(bucket: &Bucket, name: &Name) -> Result<Option<(Stored, Attributes)>> {
-    let Some(head) = Target::plain(bucket, name).look().await? else { return Ok(None) };
-    let len = head.content_length().and_then(|len| u64::try_from(len).ok()).ok_or_else(|| {
-        Error::unavailable(format_args!(
-            "{name}: HeadObject: the store's response has no length; does it implement S3?"
-        ))
-    })?;
-    let crc = head.checksum_crc32().and_then(Crc32::from_base64);
-    let stored = stored(head.e_tag().unwrap_or_default(), len, crc);
-    let attributes = Attributes {
-        content_type: head.content_type,
-        cache_control: head.cache_control,
-        content_disposition: head.content_disposition,
-        content_encoding: head.content_encoding,
-        content_language: head.content_language,
-        metadata: head.metadata,
-    };
-    Ok(Some((stored, attributes)))
 }
 
 #[cfg(test)]

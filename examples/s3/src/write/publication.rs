@@ -1,0 +1,202 @@
+//! How S3 makes an object visible: PutObject, or CompleteMultipartUpload.
+
+use super::body::body;
+use super::checksum::{Crc32, composite, md5_etag_of_parts};
+use super::guard::Guard;
+use super::object::{Target, crc_of, is_proof, signed, stored, whole_etag, with_attributes};
+use super::once::Once;
+use crate::get::Cause;
+use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
+use aws_sdk_s3::types::{CompletedMultipartUpload, CompletedPart};
+use std::error::Error as StdError;
+use tf_fs_object_store::{Before, Content, Part, Publication, Refusal, Sent, Stored, Unchecked};
+use tf_fs_plugin::prelude::*;
+
+/// One content that becomes an object.
+#[derive(Debug)]
+pub(crate) struct Publishing<'a> {
+    target: Target<'a>,
+    sent: Sent<'a>,
+    guard: Guard<'a>,
+    /// Of the whole object, if it is known.
+    crc: Option<Crc32>,
+    /// Whether the list of parts had checksums, and was refused.
+    refuses_checksums: bool,
+}
+
+impl<'a> Publishing<'a> {
+    pub(super) fn new(target: Target<'a>, before: &'a Before, sent: Sent<'a>) -> Self {
+        let (guard, crc) = match sent {
+            Sent::Whole(content) => {
+                let checksums = target.bucket.settings.checksums;
+                let crc = checksums.then(|| Crc32::of_content(content));
+                (Guard::put(target.bucket, before), crc)
+            }
+            Sent::Parts { parts, .. } => (Guard::complete(target.bucket, before), whole_crc(parts)),
+        };
+        Self { target, sent, guard, crc, refuses_checksums: false }
+    }
+
+    async fn put(&mut self, content: &Content, attempt: u32) -> Result<Stored, Cause> {
+        let Self { target, guard, crc, .. } = self;
+        let sent = with_attributes!(target.bucket.client.put_object(), target)
+            .content_length(signed(content.len()))
+            .body(body(content))
+            .set_checksum_crc32(crc.map(Crc32::to_base64))
+            .set_if_match(guard.if_match())
+            .set_if_none_match(guard.if_none_match())
+            .customize()
+            .disable_payload_signing()
+            .interceptor(Once(attempt))
+            .send()
+            .await;
+        let answer = sent.map_err(|error| self.cause("PutObject", error))?;
+        let etag = whole_etag(answer.e_tag());
+        let (name, theirs) = (self.target.name, answer.checksum_crc32());
+        let is_proved = is_proof("PutObject", name, content, self.crc, theirs, &etag);
+        let is_proved = is_proved.map_err(Cause::Unconfirmed)?;
+        self.confirmed(content.len(), etag, is_proved).await
+    }
+
+    async fn complete(&mut self, id: &str, parts: &[Part], attempt: u32) -> Result<Stored, Cause> {
+        const OP: &str = "CompleteMultipartUpload";
+        let Self { target, guard, .. } = self;
+        let len = self.sent.size();
+        let setting = target.bucket.settings.part_checksums;
+        let takes_checksums = || target.bucket.abilities().takes_part_checksums();
+        let with_checksums = setting.unwrap_or_else(takes_checksums)
+            && target.bucket.settings.checksums
+            && !self.refuses_checksums;
+        let list = list_of_parts(parts, with_checksums);
+        let has_checksums = list.parts().iter().any(|part| part.checksum_crc32().is_some());
+        let sent = target
+            .bucket
+            .client
+            .complete_multipart_upload()
+            .bucket(&*target.bucket.name)
+            .key(&target.name.key)
+            .upload_id(id)
+            .set_request_payer(target.payer())
+            .mpu_object_size(signed(len))
+            .set_if_match(guard.if_match())
+            .set_if_none_match(guard.if_none_match())
+            .multipart_upload(list)
+            .customize()
+            .interceptor(Once(attempt))
+            .send()
+            .await;
+        let answer = match sent {
+            Ok(answer) => answer,
+            // The store knows no such element; if it is something else, it will say so again.
+            Err(error)
+                if has_checksums && setting.is_none() && error.code() == Some("MalformedXML") =>
+            {
+                self.refuses_checksums = true;
+                return Err(Cause::request(OP, error).again());
+            }
+            // What it said of a part was not so.
+            Err(error) if matches!(error.code(), Some("InvalidPart" | "InvalidPartOrder")) => {
+                let error = self.target.failure(OP, error).with_code(Code::DataLoss);
+                return Err(Cause::Unconfirmed(error));
+            }
+            Err(error) => return Err(self.cause(OP, error)),
+        };
+        let expected = checksums_of_parts(parts);
+        let is_proved = match answer.checksum_crc32().filter(|_| !expected.is_empty()) {
+            None => parts.iter().all(|part| part.is_proved),
+            Some(theirs) if expected.iter().any(|own| own == theirs) => true,
+            Some(theirs) => {
+                return Err(Cause::Unconfirmed(Error::data_loss(format_args!(
+                    "{}: {OP}: the store's checksum is {theirs}, of what was sent {}; write it again",
+                    self.target.name,
+                    expected.join(" or ")
+                ))));
+            }
+        };
+        if has_checksums || self.refuses_checksums {
+            self.target.bucket.abilities().part_checksums(has_checksums);
+        }
+        self.confirmed(len, whole_etag(answer.e_tag()), is_proved).await
+    }
+
+    /// The object that was made. Where the store gave no other proof it is asked for its length.
+    async fn confirmed(
+        &self,
+        len: u64,
+        mut etag: String,
+        is_proved: bool,
+    ) -> Result<Stored, Cause> {
+        if !is_proved || etag.is_empty() {
+            etag = self.target.confirm_len(len, &etag).await.map_err(Cause::Unconfirmed)?;
+        }
+        self.guard.held();
+        Ok(stored(&etag, len, self.crc.map(Crc32::to_base64)))
+    }
+
+    fn cause<E>(&mut self, op: &'static str, error: SdkError<E>) -> Cause
+    where
+        E: StdError + ProvideErrorMetadata + Send + Sync + 'static,
+    {
+        if self.guard.is_unknown(&error) {
+            return Cause::request(op, error).again();
+        }
+        let is_refused = self.guard.is_refused(&error);
+        let cause = Cause::request(op, error);
+        if is_refused { cause.refused() } else { cause }
+    }
+}
+
+impl Publication for Publishing<'_> {
+    type Failure = Cause;
+
+    fn unchecked(&self) -> Option<Unchecked> {
+        self.guard.unchecked()
+    }
+
+    async fn send(&mut self, attempt: u32) -> Result<Stored, Cause> {
+        self.guard.begin();
+        match self.sent {
+            Sent::Whole(content) => self.put(content, attempt).await,
+            Sent::Parts { id, parts } => self.complete(id, parts, attempt).await,
+        }
+    }
+
+    fn doubts_refusals(&self) -> bool {
+        self.guard.is_sent()
+    }
+
+    fn refused(&mut self, failure: &Cause, is_as_before: bool) -> Refusal {
+        self.guard.refused(self.target.name, failure.status(), is_as_before)
+    }
+}
+
+/// What S3 may say that the checksum of an object of these parts is.
+pub(super) fn checksums_of_parts(parts: &[Part]) -> Vec<String> {
+    let crcs: Option<Vec<_>> = parts.iter().map(|part| crc_of(part.checksum.as_ref())).collect();
+    let mut checksums: Vec<_> = whole_crc(parts).map(Crc32::to_base64).into_iter().collect();
+    checksums.extend(crcs.as_deref().map(composite));
+    checksums
+}
+
+/// The ETag that most stores give to an object of these parts.
+pub(super) fn etag_of_parts(parts: &[Part]) -> Option<String> {
+    md5_etag_of_parts(parts.iter().map(|part| part.id.as_str()))
+}
+
+/// Of the whole object.
+fn whole_crc(parts: &[Part]) -> Option<Crc32> {
+    parts.iter().try_fold(Crc32::of([]), |crc, part| {
+        Some(crc.followed_by(crc_of(part.checksum.as_ref())?, part.len))
+    })
+}
+
+fn list_of_parts(parts: &[Part], with_checksums: bool) -> CompletedMultipartUpload {
+    let parts = parts.iter().map(|part| {
+        CompletedPart::builder()
+            .part_number(i32::try_from(part.number).unwrap_or(i32::MAX))
+            .e_tag(&part.id)
+            .set_checksum_crc32(part.checksum.clone().filter(|_| with_checksums))
+            .build()
+    });
+    CompletedMultipartUpload::builder().set_parts(Some(parts.collect())).build()
+}

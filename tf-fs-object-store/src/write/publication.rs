@@ -1,0 +1,97 @@
+//! What a store does to make an object visible, as far as stores differ in it.
+
+use super::store::{Before, Sent, Stored, Target};
+use crate::{Failure, ObjectStore};
+use std::future::Future;
+use tf_fs_plugin::prelude::*;
+
+/// One content that becomes an object, in as many attempts as it takes; see
+/// [`ObjectStore::publication`](crate::ObjectStore::publication).
+///
+/// The engine repeats [`send`](Self::send) by class, and finds out what became of an attempt whose response was lost.
+pub trait Publication: Send {
+    /// Why an attempt failed.
+    type Failure: Failure;
+
+    /// What the store is not known to check when the next attempt is made, or, after one that succeeded, was not known to
+    /// check. Then the engine looks at the object before and after the attempt, and what another process writes between
+    /// these two is lost. `None` if the store replaces nobody else's object.
+    fn unchecked(&self) -> Option<Unchecked>;
+
+    /// Makes one attempt, counted from 1.
+    ///
+    /// # Errors
+    /// As [`ObjectStore::put`](crate::ObjectStore::put) and
+    /// [`ObjectStore::complete_multipart`](crate::ObjectStore::complete_multipart).
+    fn send(&mut self, attempt: u32) -> impl Future<Output = Result<Stored, Self::Failure>> + Send;
+
+    /// Whether the store may refuse a condition that holds. Then the engine looks at the object after each
+    /// [`Class::Precondition`](crate::Class::Precondition), and [`refused`](Self::refused) decides.
+    fn doubts_refusals(&self) -> bool {
+        false
+    }
+
+    /// After an attempt that failed with [`Class::Precondition`](crate::Class::Precondition): what it was refused for.
+    /// `is_as_before`: the engine has looked since, and what is there is as it has to be.
+    fn refused(&mut self, _failure: &Self::Failure, _is_as_before: bool) -> Refusal {
+        Refusal::Theirs
+    }
+}
+
+/// What an attempt was refused for.
+#[derive(Debug)]
+pub enum Refusal {
+    /// Somebody else's object, or that there is none any more.
+    Theirs,
+    /// Nothing: another attempt is made at once.
+    Again,
+    /// Nothing, and no further attempt helps: the error for the user.
+    Wrong(Error),
+}
+
+/// What a store is not known to check, for errors.
+#[derive(Clone, Debug, Default)]
+pub struct Unchecked {
+    /// What that is: `the store does not check If-Match`. Empty if there is nothing to tell.
+    pub what: String,
+    /// What somebody can do who may not look at objects.
+    pub remedy: Option<String>,
+}
+
+/// A publication as most stores do it.
+#[derive(Debug)]
+pub(crate) struct Plain<'a, S> {
+    store: &'a S,
+    to: Target<'a>,
+    sent: Sent<'a>,
+}
+
+impl<'a, S: ObjectStore> Plain<'a, S> {
+    pub(crate) fn new(store: &'a S, to: Target<'a>, sent: Sent<'a>) -> Self {
+        Self { store, to, sent }
+    }
+}
+
+impl<S: ObjectStore> Publication for Plain<'_, S> {
+    type Failure = S::Failure;
+
+    fn unchecked(&self) -> Option<Unchecked> {
+        let checks = self.store.write_limits().is_some_and(|limits| limits.checks_before);
+        let before = self.to.before;
+        let is_free = *before == Before::Anything || checks && before.can_be_checked();
+        (!is_free).then(Unchecked::default)
+    }
+
+    async fn send(&mut self, attempt: u32) -> Result<Stored, S::Failure> {
+        // The store is not given a condition that it cannot check.
+        let before =
+            if self.to.before.can_be_checked() { self.to.before } else { &Before::Anything };
+        let to = Target { before, ..self.to };
+        match self.sent {
+            Sent::Whole(content) => self.store.put(to, content, attempt).await,
+            Sent::Parts { id, parts } => {
+                self.store.complete_multipart(to, id, parts, attempt).await
+            }
+        }
+    }
+}
