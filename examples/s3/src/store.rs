@@ -29,7 +29,7 @@ impl ObjectStore for Bucket {
     }
 
     fn endpoint(&self) -> String {
-        self.route().map(|route| route.base.clone()).unwrap_or_default()
+        self.route().map(|route| route.base.to_string()).unwrap_or_default()
     }
 
     fn cache_scope(&self) -> Option<String> {

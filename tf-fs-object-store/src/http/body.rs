@@ -1,14 +1,17 @@
 //! Bytes that are sent and received.
 
 use super::Failed;
+use super::exchange::Exchange;
+use super::pool::{Place, Pool, Wire};
 use crate::Body;
-use bytes::{Buf, BufMut, Bytes};
+use bytes::{Buf, BufMut, Bytes, BytesMut};
 use http_body::{Body as _, Frame, SizeHint};
 use hyper::body::Incoming;
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::fmt;
 use std::future::poll_fn;
+use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -63,9 +66,12 @@ impl http_body::Body for Chunks {
     }
 }
 
+/// Bytes of a chunk that nobody has given room for.
+const CHUNK: usize = 16 << 10;
+
 /// The bytes of a response.
 pub struct HttpBody {
-    incoming: Incoming,
+    source: Source,
     /// Received, and not passed on yet.
     rest: Bytes,
     /// Bytes that are still to come; `None` if the response does not tell.
@@ -73,10 +79,100 @@ pub struct HttpBody {
     endpoint: Arc<str>,
 }
 
+/// Where the bytes come from.
+pub(super) enum Source {
+    Hyper(Incoming),
+    /// A connection of our own, until the end of the body.
+    Wire(Option<Box<Wired>>),
+}
+
+pub(super) struct Wired {
+    wire: Wire,
+    /// Bytes of the whole body, if the response tells.
+    len: Option<u64>,
+    keep: bool,
+    place: Place,
+    pool: Arc<Pool>,
+}
+
 impl HttpBody {
     /// A body that has to have `len` bytes, if that is known.
     pub(super) fn new(incoming: Incoming, len: Option<u64>, endpoint: Arc<str>) -> Self {
-        Self { incoming, rest: Bytes::new(), left: len, endpoint }
+        Self { source: Source::Hyper(incoming), rest: Bytes::new(), left: len, endpoint }
+    }
+
+    /// The body of a response over a connection of our own.
+    pub(super) fn wired(
+        wire: Wire,
+        len: Option<u64>,
+        keep: bool,
+        exchange: Exchange<'_>,
+        pool: &Arc<Pool>,
+    ) -> Self {
+        let (place, pool) = (exchange.place.clone(), Arc::clone(pool));
+        let wired = Wired { wire, len, keep, place, pool };
+        let endpoint = Arc::clone(exchange.endpoint);
+        Self {
+            source: Source::Wire(Some(Box::new(wired))),
+            rest: Bytes::new(),
+            left: len,
+            endpoint,
+        }
+    }
+
+    /// The same, which has to have `len` bytes, if that is known.
+    pub(super) fn with_len(mut self, len: Option<u64>) -> Self {
+        if let (Some(len), Source::Wire(Some(wired))) = (len, &mut self.source) {
+            // Otherwise more follows than was asked for.
+            wired.keep &= wired.len == Some(len);
+        }
+        self.left = len.or(self.left);
+        self.end_if_done();
+        self
+    }
+
+    /// Gives the connection back once nothing is left of the body.
+    fn end_if_done(&mut self) {
+        if self.left == Some(0)
+            && let Source::Wire(wired) = &mut self.source
+            && let Some(wired) = wired.take()
+            && wired.keep
+        {
+            wired.pool.keep(&wired.place, wired.wire);
+        }
+    }
+
+    /// Moves bytes from a connection of our own to `to`; 0 at the end.
+    async fn receive(&mut self, to: &mut (impl BufMut + Send + ?Sized)) -> Result<usize, Failed> {
+        let Source::Wire(source) = &mut self.source else { return Ok(0) };
+        let Some(wired) = source else { return Ok(0) };
+        let left = self.left.map_or(usize::MAX, |left| usize::try_from(left).unwrap_or(usize::MAX));
+        let room = left.min(to.remaining_mut());
+        if room == 0 {
+            return Ok(0);
+        }
+        let error = match wired.wire.read(&mut to.limit(room)).await {
+            Ok(0) => match self.left {
+                None => {
+                    *source = None;
+                    return Ok(0);
+                }
+                Some(left) => {
+                    let kind = io::ErrorKind::UnexpectedEof;
+                    io::Error::new(kind, format!("closed with {left} bytes missing"))
+                }
+            },
+            Ok(n) => {
+                if let Some(left) = &mut self.left {
+                    *left -= n as u64;
+                }
+                self.end_if_done();
+                return Ok(n);
+            }
+            Err(error) => error,
+        };
+        *source = None;
+        Err(Failed::Transport(self.endpoint.to_string(), error.into()))
     }
 
     /// The next bytes as they arrived; `None` at the end.
@@ -87,12 +183,17 @@ impl HttpBody {
         if !self.rest.is_empty() {
             return Ok(Some(std::mem::take(&mut self.rest)));
         }
+        let Source::Hyper(incoming) = &mut self.source else {
+            let mut chunk = BytesMut::with_capacity(CHUNK);
+            let n = self.receive(&mut (&mut chunk).limit(CHUNK)).await?;
+            return Ok((n > 0).then(|| chunk.freeze()));
+        };
         // More than this is not waited for: the connection goes back to the others at once.
-        if self.left == Some(0) && self.incoming.is_end_stream() {
+        if self.left == Some(0) && incoming.is_end_stream() {
             return Ok(None);
         }
         loop {
-            let frame = poll_fn(|context| Pin::new(&mut self.incoming).poll_frame(context)).await;
+            let frame = poll_fn(|context| Pin::new(&mut *incoming).poll_frame(context)).await;
             let data = match frame {
                 None => match self.left {
                     None | Some(0) => return Ok(None),
@@ -124,6 +225,11 @@ impl Body for HttpBody {
         let room = to.remaining_mut();
         if room == 0 {
             return Ok(0);
+        }
+        if let Source::Wire(_) = self.source
+            && self.rest.is_empty()
+        {
+            return self.receive(to).await;
         }
         let Some(mut data) = self.chunk().await? else { return Ok(0) };
         let n = data.len().min(room);

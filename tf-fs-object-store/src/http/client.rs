@@ -1,16 +1,21 @@
 //! A client, its requests and responses.
 
+use super::answer::{Answer, RangeAnswer};
+use super::exchange::Exchange;
+use super::pool::{Place, Pool};
 use super::{
-    Chunks, Connector, Failed, HeaderMap, HttpBody, IDLE, Proxy, Refusal, Request, Tls, Uri,
-    header, number, retry_after,
+    Chunks, Connector, Failed, HeaderMap, HttpBody, IDLE, Method, Proxy, Refusal, Request, Tls,
+    Uri, date, header, number, retry_after,
 };
-use crate::longest_patience;
+use crate::{GetOptions, Head, longest_patience};
+use ::http::uri::PathAndQuery;
 use bytes::{Bytes, BytesMut};
 use hyper::body::Incoming;
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
-use std::sync::Arc;
+use std::collections::HashSet;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tf_fs_plugin::prelude::*;
 
@@ -38,6 +43,10 @@ pub struct Http {
     client: Client<Connector, Chunks>,
     connector: Connector,
     settings: Arc<HttpSettings>,
+    pool: Arc<Pool>,
+    /// The servers, by endpoint, that have sent a range and its length. What they send next goes from the socket straight
+    /// into its destination.
+    ranged: Arc<Mutex<HashSet<Arc<str>>>>,
 }
 
 impl Http {
@@ -52,7 +61,9 @@ impl Http {
         let mut builder = Client::builder(TokioExecutor::new());
         builder.pool_timer(TokioTimer::new()).pool_idle_timeout(IDLE);
         let client = builder.build(connector.clone());
-        Ok(Self { client, connector, settings: Arc::new(settings) })
+        let settings = Arc::new(settings);
+        let (pool, ranged) = (Arc::default(), Arc::default());
+        Ok(Self { client, connector, settings, pool, ranged })
     }
 
     /// Sends a request, and returns at the head of the response, whatever its status. Unless the request says something
@@ -69,6 +80,15 @@ impl Http {
         headers.entry(header::USER_AGENT).or_insert(agent);
         let identity = header::HeaderValue::from_static("identity");
         headers.entry(header::ACCEPT_ENCODING).or_insert(identity);
+        let is_range = is_range(&request) && self.connector.is_direct(request.uri());
+        if is_range && self.ranged().contains(&endpoint) {
+            let response = self.get_range(&request, &endpoint).await?;
+            if !response.is_encoded {
+                return Ok(response);
+            }
+            // hyper knows where such a body ends.
+            self.ranged().remove(&endpoint);
+        }
         let sent = Arc::clone(&request.body().sent);
         let mut response = std::pin::pin!(self.client.request(request));
         let stall = self.settings.stall_timeout;
@@ -77,7 +97,13 @@ impl Http {
             // What was sent last may be in the system's buffers for a while, where its progress is not seen.
             let patience = if before == 0 { stall } else { longest_patience(stall) };
             match tokio::time::timeout(patience, response.as_mut()).await {
-                Ok(Ok(response)) => return Response::new(response, endpoint),
+                Ok(Ok(response)) => {
+                    let response = Response::new(response, Arc::clone(&endpoint))?;
+                    if is_range && response.status == 206 && response.content_length.is_some() {
+                        self.ranged().insert(endpoint);
+                    }
+                    return Ok(response);
+                }
                 Ok(Err(error)) => return Err(failed(error.into())),
                 Err(_) if sent.load(Ordering::Relaxed) > before => {
                     before = sent.load(Ordering::Relaxed);
@@ -87,10 +113,62 @@ impl Http {
         }
     }
 
+    fn ranged(&self) -> MutexGuard<'_, HashSet<Arc<str>>> {
+        self.ranged.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes a GET over a connection of our own.
+    async fn get_range(
+        &self,
+        request: &Request<Chunks>,
+        endpoint: &Arc<str>,
+    ) -> Result<Response, Failed> {
+        let url = request.uri();
+        let tls = (url.scheme_str() == Some("https")).then(|| Arc::clone(self.connector.tls()));
+        let port = url.port_u16().unwrap_or(if tls.is_some() { 443 } else { 80 });
+        let exchange = Exchange {
+            place: &Place::new(url.host().unwrap_or_default(), port, tls),
+            endpoint,
+            connect_timeout: self.settings.connect_timeout,
+            stall_timeout: self.settings.stall_timeout,
+            request: &written(request),
+        };
+        exchange.make(&self.pool).await
+    }
+
     /// The settings that it was made with.
     pub fn settings(&self) -> &HttpSettings {
         &self.settings
     }
+}
+
+/// Whether a request is a GET of a range of bytes, as HTTP or Azure writes it.
+fn is_range(request: &Request<Chunks>) -> bool {
+    let headers = request.headers();
+    let has_range = headers.contains_key(header::RANGE) || headers.contains_key("x-ms-range");
+    request.method() == Method::GET && request.body().is_empty() && has_range
+}
+
+/// A request as it goes over the wire. Its types hold nothing that would be two headers.
+fn written(request: &Request<Chunks>) -> Vec<u8> {
+    let url = request.uri();
+    let target = url.path_and_query().map_or("/", PathAndQuery::as_str);
+    let mut text = format!("GET {target} HTTP/1.1\r\n").into_bytes();
+    if !request.headers().contains_key(header::HOST) {
+        let usual = if url.scheme_str() == Some("https") { 443 } else { 80 };
+        let port = url.port_u16().filter(|&port| port != usual);
+        let port = port.map(|port| format!(":{port}")).unwrap_or_default();
+        let host = format!("host: {}{port}\r\n", url.host().unwrap_or_default());
+        text.extend_from_slice(host.as_bytes());
+    }
+    for (name, value) in request.headers() {
+        text.extend_from_slice(name.as_str().as_bytes());
+        text.extend_from_slice(b": ");
+        text.extend_from_slice(value.as_bytes());
+        text.extend_from_slice(b"\r\n");
+    }
+    text.extend_from_slice(b"\r\n");
+    text
 }
 
 /// Scheme, host and port of a URL, for errors: nothing of it is secret.
@@ -109,7 +187,9 @@ pub struct Response {
     pub headers: HeaderMap,
     /// `Content-Length`, if it has one.
     pub content_length: Option<u64>,
-    incoming: Incoming,
+    body: HttpBody,
+    /// Whether the body is received as it is encoded.
+    is_encoded: bool,
     endpoint: Arc<str>,
 }
 
@@ -120,7 +200,8 @@ impl Response {
             status: parts.status.as_u16(),
             headers: parts.headers,
             content_length: None,
-            incoming,
+            body: HttpBody::new(incoming, None, Arc::clone(&endpoint)),
+            is_encoded: false,
             endpoint,
         };
         if let Some(length) = new.header("content-length") {
@@ -128,6 +209,51 @@ impl Response {
             new.content_length = Some(number(length).ok_or_else(wrong)?);
         }
         Ok(new)
+    }
+
+    pub(super) fn wired(answer: Answer, body: HttpBody, endpoint: &Arc<str>) -> Self {
+        let Answer { status, headers, content_length, chunked, .. } = answer;
+        let endpoint = Arc::clone(endpoint);
+        Self { status, headers, content_length, body, is_encoded: chunked, endpoint }
+    }
+
+    /// What it says of the range that was requested.
+    ///
+    /// # Errors
+    /// As [`RangeAnswer::head`]; [`Failed::Unsupported`] for a body that can only be [read in part](Self::beginning).
+    pub fn range_head(&self, wanted: GetOptions<'_>) -> Result<Head, Failed> {
+        let answer = RangeAnswer {
+            status: self.status,
+            content_length: self.content_length,
+            content_range: self.header("content-range"),
+            content_encoding: self.header("content-encoding"),
+            etag: self.header("etag"),
+            modified: self.header("last-modified").and_then(date),
+        };
+        let head = answer.head(wanted)?;
+        match self.is_encoded {
+            true => Err(Failed::Unsupported("an encoded body".to_owned())),
+            false => Ok(head),
+        }
+    }
+
+    /// At most `most` bytes of the body, as much as arrives in `stall`.
+    pub async fn beginning(self, most: usize, stall: Duration) -> Vec<u8> {
+        let length = self.content_length.and_then(|length| usize::try_from(length).ok());
+        let most = length.unwrap_or(most).min(most);
+        let is_encoded = self.is_encoded;
+        let ended = |received: &[u8]| is_encoded && received.ends_with(b"0\r\n\r\n");
+        let mut body = self.into_body(None);
+        let mut bytes = Vec::new();
+        let receive = async {
+            while bytes.len() < most && !ended(&bytes) {
+                let Ok(Some(chunk)) = body.chunk().await else { break };
+                bytes.extend_from_slice(&chunk[..chunk.len().min(most - bytes.len())]);
+            }
+        };
+        // As much as has come by then has to do.
+        let _ = tokio::time::timeout(stall, receive).await;
+        bytes
     }
 
     /// The value of a header that is there once, without space around it.
@@ -147,7 +273,7 @@ impl Response {
 
     /// The body. If it has to have `len` bytes, any other number is a failure.
     pub fn into_body(self, len: Option<u64>) -> HttpBody {
-        HttpBody::new(self.incoming, len, self.endpoint)
+        self.body.with_len(len)
     }
 
     /// The whole body.
@@ -182,17 +308,7 @@ impl Response {
             retry_after: self.header("retry-after").and_then(retry_after),
             ..Refusal::default()
         };
-        let mut bytes = Vec::new();
-        let is_empty = self.content_length == Some(0);
-        let mut body = self.into_body(None);
-        let receive = async {
-            while !is_empty && bytes.len() < REFUSAL {
-                let Ok(Some(chunk)) = body.chunk().await else { break };
-                bytes.extend_from_slice(&chunk[..chunk.len().min(REFUSAL - bytes.len())]);
-            }
-        };
-        // As much as has come by then has to do.
-        let _ = tokio::time::timeout(stall, receive).await;
+        let bytes = self.beginning(REFUSAL, stall).await;
         explain(&mut refusal, &bytes);
         Failed::Refused(Box::new(refusal))
     }

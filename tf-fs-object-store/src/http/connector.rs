@@ -87,6 +87,16 @@ impl Connector {
         self.proxies.as_ref()?.intercept(url)
     }
 
+    /// Whether requests to this URL go through no proxy.
+    pub(super) fn is_direct(&self, url: &Uri) -> bool {
+        self.proxy(url).is_none()
+    }
+
+    /// The TLS settings of connections.
+    pub(super) fn tls(&self) -> &Arc<rustls::ClientConfig> {
+        &self.tls
+    }
+
     /// Adds what a proxy wants to see of a request, before it is sent.
     ///
     /// # Errors

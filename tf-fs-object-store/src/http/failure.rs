@@ -34,6 +34,8 @@ pub enum Failed {
     Changed,
     /// No connection to this endpoint, or it broke off.
     Transport(String, Box<dyn StdError + Send + Sync>),
+    /// A connection to this endpoint that had been used before turned out to be closed.
+    Stale(String),
     /// Nothing, or next to nothing, arrived from this endpoint for so long.
     Stalled(String, Duration),
     /// The response contradicts itself or the request.
@@ -134,11 +136,15 @@ impl Failure for Failed {
             Self::Refused(refusal) => refusal.class(),
             Self::Invalid(_) => Class::Doubtful,
             Self::Transport(_, error) if will_stay(&**error) => Class::Doubtful,
-            Self::Transport(..) | Self::Stalled(..) => Class::Transient,
+            Self::Transport(..) | Self::Stale(_) | Self::Stalled(..) => Class::Transient,
             Self::Changed => Class::Precondition,
             Self::Unsupported(_) => Class::Unsupported,
             Self::Other(_) => Class::Permanent,
         }
+    }
+
+    fn is_spurious(&self) -> bool {
+        matches!(self, Self::Stale(_))
     }
 
     fn retry_after(&self) -> Option<Duration> {
@@ -153,6 +159,7 @@ impl Failure for Failed {
             Self::Refused(refusal) => format!("HTTP {} from {}", refusal.status, refusal.endpoint),
             Self::Changed => "it changed while it was open".to_owned(),
             Self::Transport(endpoint, error) => format!("{endpoint}: {}", causes(&**error)),
+            Self::Stale(endpoint) => format!("{endpoint} keeps closing connections"),
             Self::Stalled(endpoint, time) => format!("{endpoint}: no progress for {time:?}"),
             Self::Invalid(how) => format!("the response cannot be right: {how}"),
             Self::Unsupported(what) => format!("the store does not support {what}"),
@@ -193,6 +200,9 @@ impl Failure for Failed {
                     ),
                 )
             }
+            Self::Stale(endpoint) => Error::unavailable(format_args!(
+                "{what}: {op}: {endpoint} keeps closing connections ({made}); try again later"
+            )),
             Self::Stalled(endpoint, time) => Error::new(
                 Code::DeadlineExceeded,
                 format!(

@@ -9,29 +9,36 @@
 //! | `client` | a client, its requests and responses |
 //! | `body` | bytes that are sent and received |
 //! | `failure` | why a request failed, and the error for the user |
+//! | `pool`, `exchange`, `answer` | connections of our own, a request over one, and what comes back |
 //! | `connector`, `guard` | connections: straight or through a proxy, and broken when the peer takes no more bytes |
 //! | `tls` | which certificates are trusted |
 //! | `headers` | header values, read strictly |
 //! | `metrics` | requests and failures, counted |
 //! | `transport` | why a request got no response |
 
+mod answer;
 mod body;
 mod client;
 mod connector;
+mod exchange;
 mod failure;
 mod guard;
 mod headers;
 mod metrics;
+mod pool;
 mod tls;
 mod transport;
 
 pub use ::http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, header};
+pub use answer::RangeAnswer;
 pub use body::{Chunks, HttpBody};
 pub use client::{Http, HttpSettings, Response};
 pub use connector::{Connector, IDLE, Proxy, is_proxied};
+pub use exchange::Exchange;
 pub use failure::{Failed, Refusal};
 pub use guard::Guarded;
 pub use headers::{content_range, date, number, retry_after, unsatisfied_size};
 pub use metrics::Counts;
+pub use pool::{Place, Pool};
 pub use tls::Tls;
 pub use transport::{PROXY_WANTS_CREDENTIALS, causes, printable, will_stay};

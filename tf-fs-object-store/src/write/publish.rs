@@ -92,19 +92,23 @@ pub(crate) async fn publish<S: ObjectStore>(
                 // Nobody knows what became of the upload.
                 Ok(Found::AsBefore) if class == Class::NotFound => Err(error),
                 Ok(Found::AsBefore | Found::Theirs) => Err(replaced(error)),
-                Err(error) if !*is_open => Err(unknown(error)),
-                Ok(Found::Unknown) | Err(_) => Err(unknown(error)),
+                Ok(Found::Unknown) => Err(unknown(error)),
+                Err(error) => Err(unknown(error)),
             };
         }
         if is_final && is_refused {
             return Err(replaced(failure.into_error(request.op, to.name, number)));
         }
+        // What the store itself denies is not looked for.
+        let may_settle = *is_open || class != Class::Permanent;
         *is_open |= failure.may_be_done();
         match attempts.failed(request.settings, request.op, to.name, failure, began) {
             Ok(wait) => tokio::time::sleep(wait).await,
             Err(failure) => {
                 // The request has been waited for already.
-                if *is_open && let Ok(Found::Ours(stored)) = settle(store, to, sent, true, 2).await
+                if *is_open
+                    && may_settle
+                    && let Ok(Found::Ours(stored)) = settle(store, to, sent, true, 2).await
                 {
                     return Ok(stored);
                 }

@@ -10,7 +10,7 @@ use super::route::Route;
 use super::tls;
 use super::whole::Whole;
 use crate::config::BucketSettings;
-use crate::get::{Pool, Shown};
+use crate::get::Shown;
 use crate::metrics::Observer;
 use arc_swap::ArcSwapOption;
 use aws_config::BehaviorVersion;
@@ -32,7 +32,7 @@ use http::{HeaderName, HeaderValue, Uri};
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 use tf_fs_object_store::LONGEST_BACKOFF;
-use tf_fs_object_store::http::{Tls, causes};
+use tf_fs_object_store::http::{Pool, Tls, causes};
 use tf_fs_plugin::prelude::*;
 
 /// A bucket and the client for it.
@@ -180,7 +180,9 @@ impl Bucket {
         log::debug!(
             "bucket {}: {} in {}",
             bucket.name,
-            bucket.route().map_or_else(|_| "no plain URL".to_owned(), |route| route.base.clone()),
+            bucket
+                .route()
+                .map_or_else(|_| "no plain URL".to_owned(), |route| route.base.to_string()),
             bucket.located.region(),
         );
         Ok(bucket)
@@ -372,8 +374,8 @@ mod tests {
             let url = Some(url.to_owned());
             move |settings: &mut BucketSettings| settings.endpoint_url = url
         };
-        let base = async |bucket, url| route(bucket, endpoint(url)).await.unwrap().base.clone();
-        let plain = async |bucket| route(bucket, |_| {}).await.unwrap().base.clone();
+        let base = async |bucket, url| route(bucket, endpoint(url)).await.unwrap().base.to_string();
+        let plain = async |bucket| route(bucket, |_| {}).await.unwrap().base.to_string();
         assert_eq!(plain("data").await, "https://data.s3.eu-west-1.amazonaws.com");
         // No certificate fits, or no host.
         assert_eq!(plain("my.data").await, "https://s3.eu-west-1.amazonaws.com/my.data");
@@ -388,19 +390,19 @@ mod tests {
             "https://data.s3.eu-west-1.amazonaws.com"
         );
         let forced = route("data", |settings| settings.path_style = Some(true)).await.unwrap();
-        assert_eq!(forced.base, "https://s3.eu-west-1.amazonaws.com/data");
+        assert_eq!(&*forced.base, "https://s3.eu-west-1.amazonaws.com/data");
         let forced = route("data", |settings| {
             settings.endpoint_url = Some("http://localhost:9000".into());
             settings.path_style = Some(false);
         });
-        assert_eq!(forced.await.unwrap().base, "http://data.localhost:9000");
+        assert_eq!(&*forced.await.unwrap().base, "http://data.localhost:9000");
         assert_eq!(base("data", "http://h/base/").await, "http://h/base/data");
         let special = route("data", |settings| {
             settings.use_fips = Some(true);
             settings.use_dualstack = Some(true);
         });
         assert_eq!(
-            special.await.unwrap().base,
+            &*special.await.unwrap().base,
             "https://data.s3-fips.dualstack.eu-west-1.amazonaws.com"
         );
     }

@@ -21,14 +21,14 @@ pub(crate) use route::Route;
 pub(crate) use watch::{ATTEMPT_HEADER, Attempt, Stalled, TooLarge};
 
 use crate::config::Settings;
-use crate::get::{Cause, Pool};
+use crate::get::Cause;
 use aws_sdk_s3::config::endpoint::DefaultResolver;
 use aws_smithy_runtime_api::client::http::SharedHttpClient;
 use credentials::Sources;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
-use tf_fs_object_store::http::{Proxy, Tls};
+use tf_fs_object_store::http::{Pool, Proxy, Tls};
 use tf_fs_object_store::{BucketPage, Name};
 use tf_fs_plugin::prelude::*;
 

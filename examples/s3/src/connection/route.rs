@@ -9,7 +9,7 @@ use tf_fs_object_store::http::is_proxied;
 #[derive(Debug, PartialEq)]
 pub(crate) struct Route {
     /// `http` or `https`, host and port, and in a path style URL the bucket; without `/` at the end.
-    pub(crate) base: String,
+    pub(crate) base: Arc<str>,
     pub(crate) https: bool,
     pub(crate) host: String,
     pub(crate) port: u16,
@@ -52,7 +52,7 @@ impl Route {
             is_plain: scheme.is_none_or(|scheme| scheme.name() == "sigv4")
                 && endpoint.headers().next().is_none(),
             is_proxied: is_proxied(&uri),
-            base,
+            base: base.into(),
             region,
         })
     }

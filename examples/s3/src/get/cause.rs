@@ -9,7 +9,7 @@ use std::error::Error as StdError;
 use std::fmt::Display;
 use std::io;
 use std::time::Duration;
-use tf_fs_object_store::http::will_stay;
+use tf_fs_object_store::http::{Failed, will_stay};
 use tf_fs_object_store::{Class, Failure};
 use tf_fs_plugin::prelude::*;
 
@@ -21,7 +21,7 @@ pub(crate) enum Cause {
     /// The object is not the one that was opened.
     Changed,
     /// No connection to this endpoint, or it broke off.
-    Transport(String, io::Error),
+    Transport(String, Box<dyn StdError + Send + Sync>),
     /// A connection that had been used before turned out to be closed.
     Stale,
     /// Nothing arrived for this long, or next to nothing.
@@ -154,6 +154,22 @@ fn is_overload(code: &str) -> bool {
     matches!(code, "RequestTimeout" | "SlowDown" | "InternalError" | "ServiceUnavailable")
 }
 
+impl From<Failed> for Cause {
+    fn from(failed: Failed) -> Self {
+        match failed {
+            Failed::Changed => Self::Changed,
+            Failed::Transport(endpoint, error) => Self::Transport(endpoint, error),
+            Failed::Stale(_) => Self::Stale,
+            Failed::Stalled(endpoint, time) => Self::Stalled(endpoint, time),
+            Failed::Invalid(how) => Self::Nonsense(how),
+            Failed::Unsupported(_) => Self::Unsupported,
+            Failed::Other(error) => Self::Other(error),
+            // Only the store says what a refusal is.
+            Failed::Refused(refusal) => Self::Nonsense(format!("HTTP {}", refusal.status)),
+        }
+    }
+}
+
 impl From<Error> for Cause {
     fn from(error: Error) -> Self {
         Self::Finished(Class::Permanent, error)
@@ -188,7 +204,7 @@ impl Failure for Cause {
             Self::NotOffered(_) => Class::Unsupported,
             Self::Changed => Class::Precondition,
             Self::Nonsense(_) => Class::Doubtful,
-            Self::Transport(_, error) if will_stay(error) => Class::Doubtful,
+            Self::Transport(_, error) if will_stay(&**error) => Class::Doubtful,
             Self::Transport(..) | Self::Stale | Self::Stalled(..) => Class::Transient,
             Self::Answer(_)
             | Self::CutOff
@@ -234,6 +250,8 @@ impl Failure for Cause {
 
     fn may_be_done(&self) -> bool {
         match self {
+            // An upload is also gone when it was completed.
+            Self::Request(attempted) if attempted.error.code() == Some("NoSuchUpload") => true,
             Self::Request(attempted) => leaves_open_whether_done(&attempted.error),
             Self::Unconfirmed(_) => true,
             _ => matches!(self.class(), Class::Transient | Class::Doubtful),
@@ -253,7 +271,7 @@ impl Failure for Cause {
                 ))
             }
             Self::Transport(endpoint, error) => {
-                of_transport(op, what, Some(&endpoint), attempts, &error)
+                of_transport(op, what, Some(&endpoint), attempts, &*error)
             }
             Self::Stale => {
                 let error = io::Error::other("it keeps closing connections");

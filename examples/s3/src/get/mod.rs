@@ -1,10 +1,8 @@
 //! One ranged GET, by either of two ways: over connections of our own, read straight into the
 //! destination, or by the official client where a proxy stands between.
 
-mod answer;
 mod cause;
 mod own;
-mod pool;
 #[cfg(feature = "ranges")]
 mod ranges;
 mod request;
@@ -12,7 +10,6 @@ mod sdk;
 mod target;
 
 pub(crate) use cause::Cause;
-pub(crate) use pool::Pool;
 #[cfg(feature = "ranges")]
 pub use ranges::{Ranges, Way};
 pub(crate) use target::Shown;
@@ -22,13 +19,14 @@ use crate::metrics;
 use bytes::BufMut;
 use std::io;
 use std::time::Instant;
+use tf_fs_object_store::http::HttpBody;
 use tf_fs_object_store::{GetOptions, Head};
 
 /// The bytes of an answer, as they arrive.
 pub(crate) struct Body(Inner);
 
 enum Inner {
-    Own(own::Body),
+    Own(HttpBody),
     Sdk(sdk::Body),
     /// Of an object without bytes.
     Empty,
@@ -39,7 +37,11 @@ impl tf_fs_object_store::Body for Body {
 
     async fn fill(&mut self, to: &mut (impl BufMut + Send + ?Sized)) -> Result<usize, Cause> {
         match &mut self.0 {
-            Inner::Own(body) => body.fill(to).await,
+            Inner::Own(body) => {
+                let n = body.fill(to).await?;
+                metrics::BYTES_RECEIVED.add(n as u64);
+                Ok(n)
+            }
             Inner::Sdk(body) => body.fill(to).await,
             Inner::Empty => Ok(0),
         }

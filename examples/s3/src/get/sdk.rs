@@ -1,6 +1,5 @@
 //! A GET by the official client.
 
-use super::answer::Answer;
 use super::{Cause, closed, past_the_end};
 use crate::connection::Bucket;
 use aws_sdk_s3::error::SdkError;
@@ -9,7 +8,7 @@ use aws_sdk_s3::primitives::ByteStream;
 use bytes::{Buf, BufMut, Bytes};
 use std::io;
 use std::time::SystemTime;
-use tf_fs_object_store::http::unsatisfied_size;
+use tf_fs_object_store::http::{RangeAnswer, unsatisfied_size};
 use tf_fs_object_store::{GetOptions, Head};
 
 /// The body of an answer.
@@ -37,13 +36,14 @@ pub(super) async fn get(
         Ok(answer) => answer,
         Err(error) => return refused(error, wanted),
     };
-    let described = Answer::described(
-        answer.content_range(),
-        answer.content_length(),
-        answer.content_encoding(),
-        answer.e_tag(),
-        answer.last_modified().and_then(|time| SystemTime::try_from(*time).ok()),
-    );
+    let described = RangeAnswer {
+        status: if answer.content_range().is_some() { 206 } else { 200 },
+        content_length: answer.content_length().and_then(|length| u64::try_from(length).ok()),
+        content_range: answer.content_range(),
+        content_encoding: answer.content_encoding(),
+        etag: answer.e_tag(),
+        modified: answer.last_modified().and_then(|time| SystemTime::try_from(*time).ok()),
+    };
     let head = described.head(wanted)?;
     let left = head.end - wanted.range.start;
     Ok((
@@ -90,5 +90,5 @@ impl Body {
 }
 
 fn broken(error: io::Error) -> Cause {
-    Cause::Transport("the store".into(), error)
+    Cause::Transport("the store".into(), error.into())
 }

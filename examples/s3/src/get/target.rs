@@ -1,10 +1,9 @@
 //! Where the GETs of a bucket go.
 
 use crate::connection::{Bucket, Route};
-use std::hash::{Hash, Hasher};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::{Duration, SystemTime};
+use tf_fs_object_store::http::Place;
 use tf_fs_plugin::prelude::*;
 
 /// What the GETs of a bucket have shown of it.
@@ -16,21 +15,10 @@ pub(crate) struct Shown {
     clock_ahead: AtomicI64,
 }
 
-/// What connections are made to.
-#[derive(Clone, Debug)]
-pub(super) struct Place {
-    pub(super) host: String,
-    pub(super) port: u16,
-    /// `None`: in the clear.
-    pub(super) tls: Option<Arc<rustls::ClientConfig>>,
-}
-
 impl Bucket {
     pub(super) fn place(&self, route: &Route) -> Result<Place> {
         let tls = if route.https { Some(self.tls_config()?) } else { None };
-        // An IPv6 address stands in brackets in a URL only.
-        let host = route.host.trim_matches(['[', ']']).to_owned();
-        Ok(Place { host, port: route.port, tls })
+        Ok(Place::new(&route.host, route.port, tls))
     }
 
     /// Whether the official client has to be asked.
@@ -61,21 +49,5 @@ impl Bucket {
         };
         let before = self.shown.clock_ahead.swap(ahead, Ordering::Relaxed);
         before.abs_diff(ahead) > 60
-    }
-}
-
-impl PartialEq for Place {
-    // Connections made with other TLS settings are others.
-    fn eq(&self, other: &Self) -> bool {
-        let tls = |place: &Self| place.tls.as_ref().map(Arc::as_ptr);
-        self.port == other.port && self.host == other.host && tls(self) == tls(other)
-    }
-}
-
-impl Eq for Place {}
-
-impl Hash for Place {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        (&self.host, self.port, self.tls.is_some()).hash(state);
     }
 }

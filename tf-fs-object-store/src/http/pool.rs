@@ -1,15 +1,14 @@
-//! Connections, kept for the next GET.
+//! Connections of our own, kept for the next request: a body goes from the socket straight into its destination.
 
-use super::Cause;
-use super::target::Place;
+use super::{Failed, IDLE};
 use bytes::{Buf, BufMut, BytesMut};
 use std::collections::HashMap;
+use std::hash::{Hash, Hasher};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
-use tf_fs_object_store::http::IDLE;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::runtime::Handle;
@@ -21,9 +20,42 @@ const KEPT: usize = 64;
 /// How long an answer of the name service is believed.
 const RESOLVED: Duration = Duration::from_secs(10);
 
+/// What connections are made to.
+#[derive(Clone, Debug)]
+pub struct Place {
+    host: String,
+    port: u16,
+    /// `None`: in the clear.
+    tls: Option<Arc<rustls::ClientConfig>>,
+}
+
+impl Place {
+    /// A host, an IPv6 address in brackets or not, and how it is reached; without `tls` in the clear.
+    pub fn new(host: &str, port: u16, tls: Option<Arc<rustls::ClientConfig>>) -> Self {
+        // An IPv6 address stands in brackets in a URL only.
+        Self { host: host.trim_matches(['[', ']']).to_owned(), port, tls }
+    }
+}
+
+impl PartialEq for Place {
+    // Connections made with other TLS settings are others.
+    fn eq(&self, other: &Self) -> bool {
+        let tls = |place: &Self| place.tls.as_ref().map(Arc::as_ptr);
+        self.port == other.port && self.host == other.host && tls(self) == tls(other)
+    }
+}
+
+impl Eq for Place {}
+
+impl Hash for Place {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (&self.host, self.port, self.tls.is_some()).hash(state);
+    }
+}
+
 /// The idle connections of a process.
 #[derive(Debug, Default)]
-pub(crate) struct Pool {
+pub struct Pool {
     idle: Arc<Idle>,
     addresses: Mutex<HashMap<(String, u16), Resolved>>,
 }
@@ -90,7 +122,7 @@ impl Pool {
         place: &Place,
         endpoint: &str,
         timeout: Duration,
-    ) -> Result<Wire, Cause> {
+    ) -> Result<Wire, Failed> {
         while let Some(wire) = self.take(place) {
             if wire.is_open() {
                 return Ok(wire);
@@ -100,7 +132,7 @@ impl Pool {
             let kind = io::ErrorKind::TimedOut;
             Err(io::Error::new(kind, format!("no connection in {timeout:?}")))
         });
-        outcome.map_err(|error| Cause::Transport(endpoint.to_owned(), error))
+        outcome.map_err(|error| Failed::Transport(endpoint.to_owned(), error.into()))
     }
 
     fn take(&self, place: &Place) -> Option<Wire> {

@@ -1,92 +1,72 @@
-//! What is received: the head of an answer, and whether to believe it.
+//! What is received: the head of a response, read strictly, and whether to believe what it says of a range.
 
-use super::Cause;
-use crate::connection::REGION_HEADER;
-use crate::failure;
-use aws_smithy_types::DateTime;
-use aws_smithy_types::date_time::Format;
-use std::time::Duration;
+use super::{Failed, HeaderMap, HeaderName, HeaderValue, content_range, number};
+use crate::{GetOptions, Head, Range};
 use std::time::SystemTime;
-use tf_fs_object_store::http::{content_range, number, unsatisfied_size};
-use tf_fs_object_store::{GetOptions, Head, Range};
 
-/// What of an answer's head matters.
-#[derive(Debug, Default, PartialEq)]
+/// The head of a response.
+#[derive(Debug)]
 pub(super) struct Answer {
     pub(super) status: u16,
+    pub(super) headers: HeaderMap,
     pub(super) content_length: Option<u64>,
+    /// Where such a body ends is not looked for, so nothing may follow it.
     pub(super) chunked: bool,
     /// Whether the connection can be used again.
     pub(super) keep: bool,
-    content_range: Option<String>,
-    content_encoding: Option<String>,
-    etag: Option<String>,
-    modified: Option<SystemTime>,
-    pub(super) retry_after: Option<Duration>,
-    request_id: Option<String>,
-    region: Option<String>,
-    date: Option<String>,
 }
 
 /// The head at the beginning of `bytes` and its length, unless it is incomplete.
-pub(super) fn parse(bytes: &[u8]) -> Result<Option<(Answer, usize)>, Cause> {
+pub(super) fn parse(bytes: &[u8]) -> Result<Option<(Answer, usize)>, Failed> {
     let mut headers = [httparse::EMPTY_HEADER; 96];
     let mut response = httparse::Response::new(&mut headers);
     let len = match response.parse(bytes) {
         Ok(httparse::Status::Complete(len)) => len,
         Ok(httparse::Status::Partial) => return Ok(None),
-        Err(error) => return Err(Cause::Nonsense(format!("its head is not HTTP: {error}"))),
+        Err(error) => return Err(Failed::Invalid(format!("its head is not HTTP: {error}"))),
     };
     let mut answer = Answer {
         status: response.code.unwrap_or_default(),
+        headers: HeaderMap::with_capacity(response.headers.len()),
+        content_length: None,
+        chunked: false,
         keep: response.version == Some(1),
-        ..Answer::default()
     };
     for header in response.headers.iter() {
-        let value = String::from_utf8_lossy(header.value);
-        let value = value.trim();
-        let some = || Some(value.to_owned());
+        let text = String::from_utf8_lossy(header.value);
+        let text = text.trim();
         match header.name.to_ascii_lowercase().as_str() {
             "content-length" => {
-                let length = number(value).ok_or_else(|| {
-                    Cause::Nonsense(format!("Content-Length `{}`", value.escape_debug()))
+                let length = number(text).ok_or_else(|| {
+                    Failed::Invalid(format!("Content-Length `{}`", text.escape_debug()))
                 })?;
-                once(&mut answer.content_length, length, "Content-Lengths")?;
+                if answer.content_length.is_some_and(|before| before != length) {
+                    return Err(Failed::Invalid("two Content-Lengths".to_owned()));
+                }
+                answer.content_length = Some(length);
             }
-            // Where such a body ends is not looked for, so nothing may follow it.
             "transfer-encoding" => answer.chunked = true,
-            "connection" if has_token(value, "close") => answer.keep = false,
-            "content-range" => {
-                once(&mut answer.content_range, value.to_owned(), "Content-Ranges")?;
-            }
-            "content-encoding" if !value.eq_ignore_ascii_case("identity") => {
-                answer.content_encoding = some();
-            }
-            "etag" if !value.is_empty() => once(&mut answer.etag, value.to_owned(), "ETags")?,
-            "x-amz-request-id" => answer.request_id = some(),
-            REGION_HEADER => answer.region = some(),
-            "date" => answer.date = some(),
-            "last-modified" => answer.modified = time(value),
-            "retry-after" => answer.retry_after = number(value).map(Duration::from_secs),
+            "connection" if has_token(text, "close") => answer.keep = false,
             _ => {}
         }
+        let name = HeaderName::from_bytes(header.name.as_bytes());
+        let value = HeaderValue::from_bytes(header.value.trim_ascii());
+        let (Ok(name), Ok(value)) = (name, value) else {
+            return Err(Failed::Invalid("one of its headers is not HTTP".to_owned()));
+        };
+        let is_single = matches!(name.as_str(), "content-range" | "etag");
+        if is_single && answer.headers.get(&name).is_some_and(|before| *before != value) {
+            return Err(Failed::Invalid(format!("two values of {name}")));
+        }
+        answer.headers.append(name, value);
     }
     answer.keep &= !answer.chunked;
     match answer.status {
         // Another protocol begins, which was not asked for.
-        101 => Err(Cause::Nonsense("HTTP 101 to a GET".into())),
+        101 => Err(Failed::Invalid("HTTP 101 to a GET".into())),
         100..=599 => Ok(Some((answer, len))),
-        status => Err(Cause::Nonsense(format!("HTTP {status}"))),
+        status => Err(Failed::Invalid(format!("HTTP {status}"))),
     }
-}
-
-/// Takes a value that an answer may have once, or several times the same.
-fn once<T: PartialEq>(to: &mut Option<T>, value: T, what: &str) -> Result<(), Cause> {
-    if to.as_ref().is_some_and(|before| *before != value) {
-        return Err(Cause::Nonsense(format!("two {what}")));
-    }
-    *to = Some(value);
-    Ok(())
 }
 
 /// Whether a list such as `keep-alive, close` has this word.
@@ -94,40 +74,42 @@ fn has_token(list: &str, token: &str) -> bool {
     list.split(',').any(|word| word.trim().eq_ignore_ascii_case(token))
 }
 
-impl Answer {
-    /// One that the official client received.
-    pub(super) fn described(
-        content_range: Option<&str>,
-        content_length: Option<i64>,
-        content_encoding: Option<&str>,
-        etag: Option<&str>,
-        modified: Option<SystemTime>,
-    ) -> Self {
-        Self {
-            status: if content_range.is_some() { 206 } else { 200 },
-            content_length: content_length.and_then(|length| u64::try_from(length).ok()),
-            content_range: content_range.map(str::to_owned),
-            content_encoding: content_encoding.map(str::to_owned),
-            etag: etag.map(str::to_owned),
-            modified,
-            ..Self::default()
-        }
-    }
+/// What a response says of the range that was requested.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RangeAnswer<'a> {
+    /// 200 or 206.
+    pub status: u16,
+    /// `Content-Length`.
+    pub content_length: Option<u64>,
+    /// `Content-Range`.
+    pub content_range: Option<&'a str>,
+    /// `Content-Encoding`.
+    pub content_encoding: Option<&'a str>,
+    /// `ETag`.
+    pub etag: Option<&'a str>,
+    /// `Last-Modified`.
+    pub modified: Option<SystemTime>,
+}
 
+impl RangeAnswer<'_> {
     /// What it says of the object, if it is the answer to `wanted` and can be believed.
-    pub(super) fn head(&self, wanted: GetOptions<'_>) -> Result<Head, Cause> {
+    ///
+    /// # Errors
+    /// [`Failed::Changed`] for another version; [`Failed::Unsupported`] if it has no length; [`Failed::Invalid`].
+    pub fn head(&self, wanted: GetOptions<'_>) -> Result<Head, Failed> {
+        let no_length = || Failed::Unsupported("a response without a length".to_owned());
+        let invalid = |how: &str| Err(Failed::Invalid(how.to_owned()));
         let (size, end) = match self.status {
             200 => {
-                let size = self.content_length.ok_or(Cause::Unsupported)?;
+                let size = self.content_length.ok_or_else(no_length)?;
                 if wanted.range.start > 0 {
-                    return Err(Cause::Nonsense("the whole object in place of a range".into()));
+                    return invalid("the whole object in place of a range");
                 }
                 (size, size.min(wanted.range.end))
             }
             206 => {
                 let (range, size) = self
                     .content_range
-                    .as_deref()
                     .and_then(content_range)
                     .ok_or_else(|| self.wrong_range(wanted.range))?;
                 if range.start != wanted.range.start
@@ -139,86 +121,54 @@ impl Answer {
                 }
                 match self.content_length {
                     Some(length) if length != range.len() => {
-                        return Err(Cause::Nonsense(format!(
+                        return invalid(&format!(
                             "Content-Length {length} for {} bytes",
                             range.len()
-                        )));
+                        ));
                     }
                     Some(_) => {}
-                    None => return Err(Cause::Unsupported),
+                    None => return Err(no_length()),
                 }
                 (size, range.end)
             }
-            status => return Err(Cause::Nonsense(format!("HTTP {status} to a GET"))),
+            status => return invalid(&format!("HTTP {status} to a GET")),
         };
-        if self.chunked {
-            return Err(Cause::Unsupported);
-        }
         // Beside a range it is what the object was stored with, and its bytes are given as they are. Beside a whole
         // object somebody may have compressed these very bytes on the way, although that was not asked for.
         if self.status == 200
-            && let Some(encoding) = &self.content_encoding
+            && let Some(encoding) = self.content_encoding
+            && !encoding.eq_ignore_ascii_case("identity")
         {
-            return Err(Cause::Nonsense(format!(
+            return invalid(&format!(
                 "Content-Encoding `{}` where the object's own bytes were requested",
                 encoding.escape_debug()
-            )));
+            ));
         }
-        if let (Some(asked), Some(got)) = (wanted.if_match, &self.etag)
+        let etag = self.etag.filter(|etag| !etag.is_empty());
+        if let (Some(asked), Some(got)) = (wanted.if_match, etag)
             && asked != got
         {
-            return Err(Cause::Changed);
+            return Err(Failed::Changed);
         }
-        Ok(Head::new(size, end).with_etag(self.etag.clone()).with_modified(self.modified))
+        let etag = etag.map(str::to_owned);
+        Ok(Head::new(size, end).with_etag(etag).with_modified(self.modified))
     }
 
-    /// The size that an answer 416 tells.
-    pub(super) fn unsatisfied_size(&self) -> Option<u64> {
-        self.content_range.as_deref().and_then(unsatisfied_size)
-    }
-
-    fn wrong_range(&self, asked: Range) -> Cause {
-        Cause::Nonsense(format!(
+    fn wrong_range(&self, asked: Range) -> Failed {
+        Failed::Invalid(format!(
             "Content-Range `{}` for bytes {}-{}",
-            self.content_range.as_deref().unwrap_or_default().escape_debug(),
+            self.content_range.unwrap_or_default().escape_debug(),
             asked.start,
             asked.end.saturating_sub(1)
         ))
     }
-
-    /// What the store says with it and as much of its body as was read.
-    pub(super) fn refusal(&self, body: &[u8]) -> failure::Answer {
-        let header = |name: &str| match name {
-            "x-amz-request-id" => self.request_id.as_deref(),
-            REGION_HEADER => self.region.as_deref(),
-            "date" => self.date.as_deref(),
-            _ => None,
-        };
-        failure::Answer::new(self.status, header, body, 1)
-    }
-
-    /// The region that the store names.
-    pub(super) fn region(&self) -> Option<&str> {
-        self.region.as_deref()
-    }
-
-    /// The store's clock.
-    pub(super) fn date(&self) -> Option<SystemTime> {
-        time(self.date.as_deref()?)
-    }
-}
-
-/// `Sun, 06 Nov 1994 08:49:37 GMT`
-fn time(text: &str) -> Option<SystemTime> {
-    let time = DateTime::from_str(text, Format::HttpDate).ok()?;
-    SystemTime::try_from(time).ok()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn parsed(lines: &[&str]) -> Result<Answer, Cause> {
+    fn parsed(lines: &[&str]) -> Result<Answer, Failed> {
         let text = format!("{}\r\n\r\n", lines.join("\r\n"));
         let (answer, len) = parse(text.as_bytes())?.expect("a whole head");
         assert_eq!(len, text.len());
@@ -251,7 +201,7 @@ mod tests {
             "18446744073709551616",
             "999999999999999999999999",
         ] {
-            assert!(matches!(length(value), Err(Cause::Nonsense(_))), "{value:?}");
+            assert!(matches!(length(value), Err(Failed::Invalid(_))), "{value:?}");
         }
     }
 
@@ -263,7 +213,7 @@ mod tests {
             [ok, "Content-Range: bytes 0-4/9", "Content-Range: bytes 1-5/9"],
             [ok, "ETag: \"a\"", "ETag: \"b\""],
         ] {
-            assert!(matches!(parsed(&lines), Err(Cause::Nonsense(_))), "{lines:?}");
+            assert!(matches!(parsed(&lines), Err(Failed::Invalid(_))), "{lines:?}");
         }
         assert_eq!(
             parsed(&[ok, "Content-Length: 5", "Content-Length: 5"]).unwrap().content_length,
@@ -305,7 +255,7 @@ mod tests {
             &["HTTP/1.1 200 OK", "Content-Length: 5", " 6"],
             &["HTTP/1.1 200 OK", "X: a\0b"],
         ] {
-            assert!(matches!(parsed(lines), Err(Cause::Nonsense(_))), "{lines:?}");
+            assert!(matches!(parsed(lines), Err(Failed::Invalid(_))), "{lines:?}");
         }
         assert_eq!(parsed(&["HTTP/1.1 200"]).unwrap().status, 200);
     }

@@ -1,0 +1,92 @@
+//! A request over a connection of our own.
+
+use super::answer::{Answer, parse};
+use super::client::Response;
+use super::pool::{Place, Pool, Wire};
+use super::{Failed, HttpBody};
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Longer heads than this are refused.
+const HEAD_LIMIT: usize = 32 << 10;
+/// A head that keeps coming may take so many times the time that anything may take to move.
+const HEAD_PATIENCE: u32 = 5;
+/// What is received with a head at most; the rest of the body goes where it belongs at once.
+const HEAD_READ: usize = 4 << 10;
+
+/// A request without a body, as it goes over the wire.
+#[derive(Clone, Copy, Debug)]
+pub struct Exchange<'a> {
+    /// Where it goes.
+    pub place: &'a Place,
+    /// Scheme, host and port, for errors.
+    pub endpoint: &'a Arc<str>,
+    /// How long it may take to make a connection.
+    pub connect_timeout: Duration,
+    /// How long nothing may move.
+    pub stall_timeout: Duration,
+    /// From its first line to the empty one.
+    pub request: &'a [u8],
+}
+
+impl Exchange<'_> {
+    /// Sends it, and returns at the head of the response, whatever its status. The body of a response with
+    /// `Transfer-Encoding` is received as it is, and can only be [read in part](Response::beginning).
+    ///
+    /// # Errors
+    /// If no response comes. [`Failed::Stale`] if the connection turned out to be closed.
+    pub async fn make(self, pool: &Arc<Pool>) -> Result<Response, Failed> {
+        let stall = self.stall_timeout;
+        let mut wire = pool.connect(self.place, self.endpoint, self.connect_timeout).await?;
+        let answered = async {
+            let sent = tokio::time::timeout(stall, wire.send(self.request)).await;
+            sent.map_err(|_| self.stalled())?.map_err(|error| self.broken(error))?;
+            self.receive_head(&mut wire).await
+        };
+        match tokio::time::timeout(stall * HEAD_PATIENCE, answered).await {
+            Ok(Ok(answer)) => {
+                let (len, keep) = (answer.content_length, answer.keep);
+                let body = HttpBody::wired(wire, len, keep, self, pool);
+                Ok(Response::wired(answer, body, self.endpoint))
+            }
+            Ok(Err(Failed::Transport(endpoint, _)))
+                if wire.was_used && wire.received.is_empty() =>
+            {
+                Err(Failed::Stale(endpoint))
+            }
+            Ok(Err(failed)) => Err(failed),
+            Err(_) => Err(self.stalled()),
+        }
+    }
+
+    async fn receive_head(&self, wire: &mut Wire) -> Result<Answer, Failed> {
+        loop {
+            if let Some((answer, len)) = parse(&wire.received)? {
+                let _ = wire.received.split_to(len);
+                // `100 Continue` and its like come before the answer.
+                if (100..200).contains(&answer.status) {
+                    continue;
+                }
+                return Ok(answer);
+            }
+            if wire.received.len() >= HEAD_LIMIT {
+                return Err(Failed::Invalid(format!("its head is longer than {HEAD_LIMIT} bytes")));
+            }
+            let received = tokio::time::timeout(self.stall_timeout, wire.receive(HEAD_READ)).await;
+            let received = received.map_err(|_| self.stalled())?;
+            if received.map_err(|error| self.broken(error))? == 0 {
+                let kind = io::ErrorKind::UnexpectedEof;
+                return Err(self.broken(io::Error::new(kind, "closed without a response")));
+            }
+        }
+    }
+
+    fn broken(&self, error: io::Error) -> Failed {
+        Failed::Transport(self.endpoint.to_string(), error.into())
+    }
+
+    fn stalled(&self) -> Failed {
+        Failed::Stalled(self.endpoint.to_string(), self.stall_timeout)
+    }
+}
