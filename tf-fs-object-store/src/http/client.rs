@@ -313,3 +313,81 @@ impl Response {
         Failed::Refused(Box::new(refusal))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{BufRead as _, BufReader, Write as _};
+    use std::net::TcpListener;
+    use std::sync::atomic::AtomicBool;
+
+    /// The connection that each request came over.
+    type Log = Arc<Mutex<Vec<usize>>>;
+
+    /// A server of ten bytes, which writes them in chunks if it is told to. Its threads end with the process.
+    fn serve(in_chunks: &Arc<AtomicBool>) -> (String, Log) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/a//../b?c", listener.local_addr().unwrap());
+        let log = Log::default();
+        let (in_chunks, seen) = (Arc::clone(in_chunks), Arc::clone(&log));
+        std::thread::spawn(move || {
+            for (number, stream) in listener.incoming().flatten().enumerate() {
+                let (in_chunks, seen) = (Arc::clone(&in_chunks), Arc::clone(&seen));
+                std::thread::spawn(move || {
+                    let mut writer = stream.try_clone().unwrap();
+                    let mut lines = BufReader::new(stream).lines().map_while(Result::ok);
+                    while let Some(first) = lines.next() {
+                        assert_eq!(first, "GET /a//../b?c HTTP/1.1");
+                        let head: Vec<_> =
+                            lines.by_ref().take_while(|line| !line.is_empty()).collect();
+                        assert!(head.contains(&"range: bytes=0-9".to_owned()), "{head:?}");
+                        assert_eq!(head.iter().filter(|line| line.starts_with("host:")).count(), 1);
+                        seen.lock().unwrap().push(number);
+                        let body = match in_chunks.load(Ordering::Relaxed) {
+                            true => {
+                                "transfer-encoding: chunked\r\n\r\na\r\n0123456789\r\n0\r\n\r\n"
+                            }
+                            false => "content-length: 10\r\n\r\n0123456789",
+                        };
+                        let answer = format!(
+                            "HTTP/1.1 206 OK\r\ncontent-range: bytes 0-9/10\r\netag: \"e\"\r\n{body}"
+                        );
+                        if writer.write_all(answer.as_bytes()).is_err() {
+                            return;
+                        }
+                    }
+                });
+            }
+        });
+        (url, log)
+    }
+
+    #[tokio::test]
+    async fn a_server_that_sends_ranges_is_read_over_connections_of_our_own() {
+        let in_chunks = Arc::default();
+        let (url, log) = serve(&in_chunks);
+        let http = Http::new(HttpSettings {
+            tls: Tls::default(),
+            proxy: Proxy::None,
+            connect_timeout: Duration::from_secs(20),
+            stall_timeout: Duration::from_secs(20),
+            user_agent: "test",
+        })
+        .unwrap();
+        for (chunks, connections) in
+            [(false, &[0][..]), (false, &[1]), (false, &[1]), (true, &[1, 0]), (true, &[0])]
+        {
+            in_chunks.store(chunks, Ordering::Relaxed);
+            log.lock().unwrap().clear();
+            let mut request = Request::new(Chunks::default());
+            *request.uri_mut() = url.parse().unwrap();
+            let range = header::HeaderValue::from_static("bytes=0-9");
+            request.headers_mut().insert(header::RANGE, range);
+            let response = http.send(request).await.unwrap();
+            assert_eq!((response.status, response.header("etag")), (206, Some("\"e\"")));
+            let body = response.collect(100, Duration::from_secs(20)).await.unwrap();
+            assert_eq!(&body[..], b"0123456789");
+            assert_eq!(*log.lock().unwrap(), connections, "{chunks}");
+        }
+    }
+}
