@@ -179,25 +179,24 @@ impl Block {
     pub(super) fn read(&self, range: Range, buf: &mut ReadBuf<'_>) -> Result<()> {
         debug_assert!(range.start.is_multiple_of(GRAIN));
         debug_assert!(range.end.is_multiple_of(GRAIN) || range.end == self.len);
-        let len = range.len() as usize;
-        buf.fill_uninit(|rest| {
-            let position = HEADER as u64 + range.start;
-            let bytes = match rustix::io::pread(&self.file, &mut rest[..len], position) {
-                Ok((bytes, [])) => bytes,
-                Ok(_) => return Err(Error::data_loss("it is cut off")),
-                Err(Errno::IO) => return Err(Error::data_loss(Errno::IO)),
-                Err(error) => return Err(io::Error::from(error).into()),
-            };
-            let first = (range.start / GRAIN) as usize;
-            let grains = bytes.chunks(GRAIN as usize).zip(&self.checksums[first..]);
-            for (grain, checksum) in grains {
-                ensure!(
-                    crc32fast::hash(grain) == *checksum,
-                    Error::data_loss("its checksum is wrong")
-                );
-            }
-            Ok(bytes)
-        })?;
+        // Of the whole buffer, `fill_uninit` would zero what it does not fill, if the memory is somebody's slice.
+        buf.fill_parts(&[range.len() as usize], |parts| {
+            parts[0].fill_uninit(|rest| {
+                let position = HEADER as u64 + range.start;
+                let bytes = match rustix::io::pread(&self.file, rest, position) {
+                    Ok((bytes, [])) => bytes,
+                    Ok(_) => return Err(Error::data_loss("it is cut off")),
+                    Err(Errno::IO) => return Err(Error::data_loss(Errno::IO)),
+                    Err(error) => return Err(io::Error::from(error).into()),
+                };
+                let first = (range.start / GRAIN) as usize;
+                for (grain, sum) in bytes.chunks(GRAIN as usize).zip(&self.checksums[first..]) {
+                    let is_right = crc32fast::hash(grain) == *sum;
+                    ensure!(is_right, Error::data_loss("its checksum is wrong"));
+                }
+                Ok(bytes)
+            })
+        })??;
         Ok(())
     }
 }

@@ -78,8 +78,13 @@ impl Space {
         sum.write(used)?;
         // It has its length at once, so that others count it while it is being written.
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(new)?;
-        file.set_len(len)?;
-        Ok(Some(file))
+        match file.set_len(len) {
+            Ok(()) => Ok(Some(file)),
+            Err(error) => {
+                let _ = fs::remove_file(new);
+                Err(error)
+            }
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use tf_fs_plugin::prelude::*;
 #[test]
 fn a_second_process_makes_one_request_a_file() {
     let sizes = [1, 100_000, MIB, MIB + 1, 5 * MIB + 77, 20 * MIB, 45 * MIB + 3];
-    for piece in [100_000, 7 * MIB + 13, 50 * MIB] {
+    for piece in [100_000, 7 * MIB + 13, 200 * MIB] {
         let directory = directory();
         let [first, second] = [0; 2].map(|_| process(&directory, GIB));
         for size in sizes {
