@@ -88,7 +88,7 @@ products! {
 }
 
 /// Channels come last, which is all that the kernels can do.
-fn check_format(construction: &OpKernelConstruction<'_>) -> Result<()> {
+pub(super) fn check_format(construction: &OpKernelConstruction<'_>) -> Result<()> {
     let format: String = construction.attr("data_format")?;
     if format == "NHWC" {
         return Ok(());

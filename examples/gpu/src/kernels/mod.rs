@@ -4,10 +4,12 @@ mod arrange;
 mod choose;
 mod elementwise;
 mod matrix;
+mod normalize;
 mod parts;
 mod reduce;
 mod softmax;
 mod sums;
+mod window;
 
 use crate::abi::Shader;
 use crate::device::GpuPlatform;

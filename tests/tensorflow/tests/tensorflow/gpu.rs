@@ -49,6 +49,11 @@ fn keras_trains_with_adam_as_on_the_cpu() {
 }
 
 #[test]
+fn keras_trains_a_convolutional_network_as_on_the_cpu() {
+    step("train=convolutional,adam");
+}
+
+#[test]
 fn variables_change_in_order() {
     step("updates");
 }

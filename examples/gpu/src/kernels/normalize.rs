@@ -1,0 +1,129 @@
+//! Batch normalization.
+
+use super::matrix::check_format;
+use super::*;
+
+/// The attributes of both operations.
+struct BatchNorm {
+    epsilon: f32,
+    is_training: bool,
+    /// How much of the new is in the running mean and variance.
+    factor: f32,
+}
+
+impl BatchNorm {
+    fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
+        check_format(construction)?;
+        let factor = match construction.has_attr("exponential_avg_factor")? {
+            true => construction.attr("exponential_avg_factor")?,
+            false => 1.0,
+        };
+        Ok(Self {
+            epsilon: construction.attr("epsilon")?,
+            is_training: construction.attr("is_training")?,
+            factor,
+        })
+    }
+
+    /// Enqueues the shader with the operands that it has, in their order.
+    fn enqueue(
+        &self,
+        context: &Run<'_>,
+        op: &'static str,
+        is_gradient: bool,
+        x: &DeviceTensor,
+        channels: usize,
+        operands: &[Operand<'_>],
+    ) -> Result<()> {
+        word(x.len())?;
+        let count = if channels == 0 { 0 } else { x.len() / channels };
+        Launch {
+            op,
+            shader: shader!("normalize"),
+            constants: &[is_gradient.into(), self.is_training.into()],
+            operands,
+            numbers: &[
+                count as u32,
+                channels as u32,
+                self.epsilon.to_bits(),
+                self.factor.to_bits(),
+            ],
+            groups: groups(channels.saturating_mul(256)),
+        }
+        .enqueue(context)
+    }
+}
+
+/// The shape of the input, and how many channels it has.
+fn channels(shape: &[usize], others: &[&DeviceTensor]) -> Result<usize> {
+    let (4, Some(&channels)) = (shape.len(), shape.last()) else {
+        return Err(wrong(format!("input must be 4-dimensional, and not {shape:?}")));
+    };
+    for other in others {
+        let other = from_host(other.shape())?;
+        if other != [channels] {
+            return Err(wrong(format!("{other:?} is not the shape of {channels} channels")));
+        }
+    }
+    Ok(channels)
+}
+
+struct FusedBatchNorm(BatchNorm);
+
+#[kernel(op = "FusedBatchNormV3", types(T = [f32], U = [f32]))]
+impl Kernel for FusedBatchNorm {
+    type Platform = GpuPlatform;
+
+    fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
+        BatchNorm::new(construction).map(Self)
+    }
+    fn compute(&self, context: &mut Run<'_>) -> Result<()> {
+        let [x, scale, offset, mean, variance] = [0, 1, 2, 3, 4].map(|at| context.input(at));
+        let (x, scale, offset, mean, variance) = (x?, scale?, offset?, mean?, variance?);
+        let shape = shape(&x)?;
+        // Training from the first step on needs no mean and variance, which are then empty.
+        let has_old = !self.0.is_training || self.0.factor != 1.0;
+        let channels = match has_old {
+            true => channels(&shape, &[&scale, &offset, &mean, &variance])?,
+            false => channels(&shape, &[&scale, &offset])?,
+        };
+        let y = output(context, 0, &shape)?;
+        let rows = [1, 2, 3, 4].map(|at| output(context, at, &[channels]));
+        let [new_mean, new_variance, saved_mean, saved_variance] = rows;
+        let rows = [new_mean?, new_variance?, saved_mean?, saved_variance?];
+        output(context, 5, &[0])?;
+        let all = [&x, &scale, &offset, &mean, &variance, &y];
+        let operands: Vec<_> = all.into_iter().chain(&rows).map(Operand::from).collect();
+        self.0.enqueue(context, "FusedBatchNormV3", false, &x, channels, &operands)
+    }
+}
+
+struct FusedBatchNormGrad(BatchNorm);
+
+#[kernel(op = "FusedBatchNormGradV3", types(T = [f32], U = [f32]))]
+impl Kernel for FusedBatchNormGrad {
+    type Platform = GpuPlatform;
+
+    fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
+        BatchNorm::new(construction).map(Self)
+    }
+    fn compute(&self, context: &mut Run<'_>) -> Result<()> {
+        let [dy, x, scale, mean, variance] = [0, 1, 2, 3, 4].map(|at| context.input(at));
+        let (dy, x, scale, mean, variance) = (dy?, x?, scale?, mean?, variance?);
+        let shape = shape(&x)?;
+        let channels = channels(&shape, &[&scale, &mean, &variance])?;
+        if dy.shape() != x.shape() {
+            let found = dy.shape();
+            return Err(wrong(format!("y_backprop has the shape {found:?} and not {shape:?}")));
+        }
+        let dx = output(context, 0, &shape)?;
+        let (dscale, doffset) =
+            (output(context, 1, &[channels])?, output(context, 2, &[channels])?);
+        for unused in [3, 4] {
+            output(context, unused, &[0])?;
+        }
+        let all = [&x, &scale, &dy, &mean, &variance, &dx, &dscale, &doffset, &dx, &dx];
+        let operands = all.map(Operand::from);
+        self.0.enqueue(context, "FusedBatchNormGradV3", true, &x, channels, &operands)
+    }
+}
