@@ -176,3 +176,28 @@ impl Directory {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_fit_on_the_disk_leaves_nothing_and_is_tried_again_later() {
+        let parent = tempfile::tempdir().unwrap();
+        let directory = Directory::new(&DiskCache::new(parent.path(), 1 << 30));
+        let place = directory.place(&"ab".repeat(16), 7);
+        let full = |_: &mut File| Err(io::Error::from(ErrorKind::StorageFull));
+        let error = directory.write(&place, 1000, full).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::StorageFull);
+        assert!(!place.exists());
+        assert_eq!(fs::read_dir(directory.path.join(NEW)).unwrap().count(), 0);
+
+        assert!(!directory.is_paused());
+        directory.failed(&error);
+        assert!(directory.is_paused());
+        *directory.paused.lock().unwrap() = Instant::now().checked_sub(PAUSE);
+        assert!(!directory.is_paused());
+        directory.write(&place, 1000, |file| io::Write::write_all(file, b"there")).unwrap();
+        assert!(place.exists());
+    }
+}
