@@ -36,7 +36,7 @@ impl BatchNorm {
         operands: &[Operand<'_>],
     ) -> Result<()> {
         word(x.len())?;
-        let count = if channels == 0 { 0 } else { x.len() / channels };
+        let count = x.len().checked_div(channels).unwrap_or(0);
         Launch {
             op,
             shader: shader!("normalize"),
