@@ -17,8 +17,19 @@ impl Platform for GpuPlatform {
     type Device = GpuDevice;
 
     fn new() -> Result<Self> {
-        let wanted = std::env::var("RUST_GPU_CARD").ok().filter(|name| !name.is_empty());
-        Gpu::open(wanted.as_deref()).map(|gpu| Self(Arc::new(gpu)))
+        let setting = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
+        let limit = setting("RUST_GPU_MEMORY_MIB").map(|mib| {
+            let bytes = mib.parse::<u64>().ok().and_then(|mib| mib.checked_mul(1 << 20));
+            bytes.ok_or_else(|| {
+                Error::invalid_argument(format!(
+                    "RUST_GPU_MEMORY_MIB={mib} is not understood; write RUST_GPU_MEMORY_MIB=512"
+                ))
+            })
+        });
+        let limit = limit.transpose()?.unwrap_or(u64::MAX);
+        let mut gpu = Gpu::open(setting("RUST_GPU_CARD").as_deref())?;
+        gpu.total = gpu.total.min(limit);
+        Ok(Self(Arc::new(gpu)))
     }
     fn device_count(&self) -> Result<usize> {
         Ok(1)

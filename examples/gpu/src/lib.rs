@@ -6,6 +6,7 @@
 //! | Environment variable | Meaning |
 //! |---|---|
 //! | `RUST_GPU_CARD` | part of the name of the card to use, such as `radeon`; without it, the first card that is not software |
+//! | `RUST_GPU_MEMORY_MIB` | the most device memory to use, in MiB; all by default |
 //!
 //! `abi` is the layer above Vulkan and holds all `unsafe`; the other modules know nothing of Vulkan. `kernels` enqueue
 //! `shaders` by `launch`.

@@ -63,6 +63,20 @@ fn a_transformer_trains_as_on_the_cpu() {
     step("transformer");
 }
 
+#[test]
+fn memory_ends_with_an_error_and_training_goes_on() {
+    let limit = [("RUST_GPU_MEMORY_MIB", "64")];
+    let finished = run("refdevice", &["memory", "train=dense,sgd"], &limit);
+    let done = finished.stdout.lines().filter(|line| line.starts_with("ok ")).count();
+    assert_eq!(done, 2, "{}", finished.stdout);
+}
+
+#[test]
+fn a_limit_that_is_no_number_leaves_the_cpu() {
+    let said = "RUST_GPU_MEMORY_MIB=much is not understood; write RUST_GPU_MEMORY_MIB=512";
+    leaves_the_cpu(&[("RUST_GPU_MEMORY_MIB", "much")], said);
+}
+
 #[track_caller]
 fn leaves_the_cpu(settings: &[(&str, &str)], said: &str) {
     let finished = run("refdevice", &["refused"], settings);
