@@ -4,7 +4,7 @@ use super::block::{Block, Place};
 use super::card::{Gpu, failed};
 use super::pipeline::Pipeline;
 use ash::vk;
-use se_plugin::{Error, Result};
+use se_plugin::{Code, Error, Result, ensure};
 use std::sync::{Arc, PoisonError};
 
 /// After so many commands a batch is sent to the card.
@@ -19,6 +19,8 @@ pub(crate) struct Batch {
     done: vk::Semaphore,
     sent: u64,
     recorded: usize,
+    /// The driver has failed in the middle of a batch: Vulkan permits no more calls with it.
+    is_broken: bool,
     /// What the open batch uses.
     uses: Vec<Arc<Block>>,
     /// Four bytes of each value, for fills of odd lengths.
@@ -44,6 +46,7 @@ impl Batch {
             done: vk::Semaphore::null(),
             sent: 0,
             recorded: 0,
+            is_broken: false,
             uses: Vec::new(),
             bytes: Arc::new(bytes),
         };
@@ -65,6 +68,7 @@ impl Batch {
     /// Opens the command buffer for a command that uses these blocks.
     fn open<'a>(&mut self, uses: impl IntoIterator<Item = &'a Place>) -> Result<()> {
         self.gpu.check_process()?;
+        self.check()?;
         if self.recorded == MOST {
             self.flush()?;
         }
@@ -185,12 +189,28 @@ impl Batch {
     /// Sends the batch to the card and waits until it is done.
     ///
     /// # Errors
-    /// Those of the driver: `UNAVAILABLE` if the card is lost.
+    /// Those of the driver: `UNAVAILABLE` if the card is lost. After one nothing more is sent.
     pub(crate) fn flush(&mut self) -> Result<()> {
         self.gpu.check_process()?;
+        self.check()?;
         if self.recorded == 0 {
             return Ok(());
         }
+        self.is_broken = true;
+        self.send()?;
+        self.is_broken = false;
+        Ok(())
+    }
+
+    fn check(&self) -> Result<()> {
+        ensure!(
+            !self.is_broken,
+            Error::new(Code::Unavailable, "the card has failed before; restart the process")
+        );
+        Ok(())
+    }
+
+    fn send(&mut self) -> Result<()> {
         let device = &self.gpu.device;
         // SAFETY: the command buffer is open.
         unsafe { device.end_command_buffer(self.buffer) }
