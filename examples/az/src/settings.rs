@@ -306,6 +306,9 @@ mod tests {
         assert_eq!(of("TF_AZ_THREADS", "7").unwrap().size("threads", 4), 7);
         assert!(of("TF_AZURE_STORAGE_USE_HTTP", "yes").unwrap().flag("use_http"));
         assert!(!of("TF_AZURE_STORAGE_USE_HTTP", "0").unwrap().flag("use_http"));
+        let cache = of("TF_AZ_DISK_CACHE", "/c:1GiB").unwrap().engine().disk_cache;
+        assert_eq!(cache, Some(DiskCache::new("/c", 1 << 30)));
+        assert!(of("TF_AZ_DISK_CACHE", "/c").unwrap_err().to_string().contains("TF_AZ_DISK_CACHE"));
         for value in ["0", "-1", "+4", "4 MiB", "65"] {
             let error = of("TF_AZ_THREADS", value).unwrap_err();
             assert_eq!(error.code(), Code::InvalidArgument);

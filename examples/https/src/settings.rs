@@ -121,6 +121,10 @@ mod tests {
             of("TF_HTTPS_STALL_TIMEOUT_MS", "5").unwrap().stall_timeout,
             Duration::from_millis(5)
         );
+        let cache = of("TF_HTTPS_DISK_CACHE", "/c:1GiB").unwrap().disk_cache;
+        assert_eq!(cache, Some(DiskCache::new("/c", 1 << 30)));
+        let error = of("TF_HTTPS_DISK_CACHE", "/c").unwrap_err();
+        assert!(error.to_string().contains("TF_HTTPS_DISK_CACHE"), "{error}");
         for value in ["0", "-1", "1s", " "] {
             let error = of("TF_HTTPS_SPOOL_BYTES", value).unwrap_err();
             assert_eq!(error.code(), Code::InvalidArgument);
