@@ -328,6 +328,7 @@ mod tests {
             ("https://h/a", "//i:8/b", "https://i:8/b"),
             ("http://h/a", "https://u:p@i/b#c", "https://i/b"),
             ("https://h/a", "https://h/a//b%41", "https://h/a//b%41"),
+            ("https://h/a", "b/../c", "https://h/c"),
         ] {
             assert_eq!(follow(&from(here), location).unwrap(), from(to), "{location}");
         }

@@ -28,3 +28,4 @@ mod s3_tensorboard;
 #[cfg(feature = "optimised")]
 mod s3_wheel;
 mod scenarios;
+mod together;
