@@ -71,6 +71,10 @@ pub(crate) async fn delete(
             let mut refusal =
                 Refusal { status, endpoint: account.endpoint.clone(), ..Refusal::default() };
             explain(&mut refusal, code, None, b"", account);
+            // The token that each was signed with was withdrawn; the next batch has another.
+            if status == 401 && token.is_some() {
+                refusal.class = Some(Class::Transient);
+            }
             (keys[number].clone(), Failed::Refused(Box::new(refusal)))
         })
         .filter(|(_, failed)| failed.class() != Class::NotFound)
