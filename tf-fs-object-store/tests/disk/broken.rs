@@ -19,10 +19,12 @@ fn survives(what: &str, damage: impl Fn(&Path)) {
             let read = process.read("f", piece).unwrap();
             assert!(read == body, "{what}: {} in {piece}", block.display());
             kept(&directory, 2);
-            let again = super::process(&directory, GIB);
-            again.put("f", body.clone());
-            assert!(again.read("f", piece).unwrap() == body);
-            assert_eq!(again.requests("get").len(), 1, "{what}: it is there again");
+            super::eventually(&format!("{what}: it is there again"), || {
+                let again = super::process(&directory, GIB);
+                again.put("f", body.clone());
+                assert!(again.read("f", piece).unwrap() == body);
+                again.requests("get").len() == 1
+            });
         }
     }
 }
