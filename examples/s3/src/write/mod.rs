@@ -53,20 +53,26 @@ pub(crate) fn publication<'a>(
 
 /// Whether an object has these bytes: by its CRC32, or by an ETag that is made of their MD5.
 pub(crate) fn is_ours(sent: Sent<'_>, found: &Stored) -> Option<bool> {
-    let (own, etag) = match sent {
-        Sent::Whole(content) => {
-            (vec![Crc32::of_content(content).to_base64()], Some(md5_etag(content)))
+    if let Some(theirs) = &found.checksum {
+        let own = match sent {
+            Sent::Whole(content) => vec![Crc32::of_content(content).to_base64()],
+            Sent::Parts { parts, .. } => checksums_of_parts(parts),
+        };
+        if own.contains(theirs) {
+            return Some(true);
         }
-        Sent::Parts { parts, .. } => (checksums_of_parts(parts), etag_of_parts(parts)),
-    };
-    let has_etag = etag.zip(found.etag.as_deref()).is_some_and(|(own, etag)| same_etag(&own, etag));
-    match &found.checksum {
-        _ if has_etag => Some(true),
-        Some(theirs) if own.contains(theirs) => Some(true),
-        // One of another kind proves nothing: of parts, or of another algorithm.
-        Some(theirs) if !own.is_empty() && !theirs.contains('-') => Some(false),
-        _ => None,
+        // One of parts proves nothing of other parts.
+        if !own.is_empty() && !theirs.contains('-') {
+            return Some(false);
+        }
     }
+    let etag = found.etag.as_deref()?;
+    let own = match sent {
+        Sent::Whole(content) => Some(md5_etag(content)),
+        Sent::Parts { parts, .. } => etag_of_parts(parts),
+    };
+    // Some ETags are no MD5, so an unequal one proves nothing.
+    same_etag(&own?, etag).then_some(true)
 }
 
 /// Begins an upload. The store's name of it.
