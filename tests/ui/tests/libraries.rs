@@ -55,6 +55,7 @@ impl Fixture {
              {sdk} = {{ package = 'tf-fs-plugin', path = {path:?}, version = '*' }}
 
              [profile.dev]
+             debug = false
              {profile}
 
              [workspace]",
