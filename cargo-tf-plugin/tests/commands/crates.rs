@@ -85,11 +85,12 @@ impl Fresh {
             .collect();
         assert_eq!(left, [name], "something is left beside the new crate");
         fs::create_dir(parent.join(".cargo")).expect("made");
-        fs::write(parent.join(".cargo/config.toml"), SETTINGS).expect("written");
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace");
+        let more = fs::read_to_string(root.join("examples/s3/profiles.toml")).expect("it is there");
+        fs::write(parent.join(".cargo/config.toml"), format!("{SETTINGS}{more}")).expect("written");
         let directory = parent.join(name);
         // The versions that the workspace was tested with, so that nothing is built twice.
-        let lock = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("Cargo.lock");
-        fs::copy(lock, directory.join("Cargo.lock")).expect("copied");
+        fs::copy(root.join("Cargo.lock"), directory.join("Cargo.lock")).expect("copied");
         Self { parent, directory }
     }
 

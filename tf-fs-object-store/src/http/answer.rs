@@ -60,6 +60,10 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Option<(Answer, usize)>, Failed> {
         }
         answer.headers.append(name, value);
     }
+    if matches!(answer.status, 204 | 304) {
+        // Nothing follows, whatever the headers say of what a 200 would have.
+        (answer.content_length, answer.chunked) = (Some(0), false);
+    }
     answer.keep &= !answer.chunked;
     match answer.status {
         // Another protocol begins, which was not asked for.
@@ -238,6 +242,14 @@ mod tests {
             assert!(!keep(line), "{line}");
         }
         assert!(!parsed(&["HTTP/1.0 404 X", "Content-Length: 5"]).unwrap().keep);
+    }
+
+    #[test]
+    fn what_has_no_body_is_not_waited_for() {
+        for (status, length) in [("304", 0), ("204", 0), ("404", 5)] {
+            let answer = parsed(&[&format!("HTTP/1.1 {status} X"), "Content-Length: 5"]).unwrap();
+            assert_eq!((answer.content_length, answer.keep), (Some(length), true), "{status}");
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@ use super::answer::{Answer, parse};
 use super::client::Response;
 use super::pool::{Place, Pool, Wire};
 use super::{Failed, HttpBody};
+use std::fmt;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +17,7 @@ const HEAD_PATIENCE: u32 = 5;
 const HEAD_READ: usize = 4 << 10;
 
 /// A request without a body, as it goes over the wire.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Exchange<'a> {
     /// Where it goes.
     pub place: &'a Place,
@@ -28,6 +29,13 @@ pub struct Exchange<'a> {
     pub stall_timeout: Duration,
     /// From its first line to the empty one.
     pub request: &'a [u8],
+}
+
+// The request may have credentials in it.
+impl fmt::Debug for Exchange<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Exchange").field("endpoint", &self.endpoint).finish_non_exhaustive()
+    }
 }
 
 impl Exchange<'_> {
