@@ -40,8 +40,8 @@ const COPIES: [(&str, [(&str, Way); 2]); 2] = [
     (
         "https",
         [
-            ("1: decrypted in place by rustls → the buffer", Way::Pooled),
-            ("2: decrypted in place by rustls → hyper's buffer → the buffer", Way::Sdk),
+            ("2: decrypted in place → rustls' buffer → the buffer", Way::Pooled),
+            ("3: decrypted in place → rustls' buffer → hyper's buffer → the buffer", Way::Sdk),
         ],
     ),
 ];
