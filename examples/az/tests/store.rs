@@ -461,10 +461,11 @@ fn many_blobs_are_deleted_by_one_request() {
     // Where there is no such request, each blob has its own.
     AZURITE.script(make);
     let list = proxy.log().iter().position(|line| line.contains("comp=batch")).unwrap();
-    proxy.fault(list, 2, Fault::NotSupported);
+    // Only the first one: the second may come after single deletions.
+    proxy.fault(list, 1, Fault::NotSupported);
     let (deleted, batches, single) = delete(&[("account_key", KEY)]);
     deleted.unwrap();
-    assert!(batches >= 1 && single == 300, "{batches} {single}");
+    assert!(batches >= 1 && single >= 300 - 256, "{batches} {single}");
     assert!(store.keys().is_empty());
     // What is left is told; all else is gone.
     AZURITE.script(make);
