@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 use tf_fs_plugin::prelude::*;
+use tf_fs_plugin::sync::RwLock;
 
 /// Files, and directories as `None`, by their paths. A file implies the directories above it.
 type Nodes = BTreeMap<Vec<u8>, Option<Arc<Vec<u8>>>>;
@@ -13,7 +14,8 @@ type Nodes = BTreeMap<Vec<u8>, Option<Arc<Vec<u8>>>>;
 /// What is served, the path in it, and the file there; `None` for a directory.
 type Found = (Arc<Nodes>, Vec<u8>, Option<Arc<Vec<u8>>>);
 
-/// What each host of the scheme serves: the other side of the network.
+/// What each host of the scheme serves: the other side of the network. Other tests of the process change it while one
+/// forks.
 static SHELVES: RwLock<BTreeMap<Vec<u8>, Arc<Nodes>>> = RwLock::new(BTreeMap::new());
 
 /// The filesystem, complete or with a defect.
@@ -122,7 +124,10 @@ impl Shelf {
 
 impl Drop for Shelf {
     fn drop(&mut self) {
-        SHELVES.write().unwrap_or_else(PoisonError::into_inner).remove(self.0.as_bytes());
+        let mut shelves = SHELVES.write().unwrap_or_else(PoisonError::into_inner);
+        let nodes = shelves.remove(self.0.as_bytes());
+        // What is many files is dropped where no fork waits for it.
+        drop((shelves, nodes));
     }
 }
 

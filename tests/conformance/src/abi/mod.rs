@@ -5,8 +5,9 @@ use crate::defect::Defect;
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr;
 use std::collections::BTreeSet;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{OnceLock, PoisonError};
 use tf_fs_plugin::__private::init_plugin;
+use tf_fs_plugin::sync::{Mutex, MutexGuard};
 use tf_fs_sys::host::Table;
 use tf_fs_sys::{
     StatusFunctions, TF_Code, TF_FAILED_PRECONDITION, TF_FileStatistics, TF_Filesystem,
