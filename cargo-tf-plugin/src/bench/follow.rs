@@ -19,7 +19,7 @@ use crate::probe::{self, MOST_OUTPUT, last_lines, signal_name};
 /// How long a process may take to remove what it has made.
 const REMOVING: Duration = Duration::from_secs(60);
 
-/// How long a process may take at least up to its first row.
+/// How long a process may take at least up to its first row, unless it only removes: TensorFlow's import is not a row.
 const STARTING: Duration = Duration::from_secs(60);
 
 /// The lines of a process's own output that a message shows.
@@ -64,6 +64,8 @@ pub(crate) struct Child<'c> {
 struct Ended {
     /// `None` if it was ended here.
     status: Option<ExitStatus>,
+    /// How long it might go without an answer at last.
+    limit: Duration,
     /// Whether that was because of how much it has written.
     flooded: bool,
     output: Vec<String>,
@@ -104,7 +106,7 @@ impl Child<'_> {
 
             // It has crashed or was ended.
             left.append(&mut self.clean(&job, &state.directories)?);
-            let (how, said) = (how(&ended, self.limit), said(&ended.output));
+            let (how, said) = (how(&ended), said(&ended.output));
             let Some((group, name)) = state.begun else {
                 if part.rows.is_empty() {
                     bail!("the process was {how} before anything was measured{said}");
@@ -163,8 +165,8 @@ impl Child<'_> {
         let mut lines = Lines::default();
         let mut heard = Instant::now();
         let mut limit = self.limit;
-        let (mut flooded, mut begun) = (false, false);
-        let status = loop {
+        let (mut flooded, mut begun) = (false, job.clean);
+        let (status, limit) = loop {
             let status = child.try_wait().context("cannot wait for a process")?;
             for line in lines.more(report) {
                 heard = Instant::now();
@@ -175,7 +177,7 @@ impl Child<'_> {
                 hear(line);
             }
             if status.is_some() {
-                break status;
+                break (status, limit);
             }
             if leash.is_some() && self.interrupted.load(Ordering::Relaxed) {
                 leash = None;
@@ -183,10 +185,9 @@ impl Child<'_> {
                 limit = REMOVING.min(self.limit);
             }
             flooded = output.metadata().is_ok_and(|output| output.len() > MOST_OUTPUT);
-            // TensorFlow's import is not a row.
             let limit = if begun || leash.is_none() { limit } else { limit.max(STARTING) };
             if flooded || heard.elapsed() > limit {
-                break None;
+                break (None, limit);
             }
             thread::sleep(Duration::from_millis(5));
         };
@@ -197,7 +198,7 @@ impl Child<'_> {
         }
         let said = fs::read(log).unwrap_or_default();
         let output = last_lines(&String::from_utf8_lossy(&said), SHOWN_LINES);
-        Ok(Ended { status, flooded, output })
+        Ok(Ended { status, limit, flooded, output })
     }
 
     /// Removes what a process has left, in a process of its own; what could not be removed, and why.
@@ -205,13 +206,12 @@ impl Child<'_> {
         if directories.is_empty() {
             return Ok(Vec::new());
         }
-        let limit = REMOVING.min(self.limit);
         // It is short, and what the user wants by now.
         let never = AtomicBool::new(false);
         let child = Child {
             program: self.cleaner,
             cleaner: self.cleaner,
-            limit,
+            limit: REMOVING.min(self.limit),
             interrupted: &never,
             begins: &|_, _| {},
         };
@@ -219,8 +219,7 @@ impl Child<'_> {
         let mut state = State::default();
         let ended = child.once(&job, &mut |event| state.hear(event))?;
         if !state.done && state.left.is_empty() {
-            let why =
-                state.problem.unwrap_or_else(|| format!("the process was {}", how(&ended, limit)));
+            let why = state.problem.unwrap_or_else(|| format!("the process was {}", how(&ended)));
             state.left.extend(directories.iter().map(|directory| (directory.clone(), why.clone())));
         }
         Ok(state.left)
@@ -313,10 +312,10 @@ fn refusal(problem: &str, refused: &[(String, String)]) -> String {
 }
 
 /// How a process has ended, behind "was".
-fn how(ended: &Ended, limit: Duration) -> String {
+fn how(ended: &Ended) -> String {
     match (ended.status, ended.status.and_then(|status| status.signal())) {
         (None, _) if ended.flooded => "ended, as it did not stop talking".to_owned(),
-        (None, _) => format!("ended after {} s without an answer", limit.as_secs()),
+        (None, _) => format!("ended after {} s without an answer", ended.limit.as_secs()),
         (_, Some(signal)) => format!("killed by {}", signal_name(signal)),
         (Some(status), None) => format!("ended with status {}", status.code().unwrap_or_default()),
     }
