@@ -44,3 +44,139 @@ impl LeftOut {
         found.is_some()
     }
 }
+
+/// The options of both `conformance!`, one after the other: the kind, whether there is a root, the calls that make the
+/// suite, and the names of the options so far.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __conformance_options {
+    (filesystem () $suite:tt $keys:tt) => {
+        ::core::compile_error!(
+            "the tests need a directory to work in; add `root: \"my://host/\"`, \
+             `root: each_case(|| ...)` or `root: once(|| ...)`"
+        );
+    };
+    ($kind:ident $root:tt [$($suite:tt)*] [$($key:ident)*]) => {
+        // An option that is given twice is a name that is defined twice.
+        const _: () = { $(mod $key {})* };
+        fn __conformance_suite() -> &'static $crate::$kind::Suite {
+            static SUITE: ::std::sync::LazyLock<$crate::$kind::Suite> =
+                ::std::sync::LazyLock::new(|| $($suite)*);
+            &SUITE
+        }
+        $crate::__conformance_tests! { $kind __conformance_suite }
+        #[test]
+        fn conformance_in_python() {
+            __conformance_suite().test_in_python(::core::module_path!());
+        }
+        #[test]
+        fn conformance_in_c() {
+            __conformance_suite().test_in_c(::core::module_path!());
+        }
+    };
+    ($kind:ident $root:tt $suite:tt [$($keys:ident)*] $key:ident $($rest:tt)*) => {
+        $crate::__conformance_option! { $kind $root $suite [$($keys)* $key] $key $($rest)* }
+    };
+    ($kind:ident $root:tt $suite:tt $keys:tt $other:tt $($rest:tt)*) => {
+        ::core::compile_error!(::core::concat!(
+            "expected an option, found `",
+            ::core::stringify!($other),
+            "`; each is written as `name: value`, with a comma before the next one"
+        ));
+    };
+}
+
+/// The tests of the cases.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __conformance_tests {
+    (filesystem $suite:ident) => {
+        $crate::__filesystem_conformance_tests! { $suite }
+    };
+    (device $suite:ident) => {
+        $crate::__device_conformance_tests! { $suite }
+    };
+}
+
+/// The next option, which becomes a call on the suite.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __conformance_option {
+    (@call $kind:ident $root:tt [$($suite:tt)*] $keys:tt ($($call:tt)*) $($rest:tt)*) => {
+        $crate::__conformance_options! { $kind $root [$($suite)* $($call)*] $keys $($rest)* }
+    };
+    (filesystem $r:tt $s:tt $k:tt root: each_case($f:expr) $(, $($rest:tt)*)?) => {
+        $crate::__conformance_option! {
+            @call filesystem (given) $s $k (.root($crate::filesystem::RootSource::each_case($f))) $($($rest)*)?
+        }
+    };
+    (filesystem $r:tt $s:tt $k:tt root: once($f:expr) $(, $($rest:tt)*)?) => {
+        $crate::__conformance_option! {
+            @call filesystem (given) $s $k (.root($crate::filesystem::RootSource::once($f))) $($($rest)*)?
+        }
+    };
+    (filesystem $r:tt $s:tt $k:tt root: $root:expr $(, $($rest:tt)*)?) => {
+        $crate::__conformance_option! { filesystem $r $s $k root: each_case(|| $root) $(, $($rest)*)? }
+    };
+    (filesystem $r:tt $s:tt $k:tt malformed: $uri:expr $(, $($rest:tt)*)?) => {
+        $crate::__conformance_option! { @call filesystem $r $s $k (.malformed($uri)) $($($rest)*)? }
+    };
+    (filesystem $r:tt $s:tt $k:tt other_host: $uri:expr $(, $($rest:tt)*)?) => {
+        $crate::__conformance_option! { @call filesystem $r $s $k (.other_host($uri)) $($($rest)*)? }
+    };
+    (device $r:tt $s:tt $k:tt limit: $limit:expr $(, $($rest:tt)*)?) => {
+        $crate::__conformance_option! { @call device $r $s $k (.limit($limit)) $($($rest)*)? }
+    };
+    ($kind:ident $r:tt $s:tt $k:tt without: [$($case:ident => $reason:expr),* $(,)?] $(, $($rest:tt)*)?) => {
+        $crate::__conformance_option! {
+            @call $kind $r $s $k ($(.without(&$crate::$kind::cases::$case, $reason))*) $($($rest)*)?
+        }
+    };
+    (filesystem $r:tt $s:tt $k:tt $key:ident : $value:ident $(, $($rest:tt)*)?) => {
+        $crate::__conformance_value! { filesystem $key $value [$r $s $k] $($($rest)*)? }
+    };
+    ($kind:ident $r:tt $s:tt $k:tt $key:ident $($rest:tt)*) => {
+        $crate::__conformance_value! { $kind $key }
+    };
+}
+
+/// Makes `__conformance_value`: the values of the options that have names, what an option that has none of them should
+/// be, and which options there are.
+macro_rules! conformance_values {
+    (($d:tt) $($kind:ident $all:literal {
+        $($key:ident $([$type:ident $($value:ident $variant:ident)*])? $text:literal;)*
+    })*) => {
+        #[doc(hidden)]
+        #[macro_export]
+        macro_rules! __conformance_value {
+            $($(
+                $($(($kind $key $value [$d r:tt $d s:tt $d k:tt] $d($d rest:tt)*) => {
+                    $d crate::__conformance_option! {
+                        @call $kind $d r $d s $d k (.$key($d crate::$kind::$type::$variant)) $d($d rest)*
+                    }
+                };)*)?
+                ($kind $key $d($d other:tt)*) => { ::core::compile_error!($text); };
+            )*
+            ($kind $d key:ident $d($d other:tt)*) => {
+                ::core::compile_error!(::core::concat!("unknown option `", ::core::stringify!($d key), $all));
+            };)*
+        }
+    };
+}
+conformance_values! {
+    ($)
+    filesystem "`; there are `root`, `files`, `malformed`, `other_host`, `visible`, `directories`, `append` and `without`, each as `name: value`" {
+        root "`root` is a URI, `each_case(|| ...)` or `once(|| ...)`, and a comma separates it from the next option: `root: \"my://host/\", directories: implied`";
+        files [Files written Written provided Provided] "`files` is `written` or `provided`, with a comma before the next option";
+        malformed "`malformed` is a URI in quotes, with a comma before the next option: `malformed: \"my://host/x\"`";
+        other_host "`other_host` is a URI in quotes, with a comma before the next option: `other_host: \"my://other/\"`";
+        visible [Visible create Create in_place InPlace flush Flush close Close] "`visible` is `create`, `in_place`, `flush` or `close`, with a comma before the next option";
+        directories [Directories real Real implied Implied] "`directories` is `real` or `implied`, with a comma before the next option";
+        append [Append supported Supported unsupported Unsupported] "`append` is `supported` or `unsupported`, with a comma before the next option";
+        without "`without` is a list of cases, each with its reason: `without: [checkpoint => \"why\"]`";
+    }
+    device "`; there are `limit` and `without`, each as `name: value`" {
+        limit "`limit` is a duration, with a comma before the next option: `limit: std::time::Duration::from_secs(300)`";
+        without "`without` is a list of cases, each with its reason: `without: [timer_measures => \"why\"]`";
+    }
+}

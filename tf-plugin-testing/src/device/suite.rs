@@ -134,75 +134,15 @@ macro_rules! __device_conformance {
             "the platform comes first: `conformance!(Toy)`, where `Toy` is the type that implements `Platform`"
         );
     };
-    ($platform:ty $(,)?) => {
-        $crate::__device_conformance_options! { ($platform) () () }
-    };
-    ($platform:ty, $key:ident : $($rest:tt)*) => {
-        $crate::__device_conformance_options! { ($platform) () () $key : $($rest)* }
+    ($platform:ty $(, $($options:tt)*)?) => {
+        $crate::__conformance_options! {
+            device (none) [$crate::device::Suite::new::<$platform>()] [] $($($options)*)?
+        }
     };
     ($($other:tt)*) => {
         ::core::compile_error!(
             "expected a platform, such as `conformance!(Toy)`, or options, such as \
              `conformance! { Toy, without: [timer_measures => \"there is no clock\"] }`"
         );
-    };
-}
-
-/// The options of [`conformance!`], one after the other. What is known of each is in parentheses.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __device_conformance_options {
-    ($p:tt ($($given:tt)+) $w:tt limit: $($rest:tt)*) => {
-        ::core::compile_error!("`limit` is given twice; keep one of the two");
-    };
-    ($p:tt () $w:tt limit: $limit:expr $(, $($rest:tt)*)?) => {
-        $crate::__device_conformance_options! { $p (.limit($limit)) $w $($($rest)*)? }
-    };
-    ($p:tt $l:tt $w:tt limit $($rest:tt)*) => {
-        ::core::compile_error!(
-            "`limit` is a duration, with a comma before the next option: \
-             `limit: std::time::Duration::from_secs(300)`"
-        );
-    };
-    ($p:tt $l:tt ($($given:tt)+) without: $($rest:tt)*) => {
-        ::core::compile_error!("`without` is given twice; keep one of the two");
-    };
-    ($p:tt $l:tt () without: [$($case:ident => $reason:expr),* $(,)?] $(, $($rest:tt)*)?) => {
-        $crate::__device_conformance_options! {
-            $p $l ($(.without(&$crate::device::cases::$case, $reason))*) $($($rest)*)?
-        }
-    };
-    ($p:tt $l:tt $w:tt without $($rest:tt)*) => {
-        ::core::compile_error!(
-            "`without` is a list of cases, each with its reason: `without: [timer_measures => \"why\"]`"
-        );
-    };
-    (($platform:ty) ($($limit:tt)*) ($($without:tt)*)) => {
-        fn __device_conformance_suite() -> $crate::device::Suite {
-            $crate::device::Suite::new::<$platform>() $($limit)* $($without)*
-        }
-        $crate::__device_conformance_tests!(__device_conformance_suite);
-        #[test]
-        fn conformance_in_python() {
-            __device_conformance_suite().test_in_python(::core::module_path!());
-        }
-        #[test]
-        fn conformance_in_c() {
-            __device_conformance_suite().test_in_c(::core::module_path!());
-        }
-    };
-    ($p:tt $l:tt $w:tt $key:ident $($rest:tt)*) => {
-        ::core::compile_error!(::core::concat!(
-            "unknown option `",
-            ::core::stringify!($key),
-            "`; there are `limit` and `without`, each as `name: value`"
-        ));
-    };
-    ($p:tt $l:tt $w:tt $other:tt $($rest:tt)*) => {
-        ::core::compile_error!(::core::concat!(
-            "expected an option, found `",
-            ::core::stringify!($other),
-            "`; each is written as `name: value`, with a comma before the next one"
-        ));
     };
 }

@@ -84,7 +84,7 @@ impl RootSource {
 #[doc(hidden)]
 pub struct Suite {
     make_host: MakeHost,
-    root: RootSource,
+    root: Option<RootSource>,
     /// The root of the process. What holds it is dropped when the process ends.
     shared: Mutex<Option<Weak<dyn TestRoot>>>,
     declared: Declared,
@@ -92,14 +92,18 @@ pub struct Suite {
 }
 
 impl Suite {
-    pub fn new(make_host: MakeHost, root: RootSource) -> Self {
+    pub fn new(make_host: MakeHost) -> Self {
         Self {
             make_host,
-            root,
+            root: None,
             shared: Mutex::default(),
             declared: Declared::default(),
             without: LeftOut::default(),
         }
+    }
+    pub fn root(mut self, root: RootSource) -> Self {
+        self.root = Some(root);
+        self
     }
     pub fn files(mut self, files: Files) -> Self {
         self.declared.files = files;
@@ -136,7 +140,7 @@ impl Suite {
         if self.without.has(case) {
             return;
         }
-        let root = self.root();
+        let root = self.make_root();
         let host = (self.make_host)().unwrap_or_else(|error| {
             panic!("the filesystem cannot be registered: {error:#}");
         });
@@ -163,7 +167,7 @@ impl Suite {
     #[track_caller]
     fn test_in_tensorflow(&self, asked: Option<Asked<'_>>) {
         let Some(asked) = asked else { return };
-        let root = self.root();
+        let root = self.make_root();
         let uri = root.uri();
         let cases = asked.cases(self.declared.clone(), &self.without);
         let environment = root.environment().into_iter();
@@ -171,15 +175,16 @@ impl Suite {
         asked.judge(&cases.run(&uri), &uri, "the filesystem");
     }
 
-    fn root(&self) -> Arc<dyn TestRoot> {
-        if !self.root.shared {
-            return (self.root.set_up)();
+    fn make_root(&self) -> Arc<dyn TestRoot> {
+        let source = self.root.as_ref().expect("`conformance!` requires a root");
+        if !source.shared {
+            return (source.set_up)();
         }
         let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(root) = shared.as_ref().and_then(Weak::upgrade) {
             return root;
         }
-        let root = (self.root.set_up)();
+        let root = (source.set_up)();
         *shared = Some(Arc::downgrade(&root));
         drop_at_exit(Arc::clone(&root));
         root
@@ -253,10 +258,13 @@ macro_rules! __filesystem_conformance {
         );
     };
     ($plugin:ty, $key:ident : $($rest:tt)*) => {
-        $crate::__filesystem_conformance_options! { ($plugin) () () () () () () () () $key : $($rest)* }
+        $crate::__conformance_options! {
+            filesystem () [$crate::filesystem::Suite::new($crate::filesystem::Host::load::<$plugin>)] []
+            $key : $($rest)*
+        }
     };
     ($plugin:ty, $root:expr $(,)?) => {
-        $crate::__filesystem_conformance_options! { ($plugin) () () () () () () () () root: $root }
+        $crate::__filesystem_conformance! { $plugin, root: $root }
     };
     ($plugin:ty $(,)?) => {
         ::core::compile_error!(
@@ -269,173 +277,5 @@ macro_rules! __filesystem_conformance {
              `conformance!(MyFs, \"my://host/\")`, or options, such as \
              `conformance! { MyFs, root: \"my://host/\", directories: implied }`"
         );
-    };
-}
-
-/// The options of [`conformance!`], one after the other. What is known of each is in parentheses, in the
-/// order in which the last message but one names them.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __filesystem_conformance_options {
-    ($p:tt ($($given:tt)+) $f:tt $m:tt $o:tt $v:tt $d:tt $a:tt $w:tt root: $($rest:tt)*) => {
-        ::core::compile_error!("`root` is given twice; keep one of the two");
-    };
-    ($p:tt () $f:tt $m:tt $o:tt $v:tt $d:tt $a:tt $w:tt root: each_case($set_up:expr) $(, $($rest:tt)*)?) => {
-        $crate::__filesystem_conformance_options! { $p (each_case($set_up)) $f $m $o $v $d $a $w $($($rest)*)? }
-    };
-    ($p:tt () $f:tt $m:tt $o:tt $v:tt $d:tt $a:tt $w:tt root: once($set_up:expr) $(, $($rest:tt)*)?) => {
-        $crate::__filesystem_conformance_options! { $p (once($set_up)) $f $m $o $v $d $a $w $($($rest)*)? }
-    };
-    ($p:tt () $f:tt $m:tt $o:tt $v:tt $d:tt $a:tt $w:tt root: $root:expr $(, $($rest:tt)*)?) => {
-        $crate::__filesystem_conformance_options! { $p (each_case(|| $root)) $f $m $o $v $d $a $w $($($rest)*)? }
-    };
-    ($p:tt $r:tt $f:tt $m:tt $o:tt $v:tt $d:tt $a:tt $w:tt root $($rest:tt)*) => {
-        ::core::compile_error!(
-            "`root` is a URI, `each_case(|| ...)` or `once(|| ...)`, and a comma separates it from the \
-             next option: `root: \"my://host/\", directories: implied`"
-        );
-    };
-    ($p:tt $r:tt ($($given:tt)+) $m:tt $o:tt $v:tt $d:tt $a:tt $w:tt files: $($rest:tt)*) => {
-        ::core::compile_error!("`files` is given twice; keep one of the two");
-    };
-    ($p:tt $r:tt () $m:tt $o:tt $v:tt $d:tt $a:tt $w:tt files: written $(, $($rest:tt)*)?) => {
-        $crate::__filesystem_conformance_options! { $p $r (.files($crate::filesystem::Files::Written)) $m $o $v $d $a $w $($($rest)*)? }
-    };
-    ($p:tt $r:tt () $m:tt $o:tt $v:tt $d:tt $a:tt $w:tt files: provided $(, $($rest:tt)*)?) => {
-        $crate::__filesystem_conformance_options! { $p $r (.files($crate::filesystem::Files::Provided)) $m $o $v $d $a $w $($($rest)*)? }
-    };
-    ($p:tt $r:tt $f:tt $m:tt $o:tt $v:tt $d:tt $a:tt $w:tt files $($rest:tt)*) => {
-        ::core::compile_error!("`files` is `written` or `provided`, with a comma before the next option");
-    };
-    ($p:tt $r:tt $f:tt $m:tt $o:tt ($($given:tt)+) $d:tt $a:tt $w:tt visible: $($rest:tt)*) => {
-        ::core::compile_error!("`visible` is given twice; keep one of the two");
-    };
-    ($p:tt $r:tt $f:tt $m:tt $o:tt () $d:tt $a:tt $w:tt visible: create $(, $($rest:tt)*)?) => {
-        $crate::__filesystem_conformance_options! { $p $r $f $m $o (.visible($crate::filesystem::Visible::Create)) $d $a $w $($($rest)*)? }
-    };
-    ($p:tt $r:tt $f:tt $m:tt $o:tt () $d:tt $a:tt $w:tt visible: in_place $(, $($rest:tt)*)?) => {
-        $crate::__filesystem_conformance_options! { $p $r $f $m $o (.visible($crate::filesystem::Visible::InPlace)) $d $a $w $($($rest)*)? }
-    };
-    ($p:tt $r:tt $f:tt $m:tt $o:tt () $d:tt $a:tt $w:tt visible: flush $(, $($rest:tt)*)?) => {
-        $crate::__filesystem_conformance_options! { $p $r $f $m $o (.visible($crate::filesystem::Visible::Flush)) $d $a $w $($($rest)*)? }
-    };
-    ($p:tt $r:tt $f:tt $m:tt $o:tt () $d:tt $a:tt $w:tt visible: close $(, $($rest:tt)*)?) => {
-        $crate::__filesystem_conformance_options! { $p $r $f $m $o (.visible($crate::filesystem::Visible::Close)) $d $a $w $($($rest)*)? }
-    };
-    ($p:tt $r:tt $f:tt $m:tt $o:tt $v:tt $d:tt $a:tt $w:tt visible $($rest:tt)*) => {
-        ::core::compile_error!("`visible` is `create`, `in_place`, `flush` or `close`, with a comma before the next option");
-    };
-    ($p:tt $r:tt $f:tt $m:tt $o:tt $v:tt ($($given:tt)+) $a:tt $w:tt directories: $($rest:tt)*) => {
-        ::core::compile_error!("`directories` is given twice; keep one of the two");
-    };
-    ($p:tt $r:tt $f:tt $m:tt $o:tt $v:tt () $a:tt $w:tt directories: real $(, $($rest:tt)*)?) => {
-        $crate::__filesystem_conformance_options! { $p $r $f $m $o $v (.directories($crate::filesystem::Directories::Real)) $a $w $($($rest)*)? }
-    };
-    ($p:tt $r:tt $f:tt $m:tt $o:tt $v:tt () $a:tt $w:tt directories: implied $(, $($rest:tt)*)?) => {
-        $crate::__filesystem_conformance_options! { $p $r $f $m $o $v (.directories($crate::filesystem::Directories::Implied)) $a $w $($($rest)*)? }
-    };
-    ($p:tt $r:tt $f:tt $m:tt $o:tt $v:tt $d:tt $a:tt $w:tt directories $($rest:tt)*) => {
-        ::core::compile_error!("`directories` is `real` or `implied`, with a comma before the next option");
-    };
-    ($p:tt $r:tt $f:tt $m:tt $o:tt $v:tt $d:tt ($($given:tt)+) $w:tt append: $($rest:tt)*) => {
-        ::core::compile_error!("`append` is given twice; keep one of the two");
-    };
-    ($p:tt $r:tt $f:tt $m:tt $o:tt $v:tt $d:tt () $w:tt append: supported $(, $($rest:tt)*)?) => {
-        $crate::__filesystem_conformance_options! { $p $r $f $m $o $v $d (.append($crate::filesystem::Append::Supported)) $w $($($rest)*)? }
-    };
-    ($p:tt $r:tt $f:tt $m:tt $o:tt $v:tt $d:tt () $w:tt append: unsupported $(, $($rest:tt)*)?) => {
-        $crate::__filesystem_conformance_options! { $p $r $f $m $o $v $d (.append($crate::filesystem::Append::Unsupported)) $w $($($rest)*)? }
-    };
-    ($p:tt $r:tt $f:tt $m:tt $o:tt $v:tt $d:tt $a:tt $w:tt append $($rest:tt)*) => {
-        ::core::compile_error!("`append` is `supported` or `unsupported`, with a comma before the next option");
-    };
-    ($p:tt $r:tt $f:tt ($($given:tt)+) $o:tt $v:tt $d:tt $a:tt $w:tt malformed: $($rest:tt)*) => {
-        ::core::compile_error!("`malformed` is given twice; keep one of the two");
-    };
-    ($p:tt $r:tt $f:tt () $o:tt $v:tt $d:tt $a:tt $w:tt malformed: $uri:expr $(, $($rest:tt)*)?) => {
-        $crate::__filesystem_conformance_options! { $p $r $f (.malformed($uri)) $o $v $d $a $w $($($rest)*)? }
-    };
-    ($p:tt $r:tt $f:tt $m:tt $o:tt $v:tt $d:tt $a:tt $w:tt malformed $($rest:tt)*) => {
-        ::core::compile_error!(
-            "`malformed` is a URI in quotes, with a comma before the next option: \
-             `malformed: \"my://host/x\"`"
-        );
-    };
-    ($p:tt $r:tt $f:tt $m:tt ($($given:tt)+) $v:tt $d:tt $a:tt $w:tt other_host: $($rest:tt)*) => {
-        ::core::compile_error!("`other_host` is given twice; keep one of the two");
-    };
-    ($p:tt $r:tt $f:tt $m:tt () $v:tt $d:tt $a:tt $w:tt other_host: $uri:expr $(, $($rest:tt)*)?) => {
-        $crate::__filesystem_conformance_options! { $p $r $f $m (.other_host($uri)) $v $d $a $w $($($rest)*)? }
-    };
-    ($p:tt $r:tt $f:tt $m:tt $o:tt $v:tt $d:tt $a:tt $w:tt other_host $($rest:tt)*) => {
-        ::core::compile_error!(
-            "`other_host` is a URI in quotes, with a comma before the next option: \
-             `other_host: \"my://other/\"`"
-        );
-    };
-    ($p:tt $r:tt $f:tt $m:tt $o:tt $v:tt $d:tt $a:tt ($($given:tt)+) without: $($rest:tt)*) => {
-        ::core::compile_error!("`without` is given twice; keep one of the two");
-    };
-    ($p:tt $r:tt $f:tt $m:tt $o:tt $v:tt $d:tt $a:tt ()
-     without: [$($case:ident => $reason:expr),* $(,)?] $(, $($rest:tt)*)?) => {
-        $crate::__filesystem_conformance_options! {
-            $p $r $f $m $o $v $d $a ($(.without(&$crate::filesystem::cases::$case, $reason))*)
-            $($($rest)*)?
-        }
-    };
-    ($p:tt $r:tt $f:tt $m:tt $o:tt $v:tt $d:tt $a:tt $w:tt without $($rest:tt)*) => {
-        ::core::compile_error!(
-            "`without` is a list of cases, each with its reason: `without: [checkpoint => \"why\"]`"
-        );
-    };
-    ($p:tt () $f:tt $m:tt $o:tt $v:tt $d:tt $a:tt $w:tt) => {
-        ::core::compile_error!(
-            "the tests need a directory to work in; add `root: \"my://host/\"`, \
-             `root: each_case(|| ...)` or `root: once(|| ...)`"
-        );
-    };
-    (($plugin:ty) ($kind:ident($set_up:expr)) ($($f:tt)*) ($($m:tt)*) ($($o:tt)*) ($($v:tt)*) ($($d:tt)*) ($($a:tt)*) ($($w:tt)*)) => {
-
-        fn __tf_fs_plugin_suite() -> &'static $crate::filesystem::Suite {
-            static SUITE: ::std::sync::LazyLock<$crate::filesystem::Suite> =
-                ::std::sync::LazyLock::new(|| {
-                    $crate::filesystem::Suite::new(
-                        $crate::filesystem::Host::load::<$plugin>,
-                        $crate::filesystem::RootSource::$kind($set_up),
-                    )
-                    $($f)*
-                    $($m)*
-                    $($o)*
-                    $($v)*
-                    $($d)*
-                    $($a)*
-                    $($w)*
-                });
-            &SUITE
-        }
-        $crate::__filesystem_conformance_tests! { __tf_fs_plugin_suite }
-        #[test]
-        fn conformance_in_python() {
-            __tf_fs_plugin_suite().test_in_python(::core::module_path!());
-        }
-        #[test]
-        fn conformance_in_c() {
-            __tf_fs_plugin_suite().test_in_c(::core::module_path!());
-        }
-    };
-    ($p:tt $r:tt $f:tt $m:tt $o:tt $v:tt $d:tt $a:tt $w:tt $key:ident $($rest:tt)*) => {
-        ::core::compile_error!(::core::concat!(
-            "unknown option `",
-            ::core::stringify!($key),
-            "`; there are `root`, `files`, `malformed`, `other_host`, `visible`, `directories`, \
-             `append` and `without`, each as `name: value`"
-        ));
-    };
-    ($p:tt $r:tt $f:tt $m:tt $o:tt $v:tt $d:tt $a:tt $w:tt $other:tt $($rest:tt)*) => {
-        ::core::compile_error!(::core::concat!(
-            "expected an option, found `",
-            ::core::stringify!($other),
-            "`; each is written as `name: value`, with a comma before the next one"
-        ));
     };
 }

@@ -1,8 +1,16 @@
 //! The form of `conformance!`. None of these mistakes hides another.
 
+use tf_fs_plugin::prelude::*;
+use tf_plugin_ui_tests::device::P;
+
 struct MemFs;
 
-struct P;
+#[filesystem_plugin(scheme = "mem")]
+impl Filesystem for MemFs {
+    fn new(_: &str) -> Result<Self> {
+        Ok(Self)
+    }
+}
 
 // What is left out has a reason.
 tf_plugin_testing::filesystem::conformance! {
@@ -19,11 +27,13 @@ tf_plugin_testing::filesystem::conformance! {
 }
 
 // Which one counts would be a guess.
-tf_plugin_testing::filesystem::conformance! {
-    MemFs,
-    visible: create,
-    root: "mem://box/",
-    visible: close,
+mod visible_twice {
+    tf_plugin_testing::filesystem::conformance! {
+        super::MemFs,
+        visible: create,
+        root: "mem://box/",
+        visible: close,
+    }
 }
 
 tf_plugin_testing::filesystem::conformance! {
@@ -71,10 +81,12 @@ tf_plugin_testing::filesystem::conformance! {
 tf_plugin_testing::filesystem::conformance!("mem://box/");
 
 // Which one counts would be a guess.
-tf_plugin_testing::filesystem::conformance! {
-    MemFs,
-    root: "mem://box/",
-    root: "mem://other/",
+mod root_twice {
+    tf_plugin_testing::filesystem::conformance! {
+        super::MemFs,
+        root: "mem://box/",
+        root: "mem://other/",
+    }
 }
 
 tf_plugin_testing::filesystem::conformance! {
@@ -84,11 +96,13 @@ tf_plugin_testing::filesystem::conformance! {
 }
 
 // One list has all cases.
-tf_plugin_testing::filesystem::conformance! {
-    MemFs,
-    root: "mem://box/",
-    without: [checkpoint => "slow"],
-    without: [walk => "slow"],
+mod without_twice {
+    tf_plugin_testing::filesystem::conformance! {
+        super::MemFs,
+        root: "mem://box/",
+        without: [checkpoint => "slow"],
+        without: [walk => "slow"],
+    }
 }
 
 // What is left out has a reason.
@@ -114,20 +128,24 @@ tf_plugin_testing::device::conformance! {
 }
 
 // Which one counts would be a guess.
-tf_plugin_testing::device::conformance! {
-    P,
-    limit: std::time::Duration::from_secs(3),
-    limit: std::time::Duration::from_secs(4),
+mod limit_twice {
+    tf_plugin_testing::device::conformance! {
+        super::P,
+        limit: std::time::Duration::from_secs(3),
+        limit: std::time::Duration::from_secs(4),
+    }
 }
 
 // A type of devices is not a platform.
 tf_plugin_testing::device::conformance!("MINE");
 
 // One list has all cases.
-tf_plugin_testing::device::conformance! {
-    P,
-    without: [timer_measures => "no clock"],
-    without: [timer_measures => "no clock"],
+mod device_without_twice {
+    tf_plugin_testing::device::conformance! {
+        super::P,
+        without: [timer_measures => "no clock"],
+        without: [timer_measures => "no clock"],
+    }
 }
 
 fn main() {}
