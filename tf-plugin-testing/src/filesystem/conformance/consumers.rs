@@ -1,9 +1,8 @@
 //! What TensorFlow's own code does with files, call by call, as it was seen doing it.
 
-use super::conditions::NOT_FOUND;
 use super::directories::{COPY_FILE, RENAME_FILE, transfer};
 use super::run::{Outcome, Run};
-use super::steps::{append, create, file, pattern};
+use super::steps::{create, pattern};
 use tf_plugin_core::Code;
 
 /// Writes as TensorFlow's writer of checkpoint data does: it flushes and closes a second time.
@@ -92,43 +91,6 @@ fn restore(run: &mut Run<'_>, dir: &str, step: usize) -> Outcome {
     Ok(())
 }
 
-pub(super) fn tf_records(run: &mut Run<'_>) -> Outcome {
-    let cell = run.bare_cell()?;
-    let path = format!("{cell}/train.tfrecord");
-    let mut writer = create(run, &path)?;
-    let mut want = Vec::new();
-    for index in 0..500_usize {
-        let record = pattern(index % 97);
-        let header = [&(record.len() as u64).to_le_bytes()[..], &[1, 2, 3, 4]].concat();
-        for piece in [&header[..], &record, &[5, 6, 7, 8]] {
-            run.must("append", writer.append(piece))?;
-            want.extend_from_slice(piece);
-        }
-    }
-    run.must("close", writer.close())?;
-    drop(writer);
-    let reader = run.must("new_random_access_file", run.fs.new_random_access_file(&path))?;
-    // As TensorFlow's buffered reader: 256 KiB at a time until OUT_OF_RANGE.
-    let mut read = Vec::new();
-    loop {
-        let (piece, status) = reader.read_with_status(read.len() as u64, 256 << 10);
-        read.extend_from_slice(&piece);
-        match status {
-            Ok(()) if !piece.is_empty() => {}
-            Err(error) if error.code() == Code::OutOfRange => break,
-            Ok(()) => {
-                run.deviation("read returns OK with no bytes: TensorFlow reads forever");
-                break;
-            }
-            Err(error) => {
-                return run.must("read", Err(error));
-            }
-        }
-    }
-    run.expect_bytes("all records", &read, &want);
-    Ok(())
-}
-
 pub(super) fn cache_lock_file(run: &mut Run<'_>) -> Outcome {
     let cell = run.bare_cell()?;
     let lock = format!("{cell}/cache_0.lockfile");
@@ -139,25 +101,6 @@ pub(super) fn cache_lock_file(run: &mut Run<'_>) -> Outcome {
     run.write(&format!("{cell}/cache_0.data-00000-of-00001"), b"data")?;
     run.must("delete_file of a file that was dropped without a close", run.fs.delete_file(&lock))?;
     run.is_gone("delete_file", &lock);
-    Ok(())
-}
-
-pub(super) fn event_file(run: &mut Run<'_>) -> Outcome {
-    let cell = run.bare_cell()?;
-    let path = format!("{cell}/events.out.tfevents.1700000000.host.1.v2");
-    let mut writer = create(run, &path)?;
-    let mut want = Vec::new();
-    for index in 0..50_u8 {
-        for piece in [&[index; 12][..], &[index; 30], &[index; 4]] {
-            run.must("append", writer.append(piece))?;
-            want.extend_from_slice(piece);
-        }
-        run.must("flush", writer.flush())?;
-        run.must("sync", writer.sync())?;
-    }
-    run.must("close", writer.close())?;
-    drop(writer);
-    run.holds("50 events", &path, &want);
     Ok(())
 }
 
@@ -184,78 +127,6 @@ pub(super) fn event_file_is_read_while_it_grows(run: &mut Run<'_>) -> Outcome {
         run.must("flush", writer.flush())?;
     }
     run.must("close", writer.close())
-}
-
-pub(super) fn dataset_save(run: &mut Run<'_>) -> Outcome {
-    let cell = run.bare_cell()?;
-    let dir = format!("{cell}/saved/1234/00000000");
-    run.must("recursively_create_dir", run.fs.recursively_create_dir(&dir))?;
-    let path = format!("{dir}/00000000.snapshot");
-    let mut writer =
-        run.must("new_appendable_file of a missing file", run.fs.new_appendable_file(&path))?;
-    let mut want = Vec::new();
-    for index in 0..200_u64 {
-        for piece in [&8_u64.to_le_bytes()[..], &index.to_le_bytes()] {
-            run.must("append", writer.append(piece))?;
-            want.extend_from_slice(piece);
-        }
-    }
-    run.must("close", writer.close())?;
-    drop(writer);
-    let new = format!("{cell}/saved/dataset_spec.pb.tmp1");
-    run.write(&new, b"spec")?;
-    transfer(run, &RENAME_FILE, &new, &format!("{cell}/saved/dataset_spec.pb"))?;
-    let reader = run.must("new_random_access_file", run.fs.new_random_access_file(&path))?;
-    let mut read = Vec::new();
-    while read.len() < want.len() {
-        let (bytes, status) = reader.read_with_status(read.len() as u64, 8);
-        run.must("read of 8 bytes", status)?;
-        read.extend_from_slice(&bytes);
-    }
-    run.expect_bytes("all elements", &read, &want);
-    let (bytes, status) = reader.read_with_status(read.len() as u64, 12);
-    run.expect("read at the end", &status, Some(Code::OutOfRange));
-    run.expect_bytes("read at the end", &bytes, b"");
-    Ok(())
-}
-
-pub(super) fn write_file_makes_its_directory(run: &mut Run<'_>) -> Outcome {
-    let cell = run.bare_cell()?;
-    let dir = format!("{cell}/new/dir");
-    let found = run.fs.path_exists(&dir);
-    if found.is_err() {
-        run.expect("path_exists of a missing directory", &found, NOT_FOUND);
-        run.must("recursively_create_dir", run.fs.recursively_create_dir(&dir))?;
-    }
-    run.write(&format!("{dir}/file"), b"text")?;
-    run.holds("tf.io.write_file", &format!("{dir}/file"), b"text");
-    Ok(())
-}
-
-pub(super) fn seek_reads_one_byte(run: &mut Run<'_>) -> Outcome {
-    let content = pattern(1000);
-    let path = file(run, &content)?;
-    let reader = run.must("new_random_access_file", run.fs.new_random_access_file(&path))?;
-    for position in [1_u64, 500, 1000] {
-        let (bytes, status) = reader.read_with_status(position - 1, 1);
-        run.expect(format_args!("read of the byte before {position}"), &status, None);
-        let index = position as usize - 1;
-        run.expect_bytes("one byte", &bytes, &content[index..=index]);
-    }
-    let (_, status) = reader.read_with_status(1000, 1);
-    run.expect("read of one byte at the end", &status, Some(Code::OutOfRange));
-    Ok(())
-}
-
-pub(super) fn gfile_appends(run: &mut Run<'_>) -> Outcome {
-    let path = file(run, b"first line\n")?;
-    let mut writer = append(run, &path)?;
-    run.must("append", writer.append(b"second line\n"))?;
-    run.must("flush", writer.flush())?;
-    run.must("close", writer.close())?;
-    drop(writer);
-    run.holds("GFile(..., 'a')", &path, b"first line\nsecond line\n");
-    Ok(())
 }
 
 pub(super) fn saved_model(run: &mut Run<'_>) -> Outcome {

@@ -4,7 +4,8 @@ use super::conditions::{FP, Is, NOT_FOUND};
 use super::run::{CONTENT, Does, Outcome, Run, Stop};
 use crate::filesystem::declared::Directories;
 use crate::filesystem::handle::TestFilesystem;
-use tf_plugin_core::{Code, Result};
+use tf_fs_plugin::Undeleted;
+use tf_plugin_core::{Code, Error, Result};
 
 pub(super) const CREATE_DIR: Does = Does {
     call: |run, path| run.fs.create_dir(path),
@@ -41,7 +42,7 @@ pub(super) const DELETE_DIR: Does = Does {
 };
 
 pub(super) const DELETE_RECURSIVELY: Does = Does {
-    call: |run, path| run.fs.delete_recursively(path).map_err(|left| left.error),
+    call: |run, path| run.fs.delete_recursively(path).map_err(|left| untouched(path, left)),
     after: |run, is, path| is_gone(run, "delete_recursively", is, path),
 };
 
@@ -57,20 +58,15 @@ fn is_gone(run: &mut Run<'_>, op: &str, is: Is, path: &str) {
     }
 }
 
-/// What `delete_recursively` says is left when it failed before it began.
-pub(super) fn counters(run: &mut Run<'_>, is: Is) -> Outcome {
-    let cell = run.cell()?;
-    let path = run.path(&cell, is)?;
-    if let Err(left) = run.fs.delete_recursively(&path)
-        && left.error.code() != Code::Unimplemented
-        && (left.files, left.dirs) != (0, 1)
-    {
-        run.deviation(format_args!(
-            "delete_recursively of {is:?}: 0 files and 1 directory left, not {} and {}",
-            left.files, left.dirs
-        ));
+/// The error of a `delete_recursively` that failed before it began; another one if it says that more is left than the
+/// one directory. TensorFlow reads both counters whatever the status.
+fn untouched(path: &str, left: Undeleted) -> Error {
+    let Undeleted { error, files, dirs } = left;
+    if error.code() == Code::Unimplemented || (files, dirs) == (0, 1) {
+        return error;
     }
-    Ok(())
+    let what = format!("{path}: {files} files and {dirs} directories are left, not 0 and 1");
+    Error::data_loss(what).with_source(error)
 }
 
 /// `rename_file` or `copy_file`.

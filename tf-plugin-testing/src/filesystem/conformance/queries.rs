@@ -41,16 +41,6 @@ pub(super) const GET_FILE_SIZE: Does = Does {
     },
 };
 
-pub(super) fn stat_length(run: &mut Run<'_>) -> Outcome {
-    let cell = run.cell()?;
-    for (name, length) in [("empty_file", 0), ("file", 7)] {
-        if let Ok(found) = run.fs.stat(format!("{cell}/{name}")) {
-            run.expect_that(format_args!("stat of {name}: length"), found.length == length);
-        }
-    }
-    Ok(())
-}
-
 pub(super) fn root_is_a_directory(run: &mut Run<'_>) -> Outcome {
     let root = run.fs.is_directory(format!("{}/", run.root));
     run.expect("is_directory of the root", &root, None);

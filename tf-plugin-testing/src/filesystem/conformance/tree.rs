@@ -1,22 +1,12 @@
 //! Directories, listings, deleting, renaming and copying beyond the header's table.
 
-use super::conditions::{EXISTS, FP, NOT_FOUND};
+use super::conditions::{FP, NOT_FOUND};
 use super::directories::{COPY_FILE, RENAME_FILE, Transfer, transfer};
 use super::run::{CONTENT, Outcome, Run, names_shown};
 use super::steps::{begun, create, file, pattern};
 use std::collections::BTreeSet;
 
 // Listings.
-
-pub(super) fn listing_is_names_only(run: &mut Run<'_>) -> Outcome {
-    let cell = run.cell()?;
-    run.names(
-        "get_children: last components",
-        run.fs.get_children(format!("{cell}/full")),
-        &["file"],
-    );
-    Ok(())
-}
 
 pub(super) fn listing_is_one_level(run: &mut Run<'_>) -> Outcome {
     let cell = run.bare_cell()?;
@@ -64,13 +54,6 @@ pub(super) fn listing_follows_changes(run: &mut Run<'_>) -> Outcome {
     run.lists("copied", &cell, &["keep", "b", "c"]);
     run.must("delete_file", run.fs.delete_file(format!("{cell}/b")))?;
     run.lists("deleted", &cell, &["keep", "c"]);
-    Ok(())
-}
-
-pub(super) fn listing_without_a_deleted_directory(run: &mut Run<'_>) -> Outcome {
-    let cell = run.cell()?;
-    run.must("delete_dir", run.fs.delete_dir(format!("{cell}/empty")))?;
-    run.lists("a directory deleted", &cell, &["empty_file", "file", "full"]);
     Ok(())
 }
 
@@ -131,25 +114,6 @@ pub(super) fn glob_of_nothing(run: &mut Run<'_>) -> Outcome {
 
 // Directories.
 
-pub(super) fn nested_directories(run: &mut Run<'_>) -> Outcome {
-    let cell = run.bare_cell()?;
-    let deep = format!("{cell}/a/b/c/d/e");
-    run.must("recursively_create_dir of five directories", run.fs.recursively_create_dir(&deep))?;
-    if run.has_directories() {
-        let mut dir = deep.as_str();
-        while dir.len() > cell.len() {
-            run.expect(format_args!("is_directory of {dir}"), &run.fs.is_directory(dir), None);
-            dir = dir.rsplit_once('/').map_or("", |(parent, _)| parent);
-        }
-    }
-    run.expect(
-        "recursively_create_dir of what is there",
-        &run.fs.recursively_create_dir(&deep),
-        None,
-    );
-    Ok(())
-}
-
 pub(super) fn recursively_create_keeps_content(run: &mut Run<'_>) -> Outcome {
     let cell = run.cell()?;
     run.must(
@@ -157,33 +121,6 @@ pub(super) fn recursively_create_keeps_content(run: &mut Run<'_>) -> Outcome {
         run.fs.recursively_create_dir(format!("{cell}/full")),
     )?;
     run.holds("created once more", &format!("{cell}/full/file"), CONTENT);
-    Ok(())
-}
-
-pub(super) fn a_new_directory_is_empty(run: &mut Run<'_>) -> Outcome {
-    run.needs_real_directories()?;
-    let cell = run.bare_cell()?;
-    let dir = format!("{cell}/new");
-    run.must("create_dir", run.fs.create_dir(&dir))?;
-    let none: [&str; 0] = [];
-    run.lists("a new directory", &dir, &none);
-    let found = run.fs.stat(&dir);
-    if run.expect("stat of a new directory", &found, None) {
-        let is_directory = found.is_ok_and(|found| found.is_directory);
-        run.expect_eq("stat of a new directory: is_directory", is_directory, true);
-    }
-    Ok(())
-}
-
-pub(super) fn a_directory_comes_again(run: &mut Run<'_>) -> Outcome {
-    let cell = run.cell()?;
-    let dir = format!("{cell}/empty");
-    for _ in 0..2 {
-        run.must("delete_dir", run.fs.delete_dir(&dir))?;
-        run.is_gone("delete_dir", &dir);
-        run.must("create_dir of what was deleted", run.fs.create_dir(&dir))?;
-        run.expect("is_directory of what was made again", &run.fs.is_directory(&dir), None);
-    }
     Ok(())
 }
 
@@ -209,30 +146,7 @@ pub(super) fn a_directory_becomes_a_file(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn create_dir_twice(run: &mut Run<'_>) -> Outcome {
-    let cell = run.bare_cell()?;
-    let dir = format!("{cell}/new");
-    run.must("create_dir", run.fs.create_dir(&dir))?;
-    run.write(&format!("{dir}/file"), CONTENT)?;
-    run.expect("create_dir a second time", &run.fs.create_dir(&dir), EXISTS);
-    run.holds("create_dir a second time", &format!("{dir}/file"), CONTENT);
-    Ok(())
-}
-
 // Deleting.
-
-pub(super) fn deleting_a_file_keeps_prefix_siblings(run: &mut Run<'_>) -> Outcome {
-    let cell = run.bare_cell()?;
-    for name in ["ckpt-1", "ckpt-10", "ckpt-1.index"] {
-        run.write(&format!("{cell}/{name}"), name)?;
-    }
-    run.must("delete_file", run.fs.delete_file(format!("{cell}/ckpt-1")))?;
-    run.is_gone("delete_file", &format!("{cell}/ckpt-1"));
-    for name in ["ckpt-10", "ckpt-1.index"] {
-        run.holds("ckpt-1 was deleted", &format!("{cell}/{name}"), name.as_bytes());
-    }
-    Ok(())
-}
 
 fn delete_tree(run: &mut Run<'_>, path: &str) -> Outcome {
     match run.fs.delete_recursively(path) {
@@ -273,20 +187,6 @@ pub(super) fn deleting_a_deep_tree(run: &mut Run<'_>) -> Outcome {
     if run.has_directories() {
         run.lists("its only entry was deleted", &cell, &none);
     }
-    Ok(())
-}
-
-pub(super) fn deleting_twice(run: &mut Run<'_>) -> Outcome {
-    let cell = run.cell()?;
-    let path = format!("{cell}/file");
-    run.must("delete_file", run.fs.delete_file(&path))?;
-    run.expect("delete_file a second time", &run.fs.delete_file(&path), NOT_FOUND);
-    delete_tree(run, &format!("{cell}/full"))?;
-    run.expect(
-        "delete_recursively a second time",
-        &run.fs.delete_recursively(format!("{cell}/full")).map_err(|left| left.error),
-        NOT_FOUND,
-    );
     Ok(())
 }
 
@@ -408,18 +308,6 @@ pub(super) fn renaming_around(run: &mut Run<'_>) -> Outcome {
     run.holds("exchanged", &format!("{cell}/a"), b"B");
     run.holds("exchanged", &format!("{cell}/b"), b"A");
     run.lists("exchanged", &cell, &["a", "b"]);
-    Ok(())
-}
-
-pub(super) fn a_renamed_name_is_free(run: &mut Run<'_>) -> Outcome {
-    let cell = run.bare_cell()?;
-    let (src, dst) = (format!("{cell}/src"), format!("{cell}/dst"));
-    run.write(&src, b"first")?;
-    transfer(run, &RENAME_FILE, &src, &dst)?;
-    run.is_gone("renamed", &src);
-    run.write(&src, b"second")?;
-    run.holds("the old name was written again", &dst, b"first");
-    run.holds("the old name was written again", &src, b"second");
     Ok(())
 }
 

@@ -277,17 +277,6 @@ pub(super) fn caches_can_be_flushed(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn a_failed_open_leaves_no_name(run: &mut Run<'_>) -> Outcome {
-    let cell = run.cell()?;
-    let missing = format!("{cell}/missing");
-    let _ = run.fs.new_random_access_file(&missing).map(drop);
-    let _ = run.fs.new_read_only_memory_region_from_file(&missing).map(drop);
-    let _ = run.fs.stat(&missing);
-    let _ = run.fs.get_file_size(&missing);
-    run.expect("path_exists after a failed open", &run.fs.path_exists(&missing), NOT_FOUND);
-    Ok(())
-}
-
 pub(super) fn tell_begins_at_zero(run: &mut Run<'_>) -> Outcome {
     let path = file(run, CONTENT)?;
     let mut writer = create(run, &path)?;

@@ -7,11 +7,11 @@ tensorflow_cases! {
         "Whole files" {
             python_write_file_and_read_file
                 "`tf.io.read_file` gives what `tf.io.write_file` wrote: nothing, a byte, 3 MB", "input pipelines read so";
-            python_write_file_makes_directories [write_file_makes_its_directory]
+            python_write_file_makes_directories [recursively_create_dir_of_missing_parent]
                 "`tf.io.write_file` into a directory that is missing makes it", "exports are written so";
             python_text
                 "Lines, `readline`, `read` and `seek` of a text file with letters beyond ASCII", "vocabularies are read so";
-            python_seek_and_tell [seek_reads_one_byte]
+            python_seek_and_tell [read_byte_by_byte]
                 "`seek` from the start, the end and the position, and `tell`", "`GFile` reads a byte for each `seek`";
             python_tell_while_writing [tell_begins_at_zero, tell_survives_flush]
                 "`tell` is the number of bytes written so far", "writers of indexes note offsets";
@@ -71,7 +71,7 @@ tensorflow_cases! {
                 "`makedirs` makes each level, and does it again without an error", "workers make one tree together";
             python_makedirs_codes [recursively_create_dir_of_file, recursively_create_dir_of_below_file]
                 "`makedirs` of a file, below it and far below raises `FailedPreconditionError`", "TensorFlow would write into a file";
-            python_remove [deleting_a_file_keeps_prefix_siblings]
+            python_remove [names_of_checkpoints]
                 "`remove` takes the file, not its neighbours of similar names nor its directory", "old checkpoints are removed next to new ones";
             python_remove_codes [delete_file_of_full_dir, delete_file_of_empty_dir, delete_file_of_below_file]
                 "`remove` of nothing raises `NotFoundError`, of a directory `FailedPreconditionError`", "the directory would be lost";
@@ -159,9 +159,9 @@ tensorflow_cases! {
                 "`..`, `.`, `//` and a `/` at the end lead to the tidy name", "programs join paths carelessly";
         }
         "What uses files" {
-            python_tfrecord [tf_records]
+            python_tfrecord [read_in_pieces_of_tensorflow]
                 "1,002 records of `TFRecordWriter` in `TFRecordDataset`, twice", "the format of data sets";
-            python_tfrecord_compressed [tf_records]
+            python_tfrecord_compressed [read_in_pieces_of_tensorflow]
                 "Records with GZIP and ZLIB", "the format of data sets";
             python_tfrecord_cut
                 "A file that lacks its end raises `DataLossError` after the records before", "a plugin that pads hides a broken upload";
@@ -173,7 +173,7 @@ tensorflow_cases! {
                 "`FixedLengthRecordDataset` with a header and a footer", "it queries the length of the file";
             python_parallel_reads
                 "32 files by `tf.io.read_file` on 16 threads", "pictures are read so";
-            python_dataset_save [dataset_save]
+            python_dataset_save [appending_creates_a_missing_file]
                 "`Dataset.save` and `Dataset.load`", "it appends to new files and reads 12 bytes at a time";
             python_dataset_cache [cache_lock_file]
                 "`Dataset.cache` with a file, used again and by another pipeline", "it drops a lock file and deletes it";
@@ -185,7 +185,7 @@ tensorflow_cases! {
                 "`CheckpointManager` keeps two of four, and restores the latest", "training continues from it";
             python_saved_model [saved_model]
                 "`tf.saved_model` saves and loads a model with an asset", "serving";
-            python_event_file [event_file]
+            python_event_file [event_file_is_read_while_it_grows]
                 "20 events of `tf.summary`", "TensorBoard";
             python_event_file_grows [event_file_is_read_while_it_grows]
                 "Each event is read after its flush, while the writer continues", "TensorBoard during training";

@@ -81,8 +81,6 @@ filesystem_cases! {
                 "checkpoints reuse names";
             caches_can_be_flushed "`flush_caches` loses nothing",
                 "users call it when others changed files";
-            a_failed_open_leaves_no_name "looking for a missing file does not create it",
-                "the next listing would have a file too many";
             tell_begins_at_zero "`tell` is 0 in a file that replaces another",
                 "writers of archives compute offsets with it";
             tell_survives_flush "`tell` continues to count after flush and sync",

@@ -83,26 +83,8 @@ filesystem_cases! {
                 NOT_FOUND | NOT_FOUND | OK "it is gone and its parent exists" | FAILED_PRECONDITION | FAILED_PRECONDITION;
             delete_dir in directories, "a directory that still holds files must not be lost":
                 NOT_FOUND | NOT_FOUND | FAILED_PRECONDITION | OK "it is gone and its parent exists" | FAILED_PRECONDITION;
-            delete_recursively in directories, "gfile.rmtree is one call of it":
+            delete_recursively in directories, "gfile.rmtree is one call of it, and reads both counters whatever the status":
                 NOT_FOUND | NOT_FOUND | OK "it is gone and its parent exists" | OK "it is gone and its parent exists" | OK "it is gone and its parent exists";
-        }
-        because "TensorFlow reads both counters whatever the status, and Python raises by them" {
-            counters_of_delete_recursively_of_missing = |run| directories::counters(run, Is::Missing),
-                "`delete_recursively` of a path that is missing, if it fails, leaves 0 files and 1 directory";
-            counters_of_delete_recursively_of_missing_parent = |run| directories::counters(run, Is::ParentMissing),
-                "`delete_recursively` of a path whose parent is missing, if it fails, leaves 0 files and 1 directory";
-            counters_of_delete_recursively_of_file = |run| directories::counters(run, Is::File),
-                "`delete_recursively` of a file, if it fails, leaves 0 files and 1 directory";
-            counters_of_delete_recursively_of_empty_dir = |run| directories::counters(run, Is::EmptyDir),
-                "`delete_recursively` of an empty directory, if it fails, leaves 0 files and 1 directory";
-            counters_of_delete_recursively_of_full_dir = |run| directories::counters(run, Is::FullDir),
-                "`delete_recursively` of a directory with a file in it, if it fails, leaves 0 files and 1 directory";
-            counters_of_delete_recursively_of_below_file = |run| directories::counters(run, Is::BelowFile),
-                "`delete_recursively` of a path directly below a file, if it fails, leaves 0 files and 1 directory";
-            counters_of_delete_recursively_of_far_below_file = |run| directories::counters(run, Is::FarBelowFile),
-                "`delete_recursively` of a path two levels below a file, if it fails, leaves 0 files and 1 directory";
-            counters_of_delete_recursively_of_malformed = |run| directories::counters(run, Is::Malformed),
-                "`delete_recursively` of a name that can never be one, if it fails, leaves 0 files and 1 directory";
         }
     }
     Transfers {
@@ -159,8 +141,6 @@ filesystem_cases! {
                 NOT_FOUND | NOT_FOUND | OK "it is the file's length" | FAILED_PRECONDITION | FAILED_PRECONDITION;
         }
         of queries {
-            stat_length "`stat` says the length of an empty file and of a full one",
-                "GFile.read reads as much as it says";
             root_is_a_directory "the root is a directory",
                 "TensorFlow's default of recursively_create_dir never ends otherwise";
             paths_exist "`paths_exist` returns for each path what `path_exists` returns",

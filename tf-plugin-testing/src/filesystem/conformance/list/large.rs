@@ -33,8 +33,6 @@ filesystem_cases! {
                 "to the same path on another host, which has a file there, and back; or UNIMPLEMENTED, and both stay";
         }
         of tree {
-            listing_is_names_only "`get_children` gives last components",
-                "gfile.walk joins them to the directory";
             listing_is_one_level "`get_children` gives one level",
                 "gfile.walk would visit files twice";
             listing_of_prefix_siblings "`a`, `ab`, `a.b` and `a-b` list what is theirs",
@@ -43,34 +41,20 @@ filesystem_cases! {
                 "pages of listings get lost";
             listing_follows_changes "a listing knows at once what was written, renamed, copied and deleted",
                 "the checkpoint manager looks right after it saved";
-            listing_without_a_deleted_directory "a deleted directory is no longer listed",
-                "gfile.walk would fail on it";
             root_lists_its_entries "the root lists what was put there",
                 "users begin there";
             glob_of_nothing "`get_matching_paths` of an empty pattern is empty",
                 "an empty flag must not list everything";
-            nested_directories "`recursively_create_dir` makes five levels, and does nothing the second time",
-                "training jobs make their directory when they restart";
             recursively_create_keeps_content "`recursively_create_dir` of a directory keeps what is in it",
                 "training jobs make their directory when they restart";
-            a_new_directory_is_empty "a new directory lists nothing and is a directory",
-                "Keras looks whether the target is empty";
-            a_directory_comes_again "a directory is deleted and made again",
-                "temporary directories of checkpoints reuse names";
             a_file_becomes_a_directory "a directory can be made where a file was",
                 "names are reused";
             a_directory_becomes_a_file "a file can be written where a directory was",
                 "names are reused";
-            create_dir_twice "`create_dir` a second time is ALREADY_EXISTS and keeps the content",
-                "two workers make the same directory";
-            deleting_a_file_keeps_prefix_siblings "deleting `ckpt-1` keeps `ckpt-10` and `ckpt-1.index`",
-                "a store that deletes by prefix loses checkpoints";
             deleting_a_tree_keeps_prefix_siblings "deleting the tree `run` keeps `run1` and `run.old`",
                 "a store that deletes by prefix loses experiments";
             deleting_a_deep_tree "`delete_recursively` deletes all levels and says that nothing is left",
                 "gfile.rmtree is one call";
-            deleting_twice "deleting a second time is NOT_FOUND",
-                "two workers clean up";
             a_directory_of_directories_is_not_empty "`delete_dir` keeps a directory that holds only a directory",
                 "data would be lost";
             a_deleted_file_leaves_its_directory "a directory stays when its last file is deleted",
@@ -79,8 +63,6 @@ filesystem_cases! {
                 "Dataset.cache deletes its lock file";
             renaming_around "two files exchange their names over a third",
                 "caches of names must follow";
-            a_renamed_name_is_free "a name is free after `rename_file`, and what is written there is another file",
-                "checkpoints reuse temporary names";
             a_copy_is_a_file_of_its_own "a copy does not change with its source",
                 "copies are backups";
             renaming_before_the_writer_is_dropped "`rename_file` between close and the end of the writer",
@@ -125,22 +107,10 @@ filesystem_cases! {
         of consumers {
             checkpoint "three checkpoints are saved as BundleWriter does (.tempstate, two renames a file, flush and close twice), restored, and one deleted",
                 "tf.train.Checkpoint";
-            tf_records "500 records in 1,500 appends are read in pieces of 256 KiB until OUT_OF_RANGE",
-                "TFRecordWriter and TFRecordDataset";
             cache_lock_file "a lock file is dropped without a close and then deleted",
                 "Dataset.cache(path) fails otherwise";
-            event_file "50 events, flushed and synced one by one, are all there",
-                "tf.summary";
             event_file_is_read_while_it_grows "an event file that grows is opened again and read from where the reader stopped",
                 "TensorBoard";
-            dataset_save "200 elements are appended to a new file and read 8 bytes at a time",
-                "Dataset.save and load";
-            write_file_makes_its_directory "a missing directory is created before its file",
-                "tf.io.write_file";
-            seek_reads_one_byte "the byte before a position is read, and none at the end",
-                "GFile.seek";
-            gfile_appends "a line is appended to a file",
-                "GFile(..., 'a')";
             saved_model "a SavedModel is written, polled for by a server, copied and deleted",
                 "tf.saved_model.save, TensorFlow Serving";
             walk "all directories are listed, and `is_directory` is called for each entry",
