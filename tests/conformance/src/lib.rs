@@ -10,12 +10,10 @@ mod defect;
 mod device_defects;
 pub mod findings;
 mod renames;
-mod shelf;
 
 pub use abi::{doctor_plugin, raw_host};
 pub use broken::{Broken, MALFORMED};
 pub use defect::{DEFECT_VARIABLE, Defect};
 pub use renames::readers_find_whole_files;
-pub use shelf::{Flaw, Shelf, Shelves};
 pub use tf_plugin_testing::filesystem::model;
 pub use tf_plugin_testing::filesystem::model::{Name, Op, config, run, sequence};

@@ -1,18 +1,132 @@
 //! A filesystem that only reads, in the cases that change nothing: whole, and with a defect each.
 
+use Defect::*;
+use memfs::MemFs;
 use std::collections::BTreeSet;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 use tf_fs_plugin::__private::{Registration, Scheme};
-use tf_plugin_conformance_tests::{Flaw, Shelf, Shelves};
+use tf_fs_plugin::prelude::*;
+use tf_plugin_conformance_tests::{Broken, Defect, MALFORMED};
 use tf_plugin_testing::filesystem::{
     Case, Conformance, Files, Host, Plugin, Verdict, cases, samples,
 };
 
-struct OfShelves;
+/// A memfs that holds the samples, with a defect or without. Nothing is written through this type.
+struct ReadOnly {
+    inner: Arc<Broken<MemFs>>,
+    lie: Option<Lie>,
+}
 
-impl Scheme for OfShelves {
+/// What seems to succeed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Lie {
+    OpeningNothing,
+    Creating,
+    Deleting,
+    MakingDirectories,
+}
+
+/// A file without a byte.
+const NOTHING: &[u8] = b"mem://none/nothing";
+
+/// All samples below `mem://box/`, and below `mem://implied/` without the directories that are empty.
+fn shelf(defect: Defect) -> Arc<Broken<MemFs>> {
+    let memfs = MemFs::default();
+    let write = |path: &[u8], content: &[u8]| -> Result<()> {
+        let uri = Uri::new(path);
+        uri.parent().map_or(Ok(()), |parent| memfs.recursively_create_dir(parent))?;
+        memfs.new_writable_file(uri)?.append(content)
+    };
+    write(NOTHING, b"").expect("written");
+    for sample in samples() {
+        let (real, implied) =
+            (format!("mem://box/{}", sample.path), format!("mem://implied/{}", sample.path));
+        let made = match &sample.content {
+            Some(content) => {
+                write(real.as_bytes(), content).and_then(|()| write(implied.as_bytes(), content))
+            }
+            None => memfs.recursively_create_dir(Uri::new(real.as_bytes())),
+        };
+        made.expect("a sample");
+    }
+    Arc::new(Broken::new(memfs, defect))
+}
+
+impl ReadOnly {
+    fn changes(&self, lie: Lie, uri: Uri<'_>) -> Result<()> {
+        ensure!(self.lie == Some(lie), Error::permission_denied(uri));
+        Ok(())
+    }
+}
+
+#[tf_fs_plugin::filesystem]
+impl Filesystem for ReadOnly {
+    type Reader = <Broken<MemFs> as Filesystem>::Reader;
+    type Region = <Broken<MemFs> as Filesystem>::Region;
+    type Writer = Nowhere;
+
+    fn new(_scheme: &str) -> Result<Self> {
+        static WHOLE: LazyLock<Arc<Broken<MemFs>>> = LazyLock::new(|| shelf(NoDefect));
+        Ok(Self { inner: Arc::clone(&WHOLE), lie: None })
+    }
+
+    fn new_random_access_file(&self, uri: Uri<'_>) -> Result<Self::Reader> {
+        match self.inner.new_random_access_file(uri) {
+            Err(error)
+                if error.code() == Code::NotFound && self.lie == Some(Lie::OpeningNothing) =>
+            {
+                self.inner.new_random_access_file(Uri::new(NOTHING))
+            }
+            opened => opened,
+        }
+    }
+
+    fn new_read_only_memory_region_from_file(&self, uri: Uri<'_>) -> Result<Self::Region> {
+        self.inner.new_read_only_memory_region_from_file(uri)
+    }
+
+    fn new_writable_file(&self, uri: Uri<'_>) -> Result<Nowhere> {
+        self.changes(Lie::Creating, uri).map(|()| Nowhere)
+    }
+
+    fn delete_file(&self, uri: Uri<'_>) -> Result<()> {
+        self.changes(Lie::Deleting, uri)
+    }
+
+    fn create_dir(&self, uri: Uri<'_>) -> Result<()> {
+        self.changes(Lie::MakingDirectories, uri)
+    }
+
+    fn path_exists(&self, uri: Uri<'_>) -> Result<bool> {
+        self.inner.path_exists(uri)
+    }
+
+    fn stat(&self, uri: Uri<'_>) -> Result<FileStatistics> {
+        self.inner.stat(uri)
+    }
+
+    fn get_children(&self, uri: Uri<'_>) -> Result<Entries> {
+        self.inner.get_children(uri)
+    }
+}
+
+/// A file whose bytes get lost.
+struct Nowhere;
+
+impl WritableFile for Nowhere {
+    fn append(&mut self, _data: &[u8]) -> Result<()> {
+        Ok(())
+    }
+    fn tell(&mut self) -> Result<u64> {
+        Ok(0)
+    }
+}
+
+struct Mem;
+
+impl Scheme for Mem {
     fn registration() -> &'static Registration {
-        static IT: Registration = Registration::new::<Shelves, OfShelves>("shelf");
+        static IT: Registration = Registration::new::<ReadOnly, Mem>("mem");
         &IT
     }
 }
@@ -22,88 +136,94 @@ struct Exported;
 
 impl Plugin for Exported {
     fn registrations() -> &'static [&'static Registration] {
-        static ALL: LazyLock<[&'static Registration; 1]> =
-            LazyLock::new(|| [OfShelves::registration()]);
+        static ALL: LazyLock<[&'static Registration; 1]> = LazyLock::new(|| [Mem::registration()]);
         &*ALL
     }
 }
 
-const MALFORMED: &str = "shelf://box/\u{1}";
-
-/// All samples, with their directories or without.
-fn shelf(host: &str, directories: bool) -> Shelf {
-    let samples = samples().iter().filter(|sample| directories || sample.content.is_some());
-    Shelf::with(host, samples.map(|sample| (&*sample.path, sample.content.as_deref())))
-}
-
-mod with_directories {
-    use super::*;
-
-    tf_plugin_testing::filesystem::conformance! {
-        Exported,
-        root: once(|| {
-            let shelf = shelf("real", true);
-            (shelf.uri(), shelf)
-        }),
-        files: provided,
-        malformed: MALFORMED,
-    }
+tf_plugin_testing::filesystem::conformance! {
+    Exported,
+    root: "mem://box/",
+    files: provided,
+    malformed: MALFORMED,
 }
 
 mod with_implied_directories {
-    use super::*;
-
     tf_plugin_testing::filesystem::conformance! {
-        Exported,
-        root: once(|| {
-            let shelf = shelf("implied", false);
-            (shelf.uri(), shelf)
-        }),
+        super::Exported,
+        root: "mem://implied/",
         files: provided,
         directories: implied,
-        malformed: MALFORMED,
+        malformed: super::MALFORMED,
     }
 }
 
-fn conformance<'h>(host: &'h Host, shelf: &Shelf) -> Conformance<'h> {
-    Conformance::new(host, shelf.uri()).files(Files::Provided).malformed(MALFORMED)
+fn verdict(filesystem: ReadOnly, case: &Case) -> Verdict {
+    let host = Host::new();
+    host.serve("mem", filesystem).expect("registered");
+    host.read_once();
+    Conformance::new(&host, "mem://box/").files(Files::Provided).malformed(MALFORMED).run(case)
 }
 
-fn case(name: &str) -> &'static Case {
-    let found = Case::all().iter().find(|case| case.name() == name);
-    found.unwrap_or_else(|| panic!("there is no case {name}"))
+fn whole() -> ReadOnly {
+    ReadOnly::new("mem").expect("made")
 }
+
+/// Each defect, with a case that notices it.
+const DEFECTS: [(Defect, &Case); 24] = [
+    (ReadIgnoresOffset, &cases::read_backwards),
+    (LastByteIsNotRead, &cases::all_bytes_are_kept),
+    (ReadEndsAt64KiB, &cases::read_in_pieces_of_tensorflow),
+    (ReadEndsAtNul, &cases::line_ends_are_kept),
+    (OpensDirectories, &cases::new_random_access_file_of_full_dir),
+    (StatOffByOne, &cases::stat_of_file),
+    (StatMissingIsEmpty, &cases::stat_of_missing),
+    (StatOfDirsIsFile, &cases::stat_of_full_dir),
+    (BelowFileIsMissing, &cases::path_exists_of_below_file),
+    (ExistsByPrefix, &cases::prefix_is_no_path),
+    (ListsAllLevels, &cases::listing_is_one_level),
+    (ListsAtMost100, &cases::listing_of_many_files),
+    (ListsNoDirectories, &cases::walk),
+    (ListsByPrefix, &cases::listing_of_prefix_siblings),
+    (ListsFiles, &cases::get_children_of_file),
+    (ListsTwice, &cases::get_children_of_full_dir),
+    (DecodesPercent, &cases::name_with_percent),
+    (CutsAtHash, &cases::name_with_hash),
+    (CutsAtQuestionMark, &cases::name_with_question_mark),
+    (PlusIsSpace, &cases::name_with_plus_and_ampersand),
+    (IgnoresCase, &cases::names_by_case),
+    (KeysAreLastComponents, &cases::same_name_as_file_and_in_directory),
+    (RegionIsCut, &cases::region_of_a_large_file),
+    (RefusesASecondCall, &cases::each_opens_the_same_file),
+];
 
 #[test]
 fn each_defect_is_noticed() {
-    let shelf = shelf("defects", true);
-    let mut silent = Vec::new();
-    for &(flaw, name) in Flaw::ALL {
-        let host = Host::new();
-        host.serve("shelf", Shelves::with(flaw)).expect("registered");
-        host.read_once();
-        match conformance(&host, &shelf).run(case(name)) {
+    let broken = DEFECTS.map(|(defect, case)| (ReadOnly { inner: shelf(defect), lie: None }, case));
+    let lies = [
+        (Lie::OpeningNothing, &cases::new_random_access_file_of_missing),
+        (Lie::Creating, &cases::changes_are_refused),
+        (Lie::Deleting, &cases::changes_are_refused),
+        (Lie::MakingDirectories, &cases::changes_are_refused),
+    ];
+    let lying = lies.map(|(lie, case)| (ReadOnly { lie: Some(lie), ..whole() }, case));
+    for (number, (filesystem, case)) in broken.into_iter().chain(lying).enumerate() {
+        match verdict(filesystem, case) {
             Verdict::Failed(deviations) => {
-                assert!(
-                    !deviations[0].what.starts_with("there is no shelf:"),
-                    "{flaw:?}: {deviations:?}"
-                );
+                let what = &deviations[0].what;
+                assert!(!what.starts_with("there is no mem:"), "{number}: {deviations:?}");
             }
-            other => silent.push(format!("{name} does not notice {flaw:?}: {other:?}")),
+            other => panic!("{case:?} does not notice defect {number}: {other:?}"),
         }
     }
-    assert!(silent.is_empty(), "{}", silent.join("\n"));
 }
 
 /// Every case that a read-only filesystem supports runs.
 #[test]
 fn cases_that_change_nothing_run_and_others_are_skipped() {
-    let shelf = shelf("whole", true);
-    let host = Host::new();
-    host.serve("shelf", Shelves::default()).expect("registered");
     let (mut passed, mut skipped) = (BTreeSet::new(), 0);
     for case in Case::all() {
-        match conformance(&host, &shelf).run(case) {
+        match verdict(whole(), case) {
             Verdict::Passed => drop(passed.insert(case.name())),
             Verdict::Skipped(reason) => {
                 assert!(reason.contains("provided") || case.name() == "configuration", "{reason}");
@@ -117,20 +237,18 @@ fn cases_that_change_nothing_run_and_others_are_skipped() {
     for name in ["walk", "saved_model", "glob_star", "readers_of_one_file", "names_by_case"] {
         assert!(passed.contains(name), "{name}");
     }
-    for name in ["checkpoint", "delete_file_of_file", "random_operations", "event_file"] {
+    for name in ["checkpoint", "delete_file_of_file", "random_operations", "cache_lock_file"] {
         assert!(!passed.contains(name), "{name}");
     }
 }
 
 #[test]
 fn a_set_up_without_the_samples_is_told_so() {
-    let shelf = Shelf::with("nearly", [("something/else", Some(&b""[..]))]);
-    let host = Host::new();
-    host.serve("shelf", Shelves::default()).expect("registered");
-    let verdict = conformance(&host, &shelf).run(&cases::stat_of_file);
+    let empty = ReadOnly { inner: Arc::new(Broken::new(MemFs::default(), NoDefect)), lie: None };
+    let verdict = verdict(empty, &cases::stat_of_file);
     let Verdict::Failed(deviations) = verdict else { panic!("{verdict:?}") };
     let text = deviations[0].to_string();
-    assert!(text.starts_with("there is no shelf://nearly/stat_of_file-cell1/"), "{text}");
+    assert!(text.starts_with("there is no mem://box/stat_of_file-cell1/"), "{text}");
     assert!(text.contains("`tf_plugin_testing::filesystem::samples()`"), "{text}");
 }
 
