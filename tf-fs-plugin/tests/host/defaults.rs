@@ -27,18 +27,8 @@ fn big() -> Vec<u8> {
 }
 
 #[test]
-fn recursively_create_dir_creates_what_is_missing() {
+fn recursively_create_dir_of_what_comes_and_goes() {
     let host = host();
-    host.recursively_create_dir("basic://h/x/y/z").expect("created");
-    host.is_directory("basic://h/x/y/z").expect("there");
-    host.recursively_create_dir("basic://h/x/y/z").expect("there already");
-    host.recursively_create_dir("basic://h/x/y/w/v").expect("half of it is there");
-    host.recursively_create_dir("basic://h/").expect("the root");
-    host.recursively_create_dir("basic://h").expect("the root");
-    fails(host.recursively_create_dir(A), Code::FailedPrecondition, "not a directory");
-    for below in ["basic://h/a/x", "basic://h/a/x/y/z"] {
-        assert_eq!(code(host.recursively_create_dir(below)), Code::FailedPrecondition);
-    }
     arm("create_dir", Trip::Fail(Code::PermissionDenied), 1);
     assert_eq!(code(host.recursively_create_dir("basic://h/p/q")), Code::PermissionDenied);
     // "There already", but gone when it is looked at: on the way up it is created again, on the way
@@ -52,24 +42,6 @@ fn recursively_create_dir_creates_what_is_missing() {
 }
 
 #[test]
-fn threads_that_create_one_directory_do_not_disturb_each_other() {
-    let host = host();
-    for round in 0..20 {
-        let path = format!("basic://h/race{round}/a/b/c/d");
-        let barrier = std::sync::Barrier::new(8);
-        std::thread::scope(|scope| {
-            for _ in 0..8 {
-                scope.spawn(|| {
-                    barrier.wait();
-                    host.recursively_create_dir(&path).expect("created");
-                });
-            }
-        });
-        host.is_directory(&path).expect("there");
-    }
-}
-
-#[test]
 fn recursively_create_dir_ends_where_tensorflow_s_does_not() {
     let host = Host::load::<Rootless>().expect("loaded");
     assert_eq!(code(host.recursively_create_dir("rootless://h/a/b")), Code::NotFound);
@@ -79,44 +51,6 @@ fn recursively_create_dir_ends_where_tensorflow_s_does_not() {
     host.register_without::<Rootless>(Ops::RECURSIVELY_CREATE_DIR).expect("loaded");
     assert_eq!(code(host.recursively_create_dir("rootless://h/a/b")), Code::Internal);
     assert!(host.take_violations()[0].what.contains("never ends"));
-}
-
-#[test]
-fn copy_file_copies() {
-    let host = host();
-    host.copy_file(A, B).expect("copied");
-    assert_eq!(host.read_file(B).expect("there"), b"a's content");
-    assert_eq!(host.read_file(A).expect("there"), b"a's content");
-    host.write_file(A, big()).expect("written");
-    host.copy_file(A, B).expect("replaced");
-    assert!(host.read_file(B).expect("there") == big());
-    host.write_file(A, "").expect("written");
-    host.copy_file(A, B).expect("replaced");
-    assert_eq!(host.read_file(B).expect("there"), b"");
-    for exact in [1 << 20, 2 << 20] {
-        host.write_file(A, vec![7; exact]).expect("written");
-        host.copy_file(A, B).expect("copied");
-        assert!(host.read_file(B).expect("there") == vec![7; exact]);
-    }
-}
-
-#[test]
-fn copies_and_renames_that_cannot_be() {
-    let host = host();
-    for op in [COPY, RENAME] {
-        assert_eq!(code(op(&host, "basic://h/none", B)), Code::NotFound);
-        assert_eq!(code(op(&host, "basic://h/none/none", B)), Code::NotFound);
-        assert_eq!(code(op(&host, "basic://h/a/none", B)), Code::FailedPrecondition);
-        assert_eq!(code(op(&host, A, "basic://h/none/b")), Code::NotFound);
-        assert_eq!(code(op(&host, A, "basic://h/a/b")), Code::FailedPrecondition);
-        assert_eq!(code(op(&host, A, DIR)), Code::FailedPrecondition);
-        assert_eq!(code(op(&host, DIR, B)), Code::FailedPrecondition);
-        assert_eq!(code(op(&host, DIR, DIR)), Code::FailedPrecondition);
-        assert_eq!(code(op(&host, "basic://h/none", "basic://h/none")), Code::NotFound);
-        assert_eq!(host.read_file(A).expect("untouched"), b"a's content");
-        assert_eq!(code(host.path_exists(B)), Code::NotFound);
-        assert_eq!(host.get_children(DIR).expect("listed"), [b""; 0]);
-    }
 }
 
 #[test]
@@ -140,18 +74,11 @@ fn onto_itself_nothing_is_lost() {
 }
 
 #[test]
-fn rename_file_moves() {
+fn a_rename_that_cannot_delete_keeps_the_source() {
     let host = host();
-    host.rename_file(A, B).expect("renamed");
-    assert_eq!(code(host.path_exists(A)), Code::NotFound);
-    assert_eq!(host.read_file(B).expect("there"), b"a's content");
-    host.write_file(A, "new").expect("written");
-    host.rename_file(A, B).expect("replaced");
-    assert_eq!(host.read_file(B).expect("there"), b"new");
-    host.write_file(A, "newer").expect("written");
     arm("delete_file", Trip::Fail(Code::PermissionDenied), 0);
     fails(host.rename_file(A, B), Code::PermissionDenied, "could not delete the source");
-    assert_eq!(host.read_file(A).expect("still there"), b"newer");
+    assert_eq!(host.read_file(A).expect("still there"), b"a's content");
 }
 
 #[test]
@@ -201,44 +128,25 @@ fn tensorflows_copy_goes_into_a_directory_and_from_one_filesystem_to_another() {
 #[test]
 fn path_exists_comes_from_stat() {
     let host = host();
-    host.path_exists(A).expect("there");
-    host.path_exists(DIR).expect("there");
-    host.path_exists("basic://h").expect("the root");
     fails(host.path_exists(B), Code::NotFound, "basic://h/b: not found");
-    assert_eq!(code(host.path_exists("basic://h/a/x")), Code::FailedPrecondition);
     arm("stat", Trip::Fail(Code::Unavailable), 0);
     assert_eq!(code(host.path_exists(A)), Code::Unavailable);
 }
 
 #[test]
-fn tensorflows_defaults_build_on_it() {
+fn tensorflows_delete_recursively_counts_what_stays() {
     let host = host();
-    host.is_directory(DIR).expect("it is one");
-    fails(host.is_directory(A), Code::FailedPrecondition, "Not a directory");
-    assert_eq!(code(host.is_directory(B)), Code::NotFound);
-    assert_eq!(host.get_file_size(A).expect("known"), 11);
     fails(host.get_file_size(DIR), Code::FailedPrecondition, "Called GetFileSize on a directory");
-    let found = host.paths_exist(&[A, B, "basic://h/a/x", DIR]).expect("asked");
-    let codes: Vec<_> = found.into_iter().map(|one| one.err().map(|e| e.code())).collect();
-    assert_eq!(codes, [None, Some(Code::NotFound), Some(Code::FailedPrecondition), None]);
-    let fs = host.filesystem("basic").expect("there");
-    assert!(fs.all_paths_exist(&[A, DIR]).expect("asked"));
-    assert!(!fs.all_paths_exist(&[B, DIR]).expect("asked"));
-
     host.recursively_create_dir("basic://h/t/u/v").expect("created");
     for file in ["basic://h/t/1", "basic://h/t/u/2", "basic://h/t/u/v/3"] {
         host.write_file(file, file).expect("written");
     }
-    let left = host.delete_recursively(B).expect_err("missing");
-    assert_eq!((left.error.code(), left.files, left.dirs), (Code::NotFound, 0, 1));
     // Three files, of which the second cannot be deleted: it and the two directories above stay.
     arm("delete_file", Trip::Fail(Code::PermissionDenied), 1);
     let left = host.delete_recursively("basic://h/t").expect_err("one stays");
     assert_eq!((left.error.code(), left.files, left.dirs), (Code::PermissionDenied, 1, 2));
     host.delete_recursively("basic://h/t").expect("deleted");
     assert_eq!(code(host.stat("basic://h/t")), Code::NotFound);
-    host.delete_recursively(A).expect("a file is deleted too");
-    assert_eq!(code(host.stat(A)), Code::NotFound);
 }
 
 #[track_caller]
@@ -249,39 +157,16 @@ fn glob(host: &Host, pattern: &str, expected: &[&str]) {
 }
 
 #[test]
-fn get_matching_paths_finds_what_the_header_says() {
+fn get_matching_paths_of_untidy_patterns() {
     let host = host();
     host.recursively_create_dir("basic://h/t/u1").expect("created");
-    host.recursively_create_dir("basic://h/t/u2").expect("created");
-    for file in ["t/u1/part-0", "t/u1/part-1", "t/u2/part-0", "t/u2/[x]", "t/u2/*", ".hid"] {
-        host.write_file(format!("basic://h/{file}"), file).expect("written");
-    }
-    glob(&host, "basic://h/*", &["basic://h/.hid", A, DIR, "basic://h/t"]);
-    glob(
-        &host,
-        "basic://h/t/u?/part-[0-9]",
-        &["basic://h/t/u1/part-0", "basic://h/t/u1/part-1", "basic://h/t/u2/part-0"],
-    );
-    glob(&host, "basic://h/t/*/part-1", &["basic://h/t/u1/part-1"]);
-    glob(&host, "basic://h/*/u1/part-[^0]", &["basic://h/t/u1/part-1"]);
-    glob(&host, "basic://h/t/u2/\\[x]", &["basic://h/t/u2/[x]"]);
-    glob(&host, "basic://h/t/u2/\\*", &["basic://h/t/u2/*"]);
-    glob(&host, "basic://h/a", &[A]);
-    glob(&host, "basic://h/dir", &[DIR]);
-    glob(&host, "basic://h/none", &[]);
-    glob(&host, "basic://h/none/*", &[]);
-    glob(&host, "basic://h/a/*", &[]);
-    glob(&host, "basic://h/dir/*", &[]);
-    glob(&host, "basic://h/*/*/*/*/*", &[]);
-    glob(&host, "basic://other/*", &[]);
+    host.create_dir("basic://h/t/u2").expect("created");
+    host.write_file("basic://h/t/u1/part-0", "").expect("written");
     glob(&host, "basic://h/t//u1/*0", &["basic://h/t//u1/part-0"]);
     glob(&host, "basic://h/t/u2/../u1/*0", &["basic://h/t/u2/../u1/part-0"]);
-    // `*` never matches a slash.
-    glob(&host, "basic://h/t*part-0", &[]);
-    let fs = host.filesystem("basic").expect("there");
-    assert_eq!(fs.get_matching_paths("").expect("no match"), [b""; 0]);
+    glob(&host, "basic://other/*", &[]);
     fails(
-        fs.get_matching_paths("other://h/*"),
+        host.filesystem("basic").expect("there").get_matching_paths("other://h/*"),
         Code::FailedPrecondition,
         "this filesystem serves `basic://`",
     );

@@ -13,28 +13,6 @@ fn host() -> Host {
 }
 
 #[test]
-fn the_position_counts_what_was_appended() {
-    let host = host();
-    let mut file = host.new_writable_file(A).expect("opened");
-    assert_eq!(file.tell().expect("told"), 0);
-    for (piece, position) in [("ab", 2), ("", 2), ("cde", 5)] {
-        file.append(piece.as_bytes()).expect("appended");
-        assert_eq!(file.tell().expect("told"), position);
-        assert_eq!(file.tell().expect("told"), position, "again");
-    }
-    file.flush().expect("flushed");
-    assert_eq!(file.tell().expect("told"), 5);
-    file.close().expect("closed");
-    let mut file = host.new_appendable_file(A).expect("opened");
-    assert_eq!(file.tell().expect("told"), 5);
-    file.append(b"fg").expect("appended");
-    file.close().expect("closed");
-    assert_eq!(host.read_file(A).expect("there"), b"abcdefg");
-    let file = host.new_random_access_file(A).expect("opened");
-    assert_eq!(file.read(5, 2).expect("read"), b"fg");
-}
-
-#[test]
 fn after_a_close_only_appending_is_an_error() {
     let host = host();
     let mut file = host.new_writable_file(A).expect("opened");
