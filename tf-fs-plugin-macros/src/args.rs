@@ -284,66 +284,13 @@ fn end(input: ParseStream<'_>) -> syn::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use quote::ToTokens as _;
-
-    fn read(of: Macro, text: &str) -> (Options, Vec<String>) {
-        let mut errors = Errors::default();
-        let options = parse(text.parse().unwrap(), of, &mut errors);
-        (options, errors.messages())
-    }
-
-    fn schemes(options: &Options) -> Vec<String> {
-        options.schemes.iter().map(|one| one.to_token_stream().to_string()).collect()
-    }
-
-    /// What is wrong with the options of `#[filesystem_plugin]`.
-    fn errors(text: &str) -> Vec<String> {
-        read(Macro::FilesystemPlugin, text).1
-    }
 
     fn error(text: &str) -> String {
-        let errors = errors(text);
+        let mut errors = Errors::default();
+        let _ = parse(text.parse().unwrap(), Macro::FilesystemPlugin, &mut errors);
+        let errors = errors.messages();
         assert_eq!(errors.len(), 1, "{text}: {errors:?}");
         errors[0].clone()
-    }
-
-    #[test]
-    fn defaults() {
-        let (options, errors) = read(Macro::FilesystemPlugin, "scheme = \"mem\"");
-        assert!(errors.is_empty(), "{errors:?}");
-        assert_eq!(schemes(&options), ["\"mem\""]);
-        assert!(options.autoload);
-        assert!(!options.allow_panic_abort);
-        let krate = options.krate.to_token_stream().to_string();
-        assert_eq!(krate, ":: tf_fs_plugin");
-    }
-
-    #[test]
-    fn all_options() {
-        let text = "allow_panic_abort, crate = a::b, autoload = false, schemes(\"s3\", r\"s3a\",),";
-        let (options, errors) = read(Macro::FilesystemPlugin, text);
-        assert!(errors.is_empty(), "{errors:?}");
-        assert_eq!(schemes(&options), ["\"s3\"", "r\"s3a\""]);
-        assert!(!options.autoload);
-        assert!(options.allow_panic_abort);
-        assert_eq!(options.krate.to_token_stream().to_string(), "a :: b");
-        assert!(errors_of_filesystem("crate = ::x").is_empty());
-        assert!(errors_of_filesystem("").is_empty());
-        assert!(read(Macro::FilesystemPlugins, "").1.is_empty());
-    }
-
-    fn errors_of_filesystem(text: &str) -> Vec<String> {
-        read(Macro::Filesystem, text).1
-    }
-
-    #[test]
-    fn a_missing_scheme_is_asked_for_once() {
-        assert!(error("").starts_with("which scheme does this plugin serve?"));
-        assert!(error("autoload = false").starts_with("which scheme"));
-        assert!(error("schem = \"mem\"").starts_with("unknown option `schem`"));
-        assert!(error("scheme = \"s3://\"").starts_with("a scheme is written without"));
-        assert!(error("\"mem\"").ends_with("write `scheme = \"mem\"`"));
-        assert_eq!(errors("autoload, allow_panic_abort = 1").len(), 3);
     }
 
     #[test]
@@ -380,24 +327,5 @@ mod tests {
             let error = error(option);
             assert!(error.ends_with(fix), "{option}: {error}");
         }
-    }
-
-    #[test]
-    fn an_option_is_given_once() {
-        assert!(error("scheme = \"aa\", scheme = \"bb\"").starts_with("`scheme` is given twice"));
-        assert!(error("schemes(\"aa\"), schemes(\"bb\")").starts_with("`schemes` is given twice"));
-        for both in ["scheme = \"aa\", schemes(\"bb\")", "schemes(\"bb\"), scheme = \"aa\""] {
-            assert!(error(both).starts_with("`scheme` and `schemes` are both given"));
-        }
-        let twice = "scheme = \"aa\", crate = x, crate = y";
-        assert_eq!(error(twice), "`crate` is given twice; remove one of the two");
-    }
-
-    #[test]
-    fn each_macro_has_its_own_options() {
-        assert!(errors_of_filesystem("scheme = \"mem\"")[0].contains("takes no scheme"));
-        assert!(errors_of_filesystem("autoload = false")[0].starts_with("unknown option"));
-        let errors = read(Macro::FilesystemPlugins, "scheme = \"mem\"").1;
-        assert!(errors[0].starts_with("schemes are listed with their types"));
     }
 }

@@ -147,48 +147,6 @@ mod tests {
     const ITEM: &str = "impl Platform for T { const NAME: &'static str = \"X\"; }";
 
     #[test]
-    fn the_entry_is_exported_and_the_names_are_checked() {
-        let output = output("", ITEM);
-        assert!(output.starts_with("implPlatformforT{constNAME:&'staticstr=\"X\";}"), "{output}");
-        assert!(output.contains("::se_plugin::__private::check::<T>()"), "{output}");
-        assert!(output.contains("fnSE_InitPlugin("), "{output}");
-        assert!(output.contains("init_plugin::<T>(params,status,&__SE_PLUGIN_LOADS)"), "{output}");
-        assert!(output.contains("compile_error!"), "{output}");
-        for (entry, function) in
-            [("TF_InitGraph", "init_graph"), ("TF_InitProfiler", "init_profiler")]
-        {
-            assert!(output.contains(&format!("fn{entry}(")), "{output}");
-            assert!(output.contains(&format!("{function}::<T>(params,status)")), "{output}");
-        }
-        assert!(output.contains("GraphExport::new(::core::option::Option::None)"), "{output}");
-        assert!(output.contains("ProfilerExport::new(::core::option::Option::None)"), "{output}");
-        assert_eq!(output.matches("#[unsafe(no_mangle)]").count(), 3);
-    }
-
-    #[test]
-    fn a_graph_pass_and_a_profiler_are_expressions() {
-        let output =
-            output("graph_pass = a::Pass::new(1, 2), profiler = &TIMELINE, crate = x", ITEM);
-        for expected in [
-            "fn__se_plugin_graph_pass()->::std::boxed::Box<dynx::graph::GraphPass>\
-             {::std::boxed::Box::new(a::Pass::new(1,2))}",
-            "::std::boxed::Box<dynx::profiler::Profiler>{::std::boxed::Box::new(&TIMELINE)}",
-            "GraphExport::new(::core::option::Option::Some(__se_plugin_graph_pass))",
-            "ProfilerExport::new(::core::option::Option::Some(__se_plugin_profiler))",
-        ] {
-            assert!(output.contains(expected), "{expected}: {output}");
-        }
-    }
-
-    #[test]
-    fn options_are_heeded() {
-        let output = output("allow_panic_abort, crate = a::b", ITEM);
-        assert!(!output.contains("compile_error"), "{output}");
-        assert!(output.contains("a::b::__private::init_plugin"), "{output}");
-        assert!(!output.contains("::se_plugin"), "{output}");
-    }
-
-    #[test]
     fn mistakes_say_what_to_write() {
         for (options, item, expected) in [
             ("", "struct T;", "expected`implPlatformfor...`,foundastruct"),

@@ -160,16 +160,4 @@ mod tests {
             assert!(problem.ends_with(fix), "{problem}");
         }
     }
-
-    #[test]
-    fn a_scheme_is_listed_once() {
-        let mut schemes = Schemes::default();
-        let mut errors = Errors::default();
-        let kept = ["aa", "Aa", "bb", "aa"].map(|scheme| {
-            let literal = LitStr::new(scheme, Span::call_site());
-            schemes.add(&literal, &mut errors).is_some()
-        });
-        assert_eq!(kept, [true, true, true, false]);
-        assert_eq!(errors.messages(), ["the scheme \"aa\" is listed twice; remove one of the two"]);
-    }
 }

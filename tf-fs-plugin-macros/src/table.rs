@@ -166,85 +166,6 @@ mod tests {
     use super::*;
     use crate::item::{self, Item};
 
-    /// The output without spaces, and the mistakes.
-    fn output(of: Macro, item: &str) -> (String, Vec<String>) {
-        let krate = syn::parse_quote!(k);
-        let mut errors = Errors::default();
-        let Item::Filesystem(mut item) =
-            item::parse(item.parse().unwrap(), "Filesystem", &mut errors)
-        else {
-            panic!("{:?}", errors.messages());
-        };
-        let output = expand(&mut item, of, &krate, &mut errors).to_string();
-        (output.replace(' ', ""), errors.messages())
-    }
-
-    fn good(body: &str) -> String {
-        let item = format!("impl Filesystem for T {{ {body} }}");
-        let (output, errors) = output(Macro::Filesystem, &item);
-        assert!(errors.is_empty(), "{errors:?}");
-        output
-    }
-
-    fn bad(body: &str) -> (String, String) {
-        let item = format!("impl Filesystem for T {{ {body} }}");
-        let (output, errors) = output(Macro::Filesystem, &item);
-        assert_eq!(errors.len(), 1, "{errors:?}");
-        (output, errors[0].clone())
-    }
-
-    #[test]
-    fn operations_become_flags() {
-        let output = good("fn new() {} fn stat() {} fn lookup() {} fn get_children() {}");
-        assert!(
-            output.ends_with(
-                "#[automatically_derived]implk::OperationTableforT{constPROVIDED:k::Ops={\
-                 letops=k::Ops::NONE;letops=ops.union(k::Ops::STAT);\
-                 letops=ops.union(k::Ops::GET_CHILDREN);ops};}"
-            ),
-            "{output}"
-        );
-    }
-
-    #[test]
-    fn conditions_of_methods_reach_the_flags() {
-        let output = good(
-            "#[cfg(x)] #[inline] fn stat() {} #[cfg_attr(a, inline, cfg(b))] fn rename_file() {}",
-        );
-        assert!(output.contains("#[cfg(x)]letops=ops.union(k::Ops::STAT);"), "{output}");
-        let conditional = "#[cfg(any(not(a),b))]letops=ops.union(k::Ops::RENAME_FILE);";
-        assert!(output.contains(conditional), "{output}");
-    }
-
-    #[test]
-    fn missing_types_are_added() {
-        let output = good("type Reader = R; fn new_random_access_file() {}");
-        let expected = "typeReader=R;fnnew_random_access_file(){}typeWriter=k::Unsupported;\
-                        typeRegion=k::Unsupported;typeTransaction=k::Unsupported;}";
-        assert!(output.contains(expected), "{output}");
-    }
-
-    #[test]
-    fn a_type_given_under_a_condition_is_added_where_that_does_not_hold() {
-        let output = good("#[cfg(a)] type Writer = A; #[cfg(b)] type Writer = B;");
-        let expected = "#[cfg(not(any(a,b)))]typeWriter=k::Unsupported;";
-        assert!(output.contains(expected), "{output}");
-        let output = good("#[cfg(a)] type Writer = A; type Writer = B;");
-        assert!(!output.contains("Writer=k::Unsupported"), "{output}");
-    }
-
-    #[test]
-    fn a_type_that_a_method_needs_is_asked_for_once() {
-        let (output, error) = bad(
-            "fn new_writable_file(&self) -> Result<W<A, B>, E> {} fn new_appendable_file(&self) {}",
-        );
-        assert_eq!(
-            error,
-            "`new_writable_file` is implemented, so `type Writer = ...;` must be given too"
-        );
-        assert!(output.contains("typeWriter=W<A,B>;"), "{output}");
-    }
-
     #[test]
     fn what_a_signature_mentions_keeps_a_second_error_away() {
         for (method, expected) in [
@@ -261,37 +182,14 @@ mod tests {
                 "typeTransaction=Tx;",
             ),
         ] {
-            let (output, _) = bad(&format!("fn {method} {{}}"));
-            assert!(output.contains(expected), "{method}: {output}");
+            let text = format!("impl Filesystem for T {{ fn {method} {{}} }}");
+            let mut errors = Errors::default();
+            let item = item::parse(text.parse().unwrap(), "Filesystem", &mut errors);
+            let Item::Filesystem(mut item) = item else { panic!("{:?}", errors.messages()) };
+            let krate = syn::parse_quote!(k);
+            let output = expand(&mut item, Macro::Filesystem, &krate, &mut errors).to_string();
+            assert_eq!(errors.messages().len(), 1, "{:?}", errors.messages());
+            assert!(output.replace(' ', "").contains(expected), "{method}: {output}");
         }
-    }
-
-    #[test]
-    fn generics_reach_the_table() {
-        let item = "impl<T: X> Filesystem for S<T> where T: Y {}";
-        let (output, errors) = output(Macro::Filesystem, item);
-        assert!(errors.is_empty(), "{errors:?}");
-        assert!(output.contains("impl<T:X>k::OperationTableforS<T>whereT:Y{"), "{output}");
-    }
-
-    #[test]
-    fn a_second_attribute_is_removed() {
-        for (of, attribute) in [
-            (Macro::FilesystemPlugin, "filesystem"),
-            (Macro::FilesystemPlugin, "tf::filesystem_plugin(scheme = \"x\")"),
-            (Macro::Filesystem, "filesystem_plugin(scheme = \"x\")"),
-            (Macro::Filesystem, "filesystem"),
-        ] {
-            let item = format!("#[{attribute}] #[doc = \"x\"] impl Filesystem for T {{}}");
-            let (output, errors) = output(of, &item);
-            assert_eq!(errors.len(), 1, "{errors:?}");
-            assert!(output.starts_with("#[doc=\"x\"]impl"), "{output}");
-        }
-    }
-
-    #[test]
-    fn macros_between_the_methods_are_refused() {
-        let (_, error) = bad("stat!(); fn new_writable_file() {}");
-        assert!(error.starts_with("macros cannot be used as items"));
     }
 }

@@ -123,14 +123,6 @@ fn wrong_items_are_named() {
 }
 
 #[test]
-fn wrong_impls_are_named() {
-    assert!(error("impl<T> A<T> where T: X {}").contains("`impl Filesystem for A<T>`"));
-    assert!(error("impl Clone for A { fn f() {} }").contains("found `impl Clone for ...`"));
-    let slip = error("impl a::FileSystem for A {}");
-    assert!(slip.ends_with("found `impl a::FileSystem for ...`; write `Filesystem`"), "{slip}");
-}
-
-#[test]
 fn a_borrowing_filesystem_is_made_static() {
     for (item, expected) in [
         (
