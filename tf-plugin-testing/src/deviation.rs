@@ -22,6 +22,23 @@ impl Deviation {
         Self { what: what.to_string(), wanted: None, got: None, detail: None }
     }
 
+    /// Creates a deviation if bytes differ, which says where.
+    pub(crate) fn of_bytes(what: impl Display, got: &[u8], wanted: &[u8]) -> Option<Self> {
+        /// How many bytes are shown.
+        const SHOWN: usize = 40;
+        if got == wanted {
+            return None;
+        }
+        let differ = got.iter().zip(wanted).position(|(got, wanted)| got != wanted);
+        let at = differ.unwrap_or(got.len().min(wanted.len()));
+        let shown = |bytes: &[u8]| {
+            let part = &bytes[at..bytes.len().min(at + SHOWN)];
+            format!("{} bytes, from there \"{}\"", bytes.len(), part.escape_ascii())
+        };
+        let detail = format!("they differ from byte {at} on");
+        Some(Self::new(what).wanted(shown(wanted)).got(shown(got)).because(detail))
+    }
+
     /// Sets the expected result.
     #[must_use]
     pub fn wanted(mut self, wanted: String) -> Self {

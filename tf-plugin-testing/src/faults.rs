@@ -206,7 +206,18 @@ impl Faults {
         operation: &'static str,
         call: impl FnOnce() -> Result<T>,
     ) -> Result<T> {
-        let fault = self.next(operation);
+        Self::meet(self.next(operation), operation, call)
+    }
+
+    /// Makes a call that meets this fault.
+    ///
+    /// # Errors
+    /// As [`call`](Self::call).
+    pub(crate) fn meet<T>(
+        fault: Option<Fault>,
+        operation: &'static str,
+        call: impl FnOnce() -> Result<T>,
+    ) -> Result<T> {
         match fault {
             None | Some(Fault::Shorten(_)) => call(),
             Some(Fault::Fail(code)) => Err(told(operation, code)),
@@ -225,7 +236,7 @@ impl Faults {
 }
 
 #[cold]
-pub(crate) fn told(operation: &str, code: Code) -> Error {
+fn told(operation: &str, code: Code) -> Error {
     Error::new(code, format!("`{operation}` was told to fail"))
 }
 

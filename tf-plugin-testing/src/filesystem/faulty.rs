@@ -1,6 +1,6 @@
 //! A filesystem around another that fails, waits, reads less or panics when it is told to.
 
-use crate::faults::{Fault, Faults, faults_of_each, told};
+use crate::faults::{Fault, Faults, faults_of_each};
 use std::sync::Arc;
 use tf_fs_plugin::__private::testing::defaults;
 use tf_fs_plugin::{
@@ -210,23 +210,12 @@ pub struct FaultyFile<T> {
 
 impl<T: RandomAccessFile> RandomAccessFile for FaultyFile<T> {
     fn read_at(&self, offset: u64, buf: &mut ReadBuf<'_>) -> Result<()> {
-        let fault = self.faults.next("read");
-        match fault {
-            None => self.inner.read_at(offset, buf),
-            Some(Fault::Fail(code)) => Err(told("read", code)),
-            Some(Fault::FailAfter(code)) => {
-                let _ = self.inner.read_at(offset, buf);
-                Err(told("read", code))
-            }
-            Some(Fault::Delay(time)) => {
-                std::thread::sleep(time);
-                self.inner.read_at(offset, buf)
-            }
+        match self.faults.next("read") {
             Some(Fault::Shorten(n)) => {
                 let n = n.clamp(1, buf.remaining().max(1)).min(buf.remaining());
                 buf.fill_parts(&[n], |parts| self.inner.read_at(offset, &mut parts[0]))?
             }
-            Some(Fault::Panic) => panic!("`read` was told to panic"),
+            fault => Faults::meet(fault, "read", || self.inner.read_at(offset, buf)),
         }
     }
 }

@@ -57,17 +57,7 @@ pub(crate) fn same<T: PartialEq + Debug>(what: impl Display, got: T, wanted: T) 
 
 /// Notes bytes that differ, and where.
 pub(crate) fn same_bytes(what: impl Display, got: &[u8], wanted: &[u8]) -> Outcome {
-    if got == wanted {
-        return Ok(());
-    }
-    let differ = got.iter().zip(wanted).position(|(got, wanted)| got != wanted);
-    let at = differ.unwrap_or(got.len().min(wanted.len()));
-    let of = |bytes: &[u8]| {
-        let part = &bytes[at.min(bytes.len())..bytes.len().min(at + 20)];
-        format!("{} bytes, from there \"{}\"", bytes.len(), part.escape_ascii())
-    };
-    let detail = format!("they differ from byte {at} on");
-    Err(Deviation::new(what).wanted(of(wanted)).got(of(got)).because(detail).into())
+    Deviation::of_bytes(what, got, wanted).map_or(Ok(()), |deviation| Err(deviation.into()))
 }
 
 /// Notes what does not hold.

@@ -89,19 +89,7 @@ impl<'h> Run<'h> {
 
     /// Notes where bytes are not the wanted ones.
     pub(super) fn equal(&mut self, what: impl Display, got: &[u8], wanted: &[u8]) {
-        let wrong = |&at: &usize| got.get(at) != wanted.get(at);
-        let all: Vec<usize> = (0..got.len().max(wanted.len())).filter(wrong).collect();
-        if let Some(&first) = all.first() {
-            let byte = |bytes: &[u8]| {
-                bytes.get(first).map_or_else(|| "no byte".into(), |byte| format!("{byte:#04x}"))
-            };
-            let deviation = Deviation::new(what).wanted(byte(wanted)).got(byte(got));
-            self.deviation(deviation.because(format!(
-                "at byte {first} of {}; {} bytes differ",
-                wanted.len(),
-                all.len()
-            )));
-        }
+        self.deviations.extend(Deviation::of_bytes(what, got, wanted));
     }
 
     /// Memory, which is a part of a machine that tests need.

@@ -19,7 +19,7 @@ use tf_fs_sys::{
     TF_ReadOnlyMemoryRegionOps, TF_WRITABLE_FILE_OPS_ABI, TF_WRITABLE_FILE_OPS_API,
     TF_WritableFileOps,
 };
-use tf_plugin_core::{Code, Error, Result};
+use tf_plugin_core::{Error, Result};
 
 const OP: &str = "TF_InitPlugin";
 
@@ -147,7 +147,7 @@ impl Host {
             let scheme = scheme(offer.scheme)?;
             check_versions(offer)?;
             let tables = copy_tables(&self.session, &scheme, offer);
-            check_tables(offer, &tables).map_err(|lack| lack.error(&self.session, &scheme))?;
+            check_tables(&self.session, &scheme, offer, &tables)?;
             (scheme, tables)
         };
         // SAFETY: the tables hold functions that any thread may call: `register_raw` requires it.
@@ -187,45 +187,36 @@ unsafe fn scheme(scheme: *const c_char) -> Result<Vec<u8>> {
 }
 
 fn check_versions(offer: &TF_FilesystemPluginOps) -> Result<()> {
-    let tables = [
-        (
-            true,
-            "filesystem",
-            (offer.filesystem_ops_abi, TF_FILESYSTEM_OPS_ABI),
-            (offer.filesystem_ops_api, TF_FILESYSTEM_OPS_API),
-        ),
-        (
-            !offer.random_access_file_ops.is_null(),
-            "random access file",
-            (offer.random_access_file_ops_abi, TF_RANDOM_ACCESS_FILE_OPS_ABI),
-            (offer.random_access_file_ops_api, TF_RANDOM_ACCESS_FILE_OPS_API),
-        ),
-        (
-            !offer.writable_file_ops.is_null(),
-            "writable file",
-            (offer.writable_file_ops_abi, TF_WRITABLE_FILE_OPS_ABI),
-            (offer.writable_file_ops_api, TF_WRITABLE_FILE_OPS_API),
-        ),
-        (
-            !offer.read_only_memory_region_ops.is_null(),
-            "read only memory region",
-            (offer.read_only_memory_region_ops_abi, TF_READ_ONLY_MEMORY_REGION_OPS_ABI),
-            (offer.read_only_memory_region_ops_api, TF_READ_ONLY_MEMORY_REGION_OPS_API),
-        ),
-    ];
+    macro_rules! tables {
+        ($($name:literal $ops:ident $abi:ident $core_abi:ident $api:ident $core_api:ident;)*) => {
+            [$(($name, offer.$ops.is_null(), (offer.$abi, $core_abi), (offer.$api, $core_api)),)*]
+        };
+    }
+    let tables = tables! {
+        "filesystem" filesystem_ops filesystem_ops_abi TF_FILESYSTEM_OPS_ABI
+            filesystem_ops_api TF_FILESYSTEM_OPS_API;
+        "random access file" random_access_file_ops random_access_file_ops_abi TF_RANDOM_ACCESS_FILE_OPS_ABI
+            random_access_file_ops_api TF_RANDOM_ACCESS_FILE_OPS_API;
+        "writable file" writable_file_ops writable_file_ops_abi TF_WRITABLE_FILE_OPS_ABI
+            writable_file_ops_api TF_WRITABLE_FILE_OPS_API;
+        "read only memory region" read_only_memory_region_ops
+            read_only_memory_region_ops_abi TF_READ_ONLY_MEMORY_REGION_OPS_ABI
+            read_only_memory_region_ops_api TF_READ_ONLY_MEMORY_REGION_OPS_API;
+    };
     let differs = |kind: &str, name: &str, (plugin, core): (c_int, c_int), end: &str| {
         format!(
             "Plugin {kind} ({plugin}) for {name} operations doesn't match expected core {kind} ({core}). {end}"
         )
     };
-    let present = || tables.iter().filter(|(present, ..)| *present);
-    for (_, name, abi, _) in present() {
+    // TensorFlow compares the version of the first table before it looks whether the table is there.
+    let present = || tables.iter().filter(|(name, is_null, ..)| *name == "filesystem" || !is_null);
+    for (name, _, abi, _) in present() {
         if abi.0 != abi.1 {
             let text = differs("ABI", name, *abi, "Plugin cannot be loaded.");
             return Err(Error::failed_precondition(text));
         }
     }
-    for (_, name, _, api) in present() {
+    for (name, _, _, api) in present() {
         if api.0 != api.1 {
             let end = "Plugin will be loaded but functionality might be missing.";
             log::info!("{}", differs("API", name, *api, end));
@@ -297,123 +288,68 @@ unsafe fn copy_tables(session: &Session, scheme: &[u8], offer: &TF_FilesystemPlu
     }
 }
 
-/// A function that must be there and is not.
-enum Lack {
-    /// TensorFlow refuses the plugin with this text.
-    Refused(String),
-    /// TensorFlow looks for the function in the plugin's table, finds something, and later calls null,
-    /// since its copy of the table ends before: `what` is the function, `size` the table's.
-    CutOff { what: &'static str, size: usize },
-}
-
-impl Lack {
-    fn error(self, session: &Session, scheme: &[u8]) -> Error {
-        match self {
-            Self::Refused(text) => Error::new(Code::FailedPrecondition, text),
-            Self::CutOff { what, size } => {
-                let text = format!(
-                    "the table is said to have {size} bytes, which does not cover {what}; TensorFlow reads beyond the size to check it and then calls null"
-                );
-                session.log.add(OP, scheme, text.clone());
-                Error::internal(text)
-            }
-        }
-    }
-}
-
 /// Rows 4 to 11 of TensorFlow's checks. It makes them on the plugin's tables, whatever their declared
-/// size; this host looks at the copies and tells a function that is cut off from one that is missing.
-fn check_tables(offer: &TF_FilesystemPluginOps, tables: &Tables) -> Result<(), Lack> {
-    let refused = |text: &str| Err(Lack::Refused(text.to_owned()));
-    let required = |present: bool, offset: usize, size: usize, what, text: &str| {
-        if present {
-            Ok(())
-        } else if offset + size_of::<usize>() > size {
-            Err(Lack::CutOff { what, size })
-        } else {
-            Err(Lack::Refused(text.to_owned()))
-        }
-    };
+/// size; this host looks at the copies and tells a function that is cut off from one that is missing:
+/// TensorFlow finds something there, and later calls null, since its copy of the table ends before.
+fn check_tables(
+    session: &Session,
+    scheme: &[u8],
+    offer: &TF_FilesystemPluginOps,
+    tables: &Tables,
+) -> Result<()> {
+    macro_rules! required {
+        ($($on:literal $of:literal $ops:ident $size:ident $table:ident $type:ident [$($op:ident)*];)*) => {
+            [$($((
+                !offer.$ops.is_null() && tables.$table.$op.is_none(),
+                offset_of!($type, $op),
+                offer.$size,
+                concat!("`", stringify!($op), "`", $of),
+                concat!("Trying to register filesystem without `", stringify!($op), "` operation", $on),
+            ),)*)*]
+        };
+    }
+    let refused = |text: &str| Err(Error::failed_precondition(text));
     if offer.filesystem_ops.is_null() {
         return refused("Trying to register filesystem without operations");
     }
+    let required = required! {
+        "" "" filesystem_ops filesystem_ops_size filesystem TF_FilesystemOps [init cleanup];
+        " on random access files" " of random access files" random_access_file_ops random_access_file_ops_size
+            random_access_file TF_RandomAccessFileOps [cleanup];
+        " on writable files" " of writable files" writable_file_ops writable_file_ops_size
+            writable_file TF_WritableFileOps [cleanup];
+        " on read only memory regions" " of memory regions"
+            read_only_memory_region_ops read_only_memory_region_ops_size
+            read_only_memory_region TF_ReadOnlyMemoryRegionOps [cleanup data length];
+    };
+    for (lacks, offset, size, what, text) in required {
+        if lacks && offset + size_of::<usize>() > size {
+            let text = format!(
+                "the table is said to have {size} bytes, which does not cover {what}; TensorFlow reads beyond the size to check it and then calls null"
+            );
+            session.log.add(OP, scheme, text.clone());
+            return Err(Error::internal(text));
+        } else if lacks {
+            return refused(text);
+        }
+    }
     let fs = &tables.filesystem;
-    let size = offer.filesystem_ops_size;
-    required(
-        fs.init.is_some(),
-        offset_of!(TF_FilesystemOps, init),
-        size,
-        "`init`",
-        "Trying to register filesystem without `init` operation",
-    )?;
-    required(
-        fs.cleanup.is_some(),
-        offset_of!(TF_FilesystemOps, cleanup),
-        size,
-        "`cleanup`",
-        "Trying to register filesystem without `cleanup` operation",
-    )?;
-    if !offer.random_access_file_ops.is_null() {
-        required(
-            tables.random_access_file.cleanup.is_some(),
-            offset_of!(TF_RandomAccessFileOps, cleanup),
-            offer.random_access_file_ops_size,
-            "`cleanup` of random access files",
-            "Trying to register filesystem without `cleanup` operation on random access files",
-        )?;
-    }
-    if !offer.writable_file_ops.is_null() {
-        required(
-            tables.writable_file.cleanup.is_some(),
-            offset_of!(TF_WritableFileOps, cleanup),
-            offer.writable_file_ops_size,
-            "`cleanup` of writable files",
-            "Trying to register filesystem without `cleanup` operation on writable files",
-        )?;
-    }
-    if !offer.read_only_memory_region_ops.is_null() {
-        let region = &tables.read_only_memory_region;
-        let size = offer.read_only_memory_region_ops_size;
-        required(
-            region.cleanup.is_some(),
-            offset_of!(TF_ReadOnlyMemoryRegionOps, cleanup),
-            size,
-            "`cleanup` of memory regions",
-            "Trying to register filesystem without `cleanup` operation on read only memory regions",
-        )?;
-        required(
-            region.data.is_some(),
-            offset_of!(TF_ReadOnlyMemoryRegionOps, data),
-            size,
-            "`data` of memory regions",
-            "Trying to register filesystem without `data` operation on read only memory regions",
-        )?;
-        required(
-            region.length.is_some(),
-            offset_of!(TF_ReadOnlyMemoryRegionOps, length),
-            size,
-            "`length` of memory regions",
-            "Trying to register filesystem without `length` operation on read only memory regions",
-        )?;
-    }
-    if fs.new_random_access_file.is_some() && offer.random_access_file_ops.is_null() {
-        return refused(
-            "Filesystem allows creation of random access files but no operations on them have been supplied.",
-        );
-    }
-    if (fs.new_writable_file.is_some() || fs.new_appendable_file.is_some())
-        && offer.writable_file_ops.is_null()
-    {
-        return refused(
-            "Filesystem allows creation of writable files but no operations on them have been supplied.",
-        );
-    }
-    if fs.new_read_only_memory_region_from_file.is_some()
-        && offer.read_only_memory_region_ops.is_null()
-    {
-        return refused(
-            "Filesystem allows creation of readonly memory regions but no operations on them have been supplied.",
-        );
+    let writes = fs.new_writable_file.is_some() || fs.new_appendable_file.is_some();
+    let maps = fs.new_read_only_memory_region_from_file.is_some();
+    for (opens, no_table, what) in [
+        (
+            fs.new_random_access_file.is_some(),
+            offer.random_access_file_ops.is_null(),
+            "random access files",
+        ),
+        (writes, offer.writable_file_ops.is_null(), "writable files"),
+        (maps, offer.read_only_memory_region_ops.is_null(), "readonly memory regions"),
+    ] {
+        if opens && no_table {
+            return Err(Error::failed_precondition(format_args!(
+                "Filesystem allows creation of {what} but no operations on them have been supplied."
+            )));
+        }
     }
     Ok(())
 }

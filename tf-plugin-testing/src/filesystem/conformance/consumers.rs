@@ -1,8 +1,10 @@
 //! What TensorFlow's own code does with files, call by call, as it was seen doing it.
 
+use super::conditions::FP;
 use super::directories::{COPY_FILE, RENAME_FILE, transfer};
 use super::run::{Outcome, Run};
-use super::steps::{create, pattern};
+use super::steps::{begun, create, open, pattern};
+use super::tree::delete_tree;
 use tf_plugin_core::Code;
 
 /// Writes as TensorFlow's writer of checkpoint data does: it flushes and closes a second time.
@@ -33,16 +35,10 @@ pub(super) fn checkpoint(run: &mut Run<'_>) -> Outcome {
         run.must(format_args!("delete_file of {path}"), run.fs.delete_file(&path))?;
     }
     restore(run, &dir, 10)?;
-    let found = run.fs.get_matching_paths(format!("{dir}/ckpt-*.index"));
-    if run.expect("get_matching_paths of ckpt-*.index", &found, None) {
-        let want = [format!("{dir}/ckpt-10.index"), format!("{dir}/ckpt-2.index")];
-        run.expect_names("get_matching_paths of ckpt-*.index", found.unwrap_or_default(), &want);
-    }
-    run.holds(
-        "the newest checkpoint",
-        &format!("{dir}/checkpoint"),
-        b"model_checkpoint_path: \"ckpt-2\"",
-    );
+    let want = ["ckpt-10.index", "ckpt-2.index"].map(|name| format!("{dir}/{name}"));
+    run.matches(&format!("{dir}/ckpt-*.index"), want);
+    let newest = b"model_checkpoint_path: \"ckpt-2\"";
+    run.holds("the newest checkpoint", &format!("{dir}/checkpoint"), newest);
     Ok(())
 }
 
@@ -74,10 +70,7 @@ fn restore(run: &mut Run<'_>, dir: &str, step: usize) -> Outcome {
     let index = format!("{dir}/ckpt-{step}.index");
     let size = run.fs.get_file_size(&index);
     let size = run.must(format_args!("get_file_size of {index}"), size)?;
-    let reader = run.must(
-        format_args!("new_random_access_file of {index}"),
-        run.fs.new_random_access_file(&index),
-    )?;
+    let reader = open(run, &index)?;
     let want = pattern(300);
     // The footer first, then from the start.
     for (offset, n) in [(size.saturating_sub(48), 48), (0, 100), (100, 200)] {
@@ -106,18 +99,12 @@ pub(super) fn cache_lock_file(run: &mut Run<'_>) -> Outcome {
 
 pub(super) fn event_file_is_read_while_it_grows(run: &mut Run<'_>) -> Outcome {
     run.needs_visible_at_flush()?;
-    let cell = run.bare_cell()?;
-    let path = format!("{cell}/events");
-    let mut writer = create(run, &path)?;
-    run.must("append", writer.append(b"one"))?;
+    let (path, mut writer) = begun(run, b"one")?;
     run.must("flush", writer.flush())?;
     let mut position = 0;
     for piece in [&b"one"[..], b"three", b"seventeen"] {
         // TensorBoard opens again and goes on where it stopped.
-        let reader = run.must(
-            "new_random_access_file of a file that grows",
-            run.fs.new_random_access_file(&path),
-        )?;
+        let reader = open(run, &path)?;
         let (bytes, status) = reader.read_with_status(position, 1000);
         run.expect("read to the end of a file that grows", &status, Some(Code::OutOfRange));
         run.expect_bytes("read to the end of a file that grows", &bytes, piece);
@@ -148,11 +135,8 @@ pub(super) fn saved_model(run: &mut Run<'_>) -> Outcome {
     // A server polls for the newest version.
     for _ in 0..2 {
         run.lists("the versions", &format!("{cell}/model"), &["1"]);
-        run.expect(
-            "path_exists of saved_model.pb",
-            &run.fs.path_exists(format!("{model}/saved_model.pb")),
-            None,
-        );
+        let found = run.fs.path_exists(format!("{model}/saved_model.pb"));
+        run.expect("path_exists of saved_model.pb", &found, None);
     }
     run.lists("the model", &model, &["assets", "saved_model.pb", "variables"]);
     run.holds("loaded", &format!("{model}/assets/vocabulary.txt"), b"a\nb\n");
@@ -161,9 +145,7 @@ pub(super) fn saved_model(run: &mut Run<'_>) -> Outcome {
     }
     transfer(run, &COPY_FILE, &format!("{model}/saved_model.pb"), &format!("{cell}/copy.pb"))?;
     run.holds("gfile.copy", &format!("{cell}/copy.pb"), &pattern(3000));
-    if let Err(left) = run.fs.delete_recursively(format!("{cell}/model")) {
-        return run.must("gfile.rmtree", Err(left.error));
-    }
+    delete_tree(run, &format!("{cell}/model"))?;
     run.is_gone("gfile.rmtree", &model);
     Ok(())
 }
@@ -180,11 +162,7 @@ pub(super) fn walk(run: &mut Run<'_>) -> Outcome {
             if is_directory.is_ok() {
                 queue.push(path.clone());
             } else {
-                run.expect(
-                    format_args!("is_directory of {path}"),
-                    &is_directory,
-                    Some(Code::FailedPrecondition),
-                );
+                run.expect(format_args!("is_directory of {path}"), &is_directory, FP);
             }
             found.push(path.into_bytes());
         }

@@ -5,7 +5,7 @@ use super::run::{CONTENT, Does, Outcome, Run};
 use crate::filesystem::declared::{Append, Visible};
 use crate::filesystem::file::TestWritableFile;
 use crate::filesystem::handle::TestFilesystem;
-use tf_plugin_core::{Code, Error, Result};
+use tf_plugin_core::{Code, Error, Result, ensure};
 
 pub(super) const NEW_RANDOM_ACCESS_FILE: Does =
     Does { call: |run, path| run.fs.new_random_access_file(path).map(drop), after: |_, _, _| {} };
@@ -38,11 +38,8 @@ pub(super) const NEW_APPENDABLE_FILE: Does = Does {
 pub(super) const NEW_READ_ONLY_MEMORY_REGION_FROM_FILE: Does = Does {
     call: |run, path| {
         let region = run.fs.new_read_only_memory_region_from_file(path)?;
-        if region.to_vec() == CONTENT {
-            Ok(())
-        } else {
-            Err(Error::data_loss("the region is not the file's content"))
-        }
+        ensure!(region.to_vec() == CONTENT, Error::data_loss("it is not the file's content"));
+        Ok(())
     },
     after: |_, _, _| {},
 };
@@ -87,11 +84,9 @@ pub(super) const OPEN_FOR_APPENDING: Look =
 pub(super) const CREATE_DIR: Look = Look::new("create_dir", EXISTS, |fs, path| fs.create_dir(path));
 pub(super) const GET_CHILDREN: Look = Look::new("get_children", None, |fs, path| {
     let (dir, name) = path.rsplit_once('/').unwrap_or_default();
-    if fs.get_children(dir)?.iter().any(|child| child == name.as_bytes()) {
-        Ok(())
-    } else {
-        Err(Error::not_found("the listing lacks it"))
-    }
+    let listed = fs.get_children(dir)?.iter().any(|child| child == name.as_bytes());
+    ensure!(listed, Error::not_found("the listing lacks it"));
+    Ok(())
 });
 pub(super) const COPY_FILE: Look =
     Look::new("copy_file", None, |fs, path| fs.copy_file(path, format!("{path}2")));
@@ -106,14 +101,13 @@ pub(super) fn look(run: &mut Run<'_>, look: &Look, is_open: bool) -> Outcome {
     let cell = run.cell()?;
     let path = format!("{cell}/missing");
     let opened = run.fs.new_writable_file(&path);
-    let mut writer = Some(run.must("new_writable_file", opened)?);
-    if !is_open {
-        writer = None;
-    }
-    let when = if is_open {
-        "a file that is open for writing"
-    } else {
-        "a file that was dropped without a close"
+    let writer = run.must("new_writable_file", opened)?;
+    let (writer, when) = match is_open {
+        true => (Some(writer), "a file that is open for writing"),
+        false => {
+            drop(writer);
+            (None, "a file that was dropped without a close")
+        }
     };
     run.expect(format_args!("{} of {when}", look.name), &(look.call)(&run.fs, &path), look.want);
     drop(writer);
@@ -148,13 +142,7 @@ pub(super) fn write_append_replace(run: &mut Run<'_>) -> Outcome {
         run.expect("append", &file.append(piece), None);
         position += piece.len() as u64;
         for _ in 0..2 {
-            let told = file.tell();
-            if run.expect("tell", &told, None) {
-                run.expect_that(
-                    "tell: the bytes appended so far",
-                    told.is_ok_and(|told| told == position),
-                );
-            }
+            run.gives("tell", file.tell(), position);
         }
     }
     run.expect("flush", &file.flush(), None);

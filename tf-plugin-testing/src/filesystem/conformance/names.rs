@@ -14,9 +14,7 @@ pub(super) fn name(run: &mut Run<'_>, name: &str) -> Outcome {
     let found = run.fs.path_exists(&path);
     run.expect(format_args!("path_exists of {path}"), &found, None);
     let length = run.fs.stat(&path).map(|found| found.length);
-    if run.expect(format_args!("stat of {path}"), &length, None) {
-        run.expect_eq(format_args!("stat of {path}: length"), length.unwrap_or_default(), 7);
-    }
+    run.gives(format_args!("length of {path}"), length, 7);
     run.lists("beside another file", &cell, &[name, "other"]);
     if !run.may_change() {
         return Ok(());
@@ -28,11 +26,8 @@ pub(super) fn name(run: &mut Run<'_>, name: &str) -> Outcome {
         run.holds("renamed back", &path, CONTENT);
     }
     if run.expect(format_args!("delete_file of {path}"), &run.fs.delete_file(&path), None) {
-        run.expect(
-            format_args!("path_exists of the deleted {path}"),
-            &run.fs.path_exists(&path),
-            NOT_FOUND,
-        );
+        let found = run.fs.path_exists(&path);
+        run.expect(format_args!("path_exists of the deleted {path}"), &found, NOT_FOUND);
         run.holds("beside a deleted file", &other, b"other");
     }
     Ok(())
@@ -63,15 +58,10 @@ pub(super) fn distinct(run: &mut Run<'_>, names: &[&str]) -> Outcome {
     for (index, name) in names.iter().enumerate() {
         run.holds("distinct names", &format!("{cell}/{name}"), name.repeat(index + 1).as_bytes());
     }
-    if let Some((first, rest)) = names.split_first()
-        && run.may_change()
-        && run.expect(
-            format_args!("delete_file of {first}"),
-            &run.fs.delete_file(format!("{cell}/{first}")),
-            None,
-        )
-    {
-        run.lists("one of them deleted", &cell, rest);
+    if run.may_change() {
+        let deleted = run.fs.delete_file(format!("{cell}/{}", names[0]));
+        run.must("delete_file of the first", deleted)?;
+        run.lists("one of them deleted", &cell, &names[1..]);
     }
     Ok(())
 }
@@ -130,12 +120,9 @@ pub(super) fn translate_name_keeps_the_host(run: &mut Run<'_>) -> Outcome {
     let path = format!("{cell}/file");
     let translated = run.fs.translate_name(&path);
     let translated = run.must("translate_name", translated)?;
-    let read = run.fs.read_file(&translated);
     let what =
         format!("reading {}, which translate_name made of {path}", translated.escape_ascii());
-    if run.expect(&what, &read, None) {
-        run.expect_bytes(what, &read.unwrap_or_default(), CONTENT);
-    }
+    run.gives(what, run.fs.read_file(&translated), CONTENT.to_vec());
     let host = crate::filesystem::path::parse(run.root.as_bytes()).host;
     run.expect_that(
         format_args!("translate_name of {path} lost the host: {}", translated.escape_ascii()),

@@ -1,7 +1,8 @@
 //! What is read is what was written.
 
 use super::run::{CONTENT, Outcome, Run};
-use super::steps::{file, pattern};
+use super::steps::{file, open, pattern};
+use crate::filesystem::file::TestReadOnlyMemoryRegion;
 use tf_plugin_core::Code;
 
 const END: Option<Code> = Some(Code::OutOfRange);
@@ -9,7 +10,7 @@ const END: Option<Code> = Some(Code::OutOfRange);
 /// Reads pieces of a file that holds `content`, and holds each against it.
 fn reads(run: &mut Run<'_>, content: &[u8], pieces: &[(u64, usize)]) -> Outcome {
     let path = file(run, content)?;
-    let reader = run.must("new_random_access_file", run.fs.new_random_access_file(&path))?;
+    let reader = open(run, &path)?;
     for &(offset, n) in pieces {
         let (bytes, status) = reader.read_with_status(offset, n);
         let len = content.len();
@@ -79,9 +80,7 @@ pub(super) fn line_ends_are_kept(run: &mut Run<'_>) -> Outcome {
 
 pub(super) fn two_readers_of_one_file(run: &mut Run<'_>) -> Outcome {
     let path = file(run, b"0123456789")?;
-    let (one, other) = (run.fs.new_random_access_file(&path), run.fs.new_random_access_file(&path));
-    let one = run.must("new_random_access_file", one)?;
-    let other = run.must("new_random_access_file of an open file", other)?;
+    let (one, other) = (open(run, &path)?, open(run, &path)?);
     for (reader, offset, want) in [(&one, 0, b"012"), (&other, 5, b"567"), (&one, 3, b"345")] {
         let read = reader.read(offset, 3).unwrap_or_default();
         run.expect_bytes(format_args!("read of 3 bytes at {offset}"), &read, want);
@@ -92,13 +91,15 @@ pub(super) fn two_readers_of_one_file(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
+fn map(run: &mut Run<'_>, path: &str) -> Outcome<TestReadOnlyMemoryRegion> {
+    let mapped = run.fs.new_read_only_memory_region_from_file(path);
+    run.must("new_read_only_memory_region_from_file", mapped)
+}
+
 /// Maps a file that holds `content`.
 fn maps(run: &mut Run<'_>, content: &[u8]) -> Outcome {
     let path = file(run, content)?;
-    let region = run.must(
-        "new_read_only_memory_region_from_file",
-        run.fs.new_read_only_memory_region_from_file(&path),
-    )?;
+    let region = map(run, &path)?;
     run.expect_bytes("the region", &region.to_vec(), content);
     Ok(())
 }
@@ -113,25 +114,16 @@ pub(super) fn region_of_a_large_file(run: &mut Run<'_>) -> Outcome {
 
 pub(super) fn region_of_a_replaced_file(run: &mut Run<'_>) -> Outcome {
     let path = file(run, b"first")?;
-    run.must(
-        "new_read_only_memory_region_from_file",
-        run.fs.new_read_only_memory_region_from_file(&path).map(drop),
-    )?;
+    drop(map(run, &path)?);
     run.write(&path, b"the second")?;
-    let region = run.must(
-        "new_read_only_memory_region_from_file",
-        run.fs.new_read_only_memory_region_from_file(&path),
-    )?;
+    let region = map(run, &path)?;
     run.expect_bytes("the region of a file that was replaced", &region.to_vec(), b"the second");
     Ok(())
 }
 
 pub(super) fn region_outlives_its_name(run: &mut Run<'_>) -> Outcome {
     let path = file(run, CONTENT)?;
-    let region = run.must(
-        "new_read_only_memory_region_from_file",
-        run.fs.new_read_only_memory_region_from_file(&path),
-    )?;
+    let region = map(run, &path)?;
     run.must("delete_file", run.fs.delete_file(&path))?;
     run.expect_bytes("the region of a file that was deleted", &region.to_vec(), CONTENT);
     Ok(())

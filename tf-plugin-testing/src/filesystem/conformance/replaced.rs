@@ -2,7 +2,7 @@
 
 use super::directories::{COPY_FILE, RENAME_FILE, Transfer, transfer};
 use super::run::{CONTENT, Outcome, Run, Stop};
-use super::steps::{append, create, file, pattern};
+use super::steps::{append, create, file, open, pattern};
 use crate::filesystem::declared::Visible;
 use crate::filesystem::file::TestRandomAccessFile;
 use tf_plugin_core::Code;
@@ -35,9 +35,8 @@ fn reads_the_old(
     let old = pattern(LONG);
     for new in [LONG / 3, LONG * 2] {
         let path = file(run, &old)?;
-        let reader = run.must("new_random_access_file", run.fs.new_random_access_file(&path))?;
-        let read = reader.read(0, PIECE);
-        let read = run.must("read before the change", read)?;
+        let reader = open(run, &path)?;
+        let read = run.must("read before the change", reader.read(0, PIECE))?;
         run.expect_bytes("read before the change", &read, &old[..PIECE]);
         change(run, &path, &other_pattern(new))?;
         old_or_an_error(run, what, &reader, &old);
@@ -57,11 +56,8 @@ fn old_or_an_error(run: &mut Run<'_>, what: &str, reader: &TestRandomAccessFile,
             run.expect_bytes(what, &bytes, want);
             return;
         }
-        run.expect(
-            format_args!("{what}: a reader that was open"),
-            &status,
-            (want.len() < PIECE).then_some(Code::OutOfRange),
-        );
+        let code = (want.len() < PIECE).then_some(Code::OutOfRange);
+        run.expect(format_args!("{what}: a reader that was open"), &status, code);
     }
 }
 
@@ -176,7 +172,7 @@ pub(super) fn writer_of_a_file_that_is_deleted(run: &mut Run<'_>) -> Outcome {
 /// Where files are declared to be written in place, a reader sees it.
 pub(super) fn in_place_is_declared_right(run: &mut Run<'_>) -> Outcome {
     let path = file(run, b"the old content")?;
-    let reader = run.must("new_random_access_file", run.fs.new_random_access_file(&path))?;
+    let reader = open(run, &path)?;
     run.write(&path, b"the new")?;
     let read = reader.read(0, 100).unwrap_or_default();
     run.expect_bytes(

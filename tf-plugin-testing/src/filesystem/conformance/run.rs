@@ -69,15 +69,6 @@ fn shown(code: Option<Code>) -> String {
     code.map_or_else(|| String::from("OK"), |code| format!("{code:?}"))
 }
 
-/// Bytes for a message: the beginning of long ones.
-fn bytes_shown(bytes: &[u8]) -> String {
-    const MAX: usize = 40;
-    if bytes.len() <= MAX {
-        return format!("\"{}\"", bytes.escape_ascii());
-    }
-    format!("{} bytes \"{}...\"", bytes.len(), bytes[..MAX].escape_ascii())
-}
-
 pub(super) fn names_shown(names: &[Vec<u8>]) -> String {
     let names: Vec<_> = names.iter().map(|name| name.escape_ascii().to_string()).collect();
     format!("[{}]", names.join(", "))
@@ -285,16 +276,7 @@ impl Run<'_> {
 
     /// Notes bytes that differ, and where.
     pub(super) fn expect_bytes(&mut self, what: impl Display, got: &[u8], want: &[u8]) {
-        if got != want {
-            let differ = got.iter().zip(want).position(|(got, want)| got != want);
-            let at = differ.unwrap_or(got.len().min(want.len()));
-            self.deviations.push(
-                Deviation::new(what)
-                    .wanted(bytes_shown(want))
-                    .got(bytes_shown(got))
-                    .because(format!("they differ from byte {at} on")),
-            );
-        }
+        self.deviations.extend(Deviation::of_bytes(what, got, want));
     }
 
     /// Notes an error, or a value that is not this.
@@ -323,6 +305,13 @@ impl Run<'_> {
         {
             self.expect_names(what, got, want);
         }
+    }
+
+    /// Notes an error, or paths that a pattern matches which are not these.
+    pub(super) fn matches(&mut self, pattern: &str, want: impl IntoIterator<Item = String>) {
+        let want: Vec<_> = want.into_iter().collect();
+        let found = self.fs.get_matching_paths(pattern);
+        self.names(format_args!("get_matching_paths of {pattern}"), found, &want);
     }
 
     /// Notes names that differ, whatever their order.

@@ -2,7 +2,7 @@
 
 use super::run::{Outcome, Run, Stop};
 use crate::filesystem::declared::Append;
-use crate::filesystem::file::TestWritableFile;
+use crate::filesystem::file::{TestRandomAccessFile, TestWritableFile};
 
 /// Bytes in which every position is recognisable.
 pub(super) fn pattern(len: usize) -> Vec<u8> {
@@ -19,6 +19,16 @@ pub(super) fn file(run: &mut Run<'_>, content: &[u8]) -> Outcome<String> {
 
 pub(super) fn create(run: &mut Run<'_>, path: &str) -> Outcome<TestWritableFile> {
     run.must(format_args!("new_writable_file of {path}"), run.fs.new_writable_file(path))
+}
+
+/// Appends and closes.
+pub(super) fn finish(run: &mut Run<'_>, mut writer: TestWritableFile, content: &[u8]) -> Outcome {
+    run.must("append", writer.append(content))?;
+    run.must("close", writer.close())
+}
+
+pub(super) fn open(run: &mut Run<'_>, path: &str) -> Outcome<TestRandomAccessFile> {
+    run.must(format_args!("new_random_access_file of {path}"), run.fs.new_random_access_file(path))
 }
 
 /// A new file in a directory of its own, to which this was appended.

@@ -2,7 +2,7 @@
 
 use super::conditions::EXISTS;
 use super::run::{Outcome, Run};
-use super::steps::{file, pattern};
+use super::steps::{file, open, pattern};
 use crate::abi::processes::{PANICKED, in_a_child};
 use crate::filesystem::declared::Visible;
 use crate::filesystem::handle::TestFilesystem;
@@ -34,8 +34,13 @@ fn together<T: Send>(
     })
 }
 
-/// Notes the first of the answers that is an error.
-fn all_succeed(run: &mut Run<'_>, what: &str, answers: Vec<Result<()>>) -> Outcome {
+/// Runs a body on eight threads, and notes the first error.
+fn all_succeed(
+    run: &mut Run<'_>,
+    what: &str,
+    body: impl Fn(&TestFilesystem, usize) -> Result<()> + Sync,
+) -> Outcome {
+    let answers = together(&run.fs, body);
     run.expect_eq(format_args!("{what}: threads that ended"), answers.len(), THREADS);
     for answer in answers {
         run.must(what, answer)?;
@@ -46,8 +51,8 @@ fn all_succeed(run: &mut Run<'_>, what: &str, answers: Vec<Result<()>>) -> Outco
 pub(super) fn readers_of_one_file(run: &mut Run<'_>) -> Outcome {
     let content = pattern(60_000);
     let path = file(run, &content)?;
-    let reader = run.must("new_random_access_file", run.fs.new_random_access_file(&path))?;
-    let answers = together(&run.fs, |_, index| {
+    let reader = open(run, &path)?;
+    all_succeed(run, "eight threads read one open file", |_, index| {
         for round in 0..30 {
             let offset = (index * 7001 + round * 1999) % content.len();
             let read = reader.read(offset as u64, 1500)?;
@@ -57,34 +62,31 @@ pub(super) fn readers_of_one_file(run: &mut Run<'_>) -> Outcome {
             }
         }
         Ok(())
-    });
-    all_succeed(run, "eight threads read one open file", answers)
+    })
 }
 
 pub(super) fn each_opens_the_same_file(run: &mut Run<'_>) -> Outcome {
     let content = pattern(20_000);
     let path = file(run, &content)?;
-    let answers = together(&run.fs, |fs, _| {
+    all_succeed(run, "eight threads open and read one file", |fs, _| {
         for _ in 0..10 {
             if fs.read_file(&path)? != content {
                 return Err(Error::data_loss("other bytes"));
             }
         }
         Ok(())
-    });
-    all_succeed(run, "eight threads open and read one file", answers)
+    })
 }
 
 pub(super) fn writers_of_different_files(run: &mut Run<'_>) -> Outcome {
     let cell = run.bare_cell()?;
-    let answers = together(&run.fs, |fs, index| {
+    all_succeed(run, "eight threads write a file each", |fs, index| {
         let mut writer = fs.new_writable_file(format!("{cell}/shard-{index}"))?;
         for round in 0..50_u8 {
             writer.append(&[index as u8, round])?;
         }
         writer.close()
-    });
-    all_succeed(run, "eight threads write a file each", answers)?;
+    })?;
     for index in 0..THREADS {
         let want: Vec<u8> = (0..50).flat_map(|round| [index as u8, round]).collect();
         run.holds("written by one of eight threads", &format!("{cell}/shard-{index}"), &want);
@@ -95,7 +97,7 @@ pub(super) fn writers_of_different_files(run: &mut Run<'_>) -> Outcome {
 pub(super) fn listing_during_writes(run: &mut Run<'_>) -> Outcome {
     let cell = run.bare_cell()?;
     run.write(&format!("{cell}/there"), b"")?;
-    let answers = together(&run.fs, |fs, index| {
+    all_succeed(run, "listing while others write", |fs, index| {
         for round in 0..10 {
             if index % 2 == 0 {
                 fs.write_file(format!("{cell}/file-{index}-{round}"), b"x")?;
@@ -113,8 +115,7 @@ pub(super) fn listing_during_writes(run: &mut Run<'_>) -> Outcome {
             }
         }
         Ok(())
-    });
-    all_succeed(run, "listing while others write", answers)?;
+    })?;
     let mut want: Vec<_> = (0..THREADS)
         .step_by(2)
         .flat_map(|index| (0..10).map(move |round| format!("file-{index}-{round}")))
@@ -142,21 +143,21 @@ pub(super) fn one_creates_a_directory(run: &mut Run<'_>) -> Outcome {
 pub(super) fn all_create_a_path(run: &mut Run<'_>) -> Outcome {
     let cell = run.bare_cell()?;
     let dir = format!("{cell}/a/b/c");
-    let answers = together(&run.fs, |fs, _| fs.recursively_create_dir(&dir));
-    all_succeed(run, "recursively_create_dir of one path on eight threads", answers)
+    all_succeed(run, "recursively_create_dir of one path on eight threads", |fs, _| {
+        fs.recursively_create_dir(&dir)
+    })
 }
 
 pub(super) fn each_renames_its_file(run: &mut Run<'_>) -> Outcome {
     let cell = run.bare_cell()?;
-    let answers = together(&run.fs, |fs, index| {
+    all_succeed(run, "eight threads write and rename", |fs, index| {
         for round in 0..5 {
             let new = format!("{cell}/{index}.tmp{round}");
             fs.write_file(&new, format!("{index} {round}"))?;
             fs.rename_file(&new, format!("{cell}/{index}"))?;
         }
         Ok(())
-    });
-    all_succeed(run, "eight threads write and rename", answers)?;
+    })?;
     let want: Vec<_> = (0..THREADS).map(|index| index.to_string()).collect();
     run.lists("renamed by eight threads", &cell, &want);
     for index in 0..THREADS {
@@ -169,7 +170,7 @@ pub(super) fn each_renames_its_file(run: &mut Run<'_>) -> Outcome {
 pub(super) fn each_deletes_its_file(run: &mut Run<'_>) -> Outcome {
     let cell = run.bare_cell()?;
     run.write(&format!("{cell}/stays"), b"here")?;
-    let answers = together(&run.fs, |fs, index| {
+    all_succeed(run, "eight threads write and delete", |fs, index| {
         let path = format!("{cell}/{index}");
         for _ in 0..5 {
             fs.write_file(&path, b"x")?;
@@ -181,8 +182,7 @@ pub(super) fn each_deletes_its_file(run: &mut Run<'_>) -> Outcome {
             }
         }
         Ok(())
-    });
-    all_succeed(run, "eight threads write and delete", answers)?;
+    })?;
     run.lists("all but one were deleted", &cell, &["stays"]);
     Ok(())
 }
@@ -194,7 +194,7 @@ pub(super) fn readers_of_a_growing_file(run: &mut Run<'_>) -> Outcome {
     let path = format!("{cell}/grows");
     run.write(&path, b"")?;
     let may_be_refused = run.declared.visible == Visible::Flush;
-    let answers = together(&run.fs, |fs, index| {
+    all_succeed(run, "seven threads read what one appends", |fs, index| {
         if index == 0 {
             let mut writer = fs.new_writable_file(&path)?;
             for (round, piece) in content.chunks(1000).enumerate() {
@@ -220,8 +220,7 @@ pub(super) fn readers_of_a_growing_file(run: &mut Run<'_>) -> Outcome {
             }
         }
         Ok(())
-    });
-    all_succeed(run, "seven threads read what one appends", answers)?;
+    })?;
     run.holds("appended while others read", &path, &content);
     Ok(())
 }

@@ -3,8 +3,7 @@
 use super::conditions::{FP, NOT_FOUND};
 use super::directories::{COPY_FILE, RENAME_FILE, Transfer, transfer};
 use super::run::{CONTENT, Outcome, Run, names_shown};
-use super::steps::{begun, create, file, pattern};
-use std::collections::BTreeSet;
+use super::steps::{begun, file, pattern};
 
 // Listings.
 
@@ -61,15 +60,12 @@ pub(super) fn root_lists_its_entries(run: &mut Run<'_>) -> Outcome {
     let cell = run.bare_cell()?;
     run.write(&format!("{cell}/file"), b"")?;
     let listed = run.fs.get_children(format!("{}/", run.root));
-    if run.expect("get_children of the root", &listed, None)
-        && let Ok(names) = listed
-    {
-        let name = cell.rsplit('/').next().unwrap_or_default();
-        run.expect_that(
-            format_args!("get_children of the root: {} lacks {name}", names_shown(&names)),
-            names.iter().any(|other| other == name.as_bytes()),
-        );
-    }
+    let names = run.must("get_children of the root", listed)?;
+    let name = cell.rsplit('/').next().unwrap_or_default();
+    run.expect_that(
+        format_args!("get_children of the root: {} lacks {name}", names_shown(&names)),
+        names.iter().any(|other| other == name.as_bytes()),
+    );
     Ok(())
 }
 
@@ -89,26 +85,13 @@ pub(super) fn glob_among(
         }
         run.write(&format!("{cell}/{name}"), b"")?;
     }
-    let found = run.fs.get_matching_paths(format!("{cell}/{pattern}"));
-    let what = format!("get_matching_paths of {cell}/{pattern}");
-    if run.expect(&what, &found, None) {
-        let want: Vec<_> = want.iter().map(|name| format!("{cell}/{name}")).collect();
-        run.expect_names(what, found.unwrap_or_default(), &want);
-    }
+    run.matches(&format!("{cell}/{pattern}"), want.iter().map(|name| format!("{cell}/{name}")));
     Ok(())
 }
 
 pub(super) fn glob_of_nothing(run: &mut Run<'_>) -> Outcome {
     run.cell()?;
-    let found = run.fs.get_matching_paths("");
-    if run.expect("get_matching_paths of an empty pattern", &found, None) {
-        let none: [&str; 0] = [];
-        run.expect_names(
-            "get_matching_paths of an empty pattern",
-            found.unwrap_or_default(),
-            &none,
-        );
-    }
+    run.matches("", []);
     Ok(())
 }
 
@@ -137,9 +120,7 @@ pub(super) fn a_file_becomes_a_directory(run: &mut Run<'_>) -> Outcome {
 pub(super) fn a_directory_becomes_a_file(run: &mut Run<'_>) -> Outcome {
     let cell = run.cell()?;
     let path = format!("{cell}/full");
-    if let Err(left) = run.fs.delete_recursively(&path) {
-        return run.must("delete_recursively", Err(left.error));
-    }
+    delete_tree(run, &path)?;
     run.write(&path, CONTENT)?;
     run.holds("where a directory was", &path, CONTENT);
     run.expect("is_directory of a file where a directory was", &run.fs.is_directory(&path), FP);
@@ -148,17 +129,15 @@ pub(super) fn a_directory_becomes_a_file(run: &mut Run<'_>) -> Outcome {
 
 // Deleting.
 
-fn delete_tree(run: &mut Run<'_>, path: &str) -> Outcome {
-    match run.fs.delete_recursively(path) {
-        Ok(()) => Ok(()),
-        Err(left) => run.must(format_args!("delete_recursively of {path}"), Err(left.error)),
-    }
+pub(super) fn delete_tree(run: &mut Run<'_>, path: &str) -> Outcome {
+    let deleted = run.fs.delete_recursively(path).map_err(|left| left.error);
+    run.must(format_args!("delete_recursively of {path}"), deleted)
 }
 
 pub(super) fn deleting_a_tree_keeps_prefix_siblings(run: &mut Run<'_>) -> Outcome {
     let cell = run.bare_cell()?;
     for dir in ["run", "run1", "run.old"] {
-        run.must("recursively_create_dir", run.fs.recursively_create_dir(format!("{cell}/{dir}")))?;
+        run.make_dirs(&format!("{cell}/{dir}"))?;
         run.write(&format!("{cell}/{dir}/file"), dir)?;
     }
     delete_tree(run, &format!("{cell}/run"))?;
@@ -173,7 +152,7 @@ pub(super) fn deleting_a_deep_tree(run: &mut Run<'_>) -> Outcome {
     let cell = run.bare_cell()?;
     let tree = format!("{cell}/tree");
     for dir in ["a/b/c", "a/d", "e"] {
-        run.must("recursively_create_dir", run.fs.recursively_create_dir(format!("{tree}/{dir}")))?;
+        run.make_dirs(&format!("{tree}/{dir}"))?;
         for index in 0..5 {
             run.write(&format!("{tree}/{dir}/file{index}"), b"x")?;
         }
@@ -195,11 +174,8 @@ pub(super) fn a_directory_of_directories_is_not_empty(run: &mut Run<'_>) -> Outc
     let cell = run.cell()?;
     let inner = format!("{cell}/empty/inner");
     run.must("create_dir", run.fs.create_dir(&inner))?;
-    run.expect(
-        "delete_dir of a directory that holds a directory",
-        &run.fs.delete_dir(format!("{cell}/empty")),
-        FP,
-    );
+    let deleted = run.fs.delete_dir(format!("{cell}/empty"));
+    run.expect("delete_dir of a directory that holds a directory", &deleted, FP);
     run.expect("is_directory of what it holds", &run.fs.is_directory(&inner), None);
     Ok(())
 }
@@ -207,14 +183,11 @@ pub(super) fn a_directory_of_directories_is_not_empty(run: &mut Run<'_>) -> Outc
 pub(super) fn a_deleted_file_leaves_its_directory(run: &mut Run<'_>) -> Outcome {
     run.needs_real_directories()?;
     let cell = run.cell()?;
-    run.must("delete_file", run.fs.delete_file(format!("{cell}/full/file")))?;
-    run.expect(
-        "is_directory of the directory of a deleted file",
-        &run.fs.is_directory(format!("{cell}/full")),
-        None,
-    );
-    let deleted = run.fs.delete_dir(format!("{cell}/full"));
-    run.expect("delete_dir of the directory of a deleted file", &deleted, None);
+    let dir = format!("{cell}/full");
+    run.must("delete_file", run.fs.delete_file(format!("{dir}/file")))?;
+    let found = run.fs.is_directory(&dir);
+    run.expect("is_directory of the directory of a deleted file", &found, None);
+    run.expect("delete_dir of the directory of a deleted file", &run.fs.delete_dir(&dir), None);
     Ok(())
 }
 
@@ -279,11 +252,8 @@ pub(super) fn into_another_directory(run: &mut Run<'_>, op: &Transfer) -> Outcom
 pub(super) fn missing_source_keeps_the_target(run: &mut Run<'_>, op: &Transfer) -> Outcome {
     let cell = run.cell()?;
     let target = format!("{cell}/file");
-    run.expect(
-        "from a missing path to a file",
-        &(op.call)(&run.fs, &format!("{cell}/missing"), &target),
-        NOT_FOUND,
-    );
+    let moved = (op.call)(&run.fs, &format!("{cell}/missing"), &target);
+    run.expect("from a missing path to a file", &moved, NOT_FOUND);
     run.holds("after it failed", &target, CONTENT);
     Ok(())
 }
@@ -324,10 +294,8 @@ pub(super) fn a_copy_is_a_file_of_its_own(run: &mut Run<'_>) -> Outcome {
 }
 
 pub(super) fn renaming_before_the_writer_is_dropped(run: &mut Run<'_>) -> Outcome {
-    let cell = run.bare_cell()?;
-    let (src, dst) = (format!("{cell}/src"), format!("{cell}/dst"));
-    let mut writer = create(run, &src)?;
-    run.must("append", writer.append(CONTENT))?;
+    let (src, mut writer) = begun(run, CONTENT)?;
+    let dst = format!("{src}2");
     run.must("close", writer.close())?;
     transfer(run, &RENAME_FILE, &src, &dst)?;
     run.expect("flush after close and rename_file", &writer.flush(), None);
@@ -345,13 +313,8 @@ pub(super) fn many_paths_exist(run: &mut Run<'_>) -> Outcome {
         .collect();
     let answers = run.fs.paths_exist(&paths);
     let answers = run.must("paths_exist of 200 paths", answers)?;
-    run.expect_eq("paths_exist: answers", answers.len(), paths.len());
-    let wrong: BTreeSet<usize> = answers
-        .iter()
-        .enumerate()
-        .filter(|(index, answer)| answer.is_ok() != (index % 3 == 0))
-        .map(|(index, _)| index)
-        .collect();
-    run.expect_eq("paths_exist: wrong answers", wrong, BTreeSet::new());
+    let found: Vec<_> = answers.iter().map(|answer| answer.is_ok()).collect();
+    let want: Vec<_> = (0..paths.len()).map(|index| index % 3 == 0).collect();
+    run.expect_eq("paths_exist: which are there", found, want);
     Ok(())
 }
