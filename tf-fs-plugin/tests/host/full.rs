@@ -5,6 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, SystemTime};
+use tf_fs_plugin::__private::testing::defaults;
 use tf_fs_plugin::*;
 
 type Content = Arc<Mutex<Vec<u8>>>;
@@ -236,16 +237,7 @@ impl Filesystem for Full {
 
     fn recursively_create_dir(&self, uri: Uri<'_>) -> Result<()> {
         trip("recursively_create_dir")?;
-        let mut missing = Vec::new();
-        for dir in std::iter::once(uri).chain(uri.ancestors()) {
-            match self.look(dir)? {
-                Some(Node::Dir) => break,
-                Some(Node::File(_)) => return Err(Error::expected_directory(dir)),
-                None => missing.push(dir.as_bytes().to_vec()),
-            }
-        }
-        self.nodes().extend(missing.into_iter().map(|dir| (dir, Node::Dir)));
-        Ok(())
+        defaults::recursively_create_dir(self, uri)
     }
 
     fn delete_file(&self, uri: Uri<'_>) -> Result<()> {
@@ -274,19 +266,12 @@ impl Filesystem for Full {
 
     fn rename_file(&self, src: Uri<'_>, dst: Uri<'_>) -> Result<()> {
         trip("rename_file")?;
-        let content = self.file(src)?;
-        self.file_to_write(dst)?;
-        let mut nodes = self.nodes();
-        nodes.remove(src.as_bytes());
-        nodes.insert(dst.as_bytes().to_vec(), Node::File(content));
-        Ok(())
+        defaults::rename_file(self, src, dst)
     }
 
     fn copy_file(&self, src: Uri<'_>, dst: Uri<'_>) -> Result<()> {
         trip("copy_file")?;
-        let content = lock(&*self.file(src)?).clone();
-        *lock(&*self.file_to_write(dst)?) = content;
-        Ok(())
+        defaults::copy_file(self, src, dst)
     }
 
     fn path_exists(&self, uri: Uri<'_>) -> Result<bool> {
@@ -337,19 +322,7 @@ impl Filesystem for Full {
 
     fn get_matching_paths(&self, pattern: Uri<'_>) -> Result<Entries> {
         trip("get_matching_paths")?;
-        let components = |name: &'_ [u8]| -> Vec<Vec<u8>> {
-            name.split(|&byte| byte == b'/').map(<[u8]>::to_vec).collect()
-        };
-        let wanted = components(pattern.as_bytes());
-        let nodes = self.nodes();
-        Ok(nodes
-            .keys()
-            .filter(|name| {
-                let found = components(name);
-                found.len() == wanted.len()
-                    && wanted.iter().zip(&found).all(|(one, other)| glob::matches(one, other))
-            })
-            .collect())
+        defaults::get_matching_paths(self, pattern)
     }
 
     fn flush_caches(&self) {

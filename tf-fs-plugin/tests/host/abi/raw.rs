@@ -116,31 +116,24 @@ pub(crate) fn call(fs: &TestFilesystem, op: &str, path: &str, given: Given) -> A
                 None
             }};
         }
+        macro_rules! open {
+            ($slot:ident, $type:ident.$state:ident, $table:ident) => {{
+                let mut opened = $type { $state: ptr::null_mut() };
+                $slot(f, p, place(given, &mut opened), s);
+                fs.tables().$table.cleanup.expect("required")(&mut opened);
+                None
+            }};
+        }
+        let token_for = |slot: TF_TransactionForPathOp| {
+            let mut token = ptr::null_mut();
+            Some(i64::from(slot(f, p, place(given, &mut token), s)))
+        };
         slot! {
-            new_random_access_file: slot => {
-                let mut file = TF_RandomAccessFile { plugin_file: ptr::null_mut() };
-                slot(f, p, place(given, &mut file), s);
-                fs.tables().random_access_file.cleanup.expect("required")(&mut file);
-                None
-            };
-            new_writable_file: slot => {
-                let mut file = TF_WritableFile { plugin_file: ptr::null_mut() };
-                slot(f, p, place(given, &mut file), s);
-                fs.tables().writable_file.cleanup.expect("required")(&mut file);
-                None
-            };
-            new_appendable_file: slot => {
-                let mut file = TF_WritableFile { plugin_file: ptr::null_mut() };
-                slot(f, p, place(given, &mut file), s);
-                fs.tables().writable_file.cleanup.expect("required")(&mut file);
-                None
-            };
-            new_read_only_memory_region_from_file: slot => {
-                let mut region = TF_ReadOnlyMemoryRegion { plugin_memory_region: ptr::null_mut() };
-                slot(f, p, place(given, &mut region), s);
-                fs.tables().read_only_memory_region.cleanup.expect("required")(&mut region);
-                None
-            };
+            new_random_access_file: slot => open!(slot, TF_RandomAccessFile.plugin_file, random_access_file);
+            new_writable_file: slot => open!(slot, TF_WritableFile.plugin_file, writable_file);
+            new_appendable_file: slot => open!(slot, TF_WritableFile.plugin_file, writable_file);
+            new_read_only_memory_region_from_file: slot =>
+                open!(slot, TF_ReadOnlyMemoryRegion.plugin_memory_region, read_only_memory_region);
             create_dir: slot => void!(slot(f, p, s));
             recursively_create_dir: slot => void!(slot(f, p, s));
             delete_file: slot => void!(slot(f, p, s));
@@ -181,14 +174,8 @@ pub(crate) fn call(fs: &TestFilesystem, op: &str, path: &str, given: Given) -> A
             };
             end_transaction: slot => Some(i64::from(slot(f, ptr::null_mut(), s)));
             add_to_transaction: slot => Some(i64::from(slot(f, p, ptr::null_mut(), s)));
-            get_transaction_for_path: slot => {
-                let mut token = ptr::null_mut();
-                Some(i64::from(slot(f, p, place(given, &mut token), s)))
-            };
-            get_or_start_transaction_for_path: slot => {
-                let mut token = ptr::null_mut();
-                Some(i64::from(slot(f, p, place(given, &mut token), s)))
-            };
+            get_transaction_for_path: slot => token_for(slot);
+            get_or_start_transaction_for_path: slot => token_for(slot);
             decode_transaction_token: slot => {
                 let text = slot(f, ptr::null());
                 libc::free(text.cast());
@@ -329,18 +316,14 @@ pub(crate) fn call_closed_files(tables: &Tables) -> Vec<(&'static str, Answer)> 
                 None
             });
             note("tell", &|s| Some(writes.tell.expect("filled")(closed, s)));
-            note("flush", &|s| {
-                writes.flush.expect("filled")(closed, s);
-                None
-            });
-            note("sync", &|s| {
-                writes.sync.expect("filled")(closed, s);
-                None
-            });
-            note("close", &|s| {
-                writes.close.expect("filled")(closed, s);
-                None
-            });
+            for (op, slot) in
+                [("flush", writes.flush), ("sync", writes.sync), ("close", writes.close)]
+            {
+                note(op, &|s| {
+                    slot.expect("filled")(closed, s);
+                    None
+                });
+            }
             writes.cleanup.expect("required")(closed);
         }
     }
