@@ -11,7 +11,6 @@ use memfs::MemFs;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use tf_fs_plugin::__private::{Registration, Scheme};
-use tf_fs_plugin::prelude::*;
 use tf_plugin_conformance_tests::findings::{Findings, Noticed};
 use tf_plugin_conformance_tests::{Broken, Defect, MALFORMED, raw_host};
 use tf_plugin_testing::filesystem::model::{Name, Op, run};
@@ -229,65 +228,12 @@ fn random_operations_are_told_with_names() {
     }
 }
 
-/// A memfs that renames directories with all that is in them.
-#[derive(Default)]
-struct MovesDirectories(MemFs);
-
-#[filesystem]
-impl Filesystem for MovesDirectories {
-    type Reader = <MemFs as Filesystem>::Reader;
-    type Writer = <MemFs as Filesystem>::Writer;
-
-    fn new(scheme: &str) -> Result<Self> {
-        MemFs::new(scheme).map(Self)
-    }
-
-    fn new_random_access_file(&self, uri: Uri<'_>) -> Result<Self::Reader> {
-        self.0.new_random_access_file(uri)
-    }
-
-    fn new_writable_file(&self, uri: Uri<'_>) -> Result<Self::Writer> {
-        self.0.new_writable_file(uri)
-    }
-
-    fn create_dir(&self, uri: Uri<'_>) -> Result<()> {
-        self.0.create_dir(uri)
-    }
-
-    fn delete_file(&self, uri: Uri<'_>) -> Result<()> {
-        self.0.delete_file(uri)
-    }
-
-    fn delete_dir(&self, uri: Uri<'_>) -> Result<()> {
-        self.0.delete_dir(uri)
-    }
-
-    fn rename_file(&self, src: Uri<'_>, dst: Uri<'_>) -> Result<()> {
-        if !self.0.stat(src)?.is_directory {
-            return self.0.rename_file(src, dst);
-        }
-        self.0.create_dir(dst)?;
-        for name in self.0.get_children(src)?.iter() {
-            self.rename_file(Uri::new(&src.join(name)), Uri::new(&dst.join(name)))?;
-        }
-        self.0.delete_dir(src)
-    }
-
-    fn stat(&self, uri: Uri<'_>) -> Result<FileStatistics> {
-        self.0.stat(uri)
-    }
-
-    fn get_children(&self, uri: Uri<'_>) -> Result<Entries> {
-        self.0.get_children(uri)
-    }
-}
-
 /// Where directories are implied they may be renamed, and what only begins with their name stays.
 #[test]
 fn a_directory_is_renamed_without_its_neighbours() {
     for (defect, passes) in [(Defect::NoDefect, true), (Defect::RenameByPrefix, false)] {
         let host = Host::new();
-        let broken = Broken::new(MovesDirectories::default(), defect);
+        let broken = Broken::moving_directories(MemFs::default(), defect);
         host.serve("mem", broken).expect("registered");
         let conformance = Conformance::new(&host, "mem://box/").directories(Directories::Implied);
         let verdict = conformance.run(&cases::rename_file_from_empty_dir);

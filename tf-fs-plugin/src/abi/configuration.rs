@@ -156,7 +156,8 @@ fn length(len: usize) -> Result<c_int> {
 }
 
 /// An option in memory for the host. What is not given away is freed when it is dropped.
-struct OwnedOption {
+#[doc(hidden)]
+pub struct OwnedOption {
     name: Block<c_char>,
     description: Block<c_char>,
     per_file: c_int,
@@ -168,7 +169,7 @@ struct OwnedOption {
 }
 
 impl OwnedOption {
-    fn new(option: &FilesystemOption) -> Result<Self> {
+    pub fn new(option: &FilesystemOption) -> Result<Self> {
         use TF_Filesystem_Option_Value_Union as Union;
         let mut buffers = Vec::new();
         let (type_tag, values): (_, Vec<Union>) = match &option.values {
@@ -204,25 +205,31 @@ impl OwnedOption {
         })
     }
 
+    /// The option, as long as this lives.
+    pub fn raw(&mut self) -> TF_Filesystem_Option {
+        let value = TF_Filesystem_Option_Value {
+            type_tag: self.type_tag,
+            num_values: self.num_values,
+            values: self.values.as_ptr(),
+        };
+        self.value.set(0, value);
+        TF_Filesystem_Option {
+            name: self.name.as_ptr(),
+            description: self.description.as_ptr(),
+            per_file: self.per_file,
+            value: self.value.as_ptr(),
+        }
+    }
+
     /// Gives all blocks to the host. Cannot fail, so that nothing is given by halves.
     fn into_raw(mut self) -> TF_Filesystem_Option {
-        for buffer in self.buffers {
-            buffer.into_raw();
+        let raw = self.raw();
+        for block in self.buffers.into_iter().chain([self.name, self.description]) {
+            block.into_raw();
         }
-        self.value.set(
-            0,
-            TF_Filesystem_Option_Value {
-                type_tag: self.type_tag,
-                num_values: self.num_values,
-                values: self.values.into_raw(),
-            },
-        );
-        TF_Filesystem_Option {
-            name: self.name.into_raw(),
-            description: self.description.into_raw(),
-            per_file: self.per_file,
-            value: self.value.into_raw(),
-        }
+        self.values.into_raw();
+        self.value.into_raw();
+        raw
     }
 }
 

@@ -6,7 +6,7 @@
 
 mod alloc;
 pub(crate) mod autoload;
-mod configuration;
+pub(crate) mod configuration;
 pub(crate) mod default_note;
 mod exclusive;
 mod files;

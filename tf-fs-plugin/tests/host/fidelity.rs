@@ -4,7 +4,7 @@ use crate::abi::broken;
 use crate::abi::hand_made::{self, Offer, Plan, counts, failing_init, register, take_freed};
 use crate::support::fails;
 use tf_fs_plugin::Code;
-use tf_fs_sys::{TF_FilesystemOps, TF_FilesystemPluginOps};
+use tf_fs_sys::{TF_FilesystemOps, TF_FilesystemPluginOps, TF_ReadOnlyMemoryRegionOps};
 use tf_plugin_testing::filesystem::Host;
 
 fn filesystem(offer: &mut Offer) -> &mut TF_FilesystemOps {
@@ -16,99 +16,86 @@ type Row = (fn(&mut Offer), Code, &'static str);
 
 const FP: Code = Code::FailedPrecondition;
 
+/// A version of a table that is not TensorFlow's.
+macro_rules! abi {
+    ($field:ident = $version:literal, $name:literal) => {
+        (
+            |offer| offer.metadata.push(|ops| ops.$field = $version),
+            FP,
+            concat!(
+                "Plugin ABI (",
+                $version,
+                ") for ",
+                $name,
+                " operations doesn't match expected core ABI (0). Plugin cannot be loaded."
+            ),
+        )
+    };
+}
+
+/// Something that has to be there.
+macro_rules! lacks {
+    ($break_it:expr, $what:literal) => {
+        ($break_it, FP, concat!("Trying to register filesystem without ", $what))
+    };
+}
+
+/// A slot that opens what there is no table for.
+macro_rules! opens {
+    ($slot:ident = $open:ident, $table:ident, $what:literal) => {
+        (
+            |offer| {
+                filesystem(offer).$slot = Some(broken::$open);
+                offer.$table = None;
+            },
+            FP,
+            concat!(
+                "Filesystem allows creation of ",
+                $what,
+                " but no operations on them have been supplied."
+            ),
+        )
+    };
+}
+
+fn region(offer: &mut Offer) -> &mut TF_ReadOnlyMemoryRegionOps {
+    offer.memory_region.as_mut().expect("a table")
+}
+
 const ROWS: &[Row] = &[
     (
         |offer| offer.scheme = None,
         Code::InvalidArgument,
         "Attempted to register filesystem with `nullptr` URI scheme",
     ),
-    (
-        |offer| offer.metadata.push(|ops| ops.filesystem_ops_abi = 7),
-        FP,
-        "Plugin ABI (7) for filesystem operations doesn't match expected core ABI (0). Plugin cannot be loaded.",
-    ),
-    (
-        |offer| offer.metadata.push(|ops| ops.random_access_file_ops_abi = 7),
-        FP,
-        "Plugin ABI (7) for random access file operations doesn't match expected core ABI (0). Plugin cannot be loaded.",
-    ),
-    (
-        |offer| offer.metadata.push(|ops| ops.writable_file_ops_abi = -1),
-        FP,
-        "Plugin ABI (-1) for writable file operations doesn't match expected core ABI (0). Plugin cannot be loaded.",
-    ),
-    (
-        |offer| offer.metadata.push(|ops| ops.read_only_memory_region_ops_abi = 7),
-        FP,
-        "Plugin ABI (7) for read only memory region operations doesn't match expected core ABI (0). Plugin cannot be loaded.",
-    ),
-    (|offer| offer.filesystem = None, FP, "Trying to register filesystem without operations"),
-    (
-        |offer| filesystem(offer).init = None,
-        FP,
-        "Trying to register filesystem without `init` operation",
-    ),
-    (
-        |offer| filesystem(offer).cleanup = None,
-        FP,
-        "Trying to register filesystem without `cleanup` operation",
-    ),
-    (
+    abi!(filesystem_ops_abi = 7, "filesystem"),
+    abi!(random_access_file_ops_abi = 7, "random access file"),
+    abi!(writable_file_ops_abi = -1, "writable file"),
+    abi!(read_only_memory_region_ops_abi = 7, "read only memory region"),
+    lacks!(|offer| offer.filesystem = None, "operations"),
+    lacks!(|offer| filesystem(offer).init = None, "`init` operation"),
+    lacks!(|offer| filesystem(offer).cleanup = None, "`cleanup` operation"),
+    lacks!(
         |offer| offer.random_access_file = Some(Default::default()),
-        FP,
-        "Trying to register filesystem without `cleanup` operation on random access files",
+        "`cleanup` operation on random access files"
     ),
-    (
+    lacks!(
         |offer| offer.writable_file = Some(Default::default()),
-        FP,
-        "Trying to register filesystem without `cleanup` operation on writable files",
+        "`cleanup` operation on writable files"
     ),
-    (
-        |offer| offer.memory_region = Some(Default::default()),
-        FP,
-        "Trying to register filesystem without `cleanup` operation on read only memory regions",
+    lacks!(
+        |offer| *region(offer) = Default::default(),
+        "`cleanup` operation on read only memory regions"
     ),
-    (
-        |offer| offer.memory_region.as_mut().expect("a table").data = None,
-        FP,
-        "Trying to register filesystem without `data` operation on read only memory regions",
-    ),
-    (
-        |offer| offer.memory_region.as_mut().expect("a table").length = None,
-        FP,
-        "Trying to register filesystem without `length` operation on read only memory regions",
-    ),
-    (
-        |offer| {
-            filesystem(offer).new_random_access_file = Some(broken::open_reader);
-            offer.random_access_file = None;
-        },
-        FP,
-        "Filesystem allows creation of random access files but no operations on them have been supplied.",
-    ),
-    (
-        |offer| {
-            filesystem(offer).new_writable_file = Some(broken::open_writer);
-            offer.writable_file = None;
-        },
-        FP,
-        "Filesystem allows creation of writable files but no operations on them have been supplied.",
-    ),
-    (
-        |offer| {
-            filesystem(offer).new_appendable_file = Some(broken::open_writer);
-            offer.writable_file = None;
-        },
-        FP,
-        "Filesystem allows creation of writable files but no operations on them have been supplied.",
-    ),
-    (
-        |offer| {
-            filesystem(offer).new_read_only_memory_region_from_file = Some(broken::open_region);
-            offer.memory_region = None;
-        },
-        FP,
-        "Filesystem allows creation of readonly memory regions but no operations on them have been supplied.",
+    lacks!(|offer| region(offer).data = None, "`data` operation on read only memory regions"),
+    lacks!(|offer| region(offer).length = None, "`length` operation on read only memory regions"),
+    opens!(new_random_access_file = open_reader, random_access_file, "random access files"),
+    opens!(new_writable_file = open_writer, writable_file, "writable files"),
+    opens!(new_appendable_file = open_writer, writable_file, "writable files"),
+    opens!(
+        new_read_only_memory_region_from_file = open_region,
+        memory_region,
+        "readonly memory regions"
     ),
 ];
 

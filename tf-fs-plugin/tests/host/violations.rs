@@ -32,6 +32,13 @@ fn filesystem(change: impl FnOnce(&mut TF_FilesystemOps)) -> impl FnOnce(&mut Of
     |offer| change(offer.filesystem.as_mut().expect("a table"))
 }
 
+/// As [`found`], for a slot of the filesystem's table and the operation of its name.
+macro_rules! found {
+    ($slot:ident => $broken:ident, $part:literal, $call:expr) => {
+        found(filesystem(|ops| ops.$slot = Some(broken::$broken)), $call, stringify!($slot), $part)
+    };
+}
+
 fn reader(read: tf_fs_sys::TF_RandomAccessFileOps) -> impl FnOnce(&mut Offer) {
     move |offer| {
         let ops = offer.filesystem.as_mut().expect("a table");
@@ -84,18 +91,9 @@ fn opening() {
         "new_random_access_file",
         "without setting the file",
     );
-    found(
-        filesystem(|ops| ops.new_random_access_file = Some(broken::open_reader_and_fail)),
-        |host| assert_eq!(code(host.new_random_access_file(P)), Code::Unavailable),
-        "new_random_access_file",
-        "left a state behind",
-    );
-    found(
-        filesystem(|ops| ops.init = Some(broken::init_that_leaks)),
-        |_| {},
-        "init",
-        "left a state behind",
-    );
+    found! { new_random_access_file => open_reader_and_fail, "left a state behind",
+    |host| assert_eq!(code(host.new_random_access_file(P)), Code::Unavailable) }
+    found! { init => init_that_leaks, "left a state behind", |_| {} }
 }
 
 #[test]
@@ -134,8 +132,8 @@ fn statuses() {
     };
     let op = |slot| filesystem(move |ops| ops.delete_file = Some(slot));
     found(op(broken::never_set), call, "delete_file", "on \"/p\": the status was never set");
-    found(op(broken::null_message), call, "delete_file", "message of the status is null");
-    found(op(broken::latin1_message), call, "delete_file", "not UTF-8");
+    found! { delete_file => null_message, "message of the status is null", call }
+    found! { delete_file => latin1_message, "not UTF-8", call }
     found(
         op(broken::code_17),
         |host| assert_eq!(code(host.delete_file(P)), Code::Unknown),
@@ -152,78 +150,34 @@ fn statuses() {
         "delete_file",
         "TF_SetStatus on the status after the operation had returned",
     );
-    found(op(broken::deletes_the_status), call, "delete_file", "deleted the host's status");
+    found! { delete_file => deletes_the_status, "deleted the host's status", call }
 }
 
 #[test]
 fn metadata() {
-    found(
-        filesystem(|ops| ops.delete_recursively = Some(broken::counters_unset)),
-        |host| assert_eq!(host.delete_recursively(P).unwrap_err().error.code(), Code::NotFound),
-        "delete_recursively",
-        "counter unset",
-    );
-    found(
-        filesystem(|ops| ops.delete_recursively = Some(broken::counters_left)),
-        |host| host.delete_recursively(P).expect("OK"),
-        "delete_recursively",
-        "OK with 2 files and 1 directories left",
-    );
+    found! { delete_recursively => counters_unset, "counter unset",
+    |host| assert_eq!(host.delete_recursively(P).unwrap_err().error.code(), Code::NotFound) }
+    found! { delete_recursively => counters_left, "OK with 2 files and 1 directories left",
+    |host| host.delete_recursively(P).expect("OK") }
     let stat = |host: &Host| {
         let _ = host.stat(P);
     };
-    let op = |slot| filesystem(move |ops| ops.stat = Some(slot));
-    found(op(broken::stat_unset), stat, "stat", "left a field unset");
-    found(op(broken::stat_negative), stat, "stat", "length is negative");
-    found(op(broken::stat_odd_bool), stat, "stat", "neither true nor false");
-    found(op(broken::stat_fails_but_writes), stat, "stat", "although it failed");
-    found(
-        filesystem(|ops| ops.is_directory = Some(broken::is_directory_true_for_a_file)),
-        |host| assert_eq!(code(host.is_directory(P)), Code::FailedPrecondition),
-        "is_directory",
-        "returned true",
-    );
-    found(
-        filesystem(|ops| ops.is_directory = Some(broken::is_directory_false_and_ok)),
-        |host| host.is_directory(P).expect("TensorFlow looks at the status only"),
-        "is_directory",
-        "returned false",
-    );
-    found(
-        filesystem(|ops| ops.get_file_size = Some(broken::size_minus_one)),
-        |host| drop(host.get_file_size(P)),
-        "get_file_size",
-        "returned -1 with OK",
-    );
-    found(
-        filesystem(|ops| ops.get_file_size = Some(broken::size_with_error)),
-        |host| assert_eq!(code(host.get_file_size(P)), Code::NotFound),
-        "get_file_size",
-        "returned 0 with an error",
-    );
-    found(
-        filesystem(|ops| ops.translate_name = Some(broken::translate_to_null)),
-        |host| fails(host.stat_of_nothing(P), Code::Internal, "returned nullptr"),
-        "translate_name",
-        "aborts the process",
-    );
-    found(
-        filesystem(|ops| ops.paths_exist = Some(broken::paths_exist_lies)),
-        |host| drop(host.paths_exist(&[P])),
-        "paths_exist",
-        "returned true, but the statuses",
-    );
-}
-
-/// A call that needs a translated name.
-trait StatOfNothing {
-    fn stat_of_nothing(&self, uri: &str) -> tf_fs_plugin::Result<Vec<u8>>;
-}
-
-impl StatOfNothing for Host {
-    fn stat_of_nothing(&self, uri: &str) -> tf_fs_plugin::Result<Vec<u8>> {
-        self.translate_name(uri)
-    }
+    found! { stat => stat_unset, "left a field unset", stat }
+    found! { stat => stat_negative, "length is negative", stat }
+    found! { stat => stat_odd_bool, "neither true nor false", stat }
+    found! { stat => stat_fails_but_writes, "although it failed", stat }
+    found! { is_directory => is_directory_true_for_a_file, "returned true",
+    |host| assert_eq!(code(host.is_directory(P)), Code::FailedPrecondition) }
+    found! { is_directory => is_directory_false_and_ok, "returned false",
+    |host| host.is_directory(P).expect("TensorFlow looks at the status only") }
+    found! { get_file_size => size_minus_one, "returned -1 with OK",
+    |host| drop(host.get_file_size(P)) }
+    found! { get_file_size => size_with_error, "returned 0 with an error",
+    |host| assert_eq!(code(host.get_file_size(P)), Code::NotFound) }
+    found! { translate_name => translate_to_null, "aborts the process",
+    |host| fails(host.translate_name(P), Code::Internal, "returned nullptr") }
+    found! { paths_exist => paths_exist_lies, "returned true, but the statuses",
+    |host| drop(host.paths_exist(&[P])) }
 }
 
 /// A file of 5 bytes that can be read forever.
@@ -271,10 +225,9 @@ fn files_without_an_end() {
 fn listings() {
     let children = |host: &Host| drop(host.get_children(P));
     let op = |slot| filesystem(move |ops| ops.get_children = Some(slot));
-    const OP: &str = "get_children";
-    found(op(broken::list_negative), children, OP, "returned -1 with OK");
-    found(op(broken::list_no_array), children, OP, "returned 2 without entries");
-    found(op(broken::list_error_with_count), children, OP, "returned 0 with an error");
+    found! { get_children => list_negative, "returned -1 with OK", children }
+    found! { get_children => list_no_array, "returned 2 without entries", children }
+    found! { get_children => list_error_with_count, "returned 0 with an error", children }
 
     let host = Host::new();
     let mut offer = Offer::good(c"x");
@@ -332,11 +285,9 @@ fn writers() {
 #[test]
 fn transactions() {
     let start = |host: &Host| drop(host.filesystem("x").expect("there").start_transaction());
-    let op = |slot| filesystem(move |ops| ops.start_transaction = Some(slot));
-    const OP: &str = "start_transaction";
-    found(op(broken::start_nothing), start, OP, "OK without a token");
-    found(op(broken::start_with_one), start, OP, "returned 1 where -1 belongs");
-    found(op(broken::start_foreign), start, OP, "owner of the token");
+    found! { start_transaction => start_nothing, "OK without a token", start }
+    found! { start_transaction => start_with_one, "returned 1 where -1 belongs", start }
+    found! { start_transaction => start_foreign, "owner of the token", start }
     found(
         filesystem(|ops| {
             ops.start_transaction = Some(broken::start_foreign);

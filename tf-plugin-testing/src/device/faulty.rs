@@ -59,17 +59,8 @@ thread_local! {
 /// `P`, and none for `Faulty<P>`.
 ///
 /// ```
-/// # use se_plugin::host::{HostDevice, HostMemory};
-/// # use se_plugin::prelude::*;
-/// # struct Toy;
-/// # impl Platform for Toy {
-/// #     const NAME: &'static str = "TOY";
-/// #     const TYPE: &'static str = "TOY";
-/// #     type Device = HostDevice;
-/// #     fn new() -> Result<Self> { Ok(Self) }
-/// #     fn device_count(&self) -> Result<usize> { Ok(1) }
-/// #     fn open(&self, _: usize) -> Result<HostDevice> { Ok(HostDevice::new(HostMemory::new(1 << 20)?)) }
-/// # }
+/// # mod toy { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/device/toy.rs")); }
+/// # use toy::*;
 /// use se_plugin::Code;
 /// use tf_plugin_testing::device::{Fault, Faulty};
 ///
@@ -314,17 +305,8 @@ impl<S: Stream> Timer<FaultyStream<S>> for FaultyTimer<S> {
 /// the last calls meets nothing, which is accepted, and that call may go untested.
 ///
 /// ```
-/// # use se_plugin::host::{HostDevice, HostMemory};
-/// # use se_plugin::prelude::*;
-/// # struct Toy;
-/// # impl Platform for Toy {
-/// #     const NAME: &'static str = "TOY";
-/// #     const TYPE: &'static str = "TOY";
-/// #     type Device = HostDevice;
-/// #     fn new() -> Result<Self> { Ok(Self) }
-/// #     fn device_count(&self) -> Result<usize> { Ok(1) }
-/// #     fn open(&self, _: usize) -> Result<HostDevice> { Ok(HostDevice::new(HostMemory::new(1 << 20)?)) }
-/// # }
+/// # mod toy { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/device/toy.rs")); }
+/// # use toy::*;
 /// use se_plugin::Code;
 /// use tf_plugin_testing::device::{Fault, sweep};
 ///

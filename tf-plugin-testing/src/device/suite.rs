@@ -83,17 +83,8 @@ impl Suite {
 /// Makes a test of each [case](crate::device::Case), so that `cargo test` lists them by name.
 ///
 /// ```no_run
-/// # use se_plugin::host::{HostDevice, HostMemory};
-/// # use se_plugin::prelude::*;
-/// # struct Toy;
-/// # impl Platform for Toy {
-/// #     const NAME: &'static str = "TOY";
-/// #     const TYPE: &'static str = "TOY";
-/// #     type Device = HostDevice;
-/// #     fn new() -> Result<Self> { Ok(Self) }
-/// #     fn device_count(&self) -> Result<usize> { Ok(1) }
-/// #     fn open(&self, _: usize) -> Result<HostDevice> { Ok(HostDevice::new(HostMemory::new(1 << 20)?)) }
-/// # }
+/// # mod toy { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/device/toy.rs")); }
+/// # use toy::*;
 /// tf_plugin_testing::device::conformance!(Toy);
 /// ```
 ///
@@ -102,17 +93,8 @@ impl Suite {
 /// is no device. Few cases take more than 8 MiB of device memory.
 ///
 /// ```no_run
-/// # use se_plugin::host::{HostDevice, HostMemory};
-/// # use se_plugin::prelude::*;
-/// # struct Toy;
-/// # impl Platform for Toy {
-/// #     const NAME: &'static str = "TOY";
-/// #     const TYPE: &'static str = "TOY";
-/// #     type Device = HostDevice;
-/// #     fn new() -> Result<Self> { Ok(Self) }
-/// #     fn device_count(&self) -> Result<usize> { Ok(1) }
-/// #     fn open(&self, _: usize) -> Result<HostDevice> { Ok(HostDevice::new(HostMemory::new(1 << 20)?)) }
-/// # }
+/// # mod toy { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/device/toy.rs")); }
+/// # use toy::*;
 /// tf_plugin_testing::device::conformance! {
 ///     Toy,
 ///     limit: std::time::Duration::from_secs(300),

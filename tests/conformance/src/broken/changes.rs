@@ -105,7 +105,7 @@ impl<F: Filesystem> State<F> {
             _ => {}
         }
         let others = if self.is(RenameByPrefix) { self.with_prefix(src) } else { Vec::new() };
-        self.inner.rename_file(src, dst)?;
+        self.moved(src, dst)?;
         if src != dst {
             lock(&self.owners).remove(src.as_bytes());
             lock(&self.owners).remove(dst.as_bytes());
@@ -116,5 +116,17 @@ impl<F: Filesystem> State<F> {
             let _ = self.inner.rename_file(Uri::new(other), Uri::new(&to));
         }
         Ok(())
+    }
+
+    /// A rename by the inner filesystem, or of a directory name by name.
+    fn moved(&self, src: Uri<'_>, dst: Uri<'_>) -> Result<()> {
+        if !(self.moves_directories && self.is_dir(src)) {
+            return self.inner.rename_file(src, dst);
+        }
+        self.inner.create_dir(dst)?;
+        for name in self.inner.get_children(src)?.iter() {
+            self.moved(Uri::new(&src.join(name)), Uri::new(&dst.join(name)))?;
+        }
+        self.inner.delete_dir(src)
     }
 }

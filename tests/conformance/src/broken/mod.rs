@@ -29,6 +29,11 @@ impl<F: Filesystem> Broken<F> {
         Self(Arc::new(State::new(inner, defect)))
     }
 
+    /// As [`new`](Self::new), of a filesystem that renames directories with all that is in them.
+    pub fn moving_directories(inner: F, defect: Defect) -> Self {
+        Self(Arc::new(State { moves_directories: true, ..State::new(inner, defect) }))
+    }
+
     /// Runs an operation on the name that `uri` represents.
     fn at<T>(&self, uri: Uri<'_>, op: impl FnOnce(Uri<'_>) -> Result<T>) -> Result<T> {
         self.0.at(uri, op)

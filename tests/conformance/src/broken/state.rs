@@ -13,6 +13,8 @@ use tf_fs_plugin::sync::{Mutex, MutexGuard};
 pub(super) struct State<F> {
     pub(super) inner: F,
     pub(super) defect: Defect,
+    /// Whether a rename of a directory takes all that is in it along.
+    pub(super) moves_directories: bool,
     pub(super) calls: AtomicUsize,
     pub(super) contents: Mutex<BTreeMap<Vec<u8>, Vec<u8>>>,
     pub(super) regions: Mutex<BTreeMap<Vec<u8>, Arc<AlignedRegion>>>,
@@ -60,6 +62,7 @@ impl<F: Filesystem> State<F> {
         Self {
             inner,
             defect,
+            moves_directories: false,
             calls: AtomicUsize::new(0),
             contents: Mutex::default(),
             regions: Mutex::default(),

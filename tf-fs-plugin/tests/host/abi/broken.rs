@@ -59,6 +59,14 @@ answers! {
     start_with_one(fs: Fs, token: *mut *mut TF_TransactionToken; status) -> c_int { TF_NOT_FOUND, 1 }
 }
 
+/// Slots with a body: `name(arguments; status) -> type { ... }`.
+macro_rules! slots {
+    ($($(#[$doc:meta])* $name:ident($($arg:ident: $type:ty),*; $status:ident) $(-> $ret:ty)? $body:block)*) => {$(
+        $(#[$doc])*
+        pub(crate) unsafe extern "C" fn $name($($arg: $type,)* $status: *mut TF_Status) $(-> $ret)? $body
+    )*};
+}
+
 /// Slots that fill in a state, and then set a status.
 macro_rules! opening {
     ($($name:ident($file:ident.$state:ident) { $code:ident, $message:literal })*) => {$(
@@ -104,25 +112,6 @@ pub(crate) unsafe extern "C" fn init_that_leaks(fs: *mut TF_Filesystem, status: 
     }
 }
 
-/// Writes `n` bytes and one on each side.
-pub(crate) unsafe extern "C" fn read_outside(
-    _: *const TF_RandomAccessFile,
-    offset: u64,
-    n: usize,
-    buffer: *mut c_char,
-    status: *mut TF_Status,
-) -> i64 {
-    // SAFETY: the host's buffer has margins, which is what is tested; offset 0 means behind, else
-    // before.
-    unsafe {
-        ptr::write_bytes(buffer, b'x', n);
-        let outside = if offset == 0 { buffer.add(n) } else { buffer.sub(1) };
-        *outside = !*outside;
-        set(status, TF_OK, c"");
-    }
-    n as i64
-}
-
 pub(crate) unsafe extern "C" fn never_set(_: Fs, _: Path, _: *mut TF_Status) {}
 
 pub(crate) unsafe extern "C" fn null_message(_: Fs, _: Path, status: *mut TF_Status) {
@@ -153,67 +142,6 @@ pub(crate) unsafe extern "C" fn deletes_the_status(_: Fs, _: Path, status: *mut 
     let host = StatusFunctions::get().expect("installed");
     // SAFETY: a status of the host, which is not the plugin's to delete, as is tested.
     unsafe { (host.TF_DeleteStatus)(status) }
-}
-
-pub(crate) unsafe extern "C" fn counters_left(
-    _: Fs,
-    _: Path,
-    files: *mut u64,
-    dirs: *mut u64,
-    status: *mut TF_Status,
-) {
-    // SAFETY: the host passes two counters and a status.
-    unsafe {
-        *files = 2;
-        *dirs = 1;
-        set(status, TF_OK, c"");
-    }
-}
-
-pub(crate) unsafe extern "C" fn stat_negative(
-    _: Fs,
-    _: Path,
-    stats: *mut TF_FileStatistics,
-    status: *mut TF_Status,
-) {
-    // SAFETY: the host passes statistics to fill and a status.
-    unsafe {
-        stats.write(TF_FileStatistics {
-            length: -1,
-            mtime_nsec: -1_500_000_000,
-            is_directory: false,
-        });
-        set(status, TF_OK, c"");
-    }
-}
-
-pub(crate) unsafe extern "C" fn stat_fails_but_writes(
-    _: Fs,
-    _: Path,
-    stats: *mut TF_FileStatistics,
-    status: *mut TF_Status,
-) {
-    // SAFETY: the host passes a place for the statistics and a status, both valid.
-    unsafe {
-        (*stats).length = 3;
-        set(status, TF_NOT_FOUND, c"broken");
-    }
-}
-
-pub(crate) unsafe extern "C" fn stat_odd_bool(
-    _: Fs,
-    _: Path,
-    stats: *mut TF_FileStatistics,
-    status: *mut TF_Status,
-) {
-    // SAFETY: the host passes a place for the statistics and a status, both valid; a byte is written where C++
-    // has a `bool`.
-    unsafe {
-        (*stats).length = 3;
-        (*stats).mtime_nsec = 3;
-        (&raw mut (*stats).is_directory).cast::<u8>().write(2);
-        set(status, TF_OK, c"");
-    }
 }
 
 pub(crate) unsafe extern "C" fn translate_to_null(_: Fs, _: Path) -> *mut c_char {
@@ -281,39 +209,11 @@ listing! {
     list_sub: [Some(c"sub"), Some(c"other")];
 }
 
-/// The same block as two entries.
-pub(crate) unsafe extern "C" fn list_one_block_twice(
-    _: Fs,
-    _: Path,
-    entries: *mut *mut *mut c_char,
-    status: *mut TF_Status,
-) -> c_int {
-    // SAFETY: the host's arguments are passed on; the array has two elements.
-    unsafe {
-        let count = list(&[Some(c"a"), None], entries, status);
-        *(*entries).add(1) = **entries;
-        count
-    }
-}
-
 static FOREIGN: Foreign =
     Foreign(TF_TransactionToken { token: ptr::null_mut(), owner: ptr::null_mut() });
 struct Foreign(TF_TransactionToken);
 // SAFETY: never written.
 unsafe impl Sync for Foreign {}
-
-pub(crate) unsafe extern "C" fn start_foreign(
-    _: Fs,
-    token: *mut *mut TF_TransactionToken,
-    status: *mut TF_Status,
-) -> c_int {
-    // SAFETY: the host passes a place for the token and a status.
-    unsafe {
-        *token = (&raw const FOREIGN.0).cast_mut();
-        set(status, TF_OK, c"");
-    }
-    0
-}
 
 pub(crate) unsafe extern "C" fn decode_to_null(
     _: Fs,
@@ -322,27 +222,84 @@ pub(crate) unsafe extern "C" fn decode_to_null(
     ptr::null_mut()
 }
 
-pub(crate) unsafe extern "C" fn append(
-    _: *const TF_WritableFile,
-    buffer: *const c_char,
-    n: usize,
-    status: *mut TF_Status,
-) {
-    assert_eq!(buffer.is_null(), n == 0, "nothing comes as null");
-    // SAFETY: the host passes a status.
-    unsafe { set(status, TF_OK, c"") }
-}
-
-pub(crate) unsafe extern "C" fn sub_is_a_directory(
-    _: Fs,
-    path: Path,
-    status: *mut TF_Status,
-) -> bool {
-    // SAFETY: the host passes a C string and a status.
-    unsafe {
-        let is_directory = core::ffi::CStr::from_ptr(path).to_bytes().ends_with(b"sub");
-        let code = if is_directory { TF_OK } else { TF_FAILED_PRECONDITION };
-        set(status, code, c"");
-        is_directory
+slots! {
+    /// Writes `n` bytes and one on each side.
+    read_outside(_file: *const TF_RandomAccessFile, offset: u64, n: usize, buffer: *mut c_char; status) -> i64 {
+        // SAFETY: the host's buffer has margins, which is what is tested; offset 0 means behind, else
+        // before.
+        unsafe {
+            ptr::write_bytes(buffer, b'x', n);
+            let outside = if offset == 0 { buffer.add(n) } else { buffer.sub(1) };
+            *outside = !*outside;
+            set(status, TF_OK, c"");
+        }
+        n as i64
+    }
+    counters_left(_fs: Fs, _path: Path, files: *mut u64, dirs: *mut u64; status) {
+        // SAFETY: the host passes two counters and a status.
+        unsafe {
+            *files = 2;
+            *dirs = 1;
+            set(status, TF_OK, c"");
+        }
+    }
+    stat_negative(_fs: Fs, _path: Path, stats: *mut TF_FileStatistics; status) {
+        // SAFETY: the host passes statistics to fill and a status.
+        unsafe {
+            stats.write(TF_FileStatistics {
+                length: -1,
+                mtime_nsec: -1_500_000_000,
+                is_directory: false,
+            });
+            set(status, TF_OK, c"");
+        }
+    }
+    stat_fails_but_writes(_fs: Fs, _path: Path, stats: *mut TF_FileStatistics; status) {
+        // SAFETY: the host passes a place for the statistics and a status, both valid.
+        unsafe {
+            (*stats).length = 3;
+            set(status, TF_NOT_FOUND, c"broken");
+        }
+    }
+    stat_odd_bool(_fs: Fs, _path: Path, stats: *mut TF_FileStatistics; status) {
+        // SAFETY: the host passes a place for the statistics and a status, both valid; a byte is written where C++
+        // has a `bool`.
+        unsafe {
+            (*stats).length = 3;
+            (*stats).mtime_nsec = 3;
+            (&raw mut (*stats).is_directory).cast::<u8>().write(2);
+            set(status, TF_OK, c"");
+        }
+    }
+    /// The same block as two entries.
+    list_one_block_twice(_fs: Fs, _path: Path, entries: *mut *mut *mut c_char; status) -> c_int {
+        // SAFETY: the host's arguments are passed on; the array has two elements.
+        unsafe {
+            let count = list(&[Some(c"a"), None], entries, status);
+            *(*entries).add(1) = **entries;
+            count
+        }
+    }
+    start_foreign(_fs: Fs, token: *mut *mut TF_TransactionToken; status) -> c_int {
+        // SAFETY: the host passes a place for the token and a status.
+        unsafe {
+            *token = (&raw const FOREIGN.0).cast_mut();
+            set(status, TF_OK, c"");
+        }
+        0
+    }
+    append(_file: *const TF_WritableFile, buffer: *const c_char, n: usize; status) {
+        assert_eq!(buffer.is_null(), n == 0, "nothing comes as null");
+        // SAFETY: the host passes a status.
+        unsafe { set(status, TF_OK, c"") }
+    }
+    sub_is_a_directory(_fs: Fs, path: Path; status) -> bool {
+        // SAFETY: the host passes a C string and a status.
+        unsafe {
+            let is_directory = core::ffi::CStr::from_ptr(path).to_bytes().ends_with(b"sub");
+            let code = if is_directory { TF_OK } else { TF_FAILED_PRECONDITION };
+            set(status, code, c"");
+            is_directory
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! The host's side of graph passes.
 
-use super::guarded::{Guarded, must};
+use super::guarded::{Guarded, must, sizes};
 use crate::abi::status::{Status, install};
 use crate::violations::Log;
 use crate::violations::Violation;
@@ -18,28 +18,13 @@ use tf_fs_sys::{
     TP_OptimizerRegistrationParams,
 };
 
-/// The sizes and the version that the host shows.
-#[derive(Clone, Copy, Debug)]
-pub struct GraphSizes {
-    /// Of `TP_OptimizerRegistrationParams`.
-    pub params: usize,
-    /// Of `TP_OptimizerConfigs`.
-    pub configs: usize,
-    /// Of `TP_Optimizer`.
-    pub optimizer: usize,
-    /// The major version.
-    pub major: i32,
-}
-
-impl Default for GraphSizes {
-    fn default() -> Self {
-        Self {
-            params: TP_OptimizerRegistrationParams::STRUCT_SIZE,
-            configs: TP_OptimizerConfigs::STRUCT_SIZE,
-            optimizer: TP_Optimizer::STRUCT_SIZE,
-            major: GO_MAJOR,
-        }
+sizes! {
+    GraphSizes {
+        params: TP_OptimizerRegistrationParams,
+        configs: TP_OptimizerConfigs,
+        optimizer: TP_Optimizer,
     }
+    GO_MAJOR
 }
 
 /// A host into which the graph pass of a plugin is loaded: the SDK's own, then the author's.

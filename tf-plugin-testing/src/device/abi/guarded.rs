@@ -6,6 +6,27 @@ use core::marker::PhantomData;
 use se_plugin::__private::testing::versions::{self, Versioned};
 use se_plugin::{Error, Result};
 
+/// Makes the sizes and the version that a host shows; by default those of this SDK.
+macro_rules! sizes {
+    ($name:ident { $($field:ident: $type:ident,)* } $major:expr $(, $(#[$doc:meta])* $flag:ident)?) => {
+        /// The sizes and the version that the host shows.
+        #[derive(Clone, Copy, Debug)]
+        pub struct $name {
+            $(#[doc = concat!("Of `", stringify!($type), "`.")] pub $field: usize,)*
+            /// The major version.
+            pub major: i32,
+            $($(#[$doc])* pub $flag: bool,)?
+        }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self { $($field: $type::STRUCT_SIZE,)* major: $major, $($flag: false)? }
+            }
+        }
+    };
+}
+pub(super) use sizes;
+
 /// What the bytes behind a struct hold.
 const GUARD: u8 = 0xa5;
 /// How many of them there are, beyond the largest struct.

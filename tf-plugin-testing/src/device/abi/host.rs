@@ -1,6 +1,6 @@
 //! A host into which a platform is loaded.
 
-use super::guarded::{Guarded, check_name, must};
+use super::guarded::{Guarded, check_name, must, sizes};
 use crate::abi::status::{Status, install};
 use crate::violations::{Log, Violation};
 use core::ffi::CStr;
@@ -18,44 +18,20 @@ use tf_fs_sys::{
     SP_StreamExecutorWithStreamOptions, SP_StreamOptions, SP_TimerFns, TF_Status,
 };
 
-/// The sizes and the version that the host shows.
-#[derive(Clone, Copy, Debug)]
-pub struct Sizes {
-    /// Of `SE_PlatformRegistrationParams`.
-    pub params: usize,
-    /// Of `SP_Platform`.
-    pub platform: usize,
-    /// Of `SP_PlatformFns`.
-    pub platform_fns: usize,
-    /// Of `SP_DeviceFns`.
-    pub device_fns: usize,
-    /// Of `SP_StreamExecutor`.
-    pub stream_executor: usize,
-    /// Of `SP_TimerFns`.
-    pub timer_fns: usize,
-    /// Of `SP_Device`.
-    pub device: usize,
-    /// The major version.
-    pub major: i32,
+sizes! {
+    Sizes {
+        params: SE_PlatformRegistrationParams,
+        platform: SP_Platform,
+        platform_fns: SP_PlatformFns,
+        device_fns: SP_DeviceFns,
+        stream_executor: SP_StreamExecutor,
+        timer_fns: SP_TimerFns,
+        device: SP_Device,
+    }
+    tf_fs_sys::SE_MAJOR,
     /// Whether the error of a copy is an exception, as in TensorFlow from 2.17 on; by default it would end the
     /// process.
-    pub takes_errors: bool,
-}
-
-impl Default for Sizes {
-    fn default() -> Self {
-        Self {
-            params: SE_PlatformRegistrationParams::STRUCT_SIZE,
-            platform: SP_Platform::STRUCT_SIZE,
-            platform_fns: SP_PlatformFns::STRUCT_SIZE,
-            device_fns: SP_DeviceFns::STRUCT_SIZE,
-            stream_executor: SP_StreamExecutor::STRUCT_SIZE,
-            timer_fns: SP_TimerFns::STRUCT_SIZE,
-            device: SP_Device::STRUCT_SIZE,
-            major: tf_fs_sys::SE_MAJOR,
-            takes_errors: false,
-        }
-    }
+    takes_errors
 }
 
 type CreateStreamWithOptions = Option<

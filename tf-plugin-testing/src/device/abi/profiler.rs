@@ -1,6 +1,6 @@
 //! The host's side of profilers.
 
-use super::guarded::{Guarded, check_name, must};
+use super::guarded::{Guarded, check_name, must, sizes};
 use crate::abi::status::{Status, install};
 use crate::violations::Log;
 use crate::violations::Violation;
@@ -15,28 +15,13 @@ use tf_fs_sys::{
     TP_ProfilerFns,
 };
 
-/// The sizes and the version that the host shows.
-#[derive(Clone, Copy, Debug)]
-pub struct ProfilerSizes {
-    /// Of `TF_ProfilerRegistrationParams`.
-    pub params: usize,
-    /// Of `TP_Profiler`.
-    pub profiler: usize,
-    /// Of `TP_ProfilerFns`.
-    pub profiler_fns: usize,
-    /// The major version.
-    pub major: i32,
-}
-
-impl Default for ProfilerSizes {
-    fn default() -> Self {
-        Self {
-            params: TF_ProfilerRegistrationParams::STRUCT_SIZE,
-            profiler: TP_Profiler::STRUCT_SIZE,
-            profiler_fns: TP_ProfilerFns::STRUCT_SIZE,
-            major: TP_MAJOR,
-        }
+sizes! {
+    ProfilerSizes {
+        params: TF_ProfilerRegistrationParams,
+        profiler: TP_Profiler,
+        profiler_fns: TP_ProfilerFns,
     }
+    TP_MAJOR
 }
 
 /// A host into which the profiler of a plugin is loaded.

@@ -29,6 +29,12 @@ fn expect_all(run: &mut Run<'_>, what: &str, got: &[u8], value: u8) {
     }
 }
 
+fn expect_block(run: &mut Run<'_>, what: &str, block: &Block<'_>, value: u8) -> Outcome {
+    let back = run.read(block)?;
+    expect_all(run, what, &back, value);
+    Ok(())
+}
+
 pub(super) fn a_stream_works_in_order(run: &mut Run<'_>) -> Outcome {
     let stream = run.stream()?;
     let (one, other) = (run.allocate(MUCH)?, run.allocate(MUCH)?);
@@ -49,9 +55,7 @@ pub(super) fn block_host_until_done_waits(run: &mut Run<'_>) -> Outcome {
     let block = run.allocate(MUCH)?;
     keep_busy(run, &stream, &block, 7)?;
     run.ok("`block_host_until_done`", stream.synchronize())?;
-    let back = run.read(&block)?;
-    expect_all(run, "memory after `block_host_until_done`", &back, 7);
-    Ok(())
+    expect_block(run, "memory after `block_host_until_done`", &block, 7)
 }
 
 pub(super) fn synchronize_waits_for_all_streams(run: &mut Run<'_>) -> Outcome {
@@ -63,8 +67,7 @@ pub(super) fn synchronize_waits_for_all_streams(run: &mut Run<'_>) -> Outcome {
     }
     run.ok("`synchronize_all_activity`", run.device.synchronize())?;
     for (_, block, value) in &busy {
-        let back = run.read(block)?;
-        expect_all(run, "memory of a stream after `synchronize_all_activity`", &back, *value);
+        expect_block(run, "memory of a stream after `synchronize_all_activity`", block, *value)?;
     }
     Ok(())
 }
@@ -85,8 +88,7 @@ fn behind(
             second.copy_on_device(target.start(), source.start(), MUCH as u64),
         )?;
         run.ok("`block_host_until_done`", second.synchronize())?;
-        let back = run.read(&target)?;
-        expect_all(run, what, &back, value);
+        expect_block(run, what, &target, value)?;
     }
     run.ok("`synchronize_all_activity`", run.device.synchronize())
 }
@@ -144,9 +146,7 @@ pub(super) fn work_outlives_its_stream(run: &mut Run<'_>) -> Outcome {
     keep_busy(run, &stream, &block, 9)?;
     drop(stream);
     run.ok("`synchronize_all_activity`", run.device.synchronize())?;
-    let back = run.read(&block)?;
-    expect_all(run, "memory that a stream was to fill when it was destroyed", &back, 9);
-    Ok(())
+    expect_block(run, "memory that a stream was to fill when it was destroyed", &block, 9)
 }
 
 pub(super) fn many_streams(run: &mut Run<'_>) -> Outcome {
@@ -208,8 +208,7 @@ fn complete_means_done(
         keep_busy(run, &stream, &block, value)?;
         stream.record_event(&event);
         wait(run, &event)?;
-        let back = run.read(&block)?;
-        expect_all(run, what, &back, value);
+        expect_block(run, what, &block, value)?;
     }
     Ok(())
 }
@@ -240,9 +239,7 @@ pub(super) fn event_moves_to_another_stream(run: &mut Run<'_>) -> Outcome {
     keep_busy(run, &busy, &block, 5)?;
     busy.record_event(&event);
     poll(run, &event)?;
-    let back = run.read(&block)?;
-    expect_all(run, "memory when an event is complete that moved to another stream", &back, 5);
-    Ok(())
+    expect_block(run, "memory when an event is complete that moved to another stream", &block, 5)
 }
 
 pub(super) fn event_outlives_its_stream(run: &mut Run<'_>) -> Outcome {
@@ -252,9 +249,7 @@ pub(super) fn event_outlives_its_stream(run: &mut Run<'_>) -> Outcome {
     stream.record_event(&event);
     drop(stream);
     poll(run, &event)?;
-    let back = run.read(&block)?;
-    expect_all(run, "memory when an event of a destroyed stream is complete", &back, 3);
-    Ok(())
+    expect_block(run, "memory when an event of a destroyed stream is complete", &block, 3)
 }
 
 pub(super) fn event_destroyed_while_pending(run: &mut Run<'_>) -> Outcome {
@@ -318,9 +313,7 @@ pub(super) fn callback_is_made_in_order(run: &mut Run<'_>) -> Outcome {
         "a host callback comes before one that was enqueued earlier",
         before.try_recv() != Err(TryRecvError::Empty),
     );
-    let back = run.read(&block)?;
-    expect_all(run, "memory when a callback behind the work is made", &back, 6);
-    Ok(())
+    expect_block(run, "memory when a callback behind the work is made", &block, 6)
 }
 
 // Timers.

@@ -3,12 +3,11 @@
 use super::mounted::{Mounted, c_path};
 use core::ffi::{CStr, c_char, c_int};
 use core::ptr;
-use std::ffi::CString;
+use tf_fs_plugin::__private::testing::OwnedOption;
 use tf_fs_plugin::{FilesystemOption, OptionValues};
 use tf_fs_sys::{
     TF_Filesystem_Option, TF_Filesystem_Option_Type_Buffer, TF_Filesystem_Option_Type_Int,
-    TF_Filesystem_Option_Type_Real, TF_Filesystem_Option_Value, TF_Filesystem_Option_Value_Buffer,
-    TF_Filesystem_Option_Value_Union,
+    TF_Filesystem_Option_Type_Real, TF_Filesystem_Option_Value_Buffer,
 };
 use tf_plugin_core::Result;
 
@@ -19,73 +18,14 @@ const BUFFER: c_int = TF_Filesystem_Option_Type_Buffer as c_int;
 /// The number that the host puts where a slot is to write a count.
 const UNSET_COUNT: c_int = c_int::MIN;
 
-/// An option in C, alive as long as the value.
-struct COption {
-    name: CString,
-    description: Option<CString>,
-    per_file: bool,
-    /// What the unions of a buffer option point to.
-    _buffers: Vec<Box<[u8]>>,
-    unions: Box<[TF_Filesystem_Option_Value_Union]>,
-    value: Box<TF_Filesystem_Option_Value>,
-}
-
-impl COption {
-    fn new(option: &FilesystemOption) -> Self {
-        use TF_Filesystem_Option_Value_Union as Union;
-        let mut buffers: Vec<Box<[u8]>> = Vec::new();
-        let (type_tag, mut unions): (_, Box<[Union]>) = match &option.values {
-            OptionValues::Int(values) => {
-                (INT, values.iter().map(|&int_val| Union { int_val }).collect())
-            }
-            OptionValues::Real(values) => {
-                (REAL, values.iter().map(|&real_val| Union { real_val }).collect())
-            }
-            OptionValues::Buffer(values) => {
-                buffers.extend(values.iter().map(|value| value.clone().into_boxed_slice()));
-                let unions = buffers.iter_mut().map(|buffer| Union {
-                    buffer_val: TF_Filesystem_Option_Value_Buffer {
-                        buf: if buffer.is_empty() {
-                            ptr::null_mut()
-                        } else {
-                            buffer.as_mut_ptr().cast()
-                        },
-                        buf_length: c_int::try_from(buffer.len()).unwrap_or(c_int::MAX),
-                    },
-                });
-                (BUFFER, unions.collect())
-            }
-            other => panic!("the header has no option values such as {other:?}"),
-        };
-        let value = Box::new(TF_Filesystem_Option_Value {
-            type_tag,
-            num_values: c_int::try_from(unions.len()).unwrap_or(c_int::MAX),
-            values: unions.as_mut_ptr(),
-        });
-        Self {
-            name: c_path(option.name.as_bytes()),
-            // TensorFlow passes null.
-            description: (!option.description.is_empty())
-                .then(|| c_path(option.description.as_bytes())),
-            per_file: option.per_file,
-            _buffers: buffers,
-            unions,
-            value,
-        }
+/// An option as TensorFlow passes it: an empty description is null.
+fn raw(option: &mut OwnedOption) -> TF_Filesystem_Option {
+    let mut raw = option.raw();
+    // SAFETY: the option's text, which lives as long as the option.
+    if unsafe { *raw.description } == 0 {
+        raw.description = ptr::null_mut();
     }
-
-    fn raw(&mut self) -> TF_Filesystem_Option {
-        self.value.values = self.unions.as_mut_ptr();
-        TF_Filesystem_Option {
-            name: self.name.as_ptr().cast_mut(),
-            description: self
-                .description
-                .as_ref()
-                .map_or(ptr::null_mut(), |text| text.as_ptr().cast_mut()),
-            per_file: c_int::from(self.per_file),
-            value: &raw mut *self.value,
-        }
-    }
+    raw
 }
 
 impl Mounted {
@@ -94,8 +34,12 @@ impl Mounted {
         options: &[FilesystemOption],
     ) -> Option<Result<()>> {
         let slot = self.tables.filesystem.set_filesystem_configuration?;
-        let mut options: Vec<COption> = options.iter().map(COption::new).collect();
-        let raw: Vec<TF_Filesystem_Option> = options.iter_mut().map(COption::raw).collect();
+        let options: Result<Vec<_>> = options.iter().map(OwnedOption::new).collect();
+        let mut options = match options {
+            Ok(options) => options,
+            Err(error) => return Some(Err(error)),
+        };
+        let raw: Vec<TF_Filesystem_Option> = options.iter_mut().map(raw).collect();
         let count = c_int::try_from(raw.len()).ok()?;
         let start = if raw.is_empty() { ptr::null() } else { raw.as_ptr() };
         // SAFETY: an initialised filesystem of this table, `count` options and a status.
@@ -111,8 +55,11 @@ impl Mounted {
     ) -> Option<Result<()>> {
         const OP: &str = "set_filesystem_configuration_option";
         let slot = self.tables.filesystem.set_filesystem_configuration_option?;
-        let mut c = COption::new(option);
-        let raw = c.raw();
+        let mut owned = match OwnedOption::new(option) {
+            Ok(owned) => owned,
+            Err(error) => return Some(Err(error)),
+        };
+        let raw = raw(&mut owned);
         // SAFETY: an initialised filesystem of this table, an option and a status.
         let (result, ()) = self.call(OP, option.name.as_bytes(), |status| unsafe {
             slot(self.as_ptr(), &raw const raw, status);
