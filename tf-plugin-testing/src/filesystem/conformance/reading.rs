@@ -8,7 +8,7 @@ use tf_plugin_core::Code;
 const END: Option<Code> = Some(Code::OutOfRange);
 
 /// Reads pieces of a file that holds `content`, and holds each against it.
-fn reads(run: &mut Run<'_>, content: &[u8], pieces: &[(u64, usize)]) -> Outcome {
+pub(super) fn reads(run: &mut Run<'_>, content: &[u8], pieces: &[(u64, usize)]) -> Outcome {
     let path = file(run, content)?;
     let reader = open(run, &path)?;
     for &(offset, n) in pieces {
@@ -21,10 +21,6 @@ fn reads(run: &mut Run<'_>, content: &[u8], pieces: &[(u64, usize)]) -> Outcome 
         run.expect_bytes(format_args!("{what}: the bytes"), &bytes, want);
     }
     Ok(())
-}
-
-pub(super) fn read_an_empty_file(run: &mut Run<'_>) -> Outcome {
-    reads(run, b"", &[(0, 0), (0, 1), (0, 1 << 20), (5, 1)])
 }
 
 pub(super) fn read_at_a_huge_offset(run: &mut Run<'_>) -> Outcome {
@@ -74,10 +70,6 @@ pub(super) fn all_bytes_are_kept(run: &mut Run<'_>) -> Outcome {
     reads(run, &content, &[(0, 512)])
 }
 
-pub(super) fn line_ends_are_kept(run: &mut Run<'_>) -> Outcome {
-    reads(run, b"a\nb\r\nc\rd\x1a\0\n\n", &[(0, 100)])
-}
-
 pub(super) fn two_readers_of_one_file(run: &mut Run<'_>) -> Outcome {
     let path = file(run, b"0123456789")?;
     let (one, other) = (open(run, &path)?, open(run, &path)?);
@@ -97,19 +89,11 @@ fn map(run: &mut Run<'_>, path: &str) -> Outcome<TestReadOnlyMemoryRegion> {
 }
 
 /// Maps a file that holds `content`.
-fn maps(run: &mut Run<'_>, content: &[u8]) -> Outcome {
+pub(super) fn maps(run: &mut Run<'_>, content: &[u8]) -> Outcome {
     let path = file(run, content)?;
     let region = map(run, &path)?;
     run.expect_bytes("the region", &region.to_vec(), content);
     Ok(())
-}
-
-pub(super) fn region_of_one_byte(run: &mut Run<'_>) -> Outcome {
-    maps(run, b"x")
-}
-
-pub(super) fn region_of_a_large_file(run: &mut Run<'_>) -> Outcome {
-    maps(run, &pattern((1 << 20) + 3))
 }
 
 pub(super) fn region_of_a_replaced_file(run: &mut Run<'_>) -> Outcome {

@@ -40,11 +40,12 @@ pub(super) fn changes_are_refused(run: &mut Run<'_>) -> Outcome {
 }
 
 /// Whether a reader sees what `publish` has made visible.
-fn visible_after(
+pub(super) fn visible_after(
     run: &mut Run<'_>,
     what: &str,
     publish: fn(&mut TestWritableFile) -> Result<()>,
 ) -> Outcome {
+    run.needs_visible_at_flush()?;
     let cell = run.bare_cell()?;
     let path = format!("{cell}/data");
     let mut writer = create(run, &path)?;
@@ -57,16 +58,6 @@ fn visible_after(
         run.gives(what, run.fs.get_file_size(&path), content.len() as u64);
     }
     run.must("close", writer.close())
-}
-
-pub(super) fn flush_makes_visible(run: &mut Run<'_>) -> Outcome {
-    run.needs_visible_at_flush()?;
-    visible_after(run, "flush", TestWritableFile::flush)
-}
-
-pub(super) fn sync_makes_visible(run: &mut Run<'_>) -> Outcome {
-    run.needs_visible_at_flush()?;
-    visible_after(run, "sync", TestWritableFile::sync)
 }
 
 pub(super) fn visibility_is_declared_right(run: &mut Run<'_>) -> Outcome {

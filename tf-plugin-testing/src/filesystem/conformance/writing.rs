@@ -7,7 +7,7 @@ use crate::filesystem::declared::Append;
 use tf_plugin_core::Code;
 
 /// Writes a new file in pieces, and reads it.
-fn writes<'p>(run: &mut Run<'_>, pieces: impl Iterator<Item = &'p [u8]>) -> Outcome {
+pub(super) fn writes<'p>(run: &mut Run<'_>, pieces: impl Iterator<Item = &'p [u8]>) -> Outcome {
     let cell = run.bare_cell()?;
     let path = format!("{cell}/data");
     let mut writer = create(run, &path)?;
@@ -25,11 +25,6 @@ fn writes<'p>(run: &mut Run<'_>, pieces: impl Iterator<Item = &'p [u8]>) -> Outc
     Ok(())
 }
 
-pub(super) fn many_small_appends(run: &mut Run<'_>) -> Outcome {
-    let content = pattern(9000);
-    writes(run, content.chunks(3))
-}
-
 pub(super) fn appends_of_all_sizes(run: &mut Run<'_>) -> Outcome {
     let content = pattern(400_000);
     let sizes = [0, 1, 511, 512, 513, 4095, 4096, 4097, 0, 65_535, 65_536, 65_537, 131_072, 1];
@@ -41,21 +36,6 @@ pub(super) fn appends_of_all_sizes(run: &mut Run<'_>) -> Outcome {
         pieces.push(piece);
     }
     writes(run, pieces.into_iter())
-}
-
-pub(super) fn a_block_and_one_byte(run: &mut Run<'_>) -> Outcome {
-    let content = pattern((1 << 16) + 1);
-    writes(run, content.chunks(1 << 16))
-}
-
-pub(super) fn eight_mebibytes(run: &mut Run<'_>) -> Outcome {
-    let content = pattern(8 << 20);
-    writes(run, content.chunks(1 << 20))
-}
-
-pub(super) fn one_large_append(run: &mut Run<'_>) -> Outcome {
-    let content = pattern((3 << 20) + 17);
-    writes(run, std::iter::once(&content[..]))
 }
 
 pub(super) fn a_shorter_file_replaces_a_longer_one(run: &mut Run<'_>) -> Outcome {

@@ -1,14 +1,14 @@
 //! What files and names are: contents, replacing and naming.
 
 use crate::filesystem::conformance::case::{Case, Group};
+use crate::filesystem::conformance::steps::pattern;
 use crate::filesystem::conformance::{names, reading, replaced, times, visible, writing};
+use crate::filesystem::file::TestWritableFile;
 
 filesystem_cases! {
     ($) __filesystem_file_tests
     Content {
         of reading {
-            read_an_empty_file "an empty file is read: no bytes, and OUT_OF_RANGE unless none were requested",
-                "ReadFileToString reads 0 bytes of an empty file";
             read_at_a_huge_offset "reading at 2 GiB, 4 GiB, 1 TiB and the largest offset returns OUT_OF_RANGE",
                 "an offset cut to 32 bits gives the bytes of the file's start";
             read_backwards "a file is read from its end to its start in pieces that overlap",
@@ -23,30 +23,16 @@ filesystem_cases! {
                 "the last block is the one that gets lost";
             all_bytes_are_kept "all 256 values of a byte are kept",
                 "records are binary";
-            line_ends_are_kept "line ends, NUL and Ctrl-Z are kept",
-                "a text mode would break records";
             two_readers_of_one_file "two readers of one file have positions of their own",
                 "tf.data opens a file several times";
-            region_of_one_byte "a region of one byte",
-                "constants may be tiny";
-            region_of_a_large_file "a region of 1 MiB and 3 bytes",
-                "memory-mapped models are large";
             region_of_a_replaced_file "a region of a file that was replaced has the new content",
                 "a model is exported again under its name";
             region_outlives_its_name "a region keeps its content when the file is deleted",
                 "TensorFlow keeps regions as long as the model";
         }
         of writing {
-            many_small_appends "3,000 appends of 3 bytes are all there, in order",
-                "TFRecordWriter appends 4 to 12 bytes at a time";
             appends_of_all_sizes "appends of 0 to 131,072 bytes, around the sizes of blocks, are all there",
                 "the last partial block is the one that gets lost";
-            a_block_and_one_byte "one byte after a full block of 64 KiB is kept",
-                "the last partial block is the one that gets lost";
-            eight_mebibytes "8 MiB in pieces of 1 MiB are all there",
-                "shards of checkpoints are large";
-            one_large_append "one append of 3 MiB and 17 bytes is all there",
-                "Keras appends a whole archive at once";
             a_shorter_file_replaces_a_longer_one "a shorter file replaces a longer one whole",
                 "the file `checkpoint` is replaced at each save";
             an_empty_file_replaces_a_full_one "an empty file replaces a full one",
@@ -89,10 +75,6 @@ filesystem_cases! {
                 "GFile.read reads as much as they say";
         }
         of visible {
-            flush_makes_visible "what was flushed is read by others, and stat knows its length",
-                "TensorBoard reads event files while they grow";
-            sync_makes_visible "what was synced is read by others, and stat knows its length",
-                "event files are synced after each flush";
             visibility_is_declared_right "where files are declared to be visible at flush or at close, nothing of them is seen before; where they are declared to be written in place, an open reader sees the new content",
                 "a reader would train on half a file";
             changes_are_refused "where files are declared to be provided, what would change them returns UNIMPLEMENTED, PERMISSION_DENIED or FAILED_PRECONDITION, and nothing changes",
@@ -105,6 +87,38 @@ filesystem_cases! {
                 "caches and watchers read a file again when it moves";
             modified_stays "the time of modification that `stat` says stays when the file is only read; 0 is not a time, and is skipped",
                 "caches would never be of use";
+        }
+        cases {
+            read_an_empty_file = |run| reading::reads(run, b"", &[(0, 0), (0, 1), (0, 1 << 20), (5, 1)]),
+                "an empty file is read: no bytes, and OUT_OF_RANGE unless none were requested",
+                "ReadFileToString reads 0 bytes of an empty file";
+            line_ends_are_kept = |run| reading::reads(run, b"a\nb\r\nc\rd\x1a\0\n\n", &[(0, 100)]),
+                "line ends, NUL and Ctrl-Z are kept",
+                "a text mode would break records";
+            region_of_one_byte = |run| reading::maps(run, b"x"),
+                "a region of one byte",
+                "constants may be tiny";
+            region_of_a_large_file = |run| reading::maps(run, &pattern((1 << 20) + 3)),
+                "a region of 1 MiB and 3 bytes",
+                "memory-mapped models are large";
+            many_small_appends = |run| writing::writes(run, pattern(9000).chunks(3)),
+                "3,000 appends of 3 bytes are all there, in order",
+                "TFRecordWriter appends 4 to 12 bytes at a time";
+            a_block_and_one_byte = |run| writing::writes(run, pattern((1 << 16) + 1).chunks(1 << 16)),
+                "one byte after a full block of 64 KiB is kept",
+                "the last partial block is the one that gets lost";
+            eight_mebibytes = |run| writing::writes(run, pattern(8 << 20).chunks(1 << 20)),
+                "8 MiB in pieces of 1 MiB are all there",
+                "shards of checkpoints are large";
+            one_large_append = |run| writing::writes(run, std::iter::once(&pattern((3 << 20) + 17)[..])),
+                "one append of 3 MiB and 17 bytes is all there",
+                "Keras appends a whole archive at once";
+            flush_makes_visible = |run| visible::visible_after(run, "flush", TestWritableFile::flush),
+                "what was flushed is read by others, and stat knows its length",
+                "TensorBoard reads event files while they grow";
+            sync_makes_visible = |run| visible::visible_after(run, "sync", TestWritableFile::sync),
+                "what was synced is read by others, and stat knows its length",
+                "event files are synced after each flush";
         }
     }
     Replaced {
