@@ -50,6 +50,9 @@ pub(crate) struct Artefact {
     pub(crate) needed: Vec<String>,
     /// The highest version that it needs of each: `GLIBC`, `GLIBCXX`, `CXXABI`.
     pub(crate) floors: BTreeMap<String, Floor>,
+    /// The versions that it names of the system's libraries, such as `GLIBC_2.34`, with its functions of each.
+    #[serde(skip)]
+    pub(crate) versions: BTreeMap<String, Vec<String>>,
     /// What it expects of TensorFlow, by C name: functions of the C API.
     pub(crate) c_imports: BTreeSet<String>,
     /// What it expects of TensorFlow beside the C API, by the linker's names.
@@ -116,6 +119,7 @@ impl Artefact {
             other_exports: Vec::new(),
             needed: Vec::new(),
             floors: BTreeMap::new(),
+            versions: BTreeMap::new(),
             c_imports: BTreeSet::new(),
             cpp_imports: BTreeSet::new(),
             text_relocations: false,
@@ -194,7 +198,8 @@ impl Artefact {
             segment.p_type(endian) == elf::PT_GNU_STACK
                 && segment.p_flags(endian).contains(elf::PF_X)
         });
-        self.floors = floors(file)?;
+        self.versions = versions(file)?;
+        self.floors = floors(&self.versions);
         Ok(())
     }
 
@@ -315,37 +320,44 @@ fn check_type<'data, R: ReadRef<'data>>(
     Ok(())
 }
 
-/// What it needs of the versioned libraries of the system.
-fn floors<'data, R: ReadRef<'data>>(
+/// What it names of the versioned libraries of the system; a version need not be a function's.
+fn versions<'data, R: ReadRef<'data>>(
     file: &ElfFile64<'data, Endianness, R>,
-) -> object::Result<BTreeMap<String, Floor>> {
-    let (endian, data) = (file.endian(), file.data());
-    let sections = file.elf_header().sections(endian, data)?;
-    let mut floors: BTreeMap<String, Floor> = BTreeMap::new();
-    let Some(versions) = sections.versions(endian, data)? else { return Ok(floors) };
-    let symbols = sections.symbols(endian, data, elf::SHT_DYNSYM)?;
-    for (index, symbol) in symbols.enumerate() {
-        use object::read::elf::Sym as _;
-        if !symbol.is_undefined(endian) {
-            continue;
-        }
-        let at = versions.version_index(endian, index);
-        let Some(version) = versions.version(at.into())? else { continue };
-        let version = String::from_utf8_lossy(version.name()).into_owned();
-        let Some((family, number)) = version.split_once('_') else { continue };
-        let name = String::from_utf8_lossy(symbols.symbol_name(endian, symbol)?).into_owned();
-        let floor = floors
-            .entry(family.to_owned())
-            .or_insert_with(|| Floor { version: "0".to_owned(), because: Vec::new() });
-        match numbers(number).cmp(&numbers(&floor.version)) {
-            std::cmp::Ordering::Less => {}
-            std::cmp::Ordering::Equal => floor.because.push(name),
-            std::cmp::Ordering::Greater => {
-                *floor = Floor { version: number.to_owned(), because: vec![name] };
+) -> object::Result<BTreeMap<String, Vec<String>>> {
+    let (endian, data, sections) = (file.endian(), file.data(), file.elf_section_table());
+    let text = |name: &[u8]| String::from_utf8_lossy(name).into_owned();
+    let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    if let Some((mut libraries, link)) = sections.gnu_verneed(endian, data)? {
+        let strings = sections.strings(endian, data, link)?;
+        while let Some((_, mut versions)) = libraries.next()? {
+            while let Some(version) = versions.next()? {
+                found.entry(text(version.name(endian, strings)?)).or_default();
             }
         }
     }
-    Ok(floors)
+    if let Some(versions) = sections.versions(endian, data)? {
+        for symbol in file.dynamic_symbols().filter(|symbol| symbol.is_undefined()) {
+            let index = versions.version_index(endian, symbol.index()).index();
+            if let Some(version) = versions.version(index)? {
+                found.entry(text(version.name())).or_default().push(symbol.name()?.to_owned());
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// The highest version of each library that functions are of.
+fn floors(versions: &BTreeMap<String, Vec<String>>) -> BTreeMap<String, Floor> {
+    let mut floors: BTreeMap<String, Floor> = BTreeMap::new();
+    for (version, functions) in versions.iter().filter(|(_, functions)| !functions.is_empty()) {
+        let Some((family, number)) = version.split_once('_') else { continue };
+        let known = floors.get(family).map_or("0", |floor| &floor.version);
+        if numbers(number) > numbers(known) {
+            let floor = Floor { version: number.to_owned(), because: functions.clone() };
+            floors.insert(family.to_owned(), floor);
+        }
+    }
+    floors
 }
 
 pub(crate) fn numbers(version: &str) -> Vec<u32> {

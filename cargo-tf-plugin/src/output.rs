@@ -3,8 +3,10 @@
 
 use std::fmt::Display;
 use std::io::{self, ErrorKind, Write as _};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
+use indicatif::{ProgressBar, ProgressStyle};
 
 /// Writes to standard output what the command was run for. A reader that has gone (`… | head`) had enough.
 ///
@@ -22,6 +24,16 @@ pub(crate) fn print(text: impl Display) -> Result<()> {
 /// Writes a line to standard error; one that cannot be written is lost, and the work goes on.
 pub(crate) fn print_note(line: impl Display) {
     let _ = writeln!(io::stderr(), "{line}");
+}
+
+/// A line on standard error that says what is being done and goes away again; hidden where that is not a terminal.
+pub(crate) fn progress(what: String) -> ProgressBar {
+    let bar = ProgressBar::new_spinner().with_message(what);
+    if let Ok(style) = ProgressStyle::with_template("{spinner} [{elapsed}] {wide_msg}") {
+        bar.set_style(style);
+    }
+    bar.enable_steady_tick(Duration::from_millis(120));
+    bar
 }
 
 /// [`print`] with a line of the given format.

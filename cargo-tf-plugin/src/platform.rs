@@ -7,8 +7,6 @@ use std::path::Path;
 use std::str::FromStr;
 
 use anyhow::{Context, Result, bail};
-use object::read::elf::ElfFile64;
-use object::{Endianness, Object, ObjectSymbol};
 
 use crate::artefact::{Artefact, ENTRY_POINTS};
 use crate::notes::NoteOf;
@@ -90,7 +88,7 @@ impl FromStr for Compat {
 }
 
 /// Functions of glibc by their versions.
-type Functions = BTreeMap<(u32, u32), Vec<String>>;
+type Functions = BTreeMap<Glibc, Vec<String>>;
 
 /// A plugin's shared library, with what decides where it can be loaded.
 #[derive(Clone, Debug)]
@@ -135,8 +133,14 @@ impl Library {
             );
         }
         let content = fs::read(path).with_context(|| format!("cannot read {shown}"))?;
-        let (glibc, functions) =
-            of_glibc(&content).with_context(|| format!("{shown} is damaged; build it again"))?;
+        let mut functions = Functions::new();
+        for (version, names) in &artefact.versions {
+            if let Some(version) = Glibc::of_symbol_version(version) {
+                functions.entry(version).or_default().extend(names.iter().cloned());
+            }
+        }
+        let newest = functions.keys().next_back();
+        let glibc = newest.map_or(Glibc::OF_RUST, |newest| Glibc::OF_RUST.max(*newest));
         let known = |name: &&String| EVERYWHERE.iter().any(|start| name.starts_with(start));
         let foreign = artefact.needed.iter().filter(|name| !known(name)).cloned().collect();
         Ok(Self { artefact, content, glibc, functions, foreign })
@@ -189,11 +193,9 @@ impl Library {
             return Ok(());
         }
         let mut reasons = String::new();
-        for ((major, minor), names) in self.functions.iter().rev() {
-            let version = Glibc(*major, *minor);
-            if version <= compat.0 {
-                break;
-            }
+        let too_new =
+            |(version, names): &(&Glibc, &Vec<_>)| **version > compat.0 && !names.is_empty();
+        for (version, names) in self.functions.iter().rev().filter(too_new) {
             let more = names.len().saturating_sub(SHOWN_FUNCTIONS);
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
             let shown = names.iter().take(SHOWN_FUNCTIONS).map(String::as_str).collect::<Vec<_>>();
@@ -212,36 +214,6 @@ impl Library {
             Compat(self.glibc)
         )
     }
-}
-
-/// The glibc that a library needs, and the functions by the version that each is of.
-fn of_glibc(content: &[u8]) -> object::Result<(Glibc, Functions)> {
-    let file: ElfFile64<'_, Endianness> = ElfFile64::parse(content)?;
-    let (endian, sections) = (file.endian(), file.elf_section_table());
-    let of = |name: &[u8]| Glibc::of_symbol_version(&String::from_utf8_lossy(name));
-
-    // What is named need not be a function's version.
-    let mut glibc = Glibc::OF_RUST;
-    if let Some((mut libraries, link)) = sections.gnu_verneed(endian, content)? {
-        let strings = sections.strings(endian, content, link)?;
-        while let Some((_, mut versions)) = libraries.next()? {
-            while let Some(version) = versions.next()? {
-                let version = of(version.name(endian, strings)?);
-                glibc = glibc.max(version.unwrap_or(glibc));
-            }
-        }
-    }
-    let mut functions = Functions::new();
-    if let Some(versions) = sections.versions(endian, content)? {
-        for symbol in file.dynamic_symbols().filter(|symbol| symbol.is_undefined()) {
-            let index = versions.version_index(endian, symbol.index()).index();
-            let version = versions.version(index)?.and_then(|version| of(version.name()));
-            if let Some(Glibc(major, minor)) = version {
-                functions.entry((major, minor)).or_default().push(symbol.name()?.to_owned());
-            }
-        }
-    }
-    Ok((glibc, functions))
 }
 
 #[cfg(test)]

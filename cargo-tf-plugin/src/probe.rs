@@ -6,7 +6,7 @@ use std::fs;
 use std::io::{Read as _, Seek as _};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -300,7 +300,7 @@ pub(crate) struct Watched {
     /// `None` if it was ended.
     pub(crate) status: Option<ExitStatus>,
     /// Whether that was because it wrote more than [`MOST_OUTPUT`], and not because it took too long.
-    flooded: bool,
+    pub(crate) flooded: bool,
     /// What it has written to standard output and error.
     pub(crate) output: String,
 }
@@ -309,11 +309,20 @@ pub(crate) struct Watched {
 pub(crate) fn watch(command: &mut Command, limit: Duration) -> Result<Watched> {
     // It is in a group of its own, which Ctrl-C does not reach.
     let held = Held::new();
+    let start = Instant::now();
+    supervise(command.stdin(Stdio::null()), |_| start.elapsed() >= limit || held.is_wanted_back())
+}
+
+/// Runs a command while `is_over` of it is false, which is asked every few milliseconds and once after its end; then ends
+/// all that it has started.
+pub(crate) fn supervise(
+    command: &mut Command,
+    mut is_over: impl FnMut(&mut Child) -> bool,
+) -> Result<Watched> {
     let mut log = tempfile::tempfile().context("cannot make a file for the output of a process")?;
     let share = || log.try_clone().context("cannot share the file for the output of a process");
     let program = command.get_program().to_owned();
     let mut child = command
-        .stdin(Stdio::null())
         .stdout(share()?)
         .stderr(share()?)
         // To end it together with what it starts.
@@ -321,14 +330,15 @@ pub(crate) fn watch(command: &mut Command, limit: Duration) -> Result<Watched> {
         .spawn()
         .with_context(|| format!("cannot run {}", program.display()))?;
     let group = Pid::from_child(&child);
-    let start = Instant::now();
     let mut flooded = false;
     let status = loop {
-        if let Some(status) = child.try_wait().context("cannot wait for a process")? {
-            break Some(status);
+        let status = child.try_wait().context("cannot wait for a process")?;
+        let over = is_over(&mut child);
+        if status.is_some() {
+            break status;
         }
         flooded = log.metadata().is_ok_and(|log| log.len() > MOST_OUTPUT);
-        if flooded || start.elapsed() >= limit || held.is_wanted_back() {
+        if flooded || over {
             break None;
         }
         thread::sleep(Duration::from_millis(5));
@@ -338,7 +348,6 @@ pub(crate) fn watch(command: &mut Command, limit: Duration) -> Result<Watched> {
     if status.is_none() {
         child.wait().context("cannot wait for a process")?;
     }
-    drop(held);
     let mut said = Vec::new();
     log.rewind().and_then(|()| log.read_to_end(&mut said)).context("cannot read what it said")?;
     Ok(Watched { status, flooded, output: String::from_utf8_lossy(&said).into_owned() })

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::TensorFlow;
 use crate::artefact::Artefact;
-use crate::findings::{Finding, Findings, Severity, device, file, filesystem, layouts, loading};
+use crate::findings::{Findings, device, file, filesystem, layouts, loading};
 use crate::operations::{Authors, TableReport, describe_table};
 use crate::probe::{End, Event, Kernel, Platform, Probe, Run, Scheme, Table};
 use crate::releases::Release;
@@ -61,7 +61,7 @@ pub(crate) struct Report {
     pub(crate) output: Vec<String>,
     /// The variables of the environment that the plugin's code did not see, by name.
     pub(crate) withheld: Vec<String>,
-    pub(crate) findings: Vec<Finding>,
+    pub(crate) findings: Findings,
 }
 
 impl Report {
@@ -116,7 +116,7 @@ impl Report {
             end: run.end.clone(),
             output: run.output.clone(),
             withheld: run.withheld.clone(),
-            findings: Vec::new(),
+            findings: Findings::default(),
             artefact,
         };
         let mut findings = Findings::default();
@@ -125,12 +125,9 @@ impl Report {
         let newer: Vec<_> = run.events.iter().filter_map(Event::newer).cloned().collect();
         report.describe(&schemes, &newer, &mut findings);
         loading::end(&run, &mut findings);
-        report.findings = findings.sorted();
+        findings.sort();
+        report.findings = findings;
         report
-    }
-
-    pub(crate) fn has_errors(&self) -> bool {
-        self.findings.iter().any(|finding| finding.severity == Severity::Error)
     }
 
     /// Goes through what has happened; the schemes that TensorFlow would have taken or refused.
@@ -198,8 +195,7 @@ impl Report {
                     }
                 }
                 Event::Registers(_) => self.registers_on_import = true,
-                Event::Unavailable(function) => findings.add(
-                    Severity::Note,
+                Event::Unavailable(function) => findings.note(
                     format!("calls {function} while it is loaded ({}), for which it takes a running TensorFlow: the rest was not looked at", run.last_step),
                     "try it in TensorFlow",
                 ),

@@ -1,20 +1,18 @@
 //! The measuring processes: starting them, following what they tell, and going on after one has crashed.
 
 use std::fmt;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
-use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::bench::job::{Event, Job, Outcome, Row};
-use crate::probe::{self, MOST_OUTPUT, last_lines, signal_name};
+use crate::probe::{self, Watched, last_lines, signal_name, supervise};
 
 /// How long a process may take to remove what it has made.
 const REMOVING: Duration = Duration::from_secs(60);
@@ -60,17 +58,6 @@ pub(crate) struct Child<'c> {
     pub(crate) begins: &'c dyn Fn(&str, &str),
 }
 
-/// One process, after its end.
-struct Ended {
-    /// `None` if it was ended here.
-    status: Option<ExitStatus>,
-    /// How long it might go without an answer at last.
-    limit: Duration,
-    /// Whether that was because of how much it has written.
-    flooded: bool,
-    output: Vec<String>,
-}
-
 impl Child<'_> {
     /// Does the job; a process that a row ends is started again for those behind it. What could not be removed is
     /// added to `left`, with the reason, also when nothing comes of it.
@@ -79,7 +66,7 @@ impl Child<'_> {
         let wanted = job.directories.clone();
         for crashes in 1.. {
             let mut state = State::default();
-            let ended = self.once(&job, &mut |event| state.hear(event))?;
+            let (ended, limit) = self.once(&job, &mut |event| state.hear(event))?;
             let measured = !state.rows.is_empty();
             part.rows.append(&mut state.rows);
             left.append(&mut state.left);
@@ -106,7 +93,7 @@ impl Child<'_> {
 
             // It has crashed or was ended.
             left.append(&mut self.clean(&job, &state.directories)?);
-            let (how, said) = (how(&ended), said(&ended.output));
+            let (how, said) = (how(&ended, limit), said(&last_lines(&ended.output, SHOWN_LINES)));
             let Some((group, name)) = state.begun else {
                 if part.rows.is_empty() {
                     bail!("the process was {how} before anything was measured{said}");
@@ -128,47 +115,21 @@ impl Child<'_> {
         Ok(part)
     }
 
-    /// One process to its end.
-    fn once(&self, job: &Job, hear: &mut dyn FnMut(Line)) -> Result<Ended> {
+    /// One process to its end, and how long it might go without an answer at last.
+    fn once(&self, job: &Job, hear: &mut dyn FnMut(Line)) -> Result<(Watched, Duration)> {
         let scratch = tempfile::tempdir().context("cannot make a scratch directory")?;
         let report = scratch.path().join("report");
-        let log = scratch.path().join("log");
         let mut command = (self.program)();
-        self.follow(&mut command, job, &report, &log, hear)
-    }
-
-    fn follow(
-        &self,
-        command: &mut Command,
-        job: &Job,
-        report: &Path,
-        log: &Path,
-        hear: &mut dyn FnMut(Line),
-    ) -> Result<Ended> {
-        let program = command.get_program().to_owned();
-        let failed = || format!("cannot run {}", program.display());
-        let output = File::create(log).context("cannot make a file for the output of a process")?;
-        let share = || output.try_clone().context("cannot share the file for the output");
-        let mut child = command
-            .arg(serde_json::to_string(job)?)
-            .arg(report)
-            // It ends with this process, however that ends.
-            .stdin(Stdio::piped())
-            .stdout(share()?)
-            .stderr(share()?)
-            // Ctrl-C is this process's, which then tells the other one.
-            .process_group(0)
-            .spawn()
-            .with_context(failed)?;
-        let group = Pid::from_child(&child);
-        let mut leash = child.stdin.take();
+        // It ends with this process, however that ends.
+        command.arg(serde_json::to_string(job)?).arg(&report).stdin(Stdio::piped());
+        let mut leash = None;
         let mut lines = Lines::default();
-        let mut heard = Instant::now();
-        let mut limit = self.limit;
-        let (mut flooded, mut begun) = (false, job.clean);
-        let (status, limit) = loop {
-            let status = child.try_wait().context("cannot wait for a process")?;
-            for line in lines.more(report) {
+        let (mut heard, mut limit) = (Instant::now(), self.limit);
+        let (mut begun, mut told) = (job.clean, false);
+        let mut allowed = limit;
+        let ended = supervise(&mut command, |child| {
+            leash = leash.take().or_else(|| child.stdin.take());
+            for line in lines.more(&report) {
                 heard = Instant::now();
                 if let Line::Bench(Event::Begin(group, name)) = &line {
                     begun = true;
@@ -176,29 +137,16 @@ impl Child<'_> {
                 }
                 hear(line);
             }
-            if status.is_some() {
-                break (status, limit);
-            }
-            if leash.is_some() && self.interrupted.load(Ordering::Relaxed) {
-                leash = None;
+            // Ctrl-C is this process's, which then tells the other one.
+            if !told && self.interrupted.load(Ordering::Relaxed) {
+                (leash, told) = (None, true);
                 heard = Instant::now();
                 limit = REMOVING.min(self.limit);
             }
-            flooded = output.metadata().is_ok_and(|output| output.len() > MOST_OUTPUT);
-            let limit = if begun || leash.is_none() { limit } else { limit.max(STARTING) };
-            if flooded || heard.elapsed() > limit {
-                break (None, limit);
-            }
-            thread::sleep(Duration::from_millis(5));
-        };
-        // Of most there is nothing left.
-        let _ = kill_process_group(group, Signal::KILL);
-        if status.is_none() {
-            child.wait().context("cannot wait for a process")?;
-        }
-        let said = fs::read(log).unwrap_or_default();
-        let output = last_lines(&String::from_utf8_lossy(&said), SHOWN_LINES);
-        Ok(Ended { status, limit, flooded, output })
+            allowed = if begun || told { limit } else { limit.max(STARTING) };
+            heard.elapsed() > allowed
+        })?;
+        Ok((ended, allowed))
     }
 
     /// Removes what a process has left, in a process of its own; what could not be removed, and why.
@@ -217,9 +165,10 @@ impl Child<'_> {
         };
         let job = Job { directories: directories.to_vec(), clean: true, ..job.clone() };
         let mut state = State::default();
-        let ended = child.once(&job, &mut |event| state.hear(event))?;
+        let (ended, limit) = child.once(&job, &mut |event| state.hear(event))?;
         if !state.done && state.left.is_empty() {
-            let why = state.problem.unwrap_or_else(|| format!("the process was {}", how(&ended)));
+            let why =
+                state.problem.unwrap_or_else(|| format!("the process was {}", how(&ended, limit)));
             state.left.extend(directories.iter().map(|directory| (directory.clone(), why.clone())));
         }
         Ok(state.left)
@@ -312,10 +261,10 @@ fn refusal(problem: &str, refused: &[(String, String)]) -> String {
 }
 
 /// How a process has ended, behind "was".
-fn how(ended: &Ended) -> String {
+fn how(ended: &Watched, limit: Duration) -> String {
     match (ended.status, ended.status.and_then(|status| status.signal())) {
         (None, _) if ended.flooded => "ended, as it did not stop talking".to_owned(),
-        (None, _) => format!("ended after {} s without an answer", ended.limit.as_secs()),
+        (None, _) => format!("ended after {} s without an answer", limit.as_secs()),
         (_, Some(signal)) => format!("killed by {}", signal_name(signal)),
         (Some(status), None) => format!("ended with status {}", status.code().unwrap_or_default()),
     }

@@ -2,8 +2,8 @@
 
 use std::fs;
 use std::thread;
-use std::time::{SystemTime, UNIX_EPOCH};
 
+use chrono::{SecondsFormat, Utc};
 use serde::{Deserialize, Serialize};
 
 /// The machine that something was measured on.
@@ -52,45 +52,12 @@ impl Machine {
 
 /// Now, as in `2026-11-21T14:00:00Z`.
 pub(crate) fn now() -> String {
-    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-    date(seconds)
-}
-
-fn date(seconds: u64) -> String {
-    let (mut days, of_day) = (seconds / 86_400, seconds % 86_400);
-    let leap = |year: u64| {
-        year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
-    };
-    let mut year = 1970;
-    while days >= 365 + u64::from(leap(year)) {
-        days -= 365 + u64::from(leap(year));
-        year += 1;
-    }
-    let mut month = 0;
-    let lengths = [31, 28 + u64::from(leap(year)), 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
-    while days >= lengths[month] {
-        days -= lengths[month];
-        month += 1;
-    }
-    let (hour, minute, second) = (of_day / 3600, of_day / 60 % 60, of_day % 60);
-    format!("{year}-{:02}-{:02}T{hour:02}:{minute:02}:{second:02}Z", month + 1, days + 1)
+    Utc::now().to_rfc3339_opts(SecondsFormat::Secs, true)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn dates_are_those_of_the_calendar() {
-        for (seconds, text) in [
-            (0, "1970-01-01T00:00:00Z"),
-            (951_782_400, "2000-02-29T00:00:00Z"),
-            (1_735_689_599, "2024-12-31T23:59:59Z"),
-            (1_772_323_200, "2026-03-01T00:00:00Z"),
-        ] {
-            assert_eq!(date(seconds), text);
-        }
-    }
 
     #[test]
     fn this_machine_has_a_name_and_memory() {

@@ -20,7 +20,7 @@ use crate::bench::report::{FORMAT, Plugin, Report};
 use crate::bench::{self, Interrupted};
 use crate::commands::check::{self, tensorflow};
 use crate::commands::doctor;
-use crate::commands::measuring::{Measuring, Progress, Settings, Subject};
+use crate::commands::measuring::{Measuring, Settings, Subject};
 use crate::commands::run;
 use crate::findings::Severity;
 use crate::interrupt::{self, Held};
@@ -183,7 +183,7 @@ impl Bench {
             tensorflows: &tensorflows,
             installed: &installed,
             interrupted: &interrupted,
-            progress: Progress::new(),
+            progress: output::progress(String::new()),
             left: RefCell::default(),
             problems: RefCell::default(),
         };
@@ -191,7 +191,7 @@ impl Bench {
         for subject in &subjects {
             match measuring.subject(subject, &mut parts) {
                 Err(error) if error.is::<Interrupted>() => {
-                    measuring.progress.finish();
+                    measuring.progress.finish_and_clear();
                     let left = measuring.left.take();
                     if left.is_empty() {
                         note!("interrupted; nothing is left behind");
@@ -205,7 +205,7 @@ impl Bench {
                 measured => problems.extend(measured.err()),
             }
         }
-        measuring.progress.finish();
+        measuring.progress.finish_and_clear();
         parts.retain(|part| !part.rows.is_empty());
         if parts.is_empty() {
             if let Some(problem) = problems.into_iter().next() {

@@ -78,7 +78,7 @@ impl Check {
         } else {
             output::print(render::text(&report, self.verbose))?;
         }
-        Ok(if report.has_errors() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+        Ok(if report.findings.have_errors() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
     }
 }
 

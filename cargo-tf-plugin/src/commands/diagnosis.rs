@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::explain::Known;
-use crate::findings::Finding;
+use crate::findings::Findings;
 use crate::probe::End;
 use crate::render::{self, BAD, BOLD, DIM, GOOD, painted};
 use crate::report::Report;
@@ -51,7 +51,7 @@ pub(super) struct Diagnosis {
     pub(super) python: PathBuf,
     pub(super) plugins: Vec<Plugin>,
     pub(super) import: Option<Import>,
-    pub(super) findings: Vec<Finding>,
+    pub(super) findings: Findings,
 }
 
 impl Diagnosis {

@@ -8,14 +8,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use indicatif::ProgressBar;
 use serde::Deserialize;
 
 use super::check::tensorflow;
 use super::diagnosis::{Diagnosis, Import, Imported, Plugin};
 use crate::TensorFlow;
 use crate::explain::explain;
-use crate::findings::{Finding, Severity};
+use crate::findings::{Findings, Severity};
 use crate::output::{self, say};
 use crate::probe::{ended, last_lines, watch};
 use crate::python;
@@ -126,8 +125,7 @@ impl Doctor {
         } else {
             output::print(diagnosis.text())?;
         }
-        let failed = diagnosis.findings.iter().any(|one| one.severity == Severity::Error);
-        Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+        Ok(if diagnosis.findings.have_errors() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
     }
 
     fn diagnose(&self, tensorflow: &TensorFlow) -> Result<Diagnosis> {
@@ -137,7 +135,7 @@ impl Doctor {
             python: tensorflow.python().to_owned(),
             plugins: Vec::new(),
             import: None,
-            findings: Vec::new(),
+            findings: Findings::default(),
         };
         diagnosis.look_at_places(&places, tensorflow);
         for (place, of) in places.directories.iter().chain(&places.named).enumerate() {
@@ -150,21 +148,16 @@ impl Doctor {
         if !self.no_import {
             diagnosis.import(tensorflow)?;
         }
-        diagnosis.findings.sort_by_key(|finding| finding.severity);
+        diagnosis.findings.sort();
         Ok(diagnosis)
     }
 }
 
 impl Diagnosis {
-    fn add(&mut self, severity: Severity, what: impl Into<String>, fix: impl Into<String>) {
-        self.findings.push(Finding { severity, what: what.into(), fix: fix.into() });
-    }
-
     fn look_at_places(&mut self, places: &Places, tensorflow: &TensorFlow) {
         let package = tensorflow.library_dir();
         if !places.site_packages.iter().any(|directory| package.starts_with(directory)) {
-            self.add(
-                Severity::Note,
+            self.findings.note(
                 format!(
                     "TensorFlow is in {}, which is not a directory for packages: it looks for plugins in none",
                     package.display()
@@ -173,8 +166,7 @@ impl Diagnosis {
             );
         }
         if let (Some(path), None) = (&places.variable, &places.named) {
-            self.add(
-                Severity::Error,
+            self.findings.error(
                 format!("TF_PLUGGABLE_DEVICE_LIBRARY_PATH names {path}, which does not exist: `import tensorflow` fails"),
                 "correct or unset it",
             );
@@ -188,7 +180,7 @@ impl Diagnosis {
             return;
         }
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let waiting = waiting(format!("looking at {name}"));
+        let waiting = output::progress(format!("looking at {name}"));
         let (report, error) = match Report::of(path, || vec![tensorflow.clone()], Some(limit)) {
             Ok(report) => (Some(report), None),
             Err(error) => (None, Some(format!("{error:#}"))),
@@ -199,79 +191,62 @@ impl Diagnosis {
 
     /// What is to be said about each of them.
     fn look_at_plugins(&mut self, places: &Places) {
-        let mut found = Vec::new();
+        let found = &mut self.findings;
         for plugin in &self.plugins {
             let name = plugin.name();
             let Some(report) = &plugin.report else {
-                found.push(Finding {
-                    severity: Severity::Error,
-                    what: format!(
-                        "{name} keeps `import tensorflow` from working: {}",
-                        plugin.error.as_deref().unwrap_or_default()
-                    ),
-                    fix: format!("remove {}", plugin.path.display()),
-                });
+                let why = plugin.error.as_deref().unwrap_or_default();
+                found.error(
+                    format!("{name} keeps `import tensorflow` from working: {why}"),
+                    format!("remove {}", plugin.path.display()),
+                );
                 continue;
             };
-            let errors = report.findings.iter().filter(|one| one.severity == Severity::Error);
-            found.extend(errors.map(|error| Finding {
-                severity: Severity::Error,
-                what: format!("{name}: {}", error.what),
-                fix: error.fix.clone(),
-            }));
-            let warnings =
-                report.findings.iter().filter(|one| one.severity == Severity::Warning).count();
-            if warnings > 0 {
-                found.push(Finding {
-                    severity: Severity::Note,
-                    what: format!("there are more findings about {name}"),
-                    fix: format!("`cargo tf-plugin check {}`", plugin.path.display()),
-                });
+            for error in report.findings.iter().filter(|one| one.severity == Severity::Error) {
+                found.error(format!("{name}: {}", error.what), &*error.fix);
+            }
+            if report.findings.iter().any(|one| one.severity == Severity::Warning) {
+                found.note(
+                    format!("there are more findings about {name}"),
+                    format!("`cargo tf-plugin check {}`", plugin.path.display()),
+                );
             }
             if plugin.times > 1 {
-                let device = report.device.is_some() && report.artefact.notes.is_empty();
-                found.push(Finding {
-                    severity: if device { Severity::Error } else { Severity::Note },
-                    what: format!(
-                        "{name} is loaded {} times, because its directory has several names{}",
-                        plugin.times,
-                        if device {
-                            ": TensorFlow aborts with `platform is already registered`"
-                        } else {
-                            "; it does not mind"
-                        }
-                    ),
-                    fix: "remove one of the names from PYTHONPATH, such as `lib64` beside `lib`"
-                        .to_owned(),
-                });
+                let (severity, effect) =
+                    if report.device.is_some() && report.artefact.notes.is_empty() {
+                        let effect = ": TensorFlow aborts with `platform is already registered`";
+                        (Severity::Error, effect)
+                    } else {
+                        (Severity::Note, "; it does not mind")
+                    };
+                let times = plugin.times;
+                found.add(
+                    severity,
+                    format!("{name} is loaded {times} times, because its directory has several names{effect}"),
+                    "remove one of the names from PYTHONPATH, such as `lib64` beside `lib`",
+                );
             }
             if !report.filesystems.is_empty() && !report.registers_on_import {
-                found.push(Finding {
-                    severity: Severity::Note,
-                    what: format!(
-                        "{name} does not register its filesystem on import: TensorFlow calls no `TF_InitPlugin` \
-                         then"
-                    ),
-                    fix: format!(
+                found.note(
+                    format!("{name} does not register its filesystem on import: TensorFlow calls no `TF_InitPlugin` then"),
+                    format!(
                         "`tf.experimental.register_filesystem_plugin(\"{}\")`, or let `TF_InitKernel` do that",
                         plugin.path.display()
                     ),
-                });
+                );
             }
             if let (Some(device_type), Some(enabled)) =
                 (plugin.device_type(), &places.enabled_types)
                 && !enabled.split(',').any(|one| one.trim() == device_type)
             {
-                found.push(Finding {
-                    severity: Severity::Warning,
-                    what: format!(
+                found.warn(
+                    format!(
                         "TF_ENABLED_DEVICE_TYPES is `{enabled}`, without {device_type} of {name}"
                     ),
-                    fix: format!("unset it, or add {device_type}"),
-                });
+                    format!("unset it, or add {device_type}"),
+                );
             }
         }
-        self.findings.append(&mut found);
     }
 
     /// Several plugins for one scheme, or for one device.
@@ -297,7 +272,6 @@ impl Diagnosis {
                 }
             }
         }
-        let mut found = Vec::new();
         for (scheme, plugins) in schemes.iter().filter(|(_, plugins)| plugins.len() > 1) {
             let certain = plugins.iter().all(|plugin| plugin.place == plugins[0].place);
             let who = if certain {
@@ -305,20 +279,13 @@ impl Diagnosis {
             } else {
                 "which is first, and wins, is not certain".to_owned()
             };
-            found.push(Finding {
-                severity: Severity::Warning,
-                what: format!("{scheme}:// is served by {}: {who}", names(plugins)),
-                fix: "keep one of them".to_owned(),
-            });
+            let what = format!("{scheme}:// is served by {}: {who}", names(plugins));
+            self.findings.warn(what, "keep one of them");
         }
         for (what, plugins) in devices.iter().filter(|(_, plugins)| plugins.len() > 1) {
-            found.push(Finding {
-                severity: Severity::Error,
-                what: format!("the device {what} is in {}: TensorFlow aborts", names(plugins)),
-                fix: "keep one of them".to_owned(),
-            });
+            let what = format!("the device {what} is in {}: TensorFlow aborts", names(plugins));
+            self.findings.error(what, "keep one of them");
         }
-        self.findings.append(&mut found);
     }
 
     /// Whether it is true.
@@ -327,7 +294,7 @@ impl Diagnosis {
         let start = Instant::now();
         let mut command = tensorflow.python_command();
         secrets::withhold(&mut command);
-        let waiting = waiting(format!("importing TensorFlow {}", tensorflow.version()));
+        let waiting = output::progress(format!("importing TensorFlow {}", tensorflow.version()));
         let watched = watch(command.args(["-B", "-c", IMPORTED]), LIMIT)?;
         waiting.finish_and_clear();
         let seconds = start.elapsed().as_secs_f64();
@@ -339,8 +306,7 @@ impl Diagnosis {
         let explanation = explain(&output.join("\n"));
         if !works {
             let cause = explanation.map(|known| format!(" {}", known.cause)).unwrap_or_default();
-            self.add(
-                Severity::Error,
+            self.findings.error(
                 format!("`import tensorflow` does not work: {end}.{cause}"),
                 explanation.map_or("remove the plugins one by one", |known| known.fix),
             );
@@ -354,37 +320,28 @@ impl Diagnosis {
 
     /// What was promised and is not there.
     fn compare(&mut self, found: &Imported) {
-        let mut missing = Vec::new();
+        let mut missing = |what: String, plugin: &Plugin| {
+            self.findings.error(
+                format!("{what} of {} is not there after `import tensorflow`", plugin.name()),
+                "look at what it says on import: TensorFlow's log is on standard error",
+            );
+        };
         for plugin in &self.plugins {
             let Some(report) = &plugin.report else { continue };
             let schemes = report.filesystems.iter().filter(|_| report.registers_on_import);
             for scheme in schemes.flat_map(|filesystem| &filesystem.schemes) {
                 if !found.schemes.contains(scheme) {
-                    missing.push((format!("{scheme}://"), plugin.name()));
+                    missing(format!("{scheme}://"), plugin);
                 }
             }
             if let (Some(device_type), Some(1..)) =
                 (plugin.device_type(), report.device.as_ref().and_then(|device| device.devices))
                 && !found.devices.iter().any(|device| device.contains(&format!(":{device_type}:")))
             {
-                missing.push((format!("the device {device_type}"), plugin.name()));
+                missing(format!("the device {device_type}"), plugin);
             }
         }
-        for (what, name) in missing {
-            self.add(
-                Severity::Error,
-                format!("{what} of {name} is not there after `import tensorflow`"),
-                "look at what it says on import: TensorFlow's log is on standard error",
-            );
-        }
     }
-}
-
-/// A line on the terminal, if there is one, that goes away again.
-fn waiting(what: String) -> ProgressBar {
-    let bar = ProgressBar::new_spinner().with_message(what);
-    bar.enable_steady_tick(Duration::from_millis(120));
-    bar
 }
 
 fn names(plugins: &[&Plugin]) -> String {

@@ -4,14 +4,13 @@ use std::cell::RefCell;
 use std::env;
 use std::fmt;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
-use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 use std::process::{self, Command};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 
 use crate::TensorFlow;
 use crate::bench::report::Part;
@@ -82,7 +81,7 @@ pub(super) struct Measuring<'b> {
     /// Which of them load the plugin without being told.
     pub(super) installed: &'b [bool],
     pub(super) interrupted: &'b AtomicBool,
-    pub(super) progress: Progress,
+    pub(super) progress: ProgressBar,
     /// What could not be removed, and why.
     pub(super) left: RefCell<Vec<(String, String)>>,
     /// What has ended a part before its last row.
@@ -127,7 +126,11 @@ impl Measuring<'_> {
     ) -> Result<(Vec<bench::Row>, Option<usize>)> {
         let settings = &self.settings;
         let title = format!("{name} through {through}");
-        self.progress.part(&title);
+        if self.progress.is_hidden() {
+            note!("measuring {title}");
+        } else {
+            self.progress.set_message(title.clone());
+        }
         let reference = match (release, subject) {
             (Some(_), Subject::Filesystem(_)) => {
                 Some(tempfile::tempdir().context("cannot make a temporary directory")?)
@@ -167,10 +170,10 @@ impl Measuring<'_> {
             limit: Duration::from_secs(settings.timeout)
                 + Duration::from_secs_f64(settings.seconds * TIMES_SECONDS),
             interrupted: self.interrupted,
-            begins: &|group, name| self.progress.row(&title, group, name),
+            begins: &|group, name| self.progress.set_message(format!("{title}: {group}: {name}")),
         };
         let part = child.run(job, &mut self.left.borrow_mut()).map_err(|error| {
-            self.progress.finish();
+            self.progress.finish_and_clear();
             if error.is::<Interrupted>() {
                 error
             } else {
@@ -213,40 +216,4 @@ fn python(release: Option<(&TensorFlow, Option<&Path>)>, files: bool) -> Command
         command.env("CUDA_VISIBLE_DEVICES", "-1");
     }
     command
-}
-
-/// What is being done, on standard error: one changing line on a terminal, else one for each part.
-pub(super) struct Progress(Option<ProgressBar>);
-
-impl Progress {
-    pub(super) fn new() -> Self {
-        if !io::stderr().is_terminal() {
-            return Self(None);
-        }
-        let bar = ProgressBar::new_spinner();
-        if let Ok(style) = ProgressStyle::with_template("{spinner} [{elapsed}] {wide_msg}") {
-            bar.set_style(style);
-        }
-        bar.enable_steady_tick(Duration::from_millis(120));
-        Self(Some(bar))
-    }
-
-    fn part(&self, title: &str) {
-        match &self.0 {
-            Some(bar) => bar.set_message(title.to_owned()),
-            None => note!("measuring {title}"),
-        }
-    }
-
-    fn row(&self, title: &str, group: &str, name: &str) {
-        if let Some(bar) = &self.0 {
-            bar.set_message(format!("{title}: {group}: {name}"));
-        }
-    }
-
-    pub(super) fn finish(&self) {
-        if let Some(bar) = &self.0 {
-            bar.finish_and_clear();
-        }
-    }
 }

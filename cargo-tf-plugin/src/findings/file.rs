@@ -16,8 +16,7 @@ pub(crate) fn look(artefact: &Artefact, tensorflow: &[Release], findings: &mut F
     }
     for name in ["TFNPD_InitPlugin", "GetPjrtApi"] {
         if artefact.entry_points.contains(&name) {
-            findings.add(
-                Severity::Note,
+            findings.note(
                 format!("exports `{name}`, an interface that this command does not look at"),
                 "try it in TensorFlow",
             );
@@ -25,8 +24,7 @@ pub(crate) fn look(artefact: &Artefact, tensorflow: &[Release], findings: &mut F
     }
     let count = artefact.other_exports.len();
     if count > 0 {
-        findings.add(
-            Severity::Note,
+        findings.note(
             format!(
                 "exports {count} other {}, such as {}",
                 if count == 1 { "name" } else { "names" },

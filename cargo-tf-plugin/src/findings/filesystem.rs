@@ -1,7 +1,7 @@
 //! What is wrong with schemes and their tables.
 
+use crate::findings::Findings;
 use crate::findings::places::look_at_places;
-use crate::findings::{Findings, Severity};
 use crate::probe::Scheme;
 use crate::tables;
 
@@ -59,8 +59,7 @@ pub(crate) fn look_at_tables(scheme: &Scheme, names: &[String], findings: &mut F
             }
         }
         if let Some(api) = table.api.filter(|api| *api != 0) {
-            findings.add(
-                Severity::Note,
+            findings.note(
                 format!("says API {api} for {}; TensorFlow logs that and goes on", table.name),
                 "set the version numbers with `TF_SetFilesystemVersionMetadata`",
             );
@@ -108,8 +107,7 @@ pub(crate) fn look_at_tables(scheme: &Scheme, names: &[String], findings: &mut F
         );
     }
     if !filesystem.has("copy_file") && filesystem.has("new_writable_file") {
-        findings.add(
-            Severity::Note,
+        findings.note(
             format!(
                 "{name} has no `copy_file`: TensorFlow reads and appends 128 KiB at a time, and never ends if \
                  `read` returns OK with 0 bytes at the end of a file"

@@ -1,7 +1,7 @@
 //! What happens when a plugin is loaded.
 
 use crate::explain::explain;
-use crate::findings::{Findings, Severity};
+use crate::findings::Findings;
 use crate::probe::{End, Run};
 use crate::releases::Release;
 
@@ -14,8 +14,7 @@ pub(crate) fn refused(reason: &str, tensorflow: &[Release], findings: &mut Findi
         return;
     }
     if of_tensorflow && tensorflow.is_empty() {
-        findings.add(
-            Severity::Note,
+        findings.note(
             "was not loaded: it takes TensorFlow's libraries",
             "name a TensorFlow with `--tf VERSION`, and what is missing in it is listed",
         );

@@ -7,6 +7,8 @@ pub(crate) mod layouts;
 pub(crate) mod loading;
 mod places;
 
+use std::ops::Deref;
+
 use serde::Serialize;
 
 /// How bad something is.
@@ -30,7 +32,8 @@ pub(crate) struct Finding {
 }
 
 /// All that is said so far.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize)]
+#[serde(transparent)]
 pub(crate) struct Findings(Vec<Finding>);
 
 impl Findings {
@@ -51,9 +54,24 @@ impl Findings {
         self.add(Severity::Warning, what, fix);
     }
 
+    pub(crate) fn note(&mut self, what: impl Into<String>, fix: impl Into<String>) {
+        self.add(Severity::Note, what, fix);
+    }
+
     /// The worst first.
-    pub(crate) fn sorted(mut self) -> Vec<Finding> {
+    pub(crate) fn sort(&mut self) {
         self.0.sort_by_key(|finding| finding.severity);
-        self.0
+    }
+
+    pub(crate) fn have_errors(&self) -> bool {
+        self.iter().any(|finding| finding.severity == Severity::Error)
+    }
+}
+
+impl Deref for Findings {
+    type Target = [Finding];
+
+    fn deref(&self) -> &[Finding] {
+        &self.0
     }
 }

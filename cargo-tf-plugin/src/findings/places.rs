@@ -1,6 +1,6 @@
 //! Functions that are not the plugin's.
 
-use crate::findings::{Findings, Severity};
+use crate::findings::Findings;
 use crate::probe::Table;
 
 /// Functions that are not the plugin's.
@@ -15,8 +15,7 @@ pub(crate) fn look_at_places(tables: &[Table], findings: &mut Findings) {
                     ),
                     "initialize the table with zeros before it is filled in",
                 ),
-                Some(library) => findings.add(
-                    Severity::Note,
+                Some(library) => findings.note(
                     format!("`{}` in {} is a function of {library}", slot.name, table.name),
                     "fine, if that is meant",
                 ),

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, IsTerminal};
+use std::io::{self, BufRead, BufReader};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
@@ -14,11 +14,11 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use fs4::FileExt;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::interrupt::Held;
-use crate::output::note;
+use crate::output::{note, progress};
 use crate::python::{self, Interpreter, PYTHON_VARIABLE};
 
 /// Finds files that pip's records promise and that are not there.
@@ -253,7 +253,7 @@ impl<G: Goal> Installation<G> {
         mut command: Command,
         lock: &File,
         held: &Held,
-        first: &'static str,
+        first: &str,
     ) -> Result<(ExitStatus, Vec<String>)> {
         let program = command.get_program().to_owned();
         let failed = || format!("cannot run {}", program.display());
@@ -270,7 +270,7 @@ impl<G: Goal> Installation<G> {
         // It keeps copies of the pipe's write end, which would keep the reader waiting.
         drop(command);
 
-        let progress = Progress::start(first);
+        let progress = progress(first.to_owned());
         let mut last = VecDeque::new();
         let (sender, lines) = mpsc::channel();
         // It ends when the last process that writes has ended.
@@ -284,7 +284,7 @@ impl<G: Goal> Installation<G> {
                 child.wait().with_context(failed)?;
                 // Until the last of them is gone, and writes no file any more.
                 while lines.recv_timeout(Duration::from_secs(5)).is_ok() {}
-                progress.finish();
+                progress.finish_and_clear();
                 bail!("interrupted");
             }
             let line = match lines.recv_timeout(Duration::from_millis(100)) {
@@ -296,14 +296,14 @@ impl<G: Goal> Installation<G> {
             if line.is_empty() {
                 continue;
             }
-            progress.show(&line);
+            show(&progress, &line);
             if last.len() == KEPT_LINES {
                 last.pop_front();
             }
             last.push_back(line);
         }
         let status = child.wait().with_context(failed)?;
-        progress.finish();
+        progress.finish_and_clear();
         Ok((status, last.into()))
     }
 
@@ -404,45 +404,14 @@ fn last_lines(lines: &[String]) -> String {
         .join("\n")
 }
 
-/// Progress on standard error: one changing line on a terminal, else the steps that matter.
-enum Progress {
-    Terminal(ProgressBar),
-    Lines,
-}
-
-impl Progress {
-    fn start(first: &'static str) -> Self {
-        if !io::stderr().is_terminal() {
-            return Self::Lines;
-        }
-        let bar = ProgressBar::new_spinner();
-        if let Ok(style) = ProgressStyle::with_template("{spinner} [{elapsed}] {wide_msg}") {
-            bar.set_style(style);
-        }
-        bar.set_message(first);
-        bar.enable_steady_tick(Duration::from_millis(120));
-        Self::Terminal(bar)
-    }
-
-    fn show(&self, line: &str) {
-        match self {
-            Self::Terminal(bar) => bar.set_message(line.trim().to_owned()),
-            Self::Lines => {
-                let step = line.trim_start();
-                if ["Collecting", "Downloading", "Installing", "Successfully", "ERROR", "WARNING"]
-                    .iter()
-                    .any(|start| step.starts_with(start))
-                {
-                    note!("  {step}");
-                }
-            }
-        }
-    }
-
-    fn finish(self) {
-        if let Self::Terminal(bar) = self {
-            bar.finish_and_clear();
-        }
+/// Shows a line of pip's: in one changing line on a terminal, else the steps that matter.
+fn show(progress: &ProgressBar, line: &str) {
+    let steps = ["Collecting", "Downloading", "Installing", "Successfully", "ERROR", "WARNING"];
+    let step = line.trim();
+    if !progress.is_hidden() {
+        progress.set_message(step.to_owned());
+    } else if steps.iter().any(|start| step.starts_with(start)) {
+        note!("  {step}");
     }
 }
 
