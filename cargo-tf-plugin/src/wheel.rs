@@ -10,6 +10,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use cargo_metadata::Package;
 use cargo_metadata::semver::{BuildMetadata, Version};
+use chrono::{Datelike as _, TimeZone as _, Timelike as _, Utc};
 use sha2::{Digest, Sha256};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, DateTime, ZipWriter};
@@ -176,32 +177,20 @@ fn timestamp(epoch: Option<&str>) -> Result<DateTime> {
             "{EPOCH_VARIABLE} is `{text}`; set it to seconds since 1970, such as the output of `date +%s`"
         );
     };
-    let (days, seconds) = (seconds / 86_400, seconds % 86_400);
-    // Years that begin in March have the odd day at their end.
-    let days = days + 719_468;
-    let (era, day) = (days / 146_097, days % 146_097);
-    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * day + 2) / 153;
-    let day = day - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    let year = era * 400 + year + u64::from(month <= 2);
-    if year < 1980 {
-        return Ok(DateTime::default());
-    }
-    let parts = (u16::try_from(year), seconds / 3_600, seconds / 60 % 60, seconds % 60);
-    let (Ok(year), hour, minute, second) = parts else {
-        bail!("{EPOCH_VARIABLE} is `{text}`, which is too late for an archive");
-    };
-    DateTime::from_date_and_time(
-        year,
-        month as u8,
-        day as u8,
-        hour as u8,
-        minute as u8,
-        second as u8,
-    )
-    .with_context(|| format!("{EPOCH_VARIABLE} is `{text}`, which is too late for an archive"))
+    let known =
+        i64::try_from(seconds).ok().and_then(|seconds| Utc.timestamp_opt(seconds, 0).single());
+    let time = known.and_then(|time| {
+        let (date, time) = (time.date_naive(), time.time());
+        if date.year() < 1980 {
+            return Some(DateTime::default());
+        }
+        let year = u16::try_from(date.year()).ok()?;
+        let [month, day] = [date.month(), date.day()].map(|number| number as u8);
+        let [hour, minute, second] =
+            [time.hour(), time.minute(), time.second()].map(|number| number as u8);
+        DateTime::from_date_and_time(year, month, day, hour, minute, second).ok()
+    });
+    time.with_context(|| format!("{EPOCH_VARIABLE} is `{text}`, which is too late for an archive"))
 }
 
 /// A version of cargo's as pip writes it: `1.2.3-rc.1` is `1.2.3rc1`.

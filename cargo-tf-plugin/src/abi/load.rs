@@ -1,7 +1,7 @@
 //! Opens a plugin and calls its entry points, in the order of `import tensorflow` and then of
 //! `register_filesystem_plugin`.
 
-use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
+use std::ffi::{CStr, OsStr, c_int, c_void};
 use std::fs::File;
 use std::mem::{offset_of, transmute};
 use std::path::Path;
@@ -44,67 +44,67 @@ pub(crate) fn run(plugin: &OsStr, report: &OsStr) -> ExitCode {
     leave()
 }
 
+/// A struct of the host's that says its size, with [something behind it](Guarded).
+macro_rules! guarded {
+    ($record:ident, $size:ident $(, $field:ident: $value:expr)*) => {
+        Guarded::new(stringify!($record), sized!($record, $size $(, $field: $value)*))
+    };
+}
+
+/// A struct of the host's that says its size.
+macro_rules! sized {
+    ($record:ident, $size:ident $(, $field:ident: $value:expr)*) => {
+        $record { struct_size: $size, $($field: $value,)* ..$record::default() }
+    };
+}
+
 /// A plugin's library, from which this tells what it sees.
 pub(super) struct Loaded(pub(super) Library);
 
 impl Loaded {
     /// The entry points that `import tensorflow` calls.
     fn imported(&self) {
-        let mut count_devices = None;
-        if let Some(function) = self.0.symbol(c"SE_InitPlugin") {
-            // SAFETY: the type that the header gives to the function of this name.
-            let function: SE_InitPluginFn = unsafe { transmute(function) };
-            count_devices = self.device(function);
-        }
-        if let Some(function) = self.0.symbol(c"TF_InitKernel") {
-            step("TF_InitKernel");
-            // SAFETY: the header gives this type to `TF_InitKernel`, which takes no arguments.
-            unsafe {
-                let function: TF_InitKernelFn = transmute(function);
-                function();
+        // SAFETY: the type that the header gives to each of these names; `TF_InitKernel` takes no arguments.
+        unsafe {
+            let device = self.0.symbol(c"SE_InitPlugin");
+            let device = device.map(|at| transmute::<NonNull<c_void>, SE_InitPluginFn>(at));
+            let count_devices = device.and_then(|function| self.device(function));
+            if let Some(function) = self.0.symbol(c"TF_InitKernel") {
+                step("TF_InitKernel");
+                transmute::<NonNull<c_void>, TF_InitKernelFn>(function)();
             }
-        }
-        if let Some(function) = self.0.symbol(c"TF_InitGraph") {
-            // SAFETY: the header gives this type to `TF_InitGraph`.
-            self.graph(unsafe { transmute::<NonNull<c_void>, TF_InitGraphFn>(function) });
-        }
-        if let Some(function) = self.0.symbol(c"TF_InitProfiler") {
-            // SAFETY: the header gives this type to `TF_InitProfiler`.
-            self.profiler(unsafe { transmute::<NonNull<c_void>, TF_InitProfilerFn>(function) });
-        }
-        if let Some(count_devices) = count_devices {
-            count_devices();
+            if let Some(function) = self.0.symbol(c"TF_InitGraph") {
+                self.graph(transmute::<NonNull<c_void>, TF_InitGraphFn>(function));
+            }
+            if let Some(function) = self.0.symbol(c"TF_InitProfiler") {
+                self.profiler(transmute::<NonNull<c_void>, TF_InitProfilerFn>(function));
+            }
+            if let Some(count_devices) = count_devices {
+                count_devices();
+            }
         }
     }
 
     /// The function that returns the number of devices, if the plugin can be asked.
     fn device(&self, function: SE_InitPluginFn) -> Option<impl FnOnce() + use<>> {
         // For the rest of the process: TensorFlow's platform object lives as long.
-        let platform = Guarded::leak(SP_Platform {
-            struct_size: SP_PLATFORM_STRUCT_SIZE,
-            ..SP_Platform::default()
-        });
-        let mut fns = Guarded::new(SP_PlatformFns {
-            struct_size: SP_PLATFORM_FNS_STRUCT_SIZE,
-            ..SP_PlatformFns::default()
-        });
-        let mut params = Guarded::new(SE_PlatformRegistrationParams {
-            struct_size: SE_PLATFORM_REGISTRATION_PARAMS_STRUCT_SIZE,
+        let platform = Box::leak(Box::new(guarded!(SP_Platform, SP_PLATFORM_STRUCT_SIZE)));
+        let mut fns = guarded!(SP_PlatformFns, SP_PLATFORM_FNS_STRUCT_SIZE);
+        let mut params = guarded!(
+            SE_PlatformRegistrationParams,
+            SE_PLATFORM_REGISTRATION_PARAMS_STRUCT_SIZE,
             major_version: SE_MAJOR,
             minor_version: SE_MINOR,
             patch_version: SE_PATCH,
             platform: &raw mut platform.value,
-            platform_fns: &raw mut fns.value,
-            ..SE_PlatformRegistrationParams::default()
-        });
+            platform_fns: &raw mut fns.value
+        );
         const INIT: &str = "SE_InitPlugin";
-        let fine = call(INIT, |status| {
-            // SAFETY: structs with their sizes, and a status.
-            unsafe { function(&raw mut params.value, status) }
-        });
-        platform.check(INIT, "SP_Platform");
-        fns.check(INIT, "SP_PlatformFns");
-        params.check(INIT, "SE_PlatformRegistrationParams");
+        // SAFETY: structs with their sizes, and a status.
+        let fine = call(INIT, |status| unsafe { function(&raw mut params.value, status) });
+        platform.check(INIT);
+        fns.check(INIT);
+        params.check(INIT);
         if !fine {
             return None;
         }
@@ -124,80 +124,50 @@ impl Loaded {
                 params.value.destroy_platform.is_some(),
                 params.value.destroy_platform_fns.is_some(),
             ],
-            functions: self.functions(tables::PLATFORM_FNS, fns.struct_size, &fns),
+            functions: self.functions(tables::PLATFORM_FNS, &fns),
         }));
-        let platform = &platform.value;
-        if let Some(function) = fns.create_device_fns {
-            let mut device_fns = Guarded::new(SP_DeviceFns {
-                struct_size: SP_DEVICE_FNS_STRUCT_SIZE,
-                ..SP_DeviceFns::default()
-            });
-            let mut params = SE_CreateDeviceFnsParams {
-                struct_size: SE_CREATE_DEVICE_FNS_PARAMS_STRUCT_SIZE,
-                device_fns: &raw mut device_fns.value,
-                ..SE_CreateDeviceFnsParams::default()
-            };
-            const NAME: &str = "create_device_fns";
-            let fine = call(NAME, |status| {
-                // SAFETY: `platform` is the one that the plugin filled, `params` names a struct with its size,
-                // and `status` is a status.
-                unsafe { function(platform, &raw mut params, status) }
-            });
-            device_fns.check(NAME, "SP_DeviceFns");
-            if !fine {
-                return None;
-            }
-            let fns = device_fns.value;
-            tell(&Event::Functions(self.functions(tables::DEVICE_FNS, fns.struct_size, &fns)));
+        let platform: &'static SP_Platform = &platform.value;
+        if let Some(create) = fns.create_device_fns {
+            let table = guarded!(SP_DeviceFns, SP_DEVICE_FNS_STRUCT_SIZE);
+            self.filled("create_device_fns", tables::DEVICE_FNS, table, |table, status| {
+                const SIZE: usize = SE_CREATE_DEVICE_FNS_PARAMS_STRUCT_SIZE;
+                let mut params = sized!(SE_CreateDeviceFnsParams, SIZE, device_fns: table);
+                // SAFETY: the platform that the plugin has filled, structs with their sizes and a status.
+                unsafe { create(platform, &raw mut params, status) }
+            })?;
         }
-        if let Some(function) = fns.create_stream_executor {
+        if let Some(create) = fns.create_stream_executor {
             // With the last field that TensorFlow 2.22 has, which no older plugin touches.
-            let mut executor = Guarded::new(SP_StreamExecutorWithStreamOptions {
-                executor: SP_StreamExecutor {
-                    struct_size: SP_STREAMEXECUTOR_WITH_STREAM_OPTIONS_STRUCT_SIZE,
-                    ..SP_StreamExecutor::default()
-                },
+            let executor = SP_StreamExecutorWithStreamOptions {
+                executor: sized!(
+                    SP_StreamExecutor,
+                    SP_STREAMEXECUTOR_WITH_STREAM_OPTIONS_STRUCT_SIZE
+                ),
                 create_stream_with_options: None,
-            });
-            let mut params = SE_CreateStreamExecutorParams {
-                struct_size: SE_CREATE_STREAM_EXECUTOR_PARAMS_STRUCT_SIZE,
-                stream_executor: &raw mut executor.value.executor,
-                ..SE_CreateStreamExecutorParams::default()
             };
-            const NAME: &str = "create_stream_executor";
-            let fine = call(NAME, |status| {
-                // SAFETY: `platform` is the one that the plugin filled, `params` names a struct with its size,
-                // and `status` is a status.
-                unsafe { function(platform, &raw mut params, status) }
-            });
-            executor.check(NAME, "SP_StreamExecutor");
-            if !fine {
-                return None;
-            }
-            let fns = executor.value;
-            let size = fns.executor.struct_size;
-            tell(&Event::Functions(self.functions(tables::STREAM_EXECUTOR, size, &fns)));
+            let table = Guarded::new("SP_StreamExecutor", executor);
+            self.filled(
+                "create_stream_executor",
+                tables::STREAM_EXECUTOR,
+                table,
+                |table, status| {
+                    const SIZE: usize = SE_CREATE_STREAM_EXECUTOR_PARAMS_STRUCT_SIZE;
+                    let table = table.cast();
+                    let mut params =
+                        sized!(SE_CreateStreamExecutorParams, SIZE, stream_executor: table);
+                    // SAFETY: the platform that the plugin has filled, structs with their sizes and a status.
+                    unsafe { create(platform, &raw mut params, status) }
+                },
+            )?;
         }
-        if let Some(function) = fns.create_timer_fns {
-            let mut timer_fns = Guarded::new(SP_TimerFns {
-                struct_size: SP_TIMER_FNS_STRUCT_SIZE,
-                ..SP_TimerFns::default()
-            });
-            const NAME: &str = "create_timer_fns";
-            let fine = call(NAME, |status| {
-                // SAFETY: `platform` is the one that the plugin filled, `timer_fns` has its size set, and
-                // `status` is a status.
-                unsafe { function(platform, &raw mut timer_fns.value, status) }
-            });
-            timer_fns.check(NAME, "SP_TimerFns");
-            if !fine {
-                return None;
-            }
-            let fns = timer_fns.value;
-            tell(&Event::Functions(self.functions(tables::TIMER_FNS, fns.struct_size, &fns)));
+        if let Some(create) = fns.create_timer_fns {
+            let table = guarded!(SP_TimerFns, SP_TIMER_FNS_STRUCT_SIZE);
+            self.filled("create_timer_fns", tables::TIMER_FNS, table, |table, status| {
+                // SAFETY: the platform that the plugin has filled, a struct with its size and a status.
+                unsafe { create(platform, table, status) }
+            })?;
         }
         let count = fns.get_device_count?;
-        let platform: &'static SP_Platform = platform;
         Some(move || {
             let mut devices: c_int = 0;
             let fine = call("get_device_count", |status| {
@@ -210,74 +180,69 @@ impl Loaded {
         })
     }
 
+    /// Lets a function fill a table, and tells what is in it; nothing if the function fails.
+    fn filled<T: Copy>(
+        &self,
+        name: &str,
+        names: tables::Names,
+        mut table: Guarded<T>,
+        function: impl FnOnce(*mut T, *mut TF_Status),
+    ) -> Option<()> {
+        let fine = call(name, |status| function(&raw mut table.value, status));
+        table.check(name);
+        fine.then(|| tell(&Event::Functions(self.functions(names, &table.value))))
+    }
+
     fn graph(&self, function: TF_InitGraphFn) {
-        let mut optimizer = Guarded::new(TP_Optimizer {
-            struct_size: TP_OPTIMIZER_STRUCT_SIZE,
-            ..TP_Optimizer::default()
-        });
-        let mut configs = Guarded::new(TP_OptimizerConfigs {
-            struct_size: TP_OPTIMIZER_CONFIGS_STRUCT_SIZE,
-            ..TP_OptimizerConfigs::default()
-        });
-        let mut params = Guarded::new(TP_OptimizerRegistrationParams {
-            struct_size: TP_OPTIMIZER_REGISTRATION_PARAMS_STRUCT_SIZE,
+        let mut optimizer = guarded!(TP_Optimizer, TP_OPTIMIZER_STRUCT_SIZE);
+        let mut configs = guarded!(TP_OptimizerConfigs, TP_OPTIMIZER_CONFIGS_STRUCT_SIZE);
+        let mut params = guarded!(
+            TP_OptimizerRegistrationParams,
+            TP_OPTIMIZER_REGISTRATION_PARAMS_STRUCT_SIZE,
             major_version: GO_MAJOR,
             minor_version: GO_MINOR,
             patch_version: GO_PATCH,
             optimizer_configs: &raw mut configs.value,
-            optimizer: &raw mut optimizer.value,
-            ..TP_OptimizerRegistrationParams::default()
-        });
+            optimizer: &raw mut optimizer.value
+        );
         const NAME: &str = "TF_InitGraph";
-        let fine = call(NAME, |status| {
-            // SAFETY: structs with their sizes, and a status.
-            unsafe { function(&raw mut params.value, status) }
-        });
-        optimizer.check(NAME, "TP_Optimizer");
-        configs.check(NAME, "TP_OptimizerConfigs");
-        params.check(NAME, "TP_OptimizerRegistrationParams");
+        // SAFETY: structs with their sizes, and a status.
+        let fine = call(NAME, |status| unsafe { function(&raw mut params.value, status) });
+        optimizer.check(NAME);
+        configs.check(NAME);
+        params.check(NAME);
         if fine {
-            let fns = optimizer.value;
             tell(&Event::Optimizer {
                 // SAFETY: a string of the plugin's, or null.
                 device_type: unsafe { text(params.value.device_type) },
-                functions: self.functions(tables::OPTIMIZER, fns.struct_size, &fns),
+                functions: self.functions(tables::OPTIMIZER, &optimizer.value),
             });
         }
     }
 
     fn profiler(&self, function: TF_InitProfilerFn) {
-        let mut profiler = Guarded::new(TP_Profiler {
-            struct_size: TP_PROFILER_STRUCT_SIZE,
-            ..TP_Profiler::default()
-        });
-        let mut fns = Guarded::new(TP_ProfilerFns {
-            struct_size: TP_PROFILER_FNS_STRUCT_SIZE,
-            ..TP_ProfilerFns::default()
-        });
-        let mut params = Guarded::new(TF_ProfilerRegistrationParams {
-            struct_size: TF_PROFILER_REGISTRATION_PARAMS_STRUCT_SIZE,
+        let mut profiler = guarded!(TP_Profiler, TP_PROFILER_STRUCT_SIZE);
+        let mut fns = guarded!(TP_ProfilerFns, TP_PROFILER_FNS_STRUCT_SIZE);
+        let mut params = guarded!(
+            TF_ProfilerRegistrationParams,
+            TF_PROFILER_REGISTRATION_PARAMS_STRUCT_SIZE,
             major_version: TP_MAJOR,
             minor_version: TP_MINOR,
             patch_version: TP_PATCH,
             profiler: &raw mut profiler.value,
-            profiler_fns: &raw mut fns.value,
-            ..TF_ProfilerRegistrationParams::default()
-        });
+            profiler_fns: &raw mut fns.value
+        );
         const NAME: &str = "TF_InitProfiler";
-        let fine = call(NAME, |status| {
-            // SAFETY: structs with their sizes, and a status.
-            unsafe { function(&raw mut params.value, status) }
-        });
-        profiler.check(NAME, "TP_Profiler");
-        fns.check(NAME, "TP_ProfilerFns");
-        params.check(NAME, "TF_ProfilerRegistrationParams");
+        // SAFETY: structs with their sizes, and a status.
+        let fine = call(NAME, |status| unsafe { function(&raw mut params.value, status) });
+        profiler.check(NAME);
+        fns.check(NAME);
+        params.check(NAME);
         if fine {
-            let fns = fns.value;
             tell(&Event::Profiler {
                 // SAFETY: a string of the plugin's, or null.
                 device_type: unsafe { text(profiler.value.device_type) },
-                functions: self.functions(tables::PROFILER_FNS, fns.struct_size, &fns),
+                functions: self.functions(tables::PROFILER_FNS, &fns.value),
                 destroy: [
                     params.value.destroy_profiler.is_some(),
                     params.value.destroy_profiler_fns.is_some(),
@@ -286,25 +251,22 @@ impl Loaded {
         }
     }
 
-    /// The function pointers of a struct of the host's: all that comes behind `struct_size` and `ext`.
-    fn functions<T: Copy>(&self, (name, fields): tables::Names, size: usize, of: &T) -> Table {
-        const FIRST: usize = offset_of!(SP_PlatformFns, get_device_count);
-        let room = (size_of::<T>() - FIRST) / size_of::<usize>();
-        assert_eq!(room, fields.len(), "{name}");
-        let pointers = std::ptr::from_ref(of).cast::<u8>();
-        let slots = fields.iter().enumerate().map(|(at, field)| {
-            // SAFETY: a pointer in the struct, which has as many as there are names.
-            let pointer =
-                unsafe { pointers.add(FIRST + at * size_of::<usize>()).cast::<usize>().read() };
-            self.slot(field, pointer)
-        });
+    /// A struct of the host's: its size, then `ext`, then the function pointers.
+    fn functions<T: Copy>(&self, (name, fields): tables::Names, of: &T) -> Table {
+        const FIRST: usize = offset_of!(SP_PlatformFns, get_device_count) / size_of::<usize>();
+        let words = size_of::<T>() / size_of::<usize>();
+        assert_eq!(words - FIRST, fields.len(), "{name}");
+        // SAFETY: `of` is that many words, which are numbers or pointers, all of them initialised.
+        let words =
+            unsafe { std::slice::from_raw_parts(std::ptr::from_ref(of).cast::<usize>(), words) };
+        let slots = fields.iter().zip(&words[FIRST..]);
         Table {
             name: name.to_owned(),
             present: true,
             abi: None,
             api: None,
-            size: size as u64,
-            slots: slots.collect(),
+            size: words[0] as u64,
+            slots: slots.map(|(field, pointer)| self.slot(field, *pointer)).collect(),
         }
     }
 
@@ -350,6 +312,7 @@ pub(super) fn call(name: &str, function: impl FnOnce(*mut TF_Status)) -> bool {
 /// A struct of the host's with something behind it that a plugin must leave alone: in TensorFlow it would be the stack.
 #[repr(C)]
 struct Guarded<T> {
+    name: &'static str,
     value: T,
     behind: [u8; 256],
 }
@@ -357,21 +320,14 @@ struct Guarded<T> {
 impl<T> Guarded<T> {
     const PATTERN: u8 = 0xa5;
 
-    fn new(value: T) -> Self {
-        Self { value, behind: [Self::PATTERN; 256] }
+    fn new(name: &'static str, value: T) -> Self {
+        Self { name, value, behind: [Self::PATTERN; 256] }
     }
 
-    fn leak(value: T) -> &'static mut Self {
-        Box::leak(Box::new(Self::new(value)))
-    }
-
-    fn check(&self, function: &str, record: &str) {
+    fn check(&self, function: &str) {
         // The plugin had a pointer to it, which the compiler knows nothing of.
         if std::hint::black_box(&self.behind).iter().any(|byte| *byte != Self::PATTERN) {
-            tell(&Event::Overrun { function: function.to_owned(), record: record.to_owned() });
+            tell(&Event::Overrun { function: function.to_owned(), record: self.name.to_owned() });
         }
     }
 }
-
-/// A C string is never longer than what is told about it.
-const _: () = assert!(size_of::<c_char>() == 1);

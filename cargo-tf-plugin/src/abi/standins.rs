@@ -71,8 +71,18 @@ struct OpBuilder(String);
 struct FunctionLibrary;
 
 /// Defines functions with the names of TensorFlow's, all with the promises of its headers.
+///
+/// A second name is that of the same function: with the headers of a newer TensorFlow, or asynchronous.
 macro_rules! standins {
-    ($(fn $name:ident($($argument:ident: $type:ty),* $(,)?) $(-> $answer:ty)? $body:block)*) => {$(
+    ($(fn [$($names:ident)*] $arguments:tt $(-> $answer:ty)? $body:block)*) => {
+        $(standins!(@each [$($names)*] $arguments [$(-> $answer)?] $body);)*
+    };
+    (@each [] $($function:tt)*) => {};
+    (@each [$name:ident $($rest:ident)*] $arguments:tt $answer:tt $body:block) => {
+        standins!(@one $name $arguments $answer $body);
+        standins!(@each [$($rest)*] $arguments $answer $body);
+    };
+    (@one $name:ident ($($argument:ident: $type:ty),* $(,)?) [$(-> $answer:ty)?] $body:block) => {
         // SAFETY: no other function of this program has the name.
         #[unsafe(no_mangle)]
         #[allow(unused_unsafe, reason = "some do nothing that is unsafe")]
@@ -81,71 +91,73 @@ macro_rules! standins {
             // functions here have made. One that does not crashes this process, which is what it is for.
             unsafe { $body }
         }
+    };
+}
+
+/// Functions that do nothing; their arguments are not looked at.
+macro_rules! nothing {
+    ($($name:ident),* $(,)?) => {$(
+        // SAFETY: no other function of this program has the name.
+        #[unsafe(no_mangle)]
+        extern "C" fn $name() {}
     )*};
 }
 
+nothing! {
+    TF_SetPayload, TSL_SetPayload, TF_ForEachPayload, TF_KernelBuilder_Priority, TF_KernelBuilder_Label,
+    TF_OpDefinitionBuilderAddAttr, TF_OpDefinitionBuilderAddInput, TF_OpDefinitionBuilderAddOutput,
+    TF_OpDefinitionBuilderSetIsCommutative, TF_OpDefinitionBuilderSetIsAggregate,
+    TF_OpDefinitionBuilderSetIsStateful, TF_OpDefinitionBuilderSetAllowsUninitializedInput,
+    TF_OpDefinitionBuilderDeprecated, TF_OpDefinitionBuilderSetShapeInferenceFunction,
+    TF_Log, TF_VLog, TF_DVLog,
+}
+
+/// # Safety
+/// `object` is null, or a box that nobody uses any more.
+unsafe fn delete<T>(object: *mut T) {
+    if !object.is_null() {
+        // SAFETY: not null, so a box that nobody else uses.
+        drop(unsafe { Box::from_raw(object) });
+    }
+}
+
 standins! {
-    fn TF_NewStatus() -> *mut Status {
+    fn [TF_NewStatus TSL_NewStatus]() -> *mut Status {
         Box::into_raw(Box::new(Status::new()))
     }
-    fn TF_DeleteStatus(status: *mut Status) {
-        if !status.is_null() {
-            drop(Box::from_raw(status));
-        }
+    fn [TF_DeleteStatus TSL_DeleteStatus](status: *mut Status) {
+        delete(status);
     }
-    fn TF_SetStatus(status: *mut Status, code: TF_Code, message: *const c_char) {
+    fn [TF_SetStatus TSL_SetStatus](status: *mut Status, code: TF_Code, message: *const c_char) {
         // As TensorFlow up to 2.20, which reads the text whatever the pointer is.
         let message = CStr::from_ptr(message);
         *status = Status { code, message: (code != TF_OK).then(|| message.to_owned()) };
     }
-    fn TF_SetPayload(_status: *mut Status, _key: *const c_char, _value: *const c_char) {}
-    fn TF_ForEachPayload(_status: *const Status, _visitor: *const c_void, _capture: *mut c_void) {}
-    fn TF_SetStatusFromIOError(status: *mut Status, error: c_int, context: *const c_char) {
+    fn [TF_SetStatusFromIOError TSL_SetStatusFromIOError](status: *mut Status, error: c_int, context: *const c_char) {
         let error = io::Error::from_raw_os_error(error);
         let message = format!("{}: {error}", text(context).unwrap_or_default());
         *status = Status { code: tf_fs_sys::TF_UNKNOWN, message: CString::new(message).ok() };
     }
-    fn TF_GetCode(status: *const Status) -> TF_Code {
+    fn [TF_GetCode TSL_GetCode](status: *const Status) -> TF_Code {
         (*status).code
     }
-    fn TF_Message(status: *const Status) -> *const c_char {
+    fn [TF_Message TSL_Message](status: *const Status) -> *const c_char {
         (*status).message.as_deref().unwrap_or_default().as_ptr()
     }
 
-    // The names that plugins use which were built with the headers of a newer TensorFlow.
-    fn TSL_NewStatus() -> *mut Status {
-        TF_NewStatus()
-    }
-    fn TSL_DeleteStatus(status: *mut Status) {
-        TF_DeleteStatus(status);
-    }
-    fn TSL_SetStatus(status: *mut Status, code: TF_Code, message: *const c_char) {
-        TF_SetStatus(status, code, message);
-    }
-    fn TSL_SetPayload(_status: *mut Status, _key: *const c_char, _value: *const c_char) {}
-    fn TSL_SetStatusFromIOError(status: *mut Status, error: c_int, context: *const c_char) {
-        TF_SetStatusFromIOError(status, error, context);
-    }
-    fn TSL_GetCode(status: *const Status) -> TF_Code {
-        TF_GetCode(status)
-    }
-    fn TSL_Message(status: *const Status) -> *const c_char {
-        TF_Message(status)
-    }
-
-    fn TF_RegisterFilesystemPlugin(path: *const c_char, _status: *mut Status) {
+    fn [TF_RegisterFilesystemPlugin](path: *const c_char, _status: *mut Status) {
         tell(&Event::Registers(text(path).unwrap_or_default()));
     }
-    fn TF_Version() -> *const c_char {
+    fn [TF_Version]() -> *const c_char {
         ASKED.store(true, Ordering::Relaxed);
         // The newest release that the tool knows, unless the table of a newer one is wanted.
         if NEWER.load(Ordering::Relaxed) { c"2.22.0" } else { c"2.21.0" }.as_ptr()
     }
 
-    fn TF_NewBuffer() -> *mut TF_Buffer {
+    fn [TF_NewBuffer]() -> *mut TF_Buffer {
         Box::into_raw(Box::default())
     }
-    fn TF_NewBufferFromString(bytes: *const c_void, length: usize) -> *mut TF_Buffer {
+    fn [TF_NewBufferFromString](bytes: *const c_void, length: usize) -> *mut TF_Buffer {
         unsafe extern "C" fn free(data: *mut c_void, _length: usize) {
             // SAFETY: memory of `malloc`.
             unsafe { libc::free(data) };
@@ -157,7 +169,7 @@ standins! {
         std::ptr::copy_nonoverlapping(bytes.cast::<u8>(), data.cast::<u8>(), length);
         Box::into_raw(Box::new(TF_Buffer { data, length, data_deallocator: Some(free) }))
     }
-    fn TF_DeleteBuffer(buffer: *mut TF_Buffer) {
+    fn [TF_DeleteBuffer](buffer: *mut TF_Buffer) {
         if !buffer.is_null() {
             let buffer = Box::from_raw(buffer);
             if let Some(free) = buffer.data_deallocator {
@@ -165,10 +177,10 @@ standins! {
             }
         }
     }
-    fn TF_GetBuffer(buffer: *mut TF_Buffer) -> TF_Buffer {
+    fn [TF_GetBuffer](buffer: *mut TF_Buffer) -> TF_Buffer {
         *buffer
     }
-    fn TF_DataTypeSize(data_type: TF_DataType) -> usize {
+    fn [TF_DataTypeSize](data_type: TF_DataType) -> usize {
         match data_type {
             4 | 6 | 10 | 11 | 12 | 24..=32 => 1,
             5 | 14 | 15 | 16 | 17 | 19 => 2,
@@ -179,13 +191,13 @@ standins! {
         }
     }
     // Which ops TensorFlow has is not known here: it has none, so that a plugin registers those of its own.
-    fn TF_NewFunctionLibraryDefinition(
+    fn [TF_NewFunctionLibraryDefinition](
         _graph: *const TF_Buffer,
         _status: *mut Status,
     ) -> *mut FunctionLibrary {
         Box::into_raw(Box::new(FunctionLibrary))
     }
-    fn TF_LookUpOpDef(
+    fn [TF_LookUpOpDef](
         _library: *mut FunctionLibrary,
         _op: *const c_char,
         _definition: *mut TF_Buffer,
@@ -193,13 +205,11 @@ standins! {
     ) {
         *status = Status { code: TF_NOT_FOUND, message: Some(c"no TensorFlow is loaded".to_owned()) };
     }
-    fn TF_DeleteFunctionLibraryDefinition(library: *mut FunctionLibrary) {
-        if !library.is_null() {
-            drop(Box::from_raw(library));
-        }
+    fn [TF_DeleteFunctionLibraryDefinition](library: *mut FunctionLibrary) {
+        delete(library);
     }
 
-    fn TF_NewKernelBuilder(
+    fn [TF_NewKernelBuilder TF_NewAsyncKernelBuilder](
         op: *const c_char,
         device: *const c_char,
         _create: *const c_void,
@@ -210,16 +220,7 @@ standins! {
         let kernel = Kernel { op, device, types: Vec::new(), host_memory: Vec::new() };
         Box::into_raw(Box::new(KernelBuilder(kernel)))
     }
-    fn TF_NewAsyncKernelBuilder(
-        op: *const c_char,
-        device: *const c_char,
-        create: *const c_void,
-        compute: *const c_void,
-        delete: *const c_void,
-    ) -> *mut KernelBuilder {
-        TF_NewKernelBuilder(op, device, create, compute, delete)
-    }
-    fn TF_KernelBuilder_TypeConstraint(
+    fn [TF_KernelBuilder_TypeConstraint](
         builder: *mut KernelBuilder,
         attribute: *const c_char,
         data_type: TF_DataType,
@@ -228,19 +229,17 @@ standins! {
         let attribute = text(attribute).unwrap_or_default();
         (*builder).0.types.push(format!("{attribute}={}", type_name(data_type)));
     }
-    fn TF_KernelBuilder_HostMemory(builder: *mut KernelBuilder, argument: *const c_char) {
+    fn [TF_KernelBuilder_HostMemory](builder: *mut KernelBuilder, argument: *const c_char) {
         (*builder).0.host_memory.extend(text(argument));
     }
-    fn TF_KernelBuilder_Priority(_builder: *mut KernelBuilder, _priority: i32) {}
-    fn TF_KernelBuilder_Label(_builder: *mut KernelBuilder, _label: *const c_char) {}
-    fn TF_RegisterKernelBuilder(
+    fn [TF_RegisterKernelBuilder](
         _name: *const c_char,
         builder: *mut KernelBuilder,
         _status: *mut Status,
     ) {
         tell(&Event::Kernel(Box::from_raw(builder).0));
     }
-    fn TF_RegisterKernelBuilderWithKernelDef(
+    fn [TF_RegisterKernelBuilderWithKernelDef](
         _kernel: *const c_char,
         name: *const c_char,
         builder: *mut KernelBuilder,
@@ -248,44 +247,19 @@ standins! {
     ) {
         TF_RegisterKernelBuilder(name, builder, status);
     }
-    fn TF_DeleteKernelBuilder(builder: *mut KernelBuilder) {
-        if !builder.is_null() {
-            drop(Box::from_raw(builder));
-        }
+    fn [TF_DeleteKernelBuilder](builder: *mut KernelBuilder) {
+        delete(builder);
     }
 
-    fn TF_NewOpDefinitionBuilder(name: *const c_char) -> *mut OpBuilder {
+    fn [TF_NewOpDefinitionBuilder](name: *const c_char) -> *mut OpBuilder {
         Box::into_raw(Box::new(OpBuilder(text(name).unwrap_or_default())))
     }
-    fn TF_RegisterOpDefinition(builder: *mut OpBuilder, _status: *mut Status) {
+    fn [TF_RegisterOpDefinition](builder: *mut OpBuilder, _status: *mut Status) {
         tell(&Event::Op(Box::from_raw(builder).0));
     }
-    fn TF_DeleteOpDefinitionBuilder(builder: *mut OpBuilder) {
-        if !builder.is_null() {
-            drop(Box::from_raw(builder));
-        }
+    fn [TF_DeleteOpDefinitionBuilder](builder: *mut OpBuilder) {
+        delete(builder);
     }
-    fn TF_OpDefinitionBuilderAddAttr(_builder: *mut OpBuilder, _spec: *const c_char) {}
-    fn TF_OpDefinitionBuilderAddInput(_builder: *mut OpBuilder, _spec: *const c_char) {}
-    fn TF_OpDefinitionBuilderAddOutput(_builder: *mut OpBuilder, _spec: *const c_char) {}
-    fn TF_OpDefinitionBuilderSetIsCommutative(_builder: *mut OpBuilder, _is: bool) {}
-    fn TF_OpDefinitionBuilderSetIsAggregate(_builder: *mut OpBuilder, _is: bool) {}
-    fn TF_OpDefinitionBuilderSetIsStateful(_builder: *mut OpBuilder, _is: bool) {}
-    fn TF_OpDefinitionBuilderSetAllowsUninitializedInput(_builder: *mut OpBuilder, _does: bool) {}
-    fn TF_OpDefinitionBuilderDeprecated(
-        _builder: *mut OpBuilder,
-        _version: c_int,
-        _why: *const c_char,
-    ) {}
-    fn TF_OpDefinitionBuilderSetShapeInferenceFunction(
-        _builder: *mut OpBuilder,
-        _function: *const c_void,
-    ) {}
-
-    // A message of the plugin's; its further arguments are not looked at.
-    fn TF_Log(_level: c_int, _format: *const c_char) {}
-    fn TF_VLog(_level: c_int, _format: *const c_char) {}
-    fn TF_DVLog(_level: c_int, _format: *const c_char) {}
 }
 
 fn type_name(data_type: TF_DataType) -> String {

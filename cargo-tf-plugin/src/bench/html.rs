@@ -10,37 +10,7 @@ use crate::render::size;
 /// Where the longest is more than this many times as long as the shortest, bars are on a logarithmic scale.
 const LINEAR: f64 = 50.0;
 
-const STYLE: &str = "
-:root { color-scheme: light dark; --ink: #1c2230; --soft: #5d6678; --line: #dfe3ea; --page: #ffffff; --card: #f6f7f9;
-  --bar: #2f6fde; --other: #b4bccb; --good: #13703a; --careful: #9a5b00; --bad: #b3261e; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e6e9ef; --soft: #9aa4b6; --line: #323a48; --page: #12161d;
-  --card: #1a202a; --bar: #6ea2ff; --other: #59637a; --good: #5ccb8a; --careful: #f0b65a; --bad: #ff8a80; } }
-* { box-sizing: border-box; }
-body { margin: 0 auto; max-width: 72rem; padding: 1.5rem 1rem 3rem; background: var(--page); color: var(--ink);
-  font: 15px/1.45 system-ui, sans-serif; }
-h1 { font-size: 1.5rem; margin: 0 0 .75rem; overflow-wrap: anywhere; }
-h2 { font-size: 1.1rem; margin: 2rem 0 .5rem; }
-dl { display: grid; grid-template-columns: max-content 1fr; gap: .15rem 1rem; margin: 0; padding: .75rem 1rem;
-  background: var(--card); border-radius: .5rem; }
-dt { color: var(--soft); } dd { margin: 0; overflow-wrap: anywhere; }
-p { color: var(--soft); margin: .25rem 0; }
-.wide { overflow-x: auto; }
-table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
-th, td { padding: .25rem .5rem; border-bottom: 1px solid var(--line); text-align: right; white-space: nowrap; }
-th { color: var(--soft); font-weight: 500; font-size: .85em; vertical-align: bottom; }
-th:first-child, td:first-child { text-align: left; white-space: normal; padding-left: 0; min-width: 15rem; }
-tr.group td { color: var(--soft); font-size: .85em; padding-top: .9rem; }
-td.why { text-align: left; white-space: pre-wrap; color: var(--soft); overflow-wrap: anywhere; }
-td.failed { color: var(--bad); }
-.soft { color: var(--soft); } .good { color: var(--good); } .careful { color: var(--careful); }
-td.chart, th.chart { width: 30%; min-width: 9rem; padding-right: 0; }
-svg { display: block; width: 100%; height: 1.1rem; }
-.scale { display: flex; justify-content: space-between; }
-.bar { fill: var(--bar); } .other { fill: var(--other); } .tick { stroke: var(--line); stroke-width: .3; }
-.key { display: inline-block; width: .7rem; height: .7rem; border-radius: .15rem; margin: 0 .3rem 0 .8rem; }
-@media (max-width: 66rem) { .compared .spread { display: none; } }
-@media (max-width: 46rem) { .spread, .side { display: none; } th:first-child, td:first-child { min-width: 8rem; } th, td { padding: .25rem .35rem; } td.chart, th.chart { min-width: 5rem; width: auto; } }
-";
+const STYLE: &str = include_str!("style.css");
 
 /// The page.
 pub(crate) fn page(report: &Report, baseline: Option<&Report>) -> String {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use crate::crates::{Fresh, Site, cargo, fails, judge, succeeds, target, tool};
-use crate::said::text;
+use crate::said::{assert_all, text};
 use cargo_tf_plugin::{NEWEST, TensorFlow};
 
 #[test]
@@ -36,20 +36,19 @@ fn a_filesystem_and_a_device_are_installed_used_and_taken_away() {
     let judgement = judge(&wheel);
     let platform = wheel.to_string_lossy();
     let platform = platform.rsplit('-').next().expect("a tag").trim_end_matches(".whl");
-    for line in [
-        "my-kit 0.1.0 mykit:// and /device:MY_KIT:0 for TensorFlow\n",
-        "Ada Bo <bo@example.org> MIT OR Apache-2.0 ['LICENSE-MIT']\n",
-        "['a', 'b'] [('Repository', 'https://example.org/kit')] text/markdown; charset=UTF-8\n",
-        "# my-kit\n",
-    ] {
-        assert!(judgement.contains(line), "`{line}` is missing in {judgement}");
-    }
+    assert_all(
+        &judgement,
+        &[
+            "my-kit 0.1.0 mykit:// and /device:MY_KIT:0 for TensorFlow\n",
+            "Ada Bo <bo@example.org> MIT OR Apache-2.0 ['LICENSE-MIT']\n",
+            "['a', 'b'] [('Repository', 'https://example.org/kit')] text/markdown; charset=UTF-8\n",
+            "# my-kit\n",
+        ],
+    );
     assert!(judgement.contains(&format!("platform tag: \"{platform}\"")), "{judgement}");
 
     let said = succeeds(&mut tool(&fresh.directory, &["bench", "--no-tf", "--seconds", "0.001"]));
-    for line in ["mykit:// through the C table", "/device:MY_KIT:0 through the C table"] {
-        assert!(said.contains(line), "`{line}` is missing in {said}");
-    }
+    assert_all(&said, &["mykit:// through the C table", "/device:MY_KIT:0 through the C table"]);
     assert!(!said.contains("failed"), "{said}");
 
     let site = Site::new();
@@ -78,19 +77,26 @@ for script in sys.argv[1:]:
     assert!(said.contains("there already: False"), "{said}");
 
     let said = succeeds(&mut site.python(&["-m", "my_kit", "doctor"]));
-    for line in
-        ["my-kit 0.1.0", "mykit://     is registered", "MY_KIT       is listed", "has the plugin."]
-    {
-        assert!(said.contains(line), "`{line}` is missing in {said}");
-    }
+    assert_all(
+        &said,
+        &[
+            "my-kit 0.1.0",
+            "mykit://     is registered",
+            "MY_KIT       is listed",
+            "has the plugin.",
+        ],
+    );
     assert!(!said.contains("PROBLEM"), "{said}");
     let mut doctor = site.python(&["-m", "my_kit", "doctor"]);
     let said = fails(doctor.env("TF_FS_PLUGIN_AUTOLOAD", "off").env("TF_SE_PLUGIN_DEVICES", "0"));
-    for line in
-        ["AUTOLOAD switches the registration off", "TF_SE_PLUGIN_DEVICES switches", "2 problem(s)"]
-    {
-        assert!(said.contains(line), "`{line}` is missing in {said}");
-    }
+    assert_all(
+        &said,
+        &[
+            "AUTOLOAD switches the registration off",
+            "TF_SE_PLUGIN_DEVICES switches",
+            "2 problem(s)",
+        ],
+    );
     fs::write(site.0.plugins().join("libjunk.so"), "junk").expect("written");
     let said = fails(&mut site.python(&["-m", "my_kit", "doctor"]));
     assert!(said.contains("import tensorflow fails") && said.contains("libjunk.so"), "{said}");
@@ -127,19 +133,20 @@ fn a_new_device_is_tested_in_tensorflow() {
     fresh.is_formatted();
     // The active environment is the default.
     let said = succeeds(tool(&fresh.directory, &["test"]).env("VIRTUAL_ENV", venv()));
-    for line in [
-        "test numbers_are_added ... ok",
-        &format!("                          in process  {NEWEST}\n"),
-        "cargo test                ok          -\n",
-        "import tensorflow         -           ok\n",
-        "/device:D:0               -           ok\n",
-        "tests/python/device.py    -           ok\n",
-        "tests/python/training.py  -           ok\n",
-        "conformance in Python     -           ok\n",
-        "conformance in C          -           ok\n",
-    ] {
-        assert!(said.contains(line), "`{line}` is missing in {said}");
-    }
+    assert_all(
+        &said,
+        &[
+            "test numbers_are_added ... ok",
+            &format!("                          in process  {NEWEST}\n"),
+            "cargo test                ok          -\n",
+            "import tensorflow         -           ok\n",
+            "/device:D:0               -           ok\n",
+            "tests/python/device.py    -           ok\n",
+            "tests/python/training.py  -           ok\n",
+            "conformance in Python     -           ok\n",
+            "conformance in C          -           ok\n",
+        ],
+    );
 }
 
 #[test]
@@ -147,16 +154,17 @@ fn a_new_object_store_works_before_it_is_edited() {
     let fresh = Fresh::make("blobs", &["--object-store"]);
     fresh.is_formatted();
     let said = succeeds(tool(&fresh.directory, &["test", "--tf"]).arg(venv()));
-    for line in [
-        "cargo test                  ok          -\n",
-        "import tensorflow           -           ok\n",
-        "blobs://                    -           ok\n",
-        "tests/python/filesystem.py  -           ok\n",
-        "conformance in Python       -           ok\n",
-        "conformance in C            -           ok\n",
-    ] {
-        assert!(said.contains(line), "`{line}` is missing in {said}");
-    }
+    assert_all(
+        &said,
+        &[
+            "cargo test                  ok          -\n",
+            "import tensorflow           -           ok\n",
+            "blobs://                    -           ok\n",
+            "tests/python/filesystem.py  -           ok\n",
+            "conformance in Python       -           ok\n",
+            "conformance in C            -           ok\n",
+        ],
+    );
 }
 
 #[test]
@@ -168,21 +176,24 @@ fn a_new_filesystem_is_tested_in_tensorflow_and_run() {
     let broken = fresh.directory.join("tests/python/a_broken_one.py");
     fs::write(broken, "raise SystemExit('broken on purpose')").expect("written");
     let said = fails(tool(&fresh.directory, &["test", "--tf"]).arg(venv()));
-    for line in [
-        "cargo test                    FAILED      -\n",
-        "import tensorflow             -           ok\n",
-        "ff://                         -           ok\n",
-        "tests/python/a_broken_one.py  -           FAILED\n",
-        "tests/python/filesystem.py    -           ok\n",
-        "conformance in Python         -           ok\n",
-        &format!("TensorFlow {NEWEST}: conformance in Python: ok, 90 passed, 3 skipped, 0 failed"),
-        "conformance in C              -           ok\n",
-        &format!("TensorFlow {NEWEST}: conformance in C: ok, 7 passed, 1 skipped, 0 failed"),
-        "  | broken on purpose",
-        "error: 2 of the tests above failed",
-    ] {
-        assert!(said.contains(line), "`{line}` is missing in {said}");
-    }
+    assert_all(
+        &said,
+        &[
+            "cargo test                    FAILED      -\n",
+            "import tensorflow             -           ok\n",
+            "ff://                         -           ok\n",
+            "tests/python/a_broken_one.py  -           FAILED\n",
+            "tests/python/filesystem.py    -           ok\n",
+            "conformance in Python         -           ok\n",
+            &format!(
+                "TensorFlow {NEWEST}: conformance in Python: ok, 90 passed, 3 skipped, 0 failed"
+            ),
+            "conformance in C              -           ok\n",
+            &format!("TensorFlow {NEWEST}: conformance in C: ok, 7 passed, 1 skipped, 0 failed"),
+            "  | broken on purpose",
+            "error: 2 of the tests above failed",
+        ],
+    );
 
     fs::remove_dir_all(fresh.directory.join("tests")).expect("removed");
     // A script reads the same, and nothing else on standard output.
@@ -206,16 +217,17 @@ fn a_new_filesystem_is_tested_in_tensorflow_and_run() {
     let hangs = format!("{made} while !_scheme.is_empty() {{ std::thread::park(); }}");
     fresh.edit("src/filesystem.rs", made, &hangs);
     let said = fails(tool(&fresh.directory, &["test", "--timeout", "20", "--tf"]).arg(venv()));
-    for line in [
-        "import tensorflow  -           FAILED\n",
-        "  | not done within 20 s\n",
-        // Python's place.
-        "  | Timeout (0:00:20)!\n",
-        "in register_filesystem_plugin\n",
-        "`cargo tf-plugin check` does that without TensorFlow, and says what it hangs in",
-    ] {
-        assert!(said.contains(line), "`{line}` is missing in {said}");
-    }
+    assert_all(
+        &said,
+        &[
+            "import tensorflow  -           FAILED\n",
+            "  | not done within 20 s\n",
+            // Python's place.
+            "  | Timeout (0:00:20)!\n",
+            "in register_filesystem_plugin\n",
+            "`cargo tf-plugin check` does that without TensorFlow, and says what it hangs in",
+        ],
+    );
     // So is one that hangs when all is over; and half a line hides no answer.
     let hangs_later = format!(
         "{made}
@@ -226,15 +238,16 @@ fn a_new_filesystem_is_tested_in_tensorflow_and_run() {
     );
     fresh.edit("src/filesystem.rs", &hangs, &hangs_later);
     let said = fails(tool(&fresh.directory, &["test", "--timeout", "20", "--tf"]).arg(venv()));
-    for line in [
-        "import tensorflow   -           ok\n",
-        "ff://               -           ok\n",
-        "end of the process  -           FAILED\n",
-        "  | not done within 20 s\n",
-        "look at threads of the plugin that are waited for, and at what is done when the process exits",
-    ] {
-        assert!(said.contains(line), "`{line}` is missing in {said}");
-    }
+    assert_all(
+        &said,
+        &[
+            "import tensorflow   -           ok\n",
+            "ff://               -           ok\n",
+            "end of the process  -           FAILED\n",
+            "  | not done within 20 s\n",
+            "look at threads of the plugin that are waited for, and at what is done when the process exits",
+        ],
+    );
     assert!(!said.contains("give it more time"), "{said}");
     fresh.edit("src/filesystem.rs", &hangs_later, made);
 

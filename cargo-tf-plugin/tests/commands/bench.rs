@@ -1,11 +1,11 @@
 //! What `bench` measures and says, and that nothing is left of it. The times themselves are only looked at for sense.
 
 use crate::program;
-use crate::said::root;
+use crate::said::{self, assert_all, root};
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -26,16 +26,11 @@ fn command(arguments: &[&str]) -> Command {
 }
 
 /// Standard output and error.
-fn texts(Output { stdout, stderr, .. }: &Output) -> [String; 2] {
-    [stdout, stderr].map(|text| String::from_utf8_lossy(text).into_owned())
-}
-
 #[track_caller]
 fn run(command: &mut Command, code: i32) -> [String; 2] {
-    let output = command.output().expect("the command runs");
-    let [out, err] = texts(&output);
-    assert_eq!(output.status.code(), Some(code), "{command:?}\n{out}\n{err}");
-    [out, err]
+    let ran = said::ran(command);
+    assert_eq!(ran.code, Some(code), "{command:?}\n{}\n{}", ran.out, ran.err);
+    [ran.out, ran.err]
 }
 
 /// The report of a run in JSON.
@@ -470,15 +465,11 @@ fn bad_input_is_refused_with_the_next_step() {
     // And everything else is said where it cannot be shown.
     let full = fs::File::create("/dev/full").expect("it is there");
     let mut unread = command(&[&measured[..], &["--save", "/dev/full"]].concat());
-    let output =
-        unread.stdout(full).stderr(Stdio::piped()).spawn().and_then(Child::wait_with_output);
-    let [_, err] = texts(&output.expect("the command runs"));
-    for words in ["cannot write /dev/full; check free space", "cannot write to standard output"] {
-        assert!(err.contains(words), "`{words}` is missing in {err}");
-    }
-    // Where there is neither a package nor a file.
-    let [_, err] = run(command(&["--no-tf"]).current_dir(empty.path()), 1);
-    assert!(err.contains("or create one with `cargo tf-plugin new`"), "{err}");
+    let [_, err] = run(unread.stdout(full), 1);
+    assert_all(
+        &err,
+        &["cannot write /dev/full; check free space", "cannot write to standard output"],
+    );
     let [_, err] = run(&mut command(&["--seconds", "0"]), 2);
     assert!(err.contains("write a number from 0.001 to 3600"), "{err}");
     assert_eq!(names(empty.path()), ["text.so"], "something is left");

@@ -1,11 +1,11 @@
 //! What `check` says about plugins of this SDK, about plugins in C++, and about what is not a plugin.
 
 use crate::program;
-use crate::said::{assert_says, root, run};
+use crate::said::{Ran, assert_says, ran, root, run};
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 use std::sync::OnceLock;
 
 use crate::plugins::{compile, source};
@@ -30,6 +30,14 @@ fn device() -> &'static Path {
 
 pub(crate) fn check(plugin: &Path, fault: &str) -> (i32, String) {
     run(command().arg(plugin).env("FAULT", fault))
+}
+
+/// The report of a command that succeeds.
+#[track_caller]
+fn json(command: &mut Command) -> Value {
+    let Ran { code, out, err } = ran(command);
+    assert_eq!(code, Some(0), "{out}\n{err}");
+    serde_json::from_str(&out).expect("JSON")
 }
 
 /// What is said about the operation `name`, in the first table that has it.
@@ -104,9 +112,7 @@ fn what_an_author_has_written_for_writers_is_known() {
 #[test]
 fn a_script_gets_json_about_a_filesystem_and_a_device_in_one_file() {
     let directory = root().join("tests/tensorflow/fixtures/bothfs");
-    let output = command().current_dir(directory).arg("--json").output().expect("the command runs");
-    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    assert!(output.status.success(), "{report:#}");
+    let report = json(command().current_dir(directory).arg("--json"));
     assert_eq!(report["end"], "done");
     assert_eq!(report["registers_on_import"], true);
     assert_eq!(report["findings"], serde_json::json!([]));
@@ -223,8 +229,7 @@ fn without_running_it_a_plugin_is_read_only() {
     let (code, text) = run(command().args(["memfs", "--no-run"]));
     assert_eq!(code, 0, "{text}");
     assert_says(&text, "scheme mem://");
-    let output = command().args(["memfs", "--no-run", "--json"]).output().expect("it runs");
-    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let report = json(command().args(["memfs", "--no-run", "--json"]));
     assert_eq!(report["end"], "not_run");
     assert_eq!(report["filesystems"], serde_json::json!([]));
 }
@@ -253,10 +258,9 @@ fn a_plugin_does_not_see_secrets() {
     }
     assert!(!text.contains("hidden-"), "{text}");
     assert_says(&text, "its code has run as you, in a separate process, without ");
-    let mut json = command();
-    told(json.arg(filesystem()).arg("--json"));
-    let output = json.output().expect("it runs");
-    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let mut script = command();
+    told(script.arg(filesystem()).arg("--json"));
+    let report = json(&mut script);
     let withheld = report["withheld"].as_array().expect("a list");
     for name in ["GITHUB_TOKEN", "AWS_SECRET_ACCESS_KEY", "PROXY_OF_TEST"] {
         assert!(withheld.iter().any(|known| known == name), "{name}: {withheld:?}");
@@ -291,8 +295,8 @@ fn tensorflow_says(function: &str, plugin: &Path, faults: &[&str]) -> String {
     let tensorflow = TensorFlow::pinned(NEWEST).expect("TensorFlow is provided");
     let mut command = tensorflow.python_command();
     command.arg(source("load.py")).arg(tensorflow.library_dir()).arg(function).arg(plugin);
-    let Output { stdout, stderr, .. } = command.args(faults).output().expect("Python runs");
-    String::from_utf8_lossy(&stdout).into_owned() + &String::from_utf8_lossy(&stderr)
+    let Ran { out, err, .. } = ran(command.args(faults));
+    out + &err
 }
 
 /// For each fault a real TensorFlow is asked, too: it refuses the same ones, with the same words.
@@ -438,9 +442,6 @@ fn what_is_no_plugin_is_refused_with_the_next_step() {
     assert_eq!(code, 1, "{text}");
     assert_says(&text, "exports none of the functions that TensorFlow looks for");
 
-    let (code, text) = run(command().current_dir(scratch.path()));
-    assert_eq!(code, 1, "{text}");
-    assert_says(&text, "or create one with `cargo tf-plugin new`");
     let (code, text) = run(&mut command());
     assert_eq!(code, 1, "{text}");
     assert_says(&text, "is in no package; name one of the plugins of this workspace: ");

@@ -2,12 +2,12 @@
 //! what was copied for them.
 
 use crate::program;
-use crate::said::root;
+use crate::said::{Ran, ran, root};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 
-use cargo_tf_plugin::{NEWEST, TensorFlow};
+use cargo_tf_plugin::NEWEST;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -15,31 +15,10 @@ use tempfile::TempDir;
 #[cfg(feature = "matrix")]
 const OLDEST: &str = "2.12.1";
 
-struct Ran {
-    code: Option<i32>,
-    out: String,
-    err: String,
-}
-
-/// `cargo tf-plugin SUBCOMMAND` in the workspace.
-fn command(subcommand: &str, version: &str) -> Command {
-    TensorFlow::pinned(version).expect("TensorFlow is provided");
-    let mut command = program::tool();
-    command.current_dir(root()).args(["tf-plugin", subcommand, "--tf", version]);
-    // Somebody's own settings are not those of these tests.
-    for name in
-        ["LD_PRELOAD", "TF_PLUGGABLE_DEVICE_LIBRARY_PATH", "TF_SE_PLUGIN_DEVICES", "NO_COLOR"]
-    {
-        command.env_remove(name);
-    }
-    command.env("TF_CPP_MIN_LOG_LEVEL", "2").env("TF_ENABLE_ONEDNN_OPTS", "0");
+fn command(version: &str) -> Command {
+    let mut command = program::with_tensorflow(version, "coverage");
+    command.args(["--package", "refdevice"]);
     command
-}
-
-fn run(command: &mut Command) -> Ran {
-    let Output { status, stdout, stderr } = command.output().expect("the command runs");
-    let text = |said: Vec<u8>| String::from_utf8_lossy(&said).into_owned();
-    Ran { code: status.code(), out: text(stdout), err: text(stderr) }
 }
 
 /// A script in a directory of its own.
@@ -58,9 +37,7 @@ impl Script {
 
     /// Runs it with the reference device.
     fn covered(&self, version: &str, options: &[&str]) -> Ran {
-        let mut command = command("coverage", version);
-        command.args(["--package", "refdevice"]).args(options).arg(self.path());
-        run(&mut command)
+        ran(command(version).args(options).arg(self.path()))
     }
 
     fn json(&self, version: &str) -> (Value, Ran) {
@@ -94,32 +71,7 @@ fn row<'a>(report: &'a Value, place: &str, op: &str, types: &str) -> &'a Value {
 }
 
 /// Ops of each class, in functions and outside of them. `Lgamma` has no kernel, `MatMul` none for complex128.
-const EACH_CLASS: &str = "
-import tensorflow as tf
-
-x = tf.ones([8, 4])
-w = tf.Variable(tf.ones([4, 2]))
-
-@tf.function
-def step(x):
-    return tf.math.lgamma(tf.matmul(x, w)) * 2.0
-
-@tf.function
-def whole_numbers(x):
-    whole = tf.cast(x, tf.int32)
-    return tf.maximum(whole, 3)
-
-for _ in range(3):
-    step(x)
-whole_numbers(x)
-a = tf.math.lgamma(x)
-b = x + a
-b = b + a
-with tf.device('/device:RUST_REF:0'):
-    c = tf.identity(tf.complex(tf.ones([2, 3, 3], tf.float64), tf.ones([2, 3, 3], tf.float64)))
-d = tf.matmul(c, c)
-print('the script says this')
-";
+const EACH_CLASS: &str = include_str!("scripts/each_class.py");
 
 fn each_class(version: &str) {
     let script = Script::new(EACH_CLASS);
@@ -171,8 +123,10 @@ fn ops_of_each_class_are_counted() {
 
 #[cfg(feature = "matrix")]
 #[test]
-fn ops_of_each_class_are_counted_in_an_old_tensorflow() {
+fn what_the_newest_release_covers_is_covered_in_an_old_tensorflow() {
     each_class(OLDEST);
+    training(OLDEST);
+    updates(OLDEST);
 }
 
 /// The trace counts the calls to the plugin itself: another witness of the same numbers.
@@ -180,9 +134,9 @@ fn ops_of_each_class_are_counted_in_an_old_tensorflow() {
 fn the_counts_are_those_of_the_calls_to_the_plugin() {
     let script = Script::new(EACH_CLASS);
     let (report, _) = script.json(NEWEST);
-    let mut traced = command("run", NEWEST);
+    let mut traced = program::with_tensorflow(NEWEST, "run");
     traced.args(["--package", "refdevice", "--trace=totals", "--", "python"]).arg(script.path());
-    let traced = run(&mut traced);
+    let traced = ran(&mut traced);
     assert_eq!(traced.code, Some(0), "{}", traced.err);
     let of = |call: &str| -> Vec<u64> {
         let prefix = format!("RUST_REF {call} ");
@@ -208,24 +162,7 @@ fn the_counts_are_those_of_the_calls_to_the_plugin() {
 }
 
 /// `Lgamma` and `Digamma`, which its gradient is, have no kernel.
-const TRAINING: &str = "
-import numpy as np
-import tensorflow as tf
-import keras
-
-x = np.random.default_rng(0).random((48, 5), 'float32')
-y = np.arange(48) % 3
-model = keras.Sequential([keras.layers.Dense(4, activation=lambda v: tf.math.lgamma(v + 9.0)), keras.layers.Dense(3)])
-model.build((None, 5))
-loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-model.compile(optimizer=keras.optimizers.SGD(0.01), loss=loss)
-
-class Steps(keras.callbacks.Callback):
-    def on_train_batch_end(self, batch, logs=None):
-        print('step', batch)
-
-model.fit(x, y, batch_size=16, epochs=2, verbose=0, callbacks=[Steps()])
-";
+const TRAINING: &str = include_str!("scripts/training.py");
 
 fn training(version: &str) {
     let script = Script::new(TRAINING);
@@ -253,12 +190,6 @@ fn training(version: &str) {
 #[test]
 fn a_training_step_is_counted() {
     training(NEWEST);
-}
-
-#[cfg(feature = "matrix")]
-#[test]
-fn a_training_step_is_counted_in_an_old_tensorflow() {
-    training(OLDEST);
 }
 
 #[test]
@@ -308,12 +239,6 @@ fn what_the_rewriting_of_updates_needs_is_named() {
     updates(NEWEST);
 }
 
-#[cfg(feature = "matrix")]
-#[test]
-fn what_the_rewriting_of_updates_needs_is_named_in_an_old_tensorflow() {
-    updates(OLDEST);
-}
-
 #[test]
 fn loops_branches_and_threads_are_told() {
     let script = Script::new(
@@ -354,9 +279,7 @@ fn the_report_is_printed_however_the_script_ends() {
             "import os, sys\nimport tensorflow as tf\ntf.math.lgamma(tf.ones([2]) + 1.0)\nprint(sys.argv[1:])\n{end}\n"
         );
         let script = Script::new(&script);
-        let mut command = command("coverage", NEWEST);
-        command.args(["--package", "refdevice"]).arg(script.path()).args(["--epochs", "3"]);
-        run(&mut command)
+        ran(command(NEWEST).arg(script.path()).args(["--epochs", "3"]))
     };
     for (end, code) in [("sys.exit(7)", 7), ("raise ValueError('of the script')", 1)] {
         let ran = ends(end);
@@ -395,9 +318,8 @@ fn what_cannot_be_covered_is_said() {
         assert!(!ran.out.contains("what ran on"), "{}", ran.out);
     };
     let with = |package: &str, script: &Path| {
-        let mut command = command("coverage", NEWEST);
-        command.args(["--package", package]).arg(script);
-        run(&mut command)
+        let mut command = program::with_tensorflow(NEWEST, "coverage");
+        ran(command.args(["--package", package]).arg(script))
     };
     refused(
         with("refdevice", Path::new("/nowhere/train.py")),
@@ -409,13 +331,11 @@ fn what_cannot_be_covered_is_said() {
         with("refdevice", &Script::new("print('hello')\n").path()),
         "error: the script did not import TensorFlow",
     );
-    let mut hidden = command("coverage", NEWEST);
-    hidden.args(["--package", "refdevice"]).arg(imports.path()).env("TF_SE_PLUGIN_DEVICES", "0");
-    refused(run(&mut hidden), "error: the plugin added no device");
-    let mut other = command("coverage", NEWEST);
-    other.args(["--package", "refdevice", "--device", "MY_NPU"]).arg(imports.path());
+    let mut hidden = command(NEWEST);
+    hidden.arg(imports.path()).env("TF_SE_PLUGIN_DEVICES", "0");
+    refused(ran(&mut hidden), "error: the plugin added no device");
     refused(
-        run(&mut other),
+        ran(command(NEWEST).args(["--device", "MY_NPU"]).arg(imports.path())),
         "error: there is no device of the type MY_NPU; plugins added RUST_REF",
     );
 }

@@ -1,24 +1,15 @@
 //! The demo, as a user starts it. That of `s3://`, whose library takes minutes to build, is in `tests/tensorflow`.
 
 use crate::program;
-use crate::said::{root, text};
-use std::process::Output;
+use crate::said::{root, run};
 
 use cargo_tf_plugin::{NEWEST, TensorFlow};
 
-fn demo(arguments: &[&str]) -> Output {
+fn assert_complete(example: &str, lines: &[&str]) {
     // The way cargo calls an installed subcommand: with its own name as first argument.
-    program::tool()
-        .current_dir(root())
-        .args(["tf-plugin", "demo"])
-        .args(arguments)
-        .output()
-        .expect("the command runs")
-}
-
-fn assert_complete(output: &Output, lines: &[&str]) {
-    let said = text(output);
-    assert!(output.status.success(), "{said}");
+    let (code, said) =
+        run(program::tool().current_dir(root()).args(["tf-plugin", "demo", example]));
+    assert_eq!(code, 0, "{said}");
     for line in lines.iter().chain(&["Every result was as expected."]) {
         assert!(said.contains(line), "`{line}` is missing in:\n{said}");
     }
@@ -38,7 +29,7 @@ fn the_memfs_demo_runs_to_its_end() {
         "ckpt-3 restored, older ones deleted",
         ".keras and SavedModel predict the same",
     ];
-    assert_complete(&demo(&["memfs"]), &lines);
+    assert_complete("memfs", &lines);
 }
 
 #[test]
@@ -51,83 +42,43 @@ fn the_refdevice_demo_trains_as_on_the_cpu() {
         "of 360 digits held out are right",
         "the losses of all 276 steps are the same except for",
     ];
-    assert_complete(&demo(&["refdevice"]), &lines);
+    assert_complete("refdevice", &lines);
 }
 
-fn script(path: &str, arguments: &[&str]) -> Output {
+#[test]
+fn the_demo_scripts_fail_clearly_without_what_they_need() {
+    let this = file!();
     let tensorflow = TensorFlow::pinned(NEWEST).expect("TensorFlow is provided");
-    tensorflow
-        .python_command()
-        .arg(root().join(path))
-        .args(arguments)
-        .output()
-        .expect("Python runs")
-}
-
-#[test]
-fn the_memfs_demo_script_fails_clearly_without_the_plugin() {
-    let output = script("examples/memfs/demo.py", &["/nonexistent/libmemfs.so"]);
-    let said = text(&output);
-    assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains("FAILED in step 1, Register the plugin"), "{said}");
-    assert!(!said.contains("Traceback"), "{said}");
-}
-
-#[test]
-fn the_demo_script_fails_clearly_without_what_it_needs() {
-    let this = file!();
-    for (plugin, tools, advice) in [
-        ("/nonexistent/libs3.so", "python3", "cargo build --release --package s3"),
-        (this, "/nonexistent/python", "name a Python with the packages in"),
+    for (example, plugin, tools, advice) in [
+        ("memfs", "/nonexistent/libmemfs.so", "", "FAILED in step 1, Register the plugin"),
+        ("s3", "/nonexistent/libs3.so", "python3", "cargo build --release --package s3"),
+        ("s3", this, "/nonexistent/python", "name a Python with the packages in"),
         // A Python that cannot have the server.
-        (this, "/bin/false", "the S3 server has ended"),
+        ("s3", this, "/bin/false", "the S3 server has ended"),
+        ("refdevice", "/nonexistent/x.so", "python3", "cargo build --release --package refdevice"),
+        ("refdevice", this, "/nonexistent/python", "cannot run /nonexistent/python"),
+        ("refdevice", this, "/bin/false", "demo_digits.py ended with status 1"),
     ] {
-        let plugin = root().join(plugin);
-        let output = script("examples/s3/demo.py", &[&plugin.to_string_lossy(), "--tools", tools]);
-        let said = text(&output);
-        assert_eq!(output.status.code(), Some(1), "{said}");
+        let mut script = tensorflow.python_command();
+        script.arg(root().join("examples").join(example).join("demo.py")).arg(root().join(plugin));
+        if !tools.is_empty() {
+            script.args(["--tools", tools]);
+        }
+        let (code, said) = run(&mut script);
+        assert_eq!(code, 1, "{said}");
         assert!(said.contains(advice), "`{advice}` is missing in:\n{said}");
         assert!(!said.contains("Traceback"), "{said}");
     }
 }
 
 #[test]
-fn the_refdevice_demo_script_fails_clearly_without_what_it_needs() {
-    let this = file!();
-    for (plugin, tools, advice) in [
-        ("/nonexistent/librefdevice.so", "python3", "cargo build --release --package refdevice"),
-        (this, "/nonexistent/python", "cannot run /nonexistent/python"),
-        (this, "/bin/false", "demo_digits.py ended with status 1"),
-    ] {
-        let plugin = root().join(plugin);
-        let plugin = plugin.to_string_lossy();
-        let output = script("examples/refdevice/demo.py", &[&plugin, "--tools", tools]);
-        let said = text(&output);
-        assert_eq!(output.status.code(), Some(1), "{said}");
-        assert!(said.contains(advice), "`{advice}` is missing in:\n{said}");
-        assert!(!said.contains("Traceback"), "{said}");
-    }
-}
-
-#[test]
-fn outside_of_the_project_the_demo_says_where_to_go() {
+fn in_another_project_the_demo_says_where_to_go() {
     let directory = tempfile::tempdir().expect("a directory");
-    let run = || {
-        program::tool()
-            .current_dir(directory.path())
-            .arg("demo")
-            .output()
-            .expect("the command runs")
-    };
-    let output = run();
-    assert!(!output.status.success());
-    assert!(text(&output).contains("run the demo in a clone of the project"), "{}", text(&output));
-
     let manifest = "[package]\nname = \"other\"\nversion = \"0.1.0\"\n";
     std::fs::write(directory.path().join("Cargo.toml"), manifest).expect("a file");
     std::fs::create_dir(directory.path().join("src")).expect("a directory");
     std::fs::write(directory.path().join("src/lib.rs"), "").expect("a file");
-    let output = run();
-    assert!(!output.status.success());
-    assert!(text(&output).contains("run the demo in a clone of the project"), "{}", text(&output));
+    let (code, said) = run(program::tool().current_dir(directory.path()).arg("demo"));
+    assert_eq!(code, 1, "{said}");
+    assert!(said.contains("run the demo in a clone of the project"), "{said}");
 }

@@ -1,56 +1,34 @@
 //! What `doctor` says about the plugins of a real TensorFlow, and whether that is what happens.
 
+use crate::overlay::Overlay;
 use crate::program;
 use crate::said::{assert_says, run};
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use cargo_tf_plugin::{NEWEST, TensorFlow};
-use tempfile::TempDir;
 
 /// A virtual environment with the packages of the newest TensorFlow and plugins of its own.
-struct Environment {
-    root: TempDir,
-    site_packages: PathBuf,
-}
+struct Environment(Overlay);
 
 impl Environment {
     fn new() -> Self {
-        let tensorflow = TensorFlow::pinned(NEWEST).expect("TensorFlow is provided");
-        let root = tempfile::tempdir().expect("a scratch directory");
-        let venv = tensorflow.python().parent().and_then(Path::parent).expect("an environment");
-        let below = tensorflow.site_packages().strip_prefix(venv).expect("packages are in it");
-        let site_packages = root.path().join(below);
-        fs::copy(venv.join("pyvenv.cfg"), root.path().join("pyvenv.cfg")).expect("pyvenv.cfg");
-        fs::create_dir(root.path().join("bin")).expect("bin");
-        let python = fs::canonicalize(tensorflow.python()).expect("the interpreter");
-        symlink(python, root.path().join("bin/python")).expect("python");
-        fs::create_dir_all(site_packages.join("tensorflow-plugins")).expect("site-packages");
-        for entry in fs::read_dir(tensorflow.site_packages()).expect("the packages") {
-            let entry = entry.expect("a package");
-            if entry.file_name() != "tensorflow-plugins" {
-                symlink(entry.path(), site_packages.join(entry.file_name())).expect("a package");
-            }
-        }
-        Self { root, site_packages }
-    }
-
-    fn plugins(&self) -> PathBuf {
-        self.site_packages.join("tensorflow-plugins")
+        Self(Overlay::new(&TensorFlow::pinned(NEWEST).expect("TensorFlow is provided")))
     }
 
     /// Puts the plugin of a package to those that TensorFlow loads.
     fn with(self, package: &str, name: &str) -> Self {
         let plugin = program::plugin(package);
-        fs::copy(plugin, self.plugins().join(name)).expect("a copy");
+        fs::copy(plugin, self.0.plugins().join(name)).expect("a copy");
         self
     }
 
     fn doctor(&self) -> Command {
         let mut command = doctor();
-        command.arg("--tf").arg(self.root.path()).env_remove("TF_PLUGGABLE_DEVICE_LIBRARY_PATH");
+        let venv = self.0.python().parent().and_then(Path::parent).expect("an environment");
+        command.arg("--tf").arg(venv).env_remove("TF_PLUGGABLE_DEVICE_LIBRARY_PATH");
         command
     }
 }
@@ -83,9 +61,7 @@ fn a_release_outside_of_any_package_is_the_user_s() {
 fn good_plugins_are_listed_and_are_there_after_the_import() {
     let environment = Environment::new().with("memfs", "libmemfs.so").with("bothfs", "libboth.so");
     // Another name of the same directory: TensorFlow loads everything twice.
-    symlink("lib", environment.root.path().join("lib64")).expect("a link");
-    let below = environment.site_packages.strip_prefix(environment.root.path().join("lib"));
-    let second = environment.root.path().join("lib64").join(below.expect("packages are in lib"));
+    let second = environment.0.second_name();
     let (code, text) = run(environment.doctor().env("PYTHONPATH", second));
     assert_eq!(code, 0, "{text}");
     for words in [
@@ -114,8 +90,7 @@ fn who_wins_a_clash_is_named() {
     let winner = flat.split_once(" is first and wins").expect("it names the winner").0;
     let winner = winner.rsplit(' ').next().expect("a name");
     let script = "import tensorflow as tf\nwith tf.io.gfile.GFile('mem://box/any') as f: print('read', f.read())";
-    let (_, said) =
-        run(Command::new(environment.root.path().join("bin/python")).args(["-c", script]));
+    let (_, said) = run(Command::new(environment.0.python()).args(["-c", script]));
     let rival = said.contains("read rival");
     assert_eq!(winner, if rival { "libb.so" } else { "liba.so" }, "{text}\n{said}");
 }
@@ -123,7 +98,7 @@ fn who_wins_a_clash_is_named() {
 #[test]
 fn what_breaks_the_import_is_named_and_so_is_what_is_said_of_it() {
     let environment = Environment::new().with("memfs", "libmemfs.so");
-    fs::write(environment.plugins().join("junk.so"), "no library ".repeat(20)).expect("a file");
+    fs::write(environment.0.plugins().join("junk.so"), "no library ".repeat(20)).expect("a file");
     let (code, text) = run(&mut environment.doctor());
     assert_eq!(code, 1, "{text}");
     assert_says(&text, "error junk.so keeps `import tensorflow` from working");

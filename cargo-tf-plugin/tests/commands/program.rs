@@ -1,6 +1,7 @@
 //! The command that the tests run, and what it builds for them.
 
 use crate::said::{root, text};
+use cargo_tf_plugin::TensorFlow;
 use serde_json::Value;
 use std::path::PathBuf;
 use std::process::Command;
@@ -22,6 +23,24 @@ pub(crate) fn tool() -> Command {
 pub(crate) fn interruptible() -> Command {
     let mut command = unoptimised(Command::new("env"));
     command.args(["--default-signal=INT", env!("CARGO_BIN_EXE_cargo-tf-plugin")]);
+    command
+}
+
+/// The command with this subcommand in the workspace, and a TensorFlow release; without somebody's own settings.
+pub(crate) fn with_tensorflow(version: &str, subcommand: &str) -> Command {
+    TensorFlow::pinned(version).expect("TensorFlow is provided");
+    let mut command = tool();
+    command.current_dir(root()).args(["tf-plugin", subcommand, "--tf", version]);
+    for name in [
+        "LD_PRELOAD",
+        "NO_COLOR",
+        "TF_FS_PLUGIN_AUTOLOAD",
+        "TF_PLUGGABLE_DEVICE_LIBRARY_PATH",
+        "TF_SE_PLUGIN_DEVICES",
+    ] {
+        command.env_remove(name);
+    }
+    command.env("TF_CPP_MIN_LOG_LEVEL", "2").env("TF_ENABLE_ONEDNN_OPTS", "0");
     command
 }
 

@@ -15,10 +15,23 @@ pub(crate) fn text(output: &Output) -> String {
     format!("{out}\n--- standard error:\n{err}")
 }
 
-pub(crate) fn run(command: &mut Command) -> (i32, String) {
+/// What a command has said, and how it has ended.
+pub(crate) struct Ran {
+    pub(crate) code: Option<i32>,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+pub(crate) fn ran(command: &mut Command) -> Ran {
     let Output { status, stdout, stderr } = command.output().expect("the command runs");
-    let text = String::from_utf8_lossy(&stdout).into_owned() + &String::from_utf8_lossy(&stderr);
-    (status.code().expect("an exit code"), text)
+    let text = |said: Vec<u8>| String::from_utf8_lossy(&said).into_owned();
+    Ran { code: status.code(), out: text(stdout), err: text(stderr) }
+}
+
+/// Its exit code, and standard output with standard error behind it.
+pub(crate) fn run(command: &mut Command) -> (i32, String) {
+    let Ran { code, out, err } = ran(command);
+    (code.expect("an exit code"), out + &err)
 }
 
 /// Whether the lines, without their breaks, contain the words.
@@ -26,4 +39,12 @@ pub(crate) fn run(command: &mut Command) -> (i32, String) {
 pub(crate) fn assert_says(text: &str, words: &str) {
     let flat = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(flat(text).contains(&flat(words)), "`{words}` is missing in:\n{text}");
+}
+
+/// Whether a text contains all of these.
+#[track_caller]
+pub(crate) fn assert_all(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(text.contains(part), "`{part}` is missing in:\n{text}");
+    }
 }

@@ -52,14 +52,6 @@ fn a_version_that_is_none_is_refused() {
 }
 
 #[test]
-fn a_release_without_the_interface_is_not_even_downloaded() {
-    let directory = tempfile::tempdir().expect("a scratch directory");
-    let error = TensorFlow::pinned_in("2.11.0", directory.path()).expect_err("too old");
-    assert!(error.to_string().contains("name 2.12 or newer"), "{error}");
-    assert!(directory.path().read_dir().expect("it is there").next().is_none());
-}
-
-#[test]
 fn an_installation_that_is_interrupted_leaves_nothing() {
     let cache = tempfile::tempdir().expect("a scratch directory");
     for signal in [Signal::INT, Signal::TERM] {

@@ -2,10 +2,10 @@
 //! for Chrome's viewers; and that nothing else changes.
 
 use crate::program;
-use crate::said::root;
+use crate::said::{Ran, ran, root};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 use std::sync::OnceLock;
 
 use crate::overlay::Overlay;
@@ -16,30 +16,13 @@ use tempfile::TempDir;
 
 /// `cargo tf-plugin run` in the workspace, of a TensorFlow release.
 fn run(version: &str, arguments: &[&str]) -> Command {
-    TensorFlow::pinned(version).expect("TensorFlow is provided");
-    let mut command = program::tool();
-    command.current_dir(root()).args(["tf-plugin", "run", "--tf", version]).args(arguments);
-    // Somebody's own settings are not those of these tests.
-    for name in
-        ["LD_PRELOAD", "TF_PLUGGABLE_DEVICE_LIBRARY_PATH", "TF_FS_PLUGIN_AUTOLOAD", "NO_COLOR"]
-    {
-        command.env_remove(name);
-    }
-    command.env("TF_CPP_MIN_LOG_LEVEL", "2").env("TF_ENABLE_ONEDNN_OPTS", "0");
+    let mut command = program::with_tensorflow(version, "run");
+    command.args(arguments);
     command
 }
 
-struct Ran {
-    code: Option<i32>,
-    out: String,
-    err: String,
-}
-
 fn python(mut command: Command, script: &str) -> Ran {
-    let Output { status, stdout, stderr } =
-        command.args(["--", "python", "-c", script]).output().expect("the command runs");
-    let text = |said| String::from_utf8_lossy(said).into_owned();
-    Ran { code: status.code(), out: text(&stdout), err: text(&stderr) }
+    ran(command.args(["--", "python", "-c", script]))
 }
 
 fn scratch() -> &'static Path {
@@ -53,32 +36,7 @@ fn compiled(name: &str) -> PathBuf {
     compile(&source(name), &[], &library.to_string_lossy(), &[])
 }
 
-const FILES: &str = "
-import os, sys, threading
-import tensorflow as tf
-file_io = tf.io.gfile
-file_io.makedirs('mem://data/of')
-with file_io.GFile('mem://data/of/one', 'w') as file:
-    file.write('a very secret text')
-print(tf.io.read_file('mem://data/of/one').numpy().decode())
-print(file_io.listdir('mem://data/of'), file_io.exists('mem://data/none'))
-try:
-    file_io.stat('mem://data/none')
-except tf.errors.NotFoundError as error:
-    print(error)
-def other():
-    for _ in range(50):
-        file_io.exists('mem://data/of/one')
-threads = [threading.Thread(target=other) for _ in range(4)]
-for thread in threads: thread.start()
-child = os.fork()
-if child == 0:
-    found = file_io.exists('mem://data/of')
-    os._exit(5 if found else 6)
-for thread in threads: thread.join()
-print('child:', os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
-sys.stdout.flush()
-";
+const FILES: &str = include_str!("scripts/files.py");
 
 #[test]
 fn a_filesystem_is_traced_and_nothing_else_changes() {

@@ -54,89 +54,54 @@ pub(super) unsafe fn builder(handle: *mut c_void, name: &CStr) -> Option<*mut c_
     Some(match (genuine(which), which) {
         // Only this library has it.
         (None, _) => ptr::null_mut(),
-        (Some(_), 0) => new_kernel_builder as *mut c_void,
-        (Some(_), 1) => new_async_kernel_builder as *mut c_void,
-        (Some(_), 2) => context_failure as *mut c_void,
-        (Some(_), _) => construction_failure as *mut c_void,
+        (Some(_), 0) => new_builder::<0> as *mut c_void,
+        (Some(_), 1) => new_builder::<1> as *mut c_void,
+        (Some(_), 2) => failure::<2> as *mut c_void,
+        (Some(_), _) => failure::<3> as *mut c_void,
     })
 }
 
-/// `TF_NewKernelBuilder`.
+/// `TF_OpKernelContext_Failure` or `TF_OpKernelConstruction_Failure`, by the place in [`NAMES`].
 ///
 /// # Safety
 /// As TensorFlow's.
-pub unsafe extern "C-unwind" fn new_kernel_builder(
-    op: *const c_char,
-    device: *const c_char,
-    create: usize,
-    compute: usize,
-    delete: usize,
-) -> *mut c_void {
-    // SAFETY: by the caller's word.
-    unsafe { start(0, op, device, [create, compute, delete]) }
-}
-
-/// `TF_NewAsyncKernelBuilder`.
-///
-/// # Safety
-/// As TensorFlow's.
-pub unsafe extern "C-unwind" fn new_async_kernel_builder(
-    op: *const c_char,
-    device: *const c_char,
-    create: usize,
-    compute: usize,
-    delete: usize,
-) -> *mut c_void {
-    // SAFETY: by the caller's word.
-    unsafe { start(1, op, device, [create, compute, delete]) }
-}
-
-/// `TF_OpKernelContext_Failure`.
-///
-/// # Safety
-/// As TensorFlow's.
-pub unsafe extern "C-unwind" fn context_failure(context: *mut c_void, status: *mut c_void) {
-    // SAFETY: by the caller's word.
-    unsafe { failure(2, context, status) }
-}
-
-/// `TF_OpKernelConstruction_Failure`.
-///
-/// # Safety
-/// As TensorFlow's.
-pub unsafe extern "C-unwind" fn construction_failure(context: *mut c_void, status: *mut c_void) {
-    // SAFETY: by the caller's word.
-    unsafe { failure(3, context, status) }
-}
-
-unsafe fn failure(which: usize, context: *mut c_void, status: *mut c_void) {
+pub unsafe extern "C-unwind" fn failure<const WHICH: usize>(
+    context: *mut c_void,
+    status: *mut c_void,
+) {
     // SAFETY: a status, by the caller's word.
     if let Some(reason) = unsafe { refusal(status.cast()) } {
         FAILURES.note(context.addr(), reason);
     }
-    if let Some(genuine) = genuine(which) {
+    if let Some(genuine) = genuine(WHICH) {
         type Failure = unsafe extern "C-unwind" fn(*mut c_void, *mut c_void);
         // SAFETY: TensorFlow's function, and the caller's arguments.
         unsafe { transmute::<usize, Failure>(genuine)(context, status) }
     }
 }
 
-unsafe fn start(
-    which: usize,
+/// `TF_NewKernelBuilder` or `TF_NewAsyncKernelBuilder`, by the place in [`NAMES`].
+///
+/// # Safety
+/// As TensorFlow's.
+pub unsafe extern "C-unwind" fn new_builder<const WHICH: usize>(
     op: *const c_char,
     device: *const c_char,
-    functions: [usize; 3],
+    create: usize,
+    compute: usize,
+    delete: usize,
 ) -> *mut c_void {
-    let Some(genuine) = genuine(which) else { return ptr::null_mut() };
+    let Some(genuine) = genuine(WHICH) else { return ptr::null_mut() };
     // SAFETY: TensorFlow's function.
     let genuine = unsafe { transmute::<usize, Builder>(genuine) };
+    let functions = [create, compute, delete];
     let mut passed = functions;
     // TensorFlow has kernels of its own that begin here.
-    if functions[kernel::COMPUTE] != 0 && is_traced(functions[kernel::COMPUTE]) {
+    if compute != 0 && is_traced(compute) {
         set_up();
         // SAFETY: C strings, by the caller's word.
         let subject = unsafe { format!("{} {}", text(device), text(op)) };
-        match kernel::wrap(&subject, functions, which == 1) {
+        match kernel::wrap(&subject, functions, WHICH == 1) {
             Some(wrapped) => passed = wrapped,
             None => too_many("kernels", &subject),
         }

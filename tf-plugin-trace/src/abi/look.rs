@@ -56,6 +56,8 @@ unsafe fn wrapper(handle: *mut c_void, name: *const c_char) -> Option<*mut c_voi
 #[macro_export]
 macro_rules! export {
     () => {
+        use ::core::ffi::{c_char, c_void};
+
         /// Called when the library is loaded.
         #[used]
         #[unsafe(link_section = ".init_array")]
@@ -69,9 +71,9 @@ macro_rules! export {
         #[unsafe(naked)]
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn dlsym(
-            handle: *mut ::core::ffi::c_void,
-            name: *const ::core::ffi::c_char,
-        ) -> *mut ::core::ffi::c_void {
+            handle: *mut c_void,
+            name: *const c_char,
+        ) -> *mut c_void {
             ::core::arch::naked_asm!(
                 "push rdi",
                 "push rsi",
@@ -97,9 +99,9 @@ macro_rules! export {
         #[unsafe(naked)]
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn dlsym(
-            handle: *mut ::core::ffi::c_void,
-            name: *const ::core::ffi::c_char,
-        ) -> *mut ::core::ffi::c_void {
+            handle: *mut c_void,
+            name: *const c_char,
+        ) -> *mut c_void {
             ::core::arch::naked_asm!(
                 "stp x29, x30, [sp, #-32]!",
                 "stp x0, x1, [sp, #16]",
@@ -117,28 +119,14 @@ macro_rules! export {
         }
 
         $crate::__in_front_of_tensorflow! {
-            TF_NewKernelBuilder(
-                op: *const ::core::ffi::c_char,
-                device: *const ::core::ffi::c_char,
-                create: usize,
-                compute: usize,
-                delete: usize,
-            ) -> *mut ::core::ffi::c_void => new_kernel_builder;
-            TF_NewAsyncKernelBuilder(
-                op: *const ::core::ffi::c_char,
-                device: *const ::core::ffi::c_char,
-                create: usize,
-                compute: usize,
-                delete: usize,
-            ) -> *mut ::core::ffi::c_void => new_async_kernel_builder;
-            TF_OpKernelContext_Failure(
-                context: *mut ::core::ffi::c_void,
-                status: *mut ::core::ffi::c_void,
-            ) -> () => context_failure;
-            TF_OpKernelConstruction_Failure(
-                context: *mut ::core::ffi::c_void,
-                status: *mut ::core::ffi::c_void,
-            ) -> () => construction_failure;
+            (op: *const c_char, device: *const c_char, create: usize, compute: usize, delete: usize) -> *mut c_void:
+            TF_NewKernelBuilder = new_builder::<0>;
+            TF_NewAsyncKernelBuilder = new_builder::<1>;
+        }
+        $crate::__in_front_of_tensorflow! {
+            (context: *mut c_void, status: *mut c_void) -> ():
+            TF_OpKernelContext_Failure = failure::<2>;
+            TF_OpKernelConstruction_Failure = failure::<3>;
         }
     };
 }
@@ -146,7 +134,10 @@ macro_rules! export {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __in_front_of_tensorflow {
-    ($($name:ident($($argument:ident: $type:ty),* $(,)?) -> $result:ty => $own:ident;)*) => {$(
+    ($arguments:tt -> $result:ty: $($name:ident = $own:ident::<$which:literal>;)*) => {
+        $($crate::__in_front_of_tensorflow! { @one $name $own $which $arguments $result })*
+    };
+    (@one $name:ident $own:ident $which:literal ($($argument:ident: $type:ty),*) $result:ty) => {
         /// In front of TensorFlow's, for plugins that are linked with it.
         ///
         /// # Safety
@@ -154,7 +145,7 @@ macro_rules! __in_front_of_tensorflow {
         #[unsafe(no_mangle)]
         pub unsafe extern "C-unwind" fn $name($($argument: $type),*) -> $result {
             // SAFETY: the arguments are those of the caller.
-            unsafe { $crate::abi::$own($($argument),*) }
+            unsafe { $crate::abi::$own::<$which>($($argument),*) }
         }
-    )*};
+    };
 }

@@ -21,9 +21,7 @@ mod words;
 mod tests;
 
 #[doc(hidden)]
-pub use builders::{
-    construction_failure, context_failure, new_async_kernel_builder, new_kernel_builder,
-};
+pub use builders::{failure, new_builder};
 #[doc(hidden)]
 pub use look::look;
 #[doc(hidden)]

@@ -67,6 +67,13 @@ fn range(address: u64, size: usize) -> SP_DeviceMemoryBase {
     }
 }
 
+/// A struct of the host's that says its size.
+macro_rules! sized {
+    ($record:ident, $size:ident $(, $field:ident: $value:expr)*) => {
+        $record { struct_size: $size, $($field: $value,)* ..Default::default() }
+    };
+}
+
 /// The function of a slot.
 macro_rules! slot {
     ($device:expr, $name:ident) => {
@@ -108,28 +115,24 @@ impl Device {
         // SAFETY: the type that the header gives to the function of this name.
         let init: SE_InitPluginFn = unsafe { transmute(init) };
         let status = Status::new()?;
-        let mut platform =
-            Box::new(SP_Platform { struct_size: SP_PLATFORM_STRUCT_SIZE, ..Default::default() });
-        let mut fns =
-            SP_PlatformFns { struct_size: SP_PLATFORM_FNS_STRUCT_SIZE, ..Default::default() };
-        let mut params = SE_PlatformRegistrationParams {
-            struct_size: SE_PLATFORM_REGISTRATION_PARAMS_STRUCT_SIZE,
+        let mut platform = Box::new(sized!(SP_Platform, SP_PLATFORM_STRUCT_SIZE));
+        let mut fns = sized!(SP_PlatformFns, SP_PLATFORM_FNS_STRUCT_SIZE);
+        let mut params = sized!(
+            SE_PlatformRegistrationParams,
+            SE_PLATFORM_REGISTRATION_PARAMS_STRUCT_SIZE,
             major_version: SE_MAJOR,
             minor_version: SE_MINOR,
             patch_version: SE_PATCH,
             platform: &raw mut *platform,
-            platform_fns: &raw mut fns,
-            ..Default::default()
-        };
+            platform_fns: &raw mut fns
+        );
         // SAFETY: structs with their sizes, and a status.
         said("SE_InitPlugin", status.call(|status| unsafe { init(&raw mut params, status) }))?;
-        let mut table =
-            SP_StreamExecutor { struct_size: SP_STREAMEXECUTOR_STRUCT_SIZE, ..Default::default() };
-        let mut params = SE_CreateStreamExecutorParams {
-            struct_size: SE_CREATE_STREAM_EXECUTOR_PARAMS_STRUCT_SIZE,
-            stream_executor: &raw mut table,
-            ..Default::default()
-        };
+        let mut table = sized!(SP_StreamExecutor, SP_STREAMEXECUTOR_STRUCT_SIZE);
+        const EXECUTOR: usize = SE_CREATE_STREAM_EXECUTOR_PARAMS_STRUCT_SIZE;
+        let stream_executor = &raw mut table;
+        let mut params =
+            sized!(SE_CreateStreamExecutorParams, EXECUTOR, stream_executor: stream_executor);
         let platform_at = &raw const *platform;
         let create = fns.create_stream_executor.ok_or("there is no `create_stream_executor`")?;
         // SAFETY: the platform as the plugin has filled it, structs with their sizes and a status.
@@ -144,13 +147,9 @@ impl Device {
             return Err("the plugin finds no device on this machine; `cargo tf-plugin check` shows what it says of that"
                 .to_owned());
         }
-        let mut device =
-            Box::new(SP_Device { struct_size: SP_DEVICE_STRUCT_SIZE, ..Default::default() });
-        let mut params = SE_CreateDeviceParams {
-            struct_size: SE_CREATE_DEVICE_PARAMS_STRUCT_SIZE,
-            device: &raw mut *device,
-            ..Default::default()
-        };
+        let mut device = Box::new(sized!(SP_Device, SP_DEVICE_STRUCT_SIZE));
+        let (at, size) = (&raw mut *device, SE_CREATE_DEVICE_PARAMS_STRUCT_SIZE);
+        let mut params = sized!(SE_CreateDeviceParams, size, device: at);
         let create = fns.create_device.ok_or("there is no `create_device`")?;
         // SAFETY: the platform as the plugin has filled it, structs with their sizes and a status.
         let done = status.call(|status| unsafe { create(platform_at, &raw mut params, status) });
@@ -209,10 +208,7 @@ impl Device {
     /// Calls `get_allocator_stats`.
     pub fn allocator_stats(&self) -> Done<'_, SP_AllocatorStats> {
         let get = slot!(self, get_allocator_stats)?;
-        let mut stats = SP_AllocatorStats {
-            struct_size: SP_ALLOCATORSTATS_STRUCT_SIZE,
-            ..SP_AllocatorStats::default()
-        };
+        let mut stats = sized!(SP_AllocatorStats, SP_ALLOCATORSTATS_STRUCT_SIZE);
         // SAFETY: an open device and a place for the answer.
         match unsafe { get(&*self.device, &raw mut stats) } {
             0 => Err(Failure::Wrong("it returns false".to_owned())),
