@@ -44,7 +44,6 @@ pub(crate) struct Artefact {
     pub(crate) size: u64,
     pub(crate) sha256: String,
     pub(crate) machine: String,
-    /// Those of [`ENTRY_POINTS`] that it exports.
     pub(crate) entry_points: Vec<&'static str>,
     pub(crate) other_exports: Vec<String>,
     pub(crate) needed: Vec<String>,
@@ -87,7 +86,6 @@ impl Artefact {
         Ok(artefact)
     }
 
-    /// Reads a shared library.
     pub(crate) fn read_for_any_machine(path: &Path) -> Result<Self> {
         let metadata = match fs::metadata(path) {
             Err(error) if error.kind() == ErrorKind::NotFound => {

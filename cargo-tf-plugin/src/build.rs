@@ -39,12 +39,7 @@ impl Workspace {
     /// As [`Workspace::build_plugin`], for any target.
     pub(crate) fn build(&self, package: &Package, linking: &Linking) -> Result<PathBuf> {
         let name = &package.name;
-        if !package.targets.iter().any(Target::is_cdylib) {
-            bail!(
-                "the package `{name}` makes no shared library; write `crate-type = [\"cdylib\", \"rlib\"]` below \
-                 `[lib]` in its Cargo.toml"
-            );
-        }
+        has_library(package)?;
         let profile = profile(package)?;
         let mut command = if linking.zig { cargo_as(ZIGBUILD.into()) } else { cargo() };
         let program = command.get_program().to_owned();
@@ -89,6 +84,18 @@ impl Workspace {
     }
 }
 
+/// Refuses a package that makes no shared library.
+pub(crate) fn has_library(package: &Package) -> Result<()> {
+    if package.targets.iter().any(Target::is_cdylib) {
+        return Ok(());
+    }
+    bail!(
+        "the package `{}` makes no shared library; write `crate-type = [\"cdylib\", \"rlib\"]` below `[lib]` in its \
+         Cargo.toml",
+        package.name
+    )
+}
+
 /// How a plugin is linked.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Linking {
@@ -106,7 +113,6 @@ pub(crate) fn cargo() -> Command {
     cargo_as(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
-/// Cargo by this program.
 fn cargo_as(program: OsString) -> Command {
     let mut command = Command::new(program);
     forget_package(&mut command);

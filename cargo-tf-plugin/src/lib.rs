@@ -17,7 +17,9 @@
 // Standard output may be closed: `output` writes to it, and nothing panics.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
+// What is hidden is for this package's program alone.
 mod artefact;
+#[doc(hidden)]
 pub mod bench;
 mod build;
 pub mod commands;
@@ -33,6 +35,7 @@ mod output;
 mod packages;
 mod pinned;
 mod platform;
+#[doc(hidden)]
 pub mod probe;
 mod project;
 mod python;
@@ -40,6 +43,7 @@ mod releases;
 mod render;
 mod report;
 mod secrets;
+#[doc(hidden)]
 pub mod tables;
 mod template;
 mod tensorflow;

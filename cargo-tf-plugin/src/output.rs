@@ -2,7 +2,10 @@
 //! message then, and never with a panic in the midst of its work.
 
 use std::fmt::Display;
+use std::fs::Permissions;
 use std::io::{self, ErrorKind, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -34,6 +37,21 @@ pub(crate) fn progress(what: String) -> ProgressBar {
     }
     bar.enable_steady_tick(Duration::from_millis(120));
     bar
+}
+
+/// The directory that a file is in.
+pub(crate) fn parent(file: &Path) -> &Path {
+    file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Writes a file as a whole or not at all; another process may be reading it.
+pub(crate) fn write_file(path: &Path, content: &[u8]) -> io::Result<()> {
+    let mut new = tempfile::Builder::new();
+    // Of which the user's mask takes away what others may not.
+    let mut new = new.permissions(Permissions::from_mode(0o666)).tempfile_in(parent(path))?;
+    new.write_all(content)?;
+    new.persist(path)?;
+    Ok(())
 }
 
 /// [`print`] with a line of the given format.

@@ -1,6 +1,5 @@
 //! Python packages beside TensorFlow, in an environment of their own.
 
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -8,7 +7,7 @@ use serde_json::Value;
 
 use crate::NEWEST;
 use crate::install::{Goal, Installation};
-use crate::python::{self, Interpreter};
+use crate::python;
 use crate::workspace::Workspace;
 
 /// Says where an interpreter and its packages are.
@@ -53,7 +52,7 @@ impl Packages {
         requirements: &str,
         base: Option<&Path>,
     ) -> Result<Self> {
-        let goal = Requirements::new(name, requirements)?;
+        let goal = goal(name, requirements)?;
         let mut installation = Installation::of(goal, directory, name)?;
         installation.python = installation.python.or_else(|| base.map(Into::into));
         installation.provide()
@@ -72,73 +71,36 @@ impl Packages {
     }
 }
 
-/// The lines of a requirements file that name packages.
-#[derive(Debug)]
-struct Requirements {
-    name: String,
-    /// One a line.
-    packages: String,
-}
-
-impl Requirements {
-    fn new(name: &str, text: &str) -> Result<Self> {
-        let lines = text.lines().map(str::trim);
-        let packages: Vec<_> =
-            lines.filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
-        if packages.is_empty() {
-            bail!("the requirements of `{name}` name no package; write one a line");
-        }
-        Ok(Self { name: name.to_owned(), packages: packages.join("\n") })
+/// The packages that a requirements file names.
+fn goal(name: &str, text: &str) -> Result<Goal<Packages>> {
+    let lines = text.lines().map(str::trim);
+    let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let requirements: Vec<String> = lines.map(str::to_owned).collect();
+    if requirements.is_empty() {
+        bail!("the requirements of `{name}` name no package; write one a line");
     }
-}
-
-impl Goal for Requirements {
-    type Provided = Packages;
-
-    fn title(&self) -> String {
-        format!("the Python packages `{}`", self.name)
-    }
-
-    fn cost(&self) -> &'static str {
-        "up to 150 MB to download"
-    }
-
-    fn stamp(&self) -> &str {
-        &self.packages
-    }
-
-    fn stamp_name(&self) -> &'static str {
-        "packages-complete"
-    }
-
-    fn requirements(&self) -> Vec<String> {
-        self.packages.lines().map(str::to_owned).collect()
-    }
-
-    fn interpreter(&self, named: Option<&OsStr>, search: Option<&OsStr>) -> Result<Interpreter> {
-        Interpreter::for_tensorflow(NEWEST, named, search)
-    }
-
-    fn found(&self, python: &Path) -> Result<Packages> {
-        let found = python::ask(python, LOCATE)?;
-        let path = |key: &str| found.get(key).and_then(Value::as_str).map(PathBuf::from);
-        let (python, site_packages) = path("executable")
-            .zip(path("packages"))
-            .with_context(|| format!("{} does not say where it is", python.display()))?;
-        Ok(Packages { python, site_packages })
-    }
-
-    // Nothing tells an interrupted installation of these from a complete one.
-    fn adopts(&self) -> bool {
-        false
-    }
-
-    fn not_found(&self) -> String {
-        format!(
-            "the package index lacks one of the packages for this Python and system:\n{}",
-            self.packages
-        )
-    }
+    let packages = requirements.join("\n");
+    Ok(Goal {
+        title: format!("the Python packages `{name}`"),
+        cost: "up to 150 MB to download",
+        not_found: format!(
+            "the package index lacks one of the packages for this Python and system:\n{packages}"
+        ),
+        stamp: packages,
+        stamp_name: "packages-complete",
+        requirements,
+        release: NEWEST.to_owned(),
+        found: |_, python| {
+            let found = python::ask(python, LOCATE)?;
+            let path = |key: &str| found.get(key).and_then(Value::as_str).map(PathBuf::from);
+            let (python, site_packages) = path("executable")
+                .zip(path("packages"))
+                .with_context(|| format!("{} does not say where it is", python.display()))?;
+            Ok(Packages { python, site_packages })
+        },
+        // Nothing tells an interrupted installation of these from a complete one.
+        adopts: false,
+    })
 }
 
 #[cfg(test)]
@@ -148,9 +110,9 @@ mod tests {
 
     #[test]
     fn requirements_are_the_lines_that_name_packages() {
-        let requirements = Requirements::new("x", "# why\na==1\n\n  b>2  \n").expect("two");
-        assert_eq!(requirements.requirements(), ["a==1", "b>2"]);
-        let error = Requirements::new("x", "# nothing\n").expect_err("none").to_string();
+        let two = goal("x", "# why\na==1\n\n  b>2  \n").expect("two");
+        assert_eq!(two.requirements, ["a==1", "b>2"]);
+        let error = goal("x", "# nothing\n").expect_err("none").to_string();
         assert!(error.contains("`x` name no package"), "{error}");
     }
 

@@ -1,75 +1,46 @@
 //! TensorFlow releases that are installed on first use.
 
 use std::env;
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
 use crate::install::{Goal, Installation};
-use crate::python::{self, Interpreter, major_minor};
+use crate::python::major_minor;
 use crate::tensorflow::{CANDIDATES, MATRIX, NEWEST, OLDEST, TensorFlow};
 use crate::workspace::{Workspace, user_cache};
 
 /// A TensorFlow release.
-#[derive(Debug)]
-pub(crate) struct Release(pub(crate) String);
-
-impl Goal for Release {
-    type Provided = TensorFlow;
-
-    fn title(&self) -> String {
-        format!("TensorFlow {}", self.0)
+pub(crate) fn goal(version: &str) -> Goal<TensorFlow> {
+    let mut requirements = vec![format!("{}=={version}", distribution())];
+    if major_minor(version) == Some((2, 12)) {
+        // This release takes any newer jax by its own metadata, and no jax since 0.4.31 takes its NumPy: pip would
+        // find that out by fetching them one by one, 2 GB.
+        requirements.push("jax<0.4.31".to_owned());
     }
-
-    fn cost(&self) -> &'static str {
-        "about 250 MB to download, 1.5 GB on disk"
-    }
-
-    fn stamp(&self) -> &str {
-        &self.0
-    }
-
-    fn stamp_name(&self) -> &'static str {
-        "tensorflow-complete"
-    }
-
-    fn requirements(&self) -> Vec<String> {
-        let mut requirements = vec![format!("{}=={}", distribution(), self.0)];
-        if major_minor(&self.0) == Some((2, 12)) {
-            // This release takes any newer jax by its own metadata, and no jax since 0.4.31 takes its NumPy: pip would
-            // find that out by fetching them one by one, 2 GB.
-            requirements.push("jax<0.4.31".to_owned());
-        }
-        requirements
-    }
-
-    fn interpreter(&self, named: Option<&OsStr>, search: Option<&OsStr>) -> Result<Interpreter> {
-        Interpreter::for_tensorflow(&self.0, named, search)
-    }
-
-    fn found(&self, python: &Path) -> Result<TensorFlow> {
-        let tensorflow = TensorFlow::from_python(python)?;
-        if tensorflow.version() != self.0 {
-            bail!("{} has TensorFlow {}", python.display(), tensorflow.version());
-        }
-        Ok(tensorflow)
-    }
-
-    fn adopts(&self) -> bool {
-        true
-    }
-
-    fn not_found(&self) -> String {
-        format!(
-            "the package index has no TensorFlow {} for this Python and system; name another version, such as {}",
-            self.0,
-            crate::NEWEST
-        )
+    Goal {
+        title: format!("TensorFlow {version}"),
+        cost: "about 250 MB to download, 1.5 GB on disk",
+        stamp: version.to_owned(),
+        stamp_name: "tensorflow-complete",
+        requirements,
+        release: version.to_owned(),
+        found: |goal, python| {
+            let tensorflow = TensorFlow::from_python(python)?;
+            if tensorflow.version() != goal.release {
+                bail!("{} has TensorFlow {}", python.display(), tensorflow.version());
+            }
+            Ok(tensorflow)
+        },
+        adopts: true,
+        not_found: format!(
+            "the package index has no TensorFlow {version} for this Python and system; name another version, such as \
+             {NEWEST}"
+        ),
     }
 }
 
-impl Installation<Release> {
+impl Installation<TensorFlow> {
     /// Release `version` in `directory`; nothing is done yet.
     pub(crate) fn new(version: &str, directory: &Path) -> Result<Self> {
         let plain =
@@ -77,7 +48,7 @@ impl Installation<Release> {
         if !plain || version.split('.').any(str::is_empty) || major_minor(version).is_none() {
             bail!("`{version}` is not a TensorFlow version; write one such as {}", crate::NEWEST);
         }
-        Self::of(Release(version.to_owned()), directory, version)
+        Self::of(goal(version), directory, version)
     }
 }
 
@@ -110,7 +81,7 @@ impl TensorFlow {
     pub fn pinned_in(version: &str, directory: &Path) -> Result<Self> {
         let version = release(version)?;
         let installation = Installation::new(version, directory)?;
-        if python::major_minor(version).is_some_and(|version| version < OLDEST) {
+        if major_minor(version).is_some_and(|version| version < OLDEST) {
             bail!(
                 "TensorFlow {version} cannot load these plugins; name {}.{} or newer, such as {NEWEST}",
                 OLDEST.0,
@@ -151,11 +122,11 @@ fn release(version: &str) -> Result<&str> {
         return Ok(version);
     };
     let is_series = !minor.is_empty() && minor.chars().all(|c| c.is_ascii_digit());
-    if !is_series || python::major_minor(version).is_none_or(|series| series < OLDEST) {
+    if !is_series || major_minor(version).is_none_or(|series| series < OLDEST) {
         return Ok(version);
     }
     let mut known = MATRIX.iter().chain([&NEWEST]).chain(CANDIDATES).copied();
-    let release = known.find(|known| python::major_minor(known) == python::major_minor(version));
+    let release = known.find(|known| major_minor(known) == major_minor(version));
     release.with_context(|| {
         format!(
             "`{version}` is a series of TensorFlow releases; name one in full, such as {NEWEST}"

@@ -146,7 +146,6 @@ impl Library {
         Ok(Self { artefact, content, glibc, functions, foreign })
     }
 
-    /// The file.
     pub(crate) fn path(&self) -> &Path {
         &self.artefact.path
     }

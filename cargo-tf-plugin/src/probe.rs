@@ -35,23 +35,16 @@ pub enum Event {
     Refused(String),
     /// A function of the plugin has returned an error.
     Error {
-        /// The function.
         function: String,
-        /// The code, as TensorFlow names it.
         code: String,
-        /// The text.
         message: String,
     },
     /// What `TF_InitPlugin` has filled in.
     Offer {
-        /// How many schemes there are.
         schemes: usize,
-        /// Whether `plugin_memory_allocate` is there.
         allocate: bool,
-        /// Whether `plugin_memory_free` is there.
         free: bool,
     },
-    /// A scheme with its tables.
     Scheme(Scheme),
     /// The same scheme as the plugin offers it to TensorFlow 2.22, where it requests the release.
     Newer(Scheme),
@@ -61,24 +54,17 @@ pub enum Event {
     Platform(Platform),
     /// A struct of functions that a device plugin has filled in.
     Functions(Table),
-    /// What `get_device_count` says.
     Devices(i64),
-    /// A kernel was registered.
     Kernel(Kernel),
-    /// An op was registered.
     Op(String),
     /// What `TF_InitGraph` has filled in.
     Optimizer {
-        /// The device type that it is for.
         device_type: Option<String>,
-        /// `TP_Optimizer`.
         functions: Table,
     },
     /// What `TF_InitProfiler` has filled in.
     Profiler {
-        /// The device type that it is for.
         device_type: Option<String>,
-        /// `TP_ProfilerFns`.
         functions: Table,
         /// Whether `destroy_profiler` and `destroy_profiler_fns` are there.
         destroy: [bool; 2],
@@ -89,12 +75,9 @@ pub enum Event {
     Unavailable(String),
     /// Memory behind a struct of the host was overwritten.
     Overrun {
-        /// The function.
         function: String,
-        /// The struct.
         record: String,
     },
-    /// All was done that can be done.
     Done,
 }
 
@@ -108,10 +91,8 @@ impl Event {
     }
 }
 
-/// A scheme that a plugin offers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Scheme {
-    /// Its position.
     pub index: usize,
     /// Without `://`; `None` for a null pointer.
     pub scheme: Option<String>,
@@ -119,7 +100,6 @@ pub struct Scheme {
     pub tables: Vec<Table>,
 }
 
-/// A struct of functions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Table {
     /// Its name in the header.
@@ -132,7 +112,6 @@ pub struct Table {
     pub api: Option<i64>,
     /// The size that the plugin gives.
     pub size: u64,
-    /// Its functions in order.
     pub slots: Vec<Slot>,
 }
 
@@ -150,30 +129,20 @@ pub struct Slot {
 /// What `SE_InitPlugin` has filled in.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Platform {
-    /// `SP_Platform::name`.
     pub name: Option<String>,
-    /// `SP_Platform::type`.
     pub device_type: Option<String>,
-    /// `SP_Platform::struct_size`.
     pub size: u64,
-    /// `supports_unified_memory`.
     pub unified_memory: bool,
-    /// `use_bfc_allocator`.
     pub bfc_allocator: bool,
-    /// `force_memory_growth`.
     pub memory_growth: bool,
     /// Whether `destroy_platform` and `destroy_platform_fns` are there.
     pub destroy: [bool; 2],
-    /// `SP_PlatformFns`.
     pub functions: Table,
 }
 
-/// A kernel that a plugin registers.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Kernel {
-    /// The op.
     pub op: String,
-    /// The device type.
     pub device: String,
     /// Attributes with their type, as in `T=DT_FLOAT`.
     pub types: Vec<String>,
@@ -185,7 +154,6 @@ pub struct Kernel {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum End {
-    /// It was done.
     Done,
     /// The file could not be opened.
     Refused,
@@ -197,18 +165,14 @@ pub enum End {
     Exited(i32),
     /// It was not done within this many seconds.
     Hung(u64),
-    /// It was not loaded, because nobody wanted that.
     NotRun,
     /// It did not stop talking: it has written more than this many bytes to its standard output and error.
     Flooded(u64),
 }
 
-/// What happened.
 #[derive(Clone, Debug, Serialize)]
 pub struct Run {
-    /// In order.
     pub events: Vec<Event>,
-    /// How it ended.
     pub end: End,
     /// What was being done last.
     pub last_step: String,
@@ -231,14 +195,11 @@ impl Run {
     }
 }
 
-/// How to load a plugin.
 #[derive(Clone, Debug)]
 pub struct Probe {
-    /// The program to start: this one.
     pub program: PathBuf,
     /// For a library that names TensorFlow's as needed.
     pub library_dir: Option<PathBuf>,
-    /// How long it may take.
     pub limit: Duration,
 }
 
@@ -295,7 +256,6 @@ pub(crate) fn prepare(command: &mut Command, library_dir: Option<&Path>) {
     }
 }
 
-/// A process that has ended, or was ended.
 pub(crate) struct Watched {
     /// `None` if it was ended.
     pub(crate) status: Option<ExitStatus>,
@@ -353,7 +313,6 @@ pub(crate) fn supervise(
     Ok(Watched { status, flooded, output: String::from_utf8_lossy(&said).into_owned() })
 }
 
-/// The last lines of a text.
 pub(crate) fn last_lines(text: &str, count: usize) -> Vec<String> {
     let lines: Vec<&str> = text.lines().collect();
     lines[lines.len().saturating_sub(count)..].iter().map(|line| (*line).to_owned()).collect()

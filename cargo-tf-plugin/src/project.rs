@@ -1,11 +1,13 @@
 //! The package that a command is about.
 
 use std::env;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use cargo_metadata::{Package, Target};
 use serde_json::Value;
 
+use crate::build::{Linking, has_library};
 use crate::workspace::Workspace;
 
 /// An author's package that makes a plugin, in its workspace.
@@ -19,19 +21,16 @@ impl Project {
     /// The package `name` of the workspace around the current directory; without a name the package that the
     /// current directory is in, else the only one that makes a shared library.
     pub(crate) fn find(name: Option<&str>) -> Result<Self> {
-        let workspace = Workspace::current()?;
-        let package = Self::choose(&workspace, name)?.clone();
-        if !package.targets.iter().any(Target::is_cdylib) {
-            bail!(
-                "the package `{}` makes no shared library; write `crate-type = [\"cdylib\", \"rlib\"]` below \
-                 `[lib]` in its Cargo.toml",
-                package.name
-            );
-        }
-        Ok(Self { workspace, package })
+        let here = env::current_dir().context("cannot find the current directory")?;
+        Self::of(Workspace::current()?, name, &here)
     }
 
-    fn choose<'w>(workspace: &'w Workspace, name: Option<&str>) -> Result<&'w Package> {
+    /// The package in `directory`.
+    pub(crate) fn at(directory: &Path) -> Result<Self> {
+        Self::of(Workspace::around(directory)?, None, directory)
+    }
+
+    fn of(workspace: Workspace, name: Option<&str>, here: &Path) -> Result<Self> {
         let plugins = || {
             let members = workspace.packages().into_iter();
             members.filter(|package| package.targets.iter().any(Target::is_cdylib))
@@ -40,29 +39,35 @@ impl Project {
             let names: Vec<_> = plugins().map(|package| package.name.as_str()).collect();
             if names.is_empty() { "none".to_owned() } else { names.join(", ") }
         };
-        if let Some(name) = name {
-            let Some(package) = workspace.package(name) else {
-                bail!(
-                    "the workspace in {} has no package `{name}`; plugins in it: {}",
-                    workspace.root().display(),
-                    names()
-                );
-            };
-            return Ok(package);
-        }
-        let here = env::current_dir()?;
-        if let Some(package) = workspace.package_at(&here) {
-            return Ok(package);
-        }
+        let root = workspace.root().display();
         let mut all = plugins();
-        match (all.next(), all.next()) {
-            (Some(package), None) => Ok(package),
-            _ => bail!(
-                "which package? name one with `--package`; plugins in the workspace in {}: {}",
-                workspace.root().display(),
+        let package = if let Some(name) = name {
+            workspace.package(name).with_context(|| {
+                format!(
+                    "the workspace in {root} has no package `{name}`; plugins in it: {}",
+                    names()
+                )
+            })?
+        } else if let Some(package) =
+            workspace.package_at(&here.canonicalize().unwrap_or_else(|_| here.to_owned()))
+        {
+            package
+        } else if let (Some(package), None) = (all.next(), all.next()) {
+            package
+        } else {
+            bail!(
+                "which package? name one of the plugins in the workspace in {root}, for most commands with `--package`: {}",
                 names()
-            ),
-        }
+            );
+        };
+        has_library(package)?;
+        let package = package.clone();
+        Ok(Self { workspace, package })
+    }
+
+    /// Builds the package for this machine, and returns the library's path.
+    pub(crate) fn build(&self) -> Result<PathBuf> {
+        self.workspace.build(&self.package, &Linking::default())
     }
 
     /// How pip names the wheel: as cargo names the package, or as its manifest says.

@@ -193,7 +193,6 @@ pub fn refusal(scheme: &Scheme) -> Option<String> {
 pub enum Missing {
     /// TensorFlow has a default, which does this.
     Default(&'static str),
-    /// TensorFlow returns UNIMPLEMENTED.
     Unimplemented,
     /// TensorFlow never calls the operation, be it there or not.
     NeverCalled,

@@ -231,7 +231,6 @@ pub(crate) enum Sdk {
 }
 
 impl Sdk {
-    /// The clone at `path`.
     pub(crate) fn at(path: &Path) -> Result<Self> {
         let path = std::path::absolute(path)?;
         if !Self::is_clone(&path) {

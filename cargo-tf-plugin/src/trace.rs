@@ -10,10 +10,9 @@ use std::process::{self, Command};
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use rustix::time::{ClockId, clock_gettime};
-use tempfile::NamedTempFile;
 
 use crate::build::Linking;
-use crate::output::note;
+use crate::output::{note, write_file};
 use crate::template::Sdk;
 use crate::workspace::{Workspace, user_cache};
 
@@ -184,7 +183,7 @@ fn build() -> Result<PathBuf> {
     ] {
         let path = directory.join(name);
         if !fs::read_to_string(&path).is_ok_and(|there| there == text) {
-            place(&path, text.as_bytes()).with_context(failed)?;
+            write_file(&path, text.as_bytes()).with_context(failed)?;
         }
     }
     let lock = directory.join("Cargo.lock");
@@ -192,19 +191,11 @@ fn build() -> Result<PathBuf> {
     if let (Some(workspace), false) = (&workspace, lock.exists())
         && let Ok(versions) = fs::read(workspace.root().join("Cargo.lock"))
     {
-        place(&lock, &versions).with_context(failed)?;
+        write_file(&lock, &versions).with_context(failed)?;
     }
     let made = Workspace::around(&directory)?;
     let package = made.package(PACKAGE).context("cargo does not find the package that was made")?;
     made.build(package, &Linking::default()).context("the library that traces calls does not build")
-}
-
-/// Writes a file at once: another command may be reading it.
-fn place(path: &Path, content: &[u8]) -> Result<()> {
-    let mut file = NamedTempFile::new_in(path.parent().unwrap_or(Path::new(".")))?;
-    file.write_all(content)?;
-    file.persist(path)?;
-    Ok(())
 }
 
 fn manifest(sdk: &Sdk) -> String {

@@ -15,6 +15,7 @@ use sha2::{Digest, Sha256};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, DateTime, ZipWriter};
 
+use crate::output::write_file;
 use crate::platform::{Compat, Library};
 use crate::project::Project;
 use crate::template::is_taken_in_python;
@@ -28,7 +29,6 @@ const EPOCH_VARIABLE: &str = "SOURCE_DATE_EPOCH";
 /// The length from which a line of RFC 822 would be hard to read.
 const SUMMARY_LIMIT: usize = 512;
 
-/// A wheel to be.
 #[derive(Debug)]
 pub(crate) struct Wheel {
     /// Such as `notes-0.1.0-py3-none-manylinux_2_34_x86_64.whl`.
@@ -39,7 +39,6 @@ pub(crate) struct Wheel {
 }
 
 impl Wheel {
-    /// Packs a plugin with what its manifest says.
     pub(crate) fn new(
         project: &Project,
         library: &Library,
@@ -122,18 +121,11 @@ impl Wheel {
         let failed = || format!("cannot write a wheel into {}", directory.display());
         fs::create_dir_all(directory).with_context(failed)?;
         let path = directory.join(&self.file_name);
-        let growing = directory.join(format!(".{}.{}", self.file_name, std::process::id()));
-        let written = fs::write(&growing, &self.content).and_then(|()| fs::rename(&growing, &path));
-        if written.is_err() {
-            // It is of no use; that it may not go away either is the smaller trouble.
-            let _ = fs::remove_file(&growing);
-        }
-        written.with_context(failed)?;
+        write_file(&path, &self.content).with_context(failed)?;
         Ok(path)
     }
 }
 
-/// A file in a wheel.
 #[derive(Debug)]
 struct File {
     path: String,
@@ -258,7 +250,6 @@ fn licences(package: &Package) -> Result<Vec<(String, Vec<u8>)>> {
         .collect()
 }
 
-/// The text of `METADATA`.
 fn metadata(
     package: &Package,
     name: &str,

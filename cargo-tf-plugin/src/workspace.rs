@@ -38,7 +38,6 @@ impl Workspace {
         }
     }
 
-    /// The workspace around `directory`.
     pub(crate) fn around(directory: &Path) -> Result<Self> {
         Self::described(MetadataCommand::new().current_dir(directory)).with_context(|| {
             format!("cargo cannot describe the package in {}", directory.display())
@@ -90,7 +89,6 @@ impl Workspace {
         packages.max_by_key(|(depth, _)| *depth).map(|(_, package)| package)
     }
 
-    /// All members.
     pub(crate) fn packages(&self) -> Vec<&Package> {
         self.metadata.workspace_packages()
     }

@@ -7,7 +7,6 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use cargo_tf_plugin::probe::Event;
 use serde::Serialize;
 
-/// Where the events go.
 pub(super) static REPORT: OnceLock<Mutex<File>> = OnceLock::new();
 
 pub(super) fn tell(event: &impl Serialize) {

@@ -16,12 +16,10 @@ static ASKED: AtomicBool = AtomicBool::new(false);
 /// Whether `TF_Version` answers 2.22.
 static NEWER: AtomicBool = AtomicBool::new(false);
 
-/// Whether the plugin has requested TensorFlow's release.
 pub(super) fn release_was_asked() -> bool {
     ASKED.load(Ordering::Relaxed)
 }
 
-/// What `body` does in TensorFlow 2.22.
 pub(super) fn in_2_22<T>(body: impl FnOnce() -> T) -> T {
     NEWER.store(true, Ordering::Relaxed);
     let result = body();

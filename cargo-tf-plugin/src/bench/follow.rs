@@ -45,13 +45,11 @@ pub(crate) struct Part {
     pub(crate) problem: Option<String>,
 }
 
-/// A process that measures.
 pub(crate) struct Child<'c> {
     /// The program, up to the job and the file for the report.
     pub(crate) program: &'c dyn Fn() -> Command,
     /// The program that removes what one that has crashed has left.
     pub(crate) cleaner: &'c dyn Fn() -> Command,
-    /// How long a row may take.
     pub(crate) limit: Duration,
     pub(crate) interrupted: &'c AtomicBool,
     /// Hears the group and the name of each row that begins.

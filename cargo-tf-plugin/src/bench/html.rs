@@ -12,7 +12,6 @@ const LINEAR: f64 = 50.0;
 
 const STYLE: &str = include_str!("style.css");
 
-/// The page.
 pub(crate) fn page(report: &Report, baseline: Option<&Report>) -> String {
     let name = report.plugin.name();
     let mut facts = vec![
@@ -196,7 +195,6 @@ impl Scale {
     }
 }
 
-/// A time with its unit.
 fn time(nanoseconds: f64) -> String {
     let (value, unit) = match nanoseconds {
         value if value < 1e3 => (value, "ns"),

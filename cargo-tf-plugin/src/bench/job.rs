@@ -47,15 +47,12 @@ pub enum Event {
     Refused(String, String),
     /// A row begins, by its group and name: it is what a crash was in.
     Begin(String, String),
-    /// A row is done.
     Row(Row),
-    /// Nothing can be measured.
     Problem(String),
     /// This was made and could not be removed, and why.
     Left(String, String),
     /// It was told to stop, and has removed what it had made.
     Stopped,
-    /// All rows are done.
     Done,
 }
 
@@ -78,24 +75,16 @@ pub struct Row {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "result", rename_all = "snake_case")]
 pub enum Outcome {
-    /// It was measured.
     Measured {
-        /// The plugin's times.
         timing: Timing,
         /// The times of the same operation on what TensorFlow has itself, taken in turns.
         #[serde(default)]
         reference: Option<Timing>,
     },
     /// The plugin does not have it, and what happens then.
-    Absent {
-        /// In words.
-        why: String,
-    },
+    Absent { why: String },
     /// It has returned an error, or has ended the process.
-    Failed {
-        /// In words.
-        why: String,
-    },
+    Failed { why: String },
 }
 
 /// Nanoseconds that one operation takes.

@@ -6,16 +6,13 @@ use std::thread;
 use chrono::{SecondsFormat, Utc};
 use serde::{Deserialize, Serialize};
 
-/// The machine that something was measured on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Machine {
-    /// The processor's name.
     pub(crate) cpu: String,
     /// The processors that a process may use.
     pub(crate) cores: usize,
     /// In bytes.
     pub(crate) memory: u64,
-    /// The system's name and version.
     pub(crate) system: String,
     /// How many processes wanted a processor in the minute before.
     pub(crate) load: f64,

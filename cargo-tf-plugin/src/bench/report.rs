@@ -18,7 +18,6 @@ pub(crate) const FORMAT: u32 = 1;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Report {
     pub(crate) format: u32,
-    /// The version of this tool.
     pub(crate) tool: String,
     /// When it began, in UTC.
     pub(crate) date: String,
@@ -150,7 +149,6 @@ pub(crate) fn nanoseconds(value: f64) -> String {
     text
 }
 
-/// Megabytes a second.
 pub(crate) fn megabytes(value: f64) -> String {
     if value < 99.95 { format!("{value:.1}") } else { nanoseconds(value) }
 }

@@ -3,8 +3,6 @@
 use std::cell::RefCell;
 use std::env;
 use std::fs;
-use std::io::Write as _;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -114,7 +112,7 @@ impl Bench {
             if file.is_dir() {
                 bail!("{} is a directory; name a file to write", file.display());
             }
-            let directory = parent(file);
+            let directory = output::parent(file);
             if !directory.is_dir() {
                 bail!(
                     "cannot write {}: the directory {} does not exist; create it",
@@ -329,10 +327,6 @@ fn example(schemes: &[&String]) -> String {
     format!("{}://host/directory", schemes.first().map_or("scheme", |scheme| scheme.as_str()))
 }
 
-fn parent(file: &Path) -> &Path {
-    file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
-}
-
 fn report_left(left: &[(String, String)]) {
     for (directory, why) in left {
         note!("error: {directory} could not be removed ({why}); remove it");
@@ -348,12 +342,7 @@ fn write(file: &Path, content: &str) -> Result<()> {
         // A device or a pipe, which nothing may take the place of.
         fs::write(&target, content).with_context(failed)?;
     } else {
-        let mut new = tempfile::Builder::new();
-        // Of which the user's mask takes away what others may not.
-        let new = new.permissions(fs::Permissions::from_mode(0o666));
-        let mut new = new.tempfile_in(parent(&target)).with_context(failed)?;
-        new.write_all(content.as_bytes()).with_context(failed)?;
-        new.persist(&target).with_context(failed)?;
+        output::write_file(&target, content.as_bytes()).with_context(failed)?;
     }
     note!("written: {}", file.display());
     Ok(())

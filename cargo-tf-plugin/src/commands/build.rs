@@ -55,7 +55,6 @@ impl What {
         Self { package, ..Self::default() }
     }
 
-    /// Builds the library and looks at it.
     pub(crate) fn build(&self) -> Result<(Project, Library)> {
         let project = Project::find(self.package.as_deref())?;
         let linking = self.linking(project.workspace.root())?;
@@ -194,14 +193,12 @@ fn cause(said: &str) -> &str {
     notes.filter(of_linker).last().unwrap_or_else(|| error.trim_start_matches("error: "))
 }
 
-/// The target that this machine is.
 fn host(root: &Path) -> Result<String> {
     let version = rustc(root, &["-vV"])?.unwrap_or_default();
     let line = version.lines().find_map(|line| line.strip_prefix("host: "));
     Ok(line.context("rustc does not say which target this machine is")?.to_owned())
 }
 
-/// What rustc prints, if it succeeds.
 fn rustc(root: &Path, arguments: &[&str]) -> Result<Option<String>> {
     let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let output = Command::new(&rustc)

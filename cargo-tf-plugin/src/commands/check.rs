@@ -1,21 +1,19 @@
 //! `cargo tf-plugin check`: what TensorFlow would find in a plugin.
 
-use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use cargo_metadata::Target;
 use clap::Args;
 
 use crate::artefact::numbers;
 use crate::output::{self, say};
 use crate::pinned::environments;
+use crate::project::Project;
 use crate::render;
 use crate::report::Report;
-use crate::workspace::Workspace;
 use crate::{NEWEST, TensorFlow};
 
 /// The arguments of `check`.
@@ -84,48 +82,16 @@ impl Check {
 
 /// The file to look at, built if it is a package's.
 pub(crate) fn plugin(named: Option<&Path>) -> Result<PathBuf> {
-    let Some(named) = named else {
-        let directory = env::current_dir().context("cannot find the current directory")?;
-        return package_in(&Workspace::current()?, &directory);
-    };
+    let Some(named) = named else { return Project::find(None)?.build() };
     if named.join("Cargo.toml").is_file() {
-        return package_in(&Workspace::around(named)?, named);
+        return Project::at(named)?.build();
     }
     if named.exists() || named.components().count() > 1 || named.extension().is_some() {
         return Ok(named.to_owned());
     }
     let name = named.to_string_lossy();
-    let workspace = Workspace::current().with_context(|| {
-        format!("there is no file `{name}`, and no workspace with such a package")
-    })?;
-    if workspace.package(&name).is_none() {
-        bail!(
-            "there is no file `{name}`, and the workspace in {} has no such package",
-            workspace.root().display()
-        );
-    }
-    workspace.build_plugin(&name)
-}
-
-/// The plugin of the package that a directory is in.
-fn package_in(workspace: &Workspace, directory: &Path) -> Result<PathBuf> {
-    let directory = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
-    if let Some(package) = workspace.package_at(&directory) {
-        return workspace.build_plugin(&package.name);
-    }
-    let plugins = workspace.packages().into_iter();
-    let plugins: Vec<_> = plugins
-        .filter(|package| package.targets.iter().any(Target::is_cdylib))
-        .map(|package| package.name.to_string())
-        .collect();
-    if plugins.is_empty() {
-        bail!("{} is in no package; name a package or a `.so`", directory.display());
-    }
-    bail!(
-        "{} is in no package; name one of the plugins of this workspace: {}",
-        directory.display(),
-        plugins.join(", ")
-    )
+    let project = Project::find(Some(&name));
+    project.with_context(|| format!("there is no file `{name}`, and no package to build"))?.build()
 }
 
 /// A release by its version, made first if it is not there, or the TensorFlow of an environment or interpreter.

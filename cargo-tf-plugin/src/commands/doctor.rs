@@ -22,10 +22,8 @@ use crate::render::{BOLD, painted, wrapped};
 use crate::report::Report;
 use crate::secrets;
 
-/// Says what there is to load.
 const PLUGINS: &str = include_str!("../plugins.py");
 
-/// Imports TensorFlow.
 const IMPORTED: &str = include_str!("../imported.py");
 
 /// What stands in front of the answer of [`IMPORTED`].
@@ -288,7 +286,6 @@ impl Diagnosis {
         }
     }
 
-    /// Whether it is true.
     fn import(&mut self, tensorflow: &TensorFlow) -> Result<()> {
         const LIMIT: Duration = Duration::from_secs(180);
         let start = Instant::now();

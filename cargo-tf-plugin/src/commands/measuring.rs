@@ -22,7 +22,6 @@ use crate::probe::prepare;
 /// How many times its time a row may take at most with rehearsals and on both sides, beside the time for what it needs.
 const TIMES_SECONDS: f64 = 10.0;
 
-/// What measures in TensorFlow.
 const SCRIPT: &str = include_str!("../bench/tensorflow.py");
 
 /// What is measured: a filesystem by its scheme, or a device by its type.
@@ -41,7 +40,6 @@ impl fmt::Display for Subject {
     }
 }
 
-/// What the command line says of a measurement.
 pub(super) struct Settings<'b> {
     pub(super) file: Option<&'b str>,
     pub(super) root: Option<&'b str>,
@@ -71,7 +69,6 @@ impl Settings<'_> {
     }
 }
 
-/// A run of the command.
 pub(super) struct Measuring<'b> {
     pub(super) settings: Settings<'b>,
     pub(super) plugin: &'b Path,

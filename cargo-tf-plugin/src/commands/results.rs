@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 
 use crate::TensorFlow;
 
-/// What a test came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
     Passed,
@@ -18,7 +17,6 @@ impl End {
     }
 }
 
-/// Tests by TensorFlow releases.
 pub(super) struct Table {
     columns: Vec<String>,
     rows: Vec<(String, Vec<Option<End>>)>,

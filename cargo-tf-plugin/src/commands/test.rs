@@ -35,9 +35,7 @@ const SHOWN_LINES: usize = 40;
 
 /// Cases of `conformance!` that run in TensorFlow.
 struct Conformance {
-    /// The row.
     row: &'static str,
-    /// The test that has them.
     test: &'static str,
     /// By which variable the test is told where TensorFlow is, and where that is.
     variable: &'static str,

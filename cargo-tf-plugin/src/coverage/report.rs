@@ -18,7 +18,6 @@ pub(crate) struct Report {
     pub(crate) error: Option<String>,
     /// What functions lack, found before they ran.
     pub(crate) missing: Vec<Missing>,
-    /// How many functions were called.
     pub(crate) functions: u64,
     /// Functions whose ops are not in the rows.
     pub(crate) unseen: Vec<String>,
@@ -59,7 +58,6 @@ pub(crate) struct Row {
     pub(crate) types: String,
     #[serde(rename = "where")]
     pub(crate) place: Where,
-    /// Why not on the device.
     pub(crate) why: Option<String>,
     pub(crate) detail: String,
     pub(crate) runs: u64,

@@ -26,7 +26,6 @@ const PLUMBING: &[&str] = &[
 const RUNS: usize = 9;
 const BYTES: usize = 12;
 
-/// The whole report.
 pub(crate) fn text(report: &Report, plugin: &str) -> String {
     let device = report.device.as_deref().unwrap_or_default();
     let mut text = String::new();
@@ -151,7 +150,6 @@ fn bytes(copies: Copies) -> String {
     }
 }
 
-/// What moved, in words.
 fn of(copied: &Copied) -> String {
     let parts = [(copied.to_device, "to the device"), (copied.from_device, "from it")];
     let parts = parts.into_iter().filter(|(copies, _)| copies.copies > 0).map(|(copies, way)| {

@@ -5,7 +5,6 @@ use crate::findings::{Findings, Severity};
 use crate::notes::Panic;
 use crate::releases::Release;
 
-/// What can be said without running it.
 pub(crate) fn look(artefact: &Artefact, tensorflow: &[Release], findings: &mut Findings) {
     if artefact.entry_points.is_empty() {
         findings.error(

@@ -5,7 +5,6 @@ use crate::findings::places::look_at_places;
 use crate::probe::Scheme;
 use crate::tables;
 
-/// What TensorFlow says when it registers a scheme.
 pub(crate) fn look_at_scheme(scheme: &Scheme, findings: &mut Findings) {
     if let Some(refusal) = tables::refusal(scheme) {
         let fix = if refusal.contains("`nullptr`") {

@@ -5,7 +5,6 @@ use crate::findings::Findings;
 use crate::probe::{End, Run};
 use crate::releases::Release;
 
-/// The system has not loaded it.
 pub(crate) fn refused(reason: &str, tensorflow: &[Release], findings: &mut Findings) {
     // Known already, and said by release.
     let of_tensorflow =
@@ -28,7 +27,6 @@ pub(crate) fn refused(reason: &str, tensorflow: &[Release], findings: &mut Findi
     );
 }
 
-/// A function of it has failed.
 pub(crate) fn failed(function: &str, code: &str, message: &str, findings: &mut Findings) {
     let said = format!("`{function}` returns {code}: {message}");
     if function.starts_with("init of") {
@@ -49,7 +47,6 @@ pub(crate) fn failed(function: &str, code: &str, message: &str, findings: &mut F
     }
 }
 
-/// How the process has ended that loaded it.
 pub(crate) fn end(run: &Run, findings: &mut Findings) {
     let step = &run.last_step;
     let fix = "run it in a debugger: the plugin's own output is below, if it has any";

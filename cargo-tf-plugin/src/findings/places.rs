@@ -3,7 +3,6 @@
 use crate::findings::Findings;
 use crate::probe::Table;
 
-/// Functions that are not the plugin's.
 pub(crate) fn look_at_places(tables: &[Table], findings: &mut Findings) {
     for table in tables {
         for slot in &table.slots {

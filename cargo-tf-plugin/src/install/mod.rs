@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::env;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader};
 use std::os::unix::process::CommandExt as _;
@@ -30,37 +30,26 @@ const KEPT_LINES: usize = 1000;
 /// The last lines of a program's output that an error shows.
 const SHOWN_LINES: usize = 15;
 
-/// What an environment is made for.
-pub(crate) trait Goal {
-    /// What the finished environment is.
-    type Provided;
-
-    /// The name of it in messages.
-    fn title(&self) -> String;
-
+/// What an environment is made for, and what it provides.
+#[derive(Debug)]
+pub(crate) struct Goal<T> {
+    /// The name in messages.
+    pub(crate) title: String,
     /// What a first use costs, for the message before it.
-    fn cost(&self) -> &'static str;
-
+    pub(crate) cost: &'static str,
     /// What the stamp in a complete environment says; another text means that it is an outdated one.
-    fn stamp(&self) -> &str;
-
-    /// The stamp's file name.
-    fn stamp_name(&self) -> &'static str;
-
+    pub(crate) stamp: String,
+    pub(crate) stamp_name: &'static str,
     /// What pip is to install.
-    fn requirements(&self) -> Vec<String>;
-
-    /// Finds an interpreter to start from.
-    fn interpreter(&self, named: Option<&OsStr>, search: Option<&OsStr>) -> Result<Interpreter>;
-
+    pub(crate) requirements: Vec<String>,
+    /// The TensorFlow release that supports the Python to start from.
+    pub(crate) release: String,
     /// Looks quickly whether the interpreter of an environment has what it is made for.
-    fn found(&self, python: &Path) -> Result<Self::Provided>;
-
+    pub(crate) found: fn(&Self, &Path) -> Result<T>,
     /// Whether an environment without a stamp may be taken over after a thorough look.
-    fn adopts(&self) -> bool;
-
+    pub(crate) adopts: bool,
     /// What to do about a package that the index does not have.
-    fn not_found(&self) -> String;
+    pub(crate) not_found: String,
 }
 
 /// Packages that belong together, at one place.
@@ -68,21 +57,19 @@ pub(crate) trait Goal {
 /// A virtual environment cannot be renamed (its scripts contain its path), so it grows in its final place, and a
 /// stamp written last tells a complete one from one that was interrupted.
 #[derive(Debug)]
-pub(crate) struct Installation<G> {
-    goal: G,
+pub(crate) struct Installation<T> {
+    goal: Goal<T>,
     venv: PathBuf,
     lock: PathBuf,
-    /// Interpreter named by the user.
     pub(crate) python: Option<OsString>,
     /// Where to look for an interpreter otherwise.
     pub(crate) search: Option<OsString>,
-    /// More settings for pip.
     pub(crate) environment: Vec<(OsString, OsString)>,
 }
 
-impl<G: Goal> Installation<G> {
+impl<T> Installation<T> {
     /// What `goal` wants, as `name` in `directory`; nothing is done yet.
-    pub(crate) fn of(goal: G, directory: &Path, name: &str) -> Result<Self> {
+    pub(crate) fn of(goal: Goal<T>, directory: &Path, name: &str) -> Result<Self> {
         let directory = std::path::absolute(directory)
             .with_context(|| format!("cannot find the directory {}", directory.display()))?;
         Ok(Self {
@@ -96,7 +83,7 @@ impl<G: Goal> Installation<G> {
     }
 
     /// What this installation is made for; it is made first if it is not there or not complete.
-    pub(crate) fn provide(&self) -> Result<G::Provided> {
+    pub(crate) fn provide(&self) -> Result<T> {
         // Without the lock: a stamp never appears before everything else is in place.
         if let Some(provided) = self.complete() {
             return Ok(provided);
@@ -110,7 +97,7 @@ impl<G: Goal> Installation<G> {
     }
 
     fn stamp(&self) -> PathBuf {
-        self.venv.join(self.goal.stamp_name())
+        self.venv.join(self.goal.stamp_name)
     }
 
     fn interpreter(&self) -> PathBuf {
@@ -122,19 +109,18 @@ impl<G: Goal> Installation<G> {
     }
 
     /// A stamped environment whose interpreter still runs and whose packages are still there.
-    fn complete(&self) -> Option<G::Provided> {
-        (fs::read_to_string(self.stamp()).ok()?.trim() == self.goal.stamp())
-            .then(|| self.usable())?
+    fn complete(&self) -> Option<T> {
+        (fs::read_to_string(self.stamp()).ok()?.trim() == self.goal.stamp).then(|| self.usable())?
     }
 
-    fn usable(&self) -> Option<G::Provided> {
-        self.goal.found(&self.interpreter()).ok()
+    fn usable(&self) -> Option<T> {
+        (self.goal.found)(&self.goal, &self.interpreter()).ok()
     }
 
     /// An environment without a stamp, made by hand or by an earlier version of this tool: taken over if every
     /// file that pip recorded is there and the packages fit each other.
-    fn adopt(&self) -> Option<G::Provided> {
-        let provided = self.goal.adopts().then(|| self.usable())??;
+    fn adopt(&self) -> Option<T> {
+        let provided = self.goal.adopts.then(|| self.usable())??;
         let python = self.interpreter();
         if !python::ask(&python, VERIFY).ok()?.get("missing")?.is_null() {
             return None;
@@ -149,7 +135,7 @@ impl<G: Goal> Installation<G> {
 
     fn write_stamp(&self) -> Result<()> {
         let stamp = self.stamp();
-        fs::write(&stamp, format!("{}\n", self.goal.stamp()))
+        fs::write(&stamp, format!("{}\n", self.goal.stamp))
             .map_err(|error| self.disk_error(error))
             .with_context(|| format!("cannot write {}", stamp.display()))
     }
@@ -169,26 +155,22 @@ impl<G: Goal> Installation<G> {
             .map_err(|error| self.disk_error(error))
             .with_context(|| format!("cannot open the lock file {}", self.lock.display()))?;
         if FileExt::try_lock(&file).is_err() {
-            note!("waiting for another process that installs {}", self.goal.title());
+            note!("waiting for another process that installs {}", self.goal.title);
             FileExt::lock(&file).with_context(|| format!("cannot lock {}", self.lock.display()))?;
         }
         Ok(file)
     }
 
-    fn install(&self, lock: &File) -> Result<G::Provided> {
-        let base = self.goal.interpreter(self.python.as_deref(), self.search.as_deref())?;
+    fn install(&self, lock: &File) -> Result<T> {
+        let (named, search) = (self.python.as_deref(), self.search.as_deref());
+        let base = Interpreter::for_tensorflow(&self.goal.release, named, search)?;
         if self.venv.symlink_metadata().is_ok() {
             note!("removing the incomplete environment {}", self.venv.display());
             fs::remove_dir_all(&self.venv).with_context(|| {
                 format!("cannot remove {}; delete it by hand", self.venv.display())
             })?;
         }
-        note!(
-            "installing {} into {} ({})",
-            self.goal.title(),
-            self.venv.display(),
-            self.goal.cost()
-        );
+        note!("installing {} into {} ({})", self.goal.title, self.venv.display(), self.goal.cost);
 
         let held = Held::new();
         let provided = self.fill(&base, lock, &held);
@@ -204,7 +186,7 @@ impl<G: Goal> Installation<G> {
     }
 
     /// Makes the environment, of which nothing is there.
-    fn fill(&self, base: &Interpreter, lock: &File, held: &Held) -> Result<G::Provided> {
+    fn fill(&self, base: &Interpreter, lock: &File, held: &Held) -> Result<T> {
         // In two steps: `venv` would hide what the second one says when it fails.
         let mut venv = isolated(base.path());
         venv.args(["-m", "venv", "--without-pip"]).arg(&self.venv);
@@ -219,20 +201,20 @@ impl<G: Goal> Installation<G> {
 
         let mut pip = self.pip(&self.interpreter());
         pip.args(["install", "--no-compile", "--no-input", "--progress-bar", "off"]);
-        pip.args(self.goal.requirements());
+        pip.args(&self.goal.requirements);
         let (status, output) = self.run(pip, lock, held, "starting pip")?;
         if !status.success() {
             return Err(self.pip_failure(status, &output));
         }
 
-        let provided = self.goal.found(&self.interpreter()).with_context(|| {
+        let provided = (self.goal.found)(&self.goal, &self.interpreter()).with_context(|| {
             format!(
                 "pip succeeded, but {} is not there; please run the command again",
-                self.goal.title()
+                self.goal.title
             )
         })?;
         self.write_stamp()?;
-        note!("{} is ready", self.goal.title());
+        note!("{} is ready", self.goal.title);
         Ok(provided)
     }
 
@@ -350,14 +332,14 @@ impl<G: Goal> Installation<G> {
              already, with `--tf /path/to/venv` (`demo`: `--python /path/to/venv/bin/python`)"
                 .to_owned()
         } else if text.contains("No matching distribution found") {
-            self.goal.not_found()
+            self.goal.not_found.clone()
         } else {
             "read pip's messages above; running the command again starts the installation afresh"
                 .to_owned()
         };
         anyhow::anyhow!(
             "pip could not install {} ({status}):\n{}\n{advice}",
-            self.goal.title(),
+            self.goal.title,
             last_lines(output)
         )
     }

@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use tempfile::TempDir;
 
 use super::*;
-use crate::pinned::{Release, distribution, environments};
+use crate::pinned::{distribution, environments, goal};
 use crate::{NEWEST, TensorFlow};
 
 /// An empty directory on the file system of the real environments, which hard links cannot leave.
@@ -30,7 +30,7 @@ fn link_tree(from: &Path, to: &Path) {
 }
 
 /// The real environment of [`NEWEST`], as if it had been installed into `directory` without a stamp.
-fn unstamped(directory: &Path) -> Installation<Release> {
+fn unstamped(directory: &Path) -> Installation<TensorFlow> {
     TensorFlow::pinned(NEWEST).expect("TensorFlow is provided");
     let installation = Installation::new(NEWEST, directory).expect("a version");
     link_tree(&environments().expect("a workspace").join(NEWEST), &installation.venv);
@@ -134,7 +134,7 @@ fn an_unreachable_package_index_is_named_and_leaves_no_complete_environment() {
 
 #[test]
 fn only_the_oldest_release_needs_help_in_choosing_its_companions() {
-    let of = |version: &str| Release(version.to_owned()).requirements();
+    let of = |version: &str| goal(version).requirements;
     assert_eq!(of("2.12.1"), [format!("{}==2.12.1", distribution()), "jax<0.4.31".to_owned()]);
     assert_eq!(of("2.21.0"), [format!("{}==2.21.0", distribution())]);
 }

@@ -327,8 +327,7 @@ fn where_there_is_no_plugin_each_command_says_so() {
         "[workspace]\nresolver = \"3\"\nmembers = [\"plain\", \"bare\", \"one\", \"two\"]\n";
     fs::write(here.join("Cargo.toml"), workspace).expect("written");
     for (directory, arguments, advice) in [
-        ("", &["wheel"][..], "which package? name one with `--package`"),
-        ("", &["wheel"], ": bare, one, two"),
+        ("", &["wheel"][..], "for most commands with `--package`: bare, one, two"),
         (
             "",
             &["build", "--package", "three"],

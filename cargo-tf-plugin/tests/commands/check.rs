@@ -428,7 +428,10 @@ fn what_is_no_plugin_is_refused_with_the_next_step() {
         (file("half.so", &half), "a 32-bit library"),
         (object, "is an object file"),
         (PathBuf::from(env!("CARGO_BIN_EXE_cargo-tf-plugin")), "is a program"),
-        (PathBuf::from("nothing"), "there is no file `nothing`, and the workspace in"),
+        (
+            PathBuf::from("nothing"),
+            "there is no file `nothing`, and no package to build caused by: the workspace in",
+        ),
         (PathBuf::from("tf-fs-sys"), "makes no shared library; write `crate-type"),
     ] {
         let (code, text) = run(command().arg(&path));
@@ -444,7 +447,7 @@ fn what_is_no_plugin_is_refused_with_the_next_step() {
 
     let (code, text) = run(&mut command());
     assert_eq!(code, 1, "{text}");
-    assert_says(&text, "is in no package; name one of the plugins of this workspace: ");
+    assert_says(&text, "which package? name one of the plugins in the workspace in ");
     let (code, text) = run(command().arg(filesystem()).args(["--tf", "2.1.0"]));
     assert_eq!(code, 1, "{text}");
     assert_says(&text, "TensorFlow 2.1.0 cannot load these plugins");

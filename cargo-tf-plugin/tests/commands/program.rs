@@ -13,7 +13,6 @@ pub(crate) fn unoptimised(mut command: Command) -> Command {
     command
 }
 
-/// The command.
 pub(crate) fn tool() -> Command {
     unoptimised(Command::new(env!("CARGO_BIN_EXE_cargo-tf-plugin")))
 }

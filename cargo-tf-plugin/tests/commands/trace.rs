@@ -30,7 +30,6 @@ fn scratch() -> &'static Path {
     SCRATCH.get_or_init(|| tempfile::tempdir().expect("a scratch directory")).path()
 }
 
-/// A plugin in C++.
 fn compiled(name: &str) -> PathBuf {
     let library = Path::new(name).with_extension("so");
     compile(&source(name), &[], &library.to_string_lossy(), &[])

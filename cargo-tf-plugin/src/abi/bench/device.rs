@@ -18,7 +18,6 @@ const QUEUED: u64 = 256;
 
 const SIZES: [usize; 4] = [4 << 10, 256 << 10, 4 << 20, 32 << 20];
 
-/// Measures the first device.
 pub(super) fn run(library: Library, job: &Job) -> Result<()> {
     // For the rest of the process, as in TensorFlow.
     let device: &'static Device = Box::leak(Box::new(Device::load(library).map_err(Why::Failed)?));

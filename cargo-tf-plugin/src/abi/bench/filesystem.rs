@@ -11,7 +11,6 @@ use tf_fs_sys::TF_NOT_FOUND;
 use super::places::{c, directory, path, remove};
 use super::rows::{Result, Rows, Why, repeated, stopped};
 
-/// The file that is read.
 const SIZE: usize = 16 << 20;
 
 /// The entries of the directory that is listed.
@@ -26,7 +25,6 @@ const FILES: u64 = 64;
 /// Operations in a sample that need nothing.
 const ANY: u64 = 1 << 20;
 
-/// Measures the filesystem of `scheme`.
 pub(super) fn run(library: Library, scheme: &str, job: &Job) -> Result<()> {
     // For the rest of the process, as in TensorFlow.
     let fs = Filesystem::load(library, Some(scheme)).map_err(Why::Failed)?;

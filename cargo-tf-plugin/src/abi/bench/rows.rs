@@ -21,7 +21,6 @@ pub(super) enum Why {
     Absent(String),
     /// It has answered with an error.
     Failed(String),
-    /// The command has ended.
     Stopped,
 }
 
@@ -40,7 +39,6 @@ pub(super) fn stopped() -> bool {
     STOPPED.load(Ordering::Relaxed)
 }
 
-/// The rows of a plugin.
 pub(super) struct Rows<'j> {
     job: &'j Job,
     group: &'static str,

@@ -74,7 +74,6 @@ macro_rules! sized {
     };
 }
 
-/// The function of a slot.
 macro_rules! slot {
     ($device:expr, $name:ident) => {
         $device.table.$name.ok_or(Failure::Missing(tables::STREAM_EXECUTOR.0, stringify!($name)))
@@ -301,7 +300,6 @@ impl Drop for Memory<'_> {
     }
 }
 
-/// Counts its calls.
 unsafe extern "C" fn counting(calls: *mut c_void, _status: *mut TF_Status) {
     // SAFETY: the argument that `Stream::host_callback` passes, which lives for the process.
     unsafe { &*calls.cast::<AtomicU64>() }.fetch_add(1, Ordering::Release);

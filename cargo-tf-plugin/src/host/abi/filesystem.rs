@@ -53,7 +53,6 @@ pub struct Filesystem {
     filesystem: Box<TF_Filesystem>,
 }
 
-/// The function of a slot.
 macro_rules! slot {
     ($fs:expr, ops, $name:ident) => {
         slot!($fs.ops.$name, tables::FILESYSTEM, $name)
