@@ -80,25 +80,19 @@ macro_rules! slot {
     };
 }
 
-/// Callbacks on the device or on a stream that have no other arguments.
+/// Callbacks with a status: whose they are, how they are called, and with what between the device and the status.
 macro_rules! callbacks {
-    ($life:lifetime: $($doc:literal $name:ident = $slot:ident($device:ident $($argument:tt)*);)*) => {$(
-        #[doc = $doc]
-        pub fn $name(&self) -> Done<$life> {
-            let $device = callbacks!(@device self $($argument)*);
-            let call = slot!($device, $slot)?;
-            // SAFETY: an open device, what it has made, and a status.
-            $device.status.call(|status| unsafe {
-                callbacks!(@call self call $device status $($argument)*);
-            })
+    ($life:lifetime, |$own:ident| $device:expr; $($name:ident($($argument:ident: $type:ty),*) = $slot:ident($($value:expr),*);)*) => {$(
+        #[doc = concat!("Calls `", stringify!($slot), "`.")]
+        pub fn $name(&self $(, $argument: $type)*) -> Done<$life> {
+            let $own = self;
+            let device = $device;
+            let call = slot!(device, $slot)?;
+            // SAFETY: an open device and what it has made, structs with their sizes, a status, and host memory that is as
+            // long as is said: borrowed for the call, or until the `Copying` that it is from has waited for the copies.
+            device.status.call(|status| unsafe { call(&*device.device, $($value,)* status) })
         }
     )*};
-    (@device $self:ident) => { $self };
-    (@device $self:ident , $own:tt) => { $self.0 };
-    (@call $self:ident $call:ident $device:ident $status:ident) => { $call(&*$device.device, $status) };
-    (@call $self:ident $call:ident $device:ident $status:ident , $own:tt) => {
-        $call(&*$device.device, $self.$own, $status)
-    };
 }
 
 impl Device {
@@ -156,9 +150,14 @@ impl Device {
         Ok(Self { table, status, platform, fns, device })
     }
 
-    callbacks! { '_:
-        "Calls `synchronize_all_activity`."
-        synchronize = synchronize_all_activity(device);
+    callbacks! { '_, |own| own;
+        synchronize() = synchronize_all_activity();
+        copy_to_device(target: u64, source: &[u8]) =
+            sync_memcpy_htod(&mut range(target, source.len()), source.as_ptr().cast(), source.len() as u64);
+        copy_to_host(target: &mut [u8], source: u64) =
+            sync_memcpy_dtoh(target.as_mut_ptr().cast(), &range(source, target.len()), target.len() as u64);
+        copy_on_device(target: u64, source: u64, bytes: usize) =
+            sync_memcpy_dtod(&mut range(target, bytes), &range(source, bytes), bytes as u64);
     }
 
     /// Calls `allocate`; the address, or 0.
@@ -255,33 +254,6 @@ impl Device {
     pub fn null_stream(&self) -> Stream<'_> {
         Stream(self, ptr::null_mut())
     }
-
-    /// Calls `sync_memcpy_htod`.
-    pub fn copy_to_device(&self, target: u64, source: &[u8]) -> Done<'_> {
-        let copy = slot!(self, sync_memcpy_htod)?;
-        let (from, len) = (source.as_ptr().cast(), source.len());
-        let target = &mut range(target, len);
-        // SAFETY: an open device, a struct with its size, `len` readable bytes and a status.
-        self.status.call(|status| unsafe { copy(&*self.device, target, from, len as u64, status) })
-    }
-
-    /// Calls `sync_memcpy_dtoh`.
-    pub fn copy_to_host(&self, target: &mut [u8], source: u64) -> Done<'_> {
-        let copy = slot!(self, sync_memcpy_dtoh)?;
-        let (to, len) = (target.as_mut_ptr().cast(), target.len());
-        let source = &range(source, len);
-        // SAFETY: an open device, a struct with its size, `len` writable bytes and a status.
-        self.status.call(|status| unsafe { copy(&*self.device, to, source, len as u64, status) })
-    }
-
-    /// Calls `sync_memcpy_dtod`.
-    pub fn copy_on_device(&self, target: u64, source: u64, bytes: usize) -> Done<'_> {
-        let copy = slot!(self, sync_memcpy_dtod)?;
-        let (target, source) = (&mut range(target, bytes), &range(source, bytes));
-        let len = bytes as u64;
-        // SAFETY: an open device, structs with their sizes and a status.
-        self.status.call(|status| unsafe { copy(&*self.device, target, source, len, status) })
-    }
 }
 
 impl Drop for Device {
@@ -306,11 +278,19 @@ unsafe extern "C" fn counting(calls: *mut c_void, _status: *mut TF_Status) {
 }
 
 impl<'d> Stream<'d> {
-    callbacks! { 'd:
-        "Calls `block_host_until_done`."
-        synchronize = block_host_until_done(device, 1);
-        "Calls `get_stream_status`."
-        status = get_stream_status(device, 1);
+    callbacks! { 'd, |own| own.0;
+        synchronize() = block_host_until_done(own.1);
+        status() = get_stream_status(own.1);
+        copy_on_device(target: u64, source: u64, bytes: usize) =
+            memcpy_dtod(own.1, &mut range(target, bytes), &range(source, bytes), bytes as u64);
+        zero(target: u64, bytes: usize) = mem_zero(own.1, &mut range(target, bytes), bytes as u64);
+        set(target: u64, byte: u8, bytes: usize) =
+            memset(own.1, &mut range(target, bytes), byte, bytes as u64);
+        set_words(target: u64, word: u32, bytes: usize) =
+            memset32(own.1, &mut range(target, bytes), word, bytes as u64);
+        wait_for_stream(other: &Self) = create_stream_dependency(own.1, other.1);
+        record(event: &Event<'_>) = record_event(own.1, event.1);
+        wait(event: &Event<'_>) = wait_for_event(own.1, event.1);
     }
 
     /// Waits until all is done, as TensorFlow does.
@@ -329,62 +309,13 @@ impl<'d> Stream<'d> {
         body(&copying)
     }
 
-    /// Calls `memcpy_dtod`.
-    pub fn copy_on_device(&self, target: u64, source: u64, bytes: usize) -> Done<'d> {
-        let (device, len) = (self.0, bytes as u64);
-        let copy = slot!(device, memcpy_dtod)?;
-        let (target, source) = (&mut range(target, bytes), &range(source, bytes));
-        // SAFETY: an open device and its stream, structs with their sizes and a status.
-        let call = |status| unsafe { copy(&*device.device, self.1, target, source, len, status) };
-        device.status.call(call)
-    }
-
     /// Calls `mem_zero`, `memset` or `memset32`.
     pub fn fill(&self, target: u64, filling: Filling, bytes: usize) -> Done<'d> {
-        let (device, len) = (self.0, bytes as u64);
-        let (raw, stream) = (&*device.device, self.1);
-        let at = &mut range(target, bytes);
         match filling {
-            Filling::Zero => {
-                let zero = slot!(device, mem_zero)?;
-                // SAFETY: an open device and its stream, a struct with its size and a status.
-                device.status.call(|status| unsafe { zero(raw, stream, at, len, status) })
-            }
-            Filling::Byte(byte) => {
-                let set = slot!(device, memset)?;
-                // SAFETY: an open device and its stream, a struct with its size and a status.
-                device.status.call(|status| unsafe { set(raw, stream, at, byte, len, status) })
-            }
-            Filling::Word(word) => {
-                let set = slot!(device, memset32)?;
-                // SAFETY: an open device and its stream, a struct with its size and a status.
-                device.status.call(|status| unsafe { set(raw, stream, at, word, len, status) })
-            }
+            Filling::Zero => self.zero(target, bytes),
+            Filling::Byte(byte) => self.set(target, byte, bytes),
+            Filling::Word(word) => self.set_words(target, word, bytes),
         }
-    }
-
-    /// Calls `create_stream_dependency`.
-    pub fn wait_for_stream(&self, other: &Self) -> Done<'d> {
-        let device = self.0;
-        let wait = slot!(device, create_stream_dependency)?;
-        // SAFETY: an open device, its streams and a status.
-        device.status.call(|status| unsafe { wait(&*device.device, self.1, other.1, status) })
-    }
-
-    /// Calls `record_event`.
-    pub fn record(&self, event: &Event<'_>) -> Done<'d> {
-        let device = self.0;
-        let record = slot!(device, record_event)?;
-        // SAFETY: an open device, its stream and event and a status.
-        device.status.call(|status| unsafe { record(&*device.device, self.1, event.1, status) })
-    }
-
-    /// Calls `wait_for_event`.
-    pub fn wait(&self, event: &Event<'_>) -> Done<'d> {
-        let device = self.0;
-        let wait = slot!(device, wait_for_event)?;
-        // SAFETY: an open device, its stream and event and a status.
-        device.status.call(|status| unsafe { wait(&*device.device, self.1, event.1, status) })
     }
 
     /// Calls `host_callback` with a function that counts its calls in `calls`.
@@ -402,26 +333,11 @@ impl<'d> Stream<'d> {
 }
 
 impl Copying<'_> {
-    /// Calls `memcpy_htod` from the whole buffer.
-    pub fn to_device(&self, target: u64) -> Done<'_> {
-        let (Stream(device, stream), len) = (self.stream, self.len as u64);
-        let copy = slot!(device, memcpy_htod)?;
-        let (target, source) = (&mut range(target, self.len), self.buffer.cast());
-        // SAFETY: an open device and its stream, a struct with its size, a status, and `len` bytes that nobody else
-        // uses before this value is dropped.
-        let call = |status| unsafe { copy(&*device.device, *stream, target, source, len, status) };
-        device.status.call(call)
-    }
-
-    /// Calls `memcpy_dtoh` to the whole buffer.
-    pub fn to_host(&self, source: u64) -> Done<'_> {
-        let (Stream(device, stream), len) = (self.stream, self.len as u64);
-        let copy = slot!(device, memcpy_dtoh)?;
-        let (source, target) = (&range(source, self.len), self.buffer.cast());
-        // SAFETY: an open device and its stream, a struct with its size, a status, and `len` bytes that nobody else
-        // uses before this value is dropped.
-        let call = |status| unsafe { copy(&*device.device, *stream, target, source, len, status) };
-        device.status.call(call)
+    callbacks! { '_, |own| own.stream.0;
+        to_device(target: u64) =
+            memcpy_htod(own.stream.1, &mut range(target, own.len), own.buffer.cast(), own.len as u64);
+        to_host(source: u64) =
+            memcpy_dtoh(own.stream.1, own.buffer.cast(), &range(source, own.len), own.len as u64);
     }
 }
 
@@ -448,9 +364,8 @@ impl Drop for Stream<'_> {
 }
 
 impl<'d> Event<'d> {
-    callbacks! { 'd:
-        "Calls `block_host_for_event`."
-        wait = block_host_for_event(device, 1);
+    callbacks! { 'd, |own| own.0;
+        wait() = block_host_for_event(own.1);
     }
 
     /// Calls `get_event_status`.

@@ -71,27 +71,14 @@ macro_rules! slot {
     };
 }
 
-/// Operations on one path that only have a status.
-macro_rules! path_operations {
-    ($($name:ident),*) => {$(
+/// Operations that only have a status, with what is between the filesystem and the status.
+macro_rules! operations {
+    ($($name:ident($($path:ident),*) = ($($value:expr),*);)*) => {$(
         #[doc = concat!("Calls `", stringify!($name), "`.")]
-        pub fn $name(&self, path: &CStr) -> Done<'_> {
+        pub fn $name(&self, $($path: &CStr),*) -> Done<'_> {
             let operation = slot!(self, ops, $name)?;
-            // SAFETY: a filesystem of this table, a C string and a status.
-            self.status.call(|status| unsafe { operation(&*self.filesystem, path.as_ptr(), status) })
-        }
-    )*};
-}
-
-/// Operations on two paths.
-macro_rules! two_path_operations {
-    ($($name:ident),*) => {$(
-        #[doc = concat!("Calls `", stringify!($name), "`.")]
-        pub fn $name(&self, from: &CStr, to: &CStr) -> Done<'_> {
-            let operation = slot!(self, ops, $name)?;
-            let (from, to) = (from.as_ptr(), to.as_ptr());
-            // SAFETY: a filesystem of this table, C strings and a status.
-            self.status.call(|status| unsafe { operation(&*self.filesystem, from, to, status) })
+            // SAFETY: a filesystem of this table, C strings, places for numbers and a status.
+            self.status.call(|status| unsafe { operation(&*self.filesystem, $($value,)* status) })
         }
     )*};
 }
@@ -171,8 +158,15 @@ impl Filesystem {
         Ok(fs)
     }
 
-    path_operations!(path_exists, create_dir, delete_dir, delete_file);
-    two_path_operations!(rename_file, copy_file);
+    operations! {
+        path_exists(path) = (path.as_ptr());
+        create_dir(path) = (path.as_ptr());
+        delete_dir(path) = (path.as_ptr());
+        delete_file(path) = (path.as_ptr());
+        delete_recursively(path) = (path.as_ptr(), &mut 0, &mut 0);
+        rename_file(from, to) = (from.as_ptr(), to.as_ptr());
+        copy_file(from, to) = (from.as_ptr(), to.as_ptr());
+    }
     questions!(is_directory: bool, get_file_size: i64);
     listings!(get_children, get_matching_paths);
 
@@ -201,17 +195,6 @@ impl Filesystem {
             stat(&*self.filesystem, path.as_ptr(), &raw mut answer, status);
         })?;
         Ok(answer)
-    }
-
-    /// Calls `delete_recursively`.
-    pub fn delete_recursively(&self, path: &CStr) -> Done<'_> {
-        let delete = slot!(self, ops, delete_recursively)?;
-        let (mut files, mut directories) = (0, 0);
-        // SAFETY: a filesystem of this table, a C string, places for the answers and a status.
-        self.status.call(|status| unsafe {
-            let (files, directories) = (&raw mut files, &raw mut directories);
-            delete(&*self.filesystem, path.as_ptr(), files, directories, status);
-        })
     }
 
     fn list(&self, op: TF_ListOp, path: &CStr, mut visit: impl FnMut(&CStr)) -> Done<'_, usize> {
