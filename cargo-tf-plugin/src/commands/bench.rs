@@ -55,26 +55,8 @@ pub struct Bench {
     #[arg(long, conflicts_with = "tf")]
     no_tf: bool,
 
-    /// Existing directory of the plugin, such as s3://bucket/scratch; the command works in a new directory below it. By
-    /// default a directory at a separate host, else in the temporary directory.
-    #[arg(long, value_name = "URI")]
-    root: Option<String>,
-
-    /// Existing file, for a read-only filesystem: only reads are measured, and nothing is created.
-    #[arg(long, value_name = "URI", conflicts_with = "root")]
-    file: Option<String>,
-
-    /// Only operations whose name or group contains this text.
-    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
-    filter: String,
-
-    /// How long each operation is measured.
-    #[arg(long, value_name = "SECONDS", default_value_t = 0.25, value_parser = seconds)]
-    seconds: f64,
-
-    /// Time limit for an operation with its preparation; longer ones fail.
-    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..))]
-    timeout: u64,
+    #[command(flatten)]
+    settings: Settings,
 
     /// Print the report as JSON, for scripts.
     #[arg(long)]
@@ -91,13 +73,6 @@ pub struct Bench {
     /// Compare with the report in this file.
     #[arg(long, value_name = "FILE")]
     baseline: Option<PathBuf>,
-}
-
-fn seconds(text: &str) -> Result<f64, String> {
-    match text.parse() {
-        Ok(seconds) if (0.001..=3600.0).contains(&seconds) => Ok(seconds),
-        _ => Err("write a number from 0.001 to 3600".to_owned()),
-    }
 }
 
 impl Bench {
@@ -137,7 +112,7 @@ impl Bench {
         };
         let machine = Machine::this();
         let date = machine::now();
-        let limit = Some(Duration::from_secs(self.timeout));
+        let limit = Some(Duration::from_secs(self.settings.timeout));
         let check = Check::of(&path, || tensorflows.clone(), limit)?;
         if let Some(error) =
             check.findings.iter().find(|finding| finding.severity == Severity::Error)
@@ -165,13 +140,7 @@ impl Bench {
                 .context("cannot listen for signals")?;
         }
         let measuring = Measuring {
-            settings: Settings {
-                file: self.file.as_deref(),
-                root: self.root.as_deref(),
-                seconds: self.seconds,
-                filter: &self.filter,
-                timeout: self.timeout,
-            },
+            settings: &self.settings,
             plugin: &path,
             library_dir: check
                 .artefact
@@ -211,7 +180,7 @@ impl Bench {
             }
             bail!(
                 "no operation has `{}` in its name; `cargo tf-plugin bench --no-tf` lists many",
-                self.filter
+                self.settings.filter
             );
         }
         let report = Report {
@@ -224,7 +193,7 @@ impl Bench {
                 sha256: check.artefact.sha256.clone(),
             },
             machine,
-            seconds: self.seconds,
+            seconds: self.settings.seconds,
             parts,
         };
         let json = serde_json::to_string_pretty(&report)? + "\n";
@@ -261,7 +230,7 @@ impl Bench {
         let files = doctor::installed(release)?;
         for file in files.iter().filter(|file| *file != path) {
             // What is none does no harm, or what it does is seen when TensorFlow is imported.
-            let limit = Duration::from_secs(self.timeout);
+            let limit = Duration::from_secs(self.settings.timeout);
             let Ok(other) = Check::of(file, || vec![release.clone()], Some(limit)) else {
                 continue;
             };
@@ -291,7 +260,7 @@ impl Bench {
     fn subjects(&self, check: &Check, path: &Path) -> Result<Vec<Subject>> {
         let schemes: Vec<&String> = check.filesystems.iter().flat_map(|fs| &fs.schemes).collect();
         let mut subjects = Vec::new();
-        if let Some(uri) = self.root.as_ref().or(self.file.as_ref()) {
+        if let Some(uri) = self.settings.root.as_ref().or(self.settings.file.as_ref()) {
             let Some((scheme, _)) = uri.split_once("://") else {
                 bail!("`{uri}` is not a URI; write one such as {}", example(&schemes));
             };

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
+use clap::Args;
 use indicatif::ProgressBar;
 
 use crate::TensorFlow;
@@ -40,15 +41,39 @@ impl fmt::Display for Subject {
     }
 }
 
-pub(super) struct Settings<'b> {
-    pub(super) file: Option<&'b str>,
-    pub(super) root: Option<&'b str>,
+/// What to measure with, and for how long.
+#[derive(Args, Debug)]
+pub(super) struct Settings {
+    /// Existing directory of the plugin, such as s3://bucket/scratch; the command works in a new directory below it. By
+    /// default a directory at a separate host, else in the temporary directory.
+    #[arg(long, value_name = "URI")]
+    pub(super) root: Option<String>,
+
+    /// Existing file, for a read-only filesystem: only reads are measured, and nothing is created.
+    #[arg(long, value_name = "URI", conflicts_with = "root")]
+    pub(super) file: Option<String>,
+
+    /// Only operations whose name or group contains this text.
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+    pub(super) filter: String,
+
+    /// How long each operation is measured.
+    #[arg(long, value_name = "SECONDS", default_value_t = 0.25, value_parser = seconds)]
     pub(super) seconds: f64,
-    pub(super) filter: &'b str,
+
+    /// Time limit for an operation with its preparation; longer ones fail.
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) timeout: u64,
 }
 
-impl Settings<'_> {
+fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(seconds) if (0.001..=3600.0).contains(&seconds) => Ok(seconds),
+        _ => Err("write a number from 0.001 to 3600".to_owned()),
+    }
+}
+
+impl Settings {
     /// New directories to try, each without those that are left out.
     fn directories(&self, scheme: &str) -> Vec<String> {
         if self.file.is_some() {
@@ -70,7 +95,7 @@ impl Settings<'_> {
 }
 
 pub(super) struct Measuring<'b> {
-    pub(super) settings: Settings<'b>,
+    pub(super) settings: &'b Settings,
     pub(super) plugin: &'b Path,
     /// For a plugin that names TensorFlow's libraries as needed.
     pub(super) library_dir: Option<PathBuf>,
@@ -121,7 +146,7 @@ impl Measuring<'_> {
         release: Option<(&TensorFlow, Option<&Path>)>,
         taken: Option<usize>,
     ) -> Result<(Vec<bench::Row>, Option<usize>)> {
-        let settings = &self.settings;
+        let settings = self.settings;
         let title = format!("{name} through {through}");
         if self.progress.is_hidden() {
             note!("measuring {title}");
@@ -149,10 +174,7 @@ impl Measuring<'_> {
             scheme,
             device_type,
             directories,
-            file: settings
-                .file
-                .map(str::to_owned)
-                .filter(|_| matches!(subject, Subject::Filesystem(_))),
+            file: settings.file.clone().filter(|_| job_is_of_files),
             reference: reference.as_ref().map(|reference| reference.path().to_owned()),
             seconds: settings.seconds,
             filter: settings.filter.to_lowercase(),

@@ -88,6 +88,9 @@ fn a_filesystem_is_measured_through_its_tables_and_in_tensorflow() {
     let mut measuring = command(&["memfs", "--tf", NEWEST, "--seconds", "0.002"]);
     let report = json(measuring.arg("--html").arg(&html).arg("--save").arg(&save), 0);
     assert_eq!(report["format"], 1);
+    // As in `2026-11-21T14:00:00Z`.
+    let date = report["date"].as_str().expect("a date");
+    assert!(date.len() == 20 && date.starts_with("20") && date.ends_with('Z'), "{date}");
     assert_eq!(report["plugin"]["sha256"].as_str().map(str::len), Some(64));
     assert!(report["machine"]["cores"].as_u64().is_some_and(|cores| cores > 0), "{report:#}");
 
