@@ -12,7 +12,7 @@ use object::read::elf::{
     Dyn as _, ElfFile64, FileHeader as _, ProgramHeader as _, SectionHeader as _,
 };
 use object::read::{ReadCache, ReadRef};
-use object::{Architecture, Endianness, FileKind, Object as _, ObjectSymbol as _, elf};
+use object::{Endianness, FileKind, Object as _, ObjectSymbol as _, elf};
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
@@ -112,7 +112,7 @@ impl Artefact {
             path: path.to_owned(),
             size: metadata.len(),
             sha256: Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect(),
-            machine: machine(file.architecture()),
+            machine: format!("{:?}", file.architecture()).to_lowercase(),
             entry_points: Vec::new(),
             other_exports: Vec::new(),
             needed: Vec::new(),
@@ -251,14 +251,6 @@ pub(crate) fn demangled(name: &str) -> String {
         .ok()
         .and_then(|symbol| symbol.demangle().ok())
         .unwrap_or_else(|| name.to_owned())
-}
-
-fn machine(architecture: Architecture) -> String {
-    match architecture {
-        Architecture::X86_64 => "x86_64".to_owned(),
-        Architecture::Aarch64 => "aarch64".to_owned(),
-        other => format!("{other:?}").to_lowercase(),
-    }
 }
 
 /// Refuses what is not a shared library for this system, and says what it is.
@@ -427,5 +419,18 @@ mod tests {
         assert!(numbers("2.9") < numbers("2.17"));
         assert!(numbers("2.2.5") < numbers("2.17"));
         assert!(numbers("3.4.30") > numbers("3.4.9"));
+    }
+
+    #[test]
+    fn the_newest_version_with_functions_is_the_floor() {
+        let versions =
+            [("GLIBC_2.9", "a"), ("GLIBC_2.17", "b"), ("CXXABI_1.3", "c"), ("GLIBC_2.34", "")];
+        let versions = versions.map(|(version, name)| {
+            let names = Some(name.to_owned()).filter(|name| !name.is_empty());
+            (version.to_owned(), names.into_iter().collect())
+        });
+        let floors = floors(&versions.into());
+        assert_eq!((floors.len(), &*floors["GLIBC"].version), (2, "2.17"));
+        assert_eq!(floors["GLIBC"].because, ["b"]);
     }
 }

@@ -352,16 +352,6 @@ fn end(watched: &Watched, events: &[Event], limit: Duration) -> End {
 }
 
 pub(crate) fn signal_name(signal: i32) -> String {
-    let name = [
-        (Signal::SEGV, "SIGSEGV"),
-        (Signal::ABORT, "SIGABRT"),
-        (Signal::BUS, "SIGBUS"),
-        (Signal::ILL, "SIGILL"),
-        (Signal::FPE, "SIGFPE"),
-        (Signal::KILL, "SIGKILL"),
-        (Signal::TERM, "SIGTERM"),
-        (Signal::TRAP, "SIGTRAP"),
-    ];
-    let found = name.iter().find(|(known, _)| known.as_raw() == signal);
-    found.map_or_else(|| format!("signal {signal}"), |(_, name)| (*name).to_owned())
+    let name = signal_hook::low_level::signal_name(signal);
+    name.map_or_else(|| format!("signal {signal}"), str::to_owned)
 }

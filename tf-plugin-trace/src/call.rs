@@ -12,9 +12,7 @@ pub(crate) struct Call {
     pub(crate) arguments: String,
     /// The status, unless it is OK.
     pub(crate) refusal: Option<String>,
-    /// What was returned.
     pub(crate) value: String,
-    /// Whether a status was given.
     pub(crate) has_status: bool,
     pub(crate) bytes: u64,
 }
@@ -24,12 +22,10 @@ impl Call {
         Self { told: cfg!(test) || Settings::get().each(), ..Self::default() }
     }
 
-    /// Adds an argument.
     pub(crate) fn argument(&mut self, argument: fmt::Arguments<'_>) {
         add(self.told, &mut self.arguments, argument);
     }
 
-    /// Adds to what was returned.
     pub(crate) fn value(&mut self, value: fmt::Arguments<'_>) {
         add(self.told, &mut self.value, value);
     }
@@ -45,7 +41,6 @@ impl Call {
         self.value(format_args!("{count} bytes"));
     }
 
-    /// Says that the call has failed.
     pub(crate) fn refused(&mut self, reason: String) {
         self.refusal = Some(reason);
     }

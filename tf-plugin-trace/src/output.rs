@@ -7,14 +7,12 @@ use crate::abi::system::{self, Sink};
 use crate::call::Call;
 use crate::settings::Settings;
 
-/// A call, with where and when.
 pub(crate) struct Event<'a> {
     pub(crate) subject: &'a str,
     pub(crate) operation: &'a str,
     pub(crate) call: &'a Call,
     /// Nanoseconds since the program began.
     pub(crate) start: u64,
-    /// Nanoseconds.
     pub(crate) took: u64,
     pub(crate) process: u32,
     pub(crate) thread: u32,
@@ -46,7 +44,6 @@ pub(crate) fn write(settings: &Settings, event: &Event<'_>) {
     }
 }
 
-/// Writes a text to standard error.
 pub(crate) fn say(text: &str) {
     system::write_error(text.as_bytes());
 }

@@ -8,7 +8,6 @@ use crate::output;
 use crate::settings::Settings;
 use crate::totals::Slot;
 
-/// A call on its way.
 pub(super) struct Begun<'a> {
     slot: &'a Slot,
     member: usize,

@@ -30,7 +30,6 @@ fn slots() -> impl Iterator<Item = &'static Slot> {
     [entry::slot()].into_iter().chain(filesystems).chain(devices).chain(kernel::SLOTS.used())
 }
 
-/// Whether this process has loaded the plugin.
 static LOADED: AtomicBool = AtomicBool::new(false);
 
 /// What a process does that has a plugin to trace.

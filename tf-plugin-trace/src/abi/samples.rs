@@ -16,14 +16,12 @@ thread_local! {
     pub(super) static CALLED: RefCell<Vec<Vec<u64>>> = const { RefCell::new(Vec::new()) };
     /// What the wrappers have reported: whose, what, the arguments, the result.
     pub(super) static REPORTED: RefCell<Vec<[String; 4]>> = const { RefCell::new(Vec::new()) };
-    /// Whether the fakes fail.
     pub(super) static FAILING: Cell<bool> = const { Cell::new(false) };
 }
 
 pub(super) const ERRNO: i32 = 77;
 /// What the fakes put where there is room for a pointer.
 const HANDLE: usize = 0xbeef;
-/// What the fakes return.
 pub(super) const RETURNED: usize = 5;
 
 pub(super) fn called(arguments: &[u64]) {

@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicI32, AtomicU64, Ordering::Relaxed};
 
 use libc::c_int;
 
-/// Nanoseconds of `CLOCK_MONOTONIC`.
 pub(crate) fn now() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: a struct to fill.
@@ -22,7 +21,6 @@ pub(crate) fn thread() -> u32 {
     unsafe { libc::syscall(libc::SYS_gettid) }.try_into().unwrap_or_default()
 }
 
-/// The calling thread's name.
 pub(crate) fn thread_name() -> String {
     let mut name = [0_u8; 17];
     // SAFETY: room for the 16 bytes that it writes, and a NUL behind.

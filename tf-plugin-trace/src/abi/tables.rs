@@ -193,27 +193,13 @@ pub(super) use label;
 /// A function for each number of a slot.
 macro_rules! numbered {
     (4 $name:ident) => {
-        [$name::<0>, $name::<1>, $name::<2>, $name::<3>]
+        $crate::abi::tables::numbered!(@ $name 0 1 2 3)
     };
     (16 $name:ident) => {
-        [
-            $name::<0>,
-            $name::<1>,
-            $name::<2>,
-            $name::<3>,
-            $name::<4>,
-            $name::<5>,
-            $name::<6>,
-            $name::<7>,
-            $name::<8>,
-            $name::<9>,
-            $name::<10>,
-            $name::<11>,
-            $name::<12>,
-            $name::<13>,
-            $name::<14>,
-            $name::<15>,
-        ]
+        $crate::abi::tables::numbered!(@ $name 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15)
+    };
+    (@ $name:ident $($number:literal)*) => {
+        [$($name::<$number>),*]
     };
 }
 pub(super) use numbered;

@@ -20,7 +20,6 @@ pub(super) unsafe fn text(text: *const c_char) -> String {
     clean(&unsafe { CStr::from_ptr(text) }.to_string_lossy())
 }
 
-/// The name of a code.
 fn code(code: TF_Code) -> String {
     let name = match code {
         TF_CANCELLED => "CANCELLED",
