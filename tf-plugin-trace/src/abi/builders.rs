@@ -61,7 +61,7 @@ pub(super) unsafe fn builder(handle: *mut c_void, name: &CStr) -> Option<*mut c_
     })
 }
 
-/// `TF_OpKernelContext_Failure` or `TF_OpKernelConstruction_Failure`, by the place in [`NAMES`].
+/// `TF_OpKernelContext_Failure` or `TF_OpKernelConstruction_Failure`, by its place in `NAMES`.
 ///
 /// # Safety
 /// As TensorFlow's.
@@ -80,7 +80,7 @@ pub unsafe extern "C-unwind" fn failure<const WHICH: usize>(
     }
 }
 
-/// `TF_NewKernelBuilder` or `TF_NewAsyncKernelBuilder`, by the place in [`NAMES`].
+/// `TF_NewKernelBuilder` or `TF_NewAsyncKernelBuilder`, by its place in `NAMES`.
 ///
 /// # Safety
 /// As TensorFlow's.
