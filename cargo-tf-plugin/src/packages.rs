@@ -2,8 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
-use serde_json::Value;
+use anyhow::{Result, bail};
 
 use crate::NEWEST;
 use crate::install::{Goal, Installation};
@@ -13,7 +12,7 @@ use crate::workspace::Workspace;
 /// Says where an interpreter and its packages are.
 const LOCATE: &str = "
 import json, sys, sysconfig
-print(json.dumps({'executable': sys.executable, 'packages': sysconfig.get_path('purelib')}))";
+print(json.dumps([sys.executable, sysconfig.get_path('purelib')]))";
 
 /// Python packages, such as a server for a demo, with a Python that imports them.
 ///
@@ -91,11 +90,7 @@ fn goal(name: &str, text: &str) -> Result<Goal<Packages>> {
         requirements,
         release: NEWEST.to_owned(),
         found: |_, python| {
-            let found = python::ask(python, LOCATE)?;
-            let path = |key: &str| found.get(key).and_then(Value::as_str).map(PathBuf::from);
-            let (python, site_packages) = path("executable")
-                .zip(path("packages"))
-                .with_context(|| format!("{} does not say where it is", python.display()))?;
+            let (python, site_packages) = python::ask(python, LOCATE)?;
             Ok(Packages { python, site_packages })
         },
         // Nothing tells an interrupted installation of these from a complete one.

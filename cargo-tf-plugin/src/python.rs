@@ -6,17 +6,15 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
-use serde_json::Value;
+use serde::de::DeserializeOwned;
 
 /// The environment variable that names the interpreter for new environments.
 pub(crate) const PYTHON_VARIABLE: &str = "TF_PLUGIN_PYTHON";
 
 const DESCRIBE: &str = "
 import importlib.util, json, sys
-print(json.dumps({
-    'version': list(sys.version_info[:3]),
-    'venv': all(importlib.util.find_spec(m) is not None for m in ('venv', 'ensurepip')),
-}))";
+has_venv = all(importlib.util.find_spec(m) is not None for m in ('venv', 'ensurepip'))
+print(json.dumps([sys.version_info[:3], has_venv]))";
 
 /// A Python that was seen to run.
 #[derive(Clone, Debug)]
@@ -29,19 +27,8 @@ pub(crate) struct Interpreter {
 impl Interpreter {
     /// Runs `path` (a file, or a name on `PATH`) to see what it is.
     pub(crate) fn new(path: &Path) -> Result<Self> {
-        let found = ask(path, DESCRIBE)?;
-        let number = |index: usize| {
-            let value = found.get("version").and_then(|list| list.get(index));
-            value.and_then(Value::as_u64).and_then(|n| u32::try_from(n).ok())
-        };
-        let (Some(major), Some(minor), Some(micro)) = (number(0), number(1), number(2)) else {
-            bail!("{} does not behave like Python; name another one", path.display());
-        };
-        Ok(Self {
-            path: path.to_owned(),
-            version: (major, minor, micro),
-            has_venv: found.get("venv").and_then(Value::as_bool).unwrap_or(false),
-        })
+        let (version, has_venv) = ask(path, DESCRIBE)?;
+        Ok(Self { path: path.to_owned(), version, has_venv })
     }
 
     /// The path or name that it was requested under.
@@ -121,17 +108,17 @@ impl Interpreter {
 
 /// Runs `script` and reads the JSON that it prints. `-I` keeps the caller's `PYTHON*` settings and user packages
 /// out, `-B` writes no byte code.
-pub(crate) fn ask(python: &Path, script: &str) -> Result<Value> {
+pub(crate) fn ask<T: DeserializeOwned>(python: &Path, script: &str) -> Result<T> {
     // Without the caller's `PYTHON*` settings and user packages.
     ask_with(python, &["-I"], script)
 }
 
 /// As [`ask`], with the settings and the packages that the caller's own programs would have.
-pub(crate) fn ask_as_user(python: &Path, script: &str) -> Result<Value> {
+pub(crate) fn ask_as_user<T: DeserializeOwned>(python: &Path, script: &str) -> Result<T> {
     ask_with(python, &[], script)
 }
 
-fn ask_with(python: &Path, flags: &[&str], script: &str) -> Result<Value> {
+fn ask_with<T: DeserializeOwned>(python: &Path, flags: &[&str], script: &str) -> Result<T> {
     let output =
         Command::new(python).args(flags).args(["-B", "-c", script]).output().with_context(
             || format!("cannot run {}; name the path of a Python interpreter", python.display()),

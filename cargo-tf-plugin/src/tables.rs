@@ -127,9 +127,7 @@ impl Table {
     pub fn has(&self, name: &str) -> bool {
         self.slots.iter().any(|slot| slot.name == name && slot.filled)
     }
-}
 
-impl Table {
     /// Whether TensorFlow sees that `name` is missing. It looks before it cuts the table to its size.
     fn lacks(&self, name: &str) -> bool {
         let at = self.slots.iter().position(|slot| slot.name == name);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
-use serde_json::Value;
+use serde::Deserialize;
 
 use crate::python;
 
@@ -24,6 +24,14 @@ pub(crate) const OLDEST: (u32, u32) = (2, 12);
 /// Finds TensorFlow without importing it, which would take seconds and run its plugin loader.
 const LOCATE: &str = include_str!("locate.py");
 
+/// What [`LOCATE`] prints.
+#[derive(Deserialize)]
+struct Located {
+    package: Option<PathBuf>,
+    version: Option<String>,
+    executable: Option<PathBuf>,
+}
+
 /// One TensorFlow on this machine, with the Python that imports it.
 ///
 /// The value only names places; it owns nothing on disk and stays valid until somebody deletes them.
@@ -41,9 +49,8 @@ impl TensorFlow {
     /// When `python` does not run, has no TensorFlow, or has one that is too old or lacks the files that
     /// plugins need.
     pub fn from_python(python: &Path) -> Result<Self> {
-        let found = python::ask(python, LOCATE)?;
-        let text = |key: &str| found.get(key).and_then(Value::as_str).map(str::to_owned);
-        let Some(package) = text("package").map(PathBuf::from) else {
+        let found: Located = python::ask(python, LOCATE)?;
+        let Some(package) = found.package else {
             bail!(
                 "{} has no TensorFlow; install one with `{} -m pip install tensorflow-cpu=={NEWEST}`, \
                  or leave the choice of Python to this command",
@@ -51,7 +58,7 @@ impl TensorFlow {
                 python.display(),
             );
         };
-        let version = text("version").with_context(|| {
+        let version = found.version.with_context(|| {
             format!(
                 "the TensorFlow in {} does not say its version; reinstall it with pip",
                 package.display()
@@ -67,7 +74,7 @@ impl TensorFlow {
         }
         let tensorflow = Self {
             version,
-            python: text("executable").map_or_else(|| python.to_owned(), PathBuf::from),
+            python: found.executable.unwrap_or_else(|| python.to_owned()),
             package,
         };
         for file in tensorflow.needed_files() {

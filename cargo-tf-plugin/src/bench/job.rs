@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 /// What is to be measured.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Job {
     /// The plugin's file.
     pub plugin: PathBuf,
@@ -160,18 +160,8 @@ mod tests {
 
     #[test]
     fn a_filter_is_for_names_and_groups_and_a_row_is_skipped_by_its_name() {
-        let job = Job {
-            plugin: PathBuf::new(),
-            scheme: None,
-            device_type: None,
-            directories: Vec::new(),
-            file: None,
-            reference: None,
-            seconds: 1.0,
-            filter: "read".into(),
-            skip: vec!["read 16 B".into()],
-            clean: false,
-        };
+        let (filter, skip) = ("read".into(), vec!["read 16 B".into()]);
+        let job = Job { filter, skip, ..Job::default() };
         assert!(job.wants("Reading", "open") && job.wants("Files", "Read 4 KiB"));
         assert!(!job.wants("Reading", "read 16 B") && !job.wants("Files", "stat"));
     }

@@ -87,9 +87,7 @@ struct Place {
 
 impl Places {
     fn of(tensorflow: &TensorFlow) -> Result<Self> {
-        let places = python::ask_as_user(tensorflow.python(), PLUGINS)?;
-        serde_json::from_value(places)
-            .context("cannot understand what Python says about its directories")
+        python::ask_as_user(tensorflow.python(), PLUGINS)
     }
 }
 

@@ -178,8 +178,7 @@ impl Measuring<'_> {
             reference: reference.as_ref().map(|reference| reference.path().to_owned()),
             seconds: settings.seconds,
             filter: settings.filter.to_lowercase(),
-            skip: Vec::new(),
-            clean: false,
+            ..Job::default()
         };
         let tables = || self.tables();
         let python = || python(release, job_is_of_files);

@@ -16,6 +16,7 @@ use anyhow::{Context, Result, bail};
 use fs4::FileExt;
 use indicatif::ProgressBar;
 use rustix::process::{Pid, Signal, kill_process_group};
+use serde_json::Value;
 
 use crate::interrupt::Held;
 use crate::output::{note, progress};
@@ -122,7 +123,7 @@ impl<T> Installation<T> {
     fn adopt(&self) -> Option<T> {
         let provided = self.goal.adopts.then(|| self.usable())??;
         let python = self.interpreter();
-        if !python::ask(&python, VERIFY).ok()?.get("missing")?.is_null() {
+        if !python::ask::<Value>(&python, VERIFY).ok()?.get("missing")?.is_null() {
             return None;
         }
         let check = self.pip(&python).arg("check").output().ok()?;
