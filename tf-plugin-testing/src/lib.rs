@@ -40,6 +40,7 @@ mod faults;
 #[cfg_attr(docsrs, doc(cfg(feature = "filesystem")))]
 pub mod filesystem;
 mod options;
+mod threads;
 mod verdict;
 mod violations;
 

@@ -69,14 +69,14 @@ pub struct Declared {
     pub(in crate::filesystem) append: Append,
 }
 
-/// Makes the methods that declare something, of a type with a `Declared` in this field.
+/// Makes the methods that declare something, of a type with a `Declared` in this field; texts have this bound.
 macro_rules! declarations {
-    ($type:ty, $field:ident) => {
+    ($type:ty, $field:ident, $text:path) => {
         impl $type {
             /// A URI that this filesystem can never accept; each operation must answer
             /// `FAILED_PRECONDITION` to it, as the header asks, or `INVALID_ARGUMENT`.
             #[must_use]
-            pub fn malformed(mut self, uri: impl Into<String>) -> Self {
+            pub fn malformed(mut self, uri: impl $text) -> Self {
                 self.$field.malformed = Some(uri.into());
                 self
             }

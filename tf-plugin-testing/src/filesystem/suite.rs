@@ -2,7 +2,7 @@
 
 use super::abi::at_exit::drop_at_exit;
 use super::conformance::{Case, Conformance};
-use super::declared::{Append, Declared, Directories, Files, Visible};
+use super::declared::{Append, Declared, Directories, Files, Visible, declarations};
 use super::host::Host;
 use crate::options::{LeftOut, Named, OptionText};
 use crate::tensorflow::Asked;
@@ -91,6 +91,8 @@ pub struct Suite {
     without: LeftOut,
 }
 
+declarations! { Suite, declared, OptionText }
+
 impl Suite {
     pub fn new(make_host: MakeHost) -> Self {
         Self {
@@ -105,28 +107,8 @@ impl Suite {
         self.root = Some(root);
         self
     }
-    pub fn files(mut self, files: Files) -> Self {
-        self.declared.files = files;
-        self
-    }
-    pub fn malformed(mut self, uri: impl OptionText) -> Self {
-        self.declared.malformed = Some(uri.into());
-        self
-    }
     pub fn other_host(mut self, uri: impl OptionText) -> Self {
         self.declared.other_host = Some(uri.into());
-        self
-    }
-    pub fn visible(mut self, visible: Visible) -> Self {
-        self.declared.visible = visible;
-        self
-    }
-    pub fn directories(mut self, directories: Directories) -> Self {
-        self.declared.directories = directories;
-        self
-    }
-    pub fn append(mut self, append: Append) -> Self {
-        self.declared.append = append;
         self
     }
     pub fn without(mut self, case: &'static impl Named, reason: impl OptionText) -> Self {

@@ -5,6 +5,7 @@ use super::program::WORK_VARIABLE;
 use crate::abi::processes::{end_with_parent, in_a_fork, leave, set_variable};
 use crate::abi::tensorflow::TensorFlow;
 use crate::deviation::Deviation;
+use crate::threads::on_threads;
 use serde_json::{Value, json};
 use std::env;
 use std::fmt::{Debug, Display};
@@ -120,13 +121,8 @@ pub(crate) fn payload(size: usize, seed: u64) -> Vec<u8> {
 
 /// Runs something in threads, and gives what went wrong in the first that did.
 pub(crate) fn in_threads(count: usize, work: impl Fn(usize) -> Outcome + Sync) -> Outcome {
-    let work = &work;
-    let ends: Vec<Outcome> = thread::scope(|scope| {
-        let threads: Vec<_> = (0..count).map(|number| scope.spawn(move || work(number))).collect();
-        let panicked = || Err(Deviation::new("a thread panicked").into());
-        threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| panicked())).collect()
-    });
-    together(ends)
+    let panicked = |_| Err(Deviation::new("a thread panicked").into());
+    together(on_threads(count, work).into_iter().map(|end| end.unwrap_or_else(panicked)))
 }
 
 /// What a person can read of a value.

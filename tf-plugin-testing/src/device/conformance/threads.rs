@@ -3,29 +3,19 @@
 use super::run::{Outcome, Run, content};
 use crate::deviation::Deviation;
 use crate::device::abi::{TestDevice, TestStream};
+use crate::threads::on_threads;
 use se_plugin::{EventStatus, Pattern};
 use std::thread;
 use std::time::{Duration, Instant};
 
-const THREADS: u8 = 8;
+const THREADS: usize = 8;
 const ROUNDS: u8 = 25;
 
-/// Runs `body` on several threads at a time, which answer what is wrong.
-fn on_threads(run: &mut Run<'_>, body: impl Fn(u8) -> Result<(), String> + Sync) -> Outcome {
-    let wrong: Vec<String> = thread::scope(|scope| {
-        let threads: Vec<_> = (0..THREADS)
-            .map(|number| {
-                scope.spawn({
-                    let body = &body;
-                    move || body(number)
-                })
-            })
-            .collect();
-        let results = threads
-            .into_iter()
-            .map(|thread| thread.join().unwrap_or_else(|_| Err("a thread panicked".into())));
-        results.filter_map(Result::err).collect()
-    });
+/// Runs `body` on eight threads, which say what is wrong.
+fn on_eight(run: &mut Run<'_>, body: impl Fn(u8) -> Result<(), String> + Sync) -> Outcome {
+    let ends = on_threads(THREADS, |number| body(number as u8)).into_iter();
+    let ends = ends.map(|end| end.unwrap_or_else(|_| Err("a thread panicked".into())));
+    let wrong: Vec<String> = ends.filter_map(Result::err).collect();
     if let Some(first) = wrong.first() {
         let what = format!("{} of {THREADS} threads at a time go wrong", wrong.len());
         run.deviation(Deviation::new(what).because(first.clone()));
@@ -65,7 +55,7 @@ fn there_and_back(
 
 pub(super) fn threads_with_their_own_streams(run: &mut Run<'_>) -> Outcome {
     let device = run.device;
-    on_threads(run, |number| {
+    on_eight(run, |number| {
         let (stream, made) = device.stream();
         fine("create_stream", made)?;
         there_and_back(device, &stream, number << 5)
@@ -75,12 +65,12 @@ pub(super) fn threads_with_their_own_streams(run: &mut Run<'_>) -> Outcome {
 pub(super) fn threads_with_one_stream(run: &mut Run<'_>) -> Outcome {
     let device = run.device;
     let stream = run.stream()?;
-    on_threads(run, |number| there_and_back(device, &stream, number << 5))
+    on_eight(run, |number| there_and_back(device, &stream, number << 5))
 }
 
 pub(super) fn threads_that_allocate(run: &mut Run<'_>) -> Outcome {
     let device = run.device;
-    on_threads(run, |number| {
+    on_eight(run, |number| {
         for round in 0..ROUNDS {
             let there = content(300 + 100 * usize::from(round), number << 5);
             let Some(memory) = device.allocate(there.len() as u64) else {
@@ -101,7 +91,7 @@ pub(super) fn threads_that_allocate(run: &mut Run<'_>) -> Outcome {
 
 pub(super) fn threads_that_make_streams(run: &mut Run<'_>) -> Outcome {
     let device = run.device;
-    on_threads(run, |_| {
+    on_eight(run, |_| {
         for _ in 0..ROUNDS {
             let (stream, made) = device.stream();
             fine("create_stream", made)?;
@@ -122,7 +112,7 @@ pub(super) fn threads_that_make_streams(run: &mut Run<'_>) -> Outcome {
 
 pub(super) fn threads_that_synchronize(run: &mut Run<'_>) -> Outcome {
     let device = run.device;
-    on_threads(run, |number| {
+    on_eight(run, |number| {
         let (stream, made) = device.stream();
         fine("create_stream", made)?;
         let Some(memory) = device.allocate(1 << 16) else {

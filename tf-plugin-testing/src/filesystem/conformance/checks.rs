@@ -83,4 +83,4 @@ impl<'h> Conformance<'h> {
     }
 }
 
-declarations! { Conformance<'_>, declared }
+declarations! { Conformance<'_>, declared, Into<String> }

@@ -6,32 +6,20 @@ use super::steps::{file, open, pattern};
 use crate::abi::processes::{PANICKED, in_a_child};
 use crate::filesystem::declared::Visible;
 use crate::filesystem::handle::TestFilesystem;
+use crate::threads::on_threads;
 use std::os::unix::process::ExitStatusExt as _;
-use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tf_plugin_core::{Code, Error, Result};
 
 const THREADS: usize = 8;
 
-/// Runs a body on eight threads, which begin together.
+/// Runs a body on eight threads.
 fn together<T: Send>(
     fs: &TestFilesystem,
     body: impl Fn(&TestFilesystem, usize) -> T + Sync,
 ) -> Vec<T> {
-    let barrier = Barrier::new(THREADS);
-    std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..THREADS)
-            .map(|index| {
-                let (barrier, body) = (&barrier, &body);
-                scope.spawn(move || {
-                    barrier.wait();
-                    body(fs, index)
-                })
-            })
-            .collect();
-        threads.into_iter().filter_map(|thread| thread.join().ok()).collect()
-    })
+    on_threads(THREADS, |index| body(fs, index)).into_iter().flatten().collect()
 }
 
 /// Runs a body on eight threads, and notes the first error.

@@ -19,7 +19,7 @@ use std::path::Path;
 /// [in its C library](c_cases).
 pub type InTensorFlow = crate::tensorflow::InTensorFlow<Declared>;
 
-declarations! { InTensorFlow, tested }
+declarations! { InTensorFlow, tested, Into<String> }
 
 impl Tested for Declared {
     const PYTHON: &'static [&'static TensorFlowCase] = list::PYTHON;
