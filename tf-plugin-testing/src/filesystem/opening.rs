@@ -1,11 +1,8 @@
 //! The operations that open files.
 
-use super::abi::files::Open;
+use super::abi::files::{Handle, Open, OpenOp};
 use super::file::{TestRandomAccessFile, TestReadOnlyMemoryRegion, TestWritableFile};
 use super::handle::{TestFilesystem, unsupported};
-use tf_fs_sys::{
-    TF_NewWritableFileOp, TF_RandomAccessFile, TF_ReadOnlyMemoryRegion, TF_WritableFile,
-};
 use tf_plugin_core::{Code, Error, Result};
 
 impl TestFilesystem {
@@ -14,9 +11,8 @@ impl TestFilesystem {
     /// # Errors
     /// That of the plugin; `UNIMPLEMENTED` if the slot is null.
     pub fn new_random_access_file(&self, uri: impl AsRef<[u8]>) -> Result<TestRandomAccessFile> {
-        let is_there = self.mounted.tables.filesystem.new_random_access_file.is_some();
-        let open = |path: &[u8]| Open::<TF_RandomAccessFile>::new(&self.mounted, path);
-        let opened = self.open("NewRandomAccessFile", uri.as_ref(), is_there, open);
+        let slot = self.mounted.tables.filesystem.new_random_access_file;
+        let opened = self.open("new_random_access_file", "NewRandomAccessFile", slot, uri.as_ref());
         opened.map(TestRandomAccessFile)
     }
 
@@ -26,7 +22,7 @@ impl TestFilesystem {
     /// That of the plugin; `UNIMPLEMENTED` if the slot is null.
     pub fn new_writable_file(&self, uri: impl AsRef<[u8]>) -> Result<TestWritableFile> {
         let slot = self.mounted.tables.filesystem.new_writable_file;
-        self.open_writable("new_writable_file", "NewWritableFile", slot, uri.as_ref())
+        self.open("new_writable_file", "NewWritableFile", slot, uri.as_ref()).map(TestWritableFile)
     }
 
     /// Opens a file for writing after its end; creates it if it is missing.
@@ -35,18 +31,8 @@ impl TestFilesystem {
     /// That of the plugin; `UNIMPLEMENTED` if the slot is null.
     pub fn new_appendable_file(&self, uri: impl AsRef<[u8]>) -> Result<TestWritableFile> {
         let slot = self.mounted.tables.filesystem.new_appendable_file;
-        self.open_writable("new_appendable_file", "NewAppendableFile", slot, uri.as_ref())
-    }
-
-    fn open_writable(
-        &self,
-        op: &'static str,
-        cpp_name: &str,
-        slot: Option<TF_NewWritableFileOp>,
-        uri: &[u8],
-    ) -> Result<TestWritableFile> {
-        let open = |path: &[u8]| Open::<TF_WritableFile>::new(&self.mounted, op, slot, path);
-        self.open(cpp_name, uri, slot.is_some(), open).map(TestWritableFile)
+        self.open("new_appendable_file", "NewAppendableFile", slot, uri.as_ref())
+            .map(TestWritableFile)
     }
 
     /// Maps a file into memory.
@@ -57,10 +43,9 @@ impl TestFilesystem {
         &self,
         uri: impl AsRef<[u8]>,
     ) -> Result<TestReadOnlyMemoryRegion> {
-        let ops = &self.mounted.tables.filesystem;
-        let is_there = ops.new_read_only_memory_region_from_file.is_some();
-        let open = |path: &[u8]| Open::<TF_ReadOnlyMemoryRegion>::new(&self.mounted, path);
-        let opened = self.open("NewReadOnlyMemoryRegionFromFile", uri.as_ref(), is_there, open);
+        let slot = self.mounted.tables.filesystem.new_read_only_memory_region_from_file;
+        const OP: &str = "new_read_only_memory_region_from_file";
+        let opened = self.open(OP, "NewReadOnlyMemoryRegionFromFile", slot, uri.as_ref());
         opened.map(TestReadOnlyMemoryRegion::opened)
     }
 
@@ -120,14 +105,17 @@ impl TestFilesystem {
     }
 
     /// Opens something by a slot that has no default.
-    fn open<T>(
+    fn open<T: Handle>(
         &self,
+        op: &'static str,
         cpp_name: &str,
+        slot: Option<OpenOp<T>>,
         uri: &[u8],
-        is_there: bool,
-        open: impl FnOnce(&[u8]) -> Option<Result<T>>,
-    ) -> Result<T> {
-        let opened = if is_there { open(&self.translate_name(uri)?) } else { None };
+    ) -> Result<Open<T>> {
+        if slot.is_none() {
+            return Err(unsupported(uri, cpp_name));
+        }
+        let opened = Open::new(&self.mounted, op, slot, &self.translate_name(uri)?);
         opened.unwrap_or_else(|| Err(unsupported(uri, cpp_name)))
     }
 }

@@ -2,12 +2,12 @@
 
 use super::memory::Buffer;
 use super::mounted::{EMPTY, Mounted, c_path};
-use core::ffi::c_void;
+use core::ffi::{c_char, c_void};
 use core::ptr;
 use std::sync::Arc;
 use tf_fs_plugin::RegionContent;
 use tf_fs_sys::{
-    TF_NewWritableFileOp, TF_RandomAccessFile, TF_ReadOnlyMemoryRegion, TF_WritableFile,
+    TF_Filesystem, TF_RandomAccessFile, TF_ReadOnlyMemoryRegion, TF_Status, TF_WritableFile,
 };
 use tf_plugin_core::{Code, Error, Result};
 
@@ -44,6 +44,10 @@ handle!(TF_RandomAccessFile, plugin_file, random_access_file);
 handle!(TF_WritableFile, plugin_file, writable_file);
 handle!(TF_ReadOnlyMemoryRegion, plugin_memory_region, read_only_memory_region);
 
+/// A slot that opens something.
+pub(in crate::filesystem) type OpenOp<T> =
+    unsafe extern "C" fn(*const TF_Filesystem, *const c_char, *mut T, *mut TF_Status);
+
 /// Something that is open; `cleanup` runs when it is dropped.
 #[derive(Debug)]
 pub(in crate::filesystem) struct Open<T: Handle> {
@@ -61,37 +65,36 @@ unsafe impl<T: Handle> Send for Open<T> {}
 unsafe impl<T: Handle> Sync for Open<T> {}
 
 impl<T: Handle> Open<T> {
-    /// Runs an operation that opens something. `call` gets what the operation has to fill.
-    fn with(
+    /// Runs an operation that opens something; `None` if the slot is null.
+    pub(in crate::filesystem) fn new(
         mounted: &Arc<Mounted>,
         op: &'static str,
+        slot: Option<OpenOp<T>>,
         name: &[u8],
-        call: impl FnOnce(*mut T) -> Result<()>,
-    ) -> Result<Self> {
+    ) -> Option<Result<Self>> {
+        let slot = slot?;
+        let path = c_path(name);
         let handle = Box::into_raw(Box::new(T::empty()));
-        let result = call(handle);
+        // SAFETY: an initialised filesystem of this table, a C string, an empty file or region, and a status.
+        let (result, ()) = mounted.call(op, name, |status| unsafe {
+            slot(mounted.as_ptr(), path.as_ptr(), handle, status);
+        });
         // SAFETY: from `Box::into_raw`; the call is over.
         let state = unsafe { (*handle).state() };
         if let Err(error) = result {
             if !state.is_null() {
-                mounted.violation(
-                    op,
-                    name,
-                    "failed but left a state behind; TensorFlow calls no `cleanup` then, so it leaks",
-                );
+                let what = "failed but left a state behind; TensorFlow calls no `cleanup` then, so it leaks";
+                mounted.violation(op, name, what);
             }
             // SAFETY: `handle` is from `Box::into_raw` above; it was not opened, so nothing else has it.
             drop(unsafe { Box::from_raw(handle) });
-            return Err(error);
+            return Some(Err(error));
         }
         if state.is_null() {
-            mounted.violation(
-                op,
-                name,
-                "answered OK without setting the file; TensorFlow will use it nevertheless",
-            );
+            let what = "answered OK without setting the file; TensorFlow will use it nevertheless";
+            mounted.violation(op, name, what);
         }
-        Ok(Self { name: name.to_vec(), handle, mounted: Arc::clone(mounted) })
+        Some(Ok(Self { name: name.to_vec(), handle, mounted: Arc::clone(mounted) }))
     }
 
     /// What the operations get.
@@ -107,21 +110,6 @@ impl<T: Handle> Drop for Open<T> {
             T::cleanup(&self.mounted, self.handle);
             drop(Box::from_raw(self.handle));
         }
-    }
-}
-
-impl Open<TF_RandomAccessFile> {
-    pub(in crate::filesystem) fn new(mounted: &Arc<Mounted>, path: &[u8]) -> Option<Result<Self>> {
-        const OP: &str = "new_random_access_file";
-        let slot = mounted.tables.filesystem.new_random_access_file?;
-        let c = c_path(path);
-        Some(Self::with(mounted, OP, path, |file| {
-            // SAFETY: an initialised filesystem of this table, a C string, an empty file, a status.
-            let (result, ()) = mounted.call(OP, path, |status| unsafe {
-                slot(mounted.as_ptr(), c.as_ptr(), file, status);
-            });
-            result
-        }))
     }
 }
 
@@ -166,24 +154,6 @@ impl Open<TF_RandomAccessFile> {
 }
 
 impl Open<TF_WritableFile> {
-    /// Runs `new_writable_file` or `new_appendable_file`.
-    pub(in crate::filesystem) fn new(
-        mounted: &Arc<Mounted>,
-        op: &'static str,
-        slot: Option<TF_NewWritableFileOp>,
-        path: &[u8],
-    ) -> Option<Result<Self>> {
-        let slot = slot?;
-        let c = c_path(path);
-        Some(Self::with(mounted, op, path, |file| {
-            // SAFETY: an initialised filesystem of this table, a C string, an empty file, a status.
-            let (result, ()) = mounted.call(op, path, |status| unsafe {
-                slot(mounted.as_ptr(), c.as_ptr(), file, status);
-            });
-            result
-        }))
-    }
-
     pub(in crate::filesystem) fn raw_append(&self, data: &[u8]) -> Option<Result<()>> {
         let slot = self.mounted.tables.writable_file.append?;
         // A copy of exactly its size, gone after the call; null if there is none, as TensorFlow passes
@@ -225,19 +195,6 @@ writable_slots! {
 }
 
 impl Open<TF_ReadOnlyMemoryRegion> {
-    pub(in crate::filesystem) fn new(mounted: &Arc<Mounted>, path: &[u8]) -> Option<Result<Self>> {
-        const OP: &str = "new_read_only_memory_region_from_file";
-        let slot = mounted.tables.filesystem.new_read_only_memory_region_from_file?;
-        let c = c_path(path);
-        Some(Self::with(mounted, OP, path, |region| {
-            // SAFETY: an initialised filesystem of this table, a C string, an empty region, a status.
-            let (result, ()) = mounted.call(OP, path, |status| unsafe {
-                slot(mounted.as_ptr(), c.as_ptr(), region, status);
-            });
-            result
-        }))
-    }
-
     /// What `data` and `length` answer now.
     pub(in crate::filesystem) fn raw_content(&self) -> (*const u8, u64) {
         let table = &self.mounted.tables.read_only_memory_region;
