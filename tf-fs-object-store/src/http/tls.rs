@@ -4,10 +4,17 @@ use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, Server
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls::{CipherSuite, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tf_fs_plugin::prelude::*;
+
+/// The ciphers with AES-128, of TLS 1.3 and 1.2.
+const AES_128: [CipherSuite; 3] = [
+    CipherSuite::TLS13_AES_128_GCM_SHA256,
+    CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,
+    CipherSuite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
+];
 
 /// Which certificates are trusted.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -89,7 +96,10 @@ fn add(roots: &mut RootCertStore, file: &Path) -> Result<()> {
 }
 
 fn client_config(tls: &Tls) -> Result<ClientConfig> {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let mut provider = rustls::crypto::ring::default_provider();
+    // Ten rounds a block where AES-256 has fourteen. Stores choose by their own order, or by this one.
+    provider.cipher_suites.sort_by_key(|suite| !AES_128.contains(&suite.suite()));
+    let provider = Arc::new(provider);
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
         .map_err(|error| Error::internal("cannot set up TLS").with_source(error))?;
@@ -165,6 +175,15 @@ impl ServerCertVerifier for AcceptAny {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn aes_128_is_offered_first_and_no_cipher_is_missing() {
+        let config = client_config(&Tls { verify: false, ..Tls::default() }).unwrap();
+        let offered = &config.crypto_provider().cipher_suites;
+        let first: Vec<_> = offered.iter().take(3).map(|suite| suite.suite()).collect();
+        assert_eq!(first, AES_128);
+        assert_eq!(offered.len(), rustls::crypto::ring::ALL_CIPHER_SUITES.len());
+    }
 
     #[test]
     fn a_file_without_certificates_is_named() {
