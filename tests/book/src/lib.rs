@@ -67,7 +67,8 @@ fn with_links_out(page: &str, repository: &str) -> String {
     out
 }
 
-/// All Markdown files below a directory, sorted, without what is built or hidden.
+/// All Markdown files below a directory, sorted, without what is built or hidden. Symbolic links are left out: what they
+/// lead to is found where it is.
 ///
 /// # Panics
 /// When a directory cannot be read.
@@ -81,7 +82,7 @@ pub fn documents(directory: &Path) -> Vec<PathBuf> {
             if !name.starts_with('.') && name != "target" && name != "node_modules" {
                 found.extend(documents(&path));
             }
-        } else if name.ends_with(".md") {
+        } else if name.ends_with(".md") && !path.is_symlink() {
             found.push(path);
         }
     }
