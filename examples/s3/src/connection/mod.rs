@@ -8,6 +8,7 @@ mod patience;
 mod region;
 mod retry;
 mod route;
+mod silence;
 mod tls;
 mod watch;
 mod whole;
@@ -56,7 +57,7 @@ struct Shared {
 impl Client {
     /// With these settings; of the one before it keeps what the buckets share.
     pub(crate) fn new(settings: Arc<Settings>, before: Option<&Self>) -> Self {
-        quieten();
+        silence::quieten();
         let shared = before.map(|before| Arc::clone(&before.shared)).unwrap_or_default();
         Self { settings, shared }
     }
@@ -103,15 +104,6 @@ impl tf_fs_object_store::Client for Client {
     fn name(bucket: &str, key: &str) -> Result<Name> {
         crate::name::new(bucket, key)
     }
-}
-
-/// Keeps what the SDK says through `tracing` out of the log. At its finest level it tells session tokens and
-/// signed headers. Whether it reaches the log otherwise depends on features that any crate of a build may
-/// switch on.
-fn quieten() {
-    // A program that has its own subscriber keeps it, and knows what it does.
-    let none = tracing::subscriber::NoSubscriber::default();
-    let _ = tracing::subscriber::set_global_default(none);
 }
 
 impl Shared {
@@ -175,17 +167,5 @@ impl Shared {
         let sources = Arc::new(Sources::new(&config));
         all.insert(tls, Arc::clone(&sources));
         Ok(sources)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_sdk_cannot_reach_the_log() {
-        Client::new(Arc::default(), None);
-        // `tracing` writes to the log only while no subscriber has been set.
-        assert!(tracing::dispatcher::has_been_set());
     }
 }
