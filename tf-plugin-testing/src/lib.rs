@@ -44,10 +44,11 @@ mod threads;
 mod verdict;
 mod violations;
 
-/// What this repository's own programs in TensorFlow's C library share with the cases. Not for other use: it changes
+/// What this repository's own tests share with the cases. Not for other use: it changes
 /// without notice.
 #[doc(hidden)]
 pub mod __private {
+    pub use crate::abi::processes::threads_start;
     pub use crate::abi::tensorflow::{Content, Context, Device, Handle, Tensor, TensorFlow};
 }
 

@@ -4,6 +4,7 @@ use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::{Child, ExitStatus};
+use std::time::{Duration, Instant};
 
 /// How a copy ends whose work panicked.
 pub(crate) const PANICKED: i32 = 200;
@@ -53,6 +54,22 @@ pub(crate) fn in_a_child(seconds: u32, work: impl FnOnce() -> i32) -> ExitStatus
     }
 }
 
+/// Whether threads start in this process. In a program with a Rust `main` the standard library takes a lock of its own when
+/// a thread begins or ends, to tell overflows of stacks; in a child that was forked meanwhile no thread ever begins.
+/// TensorFlow's programs have no such `main`, so no plugin meets that lock there.
+pub fn threads_start() -> bool {
+    const PATIENCE: Duration = Duration::from_secs(1);
+    let began = Instant::now();
+    let Ok(thread) = std::thread::Builder::new().spawn(|| ()) else { return false };
+    while !thread.is_finished() {
+        if began.elapsed() > PATIENCE {
+            return false;
+        }
+        std::thread::sleep(Duration::from_micros(100));
+    }
+    true
+}
+
 /// Sets a variable of the environment.
 pub(crate) fn set_variable(name: &str, value: &str) {
     // SAFETY: the one caller is the only thread of a process that was just forked.
@@ -73,5 +90,37 @@ pub(crate) fn end_with_parent() {
     // SAFETY: it takes numbers only. A kernel that does not know it leaves the process to end by itself.
     unsafe {
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    #[test]
+    fn children_in_which_no_thread_starts_are_told_from_those_that_hang() {
+        let stop = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    while !stop.load(Ordering::Relaxed) {
+                        let _ = std::thread::spawn(|| ()).join();
+                    }
+                });
+            }
+            let began = Instant::now();
+            let mut ends = std::iter::from_fn(|| {
+                (began.elapsed() < Duration::from_secs(2)).then(|| {
+                    in_a_child(20, || match threads_start() {
+                        true => i32::from(std::thread::spawn(|| ()).join().is_err()),
+                        false => 0,
+                    })
+                })
+            });
+            let failed = ends.find(|end| !end.success());
+            stop.store(true, Ordering::Relaxed);
+            assert_eq!(failed, None);
+        });
     }
 }
