@@ -145,7 +145,8 @@ pub(crate) async fn stored<S: ObjectStore>(
     name: &Name,
     attempts: u32,
 ) -> Outcome<Option<(Stored, Attributes)>, S> {
-    match at_most(attempts, request(store, HEAD, name), |_| store.stored(name)).await {
+    match at_most(attempts, request(store, HEAD, name), |attempt| store.stored(name, attempt)).await
+    {
         Ok(found) => Ok(Some(found)),
         Err(failure) if failure.class() == Class::NotFound => Ok(None),
         Err(failure) => Err(failure),

@@ -313,14 +313,16 @@ pub trait ObjectStore: Debug + Send + Sync + Sized + 'static {
     }
 
     /// Looks for one object: what it is, and what it has besides its bytes. By default from a GET of its first byte.
+    /// `attempt` counts from one.
     ///
     /// # Errors
     /// [`Class::NotFound`](crate::Class::NotFound) if there is none.
     fn stored(
         &self,
         name: &Name,
+        attempt: u32,
     ) -> impl Future<Output = Result<(Stored, Attributes), Self::Failure>> + Send {
-        let get = self.get(GetOptions::new(&name.key, Range::new(0, 1)), 1);
+        let get = self.get(GetOptions::new(&name.key, Range::new(0, 1)), attempt);
         async {
             let (head, _) = get.await?;
             let stored = Stored::new(head.size).with_etag(head.etag).with_modified(head.modified);

@@ -270,8 +270,8 @@ impl<S: ObjectStore> ObjectStore for FaultyBucket<S> {
         FaultyPublication { plan: &self.plan, inner: self.bucket.publication(to, sent) }
     }
 
-    async fn stored(&self, name: &Name) -> Result<(Stored, Attributes), S::Failure> {
-        self.plan.request(self.bucket.stored(name)).await
+    async fn stored(&self, name: &Name, attempt: u32) -> Result<(Stored, Attributes), S::Failure> {
+        self.plan.request(self.bucket.stored(name, attempt)).await
     }
 
     async fn is_ours(

@@ -202,7 +202,7 @@ impl ObjectStore for Container {
         write::put(self, to, content).await
     }
 
-    async fn stored(&self, name: &Name) -> Result<(Stored, Attributes), Failed> {
+    async fn stored(&self, name: &Name, _: u32) -> Result<(Stored, Attributes), Failed> {
         write::stored(&self.properties(&name.key).await?)
     }
 

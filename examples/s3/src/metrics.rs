@@ -1,5 +1,6 @@
 //! Counters, and how Python reads them: as the file `s3:///metrics.json`.
 
+use crate::connection::attempt_of;
 use aws_sdk_s3::config::{ConfigBag, Intercept, RuntimeComponents};
 use aws_smithy_runtime_api::box_error::BoxError;
 use aws_smithy_runtime_api::client::interceptors::context::{
@@ -7,7 +8,6 @@ use aws_smithy_runtime_api::client::interceptors::context::{
     BeforeTransmitInterceptorContextRef, FinalizerInterceptorContextRef,
 };
 use aws_smithy_runtime_api::client::orchestrator::Metadata;
-use aws_smithy_runtime_api::client::retries::RequestAttempts;
 use aws_smithy_types::config_bag::{Storable, StoreReplace};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
@@ -99,6 +99,7 @@ impl Observer {
 /// An attempt that was sent, and its answer.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
+    number: u32,
     at: Instant,
     answer: Option<(Duration, u16)>,
 }
@@ -126,11 +127,13 @@ impl Intercept for Observer {
 
     fn read_before_transmit(
         &self,
-        _: &BeforeTransmitInterceptorContextRef<'_>,
+        context: &BeforeTransmitInterceptorContextRef<'_>,
         _: &RuntimeComponents,
         cfg: &mut ConfigBag,
     ) -> Result<(), BoxError> {
-        cfg.interceptor_state().store_put(Sent { at: Instant::now(), answer: None });
+        // What the engine repeats the SDK counts anew each time; the request has the engine's number.
+        let number = attempt_of(context.request()).unwrap_or(1);
+        cfg.interceptor_state().store_put(Sent { number, at: Instant::now(), answer: None });
         Ok(())
     }
 
@@ -140,9 +143,9 @@ impl Intercept for Observer {
         _: &RuntimeComponents,
         cfg: &mut ConfigBag,
     ) -> Result<(), BoxError> {
-        if let Some(&Sent { at, .. }) = cfg.load::<Sent>() {
-            let answer = Some((at.elapsed(), context.response().status().as_u16()));
-            cfg.interceptor_state().store_put(Sent { at, answer });
+        if let Some(&sent) = cfg.load::<Sent>() {
+            let answer = Some((sent.at.elapsed(), context.response().status().as_u16()));
+            cfg.interceptor_state().store_put(Sent { answer, ..sent });
         }
         Ok(())
     }
@@ -154,9 +157,8 @@ impl Intercept for Observer {
         cfg: &mut ConfigBag,
     ) -> Result<(), BoxError> {
         // What failed before it was sent is no request.
-        let Some(&Sent { at, answer }) = cfg.load::<Sent>() else { return Ok(()) };
+        let Some(&Sent { number, at, answer }) = cfg.load::<Sent>() else { return Ok(()) };
         let operation = cfg.load::<Metadata>().map_or("other", Metadata::name);
-        let number = cfg.load::<RequestAttempts>().map_or(1, RequestAttempts::attempts);
         let latency = answer.map_or_else(|| at.elapsed(), |(latency, _)| latency);
         let status = answer.map(|(_, status)| status);
         attempt(operation, number, latency, status);

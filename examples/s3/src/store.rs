@@ -95,8 +95,8 @@ impl ObjectStore for Bucket {
         Some(write::limits())
     }
 
-    async fn stored(&self, name: &Name) -> Result<(Stored, Attributes), Cause> {
-        write::stored(self, name).await
+    async fn stored(&self, name: &Name, attempt: u32) -> Result<(Stored, Attributes), Cause> {
+        write::stored(self, name, attempt).await
     }
 
     async fn is_ours(

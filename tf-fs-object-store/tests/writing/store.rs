@@ -306,7 +306,7 @@ impl ObjectStore for Bucket {
         contents.make(&self.limits, to, joined(content), fault)
     }
 
-    async fn stored(&self, name: &Name) -> Result<(Stored, Attributes), Failed> {
+    async fn stored(&self, name: &Name, _: u32) -> Result<(Stored, Attributes), Failed> {
         let mut contents = self.contents();
         contents.begin("head", &name.key, format!("head {}", name.key))?;
         match contents.objects.get(&name.key) {

@@ -3,7 +3,7 @@
 //! The SDK's own hides its connections. Here they are seen: one whose peer takes no more bytes would otherwise stay, with
 //! the part of a file that it was sending, for as long as the peer likes, whatever became of the request.
 
-use super::watch::{Watched, attempt};
+use super::watch::{Watched, attempt_of};
 use aws_sdk_s3::primitives::SdkBody;
 use aws_smithy_runtime_api::client::connection::{CaptureSmithyConnection, ConnectionMetadata};
 use aws_smithy_runtime_api::client::http::{
@@ -69,7 +69,7 @@ impl Hyper {
 
 impl HttpConnector for Hyper {
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
-        let is_repeated = attempt(&request).is_some_and(|attempt| attempt > 1);
+        let is_repeated = attempt_of(&request).is_some_and(|attempt| attempt > 1);
         let mut request: Request<SdkBody> = match request.try_into_http1x() {
             Ok(request) => request,
             Err(error) => {

@@ -19,7 +19,7 @@ pub(crate) use credentials::NoCredentials;
 pub(crate) use region::{REGION_HEADER, asked_for};
 pub(crate) use retry::{code_of, is_about_old_credentials, retry_after};
 pub(crate) use route::Route;
-pub(crate) use watch::{ATTEMPT_HEADER, Attempt, Stalled, TooLarge};
+pub(crate) use watch::{ATTEMPT_HEADER, Attempt, Stalled, TooLarge, attempt_of};
 
 use crate::config::Settings;
 use crate::get::Cause;

@@ -65,7 +65,7 @@ struct WatchedConnector {
 
 impl HttpConnector for WatchedConnector {
     fn call(&self, mut request: HttpRequest) -> HttpConnectorFuture {
-        let attempt = attempt(&request).unwrap_or(1);
+        let attempt = attempt_of(&request).unwrap_or(1);
         let endpoint = endpoint(request.uri());
         let is_stream = is_streamed(request.uri());
         let progress = Arc::new(Progress::new());
@@ -107,7 +107,7 @@ impl HttpConnector for WatchedConnector {
 }
 
 /// The attempt that the SDK says a request is, from one.
-pub(super) fn attempt(request: &HttpRequest) -> Option<u32> {
+pub(crate) fn attempt_of(request: &HttpRequest) -> Option<u32> {
     attempt_in(request.headers().get("amz-sdk-request")?)
 }
 

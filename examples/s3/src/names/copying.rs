@@ -297,8 +297,8 @@ impl Copy<'_> {
 async fn settle(target: &Target<'_>, upload: &str, is_copy: impl Fn(&Stored) -> bool) -> bool {
     let is_there = async || {
         // The request has been waited for already.
-        for _ in 0..2 {
-            match target.find().await {
+        for attempt in 1..=2 {
+            match target.find(attempt).await {
                 Ok((found, _)) => return is_copy(&found),
                 Err(cause) if cause.class() == Class::NotFound => return false,
                 Err(_) => {}

@@ -38,8 +38,12 @@ pub(crate) fn limits() -> WriteLimits {
 }
 
 /// What is there, and what it has besides its bytes.
-pub(crate) async fn stored(bucket: &Bucket, name: &Name) -> Result<(Stored, Attributes), Cause> {
-    Target::plain(bucket, name).find().await
+pub(crate) async fn stored(
+    bucket: &Bucket,
+    name: &Name,
+    attempt: u32,
+) -> Result<(Stored, Attributes), Cause> {
+    Target::plain(bucket, name).find(attempt).await
 }
 
 /// What makes something visible.

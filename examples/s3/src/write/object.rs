@@ -101,9 +101,9 @@ impl Target<'_> {
         }
     }
 
-    /// What is there, and what it has besides its bytes; in one attempt.
-    pub(crate) async fn find(&self) -> Result<(Stored, Attributes), Cause> {
-        let sent = self.ask().customize().interceptor(Once(1)).send().await;
+    /// What is there, and what it has besides its bytes; in one attempt, the `attempt`th.
+    pub(crate) async fn find(&self, attempt: u32) -> Result<(Stored, Attributes), Cause> {
+        let sent = self.ask().customize().interceptor(Once(attempt)).send().await;
         let head = sent.map_err(|error| Cause::request("HeadObject", error))?;
         let stored = self.stored(&head)?;
         let attributes = Attributes {

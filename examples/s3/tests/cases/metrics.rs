@@ -43,17 +43,23 @@ fn count_everything() {
         "{read:#}"
     );
 
-    // Two refused, the third served.
-    store.inject(
-        Fault::new(When::All, What::status(503, "SlowDown")).operation("ListObjectsV2").times(2),
-    );
-    host().stat(store.uri("a")).unwrap();
-    store.clear_faults();
+    // Two refused, the third served: by the SDK, and by the engine.
+    for operation in ["ListObjectsV2", "PutObject", "HeadObject"] {
+        let before = metrics();
+        let refused = Fault::new(When::All, What::status(503, "SlowDown"));
+        store.inject(refused.operation(operation).times(2));
+        match operation {
+            "PutObject" => host().write_file(store.uri("b"), b"b").unwrap(),
+            "HeadObject" => drop(host().new_appendable_file(store.uri("a")).unwrap()),
+            _ => drop(host().stat(store.uri("a")).unwrap()),
+        }
+        store.clear_faults();
+        let after = metrics();
+        let of = |counter| difference(&before, &after, &format!("/requests/{operation}/{counter}"));
+        assert_eq!((of("attempts"), of("retries"), of("answers/5xx")), (3, 2, 2), "{operation}");
+        assert_eq!(difference(&before, &after, "/retries"), 2);
+    }
     let retried = metrics();
-    assert_eq!(difference(&read, &retried, "/requests/ListObjectsV2/attempts"), 3);
-    assert_eq!(difference(&read, &retried, "/requests/ListObjectsV2/retries"), 2);
-    assert_eq!(difference(&read, &retried, "/requests/ListObjectsV2/answers/5xx"), 2);
-    assert_eq!(difference(&read, &retried, "/retries"), 2);
 
     store.inject(Fault::new(When::All, What::status(503, "SlowDown")));
     let _ = host().stat(store.uri("a")).unwrap_err();
