@@ -87,12 +87,15 @@ pub struct Head {
     pub end: u64,
     /// When it was last written, if the store tells.
     pub modified: Option<SystemTime>,
+    /// Whether it was written so recently that another version may have the same ETag: servers that make ETags of a time
+    /// in seconds give two versions of one second the same. It is not kept on a disk.
+    pub is_recent: bool,
 }
 
 impl Head {
     /// Of an object of `size` bytes the body brings those before `end`.
     pub fn new(size: u64, end: u64) -> Self {
-        Self { size, end, etag: None, modified: None }
+        Self { size, end, etag: None, modified: None, is_recent: false }
     }
 
     /// The same with this version. An empty one is none.
@@ -106,6 +109,13 @@ impl Head {
     #[must_use]
     pub fn with_modified(mut self, modified: impl Into<Option<SystemTime>>) -> Self {
         self.modified = modified.into();
+        self
+    }
+
+    /// The same, [recent](Self::is_recent) or not.
+    #[must_use]
+    pub fn with_recent(mut self, is_recent: bool) -> Self {
+        self.is_recent = is_recent;
         self
     }
 

@@ -1,6 +1,6 @@
 //! What a response says of a file, and whether to believe it.
 
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 use tf_fs_object_store::http::{Failed, HttpBody, Response, content_range, date, unsatisfied_size};
 use tf_fs_object_store::{GetOptions, Head, Range};
 
@@ -18,6 +18,16 @@ pub(crate) enum Answer {
 pub(crate) fn version(response: &Response) -> (Option<String>, Option<SystemTime>) {
     let etag = response.header("etag").filter(|etag| !etag.is_empty());
     (etag.map(str::to_owned), response.header("last-modified").and_then(date))
+}
+
+/// A file that was written less than this before its response may be written again with the same ETag: nginx and Apache make
+/// ETags of a time in seconds and the length.
+const RECENT: Duration = Duration::from_secs(2);
+
+/// Whether a file was written less than two seconds before this response, by the server's clock.
+fn is_recent(response: &Response, modified: Option<SystemTime>) -> bool {
+    let now = response.header("date").and_then(date).unwrap_or_else(SystemTime::now);
+    modified.is_some_and(|modified| modified + RECENT > now)
 }
 
 /// How a server compressed a body although that was not requested.
@@ -74,7 +84,10 @@ pub(crate) fn read(response: Response, wanted: GetOptions<'_>) -> Result<Answer,
     if let Some(told) = response.content_length.filter(|&told| told != len) {
         return Err(Failed::Invalid(format!("Content-Length {told} for {len} bytes")));
     }
-    let head = Head::new(size, got.end).with_etag(etag).with_modified(modified);
+    let head = Head::new(size, got.end)
+        .with_etag(etag)
+        .with_modified(modified)
+        .with_recent(is_recent(&response, modified));
     Ok(Answer::Part(head, Some(response.into_body(Some(len)))))
 }
 

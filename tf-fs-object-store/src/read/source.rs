@@ -2,12 +2,12 @@
 
 use super::Reads;
 use super::assumption::Assumption;
-
 use crate::disk::{BLOCK, Cached, Object};
 use crate::object::strong;
 use crate::retry::Attempts;
 use crate::{Body as _, Class, Failure as _, GetOptions, Head, Name, ObjectStore, Range};
 use bytes::BufMut;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 use tf_fs_plugin::prelude::*;
@@ -29,6 +29,8 @@ pub(super) struct Source<S> {
     version: OnceLock<Version>,
     known: Notify,
     pub(super) assumption: Assumption,
+    /// Whether another version may have the ETag of this one.
+    is_recent: AtomicBool,
     /// What may be of it on a disk.
     object: Option<Arc<Object>>,
     /// The version of that, from the first answer on.
@@ -113,6 +115,7 @@ impl<S: ObjectStore> Source<S> {
             version,
             known,
             assumption: Assumption::none(),
+            is_recent: AtomicBool::new(false),
             object: None,
             cached: OnceLock::new(),
         }
@@ -140,6 +143,9 @@ impl<S: ObjectStore> Source<S> {
 
     /// What may be on a disk of the version that is read, once it is known and if its ETag names the exact bytes.
     pub(super) fn cached(&self) -> Option<&Arc<Cached>> {
+        if self.is_recent.load(Ordering::Relaxed) {
+            return None;
+        }
         let (object, version) = (self.object.as_ref()?, self.version()?);
         let cached = self
             .cached
@@ -286,6 +292,9 @@ impl<S: ObjectStore> Fetch<S> {
         };
         if !self.settles {
             source.settled().await;
+        }
+        if head.is_recent {
+            source.is_recent.store(true, Ordering::Relaxed);
         }
         source.pin(Version::of(&head))?;
         if !source.assumption.confirm() {

@@ -1,10 +1,14 @@
 //! Files of servers that send any part of them.
 
 use crate::server::{Content, Reply, Server};
-use crate::{error, fs, open, read, read_in};
+use crate::{error, fs, open, read, read_in, settings};
+use https::{Https, Settings};
+use std::fs::DirEntry;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
+use tf_fs_object_store::DiskCache;
 use tf_fs_plugin::prelude::*;
 
 #[test]
@@ -159,4 +163,59 @@ fn a_file_can_be_mapped() {
     let url = server.url("f");
     let region = fs().new_read_only_memory_region_from_file(Uri::new(url.as_bytes())).unwrap();
     assert_eq!(region.content().len(), 100_000);
+}
+
+#[test]
+fn a_version_that_may_share_its_etag_is_not_kept_on_the_disk() {
+    const LEN: usize = 3 << 20;
+    let versions = [Content::new(LEN, 0), Content::new(LEN, 7)];
+    let bytes = versions.clone().map(|content| content.bytes);
+    let now = httpdate::fmt_http_date(SystemTime::now());
+    let second = "Sun, 06 Nov 1994 08:49:37 GMT";
+    // When it was written and the server's clock, or this machine's if the server tells no time.
+    for (modified, date, is_kept) in [
+        (second, second, false),
+        (second, "Sun, 06 Nov 1994 08:49:38 GMT", false),
+        (second, "Sun, 06 Nov 1994 08:49:39 GMT", true),
+        (&*now, "", false),
+        (second, "", true),
+    ] {
+        let number = Arc::<AtomicUsize>::default();
+        let (flag, versions, modified) =
+            (Arc::clone(&number), versions.clone(), modified.to_owned());
+        let server = Server::new(move |request, _| {
+            let bytes = Arc::clone(&versions[flag.load(Ordering::SeqCst)].bytes);
+            let content = Content { bytes, etag: "\"same\"".to_owned() };
+            let reply = content.reply(request).header("Last-Modified", &modified);
+            if date.is_empty() { reply } else { reply.header("Date", date) }
+        });
+        let directory = tempfile::tempdir().unwrap();
+        let read_with_disk = || {
+            let disk_cache = Some(DiskCache::new(directory.path(), 1 << 30));
+            read(&Https::with(Settings { disk_cache, ..settings() }), &server.url("f")).unwrap()
+        };
+        assert!(read_with_disk() == *bytes[0], "{date}");
+        if is_kept {
+            // Blocks are written while others arrive.
+            while blocks(directory.path()) < LEN >> 20 {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        } else {
+            number.store(1, Ordering::SeqCst);
+        }
+        server.take_log();
+        assert!(read_with_disk() == *bytes[usize::from(!is_kept)], "{date}");
+        let log = server.take_log();
+        let is_from_disk = log.len() == 1 && log[0].range() == Some((0, 0));
+        assert_eq!(is_from_disk, is_kept, "{date}: {log:?}");
+    }
+}
+
+/// The blocks of 1 MiB that are on the disk.
+fn blocks(directory: &Path) -> usize {
+    let count = |entry: DirEntry| match entry.path().is_dir() {
+        true => blocks(&entry.path()),
+        false => usize::from(entry.metadata().is_ok_and(|data| data.len() > 1 << 20)),
+    };
+    std::fs::read_dir(directory).unwrap().flatten().map(count).sum()
 }
