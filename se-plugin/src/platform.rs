@@ -19,6 +19,16 @@ pub trait Platform: Sized + Send + Sync + 'static {
     /// `GPU` or `DEFAULT`, which TensorFlow has kernels for. Another type does not compile.
     const TYPE: &'static str;
 
+    /// The type of the devices in this process, if a setting of the user's chooses another one than [`TYPE`](Self::TYPE).
+    /// Called when TensorFlow loads the plugin, and later; it is the same each time.
+    ///
+    /// It may be `GPU`: then scripts that name `/GPU:0` or `list_physical_devices('GPU')` run unchanged, on a TensorFlow
+    /// without kernels of its own for GPUs. On another one, and with a type that TensorFlow does not accept or has kernels
+    /// for, it is `TYPE`, and the log says why.
+    fn device_type() -> &'static str {
+        Self::TYPE
+    }
+
     /// Whether TensorFlow's BFC allocator divides large regions of device memory, in the order of the streams.
     /// True by default (`use_bfc_allocator` in the C API). If false, each tensor is an allocation, and **TensorFlow
     /// deallocates it while enqueued work still uses it**: the device must delay the reuse.
@@ -54,7 +64,7 @@ pub trait Platform: Sized + Send + Sync + 'static {
 /// Names that a platform cannot have, since TensorFlow registers them itself.
 const RESERVED_NAMES: [&str; 3] = ["HOST", "CUDA", "ROCM"];
 /// Types that a device cannot have, since TensorFlow has kernels for them.
-const RESERVED_TYPES: [&str; 3] = ["CPU", "GPU", "DEFAULT"];
+pub(crate) const RESERVED_TYPES: [&str; 3] = ["CPU", "GPU", "DEFAULT"];
 
 /// Fails the compilation if the name or the type of a platform would make TensorFlow abort.
 pub const fn check<P: Platform>() {
@@ -77,7 +87,7 @@ pub const fn check<P: Platform>() {
 }
 
 /// `[A-Z][A-Z_]*`
-const fn is_identifier(text: &str) -> bool {
+pub(crate) const fn is_identifier(text: &str) -> bool {
     let text = text.as_bytes();
     let mut index = 0;
     while index < text.len() {

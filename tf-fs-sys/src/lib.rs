@@ -9,6 +9,7 @@
 //! | [`filesystem`], [`filesystem_ops`], [`filesystem_registration`] | `tensorflow/c/experimental/filesystem/filesystem_interface.h` |
 //! | `registration` | the functions of `tensorflow/c/c_api.h` that load a filesystem plugin and name the release |
 //! | `device_registration` | the function of `tensorflow/c/c_api_experimental.h` that loads a device plugin |
+//! | `registered_kernels` | the function of `tensorflow/c/c_api.h` that lists the kernels of an op |
 //! | [`device_list`], [`mod@env`], [`eager`] | for tests, what programs call: of `tensorflow/c/c_api.h`, `tensorflow/c/env.h` and `tensorflow/c/eager/c_api.h` |
 //! | [`stream_executor`], [`stream_executor_fns`], [`stream_executor_platform`] | `tensorflow/c/experimental/stream_executor/stream_executor.h` |
 //! | [`kernels`] | `tensorflow/c/kernels.h` |
@@ -72,6 +73,8 @@ pub mod operations;
 pub mod ops;
 pub mod profiler;
 #[cfg(feature = "host")]
+pub mod registered_kernels;
+#[cfg(feature = "host")]
 pub mod registration;
 pub mod status;
 pub mod stream_executor;
@@ -103,6 +106,8 @@ pub use logging::*;
 pub use operations::*;
 pub use ops::*;
 pub use profiler::*;
+#[cfg(feature = "host")]
+pub use registered_kernels::*;
 pub use status::*;
 pub use stream_executor::*;
 pub use stream_executor_2_22::*;

@@ -1,5 +1,6 @@
 //! `TF_InitGraph`, and the callbacks of the graph pass.
 
+use super::device_type::device_type;
 use super::exports::Exported;
 use super::kernel::status::Status;
 use super::loads::{initialize, name_of_load};
@@ -52,9 +53,12 @@ pub unsafe fn init_graph_again<P: Exported>(
 ) {
     // SAFETY: `params` and `status` are those that the host passed to `TF_InitGraph`.
     unsafe {
-        initialize("TF_InitGraph", &format_args!("the graph pass of {}", P::TYPE), status, || {
-            register::<P>(params, load)
-        })
+        initialize(
+            "TF_InitGraph",
+            &format_args!("the graph pass of {}", device_type::<P>()),
+            status,
+            || register::<P>(params, load),
+        )
     };
 }
 
@@ -73,7 +77,10 @@ unsafe fn register<P: Exported>(
         [host.major_version, host.minor_version, host.patch_version],
     );
     if let Err(refusal) = &version {
-        log_error(&format_args!("the graph pass of {} does not run: {refusal}", P::TYPE));
+        log_error(&format_args!(
+            "the graph pass of {} does not run: {refusal}",
+            device_type::<P>()
+        ));
     }
     let runs = load == 0 && version.is_ok();
     let configs = match pass_of::<P>().filter(|_| runs) {
@@ -85,7 +92,7 @@ unsafe fn register<P: Exported>(
                 OptimizerConfigs::default()
             })
         }
-        None if runs => workarounds::configs(crate::kernel::has_kernel::<P>),
+        None if runs => workarounds::configs(device_type::<P>(), crate::kernel::has_kernel::<P>),
         None => OptimizerConfigs::default(),
     };
     let optimizer = TP_Optimizer {
@@ -95,7 +102,8 @@ unsafe fn register<P: Exported>(
         ..TP_Optimizer::default()
     };
     // TensorFlow aborts on a type that it has; it keeps the pointer forever.
-    let device_type = CString::new(name_of_load(P::TYPE, load)).map_err(Error::internal)?;
+    let device_type =
+        CString::new(name_of_load(device_type::<P>(), load)).map_err(Error::internal)?;
     // SAFETY: the host's `optimizer` and `optimizer_configs` are null or cover `struct_size` readable and
     // writable bytes, and so does `params`.
     unsafe {
@@ -147,8 +155,10 @@ unsafe extern "C" fn optimize<P: Exported>(
         };
         // SAFETY: a buffer of the host's with so many bytes.
         let graph = unsafe { lent(input.data, input.length)? };
-        let workarounds =
-            Workarounds { device_type: P::TYPE, has_kernel: crate::kernel::has_kernel::<P> };
+        let workarounds = Workarounds {
+            device_type: device_type::<P>(),
+            has_kernel: crate::kernel::has_kernel::<P>,
+        };
         // SAFETY: the host's item, which lives for the length of the call.
         let preserved = || unsafe { nodes_to_preserve(item) };
         let rewritten = run(graph, &preserved, &workarounds, pass_of::<P>())?;

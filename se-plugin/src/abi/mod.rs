@@ -4,6 +4,7 @@
 //! few lines around a guard: arguments are checked and converted, the author's method runs, a panic is
 //! caught, the status is written. `versions` is the one place that touches the host's versioned structs.
 
+pub(crate) mod device_type;
 mod event;
 mod executor;
 pub(crate) mod exports;

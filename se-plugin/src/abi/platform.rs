@@ -1,5 +1,6 @@
 //! The plugin's entry, and the callbacks of the platform.
 
+use super::device_type::{device_type, refusal};
 use super::executor;
 use super::loads::{Loads, initialize, name_of_load};
 use super::state::{DeviceState, into_handle, share, take};
@@ -37,7 +38,7 @@ impl<P: Platform> PlatformState<P> {
         let name = |name: &str| CString::new(name_of_load(name, load)).map_err(Error::internal);
         Ok(Self {
             name: name(P::NAME)?,
-            kind: name(P::TYPE)?,
+            kind: name(device_type::<P>())?,
             declined: Mutex::new(load > 0),
             devices: OnceLock::new(),
         })
@@ -48,7 +49,7 @@ impl<P: Platform> PlatformState<P> {
         let mut declined = self.declined.lock().unwrap_or_else(PoisonError::into_inner);
         if !*declined {
             *declined = true;
-            log_error(&format_args!("{} has no devices: {why}", P::TYPE));
+            log_error(&format_args!("{} has no devices: {why}", device_type::<P>()));
         }
     }
 
@@ -82,11 +83,11 @@ impl<P: Platform> PlatformState<P> {
             match opened {
                 Ok(()) => {}
                 Err(error) if devices.is_empty() => {
-                    log_error(&format_args!("{} has no devices: {error:#}", P::TYPE));
+                    log_error(&format_args!("{} has no devices: {error:#}", device_type::<P>()));
                 }
                 Err(error) => log_error(&format_args!(
                     "{} has {} devices, the next cannot be opened: {error:#}",
-                    P::TYPE,
+                    device_type::<P>(),
                     devices.len()
                 )),
             }
@@ -111,6 +112,11 @@ pub unsafe fn init_plugin<P: Platform>(
 ) {
     let body = || {
         let load = loads.next();
+        if load == 0
+            && let Some(refusal) = refusal::<P>()
+        {
+            log_error(&refusal);
+        }
         // SAFETY: `params` is null or covers `struct_size` bytes, as the host's call of `SE_InitPlugin`
         // guarantees.
         unsafe { register::<P>(params, load)? };
@@ -120,7 +126,7 @@ pub unsafe fn init_plugin<P: Platform>(
         Ok(())
     };
     // SAFETY: `status` is null or a status of the host.
-    unsafe { initialize("SE_InitPlugin", &P::TYPE, status, body) };
+    unsafe { initialize("SE_InitPlugin", &device_type::<P>(), status, body) };
 }
 
 /// # Safety
@@ -264,7 +270,7 @@ unsafe extern "C" fn create_device<P: Platform>(
             let device = device.ok_or_else(|| {
                 Error::invalid_argument(format!(
                     "{} has no device {ordinal}: there are {}",
-                    P::TYPE,
+                    device_type::<P>(),
                     state.devices().len()
                 ))
             })?;

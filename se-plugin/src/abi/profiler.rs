@@ -1,5 +1,6 @@
 //! `TF_InitProfiler`, and the callbacks of the profiler.
 
+use super::device_type::device_type;
 use super::exports::{Exported, ProfilerExport};
 use super::loads::{initialize, name_of_load};
 use super::versions::{Versioned as _, check_major_version, field, fill, read_at_least, set_field};
@@ -41,9 +42,12 @@ pub unsafe fn init_profiler_again<P: Exported>(
 ) {
     // SAFETY: `params` and `status` are those that the host passed to `TF_InitProfiler`.
     unsafe {
-        initialize("TF_InitProfiler", &format_args!("the profiler of {}", P::TYPE), status, || {
-            register::<P>(params, load)
-        })
+        initialize(
+            "TF_InitProfiler",
+            &format_args!("the profiler of {}", device_type::<P>()),
+            status,
+            || register::<P>(params, load),
+        )
     };
 }
 
@@ -63,14 +67,15 @@ unsafe fn register<P: Exported>(
         [host.major_version, host.minor_version, host.patch_version],
     );
     if let Err(refusal) = &version {
-        log_error(&format_args!("the profiler of {} does not run: {refusal}", P::TYPE));
+        log_error(&format_args!("the profiler of {} does not run: {refusal}", device_type::<P>()));
     }
     // What a repeated load collected would be in the trace twice.
     let runs = load == 0 && version.is_ok() && export.profiler().is_some();
     let ext =
         if runs { ptr::from_ref(export).cast_mut().cast::<c_void>() } else { ptr::null_mut() };
     // The host keeps the pointer forever.
-    let device_type = CString::new(name_of_load(P::TYPE, load)).map_err(Error::internal)?;
+    let device_type =
+        CString::new(name_of_load(device_type::<P>(), load)).map_err(Error::internal)?;
     let fns = TP_ProfilerFns {
         start: Some(start),
         stop: Some(stop),

@@ -13,9 +13,17 @@ const REWRITTEN: [&str; 10] =
     ["AddN", "Expm1", "Log1p", "Mul", "Neg", "Reciprocal", "Rsqrt", "Sqrt", "Square", "Sub"];
 
 /// The configuration for a plugin without its own pass: the arithmetic pass runs where the plugin has all kernels
-/// that it needs.
-pub(crate) fn configs(has_kernel: fn(&str, &str, DType) -> bool) -> OptimizerConfigs {
+/// that it needs; and for devices of the type `GPU` TensorFlow neither changes images to NCHW nor fuses
+/// ops, for which it has kernels of its own on GPUs.
+pub(crate) fn configs(
+    device_type: &str,
+    has_kernel: fn(&str, &str, DType) -> bool,
+) -> OptimizerConfigs {
     let mut configs = OptimizerConfigs::default();
+    if device_type == "GPU" {
+        configs.layout_optimizer = Toggle::Off;
+        configs.remapping = Toggle::Off;
+    }
     if !REWRITTEN.iter().all(|op| has_kernel(op, "T", DType::Float32)) {
         configs.arithmetic_optimization = Toggle::Off;
     }
@@ -120,9 +128,16 @@ mod tests {
 
     #[test]
     fn ops_without_a_kernel_are_not_written() {
-        let few = configs(|op, _, _| op != "AddN");
+        let few = configs("MY_DEVICE", |op, _, _| op != "AddN");
         assert_eq!(few.arithmetic_optimization, Toggle::Off);
-        assert_eq!(configs(|_, _, dtype| dtype == DType::Float32), OptimizerConfigs::default());
+        let all = |_: &str, _: &str, dtype| dtype == DType::Float32;
+        assert_eq!(configs("MY_DEVICE", all), OptimizerConfigs::default());
+        let off = OptimizerConfigs {
+            layout_optimizer: Toggle::Off,
+            remapping: Toggle::Off,
+            ..OptimizerConfigs::default()
+        };
+        assert_eq!(configs("GPU", all), off);
     }
 
     const DEVICE: &str = "/job:localhost/replica:0/task:0/device:MY_DEVICE:0";

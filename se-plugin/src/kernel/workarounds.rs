@@ -9,6 +9,7 @@ use super::construction::OpKernelConstruction;
 use super::context::OpKernelContext;
 use super::interface::Kernel;
 use super::registry::{Registration, has_kernel};
+use crate::abi::device_type::device_type;
 use crate::abi::kernel::variables::host_has_variables;
 use crate::dtype::DType;
 use crate::platform::Platform;
@@ -95,7 +96,7 @@ impl<P: Platform, const OP: usize> Kernel for Poison<P, OP> {
     fn compute(&self, _: &mut OpKernelContext<'_, P>) -> Result<()> {
         let op = IN_PLACE[OP];
         let lacks = Lacks::new(has_kernel::<P>(op.computes, "T", self.dtype), host_has_variables());
-        Err(Error::new(Code::Unimplemented, lacks.text(op, P::TYPE, self.dtype)))
+        Err(Error::new(Code::Unimplemented, lacks.text(op, device_type::<P>(), self.dtype)))
     }
 }
 

@@ -34,7 +34,7 @@ impl<'a> Builder<'a> {
         functions: Functions,
     ) -> Result<Self> {
         let Functions { create, compute, delete, device_type, .. } = functions;
-        let (op, device_type) = (c_string(op)?, c_string(device_type)?);
+        let (op, device_type) = (c_string(op)?, c_string(device_type())?);
         // SAFETY: C strings, and functions that all belong to one type of kernel and to this type of devices.
         let raw = unsafe {
             let new = host.kernels.TF_NewKernelBuilder;

@@ -2,6 +2,7 @@
 
 use super::construction::{self, Construction};
 use super::run::{self, Node, Run};
+use crate::abi::device_type::device_type;
 use crate::device::Device;
 use crate::platform::Platform;
 use core::any::type_name;
@@ -34,7 +35,7 @@ pub(crate) struct Functions {
     pub(super) create: Create,
     pub(super) compute: Compute,
     pub(super) delete: Delete,
-    pub(super) device_type: &'static str,
+    pub(super) device_type: fn() -> &'static str,
     /// The type, for errors.
     pub(crate) name: fn() -> &'static str,
 }
@@ -45,7 +46,7 @@ impl Functions {
             create: create::<K>,
             compute: compute::<K>,
             delete: delete::<K>,
-            device_type: K::Platform::TYPE,
+            device_type: device_type::<K::Platform>,
             name: type_name::<K>,
         }
     }

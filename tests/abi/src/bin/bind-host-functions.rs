@@ -13,7 +13,8 @@ use tf_fs_sys::tstring::StringFunctions;
 use tf_fs_sys::{
     BufferFunctions, DataTypeFunctions, DeviceListFunctions, EagerFunctions, EnvFunctions,
     GrapplerFunctions, KernelExperimentalFunctions, KernelFunctions, LoggingFunctions, OpFunctions,
-    StatusFunctions, TF_FLOAT, TF_INFO, TF_STRING, TF_TString, TensorFunctions,
+    RegisteredKernelsFunctions, StatusFunctions, TF_FLOAT, TF_INFO, TF_OK, TF_STRING, TF_TString,
+    TensorFunctions,
 };
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -38,6 +39,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     print::<DeviceListFunctions>()?;
     print::<DeviceRegistrationFunctions>()?;
     print::<EagerFunctions>()?;
+    print::<RegisteredKernelsFunctions>()?;
     call()
 }
 
@@ -77,6 +79,17 @@ fn call() -> Result<(), Box<dyn Error>> {
         assert_eq!((tensors.TF_Dim)(tensor, 1), 3);
         assert!((tensors.TF_TensorIsAligned)(tensor));
         (tensors.TF_DeleteTensor)(tensor);
+
+        let statuses = StatusFunctions::get()?;
+        let status = (statuses.TF_NewStatus)();
+        let kernels = RegisteredKernelsFunctions::get()?;
+        let list = (kernels.TF_GetRegisteredKernelsForOp)(c"MatMul".as_ptr(), status);
+        assert_eq!((statuses.TF_GetCode)(status), TF_OK);
+        let fields = (buffers.TF_GetBuffer)(list);
+        let list_bytes = std::slice::from_raw_parts(fields.data.cast::<u8>(), fields.length);
+        assert!(list_bytes.windows(5).any(|bytes| bytes == b"\x12\x03CPU"));
+        (buffers.TF_DeleteBuffer)(list);
+        (statuses.TF_DeleteStatus)(status);
 
         if let (Some(init), Some(copy), Some(data), Some(size), Some(free)) = (
             strings.TF_StringInit,

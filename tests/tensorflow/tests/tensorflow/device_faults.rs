@@ -80,6 +80,8 @@ fn methods(old: bool) -> Vec<(&'static str, [Effect; 2])> {
     // There is no failing in a description, but to answer nothing.
     let description = [Harmless, NoDevice];
     vec![
+        // The device then has its constant type.
+        ("Platform::device_type", [Harmless; 2]),
         ("Platform::new", [NoDevice; 2]),
         ("Platform::device_count", [NoDevice; 2]),
         ("Platform::open", [NoDevice; 2]),

@@ -1,0 +1,165 @@
+//! The type of the devices in this process.
+
+use super::host_buf::lent;
+use super::kernel::status::HostApi;
+use crate::Platform;
+use crate::platform::{RESERVED_TYPES, is_identifier};
+use crate::wire::{Value, values};
+use std::sync::OnceLock;
+use tf_fs_sys::host::Table as _;
+use tf_fs_sys::{BufferFunctions, RegisteredKernelsFunctions};
+use tf_plugin_core::__private::boundary::catch;
+use tf_plugin_core::{Error, Result, ResultExt as _, ensure};
+
+/// The type of the platform's devices: what it chooses, if that can be.
+pub(crate) fn device_type<P: Platform>() -> &'static str {
+    chosen::<P>().unwrap_or(P::TYPE)
+}
+
+/// Why the type that the platform chooses cannot be.
+pub(crate) fn refusal<P: Platform>() -> Option<Error> {
+    let refused = chosen::<P>().err()?;
+    Some(refused.context(format_args!("the device type is {}", P::TYPE)))
+}
+
+/// # Errors
+/// If the platform panics, or chooses a type that cannot be.
+fn chosen<P: Platform>() -> Result<&'static str> {
+    let kind = catch("device_type", || Ok(P::device_type()))?;
+    if kind != P::TYPE {
+        check(kind, has_gpu_kernels).context(format_args!("`{kind}` cannot be one"))?;
+    }
+    Ok(kind)
+}
+
+/// # Errors
+/// `INVALID_ARGUMENT` for a type that TensorFlow does not accept, or has kernels for.
+fn check(kind: &str, has_gpu_kernels: impl FnOnce() -> bool) -> Result<()> {
+    ensure!(
+        is_identifier(kind),
+        Error::invalid_argument("it must be capital letters and `_`, beginning with a letter")
+    );
+    ensure!(
+        kind == "GPU" || !RESERVED_TYPES.contains(&kind),
+        Error::invalid_argument("TensorFlow has kernels for it")
+    );
+    ensure!(
+        kind != "GPU" || !has_gpu_kernels(),
+        Error::invalid_argument("this TensorFlow has kernels of its own for GPUs")
+    );
+    Ok(())
+}
+
+/// Whether this TensorFlow was built for a kind of GPU. Every build has kernels of the type `GPU` for some ops; one of
+/// `MatMul` only those for CUDA or ROCm have.
+fn has_gpu_kernels() -> bool {
+    static KNOWN: OnceLock<bool> = OnceLock::new();
+    // A host that does not say has none.
+    *KNOWN.get_or_init(|| device_types_of(c"MatMul").is_ok_and(|types| types.contains("GPU")))
+}
+
+/// The types of devices for which an op has kernels, with a space behind each.
+fn device_types_of(op: &core::ffi::CStr) -> Result<String> {
+    let list =
+        RegisteredKernelsFunctions::get().map_err(Error::internal)?.TF_GetRegisteredKernelsForOp;
+    let delete = BufferFunctions::get().map_err(Error::internal)?.TF_DeleteBuffer;
+    let status = HostApi::get().map_err(Error::internal)?.new_status()?;
+    // SAFETY: a C string and a living status.
+    let buffer = unsafe { list(op.as_ptr(), status.as_ptr()) };
+    status.check()?;
+    // SAFETY: the host returned it with the status OK, and it lives until it is deleted below.
+    let types = unsafe { buffer.as_ref() }.map_or(Ok(String::new()), |kernels| {
+        // SAFETY: a buffer of the host's with so many bytes.
+        types_in(unsafe { lent(kernels.data, kernels.length)? })
+    });
+    // SAFETY: the buffer is the caller's to delete, and nothing of it is used any more; null is allowed.
+    unsafe { delete(buffer) };
+    types
+}
+
+/// The types in a `KernelList`: of each `kernel` (1) the `device_type` (2).
+fn types_in(list: &[u8]) -> Result<String> {
+    let mut types = String::new();
+    for kernel in values(list) {
+        let (1, Value::Bytes(kernel)) = kernel? else { continue };
+        for field in values(kernel) {
+            if let (2, Value::Bytes(kind)) = field? {
+                types.push_str(&String::from_utf8_lossy(kind));
+                types.push(' ');
+            }
+        }
+    }
+    Ok(types)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::HostDevice;
+
+    #[test]
+    fn a_type_is_refused_that_tensorflow_would_abort_on_or_fail_with() {
+        assert!(check("GPU", || false).is_ok());
+        assert!(check("MY_GPU", || true).is_ok());
+        for kind in ["CPU", "DEFAULT", "gpu", "", "GPU0"] {
+            assert!(check(kind, || false).is_err(), "{kind}");
+        }
+        let refused = check("GPU", || true).unwrap_err();
+        assert!(refused.message().contains("kernels of its own"), "{refused}");
+    }
+
+    #[test]
+    fn a_platform_that_panics_or_chooses_wrong_has_its_constant_type() {
+        struct Other<const KIND: u8>;
+        impl<const KIND: u8> Platform for Other<KIND> {
+            const NAME: &'static str = "OTHER";
+            const TYPE: &'static str = "OTHER";
+            type Device = HostDevice;
+
+            fn device_type() -> &'static str {
+                match KIND {
+                    0 => panic!("no setting"),
+                    1 => "CPU",
+                    _ => "MINE",
+                }
+            }
+            fn new() -> Result<Self> {
+                Ok(Self)
+            }
+            fn device_count(&self) -> Result<usize> {
+                Ok(0)
+            }
+            fn open(&self, _: usize) -> Result<HostDevice> {
+                Err(Error::internal("there is none"))
+            }
+        }
+        assert_eq!(device_type::<Other<0>>(), "OTHER");
+        assert_eq!(device_type::<Other<1>>(), "OTHER");
+        assert_eq!(device_type::<Other<2>>(), "MINE");
+        assert!(refusal::<Other<2>>().is_none());
+        for (refusal, why) in [
+            (refusal::<Other<0>>(), "no setting"),
+            (refusal::<Other<1>>(), "`CPU` cannot be one: TensorFlow has kernels for it"),
+        ] {
+            let text = refusal.unwrap().to_string();
+            assert!(text.contains("the device type is OTHER: ") && text.contains(why), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_types_of_a_list_of_kernels_are_found() {
+        let kernel = |kind: &str| {
+            let mut kernel = vec![0x0a, 1, b'M', 0x12, kind.len() as u8];
+            kernel.extend(kind.as_bytes());
+            kernel
+        };
+        let mut list = Vec::new();
+        for kind in ["CPU", "GPU"] {
+            let kernel = kernel(kind);
+            list.extend([0x0a, kernel.len() as u8]);
+            list.extend(kernel);
+        }
+        assert_eq!(types_in(&list).unwrap(), "CPU GPU ");
+        assert!(types_in(&list[..5]).is_err());
+    }
+}
