@@ -401,7 +401,7 @@ fn step(bench: &Bench<'_>) -> Result<String> {
     const NAMES: [&str; 2] = ["RUST_REF", "CPU"];
     let rounds = bench.arguments.rounds(15).to_string();
     let reference = bench.workspace.build_plugin("refdevice")?;
-    let models = bench.workspace.root().join("examples/refdevice");
+    let models = bench.workspace.root().join("examples/device_demo");
     let models = models.to_str().context("the workspace's path is not UTF-8")?;
     let arguments = ["--rounds", &rounds, "--models", models];
     let answer = bench.python("step.py", &arguments, &[&reference])?;

@@ -1,6 +1,6 @@
 """Trains the demo's models on the reference device and on TensorFlow's CPU, in one process.
 
-    python step.py --plugin librefdevice.so --models examples/refdevice [--rounds 15]
+    python step.py --plugin librefdevice.so --models examples/device_demo [--rounds 15]
 
 Rounds of STEPS steps, in which the devices take turns. On standard output: one JSON object, {"rows": [{"name",
 DEVICE...}]}, with the seconds of one step for each round.
@@ -65,14 +65,14 @@ def measure(name, demo, rounds):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--plugin", required=True)
-    parser.add_argument("--models", required=True, help="the folder of demo_job.py")
+    parser.add_argument("--models", required=True, help="the folder of job.py")
     parser.add_argument("--rounds", type=int, default=15)
     arguments = parser.parse_args()
     load_library.load_pluggable_device_library(os.path.abspath(arguments.plugin))
     sys.path.insert(0, arguments.models)
-    import demo_job as demo
+    import job as demo
 
-    print(json.dumps(dict(rows=[measure(name, demo, arguments.rounds) for name in demo.MODELS])))
+    print(json.dumps(dict(rows=[measure(name, demo, arguments.rounds) for name in ("dense", "convolutional")])))
 
 
 if __name__ == "__main__":

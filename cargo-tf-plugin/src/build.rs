@@ -36,6 +36,29 @@ impl Workspace {
         self.build(package, &Linking::default())
     }
 
+    /// Builds the program of a package that has its name, in the profile `dev`, and returns its path.
+    ///
+    /// # Errors
+    /// When the package does not build.
+    pub(crate) fn build_program(&self, package: &str) -> Result<PathBuf> {
+        let mut command = cargo();
+        command
+            .current_dir(self.root())
+            .args(["build", "--package", package, "--bin", package])
+            .arg("--message-format=json-render-diagnostics")
+            .stderr(Stdio::inherit());
+        let built = command.output().context("cannot run cargo")?;
+        if !built.status.success() {
+            bail!("`{package}` does not build ({}); cargo's messages are above", built.status);
+        }
+        let mut messages = Message::parse_stream(&*built.stdout).filter_map(Result::ok);
+        let program = messages.find_map(|message| match message {
+            Message::CompilerArtifact(artifact) => artifact.executable,
+            _ => None,
+        });
+        program.map(Into::into).with_context(|| format!("cargo has built no program `{package}`"))
+    }
+
     /// As [`Workspace::build_plugin`], for any target.
     pub(crate) fn build(&self, package: &Package, linking: &Linking) -> Result<PathBuf> {
         let name = &package.name;

@@ -49,6 +49,7 @@ extern crate self as se_plugin;
 #[allow(unsafe_code, reason = "the C boundary; every block is argued")]
 mod abi;
 mod collected;
+mod counters;
 mod device;
 mod dtype;
 pub mod graph;
@@ -71,6 +72,7 @@ pub use abi::host_buf::HostBuf;
 pub use abi::host_callback::HostCallback;
 pub use abi::host_memory::HostAllocator;
 pub use abi::host_ptr::{HostSource, HostTarget};
+pub use counters::Counters;
 pub use device::{AllocatorStats, Device, MemoryUsage};
 pub use memory::DevicePtr;
 pub use platform::Platform;

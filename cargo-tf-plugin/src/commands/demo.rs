@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use clap::{Args, ValueEnum};
 
 use crate::output::note;
@@ -15,6 +15,7 @@ use crate::{NEWEST, Packages, TensorFlow};
 #[command(after_help = "\
 Examples, in a clone of the project:
   cargo tf-plugin demo                      s3://, with a server on this machine
+  cargo tf-plugin demo gpu                  a card with Vulkan, or lavapipe
   cargo tf-plugin demo refdevice --tf 2.16.2
   cargo tf-plugin demo memfs --python ~/venv/bin/python")]
 pub struct Demo {
@@ -25,6 +26,10 @@ pub struct Demo {
     /// TensorFlow release to use; installed into the target directory on first use.
     #[arg(long, value_name = "VERSION", default_value = NEWEST, conflicts_with = "python")]
     tf: String,
+
+    /// End each training on a device after so many steps; how well the model has learnt does not count then.
+    #[arg(long, value_name = "N")]
+    steps: Option<u32>,
 
     /// Use the TensorFlow that this Python interpreter has; nothing is installed into it.
     #[arg(long, value_name = "PATH")]
@@ -40,15 +45,18 @@ enum Example {
     Memfs,
     /// Keras on the reference device, compared with TensorFlow's CPU.
     Refdevice,
+    /// Keras on a card with Vulkan, compared with TensorFlow's CPU; without a card, on lavapipe.
+    Gpu,
 }
 
 impl Example {
-    /// Its package, with `demo.py` in its directory.
+    /// Its package.
     fn package(self) -> &'static str {
         match self {
             Self::S3 => "s3",
             Self::Memfs => "memfs",
             Self::Refdevice => "refdevice",
+            Self::Gpu => "gpu",
         }
     }
 
@@ -58,16 +66,22 @@ impl Example {
             // Optimised as a whole, by one thread at the end.
             Self::S3 => "about 3 minutes",
             Self::Memfs => "less than a minute",
-            Self::Refdevice => "1 to 2 minutes",
+            Self::Refdevice | Self::Gpu => "1 to 2 minutes",
         }
     }
 
-    /// Whether its demo needs a Python of its own beside TensorFlow's, with the packages in
-    /// `demo-requirements.txt`.
-    fn has_tools(self) -> bool {
+    /// Whether it is a device: all devices have one demo.
+    fn is_device(self) -> bool {
+        matches!(self, Self::Refdevice | Self::Gpu)
+    }
+
+    /// The packages of the Python that its demo needs beside TensorFlow's: the name of the environment, and the file with
+    /// the requirements, among the examples.
+    fn tools(self) -> Option<(&'static str, &'static str)> {
         match self {
-            Self::S3 | Self::Refdevice => true,
-            Self::Memfs => false,
+            Self::S3 => Some(("s3-demo", "s3/demo-requirements.txt")),
+            Self::Refdevice | Self::Gpu => Some(("device-demo", "device_demo/requirements.txt")),
+            Self::Memfs => None,
         }
     }
 }
@@ -90,15 +104,27 @@ impl Demo {
             Some(python) => TensorFlow::from_python(python)?,
             None => TensorFlow::pinned(&self.tf)?,
         };
-        let tools =
-            self.example.has_tools().then(|| self.tools(package, &tensorflow)).transpose()?;
+        let is_device = self.example.is_device();
+        ensure!(
+            is_device || self.steps.is_none(),
+            "--steps is for refdevice and gpu; leave it out"
+        );
+        let examples = package.parent().context("an example is among the others")?;
+        let tools = self.tools(examples, &tensorflow)?;
         note!(
             "compiling {name}: {} on two cores the first time, then seconds",
             self.example.build_time()
         );
         let plugin = workspace.build_plugin(name)?;
         let mut command = tensorflow.python_command();
-        command.arg(package.join("demo.py")).arg(&plugin);
+        let script = if is_device { "device_demo" } else { name };
+        command.arg(examples.join(script).join("demo.py")).arg(&plugin);
+        if is_device {
+            command.args(["--example", name, "--steps", &self.steps.unwrap_or(0).to_string()]);
+        }
+        if matches!(self.example, Example::Gpu) {
+            command.arg("--software").arg(workspace.build_program("lavapipe")?);
+        }
         if let Some(tools) = tools {
             command.arg("--tools").arg(tools.python());
         }
@@ -112,15 +138,16 @@ impl Demo {
     }
 
     /// A server, a data set: what the demo needs beside TensorFlow, and not in its environment.
-    fn tools(&self, package: &Path, tensorflow: &TensorFlow) -> Result<Packages> {
-        let file = package.join("demo-requirements.txt");
+    fn tools(&self, examples: &Path, tensorflow: &TensorFlow) -> Result<Option<Packages>> {
+        let Some((name, file)) = self.example.tools() else { return Ok(None) };
+        let file = examples.join(file);
         let requirements =
             fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
         let base = self.python.is_some().then(|| tensorflow.python());
-        let name = format!("{}-demo", self.example.package());
-        Packages::provide(&name, &requirements, base).context(
+        let tools = Packages::provide(name, &requirements, base).context(
             "the demo needs a Python environment of its own beside TensorFlow's; TF_PLUGIN_PYTHON \
              names the Python to make it with",
-        )
+        )?;
+        Ok(Some(tools))
     }
 }

@@ -5,10 +5,10 @@ use crate::said::{root, run};
 
 use cargo_tf_plugin::{NEWEST, TensorFlow};
 
-fn assert_complete(example: &str, lines: &[&str]) {
+fn assert_complete(arguments: &[&str], lines: &[&str]) {
     // The way cargo calls an installed subcommand: with its own name as first argument.
     let (code, said) =
-        run(program::tool().current_dir(root()).args(["tf-plugin", "demo", example]));
+        run(program::tool().current_dir(root()).args(["tf-plugin", "demo"]).args(arguments));
     assert_eq!(code, 0, "{said}");
     for line in lines.iter().chain(&["Every result was as expected."]) {
         assert!(said.contains(line), "`{line}` is missing in:\n{said}");
@@ -29,7 +29,7 @@ fn the_memfs_demo_runs_to_its_end() {
         "ckpt-3 restored, older ones deleted",
         ".keras and SavedModel predict the same",
     ];
-    assert_complete("memfs", &lines);
+    assert_complete(&["memfs"], &lines);
 }
 
 #[test]
@@ -42,7 +42,25 @@ fn the_refdevice_demo_trains_as_on_the_cpu() {
         "of 360 digits held out are right",
         "the losses of all 276 steps are the same except for",
     ];
-    assert_complete("refdevice", &lines);
+    assert_complete(&["refdevice"], &lines);
+}
+
+/// Without a card it runs on lavapipe, which takes minutes for all steps.
+#[test]
+fn the_gpu_demo_trains_as_on_the_cpu() {
+    let lines = [
+        "lists /physical_device:RUST_GPU:0",
+        "38282 parameters, on device:RUST_GPU:0",
+        "the card is ",
+        "5 steps, ",
+        "of 360 digits held out are right",
+        "texts held out are right",
+        "steps a second on the device",
+        "the losses of the first 5 steps are the same except for",
+    ];
+    assert_complete(&["gpu", "--steps", "5"], &lines);
+    let (code, said) = run(program::tool().args(["demo", "memfs", "--steps", "5"]));
+    assert!(code == 1 && said.contains("--steps is for refdevice and gpu"), "{said}");
 }
 
 #[test]
@@ -57,10 +75,17 @@ fn the_demo_scripts_fail_clearly_without_what_they_need() {
         ("s3", this, "/bin/false", "the S3 server has ended"),
         ("refdevice", "/nonexistent/x.so", "python3", "cargo build --release --package refdevice"),
         ("refdevice", this, "/nonexistent/python", "cannot run /nonexistent/python"),
-        ("refdevice", this, "/bin/false", "demo_digits.py ended with status 1"),
+        ("refdevice", this, "/bin/false", "digits.py ended with status 1"),
     ] {
         let mut script = tensorflow.python_command();
-        script.arg(root().join("examples").join(example).join("demo.py")).arg(root().join(plugin));
+        let examples = root().join("examples");
+        match example {
+            "refdevice" => {
+                script.arg(examples.join("device_demo/demo.py")).args(["--example", example])
+            }
+            _ => script.arg(examples.join(example).join("demo.py")),
+        };
+        script.arg(root().join(plugin));
         if !tools.is_empty() {
             script.args(["--tools", tools]);
         }

@@ -4,11 +4,20 @@ use crate::abi::{Batch, Block, Gpu};
 use crate::queue::{Health, Queue, download, upload};
 use crate::regions::Regions;
 use crate::stream::{GpuEvent, GpuStream};
+use se_plugin::Counters;
 use se_plugin::prelude::*;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
+
+/// An environment variable that is not empty.
+fn setting(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
 
 /// The platform: one card.
-pub struct GpuPlatform(Arc<Gpu>);
+pub struct GpuPlatform {
+    gpu: Arc<Gpu>,
+    counters: Counters,
+}
 
 #[device_plugin]
 impl Platform for GpuPlatform {
@@ -16,8 +25,12 @@ impl Platform for GpuPlatform {
     const TYPE: &'static str = "RUST_GPU";
     type Device = GpuDevice;
 
+    fn device_type() -> &'static str {
+        static CHOSEN: LazyLock<String> =
+            LazyLock::new(|| setting("RUST_GPU_TYPE").unwrap_or_else(|| GpuPlatform::TYPE.into()));
+        &CHOSEN
+    }
     fn new() -> Result<Self> {
-        let setting = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
         let limit = setting("RUST_GPU_MEMORY_MIB").map(|mib| {
             let bytes = mib.parse::<u64>().ok().and_then(|mib| mib.checked_mul(1 << 20));
             bytes.ok_or_else(|| {
@@ -29,17 +42,19 @@ impl Platform for GpuPlatform {
         let limit = limit.transpose()?.unwrap_or(u64::MAX);
         let mut gpu = Gpu::open(setting("RUST_GPU_CARD").as_deref())?;
         gpu.total = gpu.total.min(limit);
-        Ok(Self(Arc::new(gpu)))
+        let counters = Counters::new(0, setting("RUST_GPU_COUNTERS").map(Into::into));
+        Ok(Self { counters: counters.with_card(&gpu.name), gpu: Arc::new(gpu) })
     }
     fn device_count(&self) -> Result<usize> {
         Ok(1)
     }
     fn open(&self, _ordinal: usize) -> Result<GpuDevice> {
         Ok(GpuDevice {
-            gpu: Arc::clone(&self.0),
+            gpu: Arc::clone(&self.gpu),
+            counters: self.counters.clone(),
             health: Arc::default(),
             regions: Arc::default(),
-            direct: Mutex::new(Batch::new(&self.0)?),
+            direct: Mutex::new(Batch::new(&self.gpu)?),
             queues: Mutex::default(),
         })
     }
@@ -48,6 +63,7 @@ impl Platform for GpuPlatform {
 /// The card, with its memory and streams.
 pub struct GpuDevice {
     gpu: Arc<Gpu>,
+    counters: Counters,
     health: Arc<Health>,
     regions: Arc<Regions>,
     /// For copies in no order with any stream.
@@ -82,7 +98,7 @@ impl Device for GpuDevice {
         let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
         queues.retain(|queue| queue.strong_count() > 0);
         queues.push(Arc::downgrade(&queue));
-        Ok(GpuStream { queue, regions: Arc::clone(&self.regions) })
+        Ok(GpuStream { queue, regions: Arc::clone(&self.regions), counters: self.counters.clone() })
     }
     fn create_event(&self) -> Result<GpuEvent> {
         Ok(GpuEvent::default())
@@ -93,6 +109,7 @@ impl Device for GpuDevice {
         upload(&self.gpu, batch, &target, source.len(), |to| to.copy_from_slice(source))
     }
     fn copy_to_host(&self, mut target: HostBuf<'_>, source: DevicePtr) -> Result<()> {
+        self.counters.write()?;
         let bytes = target.len();
         let source = self.regions.find("copy_to_host", source, bytes as u64)?;
         download(&self.gpu, &mut *self.direct()?, &source, bytes, |from| target.write(0, from))

@@ -7,6 +7,8 @@
 //! |---|---|
 //! | `RUST_GPU_CARD` | part of the name of the card to use, such as `radeon`; without it, the first card that is not software |
 //! | `RUST_GPU_MEMORY_MIB` | the most device memory to use, in MiB; all by default |
+//! | `RUST_GPU_TYPE` | the type of the device, `RUST_GPU` by default. With `GPU`, scripts for a GPU run unchanged, on a TensorFlow that was built for none |
+//! | `RUST_GPU_COUNTERS` | a file to which the card's name and how often each kernel ran are written, whenever a tensor is copied to the host |
 //!
 //! `abi` is the layer above Vulkan and holds all `unsafe`; the other modules know nothing of Vulkan. `kernels` enqueue
 //! `shaders` by `launch`.

@@ -2,6 +2,7 @@
 
 use crate::queue::{Point, Queue, Task};
 use crate::regions::Regions;
+use se_plugin::Counters;
 use se_plugin::prelude::*;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub struct GpuStream {
     pub(crate) queue: Arc<Queue>,
     pub(crate) regions: Arc<Regions>,
+    pub(crate) counters: Counters,
 }
 
 /// An event: how far the stream was when it was last recorded.
@@ -57,6 +59,7 @@ impl Stream for GpuStream {
     }
 
     fn copy_to_host(&self, target: HostTarget, source: DevicePtr) -> Result<()> {
+        self.counters.write()?;
         let source = self.regions.find("copy_to_host", source, target.len() as u64)?;
         self.push(Task::Download { target, source })
     }

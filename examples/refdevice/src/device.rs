@@ -1,11 +1,10 @@
 //! The platform and its devices.
 
 use crate::config::{Config, TYPE};
-use crate::counters::Counters;
 use crate::timeline::{TIMELINE, Timelines};
-use se_plugin::AllocatorStats;
 use se_plugin::host::{HostDevice, Ran, WorkerEvent, WorkerStream};
 use se_plugin::prelude::*;
+use se_plugin::{AllocatorStats, Counters};
 
 /// The platform.
 #[derive(Debug)]

@@ -18,7 +18,6 @@
 #![forbid(unsafe_code)]
 
 mod config;
-mod counters;
 mod device;
 mod kernels;
 pub mod math;

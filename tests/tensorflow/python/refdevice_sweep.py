@@ -527,6 +527,8 @@ def main(names):
             continue
         if LACKS_TYPES and isinstance(found, tf.errors.NotFoundError) and "kernel" in str(found):
             continue
+        if LACKS_TYPES and isinstance(found, Exception) and any(np.asarray(x).dtype == "float64" for x in one.inputs):
+            continue
         if one.fails:
             texts = one.fails.split("|")
             if not isinstance(found, Exception) or not any(text in str(found) for text in texts):

@@ -23,9 +23,21 @@ const MARK: &str = "TF_PLUGIN_LAVAPIPE";
 /// If it cannot be installed; the text says what to do.
 #[must_use]
 pub fn environment() -> Vec<(&'static str, OsString)> {
+    let layers = first_of(installed(), &["usr/share/vulkan/explicit_layer.d"]);
+    let mut environment = driver();
+    environment.push(("VK_LAYER_PATH", layers.into_os_string()));
+    environment.push(("VK_INSTANCE_LAYERS", "VK_LAYER_KHRONOS_validation".into()));
+    environment
+}
+
+/// The same without the validation layer.
+///
+/// # Panics
+/// As [`environment`].
+#[must_use]
+pub fn driver() -> Vec<(&'static str, OsString)> {
     let root = installed();
     let driver = root.join("driver.json").into_os_string();
-    let layers = first_of(root, &["usr/share/vulkan/explicit_layer.d"]);
     let mut libraries = libraries(root).into_os_string();
     if let Some(others) = std::env::var_os("LD_LIBRARY_PATH") {
         libraries.push(":");
@@ -35,8 +47,6 @@ pub fn environment() -> Vec<(&'static str, OsString)> {
         // The second is the name for old loaders.
         ("VK_DRIVER_FILES", driver.clone()),
         ("VK_ICD_FILENAMES", driver),
-        ("VK_LAYER_PATH", layers.into_os_string()),
-        ("VK_INSTANCE_LAYERS", "VK_LAYER_KHRONOS_validation".into()),
         ("LD_LIBRARY_PATH", libraries),
         ("RUST_GPU_CARD", "llvmpipe".into()),
         // Lavapipe caches shaders in the user's home otherwise.

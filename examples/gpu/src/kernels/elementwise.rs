@@ -35,6 +35,18 @@ fn unary(context: &Run<'_>, op: &'static str, number: u32, attribute: f32) -> Re
     run(context, op, [number, attribute.to_bits()], [&input, &input], &out, &axes)
 }
 
+/// Computes op `number` of the elements of two tensors of one shape, in the memory of the first.
+pub(super) fn in_place(
+    context: &Run<'_>,
+    op: &'static str,
+    number: u32,
+    target: &DeviceTensor,
+    other: &DeviceTensor,
+) -> Result<()> {
+    let axes = [Strides { len: target.len(), strides: [1, 1] }];
+    run(context, op, [number, 0], [target, other], target, &axes)
+}
+
 fn run(
     context: &Run<'_>,
     op: &'static str,

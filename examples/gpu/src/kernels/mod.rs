@@ -5,6 +5,7 @@ mod choose;
 mod elementwise;
 mod matrix;
 mod normalize;
+mod optimize;
 mod parts;
 mod reduce;
 mod softmax;

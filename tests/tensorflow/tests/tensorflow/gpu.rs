@@ -4,10 +4,14 @@ use tf_plugin_tensorflow_tests::child::Finished;
 use tf_plugin_tensorflow_tests::python::Python;
 use tf_plugin_tensorflow_tests::{LIBRARY, Plugin, tensorflow};
 
-/// Runs a script of the reference device with this one, and with the validation layer, which must say nothing.
 fn run(script: &str, arguments: &[&str], settings: &[(&str, &str)]) -> Finished {
-    let newest = tensorflow(cargo_tf_plugin::NEWEST);
-    let mut python = Python::new(&newest, &format!("tensorflow/python/{script}.py"))
+    run_in(cargo_tf_plugin::NEWEST, script, arguments, settings)
+}
+
+/// Runs a script of the reference device with this one, and with the validation layer, which must say nothing.
+fn run_in(version: &str, script: &str, arguments: &[&str], settings: &[(&str, &str)]) -> Finished {
+    let tensorflow = tensorflow(version);
+    let mut python = Python::new(&tensorflow, &format!("tensorflow/python/{script}.py"))
         .env(LIBRARY, Plugin::of("gpu").path())
         .env("TF_PLUGIN_DEVICE_TYPE", "RUST_GPU")
         .args(arguments);
@@ -31,9 +35,48 @@ fn each_operation_answers_as_on_the_cpu() {
     assert!(swept > 100, "{swept} operations: {}", finished.stdout);
 }
 
-/// A step of `refdevice.py`.
+/// TensorFlow has the functions that they need again in 2.22.
+#[cfg(feature = "matrix")]
+macro_rules! with_optimizers {
+    ($($module:ident $version:literal;)*) => {$(
+        mod $module {
+            #[test]
+            fn optimizers_answer_as_on_the_cpu() {
+                let ops = ["GradientDescent", "Momentum", "KerasMomentum", "Adam"];
+                let mut ops: Vec<_> = ops.iter().map(|op| format!("ResourceApply{op}")).collect();
+                ops.extend(["Add", "Sub"].map(|op| format!("Assign{op}VariableOp")));
+                let ops: Vec<_> = ops.iter().map(String::as_str).collect();
+                let settings = [("TF_PLUGIN_LACKS_TYPES", "1"), ("REFDEVICE_SWEEP_VARIABLES", "1")];
+                let finished = super::run_in($version, "refdevice_sweep", &ops, &settings);
+                for op in ops {
+                    let is_swept = |line: &str| line.starts_with(&format!("ok {op} "));
+                    assert!(finished.stdout.lines().any(is_swept), "{op}: {}", finished.stdout);
+                }
+            }
+
+            #[test]
+            fn keras_trains_as_on_the_cpu() {
+                super::step_in($version, "train=convolutional,adam");
+            }
+        }
+    )*};
+}
+
+#[cfg(feature = "matrix")]
+with_optimizers! {
+    tensorflow_2_12_1 "2.12.1";
+    tensorflow_2_16_2 "2.16.2";
+    tensorflow_2_18_1 "2.18.1";
+    tensorflow_2_22_0rc0 "2.22.0rc0";
+}
+
 fn step(what: &str) {
-    let finished = run("refdevice", &[what], &[]);
+    step_in(cargo_tf_plugin::NEWEST, what);
+}
+
+/// A step of `refdevice.py`.
+fn step_in(version: &str, what: &str) {
+    let finished = run_in(version, "refdevice", &[what], &[]);
     let done = format!("ok {what}");
     assert!(finished.stdout.lines().any(|line| line == done), "{}", finished.stdout);
 }
@@ -51,6 +94,21 @@ fn keras_trains_with_adam_as_on_the_cpu() {
 #[test]
 fn keras_trains_a_convolutional_network_as_on_the_cpu() {
     step("train=convolutional,adam");
+}
+
+#[test]
+fn scripts_for_a_gpu_run_unchanged() {
+    let settings = [("RUST_GPU_TYPE", "GPU"), ("TF_PLUGIN_DEVICE_TYPE", "GPU")];
+    let finished = run("refdevice", &["train=convolutional,sgd"], &settings);
+    assert!(finished.stdout.contains("ok train=convolutional,sgd"), "{}", finished.stdout);
+}
+
+#[test]
+fn a_type_that_tensorflow_has_is_not_taken() {
+    let finished = run("refdevice", &["train=dense,sgd"], &[("RUST_GPU_TYPE", "CPU")]);
+    let said = "the device type is RUST_GPU: `CPU` cannot be one: TensorFlow has kernels for it";
+    let lines = finished.stderr.lines().filter(|line| line.contains(said)).count();
+    assert_eq!(lines, 1, "{}", finished.stderr);
 }
 
 #[test]

@@ -1,30 +1,41 @@
-//! How often tasks ran.
+//! How often the tasks of a device ran, for a file that users and tests read.
 
-use se_plugin::{Result, ResultExt as _};
+use crate::{Result, ResultExt as _};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The runs of a device's tasks, by the name of their operation.
+/// The runs of a device's tasks by the name of their operation, for a file: one object of JSON, `{"MatMul": 2}`. Clones
+/// count together.
 #[derive(Clone, Debug)]
-pub(crate) struct Counters {
+pub struct Counters {
     runs: Arc<Mutex<Runs>>,
 }
 
 #[derive(Debug)]
 struct Runs {
     device: usize,
+    card: Option<String>,
     by_op: BTreeMap<&'static str, u64>,
     is_written: bool,
     file: Option<PathBuf>,
 }
 
 impl Counters {
-    /// Of the device with this number, for a file that all devices share.
-    pub(crate) fn new(device: usize, file: Option<PathBuf>) -> Self {
-        let runs = Runs { device, by_op: BTreeMap::new(), is_written: false, file };
+    /// Of the device with this number. Device 0 writes to `file`, another one to the path with its number behind; without
+    /// a file, nothing is written.
+    #[must_use]
+    pub fn new(device: usize, file: Option<PathBuf>) -> Self {
+        let runs = Runs { device, card: None, by_op: BTreeMap::new(), is_written: false, file };
         Self { runs: Arc::new(Mutex::new(runs)) }
+    }
+
+    /// The same with the name of the card as `card` in the file.
+    #[must_use]
+    pub fn with_card(self, name: &str) -> Self {
+        self.runs().card = Some(name.to_owned());
+        self
     }
 
     fn runs(&self) -> MutexGuard<'_, Runs> {
@@ -32,7 +43,7 @@ impl Counters {
     }
 
     /// Counts a run.
-    pub(crate) fn count(&self, op: &'static str) {
+    pub fn count(&self, op: &'static str) {
         let mut runs = self.runs();
         *runs.by_op.entry(op).or_insert(0) += 1;
         runs.is_written = false;
@@ -43,7 +54,7 @@ impl Counters {
     ///
     /// # Errors
     /// Those of the file.
-    pub(crate) fn write(&self) -> Result<()> {
+    pub fn write(&self) -> Result<()> {
         let mut runs = self.runs();
         if runs.is_written {
             return Ok(());
@@ -74,8 +85,14 @@ fn with_ending(path: &Path, ending: &str) -> PathBuf {
 impl Runs {
     fn to_json(&self) -> String {
         let mut text = String::from("{");
-        for (index, (op, count)) in self.by_op.iter().enumerate() {
-            let comma = if index > 0 { ", " } else { "" };
+        if let Some(card) = &self.card {
+            // What would have to be escaped is left out.
+            let plain = |c: &char| !c.is_control() && !matches!(c, '"' | '\\');
+            let _ =
+                write!(text, "\"card\": \"{}\"", card.chars().filter(plain).collect::<String>());
+        }
+        for (op, count) in &self.by_op {
+            let comma = if text.len() > 1 { ", " } else { "" };
             // Names of operations are letters and digits, so there is nothing to escape.
             let _ = write!(text, "{comma}\"{op}\": {count}");
         }
@@ -89,7 +106,8 @@ mod tests {
 
     #[test]
     fn the_file_follows_the_counters() {
-        let folder = std::env::temp_dir().join(format!("refdevice-{}", std::process::id()));
+        let folder =
+            std::env::temp_dir().join(format!("se-plugin-counters-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         for (device, name) in [(0, "counters"), (1, "counters.1")] {
             let counters = Counters::new(device, Some(folder.join("counters")));
@@ -103,6 +121,11 @@ mod tests {
             counters.write().unwrap();
             assert_eq!(read(), "{\"AddV2\": 2, \"MatMul\": 2}\n");
         }
+        let named = Counters::new(2, Some(folder.join("counters"))).with_card("a \"b\" \\ c");
+        named.count("AddV2");
+        named.write().unwrap();
+        let read = std::fs::read_to_string(folder.join("counters.2")).unwrap();
+        assert_eq!(read, "{\"card\": \"a b  c\", \"AddV2\": 1}\n");
         std::fs::remove_dir_all(&folder).unwrap();
         let gone = Counters::new(0, Some(folder.join("counters")));
         assert!(gone.write().unwrap_err().to_string().contains("counters"));

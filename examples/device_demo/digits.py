@@ -1,6 +1,6 @@
 """Saves scikit-learn's digits, 1,797 images of handwritten digits that its wheel holds, for a Python without scikit-learn.
 
-    python demo_digits.py DIGITS.npz
+    python digits.py DIGITS.npz
 """
 import json
 import sys
