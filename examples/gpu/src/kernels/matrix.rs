@@ -8,6 +8,41 @@ use core::marker::PhantomData;
 /// Columns and rows of the tile that a workgroup of `shaders/matmul.comp` computes.
 const TILE: usize = 32;
 
+/// Products of the matrices `a` and `b`, `rows` x `inner` and `inner` x `columns`, which lie one behind the other or, where a step
+/// is 0, are the same for all.
+pub(super) struct Products {
+    /// Whether `a` and `b` lie transposed.
+    pub(super) transposed: [bool; 2],
+    pub(super) rows: usize,
+    pub(super) inner: usize,
+    pub(super) columns: usize,
+    pub(super) count: usize,
+    /// Elements from one `a`, and one `b`, to the next.
+    pub(super) steps: [usize; 2],
+}
+
+impl Products {
+    /// Enqueues them: `operands` are `a`, `b` and the result. Elements of each tensor must be less than 2^32.
+    pub(super) fn enqueue(
+        &self,
+        context: &Run<'_>,
+        op: &'static str,
+        dtype: DType,
+        operands: [Operand<'_>; 3],
+    ) -> Result<()> {
+        let Self { transposed: [ta, tb], rows, inner, columns, count, steps } = *self;
+        Launch {
+            op,
+            shader: shader!("matmul"),
+            constants: &[element_type(dtype)?, ta.into(), tb.into()],
+            operands: &operands,
+            numbers: &[rows, inner, columns, steps[0], steps[1]].map(|number| number as u32),
+            groups: [columns.div_ceil(TILE) as u32, rows.div_ceil(TILE) as u32, count as u32],
+        }
+        .enqueue(context)
+    }
+}
+
 /// The products of matrices, whose batches are broadcast.
 fn multiply(context: &Run<'_>, op: &'static str, [ta, tb]: [bool; 2]) -> Result<()> {
     let (a, b) = (context.input(0)?, context.input(1)?);
@@ -40,21 +75,15 @@ fn multiply(context: &Run<'_>, op: &'static str, [ta, tb]: [bool; 2]) -> Result<
             at = [at[0] + place * step[0], at[1] + place * step[1]];
         }
         let first = launch * last.len * rows * columns;
-        let step = steps(&last.strides);
         let bytes = |elements: usize| (elements * size) as u64;
-        Launch {
-            op,
-            shader: shader!("matmul"),
-            constants: &[element_type(out.dtype())?, ta.into(), tb.into()],
-            operands: &[
-                Operand::At(&a, bytes(at[0])),
-                Operand::At(&b, bytes(at[1])),
-                Operand::At(&out, bytes(first)),
-            ],
-            numbers: &[rows as u32, inner as u32, columns as u32, step[0] as u32, step[1] as u32],
-            groups: [columns.div_ceil(TILE) as u32, rows.div_ceil(TILE) as u32, last.len as u32],
-        }
-        .enqueue(context)?;
+        let operands = [
+            Operand::At(&a, bytes(at[0])),
+            Operand::At(&b, bytes(at[1])),
+            Operand::At(&out, bytes(first)),
+        ];
+        let (transposed, count, steps) = ([ta, tb], last.len, steps(&last.strides));
+        let products = Products { transposed, rows, inner, columns, count, steps };
+        products.enqueue(context, op, out.dtype(), operands)?;
     }
     Ok(())
 }

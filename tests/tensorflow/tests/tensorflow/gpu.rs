@@ -58,6 +58,11 @@ macro_rules! with_optimizers {
             fn keras_trains_as_on_the_cpu() {
                 super::step_in($version, "train=convolutional,adam");
             }
+
+            #[test]
+            fn scripts_for_a_gpu_run_unchanged() {
+                super::scripts_for_a_gpu_run_in($version);
+            }
         }
     )*};
 }
@@ -96,11 +101,27 @@ fn keras_trains_a_convolutional_network_as_on_the_cpu() {
     step("train=convolutional,adam");
 }
 
+/// With the type `GPU`, for which Keras has other recurrent layers.
+fn scripts_for_a_gpu_run_in(version: &str) {
+    let counters = tempfile::NamedTempFile::new().expect("a file");
+    let path = counters.path().to_str().expect("UTF-8");
+    let settings = [
+        ("RUST_GPU_TYPE", "GPU"),
+        ("TF_PLUGIN_DEVICE_TYPE", "GPU"),
+        ("RUST_GPU_COUNTERS", path),
+    ];
+    let steps = ["train=convolutional,sgd", "train=recurrent,adam"];
+    let finished = run_in(version, "refdevice", &steps, &settings);
+    for step in steps {
+        assert!(finished.stdout.contains(&format!("ok {step}")), "{}", finished.stdout);
+    }
+    let counts = std::fs::read_to_string(path).expect("the device has counted");
+    assert!(counts.contains("\"CudnnRNNBackprop"), "{counts}");
+}
+
 #[test]
 fn scripts_for_a_gpu_run_unchanged() {
-    let settings = [("RUST_GPU_TYPE", "GPU"), ("TF_PLUGIN_DEVICE_TYPE", "GPU")];
-    let finished = run("refdevice", &["train=convolutional,sgd"], &settings);
-    assert!(finished.stdout.contains("ok train=convolutional,sgd"), "{}", finished.stdout);
+    scripts_for_a_gpu_run_in(cargo_tf_plugin::NEWEST);
 }
 
 #[test]
