@@ -73,15 +73,23 @@ const _: () = {
             Ok(Self { batches: construction.attr("batch_dims")?, elements: PhantomData })
         }
         fn compute(&self, context: &mut Run<'_>) -> Result<()> {
-            gather(context, self.batches)
+            let (params, index) = (context.input(0)?, context.input(1)?);
+            let axis = host_integer(context, 2)?;
+            gather(context, "GatherV2", [&params, &index], axis, self.batches)
         }
     }
 };
 
-fn gather(context: &Run<'_>, batches: i64) -> Result<()> {
-    let (params, index) = (context.input(0)?, context.input(1)?);
-    let (shape, index_shape) = (shape(&params)?, shape(&index)?);
-    let axis = shapes::axis(host_integer(context, 2)?, shape.len())?;
+/// The slices of `params` along an axis that `index` names. Of what is outside they are zeros.
+fn gather(
+    context: &Run<'_>,
+    op: &'static str,
+    [params, index]: [&DeviceTensor; 2],
+    axis: i64,
+    batches: i64,
+) -> Result<()> {
+    let (shape, index_shape) = (shape(params)?, shape(index)?);
+    let axis = shapes::axis(axis, shape.len())?;
     let own = if batches < 0 { batches + index_shape.len() as i64 } else { batches };
     let own = usize::try_from(own).ok().filter(|&own| {
         own <= axis && own <= index_shape.len() && shape[..own] == index_shape[..own]
@@ -95,10 +103,10 @@ fn gather(context: &Run<'_>, batches: i64) -> Result<()> {
     let out = output(context, 0, &out_shape)?;
     word(params.len())?;
     Launch {
-        op: "GatherV2",
+        op,
         shader: shader!("gather"),
         constants: &[size(&out)?, element_type(index.dtype())?],
-        operands: &[(&params).into(), (&index).into(), (&out).into()],
+        operands: &[params.into(), index.into(), (&out).into()],
         numbers: &[
             word(out.len())?,
             shapes::count(&shape[own..axis]) as u32,
@@ -110,6 +118,37 @@ fn gather(context: &Run<'_>, batches: i64) -> Result<()> {
     }
     .enqueue(context)
 }
+
+/// The same from a variable, which does not change meanwhile.
+struct ResourceGather<T> {
+    batches: i64,
+    elements: PhantomData<T>,
+}
+
+#[allow(non_camel_case_types, reason = "the attribute has this name")]
+const _: () = {
+    #[kernel(
+        op = "ResourceGather",
+        types(
+            dtype = [f32, f64, f16, bf16, i8, i16, i64, u8, u16, u32, u64, bool],
+            Tindices = [i32, i64]
+        ),
+        host_memory("resource"),
+        variables
+    )]
+    impl<dtype: Element> Kernel for ResourceGather<dtype> {
+        type Platform = GpuPlatform;
+
+        fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
+            Ok(Self { batches: construction.attr("batch_dims")?, elements: PhantomData })
+        }
+        fn compute(&self, context: &mut Run<'_>) -> Result<()> {
+            let variables = context.variables(&[0])?;
+            let (index, batches) = (context.input(1)?, self.batches);
+            gather(context, "ResourceGather", [&variables[0], &index], batches, batches)
+        }
+    }
+};
 
 struct OneHot<T> {
     axis: i64,

@@ -9,6 +9,7 @@ mod optimize;
 mod parts;
 mod recurrent;
 mod reduce;
+mod scatter;
 mod softmax;
 mod sums;
 mod window;

@@ -1,47 +1,7 @@
-//! Sums along rows: of segments, and of all elements before.
+//! Sums and products of all elements before.
 
 use super::*;
 use core::marker::PhantomData;
-
-struct UnsortedSegmentSum<T>(PhantomData<T>);
-
-#[kernel(
-    op = "UnsortedSegmentSum",
-    types(T = [f32, f16, bf16, i64], Tindices = [i32, i64], Tnumsegments = [i32, i64]),
-    host_memory("num_segments")
-)]
-impl<T: Element> Kernel for UnsortedSegmentSum<T> {
-    type Platform = GpuPlatform;
-
-    fn new(_: &OpKernelConstruction<'_>) -> Result<Self> {
-        Ok(Self(PhantomData))
-    }
-    fn compute(&self, context: &mut Run<'_>) -> Result<()> {
-        let (data, ids) = (context.input(0)?, context.input(1)?);
-        let (shape, id_shape) = (shape(&data)?, shape(&ids)?);
-        let Some(rest) = shape.strip_prefix(&id_shape[..]) else {
-            return Err(wrong(format!(
-                "data.shape = {shape:?} does not start with segment_ids.shape = {id_shape:?}"
-            )));
-        };
-        let mut out_shape = from_host(&[host_integer(context, 2)?])?;
-        out_shape.extend(rest);
-        let out = output(context, 0, &out_shape)?;
-        word(data.len())?;
-        Launch {
-            op: "UnsortedSegmentSum",
-            shader: match is_float(data.dtype()) {
-                true => shader!("segment.float"),
-                false => shader!("segment.int64"),
-            },
-            constants: &[element_type(data.dtype())?, element_type(ids.dtype())?],
-            operands: &[(&data).into(), (&ids).into(), (&out).into()],
-            numbers: &[word(out.len())?, word(ids.len())?, shapes::count(rest) as u32],
-            groups: groups(out.len()),
-        }
-        .enqueue(context)
-    }
-}
 
 macro_rules! scans {
     ($($op:literal $name:ident = $is_product:literal;)*) => {$(

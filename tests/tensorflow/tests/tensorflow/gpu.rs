@@ -41,10 +41,12 @@ macro_rules! with_optimizers {
     ($($module:ident $version:literal;)*) => {$(
         mod $module {
             #[test]
-            fn optimizers_answer_as_on_the_cpu() {
+            fn what_changes_variables_answers_as_on_the_cpu() {
                 let ops = ["GradientDescent", "Momentum", "KerasMomentum", "Adam"];
                 let mut ops: Vec<_> = ops.iter().map(|op| format!("ResourceApply{op}")).collect();
                 ops.extend(["Add", "Sub"].map(|op| format!("Assign{op}VariableOp")));
+                ops.extend(["Add", "Sub", "Update"].map(|op| format!("ResourceScatter{op}")));
+                ops.push(String::from("ResourceGather"));
                 let ops: Vec<_> = ops.iter().map(String::as_str).collect();
                 let settings = [("TF_PLUGIN_LACKS_TYPES", "1"), ("REFDEVICE_SWEEP_VARIABLES", "1")];
                 let finished = super::run_in($version, "refdevice_sweep", &ops, &settings);
@@ -105,11 +107,8 @@ fn keras_trains_a_convolutional_network_as_on_the_cpu() {
 fn scripts_for_a_gpu_run_in(version: &str) {
     let counters = tempfile::NamedTempFile::new().expect("a file");
     let path = counters.path().to_str().expect("UTF-8");
-    let settings = [
-        ("RUST_GPU_TYPE", "GPU"),
-        ("TF_PLUGIN_DEVICE_TYPE", "GPU"),
-        ("RUST_GPU_COUNTERS", path),
-    ];
+    let settings =
+        [("RUST_GPU_TYPE", "GPU"), ("TF_PLUGIN_DEVICE_TYPE", "GPU"), ("RUST_GPU_COUNTERS", path)];
     let steps = ["train=convolutional,sgd", "train=recurrent,adam"];
     let finished = run_in(version, "refdevice", &steps, &settings);
     for step in steps {
