@@ -8,21 +8,6 @@ use super::tables::tables;
 use super::words::text;
 use crate::call::Call;
 
-/// What operations on a stream have.
-unsafe fn on_stream(
-    call: &mut Call,
-    device: *const SP_Device,
-    stream: SP_Stream,
-    status: *const TF_Status,
-) {
-    // SAFETY: a device and a status of the host's.
-    unsafe {
-        call.device(device);
-        call.handle("stream", stream);
-        call.status(status);
-    }
-}
-
 /// The size in a struct's first member, as far as there is a struct of that size.
 ///
 /// # Safety
@@ -40,24 +25,6 @@ fn moved(call: &mut Call, size: u64) {
     }
 }
 
-unsafe fn copy(
-    call: &mut Call,
-    device: *const SP_Device,
-    stream: Option<SP_Stream>,
-    size: u64,
-    status: *const TF_Status,
-) {
-    // SAFETY: a device and a status of the host's.
-    unsafe {
-        call.status(status);
-        call.device(device);
-    }
-    if let Some(stream) = stream {
-        call.handle("stream", stream);
-    }
-    moved(call, size);
-}
-
 /// Who the tables belong to that a platform's functions fill: the slot knows the device's type.
 unsafe fn subject(platform: *const SP_Platform) -> String {
     // SAFETY: a platform of the host's, with the plugin's strings.
@@ -67,47 +34,43 @@ unsafe fn subject(platform: *const SP_Platform) -> String {
 tables! {
     /// `SE_PlatformRegistrationParams`.
     registration: SE_PlatformRegistrationParams, 4 {
-        fn destroy_platform(platform: *mut SP_Platform) => |call, ()| ();
-        fn destroy_platform_fns(platform_fns: *mut SP_PlatformFns) => |call, ()| ();
+        fn destroy_platform(platform: *mut SP_Platform);
+        fn destroy_platform_fns(platform_fns: *mut SP_PlatformFns);
     }
 
     /// `SP_PlatformFns`.
     platform: SP_PlatformFns, 4 {
         fn get_device_count(platform: *const SP_Platform, device_count: *mut c_int, status: *mut TF_Status)
-            => |call, ()| {
-                call.status(status);
+            => |call| {
                 if let Some(count) = device_count.as_ref() {
                     call.value(format_args!("{count}"));
                 }
             };
         fn create_device(platform: *const SP_Platform, params: *mut SE_CreateDeviceParams, status: *mut TF_Status)
-            => |call, ()| {
-                call.status(status);
+            => |call| {
                 if let Some(params) = params.as_ref() {
                     call.argument(format_args!(":{}", params.ordinal));
                 }
             };
         fn destroy_device(platform: *const SP_Platform, device: *mut SP_Device),
             before ordinal = device.as_ref().map(|device| device.ordinal)
-            => |call, ()| {
+            => |call| {
                 if let Some(ordinal) = ordinal {
                     call.argument(format_args!(":{ordinal}"));
                 }
             };
         fn create_device_fns(
             platform: *const SP_Platform, params: *mut SE_CreateDeviceFnsParams, status: *mut TF_Status
-        ), before had = params.as_ref().map_or(0, |params| size(params.device_fns)) => |call, ()| {
-            call.status(status);
+        ), before had = params.as_ref().map_or(0, |params| size(params.device_fns)) => |call| {
             if let Some(params) = params.as_ref() {
                 let table = params.device_fns;
                 device::wrap(table, had.min(size(table)), &subject(platform));
             }
         };
-        fn destroy_device_fns(platform: *const SP_Platform, device_fns: *mut SP_DeviceFns) => |call, ()| ();
+        fn destroy_device_fns(platform: *const SP_Platform, device_fns: *mut SP_DeviceFns);
         fn create_stream_executor(
             platform: *const SP_Platform, params: *mut SE_CreateStreamExecutorParams, status: *mut TF_Status
-        ), before had = params.as_ref().map_or(0, |params| size(params.stream_executor)) => |call, ()| {
-            call.status(status);
+        ), before had = params.as_ref().map_or(0, |params| size(params.stream_executor)) => |call| {
             if let Some(params) = params.as_ref() {
                 let table = params.stream_executor;
                 let (size, subject) = (had.min(size(table)), subject(platform));
@@ -115,38 +78,24 @@ tables! {
                 stream_options::wrap(table.cast(), size, &subject);
             }
         };
-        fn destroy_stream_executor(platform: *const SP_Platform, stream_executor: *mut SP_StreamExecutor)
-            => |call, ()| ();
+        fn destroy_stream_executor(platform: *const SP_Platform, stream_executor: *mut SP_StreamExecutor);
         fn create_timer_fns(platform: *const SP_Platform, timer: *mut SP_TimerFns, status: *mut TF_Status),
             before had = size(timer)
-            => |call, ()| {
-                call.status(status);
-                super::timer::wrap(timer, had.min(size(timer)), &subject(platform));
-            };
-        fn destroy_timer_fns(platform: *const SP_Platform, timer_fns: *mut SP_TimerFns) => |call, ()| ();
+            => |call| super::timer::wrap(timer, had.min(size(timer)), &subject(platform));
+        fn destroy_timer_fns(platform: *const SP_Platform, timer_fns: *mut SP_TimerFns);
     }
 
     /// `SP_DeviceFns`.
     device: SP_DeviceFns, 4 {
-        fn get_numa_node(device: *const SP_Device) -> i32 => |call, node| {
-            call.device(device);
-            call.value(format_args!("{node}"));
-        };
-        fn get_memory_bandwidth(device: *const SP_Device) -> i64 => |call, bandwidth| {
-            call.device(device);
-            call.value(format_args!("{bandwidth}"));
-        };
-        fn get_gflops(device: *const SP_Device) -> f64 => |call, gflops| {
-            call.device(device);
-            call.value(format_args!("{gflops}"));
-        };
+        fn get_numa_node(device: *const SP_Device) -> i32;
+        fn get_memory_bandwidth(device: *const SP_Device) -> i64;
+        fn get_gflops(device: *const SP_Device) -> f64;
     }
 
     /// `SP_StreamExecutor`.
     executor: SP_StreamExecutor, 4 {
         fn allocate(device: *const SP_Device, size: u64, memory_space: i64, mem: *mut SP_DeviceMemoryBase)
-            => |call, ()| {
-                call.device(device);
+            => |call| {
                 call.argument(format_args!("{size} bytes"));
                 if let Some(memory) = mem.as_ref() {
                     call.memory_of(memory.opaque, size);
@@ -154,77 +103,44 @@ tables! {
             };
         fn deallocate(device: *const SP_Device, memory: *mut SP_DeviceMemoryBase),
             before had = memory.as_ref().copied().unwrap_or_default()
-            => |call, ()| {
-                call.device(device);
-                call.memory(&raw const had);
-            };
+            => |call| call.memory(&raw const had);
         fn host_memory_allocate(device: *const SP_Device, size: u64) -> *mut c_void => |call, memory| {
-            call.device(device);
             call.argument(format_args!("{size} bytes"));
-            call.memory_of(*memory, size);
+            call.memory_of(memory, size);
         };
-        fn host_memory_deallocate(device: *const SP_Device, mem: *mut c_void) => |call, ()| {
-            call.device(device);
-            call.argument(format_args!("{mem:p}"));
-        };
+        fn host_memory_deallocate(device: *const SP_Device, mem: *mut c_void) => |call| call.argument(format_args!("{mem:p}"));
         fn unified_memory_allocate(device: *const SP_Device, bytes: u64) -> *mut c_void => |call, memory| {
-            call.device(device);
             call.argument(format_args!("{bytes} bytes"));
-            call.memory_of(*memory, bytes);
+            call.memory_of(memory, bytes);
         };
-        fn unified_memory_deallocate(device: *const SP_Device, location: *mut c_void) => |call, ()| {
-            call.device(device);
-            call.argument(format_args!("{location:p}"));
-        };
+        fn unified_memory_deallocate(device: *const SP_Device, location: *mut c_void) => |call| call.argument(format_args!("{location:p}"));
         fn get_allocator_stats(device: *const SP_Device, stats: *mut SP_AllocatorStats) -> TF_Bool => |call, there| {
-            call.device(device);
-            call.truth(*there != 0);
-            if let Some(stats) = stats.as_ref().filter(|_| *there != 0) {
+            call.truth(there != 0);
+            if let Some(stats) = stats.as_ref().filter(|_| there != 0) {
                 call.value(format_args!("{} in use", stats.bytes_in_use));
             }
         };
         fn device_memory_usage(device: *const SP_Device, free: *mut i64, total: *mut i64) -> TF_Bool
             => |call, known| {
-                call.device(device);
-                call.truth(*known != 0);
-                if let (Some(free), Some(total), true) = (free.as_ref(), total.as_ref(), *known != 0) {
+                call.truth(known != 0);
+                if let (Some(free), Some(total), true) = (free.as_ref(), total.as_ref(), known != 0) {
                     call.value(format_args!("{free} of {total} free"));
                 }
             };
-        fn create_stream(device: *const SP_Device, stream: *mut SP_Stream, status: *mut TF_Status) => |call, ()| {
-            call.device(device);
-            call.status(status);
-            if let Some(stream) = stream.as_ref().filter(|_| call.fine()) {
-                call.value(format_args!("stream {:p}", *stream));
-            }
-        };
-        fn destroy_stream(device: *const SP_Device, stream: SP_Stream) => |call, ()| {
-            call.device(device);
-            call.handle("stream", stream);
-        };
+        fn create_stream(device: *const SP_Device, stream: *mut SP_Stream, status: *mut TF_Status);
+        fn destroy_stream(device: *const SP_Device, stream: SP_Stream);
         fn create_stream_dependency(
             device: *const SP_Device, dependent: SP_Stream, other: SP_Stream, status: *mut TF_Status
-        ) => |call, ()| {
-            on_stream(call, device, dependent, status);
+        ) => only |call, ()| {
+            call.device(device);
+            call.handle("stream", dependent);
             call.argument(format_args!("waits for {other:p}"));
         };
-        fn get_stream_status(device: *const SP_Device, stream: SP_Stream, status: *mut TF_Status)
-            => |call, ()| on_stream(call, device, stream, status);
-        fn create_event(device: *const SP_Device, event: *mut SP_Event, status: *mut TF_Status) => |call, ()| {
-            call.device(device);
-            call.status(status);
-            if let Some(event) = event.as_ref().filter(|_| call.fine()) {
-                call.value(format_args!("event {:p}", *event));
-            }
-        };
-        fn destroy_event(device: *const SP_Device, event: SP_Event) => |call, ()| {
-            call.device(device);
-            call.handle("event", event);
-        };
+        fn get_stream_status(device: *const SP_Device, stream: SP_Stream, status: *mut TF_Status);
+        fn create_event(device: *const SP_Device, event: *mut SP_Event, status: *mut TF_Status);
+        fn destroy_event(device: *const SP_Device, event: SP_Event);
         fn get_event_status(device: *const SP_Device, event: SP_Event) -> SE_EventStatus => |call, status| {
-            call.device(device);
-            call.handle("event", event);
-            match *status {
+            match status {
                 SE_EVENT_UNKNOWN => call.value(format_args!("unknown")),
                 SE_EVENT_ERROR => call.refused("ERROR".to_owned()),
                 SE_EVENT_PENDING => call.value(format_args!("pending")),
@@ -232,131 +148,85 @@ tables! {
                 other => call.value(format_args!("{other}")),
             }
         };
-        fn record_event(device: *const SP_Device, stream: SP_Stream, event: SP_Event, status: *mut TF_Status)
-            => |call, ()| {
-                on_stream(call, device, stream, status);
-                call.handle("event", event);
-            };
-        fn wait_for_event(device: *const SP_Device, stream: SP_Stream, event: SP_Event, status: *mut TF_Status)
-            => |call, ()| {
-                on_stream(call, device, stream, status);
-                call.handle("event", event);
-            };
-        fn create_timer(device: *const SP_Device, timer: *mut SP_Timer, status: *mut TF_Status) => |call, ()| {
-            call.device(device);
-            call.status(status);
-            if let Some(timer) = timer.as_ref().filter(|_| call.fine()) {
-                call.value(format_args!("timer {:p}", *timer));
-            }
-        };
-        fn destroy_timer(device: *const SP_Device, timer: SP_Timer) => |call, ()| {
-            call.device(device);
-            call.handle("timer", timer);
-        };
-        fn start_timer(device: *const SP_Device, stream: SP_Stream, timer: SP_Timer, status: *mut TF_Status)
-            => |call, ()| {
-                on_stream(call, device, stream, status);
-                call.handle("timer", timer);
-            };
-        fn stop_timer(device: *const SP_Device, stream: SP_Stream, timer: SP_Timer, status: *mut TF_Status)
-            => |call, ()| {
-                on_stream(call, device, stream, status);
-                call.handle("timer", timer);
-            };
+        fn record_event(device: *const SP_Device, stream: SP_Stream, event: SP_Event, status: *mut TF_Status);
+        fn wait_for_event(device: *const SP_Device, stream: SP_Stream, event: SP_Event, status: *mut TF_Status);
+        fn create_timer(device: *const SP_Device, timer: *mut SP_Timer, status: *mut TF_Status);
+        fn destroy_timer(device: *const SP_Device, timer: SP_Timer);
+        fn start_timer(device: *const SP_Device, stream: SP_Stream, timer: SP_Timer, status: *mut TF_Status);
+        fn stop_timer(device: *const SP_Device, stream: SP_Stream, timer: SP_Timer, status: *mut TF_Status);
         fn memcpy_dtoh(
             device: *const SP_Device, stream: SP_Stream, host_dst: *mut c_void, device_src: *const SP_DeviceMemoryBase,
             size: u64, status: *mut TF_Status
-        ) => |call, ()| copy(call, device, Some(stream), size, status);
+        ) => |call| moved(call, size);
         fn memcpy_htod(
             device: *const SP_Device, stream: SP_Stream, device_dst: *mut SP_DeviceMemoryBase, host_src: *const c_void,
             size: u64, status: *mut TF_Status
-        ) => |call, ()| copy(call, device, Some(stream), size, status);
+        ) => |call| moved(call, size);
         fn memcpy_dtod(
             device: *const SP_Device, stream: SP_Stream, device_dst: *mut SP_DeviceMemoryBase,
             device_src: *const SP_DeviceMemoryBase, size: u64, status: *mut TF_Status
-        ) => |call, ()| copy(call, device, Some(stream), size, status);
+        ) => |call| moved(call, size);
         fn sync_memcpy_dtoh(
             device: *const SP_Device, host_dst: *mut c_void, device_src: *const SP_DeviceMemoryBase, size: u64,
             status: *mut TF_Status
-        ) => |call, ()| copy(call, device, None, size, status);
+        ) => |call| moved(call, size);
         fn sync_memcpy_htod(
             device: *const SP_Device, device_dst: *mut SP_DeviceMemoryBase, host_src: *const c_void, size: u64,
             status: *mut TF_Status
-        ) => |call, ()| copy(call, device, None, size, status);
+        ) => |call| moved(call, size);
         fn sync_memcpy_dtod(
             device: *const SP_Device, device_dst: *mut SP_DeviceMemoryBase, device_src: *const SP_DeviceMemoryBase,
             size: u64, status: *mut TF_Status
-        ) => |call, ()| copy(call, device, None, size, status);
-        fn block_host_for_event(device: *const SP_Device, event: SP_Event, status: *mut TF_Status) => |call, ()| {
-            call.device(device);
-            call.handle("event", event);
-            call.status(status);
-        };
-        fn block_host_until_done(device: *const SP_Device, stream: SP_Stream, status: *mut TF_Status)
-            => |call, ()| on_stream(call, device, stream, status);
-        fn synchronize_all_activity(device: *const SP_Device, status: *mut TF_Status) => |call, ()| {
-            call.device(device);
-            call.status(status);
-        };
+        ) => |call| moved(call, size);
+        fn block_host_for_event(device: *const SP_Device, event: SP_Event, status: *mut TF_Status);
+        fn block_host_until_done(device: *const SP_Device, stream: SP_Stream, status: *mut TF_Status);
+        fn synchronize_all_activity(device: *const SP_Device, status: *mut TF_Status);
         fn mem_zero(
             device: *const SP_Device, stream: SP_Stream, location: *mut SP_DeviceMemoryBase, size: u64,
             status: *mut TF_Status
-        ) => |call, ()| copy(call, device, Some(stream), size, status);
+        ) => |call| moved(call, size);
         fn memset(
             device: *const SP_Device, stream: SP_Stream, location: *mut SP_DeviceMemoryBase, pattern: u8, size: u64,
             status: *mut TF_Status
-        ) => |call, ()| {
-            copy(call, device, Some(stream), size, status);
+        ) => |call| {
+            moved(call, size);
             call.argument(format_args!("of {pattern:#04x}"));
         };
         fn memset32(
             device: *const SP_Device, stream: SP_Stream, location: *mut SP_DeviceMemoryBase, pattern: u32, size: u64,
             status: *mut TF_Status
-        ) => |call, ()| {
-            copy(call, device, Some(stream), size, status);
+        ) => |call| {
+            moved(call, size);
             call.argument(format_args!("of {pattern:#010x}"));
         };
         fn host_callback(
             device: *const SP_Device, stream: SP_Stream, callback_fn: SE_StatusCallbackFn, callback_arg: *mut c_void
-        ) -> TF_Bool => |call, taken| {
-            call.device(device);
-            call.handle("stream", stream);
-            call.truth(*taken != 0);
-        };
+        ) -> TF_Bool;
     }
 
     /// What TensorFlow 2.22 has added to `SP_StreamExecutor`.
     stream_options: SP_StreamExecutorWithStreamOptions, 4 {
         fn create_stream_with_options(
             device: *const SP_Device, options: *const SP_StreamOptions, stream: *mut SP_Stream, status: *mut TF_Status
-        ) => |call, ()| {
-            call.device(device);
-            call.status(status);
+        ) => |call| {
             if let Some(options) = options.as_ref().filter(|options| options.has_priority != 0) {
                 call.argument(format_args!("priority {}", options.priority));
-            }
-            if let Some(stream) = stream.as_ref().filter(|_| call.fine()) {
-                call.value(format_args!("stream {:p}", *stream));
             }
         };
     }
 
     /// `SP_TimerFns`.
     timer: SP_TimerFns, 4 {
-        fn nanoseconds(timer: SP_Timer) -> u64 => |call, nanoseconds| {
-            call.handle("timer", timer);
-            call.value(format_args!("{nanoseconds}"));
-        };
+        fn nanoseconds(timer: SP_Timer) -> u64;
     }
 
     /// `TP_Optimizer`.
     optimizer: TP_Optimizer, 4 {
-        fn create_func() -> *mut c_void => |call, optimizer| call.address(*optimizer);
+        fn create_func() -> *mut c_void;
         fn optimize_func(
             optimizer: *mut c_void, input_graph: *const TF_Buffer, item: *const TF_GrapplerItem,
             output_graph: *mut TF_Buffer, status: *mut TF_Status
-        ) => |call, ()| {
-            call.status(status);
+        ) => |call| {
             if let Some(graph) = input_graph.as_ref() {
                 call.argument(format_args!("graph of {} bytes", graph.length));
             }
@@ -364,23 +234,22 @@ tables! {
                 call.value(format_args!("graph of {} bytes", graph.length));
             }
         };
-        fn destroy_func(optimizer: *mut c_void) => |call, ()| ();
+        fn destroy_func(optimizer: *mut c_void);
     }
 
     /// `TF_ProfilerRegistrationParams`.
     profiling: TF_ProfilerRegistrationParams, 4 {
-        fn destroy_profiler(profiler: *mut TP_Profiler) => |call, ()| ();
-        fn destroy_profiler_fns(profiler_fns: *mut TP_ProfilerFns) => |call, ()| ();
+        fn destroy_profiler(profiler: *mut TP_Profiler);
+        fn destroy_profiler_fns(profiler_fns: *mut TP_ProfilerFns);
     }
 
     /// `TP_ProfilerFns`.
     profiler: TP_ProfilerFns, 4 {
-        fn start(profiler: *const TP_Profiler, status: *mut TF_Status) => |call, ()| call.status(status);
-        fn stop(profiler: *const TP_Profiler, status: *mut TF_Status) => |call, ()| call.status(status);
+        fn start(profiler: *const TP_Profiler, status: *mut TF_Status);
+        fn stop(profiler: *const TP_Profiler, status: *mut TF_Status);
         fn collect_data_xspace(
             profiler: *const TP_Profiler, buffer: *mut u8, size_in_bytes: *mut usize, status: *mut TF_Status
-        ) => |call, ()| {
-            call.status(status);
+        ) => |call| {
             call.argument(format_args!("{}", if buffer.is_null() { "how much" } else { "all" }));
             if let Some(size) = size_in_bytes.as_ref() {
                 call.value(format_args!("{size} bytes"));

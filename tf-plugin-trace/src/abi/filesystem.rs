@@ -10,33 +10,7 @@ use super::texts::PATHS;
 use super::words::text;
 use crate::call::Call;
 
-/// What all operations on one path have.
-unsafe fn on_path(call: &mut Call, path: *const c_char, status: *const TF_Status) {
-    // SAFETY: a C string and a status of the host's.
-    unsafe {
-        call.path(path);
-        call.status(status);
-    }
-}
-
-unsafe fn on_two_paths(
-    call: &mut Call,
-    src: *const c_char,
-    dst: *const c_char,
-    status: *const TF_Status,
-) {
-    // SAFETY: C strings and a status of the host's.
-    unsafe {
-        call.path(src);
-        call.argument(format_args!("to"));
-        call.path(dst);
-        call.status(status);
-    }
-}
-
-unsafe fn listed(call: &mut Call, path: *const c_char, status: *const TF_Status, count: c_int) {
-    // SAFETY: a C string and a status of the host's.
-    unsafe { on_path(call, path, status) };
+fn listed(call: &mut Call, count: c_int) {
     if call.fine() {
         call.count(count.into(), "entry", "entries");
     }
@@ -56,68 +30,54 @@ unsafe fn option(call: &mut Call, option: *const TF_Filesystem_Option) {
 tables! {
     /// `TF_FilesystemOps`.
     operations: TF_FilesystemOps, 16 {
-        fn init(filesystem: *mut TF_Filesystem, status: *mut TF_Status) => |call, ()| call.status(status);
-        fn cleanup as "filesystem.cleanup" (filesystem: *mut TF_Filesystem) => |call, ()| ();
+        fn init(filesystem: *mut TF_Filesystem, status: *mut TF_Status);
+        fn cleanup as "filesystem.cleanup" (filesystem: *mut TF_Filesystem);
         fn new_random_access_file(
             filesystem: *const TF_Filesystem, path: *const c_char, file: *mut TF_RandomAccessFile, status: *mut TF_Status
-        ) => |call, ()| {
-            on_path(call, path, status);
-            call.opened(file, path);
-        };
+        ) => |call| call.opened(file, path);
         fn new_writable_file(
             filesystem: *const TF_Filesystem, path: *const c_char, file: *mut TF_WritableFile, status: *mut TF_Status
-        ) => |call, ()| {
-            on_path(call, path, status);
-            call.opened(file, path);
-        };
+        ) => |call| call.opened(file, path);
         fn new_appendable_file(
             filesystem: *const TF_Filesystem, path: *const c_char, file: *mut TF_WritableFile, status: *mut TF_Status
-        ) => |call, ()| {
-            on_path(call, path, status);
-            call.opened(file, path);
-        };
+        ) => |call| call.opened(file, path);
         fn new_read_only_memory_region_from_file(
             filesystem: *const TF_Filesystem, path: *const c_char, region: *mut TF_ReadOnlyMemoryRegion,
             status: *mut TF_Status
-        ) => |call, ()| {
-            on_path(call, path, status);
-            call.opened(region, path);
-        };
-        fn create_dir(filesystem: *const TF_Filesystem, path: *const c_char, status: *mut TF_Status)
-            => |call, ()| on_path(call, path, status);
-        fn recursively_create_dir(filesystem: *const TF_Filesystem, path: *const c_char, status: *mut TF_Status)
-            => |call, ()| on_path(call, path, status);
-        fn delete_file(filesystem: *const TF_Filesystem, path: *const c_char, status: *mut TF_Status)
-            => |call, ()| on_path(call, path, status);
-        fn delete_dir(filesystem: *const TF_Filesystem, path: *const c_char, status: *mut TF_Status)
-            => |call, ()| on_path(call, path, status);
+        ) => |call| call.opened(region, path);
+        fn create_dir(filesystem: *const TF_Filesystem, path: *const c_char, status: *mut TF_Status);
+        fn recursively_create_dir(filesystem: *const TF_Filesystem, path: *const c_char, status: *mut TF_Status);
+        fn delete_file(filesystem: *const TF_Filesystem, path: *const c_char, status: *mut TF_Status);
+        fn delete_dir(filesystem: *const TF_Filesystem, path: *const c_char, status: *mut TF_Status);
         fn delete_recursively(
             filesystem: *const TF_Filesystem, path: *const c_char, undeleted_files: *mut u64, undeleted_dirs: *mut u64,
             status: *mut TF_Status
-        ) => |call, ()| {
-            on_path(call, path, status);
+        ) => |call| {
             if let (Some(files), Some(dirs)) = (undeleted_files.as_ref(), undeleted_dirs.as_ref()) {
                 call.value(format_args!("{files} files and {dirs} directories left"));
             }
         };
         fn rename_file(
             filesystem: *const TF_Filesystem, src: *const c_char, dst: *const c_char, status: *mut TF_Status
-        ) => |call, ()| on_two_paths(call, src, dst, status);
+        ) => only |call, ()| {
+            call.path(src);
+            call.argument(format_args!("to"));
+            call.path(dst);
+        };
         fn copy_file(
             filesystem: *const TF_Filesystem, src: *const c_char, dst: *const c_char, status: *mut TF_Status
-        ) => |call, ()| on_two_paths(call, src, dst, status);
-        fn path_exists(filesystem: *const TF_Filesystem, path: *const c_char, status: *mut TF_Status)
-            => |call, ()| on_path(call, path, status);
+        ) => only |call, ()| {
+            call.path(src);
+            call.argument(format_args!("to"));
+            call.path(dst);
+        };
+        fn path_exists(filesystem: *const TF_Filesystem, path: *const c_char, status: *mut TF_Status);
         fn paths_exist(
             filesystem: *const TF_Filesystem, paths: *mut *mut c_char, num_files: c_int, statuses: *mut *mut TF_Status
-        ) -> bool => |call, all| {
-            call.argument(format_args!("{num_files} paths"));
-            call.truth(*all);
-        };
+        ) -> bool => |call| call.argument(format_args!("{num_files} paths"));
         fn stat(
             filesystem: *const TF_Filesystem, path: *const c_char, stats: *mut TF_FileStatistics, status: *mut TF_Status
-        ) => |call, ()| {
-            on_path(call, path, status);
+        ) => |call| {
             if let Some(stats) = stats.as_ref().filter(|_| call.fine()) {
                 if stats.is_directory {
                     call.value(format_args!("directory"));
@@ -126,72 +86,39 @@ tables! {
                 }
             }
         };
-        fn is_directory(filesystem: *const TF_Filesystem, path: *const c_char, status: *mut TF_Status) -> bool
-            => |call, is| {
-                on_path(call, path, status);
-                call.truth(*is);
-            };
-        fn get_file_size(filesystem: *const TF_Filesystem, path: *const c_char, status: *mut TF_Status) -> i64
-            => |call, size| {
-                on_path(call, path, status);
-                call.value(format_args!("{size}"));
-            };
-        fn translate_name(filesystem: *const TF_Filesystem, uri: *const c_char) -> *mut c_char => |call, name| {
-            call.path(uri);
-            call.value(format_args!("{}", text(*name)));
-        };
+        fn is_directory(filesystem: *const TF_Filesystem, path: *const c_char, status: *mut TF_Status) -> bool;
+        fn get_file_size(filesystem: *const TF_Filesystem, path: *const c_char, status: *mut TF_Status) -> i64;
+        fn translate_name(filesystem: *const TF_Filesystem, uri: *const c_char) -> *mut c_char;
         fn get_children(
             filesystem: *const TF_Filesystem, path: *const c_char, entries: *mut *mut *mut c_char, status: *mut TF_Status
-        ) -> c_int => |call, count| listed(call, path, status, *count);
+        ) -> c_int => |call, count| listed(call, count);
         fn get_matching_paths(
             filesystem: *const TF_Filesystem, path: *const c_char, entries: *mut *mut *mut c_char, status: *mut TF_Status
-        ) -> c_int => |call, count| listed(call, path, status, *count);
-        fn flush_caches(filesystem: *const TF_Filesystem) => |call, ()| ();
+        ) -> c_int => |call, count| listed(call, count);
+        fn flush_caches(filesystem: *const TF_Filesystem);
         fn start_transaction(
             filesystem: *const TF_Filesystem, token: *mut *mut TF_TransactionToken, status: *mut TF_Status
-        ) -> c_int => |call, value| {
-            call.status(status);
-            call.value(format_args!("{value}"));
-        };
+        ) -> c_int;
         fn end_transaction(
             filesystem: *const TF_Filesystem, token: *mut TF_TransactionToken, status: *mut TF_Status
-        ) -> c_int => |call, value| {
-            call.handle("token", token);
-            call.status(status);
-            call.value(format_args!("{value}"));
-        };
+        ) -> c_int;
         fn add_to_transaction(
             filesystem: *const TF_Filesystem, path: *const c_char, token: *mut TF_TransactionToken,
             status: *mut TF_Status
-        ) -> c_int => |call, value| {
-            on_path(call, path, status);
-            call.handle("token", token);
-            call.value(format_args!("{value}"));
-        };
+        ) -> c_int;
         fn get_transaction_for_path(
             filesystem: *const TF_Filesystem, path: *const c_char, token: *mut *mut TF_TransactionToken,
             status: *mut TF_Status
-        ) -> c_int => |call, value| {
-            on_path(call, path, status);
-            call.value(format_args!("{value}"));
-        };
+        ) -> c_int;
         fn get_or_start_transaction_for_path(
             filesystem: *const TF_Filesystem, path: *const c_char, token: *mut *mut TF_TransactionToken,
             status: *mut TF_Status
-        ) -> c_int => |call, value| {
-            on_path(call, path, status);
-            call.value(format_args!("{value}"));
-        };
-        fn decode_transaction_token(filesystem: *const TF_Filesystem, token: *const TF_TransactionToken) -> *mut c_char
-            => |call, words| {
-                call.handle("token", token);
-                call.value(format_args!("{}", text(*words)));
-            };
+        ) -> c_int;
+        fn decode_transaction_token(filesystem: *const TF_Filesystem, token: *const TF_TransactionToken) -> *mut c_char;
         fn get_filesystem_configuration(
             filesystem: *const TF_Filesystem, options: *mut *mut TF_Filesystem_Option, num_options: *mut c_int,
             status: *mut TF_Status
-        ) => |call, ()| {
-            call.status(status);
+        ) => |call| {
             if let Some(count) = num_options.as_ref() {
                 call.count((*count).into(), "option", "options");
             }
@@ -199,28 +126,25 @@ tables! {
         fn set_filesystem_configuration(
             filesystem: *const TF_Filesystem, options: *const TF_Filesystem_Option, num_options: c_int,
             status: *mut TF_Status
-        ) => |call, ()| {
+        ) => |call| {
             for index in 0..usize::try_from(num_options).unwrap_or_default() {
                 option(call, options.wrapping_add(index));
             }
-            call.status(status);
             call.hide_reason();
         };
         fn get_filesystem_configuration_option(
             filesystem: *const TF_Filesystem, key: *const c_char, option: *mut *mut TF_Filesystem_Option,
             status: *mut TF_Status
-        ) => |call, ()| on_path(call, key, status);
+        );
         fn set_filesystem_configuration_option(
             filesystem: *const TF_Filesystem, option: *const TF_Filesystem_Option, status: *mut TF_Status
-        ) => |call, ()| {
+        ) => |call| {
             super::option(call, option);
-            call.status(status);
             call.hide_reason();
         };
         fn get_filesystem_configuration_keys(
             filesystem: *const TF_Filesystem, keys: *mut *mut c_char, num_keys: *mut c_int, status: *mut TF_Status
-        ) => |call, ()| {
-            call.status(status);
+        ) => |call| {
             if let Some(count) = num_keys.as_ref() {
                 call.count((*count).into(), "key", "keys");
             }
@@ -229,68 +153,47 @@ tables! {
 
     /// `TF_RandomAccessFileOps`.
     readers: TF_RandomAccessFileOps, 16 {
-        fn cleanup as "random_access_file.cleanup" (file: *mut TF_RandomAccessFile) => |call, ()| {
+        fn cleanup as "random_access_file.cleanup" (file: *mut TF_RandomAccessFile) => |call| {
             call.file(file);
             PATHS.forget(file.addr());
         };
         fn read(
             file: *const TF_RandomAccessFile, offset: u64, n: usize, buffer: *mut c_char, status: *mut TF_Status
         ) -> i64 => |call, read| {
-            call.file(file);
             call.argument(format_args!("{n} at {offset}"));
-            call.status(status);
-            call.bytes(u64::try_from(*read).unwrap_or_default());
+            call.bytes(u64::try_from(read).unwrap_or_default());
         };
     }
 
     /// `TF_WritableFileOps`.
     writers: TF_WritableFileOps, 16 {
-        fn cleanup as "writable_file.cleanup" (file: *mut TF_WritableFile) => |call, ()| {
+        fn cleanup as "writable_file.cleanup" (file: *mut TF_WritableFile) => |call| {
             call.file(file);
             PATHS.forget(file.addr());
         };
         fn append(file: *const TF_WritableFile, buffer: *const c_char, n: usize, status: *mut TF_Status)
-            => |call, ()| {
+            // The buffer is not a path, although its type says so.
+            => only |call, ()| {
                 call.file(file);
                 call.argument(format_args!("{n} bytes"));
-                call.status(status);
                 if call.fine() {
                     call.bytes += n as u64;
                 }
             };
-        fn tell(file: *const TF_WritableFile, status: *mut TF_Status) -> i64 => |call, position| {
-            call.file(file);
-            call.status(status);
-            call.value(format_args!("{position}"));
-        };
-        fn flush(file: *const TF_WritableFile, status: *mut TF_Status) => |call, ()| {
-            call.file(file);
-            call.status(status);
-        };
-        fn sync(file: *const TF_WritableFile, status: *mut TF_Status) => |call, ()| {
-            call.file(file);
-            call.status(status);
-        };
-        fn close(file: *const TF_WritableFile, status: *mut TF_Status) => |call, ()| {
-            call.file(file);
-            call.status(status);
-        };
+        fn tell(file: *const TF_WritableFile, status: *mut TF_Status) -> i64;
+        fn flush(file: *const TF_WritableFile, status: *mut TF_Status);
+        fn sync(file: *const TF_WritableFile, status: *mut TF_Status);
+        fn close(file: *const TF_WritableFile, status: *mut TF_Status);
     }
 
     /// `TF_ReadOnlyMemoryRegionOps`.
     regions: TF_ReadOnlyMemoryRegionOps, 16 {
-        fn cleanup as "read_only_memory_region.cleanup" (region: *mut TF_ReadOnlyMemoryRegion) => |call, ()| {
+        fn cleanup as "read_only_memory_region.cleanup" (region: *mut TF_ReadOnlyMemoryRegion) => |call| {
             call.file(region);
             PATHS.forget(region.addr());
         };
-        fn data(region: *const TF_ReadOnlyMemoryRegion) -> *const c_void => |call, data| {
-            call.file(region);
-            call.address(*data);
-        };
-        fn length(region: *const TF_ReadOnlyMemoryRegion) -> u64 => |call, length| {
-            call.file(region);
-            call.value(format_args!("{length}"));
-        };
+        fn data(region: *const TF_ReadOnlyMemoryRegion) -> *const c_void;
+        fn length(region: *const TF_ReadOnlyMemoryRegion) -> u64;
     }
 }
 

@@ -8,6 +8,7 @@ mod filesystem;
 mod kernel;
 mod look;
 mod process;
+mod said;
 #[cfg(test)]
 mod samples;
 mod slots;

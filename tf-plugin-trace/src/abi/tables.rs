@@ -15,14 +15,15 @@ pub(super) fn too_many(what: &str, subject: &str) {
 /// For each table: a module with `wrap`, which puts wrappers in front of its functions, and `SLOTS`.
 ///
 /// Each function is given with its arguments, which must be those of the table's type, and with what is said of a
-/// call that has come back; `before` keeps what the call may change. `as` names those whose name several tables have.
+/// call that has come back besides what [`tell`](super::said::tell) says; `before` keeps what the call may change. `as`
+/// names those whose name several tables have.
 macro_rules! tables {
     ($(
         $(#[$doc:meta])*
         $module:ident: $table:ident, $slots:tt {
             $(fn $name:ident $(as $label:literal)? ($($arg:ident: $ty:ty),*) $(-> $ret:ty)?
                 $(, before $kept:ident = $before:expr)?
-                => |$call:ident, $result:pat_param| $describe:expr;)*
+                $(=> $($only:ident)? |$call:ident $(, $result:pat_param)?| $describe:expr)?;)*
         }
     )*) => {$(
         $(#[$doc])*
@@ -30,6 +31,7 @@ macro_rules! tables {
             #![allow(unused_variables, reason = "not everything is said of every call")]
             use super::*;
             use $crate::abi::begun::Begun;
+            use $crate::abi::said::{Said, Silent as _, tell};
             use $crate::abi::tables::too_many;
             use $crate::totals::Slots;
 
@@ -80,13 +82,13 @@ macro_rules! tables {
                         let begun = Begun::new(slot, at);
                         // SAFETY: the arguments are those of the host.
                         let result = unsafe { function($($arg),*) };
-                        {
-                            let $result = &result;
-                            // SAFETY: the arguments are those of the host, still valid, and `result` is what
-                            // the plugin returned.
-                            #[allow(unused_unsafe, reason = "not all of it is")]
-                            begun.returned(|$call| unsafe { $describe });
-                        }
+                        // SAFETY: the arguments are those of the host, still valid, and `result` is what
+                        // the plugin returned.
+                        #[allow(unused_unsafe, reason = "not all of it is")]
+                        begun.returned(|said| unsafe {
+                            $(Said($arg).status(said);)*
+                            tell!([$($arg)*] said result $(=> $($only)? |$call $(, $result)?| $describe)?);
+                        });
                         result
                     }
                 )*

@@ -142,6 +142,17 @@ impl Call {
         self.argument(format_args!("{name} {handle:p}"));
     }
 
+    /// The handle that was made, where the host has a place for it.
+    ///
+    /// # Safety
+    /// Null, or the place of a handle.
+    pub(super) unsafe fn made<T>(&mut self, name: &str, made: *const *mut T) {
+        // SAFETY: by the caller's word.
+        if let Some(made) = unsafe { made.as_ref() }.filter(|_| self.fine()) {
+            self.value(format_args!("{name} {:p}", *made));
+        }
+    }
+
     /// Where device memory begins, as an argument.
     ///
     /// # Safety

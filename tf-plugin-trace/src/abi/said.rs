@@ -1,0 +1,91 @@
+//! What is said of an argument or a result because of its type alone.
+
+use std::ffi::{c_char, c_int, c_void};
+
+use tf_fs_sys::*;
+
+use super::words::text;
+use crate::call::Call;
+
+/// An argument, or a result. A method of this type's own is preferred to that of [`Silent`], which is there for all.
+pub(super) struct Said<T>(pub(super) T);
+
+/// Nothing is said of other types.
+pub(super) trait Silent {
+    /// Notes a status, which decides what else is said.
+    unsafe fn status(&self, _: &mut Call) {}
+    /// Puts an argument in words.
+    unsafe fn argument(&self, _: &mut Call) {}
+    /// Puts in words what an argument points to now.
+    unsafe fn made(&self, _: &mut Call) {}
+    /// Puts in words what was returned.
+    unsafe fn value(&self, _: &mut Call) {}
+}
+
+impl<T> Silent for Said<T> {}
+
+macro_rules! said {
+    ($($type:ty, $method:ident: |$it:ident, $call:ident| $what:expr;)*) => {$(
+        impl Said<$type> {
+            /// # Safety
+            /// Null, or valid as the table's header says.
+            pub(super) unsafe fn $method(&self, $call: &mut Call) {
+                let $it = self.0;
+                // SAFETY: by the caller's word.
+                #[allow(unused_unsafe, reason = "numbers are safe")]
+                unsafe { $what };
+            }
+        }
+    )*};
+}
+
+said! {
+    *mut TF_Status, status: |status, call| call.status(status);
+    *const c_char, argument: |path, call| call.path(path);
+    *const TF_RandomAccessFile, argument: |file, call| call.file(file);
+    *const TF_WritableFile, argument: |file, call| call.file(file);
+    *const TF_ReadOnlyMemoryRegion, argument: |region, call| call.file(region);
+    *mut TF_TransactionToken, argument: |token, call| call.handle("token", token);
+    *const TF_TransactionToken, argument: |token, call| call.handle("token", token);
+    *const SP_Device, argument: |device, call| call.device(device);
+    SP_Stream, argument: |stream, call| call.handle("stream", stream);
+    SP_Event, argument: |event, call| call.handle("event", event);
+    SP_Timer, argument: |timer, call| call.handle("timer", timer);
+    *mut SP_Stream, made: |made, call| call.made("stream", made);
+    *mut SP_Event, made: |made, call| call.made("event", made);
+    *mut SP_Timer, made: |made, call| call.made("timer", made);
+    bool, value: |truth, call| call.truth(truth);
+    TF_Bool, value: |truth, call| call.truth(truth != 0);
+    c_int, value: |number, call| call.value(format_args!("{number}"));
+    u64, value: |number, call| call.value(format_args!("{number}"));
+    i64, value: |number, call| call.value(format_args!("{number}"));
+    f64, value: |number, call| call.value(format_args!("{number}"));
+    *mut c_char, value: |words, call| call.value(format_args!("{}", text(words)));
+    *const c_void, value: |address, call| call.address(address);
+    *mut c_void, value: |address, call| call.address(address);
+}
+
+/// What is said of a call with these arguments that has returned `$value`: what their types say, and then what the list
+/// says. With a second name the list speaks of what was returned, and with `only` of everything but the status.
+macro_rules! tell {
+    ([$($arg:ident)*] $said:ident $value:ident) => {{
+        $(Said($arg).argument($said);)*
+        $(Said($arg).made($said);)*
+        Said($value).value($said);
+    }};
+    ([$($arg:ident)*] $said:ident $value:ident => |$call:ident| $more:expr) => {{
+        $crate::abi::said::tell!([$($arg)*] $said $value);
+        let $call = $said;
+        $more
+    }};
+    ([$($arg:ident)*] $said:ident $value:ident => |$call:ident, $result:pat_param| $more:expr) => {{
+        $(Said($arg).argument($said);)*
+        let ($call, $result) = ($said, $value);
+        $more
+    }};
+    ([$($arg:ident)*] $said:ident $value:ident => only |$call:ident, $result:pat_param| $more:expr) => {{
+        let ($call, $result) = ($said, $value);
+        $more
+    }};
+}
+pub(super) use tell;
