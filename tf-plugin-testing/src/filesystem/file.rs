@@ -1,15 +1,11 @@
 //! Open files and mapped regions.
 
-use super::abi::files::{Open, RawRead};
+use super::abi::files::{Open, RawRead, unimplemented};
 use super::abi::mounted::Mounted;
 use std::fmt::Display;
 use tf_fs_plugin::RegionContent;
 use tf_fs_sys::{TF_RandomAccessFile, TF_ReadOnlyMemoryRegion, TF_WritableFile};
 use tf_plugin_core::{Code, Error, Result};
-
-fn unimplemented(op: &str, name: &[u8]) -> Error {
-    Error::new(Code::Unimplemented, format!("{op}() not implemented for {}", name.escape_ascii()))
-}
 
 /// A file that is open for reading. Dropping it runs `cleanup`.
 #[derive(Debug)]
@@ -37,7 +33,7 @@ impl TestRandomAccessFile {
     /// As [`read`](Self::read), with the status as it is: OK for exactly `n` bytes, `OUT_OF_RANGE` for
     /// fewer. On any other error there are no bytes.
     pub fn read_with_status(&self, offset: u64, n: usize) -> (Vec<u8>, Result<()>) {
-        let first = match self.read_one(offset, n, 0x5a) {
+        let first = match self.0.raw_read(offset, n, 0x5a) {
             Ok(read) => read,
             Err(error) => return (Vec::new(), Err(error)),
         };
@@ -49,7 +45,7 @@ impl TestRandomAccessFile {
                 if untouched.is_empty() {
                     break;
                 }
-                match self.read_one(offset, n, seed) {
+                match self.0.raw_read(offset, n, seed) {
                     Ok(again) => {
                         untouched.retain(|index| again.untouched.binary_search(index).is_ok())
                     }
@@ -68,10 +64,6 @@ impl TestRandomAccessFile {
             }
         }
         (first.content, first.result)
-    }
-
-    fn read_one(&self, offset: u64, n: usize, seed: u8) -> Result<RawRead> {
-        self.0.raw_read(offset, n, seed).unwrap_or_else(|| Err(unimplemented("Read", &self.0.name)))
     }
 
     /// Whether an answer keeps the rules.
@@ -136,7 +128,7 @@ impl TestWritableFile {
     /// # Errors
     /// That of the plugin; `UNIMPLEMENTED` if the slot is null.
     pub fn append(&mut self, data: &[u8]) -> Result<()> {
-        self.0.raw_append(data).unwrap_or_else(|| Err(unimplemented("Append", &self.0.name)))
+        self.0.raw_append(data)
     }
 
     /// The position in bytes.
@@ -144,9 +136,7 @@ impl TestWritableFile {
     /// # Errors
     /// That of the plugin; `UNIMPLEMENTED` if the slot is null.
     pub fn tell(&mut self) -> Result<u64> {
-        let Some((result, position)) = self.0.raw_tell() else {
-            return Err(unimplemented("Tell", &self.0.name));
-        };
+        let (result, position) = self.0.raw_tell()?;
         let mounted = &self.0.mounted;
         let position = number(mounted, "tell", &self.0.name, &result, position);
         result.map(|()| position)

@@ -1,12 +1,12 @@
 //! The host: which filesystem serves which name.
 
 use super::abi::mounted::Mounted;
+use super::abi::transactions::TestTransaction;
 use super::defaults;
 use super::file::{TestRandomAccessFile, TestReadOnlyMemoryRegion, TestWritableFile};
 use super::handle::TestFilesystem;
 use super::path;
 use super::session::Session;
-use super::transactions::TestTransaction;
 use crate::abi::status;
 use crate::violations::{Log, Violation};
 use std::collections::BTreeMap;

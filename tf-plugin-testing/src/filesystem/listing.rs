@@ -14,13 +14,9 @@ impl TestFilesystem {
         const OP: &str = "get_children";
         let uri = uri.as_ref();
         let slot = self.mounted.tables.filesystem.get_children;
-        if slot.is_none() {
-            return Err(unsupported(uri, "GetChildren"));
-        }
+        let slot = slot.ok_or_else(|| unsupported(uri, "GetChildren"))?;
         let path = self.translate_name(uri)?;
-        let Some((result, listing)) = self.mounted.raw_list(OP, slot, &path) else {
-            return Ok(Vec::new());
-        };
+        let (result, listing) = self.mounted.raw_list(OP, slot, &path);
         let names = self.judge_listing(OP, &path, &result, listing);
         for name in &names {
             if name.contains(&b'/') || matches!(&name[..], b"" | b"." | b"..") {
@@ -40,10 +36,10 @@ impl TestFilesystem {
     pub fn get_matching_paths(&self, pattern: impl AsRef<[u8]>) -> Result<Vec<Vec<u8>>> {
         const OP: &str = "get_matching_paths";
         let pattern = pattern.as_ref();
-        let slot = self.mounted.tables.filesystem.get_matching_paths;
-        let Some((result, listing)) = self.mounted.raw_list(OP, slot, pattern) else {
+        let Some(slot) = self.mounted.tables.filesystem.get_matching_paths else {
             return defaults::get_matching_paths(self, pattern);
         };
+        let (result, listing) = self.mounted.raw_list(OP, slot, pattern);
         let names = self.judge_listing(OP, pattern, &result, listing);
         let scheme = path::parse(pattern).scheme;
         for name in &names {

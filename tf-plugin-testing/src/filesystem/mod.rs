@@ -94,7 +94,6 @@ mod paths;
 mod session;
 mod suite;
 mod tensorflow;
-mod transactions;
 
 #[doc(inline)]
 pub use crate::__filesystem_conformance as conformance;
@@ -104,6 +103,7 @@ pub use crate::tensorflow::{Answer, TensorFlowCase};
 pub use crate::verdict::Verdict;
 pub use crate::violations::Violation;
 pub use abi::mounted::Tables;
+pub use abi::transactions::TestTransaction;
 pub use conformance::samples::{Sample, samples};
 pub use conformance::{Case, Conformance, Group};
 pub use declared::{Append, Directories, Files, Visible};
@@ -116,7 +116,6 @@ pub use suite::TestRoot;
 pub use suite::{RootSource, Suite};
 pub use tensorflow::{InTensorFlow, c_cases, python_cases};
 pub use tf_fs_plugin::__private::Plugin;
-pub use transactions::TestTransaction;
 
 /// Each case as a value: to run it alone, and for the option `without` of
 /// [`conformance!`](crate::filesystem::conformance!).

@@ -112,10 +112,7 @@ impl TestFilesystem {
         slot: Option<OpenOp<T>>,
         uri: &[u8],
     ) -> Result<Open<T>> {
-        if slot.is_none() {
-            return Err(unsupported(uri, cpp_name));
-        }
-        let opened = Open::new(&self.mounted, op, slot, &self.translate_name(uri)?);
-        opened.unwrap_or_else(|| Err(unsupported(uri, cpp_name)))
+        let slot = slot.ok_or_else(|| unsupported(uri, cpp_name))?;
+        Open::new(&self.mounted, op, slot, &self.translate_name(uri)?)
     }
 }

@@ -20,13 +20,8 @@ macro_rules! path_ops {
             pub fn $op(&self, uri: impl AsRef<[u8]>) -> Result<()> {
                 let uri = uri.as_ref();
                 let slot = self.mounted.tables.filesystem.$op;
-                if slot.is_none() {
-                    return Err(unsupported(uri, $cpp_name));
-                }
-                let path = self.translate_name(uri)?;
-                self.mounted
-                    .path_op(stringify!($op), slot, &path)
-                    .unwrap_or(Ok(()))
+                let slot = slot.ok_or_else(|| unsupported(uri, $cpp_name))?;
+                self.mounted.path_op(stringify!($op), slot, &self.translate_name(uri)?)
             }
         )*}
     };
@@ -50,12 +45,10 @@ impl TestFilesystem {
     /// notes a violation and returns `INTERNAL`.
     pub fn recursively_create_dir(&self, uri: impl AsRef<[u8]>) -> Result<()> {
         let uri = uri.as_ref();
-        let slot = self.mounted.tables.filesystem.recursively_create_dir;
-        if slot.is_none() {
+        let Some(slot) = self.mounted.tables.filesystem.recursively_create_dir else {
             return defaults::recursively_create_dir(self, uri);
-        }
-        let path = self.translate_name(uri)?;
-        self.mounted.path_op("recursively_create_dir", slot, &path).unwrap_or(Ok(()))
+        };
+        self.mounted.path_op("recursively_create_dir", slot, &self.translate_name(uri)?)
     }
 
     /// Deletes a directory with all below it.
@@ -90,13 +83,12 @@ impl TestFilesystem {
     /// That of the plugin. TensorFlow's default copies and deletes.
     pub fn rename_file(&self, src: impl AsRef<[u8]>, dst: impl AsRef<[u8]>) -> Result<()> {
         let (src, dst) = (src.as_ref(), dst.as_ref());
-        let slot = self.mounted.tables.filesystem.rename_file;
-        if slot.is_none() {
+        let Some(slot) = self.mounted.tables.filesystem.rename_file else {
             self.copy_file(src, dst)?;
             return self.delete_file(src);
-        }
+        };
         let (src, dst) = (self.translate_name(src)?, self.translate_name(dst)?);
-        self.mounted.two_path_op("rename_file", slot, &src, &dst).unwrap_or(Ok(()))
+        self.mounted.two_path_op("rename_file", slot, &src, &dst)
     }
 
     /// Copies a file within this filesystem.
@@ -106,12 +98,11 @@ impl TestFilesystem {
     /// into `dst` if that is a directory.
     pub fn copy_file(&self, src: impl AsRef<[u8]>, dst: impl AsRef<[u8]>) -> Result<()> {
         let (src, dst) = (src.as_ref(), dst.as_ref());
-        let slot = self.mounted.tables.filesystem.copy_file;
-        if slot.is_none() {
+        let Some(slot) = self.mounted.tables.filesystem.copy_file else {
             return defaults::copy_file(self, src, self, dst);
-        }
+        };
         let (src, dst) = (self.translate_name(src)?, self.translate_name(dst)?);
-        self.mounted.two_path_op("copy_file", slot, &src, &dst).unwrap_or(Ok(()))
+        self.mounted.two_path_op("copy_file", slot, &src, &dst)
     }
 
     /// Requests many paths at once: an answer a path, in their order. TensorFlow's default requests

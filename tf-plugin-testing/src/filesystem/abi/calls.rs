@@ -32,32 +32,25 @@ impl Mounted {
     pub(in crate::filesystem) fn path_op(
         &self,
         op: &'static str,
-        slot: Option<TF_PathOp>,
+        slot: TF_PathOp,
         path: &[u8],
-    ) -> Option<Result<()>> {
-        let slot = slot?;
+    ) -> Result<()> {
         let c = c_path(path);
         // SAFETY: an initialised filesystem of this table, a C string and a status.
-        let (result, ()) = self.call(op, path, |status| unsafe {
-            slot(self.as_ptr(), c.as_ptr(), status);
-        });
-        Some(result)
+        self.call(op, path, |status| unsafe { slot(self.as_ptr(), c.as_ptr(), status) }).0
     }
 
     pub(in crate::filesystem) fn two_path_op(
         &self,
         op: &'static str,
-        slot: Option<TF_TwoPathOp>,
+        slot: TF_TwoPathOp,
         src: &[u8],
         dst: &[u8],
-    ) -> Option<Result<()>> {
-        let slot = slot?;
+    ) -> Result<()> {
         let (c_src, c_dst) = (c_path(src), c_path(dst));
         // SAFETY: an initialised filesystem of this table, two C strings and a status.
-        let (result, ()) = self.call(op, src, |status| unsafe {
-            slot(self.as_ptr(), c_src.as_ptr(), c_dst.as_ptr(), status);
-        });
-        Some(result)
+        let call = |status| unsafe { slot(self.as_ptr(), c_src.as_ptr(), c_dst.as_ptr(), status) };
+        self.call(op, src, call).0
     }
 
     /// The answer and both counters, [`UNSET`] where they were not written.
@@ -176,10 +169,9 @@ impl Mounted {
     pub(in crate::filesystem) fn raw_list(
         &self,
         op: &'static str,
-        slot: Option<TF_ListOp>,
+        slot: TF_ListOp,
         path: &[u8],
-    ) -> Option<(Result<()>, Listing)> {
-        let slot = slot?;
+    ) -> (Result<()>, Listing) {
         let c = c_path(path);
         let mut array: *mut *mut c_char = ptr::null_mut();
         // SAFETY: an initialised filesystem of this table, a C string, a place that holds null and a
@@ -217,17 +209,13 @@ impl Mounted {
             // SAFETY: null.
             unsafe { self.blocks.free(array) };
         }
-        let listing = Listing { count, no_array, entries };
-        Some((result, listing))
+        (result, Listing { count, no_array, entries })
     }
 
-    /// Whether the slot was there.
-    pub(in crate::filesystem) fn raw_flush_caches(&self) -> bool {
-        let Some(slot) = self.tables.filesystem.flush_caches else {
-            return false;
-        };
-        // SAFETY: an initialised filesystem of this table.
-        unsafe { slot(self.as_ptr()) };
-        true
+    pub(in crate::filesystem) fn raw_flush_caches(&self) {
+        if let Some(slot) = self.tables.filesystem.flush_caches {
+            // SAFETY: an initialised filesystem of this table.
+            unsafe { slot(self.as_ptr()) };
+        }
     }
 }

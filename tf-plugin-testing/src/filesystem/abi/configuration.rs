@@ -1,6 +1,8 @@
 //! The slots of configuration options.
 
 use super::mounted::{Mounted, c_path};
+use super::transactions::null_slot;
+use crate::filesystem::handle::TestFilesystem;
 use core::ffi::{CStr, c_char, c_int};
 use core::ptr;
 use tf_fs_plugin::__private::testing::OwnedOption;
@@ -9,7 +11,7 @@ use tf_fs_sys::{
     TF_Filesystem_Option, TF_Filesystem_Option_Type_Buffer, TF_Filesystem_Option_Type_Int,
     TF_Filesystem_Option_Type_Real, TF_Filesystem_Option_Value_Buffer,
 };
-use tf_plugin_core::Result;
+use tf_plugin_core::{Code, Error, Result};
 
 const INT: c_int = TF_Filesystem_Option_Type_Int as c_int;
 const REAL: c_int = TF_Filesystem_Option_Type_Real as c_int;
@@ -28,95 +30,97 @@ fn raw(option: &mut OwnedOption) -> TF_Filesystem_Option {
     raw
 }
 
-impl Mounted {
-    pub(in crate::filesystem) fn raw_set_filesystem_configuration(
-        &self,
-        options: &[FilesystemOption],
-    ) -> Option<Result<()>> {
-        let slot = self.tables.filesystem.set_filesystem_configuration?;
-        let options: Result<Vec<_>> = options.iter().map(OwnedOption::new).collect();
-        let mut options = match options {
-            Ok(options) => options,
-            Err(error) => return Some(Err(error)),
+impl TestFilesystem {
+    /// Sets several options. An empty description goes over as null, as TensorFlow's do.
+    ///
+    /// # Errors
+    /// That of the plugin; `UNIMPLEMENTED` if the slot is null.
+    pub fn set_filesystem_configuration(&self, options: &[FilesystemOption]) -> Result<()> {
+        let Some(slot) = self.mounted.tables.filesystem.set_filesystem_configuration else {
+            let what = "Filesystem does not support SetConfiguration()";
+            return Err(Error::new(Code::Unimplemented, what));
         };
+        let mut options =
+            options.iter().map(OwnedOption::new).collect::<Result<Vec<OwnedOption>>>()?;
         let raw: Vec<TF_Filesystem_Option> = options.iter_mut().map(raw).collect();
-        let count = c_int::try_from(raw.len()).ok()?;
+        let count = c_int::try_from(raw.len()).map_err(Error::invalid_argument)?;
         let start = if raw.is_empty() { ptr::null() } else { raw.as_ptr() };
         // SAFETY: an initialised filesystem of this table, `count` options and a status.
-        let (result, ()) = self.call("set_filesystem_configuration", b"", |status| unsafe {
-            slot(self.as_ptr(), start, count, status);
-        });
-        Some(result)
+        let call = |status| unsafe { slot(self.as_ptr(), start, count, status) };
+        self.mounted.call("set_filesystem_configuration", b"", call).0
     }
 
-    pub(in crate::filesystem) fn raw_set_filesystem_configuration_option(
-        &self,
-        option: &FilesystemOption,
-    ) -> Option<Result<()>> {
+    /// Sets one option. TensorFlow never does.
+    ///
+    /// # Errors
+    /// That of the plugin; `UNIMPLEMENTED` if the slot is null.
+    pub fn set_filesystem_configuration_option(&self, option: &FilesystemOption) -> Result<()> {
         const OP: &str = "set_filesystem_configuration_option";
-        let slot = self.tables.filesystem.set_filesystem_configuration_option?;
-        let mut owned = match OwnedOption::new(option) {
-            Ok(owned) => owned,
-            Err(error) => return Some(Err(error)),
-        };
+        let slot = self.mounted.tables.filesystem.set_filesystem_configuration_option;
+        let slot = slot.ok_or_else(|| null_slot(OP))?;
+        let mut owned = OwnedOption::new(option)?;
         let raw = raw(&mut owned);
         // SAFETY: an initialised filesystem of this table, an option and a status.
-        let (result, ()) = self.call(OP, option.name.as_bytes(), |status| unsafe {
-            slot(self.as_ptr(), &raw const raw, status);
-        });
-        Some(result)
+        let call = |status| unsafe { slot(self.as_ptr(), &raw const raw, status) };
+        self.mounted.call(OP, option.name.as_bytes(), call).0
     }
 
-    pub(in crate::filesystem) fn raw_get_filesystem_configuration(
-        &self,
-    ) -> Option<Result<Vec<FilesystemOption>>> {
+    /// All options of the filesystem. TensorFlow never asks.
+    ///
+    /// # Errors
+    /// That of the plugin; `UNIMPLEMENTED` if the slot is null.
+    pub fn get_filesystem_configuration(&self) -> Result<Vec<FilesystemOption>> {
         const OP: &str = "get_filesystem_configuration";
-        let slot = self.tables.filesystem.get_filesystem_configuration?;
+        let slot = self.mounted.tables.filesystem.get_filesystem_configuration;
+        let slot = slot.ok_or_else(|| null_slot(OP))?;
         let (mut array, mut count) = (ptr::null_mut(), UNSET_COUNT);
         // SAFETY: an initialised filesystem of this table, two places for the answer and a status.
-        let (result, ()) = self.call(OP, b"", |status| unsafe {
-            slot(self.as_ptr(), &mut array, &mut count, status);
-        });
-        Some(self.answer(OP, b"", result, array, count))
+        let call = |status| unsafe { slot(self.as_ptr(), &mut array, &mut count, status) };
+        let (result, ()) = self.mounted.call(OP, b"", call);
+        self.mounted.answer(OP, b"", result, array, count)
     }
 
-    pub(in crate::filesystem) fn raw_get_filesystem_configuration_option(
-        &self,
-        key: &str,
-    ) -> Option<Result<Option<FilesystemOption>>> {
+    /// One option by its key. TensorFlow never asks.
+    ///
+    /// # Errors
+    /// That of the plugin; `UNIMPLEMENTED` if the slot is null.
+    pub fn get_filesystem_configuration_option(&self, key: &str) -> Result<FilesystemOption> {
         const OP: &str = "get_filesystem_configuration_option";
-        let slot = self.tables.filesystem.get_filesystem_configuration_option?;
-        let c = c_path(key.as_bytes());
-        let mut option = ptr::null_mut();
+        let slot = self.mounted.tables.filesystem.get_filesystem_configuration_option;
+        let slot = slot.ok_or_else(|| null_slot(OP))?;
+        let (key, mut option) = (key.as_bytes(), ptr::null_mut());
+        let c = c_path(key);
         // SAFETY: an initialised filesystem of this table, a C string, a place for the answer and a
         // status.
-        let (result, ()) = self.call(OP, key.as_bytes(), |status| unsafe {
-            slot(self.as_ptr(), c.as_ptr(), &mut option, status);
-        });
+        let call = |status| unsafe { slot(self.as_ptr(), c.as_ptr(), &mut option, status) };
+        let (result, ()) = self.mounted.call(OP, key, call);
         let count = if result.is_ok() { 1 } else { UNSET_COUNT };
-        let answer = self.answer(OP, key.as_bytes(), result, option, count);
-        Some(answer.map(|mut options| options.pop()))
+        let found = self.mounted.answer(OP, key, result, option, count)?.pop();
+        found.ok_or_else(|| Error::internal("the plugin answered OK without an option"))
     }
 
-    pub(in crate::filesystem) fn raw_get_filesystem_configuration_keys(
-        &self,
-    ) -> Option<Result<Vec<String>>> {
+    /// The keys of all options. TensorFlow never asks. The header leaves open how several keys fit
+    /// into one string; this SDK puts them one after the other, each with its NUL.
+    ///
+    /// # Errors
+    /// That of the plugin; `UNIMPLEMENTED` if the slot is null.
+    pub fn get_filesystem_configuration_keys(&self) -> Result<Vec<String>> {
         const OP: &str = "get_filesystem_configuration_keys";
-        let slot = self.tables.filesystem.get_filesystem_configuration_keys?;
+        let slot = self.mounted.tables.filesystem.get_filesystem_configuration_keys;
+        let slot = slot.ok_or_else(|| null_slot(OP))?;
         let (mut keys, mut count) = (ptr::null_mut::<c_char>(), UNSET_COUNT);
         // SAFETY: an initialised filesystem of this table, two places for the answer and a status.
-        let (result, ()) = self.call(OP, b"", |status| unsafe {
-            slot(self.as_ptr(), &mut keys, &mut count, status);
-        });
+        let call = |status| unsafe { slot(self.as_ptr(), &mut keys, &mut count, status) };
+        let (result, ()) = self.mounted.call(OP, b"", call);
         if let Err(error) = result {
             if !keys.is_null() || count != UNSET_COUNT {
                 self.violation(OP, b"", "failed but wrote keys, which nobody frees");
             }
-            return Some(Err(error));
+            return Err(error);
         }
         if count < 0 || (keys.is_null() && count > 0) {
             self.violation(OP, b"", "answered OK without keys or their number");
-            return Some(Ok(Vec::new()));
+            return Ok(Vec::new());
         }
         let mut texts = Vec::new();
         let mut at = keys.cast_const();
@@ -128,13 +132,15 @@ impl Mounted {
                 at = at.add(key.count_bytes() + 1);
             }
         }
-        if self.blocks.receive(OP, b"", keys) {
+        if self.mounted.blocks.receive(OP, b"", keys) {
             // SAFETY: a block of the plugin's allocator that was copied.
-            unsafe { self.blocks.free(keys) };
+            unsafe { self.mounted.blocks.free(keys) };
         }
-        Some(Ok(texts))
+        Ok(texts)
     }
+}
 
+impl Mounted {
     /// Copies and frees an array of options.
     fn answer(
         &self,

@@ -11,6 +11,10 @@ use tf_fs_sys::{
 };
 use tf_plugin_core::{Code, Error, Result};
 
+pub(in crate::filesystem) fn unimplemented(op: &str, name: &[u8]) -> Error {
+    Error::new(Code::Unimplemented, format!("{op}() not implemented for {}", name.escape_ascii()))
+}
+
 /// A struct of the header that is one pointer to the plugin's state.
 pub(in crate::filesystem) trait Handle: Sized {
     fn empty() -> Self;
@@ -65,14 +69,13 @@ unsafe impl<T: Handle> Send for Open<T> {}
 unsafe impl<T: Handle> Sync for Open<T> {}
 
 impl<T: Handle> Open<T> {
-    /// Runs an operation that opens something; `None` if the slot is null.
+    /// Runs an operation that opens something.
     pub(in crate::filesystem) fn new(
         mounted: &Arc<Mounted>,
         op: &'static str,
-        slot: Option<OpenOp<T>>,
+        slot: OpenOp<T>,
         name: &[u8],
-    ) -> Option<Result<Self>> {
-        let slot = slot?;
+    ) -> Result<Self> {
         let path = c_path(name);
         let handle = Box::into_raw(Box::new(T::empty()));
         // SAFETY: an initialised filesystem of this table, a C string, an empty file or region, and a status.
@@ -88,13 +91,13 @@ impl<T: Handle> Open<T> {
             }
             // SAFETY: `handle` is from `Box::into_raw` above; it was not opened, so nothing else has it.
             drop(unsafe { Box::from_raw(handle) });
-            return Some(Err(error));
+            return Err(error);
         }
         if state.is_null() {
             let what = "answered OK without setting the file; TensorFlow will use it nevertheless";
             mounted.violation(op, name, what);
         }
-        Some(Ok(Self { name: name.to_vec(), handle, mounted: Arc::clone(mounted) }))
+        Ok(Self { name: name.to_vec(), handle, mounted: Arc::clone(mounted) })
     }
 
     /// What the operations get.
@@ -125,52 +128,53 @@ pub(in crate::filesystem) struct RawRead {
 }
 
 impl Open<TF_RandomAccessFile> {
-    /// Reads into a buffer that is filled with the pattern of `seed`. `None` if the slot is null.
+    /// Reads into a buffer that is filled with the pattern of `seed`.
     pub(in crate::filesystem) fn raw_read(
         &self,
         offset: u64,
         n: usize,
         seed: u8,
-    ) -> Option<Result<RawRead>> {
-        let slot = self.mounted.tables.random_access_file.read?;
-        let Some(mut buffer) = Buffer::new(n, seed) else {
+    ) -> Result<RawRead> {
+        let slot = self.mounted.tables.random_access_file.read;
+        let slot = slot.ok_or_else(|| unimplemented("Read", &self.name))?;
+        let mut buffer = Buffer::new(n, seed).ok_or_else(|| {
             let text = format!("the in-process host has no memory for a buffer of {n} bytes");
-            return Some(Err(Error::new(Code::ResourceExhausted, text)));
-        };
+            Error::new(Code::ResourceExhausted, text)
+        })?;
         let place = buffer.as_mut_ptr();
         // SAFETY: an open file of this table, a buffer of `n` bytes, null if `n` is 0, and a status.
         let (result, returned) = self.mounted.call("read", &self.name, |status| unsafe {
             slot(self.as_ptr(), offset, n, place, status)
         });
         let claimed = usize::try_from(returned).unwrap_or(0).min(n);
-        Some(Ok(RawRead {
+        Ok(RawRead {
             result,
             returned,
             margins_are_intact: buffer.margins_are_intact(),
             content: buffer.content(claimed).to_vec(),
             untouched: buffer.untouched(claimed),
-        }))
+        })
     }
 }
 
 impl Open<TF_WritableFile> {
-    pub(in crate::filesystem) fn raw_append(&self, data: &[u8]) -> Option<Result<()>> {
-        let slot = self.mounted.tables.writable_file.append?;
+    pub(in crate::filesystem) fn raw_append(&self, data: &[u8]) -> Result<()> {
+        let slot = self.mounted.tables.writable_file.append;
+        let slot = slot.ok_or_else(|| unimplemented("Append", &self.name))?;
         // A copy of exactly its size, gone after the call; null if there is none, as TensorFlow passes
         // it at the end of a copy.
         let copy: Box<[u8]> = data.into();
         let start = if copy.is_empty() { ptr::null() } else { copy.as_ptr().cast() };
         // SAFETY: an open file of this table, `len` bytes and a status.
-        let (result, ()) = self.mounted.call("append", &self.name, |status| unsafe {
-            slot(self.as_ptr(), start, copy.len(), status);
-        });
-        Some(result)
+        let call = |status| unsafe { slot(self.as_ptr(), start, copy.len(), status) };
+        self.mounted.call("append", &self.name, call).0
     }
 
-    pub(in crate::filesystem) fn raw_tell(&self) -> Option<(Result<()>, i64)> {
-        let slot = self.mounted.tables.writable_file.tell?;
+    pub(in crate::filesystem) fn raw_tell(&self) -> Result<(Result<()>, i64)> {
+        let slot = self.mounted.tables.writable_file.tell;
+        let slot = slot.ok_or_else(|| unimplemented("Tell", &self.name))?;
         // SAFETY: an open file of this table and a status.
-        Some(self.mounted.call("tell", &self.name, |status| unsafe { slot(self.as_ptr(), status) }))
+        Ok(self.mounted.call("tell", &self.name, |status| unsafe { slot(self.as_ptr(), status) }))
     }
 }
 
