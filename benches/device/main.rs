@@ -1,11 +1,7 @@
 //! What the device SDK costs: the device of `plugin`, safe Rust on the SDK, against the same device in
 //! `device.cc`, written by hand in C++, side by side; and the reference device against TensorFlow's CPU.
 //!
-//! `cargo bench -p tf-plugin-benches --bench device [-- [--write] [--quick] [--time] [--only PART]
-//! [--profiles DIRECTORY]]`: `--write` puts the tables into `docs/device-benchmarks.md`, `--quick` takes few
-//! rounds and writes nothing, `--time` leaves out the instruction counts and needs no valgrind, `--only` runs
-//! one of `callbacks`, `bandwidth`, `dispatch` and `step`, `--profiles` keeps callgrind's profiles, one a row
-//! and plugin.
+//! `cargo bench -p tf-plugin-benches --bench device -- --help` lists the options.
 
 use std::cell::OnceCell;
 use std::env;
@@ -14,10 +10,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use cargo_tf_plugin::host::Device;
 use cargo_tf_plugin::workspace::Workspace;
 use cargo_tf_plugin::{NEWEST, TensorFlow};
+use clap::Parser;
 use serde_json::Value;
 use tf_plugin_benches::callgrind::{self, Count, counted};
 use tf_plugin_benches::devices::rows::{Row, Session};
@@ -47,50 +44,30 @@ const DOCUMENT: &str = "device-benchmarks.md";
 
 const RATIO: &str = "ratio (quartiles)";
 
-#[derive(Default)]
+/// The device SDK against C++.
+#[derive(Parser)]
 struct Arguments {
+    /// Puts the tables into `docs/device-benchmarks.md`: whole tables of all rounds.
+    #[arg(long, conflicts_with_all = ["quick", "time"])]
     write: bool,
+    /// Takes few rounds.
+    #[arg(long)]
     quick: bool,
-    time_only: bool,
+    /// Leaves out the instruction counts, and needs no valgrind.
+    #[arg(long)]
+    time: bool,
+    /// Runs one part.
+    #[arg(long, value_parser = PARTS.map(|(name, _)| name))]
     only: Option<String>,
+    /// Keeps callgrind's profiles here, one a row and plugin.
+    #[arg(long)]
     profiles: Option<PathBuf>,
+    /// What cargo adds.
+    #[arg(long = "bench", hide = true)]
+    _bench: bool,
 }
 
 impl Arguments {
-    fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Self> {
-        let mut parsed = Self::default();
-        while let Some(argument) = arguments.next() {
-            match argument.as_str() {
-                // What cargo adds.
-                "--bench" => {}
-                "--write" => parsed.write = true,
-                "--quick" => parsed.quick = true,
-                "--time" => parsed.time_only = true,
-                "--only" => {
-                    let part = arguments.next().context("`--only` needs a part")?;
-                    ensure!(
-                        PARTS.iter().any(|(name, _)| *name == part),
-                        "there is no part `{part}`; there are callbacks, bandwidth, dispatch and step"
-                    );
-                    parsed.only = Some(part);
-                }
-                "--profiles" => {
-                    let directory = arguments.next().context("`--profiles` needs a directory")?;
-                    parsed.profiles = Some(PathBuf::from(directory));
-                }
-                other => bail!(
-                    "unknown argument `{other}`; there are `--write`, `--quick`, `--time`, `--only PART` \
-                     and `--profiles DIRECTORY`"
-                ),
-            }
-        }
-        ensure!(
-            !(parsed.write && (parsed.quick || parsed.time_only)),
-            "only whole tables of all rounds are written; leave out `--quick` and `--time`"
-        );
-        Ok(parsed)
-    }
-
     fn rounds(&self, rounds: usize) -> usize {
         if self.quick { rounds.min(5) } else { rounds }
     }
@@ -124,7 +101,7 @@ fn main() -> Result<()> {
         }
         _ => {}
     }
-    let arguments = Arguments::parse(arguments.into_iter())?;
+    let arguments = Arguments::parse();
     let tensorflow = TensorFlow::pinned(NEWEST)?;
     let workspace = Workspace::current()?;
     let scratch = tempfile::tempdir()?;
@@ -145,18 +122,8 @@ fn main() -> Result<()> {
         if arguments.only.as_ref().is_some_and(|only| only != name) {
             continue;
         }
-        let text = format!(
-            "{}\nTensorFlow {} · {} · {} · {}\n",
-            part(&bench)?,
-            tensorflow.version(),
-            build::rust_version(),
-            build::cpp_version(),
-            build::processor(),
-        );
-        println!("{text}");
-        if arguments.write {
-            println!("written to {}", report::write_into(DOCUMENT, name, &text)?.display());
-        }
+        let text = format!("{}\n{}", part(&bench)?, build::versions(&tensorflow));
+        report::show(DOCUMENT, name, &text, arguments.write)?;
     }
     Ok(())
 }
@@ -204,7 +171,7 @@ fn callbacks(bench: &Bench<'_>) -> Result<String> {
         String::from_utf8_lossy(&compared.stderr)
     );
     let mut text = String::new();
-    if !bench.arguments.time_only {
+    if !bench.arguments.time {
         let profiles = bench.arguments.profiles.as_deref().unwrap_or(bench.scratch);
         let counts = callgrind::count_each(
             PLUGINS,
@@ -295,14 +262,10 @@ fn count_table(counts: &[Vec<Count>; 2]) -> Table {
     table
 }
 
-fn show(ratio: Spread) -> String {
-    format!("{:.2} ({:.2}–{:.2})", ratio.median, ratio.low, ratio.high)
-}
-
 fn time_table(times: &[Times]) -> Table {
     let mut table = Table::new(&["callback", PLUGINS[0], PLUGINS[1], RATIO]);
     for (row, Times { plugins: [rust, cpp], ratio }) in Row::ALL.into_iter().zip(times) {
-        table.push([row.name(), number(rust.median), number(cpp.median), show(*ratio)]);
+        table.push([row.name(), number(rust.median), number(cpp.median), ratio.to_string()]);
     }
     table
 }
@@ -391,7 +354,7 @@ fn dispatch(bench: &Bench<'_>) -> Result<String> {
         let rounds = rounds_of(row, &NAMES)?;
         let [rust, cpp, cpu] =
             [0, 1, 2].map(|index| number(Spread::of(&rounds[index]).median * 1e6));
-        let [to_cpp, to_cpu] = [1, 2].map(|other| show(ratios(&rounds[0], &rounds[other])));
+        let [to_cpp, to_cpu] = [1, 2].map(|other| ratios(&rounds[0], &rounds[other]).to_string());
         table.push([name, rust, cpp, to_cpp, cpu, to_cpu]);
     }
     Ok(table.to_string())
@@ -414,7 +377,7 @@ fn step(bench: &Bench<'_>) -> Result<String> {
     for (name, row) in rows(&answer)? {
         let rounds = rounds_of(row, &NAMES)?;
         let [device, cpu] = [0, 1].map(|index| number(Spread::of(&rounds[index]).median * 1e3));
-        table.push([name, device, cpu, show(ratios(&rounds[0], &rounds[1]))]);
+        table.push([name, device, cpu, ratios(&rounds[0], &rounds[1]).to_string()]);
     }
     Ok(table.to_string())
 }

@@ -1,46 +1,45 @@
 //! `examples/localfs` against TensorFlow's own local filesystem, through real TensorFlow.
 //!
-//! `cargo bench -p tf-plugin-benches --bench localfs [-- [--write] [--only TEXT] [--directory PATH]]`:
-//! `--write` puts the table into `docs/benchmarks.md`, `--only` runs the rows whose name contains a
-//! text, `--directory` says where the files are, 500 MB in all; otherwise in memory if the system has
-//! a place for that, because a disk that writes back what earlier rounds wrote disturbs later ones.
+//! `cargo bench -p tf-plugin-benches --bench localfs -- --help` lists the options.
 
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use cargo_tf_plugin::workspace::Workspace;
 use cargo_tf_plugin::{NEWEST, TensorFlow};
+use clap::Parser;
 use serde_json::Value;
 use tf_plugin_benches::build;
 use tf_plugin_benches::report::{self, Table, number};
-use tf_plugin_benches::stats::Spread;
+use tf_plugin_benches::stats::{Spread, ratios};
+
+/// `localfs` against TensorFlow's own local filesystem.
+#[derive(Parser)]
+struct Arguments {
+    /// Puts the table into `docs/benchmarks.md`: the whole table.
+    #[arg(long, conflicts_with = "only")]
+    write: bool,
+    /// Runs the rows whose name contains this text.
+    #[arg(long)]
+    only: Option<String>,
+    /// Where the files are, 500 MB in all; otherwise in memory if the system has a place for that, because a disk
+    /// that writes back what earlier rounds wrote disturbs later ones.
+    #[arg(long)]
+    directory: Option<PathBuf>,
+    /// What cargo adds.
+    #[arg(long = "bench", hide = true)]
+    _bench: bool,
+}
 
 fn main() -> Result<()> {
-    let (mut write, mut only, mut directory) = (false, None, None);
-    let mut arguments = env::args().skip(1);
-    while let Some(argument) = arguments.next() {
-        match argument.as_str() {
-            // What cargo adds.
-            "--bench" => {}
-            "--write" => write = true,
-            "--only" => only = Some(arguments.next().context("`--only` needs a text")?),
-            "--directory" => {
-                directory = Some(arguments.next().context("`--directory` needs a path")?);
-            }
-            other => bail!(
-                "unknown argument `{other}`; there are `--write`, `--only TEXT` and `--directory PATH`"
-            ),
-        }
-    }
-    ensure!(!(write && only.is_some()), "a part of the table is not written; leave out `--only`");
-
+    let arguments = Arguments::parse();
     let tensorflow = TensorFlow::pinned(NEWEST)?;
     let plugin = Workspace::current()?.build_plugin("localfs")?;
     let in_memory = Path::new("/dev/shm");
-    let directory = match directory {
-        Some(directory) => PathBuf::from(directory),
+    let directory = match arguments.directory {
+        Some(directory) => directory,
         None if in_memory.is_dir() => in_memory.to_owned(),
         None => env::temp_dir(),
     };
@@ -49,7 +48,7 @@ fn main() -> Result<()> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("localfs/localfs_vs_builtin.py");
     let mut command = tensorflow.python_command();
     command.arg(script).arg("--plugin").arg(&plugin).arg("--directory").arg(scratch.path());
-    if let Some(only) = only {
+    if let Some(only) = arguments.only {
         command.arg("--only").arg(only);
     }
     let output = command.stderr(Stdio::inherit()).output().context("cannot run Python")?;
@@ -63,11 +62,7 @@ fn main() -> Result<()> {
         build::rust_version(),
         build::processor()
     );
-    println!("{text}");
-    if write {
-        println!("written to {}", report::write("localfs", &text)?.display());
-    }
-    Ok(())
+    report::show("benchmarks.md", "localfs", &text, arguments.write)
 }
 
 /// One table, of the time on the clock and of the processors' time.
@@ -91,12 +86,10 @@ fn table(answer: &Value) -> Result<Table> {
             };
             let (plugin, builtin) = (seconds("plugin")?, seconds("builtin")?);
             ensure!(!plugin.is_empty() && plugin.len() == builtin.len(), "no pairs of rounds");
-            let ratios: Vec<f64> = plugin.iter().zip(&builtin).map(|(a, b)| a / b).collect();
-            let ratio = Spread::of(&ratios);
             cells.extend([
                 number(Spread::of(&plugin).median * 1e3),
                 number(Spread::of(&builtin).median * 1e3),
-                format!("{:.2} ({:.2}–{:.2})", ratio.median, ratio.low, ratio.high),
+                ratios(&plugin, &builtin).to_string(),
             ]);
         }
         table.push(cells);

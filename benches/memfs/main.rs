@@ -1,9 +1,7 @@
 //! The C tables of `examples/memfs` against those of `memfs.cc`, a plugin of the same design written
 //! by hand in C++, side by side in one run.
 //!
-//! `cargo bench -p tf-plugin-benches --bench memfs [-- [--write] [--time] [--count] [--profiles DIRECTORY]]`:
-//! `--write` puts the tables into `docs/benchmarks.md`, `--time` leaves out the instruction counts and
-//! needs no valgrind, `--count` leaves out the times, `--profiles` keeps callgrind's profiles, one a row and plugin.
+//! `cargo bench -p tf-plugin-benches --bench memfs -- --help` lists the options.
 //!
 //! Instructions are also counted of `minimal.cc`, which does less.
 
@@ -12,9 +10,10 @@ use std::hint::black_box;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use cargo_tf_plugin::workspace::Workspace;
 use cargo_tf_plugin::{NEWEST, TensorFlow};
+use clap::Parser;
 use tf_plugin_benches::callgrind::{self, Count, counted};
 use tf_plugin_benches::report::{self, Table, number};
 use tf_plugin_benches::rows::{Names, Row, Session};
@@ -27,6 +26,8 @@ const ROUNDS: usize = 101;
 /// What Rust may cost, relative to C++.
 const GOAL: f64 = 1.05;
 
+const DOCUMENT: &str = "benchmarks.md";
+
 /// Given by this program to itself, under callgrind.
 const COUNT: &str = "--count-instructions";
 
@@ -36,38 +37,24 @@ const PLUGINS: [&str; 3] = ["Rust", "C++, `std::map`", "C++, B-tree"];
 /// Those whose instructions are counted.
 const COUNTED: [&str; 4] = [PLUGINS[0], PLUGINS[1], PLUGINS[2], "C++, minimal"];
 
+/// `memfs` in Rust against C++.
+#[derive(Parser)]
 struct Arguments {
+    /// Puts the tables into `docs/benchmarks.md`.
+    #[arg(long)]
     write: bool,
-    time_only: bool,
-    count_only: bool,
+    /// Leaves out the instruction counts, and needs no valgrind.
+    #[arg(long, conflicts_with = "count")]
+    time: bool,
+    /// Leaves out the times.
+    #[arg(long)]
+    count: bool,
+    /// Keeps callgrind's profiles here, one a row and plugin.
+    #[arg(long)]
     profiles: Option<PathBuf>,
-}
-
-impl Arguments {
-    fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Self> {
-        let mut parsed = Self { write: false, time_only: false, count_only: false, profiles: None };
-        while let Some(argument) = arguments.next() {
-            match argument.as_str() {
-                // What cargo adds.
-                "--bench" => {}
-                "--write" => parsed.write = true,
-                "--time" => parsed.time_only = true,
-                "--count" => parsed.count_only = true,
-                "--profiles" => {
-                    let directory = arguments.next().context("`--profiles` needs a directory")?;
-                    parsed.profiles = Some(PathBuf::from(directory));
-                }
-                other => bail!(
-                    "unknown argument `{other}`; there are `--write`, `--time`, `--count` and \
-                     `--profiles DIRECTORY`"
-                ),
-            }
-        }
-        if parsed.count_only && parsed.time_only {
-            bail!("`--time` and `--count` leave nothing to measure; give one of them");
-        }
-        Ok(parsed)
-    }
+    /// What cargo adds.
+    #[arg(long = "bench", hide = true)]
+    _bench: bool,
 }
 
 fn main() -> Result<()> {
@@ -77,7 +64,7 @@ fn main() -> Result<()> {
     {
         return run_counted(framework.as_ref(), plugin.as_ref());
     }
-    let arguments = Arguments::parse(arguments.into_iter())?;
+    let arguments = Arguments::parse();
 
     let tensorflow = TensorFlow::pinned(NEWEST)?;
     let framework = tensorflow.library_dir().join("libtensorflow_framework.so.2");
@@ -87,21 +74,9 @@ fn main() -> Result<()> {
         |defines: &[&str]| build::cpp(&source, defines, &tensorflow.include_dir(), scratch.path());
     let minimal = Path::new(env!("CARGO_MANIFEST_DIR")).join("memfs/minimal.cc");
     let plugins = [Workspace::current()?.build_plugin("memfs")?, cpp(&[])?, cpp(&["MEMFS_BTREE"])?];
-    let versions = format!(
-        "TensorFlow {} · {} · {} · {}\n",
-        tensorflow.version(),
-        build::rust_version(),
-        build::cpp_version(),
-        build::processor(),
-    );
-    let show = |block: &str, text: String| -> Result<()> {
-        println!("{text}");
-        if arguments.write {
-            println!("written to {}", report::write(block, &text)?.display());
-        }
-        Ok(())
-    };
-    if !arguments.time_only {
+    let versions = build::versions(&tensorflow);
+    let show = |block: &str, text: String| report::show(DOCUMENT, block, &text, arguments.write);
+    if !arguments.time {
         let profiles = arguments.profiles.as_deref().unwrap_or(scratch.path());
         let [rust, map, btree] = plugins.clone();
         let minimal = build::cpp(&minimal, &[], &tensorflow.include_dir(), scratch.path())?;
@@ -115,7 +90,7 @@ fn main() -> Result<()> {
         let text = format!("Instructions an operation:\n\n{}\n{versions}", count_table(&counts));
         show("memfs-counts", text)?;
     }
-    if !arguments.count_only {
+    if !arguments.count {
         let times = time(&framework, &plugins)?;
         let text = format!("Nanoseconds an operation:\n\n{}\n{versions}", time_table(&times));
         show("memfs-times", text)?;
@@ -222,8 +197,7 @@ fn time_table(times: &[Times]) -> Table {
     const RATIO: &str = "ratio (quartiles)";
     let mut table = Table::new(&["operation", PLUGINS[0], PLUGINS[1], RATIO, PLUGINS[2], RATIO]);
     for (row, Times { plugins: [rust, cpp, btree], ratios }) in Row::ALL.into_iter().zip(times) {
-        let [to_cpp, to_btree] =
-            ratios.map(|ratio| format!("{:.2} ({:.2}–{:.2})", ratio.median, ratio.low, ratio.high));
+        let [to_cpp, to_btree] = ratios.map(|ratio| ratio.to_string());
         table.push([
             row.name(),
             number(rust.median),

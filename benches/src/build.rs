@@ -2,11 +2,13 @@
 
 use std::env;
 use std::env::consts::{DLL_EXTENSION, DLL_PREFIX};
+use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
+use cargo_tf_plugin::TensorFlow;
 
 /// The C++ compiler's options: as fast as it can without knowing the machine, like cargo's release
 /// profile.
@@ -19,7 +21,7 @@ const CXX_FLAGS: [&str; 7] =
 /// # Errors
 /// When there is no compiler or it refuses the source.
 pub fn cpp(source: &Path, defines: &[&str], include: &Path, directory: &Path) -> Result<PathBuf> {
-    let compiler = env::var_os("CXX").unwrap_or_else(|| "c++".into());
+    let compiler = compiler();
     let name = source.file_stem().unwrap_or_default().display();
     let variant = defines.join("_").to_lowercase();
     let library = directory.join(format!("{DLL_PREFIX}{name}_cpp{variant}.{DLL_EXTENSION}"));
@@ -41,11 +43,16 @@ pub fn cpp(source: &Path, defines: &[&str], include: &Path, directory: &Path) ->
     Ok(library)
 }
 
-/// The name and version of what compiled the C++ plugin, for the report.
+/// What was measured with, for the report.
 #[must_use]
-pub fn cpp_version() -> String {
-    let compiler = env::var_os("CXX").unwrap_or_else(|| "c++".into());
-    first_line(Command::new(compiler).arg("--version"))
+pub fn versions(tensorflow: &TensorFlow) -> String {
+    let cpp = first_line(Command::new(compiler()).arg("--version"));
+    let version = tensorflow.version();
+    format!("TensorFlow {version} · {} · {cpp} · {}\n", rust_version(), processor())
+}
+
+fn compiler() -> OsString {
+    env::var_os("CXX").unwrap_or_else(|| "c++".into())
 }
 
 /// The version of the Rust compiler.

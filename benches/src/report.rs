@@ -87,12 +87,16 @@ pub fn directory() -> Result<PathBuf> {
     directory.canonicalize().with_context(|| format!("no {}", directory.display()))
 }
 
-/// As [`write_into`] `benchmarks.md`.
+/// Prints a table, and puts it into a block of a document of `docs/` if it is to be written.
 ///
 /// # Errors
-/// As there.
-pub fn write(name: &str, text: &str) -> Result<PathBuf> {
-    write_into("benchmarks.md", name, text)
+/// As for [`write_into`].
+pub fn show(document: &str, name: &str, text: &str, write: bool) -> Result<()> {
+    println!("{text}");
+    if write {
+        println!("written to {}", write_into(document, name, text)?.display());
+    }
+    Ok(())
 }
 
 /// Puts `text` between `<!-- <name>:begin -->` and `<!-- <name>:end -->` in a document.

@@ -1,5 +1,7 @@
 //! Medians and their spread.
 
+use std::fmt;
+
 /// A median with the quartiles around it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
@@ -22,6 +24,12 @@ impl Spread {
         sorted.sort_by(f64::total_cmp);
         let at = |quarter: usize| sorted[(sorted.len() - 1) * quarter / 4];
         Self { low: at(1), median: at(2), high: at(3) }
+    }
+}
+
+impl fmt::Display for Spread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.2} ({:.2}–{:.2})", self.median, self.low, self.high)
     }
 }
 
