@@ -114,8 +114,6 @@ pub mod __private {
 
     /// What the in-process host of `tf-plugin-testing` needs beyond the C interface.
     pub mod testing {
-        pub use crate::abi::graph::init_graph_again;
-        pub use crate::abi::profiler::init_profiler_again;
         pub use crate::abi::release::pretended;
 
         /// Structs of the host, by the versioning strategy.

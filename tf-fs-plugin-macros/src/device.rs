@@ -118,7 +118,7 @@ fn graph_and_profiler(platform: &TokenStream, options: &Options) -> TokenStream 
                 status: *mut #private::TF_Status,
             ) {
                 // SAFETY: the host passes its own structs, each with its size, and a status.
-                unsafe { #private::init_graph::<#platform>(params, status) }
+                unsafe { #private::init_graph::<#platform>(params, status, ::core::option::Option::None) }
             }
             #[unsafe(no_mangle)]
             unsafe extern "C" fn TF_InitProfiler(
@@ -126,7 +126,7 @@ fn graph_and_profiler(platform: &TokenStream, options: &Options) -> TokenStream 
                 status: *mut #private::TF_Status,
             ) {
                 // SAFETY: the host passes its own struct, with its size, and a status.
-                unsafe { #private::init_profiler::<#platform>(params, status) }
+                unsafe { #private::init_profiler::<#platform>(params, status, ::core::option::Option::None) }
             }
             // The types in the headers.
             const _: #private::TF_InitGraphFn = TF_InitGraph;

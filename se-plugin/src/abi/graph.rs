@@ -30,27 +30,17 @@ fn pass_of<P: Exported>() -> Option<&'static dyn GraphPass> {
 /// TensorFlow aborts on an error from here, so there is none unless there is no room for the tables. A
 /// host that is too different gets a pass that does nothing.
 ///
+/// `load`: as the load behind so many others, instead of the next one.
+///
 /// # Safety
 /// `params` is null, or points to a struct of which `struct_size` bytes can be read and written, and so do
 /// the pointers in it; `status` is null or a status of the host.
 pub unsafe fn init_graph<P: Exported>(
     params: *mut TP_OptimizerRegistrationParams,
     status: *mut TF_Status,
+    load: Option<usize>,
 ) {
-    // SAFETY: `params` is null or covers `struct_size` bytes, and `status` is null or the host's: this function
-    // requires both.
-    unsafe { init_graph_again::<P>(params, status, P::graph().loads.next()) };
-}
-
-/// As [`init_graph`], as the load behind so many others.
-///
-/// # Safety
-/// As for [`init_graph`].
-pub unsafe fn init_graph_again<P: Exported>(
-    params: *mut TP_OptimizerRegistrationParams,
-    status: *mut TF_Status,
-    load: usize,
-) {
+    let load = load.unwrap_or_else(|| P::graph().loads.next());
     // SAFETY: `params` and `status` are those that the host passed to `TF_InitGraph`.
     unsafe {
         initialize(

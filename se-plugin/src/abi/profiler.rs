@@ -19,27 +19,17 @@ use tf_plugin_core::{Error, Result};
 /// TensorFlow aborts on an error from here, so there is none unless there is no room for the tables. A
 /// host that is too different gets a profiler that collects nothing.
 ///
+/// `load`: as the load behind so many others, instead of the next one.
+///
 /// # Safety
 /// `params` is null, or points to a struct of which `struct_size` bytes can be read and written, and so do
 /// the pointers in it; `status` is null or a status of the host.
 pub unsafe fn init_profiler<P: Exported>(
     params: *mut TF_ProfilerRegistrationParams,
     status: *mut TF_Status,
+    load: Option<usize>,
 ) {
-    // SAFETY: `params` is null or covers `struct_size` bytes, and `status` is null or the host's: this function
-    // requires both.
-    unsafe { init_profiler_again::<P>(params, status, P::profiler().export.loads.next()) };
-}
-
-/// As [`init_profiler`], as the load behind so many others.
-///
-/// # Safety
-/// As for [`init_profiler`].
-pub unsafe fn init_profiler_again<P: Exported>(
-    params: *mut TF_ProfilerRegistrationParams,
-    status: *mut TF_Status,
-    load: usize,
-) {
+    let load = load.unwrap_or_else(|| P::profiler().export.loads.next());
     // SAFETY: `params` and `status` are those that the host passed to `TF_InitProfiler`.
     unsafe {
         initialize(

@@ -1,6 +1,7 @@
 //! A device whose methods fail or panic on request.
 
 use crate::abi::Counted;
+use crate::platform::{forward, forward_device};
 use crate::switch::Switch;
 use se_plugin::__private::Loads;
 use se_plugin::host::{HostDevice, HostMemory, WorkerEvent, WorkerStream};
@@ -45,6 +46,15 @@ impl Platform for Faulty {
     }
 }
 
+/// Methods that say this of the device, unless they fail.
+macro_rules! says {
+    ($($method:ident -> $answer:ty: $what:expr;)*) => {$(
+        fn $method(&self) -> Option<$answer> {
+            trip(stringify!($method)).ok().map(|()| $what)
+        }
+    )*};
+}
+
 impl Device for FaultyDevice {
     type Stream = FaultyStream;
     type Event = FaultyEvent;
@@ -58,53 +68,24 @@ impl Device for FaultyDevice {
         }
         Ok(memory)
     }
-    fn deallocate(&self, memory: DevicePtr) -> Result<()> {
-        trip("deallocate").and_then(|()| self.0.deallocate(memory))
-    }
-    fn memory_usage(&self) -> Result<MemoryUsage> {
-        trip("memory_usage").and_then(|()| self.0.memory_usage())
-    }
     fn create_stream(&self) -> Result<FaultyStream> {
         trip("create_stream").and_then(|()| self.0.create_stream()).map(FaultyStream)
     }
     fn create_event(&self) -> Result<FaultyEvent> {
         trip("create_event").and_then(|()| self.0.create_event()).map(FaultyEvent)
     }
-    fn copy_to_device(&self, target: DevicePtr, source: &[u8]) -> Result<()> {
-        trip("sync_to_device").and_then(|()| self.0.copy_to_device(target, source))
-    }
-    fn copy_to_host(&self, target: HostBuf<'_>, source: DevicePtr) -> Result<()> {
-        trip("sync_to_host").and_then(|()| self.0.copy_to_host(target, source))
-    }
-    fn copy_on_device(&self, target: DevicePtr, source: DevicePtr, bytes: u64) -> Result<()> {
-        trip("sync_on_device").and_then(|()| self.0.copy_on_device(target, source, bytes))
-    }
-    fn synchronize(&self) -> Result<()> {
-        trip("synchronize").and_then(|()| self.0.synchronize())
-    }
-    fn allocator_stats(&self) -> Option<AllocatorStats> {
-        trip("allocator_stats").ok().map(|()| STATS)
-    }
+    forward_device!(trip);
     fn host_allocator(&self) -> Option<&dyn HostAllocator> {
         trip("host_allocator").ok().map(|()| &MEMORY as &dyn HostAllocator)
     }
-    fn hardware_name(&self) -> Option<String> {
-        trip("hardware_name").ok().map(|()| String::from("a name"))
-    }
-    fn vendor(&self) -> Option<String> {
-        trip("vendor").ok().map(|()| String::from("NUL \0 in the middle"))
-    }
-    fn pci_bus_id(&self) -> Option<String> {
-        trip("pci_bus_id").ok().map(|()| String::from("0000:00:02.1"))
-    }
-    fn numa_node(&self) -> Option<u16> {
-        trip("numa_node").ok().map(|()| 3)
-    }
-    fn memory_bandwidth(&self) -> Option<u64> {
-        trip("memory_bandwidth").ok().map(|()| u64::MAX)
-    }
-    fn gflops(&self) -> Option<f64> {
-        trip("gflops").ok().map(|()| 2.5)
+    says! {
+        allocator_stats -> AllocatorStats: STATS;
+        hardware_name -> String: String::from("a name");
+        vendor -> String: String::from("NUL \0 in the middle");
+        pci_bus_id -> String: String::from("0000:00:02.1");
+        numa_node -> u16: 3;
+        memory_bandwidth -> u64: u64::MAX;
+        gflops -> f64: 2.5;
     }
 }
 
@@ -132,15 +113,6 @@ impl Stream for FaultyStream {
         }
         trip("copy_to_device").and_then(|()| self.0.copy_to_device(target, source))
     }
-    fn copy_to_host(&self, target: HostTarget, source: DevicePtr) -> Result<()> {
-        trip("copy_to_host").and_then(|()| self.0.copy_to_host(target, source))
-    }
-    fn copy_on_device(&self, target: DevicePtr, source: DevicePtr, bytes: u64) -> Result<()> {
-        trip("copy_on_device").and_then(|()| self.0.copy_on_device(target, source, bytes))
-    }
-    fn fill(&self, target: DevicePtr, pattern: Pattern, bytes: u64) -> Result<()> {
-        trip("fill").and_then(|()| self.0.fill(target, pattern, bytes))
-    }
     fn wait_stream(&self, other: &Self) -> Result<()> {
         trip("wait_stream").and_then(|()| self.0.wait_stream(&other.0))
     }
@@ -150,23 +122,22 @@ impl Stream for FaultyStream {
     fn wait_event(&self, event: &FaultyEvent) -> Result<()> {
         trip("wait_event").and_then(|()| self.0.wait_event(&event.0))
     }
-    fn host_callback(&self, callback: HostCallback) -> Result<()> {
-        trip("host_callback").and_then(|()| self.0.host_callback(callback))
-    }
-    fn synchronize(&self) -> Result<()> {
-        trip("stream_synchronize").and_then(|()| self.0.synchronize())
-    }
-    fn status(&self) -> Result<()> {
-        trip("stream_status").and_then(|()| self.0.status())
+    forward! {
+        trip;
+        "copy_to_host" copy_to_host(target: HostTarget, source: DevicePtr) -> ();
+        "copy_on_device" copy_on_device(target: DevicePtr, source: DevicePtr, bytes: u64) -> ();
+        "fill" fill(target: DevicePtr, pattern: Pattern, bytes: u64) -> ();
+        "host_callback" host_callback(callback: HostCallback) -> ();
+        "stream_synchronize" synchronize() -> ();
+        "stream_status" status() -> ();
     }
 }
 
 impl Event for FaultyEvent {
-    fn status(&self) -> Result<EventStatus> {
-        trip("event_status").and_then(|()| self.0.status())
-    }
-    fn wait(&self) -> Result<()> {
-        trip("event_wait").and_then(|()| self.0.wait())
+    forward! {
+        trip;
+        "event_status" status() -> EventStatus;
+        "event_wait" wait() -> ();
     }
 }
 

@@ -11,6 +11,32 @@ static TIMELINE: Timeline = Timeline::new("RUST_TEST");
 /// Of the streams that were made with options.
 pub(crate) static PRIORITIES: Mutex<Vec<Option<i32>>> = Mutex::new(Vec::new());
 
+/// Methods that call those of the device or stream in `self.0`, behind a check of their names.
+macro_rules! forward {
+    ($before:expr; $($name:literal $method:ident($($arg:ident: $type:ty),*) -> $answer:ty;)*) => {$(
+        fn $method(&self, $($arg: $type),*) -> se_plugin::Result<$answer> {
+            let before: fn(&str) -> se_plugin::Result<()> = $before;
+            before($name)?;
+            self.0.$method($($arg),*)
+        }
+    )*};
+}
+
+/// The methods of devices that only pass their arguments.
+macro_rules! forward_device {
+    ($before:expr) => {
+        crate::platform::forward! {
+            $before;
+            "deallocate" deallocate(memory: DevicePtr) -> ();
+            "memory_usage" memory_usage() -> MemoryUsage;
+            "sync_to_device" copy_to_device(target: DevicePtr, source: &[u8]) -> ();
+            "sync_to_host" copy_to_host(target: HostBuf<'_>, source: DevicePtr) -> ();
+            "sync_on_device" copy_on_device(target: DevicePtr, source: DevicePtr, bytes: u64) -> ();
+            "synchronize" synchronize() -> ();
+        }
+    };
+}
+
 /// A [`HostDevice`] that remembers the priorities of its streams.
 pub(crate) struct Observed(HostDevice);
 
@@ -31,12 +57,6 @@ impl Device for Observed {
     fn allocate(&self, bytes: u64) -> Result<DevicePtr> {
         self.0.allocate(bytes)
     }
-    fn deallocate(&self, memory: DevicePtr) -> Result<()> {
-        self.0.deallocate(memory)
-    }
-    fn memory_usage(&self) -> Result<MemoryUsage> {
-        self.0.memory_usage()
-    }
     fn create_stream(&self) -> Result<WorkerStream> {
         self.0.create_stream()
     }
@@ -47,18 +67,7 @@ impl Device for Observed {
     fn create_event(&self) -> Result<WorkerEvent> {
         self.0.create_event()
     }
-    fn copy_to_device(&self, target: DevicePtr, source: &[u8]) -> Result<()> {
-        self.0.copy_to_device(target, source)
-    }
-    fn copy_to_host(&self, target: HostBuf<'_>, source: DevicePtr) -> Result<()> {
-        self.0.copy_to_host(target, source)
-    }
-    fn copy_on_device(&self, target: DevicePtr, source: DevicePtr, bytes: u64) -> Result<()> {
-        self.0.copy_on_device(target, source, bytes)
-    }
-    fn synchronize(&self) -> Result<()> {
-        self.0.synchronize()
-    }
+    forward_device!(|_| Ok(()));
 }
 
 /// A platform of this name, with so many devices, each opened by a function of its ordinal number.
@@ -112,6 +121,6 @@ macro_rules! platform {
     };
 }
 
-pub(crate) use {devices, platform};
+pub(crate) use {devices, forward, forward_device, platform};
 
 platform!(HostPlatform, graph: None, profiler: Some(|| Box::new(&TIMELINE)));

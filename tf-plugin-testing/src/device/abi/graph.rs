@@ -1,14 +1,13 @@
 //! The host's side of graph passes.
 
-use super::guarded::{Guarded, must, sizes};
+use super::guarded::{Guarded, must, must_have, sizes};
 use crate::abi::status::{Status, install};
 use crate::violations::Log;
 use crate::violations::Violation;
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr;
-use se_plugin::__private::Exported;
-use se_plugin::__private::testing::init_graph_again;
 use se_plugin::__private::testing::versions::Versioned as _;
+use se_plugin::__private::{Exported, init_graph};
 use se_plugin::{Code, Error, Result};
 use std::sync::{Arc, Once};
 use tf_fs_sys::host::Table as _;
@@ -76,13 +75,13 @@ impl GraphHost {
         let mut params = Guarded::holding(sizes.params, &whole);
         let status = Status::new(&log, OP, b"");
         // SAFETY: the structs that the function wants.
-        unsafe { init_graph_again::<P>(params.as_mut_ptr(), status.as_ptr(), load) };
+        unsafe { init_graph::<P>(params.as_mut_ptr(), status.as_ptr(), Some(load)) };
         status.result()?;
         let params = params.take(&log, OP)?;
         let configs = configs.take(&log, OP)?;
         let optimizer = optimizer.take(&log, OP)?;
         must(!params.device_type.is_null(), "device_type", "TP_OptimizerRegistrationParams")?;
-        must(optimizer.optimize_func.is_some(), "optimize_func", "TP_Optimizer")?;
+        must_have!(optimizer, TP_Optimizer: optimize_func);
         if optimizer.create_func.is_some() != optimizer.destroy_func.is_some() {
             return Err(Error::failed_precondition(
                 "Both 'create_func' and 'destroy_func' must be set in TP_Optimizer, or none.",

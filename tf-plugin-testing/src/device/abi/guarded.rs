@@ -129,3 +129,13 @@ pub(super) fn must(is_set: bool, field: &str, record: &str) -> Result<()> {
     }
     Err(Error::failed_precondition(format!("'{field}' field in {record} must be set.")))
 }
+
+/// Refuses a struct in which one of these functions is null, as TensorFlow does.
+macro_rules! must_have {
+    ($of:expr, $record:ident: $($field:ident)*) => {
+        $($crate::device::abi::guarded::must(
+            $of.$field.is_some(), stringify!($field), stringify!($record)
+        )?;)*
+    };
+}
+pub(super) use must_have;

@@ -20,18 +20,30 @@ pub struct TestEvent<'d>(pub(super) &'d TestDevice<'d>, pub(super) SP_Event);
 /// A stopwatch.
 pub struct TestTimer<'d>(pub(super) &'d TestDevice<'d>, pub(super) SP_Timer);
 
-/// Without the device, which says more.
-macro_rules! debug {
-    ($($handle:ident),*) => {$(
+/// Shown without the device, which says more; destroyed when they are dropped.
+macro_rules! handles {
+    ($($handle:ident, $destroy:ident;)*) => {$(
         impl core::fmt::Debug for $handle<'_> {
             fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
                 f.debug_tuple(stringify!($handle)).field(&self.1).finish()
             }
         }
+
+        impl Drop for $handle<'_> {
+            fn drop(&mut self) {
+                let destroy = self.0.host.executor.$destroy.expect("every callback is there");
+                // SAFETY: null, or created and not destroyed before.
+                unsafe { destroy(&self.0.device, self.1) };
+                self.0.host.live.fetch_sub((!self.1.is_null()).into(), Ordering::AcqRel);
+            }
+        }
     )*};
 }
-
-debug!(TestStream, TestEvent, TestTimer);
+handles! {
+    TestStream, destroy_stream;
+    TestEvent, destroy_event;
+    TestTimer, destroy_timer;
+}
 
 // SAFETY: the header lets any thread use handles, several at a time.
 unsafe impl Send for TestStream<'_> {}
@@ -47,8 +59,17 @@ impl TestDevice<'_> {
     pub fn stream(&self) -> (TestStream<'_>, Result<()>) {
         let mut stream = ptr::null_mut();
         let result = call!(self, create_stream(&mut stream));
+        self.made_stream("create_stream", stream, result)
+    }
+
+    fn made_stream(
+        &self,
+        op: &'static str,
+        stream: SP_Stream,
+        result: Result<()>,
+    ) -> (TestStream<'_>, Result<()>) {
         if result.is_ok() == stream.is_null() {
-            self.host.log.add("create_stream", b"", "handle and status contradict each other");
+            self.host.log.add(op, b"", "handle and status contradict each other");
         }
         self.host.live.fetch_add((!stream.is_null()).into(), Ordering::AcqRel);
         (TestStream(self, stream), result)
@@ -85,11 +106,7 @@ impl TestDevice<'_> {
         let result = self.host.status(OP, |status| unsafe {
             create(&self.device, options, &mut stream, status);
         });
-        if result.is_ok() == stream.is_null() {
-            self.host.log.add(OP, b"", "handle and status contradict each other");
-        }
-        self.host.live.fetch_add((!stream.is_null()).into(), Ordering::AcqRel);
-        Some((TestStream(self, stream), result))
+        Some(self.made_stream(OP, stream, result))
     }
 
     /// The null stream, which TensorFlow up to 2.16 passes where it has none.
@@ -122,7 +139,7 @@ impl TestDevice<'_> {
     pub fn timer(&self) -> Result<TestTimer<'_>> {
         let mut timer = ptr::null_mut();
         call!(self, create_timer(&mut timer))?;
-        self.host.live.fetch_add(1, Ordering::AcqRel);
+        self.host.live.fetch_add((!timer.is_null()).into(), Ordering::AcqRel);
         Ok(TestTimer(self, timer))
     }
 }
@@ -283,15 +300,6 @@ unsafe extern "C" fn called(argument: *mut c_void, status: *mut TF_Status) {
     }
 }
 
-impl Drop for TestStream<'_> {
-    fn drop(&mut self) {
-        let destroy = self.0.host.executor.destroy_stream.expect("every callback is there");
-        // SAFETY: null, or created and not destroyed before.
-        unsafe { destroy(&self.0.device, self.1) };
-        self.0.host.live.fetch_sub((!self.1.is_null()).into(), Ordering::AcqRel);
-    }
-}
-
 impl TestEvent<'_> {
     /// How far the event is. Notes a violation if the answer would abort.
     #[must_use]
@@ -319,15 +327,6 @@ impl TestEvent<'_> {
     }
 }
 
-impl Drop for TestEvent<'_> {
-    fn drop(&mut self) {
-        let destroy = self.0.host.executor.destroy_event.expect("every callback is there");
-        // SAFETY: null, or created and not destroyed before.
-        unsafe { destroy(&self.0.device, self.1) };
-        self.0.host.live.fetch_sub((!self.1.is_null()).into(), Ordering::AcqRel);
-    }
-}
-
 impl TestTimer<'_> {
     /// The time between start and stop.
     #[must_use]
@@ -335,14 +334,5 @@ impl TestTimer<'_> {
         let nanoseconds = self.0.host.timer_fns.nanoseconds.expect("every callback is there");
         // SAFETY: a living timer.
         Duration::from_nanos(unsafe { nanoseconds(self.1) })
-    }
-}
-
-impl Drop for TestTimer<'_> {
-    fn drop(&mut self) {
-        let destroy = self.0.host.executor.destroy_timer.expect("every callback is there");
-        // SAFETY: created and not destroyed before.
-        unsafe { destroy(&self.0.device, self.1) };
-        self.0.host.live.fetch_sub(1, Ordering::AcqRel);
     }
 }

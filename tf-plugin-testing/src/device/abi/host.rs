@@ -1,6 +1,6 @@
 //! A host into which a platform is loaded.
 
-use super::guarded::{Guarded, check_name, must, sizes};
+use super::guarded::{Guarded, check_name, must, must_have, sizes};
 use crate::abi::status::{Status, install};
 use crate::violations::{Log, Violation};
 use core::ffi::CStr;
@@ -94,32 +94,15 @@ impl Host {
         let params = params.take(&log, "SE_InitPlugin")?;
         let platform = platform.take(&log, "SE_InitPlugin")?;
         let fns = fns.take(&log, "SE_InitPlugin")?;
-        must(
-            params.destroy_platform.is_some(),
-            "destroy_platform",
-            "SE_PlatformRegistrationParams",
-        )?;
-        must(
-            params.destroy_platform_fns.is_some(),
-            "destroy_platform_fns",
-            "SE_PlatformRegistrationParams",
-        )?;
+        must_have!(params, SE_PlatformRegistrationParams: destroy_platform destroy_platform_fns);
         for (what, text) in [("name", platform.name), ("type", platform.r#type)] {
             must(!text.is_null(), what, "SP_Platform")?;
             // SAFETY: a C string that lives as long as the platform.
             unsafe { check_name(text) }?;
         }
-        for (set, what) in [
-            (fns.get_device_count.is_some(), "get_device_count"),
-            (fns.create_device.is_some(), "create_device"),
-            (fns.destroy_device.is_some(), "destroy_device"),
-            (fns.create_device_fns.is_some(), "create_device_fns"),
-            (fns.destroy_device_fns.is_some(), "destroy_device_fns"),
-            (fns.create_stream_executor.is_some(), "create_stream_executor"),
-            (fns.destroy_stream_executor.is_some(), "destroy_stream_executor"),
-        ] {
-            must(set, what, "SP_PlatformFns")?;
-        }
+        must_have!(fns, SP_PlatformFns:
+            get_device_count create_device destroy_device create_device_fns destroy_device_fns
+            create_stream_executor destroy_stream_executor);
         let mut host = Self {
             log,
             sizes,

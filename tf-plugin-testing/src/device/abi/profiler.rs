@@ -1,13 +1,12 @@
 //! The host's side of profilers.
 
-use super::guarded::{Guarded, check_name, must, sizes};
+use super::guarded::{Guarded, check_name, must, must_have, sizes};
 use crate::abi::status::{Status, install};
 use crate::violations::Log;
 use crate::violations::Violation;
 use core::ptr;
-use se_plugin::__private::Exported;
-use se_plugin::__private::testing::init_profiler_again;
 use se_plugin::__private::testing::versions::Versioned as _;
+use se_plugin::__private::{Exported, init_profiler};
 use se_plugin::{Error, Result};
 use std::sync::Arc;
 use tf_fs_sys::{
@@ -56,7 +55,6 @@ impl ProfilerHost {
     /// As for [`load`](Self::load).
     pub fn load_with<P: Exported>(sizes: ProfilerSizes, load: usize) -> Result<Self> {
         const OP: &str = "TF_InitProfiler";
-        const PARAMS: &str = "TF_ProfilerRegistrationParams";
         install();
         let log = Arc::new(Log::default());
         let mut profiler = Guarded::<TP_Profiler>::new(sizes.profiler);
@@ -72,7 +70,7 @@ impl ProfilerHost {
         let mut params = Guarded::holding(sizes.params, &whole);
         let status = Status::new(&log, OP, b"");
         // SAFETY: the structs that the function wants.
-        unsafe { init_profiler_again::<P>(params.as_mut_ptr(), status.as_ptr(), load) };
+        unsafe { init_profiler::<P>(params.as_mut_ptr(), status.as_ptr(), Some(load)) };
         status.result()?;
         let params = params.take(&log, OP)?;
         let [mut first, mut second] = [profiler.take(&log, OP)?; 2];
@@ -80,15 +78,8 @@ impl ProfilerHost {
         must(!first.device_type.is_null(), "device_type", "TP_Profiler")?;
         // SAFETY: a C string that lives as long as the process.
         let device_type = unsafe { check_name(first.device_type) }?;
-        for (set, what) in [
-            (first_fns.start.is_some(), "start"),
-            (first_fns.stop.is_some(), "stop"),
-            (first_fns.collect_data_xspace.is_some(), "collect_data_xspace"),
-        ] {
-            must(set, what, "TP_ProfilerFns")?;
-        }
-        must(params.destroy_profiler.is_some(), "destroy_profiler", PARAMS)?;
-        must(params.destroy_profiler_fns.is_some(), "destroy_profiler_fns", PARAMS)?;
+        must_have!(first_fns, TP_ProfilerFns: start stop collect_data_xspace);
+        must_have!(params, TF_ProfilerRegistrationParams: destroy_profiler destroy_profiler_fns);
         let (kept, kept_fns) = (first, first_fns);
         // What TensorFlow does with two copies, before it uses a third.
         if let (Some(destroy), Some(destroy_fns)) =
