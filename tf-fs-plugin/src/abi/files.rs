@@ -81,21 +81,28 @@ pub(super) const fn region_ops<R: ReadOnlyMemoryRegion>() -> TF_ReadOnlyMemoryRe
     }
 }
 
-unsafe extern "C" fn cleanup_reader<R: RandomAccessFile>(file: *mut TF_RandomAccessFile) {
-    guard_quiet(
-        "random access file cleanup",
-        || (),
-        || {
-            // SAFETY: the host passes a file of this table, whose state `new_random_access_file` made,
-            // for the last time.
-            unsafe {
-                if let Some(file) = file.as_mut() {
-                    drop_state::<R>(&mut file.plugin_file);
+macro_rules! cleanups {
+    ($($name:ident<$author:ident>, $text:literal: $type:ident.$field:ident, $state:ty;)*) => {$(
+        unsafe extern "C" fn $name<T: $author>(opened: *mut $type) {
+            let body = || {
+                // SAFETY: the host passes what an operation of this filesystem has opened, whose state that
+                // operation made, for the last time.
+                unsafe {
+                    if let Some(opened) = opened.as_mut() {
+                        drop_state::<$state>(&mut opened.$field);
+                    }
                 }
-            }
-            Ok(())
-        },
-    );
+                Ok(())
+            };
+            guard_quiet($text, || (), body);
+        }
+    )*};
+}
+cleanups! {
+    cleanup_reader<RandomAccessFile>, "random access file cleanup": TF_RandomAccessFile.plugin_file, T;
+    cleanup_writer<WritableFile>, "writable file cleanup": TF_WritableFile.plugin_file, WriterState<T>;
+    cleanup_region<ReadOnlyMemoryRegion>, "memory region cleanup":
+        TF_ReadOnlyMemoryRegion.plugin_memory_region, RegionState<T>;
 }
 
 unsafe extern "C" fn read<R: RandomAccessFile>(
@@ -121,23 +128,6 @@ unsafe extern "C" fn read<R: RandomAccessFile>(
 /// A reader of a whole file gets it once. TensorFlow copies a text of more than 15 bytes to memory that it
 /// allocates for it.
 const END_OF_FILE: Note = Note::Known(Code::OutOfRange, c"end of file");
-
-unsafe extern "C" fn cleanup_writer<W: WritableFile>(file: *mut TF_WritableFile) {
-    guard_quiet(
-        "writable file cleanup",
-        || (),
-        || {
-            // SAFETY: the host passes a file of this table, whose state `new_writable_file` or
-            // `new_appendable_file` made, for the last time.
-            unsafe {
-                if let Some(file) = file.as_mut() {
-                    drop_state::<WriterState<W>>(&mut file.plugin_file);
-                }
-            }
-            Ok(())
-        },
-    );
-}
 
 /// Runs an operation on an open writer. With `when_closed` a file that was closed returns that.
 ///
@@ -209,56 +199,26 @@ unsafe extern "C" fn tell<W: WritableFile>(
     }
 }
 
-unsafe extern "C" fn flush<W: WritableFile>(file: *const TF_WritableFile, status: *mut TF_Status) {
-    // SAFETY: the host passes a file of this table and a status.
-    unsafe {
-        guard("flush", status, (), || {
-            with_writer::<W, _>(file, || Ok(()), |writer| writer.file.flush())
-        });
-    }
-}
-
-unsafe extern "C" fn sync<W: WritableFile>(file: *const TF_WritableFile, status: *mut TF_Status) {
-    // SAFETY: the host passes a file of this table and a status.
-    unsafe {
-        guard("sync", status, (), || {
-            with_writer::<W, _>(file, || Ok(()), |writer| writer.file.sync())
-        });
-    }
-}
-
-unsafe extern "C" fn close<W: WritableFile>(file: *const TF_WritableFile, status: *mut TF_Status) {
-    // SAFETY: the host passes a file of this table and a status.
-    unsafe {
-        guard("close", status, (), || {
-            with_writer::<W, _>(
-                file,
-                || Ok(()),
-                |writer| {
-                    writer.file.close()?;
-                    writer.closed = true;
-                    Ok(())
-                },
-            )
-        });
-    }
-}
-
-unsafe extern "C" fn cleanup_region<R: ReadOnlyMemoryRegion>(region: *mut TF_ReadOnlyMemoryRegion) {
-    guard_quiet(
-        "memory region cleanup",
-        || (),
-        || {
-            // SAFETY: the host passes a region of this table, whose state
-            // `new_read_only_memory_region_from_file` made, for the last time.
+/// What does nothing to a file that is closed.
+macro_rules! writer_slots {
+    ($($op:ident: |$writer:ident| $body:expr;)*) => {$(
+        unsafe extern "C" fn $op<W: WritableFile>(
+            file: *const TF_WritableFile,
+            status: *mut TF_Status,
+        ) {
+            // SAFETY: the host passes a file of this table and a status.
             unsafe {
-                if let Some(region) = region.as_mut() {
-                    drop_state::<RegionState<R>>(&mut region.plugin_memory_region);
-                }
+                guard(stringify!($op), status, (), || {
+                    with_writer::<W, _>(file, || Ok(()), |$writer| $body)
+                });
             }
-            Ok(())
-        },
-    );
+        }
+    )*};
+}
+writer_slots! {
+    flush: |writer| writer.file.flush();
+    sync: |writer| writer.file.sync();
+    close: |writer| writer.file.close().map(|()| writer.closed = true);
 }
 
 unsafe extern "C" fn data<R: ReadOnlyMemoryRegion>(
