@@ -313,6 +313,11 @@ pub(crate) fn supervise(
     Ok(Watched { status, flooded, output: String::from_utf8_lossy(&said).into_owned() })
 }
 
+/// Lines of a program below what is said of it.
+pub(crate) fn quoted(lines: &[impl AsRef<str>]) -> String {
+    lines.iter().flat_map(|line| ["\n  | ", line.as_ref()]).collect()
+}
+
 pub(crate) fn last_lines(text: &str, count: usize) -> Vec<String> {
     let lines: Vec<&str> = text.lines().collect();
     lines[lines.len().saturating_sub(count)..].iter().map(|line| (*line).to_owned()).collect()

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 
 use crate::bench::job::{Event, Job, Outcome, Row};
-use crate::probe::{self, Watched, last_lines, signal_name, supervise};
+use crate::probe::{self, Watched, last_lines, quoted, signal_name, supervise};
 
 /// How long a process may take to remove what it has made.
 const REMOVING: Duration = Duration::from_secs(60);
@@ -91,7 +91,7 @@ impl Child<'_> {
 
             // It has crashed or was ended.
             left.append(&mut self.clean(&job, &state.directories)?);
-            let (how, said) = (how(&ended, limit), said(&last_lines(&ended.output, SHOWN_LINES)));
+            let (how, said) = (how(&ended, limit), quoted(&last_lines(&ended.output, SHOWN_LINES)));
             let Some((group, name)) = state.begun else {
                 if part.rows.is_empty() {
                     bail!("the process was {how} before anything was measured{said}");
@@ -266,15 +266,6 @@ fn how(ended: &Watched, limit: Duration) -> String {
         (_, Some(signal)) => format!("killed by {}", signal_name(signal)),
         (Some(status), None) => format!("ended with status {}", status.code().unwrap_or_default()),
     }
-}
-
-fn said(output: &[String]) -> String {
-    let mut text = String::new();
-    for line in output {
-        text.push_str("\n  | ");
-        text.push_str(line);
-    }
-    text
 }
 
 #[cfg(test)]

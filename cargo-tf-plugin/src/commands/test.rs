@@ -18,7 +18,7 @@ use crate::commands::results::{End, Table};
 use crate::commands::run::LIBRARY_VARIABLE;
 use crate::output::{self, note, say};
 use crate::platform::Library;
-use crate::probe::{ended, last_lines, watch};
+use crate::probe::{ended, last_lines, quoted, watch};
 use crate::project::Project;
 
 /// Says what TensorFlow has after its import.
@@ -396,12 +396,7 @@ fn messages(output: &Output) -> String {
 }
 
 fn shown(end: &str, lines: &[impl AsRef<str>]) -> String {
-    let mut text = format!("  | {end}");
-    for line in lines {
-        text.push_str("\n  | ");
-        text.push_str(line.as_ref());
-    }
-    text
+    format!("  | {end}{}", quoted(lines))
 }
 
 #[cfg(test)]
