@@ -2,6 +2,24 @@
 
 use se_plugin::prelude::*;
 
+/// What a platform has whose devices nobody opens.
+#[macro_export]
+macro_rules! no_devices {
+    () => {
+        type Device = $crate::device::D;
+
+        fn new() -> se_plugin::Result<Self> {
+            Ok(Self)
+        }
+        fn device_count(&self) -> se_plugin::Result<usize> {
+            Ok(0)
+        }
+        fn open(&self, _: usize) -> se_plugin::Result<Self::Device> {
+            Err(se_plugin::Error::unavailable("no driver"))
+        }
+    };
+}
+
 /// The platform, which is not exported.
 #[derive(Debug)]
 pub struct P;
@@ -9,17 +27,7 @@ pub struct P;
 impl Platform for P {
     const NAME: &'static str = "MINE";
     const TYPE: &'static str = "MINE";
-    type Device = D;
-
-    fn new() -> Result<Self> {
-        Ok(Self)
-    }
-    fn device_count(&self) -> Result<usize> {
-        Ok(0)
-    }
-    fn open(&self, _: usize) -> Result<D> {
-        Err(Error::unavailable("no driver"))
-    }
+    crate::no_devices!();
 }
 
 /// The device.

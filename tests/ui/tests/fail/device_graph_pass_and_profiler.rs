@@ -1,7 +1,7 @@
 //! The graph pass and the profiler implement their traits.
 
 use se_plugin::prelude::*;
-use tf_plugin_ui_tests::device::D;
+use tf_plugin_ui_tests::no_devices;
 
 struct P;
 
@@ -13,17 +13,7 @@ struct Profile;
 impl Platform for P {
     const NAME: &'static str = "MINE";
     const TYPE: &'static str = "MINE";
-    type Device = D;
-
-    fn new() -> Result<Self> {
-        Ok(Self)
-    }
-    fn device_count(&self) -> Result<usize> {
-        Ok(0)
-    }
-    fn open(&self, _: usize) -> Result<D> {
-        Err(Error::unavailable("no driver"))
-    }
+    no_devices!();
 }
 
 fn main() {}

@@ -1,7 +1,7 @@
 //! TensorFlow takes capital letters and underscores only, and would abort.
 
 use se_plugin::prelude::*;
-use tf_plugin_ui_tests::device::D;
+use tf_plugin_ui_tests::no_devices;
 
 struct P;
 
@@ -9,17 +9,7 @@ struct P;
 impl Platform for P {
     const NAME: &'static str = "MINE";
     const TYPE: &'static str = "GPU_2";
-    type Device = D;
-
-    fn new() -> Result<Self> {
-        Ok(Self)
-    }
-    fn device_count(&self) -> Result<usize> {
-        Ok(0)
-    }
-    fn open(&self, _: usize) -> Result<D> {
-        Err(Error::unavailable("no driver"))
-    }
+    no_devices!();
 }
 
 fn main() {}

@@ -11,7 +11,7 @@ use se_plugin::profiler::Timeline;
 use se_plugin::register_op;
 use std::marker::PhantomData;
 use tf_fs_plugin::prelude::{FileStatistics, Filesystem, Uri, filesystem_plugin};
-use tf_plugin_ui_tests::device::D;
+use tf_plugin_ui_tests::no_devices;
 
 /// A platform with all that there is.
 #[derive(Debug)]
@@ -33,17 +33,7 @@ static TIMELINE: Timeline = Timeline::new("ALL");
 impl Platform for All {
     const NAME: &'static str = "ALL";
     const TYPE: &'static str = "ALL";
-    type Device = D;
-
-    fn new() -> Result<Self> {
-        Ok(Self)
-    }
-    fn device_count(&self) -> Result<usize> {
-        Ok(0)
-    }
-    fn open(&self, _: usize) -> Result<D> {
-        Err(Error::unavailable("no driver"))
-    }
+    no_devices!();
 }
 
 /// A kernel of several types.

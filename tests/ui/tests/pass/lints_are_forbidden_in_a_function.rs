@@ -3,7 +3,7 @@
 #![deny(warnings)]
 
 use se_plugin::{Platform, Result, device_plugin};
-use tf_plugin_ui_tests::device::D;
+use tf_plugin_ui_tests::no_devices;
 
 fn main() {
     use tf_fs_plugin::__private::Plugin;
@@ -22,17 +22,7 @@ fn main() {
     impl Platform for Both {
         const NAME: &'static str = "BOTH";
         const TYPE: &'static str = "BOTH";
-        type Device = D;
-
-        fn new() -> Result<Self> {
-            Ok(Self)
-        }
-        fn device_count(&self) -> Result<usize> {
-            Ok(0)
-        }
-        fn open(&self, _: usize) -> Result<D> {
-            Err(se_plugin::Error::unavailable("no driver"))
-        }
+        no_devices!();
     }
 
     assert_eq!(Both::registrations()[0].scheme(), "both");
