@@ -154,7 +154,8 @@ pub(crate) fn parse(tokens: TokenStream, of: Macro, errors: &mut Errors) -> Opti
                 options.profiler = errors.ok(parser.parse2(value));
             }
             _ => {
-                let parser = |input: ParseStream<'_>| parse_crate(input, &name);
+                let krate = if of == Macro::DevicePlugin { "se-plugin" } else { "tf-fs-plugin" };
+                let parser = |input: ParseStream<'_>| parse_crate(input, &name, krate);
                 options.krate = errors.ok(parser.parse2(value)).unwrap_or(options.krate);
             }
         }
@@ -235,13 +236,7 @@ fn parse_schemes(value: TokenStream, name: &Ident, errors: &mut Errors) -> Vec<L
 
 fn parse_switch(input: ParseStream<'_>, name: &Ident) -> syn::Result<bool> {
     let message = format!("expected `{name} = true` or `{name} = false`");
-    if input.parse::<Token![=]>().is_err() {
-        return Err(syn::Error::new(name.span(), message));
-    }
-    let span = if input.is_empty() { name.span() } else { input.span() };
-    let value: LitBool = input.parse().map_err(|_| syn::Error::new(span, message))?;
-    end(input)?;
-    Ok(value.value)
+    value(input, name, &message, |input| Ok(input.parse::<LitBool>()?.value))
 }
 
 /// Whatever it is, the compiler says what is wrong with it.
@@ -257,28 +252,37 @@ fn parse_expression(
     input.parse()
 }
 
-fn parse_crate(input: ParseStream<'_>, name: &Ident) -> syn::Result<Path> {
-    let message = "expected the path of the crate `tf-fs-plugin`; write `crate = ::renamed`";
+pub(crate) fn parse_crate(input: ParseStream<'_>, name: &Ident, krate: &str) -> syn::Result<Path> {
+    let message = format!("expected the path of the crate `{krate}`; write `crate = ::renamed`");
+    value(input, name, &message, |input| input.call(Path::parse_mod_style))
+}
+
+/// What stands behind the `=` after a name, and nothing more. `message` is the mistake if it is
+/// something else.
+pub(crate) fn value<T>(
+    input: ParseStream<'_>,
+    name: &Ident,
+    message: &str,
+    parse: impl FnOnce(ParseStream<'_>) -> syn::Result<T>,
+) -> syn::Result<T> {
     if input.parse::<Token![=]>().is_err() {
         return Err(syn::Error::new(name.span(), message));
     }
     let span = if input.is_empty() { name.span() } else { input.span() };
-    let path = input.call(Path::parse_mod_style).map_err(|_| syn::Error::new(span, message))?;
+    let value = parse(input).map_err(|_| syn::Error::new(span, message))?;
     end(input)?;
-    Ok(path)
+    Ok(value)
 }
 
-fn end(input: ParseStream<'_>) -> syn::Result<()> {
+pub(crate) fn end(input: ParseStream<'_>) -> syn::Result<()> {
     if input.is_empty() {
         return Ok(());
     }
     let span = input.span();
     let rest: TokenStream = input.parse()?;
     let rest = quote!(#rest).to_string();
-    Err(syn::Error::new(
-        span,
-        format!("expected a `,` here, found `{rest}`; separate options with `,`"),
-    ))
+    let message = format!("expected a `,` here, found `{rest}`; separate options with `,`");
+    Err(syn::Error::new(span, message))
 }
 
 #[cfg(test)]

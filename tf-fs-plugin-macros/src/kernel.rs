@@ -1,5 +1,6 @@
 //! `#[kernel]`.
 
+use crate::args::{end, parse_crate, value};
 use crate::conditions::{self, split};
 use crate::errors::Errors;
 use crate::item::{self, Item, text};
@@ -254,7 +255,7 @@ fn parse(tokens: TokenStream, errors: &mut Errors) -> Options {
                 }
             }
             "crate" => {
-                let parser = |input: ParseStream<'_>| krate(input, &name);
+                let parser = |input: ParseStream<'_>| parse_crate(input, &name, "se-plugin");
                 options.krate = errors.ok(parser.parse2(value)).unwrap_or(options.krate);
             }
             _ => {
@@ -287,54 +288,16 @@ fn is_op(op: &LitStr, errors: &mut Errors) -> bool {
     is_name
 }
 
-fn equals(input: ParseStream<'_>, name: &Ident, example: &str) -> syn::Result<()> {
-    match input.parse::<Token![=]>() {
-        Ok(_) => Ok(()),
-        Err(_) => Err(syn::Error::new(name.span(), format!("expected a value; {example}"))),
-    }
-}
-
-fn end(input: ParseStream<'_>) -> syn::Result<()> {
-    if input.is_empty() {
-        return Ok(());
-    }
-    let span = input.span();
-    let rest: TokenStream = input.parse()?;
-    let message = format!("expected a `,` here, found `{rest}`; separate options with `,`");
-    Err(syn::Error::new(span, message))
-}
-
 fn string(input: ParseStream<'_>, name: &Ident, example: &str) -> syn::Result<LitStr> {
-    equals(input, name, example)?;
-    let span = if input.is_empty() { name.span() } else { input.span() };
-    let literal: LitStr = input
-        .parse()
-        .map_err(|_| syn::Error::new(span, format!("expected a string literal; {example}")))?;
-    end(input)?;
-    Ok(literal)
+    value(input, name, &format!("expected a string literal; {example}"), |input| input.parse())
 }
 
 fn priority(input: ParseStream<'_>, name: &Ident) -> syn::Result<TokenStream> {
-    let example = "write `priority = 1`";
-    equals(input, name, example)?;
-    let span = if input.is_empty() { name.span() } else { input.span() };
-    let minus: Option<Token![-]> = input.parse()?;
-    let number: LitInt = input
-        .parse()
-        .map_err(|_| syn::Error::new(span, format!("expected a whole number; {example}")))?;
-    end(input)?;
-    Ok(quote!(#minus #number))
-}
-
-fn krate(input: ParseStream<'_>, name: &Ident) -> syn::Result<Path> {
-    let example = "write `crate = ::renamed`";
-    equals(input, name, example)?;
-    let span = if input.is_empty() { name.span() } else { input.span() };
-    let path = input.call(Path::parse_mod_style).map_err(|_| {
-        syn::Error::new(span, format!("expected the path of the crate `se-plugin`; {example}"))
-    })?;
-    end(input)?;
-    Ok(path)
+    value(input, name, "expected a whole number; write `priority = 1`", |input| {
+        let minus: Option<Token![-]> = input.parse()?;
+        let number: LitInt = input.parse()?;
+        Ok(quote!(#minus #number))
+    })
 }
 
 /// What stands in the parentheses after a name.
@@ -380,7 +343,9 @@ fn types(value: TokenStream, name: &Ident, all: &mut Vec<Types>, errors: &mut Er
                     format!("expected an attribute's name; write {example}"),
                 )
             })?;
-            equals(input, &attribute, &format!("write {example}"))?;
+            input.parse::<Token![=]>().map_err(|_| {
+                syn::Error::new(attribute.span(), format!("expected a value; write {example}"))
+            })?;
             Ok((attribute, input.parse::<TokenStream>()?))
         };
         let Some((attribute, value)) = errors.ok(parser.parse2(element)) else { continue };

@@ -28,7 +28,7 @@ fn all_options_are_heeded() {
 fn mistakes_say_what_to_write() {
     for (options, item, expected) in [
         ("", PLAIN, "whichopisthisakernelfor?write`#[kernel(op=\\\"Relu\\\")]`"),
-        ("op", PLAIN, "expectedavalue;write`op="),
+        ("op", PLAIN, "expectedastringliteral;write`op="),
         ("op = relu", PLAIN, "expectedastringliteral"),
         ("op = \"relu\"", PLAIN, "noophasthename"),
         ("op = \"A\" \"B\"", PLAIN, "separateoptionswith`,`"),
