@@ -125,7 +125,7 @@ macro_rules! varint {
 
             fn read(value: Wire<'_>) -> Result<Self> {
                 match value.0 {
-                    Value::Varint(value) => Ok($from(value)),
+                    Value::Varint(value) => $from(value),
                     _ => Err(wrong(Self::NAME)),
                 }
             }
@@ -133,7 +133,7 @@ macro_rules! varint {
                 put_varint(out, Self::NUMBER, $to(*self));
             }
             fn read_packed(list: &[u8]) -> Option<Result<Vec<Self>>> {
-                Some(wire::packed(list).map(|list| list.into_iter().map($from).collect()))
+                Some(wire::packed(list).and_then(|list| list.into_iter().map($from).collect()))
             }
             fn write_list(list: &[Self], out: &mut Vec<u8>) {
                 put_message(out, Self::NUMBER, |out| {
@@ -145,31 +145,9 @@ macro_rules! varint {
 }
 
 varint! {
-    i64 = 3, "integer", |value: i64| value as u64, |value: u64| value as i64;
-    bool = 5, "boolean", u64::from, |value: u64| value != 0;
-}
-
-impl Element for DType {
-    const NUMBER: u32 = 6;
-    const NAME: &'static str = "type known to this SDK";
-
-    fn read(value: Wire<'_>) -> Result<Self> {
-        match value.0 {
-            Value::Varint(value) => dtype(value),
-            _ => Err(wrong(Self::NAME)),
-        }
-    }
-    fn write(&self, out: &mut Vec<u8>) {
-        put_varint(out, Self::NUMBER, self.as_raw().into());
-    }
-    fn read_packed(list: &[u8]) -> Option<Result<Vec<Self>>> {
-        Some(wire::packed(list).and_then(|list| list.into_iter().map(dtype).collect()))
-    }
-    fn write_list(list: &[Self], out: &mut Vec<u8>) {
-        put_message(out, Self::NUMBER, |out| {
-            list.iter().for_each(|element| put_packed(out, element.as_raw().into()));
-        });
-    }
+    i64 = 3, "integer", |value: i64| value as u64, |value: u64| Ok(value as i64);
+    bool = 5, "boolean", u64::from, |value: u64| Ok(value != 0);
+    DType = 6, "type known to this SDK", |value: DType| value.as_raw().into(), dtype;
 }
 
 fn dtype(raw: u64) -> Result<DType> {

@@ -45,7 +45,8 @@ macro_rules! plain {
     )*};
 }
 
-plain!(u8, u32, u64, i64, *mut i64, *mut c_void, *const c_void, SP_Stream, SE_StatusCallbackFn);
+plain!(u8, u32, u64, i64, *mut i64, *mut c_void, *const c_void, SP_Stream, SP_Event, SP_Timer);
+plain!(SE_StatusCallbackFn);
 plain!(*mut SP_DeviceMemoryBase, *mut SP_AllocatorStats, *const SP_StreamOptions, *const SP_Device);
 
 impl<D: Device> Argument for &DeviceState<D> {

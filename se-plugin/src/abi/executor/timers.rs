@@ -5,7 +5,6 @@ use crate::abi::state::{DeviceState, StreamState, TimerState, into_own_handle, t
 use crate::device::Device;
 use core::ptr;
 use tf_fs_sys::{SP_Device, SP_TIMER_FNS_STRUCT_SIZE, SP_Timer, SP_Timer_st, SP_TimerFns};
-use tf_plugin_core::__private::boundary::guard_quiet;
 use tf_plugin_core::Result;
 
 /// The functions of timers.
@@ -35,13 +34,10 @@ callbacks! {
         let elapsed = timer.map_or(0, |timer| timer.0.elapsed().as_nanos());
         Ok(u64::try_from(elapsed).unwrap_or(u64::MAX))
     } else { 0 }
-}
 
-pub(super) unsafe extern "C" fn destroy_timer<D: Device>(_: *const SP_Device, timer: SP_Timer) {
-    let body = || {
-        // SAFETY: the host destroys a timer of `create_timer` once.
+    quiet fn destroy_timer(_device: *const SP_Device, timer: SP_Timer) {
+        // SAFETY: null, or a handle of `create_timer` that the host gives back once.
         drop(unsafe { take_own::<TimerState<D>, _>(timer) });
         Ok(())
-    };
-    guard_quiet("destroy_timer", || (), body);
+    } else {}
 }

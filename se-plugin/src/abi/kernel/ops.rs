@@ -84,27 +84,24 @@ pub(crate) fn register(status: &Status, op: &NewOp<'_>) -> Result<()> {
     unsafe {
         let raw = (host.TF_NewOpDefinitionBuilder)(name.as_ptr());
         ensure!(!raw.is_null(), Error::resource_exhausted("TensorFlow made no builder"));
-        for text in &attributes {
-            (host.TF_OpDefinitionBuilderAddAttr)(raw, text.as_ptr());
-        }
-        for text in &inputs {
-            (host.TF_OpDefinitionBuilderAddInput)(raw, text.as_ptr());
-        }
-        for text in &outputs {
-            (host.TF_OpDefinitionBuilderAddOutput)(raw, text.as_ptr());
+        let lists = [
+            (attributes, host.TF_OpDefinitionBuilderAddAttr),
+            (inputs, host.TF_OpDefinitionBuilderAddInput),
+            (outputs, host.TF_OpDefinitionBuilderAddOutput),
+        ];
+        for (texts, add) in &lists {
+            texts.iter().for_each(|text| add(raw, text.as_ptr()));
         }
         // Any call means true.
-        if op.is_stateful {
-            (host.TF_OpDefinitionBuilderSetIsStateful)(raw, true);
-        }
-        if op.is_commutative {
-            (host.TF_OpDefinitionBuilderSetIsCommutative)(raw, true);
-        }
-        if op.is_aggregate {
-            (host.TF_OpDefinitionBuilderSetIsAggregate)(raw, true);
-        }
-        if op.allows_uninitialized_input {
-            (host.TF_OpDefinitionBuilderSetAllowsUninitializedInput)(raw, true);
+        for (is, set) in [
+            (op.is_stateful, host.TF_OpDefinitionBuilderSetIsStateful),
+            (op.is_commutative, host.TF_OpDefinitionBuilderSetIsCommutative),
+            (op.is_aggregate, host.TF_OpDefinitionBuilderSetIsAggregate),
+            (op.allows_uninitialized_input, host.TF_OpDefinitionBuilderSetAllowsUninitializedInput),
+        ] {
+            if is {
+                set(raw, true);
+            }
         }
         (host.TF_OpDefinitionBuilderSetShapeInferenceFunction)(raw, Some(op.infer));
         (host.TF_RegisterOpDefinition)(raw, status.as_ptr());

@@ -79,6 +79,21 @@ impl fmt::Debug for ShapeInferenceContext<'_> {
     }
 }
 
+/// The shape that one of the host's functions makes.
+macro_rules! made {
+    ($of:ident.$function:ident($($argument:expr),*)) => {{
+        let shape = $of.empty()?;
+        // SAFETY: a node of the host's, handles that are ours and a status.
+        unsafe {
+            ($of.host.$function)(
+                $of.raw.as_ptr(), $($argument,)* shape.raw.as_ptr(), $of.status.as_ptr(),
+            );
+        }
+        $of.status.check()?;
+        Ok(shape)
+    }};
+}
+
 impl<'a> ShapeInferenceContext<'a> {
     fn adopt(&self, raw: *mut TF_ShapeHandle) -> Result<ShapeHandle<'a>> {
         let raw = NonNull::new(raw)
@@ -105,14 +120,7 @@ impl<'a> ShapeInferenceContext<'a> {
     /// `INVALID_ARGUMENT` without such an input.
     pub fn input(&self, index: usize) -> Result<ShapeHandle<'a>> {
         let at = c_int::try_from(index).map_err(Error::invalid_argument)?;
-        let shape = self.empty()?;
-        // SAFETY: a node of the host's, a handle that is ours and a status.
-        unsafe {
-            let get = self.host.TF_ShapeInferenceContextGetInput;
-            get(self.raw.as_ptr(), at, shape.raw.as_ptr(), self.status.as_ptr());
-        }
-        self.status.check()?;
-        Ok(shape)
+        made!(self.TF_ShapeInferenceContextGetInput(at))
     }
 
     /// Sets the shape of an output.
@@ -196,19 +204,7 @@ impl<'a> ShapeInferenceContext<'a> {
     /// `INVALID_ARGUMENT` if it has another number.
     pub fn with_rank(&self, shape: &ShapeHandle<'a>, rank: usize) -> Result<ShapeHandle<'a>> {
         let rank = i64::try_from(rank).map_err(Error::invalid_argument)?;
-        let result = self.empty()?;
-        // SAFETY: a node of the host's, handles that are ours and a status.
-        unsafe {
-            (self.host.TF_ShapeInferenceContextWithRank)(
-                self.raw.as_ptr(),
-                shape.raw.as_ptr(),
-                rank,
-                result.raw.as_ptr(),
-                self.status.as_ptr(),
-            );
-        }
-        self.status.check()?;
-        Ok(result)
+        made!(self.TF_ShapeInferenceContextWithRank(shape.raw.as_ptr(), rank))
     }
 
     /// The length of a dimension, if it is known. A negative index counts from the end.
@@ -242,20 +238,7 @@ impl<'a> ShapeInferenceContext<'a> {
         start: i64,
         end: i64,
     ) -> Result<ShapeHandle<'a>> {
-        let result = self.empty()?;
-        // SAFETY: a node of the host's, handles that are ours and a status.
-        unsafe {
-            (self.host.TF_ShapeInferenceContextSubshape)(
-                self.raw.as_ptr(),
-                shape.raw.as_ptr(),
-                start,
-                end,
-                result.raw.as_ptr(),
-                self.status.as_ptr(),
-            );
-        }
-        self.status.check()?;
-        Ok(result)
+        made!(self.TF_ShapeInferenceContextSubshape(shape.raw.as_ptr(), start, end))
     }
 
     /// The dimensions of one shape, followed by those of another.
@@ -267,19 +250,8 @@ impl<'a> ShapeInferenceContext<'a> {
         first: &ShapeHandle<'a>,
         second: &ShapeHandle<'a>,
     ) -> Result<ShapeHandle<'a>> {
-        let result = self.empty()?;
-        // SAFETY: a node of the host's, handles that are ours and a status.
-        unsafe {
-            (self.host.TF_ShapeInferenceContextConcatenateShapes)(
-                self.raw.as_ptr(),
-                first.raw.as_ptr(),
-                second.raw.as_ptr(),
-                result.raw.as_ptr(),
-                self.status.as_ptr(),
-            );
-        }
-        self.status.check()?;
-        Ok(result)
+        let (first, second) = (first.raw.as_ptr(), second.raw.as_ptr());
+        made!(self.TF_ShapeInferenceContextConcatenateShapes(first, second))
     }
 }
 
