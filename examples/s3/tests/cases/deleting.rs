@@ -1,7 +1,7 @@
 //! Deleting, and making and removing directories.
 
 use s3_server::{Fault, Gate, Shape, What, When};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tf_fs_plugin::Code;
 use tf_plugin_s3_tests::{Store, code, counts, fs};
 
@@ -195,10 +195,10 @@ fn a_tree_is_listed_and_deleted_at_the_same_time() {
     // Long enough that it does not matter how busy the machine is.
     let latency = Duration::from_millis(500);
     store.shape(Shape { first_byte_latency: latency, ..Shape::default() });
-    let start = Instant::now();
+    store.reset_log();
     fs().delete_recursively(store.uri("d")).unwrap();
-    // Four pages, one after the other, and the deletion of the last. One after the other they would be eight.
-    assert!(start.elapsed() < 7 * latency, "{:?}", start.elapsed());
+    // A page is listed while the names of the one before it are deleted.
+    assert!(store.counters().peak_in_flight > 1);
     assert!(store.keys().is_empty());
 }
 
