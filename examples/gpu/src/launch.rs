@@ -12,6 +12,8 @@ pub(crate) type Run<'a> = OpKernelContext<'a, GpuPlatform>;
 const WORKGROUP: usize = 256;
 /// What every card has, along each axis.
 const MOST_GROUPS: usize = 65_535;
+/// An invocation of the last loop steps behind the end by at most all invocations, and must not come round to 0.
+const MOST_RESULTS: u32 = u32::MAX - (WORKGROUP * MOST_GROUPS) as u32;
 
 /// One of the first things that are pushed to a shader, each a `uint64_t`.
 #[derive(Clone, Copy)]
@@ -91,14 +93,15 @@ pub(crate) fn groups(results: usize) -> [u32; 3] {
 /// A size as shaders have it.
 ///
 /// # Errors
-/// `UNIMPLEMENTED` if it has more than 32 bits.
+/// `UNIMPLEMENTED` if a loop of a shader over it would leave 32 bits.
 pub(crate) fn word(size: usize) -> Result<u32> {
-    u32::try_from(size).map_err(|_| {
-        Error::new(
+    match u32::try_from(size) {
+        Ok(word) if word <= MOST_RESULTS => Ok(word),
+        _ => Err(Error::new(
             Code::Unimplemented,
             format!("{size} elements are more than this device can index; use a smaller batch"),
-        )
-    })
+        )),
+    }
 }
 
 /// The number of a type in the shaders: `T_…` in `shaders/common.glsl`.

@@ -5,7 +5,7 @@
 //! gates are in the order that Keras has on TensorFlow without CUDA: for LSTM input, forget, cell, output; for GRU update, reset,
 //! cell.
 
-use super::arrange::{Walk, strides};
+use super::arrange::{Walk, fill, strides};
 use super::matrix::Products;
 use super::*;
 use core::marker::PhantomData;
@@ -98,12 +98,17 @@ impl<'a> Recurrent<'a> {
         let (inputs, units, dtype) = (*inputs, *units, input.dtype());
         let this = Self { context, op, layer, dtype, time, batch, inputs, units };
         ensure!(time > 0, wrong("input must have at least one step in time"));
-        let expected = this.columns() * (inputs + units + 2);
+        // Each by itself, as a product with one that is 0 says nothing of the others.
+        for size in [time, batch, inputs, units] {
+            word(size)?;
+        }
+        let expected = (inputs + units + 2).saturating_mul(this.columns());
         ensure!(
             params.len() == expected,
             wrong(format!("params has {} elements and not {expected}", params.len()))
         );
-        for len in [input.len(), params.len(), this.rows() * 4 * units] {
+        let gates = (time * batch).saturating_mul(4 * units);
+        for len in [input.len(), params.len(), gates] {
             word(len)?;
         }
         Ok(this)
@@ -117,6 +122,21 @@ impl<'a> Recurrent<'a> {
     /// Elements of a state.
     fn state(&self) -> usize {
         self.batch * self.units
+    }
+
+    /// Steps in time that do something: none if a state has no elements.
+    fn steps(&self) -> usize {
+        if self.state() == 0 { 0 } else { self.time }
+    }
+
+    /// The output of the cell's state or its gradient, which the GRU does not have: TensorFlow expects a scalar then.
+    fn cell_output(&self, index: usize, c: &DeviceTensor) -> Result<DeviceTensor> {
+        if self.layer.cell == Cell::Lstm {
+            return self.context.output(index, c.shape());
+        }
+        let none = self.context.output(index, &[])?;
+        fill(self.context, self.op, Operand::Value(0), &none)?;
+        Ok(none)
     }
 
     fn at<'t>(&self, tensor: &'t DeviceTensor, element: usize) -> Operand<'t> {
@@ -238,7 +258,7 @@ fn forward(context: &Run<'_>, op: &'static str, layer: &Layer, has_lengths: bool
     shape[2] = run.units;
     let y = output(context, 0, &shape)?;
     let last_h = context.output(1, h.shape())?;
-    let last_c = if is_lstm { context.output(2, c.shape())? } else { context.output(2, &[])? };
+    let last_c = run.cell_output(2, &c)?;
     let reserve = run.reserve();
     let kept = match layer.is_training {
         true => output(context, 3, &[reserve.end])?,
@@ -265,7 +285,7 @@ fn forward(context: &Run<'_>, op: &'static str, layer: &Layer, has_lengths: bool
     if is_lstm {
         run.add(run.at(&kept, reserve.cells), &[(&c).into()])?;
     }
-    for time in 0..run.time {
+    for time in 0..run.steps() {
         let [h, next_h] = [time, time + 1].map(|at| run.at(&kept, reserve.states + at * state));
         let [c, next_c] = [time, time + 1].map(|at| run.at(&kept, reserve.cells + at * state));
         run.product(
@@ -332,16 +352,16 @@ fn backward(context: &Run<'_>, op: &'static str, layer: &Layer, has_lengths: boo
 
     let dx = context.output(0, input.shape())?;
     let dh = context.output(1, h.shape())?;
-    let dc = if is_lstm { context.output(2, c.shape())? } else { context.output(2, &[])? };
+    let dc = run.cell_output(2, &c)?;
     let dparams = context.output(3, params.shape())?;
-    let temporaries = [run.rows() * columns, run.rows() * columns, state, state];
-    let [dx_w, dh_r, by_r, past_r] = temporaries.map(|len| run.temporary(len));
+    let [dx_w, by_r, past_r] = [run.rows() * columns, state, state].map(|len| run.temporary(len));
     let (dx_w, by_r, past_r) = (dx_w?, by_r?, past_r?);
     // Of the LSTM both are the same.
-    let dh_r = if is_lstm { &dx_w } else { &dh_r? };
+    let of_gru = (!is_lstm).then(|| run.temporary(run.rows() * columns)).transpose()?;
+    let dh_r = of_gru.as_ref().unwrap_or(&dx_w);
     let [r, biases, biases_of_r] = run.places();
 
-    for time in (0..run.time).rev() {
+    for time in (0..run.steps()).rev() {
         let is_last = time + 1 == run.time;
         let at = |place: usize, time: usize| run.at(&kept, place + time * state);
         let row = time * run.batch * columns;
