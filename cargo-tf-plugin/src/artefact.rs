@@ -30,6 +30,9 @@ pub(crate) const ENTRY_POINTS: [(&str, &str); 7] = [
     ("GetPjrtApi", "PJRT device"),
 ];
 
+/// What the SDK's macros export beside them, for Python.
+const OF_THE_SDK: &str = "tf_plugin_device_type";
+
 /// The name of the libraries that TensorFlow consists of, without version and ending.
 const TENSORFLOW_LIBRARIES: [&str; 2] = ["libtensorflow_framework.", "libtensorflow_cc."];
 
@@ -162,7 +165,7 @@ impl Artefact {
             .collect();
         self.other_exports = exports
             .into_iter()
-            .filter(|name| !self.entry_points.contains(&name.as_str()))
+            .filter(|name| !self.entry_points.contains(&name.as_str()) && name != OF_THE_SDK)
             .collect();
 
         let sections = file.elf_header().sections(endian, data)?;

@@ -10,6 +10,7 @@ use serde::Serialize;
 use crate::TensorFlow;
 use crate::artefact::Artefact;
 use crate::findings::{Findings, device, file, filesystem, layouts, loading};
+use crate::notes::NoteOf;
 use crate::operations::{Authors, TableReport, describe_table};
 use crate::probe::{End, Event, Kernel, Platform, Probe, Run, Scheme, Table};
 use crate::releases::Release;
@@ -162,7 +163,9 @@ impl Report {
                     schemes.push(scheme);
                 }
                 Event::Platform(platform) => {
-                    device::look_at_platform(&platform, findings);
+                    let notes = &self.artefact.notes;
+                    let is_noted = notes.iter().any(|note| note.of == NoteOf::Device);
+                    device::look_at_platform(&platform, is_noted, findings);
                     let functions = platform.functions.clone();
                     self.device = Some(Device::of(platform));
                     self.add_functions(functions, findings);

@@ -39,7 +39,7 @@ OPS = dict(
 Device = collections.namedtuple("Device", "type counters models tolerance steps")
 DEVICES = dict(
     refdevice=Device("RUST_REF", "REFDEVICE_COUNTERS", ("dense", "convolutional"), 1e-5, None),
-    gpu=Device("RUST_GPU", "RUST_GPU_COUNTERS", ("convolutional", "transformer"), 1e-4, 50),
+    gpu=Device("GPU", "RUST_GPU_COUNTERS", ("convolutional", "transformer"), 1e-4, 50),
 )
 
 
@@ -60,7 +60,7 @@ def run(program, environment, messages, what):
 
 def job(arguments, scratch, **settings):
     """What `job.py` says, with the plugin loaded or not as `settings` have it."""
-    foreign = ("TF_PLUGGABLE_DEVICE_", "TF_SE_PLUGIN_", "REFDEVICE_", "TF_ENABLED_DEVICE_TYPES")
+    foreign = ("TF_PLUGGABLE_DEVICE_", "TF_SE_PLUGIN_", "REFDEVICE_", "RUST_GPU_TYPE", "TF_ENABLED_DEVICE_TYPES")
     environment = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
     environment.update(settings)
     with open(os.path.join(scratch, "messages"), "w+") as messages:

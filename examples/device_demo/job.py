@@ -2,8 +2,8 @@
 
     python job.py DIGITS.npz --model convolutional --device RUST_REF
     python job.py DIGITS.npz --model convolutional --device CPU
-    python job.py TEXT --model transformer --device RUST_GPU
-    python job.py --device RUST_GPU
+    python job.py TEXT --model transformer --device GPU
+    python job.py --device GPU
 
 Prints the loss of each step and the accuracy on what was held out, as one line of JSON; without data, the devices.
 """

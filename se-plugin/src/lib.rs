@@ -68,6 +68,7 @@ mod timer;
 pub mod toolkit;
 mod wire;
 
+pub use abi::device_type::host_has_gpu_kernels;
 pub use abi::host_buf::HostBuf;
 pub use abi::host_callback::HostCallback;
 pub use abi::host_memory::HostAllocator;
@@ -97,9 +98,8 @@ pub mod prelude {
 #[doc(hidden)]
 pub mod __private {
     pub use crate::__se_plugin_collect as collect;
-    pub use crate::abi::exports::{Exported, GraphExport, ProfilerExport};
+    pub use crate::abi::exports::{Exported, GraphExport, PlatformExport, ProfilerExport};
     pub use crate::abi::graph::init_graph;
-    pub use crate::abi::loads::Loads;
     pub use crate::abi::platform::init_plugin;
     pub use crate::abi::profiler::init_profiler;
     pub use crate::kernel::Element;

@@ -19,12 +19,12 @@ pub trait Platform: Sized + Send + Sync + 'static {
     /// `GPU` or `DEFAULT`, which TensorFlow has kernels for. Another type does not compile.
     const TYPE: &'static str;
 
-    /// The type of the devices in this process, if a setting of the user's chooses another one than [`TYPE`](Self::TYPE).
-    /// Called when TensorFlow loads the plugin, and later; it is the same each time.
+    /// The type of the devices in this process, if it is another one than [`TYPE`](Self::TYPE): by a setting of the
+    /// user's, or by what TensorFlow has. Called when TensorFlow loads the plugin, and later; it is the same each time.
     ///
     /// It may be `GPU`: then scripts that name `/GPU:0` or `list_physical_devices('GPU')` run unchanged, on a TensorFlow
-    /// without kernels of its own for GPUs. On another one, and with a type that TensorFlow does not accept or has kernels
-    /// for, it is `TYPE`, and the log says why.
+    /// without [kernels of its own for GPUs](crate::host_has_gpu_kernels). On another one, and with a type that TensorFlow
+    /// does not accept or has kernels for, it is `TYPE`, and the log says why.
     fn device_type() -> &'static str {
         Self::TYPE
     }

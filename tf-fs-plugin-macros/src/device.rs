@@ -53,17 +53,25 @@ fn export(platform: &TokenStream, options: &Options) -> TokenStream {
         const _: () = #private::check::<#platform>();
 
         const _: () = {
-            static __SE_PLUGIN_LOADS: #private::Loads = #private::Loads::new();
+            static __SE_PLUGIN_PLATFORM: #private::PlatformExport = #private::PlatformExport::new();
             #[unsafe(no_mangle)]
             unsafe extern "C" fn SE_InitPlugin(
                 params: *mut #private::SE_PlatformRegistrationParams,
                 status: *mut #private::TF_Status,
             ) {
                 // SAFETY: the host passes its own structs, each with its size, and a status.
-                unsafe { #private::init_plugin::<#platform>(params, status, &__SE_PLUGIN_LOADS) }
+                unsafe { #private::init_plugin::<#platform>(params, status, &__SE_PLUGIN_PLATFORM) }
             }
             // The type in the header.
             const _: #private::SE_InitPluginFn = SE_InitPlugin;
+            // For Python: the type that a setting may have chosen, until the library is unloaded; null before TensorFlow
+            // has loaded it.
+            #[unsafe(no_mangle)]
+            extern "C" fn tf_plugin_device_type() -> *const ::core::ffi::c_char {
+                __SE_PLUGIN_PLATFORM
+                    .device_type()
+                    .map_or(::core::ptr::null(), ::core::ffi::CStr::as_ptr)
+            }
         };
 
         #graph_and_profiler

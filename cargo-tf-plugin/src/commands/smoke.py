@@ -1,6 +1,7 @@
-"""Prints, behind a mark, what TensorFlow has after its import, and after registering the libraries named.
+"""Prints, behind a mark, what TensorFlow has after its import.
 
-The first argument is how many seconds there are until the end of the process.
+The arguments are how many seconds there are until the end of the process, the plugin's library, and `register` if it is
+to be registered as a filesystem.
 """
 import ctypes
 import faulthandler
@@ -16,10 +17,18 @@ faulthandler.dump_traceback_later(float(sys.argv[1]))
 
 import tensorflow as tf
 
-for library in sys.argv[2:]:
+library = sys.argv[2]
+if sys.argv[3:]:
     tf.experimental.register_filesystem_plugin(library)
+# A setting may choose another type than the library's note names.
+ask = getattr(ctypes.CDLL(library), "tf_plugin_device_type", None)
+own = None
+if ask:
+    ask.restype = ctypes.c_char_p
+    own = ask()
 # A line of its own, whatever else writes; and at once, as the end of the process may hang.
 print("\ntf-plugin-test " + json.dumps({
     "schemes": sorted(tf.io.gfile.get_registered_schemes()),
     "device-types": sorted({device.device_type for device in tf.config.list_physical_devices()}),
+    "own-type": own and own.decode(),
 }), flush=True)

@@ -206,10 +206,10 @@ fn in_tensorflow(
     };
     let started = Instant::now();
     let mut smoke = python();
-    smoke.args(["-c", SMOKE, &limit.as_secs().to_string()]);
+    smoke.args(["-c", SMOKE, &limit.as_secs().to_string()]).arg(library.path());
     if !library.registers_itself() {
         // It is for those who call for it.
-        smoke.arg(library.path());
+        smoke.arg("register");
     }
     let loaded = watch(&mut smoke, limit + LAST_WORDS)?;
     let lines = || {
@@ -228,7 +228,9 @@ fn in_tensorflow(
         return Ok(false);
     };
     say("import tensorflow", started, None);
-    for (key, names) in [("schemes", library.schemes()), ("device-types", library.device_types())] {
+    let own_type = there["own-type"].as_str().map(|own| vec![own.to_owned()]);
+    let device_types = own_type.unwrap_or_else(|| library.device_types());
+    for (key, names) in [("schemes", library.schemes()), ("device-types", device_types)] {
         let list = there[key].as_array().map(Vec::as_slice).unwrap_or_default();
         let found: Vec<_> = list.iter().filter_map(Value::as_str).collect();
         for name in names {

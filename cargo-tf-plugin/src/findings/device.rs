@@ -5,7 +5,8 @@ use crate::findings::places::look_at_places;
 use crate::probe::{Platform, Table};
 use crate::tables::{self, Need};
 
-pub(crate) fn look_at_platform(platform: &Platform, findings: &mut Findings) {
+/// The SDK's macros have noted a type, if `is_noted`.
+pub(crate) fn look_at_platform(platform: &Platform, is_noted: bool, findings: &mut Findings) {
     let abort = "TensorFlow aborts the process";
     for (what, text) in [("name", &platform.name), ("type", &platform.device_type)] {
         match text.as_deref() {
@@ -25,6 +26,8 @@ pub(crate) fn look_at_platform(platform: &Platform, findings: &mut Findings) {
             format!("the device type {of} is TensorFlow's own"),
             "take a type of its own, such as MY_DEVICE",
         ),
+        // The SDK asks TensorFlow first.
+        Some("GPU") if is_noted => {}
         Some("GPU") => findings.warn(
             "the device type GPU is taken in TensorFlow for CUDA: there every op fails with `Multiple OpKernel \
              registrations match`",

@@ -17,6 +17,7 @@ USAGE = """usage: python -m @module@ doctor   says whether TensorFlow has the pl
 PROBE = """
 import json, os, sys
 import tensorflow as tf
+import @module@
 path = sys.argv[1]
 try:
     with open("/proc/self/maps") as maps:
@@ -28,6 +29,7 @@ print("@module@:" + json.dumps({
     "package": os.path.dirname(os.path.dirname(os.path.abspath(tf.__file__))),
     "schemes": [str(s) for s in tf.io.gfile.get_registered_schemes()],
     "devices": sorted({d.device_type for d in tf.config.list_physical_devices()}),
+    "own": @module@.device_types() if loaded is not False else @module@.DEVICE_TYPES,
     "loaded": loaded,
 }))
 """
@@ -106,7 +108,8 @@ def doctor():
         return report
     report.good("TensorFlow", "%s in %s" % (answer["version"], answer["package"]))
     others = neighbours(answer["package"])
-    said = [line for line in finished.stderr.splitlines() if os.path.basename(plugin_path) in line]
+    names = [os.path.basename(plugin_path)] + [device + " has no devices" for device in DEVICE_TYPES]
+    said = [line for line in finished.stderr.splitlines() if any(name in line for name in names)]
 
     missing = False
     for scheme in SCHEMES:
@@ -124,7 +127,7 @@ def doctor():
         else:
             advice = "call @module@.register() after import tensorflow"
         report.bad(scheme + "://", "is not this plugin's" if there else "is not registered", advice)
-    for device in DEVICE_TYPES:
+    for device in answer["own"]:
         if device in answer["devices"]:
             report.good(device, "is listed by tf.config.list_physical_devices()")
             continue

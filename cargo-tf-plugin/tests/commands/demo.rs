@@ -49,8 +49,8 @@ fn the_refdevice_demo_trains_as_on_the_cpu() {
 #[test]
 fn the_gpu_demo_trains_as_on_the_cpu() {
     let lines = [
-        "lists /physical_device:RUST_GPU:0",
-        "38282 parameters, on device:RUST_GPU:0",
+        "lists /physical_device:GPU:0",
+        "38282 parameters, on device:GPU:0",
         "the card is ",
         "5 steps, ",
         "of 360 digits held out are right",

@@ -7,6 +7,7 @@ mod coverage;
 mod crates;
 mod demo;
 mod doctor;
+mod gpu_wheel;
 mod misbehaving;
 #[path = "../../../tests/tensorflow/src/overlay.rs"]
 #[expect(dead_code, unreachable_pub, reason = "it is of a library that other tests use more of")]

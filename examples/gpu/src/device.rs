@@ -4,8 +4,8 @@ use crate::abi::{Batch, Block, Gpu};
 use crate::queue::{Health, Queue, download, upload};
 use crate::regions::Regions;
 use crate::stream::{GpuEvent, GpuStream};
-use se_plugin::Counters;
 use se_plugin::prelude::*;
+use se_plugin::{Counters, host_has_gpu_kernels};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
 
 /// An environment variable that is not empty.
@@ -26,9 +26,9 @@ impl Platform for GpuPlatform {
     type Device = GpuDevice;
 
     fn device_type() -> &'static str {
-        static CHOSEN: LazyLock<String> =
-            LazyLock::new(|| setting("RUST_GPU_TYPE").unwrap_or_else(|| GpuPlatform::TYPE.into()));
-        &CHOSEN
+        static CHOSEN: LazyLock<Option<String>> = LazyLock::new(|| setting("RUST_GPU_TYPE"));
+        let own = if host_has_gpu_kernels() { Self::TYPE } else { "GPU" };
+        CHOSEN.as_deref().unwrap_or(own)
     }
     fn new() -> Result<Self> {
         let limit = setting("RUST_GPU_MEMORY_MIB").map(|mib| {

@@ -27,7 +27,7 @@ pub(crate) fn refusal<P: Platform>() -> Option<Error> {
 fn chosen<P: Platform>() -> Result<&'static str> {
     let kind = catch("device_type", || Ok(P::device_type()))?;
     if kind != P::TYPE {
-        check(kind, has_gpu_kernels).context(format_args!("`{kind}` cannot be one"))?;
+        check(kind, host_has_gpu_kernels).context(format_args!("`{kind}` cannot be one"))?;
     }
     Ok(kind)
 }
@@ -50,12 +50,18 @@ fn check(kind: &str, has_gpu_kernels: impl FnOnce() -> bool) -> Result<()> {
     Ok(())
 }
 
-/// Whether this TensorFlow was built for a kind of GPU. Every build has kernels of the type `GPU` for some ops; one of
-/// `MatMul` only those for CUDA or ROCm have.
-fn has_gpu_kernels() -> bool {
+/// Whether this TensorFlow was built for a kind of GPU, CUDA or ROCm: then no plugin's devices can be of the type `GPU`.
+///
+/// A host that does not say what kernels it has, has none.
+#[must_use]
+pub fn host_has_gpu_kernels() -> bool {
     static KNOWN: OnceLock<bool> = OnceLock::new();
-    // A host that does not say has none.
-    *KNOWN.get_or_init(|| device_types_of(c"MatMul").is_ok_and(|types| types.contains("GPU")))
+    if let Some(known) = KNOWN.get() {
+        return *known;
+    }
+    // Every build has kernels of the type `GPU` for some ops, but not for this one.
+    device_types_of(c"MatMul")
+        .is_ok_and(|types| *KNOWN.get_or_init(|| types.split(' ').any(|kind| kind == "GPU")))
 }
 
 /// The types of devices for which an op has kernels, with a space behind each.

@@ -1,11 +1,39 @@
 //! What a plugin exports in addition to its platform.
 
-use super::loads::Export;
+use super::loads::{Export, Loads};
 use crate::graph::GraphPass;
 use crate::platform::Platform;
 use crate::profiler::Profiler;
-use std::sync::{Mutex, PoisonError};
+use core::ffi::CStr;
+use std::ffi::CString;
+use std::sync::{Mutex, OnceLock, PoisonError};
 use tf_plugin_core::{Error, Result};
+
+/// The platform, for the plugin's static.
+#[derive(Debug, Default)]
+pub struct PlatformExport {
+    pub(super) loads: Loads,
+    kind: OnceLock<CString>,
+}
+
+impl PlatformExport {
+    /// Not loaded yet.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { loads: Loads::new(), kind: OnceLock::new() }
+    }
+
+    /// Keeps the type that the first load registers.
+    pub(super) fn set_device_type(&self, kind: &CStr) {
+        let _ = self.kind.set(kind.to_owned());
+    }
+
+    /// The type of the devices, as TensorFlow has it; `None` before it loads the plugin.
+    #[must_use]
+    pub fn device_type(&self) -> Option<&CStr> {
+        self.kind.get().map(CString::as_c_str)
+    }
+}
 
 /// The author's graph pass, if there is one.
 pub type GraphExport = Export<dyn GraphPass>;

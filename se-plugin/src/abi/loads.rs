@@ -9,12 +9,12 @@ use tf_plugin_core::Result;
 
 /// How often a plugin was loaded, for its static.
 #[derive(Debug, Default)]
-pub struct Loads(AtomicUsize);
+pub(crate) struct Loads(AtomicUsize);
 
 impl Loads {
     /// Not loaded yet.
     #[must_use]
-    pub const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self(AtomicUsize::new(0))
     }
 

@@ -2,7 +2,8 @@
 
 use super::device_type::{device_type, refusal};
 use super::executor;
-use super::loads::{Loads, initialize, name_of_load};
+use super::exports::PlatformExport;
+use super::loads::{initialize, name_of_load};
 use super::state::{DeviceState, into_handle, share, take};
 use super::versions::{
     self, Refusal, Versioned as _, check_major_version, field, fill, read_at_least, set_field,
@@ -49,7 +50,7 @@ impl<P: Platform> PlatformState<P> {
         let mut declined = self.declined.lock().unwrap_or_else(PoisonError::into_inner);
         if !*declined {
             *declined = true;
-            log_error(&format_args!("{} has no devices: {why}", device_type::<P>()));
+            log_error(&format_args!("{} has no devices: {why}", P::TYPE));
         }
     }
 
@@ -83,7 +84,7 @@ impl<P: Platform> PlatformState<P> {
             match opened {
                 Ok(()) => {}
                 Err(error) if devices.is_empty() => {
-                    log_error(&format_args!("{} has no devices: {error:#}", device_type::<P>()));
+                    log_error(&format_args!("{} has no devices: {error:#}", P::TYPE));
                 }
                 Err(error) => log_error(&format_args!(
                     "{} has {} devices, the next cannot be opened: {error:#}",
@@ -108,10 +109,10 @@ impl<P: Platform> PlatformState<P> {
 pub unsafe fn init_plugin<P: Platform>(
     params: *mut SE_PlatformRegistrationParams,
     status: *mut TF_Status,
-    loads: &Loads,
+    export: &PlatformExport,
 ) {
     let body = || {
-        let load = loads.next();
+        let load = export.loads.next();
         if load == 0
             && let Some(refusal) = refusal::<P>()
         {
@@ -119,7 +120,7 @@ pub unsafe fn init_plugin<P: Platform>(
         }
         // SAFETY: `params` is null or covers `struct_size` bytes, as the host's call of `SE_InitPlugin`
         // guarantees.
-        unsafe { register::<P>(params, load)? };
+        unsafe { register::<P>(params, load, export)? };
         if load == 0 {
             register_kernels::<P>();
         }
@@ -134,11 +135,13 @@ pub unsafe fn init_plugin<P: Platform>(
 unsafe fn register<P: Platform>(
     params: *mut SE_PlatformRegistrationParams,
     load: usize,
+    export: &PlatformExport,
 ) -> Result<()> {
     // SAFETY: `params` is null or covers `struct_size` readable bytes.
     let host = unsafe { read_at_least(params, SE_PlatformRegistrationParams::STRUCT_SIZE) };
     let host = host?;
     let state = Arc::new(PlatformState::<P>::new(load)?);
+    export.set_device_type(&state.kind);
     let version = check_major_version(
         "StreamExecutor",
         [SE_MAJOR, SE_MINOR, SE_PATCH],

@@ -3,7 +3,7 @@
 use crate::abi::Counted;
 use crate::platform::{forward, forward_device};
 use crate::switch::Switch;
-use se_plugin::__private::Loads;
+use se_plugin::__private::PlatformExport;
 use se_plugin::host::{HostDevice, HostMemory, WorkerEvent, WorkerStream};
 use se_plugin::prelude::*;
 use se_plugin::{AllocatorStats, HostAllocator};
@@ -144,7 +144,7 @@ impl Event for FaultyEvent {
 /// A host that takes errors of copies, or does not.
 pub(crate) fn load(takes_errors: bool) -> Host {
     let sizes = Sizes { takes_errors, ..Sizes::default() };
-    Host::load_with::<Faulty>(sizes, &Loads::new()).unwrap()
+    Host::load_with::<Faulty>(sizes, &PlatformExport::new()).unwrap()
 }
 
 /// A device of such a host, without a fault before; afterwards everything is given back.

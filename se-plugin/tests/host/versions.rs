@@ -1,12 +1,13 @@
 //! Hosts of other versions: no device, no error, nothing written behind a struct.
 
 use crate::platform::{HostPlatform, PRIORITIES};
-use se_plugin::__private::Loads;
-use se_plugin::Code;
+use se_plugin::__private::PlatformExport;
+use se_plugin::{Code, Platform as _};
+use std::ffi::CStr;
 use tf_plugin_testing::device::{Host, Sizes};
 
 fn load(sizes: Sizes) -> se_plugin::Result<Host> {
-    Host::load_with::<HostPlatform>(sizes, &Loads::new())
+    Host::load_with::<HostPlatform>(sizes, &PlatformExport::new())
 }
 
 /// The number of devices, and that nothing else went wrong.
@@ -133,13 +134,15 @@ fn another_major_version_means_no_devices() {
 
 #[test]
 fn a_second_load_has_other_names_and_no_devices() {
-    let loads = Loads::new();
-    let first = Host::load_with::<HostPlatform>(Sizes::default(), &loads).unwrap();
-    let second = Host::load_with::<HostPlatform>(Sizes::default(), &loads).unwrap();
-    let third = Host::load_with::<HostPlatform>(Sizes::default(), &loads).unwrap();
+    let export = PlatformExport::new();
+    assert_eq!(export.device_type(), None);
+    let first = Host::load_with::<HostPlatform>(Sizes::default(), &export).unwrap();
+    let second = Host::load_with::<HostPlatform>(Sizes::default(), &export).unwrap();
+    let third = Host::load_with::<HostPlatform>(Sizes::default(), &export).unwrap();
     assert_eq!(first.device_count().unwrap(), 1);
     assert_eq!([&second, &third].map(|host| host.device_count().unwrap()), [0, 0]);
     let names = [&first, &second, &third].map(Host::names);
     assert!(names[0] != names[1] && names[1] != names[2] && names[0] != names[2], "{names:?}");
     assert!(second.null_members().is_empty());
+    assert_eq!(export.device_type().map(CStr::to_str), Some(Ok(HostPlatform::TYPE)));
 }

@@ -14,7 +14,7 @@ from tensorflow.python.eager.polymorphic_function import polymorphic_function
 from tensorflow.python.framework import dtypes
 
 # TensorFlow's own types of devices.
-OTHERS = {"CPU", "GPU", "TPU", "TPU_SYSTEM", "XLA_CPU", "XLA_GPU"}
+OTHERS = {"CPU", "TPU", "TPU_SYSTEM", "XLA_CPU", "XLA_GPU"} | ({"GPU"} if tf.test.is_built_with_gpu_support() else set())
 
 # What runs a function that is not part of the graph.
 CALLS = {"PartitionedCall", "StatefulPartitionedCall"}

@@ -111,7 +111,8 @@ fn localfs() {
 }
 
 /// What a device exports.
-const DEVICE: &[&str] = &["SE_InitPlugin", "TF_InitGraph", "TF_InitProfiler"];
+const DEVICE: &[&str] =
+    &["SE_InitPlugin", "TF_InitGraph", "TF_InitProfiler", "tf_plugin_device_type"];
 
 #[test]
 fn refdevice() {

@@ -13,7 +13,7 @@ fn run_in(version: &str, script: &str, arguments: &[&str], settings: &[(&str, &s
     let tensorflow = tensorflow(version);
     let mut python = Python::new(&tensorflow, &format!("tensorflow/python/{script}.py"))
         .env(LIBRARY, Plugin::of("gpu").path())
-        .env("TF_PLUGIN_DEVICE_TYPE", "RUST_GPU")
+        .env("TF_PLUGIN_DEVICE_TYPE", "GPU")
         .args(arguments);
     for (name, value) in lavapipe::environment() {
         python = python.env(name, value);
@@ -30,7 +30,10 @@ fn run_in(version: &str, script: &str, arguments: &[&str], settings: &[(&str, &s
 
 #[test]
 fn each_operation_answers_as_on_the_cpu() {
-    let finished = run("refdevice_sweep", &[], &[("TF_PLUGIN_LACKS_TYPES", "1")]);
+    // TensorFlow has kernels for the type `GPU` that are not this device's.
+    let own = [("RUST_GPU_TYPE", "RUST_GPU"), ("TF_PLUGIN_DEVICE_TYPE", "RUST_GPU")];
+    let finished =
+        run("refdevice_sweep", &[], &[&own[..], &[("TF_PLUGIN_LACKS_TYPES", "1")]].concat());
     let swept = finished.stdout.lines().filter(|line| line.starts_with("ok ")).count();
     assert!(swept > 100, "{swept} operations: {}", finished.stdout);
 }
@@ -103,12 +106,11 @@ fn keras_trains_a_convolutional_network_as_on_the_cpu() {
     step("train=convolutional,adam");
 }
 
-/// With the type `GPU`, for which Keras has other recurrent layers.
+/// Keras has other recurrent layers for the type `GPU`.
 fn scripts_for_a_gpu_run_in(version: &str) {
     let counters = tempfile::NamedTempFile::new().expect("a file");
     let path = counters.path().to_str().expect("UTF-8");
-    let settings =
-        [("RUST_GPU_TYPE", "GPU"), ("TF_PLUGIN_DEVICE_TYPE", "GPU"), ("RUST_GPU_COUNTERS", path)];
+    let settings = [("RUST_GPU_COUNTERS", path)];
     let steps = ["train=convolutional,sgd", "train=recurrent,adam"];
     let finished = run_in(version, "refdevice", &steps, &settings);
     for step in steps {
@@ -124,8 +126,16 @@ fn scripts_for_a_gpu_run_unchanged() {
 }
 
 #[test]
+fn a_setting_chooses_the_type() {
+    let settings = [("RUST_GPU_TYPE", "MY_CARD"), ("TF_PLUGIN_DEVICE_TYPE", "MY_CARD")];
+    let finished = run("refdevice", &["train=convolutional,sgd"], &settings);
+    assert!(finished.stdout.contains("ok train=convolutional,sgd"), "{}", finished.stdout);
+}
+
+#[test]
 fn a_type_that_tensorflow_has_is_not_taken() {
-    let finished = run("refdevice", &["train=dense,sgd"], &[("RUST_GPU_TYPE", "CPU")]);
+    let settings = [("RUST_GPU_TYPE", "CPU"), ("TF_PLUGIN_DEVICE_TYPE", "RUST_GPU")];
+    let finished = run("refdevice", &["train=dense,sgd"], &settings);
     let said = "the device type is RUST_GPU: `CPU` cannot be one: TensorFlow has kernels for it";
     let lines = finished.stderr.lines().filter(|line| line.contains(said)).count();
     assert_eq!(lines, 1, "{}", finished.stderr);

@@ -8,7 +8,7 @@ use core::ptr;
 use core::sync::atomic::{AtomicI64, Ordering};
 use se_plugin::__private::testing::pretended;
 use se_plugin::__private::testing::versions::Versioned;
-use se_plugin::__private::{Loads, init_plugin};
+use se_plugin::__private::{PlatformExport, init_plugin};
 use se_plugin::{Error, Platform, Result};
 use std::sync::Arc;
 use tf_fs_sys::{
@@ -66,14 +66,14 @@ impl Host {
     /// # Errors
     /// Those with which TensorFlow would abort, in its words.
     pub fn load<P: Platform>() -> Result<Self> {
-        Self::load_with::<P>(Sizes::default(), &Loads::new())
+        Self::load_with::<P>(Sizes::default(), &PlatformExport::new())
     }
 
     /// As [`load`](Self::load), as a host of another version, or for a repeated time.
     ///
     /// # Errors
     /// As for [`load`](Self::load).
-    pub fn load_with<P: Platform>(sizes: Sizes, loads: &Loads) -> Result<Self> {
+    pub fn load_with<P: Platform>(sizes: Sizes, export: &PlatformExport) -> Result<Self> {
         install();
         let log = Arc::new(Log::default());
         let mut platform = Guarded::<SP_Platform>::new(sizes.platform);
@@ -89,7 +89,7 @@ impl Host {
         let mut params = Guarded::holding(sizes.params, &whole);
         let status = Status::new(&log, "SE_InitPlugin", b"");
         // SAFETY: the structs that the function wants.
-        unsafe { init_plugin::<P>(params.as_mut_ptr(), status.as_ptr(), loads) };
+        unsafe { init_plugin::<P>(params.as_mut_ptr(), status.as_ptr(), export) };
         status.result()?;
         let params = params.take(&log, "SE_InitPlugin")?;
         let platform = platform.take(&log, "SE_InitPlugin")?;
