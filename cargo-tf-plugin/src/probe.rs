@@ -55,6 +55,8 @@ pub enum Event {
     /// A struct of functions that a device plugin has filled in.
     Functions(Table),
     Devices(i64),
+    /// What the next device calls its hardware.
+    Hardware(String),
     Kernel(Kernel),
     Op(String),
     /// What `TF_InitGraph` has filled in.

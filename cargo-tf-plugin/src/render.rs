@@ -230,11 +230,7 @@ fn platform(text: &mut String, device: &Device, verbose: bool) {
     let device_type = platform.device_type.clone().unwrap_or_else(null);
     let _ = writeln!(text, "{}", painted(BOLD, &format!("Device {device_type}")));
     line(text, "platform", &platform.name.clone().unwrap_or_else(null));
-    let devices = match device.devices {
-        Some(count) => format!("{count} on this machine"),
-        None => "unknown".to_owned(),
-    };
-    line(text, "devices", &devices);
+    line(text, "devices", device.on_this_machine().as_deref().unwrap_or("unknown"));
     let memory = match (platform.bfc_allocator, platform.memory_growth) {
         (true, true) => "TensorFlow divides regions that grow on demand",
         (true, false) => "TensorFlow takes nearly all of it at once and divides it",

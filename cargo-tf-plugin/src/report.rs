@@ -29,16 +29,28 @@ pub(crate) struct Device {
     /// The structs of functions: the platform's, then what its functions fill in.
     pub(crate) tables: Vec<Table>,
     pub(crate) devices: Option<i64>,
+    /// The names of the hardware that devices have told.
+    pub(crate) hardware: Vec<String>,
     pub(crate) graph_pass_for: Option<String>,
     pub(crate) profiler_for: Option<String>,
 }
 
 impl Device {
+    /// How many there are, and what they are.
+    pub(crate) fn on_this_machine(&self) -> Option<String> {
+        let names = match self.hardware.as_slice() {
+            [] => String::new(),
+            names => format!(": {}", names.join(", ")),
+        };
+        self.devices.map(|count| format!("{count} on this machine{names}"))
+    }
+
     fn of(platform: Platform) -> Self {
         Self {
             platform,
             tables: Vec::new(),
             devices: None,
+            hardware: Vec::new(),
             graph_pass_for: None,
             profiler_for: None,
         }
@@ -171,6 +183,11 @@ impl Report {
                     self.add_functions(functions, findings);
                 }
                 Event::Functions(table) => self.add_functions(table, findings),
+                Event::Hardware(name) => {
+                    if let Some(device) = &mut self.device {
+                        device.hardware.push(name);
+                    }
+                }
                 Event::Devices(devices) => {
                     if let Some(device) = &mut self.device {
                         device.devices = Some(devices);

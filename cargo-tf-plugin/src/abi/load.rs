@@ -44,6 +44,9 @@ pub(crate) fn run(plugin: &OsStr, report: &OsStr) -> ExitCode {
     leave()
 }
 
+/// More devices than this are not created to learn their names.
+const MOST_NAMED: c_int = 16;
+
 /// A struct of the host's that says its size, with [something behind it](Guarded).
 macro_rules! guarded {
     ($record:ident, $size:ident $(, $field:ident: $value:expr)*) => {
@@ -56,6 +59,29 @@ macro_rules! sized {
     ($record:ident, $size:ident $(, $field:ident: $value:expr)*) => {
         $record { struct_size: $size, $($field: $value,)* ..$record::default() }
     };
+}
+
+/// Tells the name that a device has for its hardware, if it has one; nothing if it cannot be created.
+fn name_device(platform: &SP_Platform, fns: &SP_PlatformFns, ordinal: c_int) -> Option<()> {
+    let (create, destroy) = (fns.create_device?, fns.destroy_device?);
+    let mut device = guarded!(SP_Device, SP_DEVICE_STRUCT_SIZE);
+    let (at, size) = (&raw mut device.value, SE_CREATE_DEVICE_PARAMS_STRUCT_SIZE);
+    let mut params = sized!(SE_CreateDeviceParams, size, ordinal: ordinal, device: at);
+    const CREATE: &str = "create_device";
+    // SAFETY: the platform as the plugin has filled it, structs with their sizes and a status.
+    let fine = call(CREATE, |status| unsafe { create(platform, &raw mut params, status) });
+    device.check(CREATE);
+    if !fine {
+        return None;
+    }
+    // SAFETY: a string of the plugin's, or null.
+    if let Some(name) = unsafe { text(device.value.hardware_name) } {
+        tell(&Event::Hardware(name));
+    }
+    step("destroy_device");
+    // SAFETY: a device that the plugin has created, destroyed once.
+    unsafe { destroy(platform, &raw mut device.value) };
+    Some(())
 }
 
 /// A plugin's library, from which this tells what it sees.
@@ -176,6 +202,8 @@ impl Loaded {
             });
             if fine {
                 tell(&Event::Devices(devices.into()));
+                let mut ordinals = 0..devices.min(MOST_NAMED);
+                let _ = ordinals.try_for_each(|ordinal| name_device(platform, &fns, ordinal));
             }
         })
     }

@@ -108,12 +108,10 @@ impl Plugin {
             render::line(text, "  schemes", &schemes.join(" "));
         }
         if let Some(device) = &report.device {
-            let count = match device.devices {
-                Some(count) => format!(", {count} on this machine"),
-                None => String::new(),
-            };
+            let there = device.on_this_machine();
+            let there = there.map_or_else(String::new, |there| format!(", {there}"));
             let device_type = device.platform.device_type.as_deref().unwrap_or("(null)");
-            render::line(text, "  device", &format!("{device_type}{count}"));
+            render::line(text, "  device", &format!("{device_type}{there}"));
         }
     }
 }

@@ -270,7 +270,8 @@ fn a_plugin_does_not_see_secrets() {
 #[test]
 fn faults_of_a_device_are_found() {
     for (fault, code, words) in [
-        ("", 0, "Device PLAIN platform PLAIN_C devices 2 on this machine"),
+        ("", 0, "Device PLAIN platform PLAIN_C devices 2 on this machine: Plain One"),
+        ("device-fails", 1, "`create_device` returns UNAVAILABLE: no memory"),
         ("fails", 1, "`SE_InitPlugin` returns UNAVAILABLE: wrong driver; TensorFlow aborts"),
         ("executor-fails", 1, "`create_stream_executor` returns UNAVAILABLE: no driver"),
         ("name", 1, "Device name/type 'plain2' must match [A-Z][A-Z_]*"),

@@ -43,6 +43,10 @@ print('it computes on', kind, [device.name for device in tf.config.list_physical
         let said = succeeds(python(&doctor).env("RUST_GPU_TYPE", setting));
         assert_all(&said, &[&format!("{kind:12} is listed"), "has the plugin."]);
     }
+    let mut check = tool();
+    check.current_dir(root()).args(["tf-plugin", "check", "gpu"]).envs(lavapipe::driver());
+    let said = succeeds(&mut check);
+    assert!(said.contains("1 on this machine: llvmpipe (LLVM"), "{said}");
     let none = [("VK_DRIVER_FILES", "/nonexistent"), ("VK_ICD_FILENAMES", "/nonexistent")];
     let said = fails(python(&doctor).envs(none));
     let why = "RUST_GPU has no devices: ";

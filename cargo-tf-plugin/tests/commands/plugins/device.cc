@@ -25,6 +25,12 @@ static void count(const SP_Platform* platform, int* devices, TF_Status* status) 
   (void)platform, (void)status;
   *devices = 2;
 }
+static void device(const SP_Platform* p, SE_CreateDeviceParams* params, TF_Status* status) {
+  (void)p;
+  if (is("device-fails")) fail(status, "no memory");
+  params->device->struct_size = SP_DEVICE_STRUCT_SIZE;
+  params->device->hardware_name = params->ordinal == 0 ? "Plain One" : nullptr;
+}
 static void device_fns(const SP_Platform* p, SE_CreateDeviceFnsParams* params, TF_Status* s) {
   (void)p, (void)s;
   params->device_fns->struct_size = SP_DEVICE_FNS_STRUCT_SIZE;
@@ -60,7 +66,7 @@ extern "C" __attribute__((visibility("default"))) void SE_InitPlugin(SE_Platform
   SP_PlatformFns* fns = params->platform_fns;
   fns->struct_size = SP_PLATFORM_FNS_STRUCT_SIZE;
   if (!is("no-count")) fns->get_device_count = count;
-  FILL(fns, create_device);
+  fns->create_device = device;
   FILL(fns, destroy_device);
   fns->create_device_fns = device_fns;
   FILL(fns, destroy_device_fns);
