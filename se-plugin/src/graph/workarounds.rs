@@ -1,5 +1,6 @@
 //! The SDK's own pass: it rewrites what fails on every plugin device.
 
+use super::lowering::lower;
 use super::{DType, Graph, Input, Node, OptimizerConfigs, Toggle};
 use crate::kernel::workarounds::IN_PLACE;
 use tf_plugin_core::Result;
@@ -50,7 +51,8 @@ impl Workarounds {
             node.remove_attr(MUST_COMPILE);
             updates.extend(self.update(node));
         }
-        updates.into_iter().try_for_each(|update| update.rewrite(graph))
+        updates.into_iter().try_for_each(|update| update.rewrite(graph))?;
+        lower(graph, self.device_type)
     }
 
     fn update(&self, node: &Node<'_>) -> Option<Update> {

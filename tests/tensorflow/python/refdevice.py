@@ -74,6 +74,8 @@ def model_of(name, optimizer):
         "sgd": lambda: keras.optimizers.SGD(0.05),
         "momentum": lambda: keras.optimizers.SGD(0.02, momentum=0.9),
         "adam": lambda: keras.optimizers.Adam(0.005),
+        # It updates in a branch. By a power of 2, so that the gradients are the same.
+        "scaled": lambda: keras.mixed_precision.LossScaleOptimizer(keras.optimizers.Adam(0.005)),
     }
     model = keras.Sequential([keras.Input((8, 8, 1)), *stack])
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
