@@ -25,6 +25,7 @@ const FOLLOWED: &[&str] = &[
 const ELSEWHERE: &[(&str, &str)] = &[
     ("object-store.md", "tests/tensorflow/tests/tensorflow/object_store.rs"),
     ("first-device.md", "tests/tensorflow/tests/tensorflow/readme.rs"),
+    ("gpu-device.md", "tests/book/tests/code.rs"),
     ("check.md", "cargo-tf-plugin/tests/commands/check.rs"),
     ("trace.md", "cargo-tf-plugin/tests/commands/trace.rs"),
     ("coverage.md", "cargo-tf-plugin/tests/commands/coverage.rs"),
@@ -58,6 +59,25 @@ fn every_block_is_run_or_says_why_not() {
     for (page, test) in ELSEWHERE {
         let test = fs::read_to_string(root().join(test)).expect("the test is there");
         assert!(test.contains(&format!("docs/{page}\"")), "{page} is read by another test");
+    }
+}
+
+/// The lines without what they are indented by.
+fn lines(code: &str) -> Vec<&str> {
+    code.lines().map(str::trim_start).collect()
+}
+
+#[test]
+fn the_code_of_the_gpu_is_that_of_the_crate() {
+    let page = "docs/gpu-device.md";
+    let blocks = Document::read(&root().join(page)).blocks;
+    assert!(blocks.iter().any(|block| block.language() == "rust"), "{page} has no code");
+    for block in blocks.iter().filter(|block| block.language() == "rust") {
+        let file = block.file().unwrap_or_else(|| panic!("{page}:{} names no file", block.line));
+        let crates = fs::read_to_string(root().join("examples/gpu").join(file)).expect("a file");
+        let shown = lines(&block.code);
+        let is_there = lines(&crates).windows(shown.len()).any(|part| part == shown);
+        assert!(is_there, "{page}:{}: this is not in {file}", block.line);
     }
 }
 
