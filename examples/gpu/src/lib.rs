@@ -7,7 +7,7 @@
 //! |---|---|
 //! | `RUST_GPU_CARD` | part of the name of the card to use, such as `radeon`; without it, the first card that is not software |
 //! | `RUST_GPU_MEMORY_MIB` | the most device memory to use, in MiB; all by default |
-//! | `RUST_GPU_TYPE` | the type of the device. Without it, `GPU`; on a TensorFlow that was built for CUDA or ROCm, which has kernels of its own for that type, `RUST_GPU` |
+//! | `RUST_GPU_TYPE` | the type of the device. Without it, `GPU`; on a TensorFlow that was built for CUDA or ROCm, which has kernels of its own for that type, `RUST_GPU`. Beside another plugin of the type `GPU`, name one |
 //! | `RUST_GPU_COUNTERS` | a file to which the card's name and how often each kernel ran are written, whenever a tensor is copied to the host |
 //!
 //! `abi` is the layer above Vulkan and holds all `unsafe`; the other modules know nothing of Vulkan. `kernels` enqueue

@@ -7,10 +7,15 @@
 //! condition and the body: TensorFlow places the nodes of a function that is called so, and gives it to the passes.
 
 use super::{DType, Graph, Input, Node};
+use core::slice::from_ref;
 use tf_plugin_core::Result;
 
-/// Says that TensorFlow is to lower a node. Where it is still there, it has decided not to.
+/// Says whether TensorFlow is to lower a node. One that has it is as somebody wants it.
 const LOWER: &str = "_lower_using_switch_merge";
+
+/// What Python sets at each `If` and `While` that it traces for XLA, in place of [`LOWER`]. Others are not lowered because
+/// an executor or a user cannot do with switches.
+const FOR_XLA: &str = "_xla_propagate_compile_time_consts";
 
 /// A node that can be lowered.
 struct Flow {
@@ -37,7 +42,13 @@ struct Lowered {
 impl Flow {
     fn of(node: &Node<'_>) -> Option<Self> {
         let function = |name| node.raw_attr(name).map(<[u8]>::to_vec);
-        let types = |name| node.attr::<Vec<DType>>(name).ok();
+        if node.has_attr(LOWER) || !node.attr::<bool>(FOR_XLA).is_ok_and(|is| is) {
+            return None;
+        }
+        let types = |name| {
+            let types = node.attr::<Vec<DType>>(name).ok();
+            types.filter(|types| types.iter().copied().all(has_kernels))
+        };
         let kind = match node.op() {
             "If" | "StatelessIf" if node.attr::<DType>("Tcond").ok()? == DType::Bool => Kind::If {
                 inputs: types("Tin")?,
@@ -46,16 +57,13 @@ impl Flow {
                 otherwise: function("else_branch")?,
             },
             "While" | "StatelessWhile" => Kind::While {
-                types: types("T").filter(|types| !types.is_empty())?,
+                types: types("T").filter(|types| types.iter().any(changes))?,
                 condition: function("cond")?,
                 body: function("body")?,
                 parallel: node.attr("parallel_iterations").unwrap_or(10),
             },
             _ => return None,
         };
-        if node.attr::<bool>(LOWER).is_ok_and(|lower| lower) {
-            return None;
-        }
         let is_control = |input: &Input<'_>| matches!(input, Input::Control { .. });
         let (control, inputs): (Vec<_>, Vec<_>) = node.inputs().partition(is_control);
         let expected = match &kind {
@@ -185,53 +193,80 @@ impl Flow {
         [condition, body]: [&[u8]; 2],
         parallel: i64,
     ) -> Result<Lowered> {
-        let entered = |index: usize| [&[self.inputs[index].clone()][..], &self.control].concat();
-        let enters = self.add_each(graph, "Enter", types, entered, |node| {
-            node.set_attr("frame_name", self.name.clone()).set_attr("is_constant", false);
-            node.set_attr("parallel_iterations", parallel);
-        })?;
-        let merges =
-            self.add_each(graph, "Merge", types, |index| vec![enters[index].clone()], |_| {})?;
+        let mut enters = self.inputs.clone();
+        for (enter, dtype) in enters.iter_mut().zip(types) {
+            // A variable's handle is the same in each turn, and stays where the variable is.
+            let source = graph.node(Input::parse(enter).node()).filter(|_| !changes(dtype));
+            let device = source.map_or(&*self.device, Node::device).to_owned();
+            *enter = self.add(graph, "Enter", &[from_ref(enter), &self.control], |node| {
+                node.set_device(device).set_attr("T", *dtype);
+                node.set_attr("frame_name", self.name.clone());
+                node.set_attr("is_constant", !changes(dtype));
+                node.set_attr("parallel_iterations", parallel);
+            })?;
+        }
+        let places: Vec<_> = (0..types.len()).filter(|&place| changes(&types[place])).collect();
+        let changing: Vec<_> = places.iter().map(|&place| types[place]).collect();
+        let merged = |index: usize| vec![enters[places[index]].clone()];
+        let merges = self.add_each(graph, "Merge", &changing, merged, |_| {})?;
+        // In the places of those that change.
+        let with = |values: Vec<String>| {
+            let mut all = enters.clone();
+            places.iter().zip(values).for_each(|(&place, value)| all[place] = value);
+            all
+        };
         // What has no inputs in the functions runs once in each turn that there is, also if TensorFlow inlines them.
-        let turn = [format!("^{}", merges[0])];
-        let values: [&[_]; 2] = [&merges, &turn];
+        let values: [&[_]; 2] = [&with(merges.clone()), &[format!("^{}", merges[0])]];
         let condition = self.add_call(graph, condition, [types, &[DType::Bool]], &values)?;
         let condition = self.add(graph, "LoopCond", &[&[condition]], |_| {})?;
         let switched = |index: usize| vec![merges[index].clone(), condition.clone()];
-        let switches = self.add_each(graph, "Switch", types, switched, |_| {})?;
+        let switches = self.add_each(graph, "Switch", &changing, switched, |_| {})?;
         let left = |index: usize| vec![output(&switches[index], 0)];
-        let exits = self.add_each(graph, "Exit", types, left, |_| {})?;
+        let exits = self.add_each(graph, "Exit", &changing, left, |_| {})?;
         let taken: Vec<_> = switches.iter().map(|name| output(name, 1)).collect();
-        let pivot = self.add_pivot(graph, types[0], &taken[..1])?;
-        let values: [&[_]; 2] = [&taken, &[format!("^{pivot}")]];
+        let pivot = self.add_pivot(graph, changing[0], &taken[..1])?;
+        let values: [&[_]; 2] = [&with(taken), &[format!("^{pivot}")]];
         let body = self.add_call(graph, body, [types, types], &values)?;
-        let next = |index: usize| vec![output(&body, index)];
-        let next = self.add_each(graph, "NextIteration", types, next, |_| {})?;
-        for ((merge, enter), next) in merges.iter().zip(enters).zip(next) {
+        // A turn begins when all of the last one is done, also what nobody has the value of.
+        let next = |index: usize| vec![output(&body, places[index]), format!("^{body}")];
+        let next = self.add_each(graph, "NextIteration", &changing, next, |_| {})?;
+        for ((merge, &place), next) in merges.iter().zip(&places).zip(next) {
             if let Some(merge) = graph.node_mut(merge) {
-                merge.set_attr("N", 2_i64).set_inputs([enter, next]);
+                merge.set_attr("N", 2_i64).set_inputs([enters[place].clone(), next]);
             }
         }
-        Ok(Lowered { outputs: exits.clone(), done: exits })
+        let mut outputs = self.inputs.clone();
+        places.iter().zip(&exits).for_each(|(&place, exit)| outputs[place].clone_from(exit));
+        Ok(Lowered { outputs, done: exits })
     }
 
     /// Gives the outputs to those that had the node's. What waits for it, waits for what is instead; where a value may be
     /// fetched by its name, it has them all.
-    fn replace(self, graph: &mut Graph<'_>, lowered: &Lowered) -> Result<()> {
+    fn replace(self, graph: &mut Graph<'_>, lowered: &Lowered) {
         let new = |input: Input<'_>| match input {
             Input::Data { node, output } if node == self.name => lowered.outputs.get(output),
             _ => None,
         };
+        let wait = format!("^{}", self.name);
         for node in graph.nodes_mut() {
             if node.inputs().any(|input| new(input).is_some()) {
                 let inputs = node.inputs();
                 let inputs = inputs.map(|input| new(input).cloned().unwrap_or(input.to_string()));
-                let inputs: Vec<_> = inputs.collect();
+                let mut inputs: Vec<_> = inputs.collect();
+                // A variable's handle is there before the loop has changed the variable.
+                if inputs.iter().any(|input| self.inputs.contains(input)) && !inputs.contains(&wait)
+                {
+                    inputs.push(wait.clone());
+                }
                 node.set_inputs(inputs);
             }
         }
-        let is_fetched = !lowered.outputs.is_empty() && graph.is_preserved(&self.name)?;
-        let Some(node) = graph.node_mut(&self.name) else { return Ok(()) };
+        // A function's results are nodes of their own.
+        let is_function = graph.nodes().any(|node| matches!(node.op(), "_Arg" | "_Retval"));
+        let is_fetched = !lowered.outputs.is_empty()
+            && !is_function
+            && graph.is_preserved(&self.name).unwrap_or(true);
+        let Some(node) = graph.node_mut(&self.name) else { return };
         let attributes: Vec<_> = node.attr_names().map(str::to_owned).collect();
         for name in &attributes {
             node.remove_attr(name);
@@ -244,8 +279,38 @@ impl Flow {
         } else {
             node.set_op("NoOp").set_inputs(done);
         }
-        Ok(())
     }
+}
+
+/// Whether there are kernels for loops over values of a type on all devices.
+fn has_kernels(dtype: DType) -> bool {
+    use DType::*;
+    matches!(
+        dtype,
+        Float16
+            | Bfloat16
+            | Float32
+            | Float64
+            | Complex64
+            | Complex128
+            | Bool
+            | Int8
+            | Int16
+            | Int32
+            | Int64
+            | Uint8
+            | Uint16
+            | Uint32
+            | Uint64
+            | String
+            | Resource
+            | Variant
+    )
+}
+
+/// Whether a loop can change a value of a type.
+fn changes(dtype: &DType) -> bool {
+    *dtype != DType::Resource
 }
 
 /// An output of a node, as an input.
@@ -261,166 +326,11 @@ pub(super) fn lower(graph: &mut Graph<'_>, device_type: &str) -> Result<()> {
         // With the inputs that it has by now: those of one that was lowered are others.
         if let Some(flow) = graph.node(&name).and_then(Flow::of) {
             let lowered = flow.lower(graph)?;
-            flow.replace(graph, &lowered)?;
+            flow.replace(graph, &lowered);
         }
     }
     Ok(())
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::collections::BTreeSet;
-
-    const DEVICE: &str = "/job:localhost/replica:0/task:0/device:MY_DEVICE:0";
-
-    fn node(name: &str, op: &str, inputs: &[&str]) -> Node<'static> {
-        let mut node = Node::new(name, op);
-        node.set_device(DEVICE).set_inputs(inputs);
-        node
-    }
-
-    fn function(name: &str) -> Vec<u8> {
-        [&[0x52, 2 + name.len() as u8, 0x0a, name.len() as u8], name.as_bytes()].concat()
-    }
-
-    fn branch(name: &str, inputs: &[&str]) -> Node<'static> {
-        let mut branch = node(name, "If", inputs);
-        branch.set_attr("Tcond", DType::Bool).set_attr("Tin", vec![DType::Float32]);
-        branch.set_attr("Tout", vec![DType::Int64]).set_attr("_other", true);
-        branch.set_raw_attr("then_branch", function("yes"));
-        branch.set_raw_attr("else_branch", function("no"));
-        branch
-    }
-
-    fn repeat(name: &str, inputs: &[&str]) -> Node<'static> {
-        let mut repeat = node(name, "StatelessWhile", inputs);
-        repeat.set_attr("T", vec![DType::Float32, DType::Int32]);
-        repeat.set_attr("parallel_iterations", 3_i64);
-        repeat.set_raw_attr("cond", function("go_on"));
-        repeat.set_raw_attr("body", function("step"));
-        repeat
-    }
-
-    /// The graph that is made of the nodes, a line for each.
-    fn lowered(nodes: Vec<Node<'static>>, preserved: &[&str]) -> Vec<String> {
-        let mut graph = Graph::new();
-        nodes.into_iter().for_each(|node| graph.add_node(node).unwrap());
-        let bytes = graph.encode();
-        let preserved: BTreeSet<_> = preserved.iter().map(|name| String::from(*name)).collect();
-        let ask = || Ok(Some(preserved.clone()));
-        let mut graph = Graph::decode_preserving(&bytes, &ask).unwrap();
-        lower(&mut graph, "MY_DEVICE").unwrap();
-        graph.check().unwrap();
-        let line = |node: &Node<'_>| {
-            let inputs: Vec<_> = node.inputs().map(|input| input.to_string()).collect();
-            let callee = node.raw_attr("f").map(|f| String::from_utf8_lossy(&f[4..]).into_owned());
-            let op = callee.map_or(node.op().to_owned(), |f| format!("{} {f}", node.op()));
-            assert_eq!(node.device(), DEVICE);
-            format!("{} = {op}({})", node.name(), inputs.join(" "))
-        };
-        graph.nodes().map(line).collect()
-    }
-
-    #[test]
-    fn a_branch_is_called_between_switches_and_merges() {
-        let nodes = || {
-            vec![
-                node("p", "_Arg", &[]),
-                node("x", "Split", &[]),
-                node("before", "NoOp", &[]),
-                branch("if", &["p", "x:1", "^before"]),
-                node("y", "_Retval", &["if"]),
-                node("after", "NoOp", &["^if"]),
-            ]
-        };
-        let expected = [
-            "p = _Arg()",
-            "x = Split()",
-            "before = NoOp()",
-            "if = NoOp(^if/Merge)",
-            "y = _Retval(if/Merge_1)",
-            "after = NoOp(^if)",
-            "if/Switch = Switch(p p ^before)",
-            "if/Switch_1 = Switch(x:1 p ^before)",
-            "if/Identity = Identity(if/Switch)",
-            "if/StatefulPartitionedCall = StatefulPartitionedCall no(if/Switch_1 ^if/Identity)",
-            "if/Identity_1 = Identity(if/Identity ^if/StatefulPartitionedCall)",
-            "if/Identity_2 = Identity(if/Switch:1)",
-            "if/StatefulPartitionedCall_1 = StatefulPartitionedCall yes(if/Switch_1:1 ^if/Identity_2)",
-            "if/Identity_3 = Identity(if/Identity_2 ^if/StatefulPartitionedCall_1)",
-            "if/Merge = Merge(if/Identity_1 if/Identity_3)",
-            "if/Merge_1 = Merge(if/StatefulPartitionedCall if/StatefulPartitionedCall_1)",
-        ];
-        assert_eq!(lowered(nodes(), &[]), expected);
-        // Whoever fetches its value by its name, finds it.
-        assert_eq!(lowered(nodes(), &["if"])[3], "if = IdentityN(if/Merge_1 ^if/Merge)");
-    }
-
-    #[test]
-    fn a_loop_calls_its_condition_and_its_body() {
-        let nodes = vec![
-            node("x", "_Arg", &[]),
-            node("n", "_Arg", &[]),
-            repeat("w", &["x", "n"]),
-            node("y", "_Retval", &["w:1"]),
-        ];
-        let expected = [
-            "x = _Arg()",
-            "n = _Arg()",
-            "w = NoOp(^w/Exit ^w/Exit_1)",
-            "y = _Retval(w/Exit_1)",
-            "w/Enter = Enter(x)",
-            "w/Enter_1 = Enter(n)",
-            "w/Merge = Merge(w/Enter w/NextIteration)",
-            "w/Merge_1 = Merge(w/Enter_1 w/NextIteration_1)",
-            "w/PartitionedCall = PartitionedCall go_on(w/Merge w/Merge_1 ^w/Merge)",
-            "w/LoopCond = LoopCond(w/PartitionedCall)",
-            "w/Switch = Switch(w/Merge w/LoopCond)",
-            "w/Switch_1 = Switch(w/Merge_1 w/LoopCond)",
-            "w/Exit = Exit(w/Switch)",
-            "w/Exit_1 = Exit(w/Switch_1)",
-            "w/Identity = Identity(w/Switch:1)",
-            "w/PartitionedCall_1 = PartitionedCall step(w/Switch:1 w/Switch_1:1 ^w/Identity)",
-            "w/NextIteration = NextIteration(w/PartitionedCall_1)",
-            "w/NextIteration_1 = NextIteration(w/PartitionedCall_1:1)",
-        ];
-        assert_eq!(lowered(nodes, &[]), expected);
-    }
-
-    #[test]
-    fn one_may_be_the_input_of_the_next() {
-        let nodes = vec![
-            node("x", "_Arg", &[]),
-            node("n", "_Arg", &[]),
-            repeat("second", &["first", "first:1", "^first"]),
-            repeat("first", &["x", "n"]),
-        ];
-        let lines = lowered(nodes, &[]);
-        for expected in [
-            "second/Enter_1 = Enter(first/Exit_1 ^first)",
-            "first = NoOp(^first/Exit ^first/Exit_1)",
-        ] {
-            assert!(lines.iter().any(|line| line == expected), "{expected}: {lines:#?}");
-        }
-    }
-
-    #[test]
-    fn others_stay() {
-        let inputs = ["p", "p"];
-        let mut number = branch("number", &inputs);
-        number.set_attr("Tcond", DType::Float32);
-        let mut elsewhere = branch("elsewhere", &inputs);
-        elsewhere.set_device(DEVICE.replace("MY_DEVICE", "CPU"));
-        let mut kept = repeat("kept", &inputs);
-        kept.set_attr(LOWER, true);
-        for flow in [number, elsewhere, kept, branch("damaged", &["p"])] {
-            let mut graph = Graph::new();
-            graph.add_node(flow).unwrap();
-            let bytes = graph.encode();
-            let mut graph = Graph::decode(&bytes).unwrap();
-            lower(&mut graph, "MY_DEVICE").unwrap();
-            assert!(!graph.is_changed(), "{graph:?}");
-        }
-    }
-}
+mod tests;

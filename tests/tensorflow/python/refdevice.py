@@ -158,12 +158,26 @@ def updates_on(device):
         variable.assign_sub(between * 0.5)
         return tf.stack([before, between, variable.read_value()])
 
+    # For XLA, which the CPU needs not: TensorFlow lowers neither the loop nor the branch in it.
+    @tf.function(jit_compile=device == DEVICE)
+    def compiled(count, x):
+        for i in tf.range(count):
+            variable.assign_sub(0.1 * variable * x)
+            if tf.reduce_sum(variable) > 9.0:
+                other.assign_add(variable * tf.cast(i, tf.float32))
+        return tf.stack([variable.read_value(), other.read_value()])
+
+    @tf.function
+    def calls_compiled(count, x):
+        return compiled(count, x)
+
     results = []
     with tf.device(device):
         for turn in range(20):
             x = tf.constant([0.1, 0.2, 0.3, 0.4]) * float(turn % 3)
             variable.assign([1.0, 2.0, 3.0, 4.0])
             answers = [unrolled(), after_an_assignment(x), loop(tf.constant(turn % 4), x), reads(x)]
+            answers.append(calls_compiled(tf.constant(turn % 5), x))
             results += [answer.numpy() for answer in answers]
     return results
 

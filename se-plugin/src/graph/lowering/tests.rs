@@ -1,0 +1,170 @@
+//! What is made of branches and loops.
+
+use super::*;
+use std::collections::BTreeSet;
+
+const DEVICE: &str = "/job:localhost/replica:0/task:0/device:MY_DEVICE:0";
+
+fn node(name: &str, op: &str, inputs: &[&str]) -> Node<'static> {
+    let mut node = Node::new(name, op);
+    node.set_device(DEVICE).set_inputs(inputs);
+    node
+}
+
+fn function(name: &str) -> Vec<u8> {
+    [&[0x52, 2 + name.len() as u8, 0x0a, name.len() as u8], name.as_bytes()].concat()
+}
+
+fn branch(name: &str, inputs: &[&str]) -> Node<'static> {
+    let mut branch = node(name, "If", inputs);
+    branch.set_attr("Tcond", DType::Bool).set_attr("Tin", vec![DType::Float32]);
+    branch.set_attr("Tout", vec![DType::Int64]).set_attr(FOR_XLA, true);
+    branch.set_raw_attr("then_branch", function("yes"));
+    branch.set_raw_attr("else_branch", function("no"));
+    branch
+}
+
+fn repeat(name: &str, inputs: &[&str]) -> Node<'static> {
+    let mut repeat = node(name, "StatelessWhile", inputs);
+    repeat.set_attr("T", vec![DType::Resource, DType::Float32, DType::Int32]);
+    repeat.set_attr(FOR_XLA, true);
+    repeat.set_attr("parallel_iterations", 3_i64);
+    repeat.set_raw_attr("cond", function("go_on"));
+    repeat.set_raw_attr("body", function("step"));
+    repeat
+}
+
+/// The graph that is made of the nodes, a line for each.
+fn lowered(nodes: Vec<Node<'static>>, preserved: &[&str]) -> Vec<String> {
+    let mut graph = Graph::new();
+    nodes.into_iter().for_each(|node| graph.add_node(node).unwrap());
+    let bytes = graph.encode();
+    let preserved: BTreeSet<_> = preserved.iter().map(|name| String::from(*name)).collect();
+    let ask = || Ok(Some(preserved.clone()));
+    let mut graph = Graph::decode_preserving(&bytes, &ask).unwrap();
+    lower(&mut graph, "MY_DEVICE").unwrap();
+    graph.check().unwrap();
+    let line = |node: &Node<'_>| {
+        let inputs: Vec<_> = node.inputs().map(|input| input.to_string()).collect();
+        let callee = node.raw_attr("f").map(|f| String::from_utf8_lossy(&f[4..]).into_owned());
+        let op = callee.map_or(node.op().to_owned(), |f| format!("{} {f}", node.op()));
+        assert_eq!(node.device(), DEVICE);
+        format!("{} = {op}({})", node.name(), inputs.join(" "))
+    };
+    graph.nodes().map(line).collect()
+}
+
+#[test]
+fn a_branch_is_called_between_switches_and_merges() {
+    let mut nodes = vec![
+        node("p", "Equal", &[]),
+        node("x", "Split", &[]),
+        node("before", "NoOp", &[]),
+        branch("if", &["p", "x:1", "^before"]),
+        node("y", "Abs", &["if"]),
+        node("after", "NoOp", &["^if"]),
+    ];
+    let expected = [
+        "p = Equal()",
+        "x = Split()",
+        "before = NoOp()",
+        "if = NoOp(^if/Merge)",
+        "y = Abs(if/Merge_1)",
+        "after = NoOp(^if)",
+        "if/Switch = Switch(p p ^before)",
+        "if/Switch_1 = Switch(x:1 p ^before)",
+        "if/Identity = Identity(if/Switch)",
+        "if/StatefulPartitionedCall = StatefulPartitionedCall no(if/Switch_1 ^if/Identity)",
+        "if/Identity_1 = Identity(if/Identity ^if/StatefulPartitionedCall)",
+        "if/Identity_2 = Identity(if/Switch:1)",
+        "if/StatefulPartitionedCall_1 = StatefulPartitionedCall yes(if/Switch_1:1 ^if/Identity_2)",
+        "if/Identity_3 = Identity(if/Identity_2 ^if/StatefulPartitionedCall_1)",
+        "if/Merge = Merge(if/Identity_1 if/Identity_3)",
+        "if/Merge_1 = Merge(if/StatefulPartitionedCall if/StatefulPartitionedCall_1)",
+    ];
+    assert_eq!(lowered(nodes.clone(), &[]), expected);
+    // Whoever fetches its value by its name, finds it; in a function nobody does.
+    assert_eq!(lowered(nodes.clone(), &["if"])[3], "if = IdentityN(if/Merge_1 ^if/Merge)");
+    nodes.push(node("result", "_Retval", &["y"]));
+    assert_eq!(lowered(nodes, &["if"])[3], expected[3]);
+}
+
+#[test]
+fn a_loop_calls_its_condition_and_its_body() {
+    let nodes = vec![
+        node("v", "VarHandleOp", &[]),
+        node("x", "_Arg", &[]),
+        node("n", "_Arg", &[]),
+        repeat("w", &["v", "x", "n"]),
+        node("u", "ReadVariableOp", &["w"]),
+        node("y", "_Retval", &["w:2"]),
+    ];
+    let expected = [
+        "v = VarHandleOp()",
+        "x = _Arg()",
+        "n = _Arg()",
+        "w = NoOp(^w/Exit ^w/Exit_1)",
+        "u = ReadVariableOp(v ^w)",
+        "y = _Retval(w/Exit_1)",
+        "w/Enter = Enter(v)",
+        "w/Enter_1 = Enter(x)",
+        "w/Enter_2 = Enter(n)",
+        "w/Merge = Merge(w/Enter_1 w/NextIteration)",
+        "w/Merge_1 = Merge(w/Enter_2 w/NextIteration_1)",
+        "w/PartitionedCall = PartitionedCall go_on(w/Enter w/Merge w/Merge_1 ^w/Merge)",
+        "w/LoopCond = LoopCond(w/PartitionedCall)",
+        "w/Switch = Switch(w/Merge w/LoopCond)",
+        "w/Switch_1 = Switch(w/Merge_1 w/LoopCond)",
+        "w/Exit = Exit(w/Switch)",
+        "w/Exit_1 = Exit(w/Switch_1)",
+        "w/Identity = Identity(w/Switch:1)",
+        "w/PartitionedCall_1 = PartitionedCall step(w/Enter w/Switch:1 w/Switch_1:1 ^w/Identity)",
+        "w/NextIteration = NextIteration(w/PartitionedCall_1:1 ^w/PartitionedCall_1)",
+        "w/NextIteration_1 = NextIteration(w/PartitionedCall_1:2 ^w/PartitionedCall_1)",
+    ];
+    assert_eq!(lowered(nodes, &[]), expected);
+}
+
+#[test]
+fn one_may_be_the_input_of_the_next() {
+    let nodes = vec![
+        node("v", "_Arg", &[]),
+        node("x", "_Arg", &[]),
+        repeat("second", &["first", "first:1", "first:2", "^first"]),
+        repeat("first", &["v", "x", "x"]),
+    ];
+    let lines = lowered(nodes, &[]);
+    for expected in [
+        "second/Enter = Enter(v ^first)",
+        "second/Enter_2 = Enter(first/Exit_1 ^first)",
+        "first = NoOp(^first/Exit ^first/Exit_1)",
+    ] {
+        assert!(lines.iter().any(|line| line == expected), "{expected}: {lines:#?}");
+    }
+}
+
+#[test]
+fn others_stay() {
+    let inputs = ["p", "p"];
+    let mut number = branch("number", &inputs);
+    number.set_attr("Tcond", DType::Float32);
+    let mut quantized = branch("quantized", &inputs);
+    quantized.set_attr("Tout", vec![DType::Qint8]);
+    let mut elsewhere = branch("elsewhere", &inputs);
+    elsewhere.set_device(DEVICE.replace("MY_DEVICE", "CPU"));
+    let mut kept = repeat("kept", &["p"; 3]);
+    kept.set_attr(LOWER, false);
+    let mut other = repeat("other", &["p"; 3]);
+    other.remove_attr(FOR_XLA);
+    let mut endless = repeat("endless", &["p"]);
+    endless.set_attr("T", vec![DType::Resource]);
+    let damaged = branch("damaged", &["p"]);
+    for flow in [number, quantized, elsewhere, kept, other, endless, damaged] {
+        let mut graph = Graph::new();
+        graph.add_node(flow).unwrap();
+        let bytes = graph.encode();
+        let mut graph = Graph::decode(&bytes).unwrap();
+        lower(&mut graph, "MY_DEVICE").unwrap();
+        assert!(!graph.is_changed(), "{graph:?}");
+    }
+}
