@@ -251,7 +251,15 @@ async fn accept(
             Some(_) = tasks.join_next() => {}
             accepted = accepted => match accepted {
                 Ok((stream, _)) => {
-                    tasks.spawn(connection(Arc::clone(&core), stream));
+                    // At once, so that no connection is open that `reset_connections` does not find.
+                    let number = core.next_connection.fetch_add(1, Ordering::Relaxed);
+                    let (ends, ended) = mpsc::unbounded_channel();
+                    core.open_connections().insert(number, ends.clone());
+                    let core = Arc::clone(&core);
+                    tasks.spawn(async move {
+                        connection(&core, stream, number, (ends, ended)).await;
+                        core.open_connections().remove(&number);
+                    });
                 }
                 // Out of descriptors, mostly: others end meanwhile.
                 Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
@@ -268,8 +276,12 @@ fn reset(stream: &socket2::Socket) {
     let _ = stream.set_linger(Some(Duration::ZERO));
 }
 
-async fn connection(core: Arc<Core>, stream: TcpStream) {
-    let number = core.next_connection.fetch_add(1, Ordering::Relaxed);
+async fn connection(
+    core: &Arc<Core>,
+    stream: TcpStream,
+    number: u64,
+    (ends, ended): (Ends, mpsc::UnboundedReceiver<End>),
+) {
     core.log.connected();
     let Ok(socket) = socket2::SockRef::from(&stream).try_clone() else { return };
     if core.faults.refuses() {
@@ -284,12 +296,10 @@ async fn connection(core: Arc<Core>, stream: TcpStream) {
     if !connect_latency.is_zero() {
         tokio::time::sleep(connect_latency).await;
     }
-    let (ends, ended) = mpsc::unbounded_channel();
-    core.open_connections().insert(number, ends.clone());
     let wire = Arc::new(Wire::default());
     let shaped = Shaped::new(stream, Arc::clone(&core.network), Arc::clone(&wire));
     let connection = Arc::new(Connection { number, wire, ends, doomed: AtomicBool::new(false) });
-    let front = Front { core: Arc::clone(&core), connection };
+    let front = Front { core: Arc::clone(core), connection };
     match core.tls.clone() {
         None => http(front, shaped, ended, socket).await,
         Some(tls) => {
@@ -298,7 +308,6 @@ async fn connection(core: Arc<Core>, stream: TcpStream) {
             }
         }
     }
-    core.open_connections().remove(&number);
 }
 
 /// The largest piece in which a body is read. Larger ones are new pages of the kernel each time, which costs more than
@@ -316,8 +325,8 @@ async fn http(
     let mut serving = std::pin::pin!(http.serve_connection(TokioIo::new(stream), front));
     loop {
         tokio::select! {
-            // A client that goes away is not an error of the server.
-            _ = serving.as_mut() => return,
+            // No request is answered on a connection that is to end.
+            biased;
             end = ended.recv() => match end {
                 Some(End::HalfClose) => {
                     // On failure the connection has ended already.
@@ -329,6 +338,8 @@ async fn http(
                 }
                 Some(End::Close) | None => return,
             },
+            // A client that goes away is not an error of the server.
+            _ = serving.as_mut() => return,
         }
     }
 }
