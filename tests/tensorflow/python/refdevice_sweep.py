@@ -437,6 +437,22 @@ def normalizations():
                 case("FusedBatchNormGradV3", slopes, numbers(shape, "float32"), numbers(shape, "float32"), row(), row(), *old, tolerance=1e-4)
 
 
+def randoms():
+    # The last one carries.
+    counters = [[0, 0], [7, 1 << 40], [(1 << 64) - 3, 5]]
+    for dtype in (tf.float32, tf.float16, tf.bfloat16):
+        for shape in ([], [0], [1], [3], [4], [5, 7], [1000], [3, 70001]):
+            for op in ("StatelessRandomUniformV2", "StatelessRandomNormalV2"):
+                # Uniform ones are the same to the last bit.
+                tolerance = 0 if "Uniform" in op else None
+                for counter in counters if shape == [1000] else counters[1:2]:
+                    case(op, call(op, shape=shape, key=None, counter=None, alg=1 + 2 * (len(shape) % 2), dtype=dtype),
+                         np.uint64([0x123456789abcdef0]), np.uint64(counter), tolerance=tolerance)
+    for alg, key, text in [(2, [1], "algorithm"), (1, [1, 2], "key")]:
+        case("StatelessRandomUniformV2", call("StatelessRandomUniformV2", shape=[3], key=None, counter=None, alg=alg, dtype=tf.float32),
+             np.uint64(key), np.uint64([1, 2]), fails=text)
+
+
 def variables():
     if not hasattr(raw, "ResourceApplyAdam"):
         return
@@ -510,7 +526,7 @@ def registered():
 def main(names):
     tf.config.set_soft_device_placement(False)
     np.seterr(all="ignore")
-    groups = [unary, gradients, binary, roundings, choices, sums, reductions, matrices, probabilities, arrangements, convolutions, normalizations]
+    groups = [unary, gradients, binary, roundings, choices, sums, reductions, matrices, probabilities, arrangements, convolutions, normalizations, randoms]
     if os.environ.get("REFDEVICE_SWEEP_VARIABLES") == "1":
         groups.append(variables)
     for group in groups:

@@ -7,6 +7,7 @@ mod matrix;
 mod normalize;
 mod optimize;
 mod parts;
+mod random;
 mod recurrent;
 mod reduce;
 mod scatter;

@@ -1,0 +1,56 @@
+#version 460
+// Random numbers: Philox 4x32-10 as TensorFlow's, four numbers for each counter.
+#extension GL_GOOGLE_include_directive : require
+#include "common.glsl"
+#include "math.glsl"
+
+layout(local_size_x = 256) in;
+layout(constant_id = 0) const uint TYPE = 0;
+layout(constant_id = 1) const bool IS_NORMAL = false;
+
+layout(push_constant, scalar) uniform Push {
+    uint64_t key, counter, out_;
+    // Counters, and the numbers of all of them.
+    uint n, len;
+} push;
+
+uvec4 philox(uvec4 counter, uvec2 key) {
+    for (int round = 0; round < 10; round++) {
+        uint high0, low0, high1, low1;
+        umulExtended(0xD2511F53u, counter.x, high0, low0);
+        umulExtended(0xCD9E8D57u, counter.z, high1, low1);
+        counter = uvec4(high1 ^ counter.y ^ key.x, low1, high0 ^ counter.w ^ key.y, low0);
+        key += uvec2(0x9E3779B9u, 0xBB67AE85u);
+    }
+    return counter;
+}
+
+// From 0 to below 1, of as many bits as the type has for it.
+float uniform_(uint bits, uint type) {
+    switch (type) {
+        case T_F16: return unpackHalf2x16(0x3c00u | (bits & 0x3ffu)).x - 1.0;
+        case T_BF16: return from_bf16(0x3f80u | (bits & 0x7fu)) - 1.0;
+        default: return uintBitsToFloat(0x3f800000u | (bits & 0x7fffffu)) - 1.0;
+    }
+}
+
+// Two of a normal distribution, by Box and Muller.
+vec2 normal(uvec2 bits) {
+    float size = sqrt(-2.0 * log_(max(uniform_(bits.x, T_F32), 1.0e-7)));
+    float angle = 6.2831853071795864 * uniform_(bits.y, T_F32);
+    return size * vec2(sin(angle), cos(angle));
+}
+
+void main() {
+    uint step = gl_NumWorkGroups.x * gl_WorkGroupSize.x;
+    uint64_t first = uint64_t(U64(push.counter).v[0]), high = uint64_t(U64(push.counter).v[1]);
+    uint64_t key = uint64_t(U64(push.key).v[0]);
+    for (uint i = gl_GlobalInvocationID.x; i < push.n; i += step) {
+        uint64_t low = first + i;
+        uint64_t carried = high + (low < first ? 1 : 0);
+        uvec4 bits = philox(uvec4(uint(low), uint(low >> 32), uint(carried), uint(carried >> 32)), uvec2(uint(key), uint(key >> 32)));
+        vec4 numbers = IS_NORMAL ? vec4(normal(bits.xy), normal(bits.zw))
+                                 : vec4(uniform_(bits.x, TYPE), uniform_(bits.y, TYPE), uniform_(bits.z, TYPE), uniform_(bits.w, TYPE));
+        for (uint k = 0; k < min(4u, push.len - 4 * i); k++) store(push.out_, 4 * i + k, TYPE, numbers[k]);
+    }
+}
