@@ -1,10 +1,11 @@
-//! The wheel of `examples/gpu`, installed: the type of its devices is chosen when it is loaded.
+//! The type of the devices of `examples/gpu`, which is chosen when TensorFlow loads them: its wheel, and the commands.
 
 use crate::crates::{Site, fails, succeeds};
-use crate::program::tool;
-
+use crate::program::{tool, with_tensorflow};
 use crate::said::{assert_all, root};
+use cargo_tf_plugin::NEWEST;
 use serde_json::Value;
+use std::fs;
 use std::path::Path;
 
 fn wheel(directory: &Path) -> String {
@@ -27,7 +28,6 @@ fn the_gpu_wheel_knows_the_type_of_its_devices() {
         command
     };
     let use_it = "
-import sys
 import tensorflow_rust_gpu as plugin
 plugin.register()
 import tensorflow as tf
@@ -43,10 +43,6 @@ print('it computes on', kind, [device.name for device in tf.config.list_physical
         let said = succeeds(python(&doctor).env("RUST_GPU_TYPE", setting));
         assert_all(&said, &[&format!("{kind:12} is listed"), "has the plugin."]);
     }
-    let mut check = tool();
-    check.current_dir(root()).args(["tf-plugin", "check", "gpu"]).envs(lavapipe::driver());
-    let said = succeeds(&mut check);
-    assert!(said.contains("1 on this machine: llvmpipe (LLVM"), "{said}");
     let none = [("VK_DRIVER_FILES", "/nonexistent"), ("VK_ICD_FILENAMES", "/nonexistent")];
     let said = fails(python(&doctor).envs(none));
     let why = "RUST_GPU has no devices: ";
@@ -54,4 +50,25 @@ print('it computes on', kind, [device.name for device in tf.config.list_physical
         &said,
         &["GPU          is not listed", why, "install the Vulkan driver of the card"],
     );
+}
+
+#[test]
+fn the_commands_know_the_type_of_its_devices() {
+    let mut check = tool();
+    check.current_dir(root()).args(["tf-plugin", "check", "gpu"]).envs(lavapipe::driver());
+    let said = succeeds(&mut check);
+    let device = ["Device GPU", "1 on this machine: llvmpipe (LLVM", "no errors, no warnings"];
+    assert_all(&said, &device);
+
+    let scratch = tempfile::tempdir().expect("a scratch directory");
+    let script = scratch.path().join("sums.py");
+    let sums = "import tensorflow as tf\nassert float(tf.reduce_sum(tf.ones([3]) + 1)) == 6\n";
+    fs::write(&script, sums).expect("written");
+    let mut coverage = with_tensorflow(NEWEST, "coverage");
+    coverage.args(["--package", "gpu"]).arg(script).envs(lavapipe::driver());
+    assert_all(&succeeds(&mut coverage), &["what ran on GPU", "AddV2 float32"]);
+
+    let mut test = with_tensorflow(NEWEST, "test");
+    test.args(["--package", "gpu", "--", "shaders"]).envs(lavapipe::driver());
+    assert_all(&succeeds(&mut test), &["/device:GPU:0: ok"]);
 }

@@ -41,10 +41,11 @@ struct Lowered {
 
 impl Flow {
     fn of(node: &Node<'_>) -> Option<Self> {
-        let function = |name| node.raw_attr(name).map(<[u8]>::to_vec);
-        if node.has_attr(LOWER) || !node.attr::<bool>(FOR_XLA).is_ok_and(|is| is) {
+        let is_flow = matches!(node.op(), "If" | "StatelessIf" | "While" | "StatelessWhile");
+        if !is_flow || node.has_attr(LOWER) || !node.attr::<bool>(FOR_XLA).is_ok_and(|is| is) {
             return None;
         }
+        let function = |name| node.raw_attr(name).map(<[u8]>::to_vec);
         let types = |name| {
             let types = node.attr::<Vec<DType>>(name).ok();
             types.filter(|types| types.iter().copied().all(has_kernels))

@@ -52,7 +52,7 @@
 //!   lose one of the changes, as with `v.assign(v + d)`.
 //! - `If` and `While` on the device become switches and merges around calls of their functions, where TensorFlow has not
 //!   lowered them because they were traced for XLA. TensorFlow then places each op of a branch or a body, and passes see
-//!   it, with TensorFlow's own passes as they are by default.
+//!   it. What the user has set for TensorFlow's own passes does not hold there.
 //! - If the author has no pass, it turns TensorFlow's arithmetic pass off, unless the plugin has float32 kernels for
 //!   all ops that this inserts, such as an `AddN` for `a + b + c`: such an op without a kernel is an error on the
 //!   device. An author's pass decides with [`GraphPass::configs`].

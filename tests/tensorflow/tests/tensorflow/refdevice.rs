@@ -54,8 +54,14 @@ fn each_operation_answers_as_on_the_cpu(tensorflow: &TensorFlow) {
 
 fn keras_trains_as_on_the_cpu(tensorflow: &TensorFlow) {
     // The last two have a branch and loops that TensorFlow does not lower, as Keras requests XLA.
-    let steps =
-        ["dense,sgd", "dense,momentum", "convolutional,adam", "dense,scaled", "recurrent,adam"];
+    let steps = [
+        "dense,sgd",
+        "dense,momentum",
+        "dense,adam",
+        "convolutional,adam",
+        "dense,scaled",
+        "recurrent,adam",
+    ];
     let steps = steps.map(|step| format!("train={step}"));
     let mut steps: Vec<&str> = steps.iter().map(String::as_str).collect();
     steps.push("eager");
