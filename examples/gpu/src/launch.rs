@@ -11,7 +11,7 @@ pub(crate) type Run<'a> = OpKernelContext<'a, GpuPlatform>;
 /// Invocations of a workgroup, in shaders with one axis.
 const WORKGROUP: usize = 256;
 /// What every card has, along each axis.
-const MOST_GROUPS: usize = 65_535;
+pub(crate) const MOST_GROUPS: usize = 65_535;
 /// An invocation of the last loop steps behind the end by at most all invocations, and must not come round to 0.
 const MOST_RESULTS: u32 = u32::MAX - (WORKGROUP * MOST_GROUPS) as u32;
 

@@ -49,6 +49,21 @@ def flags(shape):
     return random.integers(0, 2, shape).astype(bool)
 
 
+def in_float(*inputs):
+    """In float32 what is in a smaller type."""
+    wide = [tf.cast(x, tf.float32) if x.dtype in (tf.float16, tf.bfloat16) else x for x in inputs]
+    return wide if len(wide) > 1 else wide[0]
+
+
+def on_the_cpu_in_float(function):
+    """The CPU sums in the type of the elements, or has no kernel for a small one."""
+    def wide(*inputs):
+        if TYPE in inputs[0].device:
+            return function(*inputs)
+        return tf.cast(function(*in_float(*inputs)), inputs[0].dtype)
+    return wide
+
+
 class Case:
     """One call: a function of inputs that are put on the device first."""
 
@@ -380,25 +395,60 @@ def convolutions():
              ((1, 8, 7, 2), (3, 3, 2, 5), 2, 1, "VALID"), ((1, 9, 9, 1), (3, 3, 1, 2), 1, 2, "SAME"), ((3, 4, 4, 2), (1, 1, 2, 3), 1, 1, "VALID"),
              ((1, 4, 4, 2), (1, 1, 2, 3), 2, 1, "SAME"), ((1, 4, 5, 2), (3, 3, 2, 1), 1, 1, [2, 1, 0, 3]), ((0, 4, 5, 2), (3, 3, 2, 1), 1, 1, "SAME"),
              ((4, 28, 28, 1), (5, 5, 1, 8), 1, 1, "SAME")]
-    for dtype in ["float32", "float64"]:
-        for images, filters, stride, dilation, padding in cases:
+    # Enough for the largest tiles, and for a gradient of a filter that is summed in parts; and groups of channels, which the CPU has
+    # in no gradient.
+    large = [((3, 20, 20, 130), (1, 1, 130, 2100), 1, 1, "SAME"), ((4, 16, 16, 70), (3, 3, 70, 70), 1, 1, "SAME"), ((9, 64, 64, 3), (3, 3, 3, 5), 2, 1, "SAME")]
+    groups = [((2, 5, 6, 6), (3, 2, 2, 9), 1, 1, "SAME"), ((2, 5, 6, 4), (3, 2, 1, 8), 2, 1, "SAME"), ((1, 5, 5, 4), (3, 3, 2, 2), 1, 2, "VALID")]
+    for dtype in FLOATS if LACKS_TYPES else ["float32", "float64"]:
+        for images, filters, stride, dilation, padding in cases + (large + groups if LACKS_TYPES and dtype == "float32" else []):
             options = dict(strides=[1, stride, stride, 1], dilations=[1, dilation, dilation, 1], padding=padding)
             if isinstance(padding, list):
                 options.update(padding="EXPLICIT", explicit_paddings=[0, 0] + padding + [0, 0])
+            count = images[3] // filters[2]
+
+            def convolve(x, w, options=options, count=count):
+                if count == 1 or TYPE in x.device:
+                    return raw.Conv2D(input=x, filter=w, **options)
+                parts = zip(tf.split(x, count, 3), tf.split(w, count, 3))
+                return tf.concat([raw.Conv2D(input=x, filter=w, **options) for x, w in parts], 3)
+
+            def slopes(x, w, dy, convolve=convolve, count=count):
+                with tf.GradientTape() as tape:
+                    tape.watch((x, w))
+                    y = convolve(x, w)
+                return tape.gradient(y, (x, w), dy)
+
             x, w = numbers(images, dtype, -1, 1), numbers(filters, dtype, -1, 1)
             with tf.device(CPU):
-                dy = numbers(raw.Conv2D(input=tf.constant(x), filter=tf.constant(w), **options).shape, dtype, -1, 1)
-            case("Conv2D", call("Conv2D", input=None, filter=None, **options), x, w)
+                dy = numbers(convolve(*in_float(tf.constant(x), tf.constant(w))).shape, dtype, -1, 1)
+            # Errors of rounding grow with the elements of a sum.
+            tolerance = dict(tolerance=3e-4 if images in [of[0] for of in large] else None)
+            case("Conv2D", on_the_cpu_in_float(convolve), x, w, **tolerance)
             if dilation > 1:
                 continue  # The CPU has no gradients.
-            case("Conv2DBackpropInput", lambda w, dy, images=images, options=options: raw.Conv2DBackpropInput(
-                input_sizes=tf.constant(images), filter=w, out_backprop=dy, **options), w, dy)
-            case("Conv2DBackpropFilter", lambda x, dy, filters=filters, options=options: raw.Conv2DBackpropFilter(
-                input=x, filter_sizes=tf.constant(filters), out_backprop=dy, **options), x, dy, tolerance=1e-4)
-        for stride in (1, 2):
-            for padding in ("SAME", "VALID"):
-                case("DepthwiseConv2dNative", call("DepthwiseConv2dNative", input=None, filter=None, strides=[1, stride, stride, 1], padding=padding),
-                     numbers((2, 6, 5, 3), dtype, -1, 1), numbers((3, 2, 3, 2), dtype, -1, 1))
+            if count > 1:
+                case("Conv2DBackpropInput", slopes, x, w, dy)
+                continue
+            case("Conv2DBackpropInput", on_the_cpu_in_float(lambda w, dy, images=images, options=options: raw.Conv2DBackpropInput(
+                input_sizes=tf.constant(images), filter=w, out_backprop=dy, **options)), w, dy, **tolerance)
+            tolerance = dict(tolerance=1e-4 if dtype in ("float32", "float64") else None)
+            case("Conv2DBackpropFilter", on_the_cpu_in_float(lambda x, dy, filters=filters, options=options: raw.Conv2DBackpropFilter(
+                input=x, filter_sizes=tf.constant(filters), out_backprop=dy, **options)), x, dy, **tolerance)
+        for images, filters in [((2, 6, 5, 3), (3, 2, 3, 2)), ((1, 7, 7, 35), (3, 3, 35, 1)), ((2, 5, 4, 1), (2, 3, 1, 2)), ((0, 5, 4, 2), (2, 3, 2, 1))]:
+            for stride in (1, 2):
+                for padding in ("SAME", "VALID"):
+                    options = dict(strides=[1, stride, stride, 1], padding=padding)
+                    x, w = numbers(images, dtype, -1, 1), numbers(filters, dtype, -1, 1)
+                    with tf.device(CPU):
+                        dy = raw.DepthwiseConv2dNative(input=in_float(tf.constant(x)), filter=in_float(tf.constant(w)), **options)
+                    dy = numbers(dy.shape, dtype, -1, 1)
+                    case("DepthwiseConv2dNative", on_the_cpu_in_float(call("DepthwiseConv2dNative", input=None, filter=None, **options)), x, w)
+                    case("DepthwiseConv2dNativeBackpropInput", on_the_cpu_in_float(lambda w, dy, images=images, options=options: raw.DepthwiseConv2dNativeBackpropInput(
+                        input_sizes=tf.constant(images), filter=w, out_backprop=dy, **options)), w, dy)
+                    if images[0] == 0:
+                        continue  # The CPU writes nothing into the result.
+                    case("DepthwiseConv2dNativeBackpropFilter", on_the_cpu_in_float(lambda x, dy, filters=filters, options=options: raw.DepthwiseConv2dNativeBackpropFilter(
+                        input=x, filter_sizes=tf.constant(filters), out_backprop=dy, **options)), x, dy)
     for dtype in ["float32", "float64", "float16", "bfloat16"]:
         for size, stride in [(2, 2), (3, 2), (2, 1), (1, 1)]:
             for padding in ("SAME", "VALID"):
@@ -416,25 +466,31 @@ def convolutions():
 
 
 def normalizations():
-    for shape in [(2, 3, 4, 5), (1, 1, 1, 3), (8, 4, 4, 2)]:
-        row = lambda low=-1, high=1: numbers(shape[-1:], "float32", low, high)
-        for training, factor in [(True, 1.0), (True, 0.3), (False, 1.0)]:
-            old = [row(), row(0.5, 2)] if not training or factor != 1.0 else [np.zeros(0, "float32")] * 2
-            # The last of the outputs are for the gradient alone.
-            case("FusedBatchNormV3", lambda *inputs, training=training, factor=factor: tuple(raw.FusedBatchNormV3(
-                x=inputs[0], scale=inputs[1], offset=inputs[2], mean=inputs[3], variance=inputs[4], epsilon=1e-3,
-                exponential_avg_factor=factor, is_training=training))[:3], numbers(shape, "float32"), row(), row(), *old)
+    def normalize(x, *rest, **options):
+        y = raw.FusedBatchNormV3(x=x if TYPE in x.device else in_float(x), **dict(zip(("scale", "offset", "mean", "variance"), rest)), epsilon=1e-3, **options)
+        return y._replace(y=tf.cast(y.y, x.dtype))
 
-            def slopes(dy, x, scale, offset, mean, variance, training=training):
-                # Outside of training the gradient gets the mean and the variance that were given.
-                saved = (None, None, None, mean, variance, tf.zeros([0]))
-                if training:
-                    saved = raw.FusedBatchNormV3(x=x, scale=scale, offset=offset, mean=mean, variance=variance, epsilon=1e-3)
-                return tuple(raw.FusedBatchNormGradV3(
-                    y_backprop=dy, x=x, scale=scale, reserve_space_1=saved[3], reserve_space_2=saved[4],
-                    reserve_space_3=saved[5], epsilon=1e-3, is_training=training))[:3]
-            if factor == 1.0:
-                case("FusedBatchNormGradV3", slopes, numbers(shape, "float32"), numbers(shape, "float32"), row(), row(), *old, tolerance=1e-4)
+    for dtype in ("float32", "float16", "bfloat16") if LACKS_TYPES else ("float32",):
+        for shape in [(2, 3, 4, 5), (1, 1, 1, 3), (8, 4, 4, 2)]:
+            row = lambda low=-1, high=1: numbers(shape[-1:], "float32", low, high)
+            for training, factor in [(True, 1.0), (True, 0.3), (False, 1.0)]:
+                old = [row(), row(0.5, 2)] if not training or factor != 1.0 else [np.zeros(0, "float32")] * 2
+                # The last of the outputs are for the gradient alone.
+                case("FusedBatchNormV3", lambda *inputs, training=training, factor=factor: tuple(normalize(
+                    *inputs, exponential_avg_factor=factor, is_training=training))[:3], numbers(shape, dtype), row(), row(), *old)
+
+                def slopes(dy, x, scale, offset, mean, variance, training=training):
+                    # Outside of training the gradient gets the mean and the variance that were given.
+                    saved = (None, None, None, mean, variance, tf.zeros([0]))
+                    if training:
+                        saved = normalize(x, scale, offset, mean, variance)
+                    own = TYPE in x.device
+                    found = raw.FusedBatchNormGradV3(
+                        y_backprop=dy if own else in_float(dy), x=x if own else in_float(x), scale=scale, reserve_space_1=saved[3], reserve_space_2=saved[4],
+                        reserve_space_3=saved[5], epsilon=1e-3, is_training=training)
+                    return (tf.cast(found[0], x.dtype), *found[1:3])
+                if factor == 1.0:
+                    case("FusedBatchNormGradV3", slopes, numbers(shape, dtype), numbers(shape, dtype), row(), row(), *old, tolerance=1e-4 if dtype == "float32" else None)
 
 
 def randoms():

@@ -5,8 +5,38 @@ use super::reduce::sum;
 use super::*;
 use core::marker::PhantomData;
 
-/// Columns and rows of the tile that a workgroup of `shaders/matmul.comp` computes.
-const TILE: usize = 32;
+/// The tiles that the workgroups of `shaders/tile.glsl` compute.
+pub(super) struct Tiles {
+    /// Rows, and columns, of a thread.
+    pub(super) each: u32,
+    pub(super) groups: [u32; 3],
+}
+
+/// So many workgroups keep a large card busy.
+const BUSY: usize = 256;
+
+impl Tiles {
+    /// Those of so many products: the largest that are not mostly empty and that leave work for the whole card.
+    pub(super) fn new(rows: usize, columns: usize, count: usize) -> Self {
+        let tiles = |each: usize| [columns, rows].map(|size| size.div_ceil(16 * each));
+        let is_good = |each: &usize| {
+            let [across, down] = tiles(*each);
+            rows.min(columns) > 12 * each
+                && across.saturating_mul(down).saturating_mul(count) >= BUSY
+        };
+        let each = [8, 4].into_iter().find(is_good).unwrap_or(2);
+        let [across, down] = tiles(each);
+        // The shader loops over those that are more.
+        let groups = [across, down, count].map(|count| count.min(MOST_GROUPS) as u32);
+        Self { each: each as u32, groups }
+    }
+
+    /// How often more there would have to be of them to keep the whole card busy.
+    pub(super) fn missing(rows: usize, columns: usize, count: usize) -> usize {
+        let [across, down, count] = Self::new(rows, columns, count).groups.map(|n| n as usize);
+        BUSY.div_ceil((across * down * count).max(1))
+    }
+}
 
 /// Products of the matrices `a` and `b`, `rows` x `inner` and `inner` x `columns`, which lie one behind the other or, where a step
 /// is 0, are the same for all.
@@ -31,13 +61,14 @@ impl Products {
         operands: [Operand<'_>; 3],
     ) -> Result<()> {
         let Self { transposed: [ta, tb], rows, inner, columns, count, steps } = *self;
+        let tiles = Tiles::new(rows, columns, count);
         Launch {
             op,
             shader: shader!("matmul"),
-            constants: &[element_type(dtype)?, ta.into(), tb.into()],
+            constants: &[tiles.each, element_type(dtype)?, ta.into(), tb.into()],
             operands: &operands,
-            numbers: &[rows, inner, columns, steps[0], steps[1]].map(|number| number as u32),
-            groups: [columns.div_ceil(TILE) as u32, rows.div_ceil(TILE) as u32, count as u32],
+            numbers: &[rows, inner, columns, count, steps[0], steps[1]].map(|number| number as u32),
+            groups: tiles.groups,
         }
         .enqueue(context)
     }

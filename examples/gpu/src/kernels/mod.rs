@@ -2,6 +2,7 @@
 
 mod arrange;
 mod choose;
+mod convolve;
 mod elementwise;
 mod matrix;
 mod normalize;
@@ -17,7 +18,7 @@ mod window;
 
 use crate::abi::Shader;
 use crate::device::GpuPlatform;
-use crate::launch::{Launch, Operand, Run, element_type, groups, is_float, word};
+use crate::launch::{Launch, MOST_GROUPS, Operand, Run, element_type, groups, is_float, word};
 use half::{bf16, f16};
 use se_plugin::prelude::*;
 use se_plugin::toolkit::ops::{inputs, output};

@@ -2,6 +2,7 @@
 
 use super::matrix::check_format;
 use super::*;
+use core::marker::PhantomData;
 
 /// The attributes of both operations.
 struct BatchNorm {
@@ -40,7 +41,7 @@ impl BatchNorm {
         Launch {
             op,
             shader: shader!("normalize"),
-            constants: &[is_gradient.into(), self.is_training.into()],
+            constants: &[is_gradient.into(), self.is_training.into(), element_type(x.dtype())?],
             operands,
             numbers: &[
                 count as u32,
@@ -68,14 +69,14 @@ fn channels(shape: &[usize], others: &[&DeviceTensor]) -> Result<usize> {
     Ok(channels)
 }
 
-struct FusedBatchNorm(BatchNorm);
+struct FusedBatchNorm<T>(BatchNorm, PhantomData<T>);
 
-#[kernel(op = "FusedBatchNormV3", types(T = [f32], U = [f32]))]
-impl Kernel for FusedBatchNorm {
+#[kernel(op = "FusedBatchNormV3", types(T = [f32, f16, bf16], U = [f32]))]
+impl<T: Element> Kernel for FusedBatchNorm<T> {
     type Platform = GpuPlatform;
 
     fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
-        BatchNorm::new(construction).map(Self)
+        Ok(Self(BatchNorm::new(construction)?, PhantomData))
     }
     fn compute(&self, context: &mut Run<'_>) -> Result<()> {
         let [x, scale, offset, mean, variance] = [0, 1, 2, 3, 4].map(|at| context.input(at));
@@ -98,14 +99,14 @@ impl Kernel for FusedBatchNorm {
     }
 }
 
-struct FusedBatchNormGrad(BatchNorm);
+struct FusedBatchNormGrad<T>(BatchNorm, PhantomData<T>);
 
-#[kernel(op = "FusedBatchNormGradV3", types(T = [f32], U = [f32]))]
-impl Kernel for FusedBatchNormGrad {
+#[kernel(op = "FusedBatchNormGradV3", types(T = [f32, f16, bf16], U = [f32]))]
+impl<T: Element> Kernel for FusedBatchNormGrad<T> {
     type Platform = GpuPlatform;
 
     fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
-        BatchNorm::new(construction).map(Self)
+        Ok(Self(BatchNorm::new(construction)?, PhantomData))
     }
     fn compute(&self, context: &mut Run<'_>) -> Result<()> {
         let [dy, x, scale, mean, variance] = [0, 1, 2, 3, 4].map(|at| context.input(at));

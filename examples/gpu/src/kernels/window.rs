@@ -1,4 +1,4 @@
-//! Convolutions and pooling. The numbers are those of the ops in `shaders/window.comp`.
+//! Windows over images, and pooling. The numbers are those of the ops in `shaders/window.comp`.
 
 use super::matrix::check_format;
 use super::*;
@@ -6,7 +6,7 @@ use core::marker::PhantomData;
 use se_plugin::toolkit::window::{Padding, Windows};
 
 /// How windows go over images: down and right.
-struct Geometry {
+pub(super) struct Geometry {
     sizes: Option<[usize; 2]>,
     strides: [usize; 2],
     dilations: [usize; 2],
@@ -45,20 +45,22 @@ fn padding(construction: &OpKernelConstruction<'_>) -> Result<[Padding; 2]> {
 }
 
 /// Four sizes, as those of images and filters.
-fn four(shape: &[usize], what: &str) -> Result<[usize; 4]> {
+pub(super) fn four(shape: &[usize], what: &str) -> Result<[usize; 4]> {
     let four = <[usize; 4]>::try_from(shape);
     four.map_err(|_| wrong(format!("{what} must be 4-dimensional, and not {shape:?}")))
 }
 
 /// Windows over images, and the shape of what comes of them.
-struct Plan {
-    images: [usize; 4],
-    windows: [Windows; 2],
-    results: usize,
+pub(super) struct Plan {
+    pub(super) images: [usize; 4],
+    pub(super) windows: [Windows; 2],
+    pub(super) results: usize,
+    /// Of channels, which a filter has each for itself.
+    pub(super) groups: usize,
 }
 
 impl Geometry {
-    fn of_filters(construction: &OpKernelConstruction<'_>) -> Result<Self> {
+    pub(super) fn of_filters(construction: &OpKernelConstruction<'_>) -> Result<Self> {
         check_format(construction)?;
         Ok(Self {
             sizes: None,
@@ -78,40 +80,34 @@ impl Geometry {
         })
     }
 
-    fn plan(&self, images: &[usize], filter: Option<&[usize]>, each: bool) -> Result<Plan> {
-        let images = four(images, "images")?;
-        let (sizes, results) = match (filter, self.sizes) {
-            (Some(filter), _) => {
-                let [height, width, own, results] = four(filter, "filters")?;
-                if own != images[3] {
-                    return Err(Error::new(
-                        Code::Unimplemented,
-                        format!(
-                            "the images have {} channels and the filter is for {own}; the device cannot convolve \
-                             groups of channels",
-                            images[3]
-                        ),
-                    ));
-                }
-                ([height, width], if each { own * results } else { results })
-            }
-            (None, Some(sizes)) => (sizes, images[3]),
-            (None, None) => return Err(Error::internal("a window without a size")),
-        };
+    /// Windows of these sizes over images.
+    pub(super) fn plan(
+        &self,
+        images: [usize; 4],
+        sizes: [usize; 2],
+        results: usize,
+        groups: usize,
+    ) -> Result<Plan> {
         let along = |at: usize| {
             let (stride, dilation) = (self.strides[at], self.dilations[at]);
             Windows::new(images[at + 1], sizes[at], stride, dilation, self.padding[at])
         };
-        Ok(Plan { images, windows: [along(0)?, along(1)?], results })
+        Ok(Plan { images, windows: [along(0)?, along(1)?], results, groups })
+    }
+
+    fn pools(&self, images: &[usize]) -> Result<Plan> {
+        let images = four(images, "images")?;
+        let sizes = self.sizes.ok_or_else(|| Error::internal("a window without a size"))?;
+        self.plan(images, sizes, images[3], 1)
     }
 }
 
 impl Plan {
-    fn shape(&self) -> Shape {
+    pub(super) fn shape(&self) -> Shape {
         vec![self.images[0], self.windows[0].count, self.windows[1].count, self.results]
     }
 
-    fn check_gradient(&self, gradient: &DeviceTensor) -> Result<()> {
+    pub(super) fn check_gradient(&self, gradient: &DeviceTensor) -> Result<()> {
         let (found, expected) = (shape(gradient)?, self.shape());
         if found == expected {
             return Ok(());
@@ -119,17 +115,12 @@ impl Plan {
         Err(wrong(format!("the gradient has the shape {found:?} and not {expected:?}")))
     }
 
-    fn enqueue(
-        &self,
-        context: &Run<'_>,
-        op: &'static str,
-        number: u32,
-        [a, b]: [&DeviceTensor; 2],
-        out: &DeviceTensor,
-    ) -> Result<()> {
-        let mut numbers = vec![word(out.len())?];
-        numbers.extend(self.images.map(|size| size as u32));
-        numbers.push(self.results as u32);
+    /// What `shaders/window.glsl` has after the tensors; `count` is what the shader counts.
+    pub(super) fn numbers(&self, count: usize) -> Result<Vec<u32>> {
+        let mut numbers = vec![word(count)?];
+        for size in self.images.into_iter().chain([self.results]) {
+            numbers.push(word(size)?);
+        }
         let [down, right] = &self.windows;
         for of in [
             |windows: &Windows| windows.size,
@@ -140,20 +131,45 @@ impl Plan {
         ] {
             numbers.extend([word(of(down))?, word(of(right))?]);
         }
-        for tensor in [a, b] {
+        numbers.push(word(self.groups)?);
+        Ok(numbers)
+    }
+
+    /// Enqueues an op of `shaders/window.comp`, whose workgroups count so many times 256 of something.
+    pub(super) fn enqueue(
+        &self,
+        context: &Run<'_>,
+        op: &'static str,
+        number: u32,
+        [a, b]: [&DeviceTensor; 2],
+        out: &DeviceTensor,
+    ) -> Result<()> {
+        for tensor in [a, b, out] {
             word(tensor.len())?;
         }
+        let (count, groups) = if number == FILTER_GRADIENT {
+            // A workgroup computes 16 results of an element of the filter.
+            let units = self.windows[0].size * self.windows[1].size * self.results.div_ceil(16);
+            (units, groups(units.saturating_mul(256)))
+        } else {
+            (out.len(), groups(out.len()))
+        };
         Launch {
             op,
             shader: shader!("window"),
             constants: &[number, element_type(out.dtype())?],
             operands: &[a.into(), b.into(), out.into()],
-            numbers: &numbers,
-            groups: groups(out.len()),
+            numbers: &self.numbers(count)?,
+            groups,
         }
         .enqueue(context)
     }
 }
+
+/// Ops of `shaders/window.comp` for filters that have each channel for itself.
+pub(super) const CONVOLVE: u32 = 4;
+pub(super) const IMAGE_GRADIENT: u32 = 5;
+pub(super) const FILTER_GRADIENT: u32 = 6;
 
 /// Kernels with a geometry: `$body` gets the run, the name of the op and the geometry.
 macro_rules! windows {
@@ -177,58 +193,28 @@ macro_rules! windows {
         }
     )*};
 }
-
-fn convolve(run: &Run<'_>, op: &'static str, geometry: &Geometry, each: bool) -> Result<()> {
-    let (images, filter) = (run.input(0)?, run.input(1)?);
-    let plan = geometry.plan(&shape(&images)?, Some(&shape(&filter)?), each)?;
-    let out = output(run, 0, &plan.shape())?;
-    plan.enqueue(run, op, if each { 7 } else { 0 }, [&images, &filter], &out)
-}
+pub(super) use windows;
 
 fn pool(run: &Run<'_>, op: &'static str, geometry: &Geometry, number: u32) -> Result<()> {
     let images = run.input(0)?;
-    let plan = geometry.plan(&shape(&images)?, None, false)?;
+    let plan = geometry.pools(&shape(&images)?)?;
     plan.enqueue(run, op, number, [&images, &images], &output(run, 0, &plan.shape())?)
 }
 
 windows! {
-    "Conv2D" Conv2D of_filters () = |run, op, geometry| convolve(run, op, geometry, false);
-    "DepthwiseConv2dNative" DepthwiseConv2d of_filters () =
-        |run, op, geometry| convolve(run, op, geometry, true);
-    "Conv2DBackpropInput" InputGradient of_filters ("input_sizes") = |run, op, geometry| {
-        let mut image_shape = host_shape(run, 0)?;
-        let (filter, gradient) = (run.input(1)?, run.input(2)?);
-        let (filter_shape, gradient_shape) = (shape(&filter)?, shape(&gradient)?);
-        // The sizes may be those of rows and columns alone.
-        if let ([rows, columns], [images, ..], [.., channels, _]) =
-            (&image_shape[..], &gradient_shape[..], &filter_shape[..])
-        {
-            image_shape = vec![*images, *rows, *columns, *channels];
-        }
-        let plan = geometry.plan(&image_shape, Some(&filter_shape), false)?;
-        plan.check_gradient(&gradient)?;
-        plan.enqueue(run, op, 1, [&gradient, &filter], &output(run, 0, &image_shape)?)
-    };
-    "Conv2DBackpropFilter" FilterGradient of_filters ("filter_sizes") = |run, op, geometry| {
-        let filter_shape = host_shape(run, 1)?;
-        let (images, gradient) = (run.input(0)?, run.input(2)?);
-        let plan = geometry.plan(&shape(&images)?, Some(&filter_shape), false)?;
-        plan.check_gradient(&gradient)?;
-        plan.enqueue(run, op, 2, [&images, &gradient], &output(run, 0, &filter_shape)?)
-    };
-    "MaxPool" MaxPool of_pools () = |run, op, geometry| pool(run, op, geometry, 3);
-    "AvgPool" AvgPool of_pools () = |run, op, geometry| pool(run, op, geometry, 4);
+    "MaxPool" MaxPool of_pools () = |run, op, geometry| pool(run, op, geometry, 0);
+    "AvgPool" AvgPool of_pools () = |run, op, geometry| pool(run, op, geometry, 1);
     "MaxPoolGrad" MaxPoolGrad of_pools () = |run, op, geometry| {
         let (images, gradient) = (run.input(0)?, run.input(2)?);
         let image_shape = shape(&images)?;
-        let plan = geometry.plan(&image_shape, None, false)?;
+        let plan = geometry.pools(&image_shape)?;
         plan.check_gradient(&gradient)?;
-        plan.enqueue(run, op, 5, [&images, &gradient], &output(run, 0, &image_shape)?)
+        plan.enqueue(run, op, 2, [&images, &gradient], &output(run, 0, &image_shape)?)
     };
     "AvgPoolGrad" AvgPoolGrad of_pools ("orig_input_shape") = |run, op, geometry| {
         let (image_shape, gradient) = (host_shape(run, 0)?, run.input(1)?);
-        let plan = geometry.plan(&image_shape, None, false)?;
+        let plan = geometry.pools(&image_shape)?;
         plan.check_gradient(&gradient)?;
-        plan.enqueue(run, op, 6, [&gradient, &gradient], &output(run, 0, &image_shape)?)
+        plan.enqueue(run, op, 3, [&gradient, &gradient], &output(run, 0, &image_shape)?)
     };
 }

@@ -6,6 +6,7 @@
 layout(local_size_x = 256) in;
 layout(constant_id = 0) const bool IS_GRADIENT = false;
 layout(constant_id = 1) const bool IS_TRAINING = false;
+layout(constant_id = 2) const uint TYPE = 0;
 
 layout(push_constant, scalar) uniform Push {
     // The gradient has `dy` in the place of `offset`, and `dx`, `dscale`, `doffset` in those of the first outputs.
@@ -32,7 +33,7 @@ vec2 total(vec2 own) {
     return partial[0];
 }
 
-float element(uint64_t at, uint i, uint channel) { return F32(at).v[i * push.channels + channel]; }
+float element(uint64_t at, uint i, uint channel) { return load(at, i * push.channels + channel, TYPE); }
 
 void main() {
     uint lane = gl_LocalInvocationID.x;
@@ -63,7 +64,8 @@ void main() {
             for (uint i = lane; i < push.count; i += 256) {
                 float normal = (element(push.x, i, channel) - mean) * reciprocal;
                 float own = IS_TRAINING ? (sums.x + normal * sums.y) / push.count : 0.0;
-                F32(push.y).v[i * push.channels + channel] = scale * reciprocal * (element(push.offset, i, channel) - own);
+                store(push.y, i * push.channels + channel, TYPE,
+                    scale * reciprocal * (element(push.offset, i, channel) - own));
             }
             if (lane == 0) {
                 F32(push.new_mean).v[channel] = sums.y;
@@ -73,8 +75,8 @@ void main() {
         }
         float offset = F32(push.offset).v[channel];
         for (uint i = lane; i < push.count; i += 256)
-            F32(push.y).v[i * push.channels + channel] =
-                (element(push.x, i, channel) - mean) * reciprocal * scale + offset;
+            store(push.y, i * push.channels + channel, TYPE,
+                (element(push.x, i, channel) - mean) * reciprocal * scale + offset);
         if (lane == 0) {
             F32(push.saved_mean).v[channel] = mean;
             F32(push.saved_variance).v[channel] = variance;

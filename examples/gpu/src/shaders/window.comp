@@ -1,37 +1,21 @@
 #version 460
-// Convolutions and pooling with their gradients: a thread computes a result. The ops are in `src/kernels/window.rs`.
+// Pooling, and convolutions of each channel by itself, with their gradients: a thread computes a result. The ops are in
+// `src/kernels/window.rs`.
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
+#include "window.glsl"
 
 layout(local_size_x = 256) in;
 layout(constant_id = 0) const uint OP = 0;
 layout(constant_id = 1) const uint TYPE = 0;
 
-const uint CONVOLVE = 0, IMAGE_GRADIENT = 1, FILTER_GRADIENT = 2, GREATEST = 3, MEAN = 4, GREATEST_GRADIENT = 5,
-           MEAN_GRADIENT = 6, CHANNELS = 7;
+const uint GREATEST = 0, MEAN = 1, GREATEST_GRADIENT = 2, MEAN_GRADIENT = 3, CONVOLVE = 4, IMAGE_GRADIENT = 5,
+           FILTER_GRADIENT = 6;
 
-layout(push_constant, scalar) uniform Push {
-    uint64_t a, b, out_;
-    uint n;
-    // [images, rows, columns, channels], filters of [size, channels, results], and [images, count, results].
-    uint images, rows, columns, channels, results;
-    // Down and right, as `Windows` in `se_plugin::toolkit::window`.
-    uvec2 size, stride, dilation, before, count;
-} push;
+// Results of a channel.
+uint each() { return push.results / push.channels; }
 
-// The place of an element of a window, or outside of the images.
-uint down(uint window, uint element) { return window * push.stride.x + element * push.dilation.x - push.before.x; }
-uint right(uint window, uint element) { return window * push.stride.y + element * push.dilation.y - push.before.y; }
-
-uint image_at(uint image, uint row, uint column, uint channel) {
-    return ((image * push.rows + row) * push.columns + column) * push.channels + channel;
-}
-uint result_at(uint image, uint y, uint x, uint result) {
-    return ((image * push.count.x + y) * push.count.y + x) * push.results + result;
-}
-uint filter_at(uint h, uint w, uint channel, uint result) {
-    return ((h * push.size.y + w) * push.channels + channel) * push.results + result;
-}
+float filter_element(uint h, uint w, uint result) { return load(push.b, (h * push.size.y + w) * push.results + result, TYPE); }
 
 float window_result(uint i) {
     uint result = i % push.results, q = i / push.results;
@@ -41,43 +25,13 @@ float window_result(uint i) {
         for (uint w = 0; w < push.size.y; w++) {
             uint row = down(y, h), column = right(x, w);
             if (row >= push.rows || column >= push.columns) continue;
-            if (OP == CONVOLVE) {
-                for (uint channel = 0; channel < push.channels; channel++)
-                    value += load(push.a, image_at(image, row, column, channel), TYPE)
-                        * load(push.b, filter_at(h, w, channel, result), TYPE);
-            } else if (OP == CHANNELS) {
-                uint each = push.results / push.channels, channel = result / each;
-                value += load(push.a, image_at(image, row, column, channel), TYPE)
-                    * load(push.b, ((h * push.size.y + w) * push.channels + channel) * each + result % each, TYPE);
-            } else {
-                float element = load(push.a, image_at(image, row, column, result), TYPE);
-                if (OP == MEAN) value += element;
-                else if (element > value || isnan(element)) value = element;
-                found += 1.0;
-            }
+            float element = load(push.a, image_at(image, row, column, OP == CONVOLVE ? result / each() : result), TYPE);
+            if (OP == CONVOLVE) value += element * filter_element(h, w, result);
+            else if (OP == MEAN) value += element;
+            else if (element > value || isnan(element)) value = element;
+            found += 1.0;
         }
     return OP == MEAN ? value / found : value;
-}
-
-float filter_gradient(uint i) {
-    uint result = i % push.results, q = i / push.results;
-    uint channel = q % push.channels, w = q / push.channels % push.size.y, h = q / push.channels / push.size.y;
-    float value = 0.0;
-    for (uint image = 0; image < push.images; image++)
-        for (uint y = 0; y < push.count.x; y++) {
-            uint row = down(y, h);
-            if (row >= push.rows) continue;
-            // A sum a row: fewer additions to a large one.
-            float part = 0.0;
-            for (uint x = 0; x < push.count.y; x++) {
-                uint column = right(x, w);
-                if (column < push.columns)
-                    part += load(push.a, image_at(image, row, column, channel), TYPE)
-                        * load(push.b, result_at(image, y, x, result), TYPE);
-            }
-            value += part;
-        }
-    return value;
 }
 
 // How much of the gradient of a pooled window goes to one of its elements.
@@ -104,33 +58,53 @@ float image_gradient(uint i) {
     uint channel = i % push.channels, q = i / push.channels;
     uint column = q % push.columns, row = q / push.columns % push.rows, image = q / push.columns / push.rows;
     float value = 0.0;
-    for (uint h = 0; h < push.size.x; h++) {
-        uint y = row + push.before.x - h * push.dilation.x;
-        if (y % push.stride.x != 0 || y / push.stride.x >= push.count.x || h * push.dilation.x > row + push.before.x) continue;
-        y /= push.stride.x;
+    for (uint h = 0; h < push.size.x; h++)
         for (uint w = 0; w < push.size.y; w++) {
-            uint x = column + push.before.y - w * push.dilation.y;
-            if (x % push.stride.y != 0 || x / push.stride.y >= push.count.y || w * push.dilation.y > column + push.before.y) continue;
-            x /= push.stride.y;
+            uvec2 window = windows(row, column, h, w);
+            if (any(greaterThanEqual(window, push.count))) continue;
             if (OP == IMAGE_GRADIENT) {
-                for (uint result = 0; result < push.results; result++)
-                    value += load(push.b, filter_at(h, w, channel, result), TYPE)
-                        * load(push.a, result_at(image, y, x, result), TYPE);
+                for (uint result = channel * each(); result < (channel + 1) * each(); result++)
+                    value += load(push.a, result_at(image, window.x, window.y, result), TYPE) * filter_element(h, w, result);
             } else {
-                value += load(push.b, result_at(image, y, x, channel), TYPE) * share(image, y, x, row, column, channel);
+                value += load(push.b, result_at(image, window.x, window.y, channel), TYPE)
+                    * share(image, window.x, window.y, row, column, channel);
             }
         }
-    }
     return value;
+}
+
+shared float partial[256];
+
+// The gradients of 16 results of an element of the filter, each by 16 threads; `unit` counts them.
+void filter_gradients(uint unit) {
+    uint blocks = (push.results + 15) / 16, lane = gl_LocalInvocationID.x;
+    uint result = unit % blocks * 16 + lane % 16, h = unit / blocks / push.size.y, w = unit / blocks % push.size.y;
+    float value = 0.0;
+    if (result < push.results)
+        for (uint q = lane / 16; q < push.images * push.count.x * push.count.y; q += 16) {
+            uint row = down(q / push.count.y % push.count.x, h), column = right(q % push.count.y, w);
+            if (row < push.rows && column < push.columns)
+                value += load(push.a, image_at(q / push.count.y / push.count.x, row, column, result / each()), TYPE)
+                    * load(push.b, q * push.results + result, TYPE);
+        }
+    partial[lane] = value;
+    barrier();
+    for (uint other = 128; other > 8; other /= 2) {
+        if (lane < other) partial[lane] += partial[lane + other];
+        barrier();
+    }
+    if (lane < 16 && result < push.results)
+        store(push.out_, unit / blocks * push.results + result, TYPE, partial[lane]);
+    barrier();
 }
 
 void main() {
     uint step = gl_NumWorkGroups.x * gl_WorkGroupSize.x;
-    for (uint i = gl_GlobalInvocationID.x; i < push.n; i += step) {
-        float value;
-        if (OP == FILTER_GRADIENT) value = filter_gradient(i);
-        else if (OP == IMAGE_GRADIENT || OP == GREATEST_GRADIENT || OP == MEAN_GRADIENT) value = image_gradient(i);
-        else value = window_result(i);
-        store(push.out_, i, TYPE, value);
-    }
+    if (OP == FILTER_GRADIENT)
+        for (uint unit = gl_WorkGroupID.x; unit < push.n; unit += gl_NumWorkGroups.x) filter_gradients(unit);
+    else
+        for (uint i = gl_GlobalInvocationID.x; i < push.n; i += step) {
+            bool is_gradient = OP == IMAGE_GRADIENT || OP == GREATEST_GRADIENT || OP == MEAN_GRADIENT;
+            store(push.out_, i, TYPE, is_gradient ? image_gradient(i) : window_result(i));
+        }
 }

@@ -1,0 +1,194 @@
+//! Convolutions: products of matrices (`shaders/convolve.comp`), or, where a filter has each channel for itself, sums
+//! (`shaders/window.comp`).
+
+use super::matrix::Tiles;
+use super::reduce::sum;
+use super::window::{self, Geometry, Plan, four, windows};
+use super::*;
+use core::marker::PhantomData;
+
+/// What is computed: the numbers of the ops in `shaders/convolve.comp`.
+#[derive(Clone, Copy)]
+enum What {
+    /// Results, of images and a filter.
+    Results,
+    /// The gradient of the images, of that of the results and a filter.
+    Images,
+    /// The gradient of the filter, of images and the gradient of the results.
+    Filter,
+}
+
+/// Positions from which on a gradient of a filter is a sum of sums.
+const POSITIONS: usize = 512;
+
+/// A convolution: its windows, and how many channels a group has.
+struct Convolution {
+    plan: Plan,
+    each: usize,
+}
+
+impl Convolution {
+    /// That of a filter of [rows, columns, channels of a group, results].
+    fn new(geometry: &Geometry, images: &[usize], filter: &[usize]) -> Result<Self> {
+        let [height, width, each, results] = four(filter, "filters")?;
+        let images = four(images, "images")?;
+        let channels = images[3];
+        let groups = match each {
+            0 if channels == 0 => 1,
+            0 => 0,
+            _ => channels / each,
+        };
+        ensure!(
+            groups * each == channels,
+            wrong(format!(
+                "input depth must be evenly divisible by filter depth: {channels} vs {each}"
+            ))
+        );
+        ensure!(
+            groups == 0 || results.is_multiple_of(groups),
+            wrong(format!(
+                "output depth must be evenly divisible by number of groups: {results} vs {groups}"
+            ))
+        );
+        let plan = geometry.plan(images, [height, width], results, groups.max(1))?;
+        Ok(Self { plan, each })
+    }
+
+    /// That of a filter of [rows, columns, channels, results of a channel].
+    fn of_channels(geometry: &Geometry, images: &[usize], filter: &[usize]) -> Result<Self> {
+        let [height, width, channels, each] = four(filter, "filters")?;
+        let images = four(images, "images")?;
+        ensure!(
+            channels == images[3],
+            wrong(format!(
+                "input and filter must have the same depth: {} vs {channels}",
+                images[3]
+            ))
+        );
+        let plan = geometry.plan(images, [height, width], channels * each, channels.max(1))?;
+        Ok(Self { plan, each: 1 })
+    }
+
+    fn enqueue(
+        &self,
+        context: &Run<'_>,
+        op: &'static str,
+        what: What,
+        [a, b]: [&DeviceTensor; 2],
+        out: &DeviceTensor,
+    ) -> Result<()> {
+        let Self { plan, each } = self;
+        if *each == 1 && plan.groups > 1 {
+            let number = match what {
+                What::Results => window::CONVOLVE,
+                What::Images => window::IMAGE_GRADIENT,
+                What::Filter => window::FILTER_GRADIENT,
+            };
+            return plan.enqueue(context, op, number, [a, b], out);
+        }
+        for tensor in [a, b, out] {
+            word(tensor.len())?;
+        }
+        if out.is_empty() {
+            return Ok(());
+        }
+        let [images, rows, columns, _] = plan.images;
+        let [down, right] = &plan.windows;
+        let positions = images * down.count * right.count;
+        let elements = down.size * right.size * each;
+        let results = plan.results / plan.groups;
+        let launch = |out: &DeviceTensor, count: usize, tiles: Tiles| {
+            Launch {
+                op,
+                shader: shader!("convolve"),
+                constants: &[
+                    tiles.each,
+                    what as u32,
+                    element_type(a.dtype())?,
+                    element_type(out.dtype())?,
+                ],
+                operands: &[a.into(), b.into(), out.into()],
+                numbers: &plan.numbers(count)?,
+                groups: tiles.groups,
+            }
+            .enqueue(context)
+        };
+        match what {
+            What::Results => launch(out, 0, Tiles::new(positions, results, plan.groups)),
+            What::Images => launch(out, 0, Tiles::new(images * rows * columns, *each, plan.groups)),
+            What::Filter => {
+                // A filter is small, and the sum is long: so that there is work for a whole card, parts of it are summed
+                // on their own.
+                let parts = Tiles::missing(elements, results, plan.groups);
+                let parts = parts.min(positions.div_ceil(POSITIONS)).max(1);
+                let part = positions.div_ceil(parts).max(1);
+                let parts = positions.div_ceil(part).max(1);
+                let tiles = Tiles::new(elements, results, plan.groups * parts);
+                if parts == 1 {
+                    return launch(out, part, tiles);
+                }
+                let sums = [parts as i64, out.len() as i64];
+                let sums = context.temporary(DType::Float32, &sums)?;
+                launch(&sums, part, tiles)?;
+                sum(context, op, &sums, &[0], out)
+            }
+        }
+    }
+}
+
+type New = fn(&Geometry, &[usize], &[usize]) -> Result<Convolution>;
+
+fn results(run: &Run<'_>, op: &'static str, geometry: &Geometry, new: New) -> Result<()> {
+    let (images, filter) = (run.input(0)?, run.input(1)?);
+    let convolution = new(geometry, &shape(&images)?, &shape(&filter)?)?;
+    let out = output(run, 0, &convolution.plan.shape())?;
+    convolution.enqueue(run, op, What::Results, [&images, &filter], &out)
+}
+
+fn image_gradient(
+    run: &Run<'_>,
+    op: &'static str,
+    geometry: &Geometry,
+    image_shape: &[usize],
+    new: New,
+) -> Result<()> {
+    let (filter, gradient) = (run.input(1)?, run.input(2)?);
+    let convolution = new(geometry, image_shape, &shape(&filter)?)?;
+    convolution.plan.check_gradient(&gradient)?;
+    let out = output(run, 0, image_shape)?;
+    convolution.enqueue(run, op, What::Images, [&gradient, &filter], &out)
+}
+
+fn filter_gradient(run: &Run<'_>, op: &'static str, geometry: &Geometry, new: New) -> Result<()> {
+    let filter_shape = host_shape(run, 1)?;
+    let (images, gradient) = (run.input(0)?, run.input(2)?);
+    let convolution = new(geometry, &shape(&images)?, &filter_shape)?;
+    convolution.plan.check_gradient(&gradient)?;
+    let out = output(run, 0, &filter_shape)?;
+    convolution.enqueue(run, op, What::Filter, [&images, &gradient], &out)
+}
+
+windows! {
+    "Conv2D" Conv2D of_filters () = |run, op, geometry| results(run, op, geometry, Convolution::new);
+    "Conv2DBackpropInput" InputGradient of_filters ("input_sizes") = |run, op, geometry| {
+        let mut image_shape = host_shape(run, 0)?;
+        // The sizes may be those of rows and columns alone.
+        if let [rows, columns] = image_shape[..] {
+            let (filter, gradient) = (shape(&run.input(1)?)?, shape(&run.input(2)?)?);
+            let (filter, gradient) = (four(&filter, "filters")?, four(&gradient, "gradients")?);
+            image_shape = vec![gradient[0], rows, columns, filter[2]];
+        }
+        image_gradient(run, op, geometry, &image_shape, Convolution::new)
+    };
+    "Conv2DBackpropFilter" FilterGradient of_filters ("filter_sizes") =
+        |run, op, geometry| filter_gradient(run, op, geometry, Convolution::new);
+    "DepthwiseConv2dNative" DepthwiseConv2d of_filters () =
+        |run, op, geometry| results(run, op, geometry, Convolution::of_channels);
+    "DepthwiseConv2dNativeBackpropInput" DepthwiseInputGradient of_filters ("input_sizes") =
+        |run, op, geometry| {
+            let image_shape = host_shape(run, 0)?;
+            image_gradient(run, op, geometry, &image_shape, Convolution::of_channels)
+        };
+    "DepthwiseConv2dNativeBackpropFilter" DepthwiseFilterGradient of_filters ("filter_sizes") =
+        |run, op, geometry| filter_gradient(run, op, geometry, Convolution::of_channels);
+}

@@ -1,0 +1,87 @@
+#version 460
+// Convolutions and their gradients, as products of matrices whose elements are looked up in the images. The ops are in
+// `src/kernels/convolve.rs`.
+#extension GL_GOOGLE_include_directive : require
+#include "common.glsl"
+#include "window.glsl"
+
+layout(constant_id = 1) const uint OP = 0;
+layout(constant_id = 2) const uint TYPE = 0;
+layout(constant_id = 3) const uint OUT = 0;
+
+// Where `a` is the images, the gradient of the results, and the images, and `b` the filter, the filter, and the gradient.
+const uint CONVOLVE = 0, IMAGE_GRADIENT = 1, FILTER_GRADIENT = 2;
+
+const bool A_ALONG_K = OP != FILTER_GRADIENT, B_ALONG_K = OP == IMAGE_GRADIENT;
+
+// Channels and results of a group; the filter is [size, channels of a group, results].
+uint channels() { return push.channels / push.groups; }
+uint results() { return push.results / push.groups; }
+
+// The windows of all images, and the elements of a window in a group.
+uint positions() { return push.images * push.count.x * push.count.y; }
+uint elements() { return push.size.x * push.size.y * channels(); }
+uint places() { return push.images * push.rows * push.columns; }
+
+// The image, the row and the column with this index.
+uvec3 split(uint at, uvec2 size) { return uvec3(at / size.y / size.x, at / size.y % size.x, at % size.y); }
+
+// An element of the images under a window.
+float under(uint group, uint position, uint element) {
+    if (position >= positions() || element >= elements()) return 0.0;
+    uvec3 q = split(position, push.count);
+    uvec3 e = uvec3(element % channels(), split(element / channels(), push.size).yz);
+    uint row = down(q.y, e.y), column = right(q.z, e.z);
+    if (row >= push.rows || column >= push.columns) return 0.0;
+    return load(push.a, image_at(q.x, row, column, group * channels() + e.x), TYPE);
+}
+
+// Gradients of filters are sums of `n` positions each, one for each batch of groups.
+uint group_of(uint batch) { return batch % push.groups; }
+
+float a_at(uint batch, uint i, uint k) {
+    uint group = group_of(batch);
+    if (OP == CONVOLVE) return under(group, i, k);
+    if (OP == FILTER_GRADIENT) return under(group, k, i);
+    if (i >= places()) return 0.0;
+    uvec3 place = split(i, uvec2(push.rows, push.columns)), e = uvec3(split(k / results(), push.size).yz, k % results());
+    uvec2 window = windows(place.y, place.z, e.x, e.y);
+    if (any(greaterThanEqual(window, push.count))) return 0.0;
+    return load(push.a, result_at(place.x, window.x, window.y, group * results() + e.z), TYPE);
+}
+
+float b_at(uint batch, uint k, uint j) {
+    uint group = group_of(batch);
+    if (OP == IMAGE_GRADIENT) {
+        if (j >= channels()) return 0.0;
+        return load(push.b, (k / results() * channels() + j) * push.results + group * results() + k % results(), TYPE);
+    }
+    if (j >= results()) return 0.0;
+    return load(push.b, k * push.results + group * results() + j, TYPE);
+}
+
+void finish(uint batch, uint i, uint j, float sum) {
+    uint group = group_of(batch);
+    if (OP == IMAGE_GRADIENT) {
+        if (i < places() && j < channels()) store(push.out_, i * push.channels + group * channels() + j, OUT, sum);
+    } else if (j < results()) {
+        uint rows = OP == CONVOLVE ? positions() : elements();
+        if (i < rows) store(push.out_, (batch / push.groups * rows + i) * push.results + group * results() + j, OUT, sum);
+    }
+}
+
+#include "tile.glsl"
+
+void main() {
+    if (OP == FILTER_GRADIENT) {
+        uint parts = max((positions() + push.n - 1) / push.n, 1);
+        FOR_EACH_TILE(push.groups * parts, elements(), results()) {
+            uint from = batch / push.groups * push.n;
+            multiply(batch, row, column, from, min(from + push.n, positions()));
+        }
+    } else {
+        uint rows = OP == CONVOLVE ? positions() : places(), columns = OP == CONVOLVE ? results() : channels();
+        uint inner = OP == CONVOLVE ? elements() : push.size.x * push.size.y * results();
+        FOR_EACH_TILE(push.groups, rows, columns) multiply(batch, row, column, 0, inner);
+    }
+}

@@ -1,0 +1,47 @@
+// Products of matrices, a tile at a time: a workgroup computes TILE x TILE results, each of its 16 x 16 threads EACH x EACH.
+// Whoever includes it has the elements, which are 0 outside of the matrices: `a_at(i, k)` and `b_at(k, j)`; whether memory
+// goes along `k`: A_ALONG_K and B_ALONG_K; and what becomes of a sum: `finish(batch, i, j, sum)`.
+
+layout(local_size_x = 256) in;
+layout(constant_id = 0) const uint EACH = 2;
+
+const uint TILE = 16 * EACH;
+// Both tiles fit into the 16 KiB of shared memory that every card has.
+const uint DEPTH = EACH > 4 ? 8 : 16;
+// One more, so that neighbours along `k` are not in the same bank.
+const uint PITCH = TILE + 1;
+
+shared float a_tile[DEPTH * PITCH], b_tile[DEPTH * PITCH];
+float sums[EACH * EACH];
+
+// The index along the side of the tile, and along `k`, of an element of it: neighbours in memory go to neighbouring threads.
+uvec2 place(uint part, bool is_along_k) {
+    return is_along_k ? uvec2(part / DEPTH, part % DEPTH) : uvec2(part % TILE, part / TILE);
+}
+
+// Sums over `k` from `from` on to `to`.
+void multiply(uint batch, uint row, uint column, uint from, uint to) {
+    uint lane = gl_LocalInvocationIndex, y = lane / 16, x = lane % 16;
+    for (uint at = 0; at < EACH * EACH; at++) sums[at] = 0.0;
+    for (uint k = from; k < to; k += DEPTH) {
+        for (uint part = lane; part < TILE * DEPTH; part += 256) {
+            uvec2 a = place(part, A_ALONG_K), b = place(part, B_ALONG_K);
+            a_tile[a.y * PITCH + a.x] = k + a.y < to ? a_at(batch, row + a.x, k + a.y) : 0.0;
+            b_tile[b.y * PITCH + b.x] = k + b.y < to ? b_at(batch, k + b.y, column + b.x) : 0.0;
+        }
+        barrier();
+        for (uint depth = 0; depth < DEPTH; depth++)
+            for (uint i = 0; i < EACH; i++)
+                for (uint j = 0; j < EACH; j++)
+                    sums[i * EACH + j] += a_tile[depth * PITCH + y + i * 16] * b_tile[depth * PITCH + x + j * 16];
+        barrier();
+    }
+    for (uint i = 0; i < EACH; i++)
+        for (uint j = 0; j < EACH; j++) finish(batch, row + y + i * 16, column + x + j * 16, sums[i * EACH + j]);
+}
+
+// All tiles of `rows` x `columns` results, `batches` times. There may be more of them than workgroups.
+#define FOR_EACH_TILE(batches, rows, columns) \
+    for (uint batch = gl_WorkGroupID.z; batch < (batches); batch += gl_NumWorkGroups.z) \
+        for (uint row = gl_WorkGroupID.y * TILE; row < (rows); row += gl_NumWorkGroups.y * TILE) \
+            for (uint column = gl_WorkGroupID.x * TILE; column < (columns); column += gl_NumWorkGroups.x * TILE)
