@@ -1,7 +1,7 @@
 //! The platform and its device.
 
 use crate::abi::{Batch, Block, Gpu};
-use crate::queue::{Health, Queue, download, upload};
+use crate::queue::{Health, Queue};
 use crate::regions::Regions;
 use crate::stream::{GpuEvent, GpuStream};
 use se_plugin::prelude::*;
@@ -105,14 +105,19 @@ impl Device for GpuDevice {
     }
     fn copy_to_device(&self, target: DevicePtr, source: &[u8]) -> Result<()> {
         let target = self.regions.find("copy_to_device", target, source.len() as u64)?;
-        let batch = &mut *self.direct()?;
-        upload(&self.gpu, batch, &target, source.len(), |to| to.copy_from_slice(source))
+        let mut batch = self.direct()?;
+        batch.upload(&target, source.len(), |to| to.copy_from_slice(source))?;
+        batch.flush()
     }
     fn copy_to_host(&self, mut target: HostBuf<'_>, source: DevicePtr) -> Result<()> {
         self.counters.write()?;
         let bytes = target.len();
         let source = self.regions.find("copy_to_host", source, bytes as u64)?;
-        download(&self.gpu, &mut *self.direct()?, &source, bytes, |from| target.write(0, from))
+        let mut batch = self.direct()?;
+        let staged = batch.download(&source, bytes)?;
+        batch.flush()?;
+        target.write(0, batch.staged(staged));
+        Ok(())
     }
     fn copy_on_device(&self, target: DevicePtr, source: DevicePtr, bytes: u64) -> Result<()> {
         let target = self.regions.find("copy_on_device", target, bytes)?;

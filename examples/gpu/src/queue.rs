@@ -1,8 +1,9 @@
-//! In-order queues: each has a thread that sends its work to the card.
+//! In-order queues: each has a thread that sends its work to the card, and one that waits for it.
 
-use crate::abi::{Batch, Block, Gpu, Pipeline, Place};
+use crate::abi::{Batch, Gpu, Pipeline, Place};
 use se_plugin::{Error, HostCallback, HostSource, HostTarget, Result};
 use std::collections::VecDeque;
+use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
@@ -42,14 +43,16 @@ pub(crate) enum Task {
 #[derive(Default)]
 struct State {
     tasks: VecDeque<Task>,
+    /// How many tasks there were, how many of them the card has or is done with, and how many are done.
     pushed: u64,
+    sent: u64,
     done: u64,
     is_closed: bool,
     worker: Option<JoinHandle<()>>,
 }
 
 impl State {
-    /// Whether this is the queue's own thread.
+    /// Whether this is the thread that records.
     fn is_worker(&self) -> bool {
         self.worker.as_ref().is_some_and(|worker| worker.thread().id() == thread::current().id())
     }
@@ -95,18 +98,67 @@ impl Point {
     }
 }
 
+impl Point {
+    /// Waits until what the card does before it is on its way: all queues' work is done in the order in which it is sent.
+    fn wait_until_sent(&self) {
+        let waiting = self.queue.changed.wait_while(self.queue.lock(), |s| s.sent < self.number);
+        drop(waiting.unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+/// Batches of a queue: one that is recorded while the card is at the other.
+const BATCHES: usize = 2;
+
+/// A batch on its way, if the tasks needed any, and how many tasks of the queue are done with it.
+struct Sent(Option<Batch>, u64);
+
+/// What the thread has that records.
+struct Recorder {
+    open: Option<Batch>,
+    idle: Receiver<Batch>,
+    sent: Sender<Sent>,
+    /// Tasks so far, and those of them that were sent.
+    taken: u64,
+    said: u64,
+}
+
+impl Recorder {
+    /// The batch to record into.
+    fn batch(&mut self) -> Result<&mut Batch> {
+        if self.open.is_none() {
+            let idle = self.idle.recv();
+            self.open = Some(idle.map_err(|_| Error::internal("a queue has no batch"))?);
+        }
+        self.open.as_mut().ok_or_else(|| Error::internal("a queue has no batch"))
+    }
+}
+
 impl Queue {
     pub(crate) fn new(gpu: &Arc<Gpu>, health: &Arc<Health>) -> Result<Arc<Self>> {
-        let batch = Batch::new(gpu)?;
+        let (give, idle) = mpsc::channel();
+        for _ in 0..BATCHES {
+            let _ = give.send(Batch::new(gpu)?);
+        }
         let queue = Arc::new(Self {
             gpu: Arc::clone(gpu),
             health: Arc::clone(health),
             state: Mutex::default(),
             changed: Condvar::new(),
         });
+        let (sent, on_their_way) = mpsc::channel();
+        let of_thread = Arc::clone(&queue);
+        let thread = thread::Builder::new().name(String::from("gpu waits"));
+        let waiter = thread.spawn(move || of_thread.wait_for_all(&on_their_way, &give));
+        let waiter = waiter.map_err(Error::internal)?;
+        let recorder = Recorder { open: None, idle, sent, taken: 0, said: 0 };
         let of_thread = Arc::clone(&queue);
         let thread = thread::Builder::new().name(String::from("gpu stream"));
-        let thread = thread.spawn(move || of_thread.work(batch)).map_err(Error::internal)?;
+        let thread = thread.spawn(move || {
+            of_thread.record_all(recorder);
+            // A panic of the thread was reported.
+            let _ = waiter.join();
+        });
+        let thread = thread.map_err(Error::internal)?;
         queue.lock().worker = Some(thread);
         Ok(queue)
     }
@@ -142,7 +194,22 @@ impl Queue {
         let _ = worker.map(JoinHandle::join);
     }
 
-    fn work(&self, mut batch: Batch) {
+    /// Waits for each batch in its order.
+    fn wait_for_all(&self, sent: &Receiver<Sent>, give: &Sender<Batch>) {
+        for Sent(batch, tasks) in sent {
+            if let Some(mut batch) = batch {
+                if let Err(error) = batch.wait() {
+                    self.health.note(error);
+                }
+                // It fails once the other thread has ended.
+                let _ = give.send(batch);
+            }
+            self.lock().done = tasks;
+            self.changed.notify_all();
+        }
+    }
+
+    fn record_all(&self, mut recorder: Recorder) {
         loop {
             let state = self.lock();
             let wait = |state: &mut State| state.tasks.is_empty() && !state.is_closed;
@@ -151,102 +218,96 @@ impl Queue {
             if tasks.is_empty() {
                 return;
             }
-            let mut ran = 0;
             for task in tasks {
-                // Streams that wait for each other: what is before the wait is done before it.
-                if matches!(task, Task::Wait(_)) {
-                    self.finish(&mut batch, std::mem::take(&mut ran));
+                if recorder.open.as_ref().is_some_and(Batch::is_full) {
+                    self.send(&mut recorder);
                 }
-                if let Err(error) = self.run(&mut batch, task) {
+                let is_of_host = matches!(task, Task::Download { .. } | Task::Callback(_));
+                if let Err(error) = self.run(&mut recorder, task) {
                     self.health.note(error);
                 }
-                ran += 1;
+                recorder.taken += 1;
+                if is_of_host {
+                    // It has waited for all before it.
+                    recorder.said = recorder.taken;
+                    let mut state = self.lock();
+                    (state.sent, state.done) = (recorder.taken, recorder.taken);
+                    self.changed.notify_all();
+                }
             }
-            self.finish(&mut batch, ran);
+            self.send(&mut recorder);
         }
     }
 
-    /// Waits for the card, and says that so many tasks more are done.
-    fn finish(&self, batch: &mut Batch, tasks: u64) {
-        if let Err(error) = batch.flush() {
+    /// Sends what is recorded.
+    fn send(&self, recorder: &mut Recorder) {
+        if recorder.said == recorder.taken {
+            return;
+        }
+        let mut batch = recorder.open.take();
+        if let Err(error) = batch.as_mut().map_or(Ok(()), Batch::send) {
             self.health.note(error);
         }
-        self.lock().done += tasks;
+        recorder.said = recorder.taken;
+        // It fails if the other thread has panicked.
+        let _ = recorder.sent.send(Sent(batch, recorder.taken));
+        self.lock().sent = recorder.taken;
         self.changed.notify_all();
     }
 
-    fn run(&self, batch: &mut Batch, task: Task) -> Result<()> {
+    /// Waits until all that was recorded and sent is done.
+    fn finish(&self, recorder: &mut Recorder) -> Result<()> {
+        let flushed = recorder.open.as_mut().map_or(Ok(()), Batch::flush);
+        let waiting = self.changed.wait_while(self.lock(), |state| state.done < recorder.said);
+        drop(waiting.unwrap_or_else(PoisonError::into_inner));
+        self.health.check().and(flushed)
+    }
+
+    fn run(&self, recorder: &mut Recorder, task: Task) -> Result<()> {
         let health = self.health.check();
         match task {
             Task::Copy { target, source, bytes } => {
-                health.and_then(|()| batch.copy(&target, &source, bytes))
+                health.and_then(|()| recorder.batch()?.copy(&target, &source, bytes))
             }
             Task::Fill { target, pattern, bytes } => {
-                health.and_then(|()| batch.fill(&target, pattern, bytes))
+                health.and_then(|()| recorder.batch()?.fill(&target, pattern, bytes))
             }
             Task::Launch { pipeline, uses, push, groups } => {
-                health.and_then(|()| batch.dispatch(pipeline, &uses, &push, groups))
+                health.and_then(|()| recorder.batch()?.dispatch(pipeline, &uses, &push, groups))
             }
             Task::Upload { target, source } => {
+                // What writes to the source before was waited for.
+                let bytes = source.len();
                 let copied = health.and_then(|()| {
-                    // What is before may write to the source.
-                    batch.flush()?;
-                    upload(&self.gpu, batch, &target, source.len(), |to| source.read(0, to))
+                    recorder.batch()?.upload(&target, bytes, |to| source.read(0, to))
                 });
                 source.complete(copied.as_ref().map(drop).map_err(again));
                 copied
             }
             Task::Download { mut target, source } => {
-                let bytes = target.len();
                 let copied = health.and_then(|()| {
-                    download(&self.gpu, batch, &source, bytes, |from| target.write(0, from))
+                    let staged = recorder.batch()?.download(&source, target.len())?;
+                    self.finish(recorder)?;
+                    target.write(0, recorder.batch()?.staged(staged));
+                    Ok(())
                 });
+                if copied.is_err() {
+                    // What is before it may still be at work.
+                    let _ = self.finish(recorder);
+                }
                 target.complete(copied.as_ref().map(drop).map_err(again));
                 copied
             }
             Task::Callback(callback) => {
-                let done = health.and_then(|()| batch.flush());
+                let done = self.finish(recorder);
                 callback.complete(done.as_ref().map(drop).map_err(again));
                 done
             }
-            Task::Wait(point) => point.wait(),
+            Task::Wait(point) => {
+                self.send(recorder);
+                point.wait_until_sent();
+                Ok(())
+            }
         }
     }
-}
-
-/// Copies from the host, through memory that the card reads.
-pub(crate) fn upload(
-    gpu: &Arc<Gpu>,
-    batch: &mut Batch,
-    target: &Place,
-    bytes: usize,
-    read: impl FnOnce(&mut [u8]),
-) -> Result<()> {
-    if bytes == 0 {
-        return Ok(());
-    }
-    let mut staging = Block::mapped(gpu, bytes as u64)?;
-    read(staging.host());
-    let source = Place { block: Arc::new(staging), offset: 0 };
-    batch.copy(target, &source, bytes as u64)?;
-    batch.flush()
-}
-
-/// Copies to the host, through memory that the card writes.
-pub(crate) fn download(
-    gpu: &Arc<Gpu>,
-    batch: &mut Batch,
-    source: &Place,
-    bytes: usize,
-    write: impl FnOnce(&[u8]),
-) -> Result<()> {
-    if bytes == 0 {
-        return Ok(());
-    }
-    let mut target = Place { block: Arc::new(Block::mapped(gpu, bytes as u64)?), offset: 0 };
-    batch.copy(&target, source, bytes as u64)?;
-    batch.flush()?;
-    let staging = Arc::get_mut(&mut target.block);
-    write(staging.ok_or_else(|| Error::internal("a batch that is done uses memory"))?.host());
-    Ok(())
 }

@@ -5,36 +5,43 @@ use super::card::{Gpu, failed};
 use super::pipeline::Pipeline;
 use ash::vk;
 use se_plugin::{Code, Error, Result, ensure};
+use std::ops::Range;
 use std::sync::{Arc, PoisonError};
 
-/// After so many commands a batch is sent to the card.
+/// After so many commands, or bytes that are copied from the host, a batch is full.
 const MOST: usize = 256;
+const MOST_STAGED: u64 = 64 << 20;
 
-/// Commands that run in order, one batch after the other.
+/// The least that is allocated for copies from and to the host.
+const LEAST_STAGING: u64 = 1 << 20;
+
+/// Commands that run in order, after those of all batches that were sent before.
 pub(crate) struct Batch {
     gpu: Arc<Gpu>,
     pool: vk::CommandPool,
     buffer: vk::CommandBuffer,
-    /// A timeline: the number of batches that are done.
+    /// A timeline: how often the batch is done.
     done: vk::Semaphore,
+    /// How often it was sent, and whether the card may be at it.
     sent: u64,
+    is_sent: bool,
     recorded: usize,
     /// The driver has failed in the middle of a batch: Vulkan permits no more calls with it.
     is_broken: bool,
-    /// What the open batch uses.
+    /// What it uses.
     uses: Vec<Arc<Block>>,
-    /// Four bytes of each value, for fills of odd lengths.
-    bytes: Arc<Block>,
+    /// What is copied from and to the host, and how much of it is taken.
+    staging: Option<Block>,
+    staged: u64,
 }
+
+/// Bytes in the staging memory of a batch.
+pub(crate) struct Staged(Range<usize>);
 
 impl Batch {
     /// # Errors
     /// Those of the driver.
     pub(crate) fn new(gpu: &Arc<Gpu>) -> Result<Self> {
-        let mut bytes = Block::mapped(gpu, 4 * 256)?;
-        for (index, byte) in bytes.host().iter_mut().enumerate() {
-            *byte = (index / 4) as u8;
-        }
         let info = vk::CommandPoolCreateInfo::default().queue_family_index(gpu.family);
         // SAFETY: the device has a queue of this family.
         let pool = unsafe { gpu.device.create_command_pool(&info, None) }
@@ -45,10 +52,12 @@ impl Batch {
             buffer: vk::CommandBuffer::null(),
             done: vk::Semaphore::null(),
             sent: 0,
+            is_sent: false,
             recorded: 0,
             is_broken: false,
             uses: Vec::new(),
-            bytes: Arc::new(bytes),
+            staging: None,
+            staged: 0,
         };
         let info =
             vk::CommandBufferAllocateInfo::default().command_pool(pool).command_buffer_count(1);
@@ -65,17 +74,18 @@ impl Batch {
         Ok(batch)
     }
 
+    /// Whether it is to be sent before more is recorded.
+    pub(crate) fn is_full(&self) -> bool {
+        self.recorded >= MOST || self.staged >= MOST_STAGED
+    }
+
     /// Opens the command buffer for a command that uses these blocks.
     fn open<'a>(&mut self, uses: impl IntoIterator<Item = &'a Place>) -> Result<()> {
-        self.gpu.check_process()?;
         self.check()?;
-        if self.recorded == MOST {
-            self.flush()?;
-        }
         if self.recorded == 0 {
             let info = vk::CommandBufferBeginInfo::default()
                 .flags(vk::CommandBufferUsageFlags::ONE_TIME_SUBMIT);
-            // SAFETY: the buffer is new or was reset by `flush`, and `&mut self` is alone with its pool.
+            // SAFETY: the buffer is new or was reset by `wait`, and `&mut self` is alone with its pool.
             unsafe { self.gpu.device.begin_command_buffer(self.buffer, &info) }
                 .map_err(|error| failed("begin a batch", error))?;
         }
@@ -119,15 +129,86 @@ impl Batch {
             return Err(Error::invalid_argument("source and target of a copy overlap"));
         }
         self.open([target, source])?;
-        let region = [vk::BufferCopy { src_offset: from, dst_offset: to, size: bytes }];
         // SAFETY: the command buffer is open; both ranges are within their buffers and do not overlap; `uses`
         // keeps both until the batch is done.
+        unsafe { self.record_copy([target.block.buffer, source.block.buffer], [to, from], bytes) };
+        Ok(())
+    }
+
+    /// # Safety
+    /// The command buffer is open; both ranges, in the target and in the source, are within their buffers, do not overlap,
+    /// and live until the batch is done.
+    unsafe fn record_copy(&self, buffers: [vk::Buffer; 2], starts: [u64; 2], bytes: u64) {
+        let region = [vk::BufferCopy { src_offset: starts[1], dst_offset: starts[0], size: bytes }];
+        // SAFETY: as the caller says.
         unsafe {
-            let (to, from) = (target.block.buffer, source.block.buffer);
-            self.gpu.device.cmd_copy_buffer(self.buffer, from, to, &region);
+            self.gpu.device.cmd_copy_buffer(self.buffer, buffers[1], buffers[0], &region);
         }
         self.barrier();
+    }
+
+    /// Takes staging memory, until the batch is done.
+    fn stage(&mut self, bytes: usize) -> Result<(&mut Block, Staged)> {
+        self.check()?;
+        let bytes = bytes as u64;
+        let has_room = |block: &Block| self.staged + bytes <= block.bytes();
+        if !self.staging.as_ref().is_some_and(has_room) {
+            // As much as the last time and this time, but what was large once is not kept.
+            let size = (self.staged + bytes).next_power_of_two().min(MOST_STAGED);
+            let block = Block::mapped(&self.gpu, size.max(bytes).max(LEAST_STAGING))?;
+            self.uses.extend(self.staging.replace(block).map(Arc::new));
+            self.staged = 0;
+        }
+        let start = self.staged as usize;
+        self.staged = (self.staged + bytes).next_multiple_of(16);
+        let block = self.staging.as_mut().ok_or_else(|| Error::internal("no staging memory"))?;
+        Ok((block, Staged(start..start + bytes as usize)))
+    }
+
+    /// Records a copy from the host; `read` gives the bytes now.
+    ///
+    /// # Errors
+    /// `RESOURCE_EXHAUSTED` without memory for it; as for [`copy`](Self::copy).
+    pub(crate) fn upload(
+        &mut self,
+        target: &Place,
+        bytes: usize,
+        read: impl FnOnce(&mut [u8]),
+    ) -> Result<()> {
+        let to = target.range(bytes as u64)?;
+        if bytes == 0 {
+            return Ok(());
+        }
+        let (block, Staged(range)) = self.stage(bytes)?;
+        let (from, buffer) = (range.start as u64, block.buffer);
+        read(&mut block.host()[range]);
+        self.open([target])?;
+        // SAFETY: the command buffer is open; the range of the staging memory is this copy's alone, and the batch keeps
+        // the memory; the target's range is within it, and `uses` keeps it.
+        unsafe { self.record_copy([target.block.buffer, buffer], [to, from], bytes as u64) };
         Ok(())
+    }
+
+    /// Records a copy to the host, which is in [`staged`](Self::staged) once the batch is done.
+    ///
+    /// # Errors
+    /// As for [`upload`](Self::upload).
+    pub(crate) fn download(&mut self, source: &Place, bytes: usize) -> Result<Staged> {
+        let from = source.range(bytes as u64)?;
+        if bytes == 0 {
+            return Ok(Staged(0..0));
+        }
+        let (block, staged) = self.stage(bytes)?;
+        let (to, buffer) = (staged.0.start as u64, block.buffer);
+        self.open([source])?;
+        // SAFETY: as in `upload`, the other way round.
+        unsafe { self.record_copy([buffer, source.block.buffer], [to, from], bytes as u64) };
+        Ok(staged)
+    }
+
+    /// What was copied to the host by a batch that is done.
+    pub(crate) fn staged(&mut self, staged: Staged) -> &[u8] {
+        self.staging.as_mut().and_then(|block| block.host().get(staged.0)).unwrap_or_default()
     }
 
     /// Records a fill with a pattern, which is one byte four times unless the range is aligned to 4.
@@ -139,15 +220,13 @@ impl Batch {
         // Vulkan fills words: what is before the first and after the last is copied.
         let first = from.next_multiple_of(4).min(from + bytes);
         let last = ((from + bytes) & !3).max(first);
-        let source = Place { block: Arc::clone(&self.bytes), offset: u64::from(pattern[0]) * 4 };
-        let after = |at: u64| Place {
-            block: Arc::clone(&target.block),
-            offset: target.offset + (at - from),
-        };
-        self.copy(target, &source, first - from)?;
-        self.copy(&after(last), &source, from + bytes - last)?;
+        for (start, end) in [(from, first), (last, from + bytes)] {
+            let block = Arc::clone(&target.block);
+            let edge = Place { block, offset: target.offset + (start - from) };
+            self.upload(&edge, (end - start) as usize, |to| to.fill(pattern[0]))?;
+        }
         if last > first {
-            self.open([target, &source])?;
+            self.open([target])?;
             // SAFETY: the command buffer is open; offset and size are multiples of 4, within the buffer, and not 0.
             unsafe {
                 let word = u32::from_ne_bytes(pattern);
@@ -186,31 +265,16 @@ impl Batch {
         Ok(())
     }
 
-    /// Sends the batch to the card and waits until it is done.
+    /// Sends the batch to the card. The next call is [`wait`](Self::wait).
     ///
     /// # Errors
-    /// Those of the driver: `UNAVAILABLE` if the card is lost. After one nothing more is sent.
-    pub(crate) fn flush(&mut self) -> Result<()> {
-        self.gpu.check_process()?;
+    /// Those of the driver: `UNAVAILABLE` if the card is lost. After one nothing more is recorded.
+    pub(crate) fn send(&mut self) -> Result<()> {
         self.check()?;
         if self.recorded == 0 {
             return Ok(());
         }
         self.is_broken = true;
-        self.send()?;
-        self.is_broken = false;
-        Ok(())
-    }
-
-    fn check(&self) -> Result<()> {
-        ensure!(
-            !self.is_broken,
-            Error::new(Code::Unavailable, "the card has failed before; restart the process")
-        );
-        Ok(())
-    }
-
-    fn send(&mut self) -> Result<()> {
         let device = &self.gpu.device;
         // SAFETY: the command buffer is open.
         unsafe { device.end_command_buffer(self.buffer) }
@@ -229,16 +293,52 @@ impl Batch {
             unsafe { device.queue_submit(*queue, &submit, vk::Fence::null()) }
                 .map_err(|error| failed("send a batch", error))?;
         }
+        self.sent += 1;
+        (self.is_sent, self.is_broken) = (true, false);
+        Ok(())
+    }
+
+    /// Waits until the batch is done, if it was sent, and empties it.
+    ///
+    /// # Errors
+    /// As for [`send`](Self::send).
+    pub(crate) fn wait(&mut self) -> Result<()> {
+        if !self.is_sent {
+            return Ok(());
+        }
+        self.gpu.check_process()?;
+        (self.is_sent, self.is_broken) = (false, true);
+        let (device, semaphores, values) = (&self.gpu.device, [self.done], [self.sent]);
         let wait = vk::SemaphoreWaitInfo::default().semaphores(&semaphores).values(&values);
         // SAFETY: the semaphore is a timeline of this device, and the submission signals it.
         unsafe { device.wait_semaphores(&wait, u64::MAX) }
             .map_err(|error| failed("wait for a batch", error))?;
-        self.sent += 1;
-        self.recorded = 0;
+        (self.recorded, self.staged) = (0, 0);
         self.uses.clear();
         // SAFETY: the card is done with the pool's only buffer: the semaphore has its value.
         unsafe { device.reset_command_pool(self.pool, vk::CommandPoolResetFlags::empty()) }
-            .map_err(|error| failed("reset a batch", error))
+            .map_err(|error| failed("reset a batch", error))?;
+        self.is_broken = false;
+        Ok(())
+    }
+
+    /// Sends the batch and waits until it is done.
+    ///
+    /// # Errors
+    /// As for [`send`](Self::send).
+    pub(crate) fn flush(&mut self) -> Result<()> {
+        self.send()?;
+        self.wait()
+    }
+
+    fn check(&self) -> Result<()> {
+        self.gpu.check_process()?;
+        ensure!(!self.is_sent, Error::internal("the card is at this batch"));
+        ensure!(
+            !self.is_broken,
+            Error::new(Code::Unavailable, "the card has failed before; restart the process")
+        );
+        Ok(())
     }
 }
 
@@ -247,8 +347,9 @@ impl Drop for Batch {
         if self.gpu.check_process().is_err() {
             return;
         }
-        // SAFETY: nothing that was sent is left: `flush` waits, and after a lost device nothing runs; null is
-        // ignored.
+        // What fails here is a lost card.
+        let _ = self.wait();
+        // SAFETY: nothing that was sent is left, since `wait` waited; after a lost device nothing runs; null is ignored.
         unsafe {
             self.gpu.device.destroy_semaphore(self.done, None);
             self.gpu.device.destroy_command_pool(self.pool, None);
