@@ -68,6 +68,11 @@ macro_rules! with_optimizers {
             fn scripts_for_a_gpu_run_unchanged() {
                 super::scripts_for_a_gpu_run_in($version);
             }
+
+            #[test]
+            fn an_application_trains_on_the_device_alone() {
+                super::applications_in($version, &["MobileNetV2"]);
+            }
         }
     )*};
 }
@@ -123,6 +128,26 @@ fn scripts_for_a_gpu_run_in(version: &str) {
 #[test]
 fn scripts_for_a_gpu_run_unchanged() {
     scripts_for_a_gpu_run_in(cargo_tf_plugin::NEWEST);
+}
+
+/// Of `keras.applications`, and a vision transformer: no operation of a training step is on the CPU.
+fn applications_in(version: &str, models: &[&str]) {
+    let finished = run_in(version, "applications", models, &[]);
+    for model in models {
+        let done = format!("ok {model}");
+        assert!(finished.stdout.lines().any(|line| line == done), "{}", finished.stdout);
+    }
+}
+
+#[test]
+fn applications_train_on_the_device_alone() {
+    applications_in(cargo_tf_plugin::NEWEST, &["MobileNetV2", "ViT"]);
+}
+
+#[cfg(feature = "matrix")]
+#[test]
+fn large_applications_train_on_the_device_alone() {
+    applications_in(cargo_tf_plugin::NEWEST, &["EfficientNetB0", "ResNet50"]);
 }
 
 #[test]

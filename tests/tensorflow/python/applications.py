@@ -1,0 +1,108 @@
+"""Models of `keras.applications`, without weights, on the device and on the CPU.
+
+    applications.py MODEL...
+
+A model is trained for a step and predicts; the loss, what the step changes and the predictions are those of the CPU.
+TF_PLUGIN_DEVICE_TYPE is the type of the device. Writes a line for each model, with how many operations of the step are on the device
+and which are on the CPU, and `ok MODEL`.
+"""
+import collections
+import os
+import sys
+
+import numpy as np
+import tensorflow as tf
+import keras
+
+from tensorflow.python.eager import context
+
+TYPE = os.environ["TF_PLUGIN_DEVICE_TYPE"]
+DEVICE, CPU = "/device:%s:0" % TYPE, "/device:CPU:0"
+SIZE, BATCH, CLASSES = 64, 4, 10
+# What is in host memory on every device, or brings something there.
+HOST = {"_Arg", "_DeviceArg", "_Retval", "_DeviceRetval", "_Send", "_Recv", "_HostSend", "_HostRecv", "Const", "NoOp", "Identity", "IteratorGetNext",
+        "StatelessRandomGetKeyCounter"}
+# Of these types are shapes, axes and the seeds of random numbers.
+HOST_TYPES = {dtype.as_datatype_enum for dtype in (tf.int32, tf.int64, tf.uint32)}
+
+
+def vit():
+    """A small vision transformer, as Keras' examples have it."""
+    layers = keras.layers
+    images = keras.Input((SIZE, SIZE, 3))
+    x = layers.Conv2D(32, 8, strides=8)(images)
+    x = layers.Reshape((-1, 32))(x)
+    x = x + layers.Embedding(x.shape[1], 32)(np.arange(x.shape[1]))
+    for _ in range(2):
+        y = layers.LayerNormalization(epsilon=1e-6)(x)
+        x = layers.Add()([layers.MultiHeadAttention(2, 16, dropout=0.1)(y, y), x])
+        y = layers.Dense(64, activation="gelu")(layers.LayerNormalization(epsilon=1e-6)(x))
+        x = layers.Add()([layers.Dropout(0.1)(layers.Dense(32)(y)), x])
+    x = layers.GlobalAveragePooling1D()(layers.LayerNormalization(epsilon=1e-6)(x))
+    return keras.Model(images, layers.Dense(CLASSES)(x))
+
+
+def model_of(name):
+    keras.utils.set_random_seed(1)
+    if name == "ViT":
+        return vit()
+    return getattr(keras.applications, name)(weights=None, input_shape=(SIZE, SIZE, 3), classes=CLASSES, classifier_activation=None)
+
+
+def places(metadata):
+    """How often each operation is on the device, and on the CPU."""
+    counts = collections.Counter(), collections.Counter()
+    for function in metadata.function_graphs:
+        nodes = [node for graph in function.partition_graphs for node in graph.node]
+        if any(TYPE in node.device for node in nodes):
+            for node in nodes:
+                is_of_host = node.op in HOST or any(node.attr[name].type in HOST_TYPES for name in ("T", "dtype") if name in node.attr)
+                if TYPE in node.device or not is_of_host:
+                    counts[TYPE not in node.device][node.op] += 1
+    return counts
+
+
+def run(name, device, trained=None):
+    """The loss of a step, what it changes, the weights behind it, and what the model predicts with those or the given ones."""
+    random = np.random.default_rng(0)
+    images = random.normal(size=(BATCH, SIZE, SIZE, 3)).astype("float32")
+    labels = random.integers(0, CLASSES, BATCH)
+    with tf.device(device):
+        model = model_of(name)
+        for layer in model.layers:
+            if isinstance(layer, keras.layers.BatchNormalization):
+                # With the mean and the variance that a new model has, it predicts the same for all images.
+                layer.momentum = 0.0
+        loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+        model.compile(keras.optimizers.SGD(0.001, momentum=0.9), loss, jit_compile=False)
+        before = model.get_weights()
+        context.context().enable_run_metadata()
+        loss = float(np.ravel(model.train_on_batch(images, labels))[0])
+        metadata = context.context().export_run_metadata()
+        context.context().disable_run_metadata()
+        after = model.get_weights()
+        model.set_weights(trained or after)
+        predictions = model.predict(images, verbose=0)
+    changes = np.concatenate([(now - then).ravel() for now, then in zip(after, before)])
+    return loss, changes, after, predictions, places(metadata)
+
+
+def difference(found, expected):
+    return float(np.linalg.norm(found - expected) / np.linalg.norm(expected))
+
+
+for name in sys.argv[1:]:
+    loss, changes, trained, predictions, _ = run(name, CPU)
+    if np.ptp(predictions, axis=0).max() < 1e-3:
+        sys.exit("%s predicts the same for all images: %r" % (name, predictions))
+    found = run(name, DEVICE, trained)
+    own, others = map(dict, found[4])
+    differences = abs(found[0] - loss) / loss, difference(found[1], changes), difference(found[3], predictions)
+    print("%s: %d operations on the device, on the CPU %r; loss, changes and predictions differ by %.1e, %.1e, %.1e" % (
+        name, sum(own.values()), others, *differences), flush=True)
+    # Normalized over few images, errors of rounding grow: the changes of the CPU with and without oneDNN differ by 1e-2.
+    if any(of > limit for of, limit in zip(differences, (1e-4, 5e-2, 1e-3))):
+        sys.exit("%s differs" % name)
+    if others:
+        sys.exit("%s is not on the device alone" % name)
+    print("ok " + name, flush=True)
