@@ -5,7 +5,9 @@ use crate::queue::{Health, Queue};
 use crate::regions::Regions;
 use crate::stream::{GpuEvent, GpuStream};
 use se_plugin::prelude::*;
+use se_plugin::profiler::Timeline;
 use se_plugin::{Counters, host_has_gpu_kernels};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
 
 /// An environment variable that is not empty.
@@ -13,13 +15,17 @@ fn setting(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
+/// What streams did, for TensorFlow's profiler.
+pub(crate) static TIMELINE: LazyLock<Timeline> =
+    LazyLock::new(|| Timeline::new(GpuPlatform::device_type()));
+
 /// The platform: one card.
 pub struct GpuPlatform {
     gpu: Arc<Gpu>,
     counters: Counters,
 }
 
-#[device_plugin]
+#[device_plugin(profiler = &*TIMELINE)]
 impl Platform for GpuPlatform {
     const NAME: &'static str = "RUST_GPU";
     const TYPE: &'static str = "RUST_GPU";
@@ -56,6 +62,7 @@ impl Platform for GpuPlatform {
             regions: Arc::default(),
             direct: Mutex::new(Batch::new(&self.gpu)?),
             queues: Mutex::default(),
+            streams: AtomicUsize::new(1),
         })
     }
 }
@@ -69,6 +76,8 @@ pub struct GpuDevice {
     /// For copies in no order with any stream.
     direct: Mutex<Batch>,
     queues: Mutex<Vec<Weak<Queue>>>,
+    /// How many there were.
+    streams: AtomicUsize,
 }
 
 impl GpuDevice {
@@ -94,7 +103,8 @@ impl Device for GpuDevice {
         Ok(MemoryUsage { free: total.saturating_sub(used), total })
     }
     fn create_stream(&self) -> Result<GpuStream> {
-        let queue = Queue::new(&self.gpu, &self.health)?;
+        let number = self.streams.fetch_add(1, Ordering::Relaxed);
+        let queue = Queue::new(&self.gpu, &self.health, number)?;
         let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
         queues.retain(|queue| queue.strong_count() > 0);
         queues.push(Arc::downgrade(&queue));

@@ -79,7 +79,7 @@ impl Launch<'_> {
             ));
         }
         let pipeline = stream.queue.gpu.pipeline(self.shader, self.constants)?;
-        stream.push(Task::Launch { pipeline, uses, push, groups: self.groups })?;
+        stream.push(Task::Launch { op: self.op, pipeline, uses, push, groups: self.groups })?;
         stream.counters.count(self.op);
         Ok(())
     }

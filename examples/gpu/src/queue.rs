@@ -1,6 +1,8 @@
 //! In-order queues: each has a thread that sends its work to the card, and one that waits for it.
 
-use crate::abi::{Batch, Gpu, Pipeline, Place};
+use crate::abi::{Batch, Gpu, Measured, Pipeline, Place};
+use crate::device::TIMELINE;
+use se_plugin::profiler::Line;
 use se_plugin::{Error, HostCallback, HostSource, HostTarget, Result};
 use std::collections::VecDeque;
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -31,11 +33,31 @@ impl Health {
 
 /// One piece of work.
 pub(crate) enum Task {
-    Copy { target: Place, source: Place, bytes: u64 },
-    Fill { target: Place, pattern: [u8; 4], bytes: u64 },
-    Launch { pipeline: Pipeline, uses: Vec<Place>, push: Vec<u8>, groups: [u32; 3] },
-    Upload { target: Place, source: HostSource },
-    Download { target: HostTarget, source: Place },
+    Copy {
+        target: Place,
+        source: Place,
+        bytes: u64,
+    },
+    Fill {
+        target: Place,
+        pattern: [u8; 4],
+        bytes: u64,
+    },
+    Launch {
+        op: &'static str,
+        pipeline: Pipeline,
+        uses: Vec<Place>,
+        push: Vec<u8>,
+        groups: [u32; 3],
+    },
+    Upload {
+        target: Place,
+        source: HostSource,
+    },
+    Download {
+        target: HostTarget,
+        source: Place,
+    },
     Callback(HostCallback),
     Wait(Point),
 }
@@ -62,6 +84,8 @@ impl State {
 pub(crate) struct Queue {
     pub(crate) gpu: Arc<Gpu>,
     pub(crate) health: Arc<Health>,
+    /// Its line in profiles.
+    line: Line,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -129,12 +153,15 @@ impl Recorder {
             let idle = self.idle.recv();
             self.open = Some(idle.map_err(|_| Error::internal("a queue has no batch"))?);
         }
-        self.open.as_mut().ok_or_else(|| Error::internal("a queue has no batch"))
+        let batch = self.open.as_mut().ok_or_else(|| Error::internal("a queue has no batch"))?;
+        batch.measure(TIMELINE.is_active())?;
+        Ok(batch)
     }
 }
 
 impl Queue {
-    pub(crate) fn new(gpu: &Arc<Gpu>, health: &Arc<Health>) -> Result<Arc<Self>> {
+    /// The stream with this number.
+    pub(crate) fn new(gpu: &Arc<Gpu>, health: &Arc<Health>, number: usize) -> Result<Arc<Self>> {
         let (give, idle) = mpsc::channel();
         for _ in 0..BATCHES {
             let _ = give.send(Batch::new(gpu)?);
@@ -142,6 +169,7 @@ impl Queue {
         let queue = Arc::new(Self {
             gpu: Arc::clone(gpu),
             health: Arc::clone(health),
+            line: TIMELINE.line(0, format!("Stream {number}")),
             state: Mutex::default(),
             changed: Condvar::new(),
         });
@@ -201,6 +229,7 @@ impl Queue {
                 if let Err(error) = batch.wait() {
                     self.health.note(error);
                 }
+                self.record(batch.measured());
                 // It fails once the other thread has ended.
                 let _ = give.send(batch);
             }
@@ -255,11 +284,19 @@ impl Queue {
         self.changed.notify_all();
     }
 
+    /// Adds commands to the profile.
+    fn record(&self, commands: Vec<Measured>) {
+        for Measured { name, start, duration } in commands {
+            TIMELINE.record(self.line, name, start, duration);
+        }
+    }
+
     /// Waits until all that was recorded and sent is done.
     fn finish(&self, recorder: &mut Recorder) -> Result<()> {
         let flushed = recorder.open.as_mut().map_or(Ok(()), Batch::flush);
         let waiting = self.changed.wait_while(self.lock(), |state| state.done < recorder.said);
         drop(waiting.unwrap_or_else(PoisonError::into_inner));
+        self.record(recorder.open.as_mut().map(Batch::measured).unwrap_or_default());
         self.health.check().and(flushed)
     }
 
@@ -272,8 +309,8 @@ impl Queue {
             Task::Fill { target, pattern, bytes } => {
                 health.and_then(|()| recorder.batch()?.fill(&target, pattern, bytes))
             }
-            Task::Launch { pipeline, uses, push, groups } => {
-                health.and_then(|()| recorder.batch()?.dispatch(pipeline, &uses, &push, groups))
+            Task::Launch { op, pipeline, uses, push, groups } => {
+                health.and_then(|()| recorder.batch()?.dispatch(op, pipeline, &uses, &push, groups))
             }
             Task::Upload { target, source } => {
                 // What writes to the source before was waited for.

@@ -2,6 +2,7 @@
 
 use super::block::{Block, Place};
 use super::card::{Gpu, failed};
+use super::clock::{Clock, Measured};
 use super::pipeline::Pipeline;
 use ash::vk;
 use se_plugin::{Code, Error, Result, ensure};
@@ -33,6 +34,10 @@ pub(crate) struct Batch {
     /// What is copied from and to the host, and how much of it is taken.
     staging: Option<Block>,
     staged: u64,
+    /// When its commands ran, if somebody profiles.
+    clock: Option<Clock>,
+    is_measured: bool,
+    measured: Vec<Measured>,
 }
 
 /// Bytes in the staging memory of a batch.
@@ -58,6 +63,9 @@ impl Batch {
             uses: Vec::new(),
             staging: None,
             staged: 0,
+            clock: None,
+            is_measured: false,
+            measured: Vec::new(),
         };
         let info =
             vk::CommandBufferAllocateInfo::default().command_pool(pool).command_buffer_count(1);
@@ -79,6 +87,31 @@ impl Batch {
         self.recorded >= MOST || self.staged >= MOST_STAGED
     }
 
+    /// Says whether [`measured`](Self::measured) is to have what is recorded next; nothing is yet.
+    ///
+    /// # Errors
+    /// Those of the driver.
+    pub(crate) fn measure(&mut self, is_measured: bool) -> Result<()> {
+        if self.recorded > 0 {
+            return Ok(());
+        }
+        if is_measured && self.clock.is_none() {
+            // A fill is up to three commands.
+            self.clock = Clock::new(&self.gpu, MOST + 3)?;
+        }
+        self.is_measured = is_measured && self.clock.is_some();
+        Ok(())
+    }
+
+    /// When the commands ran, of the batch that was waited for last.
+    pub(crate) fn measured(&mut self) -> Vec<Measured> {
+        std::mem::take(&mut self.measured)
+    }
+
+    fn clock(&mut self) -> Option<&mut Clock> {
+        self.clock.as_mut().filter(|_| self.is_measured)
+    }
+
     /// Opens the command buffer for a command that uses these blocks.
     fn open<'a>(&mut self, uses: impl IntoIterator<Item = &'a Place>) -> Result<()> {
         self.check()?;
@@ -88,14 +121,19 @@ impl Batch {
             // SAFETY: the buffer is new or was reset by `wait`, and `&mut self` is alone with its pool.
             unsafe { self.gpu.device.begin_command_buffer(self.buffer, &info) }
                 .map_err(|error| failed("begin a batch", error))?;
+            let buffer = self.buffer;
+            if let Some(clock) = self.clock() {
+                // SAFETY: the buffer is open, and the card is not at this batch.
+                unsafe { clock.begin(buffer) };
+            }
         }
         self.recorded += 1;
         self.uses.extend(uses.into_iter().map(|place| Arc::clone(&place.block)));
         Ok(())
     }
 
-    /// Lets later commands, and the host, see what the earlier ones wrote.
-    fn barrier(&self) {
+    /// Ends a command: lets later ones, and the host, see what it wrote.
+    fn close(&mut self, name: &'static str) {
         let writes = vk::AccessFlags::TRANSFER_WRITE | vk::AccessFlags::SHADER_WRITE;
         let reads = vk::AccessFlags::TRANSFER_READ | vk::AccessFlags::SHADER_READ;
         let barrier = [vk::MemoryBarrier::default()
@@ -113,6 +151,11 @@ impl Batch {
                 &[],
                 &[],
             );
+        }
+        let buffer = self.buffer;
+        if let Some(clock) = self.clock() {
+            // SAFETY: the buffer is open since `open`, which began the times of the batch.
+            unsafe { clock.mark(buffer, name) };
         }
     }
 
@@ -132,6 +175,7 @@ impl Batch {
         // SAFETY: the command buffer is open; both ranges are within their buffers and do not overlap; `uses`
         // keeps both until the batch is done.
         unsafe { self.record_copy([target.block.buffer, source.block.buffer], [to, from], bytes) };
+        self.close("MemcpyD2D");
         Ok(())
     }
 
@@ -144,7 +188,6 @@ impl Batch {
         unsafe {
             self.gpu.device.cmd_copy_buffer(self.buffer, buffers[1], buffers[0], &region);
         }
-        self.barrier();
     }
 
     /// Takes staging memory, until the batch is done.
@@ -186,6 +229,7 @@ impl Batch {
         // SAFETY: the command buffer is open; the range of the staging memory is this copy's alone, and the batch keeps
         // the memory; the target's range is within it, and `uses` keeps it.
         unsafe { self.record_copy([target.block.buffer, buffer], [to, from], bytes as u64) };
+        self.close("MemcpyH2D");
         Ok(())
     }
 
@@ -203,6 +247,7 @@ impl Batch {
         self.open([source])?;
         // SAFETY: as in `upload`, the other way round.
         unsafe { self.record_copy([buffer, source.block.buffer], [to, from], bytes as u64) };
+        self.close("MemcpyD2H");
         Ok(staged)
     }
 
@@ -233,17 +278,18 @@ impl Batch {
                 let device = &self.gpu.device;
                 device.cmd_fill_buffer(self.buffer, target.block.buffer, first, last - first, word);
             }
-            self.barrier();
+            self.close("Memset");
         }
         Ok(())
     }
 
-    /// Records a run of a shader: `push` is the addresses of `uses` and numbers, `groups` the number of workgroups.
+    /// Records a run of a shader for an op: `push` is the addresses of `uses` and numbers, `groups` the number of workgroups.
     ///
     /// # Errors
     /// Those of the driver.
     pub(crate) fn dispatch(
         &mut self,
+        op: &'static str,
         pipeline: Pipeline,
         uses: &[Place],
         push: &[u8],
@@ -261,7 +307,7 @@ impl Batch {
             device.cmd_push_constants(self.buffer, layout, stage, 0, push);
             device.cmd_dispatch(self.buffer, x, y, z);
         }
-        self.barrier();
+        self.close(op);
         Ok(())
     }
 
@@ -275,6 +321,9 @@ impl Batch {
             return Ok(());
         }
         self.is_broken = true;
+        if let Some(clock) = self.clock() {
+            clock.send();
+        }
         let device = &self.gpu.device;
         // SAFETY: the command buffer is open.
         unsafe { device.end_command_buffer(self.buffer) }
@@ -308,13 +357,15 @@ impl Batch {
         }
         self.gpu.check_process()?;
         (self.is_sent, self.is_broken) = (false, true);
-        let (device, semaphores, values) = (&self.gpu.device, [self.done], [self.sent]);
+        let gpu = Arc::clone(&self.gpu);
+        let (device, semaphores, values) = (&gpu.device, [self.done], [self.sent]);
         let wait = vk::SemaphoreWaitInfo::default().semaphores(&semaphores).values(&values);
         // SAFETY: the semaphore is a timeline of this device, and the submission signals it.
         unsafe { device.wait_semaphores(&wait, u64::MAX) }
             .map_err(|error| failed("wait for a batch", error))?;
         (self.recorded, self.staged) = (0, 0);
         self.uses.clear();
+        self.measured = self.clock().map_or(Ok(Vec::new()), Clock::read)?;
         // SAFETY: the card is done with the pool's only buffer: the semaphore has its value.
         unsafe { device.reset_command_pool(self.pool, vk::CommandPoolResetFlags::empty()) }
             .map_err(|error| failed("reset a batch", error))?;

@@ -5,7 +5,7 @@ use ash::vk;
 use se_plugin::{Code, Error, Result};
 use std::mem::ManuallyDrop;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 /// Vulkan, and the instance that this process has of it.
 struct Instance {
@@ -32,6 +32,10 @@ pub(crate) struct Gpu {
     pub(super) local: u32,
     /// The type of memory that the host maps.
     pub(super) mapped: u32,
+    /// Nanoseconds of a tick of the card's clock; 0 if it has none.
+    pub(super) tick: f64,
+    /// Nanoseconds from the card's clock to the host's, as far as is known.
+    pub(super) offset: AtomicI64,
     /// Bytes of device memory that are allocated.
     pub(super) used: AtomicU64,
     /// Bytes of device memory.
@@ -197,6 +201,13 @@ impl Gpu {
         // SAFETY: the device was created with one queue of this family.
         let queue = unsafe { device.get_device_queue(family, 0) };
         let heap = memory.memory_types[local].heap_index as usize;
+        // SAFETY: `card` is of `instance`, which lives.
+        let (properties, families) = unsafe {
+            let families = vulkan.get_physical_device_queue_family_properties(card);
+            (vulkan.get_physical_device_properties(card), families)
+        };
+        let has_clock = families[family as usize].timestamp_valid_bits > 0;
+        let tick = if has_clock { properties.limits.timestamp_period.into() } else { 0.0 };
         Ok(Self {
             device,
             pipelines,
@@ -204,6 +215,8 @@ impl Gpu {
             family,
             local: local as u32,
             mapped: mapped as u32,
+            tick,
+            offset: AtomicI64::new(i64::MAX),
             used: AtomicU64::new(0),
             total: memory.memory_heaps[heap].size,
             name: name.to_owned(),

@@ -3,10 +3,12 @@
 mod batch;
 mod block;
 mod card;
+mod clock;
 mod drivers;
 mod pipeline;
 
 pub(crate) use batch::Batch;
 pub(crate) use block::{Block, Place};
 pub(crate) use card::Gpu;
+pub(crate) use clock::Measured;
 pub(crate) use pipeline::{PUSH_BYTES, Pipeline, Shader};

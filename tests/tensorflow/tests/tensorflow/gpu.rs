@@ -172,6 +172,11 @@ fn variables_change_in_order() {
 }
 
 #[test]
+fn a_trace_shows_the_kernels() {
+    step("trace");
+}
+
+#[test]
 fn a_transformer_trains_as_on_the_cpu() {
     step("transformer");
 }
