@@ -102,8 +102,9 @@ impl Point {
         Arc::ptr_eq(&self.queue, queue)
     }
 
+    /// Also in a fork, where nothing goes on.
     pub(crate) fn is_done(&self) -> bool {
-        self.queue.lock().done >= self.number
+        self.queue.gpu.check_process().is_err() || self.queue.lock().done >= self.number
     }
 
     /// # Errors
@@ -133,14 +134,22 @@ impl Point {
 /// Batches of a queue: one that is recorded while the card is at the other.
 const BATCHES: usize = 2;
 
-/// A batch on its way, if the tasks needed any, and how many tasks of the queue are done with it.
-struct Sent(Option<Batch>, u64);
+/// A batch on its way, if the tasks needed any.
+struct Sent {
+    batch: Option<Batch>,
+    /// What of other queues the tasks wait for.
+    waits: Vec<Point>,
+    /// How many tasks of the queue are done with it.
+    tasks: u64,
+}
 
 /// What the thread has that records.
 struct Recorder {
     open: Option<Batch>,
     idle: Receiver<Batch>,
     sent: Sender<Sent>,
+    /// What of other queues is waited for, since the last batch was sent.
+    waits: Vec<Point>,
     /// Tasks so far, and those of them that were sent.
     taken: u64,
     said: u64,
@@ -178,7 +187,7 @@ impl Queue {
         let thread = thread::Builder::new().name(String::from("gpu waits"));
         let waiter = thread.spawn(move || of_thread.wait_for_all(&on_their_way, &give));
         let waiter = waiter.map_err(Error::internal)?;
-        let recorder = Recorder { open: None, idle, sent, taken: 0, said: 0 };
+        let recorder = Recorder { open: None, idle, sent, waits: Vec::new(), taken: 0, said: 0 };
         let of_thread = Arc::clone(&queue);
         let thread = thread::Builder::new().name(String::from("gpu stream"));
         let thread = thread.spawn(move || {
@@ -205,7 +214,9 @@ impl Queue {
     }
 
     pub(crate) fn end(self: &Arc<Self>) -> Point {
-        Point { queue: Arc::clone(self), number: self.lock().pushed }
+        // In a fork another thread may have had the lock.
+        let number = self.gpu.check_process().map_or(0, |()| self.lock().pushed);
+        Point { queue: Arc::clone(self), number }
     }
 
     /// Ends the thread once its work is done, and waits for it, except on the thread itself.
@@ -224,7 +235,7 @@ impl Queue {
 
     /// Waits for each batch in its order.
     fn wait_for_all(&self, sent: &Receiver<Sent>, give: &Sender<Batch>) {
-        for Sent(batch, tasks) in sent {
+        for Sent { batch, waits, tasks } in sent {
             if let Some(mut batch) = batch {
                 if let Err(error) = batch.wait() {
                     self.health.note(error);
@@ -233,6 +244,8 @@ impl Queue {
                 // It fails once the other thread has ended.
                 let _ = give.send(batch);
             }
+            // A stream that waits is not done before what it waits for. Only a fork cannot wait, and has no threads.
+            waits.iter().for_each(|point| drop(point.wait()));
             self.lock().done = tasks;
             self.changed.notify_all();
         }
@@ -258,10 +271,7 @@ impl Queue {
                 recorder.taken += 1;
                 if is_of_host {
                     // It has waited for all before it.
-                    recorder.said = recorder.taken;
-                    let mut state = self.lock();
-                    (state.sent, state.done) = (recorder.taken, recorder.taken);
-                    self.changed.notify_all();
+                    self.all_is_done(&mut recorder);
                 }
             }
             self.send(&mut recorder);
@@ -279,7 +289,8 @@ impl Queue {
         }
         recorder.said = recorder.taken;
         // It fails if the other thread has panicked.
-        let _ = recorder.sent.send(Sent(batch, recorder.taken));
+        let waits = std::mem::take(&mut recorder.waits);
+        let _ = recorder.sent.send(Sent { batch, waits, tasks: recorder.taken });
         self.lock().sent = recorder.taken;
         self.changed.notify_all();
     }
@@ -291,11 +302,20 @@ impl Queue {
         }
     }
 
-    /// Waits until all that was recorded and sent is done.
+    fn all_is_done(&self, recorder: &mut Recorder) {
+        recorder.said = recorder.taken;
+        let mut state = self.lock();
+        (state.sent, state.done) = (recorder.taken, recorder.taken);
+        self.changed.notify_all();
+    }
+
+    /// Waits until all tasks before this one are done, and says so.
     fn finish(&self, recorder: &mut Recorder) -> Result<()> {
         let flushed = recorder.open.as_mut().map_or(Ok(()), Batch::flush);
         let waiting = self.changed.wait_while(self.lock(), |state| state.done < recorder.said);
         drop(waiting.unwrap_or_else(PoisonError::into_inner));
+        recorder.waits.drain(..).for_each(|point| drop(point.wait()));
+        self.all_is_done(recorder);
         self.record(recorder.open.as_mut().map(Batch::measured).unwrap_or_default());
         self.health.check().and(flushed)
     }
@@ -343,6 +363,7 @@ impl Queue {
             Task::Wait(point) => {
                 self.send(recorder);
                 point.wait_until_sent();
+                recorder.waits.push(point);
                 Ok(())
             }
         }

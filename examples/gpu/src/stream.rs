@@ -38,6 +38,7 @@ impl Event for GpuEvent {
 
 impl GpuStream {
     pub(crate) fn push(&self, task: Task) -> Result<()> {
+        self.queue.gpu.check_process()?;
         self.queue.health.check()?;
         self.queue.push(task)
     }
@@ -98,6 +99,7 @@ impl Stream for GpuStream {
     }
 
     fn status(&self) -> Result<()> {
+        self.queue.gpu.check_process()?;
         self.queue.health.check()
     }
 }

@@ -28,6 +28,7 @@ macro_rules! device_defects {
             UsageOnlyFalls "memory that was freed stays counted" => usage_counts_allocations,
             StatsForget "the statistics do not know what is in use" => allocator_stats,
             NoStreamWait "a stream does not wait for another" => a_stream_waits_for_another,
+            WaitIsNoWork "a stream that waits for another is done at once" => a_stream_that_only_waits_is_busy,
             NoEventWait "a stream does not wait for an event" => a_stream_waits_for_an_event,
             RecordNothing "recording an event does nothing" => event_that_is_waited_for,
             RecordOnce "only the first record of an event counts" => event_moves_to_another_stream,

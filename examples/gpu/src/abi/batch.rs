@@ -194,9 +194,11 @@ impl Batch {
     fn stage(&mut self, bytes: usize) -> Result<(&mut Block, Staged)> {
         self.check()?;
         let bytes = bytes as u64;
-        let has_room = |block: &Block| self.staged + bytes <= block.bytes();
-        if !self.staging.as_ref().is_some_and(has_room) {
-            // As much as the last time and this time, but what was large once is not kept.
+        // What was large once is not kept.
+        let is_first = self.staged == 0 && bytes <= MOST_STAGED;
+        let (staged, most) = (self.staged, if is_first { MOST_STAGED } else { u64::MAX });
+        let is_good = |block: &Block| staged + bytes <= block.bytes() && block.bytes() <= most;
+        if !self.staging.as_ref().is_some_and(is_good) {
             let size = (self.staged + bytes).next_power_of_two().min(MOST_STAGED);
             let block = Block::mapped(&self.gpu, size.max(bytes).max(LEAST_STAGING))?;
             self.uses.extend(self.staging.replace(block).map(Arc::new));
@@ -253,6 +255,9 @@ impl Batch {
 
     /// What was copied to the host by a batch that is done.
     pub(crate) fn staged(&mut self, staged: Staged) -> &[u8] {
+        if self.is_sent {
+            return &[];
+        }
         self.staging.as_mut().and_then(|block| block.host().get(staged.0)).unwrap_or_default()
     }
 
@@ -356,13 +361,15 @@ impl Batch {
             return Ok(());
         }
         self.gpu.check_process()?;
-        (self.is_sent, self.is_broken) = (false, true);
+        self.is_broken = true;
         let gpu = Arc::clone(&self.gpu);
         let (device, semaphores, values) = (&gpu.device, [self.done], [self.sent]);
         let wait = vk::SemaphoreWaitInfo::default().semaphores(&semaphores).values(&values);
         // SAFETY: the semaphore is a timeline of this device, and the submission signals it.
-        unsafe { device.wait_semaphores(&wait, u64::MAX) }
-            .map_err(|error| failed("wait for a batch", error))?;
+        let waited = unsafe { device.wait_semaphores(&wait, u64::MAX) };
+        // The card is at no batch that it has done, and a lost card at none.
+        self.is_sent = !matches!(waited, Ok(()) | Err(vk::Result::ERROR_DEVICE_LOST));
+        waited.map_err(|error| failed("wait for a batch", error))?;
         (self.recorded, self.staged) = (0, 0);
         self.uses.clear();
         self.measured = self.clock().map_or(Ok(Vec::new()), Clock::read)?;
@@ -398,8 +405,15 @@ impl Drop for Batch {
         if self.gpu.check_process().is_err() {
             return;
         }
-        // What fails here is a lost card.
-        let _ = self.wait();
+        if self.wait().is_err() && self.is_sent {
+            // The card may still be at it: what it uses stays, for good.
+            std::mem::forget((
+                std::mem::take(&mut self.uses),
+                self.staging.take(),
+                self.clock.take(),
+            ));
+            return;
+        }
         // SAFETY: nothing that was sent is left, since `wait` waited; after a lost device nothing runs; null is ignored.
         unsafe {
             self.gpu.device.destroy_semaphore(self.done, None);

@@ -131,7 +131,7 @@ impl Block {
             return &mut [];
         }
         // SAFETY: `bytes` bytes are mapped at `host` while the block lives, and the driver's memory has a value
-        // in each. A batch that uses the block shares it, so with `&mut` none does.
+        // in each. Nothing else reaches them through Rust; a batch takes its block only while the card is not at it.
         unsafe { std::slice::from_raw_parts_mut(self.host, self.bytes as usize) }
     }
 }

@@ -74,7 +74,7 @@ void finish(uint batch, uint i, uint j, float sum) {
 
 void main() {
     if (OP == FILTER_GRADIENT) {
-        uint parts = max((positions() + push.n - 1) / push.n, 1);
+        uint parts = positions() == 0 ? 1 : (positions() - 1) / push.n + 1;
         FOR_EACH_TILE(push.groups * parts, elements(), results()) {
             uint from = batch / push.groups * push.n;
             multiply(batch, row, column, from, min(from + push.n, positions()));

@@ -1,6 +1,6 @@
 #version 460
-// Pooling, and convolutions of each channel by itself, with their gradients: a thread computes a result. The ops are in
-// `src/kernels/window.rs`.
+// Pooling, and convolutions of each channel by itself, with their gradients: a thread computes a result, or, of the gradient
+// of a filter, 16 do. The ops are in `src/kernels/window.rs`.
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
 #include "window.glsl"

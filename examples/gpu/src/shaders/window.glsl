@@ -2,7 +2,7 @@
 
 layout(push_constant, scalar) uniform Push {
     uint64_t a, b, out_;
-    // What the shader counts: results, or elements of a sum.
+    // What the shader counts: results, groups of them, or elements of a sum.
     uint n;
     uint images, rows, columns, channels, results;
     // Down and right, as `Windows` in `se_plugin::toolkit::window`.

@@ -166,6 +166,8 @@ device_cases! {
                 "copies between devices wait for events";
             a_stream_waits_for_a_chain "Work waits for a stream that waits for another",
                 "dependencies are not only between two";
+            a_stream_that_only_waits_is_busy "A stream that waits for another is done after what it waits for",
+                "TensorFlow frees memory and reads results when a stream is done";
             a_stream_waits_for_itself "A stream that waits for itself continues",
                 "TensorFlow does not look whether two streams are the same";
             two_streams_wait_for_each_other "Two streams that wait for each other continue: each waits for the work before",

@@ -117,6 +117,22 @@ pub(super) fn a_stream_waits_for_a_chain(run: &mut Run<'_>) -> Outcome {
     })
 }
 
+pub(super) fn a_stream_that_only_waits_is_busy(run: &mut Run<'_>) -> Outcome {
+    let (first, second, event) = (run.stream()?, run.stream()?, run.event()?);
+    let block = run.allocate(MUCH)?;
+    for value in 1..=3 {
+        keep_busy(run, &first, &block, value)?;
+        first.record_event(&event);
+        run.ok("`create_stream_dependency`", second.wait_stream(&first))?;
+        run.ok("`block_host_until_done`", second.synchronize())?;
+        run.that(
+            "a stream that waits is done before what it waits for",
+            event.status() == EventStatus::Complete,
+        );
+    }
+    Ok(())
+}
+
 pub(super) fn a_stream_waits_for_itself(run: &mut Run<'_>) -> Outcome {
     let stream = run.stream()?;
     let event = run.event()?;
