@@ -51,8 +51,7 @@ def flags(shape):
 
 def in_float(*inputs):
     """In float32 what is in a smaller type."""
-    wide = [tf.cast(x, tf.float32) if x.dtype in (tf.float16, tf.bfloat16) else x for x in inputs]
-    return wide if len(wide) > 1 else wide[0]
+    return [tf.cast(x, tf.float32) if x.dtype in (tf.float16, tf.bfloat16) else x for x in inputs]
 
 
 def on_the_cpu_in_float(function):
@@ -301,9 +300,11 @@ def matrices():
                  tolerance={"float16": 0.05, "bfloat16": 0.3}.get(dtype))
         equations = [("ij,jk->ik", (3, 5), (5, 7)), ("bqhd,bkhd->bhqk", (2, 3, 4, 5), (2, 6, 4, 5)), ("abc,cde->abde", (2, 3, 4), (4, 5, 6)),
                      ("...ij,...jk->...ik", (7, 1, 2, 3), (5, 3, 4)), ("ij,kj->ik", (2, 0), (4, 0)), ("i,j->ij", (3,), (4,)), ("ij,ij->", (3, 4), (3, 4)),
-                     ("ij,k->i", (2, 3), (4,)), ("ij->ji", (2, 3)), ("ij->i", (2, 3)), ("ii->", (3, 3)), ("ii->i", (3, 3)), ("i->ii", (3,)), ("a...->...a", (2, 3, 4))]
+                     ("ij,k->i", (2, 3), (4,)), ("ij->ji", (2, 3)), ("ij->i", (2, 3)), ("ii->", (3, 3)), ("ii->i", (3, 3)), ("i->ii", (3,)), ("a...->...a", (2, 3, 4)),
+                     ("acbe,aecd->abcd", (2, 4, 3, 5), (2, 5, 4, 6)), ("ab,ab->ab", (3, 4), (3, 4)), ("a...,...->a...", (3, 2), (1,)), ("ij,j->i", (3, 0), (0,)), ("ij,j->i", (0, 3), (3,)),
+                     ("iij,jk->ik", (3, 3, 2), (2, 4)), ("abca,b->c", (3, 2, 4, 3), (2,)), ("ij,kj->ki", (3, 4), (5, 4)), ("iji->i", (3, 2, 3)), ("ij->j", (0, 3))]
         for equation, *shapes in equations:
-            case("Einsum", lambda *parts, equation=equation: raw.Einsum(inputs=list(parts), equation=equation),
+            case("Einsum", on_the_cpu_in_float(lambda *parts, equation=equation: raw.Einsum(inputs=list(parts), equation=equation)),
                  *[numbers(shape, dtype, -1, 1) for shape in shapes], tolerance=tolerance)
     case("MatMul", call("MatMul", a=None, b=None), numbers((2, 3), "float32"), numbers((2, 3), "float32"), fails="incompatible")
     case("Einsum", lambda a, b: raw.Einsum(inputs=[a, b], equation="ij,jk->ik"), numbers((2, 3), "float32"), numbers((4, 5), "float32"), fails="two sizes|Expected dimension")
@@ -440,7 +441,7 @@ def convolutions():
                     options = dict(strides=[1, stride, stride, 1], padding=padding)
                     x, w = numbers(images, dtype, -1, 1), numbers(filters, dtype, -1, 1)
                     with tf.device(CPU):
-                        dy = raw.DepthwiseConv2dNative(input=in_float(tf.constant(x)), filter=in_float(tf.constant(w)), **options)
+                        dy = raw.DepthwiseConv2dNative(input=in_float(tf.constant(x))[0], filter=in_float(tf.constant(w))[0], **options)
                     dy = numbers(dy.shape, dtype, -1, 1)
                     case("DepthwiseConv2dNative", on_the_cpu_in_float(call("DepthwiseConv2dNative", input=None, filter=None, **options)), x, w)
                     case("DepthwiseConv2dNativeBackpropInput", on_the_cpu_in_float(lambda w, dy, images=images, options=options: raw.DepthwiseConv2dNativeBackpropInput(
@@ -467,7 +468,7 @@ def convolutions():
 
 def normalizations():
     def normalize(x, *rest, **options):
-        y = raw.FusedBatchNormV3(x=x if TYPE in x.device else in_float(x), **dict(zip(("scale", "offset", "mean", "variance"), rest)), epsilon=1e-3, **options)
+        y = raw.FusedBatchNormV3(x=x if TYPE in x.device else in_float(x)[0], **dict(zip(("scale", "offset", "mean", "variance"), rest)), epsilon=1e-3, **options)
         return y._replace(y=tf.cast(y.y, x.dtype))
 
     for dtype in ("float32", "float16", "bfloat16") if LACKS_TYPES else ("float32",):
@@ -486,7 +487,7 @@ def normalizations():
                         saved = normalize(x, scale, offset, mean, variance)
                     own = TYPE in x.device
                     found = raw.FusedBatchNormGradV3(
-                        y_backprop=dy if own else in_float(dy), x=x if own else in_float(x), scale=scale, reserve_space_1=saved[3], reserve_space_2=saved[4],
+                        y_backprop=dy if own else in_float(dy)[0], x=x if own else in_float(x)[0], scale=scale, reserve_space_1=saved[3], reserve_space_2=saved[4],
                         reserve_space_3=saved[5], epsilon=1e-3, is_training=training)
                     return (tf.cast(found[0], x.dtype), *found[1:3])
                 if factor == 1.0:

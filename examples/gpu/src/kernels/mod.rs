@@ -3,6 +3,7 @@
 mod arrange;
 mod choose;
 mod convolve;
+mod einsum;
 mod elementwise;
 mod matrix;
 mod normalize;
