@@ -121,9 +121,7 @@ impl Point {
         drop(waiting.unwrap_or_else(PoisonError::into_inner));
         Ok(())
     }
-}
 
-impl Point {
     /// Waits until what the card does before it is on its way: all queues' work is done in the order in which it is sent.
     fn wait_until_sent(&self) {
         let waiting = self.queue.changed.wait_while(self.queue.lock(), |s| s.sent < self.number);

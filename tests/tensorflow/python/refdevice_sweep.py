@@ -298,6 +298,10 @@ def matrices():
             case("BiasAdd", call("BiasAdd", value=None, bias=None), numbers(shape, dtype), numbers(shape[-1:], dtype))
             case("BiasAddGrad", call("BiasAddGrad", out_backprop=None), numbers(shape, dtype, -1, 1),
                  tolerance={"float16": 0.05, "bfloat16": 0.3}.get(dtype))
+        if LACKS_TYPES and dtype == "float32":
+            # More tiles, and more matrices, than a card has workgroups for.
+            case("MatMul", call("MatMul", a=None, b=None), numbers((2_100_000, 1), dtype), numbers((1, 1), dtype))
+            case("BatchMatMulV2", call("BatchMatMulV2", x=None, y=None), numbers((70_000, 1, 2), dtype), numbers((70_000, 2, 1), dtype))
         equations = [("ij,jk->ik", (3, 5), (5, 7)), ("bqhd,bkhd->bhqk", (2, 3, 4, 5), (2, 6, 4, 5)), ("abc,cde->abde", (2, 3, 4), (4, 5, 6)),
                      ("...ij,...jk->...ik", (7, 1, 2, 3), (5, 3, 4)), ("ij,kj->ik", (2, 0), (4, 0)), ("i,j->ij", (3,), (4,)), ("ij,ij->", (3, 4), (3, 4)),
                      ("ij,k->i", (2, 3), (4,)), ("ij->ji", (2, 3)), ("ij->i", (2, 3)), ("ii->", (3, 3)), ("ii->i", (3, 3)), ("i->ii", (3,)), ("a...->...a", (2, 3, 4)),
