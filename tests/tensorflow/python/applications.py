@@ -83,7 +83,7 @@ def run(name, device, trained=None):
         after = model.get_weights()
         model.set_weights(trained or after)
         predictions = model.predict(images, verbose=0)
-    changes = np.concatenate([(now - then).ravel() for now, then in zip(after, before)])
+    changes = np.concatenate([(new - old).ravel() for new, old in zip(after, before)])
     return loss, changes, after, predictions, places(metadata)
 
 

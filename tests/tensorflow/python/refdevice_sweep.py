@@ -3,8 +3,9 @@
     refdevice_sweep.py [NAME...]
 
 Without names all operations run that have a kernel on the device. TF_PLUGIN_DEVICE_TYPE is the type of the device,
-TF_PLUGIN_LACKS_TYPES says that it does not have all types of the reference device: those cases are left out. Shapes are empty, scalar, broadcast and odd ones. Results have the same
-types and shapes, and the same values except for rounding: the tolerances are below. An operation that did not
+TF_PLUGIN_LACKS_TYPES says that it does not have all types of the reference device: those cases are left out.
+Shapes are empty, scalar, broadcast and odd ones. Results have the same types and shapes, and the same values except
+for rounding: the tolerances are below. An operation that did not
 run on the device, by the device's own count, is a failure; so is a kernel that was never swept.
 
 Writes `ok NAME` for each operation, and a line for each failure.
@@ -299,6 +300,11 @@ def matrices():
             case("BiasAddGrad", call("BiasAddGrad", out_backprop=None), numbers(shape, dtype, -1, 1),
                  tolerance={"float16": 0.05, "bfloat16": 0.3}.get(dtype))
         if LACKS_TYPES and dtype == "float32":
+            # The largest tiles, with some that are not full.
+            for ta in (False, True):
+                for tb in (False, True):
+                    case("MatMul", call("MatMul", a=None, b=None, transpose_a=ta, transpose_b=tb),
+                         numbers((19, 2112) if ta else (2112, 19), dtype, -1, 1), numbers((2100, 19) if tb else (19, 2100), dtype, -1, 1))
             # More tiles, and more matrices, than a card has workgroups for.
             case("MatMul", call("MatMul", a=None, b=None), numbers((2_100_000, 1), dtype), numbers((1, 1), dtype))
             case("BatchMatMulV2", call("BatchMatMulV2", x=None, y=None), numbers((70_000, 1, 2), dtype), numbers((70_000, 2, 1), dtype))
@@ -402,7 +408,7 @@ def convolutions():
              ((4, 28, 28, 1), (5, 5, 1, 8), 1, 1, "SAME")]
     # Enough for the largest tiles, and for a gradient of a filter that is summed in parts; and groups of channels, which the CPU has
     # in no gradient.
-    large = [((3, 20, 20, 130), (1, 1, 130, 2100), 1, 1, "SAME"), ((4, 16, 16, 70), (3, 3, 70, 70), 1, 1, "SAME"), ((9, 64, 64, 3), (3, 3, 3, 5), 2, 1, "SAME")]
+    large = [((2, 32, 33, 5), (1, 1, 5, 2100), 1, 1, "SAME"), ((4, 16, 16, 70), (3, 3, 70, 70), 1, 1, "SAME"), ((9, 64, 64, 3), (3, 3, 3, 5), 2, 1, "SAME")]
     groups = [((2, 5, 6, 6), (3, 2, 2, 9), 1, 1, "SAME"), ((2, 5, 6, 4), (3, 2, 1, 8), 2, 1, "SAME"), ((1, 5, 5, 4), (3, 3, 2, 2), 1, 2, "VALID")]
     for dtype in FLOATS if LACKS_TYPES else ["float32", "float64"]:
         for images, filters, stride, dilation, padding in cases + (large + groups if LACKS_TYPES and dtype == "float32" else []):

@@ -194,11 +194,12 @@ impl Batch {
     fn stage(&mut self, bytes: usize) -> Result<(&mut Block, Staged)> {
         self.check()?;
         let bytes = bytes as u64;
-        // What was large once is not kept.
-        let is_first = self.staged == 0 && bytes <= MOST_STAGED;
-        let (staged, most) = (self.staged, if is_first { MOST_STAGED } else { u64::MAX });
-        let is_good = |block: &Block| staged + bytes <= block.bytes() && block.bytes() <= most;
-        if !self.staging.as_ref().is_some_and(is_good) {
+        if self.staged == 0 && bytes <= MOST_STAGED {
+            // What was large once is not kept.
+            self.staging.take_if(|block| block.bytes() > MOST_STAGED);
+        }
+        let has_room = |block: &Block| self.staged + bytes <= block.bytes();
+        if !self.staging.as_ref().is_some_and(has_room) {
             let size = (self.staged + bytes).next_power_of_two().min(MOST_STAGED);
             let block = Block::mapped(&self.gpu, size.max(bytes).max(LEAST_STAGING))?;
             self.uses.extend(self.staging.replace(block).map(Arc::new));

@@ -1,6 +1,6 @@
 //! `Einsum`, as products of matrices.
 
-use super::arrange::{Walk, fill};
+use super::arrange::{Walk, fill, strides};
 use super::matrix::Products;
 use super::reduce::sum;
 use super::*;
@@ -10,28 +10,24 @@ use se_plugin::toolkit::ops::inputs;
 
 const OP: &str = "Einsum";
 
-/// What is in a tensor, or in several.
-type Labels = Vec<Strides<3>>;
-
-fn count(labels: &[Strides<3>]) -> usize {
-    labels.iter().map(|label| label.len).product()
+fn sizes(labels: &[Strides<3>]) -> Shape {
+    labels.iter().map(|label| label.len).collect()
 }
 
-/// From one index to the next along each label, where the last is dense.
-fn dense(labels: &[Strides<3>]) -> Vec<isize> {
-    super::arrange::strides(&labels.iter().map(|label| label.len).collect::<Vec<_>>())
+fn count(labels: &[Strides<3>]) -> usize {
+    sizes(labels).iter().product()
 }
 
 /// Whether a tensor of the equation has its elements in the order of these labels.
 fn is_dense(labels: &[Strides<3>], tensor: usize) -> bool {
-    let mut pairs = labels.iter().zip(dense(labels));
+    let mut pairs = labels.iter().zip(strides(&sizes(labels)));
     pairs.all(|(label, dense)| label.len == 1 || label.strides[tensor] as isize == dense)
 }
 
+/// From a tensor of the equation to one that has its elements in the order of these labels.
 fn walk(labels: &[Strides<3>], tensor: usize) -> Walk {
-    let sizes: Vec<_> = labels.iter().map(|label| label.len).collect();
-    let steps: Vec<_> = labels.iter().map(|label| label.strides[tensor] as isize).collect();
-    Walk::new(&sizes, &steps, &dense(labels))
+    let (sizes, steps) = (sizes(labels), labels.iter().map(|label| label.strides[tensor] as isize));
+    Walk::new(&sizes, &steps.collect::<Vec<_>>(), &strides(&sizes))
 }
 
 fn temporary(run: &Run<'_>, like: &DeviceTensor, count: usize) -> Result<DeviceTensor> {
@@ -84,7 +80,7 @@ fn compute(run: &Run<'_>, equation: &str) -> Result<()> {
         return fill(run, OP, Operand::Value(0), &out);
     }
     // In the order in which they lie in an input.
-    let labels = |steps: [bool; 3], number: usize| -> Labels {
+    let labels = |steps: [bool; 3], number: usize| {
         let mut labels = einsum.labels(steps);
         labels.sort_by_key(|label| std::cmp::Reverse(label.strides[number]));
         labels

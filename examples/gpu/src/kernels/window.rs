@@ -135,7 +135,7 @@ impl Plan {
         Ok(numbers)
     }
 
-    /// Enqueues an op of `shaders/window.comp`, whose workgroups count so many times 256 of something.
+    /// Enqueues an op of `shaders/window.comp`.
     pub(super) fn enqueue(
         &self,
         context: &Run<'_>,
