@@ -88,8 +88,8 @@ pub use read::Ranges;
 pub use read::Reader;
 pub use request::retry;
 pub use retry::{
-    BUFFERED, LONGEST_BACKOFF, LONGEST_RETRY_AFTER, Patience, WRONG_ANSWERS, backoff,
-    longest_grace, longest_patience,
+    Attempt, LONGEST_BACKOFF, LONGEST_RETRY_AFTER, Patience, WRONG_ANSWERS, attempt, backoff,
+    longest_patience,
 };
 pub use settings::Settings;
 pub use store::{Body, Client, ObjectStore};

@@ -23,6 +23,10 @@ impl Counter {
     }
 }
 
+/// Bytes of bodies of requests.
+pub static BYTES_SENT: Counter = Counter::new();
+/// Bytes of bodies of responses.
+pub static BYTES_RECEIVED: Counter = Counter::new();
 /// Questions answered from a listing just made.
 pub static LISTING_HITS: Counter = Counter::new();
 /// Questions that needed a request.

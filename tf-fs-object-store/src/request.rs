@@ -35,7 +35,7 @@ fn request<'a, S: ObjectStore>(store: &'a S, op: &'a str, what: &'a Name) -> Req
 }
 
 /// Makes a request that only this store has: until it succeeds, or its failure does not pass any more. `op` names it in
-/// errors; `make` gets the number of the attempt, counted from 1, and ends by itself when it makes no progress.
+/// errors; what `make` returns ends by itself when it makes no progress.
 ///
 /// # Errors
 /// The last failure, as an error for the user.
@@ -43,7 +43,7 @@ pub async fn retry<S: ObjectStore, T, R: Future<Output = Result<T, S::Failure>>>
     store: &S,
     op: &str,
     name: &Name,
-    make: impl Fn(u32) -> R,
+    make: impl Fn() -> R,
 ) -> Result<T> {
     let request = Request { deadline: None, ..request(store, op, name) };
     request.make(make).await.map_err(|failure| failure.into_error(op, name))
@@ -73,7 +73,7 @@ pub(crate) async fn list<S: ObjectStore>(
     token: Option<&str>,
 ) -> Outcome<Page, S> {
     let request = request(store, S::LIST, name);
-    let mut page = request.make(|_| store.list(options, token)).await?;
+    let mut page = request.make(|| store.list(options, token)).await?;
     let names = page.objects.len() + page.common_prefixes.len();
     page.objects.retain(|object| object.key.starts_with(&options.prefix));
     page.common_prefixes
@@ -84,7 +84,7 @@ pub(crate) async fn list<S: ObjectStore>(
 
 /// One object; `None` if there is none.
 pub(crate) async fn head<S: ObjectStore>(store: &S, name: &Name) -> Outcome<Option<ObjectMeta>, S> {
-    match request(store, HEAD, name).make(|_| store.head(name)).await {
+    match request(store, HEAD, name).make(|| store.head(name)).await {
         Ok(meta) => Ok(Some(meta)),
         Err(failure) if failure.class() == Class::NotFound => Ok(None),
         Err(failure) => Err(failure),
@@ -93,12 +93,12 @@ pub(crate) async fn head<S: ObjectStore>(store: &S, name: &Name) -> Outcome<Opti
 
 /// The empty object that marks a directory.
 pub(crate) async fn put_marker<S: ObjectStore>(store: &S, marker: &Name) -> Outcome<(), S> {
-    request(store, PUT_MARKER, marker).make(|_| store.put_marker(marker)).await
+    request(store, PUT_MARKER, marker).make(|| store.put_marker(marker)).await
 }
 
 /// Deletes one key, whether or not there is such an object.
 pub(crate) async fn delete<S: ObjectStore>(store: &S, name: &Name) -> Outcome<(), S> {
-    match request(store, DELETE, name).make(|_| store.delete(name)).await {
+    match request(store, DELETE, name).make(|| store.delete(name)).await {
         Err(failure) if failure.class() == Class::NotFound => Ok(()),
         outcome => outcome,
     }
@@ -111,7 +111,7 @@ pub(crate) async fn delete_many<S: ObjectStore>(
     keys: &[String],
 ) -> Outcome<Vec<(String, S::Failure)>, S> {
     let request = request(store, DELETE_MANY, directory);
-    request.make(|_| store.delete_many(directory, keys)).await
+    request.make(|| store.delete_many(directory, keys)).await
 }
 
 /// Copies an object within a store. `options` makes what is copied, once an attempt.
@@ -123,7 +123,7 @@ pub(crate) async fn copy<'a, S: ObjectStore>(
 ) -> Outcome<Option<ObjectMeta>, S> {
     // A large copy takes long within the store, which alone knows whether it gets on.
     let request = Request { deadline: None, ..request(&**to, COPY, src) };
-    request.make(|_| S::copy(from, to, options())).await
+    request.make(|| S::copy(from, to, options())).await
 }
 
 /// A page of the list of buckets.
@@ -136,7 +136,7 @@ pub(crate) async fn list_buckets<C: Client>(
     let stall = longest_patience(settings.stall_timeout);
     let deadline = (!C::Store::HAS_DEADLINES).then(|| (stall, String::new()));
     let request = Request { settings, op: LIST_BUCKETS, what: name, deadline };
-    request.make(|_| client.list_buckets(token)).await
+    request.make(|| client.list_buckets(token)).await
 }
 
 /// One object and what it has besides its bytes; `None` if there is none.
@@ -145,8 +145,7 @@ pub(crate) async fn stored<S: ObjectStore>(
     name: &Name,
     attempts: u32,
 ) -> Outcome<Option<(Stored, Attributes)>, S> {
-    match at_most(attempts, request(store, HEAD, name), |attempt| store.stored(name, attempt)).await
-    {
+    match at_most(attempts, request(store, HEAD, name), || store.stored(name)).await {
         Ok(found) => Ok(Some(found)),
         Err(failure) if failure.class() == Class::NotFound => Ok(None),
         Err(failure) => Err(failure),
@@ -157,7 +156,7 @@ pub(crate) async fn stored<S: ObjectStore>(
 async fn at_most<T, F: Failure, R: Future<Output = Result<T, F>>>(
     attempts: u32,
     request: Request<'_>,
-    make: impl Fn(u32) -> R,
+    make: impl Fn() -> R,
 ) -> Result<T, GivenUp<F>> {
     let mut settings = request.settings.clone();
     settings.max_attempts = settings.max_attempts.min(attempts);
@@ -171,7 +170,7 @@ pub(crate) async fn is_aborted<S: ObjectStore>(
     attempts: u32,
 ) -> bool {
     let request = request(store, ABORT_MULTIPART, upload.name);
-    at_most(attempts, request, |_| store.abort_multipart(upload)).await.is_ok()
+    at_most(attempts, request, || store.abort_multipart(upload)).await.is_ok()
 }
 
 /// Whether `found` is what was sent, if the store can tell.
@@ -181,7 +180,7 @@ pub(crate) async fn is_ours<S: ObjectStore>(
     sent: Sent<'_>,
     found: &Stored,
 ) -> Outcome<Option<bool>, S> {
-    request(store, HEAD, name).make(|_| store.is_ours(name, sent, found)).await
+    request(store, HEAD, name).make(|| store.is_ours(name, sent, found)).await
 }
 
 /// A new multipart upload: the store's name of it.
@@ -189,7 +188,7 @@ pub(crate) async fn create_multipart<S: ObjectStore>(
     store: &S,
     to: Target<'_>,
 ) -> Outcome<String, S> {
-    request(store, CREATE_MULTIPART, to.name).make(|_| store.create_multipart(to)).await
+    request(store, CREATE_MULTIPART, to.name).make(|| store.create_multipart(to)).await
 }
 
 /// A part of an upload.
@@ -200,7 +199,7 @@ pub(crate) async fn put_part<S: ObjectStore>(
     content: &Content,
 ) -> Outcome<Part, S> {
     let request = transfer(store, PUT_PART, upload.name, content.len());
-    request.make(|attempt| store.put_part(upload, number, content, attempt)).await
+    request.make(|| store.put_part(upload, number, content)).await
 }
 
 /// A part of an upload that is a copy.
@@ -212,7 +211,7 @@ pub(crate) async fn copy_part<S: ObjectStore>(
     range: Range,
 ) -> Outcome<Part, S> {
     let request = transfer(store, COPY_PART, upload.name, range.len());
-    request.make(|attempt| store.copy_part(upload, number, source, range, attempt)).await
+    request.make(|| store.copy_part(upload, number, source, range)).await
 }
 
 /// Forgets an upload, whether or not there is one.
@@ -221,7 +220,7 @@ pub(crate) async fn abort_multipart<S: ObjectStore>(
     upload: Multipart<'_>,
 ) -> Outcome<(), S> {
     let request = request(store, ABORT_MULTIPART, upload.name);
-    match request.make(|_| store.abort_multipart(upload)).await {
+    match request.make(|| store.abort_multipart(upload)).await {
         Err(failure) if failure.class() == Class::NotFound => Ok(()),
         outcome => outcome,
     }

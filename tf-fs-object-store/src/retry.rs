@@ -9,10 +9,10 @@ use tf_fs_plugin::prelude::*;
 use tokio::time::Instant;
 
 /// Bytes that the system may hold of an upload. A connection is taken to move one a microsecond at least.
-pub const BUFFERED: u64 = 8 << 20;
+pub(crate) const BUFFERED: u64 = 8 << 20;
 
 /// What the system's buffers may add to `stall`.
-pub fn longest_grace(stall: Duration) -> Duration {
+pub(crate) fn longest_grace(stall: Duration) -> Duration {
     Duration::from_micros(BUFFERED).min(stall * 4)
 }
 
@@ -36,6 +36,26 @@ const SPURIOUS: u32 = 80;
 const QUIET: Duration = Duration::from_secs(3);
 /// The least time between two warnings of a process, in milliseconds.
 const SILENCE_MS: u64 = 30_000;
+
+/// An attempt of a request.
+#[derive(Clone, Copy, Debug)]
+pub struct Attempt {
+    /// Counted from 1.
+    pub number: u32,
+    /// When it began.
+    pub began: std::time::Instant,
+}
+
+tokio::task_local! {
+    static ATTEMPT: Attempt;
+}
+
+/// The attempt that the engine makes: for logs and metrics, and to tell what was learned since. Known while a future of
+/// [`ObjectStore`](crate::ObjectStore) runs, and not on threads or tasks that it begins; there it is a first one.
+pub fn attempt() -> Attempt {
+    let first = |_| Attempt { number: 1, began: std::time::Instant::now() };
+    ATTEMPT.try_with(|&attempt| attempt).unwrap_or_else(first)
+}
 
 /// The time that a request may still lose to failures.
 #[derive(Clone, Copy, Debug)]
@@ -106,9 +126,17 @@ pub(crate) struct Attempts {
 }
 
 impl Attempts {
-    /// The number of the next one, counted from 1.
+    /// The number of the next one that counts, from 1.
     pub(crate) fn next(&self) -> u32 {
         self.failed + 1
+    }
+
+    /// Makes one, in which [`attempt`] has its number among all. On the heap: the futures of a store's client are large,
+    /// and without optimization each caller's stack would have them several times.
+    pub(crate) fn run<T>(&self, attempt: impl Future<Output = T>) -> impl Future<Output = T> {
+        let number = self.failed + self.spurious + 1;
+        let this = Attempt { number, began: std::time::Instant::now() };
+        ATTEMPT.scope(this, Box::pin(attempt))
     }
 
     /// Whether the failure says nothing, so that another attempt is made at once.
@@ -190,11 +218,13 @@ pub(crate) struct Request<'a> {
 }
 
 impl Request<'_> {
-    /// Makes one attempt.
+    /// Makes an attempt after these.
     pub(crate) async fn attempt<T, F: Failure>(
         &self,
+        attempts: &Attempts,
         attempt: impl Future<Output = Result<T, F>>,
     ) -> Result<T, F> {
+        let attempt = attempts.run(attempt);
         match &self.deadline {
             Some((time, endpoint)) => tokio::time::timeout(*time, attempt)
                 .await
@@ -206,12 +236,12 @@ impl Request<'_> {
     /// Makes the request until it succeeds, or its failure does not pass any more.
     pub(crate) async fn make<T, F: Failure, R: Future<Output = Result<T, F>>>(
         &self,
-        request: impl Fn(u32) -> R,
+        request: impl Fn() -> R,
     ) -> Result<T, GivenUp<F>> {
         let mut attempts = Attempts::default();
         loop {
             let began = Instant::now();
-            let failure = match self.attempt(request(attempts.next())).await {
+            let failure = match self.attempt(&attempts, request()).await {
                 Ok(done) => return Ok(done),
                 Err(failure) if failure.class() == Class::NotFound => {
                     return Err(GivenUp { failure, attempts: attempts.next() });

@@ -124,7 +124,7 @@ pub trait Client: Debug + Send + Sync + Sized + 'static {
 /// Each method is one request, and makes one attempt. The engine repeats what [`Failure::class`] says may pass, until
 /// [`Settings::retry_timeout`] is over, and drops an attempt that makes no progress for [`Settings::stall_timeout`]. A
 /// store whose client repeats requests by itself returns its last failure as one that does not pass, and sets
-/// [`HAS_DEADLINES`](Self::HAS_DEADLINES): then the engine makes each request once. Of [`put`](Self::put),
+/// [`HAS_DEADLINES`](Self::HAS_DEADLINES). Of [`put`](Self::put),
 /// [`complete_multipart`](Self::complete_multipart) and [`Publication::send`] the client must not repeat an attempt that
 /// may have been done: the engine would take what that one stored for somebody else's object.
 ///
@@ -181,7 +181,7 @@ pub trait ObjectStore: Debug + Send + Sync + Sized + 'static {
         Some(self.endpoint()).filter(|endpoint| !endpoint.is_empty())
     }
 
-    /// Requests a range of an object, for the `attempt`th time, counted from 1, and returns at the head of the response.
+    /// Requests a range of an object, and returns at the head of the response.
     ///
     /// One request tells size, version and modification time: the engine opens a file with it, and needs no other one.
     /// The range may begin past the end only if `options.if_match` is `None`; then an empty body and the size are a
@@ -197,7 +197,6 @@ pub trait ObjectStore: Debug + Send + Sync + Sized + 'static {
     fn get(
         &self,
         options: GetOptions<'_>,
-        attempt: u32,
     ) -> impl Future<Output = Result<(Head, Self::Body), Self::Failure>> + Send;
 
     /// Lists a page of the keys that begin with [`ListOptions::prefix`], in the order of their bytes, from `token` on,
@@ -222,7 +221,7 @@ pub trait ObjectStore: Debug + Send + Sync + Sized + 'static {
     /// [`Class::NotFound`](crate::Class::NotFound) if there is none.
     fn head(&self, name: &Name) -> impl Future<Output = Result<ObjectMeta, Self::Failure>> + Send {
         let options = GetOptions::new(&name.key, Range::new(0, 1));
-        let get = self.get(options, 1);
+        let get = self.get(options);
         async { get.await.map(|(head, _)| head.meta()) }
     }
 
@@ -307,22 +306,19 @@ pub trait ObjectStore: Debug + Send + Sync + Sized + 'static {
         &self,
         _to: Target<'_>,
         _content: &Content,
-        _attempt: u32,
     ) -> impl Future<Output = Result<Stored, Self::Failure>> + Send {
         async { Err(Failure::unsupported("PUT")) }
     }
 
     /// Looks for one object: what it is, and what it has besides its bytes. By default from a GET of its first byte.
-    /// `attempt` counts from one.
     ///
     /// # Errors
     /// [`Class::NotFound`](crate::Class::NotFound) if there is none.
     fn stored(
         &self,
         name: &Name,
-        attempt: u32,
     ) -> impl Future<Output = Result<(Stored, Attributes), Self::Failure>> + Send {
-        let get = self.get(GetOptions::new(&name.key, Range::new(0, 1)), attempt);
+        let get = self.get(GetOptions::new(&name.key, Range::new(0, 1)));
         async {
             let (head, _) = get.await?;
             let stored = Stored::new(head.size).with_etag(head.etag).with_modified(head.modified);
@@ -371,7 +367,6 @@ pub trait ObjectStore: Debug + Send + Sync + Sized + 'static {
         _upload: Multipart<'_>,
         _number: u32,
         _content: &Content,
-        _attempt: u32,
     ) -> impl Future<Output = Result<Part, Self::Failure>> + Send {
         async { Err(Failure::unsupported("multipart uploads")) }
     }
@@ -388,7 +383,6 @@ pub trait ObjectStore: Debug + Send + Sync + Sized + 'static {
         _number: u32,
         _source: &Stored,
         _range: Range,
-        _attempt: u32,
     ) -> impl Future<Output = Result<Part, Self::Failure>> + Send {
         async { Err(Failure::unsupported("copies of parts")) }
     }
@@ -404,7 +398,6 @@ pub trait ObjectStore: Debug + Send + Sync + Sized + 'static {
         _to: Target<'_>,
         _id: &str,
         _parts: &[Part],
-        _attempt: u32,
     ) -> impl Future<Output = Result<Stored, Self::Failure>> + Send {
         async { Err(Failure::unsupported("multipart uploads")) }
     }

@@ -206,12 +206,8 @@ impl<S: ObjectStore> ObjectStore for FaultyBucket<S> {
         self.bucket.endpoint()
     }
 
-    async fn get(
-        &self,
-        options: GetOptions<'_>,
-        attempt: u32,
-    ) -> Result<(Head, S::Body), S::Failure> {
-        self.plan.request(self.bucket.get(options, attempt)).await
+    async fn get(&self, options: GetOptions<'_>) -> Result<(Head, S::Body), S::Failure> {
+        self.plan.request(self.bucket.get(options)).await
     }
 
     async fn list(&self, options: &ListOptions, token: Option<&str>) -> Result<Page, S::Failure> {
@@ -270,8 +266,8 @@ impl<S: ObjectStore> ObjectStore for FaultyBucket<S> {
         FaultyPublication { plan: &self.plan, inner: self.bucket.publication(to, sent) }
     }
 
-    async fn stored(&self, name: &Name, attempt: u32) -> Result<(Stored, Attributes), S::Failure> {
-        self.plan.request(self.bucket.stored(name, attempt)).await
+    async fn stored(&self, name: &Name) -> Result<(Stored, Attributes), S::Failure> {
+        self.plan.request(self.bucket.stored(name)).await
     }
 
     async fn is_ours(
@@ -292,9 +288,8 @@ impl<S: ObjectStore> ObjectStore for FaultyBucket<S> {
         upload: Multipart<'_>,
         number: u32,
         content: &Content,
-        attempt: u32,
     ) -> Result<Part, S::Failure> {
-        self.plan.request(self.bucket.put_part(upload, number, content, attempt)).await
+        self.plan.request(self.bucket.put_part(upload, number, content)).await
     }
 
     async fn copy_part(
@@ -303,9 +298,8 @@ impl<S: ObjectStore> ObjectStore for FaultyBucket<S> {
         number: u32,
         source: &Stored,
         range: Range,
-        attempt: u32,
     ) -> Result<Part, S::Failure> {
-        self.plan.request(self.bucket.copy_part(upload, number, source, range, attempt)).await
+        self.plan.request(self.bucket.copy_part(upload, number, source, range)).await
     }
 
     async fn abort_multipart(&self, upload: Multipart<'_>) -> Result<(), S::Failure> {
@@ -325,8 +319,8 @@ impl<P: Publication> Publication for FaultyPublication<'_, P> {
         self.inner.unchecked()
     }
 
-    async fn send(&mut self, attempt: u32) -> Result<Stored, P::Failure> {
-        self.plan.request(self.inner.send(attempt)).await
+    async fn send(&mut self) -> Result<Stored, P::Failure> {
+        self.plan.request(self.inner.send()).await
     }
 
     fn doubts_refusals(&self) -> bool {

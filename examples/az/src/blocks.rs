@@ -139,7 +139,7 @@ pub(crate) async fn keep(
         let id = id(upload, 90_000_000 + number);
         let start = range.start + number * step;
         let piece = Range::new(start, range.end.min(start + step));
-        let make = |_| again(container, upload.name, &id, etag.as_deref(), piece);
+        let make = || again(container, upload.name, &id, etag.as_deref(), piece);
         retry(container, "copy part", upload.name, make).await.map_err(Failed::Other)?;
         made.push(id);
     }
@@ -155,7 +155,7 @@ async fn again(
     range: Range,
 ) -> Result<(), Failed> {
     let options = GetOptions::new(&name.key, range).with_if_match(etag);
-    let (head, mut body) = container.get(options, 1).await?;
+    let (head, mut body) = container.get(options).await?;
     let stall = container.settings.stall_timeout;
     let mut bytes = BytesMut::new();
     loop {

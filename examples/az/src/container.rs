@@ -78,11 +78,7 @@ impl ObjectStore for Container {
         self.account.endpoint.clone()
     }
 
-    async fn get(
-        &self,
-        options: GetOptions<'_>,
-        _attempt: u32,
-    ) -> Result<(Head, HttpBody), Failed> {
+    async fn get(&self, options: GetOptions<'_>) -> Result<(Head, HttpBody), Failed> {
         let range = options.range;
         let last = range.end.max(range.start + 1) - 1;
         let call = self
@@ -198,11 +194,11 @@ impl ObjectStore for Container {
         (!self.name.is_empty()).then(|| write::limits(self.settings.write_part))
     }
 
-    async fn put(&self, to: Target<'_>, content: &Content, _: u32) -> Result<Stored, Failed> {
+    async fn put(&self, to: Target<'_>, content: &Content) -> Result<Stored, Failed> {
         write::put(self, to, content).await
     }
 
-    async fn stored(&self, name: &Name, _: u32) -> Result<(Stored, Attributes), Failed> {
+    async fn stored(&self, name: &Name) -> Result<(Stored, Attributes), Failed> {
         write::stored(&self.properties(&name.key).await?)
     }
 
@@ -224,7 +220,6 @@ impl ObjectStore for Container {
         upload: tf_fs_object_store::Multipart<'_>,
         number: u32,
         content: &Content,
-        _: u32,
     ) -> Result<Part, Failed> {
         write::put_block(self, upload, number, content).await
     }
@@ -235,7 +230,6 @@ impl ObjectStore for Container {
         number: u32,
         source: &Stored,
         range: Range,
-        _: u32,
     ) -> Result<Part, Failed> {
         blocks::keep(self, upload, number, source, range).await
     }
@@ -245,7 +239,6 @@ impl ObjectStore for Container {
         to: Target<'_>,
         _id: &str,
         parts: &[Part],
-        _: u32,
     ) -> Result<Stored, Failed> {
         write::put_block_list(self, to, parts).await
     }

@@ -70,7 +70,7 @@ pub(crate) async fn copy(
         tokio::time::sleep(wait).await;
         wait = (wait * 2).min(LONGEST_WAIT);
         // By itself: the copy goes on, and another request for it would be refused.
-        let look = |_| target.send(to.call(Method::HEAD, &options.dst.key), &[200]);
+        let look = || target.send(to.call(Method::HEAD, &options.dst.key), &[200]);
         response = retry(&**to, "copy", options.dst, look).await.map_err(Failed::Other)?;
         if response.header("x-ms-copy-id") != id.as_deref() {
             return Err(Failed::Other(Error::new(

@@ -165,7 +165,7 @@ impl Https {
             let origin = connection.bucket(&name.bucket).await?;
             let first = std::sync::Mutex::new(origin.take_whole(&name.key));
             let (origin, budget) = (&*origin, &connection.process.budget);
-            tf_fs_object_store::retry(origin, "read", name, |_| {
+            tf_fs_object_store::retry(origin, "read", name, || {
                 let first = first.lock().unwrap_or_else(PoisonError::into_inner).take();
                 whole::receive(origin, name, first, budget, settings)
             })

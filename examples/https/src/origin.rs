@@ -241,7 +241,7 @@ impl ObjectStore for Origin {
         self.base.clone()
     }
 
-    async fn get(&self, options: GetOptions<'_>, _attempt: u32) -> Result<(Head, Part), Failed> {
+    async fn get(&self, options: GetOptions<'_>) -> Result<(Head, Part), Failed> {
         let response =
             self.request(Method::GET, options.key, Some(options.range), options.if_match).await?;
         match answer::read(response, options)? {

@@ -75,7 +75,7 @@ impl ObjectStore for Bucket {
         &self.settings
     }
 
-    async fn get(&self, options: GetOptions<'_>, _: u32) -> Result<(Head, Rest), RequestError> {
+    async fn get(&self, options: GetOptions<'_>) -> Result<(Head, Rest), RequestError> {
         let version = self.version(options.key)?;
         let etag = version.etag();
         if options.if_match.is_some_and(|wanted| wanted != etag) {
@@ -139,7 +139,7 @@ impl ObjectStore for Bucket {
         Some(WriteLimits::default().with_parts(parts))
     }
 
-    async fn put(&self, to: Target<'_>, content: &Content, _: u32) -> Result<Stored, RequestError> {
+    async fn put(&self, to: Target<'_>, content: &Content) -> Result<Stored, RequestError> {
         self.make(to, content.chunks().concat().into())
     }
 
@@ -154,7 +154,6 @@ impl ObjectStore for Bucket {
         upload: Multipart<'_>,
         number: u32,
         content: &Content,
-        _: u32,
     ) -> Result<Part, RequestError> {
         self.add(upload, number, content.chunks().concat().into())
     }
@@ -165,7 +164,6 @@ impl ObjectStore for Bucket {
         number: u32,
         source: &Stored,
         range: Range,
-        _: u32,
     ) -> Result<Part, RequestError> {
         let version = self.version(&upload.name.key)?;
         if source.etag.as_ref() != Some(&version.etag()) {
@@ -180,7 +178,6 @@ impl ObjectStore for Bucket {
         to: Target<'_>,
         id: &str,
         _: &[Part],
-        _: u32,
     ) -> Result<Stored, RequestError> {
         let parts = self.uploads()?.remove(id).ok_or_else(no_upload)?;
         self.make(to, parts.into_values().collect::<Vec<_>>().concat().into())

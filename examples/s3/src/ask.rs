@@ -5,17 +5,15 @@
 
 use crate::Filesystem;
 use crate::connection::{Bucket, Client};
-use crate::failure::failure;
 use crate::names::copy_source;
 use crate::write::checksum::Crc32;
-use crate::write::object::status_of;
 use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_s3::primitives::ByteStream;
 use aws_sdk_s3::types::{ChecksumAlgorithm, CompletedMultipartUpload, CompletedPart};
 use std::fmt;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
-use tf_fs_object_store::{Client as _, Connect as _, Name};
+use tf_fs_object_store::{Class, Client as _, Connect as _, Failure as _, Name, retry};
 use tf_fs_plugin::prelude::*;
 
 /// What a store does with a condition, or with a checksum.
@@ -219,15 +217,34 @@ impl Asking {
         format!("{}{key}", self.name.key)
     }
 
-    /// `error` as a status, unless the request got no answer or may not be made.
-    fn status<E>(&self, op: &str, error: SdkError<E>) -> Result<u16>
+    /// Makes a request. The status of a refusal that says what the store can do.
+    async fn try_to<T, E, R>(&self, op: &str, send: impl Fn() -> R) -> Result<Result<T, u16>>
     where
-        E: std::error::Error + ProvideErrorMetadata + Send + Sync + 'static,
+        E: ProvideErrorMetadata,
+        R: Future<Output = Result<T, SdkError<E>>>,
     {
-        match status_of(&error) {
-            Some(status @ (400 | 404..=499 | 501)) => Ok(status),
-            _ => Err(failure(op, &self.name, error)),
-        }
+        let send = || async {
+            let cause = match send().await {
+                Ok(done) => return Ok(Ok(done)),
+                Err(error) => self.bucket.cause(error),
+            };
+            let may_pass = cause.is_spurious() || cause.class() == Class::Transient;
+            match cause.status() {
+                Some(status @ (400 | 404..=499 | 501)) if !may_pass => Ok(Err(status)),
+                _ => Err(cause),
+            }
+        };
+        retry(&*self.bucket, op, &self.name, send).await
+    }
+
+    /// Makes a request that every store does.
+    async fn make<T, E, R>(&self, op: &str, send: impl Fn() -> R) -> Result<T>
+    where
+        E: ProvideErrorMetadata,
+        R: Future<Output = Result<T, SdkError<E>>>,
+    {
+        let send = || async { send().await.map_err(|error| self.bucket.cause(error)) };
+        retry(&*self.bucket, op, &self.name, send).await
     }
 
     async fn all(&self) -> Result<Abilities> {
@@ -258,8 +275,9 @@ impl Asking {
     }
 
     async fn etag(&self, key: &str) -> Result<String> {
-        let head = self.bucket.client.head_object().bucket(&*self.bucket.name).key(self.key(key));
-        let head = head.send().await.map_err(|error| failure("HeadObject", &self.name, error))?;
+        let client = &self.bucket.client;
+        let head = || client.head_object().bucket(&*self.bucket.name).key(self.key(key)).send();
+        let head = self.make("HeadObject", head).await?;
         Ok(head.e_tag().unwrap_or_default().to_owned())
     }
 
@@ -334,42 +352,44 @@ impl Asking {
     }
 
     async fn put(&self, key: &str, condition: If<'_>, crc: Option<&str>) -> Result<Done> {
-        let sent = self
-            .bucket
-            .client
-            .put_object()
-            .bucket(&*self.bucket.name)
-            .key(self.key(key))
-            .set_if_match(condition.matches.map(str::to_owned))
-            .set_if_none_match(condition.none_match())
-            .set_checksum_crc32(crc.map(str::to_owned))
-            .body(ByteStream::from_static(BODY))
-            .customize()
-            .disable_payload_signing()
-            .send()
-            .await;
-        sent.map_or_else(|error| self.status("PutObject", error).map(Err), |_| Ok(Ok(())))
+        let put = || {
+            self.bucket
+                .client
+                .put_object()
+                .bucket(&*self.bucket.name)
+                .key(self.key(key))
+                .set_if_match(condition.matches.map(str::to_owned))
+                .set_if_none_match(condition.none_match())
+                .set_checksum_crc32(crc.map(str::to_owned))
+                .body(ByteStream::from_static(BODY))
+                .customize()
+                .disable_payload_signing()
+                .send()
+        };
+        Ok(self.try_to("PutObject", put).await?.map(drop))
     }
 
     async fn create(&self, key: &str, with_checksum: bool) -> Result<String> {
-        let created = self
-            .bucket
-            .client
-            .create_multipart_upload()
-            .bucket(&*self.bucket.name)
-            .key(self.key(key))
-            .set_checksum_algorithm(with_checksum.then_some(ChecksumAlgorithm::Crc32))
-            .send()
-            .await
-            .map_err(|error| failure("CreateMultipartUpload", &self.name, error))?;
+        let create = || {
+            self.bucket
+                .client
+                .create_multipart_upload()
+                .bucket(&*self.bucket.name)
+                .key(self.key(key))
+                .set_checksum_algorithm(with_checksum.then_some(ChecksumAlgorithm::Crc32))
+                .send()
+        };
+        let created = self.make("CreateMultipartUpload", create).await?;
         Ok(created.upload_id().unwrap_or_default().to_owned())
     }
 
     async fn abort(&self, key: &str, id: &str) {
-        let aborting = self.bucket.client.abort_multipart_upload();
-        let aborting = aborting.bucket(&*self.bucket.name).key(self.key(key)).upload_id(id);
-        if let Err(error) = aborting.send().await {
-            log::warn!("{}", failure("AbortMultipartUpload", &self.name, error));
+        let abort = || {
+            let aborting = self.bucket.client.abort_multipart_upload();
+            aborting.bucket(&*self.bucket.name).key(self.key(key)).upload_id(id).send()
+        };
+        if let Err(error) = self.make("AbortMultipartUpload", abort).await {
+            log::warn!("{error}");
         }
     }
 
@@ -377,25 +397,25 @@ impl Asking {
     async fn upload(&self, key: &str, condition: If<'_>, crc: Option<&str>) -> Result<Done> {
         let id = self.create(key, crc.is_some()).await?;
         let right = crc.map(|_| Crc32::of([BODY]).to_base64());
-        let part = self
-            .bucket
-            .client
-            .upload_part()
-            .bucket(&*self.bucket.name)
-            .key(self.key(key))
-            .upload_id(&id)
-            .part_number(1)
-            .set_checksum_crc32(right)
-            .body(ByteStream::from_static(BODY))
-            .customize()
-            .disable_payload_signing()
-            .send()
-            .await;
-        let part = match part {
+        let part = || {
+            self.bucket
+                .client
+                .upload_part()
+                .bucket(&*self.bucket.name)
+                .key(self.key(key))
+                .upload_id(&id)
+                .part_number(1)
+                .set_checksum_crc32(right.clone())
+                .body(ByteStream::from_static(BODY))
+                .customize()
+                .disable_payload_signing()
+                .send()
+        };
+        let part = match self.make("UploadPart", part).await {
             Ok(part) => part,
             Err(error) => {
                 self.abort(key, &id).await;
-                return Err(failure("UploadPart", &self.name, error));
+                return Err(error);
             }
         };
         let part = CompletedPart::builder()
@@ -403,81 +423,77 @@ impl Asking {
             .set_e_tag(part.e_tag().map(str::to_owned))
             .set_checksum_crc32(crc.map(str::to_owned))
             .build();
-        let done = self
-            .bucket
-            .client
-            .complete_multipart_upload()
-            .bucket(&*self.bucket.name)
-            .key(self.key(key))
-            .upload_id(&id)
-            .set_if_match(condition.matches.map(str::to_owned))
-            .set_if_none_match(condition.none_match())
-            .multipart_upload(CompletedMultipartUpload::builder().parts(part).build())
-            .send()
-            .await;
-        match done {
-            Ok(_) => Ok(Ok(())),
-            Err(error) => {
-                self.abort(key, &id).await;
-                self.status("CompleteMultipartUpload", error).map(Err)
-            }
+        let parts = CompletedMultipartUpload::builder().parts(part).build();
+        let complete = || {
+            self.bucket
+                .client
+                .complete_multipart_upload()
+                .bucket(&*self.bucket.name)
+                .key(self.key(key))
+                .upload_id(&id)
+                .set_if_match(condition.matches.map(str::to_owned))
+                .set_if_none_match(condition.none_match())
+                .multipart_upload(parts.clone())
+                .send()
+        };
+        let done = self.try_to("CompleteMultipartUpload", complete).await;
+        if !matches!(done, Ok(Ok(_))) {
+            self.abort(key, &id).await;
         }
+        Ok(done?.map(drop))
     }
 
     async fn get(&self, key: &str, etag: &str) -> Result<Done> {
-        let got = self
-            .bucket
-            .client
-            .get_object()
-            .bucket(&*self.bucket.name)
-            .key(self.key(key))
-            .if_match(etag)
-            .send()
-            .await;
-        got.map_or_else(|error| self.status("GetObject", error).map(Err), |_| Ok(Ok(())))
+        let get = || {
+            let get = self.bucket.client.get_object();
+            get.bucket(&*self.bucket.name).key(self.key(key)).if_match(etag).send()
+        };
+        Ok(self.try_to("GetObject", get).await?.map(drop))
     }
 
     async fn copy(&self, key: &str, etag: &str, in_parts: bool) -> Result<Done> {
         let source = copy_source(&self.name.with_key(self.key(key)));
         if !in_parts {
-            let copied = self
-                .bucket
-                .client
-                .copy_object()
-                .bucket(&*self.bucket.name)
-                .key(self.key("copy"))
-                .copy_source(source)
-                .copy_source_if_match(etag)
-                .send()
-                .await;
-            return copied
-                .map_or_else(|error| self.status("CopyObject", error).map(Err), |_| Ok(Ok(())));
+            let copy = || {
+                self.bucket
+                    .client
+                    .copy_object()
+                    .bucket(&*self.bucket.name)
+                    .key(self.key("copy"))
+                    .copy_source(&source)
+                    .copy_source_if_match(etag)
+                    .send()
+            };
+            return Ok(self.try_to("CopyObject", copy).await?.map(drop));
         }
         let id = self.create("copy", false).await?;
-        let copied = self
-            .bucket
-            .client
-            .upload_part_copy()
-            .bucket(&*self.bucket.name)
-            .key(self.key("copy"))
-            .upload_id(&id)
-            .part_number(1)
-            .copy_source(source)
-            .copy_source_if_match(etag)
-            .send()
-            .await;
+        let copy = || {
+            self.bucket
+                .client
+                .upload_part_copy()
+                .bucket(&*self.bucket.name)
+                .key(self.key("copy"))
+                .upload_id(&id)
+                .part_number(1)
+                .copy_source(&source)
+                .copy_source_if_match(etag)
+                .send()
+        };
+        let copied = self.try_to("UploadPartCopy", copy).await;
         self.abort("copy", &id).await;
-        copied.map_or_else(|error| self.status("UploadPartCopy", error).map(Err), |_| Ok(Ok(())))
+        Ok(copied?.map(drop))
     }
 
     /// As far as it is there.
     async fn delete(&self, key: &str) {
-        let deleting = self.bucket.client.delete_object();
-        let deleted = deleting.bucket(&*self.bucket.name).key(self.key(key)).send().await;
-        if let Err(error) = deleted
-            && status_of(&error) != Some(404)
+        let delete = || {
+            let deleting = self.bucket.client.delete_object();
+            deleting.bucket(&*self.bucket.name).key(self.key(key)).send()
+        };
+        if let Err(error) = self.make("DeleteObject", delete).await
+            && error.code() != Code::NotFound
         {
-            log::warn!("{}", failure("DeleteObject", &self.name, error));
+            log::warn!("{error}");
         }
     }
 }

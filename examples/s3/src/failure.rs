@@ -15,22 +15,14 @@
 //! | not offered by the store (405, 501) | `UNIMPLEMENTED` |
 //! | other requests that a store finds wrong (400) | `INVALID_ARGUMENT` |
 
-use crate::connection::{
-    ATTEMPT_HEADER, Attempt, NoCredentials, REGION_HEADER, Stalled, TooLarge, asked_for, code_of,
-    is_about_old_credentials,
-};
+use crate::connection::{NoCredentials, REGION_HEADER, asked_for};
 use crate::metrics;
-use aws_credential_types::provider::error::CredentialsError;
-use aws_sdk_s3::config::http::HttpResponse;
-use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
-use aws_smithy_runtime_api::client::endpoint::error::ResolveEndpointError;
 use aws_smithy_types::DateTime;
 use aws_smithy_types::date_time::Format;
-use aws_smithy_types::error::operation::BuildError;
 use std::error::Error as StdError;
 use std::fmt::{Display, Write};
 use std::time::SystemTime;
-use tf_fs_object_store::http::{PROXY_WANTS_CREDENTIALS, causes, printable};
+use tf_fs_object_store::http::{causes, printable};
 use tf_fs_plugin::prelude::*;
 
 /// An answer of a store that is no success.
@@ -46,8 +38,6 @@ pub(crate) struct Answer {
     pub(crate) region: Option<String>,
     /// The store's clock: the `Date` header.
     pub(crate) date: Option<String>,
-    /// How many attempts were made in all.
-    pub(crate) attempts: u32,
 }
 
 impl Answer {
@@ -56,17 +46,15 @@ impl Answer {
         status: u16,
         header: impl Fn(&str) -> Option<&'a str>,
         body: &[u8],
-        attempts: u32,
     ) -> Self {
         let owned = |name| header(name).map(str::to_owned);
         Self {
             status,
-            code: code_of(body),
+            code: element(body, "Code"),
             message: element(body, "Message"),
             request_id: owned("x-amz-request-id"),
             region: asked_for(status, header(REGION_HEADER), body),
             date: owned("date"),
-            attempts,
         }
     }
 
@@ -136,14 +124,7 @@ impl Answer {
             "RequestTimeout" => {
                 return text(Code::DeadlineExceeded, "the store waited too long for the request");
             }
-            "SlowDown"
-            | "SlowDownRead"
-            | "SlowDownWrite"
-            | "Throttling"
-            | "ThrottlingException"
-            | "TooManyRequests"
-            | "RequestLimitExceeded"
-            | "BandwidthLimitExceeded" => {
+            code if is_overload(code) => {
                 return text(
                     Code::Unavailable,
                     "the store is overloaded; use fewer files at a time, or try again",
@@ -204,7 +185,7 @@ impl Answer {
 
 /// The error of an answer that is no success: `op` on `what`.
 #[cold]
-pub(crate) fn of_answer(op: &str, what: &dyn Display, answer: &Answer) -> Error {
+pub(crate) fn of_answer(op: &str, what: &dyn Display, answer: &Answer, attempts: u32) -> Error {
     let what = what.to_string();
     let (code, explanation) = answer.explain(&what);
     metrics::failed(match (&answer.code, answer.status) {
@@ -229,53 +210,9 @@ pub(crate) fn of_answer(op: &str, what: &dyn Display, answer: &Answer) -> Error 
     if let Some(id) = &answer.request_id {
         let _ = write!(text, ", request id {}", printable(id, 64));
     }
-    text.push_str(&attempts(answer.attempts));
-    text.push(')');
+    let plural = if attempts == 1 { "" } else { "s" };
+    let _ = write!(text, ", {attempts} attempt{plural})");
     Error::new(code, text)
-}
-
-/// The error of a request that got no whole answer: `op` on `what`, which `endpoint` was asked for.
-#[cold]
-pub(crate) fn of_transport(
-    op: &str,
-    what: &dyn Display,
-    endpoint: Option<&str>,
-    attempts_made: u32,
-    error: &(dyn StdError + 'static),
-) -> Error {
-    let causes = causes(error);
-    let code = if is_timeout(error) {
-        Code::DeadlineExceeded
-    } else if causes.contains("hecksum mismatch") {
-        Code::DataLoss
-    } else if causes.contains(PROXY_WANTS_CREDENTIALS) {
-        Code::Unauthenticated
-    } else {
-        Code::Unavailable
-    };
-    metrics::failed(match code {
-        Code::DeadlineExceeded => "timeout",
-        Code::DataLoss => "checksum",
-        Code::Unauthenticated => "credentials",
-        _ => "connection",
-    });
-    let endpoint = endpoint.map(|endpoint| format!(" by {endpoint}")).unwrap_or_default();
-    let explanation = match code {
-        Code::DeadlineExceeded => "not answered in time",
-        Code::DataLoss => "wrong bytes were sent",
-        Code::Unauthenticated => {
-            "the proxy requires credentials; put them into HTTPS_PROXY or HTTP_PROXY; not answered"
-        }
-        _ => "not answered",
-    };
-    Error::new(
-        code,
-        format!(
-            "{what}: {op}: {explanation}{endpoint}: {} ({})",
-            printable(&causes, 600),
-            attempts(attempts_made).trim_start_matches(", ")
-        ),
-    )
 }
 
 /// The error of credentials that cannot be had.
@@ -288,89 +225,34 @@ pub(crate) fn of_credentials(error: &(dyn StdError + 'static)) -> Error {
     }
 }
 
-/// The error of a request of the SDK's: `op` on `what`.
-#[cold]
-pub(crate) fn failure<E>(op: &str, what: &dyn Display, error: SdkError<E>) -> Error
-where
-    E: StdError + ProvideErrorMetadata + Send + Sync + 'static,
-{
-    if let Some(too_large) = find::<TooLarge>(&error) {
-        metrics::failed("other");
-        return Error::resource_exhausted(format_args!(
-            "{what}: {op}: {too_large}, which cannot be right; check what is between here and the store"
-        ));
-    }
-    match &error {
-        SdkError::ServiceError(service) => {
-            of_answer(op, what, &answer_of(service.raw(), service.err().meta()))
-        }
-        SdkError::ResponseError(response) if !response.raw().status().is_success() => {
-            of_answer(op, what, &answer_of(response.raw(), &Default::default()))
-        }
-        SdkError::ResponseError(response) => {
-            let attempts = attempts_of(response.raw());
-            of_transport(op, what, None, attempts, &error)
-        }
-        _ if find::<CredentialsError>(&error).is_some()
-            || find::<NoCredentials>(&error).is_some() =>
-        {
-            let cause = of_credentials(&error);
-            Error::new(cause.code(), format!("{what}: {op}: {}", cause.message()))
-        }
-        _ if find::<ResolveEndpointError>(&error).is_some()
-            || find::<BuildError>(&error).is_some() =>
-        {
-            let text = format!(
-                "{what}: {op}: {}; look at the name, endpoint_url and region",
-                causes(&error)
-            );
-            Error::new(Code::InvalidArgument, text)
-        }
-        _ => {
-            let attempt = find::<Attempt>(&error);
-            let endpoint = attempt.map(|attempt| attempt.endpoint.as_str());
-            let (attempts, cause): (_, &(dyn StdError + 'static)) = match attempt {
-                Some(attempt) => (attempt.number, attempt.cause()),
-                None => (1, &error),
-            };
-            of_transport(op, what, endpoint, attempts, cause)
-        }
-    }
+/// Codes of a store that wants fewer requests.
+pub(crate) fn is_overload(code: &str) -> bool {
+    matches!(
+        code,
+        "SlowDown"
+            | "SlowDownRead"
+            | "SlowDownWrite"
+            | "Throttling"
+            | "ThrottlingException"
+            | "ThrottledException"
+            | "RequestThrottled"
+            | "TooManyRequests"
+            | "TooManyRequestsException"
+            | "RequestLimitExceeded"
+            | "BandwidthLimitExceeded"
+    )
 }
 
-fn answer_of(response: &HttpResponse, metadata: &aws_smithy_types::error::ErrorMetadata) -> Answer {
-    let headers = response.headers();
-    let body = response.body().bytes().unwrap_or_default();
-    let mut answer = Answer::new(
-        response.status().as_u16(),
-        |name| headers.get(name),
-        body,
-        attempts_of(response),
-    );
-    // Errors in the body of a success are known to the SDK only.
-    if let Some(code) = metadata.code() {
-        answer.code = Some(code.to_owned());
-    }
-    if let Some(message) = metadata.message() {
-        answer.message = Some(message.to_owned());
-    }
-    answer
-}
-
-fn attempts_of(response: &HttpResponse) -> u32 {
-    response.headers().get(ATTEMPT_HEADER).and_then(|number| number.parse().ok()).unwrap_or(1)
-}
-
-fn attempts(number: u32) -> String {
-    if number == 1 { ", 1 attempt".to_owned() } else { format!(", {number} attempts") }
-}
-
-fn is_timeout(error: &(dyn StdError + 'static)) -> bool {
-    find::<Stalled>(error).is_some()
-        || find::<tokio::time::error::Elapsed>(error).is_some()
-        || find::<std::io::Error>(error)
-            .is_some_and(|error| error.kind() == std::io::ErrorKind::TimedOut)
-        || causes(error).contains("timeout occurred")
+/// Codes that say that newer credentials may help.
+pub(crate) fn is_about_old_credentials(code: &str) -> bool {
+    matches!(
+        code,
+        "ExpiredToken"
+            | "ExpiredTokenException"
+            | "InvalidToken"
+            | "TokenRefreshRequired"
+            | "InvalidAccessKeyId"
+    )
 }
 
 /// The first cause of this type.
@@ -389,7 +271,7 @@ pub(crate) fn find<'a, E: StdError + 'static>(
 }
 
 /// The text of the first element of this name.
-fn element(body: &[u8], name: &str) -> Option<String> {
+pub(crate) fn element(body: &[u8], name: &str) -> Option<String> {
     let body = std::str::from_utf8(body.get(..body.len().min(4096))?).ok()?;
     let (_, rest) = body.split_once(&format!("<{name}>"))?;
     let (text, _) = rest.split_once(&format!("</{name}>"))?;

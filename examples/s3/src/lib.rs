@@ -10,6 +10,7 @@
 //! | `name` | `s3://bucket/key`, with the key exactly as written |
 //! | `config` | settings: environment, settings file, TensorFlow's options |
 //! | `connection` | clients, one a bucket: region, endpoint, credentials |
+//! | `cause` | why an attempt failed, and whether another one can help |
 //! | `failure` | S3's errors as TensorFlow's codes |
 //! | `metrics` | counters, and how Python reads them |
 //! | `report` | what Python reads of the plugin itself |
@@ -22,6 +23,7 @@
 #![forbid(unsafe_code)]
 
 mod ask;
+mod cause;
 mod config;
 mod connection;
 mod failure;

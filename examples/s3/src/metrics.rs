@@ -1,6 +1,5 @@
 //! Counters, and how Python reads them: as the file `s3:///metrics.json`.
 
-use crate::connection::attempt_of;
 use aws_sdk_s3::config::{ConfigBag, Intercept, RuntimeComponents};
 use aws_smithy_runtime_api::box_error::BoxError;
 use aws_smithy_runtime_api::client::interceptors::context::{
@@ -12,12 +11,7 @@ use aws_smithy_types::config_bag::{Storable, StoreReplace};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 use tf_fs_object_store::http::Counts;
-use tf_fs_object_store::metrics::Counter;
 
-/// Bytes of request bodies.
-pub(crate) static BYTES_SENT: Counter = Counter::new();
-/// Bytes of bodies of answers.
-pub(crate) static BYTES_RECEIVED: Counter = Counter::new();
 /// Multipart uploads of this process that are neither complete nor aborted.
 static OPEN_UPLOADS: AtomicI64 = AtomicI64::new(0);
 
@@ -61,8 +55,8 @@ static COUNTS: Counts<16, 13> = Counts::new(
 
 /// Counts an attempt of a request: after how long the head of its answer came, and its status. `None`: no
 /// answer came.
-pub(crate) fn attempt(operation: &str, number: u32, latency: Duration, status: Option<u16>) {
-    COUNTS.attempt(operation, number, latency, status);
+pub(crate) fn attempt(operation: &str, latency: Duration, status: Option<u16>) {
+    COUNTS.attempt(operation, tf_fs_object_store::attempt().number, latency, status);
 }
 
 /// Whether failures of this name are counted by it.
@@ -78,8 +72,6 @@ pub(crate) fn failed(kind: &str) {
 /// All counters of the process since it began, as the text of `s3:///metrics.json`.
 pub(crate) fn json(budget_used: usize, budget_limit: usize) -> String {
     let mut all = COUNTS.json(budget_used, budget_limit);
-    all.insert("bytes_sent".into(), BYTES_SENT.get().into());
-    all.insert("bytes_received".into(), BYTES_RECEIVED.get().into());
     all.insert("open_uploads".into(), OPEN_UPLOADS.load(Ordering::Relaxed).into());
     serde_json::to_string_pretty(&all).unwrap_or_default() + "\n"
 }
@@ -99,7 +91,6 @@ impl Observer {
 /// An attempt that was sent, and its answer.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
-    number: u32,
     at: Instant,
     answer: Option<(Duration, u16)>,
 }
@@ -127,13 +118,11 @@ impl Intercept for Observer {
 
     fn read_before_transmit(
         &self,
-        context: &BeforeTransmitInterceptorContextRef<'_>,
+        _: &BeforeTransmitInterceptorContextRef<'_>,
         _: &RuntimeComponents,
         cfg: &mut ConfigBag,
     ) -> Result<(), BoxError> {
-        // What the engine repeats the SDK counts anew each time; the request has the engine's number.
-        let number = attempt_of(context.request()).unwrap_or(1);
-        cfg.interceptor_state().store_put(Sent { number, at: Instant::now(), answer: None });
+        cfg.interceptor_state().store_put(Sent { at: Instant::now(), answer: None });
         Ok(())
     }
 
@@ -157,11 +146,11 @@ impl Intercept for Observer {
         cfg: &mut ConfigBag,
     ) -> Result<(), BoxError> {
         // What failed before it was sent is no request.
-        let Some(&Sent { number, at, answer }) = cfg.load::<Sent>() else { return Ok(()) };
+        let Some(&Sent { at, answer }) = cfg.load::<Sent>() else { return Ok(()) };
         let operation = cfg.load::<Metadata>().map_or("other", Metadata::name);
         let latency = answer.map_or_else(|| at.elapsed(), |(latency, _)| latency);
         let status = answer.map(|(_, status)| status);
-        attempt(operation, number, latency, status);
+        attempt(operation, latency, status);
         // An error may come under a status of success.
         let done = matches!(context.output_or_error(), Some(Ok(_)));
         match operation {

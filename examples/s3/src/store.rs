@@ -1,7 +1,8 @@
 //! S3 as the engine uses it.
 
+use crate::cause::Cause;
 use crate::connection::Bucket;
-use crate::get::{self, Body, Cause};
+use crate::get::{self, Body};
 use crate::names;
 use crate::write;
 use crate::write::checksum::same_etag;
@@ -21,7 +22,7 @@ impl ObjectStore for Bucket {
     const PERMISSION_TO_READ: &'static str = "s3:GetObject";
     const LISTS_AFTER: bool = true;
     const LISTS_STEADILY: bool = true;
-    // `watch` ends the requests of the SDK, and the SDK repeats them.
+    // The engine's HTTP client ends them.
     const HAS_DEADLINES: bool = true;
 
     fn settings(&self) -> &Settings {
@@ -36,8 +37,8 @@ impl ObjectStore for Bucket {
         Some(self.cache_scope())
     }
 
-    async fn get(&self, options: GetOptions<'_>, attempt: u32) -> Result<(Head, Body), Cause> {
-        get::get(self, options, attempt).await
+    async fn get(&self, options: GetOptions<'_>) -> Result<(Head, Body), Cause> {
+        get::get(self, options).await
     }
 
     async fn list(&self, options: &ListOptions, token: Option<&str>) -> Result<Page, Cause> {
@@ -95,8 +96,8 @@ impl ObjectStore for Bucket {
         Some(write::limits())
     }
 
-    async fn stored(&self, name: &Name, attempt: u32) -> Result<(Stored, Attributes), Cause> {
-        write::stored(self, name, attempt).await
+    async fn stored(&self, name: &Name) -> Result<(Stored, Attributes), Cause> {
+        write::stored(self, name).await
     }
 
     async fn is_ours(
@@ -117,7 +118,6 @@ impl ObjectStore for Bucket {
         upload: Multipart<'_>,
         number: u32,
         content: &Content,
-        _: u32,
     ) -> Result<Part, Cause> {
         write::put_part(self, upload, number, content).await
     }
@@ -128,7 +128,6 @@ impl ObjectStore for Bucket {
         number: u32,
         source: &Stored,
         range: Range,
-        _: u32,
     ) -> Result<Part, Cause> {
         write::copy_part(self, upload, number, source, range).await
     }

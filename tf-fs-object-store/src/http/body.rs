@@ -4,6 +4,7 @@ use super::Failed;
 use super::exchange::Exchange;
 use super::pool::{Place, Pool, Wire};
 use crate::Body;
+use crate::metrics::BYTES_RECEIVED;
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use http_body::{Body as _, Frame, SizeHint};
 use hyper::body::Incoming;
@@ -14,22 +15,20 @@ use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 /// The body of a request: chunks that are sent one after the other, none of them copied. Its length is sent with it.
 #[derive(Clone, Debug, Default)]
 pub struct Chunks {
     left: VecDeque<Bytes>,
-    /// Bytes that were passed to the connection, for who looks whether anything moves.
-    pub(super) sent: Arc<AtomicU64>,
 }
 
 impl Chunks {
     /// A body of these chunks.
     pub fn new(chunks: impl IntoIterator<Item = Bytes>) -> Self {
         let left = chunks.into_iter().filter(|chunk| !chunk.is_empty()).collect();
-        Self { left, sent: Arc::default() }
+        Self { left }
     }
 
     /// The number of bytes that are left to send.
@@ -51,10 +50,7 @@ impl http_body::Body for Chunks {
         mut self: Pin<&mut Self>,
         _: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let chunk = self.left.pop_front();
-        let len = chunk.as_ref().map_or(0, Bytes::len);
-        self.sent.fetch_add(len as u64, Ordering::Relaxed);
-        Poll::Ready(chunk.map(|chunk| Ok(Frame::data(chunk))))
+        Poll::Ready(self.left.pop_front().map(|chunk| Ok(Frame::data(chunk))))
     }
 
     fn is_end_stream(&self) -> bool {
@@ -97,7 +93,7 @@ pub(super) struct Wired {
 
 impl HttpBody {
     /// A body that has to have `len` bytes, if that is known.
-    pub(super) fn new(incoming: Incoming, len: Option<u64>, endpoint: Arc<str>) -> Self {
+    pub fn new(incoming: Incoming, len: Option<u64>, endpoint: Arc<str>) -> Self {
         Self { source: Source::Hyper(incoming), rest: Bytes::new(), left: len, endpoint }
     }
 
@@ -163,6 +159,7 @@ impl HttpBody {
                 }
             },
             Ok(n) => {
+                BYTES_RECEIVED.add(n as u64);
                 if let Some(left) = &mut self.left {
                     *left -= n as u64;
                 }
@@ -208,12 +205,39 @@ impl HttpBody {
                     _ => continue,
                 },
             };
+            BYTES_RECEIVED.add(data.len() as u64);
             if let Some(left) = &mut self.left {
                 *left = left.checked_sub(data.len() as u64).ok_or_else(|| {
                     Failed::Invalid("it has more bytes than it should".to_owned())
                 })?;
             }
             return Ok(Some(data));
+        }
+    }
+}
+
+impl HttpBody {
+    /// All of it.
+    ///
+    /// # Errors
+    /// If it breaks off, makes no progress for `stall`, or has more than `most` bytes.
+    pub async fn collect(mut self, most: usize, stall: Duration) -> Result<Bytes, Failed> {
+        let promised = match &self.source {
+            Source::Hyper(incoming) => incoming.size_hint().lower(),
+            Source::Wire(_) => self.left.unwrap_or(0),
+        };
+        if promised > most as u64 {
+            return Err(Failed::TooLarge(most));
+        }
+        let mut bytes = BytesMut::new();
+        loop {
+            let chunk = tokio::time::timeout(stall, self.chunk()).await;
+            let chunk = chunk.map_err(|_| Failed::Stalled(self.endpoint.to_string(), stall))?;
+            let Some(chunk) = chunk? else { return Ok(bytes.freeze()) };
+            if bytes.len() + chunk.len() > most {
+                return Err(Failed::TooLarge(most));
+            }
+            bytes.extend_from_slice(&chunk);
         }
     }
 }

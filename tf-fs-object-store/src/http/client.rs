@@ -3,22 +3,26 @@
 use super::answer::{Answer, RangeAnswer};
 use super::exchange::Exchange;
 use super::pool::{Place, Pool};
+use super::sending::Sending;
 use super::{
-    Chunks, Connector, Failed, HeaderMap, HttpBody, IDLE, Method, Proxy, Refusal, Request, Tls,
-    Uri, date, header, number, retry_after,
+    BoxError, Chunks, Connector, Failed, HeaderMap, HttpBody, IDLE, Method, Proxy, Refusal,
+    Request, Tls, Uri, date, header, number, retry_after,
 };
-use crate::{GetOptions, Head, longest_patience};
+use crate::{GetOptions, Head, attempt};
 use ::http::uri::PathAndQuery;
-use bytes::{Bytes, BytesMut};
-use hyper::body::Incoming;
+use bytes::Bytes;
+use hyper::body::{Body, Incoming};
 use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::capture_connection;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use std::collections::HashSet;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tf_fs_plugin::prelude::*;
 
+/// How long after a request without an answer requests that are made again get connections of their own. Nothing that is
+/// made again waits longer.
+const DISTRUST: Duration = Duration::from_secs(30);
 /// What of a refusal's body is read.
 const REFUSAL: usize = 4 << 10;
 
@@ -40,7 +44,11 @@ pub struct HttpSettings {
 /// A client, with the connections that it keeps. It belongs to the process that made it; a forked child makes its own.
 #[derive(Clone, Debug)]
 pub struct Http {
-    client: Client<Connector, Chunks>,
+    pooled: Client<Connector, Sending>,
+    /// Without a pool, for requests that got no answer before: if one of the pooled connections was dead, the others may be.
+    fresh: Client<Connector, Sending>,
+    /// When a request last got no answer.
+    unanswered: Arc<Mutex<Option<Instant>>>,
     connector: Connector,
     settings: Arc<HttpSettings>,
     pool: Arc<Pool>,
@@ -56,14 +64,24 @@ impl Http {
     /// `INVALID_ARGUMENT` for certificates that cannot be used.
     pub fn new(settings: HttpSettings) -> Result<Self> {
         let tls = Arc::new(settings.tls.client_config()?);
+        Ok(Self::with_config(tls, settings))
+    }
+
+    /// The same, where the [certificates](HttpSettings::tls) have been read.
+    pub fn with_config(tls: Arc<rustls::ClientConfig>, settings: HttpSettings) -> Self {
         let (connect, stall) = (settings.connect_timeout, settings.stall_timeout);
         let connector = Connector::new(tls, settings.proxy, connect, stall);
         let mut builder = Client::builder(TokioExecutor::new());
         builder.pool_timer(TokioTimer::new()).pool_idle_timeout(IDLE);
-        let client = builder.build(connector.clone());
-        let settings = Arc::new(settings);
-        let (pool, ranged) = (Arc::default(), Arc::default());
-        Ok(Self { client, connector, settings, pool, ranged })
+        Self {
+            pooled: builder.build(connector.clone()),
+            fresh: builder.pool_max_idle_per_host(0).build(connector.clone()),
+            unanswered: Arc::default(),
+            connector,
+            settings: Arc::new(settings),
+            pool: Arc::default(),
+            ranged: Arc::default(),
+        }
     }
 
     /// Sends a request, and returns at the head of the response, whatever its status. Unless the request says something
@@ -73,8 +91,6 @@ impl Http {
     /// If no response comes.
     pub async fn send(&self, mut request: Request<Chunks>) -> Result<Response, Failed> {
         let endpoint: Arc<str> = endpoint(request.uri()).into();
-        let failed = |error| Failed::Transport(endpoint.to_string(), error);
-        self.connector.prepare(&mut request).map_err(failed)?;
         let agent = header::HeaderValue::from_static(self.settings.user_agent);
         let headers = request.headers_mut();
         headers.entry(header::USER_AGENT).or_insert(agent);
@@ -89,28 +105,68 @@ impl Http {
             // hyper knows where such a body ends.
             self.ranged().remove(&endpoint);
         }
-        let sent = Arc::clone(&request.body().sent);
-        let mut response = std::pin::pin!(self.client.request(request));
-        let stall = self.settings.stall_timeout;
-        let mut before = 0;
-        loop {
-            // What was sent last may be in the system's buffers for a while, where its progress is not seen.
-            let patience = if before == 0 { stall } else { longest_patience(stall) };
-            match tokio::time::timeout(patience, response.as_mut()).await {
-                Ok(Ok(response)) => {
-                    let response = Response::new(response, Arc::clone(&endpoint))?;
-                    if is_range && response.status == 206 && response.content_length.is_some() {
-                        self.ranged().insert(endpoint);
-                    }
-                    return Ok(response);
-                }
-                Ok(Err(error)) => return Err(failed(error.into())),
-                Err(_) if sent.load(Ordering::Relaxed) > before => {
-                    before = sent.load(Ordering::Relaxed);
-                }
-                Err(_) => return Err(Failed::Stalled(endpoint.to_string(), stall)),
-            }
+        let response = Response::new(self.forward(request).await?, Arc::clone(&endpoint))?;
+        if is_range && response.status == 206 && response.content_length.is_some() {
+            self.ranged().insert(endpoint);
         }
+        Ok(response)
+    }
+
+    /// Sends a request as it is, for clients that write their requests themselves, and returns at the head of the
+    /// response, whatever its status.
+    ///
+    /// # Errors
+    /// If no response comes, or nothing moves for [`HttpSettings::stall_timeout`].
+    pub async fn forward<B>(
+        &self,
+        mut request: Request<B>,
+    ) -> Result<::http::Response<Incoming>, Failed>
+    where
+        B: Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
+    {
+        let endpoint = endpoint(request.uri());
+        let failed = |error| Failed::Transport(endpoint.clone(), error);
+        let unusable =
+            |error| Failed::Other(Error::unavailable(format_args!("{endpoint}: {error}")));
+        self.connector.prepare(&mut request).map_err(unusable)?;
+        // hyper sends none for a body that is empty, and there are servers that want one (411).
+        if matches!(*request.method(), Method::PUT | Method::POST)
+            && request.body().size_hint().exact() == Some(0)
+        {
+            let zero = header::HeaderValue::from_static("0");
+            request.headers_mut().insert(header::CONTENT_LENGTH, zero);
+        }
+        let (parts, body) = request.into_parts();
+        let (body, progress) = Sending::new(body);
+        let mut request = Request::from_parts(parts, body);
+        let connection = capture_connection(&mut request);
+        let is_repeated = attempt().number > 1 && self.distrusts_the_pool();
+        let client = if is_repeated { &self.fresh } else { &self.pooled };
+        let stall = self.settings.stall_timeout;
+        let response = tokio::select! {
+            biased;
+            response = client.request(request) => response.map_err(|error| failed(error.into())),
+            () = progress.stalled(stall) => Err(Failed::Stalled(endpoint.clone(), stall)),
+        };
+        match &response {
+            Err(_) => *self.unanswered() = Some(Instant::now()),
+            // Another connection may lead to a server that is well.
+            Ok(response) if matches!(response.status().as_u16(), 500 | 502..=504) => {
+                if let Some(connected) = &*connection.connection_metadata() {
+                    connected.poison();
+                }
+            }
+            Ok(_) => {}
+        }
+        response
+    }
+
+    fn unanswered(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.unanswered.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn distrusts_the_pool(&self) -> bool {
+        self.unanswered().is_some_and(|at| at.elapsed() < DISTRUST)
     }
 
     fn ranged(&self) -> MutexGuard<'_, HashSet<Arc<str>>> {
@@ -172,7 +228,7 @@ fn written(request: &Request<Chunks>) -> Vec<u8> {
 }
 
 /// Scheme, host and port of a URL, for errors: nothing of it is secret.
-fn endpoint(url: &Uri) -> String {
+pub fn endpoint(url: &Uri) -> String {
     let host = url.host().unwrap_or_default();
     let port = url.port_u16().map(|port| format!(":{port}")).unwrap_or_default();
     format!("{}://{host}{port}", url.scheme_str().unwrap_or_default())
@@ -281,18 +337,8 @@ impl Response {
     /// # Errors
     /// If it breaks off, makes no progress for `stall`, or has more than `most` bytes.
     pub async fn collect(self, most: usize, stall: Duration) -> Result<Bytes, Failed> {
-        let (endpoint, len) = (Arc::clone(&self.endpoint), self.content_length);
-        let mut body = self.into_body(len);
-        let mut bytes = BytesMut::new();
-        loop {
-            let chunk = tokio::time::timeout(stall, body.chunk()).await;
-            let chunk = chunk.map_err(|_| Failed::Stalled(endpoint.to_string(), stall))?;
-            let Some(chunk) = chunk? else { return Ok(bytes.freeze()) };
-            if bytes.len() + chunk.len() > most {
-                return Err(Failed::Invalid(format!("it has more than {most} bytes")));
-            }
-            bytes.extend_from_slice(&chunk);
-        }
+        let len = self.content_length;
+        self.into_body(len).collect(most, stall).await
     }
 
     /// What the server says with a status that is not a success. As much of the body as arrives in `stall`, at most 4 KiB,
@@ -317,9 +363,10 @@ impl Response {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::{BufRead as _, BufReader, Write as _};
+    use crate::longest_patience;
+    use std::io::{BufRead as _, BufReader, Read as _, Write as _};
     use std::net::TcpListener;
-    use std::sync::atomic::AtomicBool;
+    use std::sync::atomic::{AtomicBool, Ordering};
 
     /// The connection that each request came over.
     type Log = Arc<Mutex<Vec<usize>>>;
@@ -362,18 +409,56 @@ mod tests {
         (url, log)
     }
 
+    fn client(stall: Duration) -> Http {
+        let settings = HttpSettings {
+            tls: Tls::default(),
+            proxy: Proxy::None,
+            connect_timeout: Duration::from_secs(20),
+            stall_timeout: stall,
+            user_agent: "test",
+        };
+        Http::new(settings).unwrap()
+    }
+
+    /// Sends 64 MiB in one chunk to a server that reads a MiB in `pause`.
+    async fn upload(http: &Http, pause: Duration) -> Result<Response, Failed> {
+        const LEN: usize = 64 << 20;
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/", listener.local_addr().unwrap());
+        std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let (mut read, mut piece) = (0, vec![0; 1 << 20]);
+            while read < LEN {
+                std::thread::sleep(pause);
+                match stream.read(&mut piece) {
+                    Ok(0) | Err(_) => return,
+                    Ok(n) => read += n,
+                }
+            }
+            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");
+        });
+        let mut request = Request::new(Chunks::new([vec![0; LEN].into()]));
+        *request.method_mut() = Method::PUT;
+        *request.uri_mut() = url.parse().unwrap();
+        http.send(request).await
+    }
+
+    #[tokio::test]
+    async fn a_slow_upload_of_one_chunk_is_not_ended_and_one_that_stands_still_is() {
+        let http = client(Duration::from_millis(400));
+        let (start, slow) = (Instant::now(), Duration::from_millis(40));
+        assert_eq!(upload(&http, slow).await.unwrap().status, 200);
+        let patience = longest_patience(Duration::from_millis(400));
+        assert!(start.elapsed() > patience, "not slow: {:?}", start.elapsed());
+        let failed = upload(&http, Duration::from_secs(3600)).await.unwrap_err();
+        assert!(matches!(failed, Failed::Stalled(..)), "{failed:?}");
+    }
+
     #[tokio::test]
     async fn a_server_that_sends_ranges_is_read_over_connections_of_our_own() {
         let in_chunks = Arc::default();
         let (url, log) = serve(&in_chunks);
-        let http = Http::new(HttpSettings {
-            tls: Tls::default(),
-            proxy: Proxy::None,
-            connect_timeout: Duration::from_secs(20),
-            stall_timeout: Duration::from_secs(20),
-            user_agent: "test",
-        })
-        .unwrap();
+        let http = client(Duration::from_secs(20));
         for (chunks, connections) in
             [(false, &[0][..]), (false, &[1]), (false, &[1]), (true, &[1, 0]), (true, &[0])]
         {

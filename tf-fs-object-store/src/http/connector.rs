@@ -1,5 +1,6 @@
 //! Makes connections: straight, through a proxy, with TLS.
 
+use super::BoxError;
 use super::guard::Guarded;
 use crate::longest_patience;
 use futures_util::future::BoxFuture;
@@ -15,8 +16,6 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tower_service::Service;
-
-type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Whether requests go to a proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

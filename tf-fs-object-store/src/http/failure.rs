@@ -16,9 +16,9 @@
 //! | a certificate that is not trusted | doubtful | `UNAVAILABLE` |
 //! | no progress, no connection in time | transient | `DEADLINE_EXCEEDED` |
 //! | a response that cannot be right | doubtful | `UNAVAILABLE` |
+//! | a response without end | permanent | `RESOURCE_EXHAUSTED` |
 
-use super::transport::is_timeout;
-use super::{PROXY_WANTS_CREDENTIALS, causes, printable, will_stay};
+use super::{PROXY_WANTS_CREDENTIALS, causes, is_timeout, printable, will_stay};
 use crate::{Class, Failure};
 use std::error::Error as StdError;
 use std::fmt::{Display, Write};
@@ -40,6 +40,8 @@ pub enum Failed {
     Stalled(String, Duration),
     /// The response contradicts itself or the request.
     Invalid(String),
+    /// The response has more than so many bytes, of which no response has as many.
+    TooLarge(usize),
     /// The store does not have this.
     Unsupported(String),
     /// Anything else; it is not tried again.
@@ -114,6 +116,18 @@ fn plural(attempts: u32) -> String {
     format!("{attempts} {}", if attempts == 1 { "attempt" } else { "attempts" })
 }
 
+fn size(bytes: usize) -> String {
+    if bytes < 1 << 20 { format!("{bytes} bytes") } else { format!("{} MiB", bytes >> 20) }
+}
+
+impl Display for Failed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.summary())
+    }
+}
+
+impl StdError for Failed {}
+
 impl Failure for Failed {
     fn changed() -> Self {
         Self::Changed
@@ -139,12 +153,17 @@ impl Failure for Failed {
             Self::Transport(..) | Self::Stale(_) | Self::Stalled(..) => Class::Transient,
             Self::Changed => Class::Precondition,
             Self::Unsupported(_) => Class::Unsupported,
-            Self::Other(_) => Class::Permanent,
+            Self::TooLarge(_) | Self::Other(_) => Class::Permanent,
         }
     }
 
     fn is_spurious(&self) -> bool {
         matches!(self, Self::Stale(_))
+    }
+
+    fn may_be_done(&self) -> bool {
+        matches!(self, Self::TooLarge(_))
+            || matches!(self.class(), Class::Transient | Class::Doubtful)
     }
 
     fn retry_after(&self) -> Option<Duration> {
@@ -162,6 +181,7 @@ impl Failure for Failed {
             Self::Stale(endpoint) => format!("{endpoint} keeps closing connections"),
             Self::Stalled(endpoint, time) => format!("{endpoint}: no progress for {time:?}"),
             Self::Invalid(how) => format!("the response cannot be right: {how}"),
+            Self::TooLarge(most) => format!("the response has more than {}", size(*most)),
             Self::Unsupported(what) => format!("the store does not support {what}"),
             Self::Other(error) => error.message().to_owned(),
         }
@@ -211,6 +231,11 @@ impl Failure for Failed {
             ),
             Self::Invalid(how) => Error::unavailable(format_args!(
                 "{what}: {op}: the response cannot be right: {how} ({made}); check what is between here and the server"
+            )),
+            Self::TooLarge(most) => Error::resource_exhausted(format_args!(
+                "{what}: {op}: the response has more than {}, which cannot be right; check what is between here and the \
+                 server",
+                size(most)
             )),
             Self::Unsupported(missing) => Error::unimplemented(format_args!(
                 "{what}: {op}: the store does not support {missing}"

@@ -1,9 +1,9 @@
 //! Requests and failures of a store, counted by name, as JSON for who wants to look.
 
 use crate::metrics::{
-    Counter, DISK_CACHE_BROKEN, DISK_CACHE_EVICTIONS, DISK_CACHE_HIT_BYTES, DISK_CACHE_HITS,
-    DISK_CACHE_MISSES, DISK_CACHE_STORED_BYTES, LISTING_HITS, LISTING_MISSES, READ_AHEAD_HIT_BYTES,
-    READ_AHEAD_WASTED_BYTES,
+    BYTES_RECEIVED, BYTES_SENT, Counter, DISK_CACHE_BROKEN, DISK_CACHE_EVICTIONS,
+    DISK_CACHE_HIT_BYTES, DISK_CACHE_HITS, DISK_CACHE_MISSES, DISK_CACHE_STORED_BYTES,
+    LISTING_HITS, LISTING_MISSES, READ_AHEAD_HIT_BYTES, READ_AHEAD_WASTED_BYTES,
 };
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -102,6 +102,8 @@ impl<const OPERATIONS: usize, const REASONS: usize> Counts<OPERATIONS, REASONS> 
             "attempts": total(|requests| &requests.attempts),
             "retries": total(|requests| &requests.retries),
             "failed": failed,
+            "bytes_sent": BYTES_SENT.get(),
+            "bytes_received": BYTES_RECEIVED.get(),
             "listing_cache": { "hits": LISTING_HITS.get(), "misses": LISTING_MISSES.get() },
             "read_ahead": {
                 "hit_bytes": READ_AHEAD_HIT_BYTES.get(),

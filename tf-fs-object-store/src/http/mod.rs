@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `client` | a client, its requests and responses |
 //! | `body` | bytes that are sent and received |
+//! | `sending` | a body on its way, in pieces that show whether it moves |
 //! | `failure` | why a request failed, and the error for the user |
 //! | `pool`, `exchange`, `answer` | connections of our own, a request over one, and what comes back |
 //! | `connector`, `guard` | connections: straight or through a proxy, and broken when the peer takes no more bytes |
@@ -26,13 +27,14 @@ mod guard;
 mod headers;
 mod metrics;
 mod pool;
+mod sending;
 mod tls;
 mod transport;
 
 pub use ::http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, header};
 pub use answer::RangeAnswer;
 pub use body::{Chunks, HttpBody};
-pub use client::{Http, HttpSettings, Response};
+pub use client::{Http, HttpSettings, Response, endpoint};
 pub use connector::{Connector, IDLE, Proxy, is_proxied};
 pub use exchange::Exchange;
 pub use failure::{Failed, Refusal};
@@ -41,4 +43,6 @@ pub use headers::{content_range, date, number, retry_after, unsatisfied_size};
 pub use metrics::Counts;
 pub use pool::{Place, Pool};
 pub use tls::Tls;
-pub use transport::{PROXY_WANTS_CREDENTIALS, causes, printable, will_stay};
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+pub use transport::{PROXY_WANTS_CREDENTIALS, causes, is_timeout, printable, will_stay};

@@ -48,7 +48,7 @@ pub fn printable(text: &str, max: usize) -> String {
 }
 
 /// Whether time ran out before a response came.
-pub(super) fn is_timeout(error: &(dyn Error + 'static)) -> bool {
+pub fn is_timeout(error: &(dyn Error + 'static)) -> bool {
     let mut next = Some(error);
     for _ in 0..16 {
         let Some(error) = next else { break };

@@ -282,7 +282,7 @@ impl<S: ObjectStore> Fetch<S> {
         let source = &self.source;
         let options = GetOptions::new(&source.name.key, self.left)
             .with_if_match(source.version().and_then(Version::if_match));
-        let get = source.store.get(options, self.failures.attempts.next());
+        let get = self.failures.attempts.run(source.store.get(options));
         let (head, body) = if S::HAS_DEADLINES {
             get.await?
         } else {

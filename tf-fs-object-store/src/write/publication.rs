@@ -18,12 +18,12 @@ pub trait Publication: Send {
     /// these two is lost. `None` if the store replaces nobody else's object.
     fn unchecked(&self) -> Option<Unchecked>;
 
-    /// Makes one attempt, counted from 1.
+    /// Makes one attempt.
     ///
     /// # Errors
     /// As [`ObjectStore::put`](crate::ObjectStore::put) and
     /// [`ObjectStore::complete_multipart`](crate::ObjectStore::complete_multipart).
-    fn send(&mut self, attempt: u32) -> impl Future<Output = Result<Stored, Self::Failure>> + Send;
+    fn send(&mut self) -> impl Future<Output = Result<Stored, Self::Failure>> + Send;
 
     /// Whether the store may refuse a condition that holds. Then the engine looks at the object after each
     /// [`Class::Precondition`](crate::Class::Precondition), and [`refused`](Self::refused) decides.
@@ -82,16 +82,14 @@ impl<S: ObjectStore> Publication for Plain<'_, S> {
         (!is_free).then(Unchecked::default)
     }
 
-    async fn send(&mut self, attempt: u32) -> Result<Stored, S::Failure> {
+    async fn send(&mut self) -> Result<Stored, S::Failure> {
         // The store is not given a condition that it cannot check.
         let before =
             if self.to.before.can_be_checked() { self.to.before } else { &Before::Anything };
         let to = Target { before, ..self.to };
         match self.sent {
-            Sent::Whole(content) => self.store.put(to, content, attempt).await,
-            Sent::Parts { id, parts } => {
-                self.store.complete_multipart(to, id, parts, attempt).await
-            }
+            Sent::Whole(content) => self.store.put(to, content).await,
+            Sent::Parts { id, parts } => self.store.complete_multipart(to, id, parts).await,
         }
     }
 }

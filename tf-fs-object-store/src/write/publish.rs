@@ -46,7 +46,7 @@ pub(crate) async fn publish<S: ObjectStore>(
             return Ok(stored);
         }
         let (number, began) = (attempts.next(), Instant::now());
-        let failure = match request.attempt(publication.send(number)).await {
+        let failure = match request.attempt(&attempts, publication.send()).await {
             Ok(stored) => {
                 *is_open = true;
                 if let Some(unchecked) = publication.unchecked() {

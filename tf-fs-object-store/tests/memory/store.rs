@@ -164,12 +164,9 @@ impl ObjectStore for Bucket {
         Some("the store of a test, the same in all its processes".into())
     }
 
-    async fn get(
-        &self,
-        options: GetOptions<'_>,
-        attempt: u32,
-    ) -> Result<(Head, Bytewise), RequestError> {
+    async fn get(&self, options: GetOptions<'_>) -> Result<(Head, Bytewise), RequestError> {
         let GetOptions { key, range, if_match, .. } = options;
+        let attempt = tf_fs_object_store::attempt().number;
         let fault =
             self.begin("get", &format!("{key} from {} attempt {attempt}", range.start)).await?;
         let contents = self.contents();

@@ -266,7 +266,7 @@ impl ObjectStore for Bucket {
         &self.settings
     }
 
-    async fn get(&self, options: GetOptions<'_>, _: u32) -> Result<(Head, Rest), Failed> {
+    async fn get(&self, options: GetOptions<'_>) -> Result<(Head, Rest), Failed> {
         let mut contents = self.contents();
         let GetOptions { key, range, if_match, .. } = options;
         contents.begin("get", key, format!("get {key} from {}", range.start))?;
@@ -299,14 +299,14 @@ impl ObjectStore for Bucket {
         (self.limits.put > 0).then_some(self.limits)
     }
 
-    async fn put(&self, to: Target<'_>, content: &Content, _: u32) -> Result<Stored, Failed> {
+    async fn put(&self, to: Target<'_>, content: &Content) -> Result<Stored, Failed> {
         let mut contents = self.contents();
         let key = &to.name.key;
         let fault = contents.begin("put", key, format!("put {key} of {}", content.len()))?;
         contents.make(&self.limits, to, joined(content), fault)
     }
 
-    async fn stored(&self, name: &Name, _: u32) -> Result<(Stored, Attributes), Failed> {
+    async fn stored(&self, name: &Name) -> Result<(Stored, Attributes), Failed> {
         let mut contents = self.contents();
         contents.begin("head", &name.key, format!("head {}", name.key))?;
         match contents.objects.get(&name.key) {
@@ -346,7 +346,6 @@ impl ObjectStore for Bucket {
         upload: Multipart<'_>,
         number: u32,
         content: &Content,
-        _: u32,
     ) -> Result<Part, Failed> {
         // Parts are on their way for a moment, and do not arrive in order.
         tokio::time::sleep(Duration::from_millis(u64::from(number * 7 % 5))).await;
@@ -367,7 +366,6 @@ impl ObjectStore for Bucket {
         number: u32,
         source: &Stored,
         range: Range,
-        _: u32,
     ) -> Result<Part, Failed> {
         let mut contents = self.contents();
         let key = &upload.name.key;
@@ -389,7 +387,6 @@ impl ObjectStore for Bucket {
         to: Target<'_>,
         id: &str,
         parts: &[Part],
-        _: u32,
     ) -> Result<Stored, Failed> {
         let mut contents = self.contents();
         let key = &to.name.key;

@@ -3,13 +3,11 @@
 use super::Shared;
 use super::abilities::Abilities;
 use super::credentials::{Cache, Chain};
-use super::patience::Patient;
-use super::region::{FALLBACK, Located, Resolver, asked_for};
-use super::retry::Refused;
+use super::region::{FALLBACK, Located, REGION_HEADER, Resolver, asked_for};
 use super::route::Route;
 use super::tls;
-use super::whole::Whole;
 use crate::config::BucketSettings;
+use crate::failure::{element, is_about_old_credentials};
 use crate::get::Shown;
 use crate::metrics::Observer;
 use arc_swap::ArcSwapOption;
@@ -17,13 +15,11 @@ use aws_config::BehaviorVersion;
 use aws_credential_types::Credentials;
 use aws_sdk_s3::Client;
 use aws_sdk_s3::config::endpoint::Params;
-use aws_sdk_s3::config::retry::RetryConfig;
-use aws_sdk_s3::config::timeout::TimeoutConfig;
+use aws_sdk_s3::config::retry::{RetryConfig, RetryPartition};
 use aws_sdk_s3::config::{
     IdentityCache, RequestChecksumCalculation, SharedCredentialsProvider,
     StalledStreamProtectionConfig,
 };
-use aws_smithy_runtime::client::retries::{RetryPartition, TokenBucket};
 use aws_types::SdkConfig;
 use aws_types::region::Region;
 use aws_types::service_config::ServiceConfigKey;
@@ -31,8 +27,7 @@ use futures_util::FutureExt;
 use http::{HeaderName, HeaderValue, Uri};
 use std::fmt;
 use std::sync::{Arc, OnceLock};
-use tf_fs_object_store::LONGEST_BACKOFF;
-use tf_fs_object_store::http::{Pool, Tls, causes};
+use tf_fs_object_store::http::{Pool, Tls, causes, date};
 use tf_fs_plugin::prelude::*;
 
 /// A bucket and the client for it.
@@ -120,35 +115,17 @@ impl Bucket {
             .force_path_style(endpoint.path_style)
             .use_fips(endpoint.use_fips)
             .use_dual_stack(endpoint.use_dualstack)
-            .retry_config(
-                retries
-                    .with_max_attempts(settings.engine.max_attempts)
-                    .with_initial_backoff(settings.engine.retry_backoff)
-                    .with_max_backoff(settings.engine.retry_backoff.max(LONGEST_BACKOFF)),
-            )
-            // Of its own, so that one store's trouble leaves the others their retries.
-            .retry_partition(
-                RetryPartition::custom(format!("s3 {name}"))
-                    // `Patient` ends the attempts. A quota would end them within a second where many are under way.
-                    .token_bucket(TokenBucket::unlimited())
-                    .build(),
-            )
-            .retry_classifier(Refused {
-                located: Arc::clone(&located),
-                credentials: Arc::clone(&cache),
-            })
-            .timeout_config(
-                TimeoutConfig::builder().connect_timeout(settings.connect_timeout).build(),
-            )
-            // `watch` does this.
+            // The engine repeats requests. What is left is the pace of `adaptive`.
+            .retry_config(retries.with_max_attempts(1))
+            // Of its own, so that one store's trouble leaves the others their pace.
+            .retry_partition(RetryPartition::new(format!("s3 {name}")))
+            // `http` does this.
             .stalled_stream_protection(StalledStreamProtectionConfig::disabled())
             .request_checksum_calculation(if settings.checksums {
                 RequestChecksumCalculation::WhenSupported
             } else {
                 RequestChecksumCalculation::WhenRequired
             })
-            .interceptor(Whole)
-            .interceptor(Patient { bucket: Arc::clone(&name), settings: Arc::clone(&settings) })
             .interceptor(Observer::new(settings.requester_pays));
         config.set_endpoint_url(endpoint.url.clone());
         let abilities = shared.abilities(endpoint.url.as_deref());
@@ -283,16 +260,28 @@ impl Bucket {
             .into_iter()
     }
 
-    /// Whether a request that got this answer may be tried again at once: the store named the bucket's
-    /// region, which then counts from now on, or newer credentials may be had. `region` is the header of
-    /// that name ([`REGION_HEADER`](super::REGION_HEADER)), `body` as much of the body as was read.
-    pub(crate) fn may_try_again(&self, status: u16, region: Option<&str>, body: &[u8]) -> bool {
-        if let Some(region) = asked_for(status, region, body) {
+    /// Whether a request that got this answer may be tried again at once: the store named the bucket's region or its own
+    /// time, which then count from now on, or newer credentials may be had. `body` is as much of the body as was read.
+    pub(crate) fn may_try_again<'a>(
+        &self,
+        status: u16,
+        header: impl Fn(&str) -> Option<&'a str>,
+        body: &[u8],
+    ) -> bool {
+        if let Some(region) = asked_for(status, header(REGION_HEADER), body) {
             return self.located.correct(&region);
         }
-        (400..=499).contains(&status)
-            && super::code_of(body).is_some_and(|code| super::is_about_old_credentials(&code))
-            && self.credentials.as_ref().is_some_and(|cache| cache.expire())
+        let code = element(body, "Code").filter(|_| (400..=499).contains(&status));
+        match code {
+            Some(code) if code == "RequestTimeTooSkewed" => {
+                header("date").and_then(date).is_some_and(|there| self.shown.set_clock(there))
+            }
+            Some(code) => {
+                is_about_old_credentials(&code)
+                    && self.credentials.as_ref().is_some_and(|cache| cache.expire())
+            }
+            None => false,
+        }
     }
 }
 
@@ -436,14 +425,14 @@ mod tests {
         let bucket =
             Bucket::connect("data".into(), Arc::new(settings), &Arc::default()).await.unwrap();
         assert_eq!(bucket.route().unwrap().signing_region, "us-east-1");
-        assert!(bucket.may_try_again(301, Some("eu-west-1"), b""));
+        assert!(bucket.may_try_again(301, |_| Some("eu-west-1"), b""));
         let route = bucket.route().unwrap();
         assert_eq!(
             (route.signing_region.as_str(), route.host.as_str()),
             ("eu-west-1", "data.s3.eu-west-1.amazonaws.com")
         );
-        assert!(!bucket.may_try_again(301, Some("evil.example.com/"), b""));
-        assert!(!bucket.may_try_again(403, None, b"<Error><Code>AccessDenied</Code></Error>"));
+        assert!(!bucket.may_try_again(301, |_| Some("evil.example.com/"), b""));
+        assert!(!bucket.may_try_again(403, |_| None, b"<Error><Code>AccessDenied</Code></Error>"));
         assert_eq!(bucket.route().unwrap().signing_region, "eu-west-1");
     }
 

@@ -41,6 +41,9 @@ const EXPIRES_BEFORE: Duration = Duration::from_secs(10);
 /// Credentials younger than this were no better when a store refuses them.
 const FRESH: Duration = Duration::from_secs(1);
 
+/// The same of those that are what was refused before.
+const STALE: Duration = Duration::from_secs(60);
+
 /// The sources of credentials, one after the other, as the AWS SDK asks them.
 pub(super) struct Chain {
     fixed: Option<Credentials>,
@@ -383,6 +386,8 @@ fn broken<T>(reason: impl Into<String>) -> Result<T, Outcome> {
 pub(crate) struct Cache {
     chain: Chain,
     loaded: Mutex<Option<Loaded>>,
+    /// What a store refused last.
+    refused: Mutex<Option<Credentials>>,
     loading: tokio::sync::Mutex<()>,
 }
 
@@ -401,7 +406,12 @@ impl fmt::Debug for Cache {
 
 impl Cache {
     pub(super) fn new(chain: Chain) -> Self {
-        Self { chain, loaded: Mutex::default(), loading: tokio::sync::Mutex::default() }
+        Self {
+            chain,
+            loaded: Mutex::default(),
+            refused: Mutex::default(),
+            loading: tokio::sync::Mutex::default(),
+        }
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Option<Loaded>> {
@@ -463,14 +473,22 @@ impl Cache {
     /// A store refused the credentials as too old: forgets them. Whether newer ones may be had.
     pub(crate) fn expire(&self) -> bool {
         let mut loaded = self.lock();
-        match &*loaded {
-            Some(young) if young.at.elapsed() < FRESH => false,
-            _ => {
-                *loaded = None;
-                true
+        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(Loaded { credentials, at, .. }) = &*loaded {
+            let is_same = refused.as_ref().is_some_and(|refused| is_same(refused, credentials));
+            if at.elapsed() < if is_same { STALE } else { FRESH } {
+                return false;
             }
         }
+        if let Some(Loaded { credentials, .. }) = loaded.take() {
+            *refused = Some(credentials);
+        }
+        true
     }
+}
+
+fn is_same(one: &Credentials, other: &Credentials) -> bool {
+    one.access_key_id() == other.access_key_id() && one.session_token() == other.session_token()
 }
 
 fn ends_after(credentials: &Credentials, wait: Duration) -> bool {

@@ -4,25 +4,21 @@ mod abilities;
 mod bucket;
 mod credentials;
 mod http;
-mod patience;
 mod region;
-mod retry;
 mod route;
 mod silence;
 mod tls;
-mod watch;
 mod whole;
 
 pub(crate) use abilities::{Abilities, Condition, Known};
 pub(crate) use bucket::Bucket;
 pub(crate) use credentials::NoCredentials;
-pub(crate) use region::{REGION_HEADER, asked_for};
-pub(crate) use retry::{code_of, is_about_old_credentials, retry_after};
+pub(crate) use http::Unanswered;
+pub(crate) use region::{Corrections, REGION_HEADER, asked_for};
 pub(crate) use route::Route;
-pub(crate) use watch::{ATTEMPT_HEADER, Attempt, Stalled, TooLarge, attempt_of};
 
+use crate::cause::Cause;
 use crate::config::Settings;
-use crate::get::Cause;
 use aws_sdk_s3::config::endpoint::DefaultResolver;
 use aws_smithy_runtime_api::client::http::SharedHttpClient;
 use credentials::Sources;
@@ -30,7 +26,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 use tf_fs_object_store::http::{Pool, Proxy, Tls};
-use tf_fs_object_store::{BucketPage, Name};
+use tf_fs_object_store::{BucketPage, Name, retry};
 use tf_fs_plugin::prelude::*;
 
 /// What connections to buckets are made with.
@@ -89,7 +85,10 @@ impl tf_fs_object_store::Client for Client {
     }
 
     async fn list_buckets(&self, token: Option<&str>) -> Result<BucketPage, Cause> {
-        crate::names::list_buckets(&self.open(&"".into()).await?, token).await
+        let (any, name) = (self.open(&"".into()).await?, Name::new("s3", "", ""));
+        // Here, because what the store says of the region counts for this bucket only.
+        let list = || crate::names::list_buckets(&any, token);
+        Ok(retry(&any, "ListBuckets", &name, list).await?)
     }
 
     async fn open(&self, bucket: &Arc<str>) -> Result<Bucket> {

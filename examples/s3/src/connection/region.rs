@@ -5,6 +5,7 @@ use aws_sdk_s3::config::endpoint::{DefaultResolver, Params, ResolveEndpoint};
 use aws_smithy_runtime_api::client::endpoint::EndpointFuture;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
+use tf_fs_object_store::attempt;
 
 /// Used where nothing names a region: the one that Amazon's old names of buckets lead to.
 pub(crate) const FALLBACK: &str = "us-east-1";
@@ -16,33 +17,51 @@ pub(crate) const REGION_HEADER: &str = "x-amz-bucket-region";
 #[derive(Debug)]
 pub(super) struct Located {
     region: ArcSwap<String>,
-    corrections: Mutex<Corrections>,
+    corrections: Corrections,
     rules: Arc<DefaultResolver>,
 }
 
-/// What the store said of the region lately.
+/// Corrections of what requests are made with, by the store's answers.
 #[derive(Debug, Default)]
-struct Corrections {
-    /// When the first of them was made.
-    since: Option<Instant>,
-    made: u32,
-    /// Requests that were told what was known by then.
-    echoes: u32,
+pub(crate) struct Corrections(Mutex<Made>);
+
+#[derive(Debug, Default)]
+struct Made {
+    /// When the first of the last minute was made, and the last one.
+    first: Option<Instant>,
+    last: Option<Instant>,
+    count: u32,
 }
 
-/// A store that names more regions than this in a minute goes in circles.
+/// A store that corrects more often than this in a minute goes in circles.
 const MAX_CORRECTIONS: u32 = 8;
 
-/// More requests than this are not on their way while the region is corrected.
-const MAX_ECHOES: u32 = 64;
-
 const MINUTE: Duration = Duration::from_secs(60);
+
+impl Corrections {
+    /// Whether a request of an attempt that `began` then, which a store refused, may be made again at once: after an answer
+    /// that says something new, or if it was made before the last correction. Otherwise the store refuses what it asks for,
+    /// and would go on doing so.
+    pub(crate) fn allow(&self, is_new: bool, began: Instant) -> bool {
+        let mut made = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if !is_new {
+            return made.last.is_some_and(|last| last > began);
+        }
+        if made.first.is_some_and(|first| first.elapsed() > MINUTE) {
+            *made = Made::default();
+        }
+        made.count += 1;
+        made.first.get_or_insert_with(Instant::now);
+        made.last = Some(Instant::now());
+        made.count <= MAX_CORRECTIONS
+    }
+}
 
 impl Located {
     pub(super) fn new(region: &str, rules: Arc<DefaultResolver>) -> Self {
         Self {
             region: ArcSwap::from_pointee(region.to_owned()),
-            corrections: Mutex::default(),
+            corrections: Corrections::default(),
             rules,
         }
     }
@@ -57,27 +76,12 @@ impl Located {
         if !is_region(region) {
             return false;
         }
-        let mut corrections = self.corrections.lock().unwrap_or_else(PoisonError::into_inner);
-        if corrections.since.is_some_and(|since| since.elapsed() > MINUTE) {
-            *corrections = Corrections::default();
+        let known = self.region();
+        if *known != region {
+            log::debug!("a bucket is in {region}, not in {known}");
+            self.region.store(Arc::new(region.to_owned()));
         }
-        if **self.region.load() == region {
-            // Another request was told a moment ago; this one was on its way then. Otherwise the store
-            // refuses the region that it asks for, and would go on doing so.
-            if corrections.made == 0 {
-                return false;
-            }
-            corrections.echoes += 1;
-            return corrections.echoes <= MAX_ECHOES;
-        }
-        corrections.made += 1;
-        if corrections.made > MAX_CORRECTIONS {
-            return false;
-        }
-        corrections.since.get_or_insert_with(Instant::now);
-        log::debug!("a bucket is in {region}, not in {}", self.region.load());
-        self.region.store(Arc::new(region.to_owned()));
-        true
+        self.corrections.allow(*known != region, attempt().began)
     }
 
     /// The rules of the SDK for this region.
@@ -176,11 +180,19 @@ mod tests {
         }
         assert!(located.correct("eu-west-1"));
         assert_eq!(*located.region(), "eu-west-1");
-        assert!(located.correct("eu-west-1"), "a request that was on its way");
-        let again = (0..1000).filter(|_| located.correct("eu-west-1")).count();
-        assert_eq!(again, 63, "a store that refuses what it asks for is not asked for ever");
+        assert!(!located.correct("eu-west-1"), "it was asked for");
         let around =
             (0..1000).filter(|i| located.correct(["eu-west-2", "eu-west-1"][i % 2])).count();
         assert_eq!(around, 7, "nor is one that sends us in circles");
+    }
+
+    #[test]
+    fn what_was_on_its_way_is_sent_again() {
+        let corrections = Corrections::default();
+        let before = Instant::now();
+        assert!(!corrections.allow(false, before), "nothing was corrected");
+        assert!(corrections.allow(true, before));
+        assert!(corrections.allow(false, before));
+        assert!(!corrections.allow(false, Instant::now()));
     }
 }

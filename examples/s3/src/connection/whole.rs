@@ -1,37 +1,5 @@
 //! Answers that end too early although the connection did not: XML all the same to the SDK, with less in it.
 
-use aws_smithy_runtime_api::box_error::BoxError;
-use aws_smithy_runtime_api::client::interceptors::Intercept;
-use aws_smithy_runtime_api::client::interceptors::context::AfterDeserializationInterceptorContextRef;
-use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
-use aws_smithy_types::config_bag::ConfigBag;
-use std::io;
-
-/// Makes an error of a document that is cut off.
-#[derive(Debug)]
-pub(super) struct Whole;
-
-impl Intercept for Whole {
-    fn name(&self) -> &'static str {
-        "s3 whole answers"
-    }
-
-    fn read_after_deserialization(
-        &self,
-        context: &AfterDeserializationInterceptorContextRef<'_>,
-        _: &RuntimeComponents,
-        _: &mut ConfigBag,
-    ) -> Result<(), BoxError> {
-        let response = context.response();
-        // An error has a code or none, whatever else its document lacks.
-        if response.status().is_success() && response.body().bytes().is_some_and(is_cut_off) {
-            let kind = io::ErrorKind::UnexpectedEof;
-            return Err(io::Error::new(kind, "the response is cut off in the middle").into());
-        }
-        Ok(())
-    }
-}
-
 /// Whether a body is the beginning of a document without its end.
 pub(super) fn is_cut_off(body: &[u8]) -> bool {
     let body = body.trim_ascii();

@@ -5,8 +5,8 @@ use super::*;
 fn error(status: u16, code: &str) -> Error {
     let body = format!("<Error><Code>{code}</Code><Message>Text &amp; more</Message></Error>");
     let header = |name: &str| (name == "x-amz-request-id").then_some("ID1");
-    let answer = Answer::new(status, header, body.as_bytes(), 3);
-    of_answer("GetObject", &"s3://bucket/a/b", &answer)
+    let answer = Answer::new(status, header, body.as_bytes());
+    of_answer("GetObject", &"s3://bucket/a/b", &answer, 3)
 }
 
 #[test]
@@ -75,13 +75,13 @@ fn what_helps_is_said() {
         date: Some("Fri, 20 Nov 2026 20:00:00 GMT".into()),
         ..Answer::default()
     };
-    let text = of_answer("GetObject", &"s3://b/k", &answer).to_string();
+    let text = of_answer("GetObject", &"s3://b/k", &answer, 1).to_string();
     assert!(
         text.contains("at the store Fri, 20 Nov 2026 20:00:00 GMT") && text.contains("here it is "),
         "{text}"
     );
     let answer = Answer { status: 301, region: Some("eu-west-1".into()), ..Answer::default() };
-    let text = of_answer("GetObject", &"s3://b/k", &answer).to_string();
+    let text = of_answer("GetObject", &"s3://b/k", &answer, 1).to_string();
     assert!(text.contains("bucket `b` is in region eu-west-1; set AWS_REGION=eu-west-1"), "{text}");
 }
 
@@ -89,20 +89,6 @@ fn what_helps_is_said() {
 fn the_words_of_a_store_stay_on_one_line() {
     let answer =
         Answer { status: 400, message: Some("a\nb\u{1b}[31m".repeat(200)), ..Answer::default() };
-    let text = of_answer("GetObject", &"s3://b/k", &answer).to_string();
+    let text = of_answer("GetObject", &"s3://b/k", &answer, 1).to_string();
     assert!(text.len() < 600 && !text.contains(char::is_control), "{text}");
-}
-
-#[test]
-fn failures_without_an_answer() {
-    let refused = std::io::Error::from_raw_os_error(111);
-    let error = of_transport("GetObject", &"s3://b/k", Some("http://h:1"), 2, &refused);
-    assert_eq!(error.code(), Code::Unavailable);
-    assert!(error.message().contains("by http://h:1: Connection refused"), "{error}");
-    assert!(error.message().ends_with("(2 attempts)"), "{error}");
-    let late = std::io::Error::from(std::io::ErrorKind::TimedOut);
-    assert_eq!(
-        of_transport("GetObject", &"s3://b/k", None, 1, &late).code(),
-        Code::DeadlineExceeded
-    );
 }

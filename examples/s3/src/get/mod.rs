@@ -1,7 +1,6 @@
 //! One ranged GET, by either of two ways: over connections of our own, read straight into the
 //! destination, or by the official client where a proxy stands between.
 
-mod cause;
 mod own;
 #[cfg(feature = "ranges")]
 mod ranges;
@@ -9,17 +8,16 @@ mod request;
 mod sdk;
 mod target;
 
-pub(crate) use cause::Cause;
 #[cfg(feature = "ranges")]
 pub use ranges::{Ranges, Way};
 pub(crate) use target::Shown;
 
+use crate::cause::Cause;
 use crate::connection::Bucket;
 use crate::metrics;
 use bytes::BufMut;
-use std::io;
 use std::time::Instant;
-use tf_fs_object_store::http::HttpBody;
+use tf_fs_object_store::http::{Failed, HttpBody};
 use tf_fs_object_store::{GetOptions, Head};
 
 /// The bytes of an answer, as they arrive.
@@ -37,24 +35,16 @@ impl tf_fs_object_store::Body for Body {
 
     async fn fill(&mut self, to: &mut (impl BufMut + Send + ?Sized)) -> Result<usize, Cause> {
         match &mut self.0 {
-            Inner::Own(body) => {
-                let n = body.fill(to).await?;
-                metrics::BYTES_RECEIVED.add(n as u64);
-                Ok(n)
-            }
+            Inner::Own(body) => Ok(body.fill(to).await?),
             Inner::Sdk(body) => body.fill(to).await,
             Inner::Empty => Ok(0),
         }
     }
 }
 
-/// Asks for a range, for the `attempt`th time, and returns at the head of the answer.
-pub(crate) async fn get(
-    bucket: &Bucket,
-    options: GetOptions<'_>,
-    attempt: u32,
-) -> Result<(Head, Body), Cause> {
-    let route = bucket.route().map_err(Cause::Other)?;
+/// Asks for a range, and returns at the head of the answer.
+pub(crate) async fn get(bucket: &Bucket, options: GetOptions<'_>) -> Result<(Head, Body), Cause> {
+    let route = bucket.route().map_err(Failed::Other)?;
     if bucket.is_for_sdk(&route) {
         return sdk::get(bucket, options).await;
     }
@@ -64,8 +54,8 @@ pub(crate) async fn get(
         Ok(_) => Some(206),
         Err(cause) => cause.status(),
     };
-    metrics::attempt("GetObject", attempt, asked.elapsed(), status);
-    if matches!(outcome, Err(Cause::Unsupported)) {
+    metrics::attempt("GetObject", asked.elapsed(), status);
+    if matches!(outcome, Err(Cause::Failed(Failed::Unsupported(_)))) {
         bucket.use_sdk();
         return sdk::get(bucket, options).await;
     }
@@ -78,12 +68,6 @@ fn past_the_end(wanted: GetOptions<'_>, size: Option<u64>) -> Result<(Head, Body
     let size = size.or((wanted.range.start == 0).then_some(0));
     match size {
         Some(size) if size <= wanted.range.start => Ok((Head::new(size, size), Body(Inner::Empty))),
-        _ => Err(Cause::Nonsense("HTTP 416 for a range that the object has".into())),
+        _ => Err(Failed::Invalid("HTTP 416 for a range that the object has".into()).into()),
     }
-}
-
-/// The answer broke off.
-fn closed(missing: u64) -> io::Error {
-    let kind = io::ErrorKind::UnexpectedEof;
-    io::Error::new(kind, format!("closed with {missing} bytes missing"))
 }

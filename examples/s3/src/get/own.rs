@@ -1,10 +1,10 @@
 //! A GET over a connection of our own, from the socket straight into the destination.
 
-use super::cause::Refusal;
-use super::{Body, Cause, Inner, past_the_end, request};
-use crate::connection::{Bucket, REGION_HEADER, Route};
+use super::{Body, Inner, past_the_end, request};
+use crate::cause::Cause;
+use crate::connection::{Bucket, Route};
 use crate::failure;
-use tf_fs_object_store::http::{Exchange, Response, date, number, unsatisfied_size};
+use tf_fs_object_store::http::{Exchange, Failed, Response, unsatisfied_size};
 use tf_fs_object_store::{GetOptions, Head};
 
 /// Of the body of a refusal no more is read.
@@ -15,12 +15,12 @@ pub(super) async fn get(
     route: &Route,
     wanted: GetOptions<'_>,
 ) -> Result<(Head, Body), Cause> {
-    let credentials = bucket.credentials().await.map_err(Cause::Other)?;
+    let credentials = bucket.credentials().await.map_err(Failed::Other)?;
     let request =
-        request::request(bucket, route, wanted, credentials.as_ref()).map_err(Cause::Other)?;
+        request::request(bucket, route, wanted, credentials.as_ref()).map_err(Failed::Other)?;
     let stall = bucket.settings.engine.stall_timeout;
     let exchange = Exchange {
-        place: &bucket.place(route).map_err(Cause::Other)?,
+        place: &bucket.place(route).map_err(Failed::Other)?,
         endpoint: &route.base,
         connect_timeout: bucket.settings.connect_timeout,
         stall_timeout: stall,
@@ -33,14 +33,14 @@ pub(super) async fn get(
             let body = response.into_body(Some(head.end - wanted.range.start));
             Ok((head, Body(Inner::Own(body))))
         }
-        304 | 412 => Err(Cause::Changed),
+        304 | 412 => Err(Failed::Changed.into()),
         416 if wanted.if_match.is_none() => {
             let size = response.header("content-range").and_then(unsatisfied_size);
             // For the connection, which is kept if nothing is left to read.
             response.beginning(REFUSAL_LIMIT, stall).await;
             past_the_end(wanted, size)
         }
-        416 => Err(Cause::Changed),
+        416 => Err(Failed::Changed.into()),
         _ => Err(refused(bucket, response).await),
     }
 }
@@ -49,10 +49,7 @@ async fn refused(bucket: &Bucket, response: Response) -> Cause {
     let (status, headers) = (response.status, response.headers.clone());
     let body = response.beginning(REFUSAL_LIMIT, bucket.settings.engine.stall_timeout).await;
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-    let answer = failure::Answer::new(status, header, &body, 1);
-    let is_mended = bucket.may_try_again(status, header(REGION_HEADER), &body)
-        || (answer.code.as_deref() == Some("RequestTimeTooSkewed")
-            && header("date").and_then(date).is_some_and(|date| bucket.set_clock(date)));
-    let retry_after = header("retry-after").and_then(number).map(std::time::Duration::from_secs);
-    Cause::Answer(Box::new(Refusal { answer, retry_after, is_mended }))
+    let answer = failure::Answer::new(status, header, &body);
+    let is_mended = bucket.may_try_again(status, header, &body);
+    Cause::refusal(answer, header("retry-after"), is_mended)
 }

@@ -1,6 +1,7 @@
 //! A GET by the official client.
 
-use super::{Cause, closed, past_the_end};
+use super::past_the_end;
+use crate::cause::Cause;
 use crate::connection::Bucket;
 use aws_sdk_s3::error::SdkError;
 use aws_sdk_s3::operation::get_object::GetObjectError;
@@ -8,8 +9,9 @@ use aws_sdk_s3::primitives::ByteStream;
 use bytes::{Buf, BufMut, Bytes};
 use std::io;
 use std::time::SystemTime;
-use tf_fs_object_store::http::{RangeAnswer, unsatisfied_size};
-use tf_fs_object_store::{GetOptions, Head};
+use tf_fs_object_store::http::{Failed, RangeAnswer, unsatisfied_size};
+use tf_fs_object_store::metrics::BYTES_RECEIVED;
+use tf_fs_object_store::{GetOptions, Head, ObjectStore as _};
 
 /// The body of an answer.
 pub(super) struct Body {
@@ -17,6 +19,7 @@ pub(super) struct Body {
     /// Arrived and not handed on yet.
     rest: Bytes,
     left: u64,
+    endpoint: String,
 }
 
 pub(super) async fn get(
@@ -34,7 +37,7 @@ pub(super) async fn get(
         .await;
     let answer = match answer {
         Ok(answer) => answer,
-        Err(error) => return refused(error, wanted),
+        Err(error) => return refused(bucket, error, wanted),
     };
     let described = RangeAnswer {
         status: if answer.content_range().is_some() { 206 } else { 200 },
@@ -46,25 +49,25 @@ pub(super) async fn get(
     };
     let head = described.head(wanted)?;
     let left = head.end - wanted.range.start;
-    Ok((
-        head,
-        super::Body(super::Inner::Sdk(Body { stream: answer.body, rest: Bytes::new(), left })),
-    ))
+    let endpoint = bucket.endpoint();
+    let body = Body { stream: answer.body, rest: Bytes::new(), left, endpoint };
+    Ok((head, super::Body(super::Inner::Sdk(body))))
 }
 
 fn refused(
+    bucket: &Bucket,
     error: SdkError<GetObjectError>,
     wanted: GetOptions<'_>,
 ) -> Result<(Head, super::Body), Cause> {
     match error.raw_response().map(|response| response.status().as_u16()) {
-        Some(304 | 412) => Err(Cause::Changed),
+        Some(304 | 412) => Err(Failed::Changed.into()),
         Some(416) if wanted.if_match.is_none() => {
             let head = error.raw_response().map(|response| response.headers());
             let range = head.and_then(|headers| headers.get("content-range"));
             past_the_end(wanted, range.and_then(unsatisfied_size))
         }
-        Some(416) => Err(Cause::Changed),
-        _ => Err(Cause::sdk(error)),
+        Some(416) => Err(Failed::Changed.into()),
+        _ => Err(bucket.cause(error)),
     }
 }
 
@@ -76,19 +79,23 @@ impl Body {
         while self.rest.is_empty() {
             self.rest = match self.stream.next().await {
                 Some(Ok(rest)) => rest,
-                Some(Err(error)) => return Err(broken(io::Error::other(error))),
-                None => return Err(broken(closed(self.left))),
+                Some(Err(error)) => return Err(self.broken(io::Error::other(error))),
+                None => {
+                    let missing = format!("closed with {} bytes missing", self.left);
+                    return Err(self.broken(io::Error::new(io::ErrorKind::UnexpectedEof, missing)));
+                }
             };
         }
         let left = usize::try_from(self.left).unwrap_or(usize::MAX);
         let n = self.rest.len().min(to.remaining_mut()).min(left);
+        BYTES_RECEIVED.add(n as u64);
         to.put_slice(&self.rest[..n]);
         self.rest.advance(n);
         self.left -= n as u64;
         Ok(n)
     }
-}
 
-fn broken(error: io::Error) -> Cause {
-    Cause::Transport("the store".into(), error.into())
+    fn broken(&self, error: io::Error) -> Cause {
+        Failed::Transport(self.endpoint.clone(), error.into()).into()
+    }
 }

@@ -1,8 +1,9 @@
 //! Where the GETs of a bucket go.
 
-use crate::connection::{Bucket, Route};
+use crate::connection::{Bucket, Corrections, Route};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::{Duration, SystemTime};
+use tf_fs_object_store::attempt;
 use tf_fs_object_store::http::Place;
 use tf_fs_plugin::prelude::*;
 
@@ -13,6 +14,7 @@ pub(crate) struct Shown {
     needs_sdk: AtomicBool,
     /// Seconds by which the store's clock is ahead.
     clock_ahead: AtomicI64,
+    corrections: Corrections,
 }
 
 impl Bucket {
@@ -39,15 +41,17 @@ impl Bucket {
         let moved = if ahead < 0 { now.checked_sub(by) } else { now.checked_add(by) };
         moved.unwrap_or(now)
     }
+}
 
-    /// The store says what time it is; whether that is news.
-    pub(super) fn set_clock(&self, there: SystemTime) -> bool {
+impl Shown {
+    /// The store says what time it is. Whether a request that was refused for its time may be made again at once.
+    pub(crate) fn set_clock(&self, there: SystemTime) -> bool {
         let now = SystemTime::now();
         let ahead = match there.duration_since(now) {
             Ok(ahead) => i64::try_from(ahead.as_secs()).unwrap_or(0),
             Err(behind) => -i64::try_from(behind.duration().as_secs()).unwrap_or(0),
         };
-        let before = self.shown.clock_ahead.swap(ahead, Ordering::Relaxed);
-        before.abs_diff(ahead) > 60
+        let before = self.clock_ahead.swap(ahead, Ordering::Relaxed);
+        self.corrections.allow(before.abs_diff(ahead) > 60, attempt().began)
     }
 }

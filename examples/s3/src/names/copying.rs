@@ -2,23 +2,24 @@
 
 use super::pages::payer;
 use super::request::{encryption, storage_class};
+use crate::cause::Cause;
 use crate::connection::{Bucket, Condition};
-use crate::failure::failure;
-use crate::get::Cause;
 use crate::write::checksum::{md5_etag_of_parts, same_etag};
 use crate::write::guard::Guard;
-use crate::write::object::{Target, leaves_open_whether_done, stored};
-use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
-use aws_sdk_s3::operation::copy_object::{CopyObjectError, CopyObjectOutput};
+use crate::write::multipart::upload_part_copy;
+use crate::write::object::{Target, stored};
+use aws_sdk_s3::operation::copy_object::CopyObjectOutput;
 use aws_sdk_s3::operation::head_object::HeadObjectOutput;
 use aws_sdk_s3::types::{CompletedMultipartUpload, CompletedPart};
 use futures_util::stream;
 use futures_util::{StreamExt, TryStreamExt};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
+use tf_fs_object_store::http::Failed;
 use tf_fs_object_store::{
-    Before, Class, CopyOptions, Failure as _, Found, Name, ObjectMeta, Stored,
+    Before, Class, CopyOptions, Failure as _, Found, Name, ObjectMeta, Range, Stored, retry,
 };
 use tf_fs_plugin::prelude::*;
 
@@ -90,24 +91,24 @@ impl Copy<'_> {
                 Ok(copy)
             }
             // It has changed since, or the store cannot tell.
-            Err(error) if known.is_some() && is_other(&error) => Err(Cause::Changed),
-            Err(error) if may_be_too_long(&error) => {
-                match self.head().await {
+            Err(cause) if known.is_some() && matches!(cause.status(), Some(412 | 501)) => {
+                Err(Failed::Changed.into())
+            }
+            Err(cause) if may_be_too_long(&cause) => {
+                match retry(&**self.from, "HeadObject", self.src, || self.head()).await {
                     Ok(head) if len(&head)? > ONE_REQUEST => Ok(self.parts_of(head).await?),
                     // What was said of the copy tells more.
-                    _ => Err(Cause::of("CopyObject", self.src, error)),
+                    _ => Err(cause),
                 }
             }
-            Err(error) => Err(Cause::of("CopyObject", self.src, error)),
+            Err(cause) => Err(cause),
         }
     }
 
     /// Asks for the copy, of exactly `known` if that is given.
-    async fn send(
-        &self,
-        known: Option<&ObjectMeta>,
-    ) -> Result<CopyObjectOutput, SdkError<CopyObjectError>> {
-        self.to
+    async fn send(&self, known: Option<&ObjectMeta>) -> Result<CopyObjectOutput, Cause> {
+        let copied = self
+            .to
             .client
             .copy_object()
             .bucket(&*self.to.name)
@@ -123,7 +124,8 @@ impl Copy<'_> {
             .set_storage_class(storage_class(self.to))
             .set_request_payer(payer(self.to))
             .send()
-            .await
+            .await;
+        copied.map_err(|error| self.to.cause(error))
     }
 
     async fn in_parts(&self) -> Result<Outcome, Cause> {
@@ -138,14 +140,14 @@ impl Copy<'_> {
     async fn head(&self) -> Result<HeadObjectOutput, Cause> {
         let head = self.from.client.head_object().bucket(&*self.from.name).key(&self.src.key);
         let head = head.set_request_payer(payer(self.from)).send().await;
-        head.map_err(|error| Cause::of("HeadObject", self.src, error))
+        head.map_err(|error| self.from.cause(error))
     }
 
     async fn parts_of(&self, head: HeadObjectOutput) -> Result<Outcome> {
         let len = len(&head)?;
         let source = Target::plain(self.from, self.src);
         let before = Before::This(stored(head.e_tag().unwrap_or_default(), len, None));
-        let created = self
+        let create = self
             .to
             .client
             .create_multipart_upload()
@@ -161,10 +163,9 @@ impl Copy<'_> {
             .set_server_side_encryption(encryption(self.to))
             .set_ssekms_key_id(self.to.settings.sse_kms_key_id.clone())
             .set_storage_class(storage_class(self.to))
-            .set_request_payer(payer(self.to))
-            .send()
-            .await
-            .map_err(|error| failure("CreateMultipartUpload", self.dst, error))?;
+            .set_request_payer(payer(self.to));
+        let make = || async { create.clone().send().await.map_err(|error| self.to.cause(error)) };
+        let created = retry(&**self.to, "CreateMultipartUpload", self.dst, make).await?;
         let upload = created.upload_id().unwrap_or_default();
         ensure!(
             !upload.is_empty(),
@@ -174,18 +175,17 @@ impl Copy<'_> {
             ))
         );
         let target = Target::plain(self.to, self.dst);
-        let done = match self.parts(upload, len, &source, &before).await {
+        let done = match self.parts(&target, upload, len, &source, &before).await {
             Ok(parts) => self.complete(&target, upload, len, parts).await,
             Err(error) => Err(error),
         };
         if done.is_err() {
             // What is left of it costs money. The error that counts is the first.
-            if let Err(cause) = target.abort(upload).await
-                && cause.class() != Class::NotFound
+            if let Err(error) = abort(&target, upload).await
+                && error.code() != Code::NotFound
             {
                 log::warn!(
-                    "{:#}: the store keeps its parts; let a lifecycle rule delete them",
-                    cause.into_error("AbortMultipartUpload", self.dst, 1)
+                    "{error:#}: the store keeps its parts; let a lifecycle rule delete them"
                 );
             }
         }
@@ -195,42 +195,17 @@ impl Copy<'_> {
     /// All parts of one version of the source.
     async fn parts(
         &self,
+        target: &Target<'_>,
         upload: &str,
         len: u64,
         original: &Target<'_>,
         before: &Before,
     ) -> Result<Vec<CompletedPart>> {
         let parts = stream::iter(ranges(len))
-            .map(|(number, first, last)| async move {
-                let mut guard = Guard::copy(original.bucket, before);
-                let answer = loop {
-                    guard.begin();
-                    let answer = self
-                        .to
-                        .client
-                        .upload_part_copy()
-                        .bucket(&*self.to.name)
-                        .key(&self.dst.key)
-                        .upload_id(upload)
-                        .part_number(number)
-                        .copy_source(source(self.src))
-                        .copy_source_range(format!("bytes={first}-{last}"))
-                        .set_copy_source_if_match(guard.if_match())
-                        .set_request_payer(payer(self.to))
-                        .send()
-                        .await;
-                    match answer {
-                        Ok(answer) => {
-                            guard.held();
-                            break answer;
-                        }
-                        Err(error) if guard.is_unknown(&error) => {}
-                        Err(error)
-                            if guard.is_refused(&error)
-                                && guard.is_again(original, &error).await? => {}
-                        Err(error) => return Err(failure("UploadPartCopy", self.src, error)),
-                    }
-                };
+            .map(|(number, range)| async move {
+                let part = (number, Some(range));
+                let copy = || upload_part_copy(target, upload, part, original, before);
+                let answer = retry(&**self.to, "UploadPartCopy", self.src, copy).await?;
                 let part = answer.copy_part_result().and_then(|part| part.e_tag());
                 let Some(part) = part.filter(|part| !part.is_empty()) else {
                     return Err(Error::data_loss(format_args!(
@@ -244,7 +219,9 @@ impl Copy<'_> {
             .try_collect()
             .await?;
         // Where the store does not check it, somebody may have replaced the source between two parts.
-        Guard::copy(original.bucket, before).look_at_source(original).await?;
+        let guard = Guard::copy(original.bucket, before);
+        let look = || guard.look_at_source(original);
+        retry(&**self.from, "HeadObject", self.src, look).await?;
         Ok(parts)
     }
 
@@ -272,7 +249,7 @@ impl Copy<'_> {
                     || etag.trim_matches('"').ends_with(&count) && !is_other(etag))
         };
         let whole = CompletedMultipartUpload::builder().set_parts(Some(parts)).build();
-        let completed = self
+        let complete = self
             .to
             .client
             .complete_multipart_upload()
@@ -280,25 +257,38 @@ impl Copy<'_> {
             .key(&self.dst.key)
             .upload_id(upload)
             .multipart_upload(whole)
-            .set_request_payer(payer(self.to))
-            .send()
-            .await;
-        let Err(error) = completed else { return Ok(()) };
+            .set_request_payer(payer(self.to));
+        let may_be_done = AtomicBool::new(false);
+        let make = || async {
+            complete.clone().send().await.map_err(|error| {
+                let cause = self.to.cause(error);
+                may_be_done.fetch_or(cause.may_be_done(), Ordering::Relaxed);
+                cause
+            })
+        };
+        let completed = retry(&**self.to, "CompleteMultipartUpload", self.dst, make).await;
         // The answer may be lost, and a second attempt finds no upload.
-        let may_be_done = leaves_open_whether_done(&error) || error.code() == Some("NoSuchUpload");
-        if may_be_done && settle(target, upload, is_copy).await {
+        if completed.is_err()
+            && may_be_done.load(Ordering::Relaxed)
+            && settle(target, upload, is_copy).await
+        {
             return Ok(());
         }
-        Err(failure("CompleteMultipartUpload", self.dst, error))
+        completed.map(drop)
     }
+}
+
+/// Makes the store forget the upload.
+async fn abort(target: &Target<'_>, upload: &str) -> Result<()> {
+    retry(target.bucket, "AbortMultipartUpload", target.name, || target.abort(upload)).await
 }
 
 /// Whether the store made the copy although it did not say so. Otherwise the upload is aborted.
 async fn settle(target: &Target<'_>, upload: &str, is_copy: impl Fn(&Stored) -> bool) -> bool {
     let is_there = async || {
         // The request has been waited for already.
-        for attempt in 1..=2 {
-            match target.find(attempt).await {
+        for _ in 0..2 {
+            match target.find().await {
                 Ok((found, _)) => return is_copy(&found),
                 Err(cause) if cause.class() == Class::NotFound => return false,
                 Err(_) => {}
@@ -307,7 +297,7 @@ async fn settle(target: &Target<'_>, upload: &str, is_copy: impl Fn(&Stored) -> 
         false
     };
     // It may be about to. Aborting ends that, or comes too late.
-    is_there().await || target.abort(upload).await.is_err() && is_there().await
+    is_there().await || abort(target, upload).await.is_err() && is_there().await
 }
 
 fn len(head: &HeadObjectOutput) -> Result<u64> {
@@ -316,13 +306,13 @@ fn len(head: &HeadObjectOutput) -> Result<u64> {
         .ok_or_else(|| Error::data_loss("HeadObject: the store gave no length"))
 }
 
-/// Part number, first and last byte of each part.
-fn ranges(len: u64) -> impl Iterator<Item = (i32, u64, u64)> {
+/// Number and bytes of each part.
+fn ranges(len: u64) -> impl Iterator<Item = (i32, Range)> {
     const MIB: u64 = 1 << 20;
     let part = len.div_ceil(MAX_PARTS).next_multiple_of(MIB).max(PART);
-    (1..)
-        .zip((0..len).step_by(usize::try_from(part).unwrap_or(usize::MAX)))
-        .map(move |(number, first)| (number, first, len.min(first.saturating_add(part)) - 1))
+    (1..).zip((0..len).step_by(usize::try_from(part).unwrap_or(usize::MAX))).map(
+        move |(number, first)| (number, Range::new(first, len.min(first.saturating_add(part)))),
+    )
 }
 
 /// The source as a header has it.
@@ -336,18 +326,13 @@ pub(crate) fn source(name: &Name) -> String {
     format!("{}/{key}", name.bucket)
 }
 
-/// Whether the source is not what it was believed to be, or the store cannot tell.
-fn is_other(error: &SdkError<CopyObjectError>) -> bool {
-    error.raw_response().is_some_and(|response| matches!(response.status().as_u16(), 412 | 501))
-}
-
 /// Whether an object has this ETag.
 fn is_tag(known: &ObjectMeta, etag: &str) -> bool {
     known.etag.as_deref().is_some_and(|known| same_etag(etag, known))
 }
 
-fn may_be_too_long(error: &SdkError<CopyObjectError>) -> bool {
-    matches!(error.code(), Some("InvalidRequest" | "EntityTooLarge" | "InvalidArgument"))
+fn may_be_too_long(cause: &Cause) -> bool {
+    matches!(cause.code(), Some("InvalidRequest" | "EntityTooLarge" | "InvalidArgument"))
 }
 
 #[cfg(test)]
@@ -370,12 +355,12 @@ mod tests {
         ] {
             let mut next = 0;
             let mut count = 0;
-            for (number, first, last) in ranges(len) {
+            for (number, part) in ranges(len) {
                 count += 1;
-                assert_eq!((i64::from(number), first), (count, next), "{len}");
-                assert!(last - first < ONE_REQUEST);
-                assert!(last + 1 == len || last - first + 1 >= 5 << 20);
-                next = last + 1;
+                assert_eq!((i64::from(number), part.start), (count, next), "{len}");
+                assert!(part.len() <= ONE_REQUEST);
+                assert!(part.end == len || part.len() >= 5 << 20);
+                next = part.end;
             }
             assert_eq!(next, len);
             assert!(count <= 10_000);

@@ -1,12 +1,12 @@
 //! Deleting many objects with one request.
 
 use super::pages::payer;
+use crate::cause::Cause;
 use crate::connection::Bucket;
-use crate::get::Cause;
-use aws_sdk_s3::error::ProvideErrorMetadata;
 use aws_sdk_s3::types::{Delete, ObjectIdentifier};
 use std::collections::BTreeSet;
-use tf_fs_object_store::{Class, Name};
+use tf_fs_object_store::http::Failed;
+use tf_fs_object_store::{Class, Failure as _, Name};
 use tf_fs_plugin::prelude::*;
 
 /// The keys that could not be deleted.
@@ -26,13 +26,12 @@ pub(crate) async fn delete_many(
         .send()
         .await;
     let answer = answer.map_err(|error| {
-        let status = error.raw_response().map(|response| response.status().as_u16());
-        // Older stores want the sum of the request in another header, or have no such operation.
-        let cannot = matches!(status, Some(405 | 501))
-            || status == Some(400) && error.code() != Some("MalformedXML");
-        match cannot {
-            true => Cause::NotOffered("DeleteObjects".to_owned()),
-            false => Cause::of("DeleteObjects", name, error),
+        let cause = bucket.cause(error);
+        let is_final = cause.class() == Class::Permanent && !cause.is_spurious();
+        // Older stores want the sum of the request in another header.
+        match cause.status() == Some(400) && is_final && cause.code() != Some("MalformedXML") {
+            true => Failed::Unsupported("DeleteObjects".to_owned()).into(),
+            false => cause,
         }
     })?;
     let mut unconfirmed: BTreeSet<&str> = keys.iter().map(String::as_str).collect();

@@ -1,8 +1,8 @@
 //! One object, where listings are not permitted.
 
 use super::pages::payer;
+use crate::cause::Cause;
 use crate::connection::Bucket;
-use crate::get::Cause;
 use std::time::SystemTime;
 use tf_fs_object_store::{Name, ObjectMeta};
 
@@ -17,6 +17,6 @@ pub(crate) async fn head(bucket: &Bucket, name: &Name) -> Result<ObjectMeta, Cau
                 ObjectMeta::new(size.unwrap_or(0)).with_etag(head.e_tag().map(str::to_owned));
             Ok(meta.with_modified(modified))
         }
-        Err(error) => Err(Cause::of("HeadObject", name, error)),
+        Err(error) => Err(bucket.cause(error)),
     }
 }

@@ -1,12 +1,14 @@
 //! Pages of `ListObjectsV2`.
 
+use crate::cause::Cause;
 use crate::connection::Bucket;
-use crate::get::Cause;
 use aws_sdk_s3::types::{EncodingType, RequestPayer};
 use percent_encoding::percent_decode;
 use std::borrow::Cow;
 use std::time::SystemTime;
+use tf_fs_object_store::http::Failed;
 use tf_fs_object_store::{ListOptions, Object, ObjectMeta, Page};
+use tf_fs_plugin::prelude::*;
 
 /// Who pays for a request.
 pub(crate) fn payer(bucket: &Bucket) -> Option<RequestPayer> {
@@ -33,11 +35,11 @@ pub(crate) async fn page(
         .set_request_payer(payer(bucket))
         .send()
         .await
-        .map_err(Cause::sdk)?;
-    let Some(is_truncated) = output.is_truncated() else { return Err(Cause::CutOff) };
+        .map_err(|error| bucket.cause(error))?;
+    let Some(is_truncated) = output.is_truncated() else { return Err(cut_off()) };
     let names = output.contents().len() + output.common_prefixes().len();
     if output.key_count().is_some_and(|count| usize::try_from(count) != Ok(names)) {
-        return Err(Cause::CutOff);
+        return Err(cut_off());
     }
     let is_encoded = output.encoding_type() == Some(&EncodingType::Url);
     let text = |text: String| if is_encoded { decode(&text) } else { text };
@@ -53,6 +55,12 @@ pub(crate) async fn page(
     let prefixes = output.common_prefixes.unwrap_or_default().into_iter();
     page.common_prefixes = prefixes.filter_map(|prefix| prefix.prefix.map(text)).collect();
     Ok(page)
+}
+
+#[cold]
+fn cut_off() -> Cause {
+    let text = "the store's answer is cut off; try again, and ask whoever runs the store";
+    Failed::Other(Error::data_loss(text)).into()
 }
 
 /// A key of an answer with `encoding-type=url`, where a blank may be a `+`.

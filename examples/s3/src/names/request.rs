@@ -1,8 +1,8 @@
 //! Requests for one object, and for the list of buckets.
 
 use super::pages::payer;
+use crate::cause::Cause;
 use crate::connection::Bucket;
-use crate::get::Cause;
 use aws_sdk_s3::primitives::ByteStream;
 use aws_sdk_s3::types::{ServerSideEncryption, StorageClass};
 use tf_fs_object_store::{BucketPage, Name};
@@ -26,7 +26,7 @@ pub(crate) async fn put_marker(bucket: &Bucket, marker: &Name) -> Result<(), Cau
         .send()
         .await
         .map(drop)
-        .map_err(|error| Cause::of("PutObject", marker, error))
+        .map_err(|error| bucket.cause(error))
 }
 
 /// Deletes exactly this key, whether or not there is such an object.
@@ -40,15 +40,14 @@ pub(crate) async fn delete(bucket: &Bucket, name: &Name) -> Result<(), Cause> {
         .send()
         .await
         .map(drop)
-        .map_err(|error| Cause::of("DeleteObject", name, error))
+        .map_err(|error| bucket.cause(error))
 }
 
 /// A page of the buckets that the credentials may list, by any bucket's client.
 pub(crate) async fn list_buckets(any: &Bucket, token: Option<&str>) -> Result<BucketPage, Cause> {
     let request = any.client.list_buckets().set_continuation_token(token.map(str::to_owned));
     let answer = request.send().await;
-    let answer =
-        answer.map_err(|error| Cause::of("ListBuckets", &Name::new("s3", "", ""), error))?;
+    let answer = answer.map_err(|error| any.cause(error))?;
     let names = answer.buckets().iter().filter_map(|bucket| bucket.name()).map(str::to_owned);
     Ok(BucketPage::new(names.collect(), answer.continuation_token().map(str::to_owned)))
 }

@@ -1,51 +1,15 @@
 //! Bodies of uploads, as the SDK takes them.
 
 use aws_sdk_s3::primitives::{ByteStream, SdkBody};
-use bytes::Bytes;
-use http_body::{Body, Frame, SizeHint};
-use std::convert::Infallible;
-use std::pin::Pin;
-use std::task::{Context, Poll};
 use tf_fs_object_store::Content;
+use tf_fs_object_store::http::Chunks;
 
 /// A body of a request, made again for each attempt.
 pub(super) fn body(content: &Content) -> ByteStream {
     let content = content.clone();
     ByteStream::new(SdkBody::retryable(move || {
-        SdkBody::from_body_1_x(Chunks { content: content.clone(), next: 0, left: content.len() })
+        SdkBody::from_body_1_x(Chunks::new(content.chunks().iter().cloned()))
     }))
-}
-
-/// The chunks one after the other.
-struct Chunks {
-    content: Content,
-    next: usize,
-    left: u64,
-}
-
-impl Body for Chunks {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let chunk = self.content.chunks().get(self.next).cloned();
-        if let Some(chunk) = &chunk {
-            self.next += 1;
-            self.left -= chunk.len() as u64;
-        }
-        Poll::Ready(chunk.map(|chunk| Ok(Frame::data(chunk))))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.left == 0
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.left)
-    }
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! Keeps a write from replacing what somebody else wrote: by a condition that the store checks. Where it does not, or has
 //! not shown that it does, the engine looks before the write and after it.
 
-use super::object::{PAUSE, Target, status_of};
+use super::object::{PAUSE, Target};
+use crate::cause::Cause;
 use crate::connection::{Abilities, Bucket, Condition, Known};
-use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
 use tf_fs_object_store::{Before, Refusal, Unchecked, replaced};
 use tf_fs_plugin::prelude::*;
 
@@ -124,23 +124,23 @@ impl<'a> Guard<'a> {
         }
     }
 
-    /// Whether the error may say that the store knows no such condition. The request may be made again, without it; that
+    /// Whether the answer may say that the store knows no such condition. The request may be made again, without it; that
     /// this helps is the proof.
-    pub(crate) fn is_unknown<E>(&mut self, error: &SdkError<E>) -> bool {
+    pub(crate) fn is_unknown(&mut self, cause: &Cause) -> bool {
         let is_unknown = self.learns().is_some()
             && self.is_sent()
             && self.sent == Known::Nothing
-            && status_of(error) == Some(501);
+            && cause.status() == Some(501);
         self.is_unknown |= is_unknown;
         is_unknown
     }
 
-    /// Whether the error says that the condition did not hold: another object is there, or none.
-    pub(crate) fn is_refused<E: ProvideErrorMetadata>(&self, error: &SdkError<E>) -> bool {
+    /// Whether the answer says that the condition did not hold: another object is there, or none.
+    pub(crate) fn is_refused(&self, cause: &Cause) -> bool {
         self.is_sent()
-            && match status_of(error) {
+            && match cause.status() {
                 Some(412) => true,
-                Some(404) => error.code() == Some("NoSuchKey"),
+                Some(404) => cause.code() == Some("NoSuchKey"),
                 _ => false,
             }
     }
@@ -200,20 +200,20 @@ impl<'a> Guard<'a> {
     ///
     /// # Errors
     /// Those of HeadObject, and of [`Refusal::Wrong`].
-    pub(crate) async fn is_again<E>(
+    pub(crate) async fn is_again(
         &mut self,
         source: &Target<'_>,
-        error: &SdkError<E>,
-    ) -> Result<bool> {
+        cause: &Cause,
+    ) -> Result<bool, Cause> {
         if self.refused.is_some() {
             tokio::time::sleep(PAUSE).await;
         }
         let found = source.look().await?;
         let is_as_before = self.before.holds(found.as_ref());
-        match self.refused(source.name, status_of(error), is_as_before) {
+        match self.refused(source.name, cause.status(), is_as_before) {
             Refusal::Again => Ok(true),
             Refusal::Theirs => Ok(false),
-            Refusal::Wrong(error) => Err(error),
+            Refusal::Wrong(error) => Err(error.into()),
         }
     }
 
@@ -221,7 +221,7 @@ impl<'a> Guard<'a> {
     ///
     /// # Errors
     /// `FAILED_PRECONDITION` if not, and those of HeadObject.
-    pub(crate) async fn look_at_source(&self, source: &Target<'_>) -> Result<()> {
+    pub(crate) async fn look_at_source(&self, source: &Target<'_>) -> Result<(), Cause> {
         let Some(unchecked) = self.unchecked() else { return Ok(()) };
         let found = source.look().await?;
         if self.before.holds(found.as_ref()) {
@@ -230,7 +230,8 @@ impl<'a> Guard<'a> {
         Err(replaced(Error::failed_precondition(format_args!(
             "{}: {}: the source is another object now ({})",
             source.name, self.op, unchecked.what
-        ))))
+        )))
+        .into())
     }
 
     /// Where the store's answers are remembered, unless a setting says what it can do.

@@ -6,13 +6,12 @@
 mod body;
 pub(crate) mod checksum;
 pub(crate) mod guard;
-mod multipart;
+pub(crate) mod multipart;
 pub(crate) mod object;
-mod once;
 mod publication;
 
+use crate::cause::Cause;
 use crate::connection::Bucket;
-use crate::get::Cause;
 use checksum::{Crc32, md5_etag, same_etag};
 use object::Target;
 use publication::{Publishing, checksums_of_parts, etag_of_parts};
@@ -38,12 +37,8 @@ pub(crate) fn limits() -> WriteLimits {
 }
 
 /// What is there, and what it has besides its bytes.
-pub(crate) async fn stored(
-    bucket: &Bucket,
-    name: &Name,
-    attempt: u32,
-) -> Result<(Stored, Attributes), Cause> {
-    Target::plain(bucket, name).find(attempt).await
+pub(crate) async fn stored(bucket: &Bucket, name: &Name) -> Result<(Stored, Attributes), Cause> {
+    Target::plain(bucket, name).find().await
 }
 
 /// What makes something visible.
@@ -84,7 +79,7 @@ pub(crate) async fn create_multipart(
     bucket: &Bucket,
     to: tf_fs_object_store::Target<'_>,
 ) -> Result<String, Cause> {
-    Ok(multipart::create(target(bucket, to)).await?)
+    multipart::create(target(bucket, to)).await
 }
 
 /// Sends a part.
@@ -95,7 +90,7 @@ pub(crate) async fn put_part(
     content: &Content,
 ) -> Result<Part, Cause> {
     let target = Target::plain(bucket, upload.name);
-    Ok(multipart::put_part(target, upload.id, number, content).await?)
+    multipart::put_part(target, upload.id, number, content).await
 }
 
 /// Makes a range of an object a part.
@@ -107,7 +102,7 @@ pub(crate) async fn copy_part(
     range: Range,
 ) -> Result<Part, Cause> {
     let target = Target::plain(bucket, upload.name);
-    Ok(multipart::copy_part(target, upload.id, number, source, range).await?)
+    multipart::copy_part(target, upload.id, number, source, range).await
 }
 
 /// Makes the store forget an upload.

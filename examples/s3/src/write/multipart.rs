@@ -4,11 +4,11 @@ use super::body::body;
 use super::checksum::Crc32;
 use super::guard::Guard;
 use super::object::{Target, crc_of, is_proof, signed, whole_etag, with_attributes};
-use crate::get::Cause;
+use crate::cause::Cause;
 use crate::names::copy_source;
-use aws_sdk_s3::error::ProvideErrorMetadata as _;
+use aws_sdk_s3::operation::upload_part_copy::UploadPartCopyOutput;
 use aws_sdk_s3::types::ChecksumAlgorithm;
-use tf_fs_object_store::{Before, Class, Content, Name, Part, Range, Stored, replaced, unknown};
+use tf_fs_object_store::{Before, Class, Content, Name, Part, Range, Stored};
 use tf_fs_plugin::prelude::*;
 
 impl Target<'_> {
@@ -27,26 +27,22 @@ impl Target<'_> {
             .set_request_payer(self.payer())
             .send()
             .await;
-        aborted.map(drop).map_err(|error| {
-            let is_gone = error.code() == Some("NoSuchUpload");
-            let error = self.failure("AbortMultipartUpload", error);
-            Cause::Finished(if is_gone { Class::NotFound } else { Class::Permanent }, error)
-        })
+        aborted.map(drop).map_err(|error| self.bucket.cause(error))
     }
 }
 
 /// Begins an upload. The store's name of it.
-pub(super) async fn create(target: Target<'_>) -> Result<String> {
+pub(super) async fn create(target: Target<'_>) -> Result<String, Cause> {
     const OP: &str = "CreateMultipartUpload";
     let with_checksums = target.bucket.settings.checksums;
     let answer = with_attributes!(target.bucket.client.create_multipart_upload(), &target)
         .set_checksum_algorithm(with_checksums.then_some(ChecksumAlgorithm::Crc32))
         .send()
         .await
-        .map_err(|error| target.failure(OP, error))?;
+        .map_err(|error| target.bucket.cause(error))?;
     match answer.upload_id() {
         Some(id) if !id.is_empty() => Ok(id.into()),
-        _ => Err(incomplete(OP, target.name, "upload id")),
+        _ => Err(incomplete(OP, target.name, "upload id").into()),
     }
 }
 
@@ -56,7 +52,7 @@ pub(super) async fn put_part(
     id: &str,
     part_number: u32,
     content: &Content,
-) -> Result<Part> {
+) -> Result<Part, Cause> {
     const OP: &str = "UploadPart";
     let crc = target.bucket.settings.checksums.then(|| Crc32::of_content(content));
     let answer = target
@@ -75,7 +71,7 @@ pub(super) async fn put_part(
         .disable_payload_signing()
         .send()
         .await
-        .map_err(|error| target.failure(OP, error))?;
+        .map_err(|error| target.bucket.cause(error))?;
     let etag = whole_etag(answer.e_tag());
     ensure!(!etag.is_empty(), incomplete(OP, target.name, "ETag"));
     let is_proved = is_proof(OP, target.name, content, crc, answer.checksum_crc32(), &etag)?;
@@ -90,45 +86,13 @@ pub(super) async fn copy_part(
     part_number: u32,
     object: &Stored,
     range: Range,
-) -> Result<Part> {
+) -> Result<Part, Cause> {
     const OP: &str = "UploadPartCopy";
     // S3 takes ranges of large objects only, and all of it needs none.
     let is_whole = range == Range::new(0, object.size);
-    let header = (!is_whole).then(|| format!("bytes={}-{}", range.start, range.end - 1));
     let before = Before::This(object.clone());
-    let mut guard = Guard::copy(target.bucket, &before);
-    let answer = loop {
-        guard.begin();
-        let answer = target
-            .bucket
-            .client
-            .upload_part_copy()
-            .bucket(&*target.bucket.name)
-            .key(&target.name.key)
-            .upload_id(id)
-            .part_number(number(part_number))
-            .set_request_payer(target.payer())
-            .copy_source(copy_source(target.name))
-            .set_copy_source_if_match(guard.if_match())
-            .set_copy_source_range(header.clone())
-            .send()
-            .await;
-        // Where the store does not check it, what is there is looked at before the upload is completed.
-        let error = match answer {
-            Ok(answer) => {
-                guard.held();
-                break answer;
-            }
-            Err(error) if guard.is_unknown(&error) => continue,
-            Err(error) => error,
-        };
-        let is_refused = guard.is_refused(&error);
-        if is_refused && guard.is_again(&target, &error).await.map_err(unknown)? {
-            continue;
-        }
-        let error = target.failure(OP, error);
-        return Err(if is_refused { replaced(error) } else { error });
-    };
+    let part = (number(part_number), (!is_whole).then_some(range));
+    let answer = upload_part_copy(&target, id, part, &target, &before).await?;
     let copied = answer.copy_part_result();
     let etag = whole_etag(copied.and_then(|copied| copied.e_tag()));
     ensure!(!etag.is_empty(), incomplete(OP, target.name, "ETag"));
@@ -137,16 +101,68 @@ pub(super) async fn copy_part(
         // For stores that do not look at the condition.
         ensure!(
             copied == original,
-            replaced(Error::failed_precondition(format_args!(
-                "{}: {OP}: the checksum of the copy is {}, of the original {}",
-                target.name,
-                copied.to_base64(),
-                original.to_base64()
-            )))
+            Cause::Finished(
+                Class::Precondition,
+                Error::failed_precondition(format_args!(
+                    "{}: {OP}: the checksum of the copy is {}, of the original {}",
+                    target.name,
+                    copied.to_base64(),
+                    original.to_base64()
+                ))
+            )
         );
     }
     let part = Part::new(part_number, etag, range.len());
     Ok(part.with_checksum(crc.map(Crc32::to_base64)).proved(crc.is_some()))
+}
+
+/// Makes a part, of this number, a copy of a range of `source`, or of all of it, which has to be as `before` says. Where
+/// the store does not check that, what is there is looked at before the upload is completed.
+pub(crate) async fn upload_part_copy(
+    target: &Target<'_>,
+    id: &str,
+    (number, range): (i32, Option<Range>),
+    source: &Target<'_>,
+    before: &Before,
+) -> Result<UploadPartCopyOutput, Cause> {
+    let mut guard = Guard::copy(source.bucket, before);
+    loop {
+        guard.begin();
+        let answer = target
+            .bucket
+            .client
+            .upload_part_copy()
+            .bucket(&*target.bucket.name)
+            .key(&target.name.key)
+            .upload_id(id)
+            .part_number(number)
+            .set_request_payer(target.payer())
+            .copy_source(copy_source(source.name))
+            .set_copy_source_if_match(guard.if_match())
+            .set_copy_source_range(
+                range.map(|range| format!("bytes={}-{}", range.start, range.end - 1)),
+            )
+            .send()
+            .await;
+        let cause = match answer {
+            Ok(answer) => {
+                guard.held();
+                return Ok(answer);
+            }
+            Err(error) => target.bucket.cause(error),
+        };
+        let is_refused = guard.is_refused(&cause);
+        let is_again =
+            guard.is_unknown(&cause) || is_refused && guard.is_again(source, &cause).await?;
+        if !is_again {
+            return Err(match cause.code() {
+                _ if is_refused => cause.with_class(Class::Precondition),
+                // The upload, not the source.
+                Some("NoSuchUpload") => cause.with_class(Class::Permanent),
+                _ => cause,
+            });
+        }
+    }
 }
 
 /// As the SDK wants part numbers.

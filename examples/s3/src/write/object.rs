@@ -1,17 +1,14 @@
 //! The object that a file becomes: what it has, and the proof that it is stored.
 
 use super::checksum::{Crc32, md5_etag, same_etag};
-use super::once::Once;
+use crate::cause::Cause;
 use crate::connection::Bucket;
-use crate::failure::failure;
-use crate::get::Cause;
-use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_s3::operation::head_object::HeadObjectOutput;
 use aws_sdk_s3::operation::head_object::builders::HeadObjectFluentBuilder;
 use aws_sdk_s3::types::{ChecksumMode, RequestPayer};
 use std::sync::LazyLock;
 use std::time::Duration;
-use tf_fs_object_store::{Attributes, Content, Name, Stored};
+use tf_fs_object_store::{Attributes, Class, Content, Failure as _, Name, Stored, retry};
 use tf_fs_plugin::prelude::*;
 
 /// Before another attempt.
@@ -63,18 +60,10 @@ impl Target<'_> {
         self.bucket.settings.requester_pays.then_some(RequestPayer::Requester)
     }
 
-    /// The error of a request for this object.
-    #[cold]
-    pub(super) fn failure<E>(&self, op: &str, error: SdkError<E>) -> Error
-    where
-        E: std::error::Error + ProvideErrorMetadata + Send + Sync + 'static,
-    {
-        failure(op, self.name, error)
-    }
-
     /// Asks the store for an object's length where it gave no other proof. Its ETag.
     pub(super) async fn confirm_len(&self, len: u64, etag: &str) -> Result<String> {
-        let head = self.ask().send().await.map_err(|error| self.failure("HeadObject", error))?;
+        let ask = || async { self.ask().send().await.map_err(|error| self.bucket.cause(error)) };
+        let head = retry(self.bucket, "HeadObject", self.name, ask).await?;
         let found = whole_etag(head.e_tag());
         let is_other = !etag.is_empty() && !found.is_empty() && !same_etag(&found, etag);
         let found_len = head.content_length().unwrap_or_default();
@@ -93,18 +82,17 @@ impl Target<'_> {
     ///
     /// # Errors
     /// Those of the request.
-    pub(crate) async fn look(&self) -> Result<Option<Stored>> {
-        match self.ask().send().await {
-            Ok(head) => Ok(Some(self.stored(&head)?)),
-            Err(error) if status_of(&error) == Some(404) => Ok(None),
-            Err(error) => Err(self.failure("HeadObject", error)),
+    pub(crate) async fn look(&self) -> Result<Option<Stored>, Cause> {
+        match self.find().await {
+            Ok((stored, _)) => Ok(Some(stored)),
+            Err(cause) if cause.class() == Class::NotFound => Ok(None),
+            Err(cause) => Err(cause),
         }
     }
 
-    /// What is there, and what it has besides its bytes; in one attempt, the `attempt`th.
-    pub(crate) async fn find(&self, attempt: u32) -> Result<(Stored, Attributes), Cause> {
-        let sent = self.ask().customize().interceptor(Once(attempt)).send().await;
-        let head = sent.map_err(|error| Cause::request("HeadObject", error))?;
+    /// What is there, and what it has besides its bytes.
+    pub(crate) async fn find(&self) -> Result<(Stored, Attributes), Cause> {
+        let head = self.ask().send().await.map_err(|error| self.bucket.cause(error))?;
         let stored = self.stored(&head)?;
         let attributes = Attributes {
             content_type: head.content_type,
@@ -188,16 +176,6 @@ pub(super) fn is_proof(
         // For stores without checksums. Some ETags are no MD5, so an unequal one proves nothing.
         _ => Ok(same_etag(etag, &md5_etag(content))),
     }
-}
-
-pub(crate) fn status_of<E>(error: &SdkError<E>) -> Option<u16> {
-    error.raw_response().map(|response| response.status().as_u16())
-}
-
-/// Whether the store may have done what it was asked for nevertheless.
-pub(crate) fn leaves_open_whether_done<E>(error: &SdkError<E>) -> bool {
-    !matches!(error, SdkError::ConstructionFailure(_))
-        && !matches!(status_of(error), Some(400 | 401 | 403 | 404 | 405 | 411 | 413 | 501))
 }
 
 /// As the SDK wants lengths.

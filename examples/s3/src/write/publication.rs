@@ -4,12 +4,12 @@ use super::body::body;
 use super::checksum::{Crc32, composite, md5_etag_of_parts};
 use super::guard::Guard;
 use super::object::{Target, crc_of, is_proof, signed, stored, whole_etag, with_attributes};
-use super::once::Once;
-use crate::get::Cause;
+use crate::cause::Cause;
 use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_s3::types::{CompletedMultipartUpload, CompletedPart};
-use std::error::Error as StdError;
-use tf_fs_object_store::{Before, Content, Part, Publication, Refusal, Sent, Stored, Unchecked};
+use tf_fs_object_store::{
+    Before, Class, Content, Failure as _, Part, Publication, Refusal, Sent, Stored, Unchecked,
+};
 use tf_fs_plugin::prelude::*;
 
 /// One content that becomes an object.
@@ -37,7 +37,7 @@ impl<'a> Publishing<'a> {
         Self { target, sent, guard, crc, refuses_checksums: false }
     }
 
-    async fn put(&mut self, content: &Content, attempt: u32) -> Result<Stored, Cause> {
+    async fn put(&mut self, content: &Content) -> Result<Stored, Cause> {
         let Self { target, guard, crc, .. } = self;
         let sent = with_attributes!(target.bucket.client.put_object(), target)
             .content_length(signed(content.len()))
@@ -47,10 +47,9 @@ impl<'a> Publishing<'a> {
             .set_if_none_match(guard.if_none_match())
             .customize()
             .disable_payload_signing()
-            .interceptor(Once(attempt))
             .send()
             .await;
-        let answer = sent.map_err(|error| self.cause("PutObject", error))?;
+        let answer = sent.map_err(|error| self.cause(error))?;
         let etag = whole_etag(answer.e_tag());
         let (name, theirs) = (self.target.name, answer.checksum_crc32());
         let is_proved = is_proof("PutObject", name, content, self.crc, theirs, &etag);
@@ -58,7 +57,7 @@ impl<'a> Publishing<'a> {
         self.confirmed(content.len(), etag, is_proved).await
     }
 
-    async fn complete(&mut self, id: &str, parts: &[Part], attempt: u32) -> Result<Stored, Cause> {
+    async fn complete(&mut self, id: &str, parts: &[Part]) -> Result<Stored, Cause> {
         const OP: &str = "CompleteMultipartUpload";
         let Self { target, guard, .. } = self;
         let len = self.sent.size();
@@ -82,24 +81,23 @@ impl<'a> Publishing<'a> {
             .set_if_none_match(guard.if_none_match())
             .multipart_upload(list)
             .customize()
-            .interceptor(Once(attempt))
             .send()
             .await;
-        let answer = match sent {
+        let answer = match sent.map_err(|error| self.cause(error)) {
             Ok(answer) => answer,
             // The store knows no such element; if it is something else, it will say so again.
-            Err(error)
-                if has_checksums && setting.is_none() && error.code() == Some("MalformedXML") =>
+            Err(cause)
+                if has_checksums && setting.is_none() && cause.code() == Some("MalformedXML") =>
             {
                 self.refuses_checksums = true;
-                return Err(Cause::request(OP, error).again());
+                return Err(cause.again());
             }
             // What it said of a part was not so.
-            Err(error) if matches!(error.code(), Some("InvalidPart" | "InvalidPartOrder")) => {
-                let error = self.target.failure(OP, error).with_code(Code::DataLoss);
-                return Err(Cause::Unconfirmed(error));
+            Err(cause) if matches!(cause.code(), Some("InvalidPart" | "InvalidPartOrder")) => {
+                let error = cause.into_error(OP, self.target.name, 1);
+                return Err(Cause::Unconfirmed(error.with_code(Code::DataLoss)));
             }
-            Err(error) => return Err(self.cause(OP, error)),
+            Err(cause) => return Err(cause),
         };
         let expected = checksums_of_parts(parts);
         let is_proved = match answer.checksum_crc32().filter(|_| !expected.is_empty()) {
@@ -133,16 +131,15 @@ impl<'a> Publishing<'a> {
         Ok(stored(&etag, len, self.crc.map(Crc32::to_base64)))
     }
 
-    fn cause<E>(&mut self, op: &'static str, error: SdkError<E>) -> Cause
-    where
-        E: StdError + ProvideErrorMetadata + Send + Sync + 'static,
-    {
-        if self.guard.is_unknown(&error) {
-            return Cause::request(op, error).again();
+    fn cause<E: ProvideErrorMetadata>(&mut self, error: SdkError<E>) -> Cause {
+        let cause = self.target.bucket.cause(error);
+        if self.guard.is_unknown(&cause) {
+            return cause.again();
         }
-        let is_refused = self.guard.is_refused(&error);
-        let cause = Cause::request(op, error);
-        if is_refused { cause.refused() } else { cause }
+        match self.guard.is_refused(&cause) {
+            true => cause.with_class(Class::Precondition),
+            false => cause,
+        }
     }
 }
 
@@ -153,11 +150,11 @@ impl Publication for Publishing<'_> {
         self.guard.unchecked()
     }
 
-    async fn send(&mut self, attempt: u32) -> Result<Stored, Cause> {
+    async fn send(&mut self) -> Result<Stored, Cause> {
         self.guard.begin();
         match self.sent {
-            Sent::Whole(content) => self.put(content, attempt).await,
-            Sent::Parts { id, parts } => self.complete(id, parts, attempt).await,
+            Sent::Whole(content) => self.put(content).await,
+            Sent::Parts { id, parts } => self.complete(id, parts).await,
         }
     }
 

@@ -50,6 +50,7 @@ fn answers_have_the_codes_of_the_contract() {
         (Reply::new(502, "BadGateway"), Code::Unavailable, 3),
         (Reply::new(504, "GatewayTimeout"), Code::Unavailable, 3),
         (Reply::new(501, "NotImplemented"), Code::Unimplemented, 1),
+        (Reply::new(507, "XMinioStorageFull"), Code::ResourceExhausted, 1),
     ] {
         let name = format!("{reply:?}");
         let start = Instant::now();
@@ -156,6 +157,26 @@ fn clocks_that_differ_are_both_shown() {
     let text = format!("{error:#}");
     assert!(text.contains("the clocks differ too much: here it is "), "{text}");
     assert!(text.contains("at the store "), "{text}");
+}
+
+#[test]
+fn what_is_refused_for_its_time_is_signed_for_the_stores() {
+    let store = store("clock");
+    let host = host();
+    // The server knows better each time, and more than eight corrections in a minute are not believed.
+    let works: [(&str, &dyn Fn() -> Result<(), Error>); 4] = [
+        ("list", &|| host.get_children(store.uri("")).map(drop)),
+        ("read", &|| host.read_file(store.uri("k")).map(drop)),
+        ("write", &|| host.write_file(store.uri("new"), b"x")),
+        ("delete", &|| host.delete_file(store.uri("k"))),
+    ];
+    for (hour, (name, work)) in works.into_iter().enumerate() {
+        let date = format!("Sat, 01 Jan 2000 0{hour}:00:00 GMT");
+        let reply = Reply::new(403, "RequestTimeTooSkewed").header("date", date);
+        store.inject(Fault::new(When::All, What::Status(reply)).times(1));
+        work().unwrap_or_else(|error| panic!("{name}: {error:#}"));
+        store.clear_faults();
+    }
 }
 
 #[test]

@@ -162,6 +162,10 @@ fn all_buckets() {
             })
             .collect();
         fs().set_filesystem_configuration(&options).unwrap();
+        let elsewhere = What::Status(s3_server::Reply::redirect(400, "eu-west-1"));
+        store.inject(Fault::new(When::All, elsewhere).operation("ListBuckets").times(1));
+        let (_, requests) = store.requests(|| fs().get_children("s3://").unwrap());
+        assert_eq!(requests["ListBuckets"], 2, "{requests:?}");
         for uri in ["s3://", "s3:///"] {
             let mut names = fs().get_children(uri).unwrap();
             names.sort();

@@ -1,0 +1,326 @@
+//! Why one attempt of a request failed, and whether another one can help.
+
+use crate::connection::{Bucket, NoCredentials, Unanswered};
+use crate::failure::{Answer, find, is_overload, of_answer, of_credentials};
+use crate::metrics;
+use aws_credential_types::provider::error::CredentialsError;
+use aws_sdk_s3::config::http::HttpResponse;
+use aws_sdk_s3::error::{BoxError, ErrorMetadata, ProvideErrorMetadata, SdkError};
+use aws_sdk_s3::operation::create_session::CreateSessionError;
+use aws_smithy_runtime_api::client::endpoint::error::ResolveEndpointError;
+use aws_smithy_runtime_api::client::result::ConnectorError;
+use aws_smithy_types::error::operation::BuildError;
+use std::fmt::Display;
+use std::time::Duration;
+use tf_fs_object_store::http::{Failed, PROXY_WANTS_CREDENTIALS, causes, is_timeout, retry_after};
+use tf_fs_object_store::{Class, Failure};
+use tf_fs_plugin::prelude::*;
+
+/// Why one attempt failed.
+#[derive(Debug)]
+pub(crate) enum Cause {
+    /// The store refused.
+    Answer(Box<Refusal>),
+    /// The store did not answer, or not as it should.
+    Failed(Failed),
+    /// It was done, and what the store has of it is not what it should be, or not known.
+    Unconfirmed(Error),
+    /// Ready-made, with all that is to be said.
+    Finished(Class, Error),
+}
+
+/// What the store said.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    answer: Answer,
+    class: Class,
+    retry_after: Option<Duration>,
+    /// The reason is known and mended: another attempt at once is worth while.
+    is_mended: bool,
+}
+
+impl Bucket {
+    /// Why a request of the SDK's failed.
+    #[cold]
+    pub(crate) fn cause<E: ProvideErrorMetadata>(&self, error: SdkError<E>) -> Cause {
+        let error = error.map_service_error(|error| error.meta().clone());
+        match &error {
+            SdkError::ServiceError(refused) => self.refused(refused.raw(), refused.err()),
+            SdkError::ResponseError(refused) if !refused.raw().status().is_success() => {
+                self.refused(refused.raw(), &ErrorMetadata::default())
+            }
+            SdkError::ResponseError(_) => Failed::Invalid(causes(&error)).into(),
+            _ if find::<CredentialsError>(&error).is_some()
+                || find::<NoCredentials>(&error).is_some() =>
+            {
+                Failed::Other(of_credentials(&error)).into()
+            }
+            _ if find::<ResolveEndpointError>(&error).is_some()
+                || find::<BuildError>(&error).is_some() =>
+            {
+                let text = format!("{}; look at the name, endpoint_url and region", causes(&error));
+                Failed::Other(Error::invalid_argument(text)).into()
+            }
+            _ => self.unanswered(error),
+        }
+    }
+
+    /// Why a request got no answer.
+    fn unanswered(&self, error: SdkError<ErrorMetadata>) -> Cause {
+        let mut error: BoxError = error.into_source().unwrap_or_else(Into::into);
+        error = match error.downcast::<ConnectorError>() {
+            Ok(error) => error.into_source(),
+            Err(error) => error,
+        };
+        error = match error.downcast::<Unanswered>() {
+            Ok(error) => return error.0.into(),
+            Err(error) => error,
+        };
+        match error.downcast::<SdkError<CreateSessionError, HttpResponse>>() {
+            // A directory bucket has a request of its own for credentials.
+            Ok(error) => self.cause(*error),
+            Err(error) => Failed::Other(Error::internal("not sent").with_source(error)).into(),
+        }
+    }
+
+    fn refused(&self, response: &HttpResponse, error: &ErrorMetadata) -> Cause {
+        let (status, headers) = (response.status().as_u16(), response.headers());
+        let body = response.body().bytes().unwrap_or_default();
+        let mut answer = Answer::new(status, |name| headers.get(name), body);
+        // Errors in the body of a success are known to the SDK only.
+        if let Some(code) = error.code() {
+            answer.code = Some(code.to_owned());
+        }
+        if let Some(message) = error.message() {
+            answer.message = Some(message.to_owned());
+        }
+        let is_mended = self.may_try_again(status, |name| headers.get(name), body);
+        Cause::refusal(answer, headers.get("retry-after"), is_mended)
+    }
+}
+
+impl Cause {
+    /// From what the store said, its `Retry-After`, and whether the reason is known and mended.
+    pub(crate) fn refusal(answer: Answer, wait: Option<&str>, is_mended: bool) -> Self {
+        let class = class_of(answer.status, answer.code.as_deref());
+        let retry_after = wait.and_then(retry_after);
+        Self::Answer(Box::new(Refusal { answer, class, retry_after, is_mended }))
+    }
+
+    /// The status of the answer, if there was one.
+    pub(crate) fn status(&self) -> Option<u16> {
+        match self {
+            Self::Answer(refusal) => Some(refusal.answer.status),
+            Self::Failed(Failed::Changed) => Some(412),
+            Self::Failed(Failed::Invalid(_) | Failed::TooLarge(_) | Failed::Unsupported(_)) => {
+                Some(200)
+            }
+            _ => None,
+        }
+    }
+
+    /// S3's code of the answer, such as `NoSuchKey`.
+    pub(crate) fn code(&self) -> Option<&str> {
+        match self {
+            Self::Answer(refusal) => refusal.answer.code.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// The same, where another attempt is made at once.
+    pub(crate) fn again(mut self) -> Self {
+        if let Self::Answer(refusal) = &mut self {
+            refusal.is_mended = true;
+        }
+        self
+    }
+
+    /// The same, where the answer means something else than it says.
+    pub(crate) fn with_class(mut self, class: Class) -> Self {
+        if let Self::Answer(refusal) = &mut self {
+            refusal.class = class;
+        }
+        self
+    }
+}
+
+fn class_of(status: u16, code: Option<&str>) -> Class {
+    match (status, code) {
+        // First: a store under load that says 404 does not say that the object is gone.
+        (
+            _,
+            Some(
+                "RequestTimeout"
+                | "RequestTimeoutException"
+                | "InternalError"
+                | "ServiceUnavailable",
+            ),
+        ) => Class::Transient,
+        (_, Some(code)) if is_overload(code) => Class::Transient,
+        (404, Some("NoSuchBucket")) => Class::Permanent,
+        // Whoever has the wrong key is not helped by another request.
+        (403, Some(code)) if !matches!(code, "AccessDenied" | "AllAccessDisabled") => {
+            Class::Permanent
+        }
+        // 507: the store is full.
+        (..300 | 401 | 407 | 507, _) => Class::Permanent,
+        _ => Class::of_http_status(status),
+    }
+}
+
+impl From<Failed> for Cause {
+    fn from(failed: Failed) -> Self {
+        Self::Failed(failed)
+    }
+}
+
+impl From<Error> for Cause {
+    fn from(error: Error) -> Self {
+        Self::Finished(Class::Permanent, error)
+    }
+}
+
+impl Failure for Cause {
+    fn changed() -> Self {
+        Failed::Changed.into()
+    }
+
+    fn stalled(endpoint: String, time: Duration) -> Self {
+        Failed::Stalled(endpoint, time).into()
+    }
+
+    fn invalid(how: &str) -> Self {
+        Failed::Invalid(how.to_owned()).into()
+    }
+
+    fn unsupported(what: &str) -> Self {
+        Failed::Unsupported(what.to_owned()).into()
+    }
+
+    fn class(&self) -> Class {
+        match self {
+            Self::Answer(refusal) => refusal.class,
+            Self::Failed(failed) => failed.class(),
+            Self::Unconfirmed(_) => Class::Permanent,
+            Self::Finished(class, _) => *class,
+        }
+    }
+
+    fn is_spurious(&self) -> bool {
+        match self {
+            Self::Answer(refusal) => refusal.is_mended,
+            Self::Failed(failed) => failed.is_spurious(),
+            _ => false,
+        }
+    }
+
+    fn summary(&self) -> String {
+        match self {
+            Self::Answer(refusal) => {
+                format!("the store responds with HTTP {}", refusal.answer.status)
+            }
+            Self::Failed(failed) => failed.summary(),
+            Self::Unconfirmed(error) | Self::Finished(_, error) => error.message().to_owned(),
+        }
+    }
+
+    fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Answer(refusal) => refusal.retry_after,
+            _ => None,
+        }
+    }
+
+    fn may_be_done(&self) -> bool {
+        match self {
+            Self::Answer(refusal) if refusal.is_mended => false,
+            // An upload is also gone when it was completed.
+            Self::Answer(_) if self.code() == Some("NoSuchUpload") => true,
+            Self::Answer(refusal) => {
+                let status = refusal.answer.status;
+                !matches!(status, 300..=401 | 403 | 404 | 405 | 411 | 413 | 501)
+            }
+            Self::Failed(failed) => failed.may_be_done(),
+            Self::Unconfirmed(_) => true,
+            Self::Finished(..) => false,
+        }
+    }
+
+    #[cold]
+    fn into_error(self, op: &str, what: &dyn Display, attempts: u32) -> Error {
+        let op = operation(op);
+        match self {
+            Self::Answer(refusal) => of_answer(op, what, &refusal.answer, attempts),
+            // Counted where it was found.
+            Self::Failed(failed @ Failed::Other(_)) => failed.into_error(op, what, attempts),
+            Self::Failed(failed) => {
+                let reason = reason(&failed);
+                metrics::failed(reason);
+                let error = failed.into_error(op, what, attempts);
+                if reason == CHECKSUM { error.with_code(Code::DataLoss) } else { error }
+            }
+            Self::Finished(_, error) | Self::Unconfirmed(error) => error,
+        }
+    }
+}
+
+/// As S3 calls a request of the engine's.
+fn operation(op: &str) -> &str {
+    match op {
+        "head" => "HeadObject",
+        "put" | "put marker" => "PutObject",
+        "delete" => "DeleteObject",
+        "delete many" => "DeleteObjects",
+        "copy" => "CopyObject",
+        "list buckets" => "ListBuckets",
+        "create multipart" => "CreateMultipartUpload",
+        "put part" => "UploadPart",
+        "copy part" => "UploadPartCopy",
+        "complete multipart" => "CompleteMultipartUpload",
+        "abort multipart" => "AbortMultipartUpload",
+        op => op,
+    }
+}
+
+const CHECKSUM: &str = "checksum";
+
+/// What a failure is counted as.
+fn reason(failed: &Failed) -> &'static str {
+    match failed {
+        // The SDK compares what it receives.
+        Failed::Transport(_, error) if causes(&**error).contains("hecksum mismatch") => CHECKSUM,
+        Failed::Changed => "PreconditionFailed",
+        Failed::Stalled(..) => "timeout",
+        Failed::Transport(_, error) if is_timeout(&**error) => "timeout",
+        Failed::Transport(_, error) if causes(&**error).contains(PROXY_WANTS_CREDENTIALS) => {
+            "credentials"
+        }
+        Failed::Transport(..) | Failed::Stale(_) => "connection",
+        _ => "other",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_store_under_load_does_not_say_that_an_object_is_gone() {
+        for code in ["RequestTimeout", "SlowDown", "InternalError", "ServiceUnavailable"] {
+            assert_eq!(class_of(404, Some(code)), Class::Transient, "{code}");
+        }
+        assert_eq!(class_of(404, Some("NoSuchKey")), Class::NotFound);
+        assert_eq!(class_of(404, Some("NoSuchBucket")), Class::Permanent);
+        assert_eq!(class_of(503, Some("SlowDown")), Class::Transient);
+        assert_eq!(class_of(507, None), Class::Permanent);
+    }
+
+    #[test]
+    fn a_wrong_key_is_no_missing_permission() {
+        assert_eq!(class_of(403, None), Class::Denied);
+        assert_eq!(class_of(403, Some("AccessDenied")), Class::Denied);
+        assert_eq!(class_of(403, Some("SignatureDoesNotMatch")), Class::Permanent);
+        assert_eq!(class_of(401, None), Class::Permanent);
+        assert_eq!(class_of(200, Some("MalformedXML")), Class::Permanent);
+    }
+}
