@@ -62,14 +62,14 @@ impl Account {
     ) -> Result<Self> {
         let short = name.split('.').next().unwrap_or_default();
         let is_dev = settings.flag("use_dev_storage");
-        let said = match settings.text("connection_string") {
+        let said = match settings.secret("connection_string") {
             _ if is_dev => Said {
                 account: Some(short.to_owned()),
                 key: Some(Secret::new(DEV_KEY)),
                 endpoint: Some(DEV_ENDPOINT.to_owned()),
                 sas: None,
             },
-            Some(text) => parse_connection_string(text)?,
+            Some(text) => parse_connection_string(text.expose())?,
             None => Said::default(),
         };
         let single = Said {
@@ -208,11 +208,10 @@ fn parse_connection_string(text: &str) -> Result<Said> {
 mod tests {
     use super::*;
     use crate::client;
+    use crate::settings::of_variables;
 
     fn account(name: &str, variables: &[(&str, &str)]) -> Result<Account> {
-        let find = |wanted: &str| variables.iter().find(|(name, _)| *name == wanted);
-        let settings =
-            Settings::from_variables(|name| find(name).map(|(_, value)| (*value).to_owned()))?;
+        let settings = of_variables(variables)?;
         Account::new(name, &settings, &client::http(&settings)?, || Ok(None))
     }
 

@@ -3,10 +3,9 @@
 use crate::account::Account;
 use crate::container::Container;
 use crate::credential::Tokens;
-use crate::settings::Settings;
+use crate::settings::{Configured, Settings};
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
 use tf_fs_object_store::Name;
 use tf_fs_object_store::http::{Http, HttpSettings, Proxy, Tls};
 use tf_fs_plugin::prelude::*;
@@ -15,6 +14,14 @@ use tf_fs_plugin::sync::Mutex;
 /// What containers are opened with.
 #[derive(Debug)]
 pub struct Client {
+    settings: Arc<Configured>,
+    /// One for each value of the settings.
+    accesses: Arc<Mutex<Vec<Arc<Access>>>>,
+}
+
+/// What containers with the same settings share.
+#[derive(Debug)]
+struct Access {
     settings: Arc<Settings>,
     http: Http,
     /// By name.
@@ -33,27 +40,49 @@ pub(crate) fn http_settings(settings: &Settings) -> HttpSettings {
     HttpSettings {
         tls: Tls { file: settings.path("ca_file"), ..Tls::default() },
         proxy: Proxy::Environment,
-        connect_timeout: settings.time("connect_timeout_ms", Duration::from_secs(5)),
-        stall_timeout: settings.time("stall_timeout_ms", Duration::from_secs(20)),
+        connect_timeout: settings.time("connect_timeout_ms"),
+        stall_timeout: settings.engine.stall_timeout,
         user_agent: concat!("tensorflow-az/", env!("CARGO_PKG_VERSION")),
     }
 }
 
 impl Client {
-    /// One with these settings. It makes no connection yet.
+    /// With these settings; of the one before it keeps what is made with settings that stay the same. It makes no
+    /// connection yet.
+    pub(crate) fn new(settings: Arc<Configured>, before: Option<&Self>) -> Self {
+        let accesses = before.map(|before| Arc::clone(&before.accesses)).unwrap_or_default();
+        Self { settings, accesses }
+    }
+
+    /// Whether it was made with these settings.
+    pub(crate) fn has(&self, settings: &Arc<Configured>) -> bool {
+        Arc::ptr_eq(&self.settings, settings)
+    }
+
+    /// For a container, or an account: by its own settings, else by those of the account.
     ///
     /// # Errors
     /// `INVALID_ARGUMENT` for certificates that cannot be used.
-    pub(crate) fn new(settings: Arc<Settings>) -> Result<Self> {
-        let http = http(&settings)?;
-        Ok(Self { settings, http, accounts: Mutex::default(), tokens: Mutex::default() })
+    fn access(&self, bucket: &str, account: &str) -> Result<Arc<Access>> {
+        let buckets = &self.settings.buckets;
+        let settings = buckets.get(bucket).or_else(|| buckets.get(account));
+        let settings = settings.unwrap_or(&self.settings.default);
+        let mut accesses = self.accesses.lock()?;
+        if let Some(access) = accesses.iter().find(|access| *access.settings == **settings) {
+            return Ok(Arc::clone(access));
+        }
+        let access = Arc::new(Access {
+            settings: Arc::clone(settings),
+            http: http(settings)?,
+            accounts: Mutex::default(),
+            tokens: Mutex::default(),
+        });
+        accesses.push(Arc::clone(&access));
+        Ok(access)
     }
+}
 
-    /// What it was made with.
-    pub(crate) fn settings(&self) -> &Arc<Settings> {
-        &self.settings
-    }
-
+impl Access {
     fn account(&self, name: &str) -> Result<Arc<Account>> {
         if let Some(account) = self.accounts.lock()?.get(name) {
             return Ok(Arc::clone(account));
@@ -81,11 +110,13 @@ impl tf_fs_object_store::Client for Client {
             !account.is_empty(),
             Error::unimplemented("az://: there is no list of accounts; write az://account")
         );
+        let access = self.access(bucket, account)?;
+        let page = access.settings.number("list_page_names");
         Ok(Container {
-            account: self.account(account)?,
+            account: access.account(account)?,
             name: container.to_owned(),
-            settings: self.settings.engine(),
-            page: self.settings.page(),
+            settings: access.settings.engine.clone(),
+            page: page.try_into().unwrap_or(u32::MAX),
         })
     }
 

@@ -6,7 +6,7 @@
 //! | Module | Job |
 //! |---|---|
 //! | `name` | `az://account/container/blob` and its other spellings, exactly as written |
-//! | `settings` | environment variables and TensorFlow's options |
+//! | `settings` | environment, settings file, TensorFlow's options |
 //! | `account`, `credential` | where an account is, and who may use it: key, SAS, tokens of Entra |
 //! | `sign` | the signature by an account's key |
 //! | `client`, `container` | Azure as the engine uses it |
@@ -37,8 +37,7 @@ pub use FilesystemPlugins as Az;
 
 use client::Client;
 use settings::Config;
-use std::sync::Arc;
-use tf_fs_object_store::{ObjectFilesystem, Resources, StorePlugin};
+use tf_fs_object_store::{Name, ObjectFilesystem, Resources, StorePlugin};
 use tf_fs_plugin::prelude::*;
 
 /// Azure Blob Storage as the engine's plugin.
@@ -71,19 +70,22 @@ impl Azure {
 impl StorePlugin for Azure {
     type Client = Client;
 
-    fn connect(&self, _before: Option<&Client>) -> Result<Client> {
-        Client::new(self.0.get()?)
+    fn connect(&self, before: Option<&Client>) -> Result<Client> {
+        Ok(Client::new(self.0.settings()?, before))
     }
 
     fn is_up_to_date(&self, client: &Client) -> Result<bool> {
-        self.0.get().map(|settings| Arc::ptr_eq(&settings, client.settings()))
+        Ok(client.has(&self.0.settings()?))
     }
 
     fn resources(&self) -> Result<Resources> {
-        let settings = self.0.get()?;
-        let (threads, memory) =
-            (settings.size("threads", 4), settings.size("memory_budget_bytes", 256 << 20));
-        Ok(Resources::new(threads, memory))
+        let settings = self.0.settings()?;
+        Ok(Resources::new(settings.threads, settings.memory_budget))
+    }
+
+    fn report(&self, _: &BlobFilesystem, name: &Name) -> Result<Option<Vec<u8>>> {
+        let is_report = name.bucket.is_empty() && name.key == name::REPORT;
+        is_report.then(|| self.0.json().map(String::into_bytes)).transpose()
     }
 
     fn options(&self) -> Result<Vec<FilesystemOption>> {

@@ -9,6 +9,8 @@ use tf_fs_plugin::prelude::*;
 
 /// What names begin with in errors, whatever was written.
 pub(crate) const SCHEME: &str = "az";
+/// `az:///config.json`: the settings.
+pub(crate) const REPORT: &str = "config.json";
 /// The longest name that Azure allows, in characters.
 const MAX_KEY: usize = 1024;
 /// Where accounts of the public cloud are.
@@ -26,7 +28,7 @@ const ZONES: &str = ".blob.storage.azure.net";
 pub(crate) fn new(bucket: &str, key: &str) -> Result<Name> {
     let bucket = canonical(bucket)?;
     ensure!(
-        key.is_empty() || bucket.contains('/'),
+        key.is_empty() || bucket.contains('/') || bucket.is_empty() && key == REPORT,
         Error::invalid_argument(format_args!(
             "az://{bucket}/{key}: no container; write az://account/container/blob"
         ))
@@ -65,6 +67,9 @@ pub(crate) fn split(uri: Uri<'_>) -> Result<(&str, &str)> {
         Error::invalid_argument(format_args!("{uri}: Azure's names are UTF-8; rename the blob"))
     })?;
     let (scheme, rest) = text.split_once("://").unwrap_or((SCHEME, text));
+    if rest.strip_prefix('/') == Some(REPORT) {
+        return Ok(("", REPORT));
+    }
     let container = match rest.find('/') {
         Some(slash) if !scheme.starts_with("abfs") => {
             let end = rest[slash + 1..].find('/').map_or(rest.len(), |end| slash + 1 + end);

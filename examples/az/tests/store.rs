@@ -67,6 +67,23 @@ fn names_are_exact() {
 }
 
 #[test]
+fn a_container_has_settings_of_its_own_and_all_are_shown_but_secrets() {
+    let (store, other) = (Store::new("own-settings"), Store::new("not-its-settings"));
+    store.write("k", b"content").unwrap();
+    for own in [format!("{ACCOUNT}/own-settings"), ACCOUNT.to_owned()] {
+        let (key, auth) = (format!("bucket.{own}.account_key"), format!("bucket.{own}.auth"));
+        let options = [("auth", "anonymous"), (&*key, KEY), (&*auth, "key")];
+        let az = plugin(AZURITE.endpoint(), &options);
+        assert_eq!(store.by(az.clone()).read("k").unwrap(), b"content");
+        assert_eq!(other.by(az.clone()).write("k", b"").is_ok(), own == ACCOUNT, "{own}");
+        let shown = read(&az, "az:///config.json").unwrap();
+        let shown = String::from_utf8(shown).unwrap();
+        assert!(shown.contains(&format!("\"{own}\"")) && shown.contains("anonymous"), "{shown}");
+        assert!(!shown.contains(KEY), "a secret is shown");
+    }
+}
+
+#[test]
 fn all_credentials_open_the_same_blob_and_wrong_ones_are_told_without_a_secret() {
     let store = Store::new("credentials");
     store.write("k", b"bytes").unwrap();

@@ -57,6 +57,16 @@ impl<B: FromValues> Default for Configured<B> {
     }
 }
 
+impl<B: FromValues> Configured<B> {
+    /// What these environment variables set.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` naming the variable and what it may be.
+    pub fn of_variables(lookup: Lookup<'_>) -> Result<Self> {
+        Sources::read(B::TABLE, lookup, &mut Vec::new())?.settings(None)
+    }
+}
+
 impl<B> Configured<B> {
     /// The settings of this bucket.
     pub fn bucket(&self, name: &str) -> &Arc<B> {
@@ -138,23 +148,31 @@ impl Values<'_> {
         self.table.find("disk_cache").and_then(|setting| self.text(setting.key)?.parse().ok())
     }
 
-    /// The settings of the engine, whose keys are the names of its fields, with the unit after it.
+    /// The settings of the engine, whose keys are the names of its fields, with the unit after it. What the table does not
+    /// have is as the engine has it.
     pub fn engine(&self) -> crate::Settings {
-        let flag = |key| self.flag(key).unwrap_or(false);
+        let usual = crate::Settings::default();
+        let has = |key| self.table.find(key).is_some();
+        let size = |key, usual| if has(key) { self.size(key) } else { usual };
+        let time = |key, usual| if has(key) { self.time(key) } else { usual };
+        let flag = |key, usual| if has(key) { self.flag(key).unwrap_or(false) } else { usual };
         crate::Settings {
-            max_attempts: self.number("max_attempts").try_into().unwrap_or(u32::MAX),
-            retry_timeout: self.time("retry_timeout_ms"),
-            retry_backoff: self.time("retry_backoff_ms"),
-            stall_timeout: self.time("stall_timeout_ms"),
-            read_part: self.size("read_part_bytes"),
-            read_concurrency: self.size("read_concurrency"),
-            write_part: self.size("write_part_bytes"),
-            write_parts_equal: flag("write_parts_equal"),
-            publish_on_flush: flag("publish_on_flush"),
-            flush_interval: self.time("flush_interval_ms"),
-            write_concurrency: self.size("write_concurrency"),
-            listing_ttl: self.time("listing_ttl_ms"),
-            max_listed_names: self.size("max_listed_names"),
+            max_attempts: match has("max_attempts") {
+                true => self.number("max_attempts").try_into().unwrap_or(u32::MAX),
+                false => usual.max_attempts,
+            },
+            retry_timeout: time("retry_timeout_ms", usual.retry_timeout),
+            retry_backoff: time("retry_backoff_ms", usual.retry_backoff),
+            stall_timeout: time("stall_timeout_ms", usual.stall_timeout),
+            read_part: size("read_part_bytes", usual.read_part),
+            read_concurrency: size("read_concurrency", usual.read_concurrency),
+            write_part: size("write_part_bytes", usual.write_part),
+            write_parts_equal: flag("write_parts_equal", usual.write_parts_equal),
+            publish_on_flush: flag("publish_on_flush", usual.publish_on_flush),
+            flush_interval: time("flush_interval_ms", usual.flush_interval),
+            write_concurrency: size("write_concurrency", usual.write_concurrency),
+            listing_ttl: time("listing_ttl_ms", usual.listing_ttl),
+            max_listed_names: size("max_listed_names", usual.max_listed_names),
             disk_cache: self.disk_cache(),
         }
     }
@@ -187,10 +205,8 @@ struct Sources {
 
 impl Sources {
     /// Reads the environment and the file.
-    fn read(table: &'static Table, warnings: &mut Vec<String>) -> Result<Self> {
-        let lookup: Lookup<'_> = &|name| std::env::var_os(name);
+    fn read(table: &'static Table, lookup: Lookup<'_>, warnings: &mut Vec<String>) -> Result<Self> {
         let environment = environment::read(table, lookup, warnings)?;
-        environment::unknown(table, std::env::vars_os().map(|(name, _)| name), warnings);
         let file = match environment::file_path(table, lookup) {
             Some(path) => file::read(table, Path::new(&path))?,
             None => Layers::default(),
@@ -257,7 +273,8 @@ impl<B: FromValues> Config<B> {
             return Ok(loaded);
         }
         let mut warnings = Vec::new();
-        let sources = Sources::read(B::TABLE, &mut warnings)?;
+        let sources = Sources::read(B::TABLE, &|name| std::env::var_os(name), &mut warnings)?;
+        environment::unknown(B::TABLE, std::env::vars_os().map(|(name, _)| name), &mut warnings);
         let settings = Arc::new(sources.settings(None)?);
         let new = Arc::new(Loaded { sources, settings });
         match &*self.0.compare_and_swap(&None::<Arc<Loaded<B>>>, Some(Arc::clone(&new))) {

@@ -62,6 +62,32 @@ impl Table {
         self.own_variable(setting).into_iter().chain(others)
     }
 
+    /// All settings as a table of Markdown, for a document; a test of the plugin compares it.
+    pub fn markdown(&self) -> String {
+        let mut table = String::from(
+            "| Key | Environment variables | Value | Default | For |\n|---|---|---|---|---|\n",
+        );
+        for setting in self.settings {
+            let variables: Vec<_> =
+                self.variables(setting).map(|variable| format!("`{variable}`")).collect();
+            let variables =
+                if variables.is_empty() { "–".to_owned() } else { variables.join(", ") };
+            let default = match setting.default {
+                "" => "not set".to_owned(),
+                default => format!("`{default}`"),
+            };
+            let scope = match setting.scope {
+                Scope::Process => " For the whole process only.",
+                Scope::Bucket => "",
+            };
+            table += &format!(
+                "| `{}` | {variables} | {} | {default} | {}{scope} |\n",
+                setting.key, setting.kind, setting.description
+            );
+        }
+        table
+    }
+
     /// Where all settings can be seen.
     pub(crate) fn report(&self) -> String {
         format!("{}:///config.json shows all settings", self.scheme)

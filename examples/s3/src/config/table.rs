@@ -159,32 +159,6 @@ mod tests {
         }
     }
 
-    /// The table of `CONFIGURATION.md`.
-    fn markdown() -> String {
-        let mut table = String::from(
-            "| Key | Environment variables | Value | Default | For |\n|---|---|---|---|---|\n",
-        );
-        for setting in SETTINGS {
-            let variables: Vec<_> =
-                TABLE.variables(setting).map(|variable| format!("`{variable}`")).collect();
-            let variables =
-                if variables.is_empty() { "–".to_owned() } else { variables.join(", ") };
-            let default = match setting.default {
-                "" => "not set".to_owned(),
-                default => format!("`{default}`"),
-            };
-            let scope = match setting.scope {
-                Scope::Process => " For the whole process only.",
-                Scope::Bucket => "",
-            };
-            table += &format!(
-                "| `{}` | {variables} | {} | {default} | {}{scope} |\n",
-                setting.key, setting.kind, setting.description
-            );
-        }
-        table
-    }
-
     #[test]
     fn the_document_has_this_table() {
         let document = include_str!("../../CONFIGURATION.md");
@@ -192,6 +166,7 @@ mod tests {
             document.split_once("<!-- settings -->\n").expect("the mark before the table");
         let (table, _) =
             rest.split_once("<!-- end of settings -->").expect("the mark after the table");
-        assert_eq!(table, markdown(), "put this into CONFIGURATION.md:\n{}", markdown());
+        let ours = TABLE.markdown();
+        assert_eq!(table, ours, "put this into CONFIGURATION.md:\n{ours}");
     }
 }

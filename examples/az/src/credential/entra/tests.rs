@@ -1,6 +1,7 @@
 //! Tokens: when one is requested, and where no secret goes.
 
 use super::*;
+use crate::settings::of_variables;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpListener;
 use std::sync::Arc;
@@ -26,11 +27,7 @@ fn service(bodies: &'static [&'static str]) -> (Tokens, Arc<AtomicUsize>) {
             }
         }
     });
-    let settings = Settings::from_variables(|name| match name {
-        "AZURE_POD_IDENTITY_AUTHORITY_HOST" => Some(url.clone()),
-        _ => None,
-    });
-    let settings = settings.unwrap();
+    let settings = of_variables(&[("AZURE_POD_IDENTITY_AUTHORITY_HOST", &url)]).unwrap();
     let http = crate::client::http(&settings).unwrap();
     (Tokens::find(&settings, &http).unwrap().unwrap(), count)
 }
@@ -68,12 +65,13 @@ async fn a_service_of_short_tokens_or_of_none_does_not_delay_each_request() {
 
 #[test]
 fn a_secret_is_not_sent_in_the_clear() {
-    let settings = Settings::from_variables(|name| match name {
-        "AZURE_AUTHORITY_HOST" => Some("http://login.example.com".to_owned()),
-        "AZURE_TENANT_ID" | "AZURE_CLIENT_ID" | "AZURE_CLIENT_SECRET" => Some("x".to_owned()),
-        _ => None,
-    });
-    let settings = settings.unwrap();
+    let settings = of_variables(&[
+        ("AZURE_AUTHORITY_HOST", "http://login.example.com"),
+        ("AZURE_TENANT_ID", "x"),
+        ("AZURE_CLIENT_ID", "x"),
+        ("AZURE_CLIENT_SECRET", "x"),
+    ])
+    .unwrap();
     let http = crate::client::http(&settings).unwrap();
     let error = Tokens::find(&settings, &http).expect_err("in the clear");
     assert_eq!(error.code(), Code::InvalidArgument);
@@ -100,10 +98,7 @@ fn tokens_of_all_services_are_read() {
 
 #[test]
 fn an_identity_by_halves_is_refused() {
-    let settings = Settings::from_variables(|name| {
-        (name == "AZURE_CLIENT_SECRET").then(|| "sesame".to_owned())
-    });
-    let settings = settings.unwrap();
+    let settings = of_variables(&[("AZURE_CLIENT_SECRET", "sesame")]).unwrap();
     let http = crate::client::http(&settings).unwrap();
     let error = Tokens::find(&settings, &http).expect_err("no tenant");
     assert_eq!(error.code(), Code::InvalidArgument);
@@ -115,7 +110,7 @@ fn an_identity_by_halves_is_refused() {
 
 #[tokio::test]
 async fn a_token_is_forgotten_once_and_nobody_is_for_a_while() {
-    let settings = Settings::default();
+    let settings = of_variables(&[]).unwrap();
     let tokens = Tokens::find(&settings, &crate::client::http(&settings).unwrap());
     let tokens = tokens.unwrap().unwrap();
     let token = |text| Token { text: Secret::new(text), ends: SystemTime::now() + 2 * MARGIN };
