@@ -19,6 +19,7 @@ static TABLE: Table = Table {
     scheme: "az",
     prefix: "TF_AZ_",
     file_variable: "TF_AZ_CONFIG",
+    help: "az:///config.json shows all settings",
     settings: SETTINGS,
     ignores: |_, _| false,
 };

@@ -30,7 +30,8 @@ impl Credentials {
     /// # Errors
     /// `INVALID_ARGUMENT` for tokens that cannot be understood.
     pub(crate) fn new(settings: &Settings) -> Result<Self> {
-        let mut inner = Inner { tokens: tokens(&settings.bearer_tokens.0)?, ..Inner::default() };
+        let text = settings.bearer_tokens.as_ref().map_or("", |secret| secret.expose());
+        let mut inner = Inner { tokens: tokens(text)?, ..Inner::default() };
         if let Some(path) = &settings.netrc {
             match std::fs::read_to_string(path) {
                 Ok(text) => (inner.passwords, inner.default) = netrc(&text),

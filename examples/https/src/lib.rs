@@ -6,7 +6,7 @@
 //! | Module | Job |
 //! |---|---|
 //! | `name` | URLs, exactly as written |
-//! | `settings`, `credentials` | environment variables; tokens and passwords by host |
+//! | `settings`, `credentials` | environment, settings file, options; tokens and passwords by host |
 //! | `origin` | a server: requests and redirects |
 //! | `answer` | what a response says, and whether to believe it |
 //! | `whole` | files that their server sends only whole |
@@ -20,13 +20,14 @@ mod origin;
 mod settings;
 mod whole;
 
+use settings::{Config, Configured};
 pub use settings::{Secret, Settings};
 
 use credentials::Credentials;
 use origin::{Origin, is_whole};
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, LazyLock, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, LazyLock, PoisonError, Weak};
 use tf_fs_object_store::http::{Http, HttpSettings, Proxy, Tls};
 use tf_fs_object_store::{Connect, Connection, Current, Name, Process};
 use tf_fs_plugin::prelude::*;
@@ -39,8 +40,9 @@ pub struct Https(Arc<Shared>);
 
 #[derive(Default)]
 struct Shared {
-    /// Those of the environment unless set.
-    settings: OnceLock<Settings>,
+    config: Config,
+    /// In place of the above, for tests.
+    fixed: Option<Arc<Configured>>,
     /// Of this process, or of its parent until the first use after a fork.
     connection: Current<Client>,
     /// Whole files that were received a moment ago, or are open.
@@ -52,7 +54,8 @@ static SHARED: LazyLock<Arc<Shared>> = LazyLock::new(Arc::default);
 /// How this process reaches servers.
 #[derive(Debug)]
 pub struct Client {
-    settings: Settings,
+    configured: Arc<Configured>,
+    settings: Arc<Settings>,
     http: Http,
     credentials: Credentials,
 }
@@ -101,11 +104,13 @@ impl Connect for Https {
     type Client = Client;
 
     fn connection(&self) -> Result<Arc<Connection<Client>>> {
-        let settings = self.settings()?;
+        let configured = self.settings()?;
         self.0.connection.get(
-            |_| Ok(true),
+            |client| Ok(Arc::ptr_eq(&client.configured, &configured)),
             |_| {
-                let process = Process::current("https", THREADS, settings.memory)?;
+                let Configured { threads, memory_budget, .. } = *configured;
+                let settings = Arc::clone(&configured.default);
+                let process = Process::current("https", threads, memory_budget)?;
                 let http = Http::new(HttpSettings {
                     tls: Tls { file: settings.ca_file.clone(), ..Tls::default() },
                     proxy: Proxy::Environment,
@@ -114,31 +119,28 @@ impl Connect for Https {
                     user_agent: concat!("tensorflow-https/", env!("CARGO_PKG_VERSION")),
                 });
                 let http = http.context("TF_HTTPS_CA_FILE")?;
-                let credentials = Credentials::new(settings)?;
-                Ok(Connection::new(
-                    process,
-                    Client { settings: settings.clone(), http, credentials },
-                ))
+                let credentials = Credentials::new(&settings)?;
+                let configured = Arc::clone(&configured);
+                let client = Client { configured, settings, http, credentials };
+                Ok(Connection::new(process, client))
             },
         )
     }
 }
 
-/// Threads that receive what is read ahead.
-const THREADS: usize = 4;
-
 impl Https {
     /// With these settings in place of the environment's.
     pub fn with(settings: Settings) -> Self {
-        Self(Arc::new(Shared { settings: settings.into(), ..Shared::default() }))
+        let usual = Configured::default();
+        let fixed = Some(Arc::new(Configured { default: Arc::new(settings), ..usual }));
+        Self(Arc::new(Shared { fixed, ..Shared::default() }))
     }
 
-    fn settings(&self) -> Result<&Settings> {
-        if let Some(settings) = self.0.settings.get() {
-            return Ok(settings);
-        }
-        let settings = Settings::from_variables(|name| std::env::var(name).ok())?;
-        Ok(self.0.settings.get_or_init(|| settings))
+    fn settings(&self) -> Result<Arc<Configured>> {
+        self.0
+            .fixed
+            .as_ref()
+            .map_or_else(|| self.0.config.settings(), |fixed| Ok(Arc::clone(fixed)))
     }
 
     fn open(&self, name: &Name) -> Result<File> {
@@ -220,6 +222,18 @@ impl Filesystem for Https {
     // Runs at `import tensorflow`: no thread, no connection, no look at the environment yet.
     fn new(_scheme: &str) -> Result<Self> {
         Ok(Self(Arc::clone(&SHARED)))
+    }
+
+    fn get_filesystem_configuration(&self) -> Result<Vec<FilesystemOption>> {
+        self.0.config.options()
+    }
+
+    fn set_filesystem_configuration(&self, options: &[FilesystemOption]) -> Result<()> {
+        self.0.config.set(options)
+    }
+
+    fn set_filesystem_configuration_option(&self, option: &FilesystemOption) -> Result<()> {
+        self.0.config.set(std::slice::from_ref(option))
     }
 
     fn new_random_access_file(&self, uri: Uri<'_>) -> Result<File> {
@@ -363,6 +377,28 @@ impl fmt::Debug for File {
 
 impl fmt::Debug for Shared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Shared").field("settings", &self.settings).finish_non_exhaustive()
+        f.debug_struct("Shared").field("config", &self.config).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_option_counts_from_the_next_use_on() {
+        let https = Https(Arc::default());
+        let option =
+            |key: &str, number| FilesystemOption::new(key, OptionValues::Int(vec![number]));
+        let before = https.connection().unwrap();
+        https.set_filesystem_configuration_option(&option("read_concurrency", 3)).unwrap();
+        let after = https.connection().unwrap();
+        assert_eq!(before.client.settings.read_concurrency, 16);
+        assert_eq!(after.client.settings.read_concurrency, 3);
+        assert!(Arc::ptr_eq(&after, &https.connection().unwrap()), "nothing has changed");
+        let shown = https.get_filesystem_configuration_option("read_concurrency").unwrap();
+        assert_eq!(shown.values, OptionValues::Int(vec![3]));
+        let error = https.set_filesystem_configuration_option(&option("colour", 1)).unwrap_err();
+        assert_eq!(error.code(), Code::NotFound);
     }
 }

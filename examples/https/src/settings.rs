@@ -1,108 +1,126 @@
-//! What can be set: by environment variables, read at the first use.
+//! What can be set: environment, settings file, TensorFlow's options. How they are read is the layer's
+//! ([`tf_fs_object_store::config`]).
+
+pub use tf_fs_object_store::config::Secret;
 
 use std::path::PathBuf;
 use std::time::Duration;
 use tf_fs_object_store::DiskCache;
+use tf_fs_object_store::config::{self, FromValues, Kind, Scope, Setting, Table, Values};
 use tf_fs_plugin::prelude::*;
 
+/// Everything that is set.
+pub(crate) type Configured = config::Configured<Settings>;
+
+/// The settings of now.
+pub(crate) type Config = config::Config<Settings>;
+
+static TABLE: Table = Table {
+    scheme: "https",
+    prefix: "TF_HTTPS_",
+    file_variable: "TF_HTTPS_CONFIG",
+    help: "the README of tensorflow-https has all settings",
+    settings: SETTINGS,
+    ignores: |_, _| false,
+};
+
+const fn setting(
+    key: &'static str,
+    variables: &'static [&'static str],
+    kind: Kind,
+    default: &'static str,
+    description: &'static str,
+) -> Setting {
+    Setting { key, variables, kind, default, scope: Scope::Process, description }
+}
+
+const MIB: u64 = 1 << 20;
+const DAY_MS: u64 = 24 * 60 * 60 * 1000;
+
+/// All of them, in the order of the README.
+#[rustfmt::skip]
+const SETTINGS: &[Setting] = &[
+    setting("bearer_tokens", &["TF_HTTPS_BEARER_TOKENS"], Kind::Secret, "",
+        "Tokens by host: `host=TOKEN`, several with spaces between them."),
+    setting("netrc", &["NETRC"], Kind::Text, "", "A file with names and passwords by host. Not set: `~/.netrc`."),
+    setting("ca_file", &[], Kind::File, "",
+        "Certificates (PEM) to trust instead of the system's. `SSL_CERT_FILE` and `SSL_CERT_DIR` work too."),
+    setting("memory_budget_bytes", &[], Kind::Bytes { min: 16 * MIB, max: 1 << 40 }, "512MiB",
+        "Memory for what is read ahead or held, for all files together."),
+    setting("threads", &[], Kind::Count { min: 1, max: 64 }, "4", "Worker threads of the process."),
+    setting("read_concurrency", &[], Kind::Count { min: 1, max: 256 }, "16", "Requests in flight for one file."),
+    setting("spool_bytes", &[], Kind::Bytes { min: 1, max: 1 << 50 }, "64GiB",
+        "The largest file that is received whole, from a server without ranges."),
+    setting("spool_directory", &[], Kind::Text, "",
+        "Where such a file is kept while it is open. Not set: `TMPDIR`, else `/tmp`."),
+    setting("retry_timeout_ms", &[], Kind::Milliseconds { min: 0, max: DAY_MS }, "60000",
+        "How long a failing request is tried again."),
+    setting("stall_timeout_ms", &[], Kind::Milliseconds { min: 1, max: DAY_MS }, "20000",
+        "How long a request may make no progress."),
+    setting("connect_timeout_ms", &[], Kind::Milliseconds { min: 1, max: DAY_MS }, "10000",
+        "How long a connection may take."),
+    setting("listing_ttl_ms", &[], Kind::Milliseconds { min: 0, max: DAY_MS }, "1000",
+        "How long what a server said of a URL is believed."),
+    setting("disk_cache", &[], Kind::DiskCache, "",
+        "Keep what is read in this directory on a local disk, up to this size, for the next time."),
+];
+
 /// What can be set.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// Certificates in PEM that are trusted instead of the system's: `TF_HTTPS_CA_FILE`.
+    /// Certificates in PEM that are trusted instead of the system's.
     pub ca_file: Option<PathBuf>,
-    /// `host=token`, several with spaces between them: `TF_HTTPS_BEARER_TOKENS`. Never printed.
-    pub bearer_tokens: Secret,
-    /// Names and passwords by host: `NETRC`, else `~/.netrc`.
+    /// `host=token`, several with spaces between them.
+    pub bearer_tokens: Option<Secret>,
+    /// Names and passwords by host.
     pub netrc: Option<PathBuf>,
-    /// Bytes that may be on their way for all files together: `TF_HTTPS_MEMORY_BYTES`.
-    pub memory: usize,
-    /// Bytes of the largest file that is read whole, from a server without ranges: `TF_HTTPS_SPOOL_BYTES`.
+    /// Bytes of the largest file that is read whole, from a server without ranges.
     pub spool: u64,
-    /// Where such a file is kept while it is open, if it is larger than 16 MiB: `TF_HTTPS_SPOOL_DIRECTORY`, else `TMPDIR`.
+    /// Where such a file is kept while it is open, if it is larger than 16 MiB.
     pub spool_directory: Option<PathBuf>,
-    /// Requests in flight for one file: `TF_HTTPS_READ_CONCURRENCY`.
+    /// Requests in flight for one file.
     pub read_concurrency: usize,
-    /// How long a request that fails is made again: `TF_HTTPS_RETRY_TIMEOUT_MS`.
+    /// How long a request that fails is made again.
     pub retry_timeout: Duration,
-    /// How long a request may make no progress: `TF_HTTPS_STALL_TIMEOUT_MS`.
+    /// How long a request may make no progress.
     pub stall_timeout: Duration,
-    /// How long it may take to make a connection: `TF_HTTPS_CONNECT_TIMEOUT_MS`.
+    /// How long it may take to make a connection.
     pub connect_timeout: Duration,
-    /// How long what a server said of a name is believed: `TF_HTTPS_CACHE_MS`.
+    /// How long what a server said of a name is believed.
     pub cache: Duration,
-    /// A directory on a local disk in which what is read is kept for the next time, and its size: `TF_HTTPS_DISK_CACHE`.
+    /// A directory on a local disk in which what is read is kept for the next time, and its size.
     pub disk_cache: Option<DiskCache>,
 }
 
-/// A text that is never printed.
-#[derive(Clone, Default, PartialEq, Eq)]
-pub struct Secret(pub String);
+impl FromValues for Settings {
+    const TABLE: &'static Table = &TABLE;
 
-impl std::fmt::Debug for Secret {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(if self.0.is_empty() { "none" } else { "…" })
+    fn from_values(values: &Values<'_>) -> Result<Self> {
+        let path = |key| values.text(key).map(PathBuf::from);
+        let home = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".netrc"));
+        let engine = values.engine();
+        Ok(Self {
+            ca_file: path("ca_file"),
+            bearer_tokens: values.secret("bearer_tokens"),
+            netrc: path("netrc").or_else(home),
+            spool: values.number("spool_bytes"),
+            spool_directory: path("spool_directory"),
+            read_concurrency: engine.read_concurrency,
+            retry_timeout: engine.retry_timeout,
+            stall_timeout: engine.stall_timeout,
+            connect_timeout: values.time("connect_timeout_ms"),
+            cache: engine.listing_ttl,
+            disk_cache: engine.disk_cache,
+        })
     }
 }
 
 impl Default for Settings {
+    /// Without passwords.
     fn default() -> Self {
-        Self {
-            ca_file: None,
-            bearer_tokens: Secret::default(),
-            netrc: None,
-            memory: 512 << 20,
-            spool: 64 << 30,
-            spool_directory: None,
-            read_concurrency: 16,
-            retry_timeout: Duration::from_secs(60),
-            stall_timeout: Duration::from_secs(20),
-            connect_timeout: Duration::from_secs(10),
-            cache: Duration::from_secs(1),
-            disk_cache: None,
-        }
-    }
-}
-
-impl Settings {
-    /// Those of these variables.
-    ///
-    /// # Errors
-    /// `INVALID_ARGUMENT` for a number that is none, naming its variable.
-    pub fn from_variables(variable: impl Fn(&str) -> Option<String>) -> Result<Self> {
-        let text = |name: &str| variable(name).filter(|value| !value.is_empty());
-        let number = |name: &str, default: u64| match text(name) {
-            None => Ok(default),
-            Some(value) => value.parse().ok().filter(|&value| value > 0).ok_or_else(|| {
-                Error::invalid_argument(format_args!(
-                    "{name}=`{}` is not a positive integer; correct or unset it",
-                    value.escape_debug()
-                ))
-            }),
-        };
-        let time = |name: &str, default: Duration| {
-            number(name, default.as_millis() as u64).map(Duration::from_millis)
-        };
-        let size = |name: &str, default: usize| {
-            number(name, default as u64).map(|n| usize::try_from(n).unwrap_or(usize::MAX))
-        };
-        let standard = Self::default();
-        let home = || text("HOME").map(|home| PathBuf::from(home).join(".netrc"));
-        Ok(Self {
-            ca_file: text("TF_HTTPS_CA_FILE").map(PathBuf::from),
-            bearer_tokens: Secret(text("TF_HTTPS_BEARER_TOKENS").unwrap_or_default()),
-            netrc: text("NETRC").map(PathBuf::from).or_else(home),
-            memory: size("TF_HTTPS_MEMORY_BYTES", standard.memory)?,
-            spool: number("TF_HTTPS_SPOOL_BYTES", standard.spool)?,
-            spool_directory: text("TF_HTTPS_SPOOL_DIRECTORY").map(PathBuf::from),
-            read_concurrency: size("TF_HTTPS_READ_CONCURRENCY", standard.read_concurrency)?,
-            retry_timeout: time("TF_HTTPS_RETRY_TIMEOUT_MS", standard.retry_timeout)?,
-            stall_timeout: time("TF_HTTPS_STALL_TIMEOUT_MS", standard.stall_timeout)?,
-            connect_timeout: time("TF_HTTPS_CONNECT_TIMEOUT_MS", standard.connect_timeout)?,
-            cache: time("TF_HTTPS_CACHE_MS", standard.cache)?,
-            disk_cache: text("TF_HTTPS_DISK_CACHE")
-                .map(|value| value.parse().context("TF_HTTPS_DISK_CACHE"))
-                .transpose()?,
-        })
+        let values = Values::defaults(&TABLE);
+        let settings = Self::from_values(&values).expect("the defaults fit together");
+        Self { netrc: None, ..settings }
     }
 }
 
@@ -112,30 +130,31 @@ mod tests {
 
     #[test]
     fn variables_are_read_and_mistakes_are_named() {
-        let of = |name: &'static str, value: &'static str| {
-            Settings::from_variables(move |wanted| (wanted == name).then(|| value.to_owned()))
+        let of = |name: &str, value: &str| {
+            let lookup = |wanted: &str| (wanted == name).then(|| value.into());
+            Configured::of_variables(&lookup).map(|configured| (*configured.default).clone())
         };
-        assert_eq!(of("", "").unwrap(), Settings::default());
-        assert_eq!(of("HOME", "/h").unwrap().netrc, Some("/h/.netrc".into()));
-        assert_eq!(
-            of("TF_HTTPS_STALL_TIMEOUT_MS", "5").unwrap().stall_timeout,
-            Duration::from_millis(5)
-        );
+        let none = of("", "").unwrap();
+        assert_eq!(Settings { netrc: None, ..none }, Settings::default());
+        assert_eq!(of("NETRC", "/h/.netrc").unwrap().netrc, Some("/h/.netrc".into()));
+        let stall = of("TF_HTTPS_STALL_TIMEOUT_MS", "5s").unwrap().stall_timeout;
+        assert_eq!(stall, Duration::from_secs(5));
         let cache = of("TF_HTTPS_DISK_CACHE", "/c:1GiB").unwrap().disk_cache;
         assert_eq!(cache, Some(DiskCache::new("/c", 1 << 30)));
-        let error = of("TF_HTTPS_DISK_CACHE", "/c").unwrap_err();
-        assert!(error.to_string().contains("TF_HTTPS_DISK_CACHE"), "{error}");
-        for value in ["0", "-1", "1s", " "] {
-            let error = of("TF_HTTPS_SPOOL_BYTES", value).unwrap_err();
-            assert_eq!(error.code(), Code::InvalidArgument);
-            assert!(error.message().contains("TF_HTTPS_SPOOL_BYTES"), "{error}");
-        }
+        let error = of("TF_HTTPS_CA_FILE", "/no/such/file").unwrap_err();
+        assert_eq!(error.code(), Code::InvalidArgument);
+        assert!(error.message().contains("TF_HTTPS_CA_FILE"), "{error}");
+        let secret = of("TF_HTTPS_BEARER_TOKENS", "host=sesame").unwrap();
+        assert!(secret.bearer_tokens.is_some() && !format!("{secret:?}").contains("sesame"));
     }
 
     #[test]
-    fn tokens_are_not_printed() {
-        let settings =
-            Settings { bearer_tokens: Secret("host=sesame".into()), ..Settings::default() };
-        assert!(!format!("{settings:?}").contains("sesame"));
+    fn the_readme_has_this_table() {
+        let readme = include_str!("../README.md");
+        let (_, rest) =
+            readme.split_once("<!-- settings -->\n").expect("the mark before the table");
+        let (table, _) = rest.split_once("<!-- end of settings -->").expect("the mark after it");
+        let ours = TABLE.markdown();
+        assert_eq!(table, ours, "put this into README.md:\n{ours}");
     }
 }

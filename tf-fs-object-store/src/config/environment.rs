@@ -57,7 +57,8 @@ pub(super) fn unknown(
         table
             .settings
             .iter()
-            .filter_map(|setting| table.own_variable(setting))
+            .flat_map(|setting| table.variables(setting))
+            .filter(|name| name.starts_with(table.prefix))
             .chain([table.file_variable.to_owned()])
     };
     for name in names {
@@ -69,7 +70,7 @@ pub(super) fn unknown(
         }
         let advice = match nearest(name, known()) {
             Some(nearest) => format!("did you mean {nearest}?"),
-            None => table.report(),
+            None => table.help.to_owned(),
         };
         warnings
             .push(format!("{name} is set but is not a setting of {}://; {advice}", table.scheme));

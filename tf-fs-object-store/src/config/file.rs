@@ -118,7 +118,7 @@ pub(super) fn known(
         let keys = table.settings.iter().map(|setting| setting.key.to_owned());
         let advice = nearest(key, keys)
             .map(|nearest| format!("; did you mean {nearest}?"))
-            .unwrap_or_else(|| format!("; {}", table.report()));
+            .unwrap_or_else(|| format!("; {}", table.help));
         return Err(Error::new(Code::NotFound, format!("{place}: unknown setting{advice}")));
     };
     ensure!(

@@ -12,6 +12,8 @@ pub struct Table {
     pub prefix: &'static str,
     /// The variable with the path of the settings file.
     pub file_variable: &'static str,
+    /// Where all settings can be seen, for messages: `s3:///config.json shows all settings`.
+    pub help: &'static str,
     /// Every setting. Two belong to the process: `memory_budget_bytes` and `threads`.
     pub settings: &'static [Setting],
     /// Whether a variable is to be ignored, as another one says.
@@ -67,6 +69,7 @@ impl Table {
         let mut table = String::from(
             "| Key | Environment variables | Value | Default | For |\n|---|---|---|---|---|\n",
         );
+        let has_buckets = self.settings.iter().any(|setting| setting.scope == Scope::Bucket);
         for setting in self.settings {
             let variables: Vec<_> =
                 self.variables(setting).map(|variable| format!("`{variable}`")).collect();
@@ -77,8 +80,8 @@ impl Table {
                 default => format!("`{default}`"),
             };
             let scope = match setting.scope {
-                Scope::Process => " For the whole process only.",
-                Scope::Bucket => "",
+                Scope::Process if has_buckets => " For the whole process only.",
+                Scope::Process | Scope::Bucket => "",
             };
             table += &format!(
                 "| `{}` | {variables} | {} | {default} | {}{scope} |\n",
@@ -86,11 +89,6 @@ impl Table {
             );
         }
         table
-    }
-
-    /// Where all settings can be seen.
-    pub(crate) fn report(&self) -> String {
-        format!("{}:///config.json shows all settings", self.scheme)
     }
 }
 

@@ -22,6 +22,7 @@ pub(super) static TABLE: Table = Table {
     scheme: "s3",
     prefix: "TF_S3_",
     file_variable: "TF_S3_CONFIG",
+    help: "s3:///config.json shows all settings",
     settings: &[
         setting("region", &["AWS_REGION", "AWS_DEFAULT_REGION", "S3_REGION"], Kind::Text, ""),
         setting("endpoint_url", &["AWS_ENDPOINT_URL", "S3_ENDPOINT"], Kind::Url, ""),

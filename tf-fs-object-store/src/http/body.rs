@@ -226,10 +226,11 @@ impl HttpBody {
             Source::Hyper(incoming) => incoming.size_hint().lower(),
             Source::Wire(_) => self.left.unwrap_or(0),
         };
-        if promised > most as u64 {
+        let promised = usize::try_from(promised).unwrap_or(usize::MAX);
+        if promised > most {
             return Err(Failed::TooLarge(most));
         }
-        let mut bytes = BytesMut::new();
+        let mut bytes = BytesMut::with_capacity(promised);
         loop {
             let chunk = tokio::time::timeout(stall, self.chunk()).await;
             let chunk = chunk.map_err(|_| Failed::Stalled(self.endpoint.to_string(), stall))?;

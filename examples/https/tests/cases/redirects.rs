@@ -83,7 +83,7 @@ fn credentials_stay_with_their_host() {
         _ => Reply::new(401),
     });
     let tokens = format!("http://127.0.0.1:{}=sesame", here.port);
-    let fs = Https::with(Settings { bearer_tokens: Secret(tokens), ..settings() });
+    let fs = Https::with(Settings { bearer_tokens: Some(Secret::new(tokens)), ..settings() });
     assert!(read(&fs, &here.url("f")).unwrap() == *content.bytes);
     let log: Vec<Request> = there.take_log();
     assert!(!log.is_empty());

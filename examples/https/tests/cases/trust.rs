@@ -52,7 +52,7 @@ fn tokens_and_passwords_are_sent_to_their_host() {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), netrc).unwrap();
         let settings = Settings {
-            bearer_tokens: Secret(tokens),
+            bearer_tokens: Some(Secret::new(tokens)),
             netrc: Some(file.path().into()),
             ..settings()
         };
@@ -74,7 +74,7 @@ fn credentials_that_are_not_accepted_are_not_printed() {
         Reply::new(401).body(value)
     });
     let tokens = format!("http://127.0.0.1:{}=sesame", server.port);
-    let fs = Https::with(Settings { bearer_tokens: Secret(tokens), ..settings() });
+    let fs = Https::with(Settings { bearer_tokens: Some(Secret::new(tokens)), ..settings() });
     let (code, text) = error(open(&fs, &server.url("f")));
     assert_eq!(code, Code::Unauthenticated);
     assert!(text.contains("not accepted") && !text.contains("sesame"), "{text}");

@@ -7,6 +7,7 @@ pub(super) static TABLE: Table = Table {
     scheme: "s3",
     prefix: "TF_S3_",
     file_variable: "TF_S3_CONFIG",
+    help: "s3:///config.json shows all settings",
     settings: SETTINGS,
     // Someone who switched these off for all of AWS's tools does not mean us to use them.
     ignores: |lookup, name| {
