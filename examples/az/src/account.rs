@@ -69,7 +69,10 @@ impl Account {
                 endpoint: Some(DEV_ENDPOINT.to_owned()),
                 sas: None,
             },
-            Some(text) => parse_connection_string(text.expose())?,
+            Some(text) => match parse_connection_string(text.expose())? {
+                said if settings.has_endpoint_only => Said { key: None, sas: None, ..said },
+                said => said,
+            },
             None => Said::default(),
         };
         let single = Said {
@@ -208,7 +211,7 @@ fn parse_connection_string(text: &str) -> Result<Said> {
 mod tests {
     use super::*;
     use crate::client;
-    use crate::settings::of_variables;
+    use crate::settings::{Config, of_variables};
 
     fn account(name: &str, variables: &[(&str, &str)]) -> Result<Account> {
         let settings = of_variables(variables)?;
@@ -311,7 +314,7 @@ mod tests {
     #[test]
     fn settings_that_cannot_be_are_refused_without_a_secret() {
         for (variables, part) in [
-            (vec![("TF_AZ_BLOB_ENDPOINT", "https://h?sig=sesame")], "has a query"),
+            (vec![("TF_AZ_BLOB_ENDPOINT", "https://h?sig=sesame")], "end with the path"),
             (vec![("TF_AZ_BLOB_ENDPOINT", "https://u:sesame@h")], "credentials"),
             (vec![("TF_AZ_BLOB_ENDPOINT", "ftp://h")], "neither http"),
             (vec![("AZURE_STORAGE_KEY", "sesame!")], "not base64"),
@@ -323,6 +326,35 @@ mod tests {
             assert_eq!(error.code(), Code::InvalidArgument, "{error}");
             assert!(error.to_string().contains(part), "{error}");
             assert!(!error.to_string().contains("sesame"), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_credentials_of_a_section_count_alone() {
+        let config = Config::default();
+        let set = |key: &str, value: &str| {
+            let values = OptionValues::Buffer(vec![value.as_bytes().to_vec()]);
+            config.set(&[FilesystemOption::new(key, values)])
+        };
+        set("account", "other").unwrap();
+        set("account_key", "c2VzYW1l").unwrap();
+        let string = "AccountName=acc;AccountKey=c2VzYW1l;BlobEndpoint=http://127.0.0.1:1/acc";
+        set("connection_string", string).unwrap();
+        // In another spelling, and of the account.
+        set("bucket.c@acc.dfs.core.windows.net.sas_token", SAS.1).unwrap();
+        set("bucket.acc.read_concurrency", "64").unwrap();
+        let settings = config.settings().unwrap();
+        for (bucket, credential) in [("acc/c", "sas"), ("acc", "key")] {
+            let own = &settings.buckets[bucket];
+            assert_eq!(own.engine.read_concurrency, 64, "{bucket}");
+            let http = client::http(own).unwrap();
+            let account = Account::new("acc", own, &http, || Ok(None)).unwrap();
+            let found = (kind(&account), account.endpoint);
+            assert_eq!(found, (credential, "http://127.0.0.1:1".to_owned()), "{bucket}");
+        }
+        for wrong in ["acc/c/", "ACC", "acc.example.com/c"] {
+            let error = set(&format!("bucket.{wrong}.auth"), "key").unwrap_err();
+            assert_eq!(error.code(), Code::InvalidArgument, "{wrong}: {error}");
         }
     }
 }

@@ -15,8 +15,8 @@ use tf_fs_plugin::sync::Mutex;
 #[derive(Debug)]
 pub struct Client {
     settings: Arc<Configured>,
-    /// One for each value of the settings.
-    accesses: Arc<Mutex<Vec<Arc<Access>>>>,
+    /// One for each value of the settings that was used.
+    accesses: Mutex<Vec<Arc<Access>>>,
 }
 
 /// What containers with the same settings share.
@@ -50,8 +50,14 @@ impl Client {
     /// With these settings; of the one before it keeps what is made with settings that stay the same. It makes no
     /// connection yet.
     pub(crate) fn new(settings: Arc<Configured>, before: Option<&Self>) -> Self {
-        let accesses = before.map(|before| Arc::clone(&before.accesses)).unwrap_or_default();
-        Self { settings, accesses }
+        let all = |access: &&Arc<Access>| {
+            let mut current = settings.buckets.values().chain([&settings.default]);
+            current.any(|settings| **settings == *access.settings)
+        };
+        let kept = before.and_then(|before| {
+            Some(before.accesses.lock().ok()?.iter().filter(all).cloned().collect())
+        });
+        Self { accesses: Mutex::new(kept.unwrap_or_default()), settings }
     }
 
     /// Whether it was made with these settings.
@@ -67,17 +73,25 @@ impl Client {
         let buckets = &self.settings.buckets;
         let settings = buckets.get(bucket).or_else(|| buckets.get(account));
         let settings = settings.unwrap_or(&self.settings.default);
-        let mut accesses = self.accesses.lock()?;
-        if let Some(access) = accesses.iter().find(|access| *access.settings == **settings) {
-            return Ok(Arc::clone(access));
+        let find = || {
+            let accesses = self.accesses.lock()?;
+            let found = accesses.iter().find(|access| *access.settings == **settings).cloned();
+            Ok::<_, Error>(found)
+        };
+        if let Some(access) = find()? {
+            return Ok(access);
         }
+        // Reads certificates, for which no lock is held.
         let access = Arc::new(Access {
             settings: Arc::clone(settings),
             http: http(settings)?,
             accounts: Mutex::default(),
             tokens: Mutex::default(),
         });
-        accesses.push(Arc::clone(&access));
+        if let Some(first) = find()? {
+            return Ok(first);
+        }
+        self.accesses.lock()?.push(Arc::clone(&access));
         Ok(access)
     }
 }

@@ -1,5 +1,6 @@
 //! Copies made by the store.
 
+use crate::account::Account;
 use crate::container::{Container, meta};
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,8 +20,10 @@ pub(crate) async fn copy(
 ) -> Result<Option<ObjectMeta>, Failed> {
     use crate::credential::Credential::{Anonymous, Sas};
     let (source, target) = (&from.account, &to.account);
-    // A key or a token of one account says nothing to another.
-    if source.name != target.name && !matches!(source.credential, Sas(_) | Anonymous) {
+    // A key or a token of one account says nothing to another, and nothing at another endpoint.
+    let place =
+        |account: &Account| (account.name.clone(), account.endpoint.clone(), account.path.clone());
+    if place(source) != place(target) && !matches!(source.credential, Sas(_) | Anonymous) {
         return Err(Failed::Other(Error::unimplemented(format_args!(
             "{}: Azure copies from another account only by a SAS of it; set AZURE_STORAGE_SAS_TOKEN, or read and write",
             options.src

@@ -85,7 +85,7 @@ pub(crate) fn split(uri: Uri<'_>) -> Result<(&str, &str)> {
 }
 
 /// `account/container` of any spelling.
-fn canonical(bucket: &str) -> Result<Cow<'_, str>> {
+pub(crate) fn canonical(bucket: &str) -> Result<Cow<'_, str>> {
     let refused = |why: &str| {
         Err(Error::invalid_argument(format_args!(
             "az://{}: {why}; write az://account/container/blob",

@@ -21,6 +21,8 @@ static TABLE: Table = Table {
     file_variable: "TF_AZ_CONFIG",
     help: "az:///config.json shows all settings",
     settings: SETTINGS,
+    bucket: crate::name::canonical,
+    parent: |bucket| Some(bucket.split_once('/')?.0),
     ignores: |_, _| false,
 };
 
@@ -32,7 +34,7 @@ const fn setting(
     default: &'static str,
     description: &'static str,
 ) -> Setting {
-    Setting { key, variables, kind, default, scope: Scope::Bucket, description }
+    Setting { key, variables, kind, default, scope: Scope::Bucket, is_vital: false, description }
 }
 
 const MIB: u64 = 1 << 20;
@@ -52,12 +54,12 @@ const SETTINGS: &[Setting] = &[
         "A shared access signature."),
     setting("auth", &[], Kind::Text, "",
         "`key`, `sas`, `entra` or `anonymous`; else the first of these that there is."),
-    setting("blob_endpoint", &["TF_AZURE_STORAGE_BLOB_ENDPOINT"], Kind::Text, "",
+    setting("blob_endpoint", &["TF_AZURE_STORAGE_BLOB_ENDPOINT"], Kind::Url, "",
         "The URL of the blob service, in place of https://ACCOUNT.blob.core.windows.net."),
     setting("use_http", &["TF_AZURE_STORAGE_USE_HTTP"], Kind::Flag, "0",
         "No TLS, for an endpoint without scheme."),
-    setting("use_dev_storage", &["TF_AZURE_USE_DEV_STORAGE"], Kind::Flag, "0",
-        "Azurite at 127.0.0.1:10000, whatever the account."),
+    Setting { is_vital: true, ..setting("use_dev_storage", &["TF_AZURE_USE_DEV_STORAGE"], Kind::Flag, "0",
+        "Azurite at 127.0.0.1:10000, whatever the account.") },
     setting("ca_file", &[], Kind::File, "",
         "Trusted certificates in PEM, in place of the system's."),
     setting("tenant_id", &["AZURE_TENANT_ID", "AZURE_STORAGE_TENANT_ID"], Kind::Text, "",
@@ -108,17 +110,29 @@ const SETTINGS: &[Setting] = &[
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Settings {
     values: BTreeMap<&'static str, Value>,
+    /// Whether only the endpoint of the connection string counts: a section has other credentials.
+    pub(crate) has_endpoint_only: bool,
     /// How the engine uses it.
     pub(crate) engine: tf_fs_object_store::Settings,
 }
+
+/// What may have credentials.
+const CREDENTIALS: [&str; 3] = ["connection_string", "account_key", "sas_token"];
 
 impl FromValues for Settings {
     const TABLE: &'static Table = &TABLE;
 
     fn from_values(values: &Values<'_>) -> Result<Self> {
-        let set =
-            SETTINGS.iter().filter_map(|setting| Some((setting.key, values.value(setting.key)?)));
-        Ok(Self { values: set.collect(), engine: values.engine() })
+        // Others' are not for this container then, whatever they are.
+        let has_own_credentials = CREDENTIALS.iter().any(|key| values.own(key).is_some());
+        let value = |key| match key {
+            // A section is for its account.
+            "account" | "account_key" | "sas_token" if has_own_credentials => values.own(key),
+            key => values.value(key),
+        };
+        let set = SETTINGS.iter().filter_map(|setting| Some((setting.key, value(setting.key)?)));
+        let has_endpoint_only = has_own_credentials && values.own("connection_string").is_none();
+        Ok(Self { values: set.collect(), has_endpoint_only, engine: values.engine() })
     }
 }
 
@@ -184,6 +198,12 @@ mod tests {
         let error = of("TF_AZ_CA_FILE", "/no/such/file").unwrap_err();
         assert_eq!(error.code(), Code::InvalidArgument);
         assert!(error.message().contains("TF_AZ_CA_FILE"), "{error}");
+        for name in ["TF_AZURE_USE_DEV_STORAGE", "AZURE_STORAGE_ACCOUNT"] {
+            let error = of(name, "wrong\nwrong").unwrap_err();
+            assert_eq!(error.code(), Code::InvalidArgument, "{name}");
+        }
+        let blank = [("AZURE_TENANT_ID", " "), ("AZURE_STORAGE_TENANT_ID", "t")];
+        assert_eq!(of_variables(&blank).unwrap().text("tenant_id"), Some("t"));
     }
 
     #[test]

@@ -21,6 +21,8 @@ static TABLE: Table = Table {
     file_variable: "TF_HTTPS_CONFIG",
     help: "the README of tensorflow-https has all settings",
     settings: SETTINGS,
+    bucket: |name| Ok(name.into()),
+    parent: |_| None,
     ignores: |_, _| false,
 };
 
@@ -31,7 +33,7 @@ const fn setting(
     default: &'static str,
     description: &'static str,
 ) -> Setting {
-    Setting { key, variables, kind, default, scope: Scope::Process, description }
+    Setting { key, variables, kind, default, scope: Scope::Process, is_vital: false, description }
 }
 
 const MIB: u64 = 1 << 20;
@@ -49,8 +51,8 @@ const SETTINGS: &[Setting] = &[
         "Memory for what is read ahead or held, for all files together."),
     setting("threads", &[], Kind::Count { min: 1, max: 64 }, "4", "Worker threads of the process."),
     setting("read_concurrency", &[], Kind::Count { min: 1, max: 256 }, "16", "Requests in flight for one file."),
-    setting("spool_bytes", &[], Kind::Bytes { min: 1, max: 1 << 50 }, "64GiB",
-        "The largest file that is received whole, from a server without ranges."),
+    Setting { is_vital: true, ..setting("spool_bytes", &[], Kind::Bytes { min: 1, max: 1 << 50 }, "64GiB",
+        "The largest file that is received whole, from a server without ranges.") },
     setting("spool_directory", &[], Kind::Text, "",
         "Where such a file is kept while it is open. Not set: `TMPDIR`, else `/tmp`."),
     setting("retry_timeout_ms", &[], Kind::Milliseconds { min: 0, max: DAY_MS }, "60000",
@@ -97,7 +99,8 @@ impl FromValues for Settings {
 
     fn from_values(values: &Values<'_>) -> Result<Self> {
         let path = |key| values.text(key).map(PathBuf::from);
-        let home = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".netrc"));
+        let home = std::env::var_os("HOME").filter(|home| !home.is_empty());
+        let home = || home.map(|home| PathBuf::from(home).join(".netrc"));
         let engine = values.engine();
         Ok(Self {
             ca_file: path("ca_file"),

@@ -8,9 +8,9 @@ use tf_fs_plugin::prelude::*;
 /// Looks up an environment variable.
 pub type Lookup<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 
-/// The value of a variable. An empty one counts as not set.
+/// The value of a variable. An empty one, or one of nothing but space, counts as not set.
 fn value(lookup: Lookup<'_>, name: &str) -> Option<OsString> {
-    lookup(name).filter(|value| !value.is_empty())
+    lookup(name).filter(|value| !value.to_string_lossy().trim().is_empty())
 }
 
 /// The settings in the environment; warnings go to `warnings`.
@@ -33,7 +33,8 @@ pub(super) fn read(table: &Table, lookup: Lookup<'_>, warnings: &mut Vec<String>
                 }
                 Err(reason) => {
                     let complaint = complaint(&name, setting, &text, reason);
-                    ensure!(!setting.kind.is_vital(), Error::invalid_argument(complaint));
+                    let is_vital = setting.is_vital || setting.kind.is_vital();
+                    ensure!(!is_vital, Error::invalid_argument(complaint));
                     let default = match setting.default {
                         "" => "no value",
                         default => default,

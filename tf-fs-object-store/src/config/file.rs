@@ -63,7 +63,8 @@ fn parse(settings: &Table, text: &str, path: &str) -> Result<Layers> {
                     "`bucket.{bucket}` is not a section; write [bucket.\"{bucket}\"] and the settings below it"
                 )));
             };
-            let layer = layers.buckets.entry(bucket.clone()).or_default();
+            let name = (settings.bucket)(&bucket).context(format_args!("[bucket.\"{bucket}\"]"))?;
+            let layer = layers.buckets.entry(name.into_owned()).or_default();
             for (key, value) in values {
                 let place = format!("bucket.\"{bucket}\".{key}");
                 add(settings, layer, &place, &key, &value, &source, Some(&bucket))?;

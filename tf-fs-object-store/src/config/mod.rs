@@ -79,12 +79,14 @@ impl<B> Configured<B> {
 pub struct Values<'a> {
     table: &'static Table,
     layers: Vec<&'a Layer>,
+    /// How many of them are of this bucket, or of its parents.
+    sections: usize,
 }
 
 impl Values<'_> {
     /// No values but the defaults.
     pub fn defaults(table: &'static Table) -> Self {
-        Self { table, layers: Vec::new() }
+        Self { table, layers: Vec::new(), sections: 0 }
     }
 
     /// The value, and where it is from.
@@ -94,6 +96,12 @@ impl Values<'_> {
             let value = self.table.find(key)?.default_value()?;
             Some(Entry { value, source: Source::Default })
         })
+    }
+
+    /// The value that the bucket's own section has, or that of a parent.
+    pub fn own(&self, key: &'static str) -> Option<Value> {
+        let mut own = self.layers[..self.sections].iter();
+        own.find_map(|layer| layer.get(key)).map(|entry| entry.value.clone())
     }
 
     /// The value.
@@ -216,13 +224,14 @@ impl Sources {
 
     /// What counts for this bucket, or for all others.
     fn values(&self, table: &'static Table, bucket: Option<&str>) -> Values<'_> {
-        let mut layers = Vec::with_capacity(5);
-        if let Some(bucket) = bucket {
+        let mut layers = Vec::with_capacity(7);
+        for bucket in std::iter::successors(bucket, |bucket| (table.parent)(bucket)) {
             layers.extend(self.options.buckets.get(bucket));
             layers.extend(self.file.buckets.get(bucket));
         }
+        let sections = layers.len();
         layers.extend([&self.options.general, &self.environment, &self.file.general]);
-        Values { table, layers }
+        Values { table, layers, sections }
     }
 
     /// The buckets with settings of their own.

@@ -24,7 +24,10 @@ pub(super) fn add(table: &Table, layers: &mut Layers, options: &[FilesystemOptio
         let place = format!("option {}", option.name);
         let setting = known(table, key, &place, bucket.is_some())?;
         let layer = match bucket {
-            Some(bucket) => layers.buckets.entry(bucket.to_owned()).or_default(),
+            Some(bucket) => {
+                let name = (table.bucket)(bucket).context(&place)?;
+                layers.buckets.entry(name.into_owned()).or_default()
+            }
             None => &mut layers.general,
         };
         match text(&place, setting, &option.values)? {

@@ -2,6 +2,8 @@
 
 use super::environment::Lookup;
 use super::value::{Kind, Value};
+use std::borrow::Cow;
+use tf_fs_plugin::prelude::*;
 
 /// All settings of a plugin.
 #[derive(Debug)]
@@ -16,6 +18,13 @@ pub struct Table {
     pub help: &'static str,
     /// Every setting. Two belong to the process: `memory_budget_bytes` and `threads`.
     pub settings: &'static [Setting],
+    /// The name of a bucket as the engine has it, from one that a section of the settings file or an option has.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` for what can be no bucket.
+    pub bucket: fn(name: &str) -> Result<Cow<'_, str>>,
+    /// The bucket whose section counts next for what the section of this one does not set.
+    pub parent: fn(bucket: &str) -> Option<&str>,
     /// Whether a variable is to be ignored, as another one says.
     pub ignores: fn(lookup: Lookup<'_>, name: &str) -> bool,
 }
@@ -33,6 +42,9 @@ pub struct Setting {
     pub default: &'static str,
     /// What it belongs to.
     pub scope: Scope,
+    /// Whether a wrong value of a variable is an error, because the default could send data to another place, or take more
+    /// than was allowed. One of a text, a secret, a URL, a file or a directory always is.
+    pub is_vital: bool,
     /// What it is for.
     pub description: &'static str,
 }

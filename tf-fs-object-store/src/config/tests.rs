@@ -13,7 +13,7 @@ const fn setting(
         b"threads" => Scope::Process,
         _ => Scope::Bucket,
     };
-    Setting { key, variables, kind, default, scope, description: "For tests." }
+    Setting { key, variables, kind, default, scope, is_vital: false, description: "For tests." }
 }
 
 const PART: Kind = Kind::Bytes { min: 1 << 20, max: 1 << 30 };
@@ -37,6 +37,8 @@ pub(super) static TABLE: Table = Table {
         setting("ca_file", &["AWS_CA_BUNDLE"], Kind::File, ""),
         setting("ca_path", &["S3_CA_PATH"], Kind::Directory, ""),
     ],
+    bucket: |name| Ok(name.into()),
+    parent: |_| None,
     ignores: |lookup, name| {
         name == "AWS_ENDPOINT_URL" && lookup("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS").is_some()
     },

@@ -149,7 +149,7 @@ impl Kind {
     /// Whether going on with the default in place of a wrong value would be dangerous: data could go to
     /// another place, or over a connection that is trusted less or not at all.
     pub(crate) fn is_vital(self) -> bool {
-        matches!(self, Self::Url | Self::File | Self::Directory | Self::Secret)
+        matches!(self, Self::Text | Self::Url | Self::File | Self::Directory | Self::Secret)
     }
 
     /// Reads a value.

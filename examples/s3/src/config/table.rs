@@ -9,6 +9,8 @@ pub(super) static TABLE: Table = Table {
     file_variable: "TF_S3_CONFIG",
     help: "s3:///config.json shows all settings",
     settings: SETTINGS,
+    bucket: |name| Ok(name.into()),
+    parent: |_| None,
     // Someone who switched these off for all of AWS's tools does not mean us to use them.
     ignores: |lookup, name| {
         name.starts_with("AWS_ENDPOINT_URL")
@@ -31,7 +33,7 @@ const fn setting(
     default: &'static str,
     description: &'static str,
 ) -> Setting {
-    Setting { key, variables, kind, default, scope: Scope::Bucket, description }
+    Setting { key, variables, kind, default, scope: Scope::Bucket, is_vital: false, description }
 }
 
 /// Every setting.
