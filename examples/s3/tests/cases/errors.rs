@@ -161,10 +161,11 @@ fn clocks_that_differ_are_both_shown() {
 
 #[test]
 fn what_is_refused_for_its_time_is_signed_for_the_stores() {
+    type Work<'a> = &'a dyn Fn() -> Result<(), Error>;
     let store = store("clock");
     let host = host();
     // The server knows better each time, and more than eight corrections in a minute are not believed.
-    let works: [(&str, &dyn Fn() -> Result<(), Error>); 4] = [
+    let works: [(&str, Work<'_>); 4] = [
         ("list", &|| host.get_children(store.uri("")).map(drop)),
         ("read", &|| host.read_file(store.uri("k")).map(drop)),
         ("write", &|| host.write_file(store.uri("new"), b"x")),
