@@ -50,6 +50,8 @@ pub(super) unsafe fn initialize(
     register: impl FnOnce() -> Result<()>,
 ) {
     boundary::watch_panics();
+    // Now: a child of a fork in the midst of it, by another thread, would wait for ever.
+    boundary::fork::watch();
     let body = || {
         tf_plugin_core::logging::init();
         register().inspect_err(|error| {

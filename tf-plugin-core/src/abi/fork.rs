@@ -211,7 +211,8 @@ extern "C" fn in_child() {
     TURN.store(false, Ordering::SeqCst);
 }
 
-/// Looks at forks from now on. Where the system cannot tell of them all processes look alike.
+/// Looks at forks from now on. Where the system cannot tell of them all processes look alike. A plugin calls it when it is
+/// loaded: in a child that another thread forked in the midst of the first call, the next one would wait for ever.
 pub fn watch() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -231,10 +232,15 @@ mod tests {
     use crate::sync::{Mutex, RwLock};
     use std::io;
     use std::panic::catch_unwind;
-    use std::sync::{Mutex as StdMutex, PoisonError, mpsc};
+    use std::sync::{Mutex as StdMutex, MutexGuard as StdMutexGuard, PoisonError, mpsc};
 
-    /// Forks one at a time: a test that makes one wait must not hold up the other's.
-    static ALONE: StdMutex<()> = StdMutex::new(());
+    /// Forks one at a time: a test that makes one wait must not hold up the other's. As in a plugin that is loaded, they are
+    /// looked at before the first.
+    fn alone() -> StdMutexGuard<'static, ()> {
+        static ALONE: StdMutex<()> = StdMutex::new(());
+        watch();
+        ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 
     /// Runs something in a child, which has 10 seconds for it, and returns how it ended.
     fn in_a_child(work: impl FnOnce() -> bool) -> i32 {
@@ -270,7 +276,7 @@ mod tests {
                 self.0.store(true, Ordering::Relaxed);
             }
         }
-        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let _alone = alone();
         let stop = AtomicBool::new(false);
         std::thread::scope(|scope| {
             let _stop = Stop(&stop);
@@ -309,7 +315,7 @@ mod tests {
     fn a_lock_that_is_held_for_long_fails_in_the_child_instead_of_hanging() {
         static LOCK: Mutex<u64> = Mutex::new(1);
         static OTHER: Mutex<u64> = Mutex::new(2);
-        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let _alone = alone();
         let ((held, is_held), (release, is_released)) = (mpsc::channel(), mpsc::channel::<()>());
         std::thread::scope(|scope| {
             scope.spawn(move || {
@@ -332,7 +338,7 @@ mod tests {
     #[test]
     fn a_thread_forks_while_it_holds_a_lock() {
         static LOCK: Mutex<u64> = Mutex::new(1);
-        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let _alone = alone();
         let guard = LOCK.lock().unwrap();
         std::thread::scope(|scope| {
             // Waits for the lock meanwhile, so no thread may wait for this one.
@@ -359,7 +365,7 @@ mod tests {
                 Ok(())
             }
         }
-        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let _alone = alone();
         let (printing, is_printing) = mpsc::channel();
         let (mutex, rows) = (Mutex::new(Slow(printing.clone())), RwLock::new(Slow(printing)));
         std::thread::scope(|scope| {
@@ -377,7 +383,7 @@ mod tests {
     #[test]
     fn threads_that_fork_without_end_let_others_take_locks() {
         static LOCK: Mutex<u64> = Mutex::new(0);
-        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let _alone = alone();
         let stop = AtomicBool::new(false);
         let began = Instant::now();
         let longest = std::thread::scope(|scope| {
@@ -407,7 +413,7 @@ mod tests {
     #[test]
     fn a_fork_that_waits_for_a_thread_that_waits_for_it_comes_to_an_end() {
         static LOCK: Mutex<u64> = Mutex::new(0);
-        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let _alone = alone();
         // As with the handler of a library that was registered earlier, which runs after this one.
         before();
         let in_child_of_it = std::thread::scope(|scope| {
@@ -448,7 +454,7 @@ mod tests {
     fn a_fork_in_the_midst_of_a_lock_waits_for_others_that_are_done_soon() {
         static MINE: Mutex<u64> = Mutex::new(0);
         static OTHER: Mutex<u64> = Mutex::new(0);
-        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let _alone = alone();
         let guard = MINE.lock().unwrap();
         std::thread::scope(|scope| {
             let (held, is_held) = mpsc::channel();
@@ -467,7 +473,7 @@ mod tests {
     fn after_a_fork_that_gave_up_a_busy_lock_is_waited_for() {
         static HELD: Mutex<u64> = Mutex::new(0);
         static BUSY: RwLock<u64> = RwLock::new(0);
-        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let _alone = alone();
         std::thread::scope(|scope| {
             let (held, is_held) = mpsc::channel();
             let (release, is_released) = mpsc::channel::<()>();
