@@ -6,7 +6,7 @@ pub(crate) use tf_fs_object_store::config::Secret;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
-use tf_fs_object_store::config::{self, FromValues, Kind, Scope, Setting, Table, Value, Values};
+use tf_fs_object_store::config::{self, FromValues, Kind, Setting, Table, Value, Values};
 use tf_fs_plugin::prelude::*;
 
 /// Everything that is set.
@@ -26,17 +26,6 @@ static TABLE: Table = Table {
     ignores: |_, _| false,
 };
 
-/// A setting that each container, or account, can have a value of its own for.
-const fn setting(
-    key: &'static str,
-    variables: &'static [&'static str],
-    kind: Kind,
-    default: &'static str,
-    description: &'static str,
-) -> Setting {
-    Setting { key, variables, kind, default, scope: Scope::Bucket, is_vital: false, description }
-}
-
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
@@ -44,65 +33,65 @@ const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 /// All of them, in the order of the README.
 #[rustfmt::skip]
 const SETTINGS: &[Setting] = &[
-    setting("connection_string", &["AZURE_STORAGE_CONNECTION_STRING"], Kind::Secret, "",
+    Setting::new("connection_string", &["AZURE_STORAGE_CONNECTION_STRING"], Kind::Secret, "",
         "Account, key or SAS, and endpoint in one."),
-    setting("account", &["AZURE_STORAGE_ACCOUNT", "AZURE_STORAGE_ACCOUNT_NAME"], Kind::Text, "",
+    Setting::new("account", &["AZURE_STORAGE_ACCOUNT", "AZURE_STORAGE_ACCOUNT_NAME"], Kind::Text, "",
         "The account that key, SAS and endpoint are for; else the account of each name."),
-    setting("account_key", &["AZURE_STORAGE_KEY", "AZURE_STORAGE_ACCOUNT_KEY", "TF_AZURE_STORAGE_KEY"], Kind::Secret, "",
+    Setting::new("account_key", &["AZURE_STORAGE_KEY", "AZURE_STORAGE_ACCOUNT_KEY", "TF_AZURE_STORAGE_KEY"], Kind::Secret, "",
         "The account's key."),
-    setting("sas_token", &["AZURE_STORAGE_SAS_TOKEN"], Kind::Secret, "",
+    Setting::new("sas_token", &["AZURE_STORAGE_SAS_TOKEN"], Kind::Secret, "",
         "A shared access signature."),
-    setting("auth", &[], Kind::Text, "",
+    Setting::new("auth", &[], Kind::Text, "",
         "`key`, `sas`, `entra` or `anonymous`; else the first of these that there is."),
-    setting("blob_endpoint", &["TF_AZURE_STORAGE_BLOB_ENDPOINT"], Kind::Url, "",
+    Setting::new("blob_endpoint", &["TF_AZURE_STORAGE_BLOB_ENDPOINT"], Kind::Url, "",
         "The URL of the blob service, in place of https://ACCOUNT.blob.core.windows.net."),
-    setting("use_http", &["TF_AZURE_STORAGE_USE_HTTP"], Kind::Flag, "0",
+    Setting::new("use_http", &["TF_AZURE_STORAGE_USE_HTTP"], Kind::Flag, "0",
         "No TLS, for an endpoint without scheme."),
-    Setting { is_vital: true, ..setting("use_dev_storage", &["TF_AZURE_USE_DEV_STORAGE"], Kind::Flag, "0",
-        "Azurite at 127.0.0.1:10000, whatever the account.") },
-    setting("ca_file", &[], Kind::File, "",
+    Setting::new("use_dev_storage", &["TF_AZURE_USE_DEV_STORAGE"], Kind::Flag, "0",
+        "Azurite at 127.0.0.1:10000, whatever the account.").vital(),
+    Setting::new("ca_file", &[], Kind::File, "",
         "Trusted certificates in PEM, in place of the system's."),
-    setting("tenant_id", &["AZURE_TENANT_ID", "AZURE_STORAGE_TENANT_ID"], Kind::Text, "",
+    Setting::new("tenant_id", &["AZURE_TENANT_ID", "AZURE_STORAGE_TENANT_ID"], Kind::Text, "",
         "The Entra tenant."),
-    setting("client_id", &["AZURE_CLIENT_ID", "AZURE_STORAGE_CLIENT_ID"], Kind::Text, "",
+    Setting::new("client_id", &["AZURE_CLIENT_ID", "AZURE_STORAGE_CLIENT_ID"], Kind::Text, "",
         "The Entra application, or the managed identity."),
-    setting("client_secret", &["AZURE_CLIENT_SECRET", "AZURE_STORAGE_CLIENT_SECRET"], Kind::Secret, "",
+    Setting::new("client_secret", &["AZURE_CLIENT_SECRET", "AZURE_STORAGE_CLIENT_SECRET"], Kind::Secret, "",
         "The application's secret."),
-    setting("federated_token_file", &["AZURE_FEDERATED_TOKEN_FILE"], Kind::Text, "",
+    Setting::new("federated_token_file", &["AZURE_FEDERATED_TOKEN_FILE"], Kind::Text, "",
         "A workload's token, which Kubernetes writes."),
-    setting("authority_host", &["AZURE_AUTHORITY_HOST"], Kind::Text, "",
+    Setting::new("authority_host", &["AZURE_AUTHORITY_HOST"], Kind::Text, "",
         "Where Entra is, in place of https://login.microsoftonline.com."),
-    setting("identity_endpoint", &["IDENTITY_ENDPOINT"], Kind::Text, "",
+    Setting::new("identity_endpoint", &["IDENTITY_ENDPOINT"], Kind::Text, "",
         "A managed identity's endpoint, which App Service sets."),
-    setting("identity_header", &["IDENTITY_HEADER"], Kind::Secret, "",
+    Setting::new("identity_header", &["IDENTITY_HEADER"], Kind::Secret, "",
         "What that endpoint requires."),
-    setting("imds_endpoint", &["AZURE_POD_IDENTITY_AUTHORITY_HOST"], Kind::Text, "",
+    Setting::new("imds_endpoint", &["AZURE_POD_IDENTITY_AUTHORITY_HOST"], Kind::Text, "",
         "The managed identity of a machine, in place of http://169.254.169.254."),
-    Setting { scope: Scope::Process, ..setting("memory_budget_bytes", &[], Kind::Bytes { min: 16 * MIB, max: 1 << 40 }, "256MiB",
-        "Memory for all open files of the process.") },
-    Setting { scope: Scope::Process, ..setting("threads", &[], Kind::Count { min: 1, max: 64 }, "4",
-        "Worker threads of the process.") },
-    setting("read_part_bytes", &[], Kind::Bytes { min: 64 << 10, max: GIB }, "8MiB",
+    Setting::new("memory_budget_bytes", &[], Kind::Bytes { min: 16 * MIB, max: 1 << 40 }, "256MiB",
+        "Memory for all open files of the process.").of_process(),
+    Setting::new("threads", &[], Kind::Count { min: 1, max: 64 }, "4",
+        "Worker threads of the process.").of_process(),
+    Setting::new("read_part_bytes", &[], Kind::Bytes { min: 64 << 10, max: GIB }, "8MiB",
         "Bytes of a ranged read."),
-    setting("read_concurrency", &[], Kind::Count { min: 1, max: 256 }, "32",
+    Setting::new("read_concurrency", &[], Kind::Count { min: 1, max: 256 }, "32",
         "Ranged reads in flight for one file."),
-    setting("write_part_bytes", &[], Kind::Bytes { min: 64 << 10, max: GIB }, "8MiB",
+    Setting::new("write_part_bytes", &[], Kind::Bytes { min: 64 << 10, max: GIB }, "8MiB",
         "Bytes of a block, and of the largest file that is one request."),
-    setting("write_concurrency", &[], Kind::Count { min: 1, max: 256 }, "16",
+    Setting::new("write_concurrency", &[], Kind::Count { min: 1, max: 256 }, "16",
         "Blocks in flight for one file."),
-    setting("retry_timeout_ms", &[], Kind::Milliseconds { min: 0, max: DAY_MS }, "60000",
+    Setting::new("retry_timeout_ms", &[], Kind::Milliseconds { min: 0, max: DAY_MS }, "60000",
         "How long a failing request is repeated."),
-    setting("retry_backoff_ms", &[], Kind::Milliseconds { min: 1, max: 60_000 }, "100",
+    Setting::new("retry_backoff_ms", &[], Kind::Milliseconds { min: 1, max: 60_000 }, "100",
         "The longest wait before the second attempt."),
-    setting("stall_timeout_ms", &[], Kind::Milliseconds { min: 100, max: DAY_MS }, "20000",
+    Setting::new("stall_timeout_ms", &[], Kind::Milliseconds { min: 100, max: DAY_MS }, "20000",
         "How long a request may make no progress."),
-    setting("connect_timeout_ms", &[], Kind::Milliseconds { min: 10, max: DAY_MS }, "5000",
+    Setting::new("connect_timeout_ms", &[], Kind::Milliseconds { min: 10, max: DAY_MS }, "5000",
         "How long a connection may take."),
-    setting("list_page_names", &[], Kind::Count { min: 2, max: 5000 }, "5000",
+    Setting::new("list_page_names", &[], Kind::Count { min: 2, max: 5000 }, "5000",
         "Names of one page of a listing."),
-    setting("listing_ttl_ms", &[], Kind::Milliseconds { min: 0, max: DAY_MS }, "1000",
+    Setting::new("listing_ttl_ms", &[], Kind::Milliseconds { min: 0, max: DAY_MS }, "1000",
         "How long a listing is believed."),
-    setting("disk_cache", &[], Kind::DiskCache, "",
+    Setting::new("disk_cache", &[], Kind::DiskCache, "",
         "Keep what is read in this directory on a local disk, up to this size, for the next time."),
 ];
 

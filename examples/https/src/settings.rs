@@ -6,7 +6,7 @@ pub use tf_fs_object_store::config::Secret;
 use std::path::PathBuf;
 use std::time::Duration;
 use tf_fs_object_store::DiskCache;
-use tf_fs_object_store::config::{self, FromValues, Kind, Scope, Setting, Table, Values};
+use tf_fs_object_store::config::{self, FromValues, Kind, Setting, Table, Values};
 use tf_fs_plugin::prelude::*;
 
 /// Everything that is set.
@@ -26,45 +26,35 @@ static TABLE: Table = Table {
     ignores: |_, _| false,
 };
 
-const fn setting(
-    key: &'static str,
-    variables: &'static [&'static str],
-    kind: Kind,
-    default: &'static str,
-    description: &'static str,
-) -> Setting {
-    Setting { key, variables, kind, default, scope: Scope::Process, is_vital: false, description }
-}
-
 const MIB: u64 = 1 << 20;
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
 /// All of them, in the order of the README.
 #[rustfmt::skip]
 const SETTINGS: &[Setting] = &[
-    setting("bearer_tokens", &["TF_HTTPS_BEARER_TOKENS"], Kind::Secret, "",
-        "Tokens by host: `host=TOKEN`, several with spaces between them."),
-    setting("netrc", &["NETRC"], Kind::Text, "", "A file with names and passwords by host. Not set: `~/.netrc`."),
-    setting("ca_file", &[], Kind::File, "",
-        "Certificates (PEM) to trust instead of the system's. `SSL_CERT_FILE` and `SSL_CERT_DIR` work too."),
-    setting("memory_budget_bytes", &[], Kind::Bytes { min: 16 * MIB, max: 1 << 40 }, "512MiB",
-        "Memory for what is read ahead or held, for all files together."),
-    setting("threads", &[], Kind::Count { min: 1, max: 64 }, "4", "Worker threads of the process."),
-    setting("read_concurrency", &[], Kind::Count { min: 1, max: 256 }, "16", "Requests in flight for one file."),
-    Setting { is_vital: true, ..setting("spool_bytes", &[], Kind::Bytes { min: 1, max: 1 << 50 }, "64GiB",
-        "The largest file that is received whole, from a server without ranges.") },
-    setting("spool_directory", &[], Kind::Text, "",
-        "Where such a file is kept while it is open. Not set: `TMPDIR`, else `/tmp`."),
-    setting("retry_timeout_ms", &[], Kind::Milliseconds { min: 0, max: DAY_MS }, "60000",
-        "How long a failing request is tried again."),
-    setting("stall_timeout_ms", &[], Kind::Milliseconds { min: 1, max: DAY_MS }, "20000",
-        "How long a request may make no progress."),
-    setting("connect_timeout_ms", &[], Kind::Milliseconds { min: 1, max: DAY_MS }, "10000",
-        "How long a connection may take."),
-    setting("listing_ttl_ms", &[], Kind::Milliseconds { min: 0, max: DAY_MS }, "1000",
-        "How long what a server said of a URL is believed."),
-    setting("disk_cache", &[], Kind::DiskCache, "",
-        "Keep what is read in this directory on a local disk, up to this size, for the next time."),
+    Setting::new("bearer_tokens", &["TF_HTTPS_BEARER_TOKENS"], Kind::Secret, "",
+        "Tokens by host: `host=TOKEN`, several with spaces between them.").of_process(),
+    Setting::new("netrc", &["NETRC"], Kind::Text, "", "A file with names and passwords by host. Not set: `~/.netrc`.").of_process(),
+    Setting::new("ca_file", &[], Kind::File, "",
+        "Certificates (PEM) to trust instead of the system's. `SSL_CERT_FILE` and `SSL_CERT_DIR` work too.").of_process(),
+    Setting::new("memory_budget_bytes", &[], Kind::Bytes { min: 16 * MIB, max: 1 << 40 }, "512MiB",
+        "Memory for what is read ahead or held, for all files together.").of_process(),
+    Setting::new("threads", &[], Kind::Count { min: 1, max: 64 }, "4", "Worker threads of the process.").of_process(),
+    Setting::new("read_concurrency", &[], Kind::Count { min: 1, max: 256 }, "16", "Requests in flight for one file.").of_process(),
+    Setting::new("spool_bytes", &[], Kind::Bytes { min: 1, max: 1 << 50 }, "64GiB",
+        "The largest file that is received whole, from a server without ranges.").of_process().vital(),
+    Setting::new("spool_directory", &[], Kind::Text, "",
+        "Where such a file is kept while it is open. Not set: `TMPDIR`, else `/tmp`.").of_process(),
+    Setting::new("retry_timeout_ms", &[], Kind::Milliseconds { min: 0, max: DAY_MS }, "60000",
+        "How long a failing request is tried again.").of_process(),
+    Setting::new("stall_timeout_ms", &[], Kind::Milliseconds { min: 1, max: DAY_MS }, "20000",
+        "How long a request may make no progress.").of_process(),
+    Setting::new("connect_timeout_ms", &[], Kind::Milliseconds { min: 1, max: DAY_MS }, "10000",
+        "How long a connection may take.").of_process(),
+    Setting::new("listing_ttl_ms", &[], Kind::Milliseconds { min: 0, max: DAY_MS }, "1000",
+        "How long what a server said of a URL is believed.").of_process(),
+    Setting::new("disk_cache", &[], Kind::DiskCache, "",
+        "Keep what is read in this directory on a local disk, up to this size, for the next time.").of_process(),
 ];
 
 /// What can be set.

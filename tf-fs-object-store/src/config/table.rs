@@ -105,6 +105,32 @@ impl Table {
 }
 
 impl Setting {
+    /// A setting that each bucket can have a value of its own for.
+    pub const fn new(
+        key: &'static str,
+        variables: &'static [&'static str],
+        kind: Kind,
+        default: &'static str,
+        description: &'static str,
+    ) -> Self {
+        let scope = Scope::Bucket;
+        Self { key, variables, kind, default, scope, is_vital: false, description }
+    }
+
+    /// The same, of the process.
+    #[must_use]
+    pub const fn of_process(mut self) -> Self {
+        self.scope = Scope::Process;
+        self
+    }
+
+    /// The same, where a [wrong value is an error](Self::is_vital).
+    #[must_use]
+    pub const fn vital(mut self) -> Self {
+        self.is_vital = true;
+        self
+    }
+
     pub(crate) fn default_value(&self) -> Option<Value> {
         if self.default.is_empty() {
             return None;
