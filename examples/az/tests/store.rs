@@ -472,7 +472,10 @@ fn many_blobs_are_deleted_by_one_request() {
         proxy.clear();
         let (deleted, batches, single) = delete(&[option]);
         deleted.unwrap();
-        assert_eq!((batches, single), (2, wanted));
+        assert_eq!(single, wanted);
+        // 300 blobs are two batches; where the first is refused before the second goes out, it is the last.
+        let least = if wanted == 0 { 2 } else { 1 };
+        assert!((least..=2).contains(&batches), "{batches}");
         assert!(store.keys().is_empty());
     }
     // Where there is no such request, each blob has its own.
