@@ -91,7 +91,7 @@ impl ObjectStore for Container {
         let modified = modified(&response);
         let head = |size, end| Head::new(size, end).with_etag(etag).with_modified(modified);
         match response.status {
-            206 => {
+            206 if response.content_length != Some(0) => {
                 let sent = response.header("content-range").and_then(content_range);
                 let (sent, size) =
                     sent.ok_or_else(|| Failed::invalid("it has no Content-Range"))?;
@@ -112,8 +112,9 @@ impl ObjectStore for Container {
                 }
                 Ok((head(size, size), response.into_body(Some(size))))
             }
-            // There is no byte at its start: what there is, the properties tell.
-            416 => {
+            // There is no byte at its start: what there is, the properties tell. Azurite says so of the first byte of
+            // an empty blob by 206.
+            206 | 416 => {
                 let response = self.properties(options.key).await?;
                 refuse_directory(options.key, &response)?;
                 let size = response.content_length;

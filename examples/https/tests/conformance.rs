@@ -4,10 +4,11 @@
 #[allow(dead_code, reason = "the other tests use all of it")]
 mod server;
 
-use https::Https;
+use https::{Https, Settings};
 use server::{Content, Reply, Request, Server};
 use std::collections::HashMap;
 use std::sync::Arc;
+use tf_fs_object_store::DiskCache;
 use tf_plugin_testing::filesystem::{Case, Conformance, Files, Host, Verdict, samples};
 
 /// Cases in which a URL is not what a path on a disk is.
@@ -48,9 +49,23 @@ const LACKING: [(&str, &[&str]); 3] = [
 
 #[test]
 fn cases_about_files_pass() {
+    pass(&serve(), Settings::default());
+}
+
+#[test]
+fn cases_about_files_pass_with_the_disk_cache() {
+    let disk = tempfile::tempdir().unwrap();
+    let cache: DiskCache = format!("{}:64MiB", disk.path().display()).parse().unwrap();
     let server = serve();
+    // The second time all is on the disk.
+    for _ in 0..2 {
+        pass(&server, Settings { disk_cache: Some(cache.clone()), ..Settings::default() });
+    }
+}
+
+fn pass(server: &Server, settings: Settings) {
     let host = Host::new();
-    host.serve("http", Https::with(https::Settings::default())).unwrap();
+    host.serve("http", Https::with(settings)).unwrap();
     let (mut passed, mut wrong) = (0, Vec::new());
     for case in Case::all() {
         let all = Conformance::new(&host, server.url("")).files(Files::Provided);
