@@ -23,10 +23,12 @@ use tf_plugin_s3_tests::abi::{Ended, in_fork};
 
 const URI: &str = "s3://bench/object";
 const KEYS: (&str, &str) = ("measured", "measured-secret");
-const OBJECT: u64 = 256 * MIB;
+const OBJECT: u64 = 512 * MIB;
 const RANGE: u64 = 8 * MIB;
 const WAYS: [Way; 2] = [Way::Pooled, Way::Sdk];
-const AT_ONCE: [u64; 2] = [1, 8];
+const AT_ONCE: [u64; 4] = [1, 4, 16, 64];
+/// Networks, in Gbit/s, for which it is said how many cores fill them.
+const NETWORKS: [f64; 2] = [25.0, 100.0];
 
 /// How often the bytes of a body are copied in the memory of the process, by construction.
 const COPIES: [(&str, [(&str, Way); 2]); 2] = [
@@ -86,6 +88,15 @@ fn compare(arguments: &[&str]) -> Result<()> {
         "ratio",
     ]);
     let mut work = Table::new(&["connections", "GET", "instructions per byte", "copies of a byte"]);
+    let mut scaling = Table::new(&[
+        "connections",
+        "at once",
+        "throughput",
+        "processor a GiB: user",
+        "system",
+        "cores for 25 Gbit/s",
+        "100 Gbit/s",
+    ]);
     let mut forks = Table::new(&["connections", "GET", "a new client", "the parent's client"]);
     for (scheme, copies) in COPIES {
         let server = ServerProcess::start(scheme == "https")?;
@@ -107,6 +118,17 @@ fn compare(arguments: &[&str]) -> Result<()> {
                 row.push(format!("{:.2}×", sdk.median / pooled.median));
             }
             times.push(row);
+            let [user, system, wall] =
+                ["user", "system", "wall"].map(|what| figure(Way::Pooled, what));
+            let (user, system) = (user?.median, system?.median);
+            let mut row = vec![scheme.to_owned(), at_once.to_string()];
+            row.push(format!("{:.1} GiB/s", 1.0 / wall?.median));
+            row.extend([user, system].map(seconds));
+            row.extend(NETWORKS.map(|gbits| {
+                let gibs = gbits * 1e9 / 8.0 / (1024 * MIB) as f64;
+                format!("{:.1}", gibs * (user + system))
+            }));
+            scaling.push(row);
         }
         for (copies, way) in copies {
             let name = format!("{way:?}");
@@ -125,7 +147,7 @@ fn compare(arguments: &[&str]) -> Result<()> {
         }
     }
     let text = format!(
-        "Per GiB, user and system time:\n\n{times}\nWork:\n\n{work}\n\
+        "Per GiB, user and system time:\n\n{times}\nThe pooled GET by itself:\n\n{scaling}\nWork:\n\n{work}\n\
          In a forked child, after the parent has used the client. The plugin creates a new client there in both cases:\n\n{forks}"
     );
     println!("{text}");
@@ -239,7 +261,7 @@ fn measure(rounds: usize) -> Result<()> {
     let objects = WAYS.map(|way| Ranges::open(way, URI));
     let [pooled, sdk] = objects;
     let objects = [(Way::Pooled, pooled?), (Way::Sdk, sdk?)];
-    let mut buffers = vec![vec![0; RANGE as usize]; 8];
+    let mut buffers = vec![vec![0; RANGE as usize]; AT_ONCE[AT_ONCE.len() - 1] as usize];
     for (_, object) in &objects {
         check(object, &mut buffers[0])?;
     }
@@ -248,9 +270,15 @@ fn measure(rounds: usize) -> Result<()> {
         for at_once in AT_ONCE {
             for turn in 0..WAYS.len() {
                 let (way, object) = &objects[(round + turn) % WAYS.len()];
-                let (processor, wall) = one_round(object, &mut buffers[..at_once as usize])?;
+                let ([user, system], wall) = one_round(object, &mut buffers[..at_once as usize])?;
                 let figures = &mut figures[format!("{way:?}")][at_once.to_string()];
-                for (what, value) in [("processor", processor), ("wall", wall)] {
+                let all = [
+                    ("processor", user + system),
+                    ("user", user),
+                    ("system", system),
+                    ("wall", wall),
+                ];
+                for (what, value) in all {
                     let values = &mut figures[what];
                     if values.is_null() {
                         *values = json!([]);
@@ -270,8 +298,8 @@ fn measure(rounds: usize) -> Result<()> {
     Ok(())
 }
 
-/// Reads the object once. Seconds of processor and wall for a GiB.
-fn one_round(object: &Ranges, buffers: &mut [Vec<u8>]) -> Result<(f64, f64)> {
+/// Reads the object once. Seconds of processor, user and system, and of wall for a GiB.
+fn one_round(object: &Ranges, buffers: &mut [Vec<u8>]) -> Result<([f64; 2], f64)> {
     let at_once = buffers.len() as u64;
     let (start, before) = (Instant::now(), processor()?);
     std::thread::scope(|scope| {
@@ -291,15 +319,15 @@ fn one_round(object: &Ranges, buffers: &mut [Vec<u8>]) -> Result<(f64, f64)> {
     })?;
     let of_a_gib = 1024.0 * MIB as f64 / OBJECT as f64;
     let wall = start.elapsed().as_secs_f64();
-    Ok(((processor()? - before) * of_a_gib, wall * of_a_gib))
+    let after = processor()?;
+    Ok(([0, 1].map(|kind| (after[kind] - before[kind]) * of_a_gib), wall * of_a_gib))
 }
 
 /// Seconds that this process has used, user and system.
-fn processor() -> Result<f64> {
+fn processor() -> Result<[f64; 2]> {
     let usage = getrusage(UsageWho::RUSAGE_SELF)?;
-    let seconds = [usage.user_time(), usage.system_time()]
-        .map(|time| time.tv_sec() as f64 + time.tv_usec() as f64 / 1e6);
-    Ok(seconds.iter().sum())
+    Ok([usage.user_time(), usage.system_time()]
+        .map(|time| time.tv_sec() as f64 + time.tv_usec() as f64 / 1e6))
 }
 
 fn check(object: &Ranges, buffer: &mut [u8]) -> Result<()> {
@@ -328,7 +356,7 @@ fn count(way: Way, ranges: u64) -> Result<()> {
     let object = Ranges::open(way, URI)?;
     let mut buffer = vec![0; RANGE as usize];
     for range in 0..ranges {
-        object.read(range * RANGE, &mut buffer)?;
+        object.read(range * RANGE % OBJECT, &mut buffer)?;
     }
     Ok(())
 }
