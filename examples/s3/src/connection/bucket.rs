@@ -117,8 +117,9 @@ impl Bucket {
             .use_dual_stack(endpoint.use_dualstack)
             // The engine repeats requests. What is left is the pace of `adaptive`.
             .retry_config(retries.with_max_attempts(1))
-            // Of its own, so that one store's trouble leaves the others their pace.
-            .retry_partition(RetryPartition::new(format!("s3 {name}")))
+            // Custom: those of the SDK share a table of the process, and a child that is forked while another thread has its
+            // lock waits for ever.
+            .retry_partition(RetryPartition::custom(format!("s3 {name}")).build())
             // `http` does this.
             .stalled_stream_protection(StalledStreamProtectionConfig::disabled())
             .request_checksum_calculation(if settings.checksums {
@@ -434,6 +435,13 @@ mod tests {
         assert!(!bucket.may_try_again(301, |_| Some("evil.example.com/"), b""));
         assert!(!bucket.may_try_again(403, |_| None, b"<Error><Code>AccessDenied</Code></Error>"));
         assert_eq!(bucket.route().unwrap().signing_region, "eu-west-1");
+    }
+
+    #[tokio::test]
+    async fn no_state_of_retries_is_shared_with_a_parent() {
+        let bucket = Bucket::connect("data".into(), Arc::default(), &Arc::default()).await.unwrap();
+        let partition = bucket.client.config().retry_partition().unwrap();
+        assert_ne!(*partition, RetryPartition::new(partition.to_string()));
     }
 
     #[tokio::test]
