@@ -2,7 +2,8 @@
 
 use super::Failed;
 use super::exchange::Exchange;
-use super::pool::{Place, Pool, Wire};
+use super::pool::{Place, Pool};
+use super::wire::{Progress, Wire};
 use crate::Body;
 use crate::metrics::BYTES_RECEIVED;
 use bytes::{Buf, BufMut, Bytes, BytesMut};
@@ -84,6 +85,7 @@ pub(super) enum Source {
 
 pub(super) struct Wired {
     wire: Wire,
+    progress: Progress,
     /// Bytes of the whole body, if the response tells.
     len: Option<u64>,
     keep: bool,
@@ -106,7 +108,7 @@ impl HttpBody {
         pool: &Arc<Pool>,
     ) -> Self {
         let (place, pool) = (exchange.place.clone(), Arc::clone(pool));
-        let wired = Wired { wire, len, keep, place, pool };
+        let wired = Wired { wire, progress: Progress::default(), len, keep, place, pool };
         let endpoint = Arc::clone(exchange.endpoint);
         Self {
             source: Source::Wire(Some(Box::new(wired))),
@@ -147,7 +149,8 @@ impl HttpBody {
         if room == 0 {
             return Ok(0);
         }
-        let error = match wired.wire.read(&mut to.limit(room)).await {
+        wired.progress.left = self.left;
+        let error = match wired.wire.read(&mut to.limit(room), wired.progress).await {
             Ok(0) => match self.left {
                 None => {
                     *source = None;
@@ -160,6 +163,7 @@ impl HttpBody {
             },
             Ok(n) => {
                 BYTES_RECEIVED.add(n as u64);
+                wired.progress.come += n as u64;
                 if let Some(left) = &mut self.left {
                     *left -= n as u64;
                 }

@@ -2,7 +2,8 @@
 
 use super::answer::{Answer, parse};
 use super::client::Response;
-use super::pool::{Place, Pool, Wire};
+use super::pool::{Place, Pool};
+use super::wire::Wire;
 use super::{Failed, HttpBody};
 use std::fmt;
 use std::io;

@@ -10,7 +10,7 @@
 //! | `body` | bytes that are sent and received |
 //! | `sending` | a body on its way, in pieces that show whether it moves |
 //! | `failure` | why a request failed, and the error for the user |
-//! | `pool`, `exchange`, `answer` | connections of our own, a request over one, and what comes back |
+//! | `wire`, `pool`, `exchange`, `answer` | a connection of our own, those that are kept, a request over one, and what comes back |
 //! | `connector`, `guard` | connections: straight or through a proxy, and broken when the peer takes no more bytes |
 //! | `tls` | which certificates are trusted |
 //! | `headers` | header values, read strictly |
@@ -30,6 +30,7 @@ mod pool;
 mod sending;
 mod tls;
 mod transport;
+mod wire;
 
 pub use ::http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, header};
 pub use answer::RangeAnswer;

@@ -1,7 +1,7 @@
 //! Connections of our own, kept for the next request: a body goes from the socket straight into its destination.
 
+use super::wire::Wire;
 use super::{Failed, IDLE};
-use bytes::{Buf, BufMut, BytesMut};
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 use std::io;
@@ -9,16 +9,11 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
-use tokio::io::{AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 use tokio::runtime::Handle;
-use tokio_rustls::TlsConnector;
-use tokio_rustls::client::TlsStream;
 
 /// Idle connections kept for one place.
 const KEPT: usize = 64;
-/// Bytes taken from a socket at once where they are encrypted: rustls by itself takes about one record of 16 KiB.
-const SEALED: usize = 128 << 10;
 /// How long an answer of the name service is believed.
 const RESOLVED: Duration = Duration::from_secs(10);
 
@@ -75,23 +70,6 @@ struct Resolved {
     at: Instant,
     /// Counts up, so that connections spread over the addresses.
     next: usize,
-}
-
-/// A connection.
-#[derive(Debug)]
-pub(super) struct Wire {
-    stream: Stream,
-    /// Received and not used yet.
-    pub(super) received: BytesMut,
-    /// Whether an answer came over it before.
-    pub(super) was_used: bool,
-    idle_since: Instant,
-}
-
-#[derive(Debug)]
-enum Stream {
-    Plain(TcpStream),
-    Tls(Box<TlsStream<BufReader<TcpStream>>>),
 }
 
 impl Idle {
@@ -155,8 +133,7 @@ impl Pool {
         if !wire.received.is_empty() {
             return;
         }
-        wire.was_used = true;
-        wire.idle_since = Instant::now();
+        wire.set_down();
         let mut idle = self.idle.lock();
         let wires = match idle.get_mut(place) {
             Some(wires) => wires,
@@ -193,17 +170,10 @@ impl Pool {
             }
         };
         stream.set_nodelay(true)?;
-        let stream = match &place.tls {
-            None => Stream::Plain(stream),
-            Some(config) => {
-                let name = rustls::pki_types::ServerName::try_from(place.host.clone())
-                    .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
-                let connector = TlsConnector::from(Arc::clone(config));
-                let stream = BufReader::with_capacity(SEALED, stream);
-                Stream::Tls(Box::new(connector.connect(name, stream).await?))
-            }
-        };
-        Ok(Wire { stream, received: BytesMut::new(), was_used: false, idle_since: Instant::now() })
+        match &place.tls {
+            None => Ok(Wire::plain(stream)),
+            Some(config) => Wire::sealed(stream, &place.host, config).await,
+        }
     }
 
     async fn resolve(&self, place: &Place) -> io::Result<(Arc<[SocketAddr]>, usize)> {
@@ -225,51 +195,5 @@ impl Pool {
             Resolved { addresses: Arc::clone(&addresses), at: Instant::now(), next: 0 },
         );
         Ok((addresses, 0))
-    }
-}
-
-impl Wire {
-    /// Whether the other side has neither closed it nor said something unasked, as far as is known.
-    fn is_open(&self) -> bool {
-        match &self.stream {
-            Stream::Plain(stream) => {
-                matches!(stream.try_read(&mut [0]), Err(error) if error.kind() == io::ErrorKind::WouldBlock)
-            }
-            // Session tickets may have come.
-            Stream::Tls(_) => true,
-        }
-    }
-
-    pub(super) async fn send(&mut self, request: &[u8]) -> io::Result<()> {
-        match &mut self.stream {
-            Stream::Plain(stream) => stream.write_all(request).await,
-            Stream::Tls(stream) => {
-                stream.write_all(request).await?;
-                stream.flush().await
-            }
-        }
-    }
-
-    /// Adds to `received`, at most `most` bytes; 0 at the end.
-    pub(super) async fn receive(&mut self, most: usize) -> io::Result<usize> {
-        let mut to = (&mut self.received).limit(most);
-        match &mut self.stream {
-            Stream::Plain(stream) => stream.read_buf(&mut to).await,
-            Stream::Tls(stream) => stream.read_buf(&mut to).await,
-        }
-    }
-
-    /// Moves bytes to `to`: what was received already, else straight from the socket; 0 at the end.
-    pub(super) async fn read(&mut self, to: &mut (impl BufMut + ?Sized)) -> io::Result<usize> {
-        if self.received.has_remaining() {
-            let n = self.received.len().min(to.remaining_mut());
-            to.put_slice(&self.received[..n]);
-            self.received.advance(n);
-            return Ok(n);
-        }
-        match &mut self.stream {
-            Stream::Plain(stream) => stream.read_buf(to).await,
-            Stream::Tls(stream) => stream.read_buf(to).await,
-        }
     }
 }

@@ -1,0 +1,269 @@
+//! A connection of our own.
+
+use crate::abi::socket::set_low_water_mark;
+use bytes::{Buf, BufMut, BytesMut};
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+
+/// Bytes taken from a socket at once where they are encrypted: rustls by itself takes about one record of 16 KiB.
+const SEALED: usize = 128 << 10;
+/// Bytes that a TLS connection may have taken from its socket and not delivered: those, and a few records in rustls.
+const UNDELIVERED: u64 = SEALED as u64 + (64 << 10);
+/// The low-water mark of a socket is at most this many bytes, so that a fast connection does not wake its reader for every
+/// packet. A larger one saves nothing more.
+const HIGHEST_MARK: u64 = 256 << 10;
+/// A lower one is not worth setting.
+const LOWEST_MARK: u64 = 32 << 10;
+/// How long a read waits for the mark.
+const PATIENCE: Duration = Duration::from_millis(20);
+/// How long no read waits for one after one waited in vain: the connection is slow.
+const SLOW: Duration = Duration::from_secs(1);
+
+/// A connection.
+#[derive(Debug)]
+pub(super) struct Wire {
+    stream: Stream,
+    /// Received and not used yet.
+    pub(super) received: BytesMut,
+    /// Whether an answer came over it before.
+    pub(super) was_used: bool,
+    pub(super) idle_since: Instant,
+    /// Bytes that have to be there before its socket counts as readable.
+    mark: u64,
+    /// When a read last waited for it in vain.
+    in_vain: Option<Instant>,
+}
+
+#[derive(Debug)]
+enum Stream {
+    Plain(TcpStream),
+    Tls(Box<TlsStream<BufReader<TcpStream>>>),
+}
+
+/// How far a body has come.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Progress {
+    /// Bytes that have come.
+    pub(super) come: u64,
+    /// Bytes that are to come, if that is known.
+    pub(super) left: Option<u64>,
+}
+
+impl Progress {
+    /// The mark for its next bytes. Half of what has come, so that at an even speed no byte is late by more than half of
+    /// its time; and no more than is to come, or only time would end the wait.
+    fn mark(&self, is_sealed: bool) -> u64 {
+        let undelivered = if is_sealed { UNDELIVERED } else { 0 };
+        let left = self.left.unwrap_or(0).saturating_sub(undelivered);
+        let mark = HIGHEST_MARK.min(self.come / 2).min(left);
+        // In steps: each change is a call of the system.
+        if mark < LOWEST_MARK { 1 } else { 1 << mark.ilog2() }
+    }
+}
+
+impl Wire {
+    pub(super) fn plain(stream: TcpStream) -> Self {
+        Self::new(Stream::Plain(stream))
+    }
+
+    /// With TLS, for which the host has to show its certificate.
+    pub(super) async fn sealed(
+        stream: TcpStream,
+        host: &str,
+        config: &Arc<rustls::ClientConfig>,
+    ) -> io::Result<Self> {
+        let name = rustls::pki_types::ServerName::try_from(host.to_owned())
+            .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+        let connector = TlsConnector::from(Arc::clone(config));
+        let stream = BufReader::with_capacity(SEALED, stream);
+        Ok(Self::new(Stream::Tls(Box::new(connector.connect(name, stream).await?))))
+    }
+
+    fn new(stream: Stream) -> Self {
+        Self {
+            stream,
+            received: BytesMut::new(),
+            was_used: false,
+            idle_since: Instant::now(),
+            mark: 1,
+            in_vain: None,
+        }
+    }
+
+    /// Ends a use of it. There may be another.
+    pub(super) fn set_down(&mut self) {
+        self.set_mark(1);
+        self.was_used = true;
+        self.idle_since = Instant::now();
+    }
+
+    /// Whether the other side has neither closed it nor said something unasked, as far as is known.
+    pub(super) fn is_open(&self) -> bool {
+        match &self.stream {
+            Stream::Plain(stream) => {
+                matches!(stream.try_read(&mut [0]), Err(error) if error.kind() == io::ErrorKind::WouldBlock)
+            }
+            // Session tickets may have come.
+            Stream::Tls(_) => true,
+        }
+    }
+
+    pub(super) async fn send(&mut self, request: &[u8]) -> io::Result<()> {
+        match &mut self.stream {
+            Stream::Plain(stream) => stream.write_all(request).await,
+            Stream::Tls(stream) => {
+                stream.write_all(request).await?;
+                stream.flush().await
+            }
+        }
+    }
+
+    /// Adds to `received`, at most `most` bytes; 0 at the end.
+    pub(super) async fn receive(&mut self, most: usize) -> io::Result<usize> {
+        let mut to = (&mut self.received).limit(most);
+        self.stream.read(&mut to).await
+    }
+
+    /// Moves bytes of a body to `to`: what was received already, else straight from the socket; 0 at the end.
+    pub(super) async fn read(
+        &mut self,
+        to: &mut (impl BufMut + ?Sized),
+        body: Progress,
+    ) -> io::Result<usize> {
+        let room = to.remaining_mut();
+        if self.received.has_remaining() {
+            let n = self.received.len().min(room);
+            to.put_slice(&self.received[..n]);
+            self.received.advance(n);
+            return Ok(n);
+        }
+        let is_slow = self.in_vain.is_some_and(|at| at.elapsed() < SLOW);
+        // A reader may be waiting for the few bytes that there is room for.
+        let waits = !is_slow && room as u64 >= LOWEST_MARK;
+        self.set_mark(if waits { body.mark(matches!(self.stream, Stream::Tls(_))) } else { 1 });
+        if self.mark > 1 {
+            if let Ok(outcome) = tokio::time::timeout(PATIENCE, self.stream.read(to)).await {
+                return outcome;
+            }
+            self.in_vain = Some(Instant::now());
+            self.set_mark(1);
+        }
+        self.stream.read(to).await
+    }
+
+    fn set_mark(&mut self, bytes: u64) {
+        if self.mark != bytes && set_low_water_mark(self.stream.socket().as_fd(), bytes as usize) {
+            self.mark = bytes;
+        }
+    }
+}
+
+impl Stream {
+    async fn read(&mut self, to: &mut (impl BufMut + ?Sized)) -> io::Result<usize> {
+        match self {
+            Self::Plain(stream) => stream.read_buf(to).await,
+            Self::Tls(stream) => stream.read_buf(to).await,
+        }
+    }
+
+    fn socket(&self) -> &TcpStream {
+        match self {
+            Self::Plain(stream) => stream,
+            Self::Tls(stream) => stream.get_ref().0.get_ref(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::abi::socket::has_low_water_marks;
+    use tokio::net::TcpListener;
+
+    const MIB: usize = 1 << 20;
+
+    #[test]
+    fn a_mark_is_little_of_what_came_and_no_more_than_is_to_come() {
+        let mark = |come: u64, left: u64, is_sealed| {
+            Progress { come: come << 10, left: Some(left << 10) }.mark(is_sealed) >> 10
+        };
+        assert_eq!([0, 63].map(|come| mark(come, 9999, false)), [0, 0]);
+        assert_eq!([64, 200, 9999].map(|come| mark(come, 9999, false)), [32, 64, 256]);
+        assert_eq!([31, 32, 255, 256].map(|left| mark(9999, left, false)), [0, 32, 128, 256]);
+        assert_eq!([223, 224, 447, 448].map(|left| mark(9999, left, true)), [0, 32, 128, 256]);
+        assert_eq!(Progress { come: 1 << 30, left: None }.mark(false), 1);
+    }
+
+    async fn connection() -> (Wire, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let stream = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        (Wire::plain(stream), listener.accept().await.unwrap().0)
+    }
+
+    /// Reads until so many bytes have come, and counts the reads.
+    async fn read(wire: &mut Wire, body: &mut Progress, until: usize) -> usize {
+        let mut bytes = BytesMut::with_capacity(MIB);
+        for count in 1.. {
+            bytes.clear();
+            let n = wire.read(&mut (&mut bytes).limit(MIB), *body).await.unwrap() as u64;
+            assert!(n > 0);
+            body.come += n;
+            *body.left.as_mut().unwrap() -= n;
+            if body.come >= until as u64 {
+                return count;
+            }
+        }
+        unreachable!("it returns")
+    }
+
+    /// How many reads take 4 MiB that come in 4 KiB at a time, and whether it was too slow to wait.
+    async fn reads_of_a_fast_body() -> (usize, bool) {
+        let (mut wire, mut peer) = connection().await;
+        let sends = async move {
+            for _ in 0..1024 {
+                peer.write_all(&[7; 4096]).await.unwrap();
+                tokio::task::yield_now().await;
+            }
+            peer
+        };
+        let mut body = Progress { left: Some(4 * MIB as u64), ..Progress::default() };
+        let (_peer, reads) = tokio::join!(sends, read(&mut wire, &mut body, 4 * MIB));
+        // The head of the next answer is not made to wait.
+        wire.set_down();
+        assert_eq!(wire.mark, 1);
+        (reads, wire.in_vain.is_some())
+    }
+
+    #[tokio::test]
+    async fn a_fast_body_is_read_in_large_pieces() {
+        // A machine with other work may make one look slow.
+        for _ in 0..20 {
+            let (reads, is_slow) = reads_of_a_fast_body().await;
+            assert!(is_slow || reads < 300 || !has_low_water_marks(), "{reads}");
+            if !is_slow {
+                return;
+            }
+        }
+        panic!("no body was fast");
+    }
+
+    #[tokio::test]
+    async fn what_comes_slowly_is_read_all_the_same() {
+        let (mut wire, mut peer) = connection().await;
+        let mut body = Progress { left: Some(8 * MIB as u64), ..Progress::default() };
+        let sends = async { peer.write_all(&vec![7; MIB]).await.unwrap() };
+        tokio::join!(sends, read(&mut wire, &mut body, MIB));
+        for more in 1..=20 {
+            peer.write_all(&[7; 10]).await.unwrap();
+            let read = read(&mut wire, &mut body, MIB + 10 * more);
+            tokio::time::timeout(Duration::from_secs(20), read).await.expect("it was sent");
+        }
+        assert_eq!(wire.in_vain.is_some(), has_low_water_marks());
+    }
+}
