@@ -10,7 +10,7 @@
 //! | `body` | bytes that are sent and received |
 //! | `sending` | a body on its way, in pieces that show whether it moves |
 //! | `failure` | why a request failed, and the error for the user |
-//! | `wire`, `pool`, `exchange`, `answer` | a connection of our own, those that are kept, a request over one, and what comes back |
+//! | `wire`, `sealed`, `pool`, `exchange`, `answer` | a connection of our own, one with TLS, those that are kept, a request over one, and what comes back |
 //! | `connector`, `guard` | connections: straight or through a proxy, and broken when the peer takes no more bytes |
 //! | `tls` | which certificates are trusted |
 //! | `headers` | header values, read strictly |
@@ -27,6 +27,7 @@ mod guard;
 mod headers;
 mod metrics;
 mod pool;
+mod sealed;
 mod sending;
 mod tls;
 mod transport;

@@ -1,23 +1,18 @@
 //! A connection of our own.
 
+use super::sealed::{RECORD, Sealed};
 use crate::abi::socket::set_low_water_mark;
 use bytes::{Buf, BufMut, BytesMut};
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::io::{AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio_rustls::TlsConnector;
-use tokio_rustls::client::TlsStream;
 
-/// Bytes taken from a socket at once where they are encrypted: rustls by itself takes about one record of 16 KiB.
-const SEALED: usize = 128 << 10;
-/// Bytes that a TLS connection may have taken from its socket and not delivered: those, and a few records in rustls.
-const UNDELIVERED: u64 = SEALED as u64 + (64 << 10);
 /// The low-water mark of a socket is at most this many bytes, so that a fast connection does not wake its reader for every
 /// packet. A larger one saves nothing more.
-const HIGHEST_MARK: u64 = 256 << 10;
+const HIGHEST_MARK: u64 = 512 << 10;
 /// A lower one is not worth setting.
 const LOWEST_MARK: u64 = 32 << 10;
 /// How long a read waits for the mark.
@@ -43,7 +38,7 @@ pub(super) struct Wire {
 #[derive(Debug)]
 enum Stream {
     Plain(TcpStream),
-    Tls(Box<TlsStream<BufReader<TcpStream>>>),
+    Tls(Box<Sealed>),
 }
 
 /// How far a body has come.
@@ -59,7 +54,7 @@ impl Progress {
     /// The mark for its next bytes. Half of what has come, so that at an even speed no byte is late by more than half of
     /// its time; and no more than is to come, or only time would end the wait.
     fn mark(&self, is_sealed: bool) -> u64 {
-        let undelivered = if is_sealed { UNDELIVERED } else { 0 };
+        let undelivered = if is_sealed { RECORD as u64 } else { 0 };
         let left = self.left.unwrap_or(0).saturating_sub(undelivered);
         let mark = HIGHEST_MARK.min(self.come / 2).min(left);
         // In steps: each change is a call of the system.
@@ -78,11 +73,7 @@ impl Wire {
         host: &str,
         config: &Arc<rustls::ClientConfig>,
     ) -> io::Result<Self> {
-        let name = rustls::pki_types::ServerName::try_from(host.to_owned())
-            .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
-        let connector = TlsConnector::from(Arc::clone(config));
-        let stream = BufReader::with_capacity(SEALED, stream);
-        Ok(Self::new(Stream::Tls(Box::new(connector.connect(name, stream).await?))))
+        Ok(Self::new(Stream::Tls(Box::new(Sealed::connect(stream, host, config).await?))))
     }
 
     fn new(stream: Stream) -> Self {
@@ -99,6 +90,9 @@ impl Wire {
     /// Ends a use of it. There may be another.
     pub(super) fn set_down(&mut self) {
         self.set_mark(1);
+        if let Stream::Tls(stream) = &mut self.stream {
+            stream.set_down();
+        }
         self.was_used = true;
         self.idle_since = Instant::now();
     }
@@ -109,18 +103,15 @@ impl Wire {
             Stream::Plain(stream) => {
                 matches!(stream.try_read(&mut [0]), Err(error) if error.kind() == io::ErrorKind::WouldBlock)
             }
-            // Session tickets may have come.
-            Stream::Tls(_) => true,
+            // Session tickets may have come to its socket.
+            Stream::Tls(stream) => stream.is_open(),
         }
     }
 
     pub(super) async fn send(&mut self, request: &[u8]) -> io::Result<()> {
         match &mut self.stream {
             Stream::Plain(stream) => stream.write_all(request).await,
-            Stream::Tls(stream) => {
-                stream.write_all(request).await?;
-                stream.flush().await
-            }
+            Stream::Tls(stream) => stream.send(request).await,
         }
     }
 
@@ -168,14 +159,14 @@ impl Stream {
     async fn read(&mut self, to: &mut (impl BufMut + ?Sized)) -> io::Result<usize> {
         match self {
             Self::Plain(stream) => stream.read_buf(to).await,
-            Self::Tls(stream) => stream.read_buf(to).await,
+            Self::Tls(stream) => stream.read(to).await,
         }
     }
 
     fn socket(&self) -> &TcpStream {
         match self {
             Self::Plain(stream) => stream,
-            Self::Tls(stream) => stream.get_ref().0.get_ref(),
+            Self::Tls(stream) => &stream.socket,
         }
     }
 }
@@ -194,9 +185,9 @@ mod tests {
             Progress { come: come << 10, left: Some(left << 10) }.mark(is_sealed) >> 10
         };
         assert_eq!([0, 63].map(|come| mark(come, 9999, false)), [0, 0]);
-        assert_eq!([64, 200, 9999].map(|come| mark(come, 9999, false)), [32, 64, 256]);
-        assert_eq!([31, 32, 255, 256].map(|left| mark(9999, left, false)), [0, 32, 128, 256]);
-        assert_eq!([223, 224, 447, 448].map(|left| mark(9999, left, true)), [0, 32, 128, 256]);
+        assert_eq!([64, 200, 9999].map(|come| mark(come, 9999, false)), [32, 64, 512]);
+        assert_eq!([31, 32, 255, 512].map(|left| mark(9999, left, false)), [0, 32, 128, 512]);
+        assert_eq!([50, 51, 530, 531].map(|left| mark(9999, left, true)), [0, 32, 256, 512]);
         assert_eq!(Progress { come: 1 << 30, left: None }.mark(false), 1);
     }
 

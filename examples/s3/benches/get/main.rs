@@ -42,10 +42,7 @@ const COPIES: [(&str, [(&str, Way); 2]); 2] = [
     (
         "https",
         [
-            (
-                "3: our buffer → rustls, decrypted in place → rustls' buffer → the buffer",
-                Way::Pooled,
-            ),
+            ("2: decrypted in place → rustls' record → the buffer", Way::Pooled),
             ("3: decrypted in place → rustls' buffer → hyper's buffer → the buffer", Way::Sdk),
         ],
     ),

@@ -1,0 +1,387 @@
+//! A connection with TLS, whose records are decrypted where they were received.
+//!
+//! By the unbuffered interface of rustls: the usual one copies what was received into a buffer of its own, and decrypts all of
+//! it before the first byte is read.
+
+use bytes::{Buf, BufMut, BytesMut};
+use rustls::client::UnbufferedClientConnection;
+use rustls::pki_types::ServerName;
+use rustls::unbuffered::{
+    ConnectionState, EncodeError, EncodeTlsData, EncryptError, UnbufferedStatus,
+};
+use rustls::{ClientConfig, Error};
+use std::io;
+use std::sync::Arc;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+/// Bytes taken from a socket at once.
+const INCOMING: usize = 256 << 10;
+/// The longest record, that of TLS 1.2 with its header (RFC 5246, 6.2.3). What was received and is not delivered is less.
+pub(super) const RECORD: usize = (18 << 10) + 5;
+/// A connection with TLS.
+pub(super) struct Sealed {
+    pub(super) socket: TcpStream,
+    tls: UnbufferedClientConnection,
+    /// Received, and not decrypted yet.
+    incoming: BytesMut,
+    /// Decrypted, when there was no more room for it.
+    rest: BytesMut,
+    /// Encrypted, and not sent yet.
+    outgoing: BytesMut,
+    /// How it ended. What came before is delivered first.
+    end: Option<Result<(), Error>>,
+}
+
+/// Where a connection stands once all that was received is decrypted, or there is no more room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Handshake,
+    Open,
+    Closed,
+}
+
+impl std::fmt::Debug for Sealed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Sealed").field("socket", &self.socket).finish_non_exhaustive()
+    }
+}
+
+fn invalid(error: Error) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, error)
+}
+
+/// Adds a message of the handshake, or an alert.
+fn encode<T>(mut message: EncodeTlsData<'_, T>, to: &mut BytesMut) -> Result<(), Error> {
+    let start = to.len();
+    // It says how long it is only where there is no room for it.
+    let mut encoded = message.encode(&mut []);
+    if let Err(EncodeError::InsufficientSize(size)) = &encoded {
+        to.resize(start + size.required_size, 0);
+        encoded = message.encode(&mut to[start..]);
+    }
+    encoded.map(drop).map_err(|error| Error::General(error.to_string()))
+}
+
+fn ended(text: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::UnexpectedEof, text)
+}
+
+impl Sealed {
+    /// Agrees on keys with the host, which has to show its certificate.
+    pub(super) async fn connect(
+        socket: TcpStream,
+        host: &str,
+        config: &Arc<ClientConfig>,
+    ) -> io::Result<Self> {
+        let name = ServerName::try_from(host.to_owned())
+            .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+        let tls = UnbufferedClientConnection::new(Arc::clone(config), name).map_err(invalid)?;
+        let (incoming, rest, outgoing) = Default::default();
+        let mut this = Self { socket, tls, incoming, rest, outgoing, end: None };
+        loop {
+            let state = this.decrypt(&mut BytesMut::new().limit(0));
+            // Or an alert, so that the host learns why it ends.
+            let sent = this.flush().await;
+            match state.map_err(invalid)? {
+                State::Open => return sent.map(|()| this),
+                State::Handshake => sent?,
+                State::Closed => return Err(ended("closed in the handshake of TLS")),
+            }
+            if this.receive(RECORD).await? == 0 {
+                return Err(ended("closed in the handshake of TLS"));
+            }
+        }
+    }
+
+    /// Sends all of `bytes`.
+    pub(super) async fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.decrypt(&mut BytesMut::new().limit(0)).map_err(invalid)?;
+        let UnbufferedStatus { discard, state } = self.tls.process_tls_records(&mut self.incoming);
+        let Ok(ConnectionState::WriteTraffic(mut traffic)) = state else {
+            return Err(io::Error::new(io::ErrorKind::BrokenPipe, "a response before the request"));
+        };
+        let start = self.outgoing.len();
+        let mut needed = bytes.len() + RECORD;
+        let n = loop {
+            self.outgoing.resize(start + needed, 0);
+            match traffic.encrypt(bytes, &mut self.outgoing[start..]) {
+                Ok(n) => break n,
+                Err(EncryptError::InsufficientSize(size)) => needed = size.required_size,
+                Err(error) => return Err(io::Error::other(error)),
+            }
+        };
+        self.outgoing.truncate(start + n);
+        self.incoming.advance(discard);
+        self.flush().await
+    }
+
+    /// Moves decrypted bytes to `to`; 0 at the end.
+    pub(super) async fn read(&mut self, to: &mut (impl BufMut + ?Sized)) -> io::Result<usize> {
+        let room = to.remaining_mut();
+        let n = room.min(self.rest.len());
+        to.put_slice(&self.rest[..n]);
+        self.rest.advance(n);
+        loop {
+            let state = self.decrypt(to);
+            // First of all what there is: a reader that goes away loses nothing.
+            let n = room - to.remaining_mut();
+            if n > 0 || room == 0 {
+                return Ok(n);
+            }
+            if state.map_err(invalid)? == State::Closed {
+                return Ok(0);
+            }
+            self.flush().await?;
+            if self.receive(INCOMING).await? == 0 {
+                return Err(ended("closed without the end that TLS prescribes"));
+            }
+        }
+    }
+
+    /// Whether nothing has come since the last body, and more may come.
+    pub(super) fn is_open(&self) -> bool {
+        self.rest.is_empty() && self.end.is_none()
+    }
+
+    /// Gives up the memory of a body.
+    pub(super) fn set_down(&mut self) {
+        for buffer in [&mut self.incoming, &mut self.rest, &mut self.outgoing] {
+            if buffer.is_empty() {
+                *buffer = BytesMut::new();
+            }
+        }
+    }
+
+    /// Adds what comes to `incoming`, at most `most` bytes; 0 at the end.
+    async fn receive(&mut self, most: usize) -> io::Result<usize> {
+        // Allocates room for the beginning of a record as well, which is moved to the front later.
+        self.incoming.reserve(most + RECORD.saturating_sub(self.incoming.len()));
+        self.socket.read_buf(&mut (&mut self.incoming).limit(most)).await
+    }
+
+    async fn flush(&mut self) -> io::Result<()> {
+        while !self.outgoing.is_empty() {
+            if self.socket.write_buf(&mut self.outgoing).await? == 0 {
+                return Err(io::ErrorKind::WriteZero.into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Decrypts into `to` what was received, until it is full. Afterwards there may be something to [`flush`](Self::flush).
+    fn decrypt(&mut self, to: &mut (impl BufMut + ?Sized)) -> Result<State, Error> {
+        if let Some(end) = &self.end {
+            return end.clone().map(|()| State::Closed);
+        }
+        loop {
+            let UnbufferedStatus { discard, state } =
+                self.tls.process_tls_records(&mut self.incoming);
+            let state = match state {
+                Ok(ConnectionState::ReadTraffic(mut traffic)) => {
+                    while let Some(record) = traffic.next_record() {
+                        let payload = record?.payload;
+                        let (fits, rest) = payload.split_at(payload.len().min(to.remaining_mut()));
+                        to.put_slice(fits);
+                        self.rest.extend_from_slice(rest);
+                    }
+                    // More would be decrypted into memory of our own.
+                    (!to.has_remaining_mut()).then_some(State::Open)
+                }
+                Ok(ConnectionState::EncodeTlsData(data)) => {
+                    encode(data, &mut self.outgoing)?;
+                    None
+                }
+                Ok(ConnectionState::TransmitTlsData(data)) => {
+                    // It is in `outgoing`.
+                    data.done();
+                    None
+                }
+                Ok(ConnectionState::BlockedHandshake) => Some(State::Handshake),
+                Ok(ConnectionState::WriteTraffic(_)) => Some(State::Open),
+                Ok(ConnectionState::PeerClosed | ConnectionState::Closed) => {
+                    self.end = Some(Ok(()));
+                    Some(State::Closed)
+                }
+                Ok(state) => return Err(Error::General(format!("{state:?} is not expected"))),
+                Err(error) => {
+                    self.end = Some(Err(error.clone()));
+                    self.incoming.advance(discard);
+                    // The alert comes first, if there is one. Whatever else rustls would say now is void.
+                    let UnbufferedStatus { state, .. } =
+                        self.tls.process_tls_records(&mut self.incoming);
+                    if let Ok(ConnectionState::EncodeTlsData(alert)) = state {
+                        encode(alert, &mut self.outgoing)?;
+                    }
+                    return Err(error);
+                }
+            };
+            self.incoming.advance(discard);
+            if let Some(state) = state {
+                return Ok(state);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rcgen::{CertifiedKey, generate_simple_self_signed};
+    use rustls::pki_types::PrivateKeyDer;
+    use rustls::{AlertDescription, ServerConfig, SupportedProtocolVersion, version};
+    use std::time::Duration;
+    use tokio::net::TcpListener;
+    use tokio_rustls::TlsAcceptor;
+    use tokio_rustls::server::TlsStream;
+
+    const HOST: &str = "localhost";
+
+    /// Both ends of a connection, or why there is none.
+    async fn connect(
+        version: &'static SupportedProtocolVersion,
+        is_trusted: bool,
+    ) -> (io::Result<Sealed>, io::Result<TlsStream<TcpStream>>) {
+        let CertifiedKey { cert, signing_key } =
+            generate_simple_self_signed([HOST.to_owned()]).unwrap();
+        let key = PrivateKeyDer::try_from(signing_key.serialize_der()).unwrap();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let server = ServerConfig::builder_with_provider(Arc::clone(&provider))
+            .with_protocol_versions(&[version])
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(vec![cert.der().clone()], key)
+            .unwrap();
+        let mut roots = rustls::RootCertStore::empty();
+        if is_trusted {
+            roots.add(cert.der().clone()).unwrap();
+        }
+        let client = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        let client = Arc::new(client);
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let socket = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (peer, _) = listener.accept().await.unwrap();
+        let accepted = TlsAcceptor::from(Arc::new(server)).accept(peer);
+        tokio::join!(Sealed::connect(socket, HOST, &client), accepted)
+    }
+
+    async fn both(version: &'static SupportedProtocolVersion) -> (Sealed, TlsStream<TcpStream>) {
+        let (client, server) = connect(version, true).await;
+        (client.unwrap(), server.unwrap())
+    }
+
+    fn bytes(len: usize) -> Vec<u8> {
+        (0..len).map(|i| (i * i / 251) as u8).collect()
+    }
+
+    /// Reads into so much room at a time, in turns, until so many bytes have come.
+    async fn read(from: &mut Sealed, rooms: &[usize], until: usize) -> Vec<u8> {
+        let mut all = Vec::new();
+        for room in rooms.iter().cycle() {
+            let room = *room.min(&(until - all.len()));
+            let mut to = BytesMut::with_capacity(room);
+            let n = from.read(&mut (&mut to).limit(room)).await.unwrap();
+            assert!(n > 0 && n <= room && n == to.len());
+            all.extend_from_slice(&to);
+            if all.len() == until {
+                break;
+            }
+        }
+        all
+    }
+
+    #[tokio::test]
+    async fn what_is_sent_arrives_whatever_the_room() {
+        for version in [&version::TLS12, &version::TLS13] {
+            let (mut client, mut server) = both(version).await;
+            for len in [1, 16 << 10, 2_000_000] {
+                // More than a record, in both directions.
+                let request = bytes(len / 40 + 1);
+                let send = async {
+                    client.send(&request).await.unwrap();
+                    read(&mut client, &[1, 70_000, 16_384, 300_000, 77], len).await
+                };
+                let answer = async {
+                    let mut received = vec![0; len / 40 + 1];
+                    server.read_exact(&mut received).await.unwrap();
+                    for piece in bytes(len).chunks(33_333) {
+                        server.write_all(piece).await.unwrap();
+                        server.flush().await.unwrap();
+                    }
+                    received
+                };
+                let (received, sent) = tokio::join!(send, answer);
+                assert!(sent == request && received == bytes(len), "{version:?}: {len}");
+                client.set_down();
+                assert!(client.is_open() && client.incoming.capacity() <= INCOMING);
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn keys_may_be_changed_under_way() {
+        let (mut client, mut server) = both(&version::TLS13).await;
+        for _ in 0..3 {
+            // It asks for new keys of this side, too.
+            server.get_mut().1.refresh_traffic_keys().unwrap();
+            server.write_all(&bytes(100_000)).await.unwrap();
+            assert_eq!(read(&mut client, &[7_000], 100_000).await, bytes(100_000));
+            client.send(b"next").await.unwrap();
+            let mut received = [0; 4];
+            server.read_exact(&mut received).await.unwrap();
+            assert_eq!(&received, b"next");
+        }
+    }
+
+    #[tokio::test]
+    async fn an_end_is_one_only_if_it_is_said() {
+        for is_said in [true, false] {
+            let (mut client, mut server) = both(&version::TLS13).await;
+            server.write_all(b"body").await.unwrap();
+            if is_said {
+                server.shutdown().await.unwrap();
+            } else {
+                server.flush().await.unwrap();
+            }
+            drop(server);
+            assert_eq!(read(&mut client, &[10], 4).await, b"body");
+            for _ in 0..2 {
+                let end = client.read(&mut BytesMut::new()).await.map_err(|error| error.kind());
+                assert_eq!(end, if is_said { Ok(0) } else { Err(io::ErrorKind::UnexpectedEof) });
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn bytes_before_a_damaged_record_are_delivered_once() {
+        let (mut client, mut server) = both(&version::TLS13).await;
+        server.write_all(b"body").await.unwrap();
+        server.flush().await.unwrap();
+        let damaged = [&[23, 3, 3, 0, 40][..], &[0; 40]].concat();
+        server.get_mut().0.write_all(&damaged).await.unwrap();
+        // Both are there.
+        let all = async { while client.socket.peek(&mut [0; 99]).await.unwrap() < 60 {} };
+        tokio::time::timeout(Duration::from_secs(20), all).await.unwrap();
+        assert_eq!(read(&mut client, &[10], 4).await, b"body");
+        for _ in 0..2 {
+            let error = client.read(&mut BytesMut::new()).await.unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::InvalidData);
+        }
+        assert!(!client.is_open());
+    }
+
+    #[tokio::test]
+    async fn a_host_learns_that_its_certificate_is_not_trusted() {
+        let (client, server) = connect(&version::TLS13, false).await;
+        let error = client.unwrap_err();
+        let cause = error.get_ref().and_then(|cause| cause.downcast_ref::<Error>());
+        assert!(matches!(cause, Some(Error::InvalidCertificate(_))), "{error:?}");
+        let error = server.unwrap_err();
+        let alert = error.get_ref().and_then(|cause| cause.downcast_ref::<Error>());
+        assert_eq!(alert, Some(&Error::AlertReceived(AlertDescription::UnknownCA)));
+    }
+}
