@@ -17,7 +17,7 @@ const HIGHEST_MARK: u64 = 512 << 10;
 const LOWEST_MARK: u64 = 32 << 10;
 /// How long a read waits for the mark.
 const PATIENCE: Duration = Duration::from_millis(20);
-/// How long no read waits for one after one waited in vain: the connection is slow.
+/// How long no read of a body waits for one after one waited in vain: the connection is slow.
 const SLOW: Duration = Duration::from_secs(1);
 
 /// A connection.
@@ -90,6 +90,8 @@ impl Wire {
     /// Ends a use of it. There may be another.
     pub(super) fn set_down(&mut self) {
         self.set_mark(1);
+        // The server may have been busy with others.
+        self.in_vain = None;
         if let Stream::Tls(stream) = &mut self.stream {
             stream.set_down();
         }
@@ -225,10 +227,11 @@ mod tests {
         };
         let mut body = Progress { left: Some(4 * MIB as u64), ..Progress::default() };
         let (_peer, reads) = tokio::join!(sends, read(&mut wire, &mut body, 4 * MIB));
-        // The head of the next answer is not made to wait.
+        let is_slow = wire.in_vain.is_some();
+        // Neither the head of the next answer is made to wait nor its body taken for slow.
         wire.set_down();
-        assert_eq!(wire.mark, 1);
-        (reads, wire.in_vain.is_some())
+        assert!(wire.mark == 1 && wire.in_vain.is_none());
+        (reads, is_slow)
     }
 
     #[tokio::test]
