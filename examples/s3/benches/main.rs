@@ -3,7 +3,8 @@
 //! `cargo bench -p tf-plugin-s3-benches --bench s3 [-- OPTIONS]`:
 //! `--write` puts tables and chart into `docs/`, `--quick` runs fewer rounds and only tenths of what takes
 //! tensorflow-io minutes, `--only TEXT` runs the rows whose name contains a text, `--peers none` runs the plugin alone,
-//! `--check` fails when a row needs more requests than its target, `--plugin PATH` takes a library that is built already.
+//! `--check` fails when a row needs more requests than its target, `--plugin PATH` takes a library that is built already,
+//! `--before PATH` runs an earlier one in turns with it and compares them.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -39,6 +40,7 @@ struct Options {
     alone: bool,
     only: String,
     plugin: Option<PathBuf>,
+    before: Option<PathBuf>,
 }
 
 impl Options {
@@ -57,6 +59,10 @@ impl Options {
                     options.plugin =
                         Some(arguments.next().context("`--plugin` needs a path")?.into());
                 }
+                "--before" => {
+                    options.before =
+                        Some(arguments.next().context("`--before` needs a path")?.into());
+                }
                 "--peers" => match arguments.next().as_deref() {
                     Some("none") => options.alone = true,
                     Some("all") => options.alone = false,
@@ -64,14 +70,15 @@ impl Options {
                 },
                 other => bail!(
                     "unknown argument `{other}`; there are `--write`, `--quick`, `--check`, `--only TEXT`, \
-                     `--peers none|all` and `--plugin PATH`"
+                     `--peers none|all`, `--plugin PATH` and `--before PATH`"
                 ),
             }
         }
         let part = options.quick || options.alone || !options.only.is_empty();
+        let other = options.plugin.is_some() || options.before.is_some();
         ensure!(
-            !options.write || !(part || options.plugin.is_some()),
-            "only a whole run is written; leave out `--quick`, `--only`, `--peers none` and `--plugin`"
+            !options.write || !(part || other),
+            "only a whole run is written; leave out `--quick`, `--only`, `--peers none`, `--plugin` and `--before`"
         );
         Ok(options)
     }
@@ -94,7 +101,8 @@ impl Options {
 fn main() -> Result<()> {
     let options = Options::from_command_line()?;
     ensure!(options.rows().next().is_some(), "no row has `{}` in its name", options.only);
-    let clients = Clients::provide(!options.alone, options.plugin.as_deref())?;
+    let clients =
+        Clients::provide(!options.alone, options.plugin.as_deref(), options.before.as_deref())?;
     let mut bench = Bench::start(&options, &clients)?;
     bench.compare_contents()?;
     for network in [Network::Loopback, Network::Shaped] {
@@ -160,7 +168,8 @@ impl<'o> Bench<'o> {
             next_small: BTreeMap::new(),
             figures: Figures::default(),
         };
-        for client in [Client::Plugin, Client::TensorflowIo].into_iter().chain(Client::OTHERS) {
+        let ours = [Client::Plugin, Client::Before, Client::TensorflowIo];
+        for client in ours.into_iter().chain(Client::OTHERS) {
             if clients.has(client) {
                 bench.worker(client)?;
             }
@@ -180,7 +189,7 @@ impl<'o> Bench<'o> {
     /// All that read through TensorFlow must read the same bytes.
     fn compare_contents(&mut self) -> Result<()> {
         let mut expected = None;
-        for client in [Client::Memory, Client::TensorflowIo, Client::Plugin] {
+        for client in [Client::Memory, Client::TensorflowIo, Client::Plugin, Client::Before] {
             if !self.clients.has(client) {
                 continue;
             }
@@ -210,17 +219,18 @@ impl<'o> Bench<'o> {
 
     /// Every client that can do it runs a row once.
     fn round(&mut self, row: &'static Row, network: Network, round: usize) -> Result<()> {
-        let mut order = vec![Client::Plugin, Client::TensorflowIo];
+        let mut order = vec![Client::Plugin, Client::Before, Client::TensorflowIo];
         order.extend(row.peers);
         if row.memory && network == Network::Loopback {
             order.push(Client::Memory);
         }
         // Each in another place in the next round.
+        order.retain(|&client| self.clients.has(client));
         let first = round % order.len();
         order.rotate_left(first);
         for client in order {
             let slow = row.slow && client == Client::TensorflowIo && network == Network::Shaped;
-            if !self.clients.has(client) || (slow && round > 0) {
+            if slow && round > 0 {
                 continue;
             }
             let part =
@@ -267,7 +277,7 @@ impl<'o> Bench<'o> {
             worker.run(setup, &arguments, DEADLINE).with_context(|| format!("`{setup}`"))?;
         }
         let idle = self.worker(client)?.idle_since.elapsed();
-        if client == Client::Plugin {
+        if matches!(client, Client::Plugin | Client::Before) {
             thread::sleep(FORGET.saturating_sub(idle));
         }
         if network == Network::Shaped {

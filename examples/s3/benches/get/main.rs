@@ -16,8 +16,8 @@ use s3::{Ranges, Way};
 use s3_server::{Options, Server, Tls};
 use serde_json::{Value, json};
 use tf_plugin_benches::report::{Table, write_into};
+use tf_plugin_s3_benches::cell::seconds;
 use tf_plugin_s3_benches::figures::Figure;
-use tf_plugin_s3_benches::report::seconds;
 use tf_plugin_s3_benches::rows::MIB;
 use tf_plugin_s3_tests::abi::{Ended, in_fork};
 

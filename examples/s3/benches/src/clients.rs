@@ -32,6 +32,8 @@ s3torchconnectorclient==1.5.0";
 pub enum Client {
     /// This project's plugin in the newest TensorFlow.
     Plugin,
+    /// The same with an earlier library.
+    Before,
     /// tensorflow-io in the last TensorFlow that it works with.
     TensorflowIo,
     /// AWS's SDK for Python.
@@ -53,6 +55,7 @@ impl Client {
     pub fn name(self) -> &'static str {
         match self {
             Self::Plugin => "this plugin",
+            Self::Before => "before",
             Self::TensorflowIo => "tensorflow-io",
             Self::Boto3 => "boto3",
             Self::S3fs => "s3fs",
@@ -78,6 +81,7 @@ impl Client {
 pub struct Clients {
     newest: TensorFlow,
     plugin: PathBuf,
+    before: Option<PathBuf>,
     peers: Option<Peers>,
     directory: PathBuf,
 }
@@ -91,11 +95,11 @@ struct Peers {
 
 impl Clients {
     /// Builds the plugin, unless there is one at `plugin`, and installs what is missing, with `peers` also the other
-    /// clients.
+    /// clients. `before` is an earlier library.
     ///
     /// # Errors
     /// When something does not build or cannot be installed.
-    pub fn provide(peers: bool, plugin: Option<&Path>) -> Result<Self> {
+    pub fn provide(peers: bool, plugin: Option<&Path>, before: Option<&Path>) -> Result<Self> {
         let workspace = Workspace::current()?;
         let newest = TensorFlow::pinned(NEWEST)?;
         let directory = workspace.target_dir().join("s3-bench");
@@ -115,13 +119,18 @@ impl Clients {
             Some(plugin) => std::path::absolute(plugin)?,
             None => workspace.build_plugin("s3")?,
         };
-        Ok(Self { newest, plugin, peers, directory })
+        let before = before.map(std::path::absolute).transpose()?;
+        Ok(Self { newest, plugin, before, peers, directory })
     }
 
     /// Whether `client` is there.
     #[must_use]
     pub fn has(&self, client: Client) -> bool {
-        self.peers.is_some() || matches!(client, Client::Plugin | Client::Memory)
+        match client {
+            Client::Plugin | Client::Memory => true,
+            Client::Before => self.before.is_some(),
+            _ => self.peers.is_some(),
+        }
     }
 
     /// The libraries whose sizes are compared: the plugin, and tensorflow-io's.
@@ -148,7 +157,9 @@ impl Clients {
     ) -> Result<Command> {
         let peers = || self.peers.as_ref().context("the other clients are not installed");
         let (mut command, packages) = match client {
-            Client::Plugin | Client::Memory => (self.newest.python_command(), None),
+            Client::Plugin | Client::Before | Client::Memory => {
+                (self.newest.python_command(), None)
+            }
             Client::TensorflowIo => {
                 let peers = peers()?;
                 (peers.tensorflow.python_command(), Some(peers.tensorflow_io.site_packages()))
@@ -187,6 +198,9 @@ impl Clients {
         command.arg("-B").arg(script).arg(subject);
         match client {
             Client::Plugin => command.arg("--plugin").arg(&self.plugin),
+            Client::Before => {
+                command.arg("--plugin").arg(self.before.as_ref().context("no earlier library")?)
+            }
             Client::TensorflowIo => command.args(["--import", "tensorflow_io"]),
             Client::Memory => command.arg("--root").arg(memory),
             Client::Boto3 | Client::S3fs | Client::Torch => &mut command,

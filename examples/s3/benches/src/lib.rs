@@ -2,6 +2,7 @@
 //! their targets, and the document that shows the figures.
 #![forbid(unsafe_code)]
 
+pub mod cell;
 pub mod chart;
 pub mod clients;
 pub mod figures;

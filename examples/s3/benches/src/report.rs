@@ -6,8 +6,9 @@ use std::fs;
 use tf_plugin_benches::build;
 use tf_plugin_benches::report::Table;
 
+use crate::cell::{Cell, NOTHING, count, ratio, seconds};
 use crate::clients::Client;
-use crate::figures::{Figure, Figures, Network, Sample};
+use crate::figures::{Figures, Network, Sample};
 use crate::probes::Outcome;
 use crate::rows::{MIB, ROWS, Row, Unshaped};
 
@@ -46,6 +47,10 @@ pub fn markdown(figures: &Figures, rest: &Rest) -> String {
         let _ = writeln!(text, "{title}:\n\n{table}");
     };
     section("Unshaped, compared with the same TensorFlow on files in memory", &loopback(figures));
+    let earlier = earlier(figures);
+    if let Some(table) = &earlier {
+        section("Compared with the earlier library, in turns", table);
+    }
     section("Bytes sent", &sent(figures));
     section("Requests of this plugin by S3 operation, shaped", &operations(figures));
     section("Processor time of the client, user and system, unshaped", &cpu(figures));
@@ -67,102 +72,6 @@ fn machine() -> String {
         info.lines().find_map(|line| line.strip_prefix("MemTotal:")?.split_whitespace().next());
     let total: f64 = total.and_then(|kib| kib.parse().ok()).unwrap_or_default();
     format!("{}, {cores} cores, {:.0} GiB", build::processor(), total / f64::from(1 << 20))
-}
-
-/// Seconds, or milliseconds below one.
-#[must_use]
-pub fn seconds(value: f64) -> String {
-    match value {
-        value if value < 0.0995 => format!("{:.1} ms", value * 1e3),
-        value if value < 0.9995 => format!("{:.0} ms", value * 1e3),
-        value if value < 99.5 => format!("{value:.2} s"),
-        value => format!("{value:.0} s"),
-    }
-}
-
-fn spread(figure: Figure) -> String {
-    let (min, max) = (seconds(figure.min), seconds(figure.max));
-    let median = seconds(figure.median);
-    if min == max { median } else { format!("{median} ({min}–{max})") }
-}
-
-fn count(value: f64) -> String {
-    if (value - value.round()).abs() < 0.05 {
-        grouped(value.round() as u64)
-    } else {
-        format!("{value:.1}")
-    }
-}
-
-/// Digits in groups of three.
-fn grouped(value: u64) -> String {
-    let digits = value.to_string();
-    let groups: Vec<&str> = digits
-        .as_bytes()
-        .rchunks(3)
-        .rev()
-        .map(|group| std::str::from_utf8(group).unwrap_or_default())
-        .collect();
-    groups.join(",")
-}
-
-fn mark(scaled: bool) -> &'static str {
-    if scaled { "≈ " } else { "" }
-}
-
-const NOTHING: &str = "–";
-
-/// The figures of one client in one row.
-struct Cell<'f> {
-    samples: &'f [Sample],
-}
-
-impl<'f> Cell<'f> {
-    fn of(figures: &'f Figures, row: &Row, network: Network, client: Client) -> Self {
-        Self { samples: figures.samples(row.run, network, client) }
-    }
-
-    fn figure(&self, of: impl Fn(&Sample) -> f64) -> Option<Figure> {
-        Figure::of(self.samples.iter().map(of))
-    }
-
-    fn median(&self) -> Option<f64> {
-        Some(self.figure(|sample| sample.seconds)?.median)
-    }
-
-    fn scaled(&self) -> bool {
-        self.samples.iter().any(|sample| sample.scaled)
-    }
-
-    fn time(&self) -> String {
-        let time = self.figure(|sample| sample.seconds);
-        time.map_or(NOTHING.into(), |time| mark(self.scaled()).to_owned() + &spread(time))
-    }
-
-    /// The most that a round needed.
-    fn requests(&self) -> Option<f64> {
-        Some(self.figure(|sample| sample.requests)?.max)
-    }
-
-    fn requests_text(&self) -> String {
-        self.requests()
-            .map_or(NOTHING.into(), |value| mark(self.scaled()).to_owned() + &count(value))
-    }
-}
-
-fn ratio(plugin: &Cell<'_>, other: &Cell<'_>) -> String {
-    match (plugin.median(), other.median()) {
-        (Some(plugin), Some(other)) => {
-            let ratio = other / plugin;
-            // Below ten the first decimal says something.
-            if ratio < 9.95 {
-                format!("{ratio:.1}×")
-            } else {
-                format!("{}×", grouped(ratio.round() as u64))
-            }
-        }
-        _ => NOTHING.into(),
-    }
 }
 
 fn best_peer(figures: &Figures, row: &Row, network: Network) -> String {
@@ -258,6 +167,46 @@ fn shaped(figures: &Figures) -> Table {
         ]);
     }
     table
+}
+
+/// Times, processor time and requests of both libraries, if an earlier one ran.
+fn earlier(figures: &Figures) -> Option<Table> {
+    let mut table = Table::new(&[
+        "operation",
+        "network",
+        "this plugin",
+        "before",
+        "time",
+        "processor",
+        "requests: this plugin / before",
+    ]);
+    let mut any = false;
+    for network in [Network::Shaped, Network::Loopback] {
+        for row in ROWS {
+            let [plugin, before] = [Client::Plugin, Client::Before]
+                .map(|client| Cell::of(figures, row, network, client));
+            let of_before = |of: fn(&Sample) -> f64| {
+                let ratio = plugin.figure(of).zip(before.figure(of));
+                ratio.map_or(NOTHING.into(), |(plugin, before)| {
+                    format!("{:.2}", plugin.median / before.median)
+                })
+            };
+            if before.samples.is_empty() {
+                continue;
+            }
+            any = true;
+            table.push([
+                row.title.to_owned(),
+                format!("{network:?}").to_lowercase(),
+                plugin.time(),
+                before.time(),
+                of_before(|sample| sample.seconds),
+                of_before(|sample| sample.cpu),
+                format!("{} / {}", plugin.requests_text(), before.requests_text()),
+            ]);
+        }
+    }
+    any.then_some(table)
 }
 
 fn loopback(figures: &Figures) -> Table {
@@ -466,6 +415,10 @@ mod tests {
         let table = shaped(&figures).to_string();
         assert!(table.contains("**no** (slower than tensorflow-io)"), "{table}");
         assert!(table.contains(" 0.5× |"), "{table}");
+        assert!(earlier(&figures).is_none());
+        figures.add("glob", Network::Shaped, Client::Before, sample(0.1, 5.0));
+        let table = earlier(&figures).expect("an earlier library ran").to_string();
+        assert!(table.contains(" 200 ms | 100 ms | 2.00 |"), "{table}");
         // As fast as a single request is, give or take.
         let mut figures = Figures::default();
         figures.add("write_small", Network::Shaped, Client::Plugin, sample(0.035, 1.0));
