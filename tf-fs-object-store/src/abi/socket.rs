@@ -1,7 +1,7 @@
 //! An option of sockets that no crate has a safe call for.
 
 use std::os::fd::{AsRawFd as _, BorrowedFd};
-use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 /// Lets a socket count as readable once it has this many bytes, or has ended or failed (`SO_RCVLOWAT`, `socket(7)`).
 /// Whether it is so now. The system may take fewer bytes for enough.
@@ -27,11 +27,19 @@ pub(crate) fn set_low_water_mark(socket: BorrowedFd<'_>, bytes: usize) -> bool {
 /// Whether the system wakes those who wait for a socket when its mark is lowered, and when its buffer is full below the mark:
 /// Linux since 5.12. Before 4.18 they would wait for ever.
 pub(crate) fn has_low_water_marks() -> bool {
-    static HAS: LazyLock<bool> = LazyLock::new(|| {
-        let release = rustix::system::uname();
-        cfg!(target_os = "linux") && is_since_5_12(&release.release().to_string_lossy())
-    });
-    *HAS
+    // No lock: a child that is forked while another thread has it would wait for ever. Threads may find out twice.
+    static HAS: AtomicU8 = AtomicU8::new(UNKNOWN);
+    const UNKNOWN: u8 = 2;
+    match HAS.load(Ordering::Relaxed) {
+        UNKNOWN => {
+            let release = rustix::system::uname();
+            let has =
+                cfg!(target_os = "linux") && is_since_5_12(&release.release().to_string_lossy());
+            HAS.store(u8::from(has), Ordering::Relaxed);
+            has
+        }
+        known => known == 1,
+    }
 }
 
 fn is_since_5_12(release: &str) -> bool {

@@ -84,7 +84,10 @@ impl Sealed {
             // Or an alert, so that the host learns why it ends.
             let sent = this.flush().await;
             match state.map_err(invalid)? {
-                State::Open => return sent.map(|()| this),
+                State::Open => {
+                    this.set_down();
+                    return sent.map(|()| this);
+                }
                 State::Handshake => sent?,
                 State::Closed => return Err(ended("closed in the handshake of TLS")),
             }
@@ -94,12 +97,23 @@ impl Sealed {
         }
     }
 
-    /// Sends all of `bytes`.
+    /// Sends all of `bytes`, to a host that has said nothing since its last response.
     pub(super) async fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.decrypt(&mut BytesMut::new().limit(0)).map_err(invalid)?;
+        // Session tickets, or the end, may have come.
+        self.make_room(RECORD);
+        match self.socket.try_read_buf(&mut (&mut self.incoming).limit(RECORD)) {
+            Ok(0) => return Err(io::ErrorKind::BrokenPipe.into()),
+            Err(error) if error.kind() != io::ErrorKind::WouldBlock => return Err(error),
+            _ => {}
+        }
+        let state = self.decrypt(&mut BytesMut::new().limit(0)).map_err(invalid)?;
+        let unasked = || io::Error::new(io::ErrorKind::BrokenPipe, "a response before the request");
+        if state != State::Open || !self.rest.is_empty() {
+            return Err(unasked());
+        }
         let UnbufferedStatus { discard, state } = self.tls.process_tls_records(&mut self.incoming);
         let Ok(ConnectionState::WriteTraffic(mut traffic)) = state else {
-            return Err(io::Error::new(io::ErrorKind::BrokenPipe, "a response before the request"));
+            return Err(unasked());
         };
         let start = self.outgoing.len();
         let mut needed = bytes.len() + RECORD;
@@ -122,6 +136,9 @@ impl Sealed {
         let n = room.min(self.rest.len());
         to.put_slice(&self.rest[..n]);
         self.rest.advance(n);
+        if n > 0 && !to.has_remaining_mut() {
+            return Ok(n);
+        }
         loop {
             let state = self.decrypt(to);
             // First of all what there is: a reader that goes away loses nothing.
@@ -129,10 +146,11 @@ impl Sealed {
             if n > 0 || room == 0 {
                 return Ok(n);
             }
+            let sent = self.flush().await;
             if state.map_err(invalid)? == State::Closed {
                 return Ok(0);
             }
-            self.flush().await?;
+            sent?;
             if self.receive(INCOMING).await? == 0 {
                 return Err(ended("closed without the end that TLS prescribes"));
             }
@@ -155,9 +173,18 @@ impl Sealed {
 
     /// Adds what comes to `incoming`, at most `most` bytes; 0 at the end.
     async fn receive(&mut self, most: usize) -> io::Result<usize> {
-        // Allocates room for the beginning of a record as well, which is moved to the front later.
-        self.incoming.reserve(most + RECORD.saturating_sub(self.incoming.len()));
+        self.make_room(most);
         self.socket.read_buf(&mut (&mut self.incoming).limit(most)).await
+    }
+
+    /// Lets `incoming` take about `most` bytes.
+    fn make_room(&mut self, most: usize) {
+        if self.incoming.capacity() == 0 {
+            self.incoming = BytesMut::with_capacity(most + RECORD);
+        }
+        // Moves the beginning of a record to the front where less room is left. For all of `most` it could not always, and
+        // would allocate twice as much.
+        self.incoming.reserve(most / 2);
     }
 
     async fn flush(&mut self) -> io::Result<()> {
@@ -174,16 +201,27 @@ impl Sealed {
         if let Some(end) = &self.end {
             return end.clone().map(|()| State::Closed);
         }
+        let outcome = self.process(to);
+        match &outcome {
+            Ok(State::Closed) => self.end = Some(Ok(())),
+            Ok(_) => {}
+            Err(error) => self.end = Some(Err(error.clone())),
+        }
+        outcome
+    }
+
+    fn process(&mut self, to: &mut (impl BufMut + ?Sized)) -> Result<State, Error> {
         loop {
-            let UnbufferedStatus { discard, state } =
+            let UnbufferedStatus { mut discard, state } =
                 self.tls.process_tls_records(&mut self.incoming);
             let state = match state {
                 Ok(ConnectionState::ReadTraffic(mut traffic)) => {
                     while let Some(record) = traffic.next_record() {
-                        let payload = record?.payload;
-                        let (fits, rest) = payload.split_at(payload.len().min(to.remaining_mut()));
-                        to.put_slice(fits);
-                        self.rest.extend_from_slice(rest);
+                        let record = record?;
+                        discard += record.discard;
+                        let fits = record.payload.len().min(to.remaining_mut());
+                        to.put_slice(&record.payload[..fits]);
+                        self.rest.extend_from_slice(&record.payload[fits..]);
                     }
                     // More would be decrypted into memory of our own.
                     (!to.has_remaining_mut()).then_some(State::Open)
@@ -199,15 +237,11 @@ impl Sealed {
                 }
                 Ok(ConnectionState::BlockedHandshake) => Some(State::Handshake),
                 Ok(ConnectionState::WriteTraffic(_)) => Some(State::Open),
-                Ok(ConnectionState::PeerClosed | ConnectionState::Closed) => {
-                    self.end = Some(Ok(()));
-                    Some(State::Closed)
-                }
+                Ok(ConnectionState::PeerClosed | ConnectionState::Closed) => Some(State::Closed),
                 Ok(state) => return Err(Error::General(format!("{state:?} is not expected"))),
                 Err(error) => {
-                    self.end = Some(Err(error.clone()));
                     self.incoming.advance(discard);
-                    // The alert comes first, if there is one. Whatever else rustls would say now is void.
+                    // What is to be sent comes first: the alert, if there is one. A further call could be one too many.
                     let UnbufferedStatus { state, .. } =
                         self.tls.process_tls_records(&mut self.incoming);
                     if let Ok(ConnectionState::EncodeTlsData(alert)) = state {
@@ -286,6 +320,7 @@ mod tests {
             let mut to = BytesMut::with_capacity(room);
             let n = from.read(&mut (&mut to).limit(room)).await.unwrap();
             assert!(n > 0 && n <= room && n == to.len());
+            assert!(from.incoming.capacity() <= INCOMING + RECORD);
             all.extend_from_slice(&to);
             if all.len() == until {
                 break;
@@ -317,8 +352,33 @@ mod tests {
                 let (received, sent) = tokio::join!(send, answer);
                 assert!(sent == request && received == bytes(len), "{version:?}: {len}");
                 client.set_down();
-                assert!(client.is_open() && client.incoming.capacity() <= INCOMING);
+                assert!(client.is_open());
+                assert_eq!([&client.incoming, &client.rest].map(BytesMut::capacity), [0; 2]);
             }
+        }
+    }
+
+    #[tokio::test]
+    async fn what_comes_unasked_is_no_response() {
+        for is_received in [true, false] {
+            let (mut client, mut server) = both(&version::TLS13).await;
+            client.send(b"request").await.unwrap();
+            server.write_all(b"body").await.unwrap();
+            if is_received {
+                server.write_all(b"more").await.unwrap();
+            }
+            server.flush().await.unwrap();
+            assert_eq!(read(&mut client, &[4], 4).await, b"body");
+            if !is_received {
+                server.write_all(b"more").await.unwrap();
+                server.flush().await.unwrap();
+            }
+            // It is there, whether or not it was taken from the socket.
+            if client.incoming.is_empty() && client.rest.is_empty() {
+                client.socket.readable().await.unwrap();
+            }
+            let error = client.send(b"request").await.unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
         }
     }
 

@@ -51,12 +51,12 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// The mark for its next bytes. Half of what has come, so that at an even speed no byte is late by more than half of
-    /// its time; and no more than is to come, or only time would end the wait.
-    fn mark(&self, is_sealed: bool) -> u64 {
+    /// The mark for its next bytes, of which there is room for so many. Half of what has come, so that at an even speed no
+    /// byte is late by more than half of its time; and no more than is to come, or only time would end the wait.
+    fn mark(&self, room: usize, is_sealed: bool) -> u64 {
         let undelivered = if is_sealed { RECORD as u64 } else { 0 };
         let left = self.left.unwrap_or(0).saturating_sub(undelivered);
-        let mark = HIGHEST_MARK.min(self.come / 2).min(left);
+        let mark = HIGHEST_MARK.min(self.come / 2).min(left).min(room as u64);
         // In steps: each change is a call of the system.
         if mark < LOWEST_MARK { 1 } else { 1 << mark.ilog2() }
     }
@@ -137,9 +137,8 @@ impl Wire {
             return Ok(n);
         }
         let is_slow = self.in_vain.is_some_and(|at| at.elapsed() < SLOW);
-        // A reader may be waiting for the few bytes that there is room for.
-        let waits = !is_slow && room as u64 >= LOWEST_MARK;
-        self.set_mark(if waits { body.mark(matches!(self.stream, Stream::Tls(_))) } else { 1 });
+        let is_sealed = matches!(self.stream, Stream::Tls(_));
+        self.set_mark(if is_slow { 1 } else { body.mark(room, is_sealed) });
         if self.mark > 1 {
             if let Ok(outcome) = tokio::time::timeout(PATIENCE, self.stream.read(to)).await {
                 return outcome;
@@ -184,13 +183,15 @@ mod tests {
     #[test]
     fn a_mark_is_little_of_what_came_and_no_more_than_is_to_come() {
         let mark = |come: u64, left: u64, is_sealed| {
-            Progress { come: come << 10, left: Some(left << 10) }.mark(is_sealed) >> 10
+            Progress { come: come << 10, left: Some(left << 10) }.mark(MIB, is_sealed) >> 10
         };
         assert_eq!([0, 63].map(|come| mark(come, 9999, false)), [0, 0]);
         assert_eq!([64, 200, 9999].map(|come| mark(come, 9999, false)), [32, 64, 512]);
         assert_eq!([31, 32, 255, 512].map(|left| mark(9999, left, false)), [0, 32, 128, 512]);
         assert_eq!([50, 51, 530, 531].map(|left| mark(9999, left, true)), [0, 32, 256, 512]);
-        assert_eq!(Progress { come: 1 << 30, left: None }.mark(false), 1);
+        assert_eq!(Progress { come: 1 << 30, left: None }.mark(MIB, false), 1);
+        let body = Progress { come: 1 << 30, left: Some(1 << 30) };
+        assert_eq!([31, 40, 300].map(|room| body.mark(room << 10, false) >> 10), [0, 32, 256]);
     }
 
     async fn connection() -> (Wire, TcpStream) {

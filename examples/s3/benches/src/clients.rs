@@ -214,8 +214,8 @@ impl Clients {
     /// When it does not start.
     pub fn worker(&self, client: Client, server: &Handle, memory: &Path) -> Result<Worker> {
         let subject = match client {
-            Client::Plugin | Client::TensorflowIo | Client::Memory => "tensorflow",
-            other => other.id(),
+            Client::Boto3 | Client::S3fs | Client::Torch => client.id(),
+            _ => "tensorflow",
         };
         let command = self.command(client, ("worker.py", subject), server, memory)?;
         let messages = self.directory.join(format!("{}.log", client.id()));
