@@ -100,7 +100,7 @@ impl Sealed {
     /// Sends all of `bytes`, to a host that has said nothing since its last response.
     pub(super) async fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
         // Session tickets, or the end, may have come.
-        self.make_room(RECORD);
+        self.make_room();
         match self.socket.try_read_buf(&mut (&mut self.incoming).limit(RECORD)) {
             Ok(0) => return Err(io::ErrorKind::BrokenPipe.into()),
             Err(error) if error.kind() != io::ErrorKind::WouldBlock => return Err(error),
@@ -173,18 +173,18 @@ impl Sealed {
 
     /// Adds what comes to `incoming`, at most `most` bytes; 0 at the end.
     async fn receive(&mut self, most: usize) -> io::Result<usize> {
-        self.make_room(most);
+        self.make_room();
         self.socket.read_buf(&mut (&mut self.incoming).limit(most)).await
     }
 
-    /// Lets `incoming` take about `most` bytes.
-    fn make_room(&mut self, most: usize) {
+    /// Lets `incoming` take half of what a read of a body takes, and all of it mostly.
+    fn make_room(&mut self) {
         if self.incoming.capacity() == 0 {
-            self.incoming = BytesMut::with_capacity(most + RECORD);
+            self.incoming = BytesMut::with_capacity(INCOMING + RECORD);
         }
-        // Moves the beginning of a record to the front where less room is left. For all of `most` it could not always, and
-        // would allocate twice as much.
-        self.incoming.reserve(most / 2);
+        // Moves the beginning of a record to the front where less room is left. For all of it it could not always, and would
+        // allocate twice as much.
+        self.incoming.reserve(INCOMING / 2);
     }
 
     async fn flush(&mut self) -> io::Result<()> {
