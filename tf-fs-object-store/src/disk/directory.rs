@@ -76,7 +76,8 @@ impl Directory {
 
     /// Creates the directory if it is missing, and makes sure that nobody else can write to it.
     fn prepare(&self) -> io::Result<()> {
-        DirBuilder::new().recursive(true).mode(0o700).create(self.path.join(NEW))?;
+        let mut builder = DirBuilder::new();
+        builder.recursive(true).mode(0o700).create(&self.path)?;
         let found = fs::symlink_metadata(&self.path)?;
         let me = rustix::process::geteuid().as_raw();
         if !found.is_dir() || found.uid() != me || found.mode() & 0o077 != 0 {
@@ -89,6 +90,8 @@ impl Directory {
                 ),
             ));
         }
+        // Not before: nothing is done in what may be somebody else's.
+        builder.create(self.path.join(NEW))?;
         self.is_ours.store(true, Ordering::Relaxed);
         Ok(())
     }
@@ -121,9 +124,12 @@ impl Directory {
         len: u64,
         write: impl Fn(&mut File) -> io::Result<()>,
     ) -> io::Result<()> {
-        // Somebody may have deleted all of it.
+        if !self.is_ours() {
+            self.prepare()?;
+        }
         match self.try_write(place, len, &write) {
-            Err(error) if error.kind() == ErrorKind::NotFound || !self.is_ours() => {
+            // Somebody may have deleted all of it.
+            Err(error) if error.kind() == ErrorKind::NotFound => {
                 self.prepare()?;
                 self.try_write(place, len, &write)
             }
@@ -180,6 +186,24 @@ impl Directory {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn nothing_is_done_in_a_directory_that_others_can_write_to() {
+        let parent = tempfile::tempdir().unwrap();
+        let own = parent.path().join(NAME);
+        fs::create_dir(&own).unwrap();
+        fs::set_permissions(&own, PermissionsExt::from_mode(0o755)).unwrap();
+        let directory = Directory::new(&DiskCache::new(parent.path(), 1 << 30));
+        let place = directory.place(&"ab".repeat(16), 7);
+        // Also when the pause after the error is over.
+        let error = directory.write(&place, 5, |_| Ok(())).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::PermissionDenied);
+        assert_eq!(fs::read_dir(&own).unwrap().count(), 0);
+        fs::set_permissions(&own, PermissionsExt::from_mode(0o700)).unwrap();
+        directory.write(&place, 5, |file| io::Write::write_all(file, b"there")).unwrap();
+        assert!(place.exists());
+    }
 
     #[test]
     fn what_does_not_fit_on_the_disk_leaves_nothing_and_is_tried_again_later() {
