@@ -62,37 +62,20 @@ impl Account {
     ) -> Result<Self> {
         let short = name.split('.').next().unwrap_or_default();
         let is_dev = settings.flag("use_dev_storage");
-        let said = match settings.secret("connection_string") {
-            _ if is_dev => Said {
+        let said = if is_dev {
+            vec![Said {
                 account: Some(short.to_owned()),
                 key: Some(Secret::new(DEV_KEY)),
                 endpoint: Some(DEV_ENDPOINT.to_owned()),
                 sas: None,
-            },
-            Some(text) => match parse_connection_string(text.expose())? {
-                said if settings.has_endpoint_only => Said { key: None, sas: None, ..said },
-                said => said,
-            },
-            None => Said::default(),
+            }]
+        } else {
+            said_of(short, settings)?
         };
-        let single = Said {
-            account: settings.text("account").map(str::to_owned),
-            key: settings.secret("account_key"),
-            sas: settings.secret("sas_token"),
-            endpoint: settings.text("blob_endpoint").map(|text| {
-                let scheme = if settings.flag("use_http") { "http" } else { "https" };
-                if text.contains("://") { text.to_owned() } else { format!("{scheme}://{text}") }
-            }),
-        };
-        // What is said of another account is not for this one: a SAS shows itself to whom it is sent.
-        let mine = |said: Said| match said.account.clone().or_else(|| said.account_of_host()) {
-            Some(account) if account != short => Said::default(),
-            _ => said,
-        };
-        let (said, single) = (mine(said), mine(single));
-        let key = said.key.or(single.key);
-        let sas = said.sas.or(single.sas);
-        let url = said.endpoint.or(single.endpoint).unwrap_or_else(|| match name.contains('.') {
+        let key = said.iter().find_map(|said| said.key.clone());
+        let sas = said.iter().find_map(|said| said.sas.clone());
+        let url = said.into_iter().find_map(|said| said.endpoint);
+        let url = url.unwrap_or_else(|| match name.contains('.') {
             true => format!("https://{name}"),
             false => format!("https://{name}{PUBLIC}"),
         });
@@ -137,6 +120,38 @@ impl Account {
         let signed_name = if is_dev { DEV_ACCOUNT } else { short }.to_owned();
         Ok(Self { name: name.into(), signed_name, endpoint, path, credential, http: http.clone() })
     }
+}
+
+/// What is said of the account of this name, the nearest place first.
+fn said_of(short: &str, settings: &Settings) -> Result<Vec<Said>> {
+    let mut all = Vec::new();
+    for (i, place) in settings.places.iter().enumerate() {
+        let string = place.connection_string.as_ref();
+        let string = string.map(|text| parse_connection_string(text.expose())).transpose()?;
+        let mut string = string.unwrap_or_default();
+        string.account = string.account.or_else(|| place.account.clone());
+        let mut single = Said {
+            account: place.account.clone(),
+            key: settings.secret("account_key"),
+            sas: settings.secret("sas_token"),
+            endpoint: place.endpoint.as_ref().map(|text| {
+                let scheme = if settings.flag("use_http") { "http" } else { "https" };
+                if text.contains("://") { text.clone() } else { format!("{scheme}://{text}") }
+            }),
+        };
+        if i != settings.credentials {
+            for said in [&mut string, &mut single] {
+                (said.key, said.sas) = (None, None);
+            }
+        }
+        all.extend([string, single]);
+    }
+    // What is said of another account is not for this one: a SAS shows itself to whom it is sent.
+    all.retain(|said| {
+        let account = said.account.clone().or_else(|| said.account_of_host());
+        account.is_none_or(|account| account == short)
+    });
+    Ok(all)
 }
 
 /// Whether nobody on the way reads what is sent there: it goes over TLS, or stays on this machine.
@@ -326,6 +341,68 @@ mod tests {
             assert_eq!(error.code(), Code::InvalidArgument, "{error}");
             assert!(error.to_string().contains(part), "{error}");
             assert!(!error.to_string().contains("sesame"), "{error}");
+        }
+    }
+
+    /// Kind of credential and endpoint of a container of `acc`, with these options.
+    fn with(options: &[(&str, &str)]) -> (&'static str, String) {
+        let config = Config::default();
+        for (key, value) in options {
+            let values = OptionValues::Buffer(vec![value.as_bytes().to_vec()]);
+            config.set(&[FilesystemOption::new(*key, values)]).unwrap();
+        }
+        let settings = config.settings().unwrap();
+        let own = ["acc/c", "acc"].iter().find_map(|name| settings.buckets.get(*name));
+        let own = own.unwrap_or(&settings.default);
+        let account = Account::new("acc", own, &client::http(own).unwrap(), || Ok(None)).unwrap();
+        (kind(&account), account.endpoint)
+    }
+
+    #[test]
+    fn a_section_and_what_is_set_for_all_do_not_mix() {
+        const PUBLIC: &str = "https://acc.blob.core.windows.net";
+        let (sas, key) = (("bucket.acc/c.sas_token", SAS.1), ("account_key", KEY.1));
+        for (options, credential, endpoint) in [
+            // The gateway is that of another account.
+            (&[("account", "main"), ("blob_endpoint", "https://gw"), sas][..], "sas", PUBLIC),
+            (&[("blob_endpoint", "https://gw"), sas], "sas", "https://gw"),
+            (
+                &[("account", "main"), ("bucket.acc.blob_endpoint", "https://own")],
+                "anonymous",
+                "https://own",
+            ),
+            // The nearest endpoint, also against a connection string.
+            (
+                &[
+                    (
+                        "connection_string",
+                        "AccountName=acc;AccountKey=c2VzYW1l;BlobEndpoint=https://gw",
+                    ),
+                    ("bucket.acc/c.blob_endpoint", "https://own"),
+                ],
+                "key",
+                "https://own",
+            ),
+            // The nearest section, not the strongest credential.
+            (&[("bucket.acc.account_key", KEY.1), sas], "sas", PUBLIC),
+            (
+                &[("bucket.acc.connection_string", "AccountName=acc;AccountKey=c2VzYW1l"), sas],
+                "sas",
+                PUBLIC,
+            ),
+            // Identities are credentials too.
+            (&[key, ("bucket.acc.client_id", "app")], "anonymous", PUBLIC),
+            // How to sign in is said no farther away.
+            (&[("auth", "anonymous"), sas], "sas", PUBLIC),
+            (
+                &[("bucket.acc/c.auth", "anonymous"), ("bucket.acc.sas_token", SAS.1)],
+                "anonymous",
+                PUBLIC,
+            ),
+            (&[key, ("bucket.acc/c.auth", "anonymous")], "anonymous", PUBLIC),
+            (&[key, ("bucket.acc/c.auth", "key")], "key", PUBLIC),
+        ] {
+            assert_eq!(with(options), (credential, endpoint.to_owned()), "{options:?}");
         }
     }
 

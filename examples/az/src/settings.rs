@@ -99,29 +99,80 @@ const SETTINGS: &[Setting] = &[
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Settings {
     values: BTreeMap<&'static str, Value>,
-    /// Whether only the endpoint of the connection string counts: a section has other credentials.
-    pub(crate) has_endpoint_only: bool,
+    /// Where accounts are named, the nearest place first.
+    pub(crate) places: Vec<Place>,
+    /// The one of them whose credentials count.
+    pub(crate) credentials: usize,
     /// How the engine uses it.
     pub(crate) engine: tf_fs_object_store::Settings,
 }
 
-/// What may have credentials.
-const CREDENTIALS: [&str; 3] = ["connection_string", "account_key", "sas_token"];
+/// What is said of an account in the section of a container, in that of its account, or for all.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Place {
+    pub(crate) account: Option<String>,
+    pub(crate) connection_string: Option<Secret>,
+    pub(crate) endpoint: Option<String>,
+}
+
+impl Place {
+    fn new(place: config::Place<'_>) -> Self {
+        Self {
+            account: place.value("account").and_then(text),
+            connection_string: place.value("connection_string").and_then(secret),
+            endpoint: place.value("blob_endpoint").and_then(text),
+        }
+    }
+}
+
+/// What requests are authorized with. All of it is taken from one place, or secrets would go where another place says.
+const CREDENTIALS: [&str; 9] = [
+    "connection_string",
+    "account_key",
+    "sas_token",
+    "tenant_id",
+    "client_id",
+    "client_secret",
+    "federated_token_file",
+    "identity_endpoint",
+    "identity_header",
+];
 
 impl FromValues for Settings {
     const TABLE: &'static Table = &TABLE;
 
     fn from_values(values: &Values<'_>) -> Result<Self> {
-        // Others' are not for this container then, whatever they are.
-        let has_own_credentials = CREDENTIALS.iter().any(|key| values.own(key).is_some());
+        let places: Vec<_> = values.places().collect();
+        let has_some =
+            |place: &config::Place<'_>| CREDENTIALS.iter().any(|key| place.value(key).is_some());
+        let credentials = places.iter().position(has_some).unwrap_or(places.len() - 1);
         let value = |key| match key {
-            // A section is for its account.
-            "account" | "account_key" | "sas_token" if has_own_credentials => values.own(key),
+            key if CREDENTIALS.contains(&key) => places[credentials].value(key),
+            // What is farther is about credentials that do not count.
+            "auth" => places[..=credentials].iter().find_map(|place| place.value(key)),
             key => values.value(key),
         };
         let set = SETTINGS.iter().filter_map(|setting| Some((setting.key, value(setting.key)?)));
-        let has_endpoint_only = has_own_credentials && values.own("connection_string").is_none();
-        Ok(Self { values: set.collect(), has_endpoint_only, engine: values.engine() })
+        Ok(Self {
+            values: set.collect(),
+            places: places.iter().map(|&place| Place::new(place)).collect(),
+            credentials,
+            engine: values.engine(),
+        })
+    }
+}
+
+fn text(value: Value) -> Option<String> {
+    match value {
+        Value::Text(text) => Some(text),
+        _ => None,
+    }
+}
+
+fn secret(value: Value) -> Option<Secret> {
+    match value {
+        Value::Secret(secret) => Some(secret),
+        _ => None,
     }
 }
 
@@ -135,10 +186,7 @@ impl Settings {
     }
 
     pub(crate) fn secret(&self, key: &str) -> Option<Secret> {
-        match self.values.get(key)? {
-            Value::Secret(secret) => Some(secret.clone()),
-            _ => None,
-        }
+        secret(self.values.get(key)?.clone())
     }
 
     pub(crate) fn flag(&self, key: &str) -> bool {

@@ -79,14 +79,25 @@ impl<B> Configured<B> {
 pub struct Values<'a> {
     table: &'static Table,
     layers: Vec<&'a Layer>,
-    /// How many of them are of this bucket, or of its parents.
-    sections: usize,
+    /// Where in them the sections of the bucket and of its parents end.
+    sections: Vec<usize>,
+}
+
+/// Where something is set: in a bucket's section, in that of a parent, or for all buckets.
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'a>(&'a [&'a Layer]);
+
+impl Place<'_> {
+    /// The value that is set here.
+    pub fn value(&self, key: &str) -> Option<Value> {
+        self.0.iter().find_map(|layer| layer.get(key)).map(|entry| entry.value.clone())
+    }
 }
 
 impl Values<'_> {
     /// No values but the defaults.
     pub fn defaults(table: &'static Table) -> Self {
-        Self { table, layers: Vec::new(), sections: 0 }
+        Self { table, layers: Vec::new(), sections: Vec::new() }
     }
 
     /// The value, and where it is from.
@@ -98,10 +109,14 @@ impl Values<'_> {
         })
     }
 
-    /// The value that the bucket's own section has, or that of a parent.
-    pub fn own(&self, key: &'static str) -> Option<Value> {
-        let mut own = self.layers[..self.sections].iter();
-        own.find_map(|layer| layer.get(key)).map(|entry| entry.value.clone())
+    /// The places whose values count, the nearest first. The last one is what is set for all buckets.
+    pub fn places(&self) -> impl Iterator<Item = Place<'_>> {
+        let mut start = 0;
+        self.sections.iter().copied().chain([self.layers.len()]).map(move |end| {
+            let place = Place(&self.layers[start..end]);
+            start = end;
+            place
+        })
     }
 
     /// The value.
@@ -224,12 +239,12 @@ impl Sources {
 
     /// What counts for this bucket, or for all others.
     fn values(&self, table: &'static Table, bucket: Option<&str>) -> Values<'_> {
-        let mut layers = Vec::with_capacity(7);
+        let (mut layers, mut sections) = (Vec::with_capacity(7), Vec::new());
         for bucket in std::iter::successors(bucket, |bucket| (table.parent)(bucket)) {
             layers.extend(self.options.buckets.get(bucket));
             layers.extend(self.file.buckets.get(bucket));
+            sections.push(layers.len());
         }
-        let sections = layers.len();
         layers.extend([&self.options.general, &self.environment, &self.file.general]);
         Values { table, layers, sections }
     }

@@ -85,25 +85,23 @@ impl Tokens {
     pub(crate) fn find(settings: &Settings, http: &Http) -> Result<Option<Self>> {
         let text = |key| settings.text(key).map(str::to_owned);
         let (tenant, client) = (text("tenant_id"), text("client_id"));
-        let authority = text("authority_host");
-        let authority = authority.as_deref().unwrap_or("https://login.microsoftonline.com");
+        let authority =
+            text("authority_host").unwrap_or_else(|| "login.microsoftonline.com".into());
         // Azure's SDKs take it without the scheme too.
         let scheme = if authority.contains("://") { "" } else { "https://" };
+        let authority = format!("{scheme}{}", authority.trim_end_matches('/'));
         let needs = |what: &str| {
             Error::invalid_argument(format_args!(
                 "{what} is set, but not AZURE_TENANT_ID and AZURE_CLIENT_ID; set them too"
             ))
         };
         let application = |what: &str| match (&tenant, &client) {
-            _ if !keeps_secrets(authority) => Err(Error::invalid_argument(
+            _ if !keeps_secrets(&authority) => Err(Error::invalid_argument(
                 "AZURE_AUTHORITY_HOST: a secret is not sent there without TLS; name a URL with https://",
             )),
             (Some(tenant), Some(client)) => {
                 let tenant = utf8_percent_encode(tenant, NON_ALPHANUMERIC);
-                let url = format!(
-                    "{scheme}{}/{tenant}/oauth2/v2.0/token",
-                    authority.trim_end_matches('/')
-                );
+                let url = format!("{authority}/{tenant}/oauth2/v2.0/token");
                 Ok((url.replace("%2D", "-").replace("%2E", "."), client.clone()))
             }
             _ => Err(needs(what)),
@@ -117,6 +115,12 @@ impl Tokens {
         } else if let Some((endpoint, header)) =
             text("identity_endpoint").zip(settings.secret("identity_header"))
         {
+            ensure!(
+                keeps_secrets(&endpoint) || endpoint.starts_with("http://169.254."),
+                Error::invalid_argument(
+                    "IDENTITY_ENDPOINT: a secret is not sent to another machine without TLS; name a URL with https://",
+                )
+            );
             vec![Source::AppService { endpoint, header, client }]
         } else {
             let endpoint = text("imds_endpoint");

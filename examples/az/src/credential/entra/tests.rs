@@ -65,17 +65,29 @@ async fn a_service_of_short_tokens_or_of_none_does_not_delay_each_request() {
 
 #[test]
 fn a_secret_is_not_sent_in_the_clear() {
-    let settings = of_variables(&[
-        ("AZURE_AUTHORITY_HOST", "http://login.example.com"),
-        ("AZURE_TENANT_ID", "x"),
-        ("AZURE_CLIENT_ID", "x"),
-        ("AZURE_CLIENT_SECRET", "x"),
-    ])
-    .unwrap();
-    let http = crate::client::http(&settings).unwrap();
-    let error = Tokens::find(&settings, &http).expect_err("in the clear");
-    assert_eq!(error.code(), Code::InvalidArgument);
-    assert!(error.message().contains("without TLS"), "{error}");
+    let find = |variables: &[_]| {
+        let settings = of_variables(variables).unwrap();
+        Tokens::find(&settings, &crate::client::http(&settings).unwrap()).map(drop)
+    };
+    let application = |authority| {
+        find(&[
+            ("AZURE_AUTHORITY_HOST", authority),
+            ("AZURE_TENANT_ID", "x"),
+            ("AZURE_CLIENT_ID", "x"),
+            ("AZURE_CLIENT_SECRET", "x"),
+        ])
+    };
+    let identity = |url| find(&[("IDENTITY_ENDPOINT", url), ("IDENTITY_HEADER", "x")]);
+    for outcome in [application("http://login.example.com"), identity("http://10.0.0.1/token")] {
+        let error = outcome.expect_err("in the clear");
+        assert_eq!(error.code(), Code::InvalidArgument);
+        assert!(error.message().contains("without TLS"), "{error}");
+    }
+    application("login.microsoftonline.us").expect("without the scheme it is https");
+    for url in ["http://127.0.0.1:4141/token", "http://169.254.130.2:8081/token", "https://h/token"]
+    {
+        identity(url).expect(url);
+    }
 }
 
 #[test]
