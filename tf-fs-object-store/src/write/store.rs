@@ -95,6 +95,18 @@ pub struct Attributes {
     pub metadata: Option<HashMap<String, String>>,
 }
 
+impl Attributes {
+    /// An object of which none is known.
+    pub const NONE: Self = Self {
+        content_type: None,
+        cache_control: None,
+        content_disposition: None,
+        content_encoding: None,
+        content_language: None,
+        metadata: None,
+    };
+}
+
 /// What has to be there when a file is published.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Before {

@@ -20,6 +20,7 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
+use tf_fs_object_store::attempt;
 use tf_fs_object_store::http::{Proxy, causes};
 use tf_fs_plugin::prelude::*;
 
@@ -40,7 +41,6 @@ const EXPIRES_BEFORE: Duration = Duration::from_secs(10);
 
 /// Credentials younger than this were no better when a store refuses them.
 const FRESH: Duration = Duration::from_secs(1);
-
 /// The same of those that are what was refused before.
 const STALE: Duration = Duration::from_secs(60);
 
@@ -474,16 +474,20 @@ impl Cache {
     pub(crate) fn expire(&self) -> bool {
         let mut loaded = self.lock();
         let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut may_help = true;
         if let Some(Loaded { credentials, at, .. }) = &*loaded {
             let is_same = refused.as_ref().is_some_and(|refused| is_same(refused, credentials));
-            if at.elapsed() < if is_same { STALE } else { FRESH } {
-                return false;
+            // Than what was refused, with which this request was signed too.
+            let is_newer = refused.is_some() && !is_same && *at > attempt().began;
+            if is_newer || at.elapsed() < FRESH {
+                return is_newer;
             }
+            may_help = !is_same || at.elapsed() >= STALE;
         }
         if let Some(Loaded { credentials, .. }) = loaded.take() {
             *refused = Some(credentials);
         }
-        true
+        may_help
     }
 }
 

@@ -52,6 +52,9 @@ impl Shown {
             Err(behind) => -i64::try_from(behind.duration().as_secs()).unwrap_or(0),
         };
         let before = self.clock_ahead.swap(ahead, Ordering::Relaxed);
-        self.corrections.allow(before.abs_diff(ahead) > 60, attempt().began)
+        let attempt = attempt();
+        let may = self.corrections.allow(before.abs_diff(ahead) > 60, attempt.began);
+        // The SDK signs by a clock of its own, which this answer sets for the second attempt.
+        may || attempt.number == 1
     }
 }

@@ -6,7 +6,6 @@ use crate::connection::Bucket;
 use aws_sdk_s3::operation::head_object::HeadObjectOutput;
 use aws_sdk_s3::operation::head_object::builders::HeadObjectFluentBuilder;
 use aws_sdk_s3::types::{ChecksumMode, RequestPayer};
-use std::sync::LazyLock;
 use std::time::Duration;
 use tf_fs_object_store::{Attributes, Class, Content, Failure as _, Name, Stored, retry};
 use tf_fs_plugin::prelude::*;
@@ -50,8 +49,7 @@ pub(super) use with_attributes;
 impl<'a> Target<'a> {
     /// An object of which nothing but its name matters.
     pub(crate) fn plain(bucket: &'a Bucket, name: &'a Name) -> Self {
-        static NONE: LazyLock<Attributes> = LazyLock::new(Attributes::default);
-        Self { bucket, name, attributes: &NONE }
+        Self { bucket, name, attributes: &const { Attributes::NONE } }
     }
 }
 
