@@ -68,10 +68,15 @@ pub fn is_child() -> bool {
 }
 
 fn read(host: &Host, uri: &str) -> tf_fs_plugin::Result<Vec<u8>> {
-    // `later:` waits for the credentials to grow old enough to be looked at once more.
+    // `later:` waits for the credentials to grow old enough to be looked at once more, and reads by eight threads at once.
     if let Some(uri) = uri.strip_prefix("later:") {
         std::thread::sleep(Duration::from_millis(1_200));
-        return host.read_file(uri);
+        return std::thread::scope(|threads| {
+            let read = [(); 8].map(|()| threads.spawn(|| host.read_file(uri)));
+            let all = read.map(|thread| thread.join().expect("a read does not panic"));
+            all.into_iter().collect::<tf_fs_plugin::Result<Vec<_>>>()
+        })
+        .map(|all| all.concat());
     }
     host.read_file(uri)
 }

@@ -1,8 +1,9 @@
 //! Credentials from services: STS, containers, instances, single sign-on.
 
 use super::{Home, LATER, NO_KEYS, json, read, store, want_token};
-use s3_server::{Credentials, Fault, Options, Reply, Tls, What, When};
+use s3_server::{Credentials, Fault, Options, Reply, Shape, Tls, What, When};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 use tf_plugin_s3_tests::Store;
 use tf_plugin_s3_tests::fake::{Asked, Fake};
 use tf_plugin_s3_tests::probe::{is_child, probe};
@@ -229,9 +230,12 @@ fn credentials_that_expire_are_renewed() {
     change.push(("AWS_CONTAINER_CREDENTIALS_FULL_URI", Some(&url)));
     let uri = store.uri("k");
     let name = this_test!();
-    // Just loaded: asking for newer ones at once would be in vain. A moment later they are renewed.
+    // Just loaded: asking for newer ones at once would be in vain. A moment later they are renewed, once for all requests
+    // that are under way.
+    let first_byte_latency = Duration::from_millis(200);
+    store.shape(Shape { first_byte_latency, ..Shape::default() });
     let answer = probe(name, &format!("{uri} later:{uri}"), &store, &change);
-    assert_eq!(answer.content(), "content");
+    assert_eq!(answer.content(), "content".repeat(8));
     assert_eq!(service.asked().len(), 2);
 }
 
