@@ -9,6 +9,7 @@ use crate::settings::{Secret, Settings};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 use std::fmt;
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -116,7 +117,7 @@ impl Tokens {
             text("identity_endpoint").zip(settings.secret("identity_header"))
         {
             ensure!(
-                keeps_secrets(&endpoint) || endpoint.starts_with("http://169.254."),
+                keeps_secrets(&endpoint) || is_link_local(&endpoint),
                 Error::invalid_argument(
                     "IDENTITY_ENDPOINT: a secret is not sent to another machine without TLS; name a URL with https://",
                 )
@@ -357,6 +358,15 @@ fn unusable() -> Failed {
 
 fn get(url: &str) -> Result<Request<Chunks>, Failed> {
     Request::get(url).body(Chunks::default()).map_err(|_| unusable())
+}
+
+/// Whether the URL names an address of this machine's own network, as the services of its host have.
+fn is_link_local(url: &str) -> bool {
+    let host = url
+        .parse::<tf_fs_object_store::http::Uri>()
+        .ok()
+        .and_then(|url| url.host().map(str::to_owned));
+    host.and_then(|host| host.parse::<Ipv4Addr>().ok()).is_some_and(|host| host.is_link_local())
 }
 
 fn with_client(url: String, client: Option<&str>) -> String {

@@ -78,7 +78,11 @@ fn a_secret_is_not_sent_in_the_clear() {
         ])
     };
     let identity = |url| find(&[("IDENTITY_ENDPOINT", url), ("IDENTITY_HEADER", "x")]);
-    for outcome in [application("http://login.example.com"), identity("http://10.0.0.1/token")] {
+    for outcome in [
+        application("http://login.example.com"),
+        identity("http://10.0.0.1/token"),
+        identity("http://169.254.example.com/token"),
+    ] {
         let error = outcome.expect_err("in the clear");
         assert_eq!(error.code(), Code::InvalidArgument);
         assert!(error.message().contains("without TLS"), "{error}");
