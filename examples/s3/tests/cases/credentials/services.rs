@@ -202,18 +202,14 @@ fn an_instance() {
     assert!(roleless.asked().len() >= 4, "{:?}", roleless.asked());
 }
 
-#[test]
-fn credentials_that_expire_are_renewed() {
-    if is_child() {
-        return;
-    }
-    let store = store();
+/// Makes the store accept new credentials only, and a service give out expired ones so many times before.
+fn renewing(store: &Store, times: usize) -> Fake {
     let expired = Credentials::new("OLD", "old").session_token("O").expired();
     let new = Credentials::new("NEW", "new").session_token("N");
     store.set_credentials([expired, new]);
     let calls = AtomicUsize::new(0);
-    let service = Fake::start(move |_| {
-        let (key, secret, token) = if calls.fetch_add(1, Ordering::Relaxed) == 0 {
+    Fake::start(move |_| {
+        let (key, secret, token) = if calls.fetch_add(1, Ordering::Relaxed) < times {
             ("OLD", "old", "O")
         } else {
             ("NEW", "new", "N")
@@ -224,7 +220,16 @@ fn credentials_that_expire_are_renewed() {
                 "{{\"AccessKeyId\":\"{key}\",\"SecretAccessKey\":\"{secret}\",\"Token\":\"{token}\",\"Expiration\":\"{LATER}\"}}"
             ),
         ))
-    });
+    })
+}
+
+#[test]
+fn credentials_that_expire_are_renewed() {
+    if is_child() {
+        return;
+    }
+    let store = store();
+    let service = renewing(&store, 1);
     let url = format!("{}/keys", service.url());
     let mut change = NO_KEYS.to_vec();
     change.push(("AWS_CONTAINER_CREDENTIALS_FULL_URI", Some(&url)));
@@ -237,6 +242,23 @@ fn credentials_that_expire_are_renewed() {
     let answer = probe(name, &format!("{uri} later:{uri}"), &store, &change);
     assert_eq!(answer.content(), "content".repeat(8));
     assert_eq!(service.asked().len(), 2);
+}
+
+#[test]
+fn credentials_that_are_renewed_late_count_at_once() {
+    if is_child() {
+        return;
+    }
+    let store = store();
+    let service = renewing(&store, 2);
+    let url = format!("{}/keys", service.url());
+    let mut change = NO_KEYS.to_vec();
+    change.push(("AWS_CONTAINER_CREDENTIALS_FULL_URI", Some(&url)));
+    let uri = store.uri("k");
+    // The second look finds those that were refused. The third is made as soon as they are refused again.
+    let uris = format!("{uri} later:{uri} later:{uri} {uri}");
+    assert_eq!(probe(this_test!(), &uris, &store, &change).content(), "content");
+    assert_eq!(service.asked().len(), 3);
 }
 
 #[test]
