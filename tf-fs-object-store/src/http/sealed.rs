@@ -33,7 +33,7 @@ pub(super) struct Sealed {
     end: Option<Result<(), Error>>,
 }
 
-/// Where a connection stands once all that was received is decrypted, or there is no more room.
+/// The state of a connection after what was received is decrypted, or the room is used up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Handshake,
@@ -54,7 +54,7 @@ fn invalid(error: Error) -> io::Error {
 /// Adds a message of the handshake, or an alert.
 fn encode<T>(mut message: EncodeTlsData<'_, T>, to: &mut BytesMut) -> Result<(), Error> {
     let start = to.len();
-    // It says how long it is only where there is no room for it.
+    // Only a buffer that is too small makes it tell its length.
     let mut encoded = message.encode(&mut []);
     if let Err(EncodeError::InsufficientSize(size)) = &encoded {
         to.resize(start + size.required_size, 0);
