@@ -19,6 +19,11 @@ const STREAMS: usize = 4;
 pub(super) const SMALL_PART: u64 = 4 << 20;
 /// As much is read in small parts.
 const SMALL_PARTS: u64 = 12 << 20;
+/// A large read is fetched in so many requests at a time, if no limit of their lengths changes it.
+const PIECES: u64 = 6;
+/// At 80 MB/s, about what a store sends on one connection, so much takes as long as the first byte does (30 ms):
+/// of shorter pieces a reader would gain little.
+const SMALL_PIECE: u64 = 5 << 19;
 
 /// What limits reading ahead.
 #[derive(Clone, Copy, Debug)]
@@ -189,8 +194,7 @@ impl Stream {
 
 /// The lengths of the parts in which a large read of `len` bytes is fetched.
 pub(super) fn split(len: u64, part: u64) -> u64 {
-    let small = SMALL_PART.min(part);
-    (len.div_ceil(4)).next_multiple_of(1 << 20).clamp(small, part.max(small))
+    len.div_ceil(PIECES).next_multiple_of(256 << 10).clamp(SMALL_PIECE.min(part), part)
 }
 
 #[cfg(test)]
@@ -370,9 +374,9 @@ mod tests {
     }
 
     #[test]
-    fn large_reads_are_split_into_four() {
-        for (len, expected) in [(MIB, 4), (16 * MIB, 4), (20 * MIB, 5), (256 * MIB, 8)] {
-            assert_eq!(split(len, 8 * MIB), expected * MIB, "{}", len / MIB);
+    fn large_reads_are_split_into_six() {
+        for (len, expected) in [(1, 2560), (16, 2816), (20, 3584), (48, 8192), (256, 8192)] {
+            assert_eq!(split(len * MIB, 8 * MIB), expected * KIB, "{len}");
         }
         assert_eq!(split(256 * MIB, MIB), MIB, "parts may be set to be small");
     }
