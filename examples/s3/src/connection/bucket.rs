@@ -273,14 +273,21 @@ impl Bucket {
             return self.located.correct(&region);
         }
         let code = element(body, "Code").filter(|_| (400..=499).contains(&status));
-        match code {
-            Some(code) if code == "RequestTimeTooSkewed" => {
-                header("date").and_then(date).is_some_and(|there| self.shown.set_clock(there))
+        let there = || header("date").and_then(date);
+        let may_renew = || self.credentials.as_ref().is_some_and(|cache| cache.expire());
+        match code.as_deref() {
+            Some("RequestTimeTooSkewed") => {
+                there().is_some_and(|there| self.shown.set_clock(there))
             }
-            Some(code) => {
-                is_about_old_credentials(&code)
-                    && self.credentials.as_ref().is_some_and(|cache| cache.expire())
-            }
+            Some(code) => is_about_old_credentials(code) && may_renew(),
+            // To a HEAD a store only says its time, and 400 for credentials that have expired.
+            None if body.is_empty() => match status {
+                403 => there().is_some_and(|there| {
+                    self.shown.is_far_from(there) && self.shown.set_clock(there)
+                }),
+                400 => may_renew(),
+                _ => false,
+            },
             None => false,
         }
     }

@@ -35,15 +35,27 @@ impl Bucket {
 
     /// The store's time.
     pub(super) fn now(&self) -> SystemTime {
-        let ahead = self.shown.clock_ahead.load(Ordering::Relaxed);
+        self.shown.now()
+    }
+}
+
+impl Shown {
+    /// The store's time, as far as it has said.
+    fn now(&self) -> SystemTime {
+        let ahead = self.clock_ahead.load(Ordering::Relaxed);
         let by = Duration::from_secs(ahead.unsigned_abs());
         let now = SystemTime::now();
         let moved = if ahead < 0 { now.checked_sub(by) } else { now.checked_add(by) };
         moved.unwrap_or(now)
     }
-}
 
-impl Shown {
+    /// Whether a store that says this time refuses what is signed for this machine's or for the one it said before: S3
+    /// does so from 15 minutes on.
+    pub(crate) fn is_far_from(&self, there: SystemTime) -> bool {
+        let from = |now: SystemTime| now.duration_since(there).unwrap_or_else(|far| far.duration());
+        from(self.now()).max(from(SystemTime::now())) >= Duration::from_secs(15 * 60)
+    }
+
     /// The store says what time it is. Whether a request that was refused for its time may be made again at once.
     pub(crate) fn set_clock(&self, there: SystemTime) -> bool {
         let now = SystemTime::now();

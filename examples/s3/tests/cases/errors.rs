@@ -180,6 +180,22 @@ fn what_is_refused_for_its_time_is_signed_for_the_stores() {
     }
 }
 
+/// An append asks by HEAD first, whose refusal has no body.
+#[test]
+fn a_refused_head_tells_the_time() {
+    let append = |store: &Store, reply: Reply| {
+        let refusal = What::Status(reply);
+        store.inject(Fault::new(When::All, refusal).operation("HeadObject").times(1));
+        host().new_appendable_file(store.uri("k"))?.close()
+    };
+    let reply = Reply::new(403, "RequestTimeTooSkewed");
+    let old = reply.clone().header("date", "Sat, 01 Jan 2000 00:00:00 GMT");
+    append(&store("head-clock"), old).unwrap();
+    // Where the clocks are the same, access was denied.
+    let error = append(&store("no-clock"), reply).unwrap_err();
+    assert_eq!(error.code(), Code::PermissionDenied, "{error:#}");
+}
+
 #[test]
 fn the_time_may_be_news_to_the_sdk_alone() {
     let store = store("known-clock");

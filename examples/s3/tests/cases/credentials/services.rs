@@ -242,6 +242,13 @@ fn credentials_that_expire_are_renewed() {
     let answer = probe(name, &format!("{uri} later:{uri}"), &store, &change);
     assert_eq!(answer.content(), "content".repeat(8));
     assert_eq!(service.asked().len(), 2);
+    // The refusal of a HEAD has no body, which would say why.
+    let service = renewing(&store, 1);
+    let url = format!("{}/keys", service.url());
+    change.pop();
+    change.push(("AWS_CONTAINER_CREDENTIALS_FULL_URI", Some(&url)));
+    let answer = probe(name, &format!("{uri} append:{uri}"), &store, &change);
+    assert_eq!(answer.content(), "content!");
 }
 
 #[test]
