@@ -100,16 +100,11 @@ impl Account {
             (Some("sas"), _, None) => return Err(needs("a SAS")),
             (Some("key") | None, Some(key), _) => parse_key(key)?,
             (Some("sas") | None, _, Some(sas)) => parse_sas(sas),
-            (Some("entra") | None, ..) => match tokens()? {
+            // `entra`, or nothing that comes before it.
+            _ => match tokens()? {
                 Some(tokens) => Credential::Entra(tokens),
                 None => Credential::Anonymous,
             },
-            (Some(other), ..) => {
-                return Err(Error::invalid_argument(format_args!(
-                    "TF_AZ_AUTH: `{}` is none of `key`, `sas`, `entra` and `anonymous`; correct or unset it",
-                    other.escape_debug()
-                )));
-            }
         };
         ensure!(
             !matches!(credential, Credential::Entra(_)) || keeps_secrets(&endpoint),
@@ -335,7 +330,7 @@ mod tests {
             (vec![("AZURE_STORAGE_KEY", "sesame!")], "not base64"),
             (vec![("TF_AZ_AUTH", "key")], "requires a key"),
             (vec![("TF_AZ_AUTH", "sas"), KEY], "requires a SAS"),
-            (vec![("TF_AZ_AUTH", "magic")], "`magic` is none of"),
+            (vec![("TF_AZ_AUTH", "magic")], "`key`, `sas`, `entra` or `anonymous`"),
         ] {
             let error = account("acc", &variables).unwrap_err();
             assert_eq!(error.code(), Code::InvalidArgument, "{error}");
