@@ -8,7 +8,7 @@
 //! read_part_bytes = "16MiB"
 //! ```
 
-use super::layer::{Entry, Layer, Source, complaint, nearest};
+use super::layer::{Entry, Layer, Source, complaint, nearest, shown};
 use super::table::{Scope, Setting, Table};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -58,20 +58,34 @@ fn parse(settings: &Table, text: &str, path: &str) -> Result<Layers> {
             ));
         };
         for (bucket, values) in buckets {
+            let shown = shown(&bucket);
             let Toml::Table(values) = values else {
                 return Err(Error::invalid_argument(format_args!(
-                    "`bucket.{bucket}` is not a section; write [bucket.\"{bucket}\"] and the settings below it"
+                    "`bucket.{shown}` is not a section; write [bucket.\"{shown}\"] and the settings below it"
                 )));
             };
-            let name = (settings.bucket)(&bucket).context(format_args!("[bucket.\"{bucket}\"]"))?;
-            let layer = layers.buckets.entry(name.into_owned()).or_default();
+            let name =
+                name_of_bucket(settings, &bucket).context(format_args!("[bucket.\"{shown}\"]"))?;
+            let layer = layers.buckets.entry(name).or_default();
             for (key, value) in values {
-                let place = format!("bucket.\"{bucket}\".{key}");
+                let place = format!("bucket.\"{shown}\".{key}");
                 add(settings, layer, &place, &key, &value, &source, Some(&bucket))?;
             }
         }
     }
     Ok(layers)
+}
+
+/// The one name of a bucket that may have many spellings.
+///
+/// # Errors
+/// `INVALID_ARGUMENT` if it cannot be one.
+pub(super) fn name_of_bucket(table: &Table, bucket: &str) -> Result<String> {
+    ensure!(
+        !bucket.is_empty(),
+        Error::invalid_argument("the name is empty; leave `bucket` out to set it for all")
+    );
+    Ok((table.bucket)(bucket)?.into_owned())
 }
 
 fn add(
@@ -165,6 +179,7 @@ mod tests {
             ("max_attempts = 1.5", &["max_attempts", "float"]),
             ("bucket = 1", &["[bucket.\"name\"]"]),
             ("bucket.x = 1", &["[bucket.\"x\"]"]),
+            ("[bucket.\"\"]\nregion = \"r\"", &["[bucket.\"\"]", "the name is empty"]),
             ("[bucket.x]\nthreads = 1", &["bucket.\"x\".threads", "whole process"]),
             (
                 "[bucket.x]\nendpoint_url = \"nota url\"",
@@ -185,6 +200,8 @@ mod tests {
             "secret_access_key = \"planted",
             "secret_access_key = planted",
             "secret_access_key = [\"planted\"]",
+            "[bucket.\"user:planted@host\"]\nthreads = 1",
+            "bucket.\"user:planted@host\" = 1",
         ] {
             let error = parse(&TABLE, text, "p").unwrap_err();
             assert!(!format!("{error:#} {error:?}").contains("planted"), "{error:?}");

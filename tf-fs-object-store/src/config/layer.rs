@@ -2,6 +2,7 @@
 
 use super::table::Setting;
 use super::value::{Kind, Value};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -39,6 +40,14 @@ impl fmt::Display for Source {
             Self::Variable(name) => write!(f, "environment variable {name}"),
             Self::Option => f.write_str("option"),
         }
+    }
+}
+
+/// A place that names a bucket, without the password that some write into it.
+pub(super) fn shown(place: &str) -> Cow<'_, str> {
+    match place.rsplit_once('@') {
+        Some((before, rest)) if before.contains(':') => format!("…@{rest}").into(),
+        _ => place.into(),
     }
 }
 

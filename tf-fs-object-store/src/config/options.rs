@@ -1,7 +1,7 @@
 //! Settings through TensorFlow's options.
 
-use super::file::{Layers, known};
-use super::layer::{Entry, Source, complaint};
+use super::file::{Layers, known, name_of_bucket};
+use super::layer::{Entry, Source, complaint, shown};
 use super::table::{Setting, Table};
 use super::value::{Kind, Value};
 use tf_fs_plugin::prelude::*;
@@ -21,12 +21,12 @@ pub(super) fn add(table: &Table, layers: &mut Layers, options: &[FilesystemOptio
                 Some((bucket, key)) => (Some(bucket), key),
                 None => (None, &*option.name),
             };
-        let place = format!("option {}", option.name);
+        let place = format!("option {}", shown(&option.name));
         let setting = known(table, key, &place, bucket.is_some())?;
         let layer = match bucket {
             Some(bucket) => {
-                let name = (table.bucket)(bucket).context(&place)?;
-                layers.buckets.entry(name.into_owned()).or_default()
+                let name = name_of_bucket(table, bucket).context(&place)?;
+                layers.buckets.entry(name).or_default()
             }
             None => &mut layers.general,
         };
