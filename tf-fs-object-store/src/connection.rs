@@ -1,7 +1,7 @@
 //! How this process reaches a store, and what it knows of it.
 
 use crate::read::Reads;
-use crate::{Client, Listings, Pending, Process};
+use crate::{Client, Listings, Name, Pending, Process};
 use arc_swap::ArcSwapOption;
 use std::collections::HashMap;
 use std::future::Future;
@@ -112,12 +112,14 @@ impl<C: Client> Connection<C> {
             return Self::new(process, client);
         }
         let mut buckets = self.lock().clone();
-        let all = buckets.len();
-        buckets.retain(|name, bucket| keep(&client, name, bucket));
-        if buckets.len() < all {
-            // Another store may have said it, or to somebody else.
-            self.listings.clear();
-        }
+        buckets.retain(|name, bucket| {
+            let is_kept = keep(&client, name, bucket);
+            if !is_kept {
+                // Another store may have said what is known of it, or to somebody else.
+                self.listings.changed_below(&Name::new(C::SCHEME, name, ""));
+            }
+            is_kept
+        });
         Self {
             process,
             client,

@@ -428,13 +428,18 @@ fn tunnels() {
 
 #[test]
 fn other_settings_end_what_is_remembered() {
-    let store = Store::with("forget", &[("listing_ttl_ms", "3600000")]);
-    store.put("k", "x");
-    host().path_exists(store.uri("k")).unwrap();
-    assert!(store.delete(store.bucket(), "k"));
-    host().path_exists(store.uri("k")).expect("it is remembered");
-    store.set(&[("listing_ttl_ms", "3600000"), ("stall_timeout_ms", "9000")]);
-    assert_eq!(host().path_exists(store.uri("k")).unwrap_err().code(), Code::NotFound);
+    let ttl = ("listing_ttl_ms", "3600000");
+    let [store, other] = ["forget", "remember"].map(|name| Store::with(name, &[ttl]));
+    for store in [&store, &other] {
+        store.put("d/k", "x");
+        host().get_children(store.uri("d")).unwrap();
+        host().path_exists(store.uri("d/k")).unwrap();
+        assert!(store.delete(store.bucket(), "d/k"));
+        host().path_exists(store.uri("d/k")).expect("it is remembered");
+    }
+    store.set(&[ttl, ("stall_timeout_ms", "9000")]);
+    assert_eq!(host().path_exists(store.uri("d/k")).unwrap_err().code(), Code::NotFound);
+    host().path_exists(other.uri("d/k")).expect("nothing has changed there");
 }
 
 #[test]
