@@ -4,7 +4,8 @@
 //! `--write` puts tables and chart into `docs/`, `--quick` runs fewer rounds and only tenths of what takes
 //! tensorflow-io minutes, `--only TEXT` runs the rows whose name contains a text, `--peers none` runs the plugin alone,
 //! `--check` fails when a row needs more requests than its target, `--plugin PATH` takes a library that is built already,
-//! `--before PATH` runs an earlier one in turns with it and compares them.
+//! `--before PATH` runs an earlier one in turns with it and compares them, `--rounds N` runs more rounds, which rows of
+//! less than a millisecond need.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -41,6 +42,7 @@ struct Options {
     only: String,
     plugin: Option<PathBuf>,
     before: Option<PathBuf>,
+    rounds: Option<usize>,
 }
 
 impl Options {
@@ -63,6 +65,10 @@ impl Options {
                     options.before =
                         Some(arguments.next().context("`--before` needs a path")?.into());
                 }
+                "--rounds" => {
+                    let number = arguments.next().and_then(|text| text.parse().ok());
+                    options.rounds = Some(number.context("`--rounds` needs a number")?);
+                }
                 "--peers" => match arguments.next().as_deref() {
                     Some("none") => options.alone = true,
                     Some("all") => options.alone = false,
@@ -70,26 +76,27 @@ impl Options {
                 },
                 other => bail!(
                     "unknown argument `{other}`; there are `--write`, `--quick`, `--check`, `--only TEXT`, \
-                     `--peers none|all`, `--plugin PATH` and `--before PATH`"
+                     `--peers none|all`, `--rounds N`, `--plugin PATH` and `--before PATH`"
                 ),
             }
         }
         let part = options.quick || options.alone || !options.only.is_empty();
+        let part = part || options.rounds.is_some();
         let other = options.plugin.is_some() || options.before.is_some();
         ensure!(
             !options.write || !(part || other),
-            "only a whole run is written; leave out `--quick`, `--only`, `--peers none`, `--plugin` and `--before`"
+            "only a whole run is written; leave out `--quick`, `--only`, `--peers none`, `--rounds`, `--plugin` and `--before`"
         );
         Ok(options)
     }
 
     fn rounds(&self, network: Network) -> usize {
-        match (network, self.quick) {
+        self.rounds.unwrap_or(match (network, self.quick) {
             (Network::Loopback, false) => 5,
             (Network::Shaped, false) => 3,
             (Network::Loopback, true) => 2,
             (Network::Shaped, true) => 1,
-        }
+        })
     }
 
     fn rows(&self) -> impl Iterator<Item = &'static Row> {
