@@ -5,7 +5,7 @@ use se_plugin::Code;
 use se_plugin::host::{HostDevice, HostMemory};
 use se_plugin::prelude::*;
 use std::sync::Mutex;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tf_plugin_testing::device::{
     Case, Fault, Faults, Faulty, Host, TestDevice, TestStream, Verdict, run_case, sweep,
 };
@@ -176,41 +176,6 @@ fn events_that_fail_never_say_so() {
 }
 
 #[test]
-fn a_fault_after_the_call_has_its_effect() {
-    let (host, faults) = Faulty::<Toy>::load().expect("loaded");
-    let device = host.device(0).expect("a device");
-    let memory = device.allocate(4).expect("there is room");
-    let mut read = [0; 4];
-    for (fault, want) in
-        [(Fault::Fail(Code::Aborted), [0; 4]), (Fault::FailAfter(Code::Aborted), [7; 4])]
-    {
-        device.copy_to_device(memory, &[0; 4]).expect("copied");
-        faults.reset();
-        faults.at("sync_memcpy_htod", 0, fault);
-        let error = device.copy_to_device(memory, &[7; 4]).unwrap_err();
-        assert_eq!(error.code(), Code::Aborted);
-        assert!(error.to_string().contains("`sync_memcpy_htod` was told to fail"), "{error}");
-        device.copy_to_host(&mut read, memory).expect("copied");
-        assert_eq!(read, want, "{fault:?}");
-    }
-    device.deallocate(memory);
-}
-
-#[test]
-fn a_call_waits_when_it_is_told_to() {
-    let (host, faults) = Faulty::<Toy>::load().expect("loaded");
-    let device = host.device(0).expect("a device");
-    let time = Duration::from_millis(80);
-    faults.every("synchronize_all_activity", 2, Fault::Delay(time));
-    let took = [(); 4].map(|()| {
-        let start = Instant::now();
-        device.synchronize().expect("done");
-        start.elapsed() >= time
-    });
-    assert_eq!(took, [false, true, false, true]);
-}
-
-#[test]
 fn a_platform_that_cannot_count_or_open_has_no_device() {
     let (host, faults) = Faulty::<Toy>::load().expect("loaded");
     // Loading has asked already.
@@ -261,17 +226,6 @@ fn no_failure_is_lost() {
         });
         assert!(runs >= 10, "{runs}");
     }
-}
-
-#[test]
-#[should_panic = "was to fail and was not made"]
-fn a_sweep_whose_fault_is_not_met_is_none() {
-    sweep::<Toy>(Fault::Fail(Code::Unavailable), |host, fails| {
-        // Only without a fault is the device used.
-        if !fails {
-            host.device(0).expect("a device").synchronize().expect("done");
-        }
-    });
 }
 
 #[test]

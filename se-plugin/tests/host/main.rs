@@ -11,6 +11,6 @@ mod host_device;
 mod mixed;
 mod platform;
 mod profiles;
+mod small_requests;
 mod switch;
 mod versions;
-mod working;

@@ -1,0 +1,56 @@
+//! Small requests for memory when there is none left.
+
+use crate::platform::HostPlatform;
+use tf_plugin_testing::device::{Host, TestDevice};
+
+fn with_device(body: impl FnOnce(&TestDevice<'_>)) {
+    let host = Host::load::<HostPlatform>().unwrap();
+    assert_eq!(host.device_count().unwrap(), 1);
+    body(&host.device(0).unwrap());
+    assert_eq!(host.live(), 0);
+    assert_eq!(host.violations(), []);
+}
+
+/// TensorFlow repeats requests of up to 2304 bytes forever when they get nothing.
+#[test]
+fn small_requests_get_memory_that_was_set_aside() {
+    with_device(|device| {
+        let memory = [1 << 20, 62 << 20].map(|bytes| device.allocate(bytes).unwrap());
+        assert!(device.allocate(64 * 1024 + 1).is_none());
+        let small: [_; 16] = std::array::from_fn(|_| device.allocate(64 * 1024).expect("memory"));
+        for (value, &small) in (1..).zip(&small) {
+            device.copy_to_device(small, &[value; 4]).unwrap();
+        }
+        for (value, &small) in (1..).zip(&small) {
+            let mut back = [0; 4];
+            device.copy_to_host(&mut back, small).unwrap();
+            assert_eq!(back, [value; 4]);
+        }
+        assert!(device.allocate(64 * 1024).is_none(), "all of it is in use");
+        device.deallocate(small[7]);
+        assert_eq!(device.allocate(2304), Some(small[7]));
+        for memory in small.into_iter().chain(memory) {
+            device.deallocate(memory);
+        }
+    });
+}
+
+/// When that is used up, too.
+#[test]
+fn small_requests_get_memory_that_reports_that_there_is_none() {
+    with_device(|device| {
+        assert!(device.allocate(1 << 30).is_none());
+        let all = device.allocate(63 << 20).unwrap();
+        let aside: [_; 16] = std::array::from_fn(|_| device.allocate(64 * 1024).expect("memory"));
+        assert!(device.allocate(2305).is_none());
+        let [small, another] = [(); 2].map(|()| device.allocate(2304).expect("no endless loop"));
+        assert_ne!(small, another);
+        let mut back = [0; 4];
+        let error = device.copy_to_host(&mut back, small).unwrap_err();
+        assert_eq!(error.code(), se_plugin::Code::ResourceExhausted);
+        for memory in [small, another, all].into_iter().chain(aside) {
+            device.deallocate(memory);
+        }
+        assert!(device.allocate(256).is_some_and(|memory| memory < small));
+    });
+}
