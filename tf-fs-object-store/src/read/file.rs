@@ -126,7 +126,7 @@ impl<C: Client> File<C> {
         let len = match expected {
             0 if is_jumped_into => SPARE,
             0 => source.end_of_blocks(SMALL_PART.min(large)),
-            _ => source.end_of_blocks(split(expected, large)),
+            _ => source.end_of_blocks(split(expected, large, settings.read_concurrency)),
         };
         let began = connection.listings.begin();
         let mut parts = Vec::new();
@@ -280,7 +280,8 @@ impl<C: Client> File<C> {
         let window = settings.read_part.saturating_mul(settings.read_concurrency).min(share);
         // Parts that fit into the memory.
         let part = settings.read_part.min(share / 2).max(CHUNK);
-        Limits { size: self.version.size, part: part as u64, window: window as u64 }
+        let (part, window) = (part as u64, window as u64);
+        Limits { size: self.version.size, part, window, at_once: settings.read_concurrency }
     }
 
     /// Where the bytes of `read` are to come from, with the id of its stream; starts what has to be
@@ -315,7 +316,8 @@ impl<C: Client> File<C> {
                 None
             };
             if part.is_none_or(|(range, owner)| !self.start(state, range, owner)) {
-                let len = split(hole.len(), limits.part);
+                let len = split(hole.len(), limits.part, limits.at_once);
+                let len = self.source.end_of_blocks(len);
                 while position < hole.end {
                     // No tiny piece at the end.
                     let is_last = hole.end - position <= len + len / 4;

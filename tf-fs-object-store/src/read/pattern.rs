@@ -19,11 +19,13 @@ const STREAMS: usize = 4;
 pub(super) const SMALL_PART: u64 = 4 << 20;
 /// As much is read in small parts.
 const SMALL_PARTS: u64 = 12 << 20;
-/// A large read is fetched in so many requests at a time, if no limit of their lengths changes it.
-const PIECES: u64 = 6;
+/// A large read is fetched in so many requests at a time, if no limit changes it.
+const PIECES: usize = 6;
 /// At 80 MB/s, about what a store sends on one connection, so much takes as long as the first byte does (30 ms):
 /// of shorter pieces a reader would gain little.
 const SMALL_PIECE: u64 = 5 << 19;
+/// What is no longer is fetched in pieces of [`SMALL_PART`]: a request more costs as much as it saves.
+const SHORT: u64 = 8 << 20;
 
 /// What limits reading ahead.
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +36,8 @@ pub(super) struct Limits {
     pub(super) part: u64,
     /// Bytes read ahead at most.
     pub(super) window: u64,
+    /// Requests at a time.
+    pub(super) at_once: usize,
 }
 
 /// Reads that follow one another.
@@ -192,9 +196,11 @@ impl Stream {
     }
 }
 
-/// The lengths of the parts in which a large read of `len` bytes is fetched.
-pub(super) fn split(len: u64, part: u64) -> u64 {
-    len.div_ceil(PIECES).next_multiple_of(256 << 10).clamp(SMALL_PIECE.min(part), part)
+/// The lengths of the parts in which a large read of `len` bytes is fetched, `at_once` of them at a time.
+pub(super) fn split(len: u64, part: u64, at_once: usize) -> u64 {
+    let pieces = PIECES.min(at_once).max(1) as u64;
+    let small = if len > SHORT { SMALL_PIECE } else { SMALL_PART };
+    len.div_ceil(pieces).next_multiple_of(256 << 10).clamp(small.min(part), part)
 }
 
 #[cfg(test)]
@@ -203,7 +209,7 @@ mod tests {
 
     const KIB: u64 = 1 << 10;
     const MIB: u64 = 1 << 20;
-    const LIMITS: Limits = Limits { size: 256 * MIB, part: 8 * MIB, window: 64 * MIB };
+    const LIMITS: Limits = Limits { size: 256 * MIB, part: 8 * MIB, window: 64 * MIB, at_once: 32 };
 
     fn read(start: u64, len: u64) -> Range {
         Range::new(start, start + len)
@@ -375,9 +381,12 @@ mod tests {
 
     #[test]
     fn large_reads_are_split_into_six() {
-        for (len, expected) in [(1, 2560), (16, 2816), (20, 3584), (48, 8192), (256, 8192)] {
-            assert_eq!(split(len * MIB, 8 * MIB), expected * KIB, "{len}");
+        for (len, expected) in
+            [(1, 4096), (8, 4096), (9, 2560), (16, 2816), (20, 3584), (48, 8192), (256, 8192)]
+        {
+            assert_eq!(split(len * MIB, 8 * MIB, 32), expected * KIB, "{len}");
         }
-        assert_eq!(split(256 * MIB, MIB), MIB, "parts may be set to be small");
+        assert_eq!(split(16 * MIB, 8 * MIB, 4), 4 * MIB, "fewer at a time may be set");
+        assert_eq!(split(256 * MIB, MIB, 32), MIB, "parts may be set to be small");
     }
 }

@@ -216,7 +216,7 @@ fn a_large_read_has_no_tiny_last_request() {
     store.put("f.data-00000-of-00001", body.clone());
     let file = open(&store, "f.data-00000-of-00001");
     let start = 20 * MIB;
-    for (len, most) in [(3 * MIB, 1), (8 * MIB, 3)] {
+    for (len, most) in [(5 * MIB, 1), (8 * MIB, 2), (13 * MIB, 5)] {
         let (read, counts) = store.requests(|| file.read(start as u64, len).unwrap());
         assert!(read == body[start..start + len]);
         assert_eq!(gets(&counts), most, "{len}");
