@@ -85,6 +85,10 @@ pub(super) fn name_of_bucket(table: &Table, bucket: &str) -> Result<String> {
         !bucket.is_empty(),
         Error::invalid_argument("the name is empty; leave `bucket` out to set it for all")
     );
+    ensure!(
+        shown(bucket) == bucket,
+        Error::invalid_argument("credentials do not belong into a name; write settings below it")
+    );
     Ok((table.bucket)(bucket)?.into_owned())
 }
 
@@ -201,7 +205,9 @@ mod tests {
             "secret_access_key = planted",
             "secret_access_key = [\"planted\"]",
             "[bucket.\"user:planted@host\"]\nthreads = 1",
+            "[bucket.\"user:planted@host\"]\nregion = \"r\"",
             "bucket.\"user:planted@host\" = 1",
+            "[bucket.\"account/container?sig=planted\"]\nregion = \"r\"",
         ] {
             let error = parse(&TABLE, text, "p").unwrap_err();
             assert!(!format!("{error:#} {error:?}").contains("planted"), "{error:?}");

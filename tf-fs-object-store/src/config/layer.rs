@@ -43,8 +43,11 @@ impl fmt::Display for Source {
     }
 }
 
-/// A place that names a bucket, without the password that some write into it.
+/// A place that names a bucket, without the password or the signature that some write into it.
 pub(super) fn shown(place: &str) -> Cow<'_, str> {
+    if let Some((before, _)) = place.split_once('?') {
+        return format!("{}?…", shown(before)).into();
+    }
     match place.rsplit_once('@') {
         Some((before, rest)) if before.contains(':') => format!("…@{rest}").into(),
         _ => place.into(),
