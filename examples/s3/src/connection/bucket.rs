@@ -269,23 +269,25 @@ impl Bucket {
         header: impl Fn(&str) -> Option<&'a str>,
         body: &[u8],
     ) -> bool {
-        if let Some(region) = asked_for(status, header(REGION_HEADER), body) {
-            return self.located.correct(&region);
+        let region = asked_for(status, header(REGION_HEADER), body);
+        if region.is_some_and(|region| self.located.correct(&region)) {
+            return true;
         }
         let code = element(body, "Code").filter(|_| (400..=499).contains(&status));
         let there = || header("date").and_then(date);
-        let may_renew = || self.credentials.as_ref().is_some_and(|cache| cache.expire());
+        let may_renew =
+            |is_said| self.credentials.as_ref().is_some_and(|cache| cache.expire(is_said));
         match code.as_deref() {
             Some("RequestTimeTooSkewed") => {
                 there().is_some_and(|there| self.shown.set_clock(there))
             }
-            Some(code) => is_about_old_credentials(code) && may_renew(),
+            Some(code) => is_about_old_credentials(code) && may_renew(true),
             // To a HEAD a store only says its time, and 400 for credentials that have expired.
             None if body.is_empty() => match status {
                 403 => there().is_some_and(|there| {
                     self.shown.is_far_from(there) && self.shown.set_clock(there)
                 }),
-                400 => may_renew(),
+                400 => may_renew(false),
                 _ => false,
             },
             None => false,

@@ -470,23 +470,23 @@ impl Cache {
         }
     }
 
-    /// A store refused the credentials as too old: forgets them. Whether newer ones may be had.
-    pub(crate) fn expire(&self) -> bool {
+    /// A store refused the credentials as too old: forgets them. Whether newer ones may be had. If it did not say why, only
+    /// those of a session may be meant, which ends.
+    pub(crate) fn expire(&self, is_said: bool) -> bool {
         let mut loaded = self.lock();
+        let Some(Loaded { credentials, at, .. }) = &*loaded else { return true };
+        if !is_said && credentials.session_token().is_none() {
+            return false;
+        }
         let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut may_help = true;
-        if let Some(Loaded { credentials, at, .. }) = &*loaded {
-            let is_same = refused.as_ref().is_some_and(|refused| is_same(refused, credentials));
-            // Than what was refused, with which this request was signed too.
-            let is_newer = refused.is_some() && !is_same && *at > attempt().began;
-            if is_newer || at.elapsed() < FRESH {
-                return is_newer;
-            }
-            may_help = !is_same || at.elapsed() >= STALE;
+        let is_same = refused.as_ref().is_some_and(|refused| is_same(refused, credentials));
+        // Than what was refused, with which this request was signed too.
+        let is_newer = refused.is_some() && !is_same && *at > attempt().began;
+        if is_newer || at.elapsed() < FRESH {
+            return is_newer;
         }
-        if let Some(Loaded { credentials, .. }) = loaded.take() {
-            *refused = Some(credentials);
-        }
+        let may_help = !is_same || at.elapsed() >= STALE;
+        *refused = loaded.take().map(|loaded| loaded.credentials);
         may_help
     }
 }

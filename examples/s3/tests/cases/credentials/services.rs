@@ -249,6 +249,7 @@ fn credentials_that_expire_are_renewed() {
     change.push(("AWS_CONTAINER_CREDENTIALS_FULL_URI", Some(&url)));
     let answer = probe(name, &format!("{uri} append:{uri}"), &store, &change);
     assert_eq!(answer.content(), "content!");
+    assert_eq!(service.asked().len(), 2);
 }
 
 #[test]
