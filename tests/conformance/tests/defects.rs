@@ -105,8 +105,10 @@ fn for_each_defect<T: Send>(body: impl Fn(usize, Defect) -> T + Sync) -> Vec<T> 
         for _ in 0..std::thread::available_parallelism().map_or(2, usize::from) {
             scope.spawn(|| {
                 loop {
-                    let index = next.fetch_add(1, Ordering::Relaxed);
-                    let Some((defect, _)) = Defect::ALL.get(index) else { return };
+                    // The last first: a child that hangs is waited for longest.
+                    let before = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(index) = (Defect::ALL.len() - 1).checked_sub(before) else { return };
+                    let (defect, _) = &Defect::ALL[index];
                     let result = body(index, *defect);
                     results.lock().expect("no panic").push((index, result));
                 }

@@ -34,7 +34,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl ForkServer {
-    /// The one of an interpreter with this environment, of which the import reads what begins with `TF_CPP_`.
+    /// The one of an interpreter with this environment, as far as it matters.
     fn of(command: &Command) -> Arc<Self> {
         type Servers = BTreeMap<Vec<String>, Arc<ForkServer>>;
         static SERVERS: Mutex<Servers> = Mutex::new(BTreeMap::new());
@@ -78,10 +78,10 @@ impl ForkServer {
     }
 }
 
-/// Whether TensorFlow reads it while it is imported, or Python when it starts.
+/// Whether it is read once: by TensorFlow while it is imported, by Python or the dynamic linker when a process starts.
 fn matters(name: &OsStr) -> bool {
-    let name = name.to_string_lossy();
-    ["TF_CPP_", "TF_ENABLE_ONEDNN", "CUDA_", "PYTHON"].iter().any(|start| name.starts_with(start))
+    let starts = ["TF_CPP_", "TF_ENABLE_ONEDNN", "CUDA_", "PYTHON", "LD_LIBRARY_PATH"];
+    starts.iter().any(|start| name.to_string_lossy().starts_with(start))
 }
 
 /// Runs a Python command, a script with its arguments, in a fork; as [`child::run`](crate::child::run) otherwise.

@@ -21,8 +21,7 @@ fn run_in(version: &str, script: &str, arguments: &[&str], settings: &[(&str, &s
     for (name, value) in settings {
         python = python.env(name, value);
     }
-    // Not in a fork: the dynamic linker reads the environment when a process starts.
-    let finished = python.run().success();
+    let finished = python.in_a_fork().run().success();
     let mistakes = lavapipe::mistakes(&finished.stdout);
     assert!(mistakes.is_empty(), "the validation layer: {mistakes:#?}");
     finished

@@ -6,24 +6,12 @@ use tf_plugin_tensorflow_tests::child::Finished;
 use tf_plugin_tensorflow_tests::python::Python;
 use tf_plugin_tensorflow_tests::{Example, LIBRARY, each_tensorflow, tensorflow};
 
-each_tensorflow!(
-    localfs;
-    oldest and newest:
-    memfs,
-);
+each_tensorflow!(localfs);
 
 const SCRIPT: &str = "tensorflow/python/leaving.py";
 
 /// What a process needs at most for the work and the end, in seconds. A hang is what is looked for.
 const LIMIT: u64 = 180;
-
-fn memfs(tensorflow: &TensorFlow) {
-    in_every_way(tensorflow, Example::memfs);
-}
-
-fn localfs(tensorflow: &TensorFlow) {
-    in_every_way(tensorflow, Example::localfs);
-}
 
 fn leave(tensorflow: &TensorFlow, way: &str, example: &Example) -> Finished {
     let python = Python::new(tensorflow, SCRIPT)
@@ -43,25 +31,24 @@ fn leave(tensorflow: &TensorFlow, way: &str, example: &Example) -> Finished {
     finished
 }
 
-fn in_every_way(tensorflow: &TensorFlow, example: fn() -> Example) {
+fn localfs(tensorflow: &TensorFlow) {
     for way in ["with_tensorflow_threads", "with_forks", "with_spawned_processes"] {
-        leave(tensorflow, way, &example()).success();
+        leave(tensorflow, way, &Example::localfs()).success();
     }
 
-    let place = example();
+    let place = Example::localfs();
     leave(tensorflow, "with_open_files", &place).success();
-    if let Some(directory) = place.directory() {
-        // Python drops what is open when it ends, and what was written is not lost by that.
-        for (name, content) in [("never-closed", "some bytes"), ("appended", "more bytes")] {
-            let found = fs::read_to_string(directory.join(name)).expect("the file is on disk");
-            assert_eq!(found, content, "{name}");
-        }
+    let directory = place.directory().expect("its files are on disk");
+    // Python drops what is open when it ends, and what was written is not lost by that.
+    for (name, content) in [("never-closed", "some bytes"), ("appended", "more bytes")] {
+        let found = fs::read_to_string(directory.join(name)).expect("the file is on disk");
+        assert_eq!(found, content, "{name}");
     }
 
     // Python ends its own threads wherever they stand. Up to Python 3.13 it does so by unwinding their
     // stacks, and where these are TensorFlow's the C++ runtime ends the process instead: with the
     // built-in `ram://` as well. Whichever it is, there is no other crash, and no hang.
-    let finished = leave(tensorflow, "with_python_threads", &example());
+    let finished = leave(tensorflow, "with_python_threads", &Example::localfs());
     if !finished.succeeded() {
         let said = ["terminate called", "FATAL: exception not rethrown"];
         let by_runtime = said.iter().any(|text| finished.stderr.contains(text));
@@ -74,19 +61,10 @@ fn in_every_way(tensorflow: &TensorFlow, example: fn() -> Example) {
 /// A race at exit shows in one run of many; before a release there are more.
 const TIMES: usize = if cfg!(feature = "matrix") { 20 } else { 3 };
 
-fn again_and_again(example: &Example) {
-    let tensorflow = tensorflow(NEWEST);
+#[test]
+fn again_and_again() {
+    let (tensorflow, example) = (tensorflow(NEWEST), Example::localfs());
     for _ in 0..TIMES {
-        leave(&tensorflow, "at_once", example).success();
+        leave(&tensorflow, "at_once", &example).success();
     }
-}
-
-#[test]
-fn again_and_again_with_memfs() {
-    again_and_again(&Example::memfs());
-}
-
-#[test]
-fn again_and_again_with_localfs() {
-    again_and_again(&Example::localfs());
 }

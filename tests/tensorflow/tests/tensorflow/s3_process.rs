@@ -105,11 +105,11 @@ fn twenty_times_in_python() {
     }
 }
 
-/// A hundred processes load the plugin with TensorFlow's C library, use it and end, a thousand with the feature
+/// Thirty processes load the plugin with TensorFlow's C library, use it and end, a thousand with the feature
 /// `matrix`. Python, whose import of TensorFlow takes seconds, is left out.
 #[test]
 fn many_times_without_python() {
-    const PROCESSES: usize = if cfg!(feature = "matrix") { 1000 } else { 100 };
+    const PROCESSES: usize = if cfg!(feature = "matrix") { 1000 } else { 30 };
     let store = Store::own("process", true);
     let tensorflow = tensorflow(NEWEST);
     let plugin = Plugin::of("s3").path();
