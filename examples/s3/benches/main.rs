@@ -80,8 +80,8 @@ impl Options {
                 ),
             }
         }
-        let part = options.quick || options.alone || !options.only.is_empty();
-        let part = part || options.rounds.is_some();
+        let part =
+            options.quick || options.alone || !options.only.is_empty() || options.rounds.is_some();
         let other = options.plugin.is_some() || options.before.is_some();
         ensure!(
             !options.write || !(part || other),

@@ -24,7 +24,7 @@ const PIECES: usize = 6;
 /// At 80 MB/s, about what a store sends on one connection, so much takes as long as the first byte does (30 ms):
 /// of shorter pieces a reader would gain little.
 const SMALL_PIECE: u64 = 5 << 19;
-/// What is no longer is fetched in pieces of [`SMALL_PART`]: a request more costs as much as it saves.
+/// Reads up to this length are fetched in pieces of [`SMALL_PART`], which keeps the number of requests low.
 const SHORT: u64 = 8 << 20;
 
 /// What limits reading ahead.
