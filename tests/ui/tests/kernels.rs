@@ -3,8 +3,8 @@
 #![deny(warnings, missing_docs, unreachable_pub)]
 
 use se_plugin::prelude::*;
-use tf_plugin_ui_tests::device::P;
 use std::marker::PhantomData;
+use tf_plugin_ui_tests::device::P;
 
 /// With types.
 pub struct Typed<T, U>(PhantomData<(T, U)>);
@@ -66,7 +66,8 @@ impl Kernel for Elsewhere {
     }
 }
 
-fn main() {
+#[test]
+fn types_have_kernels() {
     assert!(se_plugin::kernel::has_kernel::<P>("Abs", "T", DType::Float64));
     assert!(!se_plugin::kernel::has_kernel::<P>("Abs", "T", DType::Int32));
     assert!(se_plugin::kernel::has_kernel::<P>("Sum", "Tidx", DType::Int64));

@@ -5,7 +5,8 @@
 use se_plugin::{Platform, Result, device_plugin};
 use tf_plugin_ui_tests::no_devices;
 
-fn main() {
+#[test]
+fn plugins_in_a_function_are_registered() {
     use tf_fs_plugin::__private::Plugin;
     use tf_fs_plugin::prelude::{Filesystem, filesystem_plugin};
 

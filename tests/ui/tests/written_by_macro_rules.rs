@@ -33,6 +33,7 @@ filesystem_for! {
     delete_file
 }
 
-fn main() {
+#[test]
+fn what_is_written_is_provided() {
     assert_eq!(MemFs::PROVIDED, Ops::STAT.union(Ops::DELETE_FILE));
 }

@@ -9,7 +9,7 @@ use tf_fs_plugin::prelude::*;
 mod plain {
     use super::*;
 
-    pub struct Plain;
+    pub(crate) struct Plain;
 
     #[filesystem]
     impl Filesystem for Plain {
@@ -38,7 +38,8 @@ filesystem_plugins! {
     autoload = false, allow_panic_abort
 }
 
-fn main() {
+#[test]
+fn each_type_is_registered() {
     let registrations = FilesystemPlugins::registrations();
     let schemes: Vec<_> = registrations.iter().map(|one| one.scheme()).collect();
     assert_eq!(schemes, ["a1", "b1", "c1", "d1"]);

@@ -1,11 +1,17 @@
 //! What the macros write needs no exception from any lint: one is an error where the lint is forbidden.
 #![forbid(unsafe_code, missing_docs, unreachable_pub, non_local_definitions, type_alias_bounds)]
-#![forbid(non_upper_case_globals, non_camel_case_types, non_snake_case, dead_code, private_interfaces)]
+#![forbid(
+    non_upper_case_globals,
+    non_camel_case_types,
+    non_snake_case,
+    dead_code,
+    private_interfaces
+)]
 #![forbid(unused_imports, unused_macros, unused_qualifications, clippy::type_complexity)]
 #![deny(warnings)]
 
 use se_plugin::graph::{Graph, GraphPass};
-use se_plugin::kernel::{OpDefinitionBuilder, OpDefinition, has_kernel};
+use se_plugin::kernel::{OpDefinition, OpDefinitionBuilder, has_kernel};
 use se_plugin::prelude::*;
 use se_plugin::profiler::Timeline;
 use se_plugin::register_op;

@@ -1,6 +1,7 @@
 //! All options, in any order, and what the set-up may make.
 
 #![deny(warnings)]
+#![allow(dead_code, reason = "the tests that use it are not compiled")]
 
 use tf_fs_plugin::prelude::*;
 use tf_plugin_ui_tests::device::P;

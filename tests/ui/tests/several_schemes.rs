@@ -14,7 +14,8 @@ impl Filesystem for S3 {
     }
 }
 
-fn main() {
+#[test]
+fn each_scheme_is_registered() {
     let schemes: Vec<_> = S3::registrations().iter().map(|one| one.scheme()).collect();
     assert_eq!(schemes, ["s3", "s3a", "S3", "probe.v2"]);
 }

@@ -37,7 +37,8 @@ impl ::tf_fs_plugin::Filesystem for Registration {
     }
 }
 
-fn main() {
+#[test]
+fn stat_is_provided() {
     let provided = <Registration as ::tf_fs_plugin::OperationTable>::PROVIDED;
     assert!(provided == ::tf_fs_plugin::Ops::STAT);
 }
