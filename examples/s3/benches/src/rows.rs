@@ -163,7 +163,7 @@ pub const ROWS: &[Row] = &[
         title: "`TFRecordDataset`, 16 files of 16 MiB",
         peers: ALL,
         memory: true,
-        target: reach_of_memory(1.4, 96.0, 0.80),
+        target: reach_of_memory(1.4, 128.0, 0.80),
         ..ROW
     },
     Row {
@@ -171,7 +171,7 @@ pub const ROWS: &[Row] = &[
         title: "– with `num_parallel_reads=8`",
         peers: ALL,
         memory: true,
-        target: reach(0.40, 96.0),
+        target: reach(0.40, 128.0),
         ..ROW
     },
     Row { run: "records_buffer", title: "– with `buffer_size` 256 KiB", memory: true, ..ROW },
