@@ -1,7 +1,8 @@
 //! The platform and its device.
 
 use crate::abi::{Batch, Block, Gpu};
-use crate::queue::{Health, Queue};
+use crate::health::Health;
+use crate::queue::Queue;
 use crate::regions::Regions;
 use crate::stream::{GpuEvent, GpuStream};
 use se_plugin::prelude::*;
@@ -9,10 +10,20 @@ use se_plugin::profiler::Timeline;
 use se_plugin::{Counters, host_has_gpu_kernels};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
 
 /// An environment variable that is not empty.
 fn setting(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+/// A setting, if there is one.
+fn parsed<T>(name: &str, parse: impl Fn(&str) -> Option<T>, example: &str) -> Result<Option<T>> {
+    let Some(text) = setting(name) else { return Ok(None) };
+    let parsed = parse(&text).ok_or_else(|| {
+        Error::invalid_argument(format!("{name}={text} is not understood; write {example}"))
+    });
+    parsed.map(Some)
 }
 
 /// What streams did, for TensorFlow's profiler.
@@ -37,17 +48,16 @@ impl Platform for GpuPlatform {
         CHOSEN.as_deref().unwrap_or(own)
     }
     fn new() -> Result<Self> {
-        let limit = setting("RUST_GPU_MEMORY_MIB").map(|mib| {
-            let bytes = mib.parse::<u64>().ok().and_then(|mib| mib.checked_mul(1 << 20));
-            bytes.ok_or_else(|| {
-                Error::invalid_argument(format!(
-                    "RUST_GPU_MEMORY_MIB={mib} is not understood; write RUST_GPU_MEMORY_MIB=512"
-                ))
-            })
-        });
-        let limit = limit.transpose()?.unwrap_or(u64::MAX);
+        let bytes = |mib: &str| mib.parse::<u64>().ok()?.checked_mul(1 << 20);
+        let limit = parsed("RUST_GPU_MEMORY_MIB", bytes, "RUST_GPU_MEMORY_MIB=512")?;
+        let seconds = |text: &str| Duration::try_from_secs_f64(text.parse().ok()?).ok();
+        let timeout =
+            parsed("RUST_GPU_TIMEOUT_S", seconds, "RUST_GPU_TIMEOUT_S=300, 0 for no limit")?;
         let mut gpu = Gpu::open(setting("RUST_GPU_CARD").as_deref())?;
-        gpu.total = gpu.total.min(limit);
+        gpu.total = gpu.total.min(limit.unwrap_or(u64::MAX));
+        if let Some(timeout) = timeout {
+            gpu.set_timeout(timeout);
+        }
         let counters = Counters::new(0, setting("RUST_GPU_COUNTERS").map(Into::into));
         Ok(Self { counters: counters.with_card(&gpu.name), gpu: Arc::new(gpu) })
     }
@@ -58,7 +68,7 @@ impl Platform for GpuPlatform {
         Ok(GpuDevice {
             gpu: Arc::clone(&self.gpu),
             counters: self.counters.clone(),
-            health: Arc::default(),
+            health: Arc::new(Health::new(&self.gpu)),
             regions: Arc::default(),
             direct: Mutex::new(Batch::new(&self.gpu)?),
             queues: Mutex::default(),

@@ -1,35 +1,14 @@
 //! In-order queues: each has a thread that sends its work to the card, and one that waits for it.
 
-use crate::abi::{Batch, Gpu, Measured, Pipeline, Place};
+use crate::abi::{Batch, Gpu, Measured, Pipeline, Place, again};
 use crate::device::TIMELINE;
+use crate::health::Health;
 use se_plugin::profiler::Line;
 use se_plugin::{Error, HostCallback, HostSource, HostTarget, Result};
 use std::collections::VecDeque;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
-
-/// The first failure of the device, for good.
-#[derive(Default)]
-pub(crate) struct Health(Mutex<Option<Error>>);
-
-fn again(error: &Error) -> Error {
-    Error::new(error.code(), error.message().to_owned())
-}
-
-impl Health {
-    pub(crate) fn check(&self) -> Result<()> {
-        let first = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        first.as_ref().map_or(Ok(()), |error| Err(again(error)))
-    }
-
-    fn note(&self, error: Error) {
-        let mut first = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if first.is_none() {
-            *first = Some(error);
-        }
-    }
-}
 
 /// One piece of work.
 pub(crate) enum Task {
@@ -313,9 +292,13 @@ impl Queue {
         let waiting = self.changed.wait_while(self.lock(), |state| state.done < recorder.said);
         drop(waiting.unwrap_or_else(PoisonError::into_inner));
         recorder.waits.drain(..).for_each(|point| drop(point.wait()));
+        // Before the work is done for others: they look at it next.
+        if let Err(error) = flushed {
+            self.health.note(error);
+        }
         self.all_is_done(recorder);
         self.record(recorder.open.as_mut().map(Batch::measured).unwrap_or_default());
-        self.health.check().and(flushed)
+        self.health.check()
     }
 
     fn run(&self, recorder: &mut Recorder, task: Task) -> Result<()> {

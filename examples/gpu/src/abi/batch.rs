@@ -1,7 +1,7 @@
 //! Batches of commands.
 
 use super::block::{Block, Place};
-use super::card::{Gpu, failed};
+use super::card::Gpu;
 use super::clock::{Clock, Measured};
 use super::pipeline::Pipeline;
 use ash::vk;
@@ -26,7 +26,8 @@ pub(crate) struct Batch {
     /// How often it was sent, and whether the card may be at it.
     sent: u64,
     is_sent: bool,
-    recorded: usize,
+    /// What was recorded.
+    names: Vec<&'static str>,
     /// The driver has failed in the middle of a batch: Vulkan permits no more calls with it.
     is_broken: bool,
     /// What it uses.
@@ -50,7 +51,7 @@ impl Batch {
         let info = vk::CommandPoolCreateInfo::default().queue_family_index(gpu.family);
         // SAFETY: the device has a queue of this family.
         let pool = unsafe { gpu.device.create_command_pool(&info, None) }
-            .map_err(|error| failed("create a command pool", error))?;
+            .map_err(|error| gpu.failed("create a command pool", error))?;
         let mut batch = Self {
             gpu: Arc::clone(gpu),
             pool,
@@ -58,7 +59,7 @@ impl Batch {
             done: vk::Semaphore::null(),
             sent: 0,
             is_sent: false,
-            recorded: 0,
+            names: Vec::new(),
             is_broken: false,
             uses: Vec::new(),
             staging: None,
@@ -71,20 +72,20 @@ impl Batch {
             vk::CommandBufferAllocateInfo::default().command_pool(pool).command_buffer_count(1);
         // SAFETY: the pool is this device's, and no other thread has it.
         let buffers = unsafe { gpu.device.allocate_command_buffers(&info) }
-            .map_err(|error| failed("create a command buffer", error))?;
+            .map_err(|error| gpu.failed("create a command buffer", error))?;
         batch.buffer = buffers[0];
         let mut kind =
             vk::SemaphoreTypeCreateInfo::default().semaphore_type(vk::SemaphoreType::TIMELINE);
         let info = vk::SemaphoreCreateInfo::default().push_next(&mut kind);
         // SAFETY: the device has timeline semaphores, and the chain outlives the call.
         batch.done = unsafe { gpu.device.create_semaphore(&info, None) }
-            .map_err(|error| failed("create a semaphore", error))?;
+            .map_err(|error| gpu.failed("create a semaphore", error))?;
         Ok(batch)
     }
 
     /// Whether it is to be sent before more is recorded.
     pub(crate) fn is_full(&self) -> bool {
-        self.recorded >= MOST || self.staged >= MOST_STAGED
+        self.names.len() >= MOST || self.staged >= MOST_STAGED
     }
 
     /// Says whether [`measured`](Self::measured) is to have what is recorded next; nothing is yet.
@@ -92,7 +93,7 @@ impl Batch {
     /// # Errors
     /// Those of the driver.
     pub(crate) fn measure(&mut self, is_measured: bool) -> Result<()> {
-        if self.recorded > 0 {
+        if !self.names.is_empty() {
             return Ok(());
         }
         if is_measured && self.clock.is_none() {
@@ -115,19 +116,18 @@ impl Batch {
     /// Opens the command buffer for a command that uses these blocks.
     fn open<'a>(&mut self, uses: impl IntoIterator<Item = &'a Place>) -> Result<()> {
         self.check()?;
-        if self.recorded == 0 {
+        if self.names.is_empty() {
             let info = vk::CommandBufferBeginInfo::default()
                 .flags(vk::CommandBufferUsageFlags::ONE_TIME_SUBMIT);
             // SAFETY: the buffer is new or was reset by `wait`, and `&mut self` is alone with its pool.
             unsafe { self.gpu.device.begin_command_buffer(self.buffer, &info) }
-                .map_err(|error| failed("begin a batch", error))?;
+                .map_err(|error| self.gpu.failed("begin a batch", error))?;
             let buffer = self.buffer;
             if let Some(clock) = self.clock() {
                 // SAFETY: the buffer is open, and the card is not at this batch.
                 unsafe { clock.begin(buffer) };
             }
         }
-        self.recorded += 1;
         self.uses.extend(uses.into_iter().map(|place| Arc::clone(&place.block)));
         Ok(())
     }
@@ -152,6 +152,7 @@ impl Batch {
                 &[],
             );
         }
+        self.names.push(name);
         let buffer = self.buffer;
         if let Some(clock) = self.clock() {
             // SAFETY: the buffer is open since `open`, which began the times of the batch.
@@ -323,7 +324,7 @@ impl Batch {
     /// Those of the driver: `UNAVAILABLE` if the card is lost. After one nothing more is recorded.
     pub(crate) fn send(&mut self) -> Result<()> {
         self.check()?;
-        if self.recorded == 0 {
+        if self.names.is_empty() {
             return Ok(());
         }
         self.is_broken = true;
@@ -333,7 +334,7 @@ impl Batch {
         let device = &self.gpu.device;
         // SAFETY: the command buffer is open.
         unsafe { device.end_command_buffer(self.buffer) }
-            .map_err(|error| failed("end a batch", error))?;
+            .map_err(|error| self.gpu.failed("end a batch", error))?;
         let (semaphores, values, buffers) = ([self.done], [self.sent + 1], [self.buffer]);
         let mut timeline =
             vk::TimelineSemaphoreSubmitInfo::default().signal_semaphore_values(&values);
@@ -346,7 +347,7 @@ impl Batch {
             // SAFETY: the lock is the queue's; the buffer is ended and not in use; the value is the next of the
             // timeline.
             unsafe { device.queue_submit(*queue, &submit, vk::Fence::null()) }
-                .map_err(|error| failed("send a batch", error))?;
+                .map_err(|error| self.gpu.failed("send a batch", error))?;
         }
         self.sent += 1;
         (self.is_sent, self.is_broken) = (true, false);
@@ -356,7 +357,7 @@ impl Batch {
     /// Waits until the batch is done, if it was sent, and empties it.
     ///
     /// # Errors
-    /// As for [`send`](Self::send).
+    /// As for [`send`](Self::send); `DEADLINE_EXCEEDED` if the card hangs.
     pub(crate) fn wait(&mut self) -> Result<()> {
         if !self.is_sent {
             return Ok(());
@@ -364,19 +365,15 @@ impl Batch {
         self.gpu.check_process()?;
         self.is_broken = true;
         let gpu = Arc::clone(&self.gpu);
-        let (device, semaphores, values) = (&gpu.device, [self.done], [self.sent]);
-        let wait = vk::SemaphoreWaitInfo::default().semaphores(&semaphores).values(&values);
-        // SAFETY: the semaphore is a timeline of this device, and the submission signals it.
-        let waited = unsafe { device.wait_semaphores(&wait, u64::MAX) };
-        // The card is at no batch that it has done, and a lost card at none.
-        self.is_sent = !matches!(waited, Ok(()) | Err(vk::Result::ERROR_DEVICE_LOST));
-        waited.map_err(|error| failed("wait for a batch", error))?;
-        (self.recorded, self.staged) = (0, 0);
+        gpu.wait(self.done, self.sent, &self.names)?;
+        self.is_sent = false;
+        self.names.clear();
+        self.staged = 0;
         self.uses.clear();
         self.measured = self.clock().map_or(Ok(Vec::new()), Clock::read)?;
         // SAFETY: the card is done with the pool's only buffer: the semaphore has its value.
-        unsafe { device.reset_command_pool(self.pool, vk::CommandPoolResetFlags::empty()) }
-            .map_err(|error| failed("reset a batch", error))?;
+        unsafe { gpu.device.reset_command_pool(self.pool, vk::CommandPoolResetFlags::empty()) }
+            .map_err(|error| gpu.failed("reset a batch", error))?;
         self.is_broken = false;
         Ok(())
     }
@@ -392,6 +389,8 @@ impl Batch {
 
     fn check(&self) -> Result<()> {
         self.gpu.check_process()?;
+        // What has happened to the card comes before what follows from it.
+        self.gpu.lost().map_or(Ok(()), Err)?;
         ensure!(!self.is_sent, Error::internal("the card is at this batch"));
         ensure!(
             !self.is_broken,
@@ -406,8 +405,10 @@ impl Drop for Batch {
         if self.gpu.check_process().is_err() {
             return;
         }
-        if self.wait().is_err() && self.is_sent {
-            // The card may still be at it: what it uses stays, for good.
+        // For a card that was lost it does not wait.
+        let _ = self.wait();
+        if self.is_sent || self.gpu.is_lost() {
+            // The card may still be at it: it stays, with what it uses, for good.
             std::mem::forget((
                 std::mem::take(&mut self.uses),
                 self.staging.take(),
@@ -415,7 +416,7 @@ impl Drop for Batch {
             ));
             return;
         }
-        // SAFETY: nothing that was sent is left, since `wait` waited; after a lost device nothing runs; null is ignored.
+        // SAFETY: nothing that was sent is left, since `wait` waited; null is ignored.
         unsafe {
             self.gpu.device.destroy_semaphore(self.done, None);
             self.gpu.device.destroy_command_pool(self.pool, None);

@@ -1,6 +1,6 @@
 //! Memory.
 
-use super::card::{Gpu, failed};
+use super::card::Gpu;
 use ash::vk;
 use se_plugin::{Error, Result};
 use std::sync::Arc;
@@ -71,13 +71,13 @@ impl Block {
         let host = unsafe {
             gpu.device.map_memory(block.memory, 0, vk::WHOLE_SIZE, vk::MemoryMapFlags::empty())
         };
-        block.host = host.map_err(|error| failed("map memory", error))?.cast();
+        block.host = host.map_err(|error| gpu.failed("map memory", error))?.cast();
         Ok(block)
     }
 
     fn new(gpu: &Arc<Gpu>, size: u64, kind: u32, usage: vk::BufferUsageFlags) -> Result<Self> {
         gpu.check_process()?;
-        let what = |error| failed(&format!("allocate {size} bytes on `{}`", gpu.name), error);
+        let what = |error| gpu.failed(&format!("allocate {size} bytes"), error);
         let both = vk::BufferUsageFlags::TRANSFER_SRC | vk::BufferUsageFlags::TRANSFER_DST;
         let storage = vk::BufferUsageFlags::STORAGE_BUFFER;
         let info = vk::BufferCreateInfo::default().size(size).usage(usage | both | storage);
@@ -138,7 +138,8 @@ impl Block {
 
 impl Drop for Block {
     fn drop(&mut self) {
-        if self.gpu.check_process().is_err() {
+        // A card that hangs may go on, and use what no batch was seen to be done with.
+        if self.gpu.check_process().is_err() || self.gpu.is_lost() {
             return;
         }
         self.gpu.used.fetch_sub(self.reserved, Ordering::Relaxed);

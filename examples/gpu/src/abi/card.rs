@@ -1,6 +1,7 @@
 //! The card.
 
 use super::pipeline::Pipelines;
+use super::watchdog::Watchdog;
 use ash::vk;
 use se_plugin::{Code, Error, Result};
 use std::mem::ManuallyDrop;
@@ -38,6 +39,7 @@ pub(crate) struct Gpu {
     pub(super) offset: AtomicI64,
     /// Bytes of device memory that are allocated.
     pub(super) used: AtomicU64,
+    pub(super) watchdog: Watchdog,
     /// Bytes of device memory.
     pub(crate) total: u64,
     /// The card's name, by the driver.
@@ -49,7 +51,7 @@ pub(crate) struct Gpu {
     _instance: ManuallyDrop<Instance>,
 }
 
-/// An error of Vulkan while doing `what`.
+/// An error of Vulkan while doing `what`, before a card is open: see `Gpu::failed`.
 pub(super) fn failed(what: &str, result: vk::Result) -> Error {
     let (code, help) = match result {
         vk::Result::ERROR_OUT_OF_DEVICE_MEMORY | vk::Result::ERROR_OUT_OF_HOST_MEMORY => {
@@ -218,6 +220,7 @@ impl Gpu {
             tick,
             offset: AtomicI64::new(i64::MAX),
             used: AtomicU64::new(0),
+            watchdog: Watchdog::new(properties.device_type == vk::PhysicalDeviceType::CPU),
             total: memory.memory_heaps[heap].size,
             name: name.to_owned(),
             process: std::process::id(),

@@ -1,6 +1,6 @@
 //! When the card ran the commands of a batch.
 
-use super::card::{Gpu, failed};
+use super::card::Gpu;
 use ash::vk;
 use se_plugin::{Result, profiler};
 use std::sync::Arc;
@@ -43,7 +43,7 @@ impl Clock {
             .query_count(commands as u32 + 1);
         // SAFETY: the device lives, and `info` outlives the call.
         let queries = unsafe { gpu.device.create_query_pool(&info, None) }
-            .map_err(|error| failed("create timestamps", error))?;
+            .map_err(|error| gpu.failed("create timestamps", error))?;
         Ok(Some(Self { gpu: Arc::clone(gpu), queries, names: Vec::new(), commands, sent: 0 }))
     }
 
@@ -95,7 +95,7 @@ impl Clock {
         let flags = vk::QueryResultFlags::TYPE_64 | vk::QueryResultFlags::WAIT;
         // SAFETY: so many queries were written by the batch, which is done.
         unsafe { self.gpu.device.get_query_pool_results(self.queries, 0, &mut ticks, flags) }
-            .map_err(|error| failed("read timestamps", error))?;
+            .map_err(|error| self.gpu.failed("read timestamps", error))?;
         let nanoseconds = |ticks: u64| (ticks as f64 * self.gpu.tick) as i64;
         let times: Vec<_> = ticks.iter().map(|&ticks| nanoseconds(ticks)).collect();
         // The card's clock begins anywhere. The batch began after it was sent, and was done before now; between both the
@@ -116,7 +116,7 @@ impl Clock {
 
 impl Drop for Clock {
     fn drop(&mut self) {
-        if self.gpu.check_process().is_err() {
+        if self.gpu.check_process().is_err() || self.gpu.is_lost() {
             return;
         }
         // SAFETY: a batch waits before it drops its clock.

@@ -61,7 +61,7 @@ impl Gpu {
     }
 
     fn compile(&self, shader: &Shader, constants: &[u32]) -> Result<vk::Pipeline> {
-        let what = |error| failed(&format!("compile the shader `{}`", shader.name), error);
+        let what = |error| self.failed(&format!("compile the shader `{}`", shader.name), error);
         let words = shader.code.chunks_exact(4);
         if !words.remainder().is_empty() {
             return Err(Error::internal(format!("the shader `{}` is not SPIR-V", shader.name)));

@@ -1,0 +1,169 @@
+//! A card that is lost: its driver says so, or it hangs.
+
+use super::card::{Gpu, failed};
+use ash::vk;
+use se_plugin::{Code, Error, Result};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// Five times the longest limit of a driver's own, that of `amdgpu` for compute: 60 s. NVIDIA's driver has none for a card
+/// without a display, so a batch of large matrix products may take longer than that.
+const LIMIT: Duration = Duration::from_secs(300);
+
+/// The longest wait before the thread looks whether another one has lost the card.
+const SLICE: Duration = Duration::from_secs(1);
+
+/// How many names of commands a message has.
+const NAMES: usize = 4;
+
+/// How long to wait for the card, and how it was lost.
+pub(super) struct Watchdog {
+    /// How long the card may finish no batch; `None` for no limit.
+    limit: Option<Duration>,
+    /// How many batches the card has finished.
+    finished: AtomicU64,
+    lost: OnceLock<Error>,
+}
+
+impl Watchdog {
+    /// With the default limit. Software has none: where a card takes milliseconds, lavapipe takes minutes.
+    pub(super) fn new(is_software: bool) -> Self {
+        let limit = (!is_software).then_some(LIMIT);
+        Self { limit, finished: AtomicU64::new(0), lost: OnceLock::new() }
+    }
+
+    /// Replaces the default limit. 0 is none.
+    pub(super) fn set_limit(&mut self, limit: Duration) {
+        self.limit = (!limit.is_zero()).then_some(limit);
+    }
+
+    /// The error of a card that does not finish a batch of these commands.
+    #[cold]
+    fn hung(&self, card: &str, commands: &[&'static str]) -> Error {
+        let seconds = self.limit.unwrap_or_default().as_secs_f64();
+        let last = commands[commands.len().saturating_sub(NAMES)..].join("`, `");
+        // Not `UNAVAILABLE`, which TensorFlow's sessions and coordinators take for a worker that comes back: they would try
+        // again in this process. The limit is a setting, so its end is the code for limits.
+        Error::new(
+            Code::DeadlineExceeded,
+            format!(
+                "`{card}` has not finished a batch for {seconds} s, whose last commands are `{last}` (of {}); if they \
+                 take longer, use a smaller batch or raise RUST_GPU_TIMEOUT_S (0 is no limit); if the card hangs, see \
+                 the driver's messages in `dmesg`; restart the process to use the card again",
+                commands.len()
+            ),
+        )
+    }
+}
+
+/// The same error again.
+pub(crate) fn again(error: &Error) -> Error {
+    Error::new(error.code(), error.message().to_owned())
+}
+
+impl Gpu {
+    /// Replaces the default limit, after which a card is taken to hang. 0 is none.
+    pub(crate) fn set_timeout(&mut self, limit: Duration) {
+        self.watchdog.set_limit(limit);
+    }
+
+    /// How the card was lost, if it was. Nothing is sent to it from then on, and nothing that it may use is freed.
+    pub(crate) fn lost(&self) -> Option<Error> {
+        self.watchdog.lost.get().map(again)
+    }
+
+    pub(super) fn is_lost(&self) -> bool {
+        self.watchdog.lost.get().is_some()
+    }
+
+    /// Keeps the first reason for good, and returns it.
+    #[cold]
+    fn lose(&self, reason: Error) -> Error {
+        again(self.watchdog.lost.get_or_init(|| reason))
+    }
+
+    /// An error of Vulkan while doing `what` with the open card.
+    #[cold]
+    pub(super) fn failed(&self, what: &str, result: vk::Result) -> Error {
+        let error = failed(&format!("{what} on `{}`", self.name), result);
+        match result {
+            vk::Result::ERROR_DEVICE_LOST => self.lose(error),
+            _ => error,
+        }
+    }
+
+    /// Waits until a timeline has this value, which a submission of these commands signals.
+    ///
+    /// The limit begins again whenever the card finishes a batch, since it may have to finish others first. Slices that were
+    /// waited for count, not the clock: a process that was stopped meanwhile has lost one of them.
+    ///
+    /// # Errors
+    /// Those of the driver; `DEADLINE_EXCEEDED` once the limit is over. The card may still be at the batch.
+    pub(super) fn wait(
+        &self,
+        timeline: vk::Semaphore,
+        value: u64,
+        commands: &[&'static str],
+    ) -> Result<()> {
+        let Watchdog { limit, finished, .. } = &self.watchdog;
+        let (semaphores, values) = ([timeline], [value]);
+        let wait = vk::SemaphoreWaitInfo::default().semaphores(&semaphores).values(&values);
+        let (mut left, mut before) = (*limit, finished.load(Ordering::Relaxed));
+        loop {
+            let slice = match left {
+                _ if self.is_lost() => Duration::ZERO,
+                None => Duration::MAX,
+                Some(left) => left.min(SLICE),
+            };
+            let nanoseconds = u64::try_from(slice.as_nanos()).unwrap_or(u64::MAX);
+            // SAFETY: `timeline` is a timeline semaphore of this device, and `wait` outlives the call.
+            match unsafe { self.device.wait_semaphores(&wait, nanoseconds) } {
+                Ok(()) => {
+                    finished.fetch_add(1, Ordering::Relaxed);
+                    return Ok(());
+                }
+                Err(vk::Result::TIMEOUT) => {}
+                Err(error) => return Err(self.failed("wait for a batch", error)),
+            }
+            if let Some(error) = self.lost() {
+                return Err(error);
+            }
+            let now = finished.load(Ordering::Relaxed);
+            left = match left {
+                _ if now != before => *limit,
+                left => left.map(|left| left.saturating_sub(slice)),
+            };
+            before = now;
+            if left == Some(Duration::ZERO) {
+                return Err(self.lose(self.watchdog.hung(&self.name, commands)));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn software_has_no_limit_and_a_card_has_one_that_can_be_replaced() {
+        assert_eq!(Watchdog::new(true).limit, None);
+        let mut card = Watchdog::new(false);
+        assert_eq!(card.limit, Some(Duration::from_secs(300)));
+        card.set_limit(Duration::from_millis(50));
+        assert_eq!(card.limit, Some(Duration::from_millis(50)));
+        card.set_limit(Duration::ZERO);
+        assert_eq!(card.limit, None);
+    }
+
+    #[test]
+    fn the_error_names_the_last_commands() {
+        let said = |commands| Watchdog::new(false).hung("card", commands).to_string();
+        let text = said(&["a", "b", "c", "d", "e"]);
+        let begin = "`card` has not finished a batch for 300 s, whose last commands are `b`, `c`, `d`, `e` (of 5); ";
+        assert!(text.starts_with(begin), "{text}");
+        let text = said(&["MatMul"]);
+        assert!(text.contains("are `MatMul` (of 1); "), "{text}");
+    }
+}
