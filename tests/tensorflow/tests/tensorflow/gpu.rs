@@ -1,5 +1,7 @@
 //! The device on Vulkan in real TensorFlow, on lavapipe.
 
+use faulty_vulkan::Loader;
+use std::time::{Duration, Instant};
 use tf_plugin_tensorflow_tests::child::Finished;
 use tf_plugin_tensorflow_tests::python::Python;
 use tf_plugin_tensorflow_tests::{LIBRARY, Plugin, tensorflow};
@@ -201,6 +203,87 @@ fn leaves_the_cpu(settings: &[(&str, &str)], said: &str) {
     let lines = finished.stderr.lines().filter(|line| line.contains("RUST_GPU has no devices"));
     let lines: Vec<_> = lines.collect();
     assert!(lines.len() == 1 && lines[0].contains(said), "{said}: {}", finished.stderr);
+}
+
+#[test]
+fn a_timeout_that_is_no_number_leaves_the_cpu() {
+    let said = "RUST_GPU_TIMEOUT_S=soon is not understood; write RUST_GPU_TIMEOUT_S=300";
+    leaves_the_cpu(&[("RUST_GPU_TIMEOUT_S", "soon")], said);
+}
+
+/// Runs `lost_card.py`, which must end by itself, whatever the card does.
+fn lose_card(
+    way: &str,
+    error: &str,
+    settings: &[(&str, &str)],
+    environment: Vec<(&str, std::ffi::OsString)>,
+    in_a_fork: bool,
+) -> Finished {
+    let tensorflow = tensorflow(cargo_tf_plugin::NEWEST);
+    let mut python = Python::new(&tensorflow, "tensorflow/python/lost_card.py")
+        .env(LIBRARY, Plugin::of("gpu").path())
+        .args([way, error])
+        .limit(180);
+    for (name, value) in environment {
+        python = python.env(name, value);
+    }
+    for (name, value) in settings {
+        python = python.env(name, value);
+    }
+    let finished = if in_a_fork { python.in_a_fork().run() } else { python.run() }.success();
+    let done = format!("ok {way}");
+    if !finished.stdout.lines().any(|line| line == done) {
+        finished.fail("the work was not done");
+    }
+    finished
+}
+
+/// Lavapipe is at the matrix products for minutes after the process has ended.
+#[test]
+fn a_card_that_takes_too_long_is_an_error_and_the_process_ends() {
+    let since = Instant::now();
+    let error = "has not finished a batch for 3 s";
+    let limit = [("RUST_GPU_TIMEOUT_S", "3")];
+    let finished = lose_card("slow", error, &limit, lavapipe::driver(), false);
+    assert!(since.elapsed() < Duration::from_secs(60), "{:?}", since.elapsed());
+    for said in ["DeadlineExceededError", "`MatMul`", "raise RUST_GPU_TIMEOUT_S", "`llvmpipe"] {
+        assert!(finished.stdout.contains(said), "{said}: {}", finished.stdout);
+    }
+}
+
+/// Lets the calls of a function with these numbers fail, each in a process.
+fn each_fault(kind: &str, function: &str, numbers: &[u32], error: &str, settings: &[(&str, &str)]) {
+    let loader = Loader::new();
+    for number in numbers {
+        let fault = format!("{kind} {function} {number}");
+        let environment = loader.environment(lavapipe::environment(), &fault);
+        // A fork ends as a process does but for a few instructions: one of the processes is none.
+        let finished = lose_card("lost", error, settings, environment, *number != 2);
+        let mistakes = lavapipe::mistakes(&finished.stdout);
+        assert!(mistakes.is_empty(), "{fault}: the validation layer: {mistakes:#?}");
+        assert!(finished.stderr.contains(faulty_vulkan::HAPPENED), "{fault}: {}", finished.stderr);
+        assert!(!finished.stderr.contains("panicked"), "{fault}: {}", finished.stderr);
+    }
+}
+
+#[test]
+fn a_lost_card_is_an_error_for_good() {
+    for (function, what, numbers) in [
+        ("vkQueueSubmit", "send a batch", &[1, 2, 3, 10, 40][..]),
+        ("vkWaitSemaphores", "wait for a batch", &[1, 2, 10, 40]),
+        ("vkAllocateMemory", "allocate ", &[1, 2, 3, 4, 5]),
+        ("vkMapMemory", "map memory", &[1]),
+        ("vkCreateComputePipelines", "compile the shader", &[1, 3]),
+    ] {
+        each_fault("lost", function, numbers, &format!("vulkan cannot {what}"), &[]);
+    }
+}
+
+#[test]
+fn a_card_that_hangs_is_an_error_for_good() {
+    let limit = [("RUST_GPU_TIMEOUT_S", "3")];
+    let error = "has not finished a batch for 3 s";
+    each_fault("hang", "vkQueueSubmit", &[1, 2, 10, 40], error, &limit);
 }
 
 #[test]

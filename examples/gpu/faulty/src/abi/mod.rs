@@ -1,0 +1,173 @@
+//! What a program loads: the functions of the real loader, and before some of them the fault.
+
+use crate::{Fault, REAL};
+use ash::vk;
+use libloading::os::unix::{Library, Symbol};
+use std::ffi::{CStr, c_char};
+use std::sync::{LazyLock, OnceLock};
+
+/// A function of Vulkan's, of any type.
+type Function = unsafe extern "system" fn();
+
+static FAULT: LazyLock<Option<Fault>> = LazyLock::new(Fault::of_environment);
+
+/// `vkGetInstanceProcAddr` of the real loader, which stays loaded.
+static LOADER: LazyLock<Option<vk::PFN_vkGetInstanceProcAddr>> = LazyLock::new(|| {
+    let path = std::env::var_os(REAL)?;
+    // SAFETY: the environment names a Vulkan loader, which any process may load; its function has this type.
+    unsafe {
+        let library = std::mem::ManuallyDrop::new(Library::new(path).ok()?);
+        let function: Symbol<vk::PFN_vkGetInstanceProcAddr> =
+            library.get(b"vkGetInstanceProcAddr\0").ok()?;
+        Some(*function)
+    }
+});
+
+/// The function of the real loader or of a layer that gives the functions of a device.
+static OF_DEVICES: OnceLock<vk::PFN_vkGetDeviceProcAddr> = OnceLock::new();
+
+/// # Safety
+/// As Vulkan says: `name` is a string.
+#[unsafe(no_mangle)]
+#[allow(non_snake_case, reason = "Vulkan's name")]
+pub(crate) unsafe extern "system" fn vkGetInstanceProcAddr(
+    instance: vk::Instance,
+    name: *const c_char,
+) -> vk::PFN_vkVoidFunction {
+    let loader = (*LOADER)?;
+    // SAFETY: the arguments are those of the caller.
+    let found = unsafe { loader(instance, name) }?;
+    // SAFETY: `name` is a string, by Vulkan's rules.
+    if unsafe { CStr::from_ptr(name) } != c"vkGetDeviceProcAddr" {
+        return Some(found);
+    }
+    // SAFETY: the function of this name has this type; and this one is called as any function of its type.
+    unsafe {
+        OF_DEVICES
+            .get_or_init(|| std::mem::transmute::<Function, vk::PFN_vkGetDeviceProcAddr>(found));
+        Some(std::mem::transmute::<vk::PFN_vkGetDeviceProcAddr, Function>(of_device))
+    }
+}
+
+/// What a function returns.
+trait Returned {
+    fn of(result: vk::Result) -> Self;
+}
+
+impl Returned for vk::Result {
+    fn of(result: vk::Result) -> Self {
+        result
+    }
+}
+
+impl Returned for () {
+    fn of(_: vk::Result) {}
+}
+
+macro_rules! faulty {
+    ($($name:ident $type:ident($($argument:ident: $of:ty),*) -> $returned:ty;)*) => {
+        /// # Safety
+        /// As Vulkan says: `name` is a string.
+        unsafe extern "system" fn of_device(
+            device: vk::Device,
+            name: *const c_char,
+        ) -> vk::PFN_vkVoidFunction {
+            let real = OF_DEVICES.get()?;
+            // SAFETY: the arguments are those of the caller.
+            let found = unsafe { real(device, name) }?;
+            // SAFETY: `name` is a string, by Vulkan's rules.
+            match unsafe { CStr::from_ptr(name) }.to_str().ok()? {
+                $(stringify!($name) => {
+                    // SAFETY: the function of this name has this type, as has the one in its place.
+                    unsafe {
+                        $name::REAL.get_or_init(|| std::mem::transmute::<Function, vk::$type>(found));
+                        Some(std::mem::transmute::<vk::$type, Function>($name::faulty))
+                    }
+                })*
+                _ => Some(found),
+            }
+        }
+
+        $(
+            #[allow(non_snake_case, reason = "Vulkan's name")]
+            mod $name {
+                use super::{FAULT, OnceLock, Returned as _, vk};
+
+                pub(super) static REAL: OnceLock<vk::$type> = OnceLock::new();
+
+                /// # Safety
+                /// As Vulkan says of this function.
+                pub(super) unsafe extern "system" fn faulty($($argument: $of),*) -> $returned {
+                    let fault = FAULT.as_ref().and_then(|fault| fault.happens(stringify!($name)));
+                    match (fault, REAL.get()) {
+                        (Some(result), _) => <$returned>::of(result),
+                        // SAFETY: the arguments are those of the caller.
+                        (None, Some(real)) => unsafe { real($($argument),*) },
+                        (None, None) => <$returned>::of(vk::Result::ERROR_UNKNOWN),
+                    }
+                }
+            }
+        )*
+    };
+}
+
+faulty! {
+    vkAllocateMemory PFN_vkAllocateMemory(
+        device: vk::Device,
+        info: *const vk::MemoryAllocateInfo<'_>,
+        allocator: *const vk::AllocationCallbacks<'_>,
+        memory: *mut vk::DeviceMemory
+    ) -> vk::Result;
+    vkMapMemory PFN_vkMapMemory(
+        device: vk::Device,
+        memory: vk::DeviceMemory,
+        offset: vk::DeviceSize,
+        size: vk::DeviceSize,
+        flags: vk::MemoryMapFlags,
+        data: *mut *mut std::ffi::c_void
+    ) -> vk::Result;
+    vkCreateComputePipelines PFN_vkCreateComputePipelines(
+        device: vk::Device,
+        cache: vk::PipelineCache,
+        count: u32,
+        infos: *const vk::ComputePipelineCreateInfo<'_>,
+        allocator: *const vk::AllocationCallbacks<'_>,
+        pipelines: *mut vk::Pipeline
+    ) -> vk::Result;
+    vkBeginCommandBuffer PFN_vkBeginCommandBuffer(
+        buffer: vk::CommandBuffer,
+        info: *const vk::CommandBufferBeginInfo<'_>
+    ) -> vk::Result;
+    vkEndCommandBuffer PFN_vkEndCommandBuffer(buffer: vk::CommandBuffer) -> vk::Result;
+    vkResetCommandPool PFN_vkResetCommandPool(
+        device: vk::Device,
+        pool: vk::CommandPool,
+        flags: vk::CommandPoolResetFlags
+    ) -> vk::Result;
+    vkQueueSubmit PFN_vkQueueSubmit(
+        queue: vk::Queue,
+        count: u32,
+        submits: *const vk::SubmitInfo<'_>,
+        fence: vk::Fence
+    ) -> vk::Result;
+    vkWaitSemaphores PFN_vkWaitSemaphores(
+        device: vk::Device,
+        info: *const vk::SemaphoreWaitInfo<'_>,
+        timeout: u64
+    ) -> vk::Result;
+    vkFreeMemory PFN_vkFreeMemory(
+        device: vk::Device,
+        memory: vk::DeviceMemory,
+        allocator: *const vk::AllocationCallbacks<'_>
+    ) -> ();
+    vkDestroyBuffer PFN_vkDestroyBuffer(
+        device: vk::Device,
+        buffer: vk::Buffer,
+        allocator: *const vk::AllocationCallbacks<'_>
+    ) -> ();
+    vkDestroyCommandPool PFN_vkDestroyCommandPool(
+        device: vk::Device,
+        pool: vk::CommandPool,
+        allocator: *const vk::AllocationCallbacks<'_>
+    ) -> ();
+}

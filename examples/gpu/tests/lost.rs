@@ -1,0 +1,205 @@
+//! A card that is lost or hangs, in the host of the tests: every waiter wakes, each later call has the first error, and the
+//! process ends, all in bounded time. `tests/tensorflow` has the same with kernels and Python.
+
+use faulty_vulkan::Loader;
+use gpu::GpuPlatform;
+use libtest_mimic::{Arguments, Failed, Trial};
+use std::io::Seek as _;
+use std::process::Command;
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::{Duration, Instant};
+use tf_plugin_testing::device::{Host, TestDevice, TestEvent, TestStream};
+
+/// What a process is to do.
+const ONE: &str = "GPU_LOST_CASE";
+/// `TF_OK`.
+const OK: u32 = 0;
+const LEN: usize = 1 << 16;
+
+/// Faults, and how the error begins.
+fn faults() -> Vec<(String, String)> {
+    let mut faults = Vec::new();
+    for (function, what, numbers) in [
+        ("vkQueueSubmit", "send a batch", &[1, 2, 3, 9, 30][..]),
+        ("vkWaitSemaphores", "wait for a batch", &[1, 2, 3, 9, 30]),
+        ("vkBeginCommandBuffer", "begin a batch", &[1, 2, 9]),
+        ("vkEndCommandBuffer", "end a batch", &[1, 2, 9]),
+        ("vkResetCommandPool", "reset a batch", &[1, 2, 9]),
+        ("vkAllocateMemory", "allocate ", &[2, 3, 4, 5]),
+        ("vkMapMemory", "map memory", &[1, 2]),
+    ] {
+        for number in numbers {
+            let error = format!("vulkan cannot {what}");
+            faults.push((format!("lost {function} {number}"), error));
+        }
+    }
+    for number in [1, 2, 3, 9, 30] {
+        let error = String::from("has not finished a batch for 1 s");
+        faults.push((format!("hang vkQueueSubmit {number}"), error));
+    }
+    faults
+}
+
+/// What happens to a device until it fails, and the error.
+struct Work<'a> {
+    device: &'a TestDevice<'a>,
+    streams: [TestStream<'a>; 2],
+    event: TestEvent<'a>,
+}
+
+impl Work<'_> {
+    /// Copies in both streams and without one.
+    fn round(&self) -> Result<(), String> {
+        let text = |error: se_plugin::Error| format!("{error:#}");
+        let (device, [one, other]) = (self.device, &self.streams);
+        let memory = [(); 2].map(|()| device.allocate(LEN as u64));
+        let [Some(a), Some(b)] = memory else { return device.synchronize().map_err(text) };
+        let mut back = vec![0; LEN];
+        let mut all = || {
+            one.copy_to_device(a, &[7; LEN])?;
+            one.copy_on_device(b, a, LEN as u64)?;
+            one.record_event(&self.event);
+            other.wait_event(&self.event)?;
+            let called = one.host_callback()?;
+            other.copy_to_host(&mut back, b)?;
+            // Whatever becomes of the card, it comes.
+            let code = called.recv_timeout(Duration::from_secs(30));
+            assert!(!matches!(code, Err(RecvTimeoutError::Timeout)), "no callback");
+            one.synchronize()?;
+            other.synchronize()?;
+            assert_eq!(code, Ok(OK), "the callback knew more than the stream");
+            device.copy_on_device(a, b, LEN as u64)?;
+            device.synchronize()
+        };
+        let result = all();
+        device.deallocate(a);
+        device.deallocate(b);
+        result.map_err(text)
+    }
+
+    /// Every call that can fail has this error.
+    fn later(&self, error: &str) {
+        let (one, mut back) = (&self.streams[0], [0; 16]);
+        // The memory is there or not, as the driver likes.
+        let at = self.device.allocate(LEN as u64).or_else(|| se_plugin::DevicePtr::new(256));
+        let at = at.expect("an address");
+        for (what, result) in [
+            ("synchronize", one.synchronize()),
+            ("status", one.status()),
+            ("the device's synchronize", self.device.synchronize()),
+            ("the device's copy", self.device.copy_to_device(at, &back)),
+            ("copy_to_host", one.copy_to_host(&mut back, at)),
+        ] {
+            let said = result.expect_err(what).to_string();
+            let is_allocated = at.address() != 256;
+            assert!(said.contains(error) || !is_allocated, "{what}: {said}, not {error}");
+        }
+        // TensorFlow would wait for it for good.
+        one.record_event(&self.event);
+        let since = Instant::now();
+        while self.event.status() != se_plugin::EventStatus::Complete {
+            assert!(since.elapsed() < Duration::from_secs(30), "an event never completes");
+        }
+        let code = one.host_callback().expect("a callback").recv_timeout(Duration::from_secs(30));
+        assert!(code.is_ok_and(|code| code != OK), "a callback is told {code:?}");
+    }
+}
+
+/// In a process with the fault: works until there is an error, and looks what is left.
+fn lose(expected: &str) {
+    let host = Host::load::<GpuPlatform>().expect("a platform");
+    {
+        let device = host.device(0).expect("a device");
+        let streams = [device.stream(), device.stream()].map(|(stream, made)| {
+            made.expect("a stream");
+            stream
+        });
+        let work = Work { device: &device, streams, event: device.event().expect("an event") };
+        let error = (0..100).find_map(|_| work.round().err()).expect("the card is lost");
+        assert!(error.contains(expected), "{error}, not {expected}");
+        work.later(expected);
+    }
+    assert_eq!(host.violations().len(), 0, "{:#?}", host.violations());
+}
+
+/// Work of many minutes on lavapipe, and a short limit. The process ends while the card is at it.
+fn hang() {
+    const LARGE: u64 = 256 << 20;
+    let since = Instant::now();
+    let host = Host::load::<GpuPlatform>().expect("a platform");
+    {
+        let device = host.device(0).expect("a device");
+        let (stream, made) = device.stream();
+        made.expect("a stream");
+        let [a, b] = [(); 2].map(|()| device.allocate(LARGE).expect("memory"));
+        for _ in 0..2_000 {
+            stream.copy_on_device(a, b, LARGE).expect("enqueued");
+        }
+        let error = stream.synchronize().expect_err("the card does not finish").to_string();
+        for part in
+            ["`llvmpipe", "has not finished a batch for 1 s", "whose last commands are `MemcpyD2D`"]
+        {
+            assert!(error.contains(part), "{error}");
+        }
+        let again = stream.synchronize().expect_err("it is lost").to_string();
+        assert_eq!(error, again);
+        // The card is still at it.
+        device.deallocate(a);
+        device.deallocate(b);
+    }
+    assert!(since.elapsed() < Duration::from_secs(20), "{:?}", since.elapsed());
+}
+
+/// In a process of its own, which must end by itself.
+fn run(fault: &str, expected: &str, loader: Option<&Loader>) -> Result<(), Failed> {
+    let environment = match loader {
+        Some(loader) => loader.environment(lavapipe::environment(), fault),
+        None => lavapipe::environment(),
+    };
+    // Files, since a process that writes much would wait for a pipe.
+    let [mut said, mut errors] = [tempfile::tempfile()?, tempfile::tempfile()?];
+    let mut child = Command::new(std::env::current_exe()?);
+    if !fault.starts_with("lost") {
+        child.env("RUST_GPU_TIMEOUT_S", "1");
+    }
+    let mut child = child
+        .envs(environment)
+        .env(ONE, expected)
+        .stdout(said.try_clone()?)
+        .stderr(errors.try_clone()?)
+        .spawn()?;
+    let since = Instant::now();
+    while child.try_wait()?.is_none() && since.elapsed() < Duration::from_secs(60) {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    // It may have ended.
+    let _ = child.kill();
+    let status = child.wait()?;
+    let [said, errors] = [&mut said, &mut errors].map(|file| {
+        file.rewind()?;
+        std::io::read_to_string(file)
+    });
+    let (said, errors) = (said?, errors?);
+    let mistakes = lavapipe::mistakes(&said);
+    let happened = loader.is_none() || errors.contains(faulty_vulkan::HAPPENED);
+    if status.success() && mistakes.is_empty() && happened {
+        return Ok(());
+    }
+    let took = since.elapsed();
+    Err(format!("{status} after {took:?}, the fault has happened: {happened}\n{said}{errors}")
+        .into())
+}
+
+fn main() {
+    match std::env::var(ONE).as_deref() {
+        Ok("") => return hang(),
+        Ok(expected) => return lose(expected),
+        Err(_) => {}
+    }
+    let mut trials = vec![Trial::test("a_batch_that_takes_minutes", || run("", "", None))];
+    for (fault, expected) in faults() {
+        let name = fault.replace(' ', "_");
+        trials.push(Trial::test(name, move || run(&fault, &expected, Some(&Loader::new()))));
+    }
+    libtest_mimic::run(&Arguments::from_args(), trials).exit();
+}
