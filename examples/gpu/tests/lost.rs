@@ -150,6 +150,23 @@ fn hang() {
     assert!(since.elapsed() < Duration::from_secs(20), "{:?}", since.elapsed());
 }
 
+/// Streams whose batches are short, but behind those of so many others that the last waits for longer than the limit.
+fn queue() {
+    const BYTES: u64 = 4 << 20;
+    let host = Host::load::<GpuPlatform>().expect("a platform");
+    let device = host.device(0).expect("a device");
+    let [a, b] = [(); 2].map(|()| device.allocate(BYTES).expect("memory"));
+    let streams: Vec<_> = (0..16).map(|_| device.stream().0).collect();
+    for stream in &streams {
+        for _ in 0..1_000 {
+            stream.copy_on_device(a, b, BYTES).expect("enqueued");
+        }
+    }
+    device.synchronize().expect("the card has always finished something");
+    device.deallocate(a);
+    device.deallocate(b);
+}
+
 /// In a process of its own, which must end by itself.
 fn run(fault: &str, expected: &str, loader: Option<&Loader>) -> Result<(), Failed> {
     let environment = match loader {
@@ -192,11 +209,15 @@ fn run(fault: &str, expected: &str, loader: Option<&Loader>) -> Result<(), Faile
 
 fn main() {
     match std::env::var(ONE).as_deref() {
-        Ok("") => return hang(),
+        Ok("hang") => return hang(),
+        Ok("queue") => return queue(),
         Ok(expected) => return lose(expected),
         Err(_) => {}
     }
-    let mut trials = vec![Trial::test("a_batch_that_takes_minutes", || run("", "", None))];
+    let mut trials = vec![
+        Trial::test("a_batch_that_takes_minutes", || run("", "hang", None)),
+        Trial::test("batches_behind_many_others", || run("", "queue", None)),
+    ];
     for (fault, expected) in faults() {
         let name = fault.replace(' ', "_");
         trials.push(Trial::test(name, move || run(&fault, &expected, Some(&Loader::new()))));

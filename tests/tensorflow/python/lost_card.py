@@ -3,6 +3,8 @@
     lost_card.py lost ERROR     small steps until one fails, for a card that the environment lets fail
     lost_card.py slow ERROR     matrix products that take the card minutes, with a limit of seconds
 
+    lost_card.py leave ''        the same without a limit and without waiting for them: only the end of the process could
+
 ERROR is a part of the error that every later call has to have. Writes `ok WAY` before the process ends, which it does as
 any other: within seconds, with exit status 0.
 """
@@ -49,12 +51,15 @@ def step(numbers):
     kept.append(tf.concat([y, y], 0))
 
 
-def slow(numbers):
+def enqueue_slow(numbers):
     y = x = tf.constant(np.tile(numbers, (128, 128)))
-    # On a card that is otherwise idle, a batch for each.
     for _ in range(40):
         y = tf.matmul(y, x)
-    y.numpy()
+    return y
+
+
+def slow(numbers):
+    enqueue_slow(numbers).numpy()
 
 
 kept = []
@@ -70,6 +75,11 @@ def main():
     # A card can be lost as early as this.
     error_of(lambda: on_card.append(tf.identity(before)))
     before = on_card[0] if on_card else before
+    if way == "leave":
+        error = error_of(lambda: kept.append(enqueue_slow(numbers)))
+        check(not error, error)
+        print("ok " + way, flush=True)
+        return
     if way == "slow":
         error = error_of(lambda: slow(numbers))
     else:

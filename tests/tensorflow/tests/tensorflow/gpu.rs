@@ -251,6 +251,13 @@ fn a_card_that_takes_too_long_is_an_error_and_the_process_ends() {
     }
 }
 
+#[test]
+fn a_process_ends_while_the_card_is_at_work() {
+    let since = Instant::now();
+    lose_card("leave", "", &[], lavapipe::driver(), false);
+    assert!(since.elapsed() < Duration::from_secs(60), "{:?}", since.elapsed());
+}
+
 /// Lets the calls of a function with these numbers fail, each in a process.
 fn each_fault(kind: &str, function: &str, numbers: &[u32], error: &str, settings: &[(&str, &str)]) {
     let loader = Loader::new();
