@@ -42,8 +42,8 @@ impl Loader {
     }
 
     /// An environment of `lavapipe` with this loader and a fault: `lost FUNCTION NUMBER` lets the call of that number fail
-    /// with `VK_ERROR_DEVICE_LOST`, `hang vkQueueSubmit NUMBER` drops that submission and all later ones, and what frees memory then waits for the
-    /// card for good.
+    /// with `VK_ERROR_DEVICE_LOST`; `hang vkQueueSubmit NUMBER` drops that submission and all later ones, and what frees
+    /// memory then waits for the card for good.
     ///
     /// # Panics
     /// If the environment has no loader.

@@ -273,14 +273,15 @@ fn each_fault(kind: &str, function: &str, numbers: &[u32], error: &str, settings
     }
 }
 
+/// `examples/gpu/tests/lost.rs` has more of the calls.
 #[test]
 fn a_lost_card_is_an_error_for_good() {
     for (function, what, numbers) in [
-        ("vkQueueSubmit", "send a batch", &[1, 2, 3, 10, 40][..]),
-        ("vkWaitSemaphores", "wait for a batch", &[1, 2, 10, 40]),
-        ("vkAllocateMemory", "allocate ", &[1, 2, 3, 4, 5]),
+        ("vkQueueSubmit", "send a batch", &[1, 2, 10][..]),
+        ("vkWaitSemaphores", "wait for a batch", &[1, 10]),
+        ("vkAllocateMemory", "allocate ", &[1, 3]),
         ("vkMapMemory", "map memory", &[1]),
-        ("vkCreateComputePipelines", "compile the shader", &[1, 3]),
+        ("vkCreateComputePipelines", "compile the shader", &[1]),
     ] {
         each_fault("lost", function, numbers, &format!("vulkan cannot {what}"), &[]);
     }
@@ -290,7 +291,7 @@ fn a_lost_card_is_an_error_for_good() {
 fn a_card_that_hangs_is_an_error_for_good() {
     let limit = [("RUST_GPU_TIMEOUT_S", "3")];
     let error = "has not finished a batch for 3 s";
-    each_fault("hang", "vkQueueSubmit", &[1, 2, 10, 40], error, &limit);
+    each_fault("hang", "vkQueueSubmit", &[2, 10], error, &limit);
 }
 
 #[test]
