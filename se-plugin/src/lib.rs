@@ -68,7 +68,7 @@ mod timer;
 pub mod toolkit;
 mod wire;
 
-pub use abi::device_type::host_has_gpu_kernels;
+pub use abi::device_type::{device_type, host_has_gpu_kernels};
 pub use abi::host_buf::HostBuf;
 pub use abi::host_callback::HostCallback;
 pub use abi::host_memory::HostAllocator;

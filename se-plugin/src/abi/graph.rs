@@ -6,7 +6,7 @@ use super::kernel::status::Status;
 use super::loads::{initialize, name_of_load};
 use super::versions::{Versioned as _, check_major_version, fill, read_at_least, set_field};
 use crate::abi::host_buf::lent;
-use crate::graph::workarounds::{self, Workarounds};
+use crate::graph::workarounds::Workarounds;
 use crate::graph::{Graph, GraphPass, OptimizerConfigs};
 use core::ffi::{c_char, c_int, c_void};
 use core::ptr;
@@ -82,7 +82,7 @@ unsafe fn register<P: Exported>(
                 OptimizerConfigs::default()
             })
         }
-        None if runs => workarounds::configs(device_type::<P>(), crate::kernel::has_kernel::<P>),
+        None if runs => OptimizerConfigs::of::<P>(),
         None => OptimizerConfigs::default(),
     };
     let optimizer = TP_Optimizer {

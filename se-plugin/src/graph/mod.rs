@@ -55,7 +55,7 @@
 //!   it. What the user has set for TensorFlow's own passes does not hold there.
 //! - If the author has no pass, it turns TensorFlow's arithmetic pass off, unless the plugin has float32 kernels for
 //!   all ops that this inserts, such as an `AddN` for `a + b + c`: such an op without a kernel is an error on the
-//!   device. An author's pass decides with [`GraphPass::configs`].
+//!   device. An author's pass decides with [`GraphPass::configs`], and can choose the same by [`OptimizerConfigs::of`].
 //!
 //! # Failures
 //! When a pass fails or panics, TensorFlow continues with the graph unchanged, and logs the error. An invalid
@@ -70,6 +70,9 @@ pub use crate::kernel::{DType, PartialShape};
 pub use attribute::Attribute;
 pub use node::{Input, Node};
 
+use crate::abi::device_type::device_type;
+use crate::kernel::has_kernel;
+use crate::platform::Platform;
 use crate::wire::{Value, fields, put_bytes, put_message};
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -132,6 +135,12 @@ macro_rules! optimizer_configs {
         }
 
         impl OptimizerConfigs {
+            /// What the SDK chooses for a platform without a pass of the author's.
+            #[must_use]
+            pub fn of<P: Platform>() -> Self {
+                workarounds::configs(device_type::<P>(), has_kernel::<P>)
+            }
+
             /// The struct of the C API.
             pub(crate) fn as_raw(&self) -> tf_fs_sys::TP_OptimizerConfigs {
                 tf_fs_sys::TP_OptimizerConfigs {

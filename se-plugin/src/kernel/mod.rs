@@ -74,7 +74,7 @@ pub use construction::{Attribute, OpKernelConstruction};
 pub use context::OpKernelContext;
 pub use element::Element;
 pub use interface::Kernel;
-pub use op::{OpDefinition, OpDefinitionBuilder};
+pub use op::{OpDefinition, OpDefinitionBuilder, host_has_op};
 pub use partial_shape::PartialShape;
 pub use registry::has_kernel;
 pub use tensor::{DeviceTensor, HostTensor, HostTensorMut};

@@ -2,7 +2,7 @@
 
 use crate::abi::kernel::ops::{self, NewOp};
 use crate::abi::kernel::shapes::{Infer, InferShapes, ShapeInferenceContext, infer};
-use crate::abi::kernel::status::Status;
+use crate::abi::kernel::status::{HostApi, Status};
 use crate::collected::Collected;
 use crate::wire::{Value, values};
 use core::fmt;
@@ -209,6 +209,16 @@ pub(crate) struct Definition {
 /// The definition of a host's op; `None` if there is none, and an error if the host does not say.
 pub(super) fn look_up(status: &Status, op: &str) -> Result<Option<Definition>> {
     ops::look_up(status, op, Definition::read)
+}
+
+/// Whether TensorFlow has an op: its own, or one that a plugin has registered. A graph pass that writes an op of
+/// [`register_op!`](crate::register_op) has to know, because the registration may have failed.
+///
+/// A host that does not say which ops it has, has none.
+#[must_use]
+pub fn host_has_op(op: &str) -> bool {
+    let status = HostApi::get().map_err(Error::internal).and_then(|host| host.new_status());
+    status.and_then(|status| look_up(&status, op)).is_ok_and(|found| found.is_some())
 }
 
 impl Definition {
