@@ -1,10 +1,8 @@
 #version 460
-// One result for each element of up to two inputs, which are broadcast. The ops are in `src/kernels/elementwise.rs`.
+// One result for each element of up to two inputs, which are broadcast.
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
-#ifdef IS_FLOAT
-#include "math.glsl"
-#endif
+#include "elementwise.glsl"
 
 layout(local_size_x = 256) in;
 layout(constant_id = 0) const uint OP = 0;
@@ -20,108 +18,6 @@ layout(push_constant, scalar) uniform Push {
     Axis axes[8];
 } push;
 
-COMPUTE flag(bool is) { return COMPUTE(is ? 1 : 0); }
-
-#ifdef IS_FLOAT
-COMPUTE compute(float a, float b) {
-    switch (OP) {
-        case 3: return a / b;
-        case 4: return isnan(a) || isnan(b) ? NAN : max(a, b);
-        case 5: return isnan(a) || isnan(b) ? NAN : min(a, b);
-        case 7: return floor(rounded(a / b, IN));
-        case 8: {
-            // In two steps, so that the products of 16-bit floats are exact; `fma` may round twice.
-            float quotient = trunc(a / b), high = trunc(quotient / 4096.0) * 4096.0;
-            precise float rest = a - high * b;
-            rest = rest - (quotient - high) * b;
-            // The quotient may have been rounded to the next integer.
-            if (rest != 0.0 && (rest < 0.0) != (a < 0.0)) rest += a < 0.0 ? -abs(b) : abs(b);
-            if (abs(rest) >= abs(b)) rest -= a < 0.0 ? -abs(b) : abs(b);
-            rest = rounded(rest, IN);
-            return rest != 0.0 && (rest < 0.0) != (b < 0.0) ? rest + b : rest;
-        }
-        case 9: return b == 0.0 ? 0.0 : a / b;
-        case 10: return b == 0.0 ? 0.0 : a * b;
-        case 11: return pow_(a, b);
-        case 12: return a == 0.0 ? 0.0 : a * rounded(log_(b), IN);
-        case 13: return a == 0.0 ? 0.0 : a / b;
-        case 14: return atan(a, b);
-        case 21: return b > 0.0 ? a : 0.0;
-        case 22: return b > 0.0 && b < 6.0 ? a : 0.0;
-        case 23: return b < 0.0 ? a * (b + 1.0) : a;
-        case 24: return b < 0.0 ? a * (b + 1.7580993408473768) : a * 1.0507009873554805;
-        case 25: return a * sigmoid(b);
-        case 26: { float s = 1.0 + abs(b); return a / (s * s); }
-        case 27: return b * a * (1.0 - a);
-        case 28: return b * (1.0 - a * a);
-        case 29: return 0.5 * b / a;
-        case 30: return -0.5 * b * a * a * a;
-        case 31: return -b * a * a;
-        case 32: return b > 0.0 ? a : a * push.number;
-        case 45: return a < 0.0 ? 0.0 : a;
-        case 46: return a < 0.0 ? 0.0 : a > 6.0 ? 6.0 : a;
-        case 47: return a < 0.0 ? expm1_(a) : a;
-        case 48: return a < 0.0 ? 1.7580993408473768 * expm1_(a) : 1.0507009873554805 * a;
-        case 49: return softplus(a);
-        case 50: return a / (1.0 + abs(a));
-        case 51: return sigmoid(a);
-        case 52: return tanh_(a);
-        case 53: return sqrt(a);
-        case 54: return 1.0 / sqrt(a);
-        case 55: return exp_(a);
-        case 56: return expm1_(a);
-        case 57: return log_(a);
-        case 58: return log1p_(a);
-        case 59: return sine(a, 0);
-        case 60: return sine(a, 1);
-        case 61: return erf_(a);
-        case 62: return erfc_(a);
-        case 63: return floor(a);
-        case 64: return ceil(a);
-        case 65: return roundEven(a);
-        case 66: return 1.0 / a;
-        case 67: return flag(isnan(a));
-        case 68: return flag(isinf(a));
-        case 69: return flag(!isnan(a) && !isinf(a));
-        case 70: return a > 0.0 ? a : a * push.number;
-    }
-    return a;
-}
-#else
-COMPUTE compute(int64_t a, int64_t b) {
-    switch (OP) {
-        case 4: return max(a, b);
-        case 5: return min(a, b);
-        case 33: return flag(a != 0 && b != 0);
-        case 34: return flag(a != 0 || b != 0);
-        case 71: return flag(a == 0);
-    }
-    return a;
-}
-#endif
-
-COMPUTE result(COMPUTE a, COMPUTE b) {
-    switch (OP) {
-        case 0: return a + b;
-        case 1: return a - b;
-        case 2: return a * b;
-        case 6: { COMPUTE d = rounded(a - b, IN); return d * d; }
-        case 15: return flag(a < b);
-        case 16: return flag(a <= b);
-        case 17: return flag(a > b);
-        case 18: return flag(a >= b);
-        case 19: return flag(a == b);
-        case 20: return flag(a != b);
-        case 41: return -a;
-        case 42: return abs(a);
-        case 43: return a * a;
-        case 44: return a > COMPUTE(0) ? COMPUTE(1) : a < COMPUTE(0) ? COMPUTE(-1) : a;
-        case 72: return COMPUTE(0);
-        case 73: return COMPUTE(1);
-    }
-    return compute(a, b);
-}
-
 void main() {
     uint step = gl_NumWorkGroups.x * gl_WorkGroupSize.x;
     for (uint i = gl_GlobalInvocationID.x; i < push.n; i += step) {
@@ -133,6 +29,7 @@ void main() {
             b += at * push.axes[axis].b;
         }
         // An op of one input has no second, and its address is that of the first.
-        store(push.out_, i, OUT, result(load(push.a, a, IN), load(push.b, b, IN)));
+        COMPUTE x = load(push.a, a, IN), y = load(push.b, b, IN);
+        store(push.out_, i, OUT, result(OP, x, y, push.number, IN));
     }
 }
