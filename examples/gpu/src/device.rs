@@ -1,6 +1,7 @@
 //! The platform and its device.
 
 use crate::abi::{Batch, Block, Gpu};
+use crate::fusion::{self, Fusion};
 use crate::health::Health;
 use crate::queue::Queue;
 use crate::regions::Regions;
@@ -18,7 +19,11 @@ fn setting(name: &str) -> Option<String> {
 }
 
 /// A setting, if there is one.
-fn parsed<T>(name: &str, parse: impl Fn(&str) -> Option<T>, example: &str) -> Result<Option<T>> {
+pub(crate) fn parsed<T>(
+    name: &str,
+    parse: impl Fn(&str) -> Option<T>,
+    example: &str,
+) -> Result<Option<T>> {
     let Some(text) = setting(name) else { return Ok(None) };
     let parsed = parse(&text).ok_or_else(|| {
         Error::invalid_argument(format!("{name}={text} is not understood; write {example}"))
@@ -36,7 +41,7 @@ pub struct GpuPlatform {
     counters: Counters,
 }
 
-#[device_plugin(profiler = &*TIMELINE)]
+#[device_plugin(graph_pass = Fusion, profiler = &*TIMELINE)]
 impl Platform for GpuPlatform {
     const NAME: &'static str = "RUST_GPU";
     const TYPE: &'static str = "RUST_GPU";
@@ -53,6 +58,7 @@ impl Platform for GpuPlatform {
         let seconds = |text: &str| Duration::try_from_secs_f64(text.parse().ok()?).ok();
         let timeout =
             parsed("RUST_GPU_TIMEOUT_S", seconds, "RUST_GPU_TIMEOUT_S=300, 0 for no limit")?;
+        fusion::is_on()?;
         let mut gpu = Gpu::open(setting("RUST_GPU_CARD").as_deref())?;
         gpu.total = gpu.total.min(limit.unwrap_or(u64::MAX));
         if let Some(timeout) = timeout {

@@ -9,22 +9,25 @@
 //! | `RUST_GPU_MEMORY_MIB` | the most device memory to use, in MiB; all by default |
 //! | `RUST_GPU_TIMEOUT_S` | seconds after which a card that finishes none of its work counts as hung, such as `120` or `0.5`; 300 by default, no limit for a card in software, such as lavapipe, where one matrix product can take minutes. 0 is no limit |
 //! | `RUST_GPU_TYPE` | the type of the device. Without it, `GPU`; on a TensorFlow that was built for CUDA or ROCm, which has kernels of its own for that type, `RUST_GPU`. Beside another plugin of the type `GPU`, name one |
+//! | `RUST_GPU_FUSE` | `0`: elementwise ops that follow each other in a graph are not fused |
 //! | `RUST_GPU_COUNTERS` | a file to which the card's name and how often each kernel ran are written, whenever a tensor is copied to the host |
 //!
 //! `abi` is the layer above Vulkan and holds all `unsafe`; the other modules know nothing of Vulkan. `kernels` enqueue
-//! `shaders` by `launch`.
+//! `shaders` by `launch`. `fusion` is the graph pass.
 
 #![deny(unsafe_code)]
 
 #[allow(unsafe_code, reason = "calls of Vulkan; every block is argued")]
 mod abi;
 mod device;
+mod fusion;
 mod health;
 mod kernels;
 mod launch;
 mod queue;
 mod regions;
 mod stream;
+mod trees;
 
 pub use device::{GpuDevice, GpuPlatform};
 pub use stream::{GpuEvent, GpuStream};

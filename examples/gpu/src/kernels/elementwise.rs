@@ -1,4 +1,4 @@
-//! The same for each element. The numbers are those of the ops in `shaders/elementwise.comp`.
+//! The same for each element. The numbers are those of the ops in `shaders/elementwise.glsl`.
 
 use super::*;
 use core::marker::PhantomData;
@@ -10,11 +10,16 @@ fn shader_of(dtype: DType) -> &'static Shader {
 
 /// Computes op `number` of each two elements of the inputs, which are broadcast.
 pub(super) fn binary(context: &Run<'_>, op: &'static str, number: u32) -> Result<()> {
-    with_number(context, op, number, 0.0)
+    binary_with_number(context, op, number, 0.0)
 }
 
 /// As [`binary`], with a number from an attribute.
-fn with_number(context: &Run<'_>, op: &'static str, number: u32, attribute: f32) -> Result<()> {
+fn binary_with_number(
+    context: &Run<'_>,
+    op: &'static str,
+    number: u32,
+    attribute: f32,
+) -> Result<()> {
     let (a, b) = (context.input(0)?, context.input(1)?);
     let broadcast = Broadcast::new([&shape(&a)?, &shape(&b)?])?;
     let out = output(context, 0, broadcast.shape())?;
@@ -22,7 +27,17 @@ fn with_number(context: &Run<'_>, op: &'static str, number: u32, attribute: f32)
 }
 
 /// Computes op `number` of each element, in the memory of the input if nothing else uses it.
-fn unary(context: &Run<'_>, op: &'static str, number: u32, attribute: f32) -> Result<()> {
+fn unary(context: &Run<'_>, op: &'static str, number: u32) -> Result<()> {
+    unary_with_number(context, op, number, 0.0)
+}
+
+/// As [`unary`], with a number from an attribute.
+fn unary_with_number(
+    context: &Run<'_>,
+    op: &'static str,
+    number: u32,
+    attribute: f32,
+) -> Result<()> {
     // Not kept: who holds the input is one of its users.
     let shape = context.input(0)?.shape().to_vec();
     let out = match context.input_dtype(0)? == context.output_dtype(0)? {
@@ -47,7 +62,7 @@ pub(super) fn in_place(
     run(context, op, [number, 0], [target, other], target, &axes)
 }
 
-fn run(
+pub(super) fn run(
     context: &Run<'_>,
     op: &'static str,
     [number, attribute]: [u32; 2],
@@ -73,83 +88,126 @@ fn run(
     .enqueue(context)
 }
 
-kernels! {
+/// The ops that can be fused: on floats, with a result of the type of their inputs. Their names, numbers and how many inputs
+/// they have.
+pub(crate) fn fusible() -> &'static [(&'static str, u32, usize)] {
+    FUSIBLE
+}
+
+/// Kernels with the numbers of their ops, a line each; those that can be fused are also listed.
+macro_rules! elementwise {
+    ($(types $types:tt $($op:literal $name:ident = $body:ident $number:literal;)*)*) => {
+        kernels! {$(
+            types $types $($op $name = |run, op| $body(run, op, $number);)*
+        )*}
+    };
+    (fusible: $($others:literal = $other_body:ident $other_number:literal;)*
+     $(types $types:tt $($op:literal $name:ident = $body:ident $number:literal;)*)*) => {
+        elementwise! {$(types $types $($op $name = $body $number;)*)*}
+
+        const FUSIBLE: &[(&str, u32, usize)] = &[
+            $(($others, $other_number, operands!($other_body)),)*
+            $($(($op, $number, operands!($body)),)*)*
+        ];
+    };
+}
+
+macro_rules! operands {
+    (unary) => {
+        1
+    };
+    (binary) => {
+        2
+    };
+}
+
+elementwise! {
+    fusible:
+    "LeakyRelu" = unary 70;
+    "LeakyReluGrad" = binary 32;
+
     types [f32, f16, bf16]
-    "Div" Div = |run, op| binary(run, op, 3);
-    "RealDiv" RealDiv = |run, op| binary(run, op, 3);
-    "FloorDiv" FloorDiv = |run, op| binary(run, op, 7);
-    "FloorMod" FloorMod = |run, op| binary(run, op, 8);
-    "DivNoNan" DivNoNan = |run, op| binary(run, op, 9);
-    "MulNoNan" MulNoNan = |run, op| binary(run, op, 10);
-    "Pow" Pow = |run, op| binary(run, op, 11);
-    "Xlogy" Xlogy = |run, op| binary(run, op, 12);
-    "Xdivy" Xdivy = |run, op| binary(run, op, 13);
-    "Atan2" Atan2 = |run, op| binary(run, op, 14);
-    "ReluGrad" ReluGrad = |run, op| binary(run, op, 21);
-    "Relu6Grad" Relu6Grad = |run, op| binary(run, op, 22);
-    "EluGrad" EluGrad = |run, op| binary(run, op, 23);
-    "SeluGrad" SeluGrad = |run, op| binary(run, op, 24);
-    "SoftplusGrad" SoftplusGrad = |run, op| binary(run, op, 25);
-    "SoftsignGrad" SoftsignGrad = |run, op| binary(run, op, 26);
-    "SigmoidGrad" SigmoidGrad = |run, op| binary(run, op, 27);
-    "TanhGrad" TanhGrad = |run, op| binary(run, op, 28);
-    "SqrtGrad" SqrtGrad = |run, op| binary(run, op, 29);
-    "RsqrtGrad" RsqrtGrad = |run, op| binary(run, op, 30);
-    "ReciprocalGrad" ReciprocalGrad = |run, op| binary(run, op, 31);
-    "InvGrad" InvGrad = |run, op| binary(run, op, 31);
-    "Relu" Relu = |run, op| unary(run, op, 45, 0.0);
-    "Relu6" Relu6 = |run, op| unary(run, op, 46, 0.0);
-    "Elu" Elu = |run, op| unary(run, op, 47, 0.0);
-    "Selu" Selu = |run, op| unary(run, op, 48, 0.0);
-    "Softplus" Softplus = |run, op| unary(run, op, 49, 0.0);
-    "Softsign" Softsign = |run, op| unary(run, op, 50, 0.0);
-    "Sigmoid" Sigmoid = |run, op| unary(run, op, 51, 0.0);
-    "Tanh" Tanh = |run, op| unary(run, op, 52, 0.0);
-    "Sqrt" Sqrt = |run, op| unary(run, op, 53, 0.0);
-    "Rsqrt" Rsqrt = |run, op| unary(run, op, 54, 0.0);
-    "Exp" Exp = |run, op| unary(run, op, 55, 0.0);
-    "Expm1" Expm1 = |run, op| unary(run, op, 56, 0.0);
-    "Log" Log = |run, op| unary(run, op, 57, 0.0);
-    "Log1p" Log1p = |run, op| unary(run, op, 58, 0.0);
-    "Sin" Sin = |run, op| unary(run, op, 59, 0.0);
-    "Cos" Cos = |run, op| unary(run, op, 60, 0.0);
-    "Erf" Erf = |run, op| unary(run, op, 61, 0.0);
-    "Erfc" Erfc = |run, op| unary(run, op, 62, 0.0);
-    "Floor" Floor = |run, op| unary(run, op, 63, 0.0);
-    "Ceil" Ceil = |run, op| unary(run, op, 64, 0.0);
-    "Round" Round = |run, op| unary(run, op, 65, 0.0);
-    "Rint" Rint = |run, op| unary(run, op, 65, 0.0);
-    "Reciprocal" Reciprocal = |run, op| unary(run, op, 66, 0.0);
-    "Inv" Inv = |run, op| unary(run, op, 66, 0.0);
-    "IsNan" IsNan = |run, op| unary(run, op, 67, 0.0);
-    "IsInf" IsInf = |run, op| unary(run, op, 68, 0.0);
-    "IsFinite" IsFinite = |run, op| unary(run, op, 69, 0.0);
+    "Div" Div = binary 3;
+    "RealDiv" RealDiv = binary 3;
+    "FloorDiv" FloorDiv = binary 7;
+    "FloorMod" FloorMod = binary 8;
+    "DivNoNan" DivNoNan = binary 9;
+    "MulNoNan" MulNoNan = binary 10;
+    "Pow" Pow = binary 11;
+    "Xlogy" Xlogy = binary 12;
+    "Xdivy" Xdivy = binary 13;
+    "Atan2" Atan2 = binary 14;
+    "ReluGrad" ReluGrad = binary 21;
+    "Relu6Grad" Relu6Grad = binary 22;
+    "EluGrad" EluGrad = binary 23;
+    "SeluGrad" SeluGrad = binary 24;
+    "SoftplusGrad" SoftplusGrad = binary 25;
+    "SoftsignGrad" SoftsignGrad = binary 26;
+    "SigmoidGrad" SigmoidGrad = binary 27;
+    "TanhGrad" TanhGrad = binary 28;
+    "SqrtGrad" SqrtGrad = binary 29;
+    "RsqrtGrad" RsqrtGrad = binary 30;
+    "ReciprocalGrad" ReciprocalGrad = binary 31;
+    "InvGrad" InvGrad = binary 31;
+    "Relu" Relu = unary 45;
+    "Relu6" Relu6 = unary 46;
+    "Elu" Elu = unary 47;
+    "Selu" Selu = unary 48;
+    "Softplus" Softplus = unary 49;
+    "Softsign" Softsign = unary 50;
+    "Sigmoid" Sigmoid = unary 51;
+    "Tanh" Tanh = unary 52;
+    "Sqrt" Sqrt = unary 53;
+    "Rsqrt" Rsqrt = unary 54;
+    "Exp" Exp = unary 55;
+    "Expm1" Expm1 = unary 56;
+    "Log" Log = unary 57;
+    "Log1p" Log1p = unary 58;
+    "Sin" Sin = unary 59;
+    "Cos" Cos = unary 60;
+    "Erf" Erf = unary 61;
+    "Erfc" Erfc = unary 62;
+    "Floor" Floor = unary 63;
+    "Ceil" Ceil = unary 64;
+    "Round" Round = unary 65;
+    "Rint" Rint = unary 65;
+    "Reciprocal" Reciprocal = unary 66;
+    "Inv" Inv = unary 66;
 
     // TensorFlow keeps int32 on the host, and has kernels for it there.
     types [f32, f16, bf16, i64]
-    "AddV2" AddV2 = |run, op| binary(run, op, 0);
-    "Add" Add = |run, op| binary(run, op, 0);
-    "Sub" Sub = |run, op| binary(run, op, 1);
-    "Mul" Mul = |run, op| binary(run, op, 2);
-    "Maximum" Maximum = |run, op| binary(run, op, 4);
-    "Minimum" Minimum = |run, op| binary(run, op, 5);
-    "SquaredDifference" SquaredDifference = |run, op| binary(run, op, 6);
-    "Less" Less = |run, op| binary(run, op, 15);
-    "LessEqual" LessEqual = |run, op| binary(run, op, 16);
-    "Greater" Greater = |run, op| binary(run, op, 17);
-    "GreaterEqual" GreaterEqual = |run, op| binary(run, op, 18);
-    "Neg" Neg = |run, op| unary(run, op, 41, 0.0);
-    "Abs" Abs = |run, op| unary(run, op, 42, 0.0);
-    "Square" Square = |run, op| unary(run, op, 43, 0.0);
-    "Sign" Sign = |run, op| unary(run, op, 44, 0.0);
+    "AddV2" AddV2 = binary 0;
+    "Add" Add = binary 0;
+    "Sub" Sub = binary 1;
+    "Mul" Mul = binary 2;
+    "Maximum" Maximum = binary 4;
+    "Minimum" Minimum = binary 5;
+    "SquaredDifference" SquaredDifference = binary 6;
+    "Neg" Neg = unary 41;
+    "Abs" Abs = unary 42;
+    "Square" Square = unary 43;
+    "Sign" Sign = unary 44;
+}
+
+elementwise! {
+    types [f32, f16, bf16]
+    "IsNan" IsNan = unary 67;
+    "IsInf" IsInf = unary 68;
+    "IsFinite" IsFinite = unary 69;
+
+    types [f32, f16, bf16, i64]
+    "Less" Less = binary 15;
+    "LessEqual" LessEqual = binary 16;
+    "Greater" Greater = binary 17;
+    "GreaterEqual" GreaterEqual = binary 18;
 
     types [f32, f16, bf16, i8, i16, i64, u8, u16, u32, u64, bool]
-    "Equal" Equal = |run, op| binary(run, op, 19);
-    "NotEqual" NotEqual = |run, op| binary(run, op, 20);
+    "Equal" Equal = binary 19;
+    "NotEqual" NotEqual = binary 20;
 
     types [f32, f16, bf16, i8, i16, i64, u8, u16, u32, u64]
-    "ZerosLike" ZerosLike = |run, op| unary(run, op, 72, 0.0);
-    "OnesLike" OnesLike = |run, op| unary(run, op, 73, 0.0);
+    "ZerosLike" ZerosLike = unary 72;
+    "OnesLike" OnesLike = unary 73;
 }
 
 kernels! {
@@ -194,7 +252,7 @@ macro_rules! logical {
 logical! {
     "LogicalAnd" LogicalAnd = |run, op| binary(run, op, 33);
     "LogicalOr" LogicalOr = |run, op| binary(run, op, 34);
-    "LogicalNot" LogicalNot = |run, op| unary(run, op, 71, 0.0);
+    "LogicalNot" LogicalNot = |run, op| unary(run, op, 71);
 }
 
 macro_rules! leaky {
@@ -220,8 +278,8 @@ macro_rules! leaky {
 }
 
 leaky! {
-    "LeakyRelu" LeakyRelu = |run, op, alpha| unary(run, op, 70, alpha);
-    "LeakyReluGrad" LeakyReluGrad = |run, op, alpha| with_number(run, op, 32, alpha);
+    "LeakyRelu" LeakyRelu = |run, op, alpha| unary_with_number(run, op, 70, alpha);
+    "LeakyReluGrad" LeakyReluGrad = |run, op, alpha| binary_with_number(run, op, 32, alpha);
 }
 
 struct Cast<S, D>(PhantomData<(S, D)>);
@@ -242,7 +300,7 @@ const _: () = {
             Ok(Self(PhantomData))
         }
         fn compute(&self, context: &mut Run<'_>) -> Result<()> {
-            unary(context, "Cast", 40, 0.0)
+            unary(context, "Cast", 40)
         }
     }
 };

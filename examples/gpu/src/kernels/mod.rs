@@ -4,7 +4,8 @@ mod arrange;
 mod choose;
 mod convolve;
 mod einsum;
-mod elementwise;
+pub(crate) mod elementwise;
+pub(crate) mod fused;
 mod matrix;
 mod normalize;
 mod optimize;
@@ -17,7 +18,7 @@ mod softmax;
 mod sums;
 mod window;
 
-use crate::abi::Shader;
+use crate::abi::{PUSH_BYTES, Shader};
 use crate::device::GpuPlatform;
 use crate::launch::{Launch, MOST_GROUPS, Operand, Run, element_type, groups, is_float, word};
 use half::{bf16, f16};

@@ -1,0 +1,114 @@
+//! The graph pass: it makes one node of elementwise ops that follow each other, so that they are one launch.
+
+use crate::device::{GpuPlatform, parsed};
+use crate::kernels::elementwise::fusible;
+use crate::kernels::fused::{self, MOST_INPUTS, MOST_STEPS};
+use crate::launch::is_float;
+use crate::trees::{self, Limits, Operand, Tree, Waits};
+use se_plugin::device_type;
+use se_plugin::graph::{Graph, GraphPass, Input, Node, OptimizerConfigs};
+use se_plugin::kernel::host_has_op;
+use se_plugin::prelude::*;
+
+/// Returns whether ops are fused, by the setting.
+///
+/// # Errors
+/// `INVALID_ARGUMENT` for a value that is not understood.
+pub(crate) fn is_on() -> Result<bool> {
+    let flag = |text: &str| match text {
+        "0" => Some(false),
+        "1" => Some(true),
+        _ => None,
+    };
+    let setting = parsed("RUST_GPU_FUSE", flag, "RUST_GPU_FUSE=0 or RUST_GPU_FUSE=1")?;
+    Ok(setting.unwrap_or(true))
+}
+
+/// The graph pass.
+pub(crate) struct Fusion;
+
+impl GraphPass for Fusion {
+    fn configs(&self) -> OptimizerConfigs {
+        OptimizerConfigs::of::<GpuPlatform>()
+    }
+
+    fn optimize(&self, graph: &mut Graph<'_>) -> Result<()> {
+        // With another value there is no device.
+        if !is_on().unwrap_or(false) || !host_has_op(fused::OP) {
+            return Ok(());
+        }
+        fuse(graph, device_type::<GpuPlatform>())
+    }
+}
+
+/// Fuses all trees of a graph that are on devices of this type.
+fn fuse(graph: &mut Graph<'_>, device_type: &str) -> Result<()> {
+    let limits = Limits { steps: MOST_STEPS, inputs: MOST_INPUTS };
+    let trees = trees::find(graph, |node| kind(node, device_type), limits)?;
+    let mut waits = Waits::of(graph);
+    trees.iter().try_for_each(|tree| replace(graph, tree, &mut waits))
+}
+
+/// Device and type of a node that can be fused.
+fn kind(node: &Node<'_>, device_type: &str) -> Option<(String, DType)> {
+    if !node.is_on(device_type) {
+        return None;
+    }
+    let (_, operands) = step(node)?;
+    let inputs = node.inputs().filter(|input| matches!(input, Input::Data { .. })).count();
+    let dtype = node.attr::<DType>("T").ok()?;
+    let can = inputs == operands && is_float(dtype) && number(node).is_some();
+    can.then(|| (node.device().to_owned(), dtype))
+}
+
+/// The number of a node's op in the shader, and how many operands it has.
+fn step(node: &Node<'_>) -> Option<(u32, usize)> {
+    let found = fusible().iter().find(|(op, ..)| *op == node.op());
+    found.map(|&(_, number, operands)| (number, operands))
+}
+
+/// The number of a node's own.
+fn number(node: &Node<'_>) -> Option<f32> {
+    match node.op() {
+        "LeakyRelu" | "LeakyReluGrad" => node.attr("alpha").ok(),
+        _ => Some(0.0),
+    }
+}
+
+/// Makes the last node of a tree the whole tree, and removes the others.
+fn replace(graph: &mut Graph<'_>, tree: &Tree, waits: &mut Waits) -> Result<()> {
+    let missing = || Error::internal("the graph has lost a node that was in it");
+    let (mut steps, mut numbers) = (Vec::new(), Vec::new());
+    for (name, operands) in &tree.steps {
+        let node = graph.node(name).ok_or_else(missing)?;
+        let (op, _) = step(node).ok_or_else(missing)?;
+        let place = |operand: &Operand| match *operand {
+            Operand::Input(at) => at,
+            Operand::Step(at) => MOST_INPUTS + at,
+        };
+        let first = operands.first().map(place).ok_or_else(missing)?;
+        let second = operands.get(1).map_or(first, place);
+        steps.push(fused::Step { op, operands: [first, second] }.to_attribute());
+        numbers.push(number(node).ok_or_else(missing)?);
+    }
+    let Some(((root, _), others)) = tree.steps.split_last() else { return Ok(()) };
+    let node = graph.node_mut(root).ok_or_else(missing)?;
+    // Those of the system stay.
+    let own = node.attr_names().filter(|name| *name != "T" && !name.starts_with('_'));
+    for name in own.map(str::to_owned).collect::<Vec<_>>() {
+        node.remove_attr(&name);
+    }
+    let controls = node.inputs().filter(|input| matches!(input, Input::Control { .. }));
+    let controls: Vec<_> = controls.map(|input| input.to_string()).collect();
+    node.set_op(fused::OP)
+        .set_inputs(tree.inputs.iter().chain(&controls))
+        .set_attr("N", tree.inputs.len() as i64)
+        .set_attr("steps", steps)
+        .set_attr("numbers", numbers);
+    // It also waits for what they waited for. Those that use a result go before the one that computes it.
+    others.iter().for_each(|(name, _)| waits.add(root, name));
+    others.iter().rev().try_for_each(|(name, _)| waits.remove(graph, name))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,193 @@
+//! Elementwise ops that follow each other, as one launch: what [`Fusion`](crate::fusion::Fusion) makes of them.
+
+use super::elementwise::{self, fusible};
+use super::*;
+use core::marker::PhantomData;
+use se_plugin::kernel::{OpDefinition, OpDefinitionBuilder};
+use se_plugin::register_op;
+use se_plugin::toolkit::shape::to_host;
+
+/// What one launch can do, as `shaders/fused.comp` has it.
+pub(crate) const MOST_INPUTS: usize = 6;
+pub(crate) const MOST_STEPS: usize = 8;
+const PUSH_WORDS: usize = PUSH_BYTES / 4;
+
+/// The op.
+pub(crate) const OP: &str = "RustGpuElementwise";
+
+struct Definition;
+
+impl OpDefinition for Definition {
+    const NAME: &'static str = OP;
+
+    fn define(op: &mut OpDefinitionBuilder) {
+        op.attribute("N: int >= 1")
+            .attribute("T: {half, bfloat16, float}")
+            .attribute("steps: list(int) >= 1")
+            .attribute("numbers: list(float) >= 1")
+            .input("inputs: N * T")
+            .output("output: T");
+    }
+}
+register_op!(Definition);
+
+/// An op of `shaders/elementwise.glsl`, and the places of its operands: from 0 the inputs, from [`MOST_INPUTS`] the
+/// steps before it. An op of one operand has it twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Step {
+    pub(crate) op: u32,
+    pub(crate) operands: [usize; 2],
+}
+
+impl Step {
+    /// As the attribute and the shader have it.
+    pub(crate) fn to_attribute(self) -> i64 {
+        let [a, b] = self.operands;
+        i64::from(self.op) | (a as i64) << 8 | (b as i64) << 16
+    }
+
+    /// # Errors
+    /// `INVALID_ARGUMENT` for what no step has.
+    fn of_attribute(value: i64) -> Result<Self> {
+        let byte = |at: u32| (value >> (8 * at) & 0xff) as usize;
+        let step = Self { op: byte(0) as u32, operands: [byte(1), byte(2)] };
+        let is_known = fusible().iter().any(|&(_, number, _)| number == step.op);
+        ensure!(
+            is_known && step.to_attribute() == value,
+            wrong(format!("{value} is not a step of {OP}"))
+        );
+        Ok(step)
+    }
+}
+
+struct Fused<T> {
+    steps: Vec<Step>,
+    numbers: Vec<f32>,
+    elements: PhantomData<T>,
+}
+
+#[kernel(op = "RustGpuElementwise", types(T = [f32, f16, bf16]))]
+impl<T: Element> Kernel for Fused<T> {
+    type Platform = GpuPlatform;
+
+    fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
+        let steps = construction.attr::<Vec<i64>>("steps")?;
+        let steps = steps.into_iter().map(Step::of_attribute).collect::<Result<Vec<_>>>()?;
+        let (numbers, inputs) =
+            (construction.attr::<Vec<f32>>("numbers")?, construction.attr::<i64>("N")?);
+        check(&steps, &numbers, inputs)?;
+        Ok(Self { steps, numbers, elements: PhantomData })
+    }
+
+    fn compute(&self, context: &mut Run<'_>) -> Result<()> {
+        // Not kept: who holds an input is one of its users.
+        let shapes = (0..context.input_count()).map(|at| shape(&context.input(at)?));
+        let shapes = shapes.collect::<Result<Vec<_>>>()?;
+        let mut all: [&[usize]; MOST_INPUTS] = [&[]; MOST_INPUTS];
+        for (place, shape) in all.iter_mut().zip(&shapes) {
+            *place = shape;
+        }
+        let broadcast = Broadcast::new(all)?;
+        // An element is read before it is written in its place, unless it is read again for others.
+        let whole = shapes.iter().enumerate().filter(|(_, shape)| *shape == broadcast.shape());
+        let whole: Vec<_> = whole.map(|(at, _)| at).collect();
+        let (out, forwarded) = context.forward_or_output(&whole, 0, &to_host(broadcast.shape()))?;
+        let input = |at| if forwarded == Some(at) { Ok(out.clone()) } else { context.input(at) };
+        let inputs = (0..shapes.len()).map(input).collect::<Result<Vec<_>>>()?;
+        let axes = broadcast.axes();
+        let words = 2 * (inputs.len() + 1) + 1 + axes.len() * (inputs.len() + 1);
+        match words <= PUSH_WORDS {
+            true => self.at_once(context, &inputs, &out, axes),
+            false => self.one_by_one(context, &inputs, &out),
+        }
+    }
+}
+
+/// # Errors
+/// `INVALID_ARGUMENT` if the parts of a node do not fit together.
+fn check(steps: &[Step], numbers: &[f32], inputs: i64) -> Result<()> {
+    let inputs = usize::try_from(inputs).unwrap_or(usize::MAX);
+    let is_there = |at: usize, operand: usize| match operand.checked_sub(MOST_INPUTS) {
+        None => operand < inputs,
+        Some(step) => step < at,
+    };
+    let mut all = steps.iter().enumerate();
+    ensure!(
+        inputs <= MOST_INPUTS
+            && (1..=MOST_STEPS).contains(&steps.len())
+            && numbers.len() == steps.len()
+            && all.all(|(at, step)| step.operands.iter().all(|&operand| is_there(at, operand))),
+        wrong(format!(
+            "{OP} has {inputs} inputs, {} numbers and the steps {steps:?}",
+            numbers.len()
+        ))
+    );
+    Ok(())
+}
+
+impl<T> Fused<T> {
+    /// All steps for each element.
+    fn at_once(
+        &self,
+        context: &Run<'_>,
+        inputs: &[DeviceTensor],
+        out: &DeviceTensor,
+        axes: &[Strides<MOST_INPUTS>],
+    ) -> Result<()> {
+        let mut constants = [0; 4 + 2 * MOST_STEPS];
+        constants[..4].copy_from_slice(&[
+            element_type(out.dtype())?,
+            inputs.len() as u32,
+            axes.len() as u32,
+            self.steps.len() as u32,
+        ]);
+        let (steps, numbers) = constants[4..].split_at_mut(MOST_STEPS);
+        for (place, step) in steps.iter_mut().zip(&self.steps) {
+            *place = step.to_attribute() as u32;
+        }
+        for (place, number) in numbers.iter_mut().zip(&self.numbers) {
+            *place = number.to_bits();
+        }
+        let mut numbers = vec![word(out.len())?];
+        for axis in axes {
+            numbers.push(axis.len as u32);
+            numbers.extend(axis.strides[..inputs.len()].iter().map(|&stride| stride as u32));
+        }
+        let operands: Vec<Operand<'_>> = inputs.iter().chain([out]).map(Operand::from).collect();
+        Launch {
+            op: OP,
+            shader: shader!("fused"),
+            constants: &constants,
+            operands: &operands,
+            numbers: &numbers,
+            groups: groups(out.len()),
+        }
+        .enqueue(context)
+    }
+
+    /// A launch for each step, since the axes are more than can be pushed.
+    fn one_by_one(
+        &self,
+        context: &Run<'_>,
+        inputs: &[DeviceTensor],
+        out: &DeviceTensor,
+    ) -> Result<()> {
+        let mut results: Vec<DeviceTensor> = Vec::new();
+        for (at, (step, number)) in self.steps.iter().zip(&self.numbers).enumerate() {
+            let operand = |place: usize| match place.checked_sub(MOST_INPUTS) {
+                None => &inputs[place],
+                Some(step) => &results[step],
+            };
+            let [a, b] = step.operands.map(operand);
+            let broadcast = Broadcast::new([&shape(a)?, &shape(b)?])?;
+            let result = match at + 1 == self.steps.len() {
+                true => out.clone(),
+                false => context.temporary(out.dtype(), &to_host(broadcast.shape()))?,
+            };
+            let number = [step.op, number.to_bits()];
+            elementwise::run(context, OP, number, [a, b], &result, broadcast.axes())?;
+            results.push(result);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,65 @@
+#version 460
+// Several ops of `elementwise.glsl`, one after the other, for each element of up to six inputs, which are broadcast. What an op
+// gives is rounded to the type, as if it were stored and loaded.
+#extension GL_GOOGLE_include_directive : require
+#include "common.glsl"
+#include "elementwise.glsl"
+
+layout(local_size_x = 256) in;
+layout(constant_id = 0) const uint TYPE = 0;
+layout(constant_id = 1) const uint INPUTS = 1;
+layout(constant_id = 2) const uint RANK = 1;
+layout(constant_id = 3) const uint STEPS = 1;
+// Of each step: its op, and 8 bits each for the places of its operands: from 0 the inputs, from 6 the steps before it.
+layout(constant_id = 4) const uint STEP_0 = 0;
+layout(constant_id = 5) const uint STEP_1 = 0;
+layout(constant_id = 6) const uint STEP_2 = 0;
+layout(constant_id = 7) const uint STEP_3 = 0;
+layout(constant_id = 8) const uint STEP_4 = 0;
+layout(constant_id = 9) const uint STEP_5 = 0;
+layout(constant_id = 10) const uint STEP_6 = 0;
+layout(constant_id = 11) const uint STEP_7 = 0;
+// The number of a step's own, as bits.
+layout(constant_id = 12) const uint NUMBER_0 = 0;
+layout(constant_id = 13) const uint NUMBER_1 = 0;
+layout(constant_id = 14) const uint NUMBER_2 = 0;
+layout(constant_id = 15) const uint NUMBER_3 = 0;
+layout(constant_id = 16) const uint NUMBER_4 = 0;
+layout(constant_id = 17) const uint NUMBER_5 = 0;
+layout(constant_id = 18) const uint NUMBER_6 = 0;
+layout(constant_id = 19) const uint NUMBER_7 = 0;
+
+// The addresses of the inputs and of the output, two words each; the number of elements; for each axis its length, and how far
+// each input steps along it.
+layout(push_constant, scalar) uniform Push { uint words[32]; } push;
+
+uint64_t address(uint i) { return packUint2x32(uvec2(push.words[2 * i], push.words[2 * i + 1])); }
+
+// Not loops: a driver that does not unroll them would put the arrays in memory.
+#define FOR_EACH_INPUT(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5)
+#define FOR_EACH_STEP(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7)
+
+void main() {
+    const uint SIZES = 2 * INPUTS + 2;
+    uint stride = gl_NumWorkGroups.x * gl_WorkGroupSize.x;
+    for (uint i = gl_GlobalInvocationID.x; i < push.words[SIZES]; i += stride) {
+        uint at[6] = uint[](0, 0, 0, 0, 0, 0), rest = i;
+        for (int axis = int(RANK) - 1; axis >= 0; axis--) {
+            uint first = SIZES + 1 + uint(axis) * (INPUTS + 1);
+            uint along = axis == 0 ? rest : rest % push.words[first];
+            rest /= push.words[first];
+#define STEP_ALONG(j) if (j < INPUTS) at[j] += along * push.words[first + 1 + j];
+            FOR_EACH_INPUT(STEP_ALONG)
+        }
+        float values[14];
+#define LOAD(j) if (j < INPUTS) values[j] = load(address(j), at[j], TYPE);
+        FOR_EACH_INPUT(LOAD)
+#define RUN_STEP(k) \
+        if (k < STEPS) { \
+            float a = values[STEP_##k >> 8 & 0xffu], b = values[STEP_##k >> 16]; \
+            values[6 + k] = rounded(result(STEP_##k & 0xffu, a, b, uintBitsToFloat(NUMBER_##k), TYPE), TYPE); \
+        }
+        FOR_EACH_STEP(RUN_STEP)
+        store(address(INPUTS), i, TYPE, values[5 + STEPS]);
+    }
+}

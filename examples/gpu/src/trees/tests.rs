@@ -1,0 +1,163 @@
+use super::*;
+
+/// A graph of nodes, each `NAME = OP INPUT…`; ops in capital letters have no kind, and those with an `f` another one.
+fn graph(nodes: &[&str]) -> Graph<'static> {
+    let mut graph = Graph::new();
+    for text in nodes {
+        let (name, rest) = text.split_once(" = ").unwrap();
+        let mut words = rest.split(' ');
+        let mut node = Node::new(name, words.next().unwrap());
+        node.set_inputs(words);
+        graph.add_node(node).unwrap();
+    }
+    graph
+}
+
+const LIMITS: Limits = Limits { steps: 4, inputs: 3 };
+
+fn kind(node: &Node<'_>) -> Option<char> {
+    let first = node.op().chars().next().filter(char::is_ascii_lowercase);
+    first.map(|first| if first == 'f' { first } else { 'n' })
+}
+
+fn found(graph: &Graph<'_>) -> Vec<Tree> {
+    find(graph, kind, LIMITS).unwrap()
+}
+
+/// The trees, each `STEPS | INPUTS`.
+#[track_caller]
+fn expect(nodes: &[&str], expected: &[&str]) {
+    let mut trees: Vec<_> = found(&graph(nodes)).iter().map(ToString::to_string).collect();
+    trees.sort();
+    assert_eq!(trees, expected);
+    // Graphs are in no order.
+    let mut reversed = nodes.to_vec();
+    reversed.reverse();
+    let mut trees: Vec<_> = found(&graph(&reversed)).iter().map(ToString::to_string).collect();
+    trees.sort();
+    assert_eq!(trees, expected);
+}
+
+impl std::fmt::Display for Tree {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for (name, operands) in &self.steps {
+            write!(f, "{name}")?;
+            for operand in operands {
+                match operand {
+                    Operand::Input(at) => write!(f, " i{at}")?,
+                    Operand::Step(at) => write!(f, " s{at}")?,
+                }
+            }
+            write!(f, "; ")?;
+        }
+        write!(f, "| {}", self.inputs.join(" "))
+    }
+}
+
+#[test]
+fn a_chain_is_a_tree() {
+    expect(
+        &["x = IN", "y = IN", "a = add x y:1", "b = neg a", "c = add b x", "out = OUT c"],
+        &["a i0 i1; b s0; c s1 i0; | x y:1"],
+    );
+    expect(&["x = IN", "a = neg x", "out = OUT a"], &[]);
+    expect(&["x = IN", "a = neg x", "m = MATMUL a", "b = neg m", "out = OUT b"], &[]);
+}
+
+#[test]
+fn a_result_that_is_used_outside_is_no_step() {
+    let chain = ["x = IN", "a = neg x", "b = neg a", "c = neg b"];
+    for other in ["o = OUT b", "o = OUT b:1", "o = neg b"] {
+        expect(&[&chain[..], &[other]].concat(), &["a i0; b s0; | x"]);
+    }
+    // A use of another output by the tree itself, which its kind should exclude.
+    expect(&["x = IN", "a = neg x", "b = add a a:1", "o = OUT b"], &[]);
+}
+
+#[test]
+fn a_result_may_have_several_uses_in_its_tree() {
+    expect(
+        &["x = IN", "a = neg x", "b = neg a", "c = mul a b", "d = add a c", "o = OUT d d"],
+        &["a i0; b s0; c s0 s1; d s0 s2; | x"],
+    );
+    expect(&["x = IN", "a = neg x", "b = mul a a", "o = OUT b"], &["a i0; b s0 s0; | x"]);
+    // Through another op: the tree would need its own result.
+    expect(&["x = IN", "a = neg x", "s = SUM a", "b = mul a s", "o = OUT b"], &[]);
+}
+
+#[test]
+fn kinds_are_not_mixed() {
+    expect(&["x = IN", "a = neg x", "b = float a", "c = flip b"], &["b i0; c s0; | a"]);
+}
+
+#[test]
+fn trees_have_limits() {
+    // Four steps: the rest is a tree of its own.
+    expect(
+        &["x = IN", "a = n x", "b = n a", "c = n b", "d = n c", "e = n d", "f = n e"],
+        &["a i0; b s0; | x", "c i0; d s0; e s1; f s2; | b"],
+    );
+    // Three inputs: the last could not have the sum's two.
+    expect(
+        &["x = IN", "s = n x:1 x:2", "t = n x:3 x:4", "u = n s t", "o = OUT u"],
+        &["s i0 i1; u s0 i2; | x:1 x:2 t"],
+    );
+}
+
+/// Removes the nodes `a` and `b`, of which `b` is used nowhere and uses `a`, and returns what the others use and wait for.
+#[track_caller]
+fn expect_without(nodes: &[&str], expected: &[&str]) {
+    let mut graph = graph(nodes);
+    let mut waits = Waits::of(&graph);
+    waits.remove(&mut graph, "b").unwrap();
+    waits.remove(&mut graph, "a").unwrap();
+    let text = |node: &Node<'_>| {
+        node.inputs().fold(node.name().to_owned(), |text, input| format!("{text} {input}"))
+    };
+    assert_eq!(graph.nodes().map(text).collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn those_that_wait_wait_for_what_was_used() {
+    expect_without(
+        &[
+            "x = IN",
+            "y = IN",
+            "a = n x:1 ^y",
+            "b = n a",
+            "c = OUT x ^b",
+            "d = OUT ^a ^b",
+            "e = OUT ^y ^a",
+        ],
+        &["x", "y", "c x ^y", "d ^x ^y", "e ^y ^x"],
+    );
+    // One that waits is removed itself.
+    expect_without(&["x = IN", "a = n x", "b = n a ^a", "c = OUT ^b"], &["x", "c ^x"]);
+}
+
+#[test]
+fn who_waits_for_a_branch_waits_for_its_result() {
+    let nodes = ["s = Switch", "y = IN", "a = n s:1", "b = n a y", "c = n b", "o = OUT c"];
+    expect(&nodes, &["a i0; b s0 i1; c s1; | s:1 y"]);
+    // `s` runs whatever the branch is.
+    for waits in ["w = OUT ^a", "w = OUT ^b"] {
+        expect(&[&nodes[..], &[waits]].concat(), &["b i0 i1; c s0; | a y"]);
+    }
+    expect(&[&nodes[..], &["w = OUT ^c"]].concat(), &["a i0; b s0 i1; c s1; | s:1 y"]);
+}
+
+#[test]
+fn what_must_stay_or_names_a_place_stays() {
+    let mut two = graph(&["x = IN", "a = neg x", "b = neg a", "o = OUT b"]);
+    assert_eq!(found(&two).len(), 1);
+    two.node_mut("o").unwrap().set_attr("_class", vec![String::from("loc:@a")]);
+    assert_eq!(found(&two), []);
+    two.node_mut("o").unwrap().set_attr("_class", vec![String::from("loc:@b")]);
+    two.node_mut("a").unwrap().set_attr("_class", vec![String::from("loc:@a")]);
+    assert_eq!(found(&two).len(), 1);
+}
+
+#[test]
+fn circles_are_left_alone() {
+    expect(&["a = n c", "b = n a", "c = n b", "o = OUT c"], &[]);
+}
