@@ -1,6 +1,7 @@
 //! The device on Vulkan in real TensorFlow, on lavapipe.
 
 use faulty_vulkan::Loader;
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use tf_plugin_tensorflow_tests::child::Finished;
 use tf_plugin_tensorflow_tests::python::Python;
@@ -61,6 +62,11 @@ macro_rules! with_optimizers {
             }
 
             #[test]
+            fn ops_are_fused() {
+                super::fusion_in($version, &["trees=40", "shapes", "users", "controls", "session"], &[]);
+            }
+
+            #[test]
             fn keras_trains_as_on_the_cpu() {
                 super::step_in($version, "train=convolutional,adam");
             }
@@ -114,16 +120,14 @@ fn keras_trains_a_convolutional_network_as_on_the_cpu() {
 
 /// Keras has other recurrent layers for the type `GPU`.
 fn scripts_for_a_gpu_run_in(version: &str) {
-    let counters = tempfile::NamedTempFile::new().expect("a file");
-    let path = counters.path().to_str().expect("UTF-8");
-    let settings = [("RUST_GPU_COUNTERS", path)];
-    let steps = ["train=convolutional,sgd", "train=recurrent,adam"];
-    let finished = run_in(version, "refdevice", &steps, &settings);
-    for step in steps {
-        assert!(finished.stdout.contains(&format!("ok {step}")), "{}", finished.stdout);
-    }
-    let counts = std::fs::read_to_string(path).expect("the device has counted");
-    assert!(counts.contains("\"CudnnRNNBackprop"), "{counts}");
+    let counts = counted(|counters| {
+        let steps = ["train=convolutional,sgd", "train=recurrent,adam"];
+        let finished = run_in(version, "refdevice", &steps, &[(COUNTERS, counters)]);
+        for step in steps {
+            assert!(finished.stdout.contains(&format!("ok {step}")), "{}", finished.stdout);
+        }
+    });
+    assert!(counts.keys().any(|op| op.starts_with("CudnnRNNBackprop")), "{counts:?}");
 }
 
 #[test]
@@ -165,6 +169,82 @@ fn a_type_that_tensorflow_has_is_not_taken() {
     let said = "the device type is RUST_GPU: `CPU` cannot be one: TensorFlow has kernels for it";
     let lines = finished.stderr.lines().filter(|line| line.contains(said)).count();
     assert_eq!(lines, 1, "{}", finished.stderr);
+}
+
+/// Steps of `fusion.py`, and how often each kernel ran.
+fn fusion_in(version: &str, steps: &[&str], settings: &[(&str, &str)]) -> BTreeMap<String, u64> {
+    counted(|counters| {
+        let settings = [settings, &[(COUNTERS, counters)]].concat();
+        let finished = run_in(version, "fusion", steps, &settings);
+        for step in steps {
+            let done = format!("ok {step}");
+            assert!(finished.stdout.lines().any(|line| line == done), "{}", finished.stdout);
+        }
+    })
+}
+
+const COUNTERS: &str = "RUST_GPU_COUNTERS";
+const FUSED: &str = "RustGpuElementwise";
+
+/// What the device has counted while `run` ran with the file.
+fn counted(run: impl FnOnce(&str)) -> BTreeMap<String, u64> {
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    let path = file.path().to_str().expect("UTF-8");
+    run(path);
+    let counts = std::fs::read_to_string(path).expect("the device has counted");
+    // `{"card": "…", "AddV2": 2}`
+    let counts = counts.trim().trim_matches(['{', '}']).split(", ");
+    let counts = counts.filter_map(|entry| {
+        let (name, count) = entry.split_once(": ")?;
+        Some((name.trim_matches('"').to_owned(), count.parse().ok()?))
+    });
+    counts.collect()
+}
+
+#[test]
+fn fused_ops_compute_what_they_do_one_by_one() {
+    let counts = fusion_in(cargo_tf_plugin::NEWEST, &["ops", "trees=120", "shapes"], &[]);
+    assert!(counts[FUSED] > 200, "{counts:?}");
+}
+
+#[test]
+fn fusion_keeps_what_others_use_and_wait_for() {
+    fusion_in(cargo_tf_plugin::NEWEST, &["users", "controls", "functions", "session"], &[]);
+}
+
+#[test]
+fn a_setting_switches_fusion_off() {
+    let counts = fusion_in(cargo_tf_plugin::NEWEST, &["off"], &[("RUST_GPU_FUSE", "0")]);
+    assert!(!counts.contains_key(FUSED), "{counts:?}");
+}
+
+#[test]
+fn a_setting_of_fusion_that_is_not_understood_leaves_the_cpu() {
+    let said = "RUST_GPU_FUSE=off is not understood; write RUST_GPU_FUSE=0 or RUST_GPU_FUSE=1";
+    leaves_the_cpu(&[("RUST_GPU_FUSE", "off")], said);
+}
+
+/// With fusion a training takes fewer launches, and has the CPU's losses either way.
+fn fusion_saves_launches_in(version: &str, what: &str) {
+    let [with, without] = ["1", "0"].map(|fuse| {
+        counted(|counters| {
+            let settings = [("RUST_GPU_FUSE", fuse), (COUNTERS, counters)];
+            let finished = run_in(version, "refdevice", &[what], &settings);
+            assert!(finished.stdout.contains(&format!("ok {what}")), "{}", finished.stdout);
+        })
+    });
+    let [fused, all] = [&with, &without].map(|counts| counts.values().sum::<u64>());
+    assert!(with.contains_key(FUSED) && !without.contains_key(FUSED), "{with:?} {without:?}");
+    assert!(
+        fused * 10 < all * 9,
+        "{fused} launches with fusion, {all} without: {with:?} {without:?}"
+    );
+}
+
+#[test]
+fn fusion_saves_launches() {
+    fusion_saves_launches_in(cargo_tf_plugin::NEWEST, "train=convolutional,adam");
+    fusion_saves_launches_in(cargo_tf_plugin::NEWEST, "transformer");
 }
 
 #[test]

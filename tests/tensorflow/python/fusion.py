@@ -1,0 +1,385 @@
+"""Graphs on the device of the type TF_PLUGIN_DEVICE_TYPE whose elementwise ops are fused; steps, one an argument, in their order.
+
+    ops              each op that can be fused, in a chain, computes what it computes alone, in all types
+    trees=COUNT      so do random trees of ops of random shapes, and they have the CPU's results
+    shapes           scalars, tensors without elements, unknown shapes and many axes; those that do not fit raise an error
+    users            what is used elsewhere is computed once, whatever uses it
+    controls         what waits, or is waited for, keeps its order
+    functions        gradients, branches and loops have the CPU's results
+    session          what a session fetches or feeds in the middle of a tree has its value
+    off              nothing is fused
+
+RUST_GPU_COUNTERS is the file of the counters. Writes `ok STEP` after each step; the first that fails ends the process.
+"""
+import collections
+import json
+import os
+import sys
+
+import numpy as np
+import tensorflow as tf
+
+TYPE = os.environ["TF_PLUGIN_DEVICE_TYPE"]
+DEVICE, CPU = "/device:%s:0" % TYPE, "/device:CPU:0"
+FUSED = "RustGpuElementwise"
+# Largest difference to the CPU, relative to the larger of 1 and the magnitude.
+TOLERANCE = {tf.float32: 2e-5, tf.float16: 4e-3, tf.bfloat16: 3e-2}
+
+random = np.random.default_rng(7)
+raw = tf.raw_ops
+
+
+def check(condition, what):
+    if not condition:
+        sys.exit(what)
+
+
+def numbers(shape, dtype, low=-2.0, high=2.0):
+    return tf.cast(random.uniform(low, high, shape), dtype)
+
+
+def on(device, tensors):
+    with tf.device(device):
+        return [tf.identity(x) for x in tensors]
+
+
+def counted():
+    """How often each op ran. What is copied to the host writes the counters."""
+    PROBE.numpy()
+    with open(os.environ["RUST_GPU_COUNTERS"]) as file:
+        counts = json.load(file)
+    return collections.Counter({op: count for op, count in counts.items() if op != "card"})
+
+
+def traced(function, signature=None):
+    def body(*inputs):
+        with tf.device(DEVICE):
+            return function(*inputs)
+    return tf.function(body, input_signature=signature)
+
+
+def launches(function, inputs):
+    """The results of a function, and what was launched for them."""
+    before = counted()
+    results = [x.numpy() for x in tf.nest.flatten(function(*inputs))]
+    return results, counted() - before
+
+
+def same(found, expected):
+    found, expected = found.astype("float64"), expected.astype("float64")
+    return found.shape == expected.shape and np.array_equal(found, expected, equal_nan=True)
+
+
+def near(found, expected, limit):
+    found, expected = found.astype("float64"), expected.astype("float64")
+    with np.errstate(all="ignore"):
+        close = np.abs(found - expected) <= limit * np.maximum(1.0, np.abs(expected))
+        return found.shape == expected.shape and np.all(close | (found == expected) | np.isnan(found) & np.isnan(expected))
+
+
+def compare(function, inputs, what, expected=None, signature=None, exact=True, cpu=True, limit=None):
+    """A function of eager tensors, fused on the device, against itself op by op and on the CPU. `expected` launches."""
+    dtype = inputs[0].dtype
+    there = on(DEVICE, inputs)
+    found, ran = launches(traced(function, signature), there)
+    if expected is not None:
+        check(ran == expected, "%s: %r was launched and not %r" % (what, dict(ran), expected))
+    if exact:
+        with tf.device(DEVICE):
+            alone = [x.numpy() for x in tf.nest.flatten(function(*there))]
+        for index, (a, b) in enumerate(zip(found, alone)):
+            check(same(a, b), "%s, output %d: %r and, op by op, %r" % (what, index, a, b))
+    if cpu:
+        with tf.device(CPU):
+            right = [x.numpy() for x in tf.nest.flatten(function(*on(CPU, inputs)))]
+        for index, (a, b) in enumerate(zip(found, right)):
+            check(near(a, b, limit or TOLERANCE[dtype]), "%s, output %d: %r and on the CPU %r" % (what, index, a, b))
+
+
+def as_written(on_=True):
+    """TensorFlow's own passes compute some expressions in another way, which rounds differently."""
+    tf.config.optimizer.set_experimental_options({"arithmetic_optimization": not on_, "constant_folding": not on_, "remapping": not on_})
+
+
+# The arguments of each op, and where its inputs are.
+ONE = "Relu Relu6 Elu Selu Softplus Softsign".split()
+ONE_X = ("Sigmoid Tanh Sqrt Rsqrt Exp Expm1 Log Log1p Sin Cos Erf Erfc Floor Ceil Round Rint Reciprocal Inv Neg Abs Square "
+         "Sign").split()
+TWO = ("Div RealDiv FloorDiv FloorMod DivNoNan MulNoNan Pow Xlogy Xdivy AddV2 Add Sub Mul Maximum Minimum "
+       "SquaredDifference").split()
+FEATURES = "ReluGrad Relu6Grad SoftplusGrad SoftsignGrad".split()
+OUTPUTS = "EluGrad SeluGrad".split()
+SLOPES = "SigmoidGrad TanhGrad SqrtGrad RsqrtGrad ReciprocalGrad InvGrad".split()
+
+
+def functions():
+    """Each op that can be fused: its name, how many inputs it has, and a function."""
+    for op in ONE:
+        yield op, 1, lambda x, op=op: getattr(raw, op)(features=x)
+    for op in ONE_X:
+        yield op, 1, lambda x, op=op: getattr(raw, op)(x=x)
+    for op in TWO:
+        yield op, 2, lambda x, y, op=op: getattr(raw, op)(x=x, y=y)
+    yield "Atan2", 2, lambda x, y: raw.Atan2(y=x, x=y)
+    for op in FEATURES:
+        yield op, 2, lambda x, y, op=op: getattr(raw, op)(gradients=x, features=y)
+    for op in OUTPUTS:
+        yield op, 2, lambda x, y, op=op: getattr(raw, op)(gradients=x, outputs=y)
+    for op in SLOPES:
+        yield op, 2, lambda x, y, op=op: getattr(raw, op)(y=x, dy=y)
+    for alpha in (0.3, 1.5):
+        yield "LeakyRelu", 1, lambda x, alpha=alpha: raw.LeakyRelu(features=x, alpha=alpha)
+        yield "LeakyReluGrad", 2, lambda x, y, alpha=alpha: raw.LeakyReluGrad(gradients=x, features=y, alpha=alpha)
+
+
+def ops(_):
+    as_written()
+    special = [0.0, -0.0, 1.0, -1.0, 0.5, 2.5, -1.5, 7.0, 100.0, np.inf, -np.inf, np.nan]
+    for dtype in TOLERANCE:
+        x, y = np.meshgrid(special, special)
+        inputs = [tf.constant(np.concatenate([part.ravel(), random.uniform(-4, 4, 300)]), dtype) for part in (x, y)]
+        for op, count, function in functions():
+            # Twice, so that its result is rounded between two ops, and with others before and behind.
+            def chain(x, y, count=count, function=function):
+                z = raw.Mul(x=x, y=y)
+                z = function(z) if count == 1 else function(z, x)
+                z = function(z) if count == 1 else function(y, z)
+                return raw.Sub(x=z, y=x)
+            # What an op computes is compared with the CPU by `refdevice_sweep.py`.
+            compare(chain, inputs, "%s of %s" % (op, dtype.name), {FUSED: 1}, cpu=False)
+
+
+# Those in whose results errors do not grow.
+CALM = dict(one="Sigmoid Tanh Relu Relu6 Elu Softsign Erf Sin Neg Abs".split(), two="AddV2 Sub Mul Maximum Minimum".split())
+
+
+def tree(depth, leaves):
+    """A random function of a list of tensors."""
+    if depth == 0 or random.random() < 0.15:
+        at = int(random.integers(leaves))
+        return lambda inputs: inputs[at]
+    if random.random() < 0.4:
+        op = str(random.choice(CALM["one"]))
+        key = "features" if op in ONE else "x"
+        inner = tree(depth - 1, leaves)
+        return lambda inputs: getattr(raw, op)(**{key: inner(inputs)})
+    op = str(random.choice(CALM["two"]))
+    first, second = tree(depth - 1, leaves), tree(depth - 1, leaves)
+    return lambda inputs: getattr(raw, op)(x=first(inputs), y=second(inputs))
+
+
+def trees(count):
+    fused = 0
+    shapes = [(), (1,), (5,), (3, 1), (3, 5), (2, 3, 5), (2, 1, 1), (1, 5), (2, 3, 1)]
+    for turn in range(int(count)):
+        dtype = list(TOLERANCE)[turn % 3]
+        # Half of them as TensorFlow rewrites them, which the device does not compute alike op by op.
+        exact = turn % 2 == 0
+        as_written(exact)
+        leaves = int(random.integers(1, 8))
+        chosen = [shapes[int(random.integers(len(shapes)))] for _ in range(leaves)]
+        inputs = [numbers(shape, dtype) for shape in chosen]
+        function = tree(int(random.integers(2, 6)), leaves)
+        whole = lambda *inputs: function(inputs)
+        signature = [tf.TensorSpec(None, dtype)] * leaves if turn % 5 == 0 else None
+        what = "tree %d of %s, shapes %r" % (turn, dtype.name, chosen)
+        before = counted()[FUSED]
+        compare(whole, inputs, what, signature=signature, exact=exact)
+        fused += counted()[FUSED] > before
+    print("%d of %s trees are fused" % (fused, count))
+    check(fused > int(count) / 2, "only %d of %s trees are fused" % (fused, count))
+
+
+def shapes(_):
+    as_written()
+    chain = lambda x, y, z: raw.Tanh(x=raw.Mul(x=raw.AddV2(x=x, y=y), y=z))
+    for dtype in TOLERANCE:
+        for x, y, z in [((), (), ()), ((1,), (), (1, 1)), ((0,), (1,), ()), ((2, 0), (2, 1), (0,)), ((3, 4), (4,), (3, 1)), ((4, 1), (1, 5), (4, 5)),
+                        ((7,), (7,), (7,)), ((5,), (1,), (2, 3, 5)), ((1000, 300), (300,), (1000, 1))]:
+            inputs = [numbers(shape, dtype) for shape in (x, y, z)]
+            is_empty = 0 in x + y + z
+            expected = {} if is_empty else {FUSED: 1}
+            compare(chain, inputs, "shapes %r of %s" % ((x, y, z), dtype.name), expected)
+            unknown = [tf.TensorSpec(None, dtype)] * 3
+            compare(chain, inputs, "unknown shapes %r of %s" % ((x, y, z), dtype.name), expected, signature=unknown)
+    # More axes than can be pushed with six inputs, so each op is launched. The CPU does not broadcast so many.
+    inputs = [numbers(shape, tf.float32) for shape in
+              [(2, 1, 2, 1, 2, 1), (1, 3, 1, 3, 1, 3), (2, 3, 1, 1, 2, 3), (3,), (2, 1, 1, 1, 1, 1), (1, 1, 2, 3, 1, 1)]]
+    six = lambda a, b, c, d, e, f: raw.Mul(x=raw.Sub(x=raw.AddV2(x=a, y=b), y=raw.Mul(x=c, y=d)), y=raw.Maximum(x=e, y=f))
+    compare(six, inputs, "many axes", {FUSED: 5}, cpu=False)
+    # The seventh input is one too many.
+    seven = lambda *inputs: raw.AddV2(x=raw.Tanh(x=six(*inputs[:6])), y=inputs[6])
+    inputs = [numbers((4,), tf.float32) for _ in range(7)]
+    compare(seven, inputs, "seven inputs", {FUSED: 1, "Mul": 1})
+    # A chain of 20 ops is three launches.
+    def long(x):
+        for _ in range(10):
+            x = raw.Tanh(x=raw.Neg(x=x))
+        return x
+    compare(long, [numbers((9,), tf.float32)], "20 ops", {FUSED: 3})
+    for x, y, z in [((2,), (3,), ()), ((2, 3), (2, 1), (4, 1)), ((0,), (2,), (1,))]:
+        function = traced(chain, [tf.TensorSpec(None, tf.float32)] * 3)
+        try:
+            function(*on(DEVICE, [numbers(shape, tf.float32) for shape in (x, y, z)]))
+        except tf.errors.InvalidArgumentError as error:
+            check("Incompatible shapes: " in str(error) and "node Tanh" in str(error), "the error is %s" % error)
+        else:
+            sys.exit("%r fit" % ((x, y, z),))
+
+
+def users(_):
+    as_written()
+    x, y = numbers((3, 5), tf.float32), numbers((5,), tf.float32)
+    # Both are results; the sum is one of them too, so the product takes it from there.
+    compare(lambda x, y: (raw.AddV2(x=x, y=y), raw.Tanh(x=raw.Mul(x=raw.AddV2(x=x, y=y), y=y))), [x, y], "two sums")
+
+    def intermediate(x, y):
+        z = raw.AddV2(x=x, y=y)
+        return z, raw.Tanh(x=raw.Mul(x=z, y=y))
+    compare(intermediate, [x, y], "a result in the middle", {"AddV2": 1, FUSED: 1})
+
+    def twice(x, y):
+        z = raw.Exp(x=x)
+        return raw.AddV2(x=raw.Mul(x=z, y=z), y=raw.Sub(x=y, y=z))
+    compare(twice, [x, y], "several uses within a tree", {FUSED: 1})
+    compare(lambda x, y: raw.Mul(x=raw.AddV2(x=x, y=x), y=raw.AddV2(x=x, y=x)), [x, y], "an input several times")
+
+    def two_trees(x, y):
+        z = raw.Exp(x=raw.Neg(x=x))
+        return raw.Tanh(x=raw.Mul(x=z, y=y)), raw.Sin(x=raw.Sub(x=z, y=y))
+    compare(two_trees, [x, y], "two trees on a third", {FUSED: 3})
+
+    def outside(x, y):
+        z = raw.Exp(x=x)
+        total = tf.reduce_sum(z)
+        return raw.Mul(x=raw.Neg(x=z), y=total)
+    compare(outside, [x, y], "a use through another op", {"Exp": 1, "Sum": 1, FUSED: 1})
+
+    def named(x, y):
+        with tf.name_scope("odd/names.of-ops_1"):
+            z = tf.add(x, y, name="x")
+            return tf.tanh(tf.multiply(z, y, name="x"), name="x_1")
+    compare(named, [x, y], "odd names", {FUSED: 1})
+
+    # Memory of an input is used again, and not while it is still needed.
+    def again(x, y):
+        z = tf.matmul(x, tf.transpose(x))
+        first = raw.Tanh(x=raw.Mul(x=z, y=z))
+        w = tf.matmul(first, first)
+        return first, raw.Sub(x=raw.Neg(x=w), y=w[:1])
+    compare(again, [x, y], "memory that is used again")
+
+
+def controls(_):
+    for turn in range(3):
+        with tf.device(DEVICE):
+            found = tf.Variable(tf.constant([1.0, 2.0, 3.0]))
+        with tf.device(CPU):
+            expected = tf.Variable(tf.constant([1.0, 2.0, 3.0]))
+
+        def step(variable, x):
+            before = tf.tanh(variable.read_value() * x)
+            variable.assign(tf.exp(-variable) + x)
+            middle = variable.read_value()
+            with tf.control_dependencies([before]):
+                waits = tf.negative(middle + x)
+            result = tf.sin(waits * x)
+            variable.assign_sub(tf.square(result - before) * x)
+            # A branch that is not taken leaves it alone.
+            if x[0] > 1.0:
+                variable.assign(tf.abs(tf.negative(variable * 0.5)))
+            return before, middle, result, variable.read_value()
+
+        for value in (0.5, 1.5, 0.25):
+            x = tf.constant([value, -value, 0.7])
+            ran = []
+            for device, variable in ((DEVICE, found), (CPU, expected)):
+                with tf.device(device):
+                    function = tf.function(lambda x, variable=variable: step(variable, x))
+                    ran.append([y.numpy() for y in function(x)] + [variable.numpy()])
+            for a, b in zip(*ran):
+                check(near(a, b, TOLERANCE[tf.float32]), "turn %d: %r and on the CPU %r" % (turn, a, b))
+
+    # A node of the tree waits for another.
+    with tf.device(DEVICE):
+        log = tf.Variable(tf.constant([0.0]))
+
+    def waits(x, y):
+        with tf.control_dependencies([log.assign(tf.constant([1.0]))]):
+            z = raw.AddV2(x=x, y=y)
+        return raw.Mul(x=raw.Tanh(x=z), y=y)
+    _, ran = launches(traced(waits), on(DEVICE, [numbers((3,), tf.float32)] * 2))
+    check(ran[FUSED] == 1, "%r was launched" % dict(ran))
+    check(log.numpy() == [1.0], "what the tree waited for did not run")
+
+
+def functions_(_):
+    before = counted()[FUSED]
+
+    @tf.function
+    def inner(x, y):
+        return tf.tanh(x * y) - x
+
+    def gradient(x, y):
+        with tf.GradientTape() as tape:
+            tape.watch((x, y))
+            z = tf.reduce_sum(tf.sigmoid(inner(x, y)) * tf.nn.elu(x - y))
+        return tape.gradient(z, (x, y))
+
+    def branch(x, y):
+        if tf.reduce_sum(x) > 0.0:
+            return tf.exp(-x) + y
+        return tf.sin(tf.abs(y)) * x
+
+    def loop(x, y):
+        for at in tf.range(4):
+            x = tf.tanh(x * y) + tf.cast(at, x.dtype)
+            if at > 1:
+                y = inner(y, x[0])
+        return x, y
+
+    def mapped(x, y):
+        return tf.map_fn(lambda row: tf.tanh(row * 2.0) - y, x)
+
+    # Gradients are sums, which the CPU adds up in another order, and in 16 bits with less precision.
+    for dtype, limit in ((tf.float32, None), (tf.float16, 3e-2), (tf.bfloat16, 0.2)):
+        for function in (gradient, branch, loop, mapped):
+            for sign in (1.0, -1.0):
+                inputs = [numbers((3, 5), dtype, 0.1, 1.0) * tf.cast(sign, dtype), numbers((5,), dtype)]
+                compare(function, inputs, "%s of %s" % (function.__name__, dtype.name), exact=False, limit=limit)
+    check(counted()[FUSED] > before, "nothing is fused")
+
+
+def session(_):
+    with tf.Graph().as_default() as graph:
+        with tf.device(DEVICE):
+            x = tf.compat.v1.placeholder(tf.float32, [3])
+            y = tf.exp(-x, name="in/the.middle")
+            z = tf.tanh(y * x, name="end")
+            w = z - x
+        with tf.compat.v1.Session(graph=graph) as running:
+            value = np.array([0.5, -1.0, 2.0], "float32")
+            middle = np.exp(-value)
+            last = lambda y: np.tanh(y * value) - value
+            for fetched, fed, expected in [(w, {}, last(middle)), ([w, y], {}, [last(middle), middle]), ([y, z, w], {}, [middle, last(middle) + value, last(middle)]),
+                                           (w, {y: [1.0, 2.0, 3.0]}, last(np.array([1, 2, 3], "float32")))]:
+                found = running.run(fetched, {x: value, **fed})
+                check(np.allclose(found, expected, 1e-5), "%r is %r and not %r" % (fetched, found, expected))
+
+
+def off(_):
+    as_written()
+    inputs = [numbers((3, 5), tf.float32), numbers((5,), tf.float32)]
+    compare(lambda x, y: raw.Tanh(x=raw.AddV2(x=x, y=y)), inputs, "a chain", {"AddV2": 1, "Tanh": 1})
+
+
+STEPS = {"ops": ops, "trees": trees, "shapes": shapes, "users": users, "controls": controls, "functions": functions_, "session": session, "off": off}
+
+tf.get_logger().setLevel("ERROR")
+tf.config.set_soft_device_placement(False)
+with tf.device(DEVICE):
+    PROBE = tf.zeros([1])
+for step in sys.argv[1:]:
+    verb, _, value = step.partition("=")
+    STEPS[verb](value)
+    print("ok " + step, flush=True)
