@@ -139,12 +139,11 @@ def ops(_):
         x, y = np.meshgrid(special, special)
         inputs = [tf.constant(np.concatenate([part.ravel(), random.uniform(-4, 4, 300)]), dtype) for part in (x, y)]
         for op, count, function in functions():
-            # Twice, so that its result is rounded between two ops, and with others before and behind.
+            # Twice, in the middle of a tree and at its end.
             def chain(x, y, count=count, function=function):
-                z = raw.Mul(x=x, y=y)
+                z = raw.Sub(x=raw.Mul(x=x, y=y), y=x)
                 z = function(z) if count == 1 else function(z, x)
-                z = function(z) if count == 1 else function(y, z)
-                return raw.Sub(x=z, y=x)
+                return function(z) if count == 1 else function(y, z)
             # What an op computes is compared with the CPU by `refdevice_sweep.py`.
             compare(chain, inputs, "%s of %s" % (op, dtype.name), {FUSED: 1}, cpu=False)
 
@@ -300,18 +299,6 @@ def controls(_):
             for a, b in zip(*ran):
                 check(near(a, b, TOLERANCE[tf.float32]), "turn %d: %r and on the CPU %r" % (turn, a, b))
 
-    # A node of the tree waits for another.
-    with tf.device(DEVICE):
-        log = tf.Variable(tf.constant([0.0]))
-
-    def waits(x, y):
-        with tf.control_dependencies([log.assign(tf.constant([1.0]))]):
-            z = raw.AddV2(x=x, y=y)
-        return raw.Mul(x=raw.Tanh(x=z), y=y)
-    _, ran = launches(traced(waits), on(DEVICE, [numbers((3,), tf.float32)] * 2))
-    check(ran[FUSED] == 1, "%r was launched" % dict(ran))
-    check(log.numpy() == [1.0], "what the tree waited for did not run")
-
 
 def functions_(_):
     before = counted()[FUSED]
@@ -361,10 +348,28 @@ def session(_):
             value = np.array([0.5, -1.0, 2.0], "float32")
             middle = np.exp(-value)
             last = lambda y: np.tanh(y * value) - value
-            for fetched, fed, expected in [(w, {}, last(middle)), ([w, y], {}, [last(middle), middle]), ([y, z, w], {}, [middle, last(middle) + value, last(middle)]),
-                                           (w, {y: [1.0, 2.0, 3.0]}, last(np.array([1, 2, 3], "float32")))]:
+            # With the middle fetched, two trees.
+            for fetched, fed, expected, count in [(w, {}, last(middle), 1), ([w, y], {}, [last(middle), middle], 2),
+                                                  (w, {y: [1.0, 2.0, 3.0]}, last(np.array([1, 2, 3], "float32")), 1)]:
+                before = counted()[FUSED]
                 found = running.run(fetched, {x: value, **fed})
+                ran = counted()[FUSED] - before
+                check(ran == count, "%r took %d launches of trees and not %d" % (fetched, ran, count))
                 check(np.allclose(found, expected, 1e-5), "%r is %r and not %r" % (fetched, found, expected))
+
+    # What nobody uses runs because a node of a tree waits for it.
+    with tf.Graph().as_default() as graph, tf.device(DEVICE):
+        x = tf.compat.v1.placeholder(tf.float32, [3])
+        log = tf.compat.v1.get_variable("log", initializer=tf.zeros([1]), use_resource=True)
+        with tf.control_dependencies([log.assign(tf.ones([1]))]):
+            y = tf.negative(x)
+        z = tf.tanh(tf.exp(y) * x)
+        with tf.compat.v1.Session(graph=graph) as running:
+            running.run(log.initializer)
+            before = counted()[FUSED]
+            running.run(z, {x: value})
+            check(counted()[FUSED] == before + 1, "a node that waits is not fused")
+            check(running.run(log) == [1.0], "what a node of a tree waits for did not run")
 
 
 def off(_):
