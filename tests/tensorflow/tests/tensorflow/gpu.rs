@@ -212,6 +212,13 @@ fn fusion_keeps_what_others_use_and_wait_for() {
     fusion_in(cargo_tf_plugin::NEWEST, &["users", "controls", "functions", "session"], &[]);
 }
 
+/// The type that the device has, and not the one that TensorFlow refused.
+#[test]
+fn ops_are_fused_on_devices_of_another_type() {
+    let settings = [("RUST_GPU_TYPE", "CPU"), ("TF_PLUGIN_DEVICE_TYPE", "RUST_GPU")];
+    fusion_in(cargo_tf_plugin::NEWEST, &["users"], &settings);
+}
+
 #[test]
 fn a_setting_switches_fusion_off() {
     let counts = fusion_in(cargo_tf_plugin::NEWEST, &["off"], &[("RUST_GPU_FUSE", "0")]);
