@@ -63,7 +63,7 @@ macro_rules! with_optimizers {
 
             #[test]
             fn ops_are_fused() {
-                super::fusion_in($version, &["trees=40", "shapes", "users", "controls", "session"], &[]);
+                super::fusion_in($version, &["trees=15", "shapes", "users", "controls", "session"], &[]);
             }
 
             #[test]
@@ -203,7 +203,7 @@ fn counted(run: impl FnOnce(&str)) -> BTreeMap<String, u64> {
 
 #[test]
 fn fused_ops_compute_what_they_do_one_by_one() {
-    let counts = fusion_in(cargo_tf_plugin::NEWEST, &["ops", "trees=120", "shapes"], &[]);
+    let counts = fusion_in(cargo_tf_plugin::NEWEST, &["ops", "trees=60", "shapes"], &[]);
     assert!(counts[FUSED] > 200, "{counts:?}");
 }
 
@@ -232,12 +232,14 @@ fn a_setting_of_fusion_that_is_not_understood_leaves_the_cpu() {
 }
 
 /// With fusion a training takes fewer launches, and has the CPU's losses either way.
-fn fusion_saves_launches_in(version: &str, what: &str) {
+#[test]
+fn fusion_saves_launches() {
     let [with, without] = ["1", "0"].map(|fuse| {
         counted(|counters| {
             let settings = [("RUST_GPU_FUSE", fuse), (COUNTERS, counters)];
-            let finished = run_in(version, "refdevice", &[what], &settings);
-            assert!(finished.stdout.contains(&format!("ok {what}")), "{}", finished.stdout);
+            let finished =
+                run_in(cargo_tf_plugin::NEWEST, "refdevice", &["transformer"], &settings);
+            assert!(finished.stdout.contains("ok transformer"), "{}", finished.stdout);
         })
     });
     let [fused, all] = [&with, &without].map(|counts| counts.values().sum::<u64>());
@@ -246,12 +248,6 @@ fn fusion_saves_launches_in(version: &str, what: &str) {
         fused * 10 < all * 9,
         "{fused} launches with fusion, {all} without: {with:?} {without:?}"
     );
-}
-
-#[test]
-fn fusion_saves_launches() {
-    fusion_saves_launches_in(cargo_tf_plugin::NEWEST, "train=convolutional,adam");
-    fusion_saves_launches_in(cargo_tf_plugin::NEWEST, "transformer");
 }
 
 #[test]
