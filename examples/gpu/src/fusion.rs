@@ -1,14 +1,16 @@
-//! The graph pass: it makes one node of elementwise ops that follow each other, so that they are one launch.
+//! The graph pass: fuses chains of elementwise ops into one launch.
 
 use crate::device::{GpuPlatform, parsed};
 use crate::kernels::elementwise::fusible;
 use crate::kernels::fused::{self, MOST_INPUTS, MOST_STEPS};
 use crate::launch::is_float;
-use crate::trees::{self, Limits, Operand, Tree, Waits};
+use crate::trees::{self, Limits, Operand, Tree};
 use se_plugin::device_type;
 use se_plugin::graph::{Graph, GraphPass, Input, Node, OptimizerConfigs};
 use se_plugin::kernel::host_has_op;
 use se_plugin::prelude::*;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::LazyLock;
 
 /// Returns whether ops are fused, by the setting.
 ///
@@ -33,8 +35,9 @@ impl GraphPass for Fusion {
     }
 
     fn optimize(&self, graph: &mut Graph<'_>) -> Result<()> {
-        // With another value there is no device.
-        if !is_on().unwrap_or(false) || !host_has_op(fused::OP) {
+        static CAN: LazyLock<bool> =
+            LazyLock::new(|| is_on().unwrap_or(false) && host_has_op(fused::OP));
+        if !*CAN {
             return Ok(());
         }
         fuse(graph, device_type::<GpuPlatform>())
@@ -45,19 +48,22 @@ impl GraphPass for Fusion {
 fn fuse(graph: &mut Graph<'_>, device_type: &str) -> Result<()> {
     let limits = Limits { steps: MOST_STEPS, inputs: MOST_INPUTS };
     let trees = trees::find(graph, |node| kind(node, device_type), limits)?;
-    let mut waits = Waits::of(graph);
-    trees.iter().try_for_each(|tree| replace(graph, tree, &mut waits))
+    let mut removed = HashMap::new();
+    trees.iter().try_for_each(|tree| replace(graph, tree, &mut removed))?;
+    trees::redirect(graph, &removed);
+    Ok(())
 }
 
 /// Device and type of a node that can be fused.
 fn kind(node: &Node<'_>, device_type: &str) -> Option<(String, DType)> {
-    if !node.is_on(device_type) {
+    // A graph that is rewritten for an export is not placed, and has devices without a job: it must not get the plugin's op.
+    if !node.is_on(device_type) || !node.device().starts_with("/job:") {
         return None;
     }
     let (_, operands) = step(node)?;
     let inputs = node.inputs().filter(|input| matches!(input, Input::Data { .. })).count();
     let dtype = node.attr::<DType>("T").ok()?;
-    let can = inputs == operands && is_float(dtype) && number(node).is_some();
+    let can = inputs == operands && is_float(dtype) && alpha(node).is_some();
     can.then(|| (node.device().to_owned(), dtype))
 }
 
@@ -67,18 +73,22 @@ fn step(node: &Node<'_>) -> Option<(u32, usize)> {
     found.map(|&(_, number, operands)| (number, operands))
 }
 
-/// The number of a node's own.
-fn number(node: &Node<'_>) -> Option<f32> {
+/// The node's `alpha`, or 0 if its op has none.
+fn alpha(node: &Node<'_>) -> Option<f32> {
     match node.op() {
         "LeakyRelu" | "LeakyReluGrad" => node.attr("alpha").ok(),
         _ => Some(0.0),
     }
 }
 
-/// Makes the last node of a tree the whole tree, and removes the others.
-fn replace(graph: &mut Graph<'_>, tree: &Tree, waits: &mut Waits) -> Result<()> {
+/// Replaces a tree by one node, under the name of its last. Adds the nodes that are `removed`, and what they were computed from.
+fn replace(
+    graph: &mut Graph<'_>,
+    tree: &Tree,
+    removed: &mut HashMap<String, BTreeSet<String>>,
+) -> Result<()> {
     let missing = || Error::internal("the graph has lost a node that was in it");
-    let (mut steps, mut numbers) = (Vec::new(), Vec::new());
+    let (mut steps, mut alphas, mut controls) = (Vec::new(), Vec::new(), BTreeSet::new());
     for (name, operands) in &tree.steps {
         let node = graph.node(name).ok_or_else(missing)?;
         let (op, _) = step(node).ok_or_else(missing)?;
@@ -89,25 +99,27 @@ fn replace(graph: &mut Graph<'_>, tree: &Tree, waits: &mut Waits) -> Result<()> 
         let first = operands.first().map(place).ok_or_else(missing)?;
         let second = operands.get(1).map_or(first, place);
         steps.push(fused::Step { op, operands: [first, second] }.to_attribute());
-        numbers.push(number(node).ok_or_else(missing)?);
+        alphas.push(alpha(node).ok_or_else(missing)?);
+        let waits = node.inputs().filter(|input| matches!(input, Input::Control { .. }));
+        controls.extend(waits.map(|input| input.to_string()));
     }
     let Some(((root, _), others)) = tree.steps.split_last() else { return Ok(()) };
     let node = graph.node_mut(root).ok_or_else(missing)?;
-    // Those of the system stay.
+    // Attributes that TensorFlow added begin with `_`; they stay.
     let own = node.attr_names().filter(|name| *name != "T" && !name.starts_with('_'));
     for name in own.map(str::to_owned).collect::<Vec<_>>() {
         node.remove_attr(&name);
     }
-    let controls = node.inputs().filter(|input| matches!(input, Input::Control { .. }));
-    let controls: Vec<_> = controls.map(|input| input.to_string()).collect();
     node.set_op(fused::OP)
         .set_inputs(tree.inputs.iter().chain(&controls))
         .set_attr("N", tree.inputs.len() as i64)
         .set_attr("steps", steps)
-        .set_attr("numbers", numbers);
-    // It also waits for what they waited for. Those that use a result go before the one that computes it.
-    others.iter().for_each(|(name, _)| waits.add(root, name));
-    others.iter().rev().try_for_each(|(name, _)| waits.remove(graph, name))
+        .set_attr("alphas", alphas);
+    for ((name, _), sources) in others.iter().zip(tree.sources()) {
+        graph.remove_node(name)?;
+        removed.insert(name.clone(), sources);
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -1,16 +1,12 @@
-//! Finds nodes of a graph that can be one: no other node uses their results, except that of the last.
+//! Finds nodes of a graph that can be fused: no other node uses their results, except that of the last.
 //!
-//! Others may wait for them: [`Waits`] makes them wait for what the nodes use instead.
+//! Control dependencies on them are allowed where they can be on the inputs instead: see [`redirect`].
 //!
 //! Nothing here knows of the card, or which ops there are.
 
-mod waits;
-
-pub(crate) use waits::Waits;
-
 use se_plugin::Result;
 use se_plugin::graph::{Graph, Input, Node};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 /// Where a node of a [`Tree`] gets an operand from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +17,8 @@ pub(crate) enum Operand {
     Step(usize),
 }
 
-/// Nodes that can be one, with the name and the place of the last. A node may have several users, if all are in the tree.
+/// Nodes that can be fused, into one with the name and the place of the last. A node may have several users, if all are in the
+/// tree.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Tree {
     /// The names of the nodes, each after those whose results it uses, with their operands.
@@ -37,8 +34,7 @@ pub(crate) struct Limits {
     pub(crate) inputs: usize,
 }
 
-/// Ops whose outputs may differ in whether they have a value at all, or are of another turn of a loop: who waits for the op
-/// does not wait for an output.
+/// A control dependency on one of these ops is not one on its output, which may have no value or be of another loop frame.
 const CONTROL_FLOW: [&str; 12] = [
     "Switch",
     "RefSwitch",
@@ -53,6 +49,9 @@ const CONTROL_FLOW: [&str; 12] = [
     "RefNextIteration",
     "LoopCond",
 ];
+
+/// Ops of references: who reads one sees later changes of the variable.
+const REFERENCES: [&str; 3] = ["Variable", "VariableV2", "TemporaryVariable"];
 
 /// Returns the trees of at least two nodes in a graph. Nodes with the same `kind` can be in one, and those without are in none.
 /// Their ops have one output and no effect besides it.
@@ -95,8 +94,10 @@ struct Search<'g, 'a, K> {
     users: Vec<Vec<usize>>,
     /// Whether something uses another output of the node, or is to be placed where it is.
     is_named: Vec<bool>,
-    /// Whether something waits for the node.
+    /// Whether a control dependency is on the node.
     is_awaited: Vec<bool>,
+    /// Whether the graph has variables that are references.
+    has_references: bool,
 }
 
 impl<'g, 'a, K: PartialEq> Search<'g, 'a, K> {
@@ -127,7 +128,8 @@ impl<'g, 'a, K: PartialEq> Search<'g, 'a, K> {
                 }
             }
         }
-        Self { graph, nodes, kinds, limits, places, users, is_named, is_awaited }
+        let has_references = nodes.iter().any(|node| REFERENCES.contains(&node.op()));
+        Self { graph, nodes, kinds, limits, places, users, is_named, is_awaited, has_references }
     }
 
     /// The nodes whose first outputs a node uses, once for each use.
@@ -187,14 +189,20 @@ impl<'g, 'a, K: PartialEq> Search<'g, 'a, K> {
         Ok(can && !self.graph.is_preserved(self.nodes[candidate].name())?)
     }
 
-    /// Whether those that wait for members, except the last node of the tree, can wait for what the members use.
+    /// Whether control dependencies on members, except the last node of the tree, can be on the inputs instead.
+    ///
+    /// Not if an input is a reference: the tree may then read it after the node that waited has changed it. Members with
+    /// control dependencies of their own are excluded, so that no node inherits them from tree to tree.
     fn can_be_awaited(&self, members: &[usize]) -> bool {
         let is_plain = |input: Input<'_>| {
             let place = self.places.get(input.node());
-            place.is_none_or(|&place| !CONTROL_FLOW.contains(&self.nodes[place].op()))
+            matches!(input, Input::Data { .. })
+                && place.is_none_or(|&place| !CONTROL_FLOW.contains(&self.nodes[place].op()))
         };
-        !members[1..].iter().any(|&member| self.is_awaited[member])
-            || members.iter().all(|&member| self.nodes[member].inputs().all(is_plain))
+        let others = &members[1..];
+        !others.iter().any(|&member| self.is_awaited[member])
+            || !self.has_references
+                && others.iter().all(|&member| self.nodes[member].inputs().all(is_plain))
     }
 
     /// What members use of other nodes, each once.
@@ -228,6 +236,48 @@ impl<'g, 'a, K: PartialEq> Search<'g, 'a, K> {
             (node.name().to_owned(), data.filter_map(operand).collect())
         });
         Tree { steps: steps.collect(), inputs: inputs.iter().map(ToString::to_string).collect() }
+    }
+}
+
+impl Tree {
+    /// The names of the nodes that each step's result is computed from, which are outside the tree.
+    pub(crate) fn sources(&self) -> Vec<BTreeSet<String>> {
+        let mut all: Vec<BTreeSet<String>> = Vec::new();
+        for (_, operands) in &self.steps {
+            let of = |operand: &Operand| match *operand {
+                Operand::Input(at) => {
+                    BTreeSet::from([Input::parse(&self.inputs[at]).node().to_owned()])
+                }
+                Operand::Step(at) => all[at].clone(),
+            };
+            all.push(operands.iter().flat_map(of).collect());
+        }
+        all
+    }
+}
+
+/// Puts the control dependencies on nodes that were removed on others instead.
+pub(crate) fn redirect(graph: &mut Graph<'_>, removed: &HashMap<String, BTreeSet<String>>) {
+    if removed.is_empty() {
+        return;
+    }
+    for node in graph.nodes_mut() {
+        let instead = |input: Input<'_>| match input {
+            Input::Control { node } => removed.get(node),
+            Input::Data { .. } => None,
+        };
+        if !node.inputs().any(|input| instead(input).is_some()) {
+            continue;
+        }
+        let kept: Vec<_> = node.inputs().filter(|&input| instead(input).is_none()).collect();
+        // Whoever uses a result waits for it.
+        let there: BTreeSet<_> = kept.iter().map(|input| input.node()).collect();
+        let new: BTreeSet<_> =
+            node.inputs().filter_map(instead).flatten().map(String::as_str).collect();
+        let controls = new.difference(&there).map(|node| Input::Control { node });
+        let inputs: Vec<_> =
+            kept.iter().copied().chain(controls).map(|input| input.to_string()).collect();
+        node.set_inputs(inputs);
     }
 }
 

@@ -11,7 +11,7 @@ use tf_fs_sys::{BufferFunctions, RegisteredKernelsFunctions};
 use tf_plugin_core::__private::boundary::catch;
 use tf_plugin_core::{Error, Result, ResultExt as _, ensure};
 
-/// The type of the platform's devices in this process: the one it [chooses](Platform::device_type), or
+/// Returns the type of the platform's devices in this process: the one it [chooses](Platform::device_type), or
 /// [`TYPE`](Platform::TYPE) where TensorFlow cannot have that one. A graph pass compares nodes with it.
 #[must_use]
 pub fn device_type<P: Platform>() -> &'static str {

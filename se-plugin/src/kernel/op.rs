@@ -211,10 +211,10 @@ pub(super) fn look_up(status: &Status, op: &str) -> Result<Option<Definition>> {
     ops::look_up(status, op, Definition::read)
 }
 
-/// Whether TensorFlow has an op: its own, or one that a plugin has registered. A graph pass that writes an op of
+/// Returns whether TensorFlow has an op: its own, or one that a plugin has registered. A graph pass that writes an op of
 /// [`register_op!`](crate::register_op) has to know, because the registration may have failed.
 ///
-/// A host that does not say which ops it has, has none.
+/// Returns `false` if TensorFlow has no function to look ops up.
 #[must_use]
 pub fn host_has_op(op: &str) -> bool {
     let status = HostApi::get().map_err(Error::internal).and_then(|host| host.new_status());

@@ -6,7 +6,9 @@
     users            what is used elsewhere is computed once, whatever uses it
     controls         what waits, or is waited for, keeps its order
     functions        gradients, branches and loops have the CPU's results
-    session          what a session fetches or feeds in the middle of a tree has its value
+    session          what a session fetches or feeds in the middle of a tree has its value, and references are read in time
+    chains           many trees in a row that wait for each other
+    exports          a graph that is converted has no op of the plugin
     off              nothing is fused
 
 RUST_GPU_COUNTERS is the file of the counters. Writes `ok STEP` after each step; the first that fails ends the process.
@@ -371,6 +373,45 @@ def session(_):
             check(counted()[FUSED] == before + 1, "a node that waits is not fused")
             check(running.run(log) == [1.0], "what a node of a tree waits for did not run")
 
+    # A variable that is a reference is read before what waits for the reader changes it.
+    with tf.Graph().as_default() as graph, tf.device(DEVICE):
+        with tf.device(CPU):
+            variable = tf.compat.v1.get_variable("reference", initializer=tf.constant([3.0, 4.0]), use_resource=False)
+        read = raw.Mul(x=variable, y=tf.constant([1.0, 1.0]))
+        with tf.control_dependencies([read]), tf.device(CPU):
+            late = tf.compat.v1.assign(variable, tf.constant([100.0, 100.0]))
+        out = raw.Neg(x=raw.AddV2(x=read, y=raw.Mul(x=tf.identity(late), y=tf.constant([0.0, 1.0]))))
+        with tf.compat.v1.Session(graph=graph) as running:
+            running.run(variable.initializer)
+            found = running.run(out)
+            check(found.tolist() == [-3.0, -104.0], "a reference is read too late: %r" % found)
+
+
+def chains(_):
+    """Many trees, each of which waits for a node inside the one before it."""
+    @tf.function
+    def function(x):
+        total, before = x, None
+        for _ in range(300):
+            with tf.device(DEVICE), tf.control_dependencies([] if before is None else [before]):
+                before = raw.Neg(x=x)
+            with tf.device(DEVICE):
+                total = raw.AddV2(x=total, y=raw.Mul(x=before, y=x))
+        return total
+    x = on(DEVICE, [tf.constant([0.5, 2.0])])[0]
+    found = function(x).numpy()
+    check(np.allclose(found, [0.5 - 300 * 0.25, 2.0 - 300 * 4.0]), found)
+
+
+def exports(_):
+    """A graph that is rewritten and not run has TensorFlow's ops alone."""
+    from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
+    variable = tf.Variable([1.0, 2.0, 3.0])
+    function = traced(lambda x: raw.Tanh(x=raw.Mul(x=raw.AddV2(x=x, y=variable), y=x)), [tf.TensorSpec([3], tf.float32)])
+    frozen = convert_variables_to_constants_v2(function.get_concrete_function(), lower_control_flow=False)
+    found = {node.op for node in frozen.graph.as_graph_def().node}
+    check("Tanh" in found and FUSED not in found, "the graph that is exported has %r" % found)
+
 
 def off(_):
     as_written()
@@ -378,7 +419,8 @@ def off(_):
     compare(lambda x, y: raw.Tanh(x=raw.AddV2(x=x, y=y)), inputs, "a chain", {"AddV2": 1, "Tanh": 1})
 
 
-STEPS = {"ops": ops, "trees": trees, "shapes": shapes, "users": users, "controls": controls, "functions": functions_, "session": session, "off": off}
+STEPS = {"ops": ops, "trees": trees, "shapes": shapes, "users": users, "controls": controls, "functions": functions_, "session": session, "chains": chains, "exports": exports,
+         "off": off}
 
 tf.get_logger().setLevel("ERROR")
 tf.config.set_soft_device_placement(False)

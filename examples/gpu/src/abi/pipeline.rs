@@ -27,6 +27,8 @@ type Key = (&'static str, Vec<u32>);
 pub(super) struct Pipelines {
     pub(super) layout: vk::PipelineLayout,
     made: Mutex<HashMap<Key, vk::Pipeline>>,
+    /// Held while one is compiled, so that none is compiled twice, and those that are made can be launched meanwhile.
+    compiling: Mutex<()>,
 }
 
 impl Pipelines {
@@ -38,7 +40,7 @@ impl Pipelines {
         // SAFETY: the device lives, and `info` outlives the call.
         let layout = unsafe { device.create_pipeline_layout(&info, None) }
             .map_err(|error| failed("create a pipeline layout", error))?;
-        Ok(Self { layout, made: Mutex::default() })
+        Ok(Self { layout, made: Mutex::default(), compiling: Mutex::default() })
     }
 }
 
@@ -49,14 +51,18 @@ impl Gpu {
     /// Those of the driver.
     pub(crate) fn pipeline(&self, shader: &Shader, constants: &[u32]) -> Result<Pipeline> {
         self.check_process()?;
-        // Under the lock, so that no shader is compiled twice.
-        let mut made = self.pipelines.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let made = || self.pipelines.made.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (shader.name, constants.to_vec());
-        if let Some(pipeline) = made.get(&key) {
+        if let Some(pipeline) = made().get(&key) {
+            return Ok(Pipeline(*pipeline));
+        }
+        let _one = self.pipelines.compiling.lock().unwrap_or_else(PoisonError::into_inner);
+        // Another thread may have compiled it.
+        if let Some(pipeline) = made().get(&key) {
             return Ok(Pipeline(*pipeline));
         }
         let pipeline = self.compile(shader, constants)?;
-        made.insert(key, pipeline);
+        made().insert(key, pipeline);
         Ok(Pipeline(pipeline))
     }
 

@@ -36,18 +36,19 @@ fn the_last_node_becomes_the_whole_tree() {
     let inputs: Vec<_> = fused.inputs().map(|input| input.to_string()).collect();
     assert_eq!(inputs, ["x", "x:1", "^x"]);
     let names: Vec<_> = fused.attr_names().collect();
-    assert_eq!(names, ["T", "_output_shapes", "N", "steps", "numbers"]);
+    assert_eq!(names, ["T", "_output_shapes", "N", "steps", "alphas"]);
     assert_eq!(fused.attr::<DType>("T").unwrap(), DType::Float16);
     assert_eq!(fused.attr::<i64>("N").unwrap(), 2);
     // `AddV2` of the inputs 0 and 1, then `LeakyRelu` of the first step.
     let steps = [0x01_00_00, 0x06_06_00 | 70];
     assert_eq!(fused.attr::<Vec<i64>>("steps").unwrap(), steps);
-    assert_eq!(fused.attr::<Vec<f32>>("numbers").unwrap(), [0.0, 0.25]);
+    assert_eq!(fused.attr::<Vec<f32>>("alphas").unwrap(), [0.0, 0.25]);
 }
 
 #[test]
 fn other_nodes_stay() {
-    let changes: [fn(&mut Node<'_>); 7] = [
+    let changes: [fn(&mut Node<'_>); 8] = [
+        |sum| _ = sum.set_device("/device:MY_GPU:0"),
         |sum| _ = sum.set_device(DEVICE.replace("MY_GPU", "CPU")),
         |sum| _ = sum.set_device(DEVICE.replace("GPU:0", "GPU:1")),
         |sum| _ = sum.set_attr("T", DType::Float32),

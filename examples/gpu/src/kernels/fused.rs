@@ -24,7 +24,7 @@ impl OpDefinition for Definition {
         op.attribute("N: int >= 1")
             .attribute("T: {half, bfloat16, float}")
             .attribute("steps: list(int) >= 1")
-            .attribute("numbers: list(float) >= 1")
+            .attribute("alphas: list(float) >= 1")
             .input("inputs: N * T")
             .output("output: T");
     }
@@ -62,7 +62,7 @@ impl Step {
 
 struct Fused<T> {
     steps: Vec<Step>,
-    numbers: Vec<f32>,
+    alphas: Vec<f32>,
     elements: PhantomData<T>,
 }
 
@@ -73,10 +73,10 @@ impl<T: Element> Kernel for Fused<T> {
     fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
         let steps = construction.attr::<Vec<i64>>("steps")?;
         let steps = steps.into_iter().map(Step::of_attribute).collect::<Result<Vec<_>>>()?;
-        let (numbers, inputs) =
-            (construction.attr::<Vec<f32>>("numbers")?, construction.attr::<i64>("N")?);
-        check(&steps, &numbers, inputs)?;
-        Ok(Self { steps, numbers, elements: PhantomData })
+        let (alphas, inputs) =
+            (construction.attr::<Vec<f32>>("alphas")?, construction.attr::<i64>("N")?);
+        check(&steps, &alphas, inputs)?;
+        Ok(Self { steps, alphas, elements: PhantomData })
     }
 
     fn compute(&self, context: &mut Run<'_>) -> Result<()> {
@@ -104,23 +104,22 @@ impl<T: Element> Kernel for Fused<T> {
 }
 
 /// # Errors
-/// `INVALID_ARGUMENT` if the parts of a node do not fit together.
-fn check(steps: &[Step], numbers: &[f32], inputs: i64) -> Result<()> {
+/// `INVALID_ARGUMENT` if the parts of a node do not fit together, such as an input that no step uses.
+fn check(steps: &[Step], alphas: &[f32], inputs: i64) -> Result<()> {
     let inputs = usize::try_from(inputs).unwrap_or(usize::MAX);
     let is_there = |at: usize, operand: usize| match operand.checked_sub(MOST_INPUTS) {
         None => operand < inputs,
         Some(step) => step < at,
     };
+    let is_used = |place: usize| steps.iter().any(|step| step.operands.contains(&place));
     let mut all = steps.iter().enumerate();
     ensure!(
         inputs <= MOST_INPUTS
             && (1..=MOST_STEPS).contains(&steps.len())
-            && numbers.len() == steps.len()
-            && all.all(|(at, step)| step.operands.iter().all(|&operand| is_there(at, operand))),
-        wrong(format!(
-            "{OP} has {inputs} inputs, {} numbers and the steps {steps:?}",
-            numbers.len()
-        ))
+            && alphas.len() == steps.len()
+            && all.all(|(at, step)| step.operands.iter().all(|&operand| is_there(at, operand)))
+            && (0..inputs).chain((1..steps.len()).map(|step| MOST_INPUTS + step - 1)).all(is_used),
+        wrong(format!("{OP} has {inputs} inputs, {} alphas and the steps {steps:?}", alphas.len()))
     );
     Ok(())
 }
@@ -141,12 +140,12 @@ impl<T> Fused<T> {
             axes.len() as u32,
             self.steps.len() as u32,
         ]);
-        let (steps, numbers) = constants[4..].split_at_mut(MOST_STEPS);
+        let (steps, alphas) = constants[4..].split_at_mut(MOST_STEPS);
         for (place, step) in steps.iter_mut().zip(&self.steps) {
             *place = step.to_attribute() as u32;
         }
-        for (place, number) in numbers.iter_mut().zip(&self.numbers) {
-            *place = number.to_bits();
+        for (place, alpha) in alphas.iter_mut().zip(&self.alphas) {
+            *place = alpha.to_bits();
         }
         let mut numbers = vec![word(out.len())?];
         for axis in axes {
@@ -173,7 +172,7 @@ impl<T> Fused<T> {
         out: &DeviceTensor,
     ) -> Result<()> {
         let mut results: Vec<DeviceTensor> = Vec::new();
-        for (at, (step, number)) in self.steps.iter().zip(&self.numbers).enumerate() {
+        for (at, (step, alpha)) in self.steps.iter().zip(&self.alphas).enumerate() {
             let operand = |place: usize| match place.checked_sub(MOST_INPUTS) {
                 None => &inputs[place],
                 Some(step) => &results[step],
@@ -184,7 +183,7 @@ impl<T> Fused<T> {
                 true => out.clone(),
                 false => context.temporary(out.dtype(), &to_host(broadcast.shape()))?,
             };
-            let number = [step.op, number.to_bits()];
+            let number = [step.op, alpha.to_bits()];
             elementwise::run(context, OP, number, [a, b], &result, broadcast.axes())?;
             results.push(result);
         }

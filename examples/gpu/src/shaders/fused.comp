@@ -19,15 +19,15 @@ layout(constant_id = 8) const uint STEP_4 = 0;
 layout(constant_id = 9) const uint STEP_5 = 0;
 layout(constant_id = 10) const uint STEP_6 = 0;
 layout(constant_id = 11) const uint STEP_7 = 0;
-// The number of a step's own, as bits.
-layout(constant_id = 12) const uint NUMBER_0 = 0;
-layout(constant_id = 13) const uint NUMBER_1 = 0;
-layout(constant_id = 14) const uint NUMBER_2 = 0;
-layout(constant_id = 15) const uint NUMBER_3 = 0;
-layout(constant_id = 16) const uint NUMBER_4 = 0;
-layout(constant_id = 17) const uint NUMBER_5 = 0;
-layout(constant_id = 18) const uint NUMBER_6 = 0;
-layout(constant_id = 19) const uint NUMBER_7 = 0;
+// The `alpha` of each step, as bits.
+layout(constant_id = 12) const uint ALPHA_0 = 0;
+layout(constant_id = 13) const uint ALPHA_1 = 0;
+layout(constant_id = 14) const uint ALPHA_2 = 0;
+layout(constant_id = 15) const uint ALPHA_3 = 0;
+layout(constant_id = 16) const uint ALPHA_4 = 0;
+layout(constant_id = 17) const uint ALPHA_5 = 0;
+layout(constant_id = 18) const uint ALPHA_6 = 0;
+layout(constant_id = 19) const uint ALPHA_7 = 0;
 
 // The addresses of the inputs and of the output, two words each; the number of elements; for each axis its length, and how far
 // each input steps along it.
@@ -57,7 +57,7 @@ void main() {
 #define RUN_STEP(k) \
         if (k < STEPS) { \
             float a = values[STEP_##k >> 8 & 0xffu], b = values[STEP_##k >> 16]; \
-            values[6 + k] = rounded(result(STEP_##k & 0xffu, a, b, uintBitsToFloat(NUMBER_##k), TYPE), TYPE); \
+            values[6 + k] = rounded(result(STEP_##k & 0xffu, a, b, uintBitsToFloat(ALPHA_##k), TYPE), TYPE); \
         }
         FOR_EACH_STEP(RUN_STEP)
         store(address(INPUTS), i, TYPE, values[5 + STEPS]);

@@ -104,35 +104,39 @@ fn trees_have_limits() {
     );
 }
 
-/// Removes the nodes `a` and `b`, of which `b` is used nowhere and uses `a`, and returns what the others use and wait for.
-#[track_caller]
-fn expect_without(nodes: &[&str], expected: &[&str]) {
-    let mut graph = graph(nodes);
-    let mut waits = Waits::of(&graph);
-    waits.remove(&mut graph, "b").unwrap();
-    waits.remove(&mut graph, "a").unwrap();
+#[test]
+fn control_dependencies_on_removed_nodes_are_on_what_those_used() {
+    let nodes = ["x = IN", "y = IN", "a = n x:1", "b = n a y", "c = n b a"];
+    let waiting = ["d = OUT x ^b", "e = OUT ^a ^b ^c", "f = OUT ^y ^a"];
+    let mut graph = graph(&[&nodes[..], &waiting].concat());
+    let [tree] = &found(&graph)[..] else { panic!("a tree") };
+    let mut removed = HashMap::new();
+    for ((name, _), sources) in tree.steps.iter().zip(tree.sources()).take(2) {
+        graph.remove_node(name).unwrap();
+        removed.insert(name.clone(), sources);
+    }
+    graph.node_mut("c").unwrap().set_inputs(&tree.inputs);
+    redirect(&mut graph, &removed);
     let text = |node: &Node<'_>| {
         node.inputs().fold(node.name().to_owned(), |text, input| format!("{text} {input}"))
     };
+    let expected = ["x", "y", "c x:1 y", "d x ^y", "e ^c ^x ^y", "f ^y ^x"];
     assert_eq!(graph.nodes().map(text).collect::<Vec<_>>(), expected);
 }
 
 #[test]
-fn those_that_wait_wait_for_what_was_used() {
-    expect_without(
-        &[
-            "x = IN",
-            "y = IN",
-            "a = n x:1 ^y",
-            "b = n a",
-            "c = OUT x ^b",
-            "d = OUT ^a ^b",
-            "e = OUT ^y ^a",
-        ],
-        &["x", "y", "c x ^y", "d ^x ^y", "e ^y ^x"],
-    );
-    // One that waits is removed itself.
-    expect_without(&["x = IN", "a = n x", "b = n a ^a", "c = OUT ^b"], &["x", "c ^x"]);
+fn some_control_dependencies_keep_a_node() {
+    let chain = ["x = IN", "a = n x", "b = n a", "w = OUT ^a", "o = OUT b"];
+    expect(&chain, &["a i0; b s0; | x"]);
+    // What waits may change what the tree reads.
+    for variable in ["v = Variable", "v = VariableV2", "v = TemporaryVariable"] {
+        expect(&[&chain[..], &[variable]].concat(), &[]);
+        expect(&[variable, "a = n v", "b = n a", "o = OUT b ^b"], &["a i0; b s0; | v"]);
+    }
+    // Else what waits for many trees in a row would wait for all before them.
+    expect(&["x = IN", "a = n x ^x", "b = n a", "w = OUT ^a", "o = OUT b"], &[]);
+    expect(&["x = IN", "a = n x ^x", "b = n a", "o = OUT b ^b"], &["a i0; b s0; | x"]);
+    expect(&["x = IN", "a = n x", "b = n a ^x", "w = OUT ^a", "o = OUT b"], &["a i0; b s0; | x"]);
 }
 
 #[test]

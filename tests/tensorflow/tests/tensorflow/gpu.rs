@@ -63,7 +63,7 @@ macro_rules! with_optimizers {
 
             #[test]
             fn ops_are_fused() {
-                super::fusion_in($version, &["trees=15", "shapes", "users", "controls", "session"], &[]);
+                super::fusion_in($version, &["trees=15", "shapes", "users", "controls", "session", "exports"], &[]);
             }
 
             #[test]
@@ -209,7 +209,11 @@ fn fused_ops_compute_what_they_do_one_by_one() {
 
 #[test]
 fn fusion_keeps_what_others_use_and_wait_for() {
-    fusion_in(cargo_tf_plugin::NEWEST, &["users", "controls", "functions", "session"], &[]);
+    fusion_in(
+        cargo_tf_plugin::NEWEST,
+        &["users", "controls", "functions", "session", "chains", "exports"],
+        &[],
+    );
 }
 
 /// The type that the device has, and not the one that TensorFlow refused.
