@@ -509,12 +509,21 @@ def randoms():
     counters = [[0, 0], [7, 1 << 40], [(1 << 64) - 3, 5]]
     for dtype in (tf.float32, tf.float16, tf.bfloat16):
         for shape in ([], [0], [1], [3], [4], [5, 7], [1000], [3, 70001]):
-            for op in ("StatelessRandomUniformV2", "StatelessRandomNormalV2"):
+            for op in ("StatelessRandomUniformV2", "StatelessRandomNormalV2", "StatelessTruncatedNormalV2"):
                 # Uniform ones are the same to the last bit.
                 tolerance = 0 if "Uniform" in op else None
                 for counter in counters if shape == [1000] else counters[1:2]:
                     case(op, call(op, shape=shape, key=None, counter=None, alg=1 + 2 * (len(shape) % 2), dtype=dtype),
                          np.uint64([0x123456789abcdef0]), np.uint64(counter), tolerance=tolerance)
+    # Kernels with a state go on where their last run has ended, whatever its shape.
+    for dtype in (tf.float32, tf.float16, tf.bfloat16):
+        for op in ("RandomUniform", "RandomStandardNormal", "TruncatedNormal"):
+            for seed2 in (7, -3):
+                case(op, lambda op=op, seed2=seed2, dtype=dtype: [getattr(raw, op)(shape=np.int32(shape), dtype=dtype, seed=-(1 << 40), seed2=seed2) for shape in (
+                    [3, 5], [], [0], [70001], [4])], tolerance=0 if op == "RandomUniform" else None)
+    # Without seeds no two kernels have the same, such as those for the two types of shapes.
+    case("RandomUniform", lambda: tf.constant([np.all(raw.RandomUniform(shape=np.int32([8]), dtype=tf.float32) == raw.RandomUniform(
+        shape=np.int64([8]), dtype=tf.float32))]))
     for alg, key, text in [(2, [1], "algorithm"), (1, [1, 2], "key")]:
         case("StatelessRandomUniformV2", call("StatelessRandomUniformV2", shape=[3], key=None, counter=None, alg=alg, dtype=tf.float32),
              np.uint64(key), np.uint64([1, 2]), fails=text)

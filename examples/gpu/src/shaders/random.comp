@@ -6,10 +6,17 @@
 
 layout(local_size_x = 256) in;
 layout(constant_id = 0) const uint TYPE = 0;
-layout(constant_id = 1) const bool IS_NORMAL = false;
+layout(constant_id = 1) const uint DISTRIBUTION = 0;
+// Whether key and counter are in memory.
+layout(constant_id = 2) const bool ARE_TENSORS = false;
+
+const uint UNIFORM = 0, NORMAL = 1, TRUNCATED_NORMAL = 2;
+// So many counters are for each four numbers of a truncated normal distribution, which takes as many as it needs.
+const uint RESERVED = 256;
 
 layout(push_constant, scalar) uniform Push {
-    uint64_t key, counter, out_;
+    // The key and the counter, or where they are.
+    uint64_t key, counter, counter_high, out_;
     // Counters, and the numbers of all of them.
     uint n, len;
 } push;
@@ -41,16 +48,41 @@ vec2 normal(uvec2 bits) {
     return size * vec2(sin(angle), cos(angle));
 }
 
+// The bits of the counter that is `skipped` behind the first one.
+uvec4 bits_of(uint64_t key, uint64_t low, uint64_t high, uint64_t skipped) {
+    uint64_t at = low + skipped;
+    high += at < low ? 1 : 0;
+    return philox(uvec4(uint(at), uint(at >> 32), uint(high), uint(high >> 32)), uvec2(uint(key), uint(key >> 32)));
+}
+
+// Four of a normal distribution that are less than 2 from 0; the others are left out.
+vec4 truncated_normal(uint64_t key, uint64_t low, uint64_t high, uint64_t skipped) {
+    vec4 numbers = vec4(0);
+    for (uint counter = 0, found = 0; counter < RESERVED && found < 4; counter++) {
+        uvec4 bits = bits_of(key, low, high, skipped + counter);
+        vec4 all = vec4(normal(bits.xy), normal(bits.zw));
+        for (uint k = 0; k < 4 && found < 4; k++) if (abs(all[k]) < 2.0) numbers[found++] = all[k];
+    }
+    return numbers;
+}
+
 void main() {
     uint step = gl_NumWorkGroups.x * gl_WorkGroupSize.x;
-    uint64_t first = uint64_t(U64(push.counter).v[0]), high = uint64_t(U64(push.counter).v[1]);
-    uint64_t key = uint64_t(U64(push.key).v[0]);
+    uint64_t key = push.key, low = push.counter, high = push.counter_high;
+    if (ARE_TENSORS) {
+        low = uint64_t(U64(push.counter).v[0]);
+        high = uint64_t(U64(push.counter).v[1]);
+        key = uint64_t(U64(push.key).v[0]);
+    }
     for (uint i = gl_GlobalInvocationID.x; i < push.n; i += step) {
-        uint64_t low = first + i;
-        uint64_t carried = high + (low < first ? 1 : 0);
-        uvec4 bits = philox(uvec4(uint(low), uint(low >> 32), uint(carried), uint(carried >> 32)), uvec2(uint(key), uint(key >> 32)));
-        vec4 numbers = IS_NORMAL ? vec4(normal(bits.xy), normal(bits.zw))
-                                 : vec4(uniform_(bits.x, TYPE), uniform_(bits.y, TYPE), uniform_(bits.z, TYPE), uniform_(bits.w, TYPE));
+        vec4 numbers;
+        if (DISTRIBUTION == TRUNCATED_NORMAL) {
+            numbers = truncated_normal(key, low, high, uint64_t(i) * RESERVED);
+        } else {
+            uvec4 bits = bits_of(key, low, high, i);
+            numbers = DISTRIBUTION == NORMAL ? vec4(normal(bits.xy), normal(bits.zw))
+                                             : vec4(uniform_(bits.x, TYPE), uniform_(bits.y, TYPE), uniform_(bits.z, TYPE), uniform_(bits.w, TYPE));
+        }
         for (uint k = 0; k < min(4u, push.len - 4 * i); k++) store(push.out_, 4 * i + k, TYPE, numbers[k]);
     }
 }
