@@ -55,7 +55,11 @@ impl Platform for GpuPlatform {
     fn new() -> Result<Self> {
         let bytes = |mib: &str| mib.parse::<u64>().ok()?.checked_mul(1 << 20);
         let limit = parsed("RUST_GPU_MEMORY_MIB", bytes, "RUST_GPU_MEMORY_MIB=512")?;
-        let seconds = |text: &str| Duration::try_from_secs_f64(text.parse().ok()?).ok();
+        let seconds = |text: &str| {
+            let seconds = text.parse().ok()?;
+            let limit = Duration::try_from_secs_f64(seconds).ok()?;
+            (seconds == 0.0 || !limit.is_zero()).then_some(limit)
+        };
         let timeout =
             parsed("RUST_GPU_TIMEOUT_S", seconds, "RUST_GPU_TIMEOUT_S=300, 0 for no limit")?;
         fusion::is_on()?;
@@ -154,8 +158,10 @@ impl Device for GpuDevice {
     }
     fn synchronize(&self) -> Result<()> {
         self.gpu.check_process()?;
-        let queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
-        let queues: Vec<_> = queues.iter().filter_map(Weak::upgrade).collect();
+        let queues: Vec<_> = {
+            let queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
+            queues.iter().filter_map(Weak::upgrade).collect()
+        };
         queues.iter().try_for_each(|queue| queue.end().wait())?;
         self.health.check()
     }

@@ -50,8 +50,9 @@ const CONTROL_FLOW: [&str; 12] = [
     "LoopCond",
 ];
 
-/// Ops of references: who reads one sees later changes of the variable.
-const REFERENCES: [&str; 3] = ["Variable", "VariableV2", "TemporaryVariable"];
+/// Ops of memory that changes: a reader sees later changes too.
+const REFERENCES: [&str; 6] =
+    ["Variable", "VariableV2", "TemporaryVariable", "InplaceUpdate", "InplaceAdd", "InplaceSub"];
 
 /// Returns the trees of at least two nodes in a graph. Nodes with the same `kind` can be in one, and those without are in none.
 /// Their ops have one output and no effect besides it.
@@ -96,7 +97,7 @@ struct Search<'g, 'a, K> {
     is_named: Vec<bool>,
     /// Whether a control dependency is on the node.
     is_awaited: Vec<bool>,
-    /// Whether the graph has variables that are references.
+    /// Whether the graph has memory that changes.
     has_references: bool,
 }
 

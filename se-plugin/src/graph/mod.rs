@@ -135,7 +135,7 @@ macro_rules! optimizer_configs {
         }
 
         impl OptimizerConfigs {
-            /// What the SDK chooses for a platform without a pass of the author's.
+            /// Returns what the SDK chooses for a platform that has no graph pass.
             #[must_use]
             pub fn of<P: Platform>() -> Self {
                 workarounds::configs(device_type::<P>(), has_kernel::<P>)

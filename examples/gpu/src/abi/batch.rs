@@ -5,7 +5,7 @@ use super::card::Gpu;
 use super::clock::{Clock, Measured};
 use super::pipeline::Pipeline;
 use ash::vk;
-use se_plugin::{Code, Error, Result, ensure};
+use se_plugin::{Error, Result, ensure};
 use std::ops::Range;
 use std::sync::{Arc, PoisonError};
 
@@ -321,7 +321,7 @@ impl Batch {
     /// Sends the batch to the card. The next call is [`wait`](Self::wait).
     ///
     /// # Errors
-    /// Those of the driver: `UNAVAILABLE` if the card is lost. After one nothing more is recorded.
+    /// Those of the driver: `INTERNAL` if the card is lost. After one nothing more is recorded.
     pub(crate) fn send(&mut self) -> Result<()> {
         self.check()?;
         if self.names.is_empty() {
@@ -394,7 +394,7 @@ impl Batch {
         ensure!(!self.is_sent, Error::internal("the card is at this batch"));
         ensure!(
             !self.is_broken,
-            Error::new(Code::Unavailable, "the card has failed before; restart the process")
+            Error::internal("the card has failed before; restart the process")
         );
         Ok(())
     }

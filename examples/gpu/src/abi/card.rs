@@ -57,8 +57,9 @@ pub(super) fn failed(what: &str, result: vk::Result) -> Error {
         vk::Result::ERROR_OUT_OF_DEVICE_MEMORY | vk::Result::ERROR_OUT_OF_HOST_MEMORY => {
             (Code::ResourceExhausted, "use less memory, such as a smaller batch")
         }
+        // Not `UNAVAILABLE`, after which TensorFlow's monitored sessions try again in this process, for good.
         vk::Result::ERROR_DEVICE_LOST => {
-            (Code::Unavailable, "the card or its driver is gone; restart the process")
+            (Code::Internal, "the card or its driver is gone; restart the process")
         }
         vk::Result::ERROR_INCOMPATIBLE_DRIVER => {
             (Code::FailedPrecondition, "install the Vulkan driver of the card")

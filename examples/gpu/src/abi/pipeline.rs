@@ -56,6 +56,7 @@ impl Gpu {
         if let Some(pipeline) = made().get(&key) {
             return Ok(Pipeline(*pipeline));
         }
+        self.lost().map_or(Ok(()), Err)?;
         let _one = self.pipelines.compiling.lock().unwrap_or_else(PoisonError::into_inner);
         // Another thread may have compiled it.
         if let Some(pipeline) = made().get(&key) {

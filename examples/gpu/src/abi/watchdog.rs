@@ -33,7 +33,7 @@ impl Watchdog {
         Self { limit, finished: AtomicU64::new(0), lost: OnceLock::new() }
     }
 
-    /// Replaces the default limit. 0 is none.
+    /// Replaces the default limit. 0 means no limit.
     pub(super) fn set_limit(&mut self, limit: Duration) {
         self.limit = (!limit.is_zero()).then_some(limit);
     }
@@ -43,8 +43,7 @@ impl Watchdog {
     fn hung(&self, card: &str, commands: &[&'static str]) -> Error {
         let seconds = self.limit.unwrap_or_default().as_secs_f64();
         let last = commands[commands.len().saturating_sub(NAMES)..].join("`, `");
-        // Not `UNAVAILABLE`, which TensorFlow's sessions and coordinators take for a worker that comes back: they would try
-        // again in this process. The limit is a setting, so its end is the code for limits.
+        // Not `UNAVAILABLE`, after which TensorFlow's monitored sessions try again in this process, for good. The limit is a setting, so its end is the code for limits.
         Error::new(
             Code::DeadlineExceeded,
             format!(
@@ -63,12 +62,12 @@ pub(crate) fn again(error: &Error) -> Error {
 }
 
 impl Gpu {
-    /// Replaces the default limit, after which a card is taken to hang. 0 is none.
+    /// Replaces the default limit, after which a card is taken to hang. 0 means no limit.
     pub(crate) fn set_timeout(&mut self, limit: Duration) {
         self.watchdog.set_limit(limit);
     }
 
-    /// How the card was lost, if it was. Nothing is sent to it from then on, and nothing that it may use is freed.
+    /// Returns how the card was lost, if it was. No work is sent to it from then on, and nothing that it may use is freed.
     pub(crate) fn lost(&self) -> Option<Error> {
         self.watchdog.lost.get().map(again)
     }
@@ -89,13 +88,14 @@ impl Gpu {
         let error = failed(&format!("{what} on `{}`", self.name), result);
         match result {
             vk::Result::ERROR_DEVICE_LOST => self.lose(error),
-            _ => error,
+            // What follows from a loss is not its cause.
+            _ => self.lost().unwrap_or(error),
         }
     }
 
     /// Waits until a timeline has this value, which a submission of these commands signals.
     ///
-    /// The limit begins again whenever the card finishes a batch, since it may have to finish others first. Slices that were
+    /// The limit restarts whenever the card finishes a batch, since it may have to finish others first. Slices that were
     /// waited for count, not the clock: a process that was stopped meanwhile has lost one of them.
     ///
     /// # Errors
@@ -113,7 +113,7 @@ impl Gpu {
         loop {
             let slice = match left {
                 _ if self.is_lost() => Duration::ZERO,
-                None => Duration::MAX,
+                None => SLICE,
                 Some(left) => left.min(SLICE),
             };
             let nanoseconds = u64::try_from(slice.as_nanos()).unwrap_or(u64::MAX);
@@ -136,6 +136,11 @@ impl Gpu {
             };
             before = now;
             if left == Some(Duration::ZERO) {
+                // A process that was stopped may have slept through the only slice.
+                // SAFETY: `timeline` is a timeline semaphore of this device, and `wait` outlives the call.
+                if unsafe { self.device.wait_semaphores(&wait, 0) } == Ok(()) {
+                    continue;
+                }
                 return Err(self.lose(self.watchdog.hung(&self.name, commands)));
             }
         }

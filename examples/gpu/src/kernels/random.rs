@@ -108,7 +108,7 @@ struct State {
 }
 
 impl State {
-    /// From the seeds of the op, of which two zeros are none.
+    /// From the seeds of the op; 0 and 0 select random ones.
     fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
         let seed = |name| Ok::<_, Error>(construction.attr::<i64>(name)? as u64);
         let [key, high] = match [seed("seed")?, seed("seed2")?] {

@@ -45,7 +45,7 @@ float uniform_(uint bits, uint type) {
 vec2 normal(uvec2 bits) {
     float size = sqrt(-2.0 * log_(max(uniform_(bits.x, T_F32), 1.0e-7)));
     float angle = 6.2831853071795864 * uniform_(bits.y, T_F32);
-    return size * vec2(sin(angle), cos(angle));
+    return size * vec2(sine(angle, 0), sine(angle, 1));
 }
 
 // The bits of the counter that is `skipped` behind the first one.

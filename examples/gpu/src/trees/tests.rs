@@ -129,7 +129,7 @@ fn some_control_dependencies_keep_a_node() {
     let chain = ["x = IN", "a = n x", "b = n a", "w = OUT ^a", "o = OUT b"];
     expect(&chain, &["a i0; b s0; | x"]);
     // What waits may change what the tree reads.
-    for variable in ["v = Variable", "v = VariableV2", "v = TemporaryVariable"] {
+    for variable in ["v = Variable", "v = VariableV2", "v = TemporaryVariable", "v = InplaceAdd"] {
         expect(&[&chain[..], &[variable]].concat(), &[]);
         expect(&[variable, "a = n v", "b = n a", "o = OUT b ^b"], &["a i0; b s0; | v"]);
     }
