@@ -7,7 +7,7 @@
 //! |---|---|
 //! | `RUST_GPU_CARD` | part of the name of the card to use, such as `radeon`; without it, the first card that is not software |
 //! | `RUST_GPU_MEMORY_MIB` | the most device memory to use, in MiB; all by default |
-//! | `RUST_GPU_TIMEOUT_S` | seconds after which a card that finishes none of its work counts as hung, such as `120` or `0.5`; 300 by default, no limit for a card in software, such as lavapipe, where one matrix product can take minutes. 0 is no limit |
+//! | `RUST_GPU_TIMEOUT_S` | after so many seconds without a finished batch of work the card counts as hung, such as `120` or `0.5`. 300 by default; 0 means no limit, the default for software such as lavapipe, where one matrix product can take minutes |
 //! | `RUST_GPU_TYPE` | the type of the device. Without it, `GPU`; on a TensorFlow that was built for CUDA or ROCm, which has kernels of its own for that type, `RUST_GPU`. Beside another plugin of the type `GPU`, name one |
 //! | `RUST_GPU_FUSE` | `0`: elementwise ops that follow each other in a graph are not fused |
 //! | `RUST_GPU_COUNTERS` | a file to which the card's name and how often each kernel ran are written, whenever a tensor is copied to the host |

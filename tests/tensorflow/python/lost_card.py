@@ -69,7 +69,7 @@ on_card = []
 def main():
     way, expected = sys.argv[1:]
     numbers = np.eye(16, dtype="float32")
-    check(tf.config.list_physical_devices("GPU"), "there is no card")
+    check(tf.config.list_physical_devices("GPU"), "TensorFlow lists no GPU")
     with tf.device("/device:CPU:0"):
         before = tf.constant(numbers)
     # A card can be lost as early as this.

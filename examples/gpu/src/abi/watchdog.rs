@@ -48,7 +48,7 @@ impl Watchdog {
             Code::DeadlineExceeded,
             format!(
                 "`{card}` has not finished a batch for {seconds} s, whose last commands are `{last}` (of {}); if they \
-                 take longer, use a smaller batch or raise RUST_GPU_TIMEOUT_S (0 is no limit); if the card hangs, see \
+                 take longer, use a smaller batch or raise RUST_GPU_TIMEOUT_S (0 means no limit); if the card hangs, see \
                  the driver's messages in `dmesg`; restart the process to use the card again",
                 commands.len()
             ),

@@ -8,36 +8,16 @@ fn shader_of(dtype: DType) -> &'static Shader {
     if is_float(dtype) { shader!("elementwise.float") } else { shader!("elementwise.int64") }
 }
 
-/// Computes op `number` of each two elements of the inputs, which are broadcast.
-pub(super) fn binary(context: &Run<'_>, op: &'static str, number: u32) -> Result<()> {
-    binary_with_number(context, op, number, 0.0)
-}
-
-/// As [`binary`], with a number from an attribute.
-fn binary_with_number(
-    context: &Run<'_>,
-    op: &'static str,
-    number: u32,
-    attribute: f32,
-) -> Result<()> {
+/// Computes op `number` of each two elements of the inputs, which are broadcast. `alpha` is the op's attribute, or 0.
+pub(super) fn binary(context: &Run<'_>, op: &'static str, number: u32, alpha: f32) -> Result<()> {
     let (a, b) = (context.input(0)?, context.input(1)?);
     let broadcast = Broadcast::new([&shape(&a)?, &shape(&b)?])?;
     let out = output(context, 0, broadcast.shape())?;
-    run(context, op, [number, attribute.to_bits()], [&a, &b], &out, broadcast.axes())
+    run(context, op, [number, alpha.to_bits()], [&a, &b], &out, broadcast.axes())
 }
 
-/// Computes op `number` of each element, in the memory of the input if nothing else uses it.
-fn unary(context: &Run<'_>, op: &'static str, number: u32) -> Result<()> {
-    unary_with_number(context, op, number, 0.0)
-}
-
-/// As [`unary`], with a number from an attribute.
-fn unary_with_number(
-    context: &Run<'_>,
-    op: &'static str,
-    number: u32,
-    attribute: f32,
-) -> Result<()> {
+/// As [`binary`], of each element of one input, in its memory if nothing else uses it.
+fn unary(context: &Run<'_>, op: &'static str, number: u32, alpha: f32) -> Result<()> {
     // Not kept: who holds the input is one of its users.
     let shape = context.input(0)?.shape().to_vec();
     let out = match context.input_dtype(0)? == context.output_dtype(0)? {
@@ -47,7 +27,7 @@ fn unary_with_number(
     let (out, forwarded) = out;
     let input = if forwarded.is_some() { out.clone() } else { context.input(0)? };
     let axes = [Strides { len: input.len(), strides: [1, 1] }];
-    run(context, op, [number, attribute.to_bits()], [&input, &input], &out, &axes)
+    run(context, op, [number, alpha.to_bits()], [&input, &input], &out, &axes)
 }
 
 /// Computes op `number` of the elements of two tensors of one shape, in the memory of the first.
@@ -65,12 +45,12 @@ pub(super) fn in_place(
 pub(super) fn run(
     context: &Run<'_>,
     op: &'static str,
-    [number, attribute]: [u32; 2],
+    [number, alpha]: [u32; 2],
     [a, b]: [&DeviceTensor; 2],
     out: &DeviceTensor,
     axes: &[Strides<2>],
 ) -> Result<()> {
-    let mut numbers = vec![word(out.len())?, attribute];
+    let mut numbers = vec![word(out.len())?, alpha];
     for axis in axes {
         numbers.extend([axis.len as u32, axis.strides[0] as u32, axis.strides[1] as u32]);
     }
@@ -98,7 +78,7 @@ pub(crate) fn fusible() -> &'static [(&'static str, u32, usize)] {
 macro_rules! elementwise {
     ($(types $types:tt $($op:literal $name:ident = $body:ident $number:literal;)*)*) => {
         kernels! {$(
-            types $types $($op $name = |run, op| $body(run, op, $number);)*
+            types $types $($op $name = |run, op| $body(run, op, $number, 0.0);)*
         )*}
     };
     (fusible: $($others:literal = $other_body:ident $other_number:literal;)*
@@ -250,9 +230,9 @@ macro_rules! logical {
 }
 
 logical! {
-    "LogicalAnd" LogicalAnd = |run, op| binary(run, op, 33);
-    "LogicalOr" LogicalOr = |run, op| binary(run, op, 34);
-    "LogicalNot" LogicalNot = |run, op| unary(run, op, 71);
+    "LogicalAnd" LogicalAnd = |run, op| binary(run, op, 33, 0.0);
+    "LogicalOr" LogicalOr = |run, op| binary(run, op, 34, 0.0);
+    "LogicalNot" LogicalNot = |run, op| unary(run, op, 71, 0.0);
 }
 
 macro_rules! leaky {
@@ -278,8 +258,8 @@ macro_rules! leaky {
 }
 
 leaky! {
-    "LeakyRelu" LeakyRelu = |run, op, alpha| unary_with_number(run, op, 70, alpha);
-    "LeakyReluGrad" LeakyReluGrad = |run, op, alpha| binary_with_number(run, op, 32, alpha);
+    "LeakyRelu" LeakyRelu = |run, op, alpha| unary(run, op, 70, alpha);
+    "LeakyReluGrad" LeakyReluGrad = |run, op, alpha| binary(run, op, 32, alpha);
 }
 
 struct Cast<S, D>(PhantomData<(S, D)>);
@@ -300,7 +280,7 @@ const _: () = {
             Ok(Self(PhantomData))
         }
         fn compute(&self, context: &mut Run<'_>) -> Result<()> {
-            unary(context, "Cast", 40)
+            unary(context, "Cast", 40, 0.0)
         }
     }
 };

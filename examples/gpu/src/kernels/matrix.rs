@@ -176,7 +176,7 @@ impl<T: Element> Kernel for BiasAdd<T> {
                 "Must provide as many biases as the last dimension of the input tensor: {bias:?} vs. {shape:?}"
             )));
         }
-        binary(context, "BiasAdd", 0)
+        binary(context, "BiasAdd", 0, 0.0)
     }
 }
 
