@@ -1,6 +1,6 @@
 //! The platform and its device.
 
-use crate::abi::{Batch, Block, Gpu};
+use crate::abi::{Backend, Batch, Block, Gpu};
 use crate::fusion::{self, Fusion};
 use crate::health::Health;
 use crate::queue::Queue;
@@ -63,7 +63,12 @@ impl Platform for GpuPlatform {
         let timeout =
             parsed("RUST_GPU_TIMEOUT_S", seconds, "RUST_GPU_TIMEOUT_S=300, 0 for no limit")?;
         fusion::is_on()?;
-        let mut gpu = Gpu::open(setting("RUST_GPU_CARD").as_deref())?;
+        let backend = parsed(
+            "RUST_GPU_BACKEND",
+            Backend::parse,
+            "RUST_GPU_BACKEND=cuda or RUST_GPU_BACKEND=vulkan",
+        )?;
+        let mut gpu = Gpu::open(backend, setting("RUST_GPU_CARD").as_deref())?;
         gpu.total = gpu.total.min(limit.unwrap_or(u64::MAX));
         if let Some(timeout) = timeout {
             gpu.set_timeout(timeout);

@@ -24,6 +24,7 @@ mod fusion;
 mod health;
 mod kernels;
 mod launch;
+mod program;
 mod queue;
 mod regions;
 mod stream;

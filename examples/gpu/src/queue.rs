@@ -140,7 +140,7 @@ impl Recorder {
             self.open = Some(idle.map_err(|_| Error::internal("a queue has no batch"))?);
         }
         let batch = self.open.as_mut().ok_or_else(|| Error::internal("a queue has no batch"))?;
-        batch.measure(TIMELINE.is_active())?;
+        batch.measure(TIMELINE.is_active());
         Ok(batch)
     }
 }

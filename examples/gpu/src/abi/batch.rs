@@ -2,15 +2,13 @@
 
 use super::block::{Block, Place};
 use super::card::Gpu;
-use super::clock::{Clock, Measured};
-use super::pipeline::Pipeline;
-use ash::vk;
+use super::clock::{Measured, now};
+use super::driver::{Done, MOST_COMMANDS, PUSH_BYTES, Pipeline, Recorder, Spot};
 use se_plugin::{Error, Result, ensure};
 use std::ops::Range;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
-/// After so many commands, or bytes that are copied from the host, a batch is full.
-const MOST: usize = 256;
+/// After so many bytes that are copied from the host, a batch is full.
 const MOST_STAGED: u64 = 64 << 20;
 
 /// The least that is allocated for copies from and to the host.
@@ -19,25 +17,21 @@ const LEAST_STAGING: u64 = 1 << 20;
 /// Commands that run in order, after those of all batches that were sent before.
 pub(crate) struct Batch {
     gpu: Arc<Gpu>,
-    pool: vk::CommandPool,
-    buffer: vk::CommandBuffer,
-    /// A timeline: how often the batch is done.
-    done: vk::Semaphore,
-    /// How often it was sent, and whether the card may be at it.
-    sent: u64,
+    recorder: Box<dyn Recorder>,
+    /// Whether the card may be at it.
     is_sent: bool,
     /// What was recorded.
     names: Vec<&'static str>,
-    /// The driver has failed in the middle of a batch: Vulkan permits no more calls with it.
+    /// The driver has failed in the middle of a batch: nothing more is called with it.
     is_broken: bool,
     /// What it uses.
     uses: Vec<Arc<Block>>,
     /// What is copied from and to the host, and how much of it is taken.
     staging: Option<Block>,
     staged: u64,
-    /// When its commands ran, if somebody profiles.
-    clock: Option<Clock>,
+    /// Whether it is to be said when its commands ran, and when the batch was sent.
     is_measured: bool,
+    sent: i64,
     measured: Vec<Measured>,
 }
 
@@ -48,60 +42,31 @@ impl Batch {
     /// # Errors
     /// Those of the driver.
     pub(crate) fn new(gpu: &Arc<Gpu>) -> Result<Self> {
-        let info = vk::CommandPoolCreateInfo::default().queue_family_index(gpu.family);
-        // SAFETY: the device has a queue of this family.
-        let pool = unsafe { gpu.device.create_command_pool(&info, None) }
-            .map_err(|error| gpu.failed("create a command pool", error))?;
-        let mut batch = Self {
+        Ok(Self {
             gpu: Arc::clone(gpu),
-            pool,
-            buffer: vk::CommandBuffer::null(),
-            done: vk::Semaphore::null(),
-            sent: 0,
+            recorder: gpu.recorder()?,
             is_sent: false,
             names: Vec::new(),
             is_broken: false,
             uses: Vec::new(),
             staging: None,
             staged: 0,
-            clock: None,
             is_measured: false,
+            sent: 0,
             measured: Vec::new(),
-        };
-        let info =
-            vk::CommandBufferAllocateInfo::default().command_pool(pool).command_buffer_count(1);
-        // SAFETY: the pool is this device's, and no other thread has it.
-        let buffers = unsafe { gpu.device.allocate_command_buffers(&info) }
-            .map_err(|error| gpu.failed("create a command buffer", error))?;
-        batch.buffer = buffers[0];
-        let mut kind =
-            vk::SemaphoreTypeCreateInfo::default().semaphore_type(vk::SemaphoreType::TIMELINE);
-        let info = vk::SemaphoreCreateInfo::default().push_next(&mut kind);
-        // SAFETY: the device has timeline semaphores, and the chain outlives the call.
-        batch.done = unsafe { gpu.device.create_semaphore(&info, None) }
-            .map_err(|error| gpu.failed("create a semaphore", error))?;
-        Ok(batch)
+        })
     }
 
     /// Whether it is to be sent before more is recorded.
     pub(crate) fn is_full(&self) -> bool {
-        self.names.len() >= MOST || self.staged >= MOST_STAGED
+        self.names.len() >= MOST_COMMANDS || self.staged >= MOST_STAGED
     }
 
-    /// Says whether [`measured`](Self::measured) is to have what is recorded next; nothing is yet.
-    ///
-    /// # Errors
-    /// Those of the driver.
-    pub(crate) fn measure(&mut self, is_measured: bool) -> Result<()> {
-        if !self.names.is_empty() {
-            return Ok(());
+    /// Says whether [`measured`](Self::measured) is to have what is recorded next, if nothing is yet.
+    pub(crate) fn measure(&mut self, is_measured: bool) {
+        if self.names.is_empty() {
+            self.is_measured = is_measured;
         }
-        if is_measured && self.clock.is_none() {
-            // A fill is up to three commands.
-            self.clock = Clock::new(&self.gpu, MOST + 3)?;
-        }
-        self.is_measured = is_measured && self.clock.is_some();
-        Ok(())
     }
 
     /// When the commands ran, of the batch that was waited for last.
@@ -109,55 +74,29 @@ impl Batch {
         std::mem::take(&mut self.measured)
     }
 
-    fn clock(&mut self) -> Option<&mut Clock> {
-        self.clock.as_mut().filter(|_| self.is_measured)
-    }
-
-    /// Opens the command buffer for a command that uses these blocks.
-    fn open<'a>(&mut self, uses: impl IntoIterator<Item = &'a Place>) -> Result<()> {
+    /// Records a command that uses these blocks: `record` gives it to the driver.
+    fn record<'a>(
+        &mut self,
+        name: &'static str,
+        uses: impl IntoIterator<Item = &'a Place>,
+        record: impl FnOnce(&mut dyn Recorder) -> Done,
+    ) -> Result<()> {
         self.check()?;
+        let gpu = Arc::clone(&self.gpu);
         if self.names.is_empty() {
-            let info = vk::CommandBufferBeginInfo::default()
-                .flags(vk::CommandBufferUsageFlags::ONE_TIME_SUBMIT);
-            // SAFETY: the buffer is new or was reset by `wait`, and `&mut self` is alone with its pool.
-            unsafe { self.gpu.device.begin_command_buffer(self.buffer, &info) }
-                .map_err(|error| self.gpu.failed("begin a batch", error))?;
-            let buffer = self.buffer;
-            if let Some(clock) = self.clock() {
-                // SAFETY: the buffer is open, and the card is not at this batch.
-                unsafe { clock.begin(buffer) };
-            }
-        }
-        self.uses.extend(uses.into_iter().map(|place| Arc::clone(&place.block)));
-        Ok(())
-    }
-
-    /// Ends a command: lets later ones, and the host, see what it wrote.
-    fn close(&mut self, name: &'static str) {
-        let writes = vk::AccessFlags::TRANSFER_WRITE | vk::AccessFlags::SHADER_WRITE;
-        let reads = vk::AccessFlags::TRANSFER_READ | vk::AccessFlags::SHADER_READ;
-        let barrier = [vk::MemoryBarrier::default()
-            .src_access_mask(writes)
-            .dst_access_mask(writes | reads | vk::AccessFlags::HOST_READ)];
-        let both = vk::PipelineStageFlags::TRANSFER | vk::PipelineStageFlags::COMPUTE_SHADER;
-        // SAFETY: the command buffer is open, and a memory barrier names no object.
-        unsafe {
-            self.gpu.device.cmd_pipeline_barrier(
-                self.buffer,
-                both,
-                both | vk::PipelineStageFlags::HOST,
-                vk::DependencyFlags::empty(),
-                &barrier,
-                &[],
-                &[],
-            );
+            // SAFETY: the recorder is new or was reset by `wait`.
+            let begun = unsafe { self.recorder.begin(self.is_measured) };
+            begun.map_err(|failure| gpu.failed(&failure))?;
         }
         self.names.push(name);
-        let buffer = self.buffer;
-        if let Some(clock) = self.clock() {
-            // SAFETY: the buffer is open since `open`, which began the times of the batch.
-            unsafe { clock.mark(buffer, name) };
-        }
+        self.uses.extend(uses.into_iter().map(|place| Arc::clone(&place.block)));
+        // Until it is marked: a batch with half a command is not sent.
+        self.is_broken = true;
+        record(&mut *self.recorder).map_err(|failure| gpu.failed(&failure))?;
+        // SAFETY: the batch has begun.
+        unsafe { self.recorder.mark() }.map_err(|failure| gpu.failed(&failure))?;
+        self.is_broken = false;
+        Ok(())
     }
 
     /// Records a copy.
@@ -169,30 +108,18 @@ impl Batch {
         if bytes == 0 {
             return Ok(());
         }
-        if Arc::ptr_eq(&target.block, &source.block) && to < from + bytes && from < to + bytes {
+        let is_same = Arc::ptr_eq(&target.block, &source.block);
+        if is_same && to.offset < from.offset + bytes && from.offset < to.offset + bytes {
             return Err(Error::invalid_argument("source and target of a copy overlap"));
         }
-        self.open([target, source])?;
-        // SAFETY: the command buffer is open; both ranges are within their buffers and do not overlap; `uses`
-        // keeps both until the batch is done.
-        unsafe { self.record_copy([target.block.buffer, source.block.buffer], [to, from], bytes) };
-        self.close("MemcpyD2D");
-        Ok(())
-    }
-
-    /// # Safety
-    /// The command buffer is open; both ranges, in the target and in the source, are within their buffers, do not overlap,
-    /// and live until the batch is done.
-    unsafe fn record_copy(&self, buffers: [vk::Buffer; 2], starts: [u64; 2], bytes: u64) {
-        let region = [vk::BufferCopy { src_offset: starts[1], dst_offset: starts[0], size: bytes }];
-        // SAFETY: as the caller says.
-        unsafe {
-            self.gpu.device.cmd_copy_buffer(self.buffer, buffers[1], buffers[0], &region);
-        }
+        self.record("MemcpyD2D", [target, source], |recorder| {
+            // SAFETY: the batch has begun; both ranges are within their blocks and do not overlap; the batch keeps both.
+            unsafe { recorder.copy(to, from, bytes) }
+        })
     }
 
     /// Takes staging memory, until the batch is done.
-    fn stage(&mut self, bytes: usize) -> Result<(&mut Block, Staged)> {
+    fn stage(&mut self, bytes: usize) -> Result<Staged> {
         self.check()?;
         let bytes = bytes as u64;
         if self.staged == 0 && bytes <= MOST_STAGED {
@@ -208,8 +135,7 @@ impl Batch {
         }
         let start = self.staged as usize;
         self.staged = (self.staged + bytes).next_multiple_of(16);
-        let block = self.staging.as_mut().ok_or_else(|| Error::internal("no staging memory"))?;
-        Ok((block, Staged(start..start + bytes as usize)))
+        Ok(Staged(start..start + bytes as usize))
     }
 
     /// Records a copy from the host; `read` gives the bytes now.
@@ -226,15 +152,27 @@ impl Batch {
         if bytes == 0 {
             return Ok(());
         }
-        let (block, Staged(range)) = self.stage(bytes)?;
-        let (from, buffer) = (range.start as u64, block.buffer);
-        read(&mut block.host()[range]);
-        self.open([target])?;
-        // SAFETY: the command buffer is open; the range of the staging memory is this copy's alone, and the batch keeps
-        // the memory; the target's range is within it, and `uses` keeps it.
-        unsafe { self.record_copy([target.block.buffer, buffer], [to, from], bytes as u64) };
-        self.close("MemcpyH2D");
-        Ok(())
+        let Staged(range) = self.stage(bytes)?;
+        let staging = self.staging.as_mut().ok_or_else(no_staging)?;
+        read(&mut staging.host()[range.clone()]);
+        self.record_staged("MemcpyH2D", target, |recorder, staging| {
+            // SAFETY: the batch has begun; the range of the staging memory is this copy's alone, and the batch keeps the
+            // memory; the target's range is within its block, which the batch keeps.
+            unsafe { recorder.copy(to, staging.spot(range.start as u64), bytes as u64) }
+        })
+    }
+
+    /// Records a copy from or to the staging memory.
+    fn record_staged(
+        &mut self,
+        name: &'static str,
+        place: &Place,
+        copy: impl FnOnce(&mut dyn Recorder, &Block) -> Done,
+    ) -> Result<()> {
+        let staging = self.staging.take().ok_or_else(no_staging)?;
+        let recorded = self.record(name, [place], |recorder| copy(recorder, &staging));
+        self.staging = Some(staging);
+        recorded
     }
 
     /// Records a copy to the host, which is in [`staged`](Self::staged) once the batch is done.
@@ -246,12 +184,12 @@ impl Batch {
         if bytes == 0 {
             return Ok(Staged(0..0));
         }
-        let (block, staged) = self.stage(bytes)?;
-        let (to, buffer) = (staged.0.start as u64, block.buffer);
-        self.open([source])?;
-        // SAFETY: as in `upload`, the other way round.
-        unsafe { self.record_copy([buffer, source.block.buffer], [to, from], bytes as u64) };
-        self.close("MemcpyD2H");
+        let staged = self.stage(bytes)?;
+        let start = staged.0.start as u64;
+        self.record_staged("MemcpyD2H", source, |recorder, staging| {
+            // SAFETY: as in `upload`, the other way round.
+            unsafe { recorder.copy(staging.spot(start), from, bytes as u64) }
+        })?;
         Ok(staged)
     }
 
@@ -268,8 +206,9 @@ impl Batch {
     /// # Errors
     /// As for [`copy`](Self::copy).
     pub(crate) fn fill(&mut self, target: &Place, pattern: [u8; 4], bytes: u64) -> Result<()> {
-        let from = target.range(bytes)?;
-        // Vulkan fills words: what is before the first and after the last is copied.
+        let spot = target.range(bytes)?;
+        let from = spot.offset;
+        // Drivers fill words: what is before the first and after the last is copied.
         let first = from.next_multiple_of(4).min(from + bytes);
         let last = ((from + bytes) & !3).max(first);
         for (start, end) in [(from, first), (last, from + bytes)] {
@@ -278,14 +217,12 @@ impl Batch {
             self.upload(&edge, (end - start) as usize, |to| to.fill(pattern[0]))?;
         }
         if last > first {
-            self.open([target])?;
-            // SAFETY: the command buffer is open; offset and size are multiples of 4, within the buffer, and not 0.
-            unsafe {
-                let word = u32::from_ne_bytes(pattern);
-                let device = &self.gpu.device;
-                device.cmd_fill_buffer(self.buffer, target.block.buffer, first, last - first, word);
-            }
-            self.close("Memset");
+            let (word, spot) = (u32::from_ne_bytes(pattern), Spot { offset: first, ..spot });
+            self.record("Memset", [target], |recorder| {
+                // SAFETY: the batch has begun; both ends are multiples of 4, within the block, which the batch keeps, and
+                // not the same.
+                unsafe { recorder.fill(spot, word, last - first) }
+            })?;
         }
         Ok(())
     }
@@ -302,20 +239,12 @@ impl Batch {
         push: &[u8],
         groups: [u32; 3],
     ) -> Result<()> {
-        self.open(uses)?;
-        let (device, [x, y, z]) = (&self.gpu.device, groups);
-        // SAFETY: the command buffer is open; the pipeline is this device's and lives as long; `push` is within the
-        // range of its layout. Shaders reach memory by addresses of device memory only, of which Rust borrows nothing.
-        unsafe {
-            let bind = vk::PipelineBindPoint::COMPUTE;
-            device.cmd_bind_pipeline(self.buffer, bind, pipeline.0);
-            let layout = self.gpu.pipelines.layout;
-            let stage = vk::ShaderStageFlags::COMPUTE;
-            device.cmd_push_constants(self.buffer, layout, stage, 0, push);
-            device.cmd_dispatch(self.buffer, x, y, z);
-        }
-        self.close(op);
-        Ok(())
+        ensure!(push.len() <= PUSH_BYTES, Error::internal("too much to push to a shader"));
+        self.record(op, uses, |recorder| {
+            // SAFETY: the batch has begun; the pipeline is this card's, and `push` what its shader takes. Shaders reach
+            // memory by addresses of device memory only, of which Rust borrows nothing, and the batch keeps `uses`.
+            unsafe { recorder.dispatch(pipeline, push, groups) }
+        })
     }
 
     /// Sends the batch to the card. The next call is [`wait`](Self::wait).
@@ -328,28 +257,9 @@ impl Batch {
             return Ok(());
         }
         self.is_broken = true;
-        if let Some(clock) = self.clock() {
-            clock.send();
-        }
-        let device = &self.gpu.device;
-        // SAFETY: the command buffer is open.
-        unsafe { device.end_command_buffer(self.buffer) }
-            .map_err(|error| self.gpu.failed("end a batch", error))?;
-        let (semaphores, values, buffers) = ([self.done], [self.sent + 1], [self.buffer]);
-        let mut timeline =
-            vk::TimelineSemaphoreSubmitInfo::default().signal_semaphore_values(&values);
-        let submit = [vk::SubmitInfo::default()
-            .command_buffers(&buffers)
-            .signal_semaphores(&semaphores)
-            .push_next(&mut timeline)];
-        {
-            let queue = self.gpu.queue.lock().unwrap_or_else(PoisonError::into_inner);
-            // SAFETY: the lock is the queue's; the buffer is ended and not in use; the value is the next of the
-            // timeline.
-            unsafe { device.queue_submit(*queue, &submit, vk::Fence::null()) }
-                .map_err(|error| self.gpu.failed("send a batch", error))?;
-        }
-        self.sent += 1;
+        self.sent = now();
+        // SAFETY: the batch has begun, and `record` marks each command.
+        unsafe { self.recorder.send() }.map_err(|failure| self.gpu.failed(&failure))?;
         (self.is_sent, self.is_broken) = (true, false);
         Ok(())
     }
@@ -365,15 +275,17 @@ impl Batch {
         self.gpu.check_process()?;
         self.is_broken = true;
         let gpu = Arc::clone(&self.gpu);
-        gpu.wait(self.done, self.sent, &self.names)?;
+        gpu.wait(&mut *self.recorder, &self.names)?;
         self.is_sent = false;
+        if self.is_measured {
+            let times = self.recorder.times().map_err(|failure| gpu.failed(&failure))?;
+            self.measured = gpu.measured(&self.names, &times.unwrap_or_default(), self.sent);
+        }
         self.names.clear();
         self.staged = 0;
         self.uses.clear();
-        self.measured = self.clock().map_or(Ok(Vec::new()), Clock::read)?;
-        // SAFETY: the card is done with the pool's only buffer: the semaphore has its value.
-        unsafe { gpu.device.reset_command_pool(self.pool, vk::CommandPoolResetFlags::empty()) }
-            .map_err(|error| gpu.failed("reset a batch", error))?;
+        // SAFETY: the batch is done.
+        unsafe { self.recorder.reset() }.map_err(|failure| gpu.failed(&failure))?;
         self.is_broken = false;
         Ok(())
     }
@@ -405,21 +317,19 @@ impl Drop for Batch {
         if self.gpu.check_process().is_err() {
             return;
         }
-        // For a card that was lost it does not wait.
-        let _ = self.wait();
-        if self.is_sent || self.gpu.is_lost() {
+        // What is recorded may run before it is sent. For a card that was lost nothing waits.
+        let _ = self.flush();
+        if !self.names.is_empty() || self.gpu.is_lost() {
             // The card may still be at it: it stays, with what it uses, for good.
-            std::mem::forget((
-                std::mem::take(&mut self.uses),
-                self.staging.take(),
-                self.clock.take(),
-            ));
+            std::mem::forget((std::mem::take(&mut self.uses), self.staging.take()));
             return;
         }
-        // SAFETY: nothing that was sent is left, since `wait` waited; null is ignored.
-        unsafe {
-            self.gpu.device.destroy_semaphore(self.done, None);
-            self.gpu.device.destroy_command_pool(self.pool, None);
-        }
+        // SAFETY: nothing is recorded that was not waited for.
+        unsafe { self.recorder.destroy() };
     }
+}
+
+#[cold]
+fn no_staging() -> Error {
+    Error::internal("no staging memory")
 }

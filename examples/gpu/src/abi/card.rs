@@ -1,40 +1,51 @@
 //! The card.
 
-use super::pipeline::Pipelines;
+use super::driver::{Driver, Failure, Pipeline, Recorder, Shader};
 use super::watchdog::Watchdog;
-use ash::vk;
-use se_plugin::{Code, Error, Result};
-use std::mem::ManuallyDrop;
-use std::sync::Mutex;
+use super::{cuda, vulkan};
+use se_plugin::{Error, Result};
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Vulkan, and the instance that this process has of it.
-struct Instance {
-    vulkan: ash::Instance,
-    /// Last, since the functions above are its.
-    _library: ash::Entry,
+/// What reaches a card.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Backend {
+    Cuda,
+    Vulkan,
 }
 
-impl Drop for Instance {
-    fn drop(&mut self) {
-        // SAFETY: no device of the instance is left: one that is opened keeps the instance for good.
-        unsafe { self.vulkan.destroy_instance(None) };
+impl Backend {
+    /// As a setting names it.
+    pub(crate) fn parse(name: &str) -> Option<Self> {
+        match name {
+            "cuda" => Some(Self::Cuda),
+            "vulkan" => Some(Self::Vulkan),
+            _ => None,
+        }
     }
 }
 
+/// A card as a backend opens it.
+pub(super) struct Opened {
+    pub(super) driver: Box<dyn Driver>,
+    /// By the driver.
+    pub(super) name: String,
+    /// Bytes of device memory.
+    pub(super) total: u64,
+    /// Whether it is a driver for the processor, which may take minutes for what takes a card milliseconds.
+    pub(super) is_software: bool,
+}
+
+/// A shader with its constants.
+type Key = (&'static str, Vec<u32>);
+
 /// An open card.
 pub(crate) struct Gpu {
-    pub(super) device: ash::Device,
-    pub(super) pipelines: Pipelines,
-    /// Vulkan wants one thread at a time.
-    pub(super) queue: Mutex<vk::Queue>,
-    pub(super) family: u32,
-    /// The type of the device's memory.
-    pub(super) local: u32,
-    /// The type of memory that the host maps.
-    pub(super) mapped: u32,
-    /// Nanoseconds of a tick of the card's clock; 0 if it has none.
-    pub(super) tick: f64,
+    pub(super) driver: Box<dyn Driver>,
+    made: Mutex<HashMap<Key, Pipeline>>,
+    /// Held while a shader is compiled, so that none is compiled twice, and those that are made can be launched meanwhile.
+    compiling: Mutex<()>,
     /// Nanoseconds from the card's clock to the host's, as far as is known.
     pub(super) offset: AtomicI64,
     /// Bytes of device memory that are allocated.
@@ -46,186 +57,37 @@ pub(crate) struct Gpu {
     pub(crate) name: String,
     /// A fork has the memory of a driver, and not its threads.
     process: u32,
-    /// Last, since the functions above are its. Never dropped: a card stays open until the process ends, as TensorFlow's
-    /// devices do, and a driver cannot be closed while the process ends.
-    _instance: ManuallyDrop<Instance>,
-}
-
-/// An error of Vulkan while doing `what`, before a card is open: see `Gpu::failed`.
-pub(super) fn failed(what: &str, result: vk::Result) -> Error {
-    let (code, help) = match result {
-        vk::Result::ERROR_OUT_OF_DEVICE_MEMORY | vk::Result::ERROR_OUT_OF_HOST_MEMORY => {
-            (Code::ResourceExhausted, "use less memory, such as a smaller batch")
-        }
-        // Not `UNAVAILABLE`, after which TensorFlow's monitored sessions try again in this process, for good.
-        vk::Result::ERROR_DEVICE_LOST => {
-            (Code::Internal, "the card or its driver is gone; restart the process")
-        }
-        vk::Result::ERROR_INCOMPATIBLE_DRIVER => {
-            (Code::FailedPrecondition, "install the Vulkan driver of the card")
-        }
-        _ => (Code::Internal, "run with VK_LAYER_KHRONOS_validation to see why"),
-    };
-    Error::new(code, format!("vulkan cannot {what}: {result}; {help}"))
-}
-
-/// What keeps a card from being used, or its queue family.
-fn suitable(instance: &ash::Instance, card: vk::PhysicalDevice) -> Result<u32, &'static str> {
-    // SAFETY: `card` is of `instance`, which lives.
-    let properties = unsafe { instance.get_physical_device_properties(card) };
-    if properties.api_version < vk::API_VERSION_1_3 {
-        return Err("its driver is older than Vulkan 1.3");
-    }
-    let mut old = vk::PhysicalDeviceVulkan11Features::default();
-    let mut newer = vk::PhysicalDeviceVulkan12Features::default();
-    let mut features =
-        vk::PhysicalDeviceFeatures2::default().push_next(&mut newer).push_next(&mut old);
-    // SAFETY: `card` is of `instance`; the chain holds structs of Vulkan 1.1 and 1.2, which the card knows.
-    unsafe { instance.get_physical_device_features2(card, &mut features) };
-    let int64 = features.features.shader_int64;
-    for (feature, missing) in [
-        (newer.buffer_device_address, "its driver has no buffer device addresses"),
-        (newer.timeline_semaphore, "its driver has no timeline semaphores"),
-        (newer.scalar_block_layout, "its driver has no scalar block layout"),
-        (newer.storage_buffer8_bit_access, "its shaders cannot access bytes"),
-        (old.storage_buffer16_bit_access, "its shaders cannot access 16-bit numbers"),
-        (int64, "its shaders have no 64-bit integers"),
-    ] {
-        if feature == 0 {
-            return Err(missing);
-        }
-    }
-    // SAFETY: `card` is of `instance`, which lives.
-    let families = unsafe { instance.get_physical_device_queue_family_properties(card) };
-    let compute = families.iter().position(|f| f.queue_flags.contains(vk::QueueFlags::COMPUTE));
-    compute.and_then(|index| u32::try_from(index).ok()).ok_or("it has no queue for compute")
 }
 
 impl Gpu {
-    /// Opens the card whose name contains `wanted`, or else the first that is not software.
+    /// Opens the card whose name contains `wanted`, or else the first that is not software. Without a backend, CUDA comes
+    /// before Vulkan.
     ///
     /// # Errors
-    /// `FAILED_PRECONDITION` without the loader; `NOT_FOUND` without such a card, with each card's reason.
-    pub(crate) fn open(wanted: Option<&str>) -> Result<Self> {
-        super::drivers::load();
-        // SAFETY: the system's Vulkan loader may be loaded by any process; it is not unloaded before its
-        // last user, since `Gpu` keeps it.
-        let library = unsafe { ash::Entry::load() }.map_err(|error| {
-            Error::failed_precondition(format!(
-                "cannot load the Vulkan loader: {error}; install `libvulkan1` or the card's driver"
-            ))
-        })?;
-        let application = vk::ApplicationInfo::default().api_version(vk::API_VERSION_1_3);
-        let info = vk::InstanceCreateInfo::default().application_info(&application);
-        // SAFETY: `info` and what it points to outlive the call.
-        let vulkan = unsafe { library.create_instance(&info, None) }
-            .map_err(|error| failed("create an instance", error))?;
-        let instance = Instance { vulkan, _library: library };
-        // SAFETY: `instance` lives.
-        let cards = unsafe { instance.vulkan.enumerate_physical_devices() }
-            .map_err(|error| failed("list the cards", error))?;
-        let mut refused = Vec::new();
-        for card in cards {
-            // SAFETY: `card` is of `instance`, which lives.
-            let properties = unsafe { instance.vulkan.get_physical_device_properties(card) };
-            let name = properties.device_name_as_c_str().unwrap_or_default().to_string_lossy();
-            let is_software = properties.device_type == vk::PhysicalDeviceType::CPU;
-            let named = wanted.map(|w| name.to_lowercase().contains(&w.to_lowercase()));
-            let reason = match (named, suitable(&instance.vulkan, card)) {
-                (Some(false), _) => "RUST_GPU_CARD does not name it",
-                (None, _) if is_software => "it is software; RUST_GPU_CARD can name it",
-                (_, Err(reason)) => reason,
-                (_, Ok(family)) => return Self::create(instance, card, family, &name),
-            };
-            refused.push(format!("`{name}`: {reason}"));
-        }
-        Err(Error::not_found(match (refused.is_empty(), wanted) {
-            (true, _) => String::from(
-                "Vulkan finds no card; install the Vulkan driver of the card, and see whether `vulkaninfo` lists it",
-            ),
-            (false, Some(wanted)) => format!(
-                "RUST_GPU_CARD is `{wanted}`, and no card can be used: {}; set it to a part of a card's name",
-                refused.join("; ")
-            ),
-            (false, None) => format!(
-                "no card can be used: {}; update the driver, or name a card with RUST_GPU_CARD",
-                refused.join("; ")
-            ),
-        }))
-    }
-
-    fn create(
-        instance: Instance,
-        card: vk::PhysicalDevice,
-        family: u32,
-        name: &str,
-    ) -> Result<Self> {
-        let vulkan = &instance.vulkan;
-        // SAFETY: `card` is of `instance`, which lives.
-        let memory = unsafe { vulkan.get_physical_device_memory_properties(card) };
-        let find = |flags: vk::MemoryPropertyFlags| {
-            let types = memory.memory_types_as_slice();
-            types.iter().position(|kind| kind.property_flags.contains(flags))
+    /// `FAILED_PRECONDITION` without the libraries; `NOT_FOUND` without such a card, with each card's reason.
+    pub(crate) fn open(backend: Option<Backend>, wanted: Option<&str>) -> Result<Self> {
+        let opened = match backend {
+            Some(Backend::Cuda) => cuda::open(wanted)?,
+            Some(Backend::Vulkan) => vulkan::open(wanted)?,
+            None => match cuda::open(wanted) {
+                Ok(opened) => opened,
+                Err(without) => vulkan::open(wanted).map_err(|error| {
+                    let text = format!("{}; and {}", error.message(), without.message());
+                    // A machine without a driver of CUDA is not about to have one.
+                    if cuda::is_there() { Error::new(error.code(), text) } else { error }
+                })?,
+            },
         };
-        let (host, cached) = (
-            vk::MemoryPropertyFlags::HOST_VISIBLE | vk::MemoryPropertyFlags::HOST_COHERENT,
-            vk::MemoryPropertyFlags::HOST_CACHED,
-        );
-        let local = find(vk::MemoryPropertyFlags::DEVICE_LOCAL);
-        let (Some(local), Some(mapped)) = (local, find(host | cached).or_else(|| find(host)))
-        else {
-            return Err(Error::failed_precondition(format!(
-                "`{name}` has no device memory or none that the host can map; update its driver"
-            )));
-        };
-        let mut old =
-            vk::PhysicalDeviceVulkan11Features::default().storage_buffer16_bit_access(true);
-        let mut newer = vk::PhysicalDeviceVulkan12Features::default()
-            .buffer_device_address(true)
-            .timeline_semaphore(true)
-            .scalar_block_layout(true)
-            .storage_buffer8_bit_access(true);
-        let features = vk::PhysicalDeviceFeatures::default().shader_int64(true);
-        let queues = [vk::DeviceQueueCreateInfo::default()
-            .queue_family_index(family)
-            .queue_priorities(&[1.0])];
-        let info = vk::DeviceCreateInfo::default()
-            .queue_create_infos(&queues)
-            .enabled_features(&features)
-            .push_next(&mut newer)
-            .push_next(&mut old);
-        // SAFETY: `card` is of `instance`, has the queue family and all features (`suitable`).
-        let device = unsafe { vulkan.create_device(card, &info, None) }
-            .map_err(|error| failed("open the card", error))?;
-        let pipelines = Pipelines::new(&device).inspect_err(|_| {
-            // SAFETY: nothing of the device is left.
-            unsafe { device.destroy_device(None) };
-        })?;
-        // SAFETY: the device was created with one queue of this family.
-        let queue = unsafe { device.get_device_queue(family, 0) };
-        let heap = memory.memory_types[local].heap_index as usize;
-        // SAFETY: `card` is of `instance`, which lives.
-        let (properties, families) = unsafe {
-            let families = vulkan.get_physical_device_queue_family_properties(card);
-            (vulkan.get_physical_device_properties(card), families)
-        };
-        let has_clock = families[family as usize].timestamp_valid_bits > 0;
-        let tick = if has_clock { properties.limits.timestamp_period.into() } else { 0.0 };
         Ok(Self {
-            device,
-            pipelines,
-            queue: Mutex::new(queue),
-            family,
-            local: local as u32,
-            mapped: mapped as u32,
-            tick,
+            driver: opened.driver,
+            made: Mutex::default(),
+            compiling: Mutex::default(),
             offset: AtomicI64::new(i64::MAX),
             used: AtomicU64::new(0),
-            watchdog: Watchdog::new(properties.device_type == vk::PhysicalDeviceType::CPU),
-            total: memory.memory_heaps[heap].size,
-            name: name.to_owned(),
+            watchdog: Watchdog::new(opened.is_software),
+            total: opened.total,
+            name: opened.name,
             process: std::process::id(),
-            _instance: ManuallyDrop::new(instance),
         })
     }
 
@@ -246,5 +108,46 @@ impl Gpu {
             "this process is a fork of the one that opened the card, whose driver it cannot use; \
              start processes with `spawn`",
         ))
+    }
+
+    /// An error of the driver, and its consequence if the card is lost.
+    #[cold]
+    pub(super) fn failed(&self, failure: &Failure) -> Error {
+        let error = failure.error(Some(&self.name));
+        match failure.is_lost {
+            true => self.lose(error),
+            // What follows from a loss is not its cause.
+            false => self.lost().unwrap_or(error),
+        }
+    }
+
+    pub(super) fn recorder(&self) -> Result<Box<dyn Recorder>> {
+        self.driver.recorder().map_err(|failure| self.failed(&failure))
+    }
+
+    /// The shader with these values of its specialization constants 0, 1, …, compiled on the first call.
+    ///
+    /// # Errors
+    /// Those of the driver.
+    pub(crate) fn pipeline(&self, shader: &Shader, constants: &[u32]) -> Result<Pipeline> {
+        self.check_process()?;
+        let key = (shader.name, constants.to_vec());
+        if let Some(pipeline) = self.made().get(&key) {
+            return Ok(*pipeline);
+        }
+        self.lost().map_or(Ok(()), Err)?;
+        let _one = self.compiling.lock().unwrap_or_else(PoisonError::into_inner);
+        // Another thread may have compiled it.
+        if let Some(pipeline) = self.made().get(&key) {
+            return Ok(*pipeline);
+        }
+        let compiled = self.driver.compile(shader, constants);
+        let pipeline = compiled.map_err(|failure| self.failed(&failure))?;
+        self.made().insert(key, pipeline);
+        Ok(pipeline)
+    }
+
+    fn made(&self) -> MutexGuard<'_, HashMap<Key, Pipeline>> {
+        self.made.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

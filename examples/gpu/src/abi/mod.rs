@@ -1,16 +1,17 @@
-//! Vulkan, as safe types: the card, its memory, and batches of commands.
+//! The card, its memory and batches of commands, as safe types, over the drivers of CUDA and Vulkan.
 
 mod batch;
 mod block;
 mod card;
 mod clock;
-mod drivers;
-mod pipeline;
+mod cuda;
+mod driver;
+mod vulkan;
 mod watchdog;
 
 pub(crate) use batch::Batch;
 pub(crate) use block::{Block, Place};
-pub(crate) use card::Gpu;
+pub(crate) use card::{Backend, Gpu};
 pub(crate) use clock::Measured;
-pub(crate) use pipeline::{PUSH_BYTES, Pipeline, Shader};
+pub(crate) use driver::{PUSH_BYTES, Pipeline, Shader};
 pub(crate) use watchdog::again;

@@ -1,7 +1,7 @@
 //! A card that is lost: its driver says so, or it hangs.
 
-use super::card::{Gpu, failed};
-use ash::vk;
+use super::card::Gpu;
+use super::driver::Recorder;
 use se_plugin::{Code, Error, Result};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -78,22 +78,11 @@ impl Gpu {
 
     /// Keeps the first reason for good, and returns it.
     #[cold]
-    fn lose(&self, reason: Error) -> Error {
+    pub(super) fn lose(&self, reason: Error) -> Error {
         again(self.watchdog.lost.get_or_init(|| reason))
     }
 
-    /// An error of Vulkan while doing `what` with the open card.
-    #[cold]
-    pub(super) fn failed(&self, what: &str, result: vk::Result) -> Error {
-        let error = failed(&format!("{what} on `{}`", self.name), result);
-        match result {
-            vk::Result::ERROR_DEVICE_LOST => self.lose(error),
-            // What follows from a loss is not its cause.
-            _ => self.lost().unwrap_or(error),
-        }
-    }
-
-    /// Waits until a timeline has this value, which a submission of these commands signals.
+    /// Waits until the batch of these commands is done, which was sent.
     ///
     /// The limit restarts whenever the card finishes a batch, since it may have to finish others first. Slices that were
     /// waited for count, not the clock: a process that was stopped meanwhile has lost one of them.
@@ -102,13 +91,10 @@ impl Gpu {
     /// Those of the driver; `DEADLINE_EXCEEDED` once the limit is over. The card may still be at the batch.
     pub(super) fn wait(
         &self,
-        timeline: vk::Semaphore,
-        value: u64,
+        recorder: &mut dyn Recorder,
         commands: &[&'static str],
     ) -> Result<()> {
         let Watchdog { limit, finished, .. } = &self.watchdog;
-        let (semaphores, values) = ([timeline], [value]);
-        let wait = vk::SemaphoreWaitInfo::default().semaphores(&semaphores).values(&values);
         let (mut left, mut before) = (*limit, finished.load(Ordering::Relaxed));
         loop {
             let slice = match left {
@@ -116,15 +102,9 @@ impl Gpu {
                 None => SLICE,
                 Some(left) => left.min(SLICE),
             };
-            let nanoseconds = u64::try_from(slice.as_nanos()).unwrap_or(u64::MAX);
-            // SAFETY: `timeline` is a timeline semaphore of this device, and `wait` outlives the call.
-            match unsafe { self.device.wait_semaphores(&wait, nanoseconds) } {
-                Ok(()) => {
-                    finished.fetch_add(1, Ordering::Relaxed);
-                    return Ok(());
-                }
-                Err(vk::Result::TIMEOUT) => {}
-                Err(error) => return Err(self.failed("wait for a batch", error)),
+            if recorder.wait(slice).map_err(|failure| self.failed(&failure))? {
+                finished.fetch_add(1, Ordering::Relaxed);
+                return Ok(());
             }
             if let Some(error) = self.lost() {
                 return Err(error);
@@ -137,8 +117,7 @@ impl Gpu {
             before = now;
             if left == Some(Duration::ZERO) {
                 // A process that was stopped may have slept through the only slice.
-                // SAFETY: `timeline` is a timeline semaphore of this device, and `wait` outlives the call.
-                if unsafe { self.device.wait_semaphores(&wait, 0) } == Ok(()) {
+                if recorder.wait(Duration::ZERO).map_err(|failure| self.failed(&failure))? {
                     continue;
                 }
                 return Err(self.lose(self.watchdog.hung(&self.name, commands)));

@@ -34,8 +34,8 @@ uint to_f16(float x) {
     if (size >= 0x477ff000u) return sign | 0x7c00u;
     if (size < 0x38800000u) {
         // A subnormal number: the sum rounds it to a multiple of 2^-24.
-        precise float sum = uintBitsToFloat(size) + 0.5;
-        return sign | (floatBitsToUint(sum) - floatBitsToUint(0.5));
+        precise float sum = uintBitsToFloat(size) + 0.5f;
+        return sign | (floatBitsToUint(sum) - floatBitsToUint(0.5f));
     }
     return sign | ((size - 0x38000000u + 0xfffu + ((size >> 13) & 1u)) >> 13);
 }

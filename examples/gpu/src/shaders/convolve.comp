@@ -23,17 +23,17 @@ uint positions() { return push.images * push.count.x * push.count.y; }
 uint elements() { return push.size.x * push.size.y * channels(); }
 uint places() { return push.images * push.rows * push.columns; }
 
-// The image, the row and the column with this index.
-uvec3 split(uint at, uvec2 size) { return uvec3(at / size.y / size.x, at / size.y % size.x, at % size.y); }
+// The row and the column with this index, and the image.
+uvec2 within(uint at, uvec2 size) { return uvec2(at / size.y % size.x, at % size.y); }
+uint image_of(uint at, uvec2 size) { return at / size.y / size.x; }
 
 // An element of the images under a window.
 float under(uint group, uint position, uint element) {
-    if (position >= positions() || element >= elements()) return 0.0;
-    uvec3 q = split(position, push.count);
-    uvec3 e = uvec3(element % channels(), split(element / channels(), push.size).yz);
-    uint row = down(q.y, e.y), column = right(q.z, e.z);
-    if (row >= push.rows || column >= push.columns) return 0.0;
-    return load(push.a, image_at(q.x, row, column, group * channels() + e.x), TYPE);
+    if (position >= positions() || element >= elements()) return 0.0f;
+    uvec2 window = within(position, push.count), e = within(element / channels(), push.size);
+    uint row = down(window.x, e.x), column = right(window.y, e.y);
+    if (row >= push.rows || column >= push.columns) return 0.0f;
+    return load(push.a, image_at(image_of(position, push.count), row, column, group * channels() + element % channels()), TYPE);
 }
 
 // Gradients of filters are sums of `n` positions each, one for each batch of groups.
@@ -43,20 +43,20 @@ float a_at(uint batch, uint i, uint k) {
     uint group = group_of(batch);
     if (OP == CONVOLVE) return under(group, i, k);
     if (OP == FILTER_GRADIENT) return under(group, k, i);
-    if (i >= places()) return 0.0;
-    uvec3 place = split(i, uvec2(push.rows, push.columns)), e = uvec3(split(k / results(), push.size).yz, k % results());
-    uvec2 window = windows(place.y, place.z, e.x, e.y);
-    if (any(greaterThanEqual(window, push.count))) return 0.0;
-    return load(push.a, result_at(place.x, window.x, window.y, group * results() + e.z), TYPE);
+    if (i >= places()) return 0.0f;
+    uvec2 image = uvec2(push.rows, push.columns), place = within(i, image), e = within(k / results(), push.size);
+    uvec2 window = windows(place.x, place.y, e.x, e.y);
+    if (any(greaterThanEqual(window, push.count))) return 0.0f;
+    return load(push.a, result_at(image_of(i, image), window.x, window.y, group * results() + k % results()), TYPE);
 }
 
 float b_at(uint batch, uint k, uint j) {
     uint group = group_of(batch);
     if (OP == IMAGE_GRADIENT) {
-        if (j >= channels()) return 0.0;
+        if (j >= channels()) return 0.0f;
         return load(push.b, (k / results() * channels() + j) * push.results + group * results() + k % results(), TYPE);
     }
-    if (j >= results()) return 0.0;
+    if (j >= results()) return 0.0f;
     return load(push.b, k * push.results + group * results() + j, TYPE);
 }
 

@@ -14,43 +14,43 @@ precise COMPUTE compute(uint op, float a, float b, float number, uint type) {
         case 7: return floor(rounded(a / b, type));
         case 8: {
             // In two steps, so that the products of 16-bit floats are exact; `fma` may round twice.
-            float quotient = trunc(a / b), high = trunc(quotient / 4096.0) * 4096.0;
+            float quotient = trunc(a / b), high = trunc(quotient / 4096.0f) * 4096.0f;
             precise float rest = a - high * b;
             rest = rest - (quotient - high) * b;
             // The quotient may have been rounded to the next integer.
-            if (rest != 0.0 && (rest < 0.0) != (a < 0.0)) rest += a < 0.0 ? -abs(b) : abs(b);
-            if (abs(rest) >= abs(b)) rest -= a < 0.0 ? -abs(b) : abs(b);
+            if (rest != 0.0f && (rest < 0.0f) != (a < 0.0f)) rest += a < 0.0f ? -abs(b) : abs(b);
+            if (abs(rest) >= abs(b)) rest -= a < 0.0f ? -abs(b) : abs(b);
             rest = rounded(rest, type);
-            return rest != 0.0 && (rest < 0.0) != (b < 0.0) ? rest + b : rest;
+            return rest != 0.0f && (rest < 0.0f) != (b < 0.0f) ? rest + b : rest;
         }
-        case 9: return b == 0.0 ? 0.0 : a / b;
-        case 10: return b == 0.0 ? 0.0 : a * b;
+        case 9: return b == 0.0f ? 0.0f : a / b;
+        case 10: return b == 0.0f ? 0.0f : a * b;
         case 11: return pow_(a, b);
-        case 12: return a == 0.0 ? 0.0 : a * rounded(log_(b), type);
-        case 13: return a == 0.0 ? 0.0 : a / b;
+        case 12: return a == 0.0f ? 0.0f : a * rounded(log_(b), type);
+        case 13: return a == 0.0f ? 0.0f : a / b;
         case 14: return atan(a, b);
-        case 21: return b > 0.0 ? a : 0.0;
-        case 22: return b > 0.0 && b < 6.0 ? a : 0.0;
-        case 23: return b < 0.0 ? a * (b + 1.0) : a;
-        case 24: return b < 0.0 ? a * (b + 1.7580993408473768) : a * 1.0507009873554805;
+        case 21: return b > 0.0f ? a : 0.0f;
+        case 22: return b > 0.0f && b < 6.0f ? a : 0.0f;
+        case 23: return b < 0.0f ? a * (b + 1.0f) : a;
+        case 24: return b < 0.0f ? a * (b + 1.7580993408473768f) : a * 1.0507009873554805f;
         case 25: return a * sigmoid(b);
-        case 26: { float s = 1.0 + abs(b); return a / (s * s); }
-        case 27: return b * a * (1.0 - a);
-        case 28: return b * (1.0 - a * a);
-        case 29: return 0.5 * b / a;
-        case 30: return -0.5 * b * a * a * a;
+        case 26: { float s = 1.0f + abs(b); return a / (s * s); }
+        case 27: return b * a * (1.0f - a);
+        case 28: return b * (1.0f - a * a);
+        case 29: return 0.5f * b / a;
+        case 30: return -0.5f * b * a * a * a;
         case 31: return -b * a * a;
-        case 32: return b > 0.0 ? a : a * number;
-        case 45: return a < 0.0 ? 0.0 : a;
-        case 46: return a < 0.0 ? 0.0 : a > 6.0 ? 6.0 : a;
-        case 47: return a < 0.0 ? expm1_(a) : a;
-        case 48: return a < 0.0 ? 1.7580993408473768 * expm1_(a) : 1.0507009873554805 * a;
+        case 32: return b > 0.0f ? a : a * number;
+        case 45: return a < 0.0f ? 0.0f : a;
+        case 46: return a < 0.0f ? 0.0f : a > 6.0f ? 6.0f : a;
+        case 47: return a < 0.0f ? expm1_(a) : a;
+        case 48: return a < 0.0f ? 1.7580993408473768f * expm1_(a) : 1.0507009873554805f * a;
         case 49: return softplus(a);
-        case 50: return a / (1.0 + abs(a));
+        case 50: return a / (1.0f + abs(a));
         case 51: return sigmoid(a);
         case 52: return tanh_(a);
         case 53: return sqrt(a);
-        case 54: return 1.0 / sqrt(a);
+        case 54: return 1.0f / sqrt(a);
         case 55: return exp_(a);
         case 56: return expm1_(a);
         case 57: return log_(a);
@@ -62,11 +62,11 @@ precise COMPUTE compute(uint op, float a, float b, float number, uint type) {
         case 63: return floor(a);
         case 64: return ceil(a);
         case 65: return roundEven(a);
-        case 66: return 1.0 / a;
+        case 66: return 1.0f / a;
         case 67: return flag(isnan(a));
         case 68: return flag(isinf(a));
         case 69: return flag(!isnan(a) && !isinf(a));
-        case 70: return a > 0.0 ? a : a * number;
+        case 70: return a > 0.0f ? a : a * number;
     }
     return a;
 }

@@ -43,7 +43,9 @@ void main() {
     const uint SIZES = 2 * INPUTS + 2;
     uint stride = gl_NumWorkGroups.x * gl_WorkGroupSize.x;
     for (uint i = gl_GlobalInvocationID.x; i < push.words[SIZES]; i += stride) {
-        uint at[6] = uint[](0, 0, 0, 0, 0, 0), rest = i;
+        uint at[6], rest = i;
+#define START(j) at[j] = 0;
+        FOR_EACH_INPUT(START)
         for (int axis = int(RANK) - 1; axis >= 0; axis--) {
             uint first = SIZES + 1 + uint(axis) * (INPUTS + 1);
             uint along = axis == 0 ? rest : rest % push.words[first];

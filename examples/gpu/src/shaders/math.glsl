@@ -4,113 +4,113 @@
 #define NAN uintBitsToFloat(0x7fc00000u)
 
 float exp_series(float r) {
-    float p = 1.9875691500e-4;
-    p = fma(p, r, 1.3981999507e-3);
-    p = fma(p, r, 8.3334519073e-3);
-    p = fma(p, r, 4.1665795894e-2);
-    p = fma(p, r, 1.6666665459e-1);
-    p = fma(p, r, 5.0000001201e-1);
+    float p = 1.9875691500e-4f;
+    p = fma(p, r, 1.3981999507e-3f);
+    p = fma(p, r, 8.3334519073e-3f);
+    p = fma(p, r, 4.1665795894e-2f);
+    p = fma(p, r, 1.6666665459e-1f);
+    p = fma(p, r, 5.0000001201e-1f);
     return fma(p, r * r, r);
 }
 
 float exp_(float x) {
     if (isnan(x)) return x;
-    if (x > 88.8) return INFINITY;
-    if (x < -104.0) return 0.0;
-    float n = roundEven(x * 1.44269504);
-    float r = fma(n, 2.12194440e-4, fma(n, -0.693359375, x));
+    if (x > 88.8f) return INFINITY;
+    if (x < -104.0f) return 0.0f;
+    float n = roundEven(x * 1.44269504f);
+    float r = fma(n, 2.12194440e-4f, fma(n, -0.693359375f, x));
     // In two steps, since 2^n may be too large or too small for a float.
     int whole = int(n), half_ = whole / 2;
-    return (exp_series(r) + 1.0) * uintBitsToFloat(uint(half_ + 127) << 23) * uintBitsToFloat(uint(whole - half_ + 127) << 23);
+    return (exp_series(r) + 1.0f) * uintBitsToFloat(uint(half_ + 127) << 23) * uintBitsToFloat(uint(whole - half_ + 127) << 23);
 }
 
-float expm1_(float x) { return abs(x) < 0.34 ? exp_series(x) : exp_(x) - 1.0; }
+float expm1_(float x) { return abs(x) < 0.34f ? exp_series(x) : exp_(x) - 1.0f; }
 
 float log_(float x) {
-    if (x < 0.0 || isnan(x)) return NAN;
-    if (x == 0.0) return -INFINITY;
+    if (x < 0.0f || isnan(x)) return NAN;
+    if (x == 0.0f) return -INFINITY;
     if (isinf(x)) return x;
-    float e = 0.0;
-    if (x < 1.17549435e-38) { x *= 8388608.0; e = -23.0; }
+    float e = 0.0f;
+    if (x < 1.17549435e-38f) { x *= 8388608.0f; e = -23.0f; }
     uint bits = floatBitsToUint(x);
     float m = uintBitsToFloat((bits & 0x7fffffu) | 0x3f000000u);
     e += float(int(bits >> 23) - 126);
-    if (m < 0.70710678) { e -= 1.0; m = m + m; }
-    float r = m - 1.0, z = r * r, p = 7.0376836292e-2;
-    p = fma(p, r, -1.1514610310e-1);
-    p = fma(p, r, 1.1676998740e-1);
-    p = fma(p, r, -1.2420140846e-1);
-    p = fma(p, r, 1.4249322787e-1);
-    p = fma(p, r, -1.6668057665e-1);
-    p = fma(p, r, 2.0000714765e-1);
-    p = fma(p, r, -2.4999993993e-1);
-    p = fma(p, r, 3.3333331174e-1);
-    float y = p * r * z + e * -2.12194440e-4 - 0.5 * z;
-    return r + y + e * 0.693359375;
+    if (m < 0.70710678f) { e -= 1.0f; m = m + m; }
+    float r = m - 1.0f, z = r * r, p = 7.0376836292e-2f;
+    p = fma(p, r, -1.1514610310e-1f);
+    p = fma(p, r, 1.1676998740e-1f);
+    p = fma(p, r, -1.2420140846e-1f);
+    p = fma(p, r, 1.4249322787e-1f);
+    p = fma(p, r, -1.6668057665e-1f);
+    p = fma(p, r, 2.0000714765e-1f);
+    p = fma(p, r, -2.4999993993e-1f);
+    p = fma(p, r, 3.3333331174e-1f);
+    float y = p * r * z + e * -2.12194440e-4f - 0.5f * z;
+    return r + y + e * 0.693359375f;
 }
 
 float log1p_(float x) {
-    if (isinf(x) && x > 0.0) return x;
-    precise float u = 1.0 + x;
-    precise float back = u - 1.0;
-    return back == 0.0 ? x : log_(u) * x / back;
+    if (isinf(x) && x > 0.0f) return x;
+    precise float u = 1.0f + x;
+    precise float back = u - 1.0f;
+    return back == 0.0f ? x : log_(u) * x / back;
 }
 
 float tanh_(float x) {
-    if (abs(x) > 10.0) return sign(x);
-    float e = expm1_(2.0 * abs(x));
-    float t = e / (e + 2.0);
-    return x < 0.0 ? -t : t;
+    if (abs(x) > 10.0f) return sign(x);
+    float e = expm1_(2.0f * abs(x));
+    float t = e / (e + 2.0f);
+    return x < 0.0f ? -t : t;
 }
 
-float sigmoid(float x) { return 1.0 / (1.0 + exp_(-x)); }
-float softplus(float x) { return x > 20.0 ? x : log1p_(exp_(x)); }
+float sigmoid(float x) { return 1.0f / (1.0f + exp_(-x)); }
+float softplus(float x) { return x > 20.0f ? x : log1p_(exp_(x)); }
 
 // Sine, or cosine with a quarter of a turn more.
 float sine(float x, int quarter) {
     if (isinf(x)) return NAN;
-    float n = roundEven(x * 0.636619772);
-    float r = fma(n, -7.54978995489e-8, fma(n, -4.837512969970703125e-4, fma(n, -1.5703125, x)));
+    float n = roundEven(x * 0.636619772f);
+    float r = fma(n, -7.54978995489e-8f, fma(n, -4.837512969970703125e-4f, fma(n, -1.5703125f, x)));
     float z = r * r;
     int at = int(n) + quarter;
-    float s = fma(fma(fma(fma(-1.9515295891e-4, z, 8.3321608736e-3), z, -1.6666654611e-1), z, 0.0), r, r);
-    float c = fma(fma(fma(2.443315711809948e-5, z, -1.388731625493765e-3), z, 4.166664568298827e-2), z * z, 1.0 - 0.5 * z);
+    float s = fma(fma(fma(fma(-1.9515295891e-4f, z, 8.3321608736e-3f), z, -1.6666654611e-1f), z, 0.0f), r, r);
+    float c = fma(fma(fma(2.443315711809948e-5f, z, -1.388731625493765e-3f), z, 4.166664568298827e-2f), z * z, 1.0f - 0.5f * z);
     float value = (at & 1) == 0 ? s : c;
     return (at & 2) == 0 ? value : -value;
 }
 
 // exp(x^2) erfc(x) for x >= 0 (Abramowitz and Stegun, 7.1.26), times exp(-x^2).
 float erfc_positive(float x) {
-    float t = 1.0 / fma(0.3275911, x, 1.0);
-    float p = fma(fma(fma(fma(1.061405429, t, -1.453152027), t, 1.421413741), t, -0.284496736), t, 0.254829592) * t;
+    float t = 1.0f / fma(0.3275911f, x, 1.0f);
+    float p = fma(fma(fma(fma(1.061405429f, t, -1.453152027f), t, 1.421413741f), t, -0.284496736f), t, 0.254829592f) * t;
     return p * exp_(-x * x);
 }
 float erf_(float x) {
-    if (abs(x) < 0.5) {
+    if (abs(x) < 0.5f) {
         float z = x * x;
-        float p = fma(fma(fma(fma(-7.5757576e-4, z, 4.6296296e-3), z, -2.3809524e-2), z, 0.1), z, -0.33333333);
-        return 1.12837917 * x * fma(p, z, 1.0);
+        float p = fma(fma(fma(fma(-7.5757576e-4f, z, 4.6296296e-3f), z, -2.3809524e-2f), z, 0.1f), z, -0.33333333f);
+        return 1.12837917f * x * fma(p, z, 1.0f);
     }
-    float value = 1.0 - erfc_positive(abs(x));
-    return x < 0.0 ? -value : value;
+    float value = 1.0f - erfc_positive(abs(x));
+    return x < 0.0f ? -value : value;
 }
 float erfc_(float x) {
-    if (abs(x) < 0.5) return 1.0 - erf_(x);
-    return x < 0.0 ? 2.0 - erfc_positive(-x) : erfc_positive(x);
+    if (abs(x) < 0.5f) return 1.0f - erf_(x);
+    return x < 0.0f ? 2.0f - erfc_positive(-x) : erfc_positive(x);
 }
 
 float pow_(float x, float y) {
-    if (y == 0.0 || x == 1.0) return 1.0;
+    if (y == 0.0f || x == 1.0f) return 1.0f;
     if (isnan(x) || isnan(y)) return NAN;
-    bool is_whole = floor(y) == y, is_odd = is_whole && abs(y) < 16777216.0 && (int(y) & 1) == 1;
-    if (x < 0.0 && !is_whole && !isinf(x)) return NAN;
+    bool is_whole = floor(y) == y, is_odd = is_whole && abs(y) < 16777216.0f && (int(y) & 1) == 1;
+    if (x < 0.0f && !is_whole && !isinf(x)) return NAN;
     float size;
     if (isinf(y)) {
-        size = abs(x) == 1.0 ? 1.0 : (abs(x) > 1.0) == (y > 0.0) ? INFINITY : 0.0;
-    } else if (x == 0.0 || isinf(x)) {
-        size = (x == 0.0) == (y > 0.0) ? 0.0 : INFINITY;
+        size = abs(x) == 1.0f ? 1.0f : (abs(x) > 1.0f) == (y > 0.0f) ? INFINITY : 0.0f;
+    } else if (x == 0.0f || isinf(x)) {
+        size = (x == 0.0f) == (y > 0.0f) ? 0.0f : INFINITY;
     } else {
         size = exp_(y * log_(abs(x)));
     }
-    return x < 0.0 && is_odd ? -size : size;
+    return x < 0.0f && is_odd ? -size : size;
 }

@@ -17,12 +17,12 @@ layout(push_constant, scalar) uniform Push {
 } push;
 
 float a_at(uint batch, uint i, uint k) {
-    if (i >= push.rows) return 0.0;
+    if (i >= push.rows) return 0.0f;
     return load(push.a, batch * push.a_batch + (A_IS_TRANSPOSED ? k * push.rows + i : i * push.inner + k), TYPE);
 }
 
 float b_at(uint batch, uint k, uint j) {
-    if (j >= push.columns) return 0.0;
+    if (j >= push.columns) return 0.0f;
     return load(push.b, batch * push.b_batch + (B_IS_TRANSPOSED ? j * push.inner + k : k * push.columns + j), TYPE);
 }
 

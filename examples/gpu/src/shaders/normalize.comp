@@ -40,10 +40,10 @@ void main() {
     for (uint channel = gl_WorkGroupID.x; channel < push.channels; channel += gl_NumWorkGroups.x) {
         float scale = F32(push.scale).v[channel], mean, variance;
         if (IS_TRAINING && !IS_GRADIENT) {
-            vec2 sum = vec2(0.0);
+            vec2 sum = vec2(0.0f);
             for (uint i = lane; i < push.count; i += 256) sum.x += element(push.x, i, channel);
             mean = total(sum).x / push.count;
-            sum = vec2(0.0);
+            sum = vec2(0.0f);
             for (uint i = lane; i < push.count; i += 256) {
                 float d = element(push.x, i, channel) - mean;
                 sum.x += d * d;
@@ -53,9 +53,9 @@ void main() {
             mean = F32(push.mean).v[channel];
             variance = F32(push.variance).v[channel];
         }
-        float reciprocal = 1.0 / sqrt(variance + push.epsilon);
+        float reciprocal = 1.0f / sqrt(variance + push.epsilon);
         if (IS_GRADIENT) {
-            vec2 sums = vec2(0.0);
+            vec2 sums = vec2(0.0f);
             for (uint i = lane; i < push.count; i += 256) {
                 float dy = element(push.offset, i, channel);
                 sums += vec2(dy, dy * (element(push.x, i, channel) - mean) * reciprocal);
@@ -63,7 +63,7 @@ void main() {
             sums = total(sums);
             for (uint i = lane; i < push.count; i += 256) {
                 float normal = (element(push.x, i, channel) - mean) * reciprocal;
-                float own = IS_TRAINING ? (sums.x + normal * sums.y) / push.count : 0.0;
+                float own = IS_TRAINING ? (sums.x + normal * sums.y) / push.count : 0.0f;
                 store(push.y, i * push.channels + channel, TYPE,
                     scale * reciprocal * (element(push.offset, i, channel) - own));
             }
@@ -82,8 +82,8 @@ void main() {
             F32(push.saved_variance).v[channel] = variance;
             if (IS_TRAINING) {
                 // That of all inputs, of which this is a sample.
-                variance *= float(push.count) / max(float(push.count) - 1.0, 1.0);
-                if (push.factor != 1.0) {
+                variance *= float(push.count) / max(float(push.count) - 1.0f, 1.0f);
+                if (push.factor != 1.0f) {
                     mean = mix(F32(push.mean).v[channel], mean, push.factor);
                     variance = mix(F32(push.variance).v[channel], variance, push.factor);
                 }

@@ -37,14 +37,14 @@ void main() {
                 x += NESTEROV != 0 ? m * scalar(1) - g * rate : m;
                 break;
             default: // Adam: powers of the decays, rate, decays, epsilon.
-                rate = scalar(2) * sqrt(1.0 - scalar(1)) / (1.0 - scalar(0));
+                rate = scalar(2) * sqrt(1.0f - scalar(1)) / (1.0f - scalar(0));
                 m = load(push.first, i, TYPE);
-                m += (g - m) * (1.0 - scalar(3));
+                m += (g - m) * (1.0f - scalar(3));
                 v = load(push.second, i, TYPE);
-                v += (g * g - v) * (1.0 - scalar(4));
+                v += (g * g - v) * (1.0f - scalar(4));
                 store(push.first, i, TYPE, m);
                 store(push.second, i, TYPE, v);
-                if (NESTEROV != 0) m = m * scalar(3) + (1.0 - scalar(3)) * g;
+                if (NESTEROV != 0) m = m * scalar(3) + (1.0f - scalar(3)) * g;
                 x -= m * rate / (sqrt(v) + scalar(5));
         }
         store(push.variable, i, TYPE, x);

@@ -35,17 +35,22 @@ uvec4 philox(uvec4 counter, uvec2 key) {
 // From 0 to below 1, of as many bits as the type has for it.
 float uniform_(uint bits, uint type) {
     switch (type) {
-        case T_F16: return unpackHalf2x16(0x3c00u | (bits & 0x3ffu)).x - 1.0;
-        case T_BF16: return from_bf16(0x3f80u | (bits & 0x7fu)) - 1.0;
-        default: return uintBitsToFloat(0x3f800000u | (bits & 0x7fffffu)) - 1.0;
+        case T_F16: return unpackHalf2x16(0x3c00u | (bits & 0x3ffu)).x - 1.0f;
+        case T_BF16: return from_bf16(0x3f80u | (bits & 0x7fu)) - 1.0f;
+        default: return uintBitsToFloat(0x3f800000u | (bits & 0x7fffffu)) - 1.0f;
     }
 }
 
 // Two of a normal distribution, by Box and Muller.
 vec2 normal(uvec2 bits) {
-    float size = sqrt(-2.0 * log_(max(uniform_(bits.x, T_F32), 1.0e-7)));
-    float angle = 6.2831853071795864 * uniform_(bits.y, T_F32);
+    float size = sqrt(-2.0f * log_(max(uniform_(bits.x, T_F32), 1.0e-7f)));
+    float angle = 6.2831853071795864f * uniform_(bits.y, T_F32);
     return size * vec2(sine(angle, 0), sine(angle, 1));
+}
+
+vec4 normals(uvec4 bits) {
+    vec2 first = normal(uvec2(bits.x, bits.y)), second = normal(uvec2(bits.z, bits.w));
+    return vec4(first.x, first.y, second.x, second.y);
 }
 
 // The bits of the counter that is `skipped` behind the first one.
@@ -60,8 +65,8 @@ vec4 truncated_normal(uint64_t key, uint64_t low, uint64_t high, uint64_t skippe
     vec4 numbers = vec4(0);
     for (uint counter = 0, found = 0; counter < RESERVED && found < 4; counter++) {
         uvec4 bits = bits_of(key, low, high, skipped + counter);
-        vec4 all = vec4(normal(bits.xy), normal(bits.zw));
-        for (uint k = 0; k < 4 && found < 4; k++) if (abs(all[k]) < 2.0) numbers[found++] = all[k];
+        vec4 all = normals(bits);
+        for (uint k = 0; k < 4 && found < 4; k++) if (abs(all[k]) < 2.0f) numbers[found++] = all[k];
     }
     return numbers;
 }
@@ -80,7 +85,7 @@ void main() {
             numbers = truncated_normal(key, low, high, uint64_t(i) * RESERVED);
         } else {
             uvec4 bits = bits_of(key, low, high, i);
-            numbers = DISTRIBUTION == NORMAL ? vec4(normal(bits.xy), normal(bits.zw))
+            numbers = DISTRIBUTION == NORMAL ? normals(bits)
                                              : vec4(uniform_(bits.x, TYPE), uniform_(bits.y, TYPE), uniform_(bits.z, TYPE), uniform_(bits.w, TYPE));
         }
         for (uint k = 0; k < min(4u, push.len - 4 * i); k++) store(push.out_, 4 * i + k, TYPE, numbers[k]);

@@ -31,7 +31,7 @@ void forward(uint row, uint unit, uint i) {
     if (has_ended(7, row)) {
         put(5, i, get(4, i));
         if (OP == LSTM) put(9, i, get(8, i));
-        put(6, y, 0.0);
+        put(6, y, 0.0f);
         return;
     }
     float h;
@@ -58,7 +58,7 @@ void forward(uint row, uint unit, uint i) {
             r[gate] = get(1, at + gate * units) + get(2, bias + 3 * units);
         }
         float update = sigmoid(x[0] + r[0]), reset = sigmoid(x[1] + r[1]), cell = tanh_(x[2] + reset * r[2]);
-        h = update * get(4, i) + (1.0 - update) * cell;
+        h = update * get(4, i) + (1.0f - update) * cell;
         put(3, gates, update);
         put(3, gates + units, reset);
         put(3, gates + 2 * units, cell);
@@ -78,12 +78,12 @@ void backward(uint row, uint unit, uint i) {
         put(3, i, dh);
         if (OP == LSTM_GRADIENT) {
             put(5, i, get(4, i));
-            for (uint gate = 0; gate < 4; gate++) put(6, gates + gate * units, 0.0);
+            for (uint gate = 0; gate < 4; gate++) put(6, gates + gate * units, 0.0f);
         } else {
             for (uint gate = 0; gate < 3; gate++) {
                 uint at = (row * 3 + gate) * units + unit;
-                put(6, at, 0.0);
-                put(7, at, 0.0);
+                put(6, at, 0.0f);
+                put(7, at, 0.0f);
             }
         }
         return;
@@ -92,16 +92,16 @@ void backward(uint row, uint unit, uint i) {
     float g0 = get(9, gates), g1 = get(9, gates + units), g2 = get(9, gates + 2 * units), g3 = get(9, gates + 3 * units);
     float old = get(10, i);
     if (OP == LSTM_GRADIENT) {
-        float c = tanh_(get(11, i)), dc = get(4, i) + dh * g3 * (1.0 - c * c);
-        put(3, i, 0.0);
+        float c = tanh_(get(11, i)), dc = get(4, i) + dh * g3 * (1.0f - c * c);
+        put(3, i, 0.0f);
         put(5, i, dc * g1);
-        put(6, gates, dc * g2 * g0 * (1.0 - g0));
-        put(6, gates + units, dc * old * g1 * (1.0 - g1));
-        put(6, gates + 2 * units, dc * g0 * (1.0 - g2 * g2));
-        put(6, gates + 3 * units, dh * c * g3 * (1.0 - g3));
+        put(6, gates, dc * g2 * g0 * (1.0f - g0));
+        put(6, gates + units, dc * old * g1 * (1.0f - g1));
+        put(6, gates + 2 * units, dc * g0 * (1.0f - g2 * g2));
+        put(6, gates + 3 * units, dh * c * g3 * (1.0f - g3));
     } else {
-        float cell = dh * (1.0 - g0) * (1.0 - g2 * g2);
-        float update = dh * (old - g2) * g0 * (1.0 - g0), reset = cell * g3 * g1 * (1.0 - g1);
+        float cell = dh * (1.0f - g0) * (1.0f - g2 * g2);
+        float update = dh * (old - g2) * g0 * (1.0f - g0), reset = cell * g3 * g1 * (1.0f - g1);
         uint at = row * 3 * units + unit;
         put(3, i, dh * g0);
         for (uint side = 6; side < 8; side++) {
@@ -118,10 +118,10 @@ void main() {
     for (uint i = gl_GlobalInvocationID.x; i < n; i += step) {
         if (OP == ADD) {
             // 0 the sum, 1 a term, 2 another one or none.
-            put(0, i, get(1, i) + (push.at[2] != 0 ? get(2, i) : 0.0));
+            put(0, i, get(1, i) + (push.at[2] != 0 ? get(2, i) : 0.0f));
         } else if (OP > ADD) {
             // 0 the sums of the columns of 1.
-            float sum = 0.0;
+            float sum = 0.0f;
             for (uint row = 0; row < push.batch; row++) sum += get(1, row * push.units + i);
             put(0, i, sum);
         } else if (OP == LSTM || OP == GRU) {

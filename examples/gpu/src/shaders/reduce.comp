@@ -41,26 +41,31 @@ State start() {
         case MAX: value = low; break;
         case MIN: value = high; break;
     }
-    return State(value, COMPUTE(0), 0);
+    State s;
+    s.value = value;
+    s.lost = COMPUTE(0);
+    s.at = 0;
+    return s;
 }
 
-void add(inout State s, COMPUTE x) {
+State add(State s, COMPUTE x) {
 #ifdef IS_FLOAT
     // Kahan's sum, unless it is infinite.
     precise float y = x - s.lost;
     precise float sum = s.value + y;
     precise float lost = (sum - s.value) - y;
     s.value = sum;
-    s.lost = isinf(sum) || isnan(sum) ? 0.0 : lost;
+    s.lost = isinf(sum) || isnan(sum) ? 0.0f : lost;
 #else
     s.value += x;
 #endif
+    return s;
 }
 
-void take(inout State s, COMPUTE x, uint at) {
+State take(State s, COMPUTE x, uint at) {
     switch (OP) {
-        case SUM: case MEAN: add(s, x); break;
-        case L2: add(s, x * x); break;
+        case SUM: case MEAN: return add(s, x);
+        case L2: return add(s, x * x);
         case PROD: s.value *= x; break;
         case MAX: if (x > s.value || is_nan(x)) s.value = x; break;
         case MIN: if (x < s.value || is_nan(x)) s.value = x; break;
@@ -69,6 +74,7 @@ void take(inout State s, COMPUTE x, uint at) {
         case ARGMAX: if (at == 0 || x > s.value) { s.value = x; s.at = at; } break;
         case ARGMIN: if (at == 0 || x < s.value) { s.value = x; s.at = at; } break;
     }
+    return s;
 }
 
 uint place(uint i, uint first, uint end) {
@@ -99,7 +105,7 @@ void main() {
         for (uint i = gl_GlobalInvocationID.x; i < push.n; i += step) {
             uint from = place(i, 0, push.kept);
             State s = start();
-            for (uint k = 0; k < push.count; k++) take(s, load(push.in_, from + place(k, push.kept, push.rank), IN), k);
+            for (uint k = 0; k < push.count; k++) s = take(s, load(push.in_, from + place(k, push.kept, push.rank), IN), k);
             finish(i, s);
         }
         return;
@@ -109,7 +115,7 @@ void main() {
         uint from = place(i, 0, push.kept);
         State s = start();
         for (uint k = lane; k < push.count; k += 256)
-            take(s, load(push.in_, from + place(k, push.kept, push.rank), IN), k);
+            s = take(s, load(push.in_, from + place(k, push.kept, push.rank), IN), k);
         partial[lane] = s.value;
         barrier();
         for (uint other = 128; other > 0; other /= 2) {
@@ -117,7 +123,7 @@ void main() {
                 s.value = partial[lane];
                 s.lost = COMPUTE(0);
                 if (OP == L2) s.value += partial[lane + other];
-                else take(s, partial[lane + other], 1);
+                else s = take(s, partial[lane + other], 1);
                 partial[lane] = s.value;
             }
             barrier();

@@ -26,9 +26,9 @@ void main() {
         uint first = row * push.in_step, out_first = row * push.classes;
         float most = -INFINITY;
         for (uint k = 0; k < push.classes; k++) most = max(most, load(push.in_, first + k, TYPE));
-        float sum = 0.0;
+        float sum = 0.0f;
         for (uint k = 0; k < push.classes; k++) sum += exp_(load(push.in_, first + k, TYPE) - most);
-        float log_sum = log_(sum), loss = 0.0;
+        float log_sum = log_(sum), loss = 0.0f;
         int64_t label = -1;
         if (OP == SPARSE) label = LABEL == T_I32 ? int64_t(int(U32(push.labels).v[row])) : U64(push.labels).v[row];
         bool is_outside = OP == SPARSE && (label < 0 || label >= push.classes);
@@ -36,9 +36,9 @@ void main() {
             float x = load(push.in_, first + k, TYPE) - most, p = exp_(x) / sum, result = p;
             if (OP == LOG_SOFTMAX) result = x - log_sum;
             if (OP == LOSS || OP == SPARSE) {
-                float wanted = label == k ? 1.0 : 0.0;
+                float wanted = label == k ? 1.0f : 0.0f;
                 if (OP == LOSS) wanted = load(push.labels, row * push.labels_step + k, TYPE);
-                if (wanted != 0.0) loss += wanted * (log_sum - x);
+                if (wanted != 0.0f) loss += wanted * (log_sum - x);
                 result = is_outside ? NAN : p - wanted;
             }
             store(push.out_, out_first + k, TYPE, result);

@@ -11,8 +11,8 @@ const uint DEPTH = EACH > 4 ? 8 : 16;
 // One more, so that neighbours along `k` are not in the same bank.
 const uint PITCH = TILE + 1;
 
-shared float a_tile[DEPTH * PITCH], b_tile[DEPTH * PITCH];
-float sums[EACH * EACH];
+shared float a_tile[DEPTH * PITCH];
+shared float b_tile[DEPTH * PITCH];
 
 // The index along the side of the tile, and along `k`, of an element of it: neighbours in memory go to neighbouring threads.
 uvec2 place(uint part, bool is_along_k) {
@@ -22,18 +22,20 @@ uvec2 place(uint part, bool is_along_k) {
 // Sums over `k` from `from` on to `to`.
 void multiply(uint batch, uint row, uint column, uint from, uint to) {
     uint lane = gl_LocalInvocationIndex, y = lane / 16, x = lane % 16;
-    for (uint at = 0; at < EACH * EACH; at++) sums[at] = 0.0;
+    float sums[EACH * EACH];
+    for (uint at = 0; at < EACH * EACH; at++) sums[at] = 0.0f;
     for (uint k = from; k < to; k += DEPTH) {
         for (uint part = lane; part < TILE * DEPTH; part += 256) {
             uvec2 a = place(part, A_ALONG_K), b = place(part, B_ALONG_K);
-            a_tile[a.y * PITCH + a.x] = k + a.y < to ? a_at(batch, row + a.x, k + a.y) : 0.0;
-            b_tile[b.y * PITCH + b.x] = k + b.y < to ? b_at(batch, k + b.y, column + b.x) : 0.0;
+            a_tile[a.y * PITCH + a.x] = k + a.y < to ? a_at(batch, row + a.x, k + a.y) : 0.0f;
+            b_tile[b.y * PITCH + b.x] = k + b.y < to ? b_at(batch, k + b.y, column + b.x) : 0.0f;
         }
         barrier();
         for (uint depth = 0; depth < DEPTH; depth++)
             for (uint i = 0; i < EACH; i++)
                 for (uint j = 0; j < EACH; j++)
-                    sums[i * EACH + j] += a_tile[depth * PITCH + y + i * 16] * b_tile[depth * PITCH + x + j * 16];
+                    sums[i * EACH + j] =
+                        fma(a_tile[depth * PITCH + y + i * 16], b_tile[depth * PITCH + x + j * 16], sums[i * EACH + j]);
         barrier();
     }
     for (uint i = 0; i < EACH; i++)

@@ -20,7 +20,7 @@ float filter_element(uint h, uint w, uint result) { return load(push.b, (h * pus
 float window_result(uint i) {
     uint result = i % push.results, q = i / push.results;
     uint x = q % push.count.y, y = q / push.count.y % push.count.x, image = q / push.count.y / push.count.x;
-    float value = OP == GREATEST ? uintBitsToFloat(0xff800000u) : 0.0, found = 0.0;
+    float value = OP == GREATEST ? uintBitsToFloat(0xff800000u) : 0.0f, found = 0.0f;
     for (uint h = 0; h < push.size.x; h++)
         for (uint w = 0; w < push.size.y; w++) {
             uint row = down(y, h), column = right(x, w);
@@ -29,14 +29,14 @@ float window_result(uint i) {
             if (OP == CONVOLVE) value += element * filter_element(h, w, result);
             else if (OP == MEAN) value += element;
             else if (element > value || isnan(element)) value = element;
-            found += 1.0;
+            found += 1.0f;
         }
     return OP == MEAN ? value / found : value;
 }
 
 // How much of the gradient of a pooled window goes to one of its elements.
 float share(uint image, uint y, uint x, uint row, uint column, uint channel) {
-    float found = 0.0, best = 0.0;
+    float found = 0.0f, best = 0.0f;
     bool is_best = false;
     for (uint h = 0; h < push.size.x; h++)
         for (uint w = 0; w < push.size.y; w++) {
@@ -44,20 +44,20 @@ float share(uint image, uint y, uint x, uint row, uint column, uint channel) {
             if (r >= push.rows || c >= push.columns) continue;
             if (OP == GREATEST_GRADIENT) {
                 float element = load(push.a, image_at(image, r, c, channel), TYPE);
-                if (found == 0.0 || element > best) {
+                if (found == 0.0f || element > best) {
                     best = element;
                     is_best = r == row && c == column;
                 }
             }
-            found += 1.0;
+            found += 1.0f;
         }
-    return OP == MEAN_GRADIENT ? 1.0 / found : is_best ? 1.0 : 0.0;
+    return OP == MEAN_GRADIENT ? 1.0f / found : is_best ? 1.0f : 0.0f;
 }
 
 float image_gradient(uint i) {
     uint channel = i % push.channels, q = i / push.channels;
     uint column = q % push.columns, row = q / push.columns % push.rows, image = q / push.columns / push.rows;
-    float value = 0.0;
+    float value = 0.0f;
     for (uint h = 0; h < push.size.x; h++)
         for (uint w = 0; w < push.size.y; w++) {
             uvec2 window = windows(row, column, h, w);
@@ -79,7 +79,7 @@ shared float partial[256];
 void filter_gradients(uint unit) {
     uint blocks = (push.results + 15) / 16, lane = gl_LocalInvocationID.x;
     uint result = unit % blocks * 16 + lane % 16, h = unit / blocks / push.size.y, w = unit / blocks % push.size.y;
-    float value = 0.0;
+    float value = 0.0f;
     if (result < push.results)
         for (uint q = lane / 16; q < push.images * push.count.x * push.count.y; q += 16) {
             uint row = down(q / push.count.y % push.count.x, h), column = right(q % push.count.y, w);

@@ -1,0 +1,181 @@
+//! Commands in the card's stream, and events.
+
+use super::{Card, failed};
+use crate::abi::clock::now;
+use crate::abi::driver::{Done, MOST_COMMANDS, PUSH_BYTES, Pipeline, Recorder, Spot};
+use crate::program::THREADS;
+use cudarc::driver::result;
+use cudarc::driver::sys::{self, CUevent_flags, CUresult};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Times of a batch: one at its begin, and one behind each command. A fill is up to three commands.
+const TIMES: usize = MOST_COMMANDS + 4;
+
+/// For so long a wait only lets other threads run, since most batches take no longer.
+const SPIN: Duration = Duration::from_micros(50);
+/// How often it looks later.
+const PAUSE: Duration = Duration::from_micros(50);
+
+/// A part of what runs in the card's stream. Commands are sent when they are recorded.
+pub(super) struct Commands {
+    card: Arc<Card>,
+    /// What the stream reaches behind the batch.
+    done: sys::CUevent,
+    /// What takes times, as many as a measured batch had commands.
+    clock: Vec<sys::CUevent>,
+    /// How many times this batch has so far, if it is measured.
+    taken: Option<usize>,
+    /// When the batch was seen to be done: nanoseconds since the Unix epoch.
+    ended: i64,
+}
+
+// SAFETY: events are addresses that CUDA lets any thread use.
+unsafe impl Send for Commands {}
+
+impl Commands {
+    pub(super) fn new(card: &Arc<Card>) -> Done<Self> {
+        card.enter()?;
+        let done = result::event::create(CUevent_flags::CU_EVENT_DISABLE_TIMING)
+            .map_err(|error| failed("create an event", error))?;
+        Ok(Self { card: Arc::clone(card), done, clock: Vec::new(), taken: None, ended: 0 })
+    }
+
+    /// Takes the time, if the batch is measured.
+    fn stamp(&mut self) -> Done {
+        let Some(taken) = self.taken.filter(|taken| *taken < TIMES) else { return Ok(()) };
+        if taken == self.clock.len() {
+            let event = result::event::create(CUevent_flags::CU_EVENT_DEFAULT)
+                .map_err(|error| failed("create an event", error))?;
+            self.clock.push(event);
+        }
+        // SAFETY: event and stream are this context's; the event is not waited for by an earlier batch.
+        unsafe { result::event::record(self.clock[taken], self.card.stream) }
+            .map_err(|error| failed("record an event", error))?;
+        self.taken = Some(taken + 1);
+        Ok(())
+    }
+}
+
+impl Recorder for Commands {
+    unsafe fn begin(&mut self, is_measured: bool) -> Done {
+        self.card.enter()?;
+        self.taken = is_measured.then_some(0);
+        self.stamp()
+    }
+
+    unsafe fn copy(&mut self, target: Spot<'_>, source: Spot<'_>, bytes: u64) -> Done {
+        self.card.enter()?;
+        let (stream, bytes) = (self.card.stream, bytes as usize);
+        let address = |spot: Spot<'_>| spot.memory.address + spot.offset;
+        let host = |spot: Spot<'_>| spot.memory.host.wrapping_add(spot.offset as usize).cast();
+        let copied = match (target.memory.host.is_null(), source.memory.host.is_null()) {
+            // SAFETY: both ranges are within their memory and live, as the caller says.
+            (true, true) => unsafe {
+                sys::cuMemcpyDtoDAsync_v2(address(target), address(source), bytes, stream)
+            },
+            // SAFETY: as above.
+            (true, false) => unsafe {
+                sys::cuMemcpyHtoDAsync_v2(address(target), host(source), bytes, stream)
+            },
+            // SAFETY: as above.
+            (false, _) => unsafe {
+                sys::cuMemcpyDtoHAsync_v2(host(target), address(source), bytes, stream)
+            },
+        };
+        copied.result().map_err(|error| failed("copy", error))
+    }
+
+    unsafe fn fill(&mut self, target: Spot<'_>, word: u32, bytes: u64) -> Done {
+        self.card.enter()?;
+        let (address, words) = (target.memory.address + target.offset, bytes as usize / 4);
+        // SAFETY: the range is within its memory, and aligned, as the caller says.
+        unsafe { sys::cuMemsetD32Async(address, word, words, self.card.stream) }
+            .result()
+            .map_err(|error| failed("fill memory", error))
+    }
+
+    unsafe fn dispatch(&mut self, pipeline: Pipeline, push: &[u8], groups: [u32; 3]) -> Done {
+        self.card.enter()?;
+        // The driver copies as much of it as the kernel has.
+        #[repr(align(8))]
+        struct Push([u8; PUSH_BYTES]);
+        let mut argument = Push([0; PUSH_BYTES]);
+        argument.0[..push.len()].copy_from_slice(push);
+        let mut arguments = [(&raw mut argument).cast()];
+        let (function, [x, y, z]) = (pipeline.0 as sys::CUfunction, groups);
+        // SAFETY: the function is one of a module that stays; its only argument is at most so large; the memory that it uses
+        // lives, as the caller says.
+        unsafe {
+            let (grid, block) = ((x, y, z), (THREADS, 1, 1));
+            result::launch_kernel(function, grid, block, 0, self.card.stream, &mut arguments)
+        }
+        .map_err(|error| failed("launch a kernel", error))
+    }
+
+    unsafe fn mark(&mut self) -> Done {
+        self.stamp()
+    }
+
+    unsafe fn send(&mut self) -> Done {
+        self.card.enter()?;
+        // SAFETY: event and stream are this context's.
+        unsafe { result::event::record(self.done, self.card.stream) }
+            .map_err(|error| failed("send a batch", error))
+    }
+
+    fn wait(&mut self, limit: Duration) -> Done<bool> {
+        self.card.enter()?;
+        let since = Instant::now();
+        loop {
+            // SAFETY: the event is this context's.
+            match unsafe { sys::cuEventQuery(self.done) } {
+                CUresult::CUDA_SUCCESS => {
+                    self.ended = now();
+                    return Ok(true);
+                }
+                CUresult::CUDA_ERROR_NOT_READY => {}
+                error => {
+                    return Err(failed("wait for a batch", cudarc::driver::DriverError(error)));
+                }
+            }
+            match since.elapsed() {
+                waited if waited >= limit => return Ok(false),
+                waited if waited < SPIN => thread::yield_now(),
+                waited => thread::sleep(PAUSE.min(limit - waited)),
+            }
+        }
+    }
+
+    fn times(&mut self) -> Done<Option<Vec<i64>>> {
+        let Some(taken) = self.taken.take() else { return Ok(None) };
+        self.card.enter()?;
+        let events = &self.clock[..taken];
+        let [first, ..] = events else { return Ok(None) };
+        let since = |event: &sys::CUevent| {
+            // SAFETY: both events are this context's, and done.
+            unsafe { result::event::elapsed(*first, *event) }
+                .map(|milliseconds| (f64::from(milliseconds) * 1e6) as i64)
+                .map_err(|error| failed("read timestamps", error))
+        };
+        let times = events.iter().map(since).collect::<Done<Vec<_>>>()?;
+        // The card has no clock of its own, only differences: the last is taken to be when it was seen.
+        let begun = self.ended - times.last().copied().unwrap_or_default();
+        Ok(Some(times.iter().map(|time| begun + time).collect()))
+    }
+
+    unsafe fn reset(&mut self) -> Done {
+        Ok(())
+    }
+
+    unsafe fn destroy(&mut self) {
+        if self.card.enter().is_err() {
+            return;
+        }
+        for event in self.clock.drain(..).chain([self.done]) {
+            // SAFETY: nothing uses it later. There is nothing to do about an error.
+            let _ = unsafe { result::event::destroy(event) };
+        }
+    }
+}

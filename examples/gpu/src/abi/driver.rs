@@ -1,0 +1,158 @@
+//! What a backend does for the modules above, which check and count what it is asked for.
+
+use se_plugin::{Code, Error};
+use std::time::Duration;
+
+/// What every card can push to a shader.
+pub(crate) const PUSH_BYTES: usize = 128;
+
+/// After so many commands a batch is full.
+pub(super) const MOST_COMMANDS: usize = 256;
+
+/// Why a driver does not do something.
+#[derive(Debug)]
+pub(super) struct Failure {
+    pub(super) code: Code,
+    /// As in `vulkan cannot allocate 16 bytes`.
+    pub(super) what: String,
+    pub(super) cause: String,
+    /// What to do.
+    pub(super) help: &'static str,
+    /// Whether the card does nothing more in this process.
+    pub(super) is_lost: bool,
+}
+
+impl Failure {
+    /// As an error, of a card with this name or before one is open.
+    #[cold]
+    pub(super) fn error(&self, card: Option<&str>) -> Error {
+        let Self { code, what, cause, help, .. } = self;
+        let card = card.map(|name| format!(" on `{name}`")).unwrap_or_default();
+        Error::new(*code, format!("{what}{card}: {cause}; {help}"))
+    }
+}
+
+/// What a function of a driver returns.
+pub(super) type Done<T = ()> = Result<T, Failure>;
+
+/// Which memory.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// The card's, which shaders reach.
+    Local,
+    /// The host's, from and to which the card copies.
+    Mapped,
+}
+
+/// Memory of a driver, which [`Driver::free`] frees.
+pub(super) struct Memory {
+    /// The driver's own: for Vulkan the buffer and its memory.
+    pub(super) handles: [u64; 2],
+    /// Where shaders find it; 0 for memory of the host.
+    pub(super) address: u64,
+    /// Where the host sees it; null for memory of the card.
+    pub(super) host: *mut u8,
+}
+
+// SAFETY: handles and addresses are numbers, which drivers let any thread use. What the host sees is only reached through
+// `Block::host`, which takes the block alone.
+unsafe impl Send for Memory {}
+// SAFETY: nothing behind a shared reference changes.
+unsafe impl Sync for Memory {}
+
+/// A byte in memory, by its distance from the first.
+#[derive(Clone, Copy)]
+pub(super) struct Spot<'a> {
+    pub(super) memory: &'a Memory,
+    pub(super) offset: u64,
+}
+
+/// A shader in SPIR-V, whose entry is `main`. [`program`](crate::program) has its source by the name.
+pub(crate) struct Shader {
+    /// Its name in messages, unique.
+    pub(crate) name: &'static str,
+    /// Words of SPIR-V in this machine's order.
+    pub(crate) code: &'static [u8],
+}
+
+/// A shader with its constants, compiled: a handle of the driver, which lives as long as the card.
+#[derive(Clone, Copy)]
+pub(crate) struct Pipeline(pub(super) u64);
+
+/// An open card. Any thread may call any of its functions, but none in a fork.
+pub(super) trait Driver: Send + Sync {
+    /// Allocates memory of at least one byte.
+    fn allocate(&self, bytes: u64, kind: Kind) -> Done<Memory>;
+
+    /// # Safety
+    /// The memory is of this driver, the card is not at anything that uses it, and nothing uses it later.
+    unsafe fn free(&self, memory: &Memory);
+
+    /// Makes what records batches, one at a time.
+    fn recorder(&self) -> Done<Box<dyn Recorder>>;
+
+    /// Compiles a shader with these values of its specialization constants 0, 1, ….
+    fn compile(&self, shader: &Shader, constants: &[u32]) -> Done<Pipeline>;
+}
+
+/// What records the commands of a batch, sends them and waits for them. All batches of a card run in the order in which they
+/// are sent, as far as other threads can see.
+///
+/// A batch is `begin`, then commands with a [`mark`](Self::mark) behind each, `send`, `wait` until it returns `true`, `times`
+/// if it was measured, and `reset`.
+pub(super) trait Recorder: Send {
+    /// Begins a batch, whose times are taken or not.
+    ///
+    /// # Safety
+    /// It is the first call, or follows [`reset`](Self::reset).
+    unsafe fn begin(&mut self, is_measured: bool) -> Done;
+
+    /// # Safety
+    /// The batch has begun; both ranges are within their memory, do not overlap, and live until the batch is done.
+    unsafe fn copy(&mut self, target: Spot<'_>, source: Spot<'_>, bytes: u64) -> Done;
+
+    /// Fills with a word.
+    ///
+    /// # Safety
+    /// The batch has begun; the range is not empty, within its memory, which lives until the batch is done; both ends are
+    /// multiples of 4 from the first byte of the memory.
+    unsafe fn fill(&mut self, target: Spot<'_>, word: u32, bytes: u64) -> Done;
+
+    /// Runs a shader by so many workgroups.
+    ///
+    /// # Safety
+    /// The batch has begun; the pipeline is of this driver; `push` is what its shader takes, of at most [`PUSH_BYTES`], and
+    /// the memory at the addresses in it lives until the batch is done.
+    unsafe fn dispatch(&mut self, pipeline: Pipeline, push: &[u8], groups: [u32; 3]) -> Done;
+
+    /// Ends a command: later ones, and the host, see what it wrote. Takes the time, if the batch is measured.
+    ///
+    /// # Safety
+    /// The batch has begun.
+    unsafe fn mark(&mut self) -> Done;
+
+    /// Sends the batch to the card.
+    ///
+    /// # Safety
+    /// The batch has begun, and each of its commands was marked.
+    unsafe fn send(&mut self) -> Done;
+
+    /// Waits for the batch that was sent, for at most so long. Returns whether it is done.
+    fn wait(&mut self, limit: Duration) -> Done<bool>;
+
+    /// When the batch began and each of its commands ended, the first [`MOST_COMMANDS`] and some, in nanoseconds of the
+    /// card's clock. It is done and was measured. `None` if the card has no clock.
+    fn times(&mut self) -> Done<Option<Vec<i64>>>;
+
+    /// Makes the recorder ready for the next batch.
+    ///
+    /// # Safety
+    /// The batch that was sent last is done.
+    unsafe fn reset(&mut self) -> Done;
+
+    /// Gives back what the recorder has of the driver. No other call follows.
+    ///
+    /// # Safety
+    /// The card is not at a batch of it.
+    unsafe fn destroy(&mut self);
+}

@@ -1,0 +1,117 @@
+//! Shaders in CUDA C++: their GLSL, line by line, with the types and functions of `shaders/cuda.h`.
+//!
+//! What is global in GLSL becomes a member of a class `Shader`, of which each thread has an object. Of GLSL they use what
+//! C++ has with the same meaning, but for the lines that [`translate`] knows.
+
+use se_plugin::{Error, Result};
+
+macro_rules! sources {
+    ($($name:literal)*) => {
+        /// The files of `shaders/`.
+        const SOURCES: &[(&str, &str)] =
+            &[$(($name, include_str!(concat!("shaders/", $name)))),*];
+    };
+}
+
+sources! {
+    "band.comp" "bits.glsl" "common.glsl" "convolve.comp" "elementwise.comp" "elementwise.glsl" "fused.comp" "gather.comp"
+    "math.glsl" "matmul.comp" "move.comp" "normalize.comp" "one_hot.comp" "optimize.comp" "random.comp" "recurrent.comp"
+    "reduce.comp" "scan.comp" "scatter.comp" "select.comp" "softmax.comp" "tile.glsl" "window.comp" "window.glsl"
+}
+
+/// The entry of each program.
+pub(crate) const ENTRY: &str = "run";
+
+/// Threads of a block, as `local_size_x` in each shader.
+pub(crate) const THREADS: u32 = 256;
+
+/// The program of a shader by the name of its SPIR-V, such as `elementwise.int64`, with values of its specialization constants.
+///
+/// # Errors
+/// `INTERNAL` for a shader that there is not, or a line that is not understood.
+pub(crate) fn program(name: &str, constants: &[u32]) -> Result<String> {
+    let (file, compute) = match name.rsplit_once('.') {
+        Some((file, "int64")) => (file, "#define COMPUTE int64_t\n"),
+        Some((file, "float")) => (file, ""),
+        _ => (name, ""),
+    };
+    let values: Vec<_> = constants.iter().map(|value| format!("{value}u")).collect();
+    let mut program = format!("#define CONSTANTS {}\n", values.join(", "));
+    program.push_str(include_str!("shaders/cuda.h"));
+    program.push_str(compute);
+    program.push_str("struct Shader {\n");
+    translate(&format!("{file}.comp"), &mut program)?;
+    program.push_str(&format!(
+        "}};\nextern \"C\" __global__ void __launch_bounds__({THREADS}) {ENTRY}(const __grid_constant__ Shader::Push push) {{\n    \
+             Shader shader{{push}};\n    shader.main();\n}}\n"
+    ));
+    Ok(program)
+}
+
+/// Appends a file, with those that it includes in their places.
+fn translate(name: &str, program: &mut String) -> Result<()> {
+    let source = SOURCES.iter().find(|(file, _)| *file == name).map(|(_, source)| *source);
+    let source = source.ok_or_else(|| Error::internal(format!("there is no shader `{name}`")))?;
+    for line in source.lines() {
+        let unknown =
+            || Error::internal(format!("`{name}` has a line that is not understood: {line}"));
+        if let Some(rest) = line.strip_prefix("#include \"") {
+            translate(rest.strip_suffix('"').ok_or_else(unknown)?, program)?;
+            continue;
+        }
+        // CUDA has what an extension permits; sizes of blocks are those of the launch; `cuda.h` has the buffers.
+        let is_of_vulkan =
+            ["#version", "#extension", "layout(local_size_x = 256)", "layout(buffer_reference"];
+        if is_of_vulkan.iter().any(|start| line.starts_with(start)) {
+            continue;
+        }
+        let translated = if let Some(rest) = line.strip_prefix("layout(constant_id = ") {
+            // `0) const uint OP = 0;`
+            let parts = || {
+                let (id, rest) = rest.split_once(") const ")?;
+                let (kind, rest) = rest.split_once(' ')?;
+                let (constant, rest) = rest.split_once(" = ")?;
+                Some([id, kind, constant, rest.strip_suffix(';')?])
+            };
+            let [id, kind, constant, otherwise] = parts().ok_or_else(unknown)?;
+            format!("static constexpr {kind} {constant} = {kind}(constant({id}, {otherwise}));")
+        } else if let Some(rest) = line.strip_prefix("shared ") {
+            // `float partial[256];`
+            let parts = || {
+                let (kind, rest) = rest.split_once(' ')?;
+                let (array, count) = rest.strip_suffix("];")?.split_once('[')?;
+                Some([kind, array, count])
+            };
+            let [kind, array, count] = parts().ok_or_else(unknown)?;
+            format!("SHARED({kind}, {array}, {count});")
+        } else if let Some(rest) = line.strip_prefix("const ") {
+            format!("static constexpr {rest}")
+        } else {
+            // The constants that are pushed are the kernel's argument.
+            line.replace("layout(push_constant, scalar) uniform Push", "struct Push")
+                .replace("} push;", "}; const Push &push;")
+        };
+        program.push_str(&translated);
+        program.push('\n');
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_shader_is_a_program() {
+        let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/src/shaders");
+        let mut count = 0;
+        for entry in std::fs::read_dir(directory).unwrap() {
+            let name = entry.unwrap().file_name().into_string().unwrap();
+            let Some((name, kind)) = name.split_once('.') else { continue };
+            let _ = program(name, &[8, 0, 0, 0])
+                .map(|p| std::fs::write(format!("/tmp/cu/p_{name}.cu"), p));
+            count += usize::from(kind == "comp");
+        }
+        assert_eq!(count, 18);
+    }
+}
