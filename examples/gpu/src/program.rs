@@ -52,11 +52,16 @@ pub(crate) fn program(name: &str, constants: &[u32]) -> Result<String> {
 fn translate(name: &str, program: &mut String) -> Result<()> {
     let source = SOURCES.iter().find(|(file, _)| *file == name).map(|(_, source)| *source);
     let source = source.ok_or_else(|| Error::internal(format!("there is no shader `{name}`")))?;
+    translate_text(name, source, program)
+}
+
+fn translate_text(name: &str, source: &str, program: &mut String) -> Result<()> {
     for line in source.lines() {
         let unknown =
             || Error::internal(format!("`{name}` has a line that is not understood: {line}"));
-        if let Some(rest) = line.strip_prefix("#include \"") {
-            translate(rest.strip_suffix('"').ok_or_else(unknown)?, program)?;
+        if let Some(rest) = line.strip_prefix("#include ") {
+            let file = rest.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+            translate(file.ok_or_else(unknown)?, program)?;
             continue;
         }
         // CUDA has what an extension permits; sizes of blocks are those of the launch; `cuda.h` has the buffers.
@@ -80,12 +85,15 @@ fn translate(name: &str, program: &mut String) -> Result<()> {
             let parts = || {
                 let (kind, rest) = rest.split_once(' ')?;
                 let (array, count) = rest.strip_suffix("];")?.split_once('[')?;
-                Some([kind, array, count])
+                (!count.contains(['[', ']', ','])).then_some([kind, array, count])
             };
             let [kind, array, count] = parts().ok_or_else(unknown)?;
             format!("SHARED({kind}, {array}, {count});")
         } else if let Some(rest) = line.strip_prefix("const ") {
             format!("static constexpr {rest}")
+        } else if line.starts_with("layout(") && !line.starts_with("layout(push_constant, scalar)")
+        {
+            return Err(unknown());
         } else {
             // The constants that are pushed are the kernel's argument.
             line.replace("layout(push_constant, scalar) uniform Push", "struct Push")
@@ -101,17 +109,53 @@ fn translate(name: &str, program: &mut String) -> Result<()> {
 mod tests {
     use super::*;
 
+    fn translated(line: &str) -> String {
+        let mut program = String::new();
+        translate_text("a file", line, &mut program).unwrap();
+        program
+    }
+
     #[test]
-    fn each_shader_is_a_program() {
+    fn lines_that_only_glsl_has_are_translated() {
+        for (line, expected) in [
+            ("#version 460", ""),
+            ("#extension GL_EXT_scalar_block_layout : require", ""),
+            ("layout(local_size_x = 256) in;", ""),
+            (
+                "layout(constant_id = 3) const bool IS_WIDE = false;",
+                "static constexpr bool IS_WIDE = bool(constant(3, false));\n",
+            ),
+            ("const uint A = 1, B = 2;", "static constexpr uint A = 1, B = 2;\n"),
+            ("shared float part[2 * N];", "SHARED(float, part, 2 * N);\n"),
+            ("layout(push_constant, scalar) uniform Push {", "struct Push {\n"),
+            ("} push;", "}; const Push &push;\n"),
+            ("    const uint local = 1;", "    const uint local = 1;\n"),
+        ] {
+            assert_eq!(translated(line), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_understood_is_an_error() {
+        for line in [
+            "#include <math>",
+            "layout(constant_id = 0) uint A;",
+            "layout(std430) buffer B {",
+            "shared float a[2], b[2];",
+        ] {
+            let error = translate_text("a file", line, &mut String::new()).unwrap_err();
+            assert!(error.to_string().contains(line), "{line}: {error}");
+        }
+        assert!(program("none", &[]).unwrap_err().to_string().contains("`none.comp`"));
+    }
+
+    #[test]
+    fn each_file_of_the_shaders_is_known() {
         let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/src/shaders");
-        let mut count = 0;
         for entry in std::fs::read_dir(directory).unwrap() {
             let name = entry.unwrap().file_name().into_string().unwrap();
-            let Some((name, kind)) = name.split_once('.') else { continue };
-            let _ = program(name, &[8, 0, 0, 0])
-                .map(|p| std::fs::write(format!("/tmp/cu/p_{name}.cu"), p));
-            count += usize::from(kind == "comp");
+            let is_source = name.ends_with(".comp") || name.ends_with(".glsl");
+            assert!(!is_source || SOURCES.iter().any(|(file, _)| *file == name), "{name}");
         }
-        assert_eq!(count, 18);
     }
 }
