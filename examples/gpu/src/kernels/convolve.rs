@@ -1,7 +1,7 @@
 //! Convolutions: products of matrices (`shaders/convolve.comp`), or, where a filter has each channel for itself, sums
 //! (`shaders/window.comp`).
 
-use super::matrix::Tiles;
+use super::matrix::{Products, Tiles};
 use super::reduce::sum;
 use super::window::{self, Geometry, Plan, four, windows};
 use super::*;
@@ -97,6 +97,12 @@ impl Convolution {
         let positions = images * down.count * right.count;
         let elements = down.size * right.size * each;
         let results = plan.results / plan.groups;
+        // The images of a pointwise convolution are one matrix, with a row for each position.
+        let product = |transposed: [bool; 2], inner: usize, columns: usize| {
+            let (rows, count, steps) = (positions, 1, [0, 0]);
+            let products = Products { transposed, rows, inner, columns, count, steps };
+            products.enqueue(context, op, out.dtype(), [a, b, out].map(Into::into))
+        };
         let launch = |out: &DeviceTensor, count: usize, tiles: Tiles| {
             Launch {
                 op,
@@ -114,6 +120,8 @@ impl Convolution {
             .enqueue(context)
         };
         match what {
+            What::Results if plan.is_pointwise() => product([false; 2], *each, results),
+            What::Images if plan.is_pointwise() => product([false, true], results, *each),
             What::Results => launch(out, 0, Tiles::new(positions, results, plan.groups)),
             What::Images => launch(out, 0, Tiles::new(images * rows * columns, *each, plan.groups)),
             What::Filter => {

@@ -103,6 +103,15 @@ impl Geometry {
 }
 
 impl Plan {
+    /// Whether each window is one position, and each position a window, with all channels.
+    pub(super) fn is_pointwise(&self) -> bool {
+        let is_one = |windows: &Windows| {
+            let Windows { input, size, stride, before, count, .. } = *windows;
+            size == 1 && stride == 1 && before == 0 && count == input
+        };
+        self.groups == 1 && self.windows.iter().all(is_one)
+    }
+
     pub(super) fn shape(&self) -> Shape {
         vec![self.images[0], self.windows[0].count, self.windows[1].count, self.results]
     }

@@ -1,31 +1,27 @@
 //! Shaders, compiled for the card by NVRTC.
 
+use super::libraries::NVRTC;
+use super::products::Product;
 use super::{Card, failed};
 use crate::abi::driver::{Done, Failure, Pipeline, Shader};
 use crate::program::{ENTRY, program};
 use cudarc::driver::result;
+use cudarc::driver::sys::CUfunction;
 use cudarc::nvrtc::result as nvrtc;
 use cudarc::nvrtc::sys;
-use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
 use se_plugin::{Code, Error, Result};
 use std::ffi::{CStr, CString};
-use std::path::{Path, PathBuf};
 
 /// The capability that programs are compiled for, from which the driver goes on: none of them needs more, and an NVRTC that
 /// does not know the card yet knows this.
 const CAPABILITY: (i32, i32) = (7, 5);
 
-/// The directory of NVIDIA's wheel, below that of all packages.
-const WHEEL: &str = "nvidia/cuda_nvrtc/lib/libnvrtc.so.12";
-
-/// Finds NVRTC where the system looks for libraries, or else in NVIDIA's wheel beside the plugin.
+/// Finds NVRTC.
 ///
 /// # Errors
-/// `FAILED_PRECONDITION` if it is in neither.
+/// `FAILED_PRECONDITION` if it is not there.
 pub(super) fn load() -> Result<()> {
-    // The plugin is in `site-packages/tensorflow-plugins`.
-    let packages = || own_path()?.parent()?.parent().map(Path::to_owned);
-    if is_there() || packages().is_some_and(|packages| load_from(&packages)) {
+    if NVRTC.find() {
         return Ok(());
     }
     Err(Error::failed_precondition(
@@ -34,28 +30,11 @@ pub(super) fn load() -> Result<()> {
     ))
 }
 
-fn is_there() -> bool {
-    // SAFETY: the library may be loaded by any process.
-    unsafe { sys::is_culib_present() }
-}
-
-/// Loads the wheel's library for good, if it is in this directory of packages. From then on it is found by its name.
-fn load_from(packages: &Path) -> bool {
-    // SAFETY: the library may be loaded by any process.
-    let library = unsafe { Library::open(Some(packages.join(WHEEL)), RTLD_NOW | RTLD_GLOBAL) };
-    library.map(Library::into_raw).is_ok() && is_there()
-}
-
-/// The file that this code is in.
-fn own_path() -> Option<PathBuf> {
-    let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
-    let here = own_path as fn() -> Option<PathBuf> as usize;
-    maps.lines().find_map(|line| {
-        let (range, rest) = line.split_once(' ')?;
-        let (start, end) = range.split_once('-')?;
-        let [start, end] = [start, end].map(|text| usize::from_str_radix(text, 16).ok());
-        (start? <= here && here < end?).then(|| rest.find('/').map(|at| rest[at..].into()))?
-    })
+/// A compiled shader, which stays for good.
+pub(super) struct Kernel {
+    pub(super) function: CUfunction,
+    /// What cuBLAS can compute in its place.
+    pub(super) product: Option<Product>,
 }
 
 /// A program of NVRTC, which is destroyed.
@@ -88,7 +67,8 @@ impl Card {
         // SAFETY: the module was loaded, and stays.
         let function = unsafe { result::module::get_function(module, entry) }
             .map_err(|error| failed(&what, error))?;
-        Ok(Pipeline(function as u64))
+        let product = Product::of(shader, constants);
+        Ok(Pipeline(Box::into_raw(Box::new(Kernel { function, product })) as u64))
     }
 }
 
@@ -130,7 +110,7 @@ mod tests {
         let nvrtc =
             cargo_tf_plugin::Packages::provide("nvrtc", "nvidia-cuda-nvrtc-cu12==12.9.86", None);
         let nvrtc = nvrtc.expect("NVRTC");
-        assert!(load_from(nvrtc.site_packages()), "{nvrtc:?}");
+        assert!(NVRTC.find_in(nvrtc.site_packages()), "{nvrtc:?}");
         let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/src/shaders");
         let mut count = 0;
         for entry in std::fs::read_dir(directory).expect("shaders") {
@@ -146,10 +126,5 @@ mod tests {
             }
         }
         assert!(count > 60, "{count}");
-    }
-
-    #[test]
-    fn the_file_of_this_code_is_found() {
-        assert_eq!(own_path(), std::env::current_exe().ok());
     }
 }

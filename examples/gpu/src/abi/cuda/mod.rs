@@ -1,6 +1,8 @@
 //! CUDA: the driver, and NVRTC, which compiles the shaders. Both are looked for at run time.
 
 mod compiler;
+mod libraries;
+mod products;
 mod recorder;
 
 use super::card::Opened;
@@ -21,6 +23,7 @@ struct Card {
     /// Where everything runs, one after the other.
     stream: sys::CUstream,
     capability: (i32, i32),
+    cublas: Option<products::Cublas>,
 }
 
 // SAFETY: the handles are addresses that CUDA lets any thread use.
@@ -134,7 +137,8 @@ fn create(device: sys::CUdevice, capability: (i32, i32), name: String) -> Result
         .map_err(refused("create a stream"))?;
     // What others use is not there.
     let (free, _) = result::mem_get_info().map_err(refused("see how much memory there is"))?;
-    let driver = Box::new(Cuda(Arc::new(Card { context, stream, capability })));
+    let cublas = products::Cublas::open(stream).map_err(|failure| failure.error(Some(&name)))?;
+    let driver = Box::new(Cuda(Arc::new(Card { context, stream, capability, cublas })));
     Ok(Opened { driver, name, total: free as u64, is_software: false })
 }
 

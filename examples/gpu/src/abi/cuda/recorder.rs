@@ -1,5 +1,6 @@
 //! Commands in the card's stream, and events.
 
+use super::compiler::Kernel;
 use super::{Card, failed};
 use crate::abi::clock::now;
 use crate::abi::driver::{Done, MOST_COMMANDS, PUSH_BYTES, Pipeline, Recorder, Spot};
@@ -98,18 +99,25 @@ impl Recorder for Commands {
 
     unsafe fn dispatch(&mut self, pipeline: Pipeline, push: &[u8], groups: [u32; 3]) -> Done {
         self.card.enter()?;
+        // SAFETY: `compile` made it, for good.
+        let kernel = unsafe { &*(pipeline.0 as *const Kernel) };
+        // SAFETY: the context is that of this thread; the memory that is used lives, as the caller says.
+        if unsafe { self.card.multiply(kernel.product, push)? } {
+            return Ok(());
+        }
         // The driver copies as much of it as the kernel has.
         #[repr(align(8))]
         struct Push([u8; PUSH_BYTES]);
         let mut argument = Push([0; PUSH_BYTES]);
         argument.0[..push.len()].copy_from_slice(push);
         let mut arguments = [(&raw mut argument).cast()];
-        let (function, [x, y, z]) = (pipeline.0 as sys::CUfunction, groups);
+        let [x, y, z] = groups;
         // SAFETY: the function is one of a module that stays; its only argument is at most so large; the memory that it uses
         // lives, as the caller says.
         unsafe {
             let (grid, block) = ((x, y, z), (THREADS, 1, 1));
-            result::launch_kernel(function, grid, block, 0, self.card.stream, &mut arguments)
+            let stream = self.card.stream;
+            result::launch_kernel(kernel.function, grid, block, 0, stream, &mut arguments)
         }
         .map_err(|error| failed("launch a kernel", error))
     }

@@ -1,0 +1,72 @@
+//! NVIDIA's libraries: where the system looks for them, or else in NVIDIA's wheels beside the plugin.
+
+use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
+use std::path::{Path, PathBuf};
+
+/// A library beside the driver.
+pub(super) struct Beside {
+    /// Whether the system finds it.
+    ///
+    /// # Safety
+    /// The library may be loaded by any process.
+    pub(super) is_there: unsafe fn() -> bool,
+    /// Its files in the wheel, below the directory of all packages, in the order in which they are loaded.
+    pub(super) wheel: &'static [&'static str],
+}
+
+/// Compiles kernels.
+pub(super) const NVRTC: Beside = Beside {
+    is_there: cudarc::nvrtc::sys::is_culib_present,
+    wheel: &["nvidia/cuda_nvrtc/lib/libnvrtc.so.12"],
+};
+
+/// Multiplies matrices.
+pub(super) const CUBLAS: Beside = Beside {
+    is_there: cudarc::cublas::sys::is_culib_present,
+    wheel: &["nvidia/cublas/lib/libcublasLt.so.12", "nvidia/cublas/lib/libcublas.so.12"],
+};
+
+impl Beside {
+    /// Looks for it. Returns whether it is there.
+    pub(super) fn find(&self) -> bool {
+        // The plugin is in `site-packages/tensorflow-plugins`.
+        let packages = || own_path()?.parent()?.parent().map(Path::to_owned);
+        self.is_there() || packages().is_some_and(|packages| self.find_in(&packages))
+    }
+
+    fn is_there(&self) -> bool {
+        // SAFETY: NVIDIA's libraries may be loaded by any process.
+        unsafe { (self.is_there)() }
+    }
+
+    /// Loads it for good, if its wheel is in this directory of packages. From then on it is found by its name.
+    pub(super) fn find_in(&self, packages: &Path) -> bool {
+        let load = |file: &&str| {
+            let path = packages.join(file);
+            // SAFETY: as above.
+            let library = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_GLOBAL) };
+            library.map(Library::into_raw).is_ok()
+        };
+        self.wheel.iter().all(load) && self.is_there()
+    }
+}
+
+/// The file that this code is in.
+fn own_path() -> Option<PathBuf> {
+    let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
+    let here = own_path as fn() -> Option<PathBuf> as usize;
+    maps.lines().find_map(|line| {
+        let (range, rest) = line.split_once(' ')?;
+        let (start, end) = range.split_once('-')?;
+        let [start, end] = [start, end].map(|text| usize::from_str_radix(text, 16).ok());
+        (start? <= here && here < end?).then(|| rest.find('/').map(|at| rest[at..].into()))?
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_file_of_this_code_is_found() {
+        assert_eq!(super::own_path(), std::env::current_exe().ok());
+    }
+}

@@ -1,0 +1,206 @@
+//! Products of matrices by cuBLAS, where it is, in the place of the shader `matmul`.
+
+use super::Card;
+use super::libraries::CUBLAS;
+use crate::abi::driver::{Done, Failure, Shader};
+use cudarc::cublas::result::{self, CublasError};
+use cudarc::cublas::sys;
+use se_plugin::Code;
+use std::sync::{Mutex, PoisonError};
+
+/// The shader in whose place it computes, and its constants and numbers: `shaders/matmul.comp`.
+const SHADER: &str = "matmul";
+
+/// cuBLAS, opened for a card.
+pub(super) struct Cublas(Mutex<sys::cublasHandle_t>);
+
+// SAFETY: the handle is an address that any thread may use, one at a time.
+unsafe impl Send for Cublas {}
+// SAFETY: the lock is around all uses of it.
+unsafe impl Sync for Cublas {}
+
+/// What the constants of the shader say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Product {
+    kind: sys::cudaDataType,
+    is_transposed: [bool; 2],
+}
+
+/// What is pushed to the shader.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Operands {
+    a: u64,
+    b: u64,
+    out: u64,
+    rows: i32,
+    inner: i32,
+    columns: i32,
+    count: i32,
+    a_step: i64,
+    b_step: i64,
+}
+
+impl Product {
+    /// That of a shader with these constants, if it is one.
+    pub(super) fn of(shader: &Shader, constants: &[u32]) -> Option<Self> {
+        let [_, kind, a, b] = *constants else { return None };
+        if shader.name != SHADER {
+            return None;
+        }
+        let kind = match kind {
+            0 => sys::cudaDataType::CUDA_R_32F,
+            1 => sys::cudaDataType::CUDA_R_16F,
+            2 => sys::cudaDataType::CUDA_R_16BF,
+            _ => return None,
+        };
+        Some(Self { kind, is_transposed: [a != 0, b != 0] })
+    }
+}
+
+impl Operands {
+    /// Those that are pushed, if cuBLAS, which counts with 31 bits, has sizes of them.
+    pub(super) fn of(push: &[u8]) -> Option<Self> {
+        let (addresses, numbers) = push.split_at_checked(24)?;
+        let address = |at: usize| {
+            let bytes = addresses.get(8 * at..8 * at + 8)?;
+            Some(u64::from_ne_bytes(bytes.try_into().ok()?))
+        };
+        let number = |at: usize| {
+            let bytes = numbers.get(4 * at..4 * at + 4)?;
+            Some(u32::from_ne_bytes(bytes.try_into().ok()?))
+        };
+        let size = |at: usize| i32::try_from(number(at)?).ok();
+        Some(Self {
+            a: address(0)?,
+            b: address(1)?,
+            out: address(2)?,
+            rows: size(0)?,
+            inner: size(1)?,
+            columns: size(2)?,
+            count: size(3)?,
+            a_step: number(4)?.into(),
+            b_step: number(5)?.into(),
+        })
+    }
+}
+
+#[cold]
+fn failed(what: &str, error: CublasError) -> Failure {
+    Failure {
+        code: Code::Internal,
+        what: format!("cuda cannot {what}"),
+        cause: error.to_string(),
+        help: "report it with the versions of the driver and of cuBLAS",
+        is_lost: false,
+    }
+}
+
+impl Cublas {
+    /// Opens it for the context of this thread, if it is there.
+    pub(super) fn open(stream: cudarc::driver::sys::CUstream) -> Done<Option<Self>> {
+        if !CUBLAS.find() {
+            return Ok(None);
+        }
+        let what = |error| failed("open cuBLAS", error);
+        let handle = result::create_handle().map_err(what)?;
+        // SAFETY: both are of this context.
+        unsafe { result::set_stream(handle, stream.cast()) }.map_err(what)?;
+        Ok(Some(Self(Mutex::new(handle))))
+    }
+
+    /// Enqueues products into the stream.
+    ///
+    /// # Safety
+    /// The context is that of this thread; the matrices are in memory of the card, which lives until they are computed.
+    pub(super) unsafe fn enqueue(&self, product: Product, operands: &Operands) -> Done {
+        let Product { kind, is_transposed: [ta, tb] } = product;
+        let Operands { a, b, out, rows, inner, columns, count, a_step, b_step } = *operands;
+        let transposed = |is| match is {
+            true => sys::cublasOperation_t::CUBLAS_OP_T,
+            false => sys::cublasOperation_t::CUBLAS_OP_N,
+        };
+        let (one, zero) = (1.0_f32, 0.0_f32);
+        // cuBLAS goes along columns first: what it sees are the transposed matrices, and out' = b' a'.
+        let handle = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // SAFETY: the handle is this context's; of the matrices it is as the caller says, and they have these sizes.
+        unsafe {
+            result::gemm_strided_batched_ex(
+                *handle,
+                transposed(tb),
+                transposed(ta),
+                columns,
+                rows,
+                inner,
+                (&raw const one).cast(),
+                b as *const _,
+                kind,
+                if tb { inner } else { columns }.max(1),
+                b_step,
+                a as *const _,
+                kind,
+                if ta { rows } else { inner }.max(1),
+                a_step,
+                (&raw const zero).cast(),
+                out as *mut _,
+                kind,
+                columns.max(1),
+                i64::from(rows) * i64::from(columns),
+                count,
+                // Not `FAST_TF32`: a float has all its bits, as on the CPU.
+                sys::cublasComputeType_t::CUBLAS_COMPUTE_32F,
+                sys::cublasGemmAlgo_t::CUBLAS_GEMM_DEFAULT,
+            )
+        }
+        .map_err(|error| failed("multiply matrices", error))
+    }
+}
+
+impl Card {
+    /// Computes what the shader would, if cuBLAS can. Returns whether it does.
+    ///
+    /// # Safety
+    /// As for [`Cublas::enqueue`].
+    pub(super) unsafe fn multiply(&self, product: Option<Product>, push: &[u8]) -> Done<bool> {
+        let (Some(cublas), Some(product)) = (&self.cublas, product) else { return Ok(false) };
+        let Some(operands) = Operands::of(push) else { return Ok(false) };
+        // SAFETY: as the caller says.
+        unsafe { cublas.enqueue(product, &operands)? };
+        Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn products_are_those_of_the_shader() {
+        let shader = |name| Shader { name, code: &[] };
+        let product = Product::of(&shader("matmul"), &[2, 1, 0, 1]);
+        let kind = sys::cudaDataType::CUDA_R_16F;
+        assert_eq!(product, Some(Product { kind, is_transposed: [false, true] }));
+        assert_eq!(Product::of(&shader("matmul"), &[2, 3, 0, 1]), None);
+        assert_eq!(Product::of(&shader("convolve"), &[2, 1, 0, 1]), None);
+    }
+
+    #[test]
+    fn operands_are_those_that_are_pushed() {
+        let addresses = [256_u64, 512, 1024].map(u64::to_ne_bytes).concat();
+        let push =
+            |numbers: [u32; 6]| [&addresses[..], &numbers.map(u32::to_ne_bytes).concat()].concat();
+        let expected = Operands {
+            a: 256,
+            b: 512,
+            out: 1024,
+            rows: 2,
+            inner: 3,
+            columns: 4,
+            count: 5,
+            a_step: 6,
+            b_step: 7,
+        };
+        assert_eq!(Operands::of(&push([2, 3, 4, 5, 6, 7])), Some(expected));
+        assert_eq!(Operands::of(&push([u32::MAX, 3, 4, 5, 6, 7])), None);
+        assert_eq!(Operands::of(&addresses), None);
+    }
+}
