@@ -1,0 +1,85 @@
+//! Memory of the device, and page-locked memory of the host.
+
+use std::ptr::null_mut;
+
+/// More than a page of any processor.
+const GUARD: usize = 64 << 10;
+/// What CUDA aligns to.
+const ALIGNMENT: usize = 256;
+/// So much of a new block is not zero: programs may not rely on that it is.
+const JUNK: usize = 1 << 20;
+
+/// A block of memory. Past its end the process ends, as it does at a use after the block is freed.
+pub(crate) struct Region {
+    map: usize,
+    mapped: usize,
+    address: usize,
+    bytes: usize,
+}
+
+impl Region {
+    /// Maps a block, or returns `None` if the machine has no memory left.
+    pub(crate) fn new(bytes: usize) -> Option<Self> {
+        let padded = bytes.checked_next_multiple_of(ALIGNMENT)?;
+        let inside = padded.checked_next_multiple_of(GUARD)?;
+        let mapped = inside.checked_add(GUARD)?;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        // SAFETY: a new map, at an address that the system chooses, overlaps nothing.
+        let map = unsafe { libc::mmap(null_mut(), mapped, libc::PROT_NONE, flags, -1, 0) };
+        if map == libc::MAP_FAILED {
+            return None;
+        }
+        let address = map.addr() + inside - padded;
+        let region = Self { map: map.addr(), mapped, address, bytes };
+        let readable = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: the first `inside` bytes are part of the map, which nothing uses yet.
+        if unsafe { libc::mprotect(map, inside, readable) } != 0 {
+            return None;
+        }
+        // SAFETY: the block is mapped and may be written, and nothing else has its address yet.
+        unsafe { (address as *mut u8).write_bytes(0xA5, bytes.min(JUNK)) };
+        Some(region)
+    }
+
+    pub(crate) fn address(&self) -> u64 {
+        self.address as u64
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes as u64
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        // SAFETY: the map is this block's, and what uses the block holds it.
+        unsafe { libc::munmap(self.map as *mut libc::c_void, self.mapped) };
+    }
+}
+
+/// The stacks of the threads of a block, as `cpu.h` has them.
+#[repr(C)]
+pub(super) struct Stacks {
+    base: usize,
+    /// So many of them may be written.
+    ready: u32,
+}
+
+impl Stacks {
+    /// As in `cpu.h`: threads of a block, and a stack with a guard before it.
+    const MAPPED: usize = 1024 * (128 << 10);
+
+    pub(super) fn new() -> Option<Self> {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        // SAFETY: a new map, at an address that the system chooses, overlaps nothing.
+        let map = unsafe { libc::mmap(null_mut(), Self::MAPPED, libc::PROT_NONE, flags, -1, 0) };
+        (map != libc::MAP_FAILED).then(|| Self { base: map.addr(), ready: 0 })
+    }
+}
+
+impl Drop for Stacks {
+    fn drop(&mut self) {
+        // SAFETY: the map is this value's; nothing runs on the stacks, since the thread that owns them ends.
+        unsafe { libc::munmap(self.base as *mut libc::c_void, Self::MAPPED) };
+    }
+}

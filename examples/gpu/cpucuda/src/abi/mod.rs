@@ -1,0 +1,72 @@
+//! What a program loads: the functions of the driver and of NVRTC, and the memory and libraries behind them.
+
+mod driver;
+pub(crate) mod library;
+pub(crate) mod memory;
+mod nvrtc;
+mod queue;
+
+use crate::device::{DEVICE, Needs};
+use crate::fault;
+use cudarc::driver::sys::CUresult;
+use std::ffi::{CStr, c_char};
+
+/// Ends the process: what the program does would corrupt memory on a GPU.
+pub(crate) fn abort(why: &str) -> ! {
+    eprintln!("{}{why}", fault::HAPPENED);
+    std::process::abort()
+}
+
+/// Writes a result.
+///
+/// # Safety
+/// The pointer is null, or a `T` may be written there.
+unsafe fn put<T>(to: *mut T, value: T) -> Result<(), CUresult> {
+    if to.is_null() {
+        return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+    }
+    // SAFETY: it is not null.
+    unsafe { to.write(value) };
+    Ok(())
+}
+
+/// Copies a string.
+///
+/// # Safety
+/// The pointer is null, or leads to a string.
+unsafe fn text(from: *const c_char) -> Option<String> {
+    // SAFETY: it is not null.
+    let text = (!from.is_null()).then(|| unsafe { CStr::from_ptr(from) })?;
+    Some(text.to_string_lossy().into_owned())
+}
+
+/// Calls a function of the driver, unless a fault happens or it needs what is missing.
+fn called(name: &str, needs: Needs, function: impl FnOnce() -> Result<(), CUresult>) -> CUresult {
+    if fault::happens(name) {
+        return CUresult::CUDA_ERROR_LAUNCH_FAILED;
+    }
+    let all = || {
+        DEVICE.check(needs)?;
+        function()?;
+        // What waited may have waited for a card that was lost.
+        DEVICE.check(needs)
+    };
+    match all() {
+        Ok(()) => CUresult::CUDA_SUCCESS,
+        Err(error) => error,
+    }
+}
+
+/// Defines functions of the driver, which return an error or nothing.
+macro_rules! functions {
+    ($($name:ident($($argument:ident: $type:ty),* $(,)?) $needs:ident $body:block)*) => {$(
+        /// # Safety
+        /// As CUDA says of this function.
+        #[unsafe(no_mangle)]
+        #[allow(non_snake_case, reason = "CUDA's name")]
+        pub(crate) unsafe extern "C" fn $name($($argument: $type),*) -> CUresult {
+            $crate::abi::called(stringify!($name), $crate::device::Needs::$needs, || $body)
+        }
+    )*};
+}
+use functions;

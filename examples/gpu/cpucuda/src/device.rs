@@ -1,0 +1,181 @@
+//! What the driver knows: memory, and tables of what handles name.
+
+use crate::abi::library::{Function, Module};
+use crate::abi::memory::Region;
+use crate::stream::{Record, Stream};
+use cudarc::driver::sys::CUresult;
+use std::cell::Cell;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock, Mutex};
+
+/// The handle of the only context.
+pub(crate) const CONTEXT: usize = 0xC0DA;
+
+thread_local! {
+    /// The context that is current in this thread, or 0.
+    pub(crate) static CURRENT: Cell<usize> = const { Cell::new(0) };
+}
+
+/// What is to hold when a function is called.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Needs {
+    Nothing,
+    Initialized,
+    Context,
+}
+
+/// Blocks of memory by address.
+#[derive(Default)]
+pub(crate) struct Memory(Mutex<BTreeMap<u64, Arc<Region>>>);
+
+impl Memory {
+    pub(crate) fn insert(&self, region: Region) -> u64 {
+        let address = region.address();
+        self.0.lock().unwrap().insert(address, Arc::new(region));
+        address
+    }
+
+    /// The block that contains all of a range.
+    pub(crate) fn find(&self, address: u64, bytes: u64) -> Option<Arc<Region>> {
+        let blocks = self.0.lock().unwrap();
+        let (_, region) = blocks.range(..=address).next_back()?;
+        let end = address.checked_add(bytes)?;
+        (end <= region.address() + region.bytes()).then(|| region.clone())
+    }
+
+    /// Frees a block, or ends the process if queued work uses it.
+    pub(crate) fn remove(&self, address: u64) -> Result<(), CUresult> {
+        let region = self.0.lock().unwrap().remove(&address);
+        let region = region.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
+        let bytes = region.bytes();
+        if Arc::into_inner(region).is_none() {
+            crate::abi::abort(&format!(
+                "{bytes} bytes at {address:#x} are freed while queued work uses them; synchronize first"
+            ));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn used(&self) -> u64 {
+        self.0.lock().unwrap().values().map(|region| region.bytes()).sum()
+    }
+
+    fn clear(&self) {
+        self.0.lock().unwrap().clear();
+    }
+}
+
+/// What handles of one kind name.
+pub(crate) struct Table<T>(Mutex<HashMap<usize, Arc<T>>>);
+
+impl<T> Default for Table<T> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<T> Table<T> {
+    /// A handle, unique among all kinds.
+    pub(crate) fn insert(&self, value: T) -> usize {
+        static LAST: AtomicUsize = AtomicUsize::new(0x10_0000);
+        let handle = LAST.fetch_add(16, Ordering::Relaxed);
+        self.0.lock().unwrap().insert(handle, Arc::new(value));
+        handle
+    }
+
+    pub(crate) fn get<P>(&self, handle: *mut P) -> Result<Arc<T>, CUresult> {
+        let found = self.0.lock().unwrap().get(&handle.addr()).cloned();
+        found.ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)
+    }
+
+    pub(crate) fn remove<P>(&self, handle: *mut P) -> Result<Arc<T>, CUresult> {
+        let found = self.0.lock().unwrap().remove(&handle.addr());
+        found.ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)
+    }
+
+    fn all(&self) -> Vec<Arc<T>> {
+        self.0.lock().unwrap().values().cloned().collect()
+    }
+}
+
+/// An event: where it was last recorded, and whether it has a time.
+pub(crate) struct Event {
+    pub(crate) recorded: Mutex<Option<Arc<Record>>>,
+    pub(crate) is_timed: bool,
+}
+
+impl Event {
+    pub(crate) fn last(&self) -> Option<Arc<Record>> {
+        self.recorded.lock().unwrap().clone()
+    }
+}
+
+#[derive(Default)]
+pub(crate) struct Device {
+    pub(crate) is_initialized: AtomicBool,
+    /// How often the context is retained.
+    pub(crate) retained: Mutex<u32>,
+    pub(crate) memory: Memory,
+    /// Page-locked memory of the host.
+    pub(crate) host: Memory,
+    pub(crate) streams: Table<Stream>,
+    pub(crate) events: Table<Event>,
+    pub(crate) modules: Table<Module>,
+    pub(crate) functions: Table<Function>,
+    /// The stream without a handle.
+    first: Mutex<Option<Arc<Stream>>>,
+}
+
+/// The only one.
+pub(crate) static DEVICE: LazyLock<Device> = LazyLock::new(Device::default);
+
+impl Device {
+    pub(crate) fn check(&self, needs: Needs) -> Result<(), CUresult> {
+        if needs != Needs::Nothing && !self.is_initialized.load(Ordering::Relaxed) {
+            return Err(CUresult::CUDA_ERROR_NOT_INITIALIZED);
+        }
+        if needs != Needs::Context {
+            return Ok(());
+        }
+        if CURRENT.get() != CONTEXT {
+            return Err(CUresult::CUDA_ERROR_INVALID_CONTEXT);
+        }
+        match *self.retained.lock().unwrap() {
+            0 => Err(CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED),
+            _ if crate::fault::is_lost() => Err(CUresult::CUDA_ERROR_LAUNCH_FAILED),
+            _ => Ok(()),
+        }
+    }
+
+    pub(crate) fn total(&self) -> u64 {
+        let mib = std::env::var(crate::MEMORY).ok().and_then(|mib| mib.parse().ok());
+        mib.unwrap_or(2048_u64) << 20
+    }
+
+    pub(crate) fn stream<P>(&self, handle: *mut P) -> Result<Arc<Stream>, CUresult> {
+        // 1 is the same as none: `CU_STREAM_LEGACY`.
+        if handle.addr() > 1 {
+            return self.streams.get(handle);
+        }
+        Ok(self.first.lock().unwrap().get_or_insert_with(|| Arc::new(Stream::new())).clone())
+    }
+
+    pub(crate) fn synchronize(&self) {
+        let first = self.first.lock().unwrap().clone();
+        for stream in self.streams.all().into_iter().chain(first) {
+            stream.synchronize();
+        }
+    }
+
+    /// Destroys the context with all that is in it.
+    pub(crate) fn clear(&self) {
+        self.streams.0.lock().unwrap().clear();
+        *self.first.lock().unwrap() = None;
+        self.events.0.lock().unwrap().clear();
+        self.functions.0.lock().unwrap().clear();
+        self.modules.0.lock().unwrap().clear();
+        self.memory.clear();
+        self.host.clear();
+    }
+}

@@ -1,0 +1,81 @@
+//! CUDA without a GPU, for tests: a library in place of `libcuda.so.1` and `libnvrtc.so.12`. It compiles CUDA C++ with the
+//! `c++` of the machine and runs it on the processor. It checks more than a GPU does, and injects faults.
+//!
+//! A process gets it from [`Cuda::environment`]. `abi` contains the functions that it loads.
+
+#![deny(unsafe_code)]
+
+#[allow(unsafe_code, reason = "functions of CUDA; every block is argued")]
+mod abi;
+mod device;
+mod fault;
+mod program;
+mod stream;
+
+use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};
+use std::ffi::OsString;
+use std::fs;
+use std::path::Path;
+
+pub use fault::HAPPENED;
+
+/// The name of the device.
+pub const NAME: &str = "CPU as CUDA device";
+/// The limit of the memory of the device, in MiB.
+pub const MEMORY: &str = "CPU_CUDA_MEMORY_MIB";
+/// The directory of compiled programs.
+const CACHE: &str = "CPU_CUDA_CACHE";
+
+/// The names under which programs look for the libraries. A machine with a GPU may have those without a version, which
+/// `cudarc` loads first.
+const NAMES: [&str; 4] = ["libcuda.so", "libcuda.so.1", "libnvrtc.so", "libnvrtc.so.12"];
+
+/// A directory with the libraries.
+#[derive(Debug)]
+pub struct Cuda(tempfile::TempDir);
+
+impl Cuda {
+    /// Copies the library that cargo has built for the running test.
+    ///
+    /// # Panics
+    /// If it is missing.
+    #[must_use]
+    pub fn new() -> Self {
+        let directory = tempfile::tempdir().expect("a scratch directory");
+        let test = std::env::current_exe().expect("a test is a file");
+        let built = test.with_file_name(format!("{DLL_PREFIX}cpu_cuda{DLL_SUFFIX}"));
+        for name in NAMES {
+            fs::copy(&built, directory.path().join(name))
+                .unwrap_or_else(|error| panic!("cannot copy {}: {error}", built.display()));
+        }
+        Self(directory)
+    }
+
+    /// Returns the environment of a process that finds these libraries, with a fault or without one.
+    ///
+    /// `lost FUNCTION NUMBER`: the call of that number fails with `CUDA_ERROR_LAUNCH_FAILED`, as does every later call that
+    /// needs the context. `hang FUNCTION NUMBER`: what that call enqueues never finishes, and what waits for it or frees
+    /// memory parks for good.
+    #[must_use]
+    pub fn environment(&self, fault: Option<&str>) -> Vec<(&'static str, OsString)> {
+        let mut libraries = self.0.path().as_os_str().to_owned();
+        if let Some(others) = std::env::var_os("LD_LIBRARY_PATH") {
+            libraries.push(":");
+            libraries.push(others);
+        }
+        let workspace =
+            Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(3).expect("a workspace");
+        let mut environment = vec![
+            ("LD_LIBRARY_PATH", libraries),
+            (CACHE, workspace.join("target/cpu-cuda").into_os_string()),
+        ];
+        environment.extend(fault.map(|fault| (fault::FAULT, fault.into())));
+        environment
+    }
+}
+
+impl Default for Cuda {
+    fn default() -> Self {
+        Self::new()
+    }
+}
