@@ -23,6 +23,8 @@ pub(crate) enum Needs {
     Nothing,
     Initialized,
     Context,
+    /// A context, and one that is not lost when the function returns either.
+    ContextAfter,
 }
 
 /// Blocks of memory by address.
@@ -135,7 +137,7 @@ impl Device {
         if needs != Needs::Nothing && !self.is_initialized.load(Ordering::Relaxed) {
             return Err(CUresult::CUDA_ERROR_NOT_INITIALIZED);
         }
-        if needs != Needs::Context {
+        if matches!(needs, Needs::Nothing | Needs::Initialized) {
             return Ok(());
         }
         if CURRENT.get() != CONTEXT {

@@ -192,7 +192,7 @@ functions! {
         unsafe { put(context, without_provenance_mut(CURRENT.get())) }
     }
 
-    cuCtxSynchronize() Context {
+    cuCtxSynchronize() ContextAfter {
         DEVICE.synchronize();
         Ok(())
     }

@@ -101,7 +101,7 @@ functions! {
 
     cuMemcpyDtoHAsync_v2(
         to: *mut c_void, from: CUdeviceptr, bytes: usize, stream: CUstream
-    ) Context {
+    ) ContextAfter {
         let stream = DEVICE.stream(stream)?;
         if bytes == 0 {
             return Ok(());
@@ -154,12 +154,12 @@ functions! {
         DEVICE.streams.remove(stream).map(drop)
     }
 
-    cuStreamSynchronize(stream: CUstream) Context {
+    cuStreamSynchronize(stream: CUstream) ContextAfter {
         DEVICE.stream(stream)?.synchronize();
         Ok(())
     }
 
-    cuStreamQuery(stream: CUstream) Context {
+    cuStreamQuery(stream: CUstream) ContextAfter {
         if DEVICE.stream(stream)?.is_idle() { Ok(()) } else { Err(NOT_READY) }
     }
 
@@ -191,13 +191,13 @@ functions! {
         Ok(())
     }
 
-    cuEventQuery(event: CUevent) Context {
+    cuEventQuery(event: CUevent) ContextAfter {
         let record = DEVICE.events.get(event)?.last();
         let is_complete = record.is_none_or(|record| record.is_complete());
         if is_complete { Ok(()) } else { Err(NOT_READY) }
     }
 
-    cuEventSynchronize(event: CUevent) Context {
+    cuEventSynchronize(event: CUevent) ContextAfter {
         if let Some(record) = DEVICE.events.get(event)?.last() {
             record.wait();
         }
