@@ -112,28 +112,28 @@ functions! {
     }
 
     cuDriverGetVersion(version: *mut c_int) Nothing {
-        // SAFETY: the caller's pointer.
+        // SAFETY: CUDA's rules make it a place for a result; `put` rejects null.
         unsafe { put(version, 12_090) }
     }
 
     cuGetErrorName(number: c_uint, name: *mut *const c_char) Nothing {
-        // SAFETY: the caller's pointer.
+        // SAFETY: CUDA's rules make it a place for a result; `put` rejects null.
         unsafe { put(name, error(number)?.0.as_ptr()) }
     }
 
     cuGetErrorString(number: c_uint, name: *mut *const c_char) Nothing {
-        // SAFETY: the caller's pointer.
+        // SAFETY: CUDA's rules make it a place for a result; `put` rejects null.
         unsafe { put(name, error(number)?.1.as_ptr()) }
     }
 
     cuDeviceGetCount(count: *mut c_int) Initialized {
-        // SAFETY: the caller's pointer.
+        // SAFETY: CUDA's rules make it a place for a result; `put` rejects null.
         unsafe { put(count, 1) }
     }
 
     cuDeviceGet(device: *mut CUdevice, ordinal: c_int) Initialized {
         check(ordinal)?;
-        // SAFETY: the caller's pointer.
+        // SAFETY: CUDA's rules make it a place for a result; `put` rejects null.
         unsafe { put(device, ordinal) }
     }
 
@@ -151,20 +151,20 @@ functions! {
 
     cuDeviceTotalMem_v2(bytes: *mut usize, device: CUdevice) Initialized {
         check(device)?;
-        // SAFETY: the caller's pointer.
+        // SAFETY: CUDA's rules make it a place for a result; `put` rejects null.
         unsafe { put(bytes, DEVICE.total() as usize) }
     }
 
     cuDeviceGetAttribute(value: *mut c_int, number: c_uint, device: CUdevice) Initialized {
         check(device)?;
-        // SAFETY: the caller's pointer.
+        // SAFETY: CUDA's rules make it a place for a result; `put` rejects null.
         unsafe { put(value, attribute(number)) }
     }
 
     cuDevicePrimaryCtxRetain(context: *mut CUcontext, device: CUdevice) Initialized {
         check(device)?;
         *DEVICE.retained.lock().unwrap() += 1;
-        // SAFETY: the caller's pointer.
+        // SAFETY: CUDA's rules make it a place for a result; `put` rejects null.
         unsafe { put(context, without_provenance_mut(CONTEXT)) }
     }
 
@@ -188,7 +188,7 @@ functions! {
     }
 
     cuCtxGetCurrent(context: *mut CUcontext) Initialized {
-        // SAFETY: the caller's pointer.
+        // SAFETY: CUDA's rules make it a place for a result; `put` rejects null.
         unsafe { put(context, without_provenance_mut(CURRENT.get())) }
     }
 
@@ -199,7 +199,7 @@ functions! {
 
     cuMemGetInfo_v2(free: *mut usize, total: *mut usize) Context {
         let all = DEVICE.total();
-        // SAFETY: the caller's pointers.
+        // SAFETY: CUDA's rules make them places for results; `put` rejects null.
         unsafe {
             put(free, all.saturating_sub(DEVICE.memory.used()) as usize)?;
             put(total, all as usize)
@@ -211,7 +211,7 @@ functions! {
         if used.is_none_or(|used| used > DEVICE.total()) {
             return Err(CUresult::CUDA_ERROR_OUT_OF_MEMORY);
         }
-        // SAFETY: the caller's pointer.
+        // SAFETY: CUDA's rules make it a place for a result; `put` rejects null.
         unsafe { put(address, allocate(&DEVICE.memory, bytes)?) }
     }
 
@@ -222,7 +222,7 @@ functions! {
 
     cuMemHostAlloc(address: *mut *mut c_void, bytes: usize, _flags: c_uint) Context {
         let allocated = allocate(&DEVICE.host, bytes)? as usize;
-        // SAFETY: the caller's pointer.
+        // SAFETY: CUDA's rules make it a place for a result; `put` rejects null.
         unsafe { put(address, std::ptr::with_exposed_provenance_mut(allocated)) }
     }
 
@@ -235,16 +235,16 @@ functions! {
         // SAFETY: the text of NVRTC ends with a null, as that of a PTX does.
         let path = unsafe { text(image.cast()) }.ok_or(INVALID)?;
         let loaded = Module::load(Path::new(&path)).ok_or(CUresult::CUDA_ERROR_INVALID_PTX)?;
-        // SAFETY: the caller's pointer.
+        // SAFETY: CUDA's rules make it a place for a result; `put` rejects null.
         unsafe { put(module, without_provenance_mut(DEVICE.modules.insert(loaded))) }
     }
 
     cuModuleGetFunction(function: *mut CUfunction, module: CUmodule, name: *const c_char) Context {
-        // SAFETY: the caller's string.
+        // SAFETY: CUDA's rules make it a string with a null; `text` rejects a null pointer.
         let name = unsafe { text(name) }.ok_or(INVALID)?;
         let found = DEVICE.modules.get(module)?.function(&name);
         let found = DEVICE.functions.insert(found.ok_or(CUresult::CUDA_ERROR_NOT_FOUND)?);
-        // SAFETY: the caller's pointer.
+        // SAFETY: CUDA's rules make it a place for a result; `put` rejects null.
         unsafe { put(function, without_provenance_mut(found)) }
     }
 

@@ -106,7 +106,7 @@ impl Function {
             }
             let stacks = stacks.as_mut().ok_or("no memory for the stacks of a block")?;
             let mut launch = Launch { grid, block, arguments: arguments.as_mut_ptr(), stacks };
-            // SAFETY: everything that `launch` points to lives until the call returns; the kernel itself is the caller's matter.
+            // SAFETY: what `launch` points to lives until the call returns; the kernel may use its memory.
             let why = unsafe { (self.run)(&mut launch) };
             if why.is_null() {
                 return Ok(());

@@ -19,7 +19,7 @@ fn program(handle: nvrtcProgram) -> Result<Arc<Mutex<Program>>, nvrtcResult> {
 /// # Safety
 /// The pointer is null, or a `T` may be written there.
 unsafe fn put<T>(to: *mut T, value: T) -> Result<(), nvrtcResult> {
-    // SAFETY: the caller's pointer.
+    // SAFETY: CUDA's rules make it a place for a result; `put` rejects null.
     unsafe { super::put(to, value) }.map_err(|_| INVALID)
 }
 
@@ -64,7 +64,7 @@ macro_rules! functions {
 
 functions! {
     nvrtcVersion(major: *mut c_int, minor: *mut c_int) {
-        // SAFETY: the caller's pointers.
+        // SAFETY: CUDA's rules make them places for results; `put` rejects null.
         unsafe {
             put(major, 12)?;
             put(minor, 9)
@@ -87,7 +87,7 @@ functions! {
             (source.ok_or(INVALID)?, headers.ok_or(INVALID)?, names.ok_or(INVALID)?);
         let headers = names.into_iter().zip(texts).collect();
         let new = Program { source, name, headers, log: String::new(), library: None };
-        // SAFETY: the caller's pointer.
+        // SAFETY: CUDA's rules make it a place for a result; `put` rejects null.
         unsafe { put(program, without_provenance_mut(PROGRAMS.insert(Mutex::new(new)))) }
     }
 
@@ -101,7 +101,7 @@ functions! {
     }
 
     nvrtcGetProgramLogSize(handle: nvrtcProgram, size: *mut usize) {
-        // SAFETY: the caller's pointer.
+        // SAFETY: CUDA's rules make it a place for a result; `put` rejects null.
         unsafe { put(size, program(handle)?.lock().unwrap().log.len() + 1) }
     }
 
@@ -111,7 +111,7 @@ functions! {
     }
 
     nvrtcGetPTXSize(handle: nvrtcProgram, size: *mut usize) {
-        // SAFETY: the caller's pointer.
+        // SAFETY: CUDA's rules make it a place for a result; `put` rejects null.
         unsafe { put(size, ptx(&program(handle)?.lock().unwrap())?.len() + 1) }
     }
 
@@ -124,7 +124,7 @@ functions! {
         if handle.is_null() {
             return Err(INVALID);
         }
-        // SAFETY: the caller's pointer.
+        // SAFETY: CUDA's rules make it a place for a result; `put` rejects null.
         let old = unsafe { handle.replace(std::ptr::null_mut()) };
         PROGRAMS.remove(old).map(drop).map_err(|_| nvrtcResult::NVRTC_ERROR_INVALID_PROGRAM)
     }

@@ -146,7 +146,7 @@ functions! {
         if flags > 1 {
             return Err(INVALID);
         }
-        // SAFETY: the caller's pointer.
+        // SAFETY: CUDA's rules make it a place for a result; `put` rejects null.
         unsafe { put(stream, without_provenance_mut(DEVICE.streams.insert(Stream::new()))) }
     }
 
@@ -176,7 +176,7 @@ functions! {
             return Err(INVALID);
         }
         let new = Event { recorded: Mutex::default(), is_timed: flags & NO_TIME == 0 };
-        // SAFETY: the caller's pointer.
+        // SAFETY: CUDA's rules make it a place for a result; `put` rejects null.
         unsafe { put(event, without_provenance_mut(DEVICE.events.insert(new))) }
     }
 
@@ -205,12 +205,12 @@ functions! {
     }
 
     cuEventElapsedTime(milliseconds: *mut f32, start: CUevent, end: CUevent) Context {
-        // SAFETY: the caller's pointer.
+        // SAFETY: CUDA's rules make it a place for a result; `put` rejects null.
         unsafe { elapsed(milliseconds, start, end) }
     }
 
     cuEventElapsedTime_v2(milliseconds: *mut f32, start: CUevent, end: CUevent) Context {
-        // SAFETY: the caller's pointer.
+        // SAFETY: CUDA's rules make it a place for a result; `put` rejects null.
         unsafe { elapsed(milliseconds, start, end) }
     }
 
@@ -269,6 +269,6 @@ unsafe fn elapsed(to: *mut f32, start: CUevent, end: CUevent) -> Result<(), CUre
         Some(after) => after.as_secs_f32(),
         None => -(start - end).as_secs_f32(),
     };
-    // SAFETY: the caller's pointer.
+    // SAFETY: CUDA's rules make it a place for a result; `put` rejects null.
     unsafe { put(to, seconds * 1e3) }
 }
