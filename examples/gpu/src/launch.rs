@@ -12,8 +12,8 @@ pub(crate) type Run<'a> = OpKernelContext<'a, GpuPlatform>;
 const WORKGROUP: usize = 256;
 /// What every card has, along each axis.
 pub(crate) const MOST_GROUPS: usize = 65_535;
-/// An invocation of the last loop steps behind the end by at most all invocations, and must not come round to 0.
-const MOST_RESULTS: u32 = u32::MAX - (WORKGROUP * MOST_GROUPS) as u32;
+/// SPIR-V takes the index of an element for a signed number, whatever its type is.
+const MOST_ELEMENTS: u32 = i32::MAX as u32;
 
 /// One of the first things that are pushed to a shader, each a `uint64_t`.
 #[derive(Clone, Copy)]
@@ -93,10 +93,10 @@ pub(crate) fn groups(results: usize) -> [u32; 3] {
 /// A size as shaders have it.
 ///
 /// # Errors
-/// `UNIMPLEMENTED` if a loop of a shader over it would leave 32 bits.
+/// `UNIMPLEMENTED` if shaders cannot index so many elements.
 pub(crate) fn word(size: usize) -> Result<u32> {
     match u32::try_from(size) {
-        Ok(word) if word <= MOST_RESULTS => Ok(word),
+        Ok(word) if word <= MOST_ELEMENTS => Ok(word),
         _ => Err(Error::new(
             Code::Unimplemented,
             format!("{size} elements are more than this device can index; use a smaller batch"),

@@ -22,7 +22,7 @@
 #define __forceinline__ inline __attribute__((always_inline))
 #define __noinline__ __attribute__((noinline))
 #define __align__(n) alignas(n)
-#define __syncthreads() cpu_cuda::barrier(__FILE__, __LINE__)
+#define __syncthreads() cpu_cuda::wait_for_block(__FILE__, __LINE__)
 #define __trap() cpu_cuda::fail("__trap()")
 
 typedef decltype(sizeof(0)) size_t;
@@ -175,7 +175,7 @@ static void resume(Scheduler *s, unsigned fiber) {
     cpu_cuda_switch(&s->stack, s->fibers[fiber].stack);
 }
 
-__attribute__((noinline)) static void barrier(const char *file, int line) {
+__attribute__((noinline)) static void wait_for_block(const char *file, int line) {
     Scheduler *s = scheduler;
     unsigned me = s->current;
     Fiber *f = &s->fibers[me];

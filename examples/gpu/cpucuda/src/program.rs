@@ -14,10 +14,12 @@ const HEADER: &str = include_str!("cpu.h");
 const KERNEL: &str = "__attribute__((__externally_visible__))";
 /// For both steps. Programs of NVRTC have no headers of the system.
 const LANGUAGE: &str = "-std=c++17 -nostdinc -fno-exceptions -fno-rtti";
-const LIBRARY: &str = "-O1 -shared -fPIC -ffp-contract=off -fno-math-errno -fno-strict-aliasing -Wl,-Bsymbolic,--as-needed";
+// Programs have classes of the same names, whose statics the linker would share.
+const LIBRARY: &str = "-O1 -shared -fPIC -ffp-contract=off -fno-math-errno -fno-strict-aliasing -fno-gnu-unique -Wl,-Bsymbolic,--as-needed";
 
 /// Options that have no meaning here. Others are an error, as they are for NVRTC.
-const IGNORED: [&str; 16] = [
+const IGNORED: [&str; 17] = [
+    "device-as-default-execution-space",
     "arch",
     "std",
     "fmad",

@@ -30,7 +30,7 @@ void main() {
             to += at * push.axes[axis].target;
         }
         uint64_t x = push.source;
-        if (!IS_VALUE) x = load_bits(push.source, uint(from), SIZE);
-        store_bits(push.target, uint(to), SIZE, x);
+        if (!IS_VALUE) x = load_bits(push.source + uint64_t(int64_t(from) * int64_t(SIZE)), 0, SIZE);
+        store_bits(push.target + uint64_t(int64_t(to) * int64_t(SIZE)), 0, SIZE, x);
     }
 }

@@ -1,5 +1,6 @@
 //! The device on Vulkan in real TensorFlow, on lavapipe.
 
+use cpu_cuda::Cuda;
 use faulty_vulkan::Loader;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -38,6 +39,39 @@ fn each_operation_answers_as_on_the_cpu() {
         run("refdevice_sweep", &[], &[&own[..], &[("TF_PLUGIN_LACKS_TYPES", "1")]].concat());
     let swept = finished.stdout.lines().filter(|line| line.starts_with("ok ")).count();
     assert!(swept > 100, "{swept} operations: {}", finished.stdout);
+}
+
+/// With CUDA on the processor, which compiles each shader with each of its constants by the machine's C++ compiler.
+fn run_with_cuda(script: &str, arguments: &[&str], settings: &[(&str, &str)]) -> Finished {
+    let cuda = Cuda::new();
+    let tensorflow = tensorflow(cargo_tf_plugin::NEWEST);
+    let mut python = Python::new(&tensorflow, &format!("tensorflow/python/{script}.py"))
+        .env(LIBRARY, Plugin::of("gpu").path())
+        .env("TF_PLUGIN_DEVICE_TYPE", "GPU")
+        .env("RUST_GPU_BACKEND", "cuda")
+        .args(arguments);
+    for (name, value) in cuda.environment(None) {
+        python = python.env(name, value);
+    }
+    for (name, value) in settings {
+        python = python.env(name, value);
+    }
+    python.in_a_fork().run().success()
+}
+
+#[test]
+fn operations_answer_with_cuda_as_on_the_cpu() {
+    let own = [("RUST_GPU_TYPE", "RUST_GPU"), ("TF_PLUGIN_DEVICE_TYPE", "RUST_GPU"), ("TF_PLUGIN_LACKS_TYPES", "1")];
+    let ops = std::env::var("OPS").unwrap_or_default();
+    let ops: Vec<_> = ops.split_whitespace().collect();
+    let finished = run_with_cuda("refdevice_sweep", &ops, &own);
+    println!("{}", finished.stdout);
+}
+
+#[test]
+fn keras_trains_with_cuda_as_on_the_cpu() {
+    let finished = run_with_cuda("refdevice", &["train=convolutional,adam"], &[]);
+    assert!(finished.stdout.contains("ok train=convolutional,adam"), "{}", finished.stdout);
 }
 
 /// TensorFlow has the functions that they need again in 2.22.
