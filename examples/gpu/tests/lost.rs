@@ -1,9 +1,11 @@
 //! A card that is lost or hangs, in the host of the tests: every waiter wakes, each later call has the first error, and the
 //! process ends, all in bounded time. `tests/tensorflow` has the same with kernels and Python.
 
+use cpu_cuda::Cuda;
 use faulty_vulkan::Loader;
 use gpu::GpuPlatform;
 use libtest_mimic::{Arguments, Failed, Trial};
+use std::ffi::OsString;
 use std::io::Seek as _;
 use std::process::Command;
 use std::sync::mpsc::RecvTimeoutError;
@@ -16,8 +18,45 @@ const ONE: &str = "GPU_LOST_CASE";
 const OK: u32 = 0;
 const LEN: usize = 1 << 16;
 
-/// Faults, and how the error begins.
-fn faults() -> Vec<(String, String)> {
+/// A fault, what has it, and how the error begins.
+struct Fault {
+    of: Of,
+    text: String,
+    error: String,
+}
+
+/// What has the faults.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Of {
+    Vulkan,
+    Cuda,
+}
+
+impl Of {
+    /// An environment with the fault; its libraries are in `Libraries`.
+    fn environment(self, fault: &str, libraries: &Libraries) -> Vec<(&'static str, OsString)> {
+        match self {
+            Self::Vulkan => libraries.vulkan.environment(lavapipe::environment(), fault),
+            Self::Cuda => libraries.cuda.environment(Some(fault)),
+        }
+    }
+
+    /// What is written to stderr when the fault happens.
+    fn happened(self) -> &'static str {
+        match self {
+            Self::Vulkan => faulty_vulkan::HAPPENED,
+            Self::Cuda => cpu_cuda::HAPPENED,
+        }
+    }
+}
+
+#[derive(Default)]
+struct Libraries {
+    vulkan: Loader,
+    cuda: Cuda,
+}
+
+fn faults() -> Vec<Fault> {
     let mut faults = Vec::new();
     for (function, what, numbers) in [
         ("vkQueueSubmit", "send a batch", &[1, 2, 3, 9, 30][..]),
@@ -27,15 +66,29 @@ fn faults() -> Vec<(String, String)> {
         ("vkResetCommandPool", "reset a batch", &[1, 2, 9]),
         ("vkAllocateMemory", "allocate ", &[2, 3, 4, 5]),
         ("vkMapMemory", "map memory", &[1, 2]),
+        ("cuMemcpyHtoDAsync_v2", "copy", &[1, 2, 9]),
+        ("cuMemcpyDtoDAsync_v2", "copy", &[1, 2, 9]),
+        ("cuMemcpyDtoHAsync_v2", "copy", &[1, 9]),
+        ("cuEventRecord", "send a batch", &[1, 2, 9]),
+        ("cuEventQuery", "wait for a batch", &[1, 2, 9]),
+        ("cuMemAlloc_v2", "allocate ", &[1, 2, 3]),
+        ("cuMemHostAlloc", "allocate ", &[1, 2]),
     ] {
+        let (of, name) = match function.starts_with("vk") {
+            true => (Of::Vulkan, "vulkan"),
+            false => (Of::Cuda, "cuda"),
+        };
         for number in numbers {
-            let error = format!("vulkan cannot {what}");
-            faults.push((format!("lost {function} {number}"), error));
+            let (text, error) =
+                (format!("lost {function} {number}"), format!("{name} cannot {what}"));
+            faults.push(Fault { of, text, error });
         }
     }
-    for number in [1, 2, 3, 9, 30] {
-        let error = String::from("has not finished a batch for 1 s");
-        faults.push((format!("hang vkQueueSubmit {number}"), error));
+    for (of, function) in [(Of::Vulkan, "vkQueueSubmit"), (Of::Cuda, "cuMemcpyDtoDAsync_v2")] {
+        for number in [1, 2, 3, 9, 30] {
+            let error = String::from("has not finished a batch for 1 s");
+            faults.push(Fault { of, text: format!("hang {function} {number}"), error });
+        }
     }
     faults
 }
@@ -167,16 +220,17 @@ fn queue() {
     device.deallocate(b);
 }
 
-/// In a process of its own, which must end by itself.
-fn run(fault: &str, expected: &str, loader: Option<&Loader>) -> Result<(), Failed> {
-    let environment = match loader {
-        Some(loader) => loader.environment(lavapipe::environment(), fault),
+/// In a process of its own, which must end by itself. Without a fault it is on lavapipe.
+fn run(fault: Option<&Fault>, expected: &str) -> Result<(), Failed> {
+    let libraries = Libraries::default();
+    let environment = match fault {
+        Some(fault) => fault.of.environment(&fault.text, &libraries),
         None => lavapipe::environment(),
     };
     // Files, since a process that writes much would wait for a pipe.
     let [mut said, mut errors] = [tempfile::tempfile()?, tempfile::tempfile()?];
     let mut child = Command::new(std::env::current_exe()?);
-    if !fault.starts_with("lost") {
+    if !fault.is_some_and(|fault| fault.text.starts_with("lost")) {
         child.env("RUST_GPU_TIMEOUT_S", "1");
     }
     let mut child = child
@@ -198,7 +252,7 @@ fn run(fault: &str, expected: &str, loader: Option<&Loader>) -> Result<(), Faile
     });
     let (said, errors) = (said?, errors?);
     let mistakes = lavapipe::mistakes(&said);
-    let happened = loader.is_none() || errors.contains(faulty_vulkan::HAPPENED);
+    let happened = fault.is_none_or(|fault| errors.contains(fault.of.happened()));
     if status.success() && mistakes.is_empty() && happened {
         return Ok(());
     }
@@ -215,12 +269,12 @@ fn main() {
         Err(_) => {}
     }
     let mut trials = vec![
-        Trial::test("a_batch_that_takes_minutes", || run("", "hang", None)),
-        Trial::test("batches_behind_many_others", || run("", "queue", None)),
+        Trial::test("a_batch_that_takes_minutes", || run(None, "hang")),
+        Trial::test("batches_behind_many_others", || run(None, "queue")),
     ];
-    for (fault, expected) in faults() {
-        let name = fault.replace(' ', "_");
-        trials.push(Trial::test(name, move || run(&fault, &expected, Some(&Loader::new()))));
+    for fault in faults() {
+        let name = fault.text.replace(' ', "_");
+        trials.push(Trial::test(name, move || run(Some(&fault), &fault.error)));
     }
     libtest_mimic::run(&Arguments::from_args(), trials).exit();
 }
