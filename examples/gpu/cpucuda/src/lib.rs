@@ -41,10 +41,23 @@ impl Cuda {
     /// If it is missing.
     #[must_use]
     pub fn new() -> Self {
+        Self::with(&NAMES)
+    }
+
+    /// Only the driver.
+    ///
+    /// # Panics
+    /// As [`Cuda::new`].
+    #[must_use]
+    pub fn without_nvrtc() -> Self {
+        Self::with(&NAMES[..2])
+    }
+
+    fn with(names: &[&str]) -> Self {
         let directory = tempfile::tempdir().expect("a scratch directory");
         let test = std::env::current_exe().expect("a test is a file");
         let built = test.with_file_name(format!("{DLL_PREFIX}cpu_cuda{DLL_SUFFIX}"));
-        for name in NAMES {
+        for name in names {
             fs::copy(&built, directory.path().join(name))
                 .unwrap_or_else(|error| panic!("cannot copy {}: {error}", built.display()));
         }

@@ -71,11 +71,16 @@ impl Gpu {
             Some(Backend::Vulkan) => vulkan::open(wanted)?,
             None => match cuda::open(wanted) {
                 Ok(opened) => opened,
-                Err(without) => vulkan::open(wanted).map_err(|error| {
-                    let text = format!("{}; and {}", error.message(), without.message());
-                    // A machine without a driver of CUDA is not about to have one.
-                    if cuda::is_there() { Error::new(error.code(), text) } else { error }
-                })?,
+                // A machine without a driver of CUDA is not about to have one.
+                Err(_) if !cuda::is_there() => vulkan::open(wanted)?,
+                Err(without) => {
+                    let why = without.message();
+                    let opened = vulkan::open(wanted).map_err(|error| {
+                        Error::new(error.code(), format!("{}; and {why}", error.message()))
+                    })?;
+                    log::warn!("RUST_GPU uses Vulkan for `{}`, and not CUDA: {why}", opened.name);
+                    opened
+                }
             },
         };
         Ok(Self {

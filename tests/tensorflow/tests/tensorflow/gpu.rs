@@ -1,8 +1,8 @@
 //! The device on Vulkan in real TensorFlow, on lavapipe.
 
-use cpu_cuda::Cuda;
 use faulty_vulkan::Loader;
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::time::{Duration, Instant};
 use tf_plugin_tensorflow_tests::child::Finished;
 use tf_plugin_tensorflow_tests::python::Python;
@@ -14,21 +14,31 @@ fn run(script: &str, arguments: &[&str], settings: &[(&str, &str)]) -> Finished 
 
 /// Runs a script of the reference device with this one, and with the validation layer, which must say nothing.
 fn run_in(version: &str, script: &str, arguments: &[&str], settings: &[(&str, &str)]) -> Finished {
+    let finished = run_on(lavapipe::environment(), version, script, arguments, settings);
+    let mistakes = lavapipe::mistakes(&finished.stdout);
+    assert!(mistakes.is_empty(), "the validation layer: {mistakes:#?}");
+    finished
+}
+
+pub(super) fn run_on(
+    environment: Vec<(&'static str, OsString)>,
+    version: &str,
+    script: &str,
+    arguments: &[&str],
+    settings: &[(&str, &str)],
+) -> Finished {
     let tensorflow = tensorflow(version);
     let mut python = Python::new(&tensorflow, &format!("tensorflow/python/{script}.py"))
         .env(LIBRARY, Plugin::of("gpu").path())
         .env("TF_PLUGIN_DEVICE_TYPE", "GPU")
         .args(arguments);
-    for (name, value) in lavapipe::environment() {
+    for (name, value) in environment {
         python = python.env(name, value);
     }
     for (name, value) in settings {
         python = python.env(name, value);
     }
-    let finished = python.in_a_fork().run().success();
-    let mistakes = lavapipe::mistakes(&finished.stdout);
-    assert!(mistakes.is_empty(), "the validation layer: {mistakes:#?}");
-    finished
+    python.in_a_fork().run().success()
 }
 
 #[test]
@@ -39,39 +49,6 @@ fn each_operation_answers_as_on_the_cpu() {
         run("refdevice_sweep", &[], &[&own[..], &[("TF_PLUGIN_LACKS_TYPES", "1")]].concat());
     let swept = finished.stdout.lines().filter(|line| line.starts_with("ok ")).count();
     assert!(swept > 100, "{swept} operations: {}", finished.stdout);
-}
-
-/// With CUDA on the processor, which compiles each shader with each of its constants by the machine's C++ compiler.
-fn run_with_cuda(script: &str, arguments: &[&str], settings: &[(&str, &str)]) -> Finished {
-    let cuda = Cuda::new();
-    let tensorflow = tensorflow(cargo_tf_plugin::NEWEST);
-    let mut python = Python::new(&tensorflow, &format!("tensorflow/python/{script}.py"))
-        .env(LIBRARY, Plugin::of("gpu").path())
-        .env("TF_PLUGIN_DEVICE_TYPE", "GPU")
-        .env("RUST_GPU_BACKEND", "cuda")
-        .args(arguments);
-    for (name, value) in cuda.environment(None) {
-        python = python.env(name, value);
-    }
-    for (name, value) in settings {
-        python = python.env(name, value);
-    }
-    python.in_a_fork().run().success()
-}
-
-#[test]
-fn operations_answer_with_cuda_as_on_the_cpu() {
-    let own = [("RUST_GPU_TYPE", "RUST_GPU"), ("TF_PLUGIN_DEVICE_TYPE", "RUST_GPU"), ("TF_PLUGIN_LACKS_TYPES", "1")];
-    let ops = std::env::var("OPS").unwrap_or_default();
-    let ops: Vec<_> = ops.split_whitespace().collect();
-    let finished = run_with_cuda("refdevice_sweep", &ops, &own);
-    println!("{}", finished.stdout);
-}
-
-#[test]
-fn keras_trains_with_cuda_as_on_the_cpu() {
-    let finished = run_with_cuda("refdevice", &["train=convolutional,adam"], &[]);
-    assert!(finished.stdout.contains("ok train=convolutional,adam"), "{}", finished.stdout);
 }
 
 /// TensorFlow has the functions that they need again in 2.22.
@@ -217,7 +194,7 @@ fn fusion_in(version: &str, steps: &[&str], settings: &[(&str, &str)]) -> BTreeM
     })
 }
 
-const COUNTERS: &str = "RUST_GPU_COUNTERS";
+pub(super) const COUNTERS: &str = "RUST_GPU_COUNTERS";
 const FUSED: &str = "RustGpuElementwise";
 
 /// What the device has counted while `run` ran with the file.
@@ -319,7 +296,17 @@ fn a_limit_that_is_no_number_leaves_the_cpu() {
 
 #[track_caller]
 fn leaves_the_cpu(settings: &[(&str, &str)], said: &str) {
-    let finished = run("refdevice", &["refused"], settings);
+    leaves_the_cpu_on(lavapipe::environment(), settings, said);
+}
+
+#[track_caller]
+pub(super) fn leaves_the_cpu_on(
+    environment: Vec<(&'static str, OsString)>,
+    settings: &[(&str, &str)],
+    said: &str,
+) {
+    let newest = cargo_tf_plugin::NEWEST;
+    let finished = run_on(environment, newest, "refdevice", &["refused"], settings);
     assert!(finished.stdout.lines().any(|line| line == "ok refused"), "{}", finished.stdout);
     let lines = finished.stderr.lines().filter(|line| line.contains("RUST_GPU has no devices"));
     let lines: Vec<_> = lines.collect();
@@ -333,11 +320,11 @@ fn a_timeout_that_is_no_number_leaves_the_cpu() {
 }
 
 /// Runs `lost_card.py`, which must end by itself, whatever the card does.
-fn lose_card(
+pub(super) fn lose_card(
     way: &str,
     error: &str,
     settings: &[(&str, &str)],
-    environment: Vec<(&str, std::ffi::OsString)>,
+    environment: Vec<(&str, OsString)>,
     in_a_fork: bool,
 ) -> Finished {
     let tensorflow = tensorflow(cargo_tf_plugin::NEWEST);

@@ -1,0 +1,144 @@
+//! The device on CUDA in real TensorFlow: on the processor, by `cpu-cuda`, which compiles each shader with each of its
+//! constants by the machine's C++ compiler.
+
+use super::gpu::{leaves_the_cpu_on, lose_card, run_on};
+use cargo_tf_plugin::NEWEST;
+use cpu_cuda::Cuda;
+use tf_plugin_tensorflow_tests::child::Finished;
+
+/// No other backend is taken in its place.
+const CUDA: (&str, &str) = ("RUST_GPU_BACKEND", "cuda");
+
+fn run(script: &str, arguments: &[&str], settings: &[(&str, &str)]) -> Finished {
+    let cuda = Cuda::new();
+    let settings = [settings, &[CUDA]].concat();
+    run_on(cuda.environment(None), NEWEST, script, arguments, &settings)
+}
+
+/// Ops that together have all shaders, and all lines of those that differ by op; without any, all ops.
+fn sweep(ops: &[&str]) -> usize {
+    let own = [
+        ("RUST_GPU_TYPE", "RUST_GPU"),
+        ("TF_PLUGIN_DEVICE_TYPE", "RUST_GPU"),
+        ("TF_PLUGIN_LACKS_TYPES", "1"),
+    ];
+    let finished = run("refdevice_sweep", ops, &own);
+    finished.stdout.lines().filter(|line| line.starts_with("ok ")).count()
+}
+
+#[test]
+fn operations_answer_as_on_the_cpu() {
+    let ops = [
+        "ArgMax",
+        "Conv2D",
+        "Conv2DBackpropFilter",
+        "Cumsum",
+        "FusedBatchNormV3",
+        "GatherV2",
+        "MatMul",
+        "OneHot",
+        "SelectV2",
+        "StatelessTruncatedNormalV2",
+        "StridedSlice",
+    ];
+    assert_eq!(sweep(&ops), ops.len());
+}
+
+#[cfg(feature = "matrix")]
+#[test]
+fn each_operation_answers_as_on_the_cpu() {
+    let swept = sweep(&[]);
+    assert!(swept > 100, "{swept} operations");
+}
+
+#[test]
+fn keras_trains_as_on_the_cpu() {
+    let steps = ["train=convolutional,adam", "transformer", "trace"];
+    let finished = run("refdevice", &steps, &[]);
+    for step in steps {
+        let done = format!("ok {step}");
+        assert!(finished.stdout.lines().any(|line| line == done), "{}", finished.stdout);
+    }
+}
+
+#[cfg(feature = "matrix")]
+#[test]
+fn applications_train_on_the_device_alone() {
+    let finished = run("applications", &["MobileNetV2", "ViT"], &[]);
+    for model in ["ok MobileNetV2", "ok ViT"] {
+        assert!(finished.stdout.lines().any(|line| line == model), "{}", finished.stdout);
+    }
+}
+
+#[cfg(feature = "matrix")]
+#[test]
+fn fused_ops_compute_what_they_do_one_by_one() {
+    let counts = tempfile::NamedTempFile::new().expect("a file");
+    let counters = [(super::gpu::COUNTERS, counts.path().to_str().expect("UTF-8"))];
+    let finished = run("fusion", &["ops", "trees=20", "shapes"], &counters);
+    assert!(finished.stdout.lines().any(|line| line == "ok shapes"), "{}", finished.stdout);
+}
+
+/// `examples/gpu/tests/lost.rs` has more of the calls.
+#[test]
+fn a_lost_card_is_an_error_for_good() {
+    let cuda = Cuda::new();
+    for (function, what, number) in [
+        ("cuLaunchKernel", "launch a kernel", 3),
+        ("cuModuleLoadData", "compile the shader", 1),
+        ("cuEventQuery", "wait for a batch", 5),
+    ] {
+        let environment = cuda.environment(Some(&format!("lost {function} {number}")));
+        let error = format!("cuda cannot {what}");
+        let finished = lose_card("lost", &error, &[CUDA], environment, true);
+        assert!(finished.stderr.contains(cpu_cuda::HAPPENED), "{function}: {}", finished.stderr);
+        assert!(!finished.stderr.contains("panicked"), "{function}: {}", finished.stderr);
+    }
+}
+
+#[test]
+fn memory_ends_with_an_error_and_training_goes_on() {
+    let finished =
+        run("refdevice", &["memory", "train=dense,sgd"], &[("RUST_GPU_MEMORY_MIB", "64")]);
+    let done = finished.stdout.lines().filter(|line| line.starts_with("ok ")).count();
+    assert_eq!(done, 2, "{}", finished.stdout);
+}
+
+#[test]
+fn a_driver_without_nvrtc_leaves_the_cpu() {
+    let cuda = Cuda::without_nvrtc();
+    let said = "run `pip install nvidia-cuda-nvrtc-cu12`";
+    leaves_the_cpu_on(cuda.environment(None), &[CUDA], said);
+    // Where Vulkan has no card either, the line has both reasons.
+    leaves_the_cpu_on(cuda.environment(None), &[("RUST_GPU_CARD", "arc")], said);
+}
+
+#[test]
+fn vulkan_is_used_where_cuda_cannot_be_and_a_line_says_why() {
+    let cuda = Cuda::without_nvrtc();
+    let mut environment = cuda.environment(None);
+    for (name, value) in lavapipe::driver() {
+        match environment.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, libraries)) => {
+                libraries.push(":");
+                libraries.push(value);
+            }
+            None => environment.push((name, value)),
+        }
+    }
+    let finished = run_on(environment, NEWEST, "refdevice", &["train=dense,sgd"], &[]);
+    let said = "RUST_GPU uses Vulkan for `llvmpipe";
+    let lines: Vec<_> = finished.stderr.lines().filter(|line| line.contains(said)).collect();
+    assert!(lines.len() == 1 && lines[0].contains("NVRTC"), "{}", finished.stderr);
+}
+
+#[test]
+fn no_driver_leaves_the_cpu() {
+    leaves_the_cpu_on(Vec::new(), &[CUDA], "cannot load `libcuda.so.1`");
+}
+
+#[test]
+fn a_setting_that_names_no_backend_leaves_the_cpu() {
+    let said = "RUST_GPU_BACKEND=metal is not understood; write RUST_GPU_BACKEND=cuda or RUST_GPU_BACKEND=vulkan";
+    leaves_the_cpu_on(Vec::new(), &[("RUST_GPU_BACKEND", "metal")], said);
+}
