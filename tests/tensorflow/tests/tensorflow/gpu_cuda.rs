@@ -126,7 +126,13 @@ fn vulkan_is_used_where_cuda_cannot_be_and_a_line_says_why() {
             None => environment.push((name, value)),
         }
     }
-    let finished = run_on(environment, NEWEST, "refdevice", &["train=dense,sgd"], &[]);
+    let finished = run_on(
+        environment,
+        NEWEST,
+        "refdevice",
+        &["train=dense,sgd"],
+        &[("TF_CPP_MIN_LOG_LEVEL", "1")],
+    );
     let said = "RUST_GPU uses Vulkan for `llvmpipe";
     let lines: Vec<_> = finished.stderr.lines().filter(|line| line.contains(said)).collect();
     assert!(lines.len() == 1 && lines[0].contains("NVRTC"), "{}", finished.stderr);
