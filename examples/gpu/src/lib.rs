@@ -1,10 +1,11 @@
-//! `/GPU:0`: a card with Vulkan 1.3, as a TensorFlow device.
+//! `/GPU:0`: a card with Vulkan 1.3 or CUDA, as a TensorFlow device.
 //!
-//! It was tried on lavapipe only, Mesa's Vulkan driver on the processor, and not on a GPU yet. The README says which
+//! It was tried on the processor only, on Mesa's lavapipe and on a stand-in for CUDA's driver, and not on a GPU yet. The README says which
 //! kernels there are, how they run and how to add one.
 //!
 //! | Environment variable | Meaning |
 //! |---|---|
+//! | `RUST_GPU_BACKEND` | `cuda` or `vulkan`: uses no other. By default CUDA, and Vulkan where CUDA has no card or no NVRTC |
 //! | `RUST_GPU_CARD` | part of the name of the card to use, such as `radeon`; without it, the first card that is not software |
 //! | `RUST_GPU_MEMORY_MIB` | the most device memory to use, in MiB; all by default |
 //! | `RUST_GPU_TIMEOUT_S` | after so many seconds without a finished batch of work the card counts as hung, such as `120` or `0.5`. 300 by default; 0 means no limit, the default for software such as lavapipe, where one matrix product can take minutes |
@@ -12,12 +13,12 @@
 //! | `RUST_GPU_FUSE` | `0`: elementwise ops that follow each other in a graph are not fused |
 //! | `RUST_GPU_COUNTERS` | a file to which the card's name and how often each kernel ran are written, whenever a tensor is copied to the host |
 //!
-//! `abi` is the layer above Vulkan and holds all `unsafe`; the other modules know nothing of Vulkan. `kernels` enqueue
-//! `shaders` by `launch`. `fusion` is the graph pass.
+//! `abi` is the layer above the drivers and holds all `unsafe`; the other modules know nothing of Vulkan or CUDA. `kernels`
+//! enqueue `shaders` by `launch`; `program` is their source for CUDA. `fusion` is the graph pass.
 
 #![deny(unsafe_code)]
 
-#[allow(unsafe_code, reason = "calls of Vulkan; every block is argued")]
+#[allow(unsafe_code, reason = "calls of drivers; every block is argued")]
 mod abi;
 mod device;
 mod fusion;

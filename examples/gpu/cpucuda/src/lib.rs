@@ -1,4 +1,4 @@
-//! CUDA without a GPU, for tests: a library in place of `libcuda.so.1` and `libnvrtc.so.12`. It compiles CUDA C++ with the
+//! CUDA without a GPU, for tests: a library in place of `libcuda.so.1`, `libnvrtc.so.12` and `libcublas.so.12`. It compiles CUDA C++ with the
 //! `c++` of the machine and runs it on the processor. It checks more than a GPU does, and injects faults.
 //!
 //! A process gets it from [`Cuda::environment`]. `abi` contains the functions that it loads.
@@ -26,40 +26,54 @@ pub const MEMORY: &str = "CPU_CUDA_MEMORY_MIB";
 /// The directory of compiled programs.
 const CACHE: &str = "CPU_CUDA_CACHE";
 
-/// The names under which programs look for the libraries. A machine with a GPU may have those without a version, which
+/// The names under which programs look for a library. A machine with a GPU may have those without a version, which
 /// `cudarc` loads first.
-const NAMES: [&str; 4] = ["libcuda.so", "libcuda.so.1", "libnvrtc.so", "libnvrtc.so.12"];
+const DRIVER: [&str; 2] = ["libcuda.so", "libcuda.so.1"];
+const NVRTC: [&str; 2] = ["libnvrtc.so", "libnvrtc.so.12"];
+const CUBLAS: [&str; 2] = ["libcublas.so", "libcublas.so.12"];
 
 /// A directory with the libraries.
 #[derive(Debug)]
 pub struct Cuda(tempfile::TempDir);
 
 impl Cuda {
-    /// Copies the library that cargo has built for the running test.
+    /// The driver and NVRTC, by the library that cargo has built for the running test.
     ///
     /// # Panics
     /// If it is missing.
     #[must_use]
     pub fn new() -> Self {
-        Self::with(&NAMES)
+        Self::with(&[DRIVER, NVRTC])
     }
 
-    /// Only the driver.
+    /// The driver alone.
     ///
     /// # Panics
     /// As [`Cuda::new`].
     #[must_use]
     pub fn without_nvrtc() -> Self {
-        Self::with(&NAMES[..2])
+        Self::with(&[DRIVER])
     }
 
-    fn with(names: &[&str]) -> Self {
+    /// The driver, NVRTC and cuBLAS.
+    ///
+    /// # Panics
+    /// As [`Cuda::new`].
+    #[must_use]
+    pub fn with_cublas() -> Self {
+        Self::with(&[DRIVER, NVRTC, CUBLAS])
+    }
+
+    fn with(libraries: &[[&str; 2]]) -> Self {
         let directory = tempfile::tempdir().expect("a scratch directory");
         let test = std::env::current_exe().expect("a test is a file");
         let built = test.with_file_name(format!("{DLL_PREFIX}cpu_cuda{DLL_SUFFIX}"));
-        for name in names {
-            fs::copy(&built, directory.path().join(name))
-                .unwrap_or_else(|error| panic!("cannot copy {}: {error}", built.display()));
+        let library = directory.path().join("library");
+        fs::copy(&built, &library)
+            .unwrap_or_else(|error| panic!("cannot copy {}: {error}", built.display()));
+        for name in libraries.iter().flatten() {
+            // Links, which a process loads once: all libraries have the same device.
+            fs::hard_link(&library, directory.path().join(name)).expect("a link");
         }
         Self(directory)
     }

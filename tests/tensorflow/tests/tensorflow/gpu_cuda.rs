@@ -17,12 +17,18 @@ fn run(script: &str, arguments: &[&str], settings: &[(&str, &str)]) -> Finished 
 
 /// Ops that together have all shaders, and all lines of those that differ by op; without any, all ops.
 fn sweep(ops: &[&str]) -> usize {
+    sweep_on(&Cuda::new(), ops)
+}
+
+fn sweep_on(cuda: &Cuda, ops: &[&str]) -> usize {
     let own = [
         ("RUST_GPU_TYPE", "RUST_GPU"),
         ("TF_PLUGIN_DEVICE_TYPE", "RUST_GPU"),
         ("TF_PLUGIN_LACKS_TYPES", "1"),
     ];
-    let finished = run("refdevice_sweep", ops, &own);
+    let environment = cuda.environment(None);
+    let settings = [&own[..], &[CUDA]].concat();
+    let finished = run_on(environment, NEWEST, "refdevice_sweep", ops, &settings);
     finished.stdout.lines().filter(|line| line.starts_with("ok ")).count()
 }
 
@@ -42,6 +48,13 @@ fn operations_answer_as_on_the_cpu() {
         "StridedSlice",
     ];
     assert_eq!(sweep(&ops), ops.len());
+}
+
+/// In the place of a shader.
+#[test]
+fn cublas_multiplies_as_on_the_cpu() {
+    let ops = ["BatchMatMulV2", "Conv2D", "Conv2DBackpropInput", "MatMul"];
+    assert_eq!(sweep_on(&Cuda::with_cublas(), &ops), ops.len());
 }
 
 #[cfg(feature = "matrix")]

@@ -1,5 +1,6 @@
-//! What a program loads: the functions of the driver and of NVRTC, and the memory and libraries behind them.
+//! What a program loads: the functions of the driver, of NVRTC and of cuBLAS, and the memory and libraries behind them.
 
+mod cublas;
 mod driver;
 pub(crate) mod library;
 pub(crate) mod memory;

@@ -15,7 +15,7 @@ const NOT_READY: CUresult = CUresult::CUDA_ERROR_NOT_READY;
 const NO_TIME: c_uint = 2;
 
 /// The block of the device with this range.
-fn on_device(address: CUdeviceptr, bytes: usize) -> Result<Arc<Region>, CUresult> {
+pub(super) fn on_device(address: CUdeviceptr, bytes: usize) -> Result<Arc<Region>, CUresult> {
     DEVICE.memory.find(address, bytes as u64).ok_or(INVALID)
 }
 
