@@ -3,6 +3,7 @@
 use crate::abi::{PUSH_BYTES, Shader};
 use crate::device::GpuPlatform;
 use crate::queue::Task;
+use crate::stream::GpuStream;
 use se_plugin::prelude::*;
 
 /// A run of a kernel.
@@ -20,6 +21,8 @@ const MOST_ELEMENTS: u32 = i32::MAX as u32;
 pub(crate) enum Operand<'a> {
     /// The address of an element of a tensor; 0 if the tensor is empty.
     At(&'a DeviceTensor, u64),
+    /// The first of so many bytes of device memory.
+    Bytes(DevicePtr, u64),
     /// A number.
     Value(u64),
 }
@@ -52,15 +55,26 @@ impl Launch<'_> {
     /// `INVALID_ARGUMENT` for a tensor outside of the memory of the device; `UNIMPLEMENTED` if there is more to push
     /// than cards can; those of the driver, for the first launch of a shader with these constants.
     pub(crate) fn enqueue(&self, context: &Run<'_>) -> Result<()> {
+        self.enqueue_on(context.stream())
+    }
+
+    /// As [`enqueue`](Self::enqueue), into any stream of the device.
+    ///
+    /// # Errors
+    /// As for [`enqueue`](Self::enqueue).
+    pub(crate) fn enqueue_on(&self, stream: &GpuStream) -> Result<()> {
         if self.groups.contains(&0) {
             return Ok(());
         }
-        let stream = context.stream();
         let mut push = Vec::with_capacity(PUSH_BYTES);
         let mut uses = Vec::with_capacity(self.operands.len());
         for operand in self.operands {
             let word = match operand {
                 Operand::Value(value) => *value,
+                Operand::Bytes(ptr, bytes) => {
+                    uses.push(stream.regions.find(self.op, *ptr, *bytes)?);
+                    ptr.address()
+                }
                 Operand::At(tensor, offset) => match tensor.ptr() {
                     None => 0,
                     Some(ptr) => {

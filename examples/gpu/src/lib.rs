@@ -32,4 +32,6 @@ mod stream;
 mod trees;
 
 pub use device::{GpuDevice, GpuPlatform};
+#[doc(hidden)]
+pub use kernels::bench;
 pub use stream::{GpuEvent, GpuStream};

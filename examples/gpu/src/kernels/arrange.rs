@@ -76,7 +76,7 @@ impl Walk {
                 word(tensor.len())?;
                 (Operand::At(tensor, offset + (self.from[0] * size) as u64), false)
             }
-            value @ Operand::Value(_) => (value, true),
+            value => (value, true),
         };
         word(target.len())?;
         Launch {

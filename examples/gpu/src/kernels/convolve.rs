@@ -9,7 +9,7 @@ use core::marker::PhantomData;
 
 /// What is computed: the numbers of the ops in `shaders/convolve.comp`.
 #[derive(Clone, Copy)]
-enum What {
+pub(super) enum What {
     /// Results, of images and a filter.
     Results,
     /// The gradient of the images, of that of the results and a filter.
@@ -22,9 +22,16 @@ enum What {
 const POSITIONS: usize = 512;
 
 /// A convolution: its windows, and how many channels a group has.
-struct Convolution {
-    plan: Plan,
-    each: usize,
+pub(super) struct Convolution {
+    pub(super) plan: Plan,
+    pub(super) each: usize,
+}
+
+/// How many parts a sum has, how many positions a part, and the tiles of all of them.
+pub(super) struct Split {
+    pub(super) parts: usize,
+    part: usize,
+    tiles: Tiles,
 }
 
 impl Convolution {
@@ -92,38 +99,32 @@ impl Convolution {
         if out.is_empty() {
             return Ok(());
         }
+        let split = self.split(what);
+        let launch = |out: &DeviceTensor| {
+            let (types, operands) = ([a.dtype(), out.dtype()], [a.into(), b.into(), out.into()]);
+            self.with(op, what, &split, types, &operands, |launch| launch.enqueue(context))
+        };
+        if split.parts == 1 {
+            return launch(out);
+        }
+        let sums = [split.parts as i64, out.len() as i64];
+        let sums = context.temporary(DType::Float32, &sums)?;
+        launch(&sums)?;
+        sum(context, op, &sums, &[0], out)
+    }
+
+    /// How the results are divided among workgroups.
+    pub(super) fn split(&self, what: What) -> Split {
+        let Self { plan, each } = self;
         let [images, rows, columns, _] = plan.images;
         let [down, right] = &plan.windows;
         let positions = images * down.count * right.count;
         let elements = down.size * right.size * each;
         let results = plan.results / plan.groups;
-        // The images of a pointwise convolution are one matrix, with a row for each position.
-        let product = |transposed: [bool; 2], inner: usize, columns: usize| {
-            let (rows, count, steps) = (positions, 1, [0, 0]);
-            let products = Products { transposed, rows, inner, columns, count, steps };
-            products.enqueue(context, op, out.dtype(), [a, b, out].map(Into::into))
-        };
-        let launch = |out: &DeviceTensor, count: usize, tiles: Tiles| {
-            Launch {
-                op,
-                shader: shader!("convolve"),
-                constants: &[
-                    tiles.each,
-                    what as u32,
-                    element_type(a.dtype())?,
-                    element_type(out.dtype())?,
-                ],
-                operands: &[a.into(), b.into(), out.into()],
-                numbers: &plan.numbers(count)?,
-                groups: tiles.groups,
-            }
-            .enqueue(context)
-        };
+        let whole = |tiles| Split { parts: 1, part: 0, tiles };
         match what {
-            What::Results if plan.is_pointwise() => product([false; 2], *each, results),
-            What::Images if plan.is_pointwise() => product([false, true], results, *each),
-            What::Results => launch(out, 0, Tiles::new(positions, results, plan.groups)),
-            What::Images => launch(out, 0, Tiles::new(images * rows * columns, *each, plan.groups)),
+            What::Results => whole(Tiles::new(positions, results, plan.groups)),
+            What::Images => whole(Tiles::new(images * rows * columns, *each, plan.groups)),
             What::Filter => {
                 // A filter is small, and the sum is long: so that there is work for a whole card, parts of it are summed
                 // on their own.
@@ -131,16 +132,46 @@ impl Convolution {
                 let parts = parts.min(positions.div_ceil(POSITIONS)).max(1);
                 let part = positions.div_ceil(parts).max(1);
                 let parts = positions.div_ceil(part).max(1);
-                let tiles = Tiles::new(elements, results, plan.groups * parts);
-                if parts == 1 {
-                    return launch(out, part, tiles);
-                }
-                let sums = [parts as i64, out.len() as i64];
-                let sums = context.temporary(DType::Float32, &sums)?;
-                launch(&sums, part, tiles)?;
-                sum(context, op, &sums, &[0], out)
+                Split { parts, part, tiles: Tiles::new(elements, results, plan.groups * parts) }
             }
         }
+    }
+
+    /// A pointwise convolution as a product, of images as one matrix with a row for each position.
+    fn product(&self, what: What) -> Option<Products> {
+        let Self { plan, each } = self;
+        let (transposed, inner, columns) = match what {
+            _ if !plan.is_pointwise() => return None,
+            What::Results => (false, *each, plan.results),
+            What::Images => (true, plan.results, *each),
+            What::Filter => return None,
+        };
+        let rows = plan.images[..3].iter().product();
+        let transposed = [false, transposed];
+        Some(Products { transposed, rows, inner, columns, count: 1, steps: [0, 0] })
+    }
+
+    /// Returns what `then` makes of the launch, whose result is that of all parts.
+    pub(super) fn with<R>(
+        &self,
+        op: &'static str,
+        what: What,
+        split: &Split,
+        [input, out]: [DType; 2],
+        operands: &[Operand<'_>],
+        then: impl FnOnce(&Launch<'_>) -> Result<R>,
+    ) -> Result<R> {
+        if let Some(product) = self.product(what) {
+            return product.with(op, out, operands, then);
+        }
+        then(&Launch {
+            op,
+            shader: shader!("convolve"),
+            constants: &[split.tiles.each, what as u32, element_type(input)?, element_type(out)?],
+            operands,
+            numbers: &self.plan.numbers(split.part)?,
+            groups: split.tiles.groups,
+        })
     }
 }
 

@@ -50,22 +50,36 @@ pub(super) fn run(
     out: &DeviceTensor,
     axes: &[Strides<2>],
 ) -> Result<()> {
-    let mut numbers = vec![word(out.len())?, alpha];
+    let (types, operands) = ([a.dtype(), out.dtype()], [a.into(), b.into(), out.into()]);
+    let launch = |launch: &Launch<'_>| launch.enqueue(context);
+    with(op, [number, alpha], types, out.len(), axes, &operands, launch)
+}
+
+/// Returns what `then` makes of the launch for so many results.
+pub(super) fn with<R>(
+    op: &'static str,
+    [number, alpha]: [u32; 2],
+    [input, out]: [DType; 2],
+    len: usize,
+    axes: &[Strides<2>],
+    operands: &[Operand<'_>],
+    then: impl FnOnce(&Launch<'_>) -> Result<R>,
+) -> Result<R> {
+    let mut numbers = vec![word(len)?, alpha];
     for axis in axes {
         numbers.extend([axis.len as u32, axis.strides[0] as u32, axis.strides[1] as u32]);
     }
-    let (from, to) = (element_type(a.dtype())?, element_type(out.dtype())?);
+    let (from, to) = (element_type(input)?, element_type(out)?);
     // What is converted to a float, or from one, is computed with as one.
-    let shader = if is_float(out.dtype()) { shader_of(out.dtype()) } else { shader_of(a.dtype()) };
-    Launch {
+    let shader = if is_float(out) { shader_of(out) } else { shader_of(input) };
+    then(&Launch {
         op,
         shader,
         constants: &[number, from, to, axes.len() as u32],
-        operands: &[a.into(), b.into(), out.into()],
+        operands,
         numbers: &numbers,
-        groups: groups(out.len()),
-    }
-    .enqueue(context)
+        groups: groups(len),
+    })
 }
 
 /// The ops that can be fused: on floats, with a result of the type of their inputs. Their names, numbers and how many inputs

@@ -60,17 +60,27 @@ impl Products {
         dtype: DType,
         operands: [Operand<'_>; 3],
     ) -> Result<()> {
+        self.with(op, dtype, &operands, |launch| launch.enqueue(context))
+    }
+
+    /// Returns what `then` makes of the launch.
+    pub(super) fn with<R>(
+        &self,
+        op: &'static str,
+        dtype: DType,
+        operands: &[Operand<'_>],
+        then: impl FnOnce(&Launch<'_>) -> Result<R>,
+    ) -> Result<R> {
         let Self { transposed: [ta, tb], rows, inner, columns, count, steps } = *self;
         let tiles = Tiles::new(rows, columns, count);
-        Launch {
+        then(&Launch {
             op,
             shader: shader!("matmul"),
             constants: &[tiles.each, element_type(dtype)?, ta.into(), tb.into()],
-            operands: &operands,
+            operands,
             numbers: &[rows, inner, columns, count, steps[0], steps[1]].map(|number| number as u32),
             groups: tiles.groups,
-        }
-        .enqueue(context)
+        })
     }
 }
 

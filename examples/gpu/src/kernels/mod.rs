@@ -1,6 +1,7 @@
 //! Kernels: shapes are checked on the caller's thread, and a shader is enqueued into the stream.
 
 mod arrange;
+pub mod bench;
 mod choose;
 mod convolve;
 mod einsum;

@@ -5,11 +5,11 @@ use super::*;
 use core::marker::PhantomData;
 
 /// The attributes of both operations.
-struct BatchNorm {
-    epsilon: f32,
-    is_training: bool,
+pub(super) struct BatchNorm {
+    pub(super) epsilon: f32,
+    pub(super) is_training: bool,
     /// How much of the new is in the running mean and variance.
-    factor: f32,
+    pub(super) factor: f32,
 }
 
 impl BatchNorm {
@@ -36,12 +36,26 @@ impl BatchNorm {
         channels: usize,
         operands: &[Operand<'_>],
     ) -> Result<()> {
-        word(x.len())?;
-        let count = x.len().checked_div(channels).unwrap_or(0);
-        Launch {
+        let sizes = [x.len(), channels];
+        self.with(op, is_gradient, x.dtype(), sizes, operands, |launch| launch.enqueue(context))
+    }
+
+    /// Returns what `then` makes of the launch for so many elements and channels.
+    pub(super) fn with<R>(
+        &self,
+        op: &'static str,
+        is_gradient: bool,
+        dtype: DType,
+        [len, channels]: [usize; 2],
+        operands: &[Operand<'_>],
+        then: impl FnOnce(&Launch<'_>) -> Result<R>,
+    ) -> Result<R> {
+        word(len)?;
+        let count = len.checked_div(channels).unwrap_or(0);
+        then(&Launch {
             op,
             shader: shader!("normalize"),
-            constants: &[is_gradient.into(), self.is_training.into(), element_type(x.dtype())?],
+            constants: &[is_gradient.into(), self.is_training.into(), element_type(dtype)?],
             operands,
             numbers: &[
                 count as u32,
@@ -50,8 +64,7 @@ impl BatchNorm {
                 self.factor.to_bits(),
             ],
             groups: groups(channels.saturating_mul(256)),
-        }
-        .enqueue(context)
+        })
     }
 }
 

@@ -15,7 +15,20 @@ fn fold(
     axes: &[usize],
     out: &DeviceTensor,
 ) -> Result<()> {
-    let shape = shape(input)?;
+    let (types, operands) = ([input.dtype(), out.dtype()], [input.into(), out.into()]);
+    with(op, number, &shape(input)?, axes, types, &operands, |launch| launch.enqueue(context))
+}
+
+/// Returns what `then` makes of the launch that folds the elements of a tensor of this shape.
+pub(super) fn with<R>(
+    op: &'static str,
+    number: u32,
+    shape: &[usize],
+    axes: &[usize],
+    [input, out]: [DType; 2],
+    operands: &[Operand<'_>],
+    then: impl FnOnce(&Launch<'_>) -> Result<R>,
+) -> Result<R> {
     // Neighbours that both stay, or both go, are one axis.
     let mut merged: Vec<(bool, usize, usize)> = Vec::new();
     let mut stride = 1;
@@ -30,30 +43,24 @@ fn fold(
     }
     let of = |goes| merged.iter().rev().filter(move |axis| axis.0 == goes);
     let (kept, count) = (of(false).count(), axes.iter().map(|&axis| shape[axis]).product());
-    let mut numbers = vec![word(out.len())?, word(count)?, kept as u32, merged.len() as u32];
-    word(input.len())?;
+    let results = of(false).map(|axis| axis.1).product();
+    let mut numbers = vec![word(results)?, word(count)?, kept as u32, merged.len() as u32];
+    word(stride)?;
     for (_, len, stride) in of(false).chain(of(true)) {
         numbers.extend([*len as u32, *stride as u32]);
     }
     let is_position = number == ARGMAX || number == ARGMIN;
     let is_wide = count >= WIDE && !is_position;
-    let threads = if is_wide { out.len().saturating_mul(256) } else { out.len() };
-    let shader =
-        if is_float(input.dtype()) { shader!("reduce.float") } else { shader!("reduce.int64") };
-    Launch {
+    let threads = if is_wide { results.saturating_mul(256) } else { results };
+    let shader = if is_float(input) { shader!("reduce.float") } else { shader!("reduce.int64") };
+    then(&Launch {
         op,
         shader,
-        constants: &[
-            number,
-            element_type(input.dtype())?,
-            element_type(out.dtype())?,
-            is_wide.into(),
-        ],
-        operands: &[input.into(), out.into()],
+        constants: &[number, element_type(input)?, element_type(out)?, is_wide.into()],
+        operands,
         numbers: &numbers,
         groups: groups(threads),
-    }
-    .enqueue(context)
+    })
 }
 
 const ARGMAX: u32 = 7;

@@ -73,7 +73,7 @@ impl Card {
 }
 
 /// The PTX of a program for cards of at least this capability, or why there is none.
-fn image(
+pub(crate) fn image(
     source: &str,
     capability: (i32, i32),
 ) -> std::result::Result<Vec<std::ffi::c_char>, String> {

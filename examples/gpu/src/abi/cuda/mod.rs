@@ -5,6 +5,8 @@ mod libraries;
 mod products;
 mod recorder;
 
+pub(crate) use compiler::image;
+
 use super::card::Opened;
 use super::driver::{Done, Driver, Failure, Kind, Memory, Pipeline, Recorder, Shader};
 use cudarc::driver::sys::{self, CUdevice_attribute as Attribute, CUresult};

@@ -1,0 +1,172 @@
+//! What kernels launch, without TensorFlow: for `benches/card`, and for nothing else. It may change at any time.
+
+use super::convolve::{Convolution, What};
+use super::matrix::Products;
+use super::normalize::BatchNorm;
+use super::window::Plan;
+use super::*;
+use crate::abi::image;
+use crate::program;
+use crate::stream::GpuStream;
+use se_plugin::toolkit::window::{Padding, Windows};
+
+/// A launch without its tensors: the shader that the kernel of an op chooses, with what the kernel gives it.
+pub struct Program {
+    op: &'static str,
+    shader: &'static Shader,
+    /// The values of its specialization constants.
+    pub constants: Vec<u32>,
+    /// What is pushed behind the addresses of the tensors.
+    pub numbers: Vec<u32>,
+    /// The number of workgroups.
+    pub groups: [u32; 3],
+}
+
+impl Program {
+    fn of(launch: &Launch<'_>) -> Result<Self> {
+        Ok(Self {
+            op: launch.op,
+            shader: launch.shader,
+            constants: launch.constants.to_vec(),
+            numbers: launch.numbers.to_vec(),
+            groups: launch.groups,
+        })
+    }
+
+    /// The name of the shader.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        self.shader.name
+    }
+
+    /// Its SPIR-V, whose entry is `main`.
+    #[must_use]
+    pub fn spirv(&self) -> &'static [u8] {
+        self.shader.code
+    }
+
+    /// Its PTX for cards of this capability with a zero at its end, with the constants, whose entry is `run`.
+    ///
+    /// # Errors
+    /// `INTERNAL` if it cannot be translated or compiled.
+    pub fn ptx(&self, capability: (i32, i32)) -> Result<Vec<u8>> {
+        let source = program::program(self.shader.name, &self.constants)?;
+        let image = image(&source, capability).map_err(Error::internal)?;
+        Ok(image.into_iter().map(|byte| byte as u8).collect())
+    }
+
+    /// Enqueues a launch on tensors of these addresses and sizes.
+    ///
+    /// # Errors
+    /// Those of a kernel.
+    pub fn enqueue(&self, stream: &GpuStream, tensors: &[(DevicePtr, u64)]) -> Result<()> {
+        let operands: Vec<_> =
+            tensors.iter().map(|&(ptr, bytes)| Operand::Bytes(ptr, bytes)).collect();
+        Launch {
+            op: self.op,
+            shader: self.shader,
+            constants: &self.constants,
+            operands: &operands,
+            numbers: &self.numbers,
+            groups: self.groups,
+        }
+        .enqueue_on(stream)
+    }
+}
+
+/// Threads of a workgroup.
+pub const THREADS: u32 = program::THREADS;
+
+/// `op` of so many elements, on two inputs of the result's shape; an op of one input has it twice.
+///
+/// # Errors
+/// `NOT_FOUND` for an op that is not elementwise; those of the kernel.
+pub fn elementwise(op: &'static str, dtype: DType, len: usize) -> Result<Program> {
+    let known = elementwise::fusible().iter().find(|(name, ..)| *name == op);
+    let &(_, number, _) = known.ok_or_else(|| Error::not_found(format!("no op `{op}`")))?;
+    let axes = [Strides { len, strides: [1, 1] }];
+    elementwise::with(op, [number, 0], [dtype; 2], len, &axes, &[], Program::of)
+}
+
+/// `MatMul`, on the factors and the product.
+///
+/// # Errors
+/// Those of the kernel.
+pub fn matmul(dtype: DType, [rows, inner, columns]: [usize; 3]) -> Result<Program> {
+    let transposed = [false; 2];
+    Products { transposed, rows, inner, columns, count: 1, steps: [0; 2] }.with(
+        "MatMul",
+        dtype,
+        &[],
+        Program::of,
+    )
+}
+
+/// A convolution of 32-bit floats, with the padding `SAME`.
+pub struct Convolve(Convolution);
+
+impl Convolve {
+    /// That of images [images, rows, columns, channels] and square filters.
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    pub fn new(images: [usize; 4], size: usize, stride: usize, results: usize) -> Result<Self> {
+        let along = |at: usize| Windows::new(images[at], size, stride, 1, Padding::Same);
+        let plan = Plan { images, windows: [along(1)?, along(2)?], results, groups: 1 };
+        Ok(Self(Convolution { plan, each: images[3] }))
+    }
+
+    /// The shape of the result.
+    #[must_use]
+    pub fn shape(&self) -> Vec<usize> {
+        self.0.plan.shape()
+    }
+
+    fn program(&self, op: &'static str, what: What) -> Result<Program> {
+        self.0.with(op, what, &self.0.split(what), [DType::Float32; 2], &[], Program::of)
+    }
+
+    /// `Conv2D`, on images, the filter and the result.
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    pub fn results(&self) -> Result<Program> {
+        self.program("Conv2D", What::Results)
+    }
+
+    /// `Conv2DBackpropInput`, on the gradient of the result, the filter and the gradient of the images.
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    pub fn images(&self) -> Result<Program> {
+        self.program("Conv2DBackpropInput", What::Images)
+    }
+
+    /// `Conv2DBackpropFilter`, on images, the gradient of the result and the gradient of the filter, or of its parts: then
+    /// the sum of so many parts follows, on those and the gradient of the filter.
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    pub fn filter(&self) -> Result<(Program, Option<(usize, Program)>)> {
+        let (op, parts) = ("Conv2DBackpropFilter", self.0.split(What::Filter).parts);
+        let first = self.program(op, What::Filter)?;
+        if parts == 1 {
+            return Ok((first, None));
+        }
+        let [down, right] = &self.0.plan.windows;
+        let len = down.size * right.size * self.0.each * self.0.plan.results;
+        let types = [DType::Float32; 2];
+        let sum = reduce::with(op, 0, &[parts, len], &[0], types, &[], Program::of)?;
+        Ok((first, Some((parts, sum))))
+    }
+}
+
+/// `FusedBatchNormV3` of a training step on 32-bit floats, or its gradient, on the ten tensors of `shaders/normalize.comp`.
+///
+/// # Errors
+/// Those of the kernel.
+pub fn normalize(is_gradient: bool, len: usize, channels: usize) -> Result<Program> {
+    let op = if is_gradient { "FusedBatchNormGradV3" } else { "FusedBatchNormV3" };
+    let norm = BatchNorm { epsilon: 1e-3, is_training: true, factor: 1.0 };
+    norm.with(op, is_gradient, DType::Float32, [len, channels], &[], Program::of)
+}
