@@ -1,0 +1,30 @@
+//! Where NVIDIA's libraries are.
+
+use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
+use std::path::{Path, PathBuf};
+
+/// What the plugin and cuBLAS need, each after those that it uses itself.
+const NAMES: [&str; 3] = ["libnvrtc.so.12", "libcublasLt.so.12", "libcublas.so.12"];
+
+/// Directories of the toolkit that the dynamic linker may not know.
+const DIRECTORIES: [&str; 4] = [
+    "/usr/local/cuda/lib64",
+    "/usr/local/cuda/targets/x86_64-linux/lib",
+    "/usr/local/cuda-12/lib64",
+    "/opt/cuda/lib64",
+];
+
+/// Loads NVIDIA's libraries from these directories or those of the toolkit, for good: from then on they are found by their
+/// names. One that is nowhere is missed where it is used.
+pub(crate) fn load(directories: &[PathBuf]) {
+    let all = || directories.iter().map(PathBuf::as_path).chain(DIRECTORIES.map(Path::new));
+    for name in NAMES {
+        for path in all().map(|directory| directory.join(name)).filter(|path| path.exists()) {
+            // SAFETY: NVIDIA's libraries may be loaded by any process, and stay.
+            if let Ok(library) = unsafe { Library::open(Some(&path), RTLD_NOW | RTLD_GLOBAL) } {
+                let _ = library.into_raw();
+                break;
+            }
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! A training step like that of ResNet50: its convolutions, normalizations, activations and sums, with the gradients. The
+//! tensors of all layers share memory: only the time counts.
+
+use super::Bench;
+use crate::contestant::{Contestant, Launch, signs};
+use crate::plugin::text;
+use crate::table::{Goal, Row, Spread, take_turns};
+use anyhow::{Context as _, Result, ensure};
+use gpu::bench::{self, Convolve, Program};
+use se_plugin::kernel::DType;
+use std::time::Instant;
+
+/// A convolution, which is normalized, and what follows it.
+struct Layer {
+    images: [usize; 4],
+    size: usize,
+    stride: usize,
+    results: usize,
+    /// Whether it is the end of a block, where the shortcut is added.
+    is_end: bool,
+}
+
+/// Stages of residual blocks: how many, and the channels inside of one, a quarter of those outside.
+const STAGES: [(usize, usize); 4] = [(3, 64), (4, 128), (6, 256), (3, 512)];
+
+/// Images, and the layers on them.
+fn layers(is_whole: bool) -> (usize, Vec<Layer>) {
+    let (batch, mut side, stages) = match is_whole {
+        true => (32, 224, STAGES.to_vec()),
+        false => (2, 32, vec![(1, 8), (1, 16)]),
+    };
+    let mut layers = Vec::new();
+    let mut add = |side: usize, channels, size, stride, results, is_end| {
+        layers.push(Layer { images: [batch, side, side, channels], size, stride, results, is_end });
+        side.div_ceil(stride)
+    };
+    let mut channels = stages[0].1;
+    // The pooling behind it is left out.
+    side = add(side, 3, 7, 2, channels, false).div_ceil(2);
+    for (stage, &(blocks, inside)) in stages.iter().enumerate() {
+        for block in 0..blocks {
+            let stride = if stage > 0 && block == 0 { 2 } else { 1 };
+            if block == 0 {
+                add(side, channels, 1, stride, 4 * inside, false);
+            }
+            side = add(side, channels, 1, stride, inside, false);
+            add(side, inside, 3, 1, inside, false);
+            add(side, inside, 1, 1, 4 * inside, true);
+            channels = 4 * inside;
+        }
+    }
+    (batch, layers)
+}
+
+/// What tensors there are, for all layers.
+#[derive(Clone, Copy)]
+enum Tensor {
+    Images,
+    Filter,
+    Result,
+    Normal,
+    Active,
+    Gradient,
+    OfActive,
+    OfResult,
+    OfImages,
+    OfFilter,
+    Parts,
+    /// One number a channel: scale, offset, mean, variance, and four that are written.
+    Channel(usize),
+}
+
+impl Tensor {
+    const COUNT: usize = 11 + 8;
+
+    fn number(self) -> usize {
+        match self {
+            Self::Images => 0,
+            Self::Filter => 1,
+            Self::Result => 2,
+            Self::Normal => 3,
+            Self::Active => 4,
+            Self::Gradient => 5,
+            Self::OfActive => 6,
+            Self::OfResult => 7,
+            Self::OfImages => 8,
+            Self::OfFilter => 9,
+            Self::Parts => 10,
+            Self::Channel(number) => 11 + number,
+        }
+    }
+}
+
+/// The launches of a step, and how many elements each tensor has at least.
+struct Step {
+    launches: Vec<(Program, Vec<usize>)>,
+    sizes: [usize; Tensor::COUNT],
+}
+
+impl Step {
+    fn push(&mut self, program: se_plugin::Result<Program>, tensors: &[Tensor]) -> Result<()> {
+        let tensors = tensors.iter().map(|tensor| tensor.number()).collect();
+        self.launches.push((program.map_err(text)?, tensors));
+        Ok(())
+    }
+
+    fn need(&mut self, tensors: &[Tensor], len: usize) {
+        for tensor in tensors {
+            let size = &mut self.sizes[tensor.number()];
+            *size = len.max(*size);
+        }
+    }
+
+    fn elementwise(&mut self, op: &'static str, len: usize, tensors: [Tensor; 3]) -> Result<()> {
+        self.push(bench::elementwise(op, DType::Float32, len), &tensors)
+    }
+
+    fn layer(&mut self, layer: &Layer, is_first: bool) -> Result<()> {
+        use Tensor::*;
+        let Layer { images, size, stride, results, is_end } = *layer;
+        let convolve = Convolve::new(images, size, stride, results).map_err(text)?;
+        let len: usize = convolve.shape().iter().product();
+        self.need(&[Images, OfImages], images.iter().product());
+        self.need(&[Filter, OfFilter], size * size * images[3] * results);
+        self.need(&[Result, Normal, Active, Gradient, OfActive, OfResult], len);
+        self.need(&[0, 1, 2, 3, 4, 5, 6, 7].map(Channel), results);
+
+        self.push(convolve.results(), &[Images, Filter, Result])?;
+        let [scale, offset, mean, variance] = [0, 1, 2, 3].map(Channel);
+        let written = [4, 5, 6, 7].map(Channel);
+        let mut tensors = vec![Result, scale, offset, mean, variance, Normal];
+        tensors.extend(written);
+        self.push(bench::normalize(false, len, results), &tensors)?;
+        if is_end {
+            self.elementwise("AddV2", len, [Normal, Gradient, Active])?;
+        }
+        self.elementwise("Relu", len, [Normal, Normal, Active])?;
+
+        self.elementwise("ReluGrad", len, [Gradient, Normal, OfActive])?;
+        let [of_scale, of_offset, ..] = written;
+        let tensors = [
+            Result, scale, OfActive, mean, variance, OfResult, of_scale, of_offset, OfResult,
+            OfResult,
+        ];
+        self.push(bench::normalize(true, len, results), &tensors)?;
+        if !is_first {
+            self.push(convolve.images(), &[OfResult, Filter, OfImages])?;
+        }
+        let (filter, sum) = convolve.filter().map_err(text)?;
+        match sum {
+            None => self.push(Ok(filter), &[Images, OfResult, OfFilter])?,
+            Some((parts, sum)) => {
+                self.need(&[Parts], parts * size * size * images[3] * results);
+                self.push(Ok(filter), &[Images, OfResult, Parts])?;
+                self.push(Ok(sum), &[Parts, OfFilter])?;
+            }
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn rows(bench: &mut Bench) -> Result<Vec<Row>> {
+    let (batch, layers) = layers(bench.sizes.is_whole_step);
+    let mut steps = Vec::new();
+    for _ in 0..2 {
+        let mut step = Step { launches: Vec::new(), sizes: [1; Tensor::COUNT] };
+        for (number, layer) in layers.iter().enumerate() {
+            step.layer(layer, number == 0)?;
+        }
+        // The classes.
+        let channels = layers.last().context("no layers")?.results;
+        let (tensors, classes) = ([Tensor::Images, Tensor::Filter, Tensor::Result], 1000);
+        step.need(&[Tensor::Filter], channels * classes);
+        step.need(&[Tensor::Result], batch * classes);
+        step.push(bench::matmul(DType::Float32, [batch, channels, classes]), &tensors)?;
+        steps.push(step);
+    }
+    let sizes = steps[0].sizes;
+    for (number, len) in sizes.into_iter().enumerate() {
+        let numbers = signs(len, number as u32 + 1).map(|sign| f32::from(sign) * 0.5 + 0.75);
+        bench.tensor(&numbers.flat_map(f32::to_ne_bytes).collect::<Vec<u8>>())?;
+    }
+    let mut all = Vec::new();
+    for (contestant, step) in bench.both().into_iter().zip(steps) {
+        let launches = step.launches.into_iter().map(|(program, tensors)| {
+            Ok(Launch { program: contestant.prepare(program)?, tensors })
+        });
+        all.push(launches.collect::<Result<Vec<_>>>()?);
+    }
+    let rounds = take_turns(2, bench.sizes.rounds, |index| {
+        let start = Instant::now();
+        bench.both()[index].run(&all[index])?;
+        Ok(start.elapsed().as_secs_f64())
+    })?;
+    for (number, len) in sizes.into_iter().enumerate() {
+        let mut found = [vec![0; 4 * len], vec![0; 4 * len]];
+        let [plugin, bare] = &mut found;
+        bench.plugin.read(plugin, number)?;
+        bench.bare.read(bare, number)?;
+        ensure!(plugin == bare, "tensor {number} is not the same without the plugin");
+    }
+    let speed = |index: usize| batch as f64 / Spread::of(rounds[index].iter().copied()).median;
+    let what = if bench.sizes.is_whole_step { "ResNet50" } else { "a small ResNet" };
+    Ok(vec![Row {
+        what: format!("step like that of {what}, {} launches", all[0].len()),
+        reference: String::from("the same launches without the plugin"),
+        plugin: speed(0),
+        bare: Some(speed(1)),
+        unit: "images/s",
+        ratio: Some(Spread::ratios(&rounds[0], &rounds[1])),
+        goal: Some(Goal::AtMost(1.1)),
+        is_everywhere: true,
+    }])
+}
