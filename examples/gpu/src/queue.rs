@@ -1,11 +1,12 @@
 //! In-order queues: each has a thread that sends its work to the card, and one that waits for it.
 
-use crate::abi::{Batch, Gpu, Measured, Pipeline, Place, again};
+use crate::abi::{Batch, Gpu, Measured, Pipeline, Place, Staged, again};
 use crate::device::TIMELINE;
 use crate::health::Health;
 use se_plugin::profiler::Line;
 use se_plugin::{Error, HostCallback, HostSource, HostTarget, Result};
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -49,6 +50,8 @@ struct State {
     sent: u64,
     done: u64,
     is_closed: bool,
+    /// Whether the thread that records waits for a task.
+    is_idle: bool,
     worker: Option<JoinHandle<()>>,
 }
 
@@ -108,6 +111,15 @@ impl Point {
     }
 }
 
+/// Bytes of a piece of a copy from or to the host. The least whose copy takes a card so long that what a batch costs besides
+/// does not matter.
+const PIECE: usize = 4 << 20;
+
+/// So many bytes in pieces.
+fn pieces(bytes: usize) -> impl Iterator<Item = Range<usize>> {
+    (0..bytes).step_by(PIECE).map(move |start| start..bytes.min(start + PIECE))
+}
+
 /// Batches of a queue: one that is recorded while the card is at the other.
 const BATCHES: usize = 2;
 
@@ -123,6 +135,8 @@ struct Sent {
 /// What the thread has that records.
 struct Recorder {
     open: Option<Batch>,
+    /// Another one that is empty.
+    spare: Option<Batch>,
     idle: Receiver<Batch>,
     sent: Sender<Sent>,
     /// What of other queues is waited for, since the last batch was sent.
@@ -136,12 +150,17 @@ impl Recorder {
     /// The batch to record into.
     fn batch(&mut self) -> Result<&mut Batch> {
         if self.open.is_none() {
-            let idle = self.idle.recv();
-            self.open = Some(idle.map_err(|_| Error::internal("a queue has no batch"))?);
+            self.open = Some(self.idle()?);
         }
         let batch = self.open.as_mut().ok_or_else(|| Error::internal("a queue has no batch"))?;
         batch.measure(TIMELINE.is_active());
         Ok(batch)
+    }
+
+    /// A batch that the card is done with.
+    fn idle(&mut self) -> Result<Batch> {
+        let idle = self.spare.take().map_or_else(|| self.idle.recv(), Ok);
+        idle.map_err(|_| Error::internal("a queue has no batch"))
     }
 }
 
@@ -164,7 +183,8 @@ impl Queue {
         let thread = thread::Builder::new().name(String::from("gpu waits"));
         let waiter = thread.spawn(move || of_thread.wait_for_all(&on_their_way, &give));
         let waiter = waiter.map_err(Error::internal)?;
-        let recorder = Recorder { open: None, idle, sent, waits: Vec::new(), taken: 0, said: 0 };
+        let recorder =
+            Recorder { open: None, spare: None, idle, sent, waits: Vec::new(), taken: 0, said: 0 };
         let of_thread = Arc::clone(&queue);
         let thread = thread::Builder::new().name(String::from("gpu stream"));
         let thread = thread.spawn(move || {
@@ -186,7 +206,10 @@ impl Queue {
         let mut state = self.lock();
         state.tasks.push_back(task);
         state.pushed += 1;
-        self.changed.notify_all();
+        // A wake is a call of the system, and takes longer than the rest.
+        if std::mem::take(&mut state.is_idle) {
+            self.changed.notify_all();
+        }
         Ok(())
     }
 
@@ -231,7 +254,10 @@ impl Queue {
     fn record_all(&self, mut recorder: Recorder) {
         loop {
             let state = self.lock();
-            let wait = |state: &mut State| state.tasks.is_empty() && !state.is_closed;
+            let wait = |state: &mut State| {
+                state.is_idle = state.tasks.is_empty() && !state.is_closed;
+                state.is_idle
+            };
             let state = self.changed.wait_while(state, wait);
             let tasks = std::mem::take(&mut state.unwrap_or_else(PoisonError::into_inner).tasks);
             if tasks.is_empty() {
@@ -257,9 +283,13 @@ impl Queue {
 
     /// Sends what is recorded.
     fn send(&self, recorder: &mut Recorder) {
-        if recorder.said == recorder.taken {
-            return;
+        if recorder.said < recorder.taken {
+            self.send_open(recorder);
         }
+    }
+
+    /// As [`send`](Self::send), also in the middle of a task.
+    fn send_open(&self, recorder: &mut Recorder) {
         let mut batch = recorder.open.take();
         if let Err(error) = batch.as_mut().map_or(Ok(()), Batch::send) {
             self.health.note(error);
@@ -301,6 +331,77 @@ impl Queue {
         self.health.check()
     }
 
+    /// Copies from the host, in pieces: while the card copies one, the processor stages the next.
+    fn upload(&self, recorder: &mut Recorder, target: &Place, source: &HostSource) -> Result<()> {
+        for piece in pieces(source.len()) {
+            let (start, is_last) = (piece.start, piece.end == source.len());
+            let target = target.at(start as u64);
+            recorder.batch()?.upload(&target, piece.len(), |to| source.read(start, to))?;
+            if !is_last {
+                self.send_open(recorder);
+            }
+        }
+        Ok(())
+    }
+
+    /// Copies to the host, in pieces: while the card copies one, the processor takes the one before.
+    fn download(
+        &self,
+        recorder: &mut Recorder,
+        target: &mut HostTarget,
+        source: &Place,
+    ) -> Result<()> {
+        if target.len() <= PIECE {
+            let staged = recorder.batch()?.download(source, target.len())?;
+            self.finish(recorder)?;
+            target.write(0, recorder.batch()?.staged(staged));
+            return Ok(());
+        }
+        recorder.batch()?;
+        let mut other = recorder.idle()?;
+        other.measure(TIMELINE.is_active());
+        let batch = recorder.open.as_mut();
+        let batch = batch.ok_or_else(|| Error::internal("a queue has no batch"))?;
+        let mut batches = [batch, &mut other];
+        let mut before = None;
+        let mut copy = || {
+            for piece in pieces(target.len()) {
+                let start = piece.start;
+                let staged = batches[0].download(&source.at(start as u64), piece.len())?;
+                batches[0].send()?;
+                batches.swap(0, 1);
+                // Now 0 is the one before.
+                if let Some((start, staged)) = before.replace((start, staged)) {
+                    self.take(batches[0], start, staged, target)?;
+                }
+            }
+            match before.take() {
+                Some((start, staged)) => self.take(batches[1], start, staged, target),
+                None => Ok(()),
+            }
+        };
+        let copied: Result<()> = copy();
+        // After an error the card may still be at them.
+        let waited = batches.map(Batch::wait);
+        recorder.spare = Some(other);
+        let finished = self.finish(recorder);
+        copied.and(waited.into_iter().collect::<Result<()>>()).and(finished)
+    }
+
+    /// Waits for a batch, and takes what it has copied to the host.
+    fn take(
+        &self,
+        batch: &mut Batch,
+        start: usize,
+        staged: Staged,
+        target: &mut HostTarget,
+    ) -> Result<()> {
+        batch.wait()?;
+        target.write(start, batch.staged(staged));
+        self.record(batch.measured());
+        Ok(())
+    }
+
     fn run(&self, recorder: &mut Recorder, task: Task) -> Result<()> {
         let health = self.health.check();
         match task {
@@ -315,20 +416,12 @@ impl Queue {
             }
             Task::Upload { target, source } => {
                 // What writes to the source before was waited for.
-                let bytes = source.len();
-                let copied = health.and_then(|()| {
-                    recorder.batch()?.upload(&target, bytes, |to| source.read(0, to))
-                });
+                let copied = health.and_then(|()| self.upload(recorder, &target, &source));
                 source.complete(copied.as_ref().map(drop).map_err(again));
                 copied
             }
             Task::Download { mut target, source } => {
-                let copied = health.and_then(|()| {
-                    let staged = recorder.batch()?.download(&source, target.len())?;
-                    self.finish(recorder)?;
-                    target.write(0, recorder.batch()?.staged(staged));
-                    Ok(())
-                });
+                let copied = health.and_then(|()| self.download(recorder, &mut target, &source));
                 if copied.is_err() {
                     // What is before it may still be at work.
                     let _ = self.finish(recorder);

@@ -16,7 +16,8 @@ use tf_plugin_testing::device::{Host, TestDevice, TestEvent, TestStream};
 const ONE: &str = "GPU_LOST_CASE";
 /// `TF_OK`.
 const OK: u32 = 0;
-const LEN: usize = 1 << 16;
+/// Three pieces of a copy.
+const LEN: usize = 9 << 20;
 
 /// A fault, what has it, and how the error begins.
 struct Fault {

@@ -48,8 +48,8 @@ impl Sizes {
     };
     /// A dry run.
     const QUICK: Self = Self {
-        rounds: 3,
-        copied: 4 << 20,
+        rounds: 5,
+        copied: 10 << 20,
         elements: 64 << 10,
         matrix: 64,
         times: 3,

@@ -106,6 +106,11 @@ pub(crate) struct Place {
 }
 
 impl Place {
+    /// The byte so many bytes further, which is not checked.
+    pub(crate) fn at(&self, bytes: u64) -> Self {
+        Self { block: Arc::clone(&self.block), offset: self.offset.saturating_add(bytes) }
+    }
+
     /// The first of `bytes` bytes from here.
     ///
     /// # Errors

@@ -9,7 +9,7 @@ mod driver;
 mod vulkan;
 mod watchdog;
 
-pub(crate) use batch::Batch;
+pub(crate) use batch::{Batch, Staged};
 pub(crate) use block::{Block, Place};
 pub(crate) use card::{Backend, Gpu};
 pub(crate) use clock::Measured;
