@@ -203,6 +203,12 @@ impl Queue {
 
     pub(crate) fn push(&self, task: Task) -> Result<()> {
         self.gpu.check_process()?;
+        self.push_here(task);
+        Ok(())
+    }
+
+    /// As [`push`](Self::push), not in a fork.
+    pub(crate) fn push_here(&self, task: Task) {
         let mut state = self.lock();
         state.tasks.push_back(task);
         state.pushed += 1;
@@ -210,7 +216,6 @@ impl Queue {
         if std::mem::take(&mut state.is_idle) {
             self.changed.notify_all();
         }
-        Ok(())
     }
 
     pub(crate) fn end(self: &Arc<Self>) -> Point {

@@ -40,7 +40,8 @@ impl GpuStream {
     pub(crate) fn push(&self, task: Task) -> Result<()> {
         self.queue.gpu.check_process()?;
         self.queue.health.check()?;
-        self.queue.push(task)
+        self.queue.push_here(task);
+        Ok(())
     }
 
     fn wait_for(&self, point: Point) -> Result<()> {

@@ -32,6 +32,9 @@ struct Arguments {
     /// Runs on lavapipe, a driver for the processor: prints ratios only.
     #[arg(long)]
     lavapipe: bool,
+    /// Measures one part.
+    #[arg(long, value_parser = PARTS.map(|(name, _)| name))]
+    only: Option<String>,
     /// Where `libnvrtc.so.12`, `libcublas.so.12` and `libcublasLt.so.12` are, if neither the dynamic linker nor the toolkit's
     /// directory has them.
     #[arg(long, value_name = "DIRECTORY")]
@@ -58,6 +61,9 @@ fn run(arguments: &Arguments, backend: Backend) -> Result<()> {
     }
     let (mut met, mut missed, mut failed) = (0, 0, 0);
     for part in PARTS {
+        if arguments.only.as_ref().is_some_and(|only| only != part.0) {
+            continue;
+        }
         match bench.run(part) {
             Ok(rows) => {
                 println!("{}", table::table(&rows, is_software));
@@ -95,6 +101,9 @@ fn main() -> Result<ExitCode> {
         process.args(["--alone", "--backend", backend.name()]);
         process.args(arguments.quick.then_some("--quick"));
         process.args(arguments.lavapipe.then_some("--lavapipe"));
+        if let Some(only) = &arguments.only {
+            process.args(["--only", only]);
+        }
         for directory in &arguments.libraries {
             process.arg("--libraries").arg(directory);
         }

@@ -6,7 +6,7 @@ use super::{cuda, vulkan};
 use se_plugin::{Error, Result};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 /// What reaches a card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,13 +37,13 @@ pub(super) struct Opened {
     pub(super) is_software: bool,
 }
 
-/// A shader with its constants.
-type Key = (&'static str, Vec<u32>);
+/// Shaders by their names and constants: found without an allocation.
+type Made = HashMap<&'static str, HashMap<Vec<u32>, Pipeline>>;
 
 /// An open card.
 pub(crate) struct Gpu {
     pub(super) driver: Box<dyn Driver>,
-    made: Mutex<HashMap<Key, Pipeline>>,
+    made: Mutex<Made>,
     /// Held while a shader is compiled, so that none is compiled twice, and those that are made can be launched meanwhile.
     compiling: Mutex<()>,
     /// Nanoseconds from the card's clock to the host's, as far as is known.
@@ -136,23 +136,24 @@ impl Gpu {
     /// Those of the driver.
     pub(crate) fn pipeline(&self, shader: &Shader, constants: &[u32]) -> Result<Pipeline> {
         self.check_process()?;
-        let key = (shader.name, constants.to_vec());
-        if let Some(pipeline) = self.made().get(&key) {
-            return Ok(*pipeline);
+        if let Some(pipeline) = self.made(shader, constants) {
+            return Ok(pipeline);
         }
         self.lost().map_or(Ok(()), Err)?;
         let _one = self.compiling.lock().unwrap_or_else(PoisonError::into_inner);
         // Another thread may have compiled it.
-        if let Some(pipeline) = self.made().get(&key) {
-            return Ok(*pipeline);
+        if let Some(pipeline) = self.made(shader, constants) {
+            return Ok(pipeline);
         }
         let compiled = self.driver.compile(shader, constants);
         let pipeline = compiled.map_err(|failure| self.failed(&failure))?;
-        self.made().insert(key, pipeline);
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        made.entry(shader.name).or_default().insert(constants.to_vec(), pipeline);
         Ok(pipeline)
     }
 
-    fn made(&self) -> MutexGuard<'_, HashMap<Key, Pipeline>> {
-        self.made.lock().unwrap_or_else(PoisonError::into_inner)
+    fn made(&self, shader: &Shader, constants: &[u32]) -> Option<Pipeline> {
+        let made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        made.get(shader.name)?.get(constants).copied()
     }
 }

@@ -89,10 +89,10 @@ type Part = fn(&mut Bench) -> Result<Vec<Row>>;
 /// All parts.
 pub(crate) const PARTS: [(&str, Part); 5] = [
     ("copies", copies::rows),
-    ("elementwise ops", kernels::elementwise),
-    ("matrix products", kernels::products),
+    ("elementwise", kernels::elementwise),
+    ("products", kernels::products),
     ("launches", launches::rows),
-    ("a training step", step::rows),
+    ("step", step::rows),
 ];
 
 /// Bytes for people.
