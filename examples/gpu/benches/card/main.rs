@@ -13,10 +13,11 @@ mod rows;
 mod sizes;
 mod table;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, anyhow, ensure};
 use clap::Parser;
 use rows::{Backend, Bench, PARTS};
 use sizes::Sizes;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
@@ -64,7 +65,9 @@ fn run(arguments: &Arguments, backend: Backend) -> Result<()> {
         if arguments.only.as_ref().is_some_and(|only| only != part.0) {
             continue;
         }
-        match bench.run(part) {
+        // What panics, such as a library without a function, leaves the other parts.
+        let rows = catch_unwind(AssertUnwindSafe(|| bench.run(part)));
+        match rows.unwrap_or_else(|_| Err(anyhow!("it has panicked"))) {
             Ok(rows) => {
                 println!("{}", table::table(&rows, is_software));
                 for row in rows {

@@ -129,7 +129,7 @@ pub(crate) fn table(rows: &[Row], is_software: bool) -> String {
     if !is_software {
         headings.extend(["plugin", "reference"]);
     }
-    headings.extend(["ratio (quartiles)", "goal", "on this card"]);
+    headings.extend(["ratio (quartiles)", "goal", "result"]);
     let mut lines = vec![headings.into_iter().map(String::from).collect::<Vec<_>>()];
     lines.extend(rows.iter().map(|row| row.cells(is_software)));
     let widths: Vec<_> = (0..lines[0].len())

@@ -159,22 +159,28 @@ impl Step {
     }
 }
 
-pub(super) fn rows(bench: &mut Bench) -> Result<Vec<Row>> {
-    let (batch, layers) = layers(bench.sizes.is_whole_step);
-    let mut steps = Vec::new();
-    for _ in 0..2 {
-        let mut step = Step { launches: Vec::new(), sizes: [1; Tensor::COUNT] };
-        for (number, layer) in layers.iter().enumerate() {
-            step.layer(layer, number == 0)?;
-        }
-        // The classes.
-        let channels = layers.last().context("no layers")?.results;
-        let (tensors, classes) = ([Tensor::Images, Tensor::Filter, Tensor::Result], 1000);
-        step.need(&[Tensor::Filter], channels * classes);
-        step.need(&[Tensor::Result], batch * classes);
-        step.push(bench::matmul(DType::Float32, [batch, channels, classes]), &tensors)?;
-        steps.push(step);
+/// How many images there are, and what is launched for them.
+fn plan(is_whole: bool) -> Result<(usize, Step)> {
+    let (batch, layers) = layers(is_whole);
+    let mut step = Step { launches: Vec::new(), sizes: [1; Tensor::COUNT] };
+    for (number, layer) in layers.iter().enumerate() {
+        step.layer(layer, number == 0)?;
     }
+    // The classes.
+    let channels = layers.last().context("no layers")?.results;
+    let (tensors, classes) = ([Tensor::Images, Tensor::Filter, Tensor::Result], 1000);
+    step.need(&[Tensor::Filter], channels * classes);
+    step.need(&[Tensor::Result], batch * classes);
+    step.push(bench::matmul(DType::Float32, [batch, channels, classes]), &tensors)?;
+    Ok((batch, step))
+}
+
+pub(super) fn rows(bench: &mut Bench) -> Result<Vec<Row>> {
+    // A dry run sees the errors of the whole step.
+    plan(true)?;
+    let is_whole = bench.sizes.is_whole_step;
+    let ((batch, step), (_, same)) = (plan(is_whole)?, plan(is_whole)?);
+    let steps = [step, same];
     let sizes = steps[0].sizes;
     for (number, len) in sizes.into_iter().enumerate() {
         let numbers = signs(len, number as u32 + 1).map(|sign| f32::from(sign) * 0.5 + 0.75);
@@ -200,7 +206,7 @@ pub(super) fn rows(bench: &mut Bench) -> Result<Vec<Row>> {
         ensure!(plugin == bare, "tensor {number} is not the same without the plugin");
     }
     let speed = |index: usize| batch as f64 / Spread::of(rounds[index].iter().copied()).median;
-    let what = if bench.sizes.is_whole_step { "ResNet50" } else { "a small ResNet" };
+    let what = if is_whole { "ResNet50" } else { "a small ResNet" };
     Ok(vec![Row {
         what: format!("step like that of {what}, {} launches", all[0].len()),
         reference: String::from("the same launches without the plugin"),
