@@ -17,9 +17,6 @@ const CXX_FLAGS: [&str; 7] =
 
 /// Compiles a C++ plugin with the compiler that `CXX` names, or `c++`, and with `defines`; returns its
 /// shared library in `directory`.
-///
-/// # Errors
-/// When there is no compiler or it refuses the source.
 pub fn cpp(source: &Path, defines: &[&str], include: &Path, directory: &Path) -> Result<PathBuf> {
     let compiler = compiler();
     let name = source.file_stem().unwrap_or_default().display();

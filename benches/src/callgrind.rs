@@ -24,9 +24,6 @@ pub struct Count {
 /// Runs this program under callgrind with `arguments` and the path of each plugin in turn, and counts in each
 /// call of [`counted`], in their order, the instructions that it spends in that plugin. The profiles of each,
 /// for `callgrind_annotate`, stay in a folder of its own below `profiles`.
-///
-/// # Errors
-/// When there is no valgrind, the program fails, or [`counted`] was not called `calls` times.
 pub fn count_each<const N: usize>(
     names: [&str; N],
     plugins: &[PathBuf; N],
@@ -48,9 +45,6 @@ pub fn count_each<const N: usize>(
 /// Runs `executable` with `arguments` under callgrind, and counts in each call of [`counted`], in their
 /// order, the instructions that it spends in the shared library `plugin`. The profiles stay in
 /// `directory`, for `callgrind_annotate`.
-///
-/// # Errors
-/// When there is no valgrind, the program fails, or [`counted`] was not called `calls` times.
 fn count<A: AsRef<OsStr>>(
     executable: &Path,
     arguments: impl IntoIterator<Item = A>,

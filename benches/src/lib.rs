@@ -17,43 +17,28 @@ use std::ffi::CString;
 use std::path::Path;
 
 /// Loads `libtensorflow_framework.so.2`, whose functions every plugin loaded later then calls.
-///
-/// # Errors
-/// When the library cannot be loaded.
 pub fn load_framework(framework: &Path) -> Result<()> {
     Library::open_for_all(framework).map(drop).map_err(|why| anyhow!(why))
 }
 
 /// Loads a filesystem plugin.
-///
-/// # Errors
-/// When the library cannot be loaded, offers no scheme or does not initialise.
 pub fn filesystem(plugin: &Path) -> Result<Filesystem> {
     let loaded = Library::open(plugin).and_then(|library| Filesystem::load(library, None));
     loaded.map_err(|why| anyhow!("{}: {why}", plugin.display()))
 }
 
 /// Loads a device plugin, and opens its first device.
-///
-/// # Errors
-/// When the library cannot be loaded, registers no complete table or does not open a device.
 pub fn device(plugin: &Path) -> Result<Device> {
     let loaded = Library::open(plugin).and_then(Device::load);
     loaded.map_err(|why| anyhow!("{}: {why}", plugin.display()))
 }
 
 /// What must succeed.
-///
-/// # Errors
-/// Why it has not.
 pub fn done<T>(done: Done<'_, T>) -> Result<T> {
     done.map_err(|why| anyhow!("{why}"))
 }
 
 /// A C string of a name that has no NUL.
-///
-/// # Panics
-/// If it has one.
 fn c(name: impl Into<Vec<u8>>) -> CString {
     CString::new(name).expect("a name without NUL")
 }

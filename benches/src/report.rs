@@ -79,18 +79,12 @@ pub fn number(value: f64) -> String {
 }
 
 /// The directory of the documents.
-///
-/// # Errors
-/// When it is missing.
 pub fn directory() -> Result<PathBuf> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");
     directory.canonicalize().with_context(|| format!("no {}", directory.display()))
 }
 
 /// Prints a table, and puts it into a block of a document of `docs/` if it is to be written.
-///
-/// # Errors
-/// As for [`write_into`].
 pub fn show(document: &str, name: &str, text: &str, write: bool) -> Result<()> {
     println!("{text}");
     if write {
@@ -100,9 +94,6 @@ pub fn show(document: &str, name: &str, text: &str, write: bool) -> Result<()> {
 }
 
 /// Puts `text` between `<!-- <name>:begin -->` and `<!-- <name>:end -->` in a document.
-///
-/// # Errors
-/// When the file or the markers are missing.
 pub fn write_into(document: &str, name: &str, text: &str) -> Result<PathBuf> {
     let file = directory()?.join(document);
     let old = fs::read_to_string(&file).with_context(|| format!("no {}", file.display()))?;

@@ -103,9 +103,6 @@ pub struct Names {
 impl Names {
     /// Fills a filesystem: 1,000 files in 10 directories, 1,000 files in one directory and a few
     /// large ones.
-    ///
-    /// # Errors
-    /// When the plugin refuses one of them.
     pub fn create(plugin: &Filesystem) -> Result<Self> {
         const ROOT: &str = "mem://bench/datasets";
         let directory = |name: &str| -> Result<String> {
@@ -162,9 +159,6 @@ pub struct Session<'p> {
 
 impl<'p> Session<'p> {
     /// Opens what the row needs.
-    ///
-    /// # Errors
-    /// When the plugin refuses.
     pub fn new(plugin: &'p Filesystem, names: &'p Names, row: Row) -> Result<Self> {
         let mut session =
             Self { plugin, names, row, readers: Vec::new(), writer: None, buffer: Vec::new() };
@@ -186,9 +180,6 @@ impl<'p> Session<'p> {
     }
 
     /// Prepares a round, outside the measured time: a row that appends begins with an empty file.
-    ///
-    /// # Errors
-    /// When the plugin refuses.
     pub fn prepare(&mut self) -> Result<()> {
         if matches!(self.row, Row::Append(_)) {
             self.writer = None;
@@ -244,9 +235,6 @@ impl<'p> Session<'p> {
     }
 
     /// Checks that the last operation did what it was measured for.
-    ///
-    /// # Errors
-    /// When it did not.
     pub fn check(&mut self, operations: usize) -> Result<()> {
         let expected = match self.row {
             Row::PathExistsMiss => TF_NOT_FOUND,

@@ -8,9 +8,6 @@ use cargo_tf_plugin::host::Filesystem;
 use crate::c;
 
 /// Runs the same operations on both plugins, which must be fresh.
-///
-/// # Errors
-/// When a code, a message or an answer differs.
 pub fn check(a: &Filesystem, b: &Filesystem) -> Result<()> {
     let (a, b) = (transcript(a), transcript(b));
     for (a, b) in a.iter().zip(&b) {

@@ -15,9 +15,6 @@ pub struct Spread {
 
 impl Spread {
     /// The quartiles of some values, each the value that is next to its place.
-    ///
-    /// # Panics
-    /// Without values.
     #[must_use]
     pub fn of(values: &[f64]) -> Self {
         let mut sorted = values.to_vec();
@@ -34,9 +31,6 @@ impl fmt::Display for Spread {
 }
 
 /// The spread of the ratios of values that belong together.
-///
-/// # Panics
-/// Without values.
 #[must_use]
 pub fn ratios(values: &[f64], to: &[f64]) -> Spread {
     Spread::of(&values.iter().zip(to).map(|(value, to)| value / to).collect::<Vec<_>>())
@@ -47,9 +41,6 @@ pub fn ratios(values: &[f64], to: &[f64]) -> Spread {
 ///
 /// A first round, which warms up, is not counted. Another one goes first in each round, so that none always
 /// finds the caches cold.
-///
-/// # Errors
-/// Those of `run`.
 pub fn take_turns<E>(
     contestants: usize,
     rounds: usize,

@@ -37,9 +37,6 @@ impl Workspace {
     }
 
     /// Builds the program of a package that has its name, in the profile `dev`, and returns its path.
-    ///
-    /// # Errors
-    /// When the package does not build.
     pub(crate) fn build_program(&self, package: &str) -> Result<PathBuf> {
         let mut command = cargo();
         command

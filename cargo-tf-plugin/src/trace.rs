@@ -62,9 +62,6 @@ impl Trace {
     }
 
     /// Makes `command`, which takes the place of this process, trace its calls to the plugin.
-    ///
-    /// # Errors
-    /// When this system cannot do so, the library does not build, or a file cannot be written.
     pub(crate) fn prepare(&self, command: &mut Command, plugin: &Path) -> Result<()> {
         if !self.is_wanted() {
             return Ok(());

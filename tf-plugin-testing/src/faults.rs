@@ -198,9 +198,6 @@ impl Faults {
     }
 
     /// Makes a call, with the fault that it meets.
-    ///
-    /// # Errors
-    /// That of the call, or of the fault.
     pub(crate) fn call<T>(
         &self,
         operation: &'static str,
@@ -210,9 +207,6 @@ impl Faults {
     }
 
     /// Makes a call that meets this fault.
-    ///
-    /// # Errors
-    /// As [`call`](Self::call).
     pub(crate) fn meet<T>(
         fault: Option<Fault>,
         operation: &'static str,

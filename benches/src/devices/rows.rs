@@ -150,9 +150,6 @@ static CALLED: AtomicU64 = AtomicU64::new(0);
 
 impl<'d> Session<'d> {
     /// Makes what the row needs.
-    ///
-    /// # Errors
-    /// When the plugin refuses.
     pub fn new(device: &'d Device, row: Row) -> Result<Self> {
         let bytes = match row {
             Row::ToDevice(bytes) | Row::ToHost(bytes) | Row::OnDevice(bytes) => bytes,
@@ -280,9 +277,6 @@ impl<'d> Session<'d> {
     }
 
     /// Checks that the last round did what it was measured for.
-    ///
-    /// # Errors
-    /// When it did not.
     pub fn check(&self) -> Result<()> {
         let (row, operations) = (self.row, self.row.operations() as u64);
         self.done()?;

@@ -8,9 +8,6 @@ use anyhow::{Result, ensure};
 use cargo_tf_plugin::host::{Device, Filling};
 
 /// Runs the same calls on both devices, which must be fresh.
-///
-/// # Errors
-/// When a code or an answer differs, or the content of the memory.
 pub fn check(a: &Device, b: &Device) -> Result<()> {
     let (a, b) = (transcript(a), transcript(b));
     for (a, b) in a.iter().zip(&b) {

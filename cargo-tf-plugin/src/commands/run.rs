@@ -73,9 +73,6 @@ pub(crate) struct Choice {
 
 impl Choice {
     /// Builds the plugin or finds the library, and finds TensorFlow.
-    ///
-    /// # Errors
-    /// When there is no plugin here, it does not build, or TensorFlow is not found.
     pub(crate) fn find(&self) -> Result<Found> {
         let (library, target) = match &self.library {
             Some(file) => {
@@ -110,9 +107,6 @@ pub(crate) struct Found {
 
 impl Found {
     /// A program that loads the plugin, and whose `python` is that of the TensorFlow.
-    ///
-    /// # Errors
-    /// When the environment names a library that is not there, or a path cannot be in a variable.
     pub(crate) fn command(&self, program: &OsStr) -> Result<Command> {
         let mut command = Command::new(program);
         surround(&mut command, &self.tensorflow)?;

@@ -15,9 +15,6 @@ const NAMED: usize = 3;
 type Row = (String, &'static str, &'static str, &'static str);
 
 /// A page with its tables.
-///
-/// # Panics
-/// When the page names a table that there is not.
 #[must_use]
 pub(crate) fn filled(page: &str) -> String {
     let (begin, end) = MARK;

@@ -55,9 +55,6 @@ impl Follower {
 
     /// Does what a page says. The paragraph in front of a block names the file that it is for, and says `Add` if
     /// the file continues.
-    ///
-    /// # Panics
-    /// When a command fails, or a block has no place.
     pub fn follow(&mut self, page: &str) {
         let document = Document::read(&book().join(page));
         let mut blocks = document.blocks.into_iter().peekable();
@@ -86,9 +83,6 @@ impl Follower {
     }
 
     /// Creates the crate of a page, whose first blocks are `Cargo.toml` and `src/lib.rs`.
-    ///
-    /// # Panics
-    /// If the page has no such blocks, or a file cannot be written.
     pub fn start(&mut self, name: &str, page: &str) {
         self.directory.push(name);
         fs::create_dir_all(self.directory.join("src")).expect("made");
@@ -101,9 +95,6 @@ impl Follower {
     }
 
     /// Writes the file of a block.
-    ///
-    /// # Panics
-    /// When the page does not name it.
     pub fn write(&self, block: &Block, place: &str) {
         let Some(name) = block.file() else {
             panic!("{place}: the paragraph before it names no file: {:?}", block.paragraph)
@@ -136,9 +127,6 @@ impl Follower {
     }
 
     /// Forgets what cargo has built of the crate itself: it will be somewhere else the next time.
-    ///
-    /// # Panics
-    /// When cargo cannot be run.
     pub fn clean(&self) {
         let name = self.directory.file_name().unwrap_or_default();
         let mut cargo = Command::new("cargo");

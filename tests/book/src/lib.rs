@@ -32,9 +32,6 @@ pub fn book() -> PathBuf {
 
 /// Builds the book as HTML into a directory, which is emptied first, with the tables of conformance cases. Links to files of the project that are not
 /// in the book then begin with `repository`, where mdBook would look for them next to the book.
-///
-/// # Errors
-/// When mdBook or the file system fails.
 pub fn build(to: &Path, repository: &str) -> Result<()> {
     let mut mdbook = MDBook::load(book())?;
     mdbook.config.build.build_dir = to.to_owned();
@@ -69,9 +66,6 @@ fn with_links_out(page: &str, repository: &str) -> String {
 
 /// All Markdown files below a directory, sorted, without what is built or hidden. Symbolic links are left out: what they
 /// lead to is found where it is.
-///
-/// # Panics
-/// When a directory cannot be read.
 #[must_use]
 pub fn documents(directory: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
@@ -207,9 +201,6 @@ impl Document {
     }
 
     /// Reads a Markdown file.
-    ///
-    /// # Panics
-    /// When there is none.
     #[must_use]
     pub fn read(path: &Path) -> Self {
         let text = fs::read_to_string(path);
@@ -225,9 +216,6 @@ fn anchor(heading: &str) -> String {
 }
 
 /// What is wrong with a document's links: one line each.
-///
-/// # Panics
-/// When a document that a link names cannot be read.
 #[must_use]
 pub fn broken_links(path: &Path, document: &Document) -> Vec<String> {
     let mut broken = Vec::new();

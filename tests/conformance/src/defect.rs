@@ -224,9 +224,6 @@ pub const DEFECT_VARIABLE: &str = "BROKENFS_DEFECT";
 
 impl Defect {
     /// The one that [`DEFECT_VARIABLE`] names.
-    ///
-    /// # Panics
-    /// If it names none that there is.
     #[must_use]
     pub fn of_environment() -> Self {
         let Ok(name) = std::env::var(DEFECT_VARIABLE) else { return Self::NoDefect };

@@ -40,9 +40,6 @@ fn file(name: &str) -> PathBuf {
 
 impl Findings {
     /// Reads a record: `filesystems`, or `python` or `c` for the cases in TensorFlow.
-    ///
-    /// # Panics
-    /// When it cannot be read, or names a defect that there is not.
     #[must_use]
     pub fn read(name: &str) -> Self {
         let text = fs::read_to_string(file(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
@@ -63,9 +60,6 @@ impl Findings {
     }
 
     /// Writes the record for [`read`](Self::read).
-    ///
-    /// # Panics
-    /// When the file cannot be written.
     pub fn write(&self, name: &str) {
         fs::write(file(name), self.text()).unwrap_or_else(|error| panic!("{name}: {error}"));
     }

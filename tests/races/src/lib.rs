@@ -25,9 +25,6 @@ mod sync {
 }
 
 /// Tries `model` in all interleavings in which threads interrupt each other up to three times.
-///
-/// # Panics
-/// When the model does, in any of them.
 fn explore(model: impl Fn() + Send + Sync + 'static) {
     explore_up_to(3, model);
 }

@@ -16,9 +16,6 @@ pub fn root() -> PathBuf {
 }
 
 /// Runs cargo in the repository.
-///
-/// # Panics
-/// If cargo fails.
 #[must_use]
 pub fn cargo(arguments: &[&str], environment: &[(&str, &str)]) -> Output {
     let mut command = Command::new(env!("CARGO"));
@@ -39,9 +36,6 @@ pub fn cargo(arguments: &[&str], environment: &[(&str, &str)]) -> Output {
 }
 
 /// What cargo knows of the packages of this repository.
-///
-/// # Panics
-/// If cargo fails.
 #[must_use]
 pub fn metadata() -> Metadata {
     MetadataCommand::new()
@@ -65,9 +59,6 @@ pub fn is_library(package: &Package) -> bool {
 }
 
 /// The public items of a library, one a line: what users of the crate can name. Builds in `target`.
-///
-/// # Panics
-/// If the documentation cannot be made or read.
 #[must_use]
 pub fn interface(package: &str, target: &Path) -> String {
     // Rustdoc writes JSON in nightly releases only, and in others when it is told that they are one. Crates ask in
@@ -112,9 +103,6 @@ pub fn differences(old: &str, new: &str) -> String {
 }
 
 /// A file of the repository.
-///
-/// # Panics
-/// If it cannot be read.
 #[must_use]
 pub fn read(path: &str) -> String {
     fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))

@@ -24,9 +24,6 @@ pub struct Finished {
 
 /// Runs a process to its end. When the limit is over, it and all that it started are killed, after a
 /// moment for Python's `faulthandler` to say where it hangs.
-///
-/// # Panics
-/// When the process cannot be started.
 pub fn run(mut command: Command, limit: Duration) -> Finished {
     // Files, because a pipe stays open as long as any grandchild lives.
     let stdout = tempfile::tempfile().expect("a file for the output");
@@ -109,9 +106,6 @@ impl Finished {
     }
 
     /// Fails the test, with all output.
-    ///
-    /// # Panics
-    /// Always.
     #[track_caller]
     pub fn fail(&self, why: &str) -> ! {
         panic!(

@@ -85,9 +85,6 @@ fn matters(name: &OsStr) -> bool {
 }
 
 /// Runs a Python command, a script with its arguments, in a fork; as [`child::run`](crate::child::run) otherwise.
-///
-/// # Panics
-/// When the server cannot be started or ends.
 pub(crate) fn run(command: &Command, limit: Duration) -> Finished {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
     let server = ForkServer::of(command);

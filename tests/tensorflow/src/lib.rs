@@ -83,9 +83,6 @@ pub fn tensorflow(version: &str) -> TensorFlow {
 }
 
 /// The release that the environment names, with the feature `named`.
-///
-/// # Panics
-/// When it names none.
 #[must_use]
 pub fn named() -> &'static str {
     static NAMED: LazyLock<String> = LazyLock::new(|| {
@@ -146,9 +143,6 @@ impl Example {
     }
 
     /// `examples/localfs`, with a root in a new directory that vanishes with the value.
-    ///
-    /// # Panics
-    /// When there is no room for the directory.
     #[must_use]
     pub fn localfs() -> Self {
         let scratch = tempfile::tempdir().expect("a scratch directory");

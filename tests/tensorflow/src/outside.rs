@@ -20,18 +20,12 @@ const SETTINGS: [&str; 5] = [
 const SDK: [&str; 2] = ["path = \"../../../", "path = \"../tf-fs-plugin/"];
 
 /// A file of the workspace.
-///
-/// # Panics
-/// When it cannot be read.
 #[must_use]
 pub fn read(path: &str) -> String {
     fs::read_to_string(workspace().root().join(path)).expect("it is there")
 }
 
 /// Where cargo puts what it builds.
-///
-/// # Panics
-/// When cargo does not say.
 #[must_use]
 pub fn target() -> PathBuf {
     workspace().target_dir()
@@ -43,9 +37,6 @@ fn workspace() -> Workspace {
 
 /// Builds a crate of these files, in the profile `dev` or `release`, and returns its library. What is built stays for the
 /// next time.
-///
-/// # Panics
-/// When it does not build.
 #[must_use]
 pub fn build(name: &str, manifest: &str, sources: &[(&str, String)], release: bool) -> PathBuf {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
@@ -87,9 +78,6 @@ fn library(target: &Path, name: &str, release: bool) -> PathBuf {
 }
 
 /// A document's first code block in a language.
-///
-/// # Panics
-/// When it has none.
 #[must_use]
 pub fn block<'d>(document: &'d str, language: &str) -> &'d str {
     let (_, rest) = document

@@ -22,9 +22,6 @@ pub struct Overlay {
 
 impl Overlay {
     /// Makes one; it takes milliseconds.
-    ///
-    /// # Panics
-    /// When a file operation fails.
     #[must_use]
     pub fn new(tensorflow: &TensorFlow) -> Self {
         let root = tempfile::tempdir().expect("a scratch directory");
@@ -68,9 +65,6 @@ impl Overlay {
     }
 
     /// Links the packages of another directory that are not here yet.
-    ///
-    /// # Panics
-    /// When a file operation fails.
     pub fn link_missing(&self, packages: &Path) {
         for entry in fs::read_dir(packages).expect("the packages") {
             let entry = entry.expect("a package");
@@ -82,9 +76,6 @@ impl Overlay {
     }
 
     /// A second name of `site-packages`, by way of the link `lib64 -> lib` that some systems have.
-    ///
-    /// # Panics
-    /// When the link cannot be made.
     #[must_use]
     pub fn second_name(&self) -> PathBuf {
         symlink("lib", self.root.path().join("lib64")).expect("a link");

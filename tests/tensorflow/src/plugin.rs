@@ -23,9 +23,6 @@ pub struct Plugin {
 impl Plugin {
     /// The plugin of a package of this workspace: the library that cargo has built for this test, in the profile `dev`.
     /// With the feature `optimised`, the one that users get, built on the first call in a process.
-    ///
-    /// # Panics
-    /// When the package does not build, or is not among the dependencies of the tests.
     #[must_use]
     pub fn of(package: &'static str) -> &'static Self {
         static BUILT: Mutex<BTreeMap<&str, &'static Plugin>> = Mutex::new(BTreeMap::new());
@@ -59,18 +56,12 @@ impl Plugin {
     }
 
     /// The file's content.
-    ///
-    /// # Panics
-    /// When it cannot be read.
     #[must_use]
     pub fn read(&self) -> Vec<u8> {
         fs::read(self.path()).expect("a built library can be read")
     }
 
     /// Puts a copy into a directory and returns the copy's path.
-    ///
-    /// # Panics
-    /// When the copy cannot be made.
     pub fn copy_to(&self, directory: &Path) -> PathBuf {
         let copy = directory.join(self.path.file_name().expect("a library has a name"));
         fs::copy(self.path(), &copy).expect("a library can be copied");

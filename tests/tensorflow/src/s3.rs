@@ -39,9 +39,6 @@ enum Running {
 
 impl Store {
     /// The project's own server, `examples/s3/server`. `fast`: with ETags that cost nothing, for large objects.
-    ///
-    /// # Panics
-    /// When it does not start.
     #[must_use]
     pub fn own(bucket: &'static str, fast: bool) -> Self {
         let server = Server::start(Options {
@@ -56,9 +53,6 @@ impl Store {
     }
 
     /// [moto](https://docs.getmoto.org), from the package index. It does not check signatures.
-    ///
-    /// # Panics
-    /// When it cannot be installed or does not start.
     #[must_use]
     pub fn moto(bucket: &'static str) -> Self {
         let (moto, endpoint) = Moto::start(bucket);
@@ -67,9 +61,6 @@ impl Store {
 
     /// The file-backed server of the `s3s` project, in this process: another implementation of everything above the
     /// protocol, with different defects.
-    ///
-    /// # Panics
-    /// When it does not start.
     #[must_use]
     pub fn s3s_fs(bucket: &'static str) -> Self {
         let (server, endpoint) = S3sFs::start(bucket);
@@ -89,9 +80,6 @@ impl Store {
     }
 
     /// The project's server behind it.
-    ///
-    /// # Panics
-    /// When it is another one.
     #[must_use]
     pub fn server(&self) -> &Server {
         match &self.running {
@@ -159,9 +147,6 @@ pub struct Installed(Overlay);
 
 impl Installed {
     /// Puts the plugin to the packages of a TensorFlow release, and `more` packages that are not there.
-    ///
-    /// # Panics
-    /// When the plugin does not build or a file operation fails.
     #[must_use]
     pub fn new(tensorflow: &TensorFlow, more: Option<&Packages>) -> Self {
         let overlay = Overlay::new(tensorflow);

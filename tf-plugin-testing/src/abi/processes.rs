@@ -16,9 +16,6 @@ pub(crate) fn leave(status: i32) -> ! {
 }
 
 /// Runs something in a copy of this process, which has this thread alone, and waits for the end of the copy.
-///
-/// # Panics
-/// If there can be no copy.
 pub(crate) fn in_a_fork(work: impl FnOnce()) -> ExitStatus {
     // What panics has said so.
     in_a_child(0, || i32::from(catch_unwind(AssertUnwindSafe(work)).is_err()))
@@ -26,9 +23,6 @@ pub(crate) fn in_a_fork(work: impl FnOnce()) -> ExitStatus {
 
 /// Runs something in a copy of this process, which has this thread alone, and waits for the end of the copy. It is what
 /// `work` returns; or `SIGALRM`, if that takes more than some seconds, if those are not 0.
-///
-/// # Panics
-/// If there can be no copy.
 pub(crate) fn in_a_child(seconds: u32, work: impl FnOnce() -> i32) -> ExitStatus {
     // SAFETY: the copy runs `work` and ends here. What it calls takes no lock that another thread may hold, or is
     // tried for that and ended by the alarm.

@@ -67,9 +67,6 @@ impl<'m> Asked<'m> {
     }
 
     /// Says what came, and fails the test if something failed.
-    ///
-    /// # Panics
-    /// Then.
     #[track_caller]
     pub(crate) fn judge(&self, answers: &[Answer], on: &str, whose: &str) {
         self.report(answers);

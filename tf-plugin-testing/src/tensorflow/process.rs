@@ -173,9 +173,6 @@ impl Job<'_> {
     }
 
     /// Runs the cases, those that are left out for a reason excepted.
-    ///
-    /// # Panics
-    /// When none can be run.
     #[track_caller]
     pub(crate) fn run(&self, cases: Vec<(&'static TensorFlowCase, Option<String>)>) -> Vec<Answer> {
         let mut answers: Vec<Answer> = Vec::new();
@@ -245,9 +242,6 @@ impl Job<'_> {
     }
 
     /// Runs the cases of each job in a process of its own.
-    ///
-    /// # Panics
-    /// When none can be run.
     #[track_caller]
     pub(crate) fn run_each<'c>(
         &self,

@@ -158,9 +158,6 @@ pub(crate) type Named<P> = (&'static str, fn(&P) -> Outcome);
 
 /// Runs cases if this process is one for that, and says whether it is. To be called in the test that
 /// [`Program::Test`](super::program::Program::Test) names.
-///
-/// # Panics
-/// If there is no request.
 pub(crate) fn work<P: Place>(cases: &[Named<P>]) -> bool {
     let Some(directory) = env::var_os(WORK_VARIABLE).map(PathBuf::from) else { return false };
     end_with_parent();

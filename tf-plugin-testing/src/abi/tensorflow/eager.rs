@@ -77,9 +77,6 @@ impl TensorFlow {
 
 impl Context<'_> {
     /// Its devices.
-    ///
-    /// # Errors
-    /// Those of TensorFlow.
     pub fn devices(&self) -> Result<Vec<Device>> {
         // SAFETY: a context and a status; the list is the caller's.
         unsafe {
@@ -91,9 +88,6 @@ impl Context<'_> {
     }
 
     /// A handle of a tensor, which is in host memory.
-    ///
-    /// # Errors
-    /// Those of TensorFlow.
     pub fn handle(&self, tensor: &Tensor) -> Result<Handle<'_>> {
         let tensor = self.tensorflow.in_c(tensor)?;
         // SAFETY: a tensor and a status; the handle has a share of the tensor.
@@ -105,9 +99,6 @@ impl Context<'_> {
 
     /// Runs an operation that gives at most so many tensors, on a device or where TensorFlow will. `types` is an
     /// attribute of it that is a list of types.
-    ///
-    /// # Errors
-    /// Those of the operation.
     pub fn execute(
         &self,
         operation: &str,
@@ -156,9 +147,6 @@ impl Context<'_> {
 
 impl Context<'_> {
     /// The strings that an operation without attributes gives for tensors.
-    ///
-    /// # Errors
-    /// Those of the operation.
     pub fn strings(&self, operation: &str, inputs: &[Tensor]) -> Result<Vec<Vec<u8>>> {
         let inputs: Vec<_> =
             inputs.iter().map(|input| self.handle(input)).collect::<Result<_>>()?;
@@ -172,9 +160,6 @@ impl Context<'_> {
 
 impl Handle<'_> {
     /// Its content, which is waited for.
-    ///
-    /// # Errors
-    /// Those of what computes or copies it.
     pub fn tensor(&self) -> Result<Tensor> {
         // SAFETY: a tensor and a status; what comes is the caller's.
         let tensor = unsafe {
@@ -187,9 +172,6 @@ impl Handle<'_> {
     }
 
     /// A copy on another device.
-    ///
-    /// # Errors
-    /// Those of the device.
     pub fn copy_to<'c>(&self, context: &'c Context<'_>, device: &str) -> Result<Handle<'c>> {
         let device = text(device)?;
         // SAFETY: a tensor of the context, the context, a C string and a status, all alive.
@@ -201,9 +183,6 @@ impl Handle<'_> {
     }
 
     /// The device in whose memory it is.
-    ///
-    /// # Errors
-    /// Those of what computes it.
     pub fn backing_device(&self) -> Result<String> {
         let name = self.tensorflow.eager.TFE_TensorHandleBackingDeviceName;
         // SAFETY: a tensor and a status; the name is copied while the tensor lives.

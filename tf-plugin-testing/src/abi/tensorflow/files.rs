@@ -9,9 +9,6 @@ use tf_plugin_core::Result;
 
 impl TensorFlow {
     /// Creates a directory.
-    ///
-    /// # Errors
-    /// Those of the filesystem, as for all that follow.
     pub fn create_dir(&self, path: &str) -> Result<()> {
         let path = text(path)?;
         // SAFETY: a C string and a status.
@@ -19,9 +16,6 @@ impl TensorFlow {
     }
 
     /// Deletes an empty directory.
-    ///
-    /// # Errors
-    /// Those of the filesystem.
     pub fn delete_dir(&self, path: &str) -> Result<()> {
         let path = text(path)?;
         // SAFETY: a C string and a status.
@@ -29,9 +23,6 @@ impl TensorFlow {
     }
 
     /// Deletes a file.
-    ///
-    /// # Errors
-    /// Those of the filesystem.
     pub fn delete_file(&self, path: &str) -> Result<()> {
         let path = text(path)?;
         // SAFETY: a C string and a status.
@@ -52,9 +43,6 @@ impl TensorFlow {
     }
 
     /// Length, time and kind.
-    ///
-    /// # Errors
-    /// Those of the filesystem.
     pub fn stat(&self, path: &str) -> Result<TF_FileStatistics> {
         let path = text(path)?;
         let mut statistics = MaybeUninit::uninit();
@@ -67,9 +55,6 @@ impl TensorFlow {
     }
 
     /// The entries of a directory.
-    ///
-    /// # Errors
-    /// Those of the filesystem.
     pub fn children(&self, path: &str) -> Result<Vec<String>> {
         let path = text(path)?;
         // SAFETY: a C string and a status.
@@ -89,9 +74,6 @@ impl TensorFlow {
     }
 
     /// Creates a file for writing, empty.
-    ///
-    /// # Errors
-    /// Those of the filesystem.
     pub fn create(&self, path: &str) -> Result<Writer<'_>> {
         let path = text(path)?;
         let mut handle = ptr::null_mut();
@@ -115,9 +97,6 @@ unsafe impl Send for Writer<'_> {}
 
 impl Writer<'_> {
     /// Appends.
-    ///
-    /// # Errors
-    /// Those of the filesystem, as for all that follow.
     pub fn append(&mut self, data: &[u8]) -> Result<()> {
         // SAFETY: an open file, a readable buffer with its length, and a status.
         self.tensorflow.check(|status| unsafe {
@@ -127,9 +106,6 @@ impl Writer<'_> {
     }
 
     /// Flushes.
-    ///
-    /// # Errors
-    /// Those of the filesystem.
     pub fn flush(&mut self) -> Result<()> {
         // SAFETY: an open file and a status.
         self.tensorflow.check(|status| unsafe {
@@ -138,9 +114,6 @@ impl Writer<'_> {
     }
 
     /// Makes durable.
-    ///
-    /// # Errors
-    /// Those of the filesystem.
     pub fn sync(&mut self) -> Result<()> {
         // SAFETY: an open file and a status.
         self.tensorflow.check(|status| unsafe {
@@ -149,9 +122,6 @@ impl Writer<'_> {
     }
 
     /// Closes; the host then deletes its file object.
-    ///
-    /// # Errors
-    /// Those of the filesystem.
     pub fn close(mut self) -> Result<()> {
         self.end()
     }

@@ -124,9 +124,6 @@ impl TensorFlow {
     }
 
     /// Registers a filesystem plugin.
-    ///
-    /// # Errors
-    /// Those of TensorFlow.
     pub fn register_filesystem(&self, library: &Path) -> Result<()> {
         let library = path_text(library)?;
         // SAFETY: a C string and a status. What the plugin does is what is tested.
