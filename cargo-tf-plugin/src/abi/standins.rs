@@ -261,34 +261,19 @@ standins! {
 }
 
 fn type_name(data_type: TF_DataType) -> String {
-    const NAMES: [&str; 24] = [
-        "invalid",
-        "float",
-        "double",
-        "int32",
-        "uint8",
-        "int16",
-        "int8",
-        "string",
-        "complex64",
-        "int64",
-        "bool",
-        "qint8",
-        "quint8",
-        "qint32",
-        "bfloat16",
-        "qint16",
-        "quint16",
-        "uint16",
-        "complex128",
-        "half",
-        "resource",
-        "variant",
-        "uint32",
-        "uint64",
-    ];
-    let name = usize::try_from(data_type).ok().and_then(|at| NAMES.get(at));
-    name.map_or_else(|| format!("type {data_type}"), |name| (*name).to_owned())
+    macro_rules! names {
+        ($($data_type:ident)*) => { [$((tf_fs_sys::$data_type, stringify!($data_type))),*] };
+    }
+    let names = names!(
+        TF_FLOAT TF_DOUBLE TF_INT32 TF_UINT8 TF_INT16 TF_INT8 TF_STRING TF_COMPLEX64 TF_INT64 TF_BOOL TF_QINT8 TF_QUINT8
+        TF_QINT32 TF_BFLOAT16 TF_QINT16 TF_QUINT16 TF_UINT16 TF_COMPLEX128 TF_HALF TF_RESOURCE TF_VARIANT TF_UINT32
+        TF_UINT64
+    );
+    match names.iter().find(|(number, _)| *number == data_type) {
+        Some((_, name)) => name["TF_".len()..].to_lowercase(),
+        None if data_type == 0 => "invalid".to_owned(),
+        None => format!("type {data_type}"),
+    }
 }
 
 /// Functions for which it takes a running TensorFlow: the plugin that calls one cannot be looked at further.

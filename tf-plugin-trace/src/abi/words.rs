@@ -21,26 +21,18 @@ pub(super) unsafe fn text(text: *const c_char) -> String {
 }
 
 fn code(code: TF_Code) -> String {
-    let name = match code {
-        TF_CANCELLED => "CANCELLED",
-        TF_UNKNOWN => "UNKNOWN",
-        TF_INVALID_ARGUMENT => "INVALID_ARGUMENT",
-        TF_DEADLINE_EXCEEDED => "DEADLINE_EXCEEDED",
-        TF_NOT_FOUND => "NOT_FOUND",
-        TF_ALREADY_EXISTS => "ALREADY_EXISTS",
-        TF_PERMISSION_DENIED => "PERMISSION_DENIED",
-        TF_RESOURCE_EXHAUSTED => "RESOURCE_EXHAUSTED",
-        TF_FAILED_PRECONDITION => "FAILED_PRECONDITION",
-        TF_ABORTED => "ABORTED",
-        TF_OUT_OF_RANGE => "OUT_OF_RANGE",
-        TF_UNIMPLEMENTED => "UNIMPLEMENTED",
-        TF_INTERNAL => "INTERNAL",
-        TF_UNAVAILABLE => "UNAVAILABLE",
-        TF_DATA_LOSS => "DATA_LOSS",
-        TF_UNAUTHENTICATED => "UNAUTHENTICATED",
-        other => return format!("code {other}"),
-    };
-    name.to_owned()
+    macro_rules! names {
+        ($($code:ident)*) => { [$(($code, stringify!($code))),*] };
+    }
+    let names = names!(
+        TF_CANCELLED TF_UNKNOWN TF_INVALID_ARGUMENT TF_DEADLINE_EXCEEDED TF_NOT_FOUND TF_ALREADY_EXISTS
+        TF_PERMISSION_DENIED TF_RESOURCE_EXHAUSTED TF_FAILED_PRECONDITION TF_ABORTED TF_OUT_OF_RANGE
+        TF_UNIMPLEMENTED TF_INTERNAL TF_UNAVAILABLE TF_DATA_LOSS TF_UNAUTHENTICATED
+    );
+    match names.iter().find(|(number, _)| *number == code) {
+        Some((_, name)) => name["TF_".len()..].to_owned(),
+        None => format!("code {code}"),
+    }
 }
 
 /// What a status says, unless it is OK.

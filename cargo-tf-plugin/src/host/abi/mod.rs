@@ -141,25 +141,16 @@ impl fmt::Display for Failure<'_> {
 /// The name of a status code.
 #[must_use]
 pub fn code_name(code: TF_Code) -> String {
-    const NAMES: [&str; 17] = [
-        "OK",
-        "CANCELLED",
-        "UNKNOWN",
-        "INVALID_ARGUMENT",
-        "DEADLINE_EXCEEDED",
-        "NOT_FOUND",
-        "ALREADY_EXISTS",
-        "PERMISSION_DENIED",
-        "RESOURCE_EXHAUSTED",
-        "FAILED_PRECONDITION",
-        "ABORTED",
-        "OUT_OF_RANGE",
-        "UNIMPLEMENTED",
-        "INTERNAL",
-        "UNAVAILABLE",
-        "DATA_LOSS",
-        "UNAUTHENTICATED",
-    ];
-    let name = usize::try_from(code).ok().and_then(|code| NAMES.get(code));
-    name.map_or_else(|| format!("code {code}"), |name| (*name).to_owned())
+    macro_rules! names {
+        ($($code:ident)*) => { [$((tf_fs_sys::$code, stringify!($code))),*] };
+    }
+    let names = names!(
+        TF_OK TF_CANCELLED TF_UNKNOWN TF_INVALID_ARGUMENT TF_DEADLINE_EXCEEDED TF_NOT_FOUND TF_ALREADY_EXISTS
+        TF_PERMISSION_DENIED TF_RESOURCE_EXHAUSTED TF_FAILED_PRECONDITION TF_ABORTED TF_OUT_OF_RANGE
+        TF_UNIMPLEMENTED TF_INTERNAL TF_UNAVAILABLE TF_DATA_LOSS TF_UNAUTHENTICATED
+    );
+    match names.iter().find(|(number, _)| *number == code) {
+        Some((_, name)) => name["TF_".len()..].to_owned(),
+        None => format!("code {code}"),
+    }
 }
