@@ -16,6 +16,16 @@ fn listed(call: &mut Call, count: c_int) {
     }
 }
 
+/// What is renamed or copied, and to what.
+unsafe fn moved(call: &mut Call, src: Path, dst: Path) {
+    // SAFETY: null, or C strings of the host's.
+    unsafe {
+        call.path(src);
+        call.argument(format_args!("to"));
+        call.path(dst);
+    }
+}
+
 /// The name of an option; its value may be a secret.
 unsafe fn option(call: &mut Call, option: *const TF_Filesystem_Option) {
     // SAFETY: null, or an option of the host's.
@@ -27,57 +37,42 @@ unsafe fn option(call: &mut Call, option: *const TF_Filesystem_Option) {
     }
 }
 
+type Fs = *const TF_Filesystem;
+type Path = *const c_char;
+type Status = *mut TF_Status;
+type NewToken = *mut *mut TF_TransactionToken;
+
 tables! {
     /// `TF_FilesystemOps`.
     operations: TF_FilesystemOps, 16 {
-        fn init(filesystem: *mut TF_Filesystem, status: *mut TF_Status);
+        fn init(filesystem: *mut TF_Filesystem, status: Status);
         fn cleanup as "filesystem.cleanup" (filesystem: *mut TF_Filesystem);
-        fn new_random_access_file(
-            filesystem: *const TF_Filesystem, path: *const c_char, file: *mut TF_RandomAccessFile, status: *mut TF_Status
-        ) => |call| call.opened(file, path);
-        fn new_writable_file(
-            filesystem: *const TF_Filesystem, path: *const c_char, file: *mut TF_WritableFile, status: *mut TF_Status
-        ) => |call| call.opened(file, path);
-        fn new_appendable_file(
-            filesystem: *const TF_Filesystem, path: *const c_char, file: *mut TF_WritableFile, status: *mut TF_Status
-        ) => |call| call.opened(file, path);
+        fn new_random_access_file(filesystem: Fs, path: Path, file: *mut TF_RandomAccessFile, status: Status)
+            => |call| call.opened(file, path);
+        fn new_writable_file(filesystem: Fs, path: Path, file: *mut TF_WritableFile, status: Status)
+            => |call| call.opened(file, path);
+        fn new_appendable_file(filesystem: Fs, path: Path, file: *mut TF_WritableFile, status: Status)
+            => |call| call.opened(file, path);
         fn new_read_only_memory_region_from_file(
-            filesystem: *const TF_Filesystem, path: *const c_char, region: *mut TF_ReadOnlyMemoryRegion,
-            status: *mut TF_Status
+            filesystem: Fs, path: Path, region: *mut TF_ReadOnlyMemoryRegion, status: Status
         ) => |call| call.opened(region, path);
-        fn create_dir(filesystem: *const TF_Filesystem, path: *const c_char, status: *mut TF_Status);
-        fn recursively_create_dir(filesystem: *const TF_Filesystem, path: *const c_char, status: *mut TF_Status);
-        fn delete_file(filesystem: *const TF_Filesystem, path: *const c_char, status: *mut TF_Status);
-        fn delete_dir(filesystem: *const TF_Filesystem, path: *const c_char, status: *mut TF_Status);
+        fn create_dir(filesystem: Fs, path: Path, status: Status);
+        fn recursively_create_dir(filesystem: Fs, path: Path, status: Status);
+        fn delete_file(filesystem: Fs, path: Path, status: Status);
+        fn delete_dir(filesystem: Fs, path: Path, status: Status);
         fn delete_recursively(
-            filesystem: *const TF_Filesystem, path: *const c_char, undeleted_files: *mut u64, undeleted_dirs: *mut u64,
-            status: *mut TF_Status
+            filesystem: Fs, path: Path, undeleted_files: *mut u64, undeleted_dirs: *mut u64, status: Status
         ) => |call| {
             if let (Some(files), Some(dirs)) = (undeleted_files.as_ref(), undeleted_dirs.as_ref()) {
                 call.value(format_args!("{files} files and {dirs} directories left"));
             }
         };
-        fn rename_file(
-            filesystem: *const TF_Filesystem, src: *const c_char, dst: *const c_char, status: *mut TF_Status
-        ) => only |call, ()| {
-            call.path(src);
-            call.argument(format_args!("to"));
-            call.path(dst);
-        };
-        fn copy_file(
-            filesystem: *const TF_Filesystem, src: *const c_char, dst: *const c_char, status: *mut TF_Status
-        ) => only |call, ()| {
-            call.path(src);
-            call.argument(format_args!("to"));
-            call.path(dst);
-        };
-        fn path_exists(filesystem: *const TF_Filesystem, path: *const c_char, status: *mut TF_Status);
-        fn paths_exist(
-            filesystem: *const TF_Filesystem, paths: *mut *mut c_char, num_files: c_int, statuses: *mut *mut TF_Status
-        ) -> bool => |call| call.argument(format_args!("{num_files} paths"));
-        fn stat(
-            filesystem: *const TF_Filesystem, path: *const c_char, stats: *mut TF_FileStatistics, status: *mut TF_Status
-        ) => |call| {
+        fn rename_file(filesystem: Fs, src: Path, dst: Path, status: Status) => only |call, ()| moved(call, src, dst);
+        fn copy_file(filesystem: Fs, src: Path, dst: Path, status: Status) => only |call, ()| moved(call, src, dst);
+        fn path_exists(filesystem: Fs, path: Path, status: Status);
+        fn paths_exist(filesystem: Fs, paths: *mut *mut c_char, num_files: c_int, statuses: *mut *mut TF_Status) -> bool
+            => |call| call.argument(format_args!("{num_files} paths"));
+        fn stat(filesystem: Fs, path: Path, stats: *mut TF_FileStatistics, status: Status) => |call| {
             if let Some(stats) = stats.as_ref().filter(|_| call.fine()) {
                 if stats.is_directory {
                     call.value(format_args!("directory"));
@@ -86,46 +81,29 @@ tables! {
                 }
             }
         };
-        fn is_directory(filesystem: *const TF_Filesystem, path: *const c_char, status: *mut TF_Status) -> bool;
-        fn get_file_size(filesystem: *const TF_Filesystem, path: *const c_char, status: *mut TF_Status) -> i64;
-        fn translate_name(filesystem: *const TF_Filesystem, uri: *const c_char) -> *mut c_char;
-        fn get_children(
-            filesystem: *const TF_Filesystem, path: *const c_char, entries: *mut *mut *mut c_char, status: *mut TF_Status
-        ) -> c_int => |call, count| listed(call, count);
-        fn get_matching_paths(
-            filesystem: *const TF_Filesystem, path: *const c_char, entries: *mut *mut *mut c_char, status: *mut TF_Status
-        ) -> c_int => |call, count| listed(call, count);
-        fn flush_caches(filesystem: *const TF_Filesystem);
-        fn start_transaction(
-            filesystem: *const TF_Filesystem, token: *mut *mut TF_TransactionToken, status: *mut TF_Status
-        ) -> c_int;
-        fn end_transaction(
-            filesystem: *const TF_Filesystem, token: *mut TF_TransactionToken, status: *mut TF_Status
-        ) -> c_int;
-        fn add_to_transaction(
-            filesystem: *const TF_Filesystem, path: *const c_char, token: *mut TF_TransactionToken,
-            status: *mut TF_Status
-        ) -> c_int;
-        fn get_transaction_for_path(
-            filesystem: *const TF_Filesystem, path: *const c_char, token: *mut *mut TF_TransactionToken,
-            status: *mut TF_Status
-        ) -> c_int;
-        fn get_or_start_transaction_for_path(
-            filesystem: *const TF_Filesystem, path: *const c_char, token: *mut *mut TF_TransactionToken,
-            status: *mut TF_Status
-        ) -> c_int;
-        fn decode_transaction_token(filesystem: *const TF_Filesystem, token: *const TF_TransactionToken) -> *mut c_char;
+        fn is_directory(filesystem: Fs, path: Path, status: Status) -> bool;
+        fn get_file_size(filesystem: Fs, path: Path, status: Status) -> i64;
+        fn translate_name(filesystem: Fs, uri: Path) -> *mut c_char;
+        fn get_children(filesystem: Fs, path: Path, entries: *mut *mut *mut c_char, status: Status) -> c_int
+            => |call, count| listed(call, count);
+        fn get_matching_paths(filesystem: Fs, path: Path, entries: *mut *mut *mut c_char, status: Status) -> c_int
+            => |call, count| listed(call, count);
+        fn flush_caches(filesystem: Fs);
+        fn start_transaction(filesystem: Fs, token: NewToken, status: Status) -> c_int;
+        fn end_transaction(filesystem: Fs, token: *mut TF_TransactionToken, status: Status) -> c_int;
+        fn add_to_transaction(filesystem: Fs, path: Path, token: *mut TF_TransactionToken, status: Status) -> c_int;
+        fn get_transaction_for_path(filesystem: Fs, path: Path, token: NewToken, status: Status) -> c_int;
+        fn get_or_start_transaction_for_path(filesystem: Fs, path: Path, token: NewToken, status: Status) -> c_int;
+        fn decode_transaction_token(filesystem: Fs, token: *const TF_TransactionToken) -> *mut c_char;
         fn get_filesystem_configuration(
-            filesystem: *const TF_Filesystem, options: *mut *mut TF_Filesystem_Option, num_options: *mut c_int,
-            status: *mut TF_Status
+            filesystem: Fs, options: *mut *mut TF_Filesystem_Option, num_options: *mut c_int, status: Status
         ) => |call| {
             if let Some(count) = num_options.as_ref() {
                 call.count((*count).into(), "option", "options");
             }
         };
         fn set_filesystem_configuration(
-            filesystem: *const TF_Filesystem, options: *const TF_Filesystem_Option, num_options: c_int,
-            status: *mut TF_Status
+            filesystem: Fs, options: *const TF_Filesystem_Option, num_options: c_int, status: Status
         ) => |call| {
             for index in 0..usize::try_from(num_options).unwrap_or_default() {
                 option(call, options.wrapping_add(index));
@@ -133,17 +111,16 @@ tables! {
             call.hide_reason();
         };
         fn get_filesystem_configuration_option(
-            filesystem: *const TF_Filesystem, key: *const c_char, option: *mut *mut TF_Filesystem_Option,
-            status: *mut TF_Status
+            filesystem: Fs, key: Path, option: *mut *mut TF_Filesystem_Option, status: Status
         );
         fn set_filesystem_configuration_option(
-            filesystem: *const TF_Filesystem, option: *const TF_Filesystem_Option, status: *mut TF_Status
+            filesystem: Fs, option: *const TF_Filesystem_Option, status: Status
         ) => |call| {
             super::option(call, option);
             call.hide_reason();
         };
         fn get_filesystem_configuration_keys(
-            filesystem: *const TF_Filesystem, keys: *mut *mut c_char, num_keys: *mut c_int, status: *mut TF_Status
+            filesystem: Fs, keys: *mut *mut c_char, num_keys: *mut c_int, status: Status
         ) => |call| {
             if let Some(count) = num_keys.as_ref() {
                 call.count((*count).into(), "key", "keys");
@@ -158,7 +135,7 @@ tables! {
             PATHS.forget(file.addr());
         };
         fn read(
-            file: *const TF_RandomAccessFile, offset: u64, n: usize, buffer: *mut c_char, status: *mut TF_Status
+            file: *const TF_RandomAccessFile, offset: u64, n: usize, buffer: *mut c_char, status: Status
         ) -> i64 => |call, read| {
             call.argument(format_args!("{n} at {offset}"));
             call.bytes(u64::try_from(read).unwrap_or_default());
@@ -171,7 +148,7 @@ tables! {
             call.file(file);
             PATHS.forget(file.addr());
         };
-        fn append(file: *const TF_WritableFile, buffer: *const c_char, n: usize, status: *mut TF_Status)
+        fn append(file: *const TF_WritableFile, buffer: Path, n: usize, status: Status)
             // The buffer is not a path, although its type says so.
             => only |call, ()| {
                 call.file(file);
@@ -180,10 +157,10 @@ tables! {
                     call.bytes += n as u64;
                 }
             };
-        fn tell(file: *const TF_WritableFile, status: *mut TF_Status) -> i64;
-        fn flush(file: *const TF_WritableFile, status: *mut TF_Status);
-        fn sync(file: *const TF_WritableFile, status: *mut TF_Status);
-        fn close(file: *const TF_WritableFile, status: *mut TF_Status);
+        fn tell(file: *const TF_WritableFile, status: Status) -> i64;
+        fn flush(file: *const TF_WritableFile, status: Status);
+        fn sync(file: *const TF_WritableFile, status: Status);
+        fn close(file: *const TF_WritableFile, status: Status);
     }
 
     /// `TF_ReadOnlyMemoryRegionOps`.
