@@ -2,7 +2,7 @@
 
 use super::alloc::{Block, c_buffer, c_string};
 use super::registration::if_written;
-use super::state::{State, bytes, null_argument, place};
+use super::state::{Path, State, bytes, null_argument, place, slots};
 use crate::filesystem::Filesystem;
 use crate::ops::Ops;
 use crate::options::{FilesystemOption, OptionValues};
@@ -45,108 +45,56 @@ pub(super) const fn add_to<F: Filesystem>(ops: TF_FilesystemOps) -> TF_Filesyste
     }
 }
 
-unsafe extern "C" fn get_filesystem_configuration<F: Filesystem>(
-    filesystem: *const TF_Filesystem,
-    options: *mut *mut TF_Filesystem_Option,
-    num_options: *mut c_int,
-    status: *mut TF_Status,
-) {
-    // SAFETY: the host passes a filesystem of this table, two places for the result and a status.
-    unsafe {
-        guard("get_filesystem_configuration", status, (), || {
-            let state = State::<F>::of(filesystem)?;
-            let (options, num_options) = (place(options)?, place(num_options)?);
-            let answer = state.filesystem.get_filesystem_configuration()?;
-            let count = length(answer.len())?;
-            let owned = answer.iter().map(OwnedOption::new).collect::<Result<Vec<_>>>()?;
-            *options = give_options(owned)?;
-            *num_options = count;
-            Ok(())
-        });
+slots! {
+    fn get_filesystem_configuration(
+        filesystem: state, options: *mut *mut TF_Filesystem_Option, num_options: *mut c_int
+    ) {
+        let (options, num_options) = (place(options)?, place(num_options)?);
+        let answer = state.filesystem.get_filesystem_configuration()?;
+        let count = length(answer.len())?;
+        let owned = answer.iter().map(OwnedOption::new).collect::<Result<Vec<_>>>()?;
+        *options = give_options(owned)?;
+        *num_options = count;
+        Ok(())
     }
-}
-
-unsafe extern "C" fn set_filesystem_configuration<F: Filesystem>(
-    filesystem: *const TF_Filesystem,
-    options: *const TF_Filesystem_Option,
-    num_options: c_int,
-    status: *mut TF_Status,
-) {
-    // SAFETY: the host passes a filesystem of this table, `num_options` options and a status.
-    unsafe {
-        guard("set_filesystem_configuration", status, (), || {
-            let state = State::<F>::of(filesystem)?;
-            let options = array(options, num_options)?;
-            let options =
-                options.iter().map(|option| from_host(option)).collect::<Result<Vec<_>>>()?;
-            state.filesystem.set_filesystem_configuration(&options)
-        });
+    fn set_filesystem_configuration(
+        filesystem: state, options: *const TF_Filesystem_Option, num_options: c_int
+    ) {
+        let options = array(options, num_options)?;
+        let options = options.iter().map(|option| from_host(option)).collect::<Result<Vec<_>>>()?;
+        state.filesystem.set_filesystem_configuration(&options)
     }
-}
-
-unsafe extern "C" fn get_filesystem_configuration_option<F: Filesystem>(
-    filesystem: *const TF_Filesystem,
-    key: *const c_char,
-    option: *mut *mut TF_Filesystem_Option,
-    status: *mut TF_Status,
-) {
-    // SAFETY: the host passes a filesystem of this table, a C string, a place for the result and a
-    // status.
-    unsafe {
-        guard("get_filesystem_configuration_option", status, (), || {
-            let state = State::<F>::of(filesystem)?;
-            let place = place(option)?;
-            let answer = state.filesystem.get_filesystem_configuration_option(text(key)?)?;
-            *place = give_options(vec![OwnedOption::new(&answer)?])?;
-            Ok(())
-        });
+    fn get_filesystem_configuration_option(
+        filesystem: state, key: Path, option: *mut *mut TF_Filesystem_Option
+    ) {
+        let place = place(option)?;
+        let answer = state.filesystem.get_filesystem_configuration_option(text(key)?)?;
+        *place = give_options(vec![OwnedOption::new(&answer)?])?;
+        Ok(())
     }
-}
-
-unsafe extern "C" fn set_filesystem_configuration_option<F: Filesystem>(
-    filesystem: *const TF_Filesystem,
-    option: *const TF_Filesystem_Option,
-    status: *mut TF_Status,
-) {
-    // SAFETY: the host passes a filesystem of this table, an option and a status.
-    unsafe {
-        guard("set_filesystem_configuration_option", status, (), || {
-            let state = State::<F>::of(filesystem)?;
-            let option = from_host(option.as_ref().ok_or_else(null_argument)?)?;
-            state.filesystem.set_filesystem_configuration_option(&option)
-        });
+    fn set_filesystem_configuration_option(filesystem: state, option: *const TF_Filesystem_Option) {
+        let option = from_host(option.as_ref().ok_or_else(null_argument)?)?;
+        state.filesystem.set_filesystem_configuration_option(&option)
     }
-}
-
-/// The header gives the keys the type of one string, so that is what they become: one block that
-/// holds them one after the other, each with its NUL.
-unsafe extern "C" fn get_filesystem_configuration_keys<F: Filesystem>(
-    filesystem: *const TF_Filesystem,
-    keys: *mut *mut c_char,
-    num_keys: *mut c_int,
-    status: *mut TF_Status,
-) {
-    // SAFETY: the host passes a filesystem of this table, two places for the result and a status.
-    unsafe {
-        guard("get_filesystem_configuration_keys", status, (), || {
-            let state = State::<F>::of(filesystem)?;
-            let (keys, num_keys) = (place(keys)?, place(num_keys)?);
-            let answer = state.filesystem.get_filesystem_configuration_keys()?;
-            let count = length(answer.len())?;
-            let mut joined = Vec::new();
-            for key in &answer {
-                if key.contains('\0') {
-                    return Err(Error::internal(
-                        "the plugin returned an option key with a NUL inside",
-                    ));
-                }
-                joined.extend_from_slice(key.as_bytes());
-                joined.push(0);
+    /// The header gives the keys the type of one string, so that is what they become: one block that
+    /// holds them one after the other, each with its NUL.
+    fn get_filesystem_configuration_keys(
+        filesystem: state, keys: *mut *mut c_char, num_keys: *mut c_int
+    ) {
+        let (keys, num_keys) = (place(keys)?, place(num_keys)?);
+        let answer = state.filesystem.get_filesystem_configuration_keys()?;
+        let count = length(answer.len())?;
+        let mut joined = Vec::new();
+        for key in &answer {
+            if key.contains('\0') {
+                return Err(Error::internal("the plugin returned an option key with a NUL inside"));
             }
-            *keys = c_buffer(&joined)?.into_raw();
-            *num_keys = count;
-            Ok(())
-        });
+            joined.extend_from_slice(key.as_bytes());
+            joined.push(0);
+        }
+        *keys = c_buffer(&joined)?.into_raw();
+        *num_keys = count;
+        Ok(())
     }
 }
 

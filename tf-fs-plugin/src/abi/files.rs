@@ -17,12 +17,20 @@ use tf_plugin_core::{Code, Error, Result};
 
 /// What `plugin_file` of a [`TF_WritableFile`] points to. The host promises one thread at a time;
 /// this makes that sound, and remembers a panic.
-pub(super) type WriterState<W> = Exclusive<OpenWriter<W>>;
+type WriterState<W> = Exclusive<OpenWriter<W>>;
 
 pub(super) struct OpenWriter<W> {
-    pub(super) file: W,
+    file: W,
     /// Whether a `close` has succeeded.
-    pub(super) closed: bool,
+    closed: bool,
+}
+
+impl<W> OpenWriter<W> {
+    /// Puts a file in its final place.
+    pub(super) fn into_raw(file: W) -> *mut c_void {
+        let state: WriterState<W> = Exclusive::new(Self { file, closed: false });
+        Box::into_raw(Box::new(state)).cast()
+    }
 }
 
 /// What `plugin_memory_region` points to.

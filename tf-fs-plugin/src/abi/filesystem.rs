@@ -1,13 +1,11 @@
 //! The slots of a filesystem, except for transactions and configuration.
 
 use super::alloc::{Block, c_buffer, c_string, give_entries};
-use super::exclusive::Exclusive;
-use super::files::{OpenWriter, RegionState, WriterState};
+use super::files::{OpenWriter, RegionState};
 use super::given;
 use super::registration::{Scheme, if_written};
-use super::state::{State, bytes, drop_state, null_argument, place};
+use super::state::{Path, State, bytes, drop_state, null_argument, place, slots};
 use crate::defaults;
-use crate::entries::Entries;
 use crate::filesystem::{Filesystem, Undeleted};
 use crate::ops::Ops;
 use crate::uri::Uri;
@@ -20,6 +18,9 @@ use tf_plugin_core::__private::boundary::{
     Answer, Note, discard, guard, guard_answer, guard_quiet, watch_panics,
 };
 use tf_plugin_core::{Error, Result};
+
+/// A place for names that the host frees.
+type Names = *mut *mut *mut c_char;
 
 /// The slot that makes a filesystem.
 pub(super) type Init = unsafe extern "C" fn(*mut TF_Filesystem, *mut TF_Status);
@@ -120,108 +121,105 @@ unsafe extern "C" fn cleanup<F: Filesystem>(filesystem: *mut TF_Filesystem) {
     );
 }
 
-unsafe extern "C" fn new_random_access_file<F: Filesystem>(
-    filesystem: *const TF_Filesystem,
-    path: *const c_char,
-    file: *mut TF_RandomAccessFile,
-    status: *mut TF_Status,
-) {
-    // SAFETY: the host passes a filesystem of this table, a C string, a file to fill and a status.
-    unsafe {
-        guard("new_random_access_file", status, (), || {
-            let (state, file) = (State::<F>::of(filesystem)?, place(file)?);
-            let reader =
-                state.with_uri(path, |uri| state.filesystem.new_random_access_file(uri))?;
-            file.plugin_file = Box::into_raw(Box::new(reader)).cast();
-            Ok(())
+slots! {
+    fn new_random_access_file(filesystem: state, path: Path, file: *mut TF_RandomAccessFile) {
+        let file = place(file)?;
+        let reader = state.with_uri(path, |uri| state.filesystem.new_random_access_file(uri))?;
+        file.plugin_file = Box::into_raw(Box::new(reader)).cast();
+        Ok(())
+    }
+    fn new_writable_file(filesystem: state, path: Path, file: *mut TF_WritableFile) {
+        let file = place(file)?;
+        let writer = state.with_uri(path, |uri| state.filesystem.new_writable_file(uri))?;
+        file.plugin_file = OpenWriter::into_raw(writer);
+        Ok(())
+    }
+    fn new_appendable_file(filesystem: state, path: Path, file: *mut TF_WritableFile) {
+        let file = place(file)?;
+        let writer = state.with_uri(path, |uri| state.filesystem.new_appendable_file(uri))?;
+        file.plugin_file = OpenWriter::into_raw(writer);
+        Ok(())
+    }
+    fn new_read_only_memory_region_from_file(
+        filesystem: state, path: Path, region: *mut TF_ReadOnlyMemoryRegion
+    ) {
+        let place = place(region)?;
+        place.plugin_memory_region = state.with_uri(path, |uri| {
+            let region = state.filesystem.new_read_only_memory_region_from_file(uri)?;
+            RegionState::into_raw(region).map_err(|error| error.context(uri))
+        })?;
+        Ok(())
+    }
+    fn create_dir(filesystem: state, path: Path) {
+        state.with_uri(path, |uri| state.filesystem.create_dir(uri))
+    }
+    fn recursively_create_dir(filesystem: state, path: Path) {
+        state.with_uri(path, |uri| state.filesystem.recursively_create_dir(uri))
+    }
+    fn delete_file(filesystem: state, path: Path) {
+        state.with_uri(path, |uri| state.filesystem.delete_file(uri))
+    }
+    fn delete_dir(filesystem: state, path: Path) {
+        state.with_uri(path, |uri| state.filesystem.delete_dir(uri))
+    }
+    fn rename_file(filesystem: state, src: Path, dst: Path) {
+        state.with_uris(src, dst, |src, dst| state.filesystem.rename_file(src, dst))
+    }
+    fn copy_file(filesystem: state, src: Path, dst: Path) {
+        state.with_uris(src, dst, |src, dst| state.filesystem.copy_file(src, dst))
+    }
+    fn path_exists(filesystem: state, path: Path) {
+        state.with_uri(path, |uri| {
+            if F::PROVIDED.contains(Ops::PATH_EXISTS) {
+                require(state.filesystem.path_exists(uri)?, uri)
+            } else {
+                // What `path_exists` would do, without making the error twice.
+                state.filesystem.stat(uri).map(drop)
+            }
+        })
+    }
+    fn stat(filesystem: state, path: Path, stats: *mut TF_FileStatistics) {
+        if stats.is_null() {
+            return Err(null_argument());
+        }
+        let answer = state.with_uri(path, |uri| state.filesystem.stat(uri))?;
+        // They are uninitialised, and so only written.
+        stats.write(TF_FileStatistics {
+            length: signed(answer.length)?,
+            mtime_nsec: answer.modified_nanos(),
+            is_directory: answer.is_directory,
         });
+        Ok(())
+    }
+    fn is_directory(filesystem: state, path: Path) -> bool, or false {
+        state.with_uri(path, |uri| match state.filesystem.is_directory(uri)? {
+            true => Ok(true),
+            false => Err(Error::expected_directory(uri)),
+        })
+    }
+    fn get_file_size(filesystem: state, path: Path) -> i64, or -1 {
+        state.with_uri(path, |uri| signed(state.filesystem.get_file_size(uri)?))
+    }
+    fn get_children(filesystem: state, path: Path, entries: Names) -> c_int, or -1 {
+        let entries = place(entries)?;
+        let children = state.with_uri(path, |uri| {
+            let children = state.filesystem.get_children(uri)?;
+            match children.impossible() {
+                Some(name) => Err(no_child_name(uri, name)),
+                None => Ok(children),
+            }
+        })?;
+        give_entries(&children, entries)
+    }
+    fn get_matching_paths(filesystem: state, glob: Path, entries: Names) -> c_int, or -1 {
+        let entries = place(entries)?;
+        let pattern = Uri::new(bytes(glob)?);
+        if !F::PROVIDED.contains(Ops::TRANSLATE_NAME) {
+            state.check_scheme(pattern)?;
+        }
+        give_entries(&state.filesystem.get_matching_paths(pattern)?, entries)
     }
 }
-
-/// Slots that open a file for writing.
-macro_rules! writer_slots {
-    ($($op:ident),*) => {$(
-        unsafe extern "C" fn $op<F: Filesystem>(
-            filesystem: *const TF_Filesystem,
-            path: *const c_char,
-            file: *mut TF_WritableFile,
-            status: *mut TF_Status,
-        ) {
-            // SAFETY: the host passes a filesystem of this table, a C string, a file to fill and a status.
-            unsafe {
-                guard(stringify!($op), status, (), || {
-                    let (state, file) = (State::<F>::of(filesystem)?, place(file)?);
-                    let writer = state.with_uri(path, |uri| state.filesystem.$op(uri))?;
-                    let writer: WriterState<F::Writer> =
-                        Exclusive::new(OpenWriter { file: writer, closed: false });
-                    file.plugin_file = Box::into_raw(Box::new(writer)).cast();
-                    Ok(())
-                });
-            }
-        }
-    )*};
-}
-writer_slots!(new_writable_file, new_appendable_file);
-
-unsafe extern "C" fn new_read_only_memory_region_from_file<F: Filesystem>(
-    filesystem: *const TF_Filesystem,
-    path: *const c_char,
-    region: *mut TF_ReadOnlyMemoryRegion,
-    status: *mut TF_Status,
-) {
-    // SAFETY: the host passes a filesystem of this table, a C string, a region to fill and a status.
-    unsafe {
-        guard("new_read_only_memory_region_from_file", status, (), || {
-            let (state, place) = (State::<F>::of(filesystem)?, place(region)?);
-            place.plugin_memory_region = state.with_uri(path, |uri| {
-                let region = state.filesystem.new_read_only_memory_region_from_file(uri)?;
-                RegionState::into_raw(region).map_err(|error| error.context(uri))
-            })?;
-            Ok(())
-        });
-    }
-}
-
-/// Slots that take one path and return a status only.
-macro_rules! path_slots {
-    ($($op:ident),*) => {$(
-        unsafe extern "C" fn $op<F: Filesystem>(
-            filesystem: *const TF_Filesystem,
-            path: *const c_char,
-            status: *mut TF_Status,
-        ) {
-            // SAFETY: the host passes a filesystem of this table, a C string and a status.
-            unsafe {
-                guard(stringify!($op), status, (), || {
-                    let state = State::<F>::of(filesystem)?;
-                    state.with_uri(path, |uri| state.filesystem.$op(uri))
-                });
-            }
-        }
-    )*};
-}
-path_slots!(create_dir, recursively_create_dir, delete_file, delete_dir);
-
-/// Slots that take a source and a destination and return a status only.
-macro_rules! two_path_slots {
-    ($($op:ident),*) => {$(
-        unsafe extern "C" fn $op<F: Filesystem>(
-            filesystem: *const TF_Filesystem,
-            src: *const c_char,
-            dst: *const c_char,
-            status: *mut TF_Status,
-        ) {
-            // SAFETY: the host passes a filesystem of this table, two C strings and a status.
-            unsafe {
-                guard(stringify!($op), status, (), || {
-                    let state = State::<F>::of(filesystem)?;
-                    state.with_uris(src, dst, |src, dst| state.filesystem.$op(src, dst))
-                });
-            }
-        }
-    )*};
-}
-two_path_slots!(rename_file, copy_file);
 
 unsafe extern "C" fn delete_recursively<F: Filesystem>(
     filesystem: *const TF_Filesystem,
@@ -257,27 +255,6 @@ unsafe extern "C" fn delete_recursively<F: Filesystem>(
 /// Turns the result of `path_exists` into the status.
 fn require(exists: bool, uri: Uri<'_>) -> Result<()> {
     if exists { Ok(()) } else { Err(Error::not_found(uri)) }
-}
-
-unsafe extern "C" fn path_exists<F: Filesystem>(
-    filesystem: *const TF_Filesystem,
-    path: *const c_char,
-    status: *mut TF_Status,
-) {
-    // SAFETY: the host passes a filesystem of this table, a C string and a status.
-    unsafe {
-        guard("path_exists", status, (), || {
-            let state = State::<F>::of(filesystem)?;
-            state.with_uri(path, |uri| {
-                if F::PROVIDED.contains(Ops::PATH_EXISTS) {
-                    require(state.filesystem.path_exists(uri)?, uri)
-                } else {
-                    // What `path_exists` would do, without making the error twice.
-                    state.filesystem.stat(uri).map(drop)
-                }
-            })
-        });
-    }
 }
 
 unsafe extern "C" fn paths_exist<F: Filesystem>(
@@ -331,66 +308,10 @@ fn too_few<T>() -> Result<T> {
     Err(Error::internal("`paths_exist` failed, or answered for too few paths; see the log"))
 }
 
-unsafe extern "C" fn stat<F: Filesystem>(
-    filesystem: *const TF_Filesystem,
-    path: *const c_char,
-    stats: *mut TF_FileStatistics,
-    status: *mut TF_Status,
-) {
-    // SAFETY: the host passes a filesystem of this table, a C string, uninitialised statistics, which
-    // are only written, and a status.
-    unsafe {
-        guard("stat", status, (), || {
-            let state = State::<F>::of(filesystem)?;
-            if stats.is_null() {
-                return Err(null_argument());
-            }
-            let answer = state.with_uri(path, |uri| state.filesystem.stat(uri))?;
-            stats.write(TF_FileStatistics {
-                length: signed(answer.length)?,
-                mtime_nsec: answer.modified_nanos(),
-                is_directory: answer.is_directory,
-            });
-            Ok(())
-        });
-    }
-}
-
 /// A length as the host takes it.
 fn signed(length: u64) -> Result<i64> {
     i64::try_from(length)
         .map_err(|_| Error::internal(format_args!("length {length} is out of range")))
-}
-
-unsafe extern "C" fn is_directory<F: Filesystem>(
-    filesystem: *const TF_Filesystem,
-    path: *const c_char,
-    status: *mut TF_Status,
-) -> bool {
-    // SAFETY: the host passes a filesystem of this table, a C string and a status.
-    unsafe {
-        guard("is_directory", status, false, || {
-            let state = State::<F>::of(filesystem)?;
-            state.with_uri(path, |uri| match state.filesystem.is_directory(uri)? {
-                true => Ok(true),
-                false => Err(Error::expected_directory(uri)),
-            })
-        })
-    }
-}
-
-unsafe extern "C" fn get_file_size<F: Filesystem>(
-    filesystem: *const TF_Filesystem,
-    path: *const c_char,
-    status: *mut TF_Status,
-) -> i64 {
-    // SAFETY: the host passes a filesystem of this table, a C string and a status.
-    unsafe {
-        guard("get_file_size", status, -1, || {
-            let state = State::<F>::of(filesystem)?;
-            state.with_uri(path, |uri| signed(state.filesystem.get_file_size(uri)?))
-        })
-    }
 }
 
 unsafe extern "C" fn translate_name<F: Filesystem>(
@@ -419,27 +340,6 @@ unsafe extern "C" fn translate_name<F: Filesystem>(
     }
 }
 
-/// Returns with a list of names.
-///
-/// # Safety
-/// The arguments must be those of a `TF_ListOp` called by the host.
-unsafe fn list<F: Filesystem>(
-    op: &'static str,
-    filesystem: *const TF_Filesystem,
-    entries: *mut *mut *mut c_char,
-    status: *mut TF_Status,
-    names: impl FnOnce(&State<F>) -> Result<Entries>,
-) -> c_int {
-    // SAFETY: the host passes a filesystem of this table, a place for the array and a status.
-    unsafe {
-        guard(op, status, -1, || {
-            let state = State::<F>::of(filesystem)?;
-            let entries = place(entries)?;
-            give_entries(&names(state)?, entries)
-        })
-    }
-}
-
 #[cold]
 fn no_child_name(uri: Uri<'_>, name: &[u8]) -> Error {
     Error::internal(format_args!(
@@ -447,44 +347,6 @@ fn no_child_name(uri: Uri<'_>, name: &[u8]) -> Error {
          slashes out",
         name.escape_ascii()
     ))
-}
-
-unsafe extern "C" fn get_children<F: Filesystem>(
-    filesystem: *const TF_Filesystem,
-    path: *const c_char,
-    entries: *mut *mut *mut c_char,
-    status: *mut TF_Status,
-) -> c_int {
-    // SAFETY: the host's arguments are passed on; `path` is a C string.
-    unsafe {
-        list::<F>("get_children", filesystem, entries, status, |state| {
-            state.with_uri(path, |uri| {
-                let children = state.filesystem.get_children(uri)?;
-                if let Some(name) = children.impossible() {
-                    return Err(no_child_name(uri, name));
-                }
-                Ok(children)
-            })
-        })
-    }
-}
-
-unsafe extern "C" fn get_matching_paths<F: Filesystem>(
-    filesystem: *const TF_Filesystem,
-    glob: *const c_char,
-    entries: *mut *mut *mut c_char,
-    status: *mut TF_Status,
-) -> c_int {
-    // SAFETY: the host's arguments are passed on; `glob` is a C string.
-    unsafe {
-        list::<F>("get_matching_paths", filesystem, entries, status, |state| {
-            let pattern = Uri::new(bytes(glob)?);
-            if !F::PROVIDED.contains(Ops::TRANSLATE_NAME) {
-                state.check_scheme(pattern)?;
-            }
-            state.filesystem.get_matching_paths(pattern)
-        })
-    }
 }
 
 unsafe extern "C" fn flush_caches<F: Filesystem>(filesystem: *const TF_Filesystem) {

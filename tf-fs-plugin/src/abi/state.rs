@@ -10,6 +10,35 @@ use tf_fs_sys::TF_Filesystem;
 use tf_plugin_core::sync::Mutex;
 use tf_plugin_core::{Code, Error, Result};
 
+/// A path or another name of the host's: a C string.
+pub(super) type Path = *const c_char;
+
+/// Slots with a status. Each runs its body with the state of the filesystem that it gets, and returns what stands behind
+/// `or` with an error.
+macro_rules! slots {
+    ($(
+        $(#[$doc:meta])*
+        fn $op:ident($filesystem:ident: $state:ident $(, $arg:ident: $type:ty)*) $(-> $ret:ty, or $failed:literal)? $body:block
+    )*) => {$(
+        $(#[$doc])*
+        unsafe extern "C" fn $op<F: Filesystem>(
+            $filesystem: *const TF_Filesystem,
+            $($arg: $type,)*
+            status: *mut TF_Status,
+        ) $(-> $ret)? {
+            // SAFETY: the host passes a filesystem of this table, a status, and between them what the header says, valid
+            // during the call: C strings, places to fill, and arrays with their lengths.
+            unsafe {
+                guard(stringify!($op), status, ($($failed)?), || {
+                    let $state = State::<F>::of($filesystem)?;
+                    $body
+                })
+            }
+        }
+    )*};
+}
+pub(super) use slots;
+
 /// A filesystem of the author's with the state that the SDK keeps for it.
 pub(super) struct State<F: Filesystem> {
     pub(super) filesystem: F,
