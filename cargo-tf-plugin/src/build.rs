@@ -26,9 +26,6 @@ impl Workspace {
     /// In the profile `release` this is what `cargo build --release` builds, and neither rebuilds what the other has
     /// built. In a profile that the manifest names, only the shared library is made, also of a package that is a Rust
     /// library too: beside one, cargo leaves out the optimisation of the whole program (`lto`).
-    ///
-    /// # Errors
-    /// When the package does not build or makes no shared library.
     pub fn build_plugin(&self, package: &str) -> Result<PathBuf> {
         let Some(package) = self.package(package) else {
             bail!("the workspace in {} has no package `{package}`", self.root().display());

@@ -32,19 +32,12 @@ impl Packages {
     /// The environment is made on first use, and made again when the requirements have changed or an installation
     /// was interrupted. It starts from the interpreter that `TF_PLUGIN_PYTHON` names, else from `base` if one is
     /// given, else from the one that [`TensorFlow::pinned`](crate::TensorFlow::pinned) finds.
-    ///
-    /// # Errors
-    /// When no suitable Python is found, its `venv` module is missing, pip fails or the disk is full. The text names
-    /// the cause and the next step.
     pub fn provide(name: &str, requirements: &str, base: Option<&Path>) -> Result<Self> {
         let directory = Workspace::current()?.target_dir().join("packages");
         Self::provide_in(&directory, name, requirements, base)
     }
 
     /// As [`Packages::provide`], with the environments in `directory`.
-    ///
-    /// # Errors
-    /// As [`Packages::provide`].
     pub fn provide_in(
         directory: &Path,
         name: &str,

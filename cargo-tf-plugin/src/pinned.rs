@@ -66,18 +66,11 @@ impl TensorFlow {
     ///
     /// `2.21` is the release of that series that the project is tested with; `2.22` is the release candidate in
     /// [`CANDIDATES`].
-    ///
-    /// # Errors
-    /// When no suitable Python is found, its `venv` module is missing, pip fails (no network, no such release)
-    /// or the disk is full. The text names the cause and the next step.
     pub fn pinned(version: &str) -> Result<Self> {
         Self::pinned_in(version, &environments()?)
     }
 
     /// As [`TensorFlow::pinned`], with the environments in `directory` instead: `<directory>/<version>`.
-    ///
-    /// # Errors
-    /// As [`TensorFlow::pinned`].
     pub fn pinned_in(version: &str, directory: &Path) -> Result<Self> {
         let version = release(version)?;
         let installation = Installation::new(version, directory)?;
@@ -93,9 +86,6 @@ impl TensorFlow {
 
     /// The TensorFlow of the virtual environment that is active (`VIRTUAL_ENV`), else [`NEWEST`] as
     /// [`TensorFlow::pinned`] provides it.
-    ///
-    /// # Errors
-    /// As [`TensorFlow::pinned`], where the active environment has no TensorFlow that can be used.
     pub fn around() -> Result<Self> {
         let active = env::var_os("VIRTUAL_ENV").filter(|venv| !venv.is_empty());
         let python = active.map(|venv| PathBuf::from(venv).join("bin/python"));

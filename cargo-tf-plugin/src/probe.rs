@@ -207,9 +207,6 @@ pub struct Probe {
 
 impl Probe {
     /// By this program.
-    ///
-    /// # Errors
-    /// When the system does not say which file this program is.
     pub fn new(limit: Duration) -> Result<Self> {
         let program = env::current_exe().context("cannot find the file of this program")?;
         Ok(Self { program, library_dir: None, limit })

@@ -44,10 +44,6 @@ pub struct TensorFlow {
 
 impl TensorFlow {
     /// The TensorFlow that the interpreter `python` imports; nothing is installed or changed.
-    ///
-    /// # Errors
-    /// When `python` does not run, has no TensorFlow, or has one that is too old or lacks the files that
-    /// plugins need.
     pub fn from_python(python: &Path) -> Result<Self> {
         let found: Located = python::ask(python, LOCATE)?;
         let Some(package) = found.package else {

@@ -25,9 +25,6 @@ pub struct Workspace {
 
 impl Workspace {
     /// Asks cargo for the workspace around the current directory; neither network nor lock file is touched.
-    ///
-    /// # Errors
-    /// When cargo cannot be run, or the current directory is in no package.
     pub fn current() -> Result<Self> {
         match Self::described(&mut MetadataCommand::new()) {
             Err(error) if error.to_string().contains("could not find `Cargo.toml`") => bail!(

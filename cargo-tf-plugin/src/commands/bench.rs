@@ -77,10 +77,6 @@ pub struct Bench {
 
 impl Bench {
     /// Measures, prints the report and writes it where the user wants; the exit code says whether all was well.
-    ///
-    /// # Errors
-    /// When there is no plugin, TensorFlow would not load it, a TensorFlow cannot be provided, no directory can be
-    /// written to, or a report cannot be read or written.
     pub fn run(self) -> Result<ExitCode> {
         let baseline = self.baseline.as_deref().map(Report::read).transpose()?;
         for file in [&self.html, &self.save].into_iter().flatten() {

@@ -91,9 +91,6 @@ impl What {
 
 impl Build {
     /// Builds the library and says where it is and where it works.
-    ///
-    /// # Errors
-    /// When there is no plugin here, it does not build, or needs a newer system than was promised.
     pub fn run(self) -> Result<()> {
         let (_, library) = self.what.build()?;
         let platform = library.platform(self.what.compat);

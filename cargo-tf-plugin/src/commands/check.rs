@@ -61,9 +61,6 @@ pub struct Check {
 
 impl Check {
     /// Looks at the plugin and prints what it finds; the exit code says whether TensorFlow would load it.
-    ///
-    /// # Errors
-    /// When there is no plugin to look at, or a TensorFlow that was named cannot be provided.
     pub fn run(self) -> Result<ExitCode> {
         let plugin = plugin(self.plugin.as_deref())?;
         // Those that are named must be there, also for a plugin that needs nothing of them.

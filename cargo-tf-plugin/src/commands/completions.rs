@@ -25,9 +25,6 @@ pub struct Completions {
 
 impl Completions {
     /// Writes the shell's script to standard output; `subcommands` adds what the program has.
-    ///
-    /// # Errors
-    /// When it cannot be written.
     pub fn run(self, subcommands: impl FnOnce(Command) -> Command) -> Result<()> {
         let mut script = Vec::new();
         let mut program = subcommands(Command::new(PROGRAM));

@@ -67,9 +67,6 @@ pub struct Coverage {
 
 impl Coverage {
     /// Runs the script and prints the report; the exit code is the script's.
-    ///
-    /// # Errors
-    /// When there is no such script, no plugin with a device, or the script has ended without a report.
     pub fn run(self) -> Result<ExitCode> {
         if !self.script.is_file() {
             bail!("cannot find {}; name a Python script", self.script.display());

@@ -88,9 +88,6 @@ impl Example {
 
 impl Demo {
     /// Provides TensorFlow and what else the demo needs, builds the example and runs its demo script.
-    ///
-    /// # Errors
-    /// When a Python package cannot be provided, the example does not build, or the script finds a wrong result.
     pub fn run(self) -> Result<()> {
         let workspace = Workspace::current().context("run the demo in a clone of the project")?;
         let name = self.example.package();

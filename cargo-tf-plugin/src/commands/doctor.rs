@@ -102,9 +102,6 @@ pub(crate) fn installed(tensorflow: &TensorFlow) -> Result<Vec<PathBuf>> {
 
 impl Doctor {
     /// Looks at the plugins of a TensorFlow and prints what it finds; or explains an error text.
-    ///
-    /// # Errors
-    /// When there is no such TensorFlow, or nothing is known about the text.
     pub fn run(self) -> Result<ExitCode> {
         if let Some(text) = &self.explain {
             return explained(text, self.json);

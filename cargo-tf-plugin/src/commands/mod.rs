@@ -49,9 +49,6 @@ pub enum Command {
 
 impl Command {
     /// Does what the subcommand says; the exit code is the one for the process.
-    ///
-    /// # Errors
-    /// Those of the subcommand; the text is meant for the user.
     pub fn run(self) -> Result<ExitCode> {
         match self {
             Self::New(new) => new.run()?,

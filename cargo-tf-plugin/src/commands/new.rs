@@ -65,9 +65,6 @@ struct KindArguments {
 
 impl New {
     /// Makes the crate: all of it, or nothing.
-    ///
-    /// # Errors
-    /// When a name cannot be used, the directory is there already, or it cannot be written.
     pub fn run(self) -> Result<()> {
         let kind = match self.kind {
             KindArguments { fs: true, .. } => Kind::Filesystem,

@@ -126,9 +126,6 @@ impl Found {
 
 impl Run {
     /// Builds the plugin and becomes the program; returns only if that fails.
-    ///
-    /// # Errors
-    /// When there is no plugin here, it does not build, TensorFlow is not found, or the program is not.
     pub fn run(self) -> Result<()> {
         let found = self.choice.find()?;
         let (program, arguments) = self.program.split_first().context("a program is needed")?;

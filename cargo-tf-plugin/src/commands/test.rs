@@ -92,9 +92,6 @@ pub struct Test {
 
 impl Test {
     /// Runs all tests, also after one has failed, and prints what each came to.
-    ///
-    /// # Errors
-    /// When a test fails, there is no plugin here, it does not build, or a TensorFlow cannot be provided.
     pub fn run(self) -> Result<()> {
         let (project, library) = What::package(self.package).build()?;
         // All that are named must be there before the first is used.

@@ -35,9 +35,6 @@ pub struct Wheel {
 
 impl Wheel {
     /// Builds the plugin and packs it.
-    ///
-    /// # Errors
-    /// When there is no plugin here, it does not build or cannot be packed.
     pub fn run(self) -> Result<()> {
         let (project, library) = self.what.build()?;
         let wheel = wheel::Wheel::new(&project, &library, self.what.compat)?;

@@ -97,9 +97,6 @@ macro_rules! callbacks {
 
 impl Device {
     /// Calls `SE_InitPlugin`, and opens the first device.
-    ///
-    /// # Errors
-    /// What is missing, or what the plugin says.
     pub fn load(library: Library) -> Result<Self, String> {
         let said =
             |what: &str, done: Done<'_>| done.map_err(|why| format!("`{what}` failed: {why}"));

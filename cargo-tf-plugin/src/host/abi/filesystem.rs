@@ -113,9 +113,6 @@ macro_rules! listings {
 
 impl Filesystem {
     /// Calls `TF_InitPlugin`, and `init` of the filesystem of `scheme`, or of the only one.
-    ///
-    /// # Errors
-    /// What is missing, or what `init` says.
     pub fn load(library: Library, scheme: Option<&str>) -> Result<Self, String> {
         let init = library.symbol(c"TF_InitPlugin");
         let init = init.ok_or("the plugin exports no TF_InitPlugin")?;

@@ -21,17 +21,11 @@ pub struct Library {
 
 impl Library {
     /// Opens a plugin.
-    ///
-    /// # Errors
-    /// What the dynamic linker says.
     pub fn open(path: &Path) -> Result<Self, String> {
         Self::open_with(path, libc::RTLD_LOCAL)
     }
 
     /// Opens a library whose functions all libraries see that are opened later, such as TensorFlow's.
-    ///
-    /// # Errors
-    /// What the dynamic linker says.
     pub fn open_for_all(path: &Path) -> Result<Self, String> {
         Self::open_with(path, libc::RTLD_GLOBAL)
     }
