@@ -356,7 +356,6 @@ pub(crate) fn path_op(fs: &TestFilesystem, op: &str, path: &[u8]) -> Result<()> 
     let slot = match op {
         "path_exists" => ops.path_exists,
         "create_dir" => ops.create_dir,
-        "delete_file" => ops.delete_file,
         other => panic!("no call for `{other}`"),
     };
     let path = CString::new(path).expect("no NUL");
