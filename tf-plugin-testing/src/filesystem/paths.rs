@@ -21,7 +21,7 @@ macro_rules! path_ops {
                 let uri = uri.as_ref();
                 let slot = self.mounted.tables.filesystem.$op;
                 let slot = slot.ok_or_else(|| unsupported(uri, $cpp_name))?;
-                self.mounted.path_op(stringify!($op), slot, &self.translate_name(uri)?)
+                self.mounted.path_op(stringify!($op), slot, &self.translate_name(uri)?).0
             }
         )*}
     };
@@ -48,7 +48,7 @@ impl TestFilesystem {
         let Some(slot) = self.mounted.tables.filesystem.recursively_create_dir else {
             return defaults::recursively_create_dir(self, uri);
         };
-        self.mounted.path_op("recursively_create_dir", slot, &self.translate_name(uri)?)
+        self.mounted.path_op("recursively_create_dir", slot, &self.translate_name(uri)?).0
     }
 
     /// Deletes a directory with all below it.
@@ -58,13 +58,11 @@ impl TestFilesystem {
     pub fn delete_recursively(&self, uri: impl AsRef<[u8]>) -> Result<(), Undeleted> {
         const OP: &str = "delete_recursively";
         let uri = uri.as_ref();
-        if self.mounted.tables.filesystem.delete_recursively.is_none() {
+        let Some(slot) = self.mounted.tables.filesystem.delete_recursively else {
             return defaults::delete_recursively(self, uri);
-        }
-        let path = self.translate_name(uri)?;
-        let Some((result, files, dirs)) = self.mounted.raw_delete_recursively(&path) else {
-            return Ok(());
         };
+        let path = self.translate_name(uri)?;
+        let (result, files, dirs) = self.mounted.raw_delete_recursively(slot, &path);
         if files == UNSET || dirs == UNSET {
             let what = "left a counter unset, which TensorFlow reads whatever the status";
             self.violation(OP, &path, what);
@@ -155,13 +153,10 @@ impl TestFilesystem {
     /// That of the plugin; `UNIMPLEMENTED` if the slot is null.
     pub fn stat(&self, uri: impl AsRef<[u8]>) -> Result<FileStatistics> {
         let uri = uri.as_ref();
-        if self.mounted.tables.filesystem.stat.is_none() {
-            return Err(unsupported(uri, "Stat"));
-        }
+        let slot = self.mounted.tables.filesystem.stat;
+        let slot = slot.ok_or_else(|| unsupported(uri, "Stat"))?;
         let path = self.translate_name(uri)?;
-        let Some((result, raw)) = self.mounted.raw_stat(&path) else {
-            return Err(unsupported(uri, "Stat"));
-        };
+        let (result, raw) = self.mounted.raw_stat(slot, &path);
         let unset = (
             raw.length == UNSET as i64,
             raw.mtime_nsec == UNSET as i64,
@@ -197,24 +192,23 @@ impl TestFilesystem {
     /// # Errors
     /// That of the plugin.
     pub fn is_directory(&self, uri: impl AsRef<[u8]>) -> Result<()> {
+        const OP: &str = "is_directory";
         let uri = uri.as_ref();
-        if self.mounted.tables.filesystem.is_directory.is_none() {
+        let Some(slot) = self.mounted.tables.filesystem.is_directory else {
             self.path_exists(uri)?;
             return if self.stat(uri)?.is_directory {
                 Ok(())
             } else {
                 Err(Error::failed_precondition("Not a directory"))
             };
-        }
-        let path = self.translate_name(uri)?;
-        let Some((result, returned)) = self.mounted.raw_is_directory(&path) else {
-            return Ok(());
         };
+        let path = self.translate_name(uri)?;
+        let (result, returned) = self.mounted.path_op(OP, slot, &path);
         if result.is_ok() != returned {
             let what = format!(
                 "returned {returned}, but the status, which alone TensorFlow looks at, says otherwise"
             );
-            self.violation("is_directory", &path, what);
+            self.violation(OP, &path, what);
         }
         result
     }
@@ -226,18 +220,16 @@ impl TestFilesystem {
     pub fn get_file_size(&self, uri: impl AsRef<[u8]>) -> Result<u64> {
         const OP: &str = "get_file_size";
         let uri = uri.as_ref();
-        if self.mounted.tables.filesystem.get_file_size.is_none() {
+        let Some(slot) = self.mounted.tables.filesystem.get_file_size else {
             let statistics = self.stat(uri)?;
             return if statistics.is_directory {
                 Err(Error::failed_precondition("Called GetFileSize on a directory"))
             } else {
                 Ok(statistics.length)
             };
-        }
-        let path = self.translate_name(uri)?;
-        let Some((result, returned)) = self.mounted.raw_get_file_size(&path) else {
-            return Ok(0);
         };
+        let path = self.translate_name(uri)?;
+        let (result, returned) = self.mounted.path_op(OP, slot, &path);
         let size = number(&self.mounted, OP, &path, &result, returned);
         result.map(|()| size)
     }

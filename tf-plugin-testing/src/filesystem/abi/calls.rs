@@ -6,7 +6,7 @@ use core::ffi::{CStr, c_char, c_int};
 use core::mem::{MaybeUninit, offset_of};
 use core::ptr;
 use std::ffi::CString;
-use tf_fs_sys::{TF_FileStatistics, TF_ListOp, TF_PathOp, TF_TwoPathOp};
+use tf_fs_sys::{TF_FileStatistics, TF_Filesystem, TF_ListOp, TF_Status, TF_TwoPathOp};
 use tf_plugin_core::Result;
 
 /// What `stat` has written, read without believing any of it.
@@ -28,18 +28,30 @@ pub(in crate::filesystem) struct Listing {
     pub(in crate::filesystem) entries: Vec<Option<Vec<u8>>>,
 }
 
+/// A slot with one path and a status.
+pub(in crate::filesystem) type PathOp<R> =
+    unsafe extern "C" fn(*const TF_Filesystem, *const c_char, *mut TF_Status) -> R;
+type DeleteRecursively =
+    unsafe extern "C" fn(*const TF_Filesystem, *const c_char, *mut u64, *mut u64, *mut TF_Status);
+type Stat = unsafe extern "C" fn(
+    *const TF_Filesystem,
+    *const c_char,
+    *mut TF_FileStatistics,
+    *mut TF_Status,
+);
+
 impl Mounted {
-    pub(in crate::filesystem) fn path_op(
+    /// An operation with one path and a status: what the status says, and what the slot returned.
+    pub(in crate::filesystem) fn path_op<R>(
         &self,
         op: &'static str,
-        slot: TF_PathOp,
+        slot: PathOp<R>,
         path: &[u8],
-    ) -> Result<()> {
+    ) -> (Result<()>, R) {
         let c = c_path(path);
         // SAFETY: an initialised filesystem of this table, a C string and a status.
-        self.call(op, path, |status| unsafe { slot(self.as_ptr(), c.as_ptr(), status) }).0
+        self.call(op, path, |status| unsafe { slot(self.as_ptr(), c.as_ptr(), status) })
     }
-
     pub(in crate::filesystem) fn two_path_op(
         &self,
         op: &'static str,
@@ -56,16 +68,16 @@ impl Mounted {
     /// The answer and both counters, [`UNSET`] where they were not written.
     pub(in crate::filesystem) fn raw_delete_recursively(
         &self,
+        slot: DeleteRecursively,
         path: &[u8],
-    ) -> Option<(Result<()>, u64, u64)> {
-        let slot = self.tables.filesystem.delete_recursively?;
+    ) -> (Result<()>, u64, u64) {
         let c = c_path(path);
         let (mut files, mut dirs) = (UNSET, UNSET);
         // SAFETY: an initialised filesystem of this table, a C string, two counters and a status.
         let (result, ()) = self.call("delete_recursively", path, |status| unsafe {
             slot(self.as_ptr(), c.as_ptr(), &mut files, &mut dirs, status);
         });
-        Some((result, files, dirs))
+        (result, files, dirs)
     }
 
     /// What was returned, and a status a path if `with_statuses`.
@@ -101,9 +113,9 @@ impl Mounted {
 
     pub(in crate::filesystem) fn raw_stat(
         &self,
+        slot: Stat,
         path: &[u8],
-    ) -> Option<(Result<()>, RawStatistics)> {
-        let slot = self.tables.filesystem.stat?;
+    ) -> (Result<()>, RawStatistics) {
         let c = c_path(path);
         let mut place = MaybeUninit::<TF_FileStatistics>::uninit();
         // SAFETY: every byte of the struct is within `place`; any byte is a `u8`, and afterwards each
@@ -126,32 +138,8 @@ impl Mounted {
                     .add(offset_of!(TF_FileStatistics, is_directory))
                     .read(),
             };
-            Some((result, statistics))
+            (result, statistics)
         }
-    }
-
-    pub(in crate::filesystem) fn raw_is_directory(
-        &self,
-        path: &[u8],
-    ) -> Option<(Result<()>, bool)> {
-        let slot = self.tables.filesystem.is_directory?;
-        let c = c_path(path);
-        // SAFETY: an initialised filesystem of this table, a C string and a status.
-        Some(self.call("is_directory", path, |status| unsafe {
-            slot(self.as_ptr(), c.as_ptr(), status)
-        }))
-    }
-
-    pub(in crate::filesystem) fn raw_get_file_size(
-        &self,
-        path: &[u8],
-    ) -> Option<(Result<()>, i64)> {
-        let slot = self.tables.filesystem.get_file_size?;
-        let c = c_path(path);
-        // SAFETY: an initialised filesystem of this table, a C string and a status.
-        Some(self.call("get_file_size", path, |status| unsafe {
-            slot(self.as_ptr(), c.as_ptr(), status)
-        }))
     }
 
     /// The name that the plugin made of `uri`; `Some(None)` if it is null.
