@@ -105,6 +105,20 @@ impl Finished {
         }
     }
 
+    /// The steps that a script has done: the rest of each line that begins with `ok`.
+    #[must_use]
+    pub fn done(&self) -> Vec<&str> {
+        self.stdout.lines().filter_map(|line| line.strip_prefix("ok ")).collect()
+    }
+
+    /// Fails the test unless the script has done this.
+    #[track_caller]
+    pub fn must_have_done(&self, step: &str) {
+        if !self.done().contains(&step) {
+            self.fail(&format!("`{step}` was not done"));
+        }
+    }
+
     /// Fails the test, with all output.
     #[track_caller]
     pub fn fail(&self, why: &str) -> ! {

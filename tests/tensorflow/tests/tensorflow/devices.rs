@@ -36,9 +36,7 @@ fn run_plugin(
         python = python.env("TF_SE_PLUGIN_DEVICES", devices);
     }
     let finished = python.in_a_fork().run().success();
-    let done: Vec<&str> =
-        finished.stdout.lines().filter_map(|line| line.strip_prefix("ok ")).collect();
-    assert_eq!(done, steps);
+    assert_eq!(finished.done(), steps);
 }
 
 fn tensors_go_there_and_back(tensorflow: &TensorFlow) {

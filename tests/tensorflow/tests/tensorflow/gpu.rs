@@ -47,7 +47,7 @@ fn each_operation_answers_as_on_the_cpu() {
     let own = [("RUST_GPU_TYPE", "RUST_GPU"), ("TF_PLUGIN_DEVICE_TYPE", "RUST_GPU")];
     let finished =
         run("refdevice_sweep", &[], &[&own[..], &[("TF_PLUGIN_LACKS_TYPES", "1")]].concat());
-    let swept = finished.stdout.lines().filter(|line| line.starts_with("ok ")).count();
+    let swept = finished.done().len();
     assert!(swept > 100, "{swept} operations: {}", finished.stdout);
 }
 
@@ -110,8 +110,7 @@ fn step(what: &str) {
 /// A step of `refdevice.py`.
 fn step_in(version: &str, what: &str) {
     let finished = run_in(version, "refdevice", &[what], &[]);
-    let done = format!("ok {what}");
-    assert!(finished.stdout.lines().any(|line| line == done), "{}", finished.stdout);
+    finished.must_have_done(what);
 }
 
 #[test]
@@ -150,8 +149,7 @@ fn scripts_for_a_gpu_run_unchanged() {
 fn applications_in(version: &str, models: &[&str]) {
     let finished = run_in(version, "applications", models, &[]);
     for model in models {
-        let done = format!("ok {model}");
-        assert!(finished.stdout.lines().any(|line| line == done), "{}", finished.stdout);
+        finished.must_have_done(model);
     }
 }
 
@@ -188,8 +186,7 @@ fn fusion_in(version: &str, steps: &[&str], settings: &[(&str, &str)]) -> BTreeM
         let settings = [settings, &[(COUNTERS, counters)]].concat();
         let finished = run_in(version, "fusion", steps, &settings);
         for step in steps {
-            let done = format!("ok {step}");
-            assert!(finished.stdout.lines().any(|line| line == done), "{}", finished.stdout);
+            finished.must_have_done(step);
         }
     })
 }
@@ -284,8 +281,7 @@ fn a_transformer_trains_as_on_the_cpu() {
 fn memory_ends_with_an_error_and_training_goes_on() {
     let limit = [("RUST_GPU_MEMORY_MIB", "64")];
     let finished = run("refdevice", &["memory", "train=dense,sgd"], &limit);
-    let done = finished.stdout.lines().filter(|line| line.starts_with("ok ")).count();
-    assert_eq!(done, 2, "{}", finished.stdout);
+    assert_eq!(finished.done().len(), 2, "{}", finished.stdout);
 }
 
 #[test]
@@ -307,7 +303,7 @@ pub(super) fn leaves_the_cpu_on(
 ) {
     let newest = cargo_tf_plugin::NEWEST;
     let finished = run_on(environment, newest, "refdevice", &["refused"], settings);
-    assert!(finished.stdout.lines().any(|line| line == "ok refused"), "{}", finished.stdout);
+    finished.must_have_done("refused");
     let lines = finished.stderr.lines().filter(|line| line.contains("RUST_GPU has no devices"));
     let lines: Vec<_> = lines.collect();
     assert!(lines.len() == 1 && lines[0].contains(said), "{said}: {}", finished.stderr);
@@ -339,10 +335,7 @@ pub(super) fn lose_card(
         python = python.env(name, value);
     }
     let finished = if in_a_fork { python.in_a_fork().run() } else { python.run() }.success();
-    let done = format!("ok {way}");
-    if !finished.stdout.lines().any(|line| line == done) {
-        finished.fail("the work was not done");
-    }
+    finished.must_have_done(way);
     finished
 }
 

@@ -69,8 +69,7 @@ fn keras_trains_as_on_the_cpu() {
     let steps = ["train=convolutional,adam", "transformer", "trace"];
     let finished = run("refdevice", &steps, &[]);
     for step in steps {
-        let done = format!("ok {step}");
-        assert!(finished.stdout.lines().any(|line| line == done), "{}", finished.stdout);
+        finished.must_have_done(step);
     }
 }
 
@@ -78,8 +77,8 @@ fn keras_trains_as_on_the_cpu() {
 #[test]
 fn applications_train_on_the_device_alone() {
     let finished = run("applications", &["MobileNetV2", "ViT"], &[]);
-    for model in ["ok MobileNetV2", "ok ViT"] {
-        assert!(finished.stdout.lines().any(|line| line == model), "{}", finished.stdout);
+    for model in ["MobileNetV2", "ViT"] {
+        finished.must_have_done(model);
     }
 }
 
@@ -89,7 +88,7 @@ fn fused_ops_compute_what_they_do_one_by_one() {
     let counts = tempfile::NamedTempFile::new().expect("a file");
     let counters = [(super::gpu::COUNTERS, counts.path().to_str().expect("UTF-8"))];
     let finished = run("fusion", &["ops", "trees=20", "shapes"], &counters);
-    assert!(finished.stdout.lines().any(|line| line == "ok shapes"), "{}", finished.stdout);
+    finished.must_have_done("shapes");
 }
 
 /// `examples/gpu/tests/lost.rs` has more of the calls.

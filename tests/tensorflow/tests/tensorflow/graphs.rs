@@ -27,9 +27,7 @@ fn run(tensorflow: &TensorFlow, steps: &[&str], pass: Option<&str>) -> Finished 
         python = python.env(PASS, pass);
     }
     let finished = python.in_a_fork().run().success();
-    let done: Vec<&str> =
-        finished.stdout.lines().filter_map(|line| line.strip_prefix("ok ")).collect();
-    assert_eq!(done, steps);
+    assert_eq!(finished.done(), steps);
     finished
 }
 

@@ -2,8 +2,7 @@
 //! use it.
 
 use cargo_tf_plugin::TensorFlow;
-use cargo_tf_plugin::workspace::Workspace;
-use std::fs;
+use tf_plugin_tensorflow_tests::outside::read;
 use tf_plugin_tensorflow_tests::python::Python;
 use tf_plugin_tensorflow_tests::{Example, each_tensorflow, scenarios};
 
@@ -15,11 +14,6 @@ fn blocks(language: &str) -> Vec<String> {
     let begin = format!("\n```{language}\n");
     let rest = page.split(&begin).skip(1);
     rest.map(|block| block.split_once("\n```\n").expect("a block ends").0.to_owned()).collect()
-}
-
-fn read(path: &str) -> String {
-    let workspace = Workspace::current().expect("tests run in the workspace");
-    fs::read_to_string(workspace.root().join(path)).expect("it is there")
 }
 
 /// Code without what only separates blocks.

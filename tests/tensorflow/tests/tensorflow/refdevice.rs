@@ -28,9 +28,7 @@ fn run(tensorflow: &TensorFlow, steps: &[&str], settings: &[(&str, &str)]) -> Fi
         python = python.env(name, value);
     }
     let finished = python.in_a_fork().run().success();
-    let done: Vec<&str> =
-        finished.stdout.lines().filter_map(|line| line.strip_prefix("ok ")).collect();
-    assert_eq!(done, steps);
+    assert_eq!(finished.done(), steps);
     finished
 }
 
@@ -48,7 +46,7 @@ fn each_operation_answers_as_on_the_cpu(tensorflow: &TensorFlow) {
         .in_a_fork()
         .run()
         .success();
-    let swept = finished.stdout.lines().filter(|line| line.starts_with("ok ")).count();
+    let swept = finished.done().len();
     assert!(swept > 100, "{swept} operations: {}", finished.stdout);
 }
 

@@ -16,9 +16,7 @@ fn second_epochs_make_one_request_a_file() {
         let python = store.python(&tensorflow, "tensorflow/python/disk_cache.py");
         let python = python.args([what, &store.root()]).env("TF_S3_DISK_CACHE", &cache);
         let finished = python.run().success();
-        if !finished.stdout.lines().any(|line| line == format!("ok {what}")) {
-            finished.fail("the work was not done");
-        }
+        finished.must_have_done(what);
         let counts = store.server().counts();
         (counts.get("GetObject").copied().unwrap_or(0), counts)
     };

@@ -26,9 +26,7 @@ fn go(python: Python, store: &Store, way: &str) -> Finished {
         .args(["--root", &store.root(), "--control", store.endpoint()])
         .limit(LIMIT)
         .run();
-    if !finished.stdout.lines().any(|line| line == format!("ok {way}")) {
-        finished.fail("the work was not done");
-    }
+    finished.must_have_done(way);
     if finished.stderr.contains("panicked") {
         finished.fail("the plugin panicked");
     }
