@@ -62,6 +62,15 @@ impl Memory {
     }
 }
 
+/// The thread of a device, which does the copy.
+fn copied(copy: &Arc<Pending>, memory: &Arc<Memory>) -> thread::JoinHandle<()> {
+    let (token, memory) = (Arc::clone(copy), Arc::clone(memory));
+    thread::spawn(move || {
+        memory.fill();
+        token.succeed();
+    })
+}
+
 fn gone() -> Error {
     Error::unavailable("gone")
 }
@@ -72,13 +81,7 @@ pub fn an_event_behind_a_copy() {
         explore(move || {
             let (stream, memory) = (Stream::default(), Memory::new());
             let copy = stream.begin();
-            let device = thread::spawn({
-                let (token, memory) = (Arc::clone(&copy), Arc::clone(&memory));
-                move || {
-                    memory.fill();
-                    token.succeed();
-                }
-            });
+            let device = copied(&copy, &memory);
             stream.begun(copy, Ok(()));
             let event = stream.record();
             if waits {
@@ -149,13 +152,7 @@ pub fn a_ledger_that_is_cleared_up() {
     explore_up_to(2, || {
         let (stream, memory) = (Arc::new(Stream::default()), Memory::new());
         let copy = stream.begin();
-        let device = thread::spawn({
-            let (token, memory) = (Arc::clone(&copy), Arc::clone(&memory));
-            move || {
-                memory.fill();
-                token.succeed();
-            }
-        });
+        let device = copied(&copy, &memory);
         let other = thread::spawn({
             let stream = Arc::clone(&stream);
             move || {
@@ -183,13 +180,7 @@ pub fn an_event_that_is_passed_on() {
         let (stream, memory) = (Arc::new(Stream::default()), Memory::new());
         let (event, passed) = (Arc::new(Ledger::default()), Arc::new(AtomicBool::new(false)));
         let copy = stream.begin();
-        let device = thread::spawn({
-            let (token, memory) = (Arc::clone(&copy), Arc::clone(&memory));
-            move || {
-                memory.fill();
-                token.succeed();
-            }
-        });
+        let device = copied(&copy, &memory);
         let poller = thread::spawn({
             let (event, passed) = (Arc::clone(&event), Arc::clone(&passed));
             move || {
@@ -236,11 +227,7 @@ pub fn a_copy_that_is_used_again_at_once() {
         let memory = [(); 2].map(|()| Memory::new());
         let devices = memory.each_ref().map(|memory| {
             let copy = stream.begin();
-            let (token, filled) = (Arc::clone(&copy), Arc::clone(memory));
-            let device = thread::spawn(move || {
-                filled.fill();
-                token.succeed();
-            });
+            let device = copied(&copy, memory);
             stream.begun(copy, Ok(()));
             if stream.record().is_done() {
                 memory.take();
