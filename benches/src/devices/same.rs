@@ -3,18 +3,15 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 
 use cargo_tf_plugin::host::{Device, Filling};
 
+use crate::same::must_agree;
+
 /// Runs the same calls on both devices, which must be fresh.
 pub fn check(a: &Device, b: &Device) -> Result<()> {
-    let (a, b) = (transcript(a), transcript(b));
-    for (a, b) in a.iter().zip(&b) {
-        ensure!(a == b, "the devices differ:\n  {a}\n  {b}");
-    }
-    ensure!(a.len() == b.len(), "one device returns more often than the other");
-    Ok(())
+    must_agree(&transcript(a), &transcript(b))
 }
 
 static CALLED: AtomicU64 = AtomicU64::new(0);
