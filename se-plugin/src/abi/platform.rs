@@ -237,62 +237,81 @@ unsafe extern "C" fn destroy_platform<P: Platform>(platform: *mut SP_Platform) {
 
 unsafe extern "C" fn destroy_platform_fns(_: *mut SP_PlatformFns) {}
 
-unsafe extern "C" fn get_device_count<P: Platform>(
-    platform: *const SP_Platform,
-    count: *mut c_int,
-    status: *mut TF_Status,
-) {
-    let body = || {
-        // SAFETY: the host passes the platform.
-        let devices = unsafe { state::<P>(platform) }.map(|state| state.devices().len());
-        // SAFETY: null or an integer of the host's.
-        if let Some(count) = unsafe { count.as_mut() } {
+/// Callbacks of a platform that have a status.
+macro_rules! callbacks {
+    ($(fn $name:ident($platform:ident $(, $argument:ident: $type:ty)*) $body:block)*) => {$(
+        unsafe extern "C" fn $name<P: Platform>(
+            $platform: *const SP_Platform,
+            $($argument: $type,)*
+            status: *mut TF_Status,
+        ) {
+            // SAFETY: the host passes the platform, a status, and between them null, places to fill, or structs with
+            // their sizes.
+            unsafe { guard(stringify!($name), status, (), || $body) };
+        }
+    )*};
+}
+
+callbacks! {
+    fn get_device_count(platform, count: *mut c_int) {
+        let devices = state::<P>(platform).map(|state| state.devices().len());
+        if let Some(count) = count.as_mut() {
             *count = *devices.as_ref().unwrap_or(&0) as c_int;
         }
         devices.map(drop)
-    };
-    // SAFETY: the host passes a status.
-    unsafe { guard("get_device_count", status, (), body) };
-}
-
-unsafe extern "C" fn create_device<P: Platform>(
-    platform: *const SP_Platform,
-    params: *mut SE_CreateDeviceParams,
-    status: *mut TF_Status,
-) {
-    let body = || {
-        // SAFETY: the host passes structs with their sizes. What is given to it lives as long as the
-        // handle, which `destroy_device` takes back.
-        unsafe {
-            let params = read_at_least(params, SE_CreateDeviceParams::STRUCT_SIZE)?;
-            let needed = core::mem::offset_of!(SP_Device, hardware_name);
-            read_at_least(params.device, needed)?;
-            let state = state::<P>(platform)?;
-            let ordinal = params.ordinal;
-            let device = usize::try_from(ordinal).ok().and_then(|at| state.devices().get(at));
-            let device = device.ok_or_else(|| {
-                Error::invalid_argument(format!(
-                    "{} has no device {ordinal}: there are {}",
-                    device_type::<P>(),
-                    state.devices().len()
-                ))
-            })?;
-            let [name, vendor, pci] =
-                device.description().map(|text| text.map_or(ptr::null(), core::ffi::CStr::as_ptr));
-            let described = SP_Device {
-                ordinal,
-                device_handle: into_handle::<_, c_void>(Arc::clone(device)),
-                hardware_name: name,
-                device_vendor: vendor,
-                pci_bus_id: pci,
-                ..SP_Device::default()
-            };
-            fill(params.device, &described)?;
-        }
+    }
+    fn create_device(platform, params: *mut SE_CreateDeviceParams) {
+        let params = read_at_least(params, SE_CreateDeviceParams::STRUCT_SIZE)?;
+        let needed = core::mem::offset_of!(SP_Device, hardware_name);
+        read_at_least(params.device, needed)?;
+        let state = state::<P>(platform)?;
+        let ordinal = params.ordinal;
+        let device = usize::try_from(ordinal).ok().and_then(|at| state.devices().get(at));
+        let device = device.ok_or_else(|| {
+            Error::invalid_argument(format!(
+                "{} has no device {ordinal}: there are {}",
+                device_type::<P>(),
+                state.devices().len()
+            ))
+        })?;
+        let [name, vendor, pci] =
+            device.description().map(|text| text.map_or(ptr::null(), core::ffi::CStr::as_ptr));
+        // What is given to the host lives as long as the handle, which `destroy_device` takes back.
+        let described = SP_Device {
+            ordinal,
+            device_handle: into_handle::<_, c_void>(Arc::clone(device)),
+            hardware_name: name,
+            device_vendor: vendor,
+            pci_bus_id: pci,
+            ..SP_Device::default()
+        };
+        fill(params.device, &described)?;
         Ok(())
-    };
-    // SAFETY: the host passes a status.
-    unsafe { guard("create_device", status, (), body) };
+    }
+    fn create_device_fns(platform, params: *mut SE_CreateDeviceFnsParams) {
+        let filled = read_at_least(params, SE_CreateDeviceFnsParams::STRUCT_SIZE)
+            .and_then(|params| fill(params.device_fns, &executor::device_fns::<P::Device>()));
+        note::<P>(platform, filled.map(drop))
+    }
+    fn create_stream_executor(platform, params: *mut SE_CreateStreamExecutorParams) {
+        let filled = read_at_least(params, SE_CreateStreamExecutorParams::STRUCT_SIZE);
+        let filled = filled.and_then(|params| {
+            let found = versions::size_of_host(params.stream_executor)?;
+            fill(params.stream_executor, &executor::table::<P::Device>())?;
+            let needed = SP_StreamExecutor::STRUCT_SIZE;
+            if found < needed {
+                let record = SP_StreamExecutor::NAME;
+                return Err(Refusal::TooShort { record, found, needed });
+            }
+            executor::add_stream_options::<P::Device>(params.stream_executor, found);
+            Ok(())
+        });
+        note::<P>(platform, filled)
+    }
+    fn create_timer_fns(platform, timer_fns: *mut SP_TimerFns) {
+        let filled = fill(timer_fns, &executor::timer_fns::<P::Device>());
+        note::<P>(platform, filled.map(drop))
+    }
 }
 
 unsafe extern "C" fn destroy_device<P: Platform>(_: *const SP_Platform, device: *mut SP_Device) {
@@ -313,23 +332,6 @@ unsafe extern "C" fn destroy_device<P: Platform>(_: *const SP_Platform, device: 
     );
 }
 
-unsafe extern "C" fn create_device_fns<P: Platform>(
-    platform: *const SP_Platform,
-    params: *mut SE_CreateDeviceFnsParams,
-    status: *mut TF_Status,
-) {
-    let body = || {
-        // SAFETY: the host passes structs with their sizes.
-        unsafe {
-            let filled = read_at_least(params, SE_CreateDeviceFnsParams::STRUCT_SIZE)
-                .and_then(|params| fill(params.device_fns, &executor::device_fns::<P::Device>()));
-            note::<P>(platform, filled.map(drop))
-        }
-    };
-    // SAFETY: the host passes a status.
-    unsafe { guard("create_device_fns", status, (), body) };
-}
-
 /// A struct of the host's that does not do means that there are no devices; no error, which would abort.
 ///
 /// # Safety
@@ -347,49 +349,6 @@ unsafe fn note<P: Platform>(
 
 unsafe extern "C" fn destroy_device_fns(_: *const SP_Platform, _: *mut SP_DeviceFns) {}
 
-unsafe extern "C" fn create_stream_executor<P: Platform>(
-    platform: *const SP_Platform,
-    params: *mut SE_CreateStreamExecutorParams,
-    status: *mut TF_Status,
-) {
-    let body = || {
-        // SAFETY: the host passes structs with their sizes.
-        unsafe {
-            let filled = read_at_least(params, SE_CreateStreamExecutorParams::STRUCT_SIZE)
-                .and_then(|params| {
-                    let found = versions::size_of_host(params.stream_executor)?;
-                    fill(params.stream_executor, &executor::table::<P::Device>())?;
-                    let needed = SP_StreamExecutor::STRUCT_SIZE;
-                    if found < needed {
-                        let record = SP_StreamExecutor::NAME;
-                        return Err(Refusal::TooShort { record, found, needed });
-                    }
-                    executor::add_stream_options::<P::Device>(params.stream_executor, found);
-                    Ok(())
-                });
-            note::<P>(platform, filled)
-        }
-    };
-    // SAFETY: the host passes a status.
-    unsafe { guard("create_stream_executor", status, (), body) };
-}
-
 unsafe extern "C" fn destroy_stream_executor(_: *const SP_Platform, _: *mut SP_StreamExecutor) {}
-
-unsafe extern "C" fn create_timer_fns<P: Platform>(
-    platform: *const SP_Platform,
-    timer_fns: *mut SP_TimerFns,
-    status: *mut TF_Status,
-) {
-    let body = || {
-        // SAFETY: the host passes structs with their sizes.
-        unsafe {
-            let filled = fill(timer_fns, &executor::timer_fns::<P::Device>());
-            note::<P>(platform, filled.map(drop))
-        }
-    };
-    // SAFETY: the host passes a status.
-    unsafe { guard("create_timer_fns", status, (), body) };
-}
 
 unsafe extern "C" fn destroy_timer_fns(_: *const SP_Platform, _: *mut SP_TimerFns) {}
