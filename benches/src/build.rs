@@ -41,7 +41,6 @@ pub fn cpp(source: &Path, defines: &[&str], include: &Path, directory: &Path) ->
 }
 
 /// What was measured with, for the report.
-#[must_use]
 pub fn versions(tensorflow: &TensorFlow) -> String {
     let cpp = first_line(Command::new(compiler()).arg("--version"));
     let version = tensorflow.version();
@@ -53,7 +52,6 @@ fn compiler() -> OsString {
 }
 
 /// The version of the Rust compiler.
-#[must_use]
 pub fn rust_version() -> String {
     first_line(Command::new(env::var_os("RUSTC").unwrap_or_else(|| "rustc".into())).arg("-V"))
 }
@@ -64,7 +62,6 @@ fn first_line(command: &mut Command) -> String {
 }
 
 /// What this machine's processor calls itself, for the report.
-#[must_use]
 pub fn processor() -> String {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));

@@ -14,7 +14,6 @@ pub struct Table {
 
 impl Table {
     /// A table with these headings.
-    #[must_use]
     pub fn new(headings: &[&str]) -> Self {
         Self { rows: vec![headings.iter().map(|&heading| heading.to_owned()).collect()] }
     }
@@ -59,7 +58,6 @@ impl std::fmt::Display for Table {
 }
 
 /// Three significant figures at least, no digits that mean nothing.
-#[must_use]
 pub fn number(value: f64) -> String {
     match value {
         value if value < 10.0 => format!("{value:.2}"),

@@ -59,7 +59,6 @@ impl Row {
     ];
 
     /// What the table calls the row.
-    #[must_use]
     pub fn name(self) -> String {
         let size = |bytes: usize| match bytes {
             bytes if bytes < KIB => format!("{bytes} B"),
@@ -79,7 +78,6 @@ impl Row {
     }
 
     /// How many operations make up a round; a round takes about a millisecond.
-    #[must_use]
     pub fn operations(self) -> usize {
         match self {
             Self::Read(LARGE) => 50,

@@ -15,7 +15,6 @@ pub struct Spread {
 
 impl Spread {
     /// The quartiles of some values, each the value that is next to its place.
-    #[must_use]
     pub fn of(values: &[f64]) -> Self {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
@@ -31,7 +30,6 @@ impl fmt::Display for Spread {
 }
 
 /// The spread of the ratios of values that belong together.
-#[must_use]
 pub fn ratios(values: &[f64], to: &[f64]) -> Spread {
     Spread::of(&values.iter().zip(to).map(|(value, to)| value / to).collect::<Vec<_>>())
 }

@@ -35,7 +35,6 @@ macro_rules! rows {
 
         impl Row {
             /// What the table calls the row.
-            #[must_use]
             pub fn name(self) -> String {
                 let size = |bytes: usize| match bytes {
                     LARGE => "1 MiB",
@@ -118,7 +117,6 @@ impl Row {
     ];
 
     /// How many operations make up a round.
-    #[must_use]
     pub fn operations(self) -> usize {
         match self {
             Self::ToDevice(LARGE) | Self::ToHost(LARGE) => 10,

@@ -15,7 +15,6 @@ const NAMED: usize = 3;
 type Row = (String, &'static str, &'static str, &'static str);
 
 /// A page with its tables.
-#[must_use]
 pub(crate) fn filled(page: &str) -> String {
     let (begin, end) = MARK;
     let mut parts = page.split(begin);

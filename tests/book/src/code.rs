@@ -39,7 +39,6 @@ pub struct Follower {
 impl Follower {
     /// One that works in `directory`, as if that were next to a clone of the repository. What cargo builds there
     /// stays in `target`; the command `python` is the one in the directory `python`.
-    #[must_use]
     pub fn new(directory: PathBuf, target: PathBuf, python: &Path) -> Self {
         let mut path = python.as_os_str().to_owned();
         path.push(":");
@@ -48,7 +47,6 @@ impl Follower {
     }
 
     /// Where it works.
-    #[must_use]
     pub fn directory(&self) -> &Path {
         &self.directory
     }
@@ -175,7 +173,6 @@ impl Block {
     }
 
     /// The file that the paragraph in front of the block names last; `src/lib.rs` for one that continues the last.
-    #[must_use]
     pub fn file(&self) -> Option<&str> {
         if self.paragraph.trim_end().ends_with("Add:") {
             return Some("src/lib.rs");

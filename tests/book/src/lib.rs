@@ -18,14 +18,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The workspace's directory.
-#[must_use]
 pub fn root() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     here.ancestors().nth(2).expect("the crate is two levels below").to_owned()
 }
 
 /// The book's directory.
-#[must_use]
 pub fn book() -> PathBuf {
     root().join("docs")
 }
@@ -66,7 +64,6 @@ fn with_links_out(page: &str, repository: &str) -> String {
 
 /// All Markdown files below a directory, sorted, without what is built or hidden. Symbolic links are left out: what they
 /// lead to is found where it is.
-#[must_use]
 pub fn documents(directory: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(directory).expect("a directory of the project") {
@@ -108,7 +105,6 @@ pub struct Block {
 
 impl Block {
     /// The language.
-    #[must_use]
     pub fn language(&self) -> &str {
         self.info.split(',').next().unwrap_or_default()
     }
@@ -129,7 +125,6 @@ pub struct Document {
 
 impl Document {
     /// Reads Markdown.
-    #[must_use]
     pub fn parse(text: &str) -> Self {
         let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH;
         let line = |offset: usize| text[..offset].matches('\n').count() + 1;
@@ -201,7 +196,6 @@ impl Document {
     }
 
     /// Reads a Markdown file.
-    #[must_use]
     pub fn read(path: &Path) -> Self {
         let text = fs::read_to_string(path);
         Self::parse(&text.unwrap_or_else(|error| panic!("{}: {error}", path.display())))
@@ -216,7 +210,6 @@ fn anchor(heading: &str) -> String {
 }
 
 /// What is wrong with a document's links: one line each.
-#[must_use]
 pub fn broken_links(path: &Path, document: &Document) -> Vec<String> {
     let mut broken = Vec::new();
     for Link { target, line } in &document.links {

@@ -224,7 +224,6 @@ pub const DEFECT_VARIABLE: &str = "BROKENFS_DEFECT";
 
 impl Defect {
     /// The one that [`DEFECT_VARIABLE`] names.
-    #[must_use]
     pub fn of_environment() -> Self {
         let Ok(name) = std::env::var(DEFECT_VARIABLE) else { return Self::NoDefect };
         let found = Self::ALL.iter().find(|(defect, _)| format!("{defect:?}") == name);
@@ -232,7 +231,6 @@ impl Defect {
     }
 
     /// Whether it is in the C functions of a plugin, not in its Rust.
-    #[must_use]
     pub fn is_raw(self) -> bool {
         (self as usize) >= (Self::RawForgetsOutOfRange as usize)
     }

@@ -40,7 +40,6 @@ fn file(name: &str) -> PathBuf {
 
 impl Findings {
     /// Reads a record: `filesystems`, or `python` or `c` for the cases in TensorFlow.
-    #[must_use]
     pub fn read(name: &str) -> Self {
         let text = fs::read_to_string(file(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
         Self::parse(&text)
@@ -80,7 +79,6 @@ impl Findings {
     /// The record of what was seen: for each defect all cases that notice it.
     ///
     /// A case's own defect is the one that the fewest cases notice: it says most about the case.
-    #[must_use]
     pub fn of(seen: &[(Defect, Vec<&str>)]) -> Self {
         let mut best = BTreeMap::new();
         for (number, (_, cases)) in seen.iter().enumerate() {
@@ -103,7 +101,6 @@ impl Findings {
     }
 
     /// The defect that a case has for its own.
-    #[must_use]
     pub fn own_of(&self, case: &str) -> Option<Defect> {
         let found = self.0.iter().find(|noticed| noticed.own.iter().any(|own| own == case));
         found.map(|noticed| noticed.defect)

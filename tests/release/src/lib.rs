@@ -9,14 +9,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 /// The repository.
-#[must_use]
 pub fn root() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     here.ancestors().nth(2).expect("this package is two directories deep").to_owned()
 }
 
 /// Runs cargo in the repository.
-#[must_use]
 pub fn cargo(arguments: &[&str], environment: &[(&str, &str)]) -> Output {
     let mut command = Command::new(env!("CARGO"));
     forget_package(&mut command);
@@ -36,7 +34,6 @@ pub fn cargo(arguments: &[&str], environment: &[(&str, &str)]) -> Output {
 }
 
 /// What cargo knows of the packages of this repository.
-#[must_use]
 pub fn metadata() -> Metadata {
     MetadataCommand::new()
         .current_dir(root())
@@ -46,20 +43,17 @@ pub fn metadata() -> Metadata {
 }
 
 /// Whether the package is for others.
-#[must_use]
 pub fn is_published(package: &Package) -> bool {
     package.publish.is_none()
 }
 
 /// Whether the package is a library for others. `cargo-tf-plugin` is a command, and what it has as a library is for the
 /// tests of this repository.
-#[must_use]
 pub fn is_library(package: &Package) -> bool {
     is_published(package) && package.name.as_str() != "cargo-tf-plugin"
 }
 
 /// The public items of a library, one a line: what users of the crate can name. Builds in `target`.
-#[must_use]
 pub fn interface(package: &str, target: &Path) -> String {
     // Rustdoc writes JSON in nightly releases only, and in others when it is told that they are one. Crates ask in
     // their build scripts whether they are, so it has a target directory of its own.
@@ -78,7 +72,6 @@ pub fn interface(package: &str, target: &Path) -> String {
 }
 
 /// Lines that only one of two texts has, with `-` and `+` in front.
-#[must_use]
 pub fn differences(old: &str, new: &str) -> String {
     let mut counts: HashMap<&str, isize> = HashMap::new();
     for line in old.lines() {
@@ -103,7 +96,6 @@ pub fn differences(old: &str, new: &str) -> String {
 }
 
 /// A file of the repository.
-#[must_use]
 pub fn read(path: &str) -> String {
     fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }

@@ -87,7 +87,6 @@ impl Finished {
     }
 
     /// The signal that ended it, if one did within the limit.
-    #[must_use]
     pub fn signal(&self) -> Option<i32> {
         self.status.and_then(|status| status.signal())
     }
@@ -106,7 +105,6 @@ impl Finished {
     }
 
     /// The steps that a script has done: the rest of each line that begins with `ok`.
-    #[must_use]
     pub fn done(&self) -> Vec<&str> {
         self.stdout.lines().filter_map(|line| line.strip_prefix("ok ")).collect()
     }

@@ -77,13 +77,11 @@ macro_rules! each_tensorflow {
 ///
 /// # Panics
 /// When it cannot be provided; the text says what to do.
-#[must_use]
 pub fn tensorflow(version: &str) -> TensorFlow {
     TensorFlow::pinned(version).unwrap_or_else(|error| panic!("{error:#}"))
 }
 
 /// The release that the environment names, with the feature `named`.
-#[must_use]
 pub fn named() -> &'static str {
     static NAMED: LazyLock<String> = LazyLock::new(|| {
         std::env::var(NAMED_VARIABLE).unwrap_or_else(|_| {
@@ -97,7 +95,6 @@ pub fn named() -> &'static str {
 pub const NAMED_VARIABLE: &str = "TF_PLUGIN_TEST_TENSORFLOW";
 
 /// A Python script of the project: a path from the workspace's `tests` directory on.
-#[must_use]
 pub fn script(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name(name)
 }
@@ -119,7 +116,6 @@ pub struct Example {
 
 impl Example {
     /// `examples/memfs`.
-    #[must_use]
     pub fn memfs() -> Self {
         Self {
             package: "memfs",
@@ -131,7 +127,6 @@ impl Example {
     }
 
     /// `examples/memstore`.
-    #[must_use]
     pub fn memstore() -> Self {
         Self {
             package: "memstore",
@@ -143,7 +138,6 @@ impl Example {
     }
 
     /// `examples/localfs`, with a root in a new directory that vanishes with the value.
-    #[must_use]
     pub fn localfs() -> Self {
         let scratch = tempfile::tempdir().expect("a scratch directory");
         Self {
@@ -156,7 +150,6 @@ impl Example {
     }
 
     /// Where the root is on disk, if it is.
-    #[must_use]
     pub fn directory(&self) -> Option<PathBuf> {
         self.scratch.as_ref().map(|scratch| scratch.path().join("tests"))
     }

@@ -20,13 +20,11 @@ const SETTINGS: [&str; 5] = [
 const SDK: [&str; 2] = ["path = \"../../../", "path = \"../tf-fs-plugin/"];
 
 /// A file of the workspace.
-#[must_use]
 pub fn read(path: &str) -> String {
     fs::read_to_string(workspace().root().join(path)).expect("it is there")
 }
 
 /// Where cargo puts what it builds.
-#[must_use]
 pub fn target() -> PathBuf {
     workspace().target_dir()
 }
@@ -37,7 +35,6 @@ fn workspace() -> Workspace {
 
 /// Builds a crate of these files, in the profile `dev` or `release`, and returns its library. What is built stays for the
 /// next time.
-#[must_use]
 pub fn build(name: &str, manifest: &str, sources: &[(&str, String)], release: bool) -> PathBuf {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
@@ -78,7 +75,6 @@ fn library(target: &Path, name: &str, release: bool) -> PathBuf {
 }
 
 /// A document's first code block in a language.
-#[must_use]
 pub fn block<'d>(document: &'d str, language: &str) -> &'d str {
     let (_, rest) = document
         .split_once(&format!("```{language}\n"))

@@ -22,7 +22,6 @@ pub struct Overlay {
 
 impl Overlay {
     /// Makes one; it takes milliseconds.
-    #[must_use]
     pub fn new(tensorflow: &TensorFlow) -> Self {
         let root = tempfile::tempdir().expect("a scratch directory");
         let bin = tensorflow.python().parent().expect("an interpreter is in a directory");
@@ -53,13 +52,11 @@ impl Overlay {
     }
 
     /// The interpreter.
-    #[must_use]
     pub fn python(&self) -> &Path {
         &self.python
     }
 
     /// `site-packages/tensorflow-plugins`.
-    #[must_use]
     pub fn plugins(&self) -> PathBuf {
         self.root.path().join(&self.site_packages).join(PLUGINS)
     }
@@ -76,7 +73,6 @@ impl Overlay {
     }
 
     /// A second name of `site-packages`, by way of the link `lib64 -> lib` that some systems have.
-    #[must_use]
     pub fn second_name(&self) -> PathBuf {
         symlink("lib", self.root.path().join("lib64")).expect("a link");
         let below = self.site_packages.strip_prefix("lib").expect("site-packages are in lib");

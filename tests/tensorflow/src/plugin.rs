@@ -23,7 +23,6 @@ pub struct Plugin {
 impl Plugin {
     /// The plugin of a package of this workspace: the library that cargo has built for this test, in the profile `dev`.
     /// With the feature `optimised`, the one that users get, built on the first call in a process.
-    #[must_use]
     pub fn of(package: &'static str) -> &'static Self {
         static BUILT: Mutex<BTreeMap<&str, &'static Plugin>> = Mutex::new(BTreeMap::new());
         let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
@@ -38,7 +37,6 @@ impl Plugin {
     ///
     /// # Panics
     /// When it is another one than was built: every TensorFlow release gets the same.
-    #[must_use]
     pub fn path(&self) -> &Path {
         assert_eq!(
             digest(&self.path),
@@ -50,13 +48,11 @@ impl Plugin {
     }
 
     /// The SHA-256 of the file, in hexadecimal.
-    #[must_use]
     pub fn digest(&self) -> &str {
         &self.digest
     }
 
     /// The file's content.
-    #[must_use]
     pub fn read(&self) -> Vec<u8> {
         fs::read(self.path()).expect("a built library can be read")
     }

@@ -15,6 +15,7 @@ const LIMIT: Duration = Duration::from_secs(600);
 
 /// A Python process to be. What surrounds the tests has no influence on it.
 #[derive(Debug)]
+#[must_use]
 pub struct Python {
     command: Command,
     limit: Duration,
@@ -23,13 +24,11 @@ pub struct Python {
 
 impl Python {
     /// The Python of a TensorFlow release running a script of this project's `tests` directory.
-    #[must_use]
     pub fn new(tensorflow: &TensorFlow, name: &str) -> Self {
         Self::with_interpreter(tensorflow.python(), name)
     }
 
     /// As [`Python::new`] with another interpreter.
-    #[must_use]
     pub fn with_interpreter(interpreter: &Path, name: &str) -> Self {
         let mut command = Command::new(interpreter);
         for (name, _) in env::vars_os() {
@@ -50,35 +49,30 @@ impl Python {
     }
 
     /// Adds an argument.
-    #[must_use]
     pub fn arg(mut self, argument: impl AsRef<OsStr>) -> Self {
         self.command.arg(argument);
         self
     }
 
     /// Adds arguments.
-    #[must_use]
     pub fn args<S: AsRef<OsStr>>(mut self, arguments: impl IntoIterator<Item = S>) -> Self {
         self.command.args(arguments);
         self
     }
 
     /// Sets an environment variable.
-    #[must_use]
     pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
         self.command.env(name, value);
         self
     }
 
     /// Leaves an environment variable unset.
-    #[must_use]
     pub fn without(mut self, name: &str) -> Self {
         self.command.env_remove(name);
         self
     }
 
     /// Sets the time limit in seconds.
-    #[must_use]
     pub fn limit(mut self, seconds: u64) -> Self {
         self.limit = Duration::from_secs(seconds);
         self
@@ -87,7 +81,6 @@ impl Python {
     /// Runs the script in a fork of a process that has imported TensorFlow, which saves 3 s of processor time. The fork
     /// loads the plugins that the environment names as the import does. Not for tests of the import, of how a process
     /// ends, or of packages in `PYTHONPATH`.
-    #[must_use]
     pub fn in_a_fork(mut self) -> Self {
         self.is_a_fork = true;
         self

@@ -39,7 +39,6 @@ enum Running {
 
 impl Store {
     /// The project's own server, `examples/s3/server`. `fast`: with ETags that cost nothing, for large objects.
-    #[must_use]
     pub fn own(bucket: &'static str, fast: bool) -> Self {
         let server = Server::start(Options {
             access_key: ACCESS_KEY.to_owned(),
@@ -53,7 +52,6 @@ impl Store {
     }
 
     /// [moto](https://docs.getmoto.org), from the package index. It does not check signatures.
-    #[must_use]
     pub fn moto(bucket: &'static str) -> Self {
         let (moto, endpoint) = Moto::start(bucket);
         Self { bucket, endpoint, running: Running::Moto(moto) }
@@ -61,26 +59,22 @@ impl Store {
 
     /// The file-backed server of the `s3s` project, in this process: another implementation of everything above the
     /// protocol, with different defects.
-    #[must_use]
     pub fn s3s_fs(bucket: &'static str) -> Self {
         let (server, endpoint) = S3sFs::start(bucket);
         Self { bucket, endpoint, running: Running::S3sFs(server) }
     }
 
     /// `http://127.0.0.1:PORT`.
-    #[must_use]
     pub fn endpoint(&self) -> &str {
         &self.endpoint
     }
 
     /// A URI below the bucket, without `/` at the end.
-    #[must_use]
     pub fn root(&self) -> String {
         format!("s3://{}/tests", self.bucket)
     }
 
     /// The project's server behind it.
-    #[must_use]
     pub fn server(&self) -> &Server {
         match &self.running {
             Running::Own(server) => server,
@@ -109,14 +103,12 @@ impl Store {
     }
 
     /// Gives a Python process the settings for this server.
-    #[must_use]
     pub fn settings(&self, python: Python) -> Python {
         let python = foreign_variables().iter().fold(python, |python, name| python.without(name));
         self.variables().iter().fold(python, |python, (name, value)| python.env(name, value))
     }
 
     /// A script in a fork of a process that has imported TensorFlow, with the plugin and the settings for this server.
-    #[must_use]
     pub fn python(&self, tensorflow: &TensorFlow, script: &str) -> Python {
         let python = self.settings(Python::new(tensorflow, script));
         python.env(LIBRARY, Plugin::of("s3").path()).in_a_fork()
@@ -147,7 +139,6 @@ pub struct Installed(Overlay);
 
 impl Installed {
     /// Puts the plugin to the packages of a TensorFlow release, and `more` packages that are not there.
-    #[must_use]
     pub fn new(tensorflow: &TensorFlow, more: Option<&Packages>) -> Self {
         let overlay = Overlay::new(tensorflow);
         Plugin::of("s3").copy_to(&overlay.plugins());
@@ -158,7 +149,6 @@ impl Installed {
     }
 
     /// A script with the settings for a server.
-    #[must_use]
     pub fn python(&self, store: &Store, script: &str) -> Python {
         store.settings(Python::with_interpreter(self.0.python(), script))
     }

@@ -41,7 +41,6 @@ fn closed() -> MutexGuard<'static, BTreeSet<usize>> {
 
 /// A host with `P`, a plugin that is right in all but one defect, which is in a function of the table.
 /// Only one such host may live at a time, and `P` must be the same each time.
-#[must_use]
 pub fn raw_host<P: Plugin>(defect: Defect) -> Host {
     let host = Host::new();
     // SAFETY: the tables are the SDK's, and the functions that replace some of them keep the header's

@@ -1,7 +1,6 @@
 //! What the allocator says.
 
 /// Bytes that the process has allocated and not freed, in all arenas of the C library, mappings included.
-#[must_use]
 pub fn bytes_in_use() -> usize {
     // SAFETY: takes no argument and returns by value.
     let info = unsafe { libc::mallinfo2() };
