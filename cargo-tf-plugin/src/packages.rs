@@ -51,13 +51,11 @@ impl Packages {
     }
 
     /// The Python interpreter that imports them, as an absolute path.
-    #[must_use]
     pub fn python(&self) -> &Path {
         &self.python
     }
 
     /// The directory that they are in.
-    #[must_use]
     pub fn site_packages(&self) -> &Path {
         &self.site_packages
     }

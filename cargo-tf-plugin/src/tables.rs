@@ -27,14 +27,12 @@ const WITHOUT_TRANSACTIONS: [&str; FILESYSTEM.1.len() - TRANSACTIONS.1] = {
 };
 
 /// The names of a filesystem's operations in a table of `size` bytes: nothing else tells the two layouts apart.
-#[must_use]
 pub fn filesystem(size: usize) -> Names {
     if size == size_of::<usize>() * FILESYSTEM_2_22.1.len() { FILESYSTEM_2_22 } else { FILESYSTEM }
 }
 
 /// The operation that TensorFlow 2.22 finds at the place of an operation in the table of older releases, if it is
 /// another one.
-#[must_use]
 pub fn taken_for_in_2_22(operation: &str) -> Option<&'static str> {
     let at = FILESYSTEM.1.iter().position(|name| *name == operation)?;
     FILESYSTEM_2_22.1.get(at).copied().filter(|name| *name != operation)
@@ -86,7 +84,6 @@ names! {
 
 impl Table {
     /// Whether the function `name` is there.
-    #[must_use]
     pub fn has(&self, name: &str) -> bool {
         self.slots.iter().any(|slot| slot.name == name && slot.filled)
     }
@@ -99,7 +96,6 @@ impl Table {
 }
 
 /// Why TensorFlow does not register a scheme, in its words; the first reason, in its order.
-#[must_use]
 pub fn refusal(scheme: &Scheme) -> Option<String> {
     const KINDS: [&str; 4] =
         ["filesystem", "random access file", "writable file", "read only memory region"];
@@ -162,7 +158,6 @@ pub enum Missing {
 }
 
 /// What TensorFlow does for an operation of a filesystem or of its files that is a null pointer.
-#[must_use]
 pub fn missing(table: &str, operation: &str) -> Missing {
     use Missing::{Default, NeverCalled, Refused, Unimplemented};
     match (table, operation) {
@@ -187,7 +182,6 @@ pub fn missing(table: &str, operation: &str) -> Missing {
 }
 
 /// The transactions, and the configuration except for what `FileSystem::SetOption` calls.
-#[must_use]
 pub fn is_never_called(operation: &str) -> bool {
     operation.contains("transaction")
         || operation.contains("configuration") && operation != "set_filesystem_configuration"
@@ -195,7 +189,6 @@ pub fn is_never_called(operation: &str) -> bool {
 
 /// What the SDK's own default does, where the author of a plugin has written nothing and TensorFlow's default would
 /// hang, crash or answer wrongly.
-#[must_use]
 pub fn sdk_default(operation: &str) -> &'static str {
     match operation {
         "recursively_create_dir" => "create_dir, from the nearest existing directory",
@@ -223,7 +216,6 @@ pub enum Need {
 }
 
 /// What TensorFlow needs of a function of a device plugin.
-#[must_use]
 pub fn need(table: &str, function: &str) -> Need {
     use Need::{Always, Optional, Unchecked, UpTo213};
     match (table, function) {

@@ -87,38 +87,32 @@ impl TensorFlow {
     }
 
     /// The TensorFlow release, such as `2.21.0`.
-    #[must_use]
     pub fn version(&self) -> &str {
         &self.version
     }
 
     /// Major and minor number of the release, for what depends on it.
-    #[must_use]
     pub fn major_minor(&self) -> (u32, u32) {
         python::major_minor(&self.version).unwrap_or_default()
     }
 
     /// The Python interpreter that imports this TensorFlow, as an absolute path.
-    #[must_use]
     pub fn python(&self) -> &Path {
         &self.python
     }
 
     /// The directory to give a C compiler with `-I`: it contains `tensorflow/c/...`.
-    #[must_use]
     pub fn include_dir(&self) -> PathBuf {
         self.package.join("include")
     }
 
     /// The directory that holds `libtensorflow_framework.so.2` and `libtensorflow_cc.so.2`.
-    #[must_use]
     pub fn library_dir(&self) -> &Path {
         &self.package
     }
 
     /// The directory of Python packages that TensorFlow is in; a `tensorflow-plugins` directory inside it is
     /// scanned at `import tensorflow`.
-    #[must_use]
     pub fn site_packages(&self) -> &Path {
         self.package.parent().unwrap_or(&self.package)
     }
@@ -126,7 +120,6 @@ impl TensorFlow {
     /// A command that runs this Python with TensorFlow's start-up chatter turned off.
     ///
     /// Settings that the caller's environment has already are left alone.
-    #[must_use]
     pub fn python_command(&self) -> Command {
         let mut command = Command::new(&self.python);
         for (name, value) in [

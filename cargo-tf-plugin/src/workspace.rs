@@ -54,7 +54,6 @@ impl Workspace {
     }
 
     /// The workspace's root directory.
-    #[must_use]
     pub fn root(&self) -> &Path {
         self.metadata.workspace_root.as_std_path()
     }
@@ -63,7 +62,6 @@ impl Workspace {
     ///
     /// A relative `CARGO_TARGET_DIR` counts from the workspace's root: `cargo test` runs each test in its own
     /// package's directory, and they must all find the same place.
-    #[must_use]
     pub fn target_dir(&self) -> PathBuf {
         match env::var_os("CARGO_TARGET_DIR").map(PathBuf::from) {
             Some(dir) if dir.is_relative() && !dir.as_os_str().is_empty() => self.root().join(dir),
@@ -72,7 +70,6 @@ impl Workspace {
     }
 
     /// The directory of the workspace member named `package`, if there is one.
-    #[must_use]
     pub fn package_dir(&self, package: &str) -> Option<&Path> {
         self.package(package)?.manifest_path.parent().map(|dir| dir.as_std_path())
     }

@@ -31,7 +31,6 @@ pub struct Job {
 
 impl Job {
     /// Whether a row is to be measured.
-    #[must_use]
     pub fn wants(&self, group: &str, name: &str) -> bool {
         let named = |text: &str| text.to_lowercase().contains(&self.filter);
         (named(name) || named(group)) && !self.skip.iter().any(|skipped| skipped == name)
@@ -104,7 +103,6 @@ pub struct Timing {
 
 impl Timing {
     /// Of the means of samples and the number of operations in each.
-    #[must_use]
     pub fn of(mut samples: Vec<f64>, calls: u64) -> Option<Self> {
         if samples.is_empty() {
             return None;
@@ -127,14 +125,12 @@ impl Timing {
     }
 
     /// Megabytes a second, of so many bytes an operation.
-    #[must_use]
     pub fn megabytes(&self, bytes: u64) -> f64 {
         bytes as f64 / self.median_ns * 1e3
     }
 }
 
 /// A number of bytes in the name of a row.
-#[must_use]
 pub fn bytes(count: u64) -> String {
     match count {
         count if count >= 1 << 20 && count % (1 << 20) == 0 => format!("{} MiB", count >> 20),

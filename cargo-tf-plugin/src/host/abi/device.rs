@@ -241,13 +241,11 @@ impl Device {
     }
 
     /// The null event, on which TensorFlow also calls.
-    #[must_use]
     pub fn null_event(&self) -> Event<'_> {
         Event(self, ptr::null_mut())
     }
 
     /// The null stream, on which TensorFlow also calls.
-    #[must_use]
     pub fn null_stream(&self) -> Stream<'_> {
         Stream(self, ptr::null_mut())
     }

@@ -42,7 +42,6 @@ impl Library {
     }
 
     /// The address of a function.
-    #[must_use]
     pub fn symbol(&self, name: &CStr) -> Option<NonNull<c_void>> {
         // SAFETY: the library stays open, and `name` is a C string.
         NonNull::new(unsafe { libc::dlsym(self.handle.as_ptr(), name.as_ptr()) })
@@ -85,13 +84,11 @@ impl Status {
     }
 
     /// The code after the last call.
-    #[must_use]
     pub fn code(&self) -> TF_Code {
         self.code.get()
     }
 
     /// The message after the last call.
-    #[must_use]
     pub fn message(&self) -> String {
         // SAFETY: `raw` lives as long as `self`; its message is null or a C string until it changes, and is copied.
         unsafe { text((self.functions.TF_Message)(self.raw)) }.unwrap_or_default()
@@ -133,7 +130,6 @@ impl fmt::Display for Failure<'_> {
 }
 
 /// The name of a status code.
-#[must_use]
 pub fn code_name(code: TF_Code) -> String {
     macro_rules! names {
         ($($code:ident)*) => { [$((tf_fs_sys::$code, stringify!($code))),*] };
