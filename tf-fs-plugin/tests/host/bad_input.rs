@@ -245,15 +245,10 @@ mod plain {
 
     #[derive(Debug)]
     pub(super) struct Plain;
-    operations!(Plain: PATH_EXISTS CREATE_DIR PATHS_EXIST GET_MATCHING_PATHS);
     export!(Plain: "plain" => Plain);
 
+    #[filesystem]
     impl Filesystem for Plain {
-        type Reader = Unsupported;
-        type Writer = Unsupported;
-        type Region = Unsupported;
-        type Transaction = ();
-
         fn new(_: &str) -> Result<Self> {
             Ok(Self)
         }

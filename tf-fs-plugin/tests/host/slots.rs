@@ -180,15 +180,10 @@ mod again {
 
     #[derive(Debug)]
     pub(super) struct Again;
-    operations!(Again: STAT);
     export!(Again: "again" => Again, "asecond" => Again);
 
+    #[filesystem]
     impl Filesystem for Again {
-        type Reader = Unsupported;
-        type Writer = Unsupported;
-        type Region = Unsupported;
-        type Transaction = ();
-
         fn new(scheme: &str) -> Result<Self> {
             if scheme == "again" {
                 crate::trips::trip("again")?;
