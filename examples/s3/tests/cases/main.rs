@@ -6,6 +6,7 @@ mod deleting;
 mod errors;
 mod growth;
 mod hostile;
+mod isolation;
 mod listing;
 mod metrics;
 mod names;

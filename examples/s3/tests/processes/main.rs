@@ -1,9 +1,8 @@
-//! Forks, and what belongs to one process: in a program of its own, where no other test holds a lock during a fork.
+//! Forks: in a program of its own, where no other test holds a lock during a fork.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 mod forks;
-mod isolation;
 mod reading;
 mod writing;
 

@@ -3,7 +3,7 @@
 mod proofs;
 mod stores;
 
-use s3_server::{Conditions, Options, Quirks};
+use s3_server::{Options, Quirks};
 use tf_plugin_s3_tests::{Store, fs};
 
 const MIB: usize = 1 << 20;
@@ -23,12 +23,3 @@ fn shown(store: &Store, what: &str) -> String {
     let report: serde_json::Value = serde_json::from_slice(&report).unwrap();
     report[store.endpoint()][what].as_str().unwrap().to_owned()
 }
-
-/// Whatever a store does with conditions, and the same for each operation alone.
-const EVERY: [Conditions; 5] = [
-    Conditions::Checked,
-    Conditions::Literal,
-    Conditions::Ignored,
-    Conditions::Unknown,
-    Conditions::NeverHold,
-];

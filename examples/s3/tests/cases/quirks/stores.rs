@@ -1,6 +1,6 @@
 //! Stores of each kind, and what is learned of them.
 
-use super::{EVERY, MIB, shown, store};
+use super::{MIB, shown, store};
 use s3_server::{Conditions, Fault, Quirks, Reply, What, When};
 use tf_fs_plugin::Code;
 use tf_plugin_s3_tests::{IMPATIENT, code, content, counts, fs, guarantees, table};
@@ -25,17 +25,39 @@ fn swift() {
     assert_eq!(store.open_uploads(), [""; 0]);
 }
 
+fn whatever_becomes_of(conditions: Conditions, topic: &str) {
+    let same =
+        Quirks { put: conditions, complete: conditions, copy: conditions, ..Quirks::default() };
+    let store = store(topic, same);
+    guarantees::flushes_publish(&store.uri(""));
+    guarantees::appends_go_on(&store.uri(""));
+    guarantees::theirs_stays(&store.uri(""));
+    assert_eq!(store.open_uploads(), [""; 0], "{conditions:?}");
+}
+
 #[test]
-fn whatever_becomes_of_conditions() {
-    for (number, conditions) in EVERY.into_iter().enumerate() {
-        let same =
-            Quirks { put: conditions, complete: conditions, copy: conditions, ..Quirks::default() };
-        let store = store(&format!("quirks-same-{number}"), same);
-        guarantees::flushes_publish(&store.uri(""));
-        guarantees::appends_go_on(&store.uri(""));
-        guarantees::theirs_stays(&store.uri(""));
-        assert_eq!(store.open_uploads(), [""; 0], "{conditions:?}");
-    }
+fn conditions_are_checked() {
+    whatever_becomes_of(Conditions::Checked, "quirks-checked");
+}
+
+#[test]
+fn conditions_are_compared_literally() {
+    whatever_becomes_of(Conditions::Literal, "quirks-literal");
+}
+
+#[test]
+fn conditions_are_ignored() {
+    whatever_becomes_of(Conditions::Ignored, "quirks-ignored");
+}
+
+#[test]
+fn conditions_are_unknown() {
+    whatever_becomes_of(Conditions::Unknown, "quirks-unknown");
+}
+
+#[test]
+fn conditions_never_hold() {
+    whatever_becomes_of(Conditions::NeverHold, "quirks-never");
 }
 
 /// Once an endpoint: the second write knows what the first one learned.

@@ -9,7 +9,7 @@ use tf_plugin_s3_tests::{IMPATIENT, Store, content, host};
 #[test]
 fn what_broke_off_is_resumed() {
     let store =
-        Store::with("resumed", &[("stall_timeout_ms", "2000"), ("read_part_bytes", "1048576")]);
+        Store::with("resumed", &[("stall_timeout_ms", "3000"), ("read_part_bytes", "1048576")]);
     let body = content(5 * MIB, 9);
     store.put("f", body.clone());
     for (what, more) in [
