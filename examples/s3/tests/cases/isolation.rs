@@ -258,7 +258,7 @@ fn failures_leave_nothing_behind() {
             used.iter().all(|(_, bytes)| **bytes == 0.0)
         };
         assert!(eventually(Duration::from_secs(5), free), "memory is still held: {:?}", metrics());
-        // Uploads stay of which the store's response, with their names, was lost: `writing_faults.rs` has which.
+        // Uploads stay of which the store's response, with their names, was lost: `sweeps/faults/writing` has which.
     });
 }
 

@@ -3,4 +3,3 @@
 mod crash;
 mod faults;
 mod model;
-mod writing;

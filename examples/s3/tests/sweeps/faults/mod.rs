@@ -2,11 +2,12 @@
 //!
 //! After each, the result is right or an error with the code of the fault, within a bounded time; what is
 //! in the store is what was there before or what the operation makes of it, key by key; nothing is left behind; and
-//! without the fault the same operation succeeds. Writing has a sweep of its own in `writing*.rs`.
+//! without the fault the same operation succeeds. Writing has a sweep of its own in `writing`.
 
 mod attempt;
 mod operation;
 mod operations;
+mod writing;
 
 use attempt::{requests, try_one};
 use operations::operations;
