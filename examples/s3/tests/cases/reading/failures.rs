@@ -2,17 +2,15 @@
 
 use super::{KIB, MIB, gets, open, read_by, summary};
 use s3_server::{At, Fault, What, When};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use tf_fs_plugin::Code;
 use tf_plugin_s3_tests::{IMPATIENT, Store, content, host};
 
 #[test]
 fn what_broke_off_is_resumed() {
-    let store =
-        Store::with("resumed", &[("stall_timeout_ms", "3000"), ("read_part_bytes", "1048576")]);
     let body = content(5 * MIB, 9);
-    store.put("f", body.clone());
-    for (what, more) in [
+    let faults = [
         (What::ResetBody(At::Byte(0)), 1),
         (What::CutBody(At::Middle), 1),
         (What::CutBody(At::Last), 1),
@@ -27,16 +25,29 @@ fn what_broke_off_is_resumed() {
         (What::NoEtag, 0),
         (What::SlowHead(Duration::from_millis(1)), 0),
         (What::Header("x-long".into(), "x".repeat(9_000)), 0),
-    ] {
-        let slow = matches!(what, What::StallBody(_) | What::TrickleBody(..));
-        for k in if slow { 2..=3 } else { 1..=5 } {
-            store.clear_faults();
-            store.inject(Fault::new(When::Nth(k), what.clone()).operation("GetObject"));
-            let (read, counts) = store.requests(|| read_by(&store, "f", 100 * KIB));
-            assert!(read == body, "{what:?} at {k}");
-            assert_eq!(gets(&counts), 5 + more, "{what:?} at {k}: {}", summary(&store));
+    ];
+    let next = AtomicUsize::new(0);
+    let resume = || {
+        let store =
+            Store::with("resumed", &[("stall_timeout_ms", "3000"), ("read_part_bytes", "1048576")]);
+        store.put("f", body.clone());
+        while let Some((what, more)) = faults.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let slow = matches!(what, What::StallBody(_) | What::TrickleBody(..));
+            for k in if slow { 2..=3 } else { 1..=5 } {
+                store.clear_faults();
+                store.inject(Fault::new(When::Nth(k), what.clone()).operation("GetObject"));
+                let (read, counts) = store.requests(|| read_by(&store, "f", 100 * KIB));
+                assert!(read == body, "{what:?} at {k}");
+                assert_eq!(gets(&counts), 5 + more, "{what:?} at {k}: {}", summary(&store));
+            }
         }
-    }
+    };
+    // Much of it is waiting for the fault to be noticed.
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(resume);
+        }
+    });
 }
 
 #[test]
