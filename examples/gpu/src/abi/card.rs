@@ -127,6 +127,7 @@ impl Gpu {
     }
 
     pub(super) fn recorder(&self) -> Result<Box<dyn Recorder>> {
+        self.check_process()?;
         self.driver.recorder().map_err(|failure| self.failed(&failure))
     }
 

@@ -23,24 +23,26 @@ pub(crate) struct Measured {
 }
 
 impl Gpu {
-    /// The commands of a batch that is done, by times of the card's clock: its begin, and the end of each. Commands run one
-    /// after the other. The batch was sent after `sent`, by the host's clock.
+    /// The commands of a batch that is done, by times of the card's clock: the begin and the end of each. The batch was sent
+    /// after `sent`, by the host's clock.
     pub(super) fn measured(
         &self,
         names: &[&'static str],
-        times: &[i64],
+        times: &[[i64; 2]],
         sent: i64,
     ) -> Vec<Measured> {
-        let [first, .., last] = times else { return Vec::new() };
+        let (Some([first, _]), Some([_, last])) = (times.first(), times.last()) else {
+            return Vec::new();
+        };
         // The card's clock begins anywhere. The batch began after it was sent, and was done before now; between both the
         // difference stays what it was.
         let (least, most) = (sent.saturating_sub(*first), now().saturating_sub(*last));
         let offset = self.offset.load(Ordering::Relaxed).max(least).min(most);
         self.offset.store(offset, Ordering::Relaxed);
-        let measured = names.iter().zip(times.windows(2)).map(|(name, ends)| Measured {
+        let measured = names.iter().zip(times).map(|(name, [begin, end])| Measured {
             name,
-            start: positive(ends[0].saturating_add(offset)),
-            duration: Duration::from_nanos(positive(ends[1].saturating_sub(ends[0]))),
+            start: positive(begin.saturating_add(offset)),
+            duration: Duration::from_nanos(positive(end.saturating_sub(*begin))),
         });
         measured.collect()
     }

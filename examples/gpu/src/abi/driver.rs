@@ -140,9 +140,9 @@ pub(super) trait Recorder: Send {
     /// Waits for the batch that was sent, for at most so long. Returns whether it is done.
     fn wait(&mut self, limit: Duration) -> Done<bool>;
 
-    /// When the batch began and each of its commands ended, the first [`MOST_COMMANDS`] and some, in nanoseconds of the
-    /// card's clock. It is done and was measured. `None` if the card has no clock.
-    fn times(&mut self) -> Done<Option<Vec<i64>>>;
+    /// When each of its commands began and ended, the first [`MOST_COMMANDS`] and some, in nanoseconds of the card's clock. The
+    /// batch is done and was measured. `None` if the card has no clock.
+    fn times(&mut self) -> Done<Option<Vec<[i64; 2]>>>;
 
     /// Makes the recorder ready for the next batch.
     ///

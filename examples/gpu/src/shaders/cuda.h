@@ -113,6 +113,8 @@ inline float mixture(float a, float b, float part) { return a * (1.0f - part) + 
 #define roundEven rintf
 #define atan atan2f
 
+#define MULTIPLY_ADD fmaf
+
 #define gl_LocalInvocationID threadIdx
 #define gl_LocalInvocationIndex threadIdx.x
 #define gl_WorkGroupID blockIdx

@@ -2,6 +2,11 @@
 // Whoever includes it has the elements, which are 0 outside of the matrices: `a_at(i, k)` and `b_at(k, j)`; whether memory
 // goes along `k`: A_ALONG_K and B_ALONG_K; and what becomes of a sum: `finish(batch, i, j, sum)`.
 
+// Some cards have a slow `fma`, and a driver makes the fast instruction of this on its own. CUDA's header has another.
+#ifndef MULTIPLY_ADD
+#define MULTIPLY_ADD(a, b, c) ((a) * (b) + (c))
+#endif
+
 layout(local_size_x = 256) in;
 layout(constant_id = 0) const uint EACH = 2;
 
@@ -35,7 +40,7 @@ void multiply(uint batch, uint row, uint column, uint from, uint to) {
             for (uint i = 0; i < EACH; i++)
                 for (uint j = 0; j < EACH; j++)
                     sums[i * EACH + j] =
-                        fma(a_tile[depth * PITCH + y + i * 16], b_tile[depth * PITCH + x + j * 16], sums[i * EACH + j]);
+                        MULTIPLY_ADD(a_tile[depth * PITCH + y + i * 16], b_tile[depth * PITCH + x + j * 16], sums[i * EACH + j]);
         barrier();
     }
     for (uint i = 0; i < EACH; i++)

@@ -97,7 +97,7 @@ fn a_lost_card_is_an_error_for_good() {
     let cuda = Cuda::new();
     for (function, what, number) in [
         ("cuLaunchKernel", "launch a kernel", 3),
-        ("cuModuleLoadData", "compile the shader", 1),
+        ("cuModuleLoadData", "compile the shader", 2),
         ("cuEventQuery", "wait for a batch", 5),
     ] {
         let environment = cuda.environment(Some(&format!("lost {function} {number}")));

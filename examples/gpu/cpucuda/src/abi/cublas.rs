@@ -3,8 +3,8 @@
 use super::queue::on_device;
 use crate::device::DEVICE;
 use cudarc::cublas::sys::{
-    cublasComputeType_t, cublasGemmAlgo_t, cublasHandle_t, cublasOperation_t, cublasStatus_t,
-    cudaDataType, cudaStream_t,
+    cublasComputeType_t, cublasGemmAlgo_t, cublasHandle_t, cublasMath_t, cublasOperation_t,
+    cublasStatus_t, cudaDataType, cudaStream_t,
 };
 use half::{bf16, f16};
 use std::ffi::{c_int, c_longlong, c_void};
@@ -38,6 +38,18 @@ pub(crate) unsafe extern "C" fn cublasSetStream_v2(
     // SAFETY: `cublasCreate_v2` made it.
     let of_handle = unsafe { &*handle.cast::<Handle>() };
     *of_handle.lock().unwrap() = stream.addr();
+    SUCCESS
+}
+
+/// # Safety
+/// As cuBLAS says of this function.
+#[unsafe(no_mangle)]
+#[allow(non_snake_case, reason = "cuBLAS' name")]
+pub(crate) unsafe extern "C" fn cublasSetMathMode(
+    _handle: cublasHandle_t,
+    _mode: cublasMath_t,
+) -> cublasStatus_t {
+    // All is computed in 32 bits.
     SUCCESS
 }
 

@@ -62,6 +62,9 @@ macro_rules! functions {
     )*};
 }
 
+/// The cards that it knows, with that of the device.
+const CAPABILITIES: [c_int; 3] = [70, 75, 90];
+
 functions! {
     nvrtcVersion(major: *mut c_int, minor: *mut c_int) {
         // SAFETY: CUDA's rules make them places for results; `put` rejects null.
@@ -118,6 +121,27 @@ functions! {
     nvrtcGetPTX(handle: nvrtcProgram, text: *mut c_char) {
         // SAFETY: the caller has space for the text.
         unsafe { put_text(text, &ptx(&program(handle)?.lock().unwrap())?) }
+    }
+
+    nvrtcGetCUBINSize(handle: nvrtcProgram, size: *mut usize) {
+        // SAFETY: CUDA's rules make it a place for a result; `put` rejects null.
+        unsafe { put(size, ptx(&program(handle)?.lock().unwrap())?.len() + 1) }
+    }
+
+    nvrtcGetCUBIN(handle: nvrtcProgram, text: *mut c_char) {
+        // SAFETY: the caller has space for the text.
+        unsafe { put_text(text, &ptx(&program(handle)?.lock().unwrap())?) }
+    }
+
+    nvrtcGetNumSupportedArchs(count: *mut c_int) {
+        // SAFETY: CUDA's rules make it a place for a result; `put` rejects null.
+        unsafe { put(count, CAPABILITIES.len() as c_int) }
+    }
+
+    nvrtcGetSupportedArchs(capabilities: *mut c_int) {
+        // SAFETY: the caller has space for all of them.
+        unsafe { capabilities.copy_from_nonoverlapping(CAPABILITIES.as_ptr(), CAPABILITIES.len()) };
+        Ok(())
     }
 
     nvrtcDestroyProgram(handle: *mut nvrtcProgram) {

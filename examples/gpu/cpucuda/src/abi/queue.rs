@@ -71,6 +71,22 @@ fn used(arguments: &[Vec<u128>]) -> Vec<Arc<Region>> {
 }
 
 functions! {
+    cuMemcpyHtoD_v2(to: CUdeviceptr, from: *const c_void, bytes: usize) Context {
+        let block = on_device(to, bytes)?;
+        // SAFETY: the caller has `bytes` bytes, and the block is held.
+        unsafe { from.cast::<u8>().copy_to(to as *mut u8, bytes) };
+        drop(block);
+        Ok(())
+    }
+
+    cuMemcpyDtoH_v2(to: *mut c_void, from: CUdeviceptr, bytes: usize) Context {
+        let block = on_device(from, bytes)?;
+        // SAFETY: the caller has space for `bytes` bytes, and the block is held.
+        unsafe { (from as *const u8).copy_to(to.cast(), bytes) };
+        drop(block);
+        Ok(())
+    }
+
     cuMemcpyHtoDAsync_v2(
         to: CUdeviceptr, from: *const c_void, bytes: usize, stream: CUstream
     ) Context {

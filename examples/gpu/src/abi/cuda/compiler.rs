@@ -3,31 +3,39 @@
 use super::libraries::NVRTC;
 use super::products::Product;
 use super::{Card, failed};
-use crate::abi::driver::{Done, Failure, Pipeline, Shader};
+use crate::abi::driver::{Done, Pipeline, Shader};
 use crate::program::{ENTRY, program};
 use cudarc::driver::result;
 use cudarc::driver::sys::CUfunction;
 use cudarc::nvrtc::result as nvrtc;
 use cudarc::nvrtc::sys;
-use se_plugin::{Code, Error, Result};
+use se_plugin::{Error, Result};
 use std::ffi::{CStr, CString};
 
-/// The capability that programs are compiled for, from which the driver goes on: none of them needs more, and an NVRTC that
-/// does not know the card yet knows this.
-const CAPABILITY: (i32, i32) = (7, 5);
+/// The oldest NVRTC that has `__grid_constant__`, by which arguments are not copied.
+const LEAST_VERSION: (i32, i32) = (11, 7);
 
 /// Finds NVRTC.
 ///
 /// # Errors
-/// `FAILED_PRECONDITION` if it is not there.
+/// `FAILED_PRECONDITION` if it is not there, or too old.
 pub(super) fn load() -> Result<()> {
-    if NVRTC.find() {
-        return Ok(());
+    const HELP: &str =
+        "run `pip install nvidia-cuda-nvrtc-cu12`, or install the CUDA toolkit, 11.7 or newer";
+    if !NVRTC.find() {
+        return Err(Error::failed_precondition(format!(
+            "CUDA needs NVRTC to compile kernels: cannot load `libnvrtc.so.12`; {HELP}"
+        )));
     }
-    Err(Error::failed_precondition(
-        "CUDA needs NVRTC to compile kernels: cannot load `libnvrtc.so.12`; run \
-         `pip install nvidia-cuda-nvrtc-cu12`, or install the CUDA toolkit",
-    ))
+    let (mut major, mut minor) = (0, 0);
+    // SAFETY: both are places for numbers.
+    let asked = unsafe { sys::nvrtcVersion(&raw mut major, &raw mut minor) };
+    if asked != sys::nvrtcResult::NVRTC_SUCCESS || (major, minor) < LEAST_VERSION {
+        return Err(Error::failed_precondition(format!(
+            "CUDA needs a newer NVRTC than the {major}.{minor} that was found; {HELP}"
+        )));
+    }
+    Ok(())
 }
 
 /// A compiled shader, which stays for good.
@@ -51,16 +59,10 @@ impl Card {
     /// Compiles it in the context of this thread.
     pub(super) fn compile(&self, shader: &Shader, constants: &[u32]) -> Done<Pipeline> {
         let what = format!("compile the shader `{}`", shader.name);
-        let broken = |cause: String| Failure {
-            code: Code::Internal,
-            what: format!("cuda cannot {what}"),
-            cause,
-            help: "report it with the versions of the driver and of NVRTC",
-            is_lost: false,
-        };
+        let broken = |cause| super::broken(&what, cause);
         let source = program(shader.name, constants).map_err(|error| broken(error.to_string()))?;
         let image = image(&source, self.capability).map_err(broken)?;
-        // SAFETY: the image is PTX with a zero at its end, as NVRTC makes it.
+        // SAFETY: the image is what NVRTC made; PTX has a zero at its end.
         let module = unsafe { result::module::load_data(image.as_ptr().cast()) }
             .map_err(|error| failed(&what, error))?;
         let entry = CString::new(ENTRY).unwrap_or_default();
@@ -72,7 +74,8 @@ impl Card {
     }
 }
 
-/// The PTX of a program for cards of at least this capability, or why there is none.
+/// The code of a program for cards of this capability, or why there is none: the card's own, if NVRTC knows it, or else PTX, with
+/// a zero at its end, which a driver takes that is as new as NVRTC.
 pub(crate) fn image(
     source: &str,
     capability: (i32, i32),
@@ -80,9 +83,19 @@ pub(crate) fn image(
     let text = |error: nvrtc::NvrtcError| format!("{error:?}");
     let source = CString::new(source).map_err(|error| error.to_string())?;
     let program = Program(nvrtc::create_program(&source, None).map_err(text)?);
-    let (major, minor) = capability.min(CAPABILITY);
+    let known = known().map_err(text)?;
+    let of = |(major, minor): (i32, i32)| 10 * major + minor;
+    let is_known = known.contains(&of(capability));
+    let architecture = match is_known {
+        true => format!("sm_{}", of(capability)),
+        // The newest that is not newer than the card.
+        false => {
+            let older = known.into_iter().filter(|known| *known <= of(capability)).max();
+            format!("compute_{}", older.ok_or("NVRTC is too new for the card")?)
+        }
+    };
     let options = [
-        format!("--gpu-architecture=compute_{major}{minor}"),
+        format!("--gpu-architecture={architecture}"),
         String::from("--std=c++17"),
         String::from("--fmad=false"),
         String::from("--device-as-default-execution-space"),
@@ -96,8 +109,28 @@ pub(crate) fn image(
         let log = CStr::from_bytes_until_nul(&log).unwrap_or_default().to_string_lossy();
         format!("{error:?}: {}", log.trim())
     })?;
-    // SAFETY: the program was compiled.
-    unsafe { nvrtc::get_ptx(program.0) }.map_err(text)
+    if !is_known {
+        // SAFETY: the program was compiled.
+        return unsafe { nvrtc::get_ptx(program.0) }.map_err(text);
+    }
+    let mut size = 0;
+    // SAFETY: the program was compiled for a card.
+    unsafe { sys::nvrtcGetCUBINSize(program.0, &raw mut size) }.result().map_err(text)?;
+    let mut image = vec![0; size];
+    // SAFETY: as above; there are so many bytes.
+    unsafe { sys::nvrtcGetCUBIN(program.0, image.as_mut_ptr()) }.result().map_err(text)?;
+    Ok(image)
+}
+
+/// The capabilities of the cards that NVRTC knows: 75 is 7.5.
+fn known() -> std::result::Result<Vec<i32>, nvrtc::NvrtcError> {
+    let mut count = 0;
+    // SAFETY: it is a place for a number.
+    unsafe { sys::nvrtcGetNumSupportedArchs(&raw mut count) }.result()?;
+    let mut known = vec![0; usize::try_from(count).unwrap_or_default()];
+    // SAFETY: there are so many places.
+    unsafe { sys::nvrtcGetSupportedArchs(known.as_mut_ptr()) }.result()?;
+    Ok(known)
 }
 
 #[cfg(test)]
@@ -116,12 +149,15 @@ mod tests {
         for entry in std::fs::read_dir(directory).expect("shaders") {
             let name = entry.expect("a file").file_name().into_string().expect("UTF-8");
             let Some(name) = name.strip_suffix(".spv") else { continue };
-            for value in [1, 2, 8] {
+            // The oldest card, current ones, and one that is not known yet.
+            for (value, capability) in [(1, (7, 0)), (2, (9, 0)), (8, (12, 0)), (1, (12, 7))] {
                 let source = program(name, &[value; 20]).expect("a program");
-                let ptx = image(&source, (9, 0)).unwrap_or_else(|error| panic!("{name}: {error}"));
-                let ptx: Vec<u8> = ptx.iter().map(|&byte| byte as u8).collect();
-                let ptx = String::from_utf8(ptx).expect("PTX is text");
-                assert!(ptx.contains(".visible .entry run("), "{name}: {ptx}");
+                let code = image(&source, capability);
+                let code = code.unwrap_or_else(|error| panic!("{name}: {error}"));
+                let code: Vec<u8> = code.iter().map(|&byte| byte as u8).collect();
+                let is_ptx = String::from_utf8_lossy(&code).contains(".visible .entry run(");
+                assert_eq!(is_ptx, capability == (12, 7), "{name}");
+                assert!(is_ptx || code.starts_with(b"\x7fELF"), "{name}");
                 count += 1;
             }
         }

@@ -1,6 +1,7 @@
 //! CUDA: the driver, and NVRTC, which compiles the shaders. Both are looked for at run time.
 
 mod compiler;
+mod frees;
 mod libraries;
 mod products;
 mod recorder;
@@ -11,6 +12,7 @@ use super::card::Opened;
 use super::driver::{Done, Driver, Failure, Kind, Memory, Pipeline, Recorder, Shader};
 use cudarc::driver::sys::{self, CUdevice_attribute as Attribute, CUresult};
 use cudarc::driver::{DriverError, result};
+use frees::Frees;
 use se_plugin::{Code, Error, Result};
 use std::fmt::Display;
 use std::sync::Arc;
@@ -34,7 +36,23 @@ unsafe impl Send for Card {}
 unsafe impl Sync for Card {}
 
 /// CUDA's name of a thing, as [`Driver`] has it.
-struct Cuda(Arc<Card>);
+struct Cuda {
+    card: Arc<Card>,
+    frees: Frees,
+}
+
+/// The context of a thread, until another one is that again.
+#[must_use]
+struct Entered(Option<sys::CUcontext>);
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        if let Some(context) = self.0 {
+            // SAFETY: it was this thread's context before. There is nothing to do about an error.
+            let _ = unsafe { result::ctx::set_current(context) };
+        }
+    }
+}
 
 /// What CUDA returned while doing `what`.
 #[cold]
@@ -56,6 +74,9 @@ fn failed(what: impl Display, error: DriverError) -> Failure {
             | CUresult::CUDA_ERROR_INVALID_ADDRESS_SPACE
             | CUresult::CUDA_ERROR_INVALID_PC
             | CUresult::CUDA_ERROR_LAUNCH_FAILED
+            | CUresult::CUDA_ERROR_CONTAINED
+            | CUresult::CUDA_ERROR_NVLINK_UNCORRECTABLE
+            | CUresult::CUDA_ERROR_UNKNOWN
             | CUresult::CUDA_ERROR_EXTERNAL_DEVICE
     );
     let (code, help) = match error.0 {
@@ -65,6 +86,10 @@ fn failed(what: impl Display, error: DriverError) -> Failure {
         CUresult::CUDA_ERROR_NO_DEVICE => {
             (Code::NotFound, "see whether `nvidia-smi` lists the card, and CUDA_VISIBLE_DEVICES")
         }
+        CUresult::CUDA_ERROR_LAUNCH_TIMEOUT => (
+            Code::Internal,
+            "a kernel took longer than the driver's limit; use a smaller batch, and restart the process",
+        ),
         CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION => {
             (Code::FailedPrecondition, "update the card's driver, or use an older NVRTC")
         }
@@ -73,6 +98,18 @@ fn failed(what: impl Display, error: DriverError) -> Failure {
     };
     let cause = format!("{}: {}", text(error.error_name()), text(error.error_string()));
     Failure { code, what: format!("cuda cannot {what}"), cause, help, is_lost }
+}
+
+/// A failure of what is not the driver.
+#[cold]
+fn broken(what: impl Display, cause: String) -> Failure {
+    Failure {
+        code: Code::Internal,
+        what: format!("cuda cannot {what}"),
+        cause,
+        help: "report it with the versions of the driver and of NVIDIA's libraries",
+        is_lost: false,
+    }
 }
 
 /// Before a card is open.
@@ -120,7 +157,10 @@ pub(super) fn open(wanted: Option<&str>) -> Result<Opened> {
                 capability.0, capability.1, LEAST_CAPABILITY.0, LEAST_CAPABILITY.1
             ));
         } else {
-            return create(device, capability, name);
+            match create(device, capability, &name) {
+                Ok(opened) => return Ok(opened),
+                Err(error) => reasons.push(format!("`{name}`: {}", error.message())),
+            }
         }
     }
     Err(Error::not_found(format!(
@@ -129,44 +169,69 @@ pub(super) fn open(wanted: Option<&str>) -> Result<Opened> {
     )))
 }
 
-fn create(device: sys::CUdevice, capability: (i32, i32), name: String) -> Result<Opened> {
+fn create(device: sys::CUdevice, capability: (i32, i32), name: &str) -> Result<Opened> {
     // SAFETY: the device is one of this driver. It is not released: a card stays open until the process ends.
     let context =
         unsafe { result::primary_ctx::retain(device) }.map_err(refused("open the card"))?;
-    // SAFETY: the context was retained.
-    unsafe { result::ctx::set_current(context) }.map_err(refused("open the card"))?;
-    let stream = result::stream::create(result::stream::StreamKind::NonBlocking)
+    let none = std::ptr::null_mut();
+    let mut card = Card { context, stream: none, capability, cublas: None };
+    let of_card = |failure: Failure| failure.error(None);
+    let entered = card.enter().map_err(of_card)?;
+    card.stream = result::stream::create(result::stream::StreamKind::NonBlocking)
         .map_err(refused("create a stream"))?;
-    // What others use is not there.
+    // Whether the driver takes what the compiler makes is better known now, while Vulkan may be used instead.
+    card.compile(&Shader { name: "band", code: &[] }, &[4]).map_err(of_card)?;
+    card.cublas = products::Cublas::open(card.stream).unwrap_or_else(|failure| {
+        log::warn!(
+            "RUST_GPU multiplies matrices without cuBLAS: {}",
+            failure.error(None).message()
+        );
+        None
+    });
+    // What others use, and cuBLAS, is not there.
     let (free, _) = result::mem_get_info().map_err(refused("see how much memory there is"))?;
-    let cublas = products::Cublas::open(stream).map_err(|failure| failure.error(Some(&name)))?;
-    let driver = Box::new(Cuda(Arc::new(Card { context, stream, capability, cublas })));
-    Ok(Opened { driver, name, total: free as u64, is_software: false })
+    drop(entered);
+    let card = Arc::new(card);
+    let frees = Frees::new(&card).map_err(of_card)?;
+    let driver = Box::new(Cuda { card, frees });
+    Ok(Opened { driver, name: name.to_owned(), total: free as u64, is_software: false })
 }
 
 impl Card {
-    /// Makes the context that of this thread, as each function of CUDA needs it.
-    fn enter(&self) -> Done {
+    /// Makes the context that of this thread, as each function of CUDA needs it. Others may have one of their own there, such as
+    /// TensorFlow for CUDA or PyTorch, and have it again afterwards.
+    fn enter(&self) -> Done<Entered> {
+        let what = |error| failed("use the card", error);
+        let before = result::ctx::get_current().map_err(what)?;
+        if before == Some(self.context) {
+            return Ok(Entered(None));
+        }
         // SAFETY: the context was retained, for good.
-        unsafe { result::ctx::set_current(self.context) }
-            .map_err(|error| failed("use the card", error))
+        unsafe { result::ctx::set_current(self.context) }.map_err(what)?;
+        Ok(Entered(before))
+    }
+
+    /// The same for a thread of the device.
+    fn enter_for_good(&self) -> Done {
+        let mut entered = self.enter()?;
+        entered.0 = None;
+        Ok(())
     }
 }
 
 impl Driver for Cuda {
     fn allocate(&self, bytes: u64, kind: Kind) -> Done<Memory> {
-        self.0.enter()?;
-        let what = |error| failed(format_args!("allocate {bytes} bytes"), error);
-        let size = bytes as usize;
+        let _entered = self.card.enter()?;
         match kind {
             Kind::Local => {
-                // SAFETY: what is in the memory is not read before it is written, but by those who ask for it.
-                let address = unsafe { result::malloc_sync(size) }.map_err(what)?;
+                let address = frees::allocate(&self.frees, bytes)?;
                 Ok(Memory { handles: [0; 2], address, host: std::ptr::null_mut() })
             }
             Kind::Mapped => {
+                let size = bytes as usize;
                 // SAFETY: any thread may use the memory.
-                let host = unsafe { result::malloc_host(size, 0) }.map_err(what)?;
+                let host = unsafe { result::malloc_host(size, 0) }
+                    .map_err(|error| failed(format_args!("allocate {bytes} bytes"), error))?;
                 let host = host.cast::<u8>();
                 // SAFETY: there are so many bytes, which CUDA does not fill.
                 unsafe { host.write_bytes(0, size) };
@@ -176,24 +241,16 @@ impl Driver for Cuda {
     }
 
     unsafe fn free(&self, memory: &Memory) {
-        if self.0.enter().is_err() {
-            return;
-        }
-        // An error is one of earlier work, which is noted where it is waited for.
-        let _ = match memory.host.is_null() {
-            // SAFETY: `allocate` made it, and nothing uses it, as the caller says.
-            true => unsafe { result::free_sync(memory.address) },
-            // SAFETY: as above.
-            false => unsafe { result::free_host(memory.host.cast()) },
-        };
+        // SAFETY: as the caller says.
+        unsafe { self.frees.free(memory) };
     }
 
     fn recorder(&self) -> Done<Box<dyn Recorder>> {
-        Ok(Box::new(recorder::Commands::new(&self.0)?))
+        Ok(Box::new(recorder::Commands::new(&self.card)?))
     }
 
     fn compile(&self, shader: &Shader, constants: &[u32]) -> Done<Pipeline> {
-        self.0.enter()?;
-        self.0.compile(shader, constants)
+        let _entered = self.card.enter()?;
+        self.card.compile(shader, constants)
     }
 }

@@ -1,15 +1,19 @@
 //! Products of matrices by cuBLAS, where it is, in the place of the shader `matmul`.
 
-use super::Card;
 use super::libraries::CUBLAS;
-use crate::abi::driver::{Done, Failure, Shader};
+use super::{Card, broken};
+use crate::abi::driver::{Done, Shader};
 use cudarc::cublas::result::{self, CublasError};
 use cudarc::cublas::sys;
-use se_plugin::Code;
+use cudarc::driver::DriverError;
+use cudarc::driver::sys::{CUresult, CUstream, cuStreamQuery};
 use std::sync::{Mutex, PoisonError};
 
 /// The shader in whose place it computes, and its constants and numbers: `shaders/matmul.comp`.
 const SHADER: &str = "matmul";
+
+/// PyTorch's issues 25241 and 45724.
+const MOST_COUNT: i32 = 65_535;
 
 /// cuBLAS, opened for a card.
 pub(super) struct Cublas(Mutex<sys::cublasHandle_t>);
@@ -58,7 +62,8 @@ impl Product {
 }
 
 impl Operands {
-    /// Those that are pushed, if cuBLAS, which counts with 31 bits, has sizes of them.
+    /// Those that are pushed, if cuBLAS has sizes of them: it counts with 31 bits, and old ones compute no more than
+    /// [`MOST_COUNT`] at a time and leave sums of nothing as they were.
     pub(super) fn of(push: &[u8]) -> Option<Self> {
         let (addresses, numbers) = push.split_at_checked(24)?;
         let address = |at: usize| {
@@ -70,41 +75,38 @@ impl Operands {
             Some(u32::from_ne_bytes(bytes.try_into().ok()?))
         };
         let size = |at: usize| i32::try_from(number(at)?).ok();
+        let (inner, count) = (size(1)?, size(3)?);
+        if inner == 0 || count > MOST_COUNT {
+            return None;
+        }
         Some(Self {
             a: address(0)?,
             b: address(1)?,
             out: address(2)?,
             rows: size(0)?,
-            inner: size(1)?,
+            inner,
             columns: size(2)?,
-            count: size(3)?,
+            count,
             a_step: number(4)?.into(),
             b_step: number(5)?.into(),
         })
     }
 }
 
-#[cold]
-fn failed(what: &str, error: CublasError) -> Failure {
-    Failure {
-        code: Code::Internal,
-        what: format!("cuda cannot {what}"),
-        cause: error.to_string(),
-        help: "report it with the versions of the driver and of cuBLAS",
-        is_lost: false,
-    }
-}
-
 impl Cublas {
     /// Opens it for the context of this thread, if it is there.
-    pub(super) fn open(stream: cudarc::driver::sys::CUstream) -> Done<Option<Self>> {
+    pub(super) fn open(stream: CUstream) -> Done<Option<Self>> {
         if !CUBLAS.find() {
             return Ok(None);
         }
-        let what = |error| failed("open cuBLAS", error);
+        let what = |error: CublasError| broken("open cuBLAS", error.to_string());
         let handle = result::create_handle().map_err(what)?;
         // SAFETY: both are of this context.
         unsafe { result::set_stream(handle, stream.cast()) }.map_err(what)?;
+        // Sums of 16-bit floats are summed in 32 bits.
+        let mode = sys::cublasMath_t::CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION;
+        // SAFETY: the handle is of this context.
+        unsafe { sys::cublasSetMathMode(handle, mode) }.result().map_err(what)?;
         Ok(Some(Self(Mutex::new(handle))))
     }
 
@@ -112,7 +114,7 @@ impl Cublas {
     ///
     /// # Safety
     /// The context is that of this thread; the matrices are in memory of the card, which lives until they are computed.
-    pub(super) unsafe fn enqueue(&self, product: Product, operands: &Operands) -> Done {
+    unsafe fn enqueue(&self, product: Product, operands: &Operands) -> Result<(), CublasError> {
         let Product { kind, is_transposed: [ta, tb] } = product;
         let Operands { a, b, out, rows, inner, columns, count, a_step, b_step } = *operands;
         let transposed = |is| match is {
@@ -151,7 +153,6 @@ impl Cublas {
                 sys::cublasGemmAlgo_t::CUBLAS_GEMM_DEFAULT,
             )
         }
-        .map_err(|error| failed("multiply matrices", error))
     }
 }
 
@@ -159,13 +160,29 @@ impl Card {
     /// Computes what the shader would, if cuBLAS can. Returns whether it does.
     ///
     /// # Safety
-    /// As for [`Cublas::enqueue`].
+    /// The context is that of this thread; the matrices are in memory of the card, which lives until they are computed.
     pub(super) unsafe fn multiply(&self, product: Option<Product>, push: &[u8]) -> Done<bool> {
         let (Some(cublas), Some(product)) = (&self.cublas, product) else { return Ok(false) };
         let Some(operands) = Operands::of(push) else { return Ok(false) };
         // SAFETY: as the caller says.
-        unsafe { cublas.enqueue(product, &operands)? };
-        Ok(true)
+        let Err(error) = (unsafe { cublas.enqueue(product, &operands) }) else { return Ok(true) };
+        use sys::cublasStatus_t as Status;
+        match error.0 {
+            // The shader may be what this card has instead.
+            Status::CUBLAS_STATUS_NOT_SUPPORTED
+            | Status::CUBLAS_STATUS_ARCH_MISMATCH
+            | Status::CUBLAS_STATUS_INVALID_VALUE
+            | Status::CUBLAS_STATUS_ALLOC_FAILED => return Ok(false),
+            _ => {}
+        }
+        // It does not say what has happened to the card before.
+        // SAFETY: the stream is this context's.
+        match unsafe { cuStreamQuery(self.stream) } {
+            CUresult::CUDA_SUCCESS | CUresult::CUDA_ERROR_NOT_READY => {
+                Err(broken("multiply matrices", error.to_string()))
+            }
+            cause => Err(super::failed("multiply matrices", DriverError(cause))),
+        }
     }
 }
 
@@ -201,6 +218,8 @@ mod tests {
         };
         assert_eq!(Operands::of(&push([2, 3, 4, 5, 6, 7])), Some(expected));
         assert_eq!(Operands::of(&push([u32::MAX, 3, 4, 5, 6, 7])), None);
+        assert_eq!(Operands::of(&push([2, 0, 4, 5, 6, 7])), None);
+        assert_eq!(Operands::of(&push([2, 3, 4, 65_536, 6, 7])), None);
         assert_eq!(Operands::of(&addresses), None);
     }
 }

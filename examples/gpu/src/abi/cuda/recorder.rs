@@ -11,8 +11,9 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Times of a batch: one at its begin, and one behind each command. A fill is up to three commands.
-const TIMES: usize = MOST_COMMANDS + 4;
+/// Times of a batch: one before and one behind each command, since others run in the same stream. A fill is up to three
+/// commands.
+const TIMES: usize = 2 * (MOST_COMMANDS + 3);
 
 /// For so long a wait only lets other threads run, since most batches take no longer.
 const SPIN: Duration = Duration::from_micros(50);
@@ -37,7 +38,7 @@ unsafe impl Send for Commands {}
 
 impl Commands {
     pub(super) fn new(card: &Arc<Card>) -> Done<Self> {
-        card.enter()?;
+        let _entered = card.enter()?;
         let done = result::event::create(CUevent_flags::CU_EVENT_DISABLE_TIMING)
             .map_err(|error| failed("create an event", error))?;
         Ok(Self { card: Arc::clone(card), done, clock: Vec::new(), taken: None, ended: 0 })
@@ -61,13 +62,13 @@ impl Commands {
 
 impl Recorder for Commands {
     unsafe fn begin(&mut self, is_measured: bool) -> Done {
-        self.card.enter()?;
         self.taken = is_measured.then_some(0);
-        self.stamp()
+        Ok(())
     }
 
     unsafe fn copy(&mut self, target: Spot<'_>, source: Spot<'_>, bytes: u64) -> Done {
-        self.card.enter()?;
+        let _entered = self.card.enter()?;
+        self.stamp()?;
         let (stream, bytes) = (self.card.stream, bytes as usize);
         let address = |spot: Spot<'_>| spot.memory.address + spot.offset;
         let host = |spot: Spot<'_>| spot.memory.host.wrapping_add(spot.offset as usize).cast();
@@ -89,7 +90,8 @@ impl Recorder for Commands {
     }
 
     unsafe fn fill(&mut self, target: Spot<'_>, word: u32, bytes: u64) -> Done {
-        self.card.enter()?;
+        let _entered = self.card.enter()?;
+        self.stamp()?;
         let (address, words) = (target.memory.address + target.offset, bytes as usize / 4);
         // SAFETY: the range is within its memory, and aligned, as the caller says.
         unsafe { sys::cuMemsetD32Async(address, word, words, self.card.stream) }
@@ -98,7 +100,8 @@ impl Recorder for Commands {
     }
 
     unsafe fn dispatch(&mut self, pipeline: Pipeline, push: &[u8], groups: [u32; 3]) -> Done {
-        self.card.enter()?;
+        let _entered = self.card.enter()?;
+        self.stamp()?;
         // SAFETY: `compile` made it, for good.
         let kernel = unsafe { &*(pipeline.0 as *const Kernel) };
         // SAFETY: the context is that of this thread; the memory that is used lives, as the caller says.
@@ -123,18 +126,19 @@ impl Recorder for Commands {
     }
 
     unsafe fn mark(&mut self) -> Done {
+        let _entered = self.card.enter()?;
         self.stamp()
     }
 
     unsafe fn send(&mut self) -> Done {
-        self.card.enter()?;
+        let _entered = self.card.enter()?;
         // SAFETY: event and stream are this context's.
         unsafe { result::event::record(self.done, self.card.stream) }
             .map_err(|error| failed("send a batch", error))
     }
 
     fn wait(&mut self, limit: Duration) -> Done<bool> {
-        self.card.enter()?;
+        let _entered = self.card.enter()?;
         let since = Instant::now();
         loop {
             // SAFETY: the event is this context's.
@@ -156,9 +160,9 @@ impl Recorder for Commands {
         }
     }
 
-    fn times(&mut self) -> Done<Option<Vec<i64>>> {
+    fn times(&mut self) -> Done<Option<Vec<[i64; 2]>>> {
         let Some(taken) = self.taken.take() else { return Ok(None) };
-        self.card.enter()?;
+        let _entered = self.card.enter()?;
         let events = &self.clock[..taken];
         let [first, ..] = events else { return Ok(None) };
         let since = |event: &sys::CUevent| {
@@ -170,7 +174,8 @@ impl Recorder for Commands {
         let times = events.iter().map(since).collect::<Done<Vec<_>>>()?;
         // The card has no clock of its own, only differences: the last is taken to be when it was seen.
         let begun = self.ended - times.last().copied().unwrap_or_default();
-        Ok(Some(times.iter().map(|time| begun + time).collect()))
+        let pairs = times.chunks_exact(2);
+        Ok(Some(pairs.map(|ends| [begun + ends[0], begun + ends[1]]).collect()))
     }
 
     unsafe fn reset(&mut self) -> Done {
@@ -178,9 +183,7 @@ impl Recorder for Commands {
     }
 
     unsafe fn destroy(&mut self) {
-        if self.card.enter().is_err() {
-            return;
-        }
+        let Ok(_entered) = self.card.enter() else { return };
         for event in self.clock.drain(..).chain([self.done]) {
             // SAFETY: nothing uses it later. There is nothing to do about an error.
             let _ = unsafe { result::event::destroy(event) };

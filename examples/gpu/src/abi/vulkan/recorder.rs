@@ -203,14 +203,17 @@ impl Recorder for Commands {
         }
     }
 
-    fn times(&mut self) -> Done<Option<Vec<i64>>> {
+    fn times(&mut self) -> Done<Option<Vec<[i64; 2]>>> {
         let Some(taken) = self.taken.take() else { return Ok(None) };
         let mut ticks = vec![0_u64; taken as usize];
         let flags = vk::QueryResultFlags::TYPE_64 | vk::QueryResultFlags::WAIT;
         // SAFETY: so many queries were written by the batch, which is done.
         unsafe { self.card.device.get_query_pool_results(self.queries, 0, &mut ticks, flags) }
             .map_err(|error| failed("read timestamps", error))?;
-        Ok(Some(ticks.iter().map(|&ticks| (ticks as f64 * self.card.tick) as i64).collect()))
+        let times = ticks
+            .windows(2)
+            .map(|ends| [ends[0], ends[1]].map(|ticks| (ticks as f64 * self.card.tick) as i64));
+        Ok(Some(times.collect()))
     }
 
     unsafe fn reset(&mut self) -> Done {

@@ -1,0 +1,91 @@
+//! Memory that is given back by a thread of its own: while a kernel hangs, `cuMemFree` and `cuMemFreeHost` may wait for it, and
+//! nobody else must.
+
+use super::{Card, failed};
+use crate::abi::driver::{Done, Memory};
+use cudarc::driver::result;
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+/// For so long an allocation waits for what is to be given back.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+enum Job {
+    Free(Memory),
+    /// Answers once all before it is done.
+    Answer(Sender<()>),
+}
+
+/// The thread. It ends with the process.
+pub(super) struct Frees(Mutex<Sender<Job>>);
+
+impl Frees {
+    pub(super) fn new(card: &Arc<Card>) -> Done<Self> {
+        let (sender, jobs) = channel();
+        let card = Arc::clone(card);
+        let work = move || {
+            // It has no other context, and without one nothing can be freed.
+            if card.enter_for_good().is_err() {
+                return;
+            }
+            for job in jobs {
+                match job {
+                    // SAFETY: nothing uses the memory, as the caller of `free` says.
+                    Job::Free(memory) => unsafe { free(&memory) },
+                    Job::Answer(sender) => drop(sender.send(())),
+                }
+            }
+        };
+        let thread = thread::Builder::new().name(String::from("gpu frees")).spawn(work);
+        thread.map_err(|error| super::broken("start a thread", error.to_string()))?;
+        Ok(Self(Mutex::new(sender)))
+    }
+
+    /// Gives back memory, later.
+    ///
+    /// # Safety
+    /// As for `Driver::free`.
+    pub(super) unsafe fn free(&self, memory: &Memory) {
+        let Memory { handles, address, host } = *memory;
+        self.send(Job::Free(Memory { handles, address, host }));
+    }
+
+    /// Waits until all is given back that is to be, unless a kernel hangs.
+    pub(super) fn wait(&self) {
+        let (sender, answer) = channel();
+        self.send(Job::Answer(sender));
+        // Without an answer the allocation fails as it did.
+        let _ = answer.recv_timeout(PATIENCE);
+    }
+
+    fn send(&self, job: Job) {
+        let sender = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // It fails once the thread has ended: the memory stays.
+        let _ = sender.send(job);
+    }
+}
+
+/// # Safety
+/// `allocate` made the memory, nothing uses it, and the context is that of this thread.
+unsafe fn free(memory: &Memory) {
+    // An error is one of earlier work, which is noted where it is waited for.
+    let _ = match memory.host.is_null() {
+        // SAFETY: as the caller says.
+        true => unsafe { result::free_sync(memory.address) },
+        // SAFETY: as above.
+        false => unsafe { result::free_host(memory.host.cast()) },
+    };
+}
+
+/// Allocates memory of the card, and once more when all is given back that is to be.
+pub(super) fn allocate(frees: &Frees, bytes: u64) -> Done<u64> {
+    // SAFETY: what is in the memory is not read before it is written, but by those who ask for it.
+    let allocate = || unsafe { result::malloc_sync(bytes as usize) };
+    let allocated = allocate().or_else(|_| {
+        frees.wait();
+        allocate()
+    });
+    allocated.map_err(|error| failed(format_args!("allocate {bytes} bytes"), error))
+}
