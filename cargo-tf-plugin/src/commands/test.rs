@@ -284,9 +284,7 @@ impl Conformance {
         cargo
             .current_dir(project.workspace.root())
             .args(["test", "--quiet", "--package", &project.package.name])
-            .args(of_the_build(arguments))
-            // Those in documents have none.
-            .arg("--tests")
+            .args(programs(of_the_build(arguments)))
             .args(["--", self.test])
             .env(self.variable, (self.place)(tensorflow))
             .env("TF_PLUGIN_TEST_LIBRARY", library.path())
@@ -331,6 +329,15 @@ impl Conformance {
         }
         Ok(Some(End::Failed))
     }
+}
+
+/// What is built, with the programs of tests: the one that the author names, or else all but those in documents, which have no
+/// conformance cases.
+fn programs(mut build: Vec<String>) -> Vec<String> {
+    if !build.iter().any(|argument| argument == "--test" || argument.starts_with("--test=")) {
+        build.push("--tests".to_owned());
+    }
+    build
 }
 
 /// Those of the arguments for `cargo test` that say what is built, and not which tests run.
@@ -424,5 +431,14 @@ mod tests {
         ] {
             assert_eq!(kept(given), wanted, "{given:?}");
         }
+    }
+
+    #[test]
+    fn the_program_that_an_author_names_is_the_only_one() {
+        for named in [&["--test", "fs"][..], &["--test=fs"], &["--release", "--test", "fs"]] {
+            let named: Vec<_> = named.iter().map(|text| (*text).to_owned()).collect();
+            assert_eq!(programs(named.clone()), named);
+        }
+        assert_eq!(programs(vec!["--release".to_owned()]), ["--release", "--tests"]);
     }
 }

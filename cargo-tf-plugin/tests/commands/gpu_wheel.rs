@@ -69,6 +69,6 @@ fn the_commands_know_the_type_of_its_devices() {
     assert_all(&succeeds(&mut coverage), &["what ran on GPU", "AddV2 float32"]);
 
     let mut test = with_tensorflow(NEWEST, "test");
-    test.args(["--package", "gpu", "--", "shaders"]).envs(lavapipe::driver());
+    test.args(["--package", "gpu", "--", "--test", "shaders"]).envs(lavapipe::driver());
     assert_all(&succeeds(&mut test), &["/device:GPU:0: ok"]);
 }
