@@ -11,6 +11,7 @@ mod device;
 mod fault;
 mod program;
 mod stream;
+mod wheel;
 
 use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};
 use std::ffi::OsString;
@@ -18,6 +19,7 @@ use std::fs;
 use std::path::Path;
 
 pub use fault::HAPPENED;
+pub use wheel::nvrtc;
 
 /// The name of the device.
 pub const NAME: &str = "CPU as CUDA device";

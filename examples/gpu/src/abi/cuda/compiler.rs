@@ -140,10 +140,8 @@ mod tests {
     /// The wheel's, which needs no card.
     #[test]
     fn nvrtc_compiles_each_shader() {
-        let nvrtc =
-            cargo_tf_plugin::Packages::provide("nvrtc", "nvidia-cuda-nvrtc-cu12==12.9.86", None);
-        let nvrtc = nvrtc.expect("NVRTC");
-        assert!(NVRTC.find_in(nvrtc.site_packages()), "{nvrtc:?}");
+        let packages = cpu_cuda::nvrtc();
+        assert!(NVRTC.find_in(&packages), "{packages:?}");
         let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/src/shaders");
         let mut count = 0;
         for entry in std::fs::read_dir(directory).expect("shaders") {
