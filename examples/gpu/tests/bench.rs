@@ -1,5 +1,5 @@
-//! The dry run of `benches/card` on lavapipe, a test for each part, with the validation layer: the benchmark runs, and what
-//! it computes is right, in the plugin and without it.
+//! The dry run of `benches/card`, a test for each part, on lavapipe with the validation layer and on CUDA on the processor:
+//! the benchmark runs, and what it computes is right, in the plugin and without it.
 
 #![deny(unsafe_code)]
 
@@ -17,6 +17,7 @@ mod sizes;
 #[path = "../benches/card/table.rs"]
 mod table;
 
+use cpu_cuda::Cuda;
 use libtest_mimic::{Arguments, Failed, Trial};
 use rows::{Backend, Bench, PARTS};
 use sizes::Sizes;
@@ -24,11 +25,19 @@ use std::process::Command;
 
 /// The part that a process is to run.
 const ONE: &str = "GPU_BENCH_PART";
+/// The plugin's setting.
+const BACKEND: &str = "RUST_GPU_BACKEND";
 
 /// In a process of its own, so that what the validation layer writes is that of this part.
-fn run(part: &'static str) -> Result<(), Failed> {
+fn run(backend: Backend, part: &'static str) -> Result<(), Failed> {
+    let cuda = Cuda::new();
+    let environment = match backend {
+        Backend::Vulkan => lavapipe::environment(),
+        Backend::Cuda => cuda.environment(None),
+    };
     let mut process = Command::new(std::env::current_exe()?);
-    let output = process.env(ONE, part).env("RUST_GPU_BACKEND", Backend::Vulkan.name()).output()?;
+    process.envs(environment).env(ONE, part).env(BACKEND, backend.name());
+    let output = process.output()?;
     let said = String::from_utf8_lossy(&output.stdout);
     if output.status.success() && lavapipe::mistakes(&said).is_empty() {
         return Ok(());
@@ -37,12 +46,14 @@ fn run(part: &'static str) -> Result<(), Failed> {
 }
 
 fn main() {
-    lavapipe::require();
+    let backends = [Backend::Vulkan, Backend::Cuda];
     if let Ok(name) = std::env::var(ONE) {
+        let wanted = std::env::var(BACKEND).expect("a backend");
+        let backend = backends.into_iter().find(|of| of.name() == wanted).expect("a backend");
         abi::load_libraries(&[]);
         let part = PARTS.into_iter().find(|part| part.0 == name).expect("a part");
-        let rows = Bench::open(Backend::Vulkan, Sizes::of(true, true))
-            .and_then(|mut bench| bench.run(part));
+        let rows =
+            Bench::open(backend, Sizes::of(true, true)).and_then(|mut bench| bench.run(part));
         let rows = rows.unwrap_or_else(|error| panic!("{error:#}"));
         assert!(!rows.is_empty(), "{name} has no rows");
         let text = table::table(&rows, true);
@@ -50,6 +61,9 @@ fn main() {
         println!("{text}");
         return;
     }
-    let trials = PARTS.into_iter().map(|(name, _)| Trial::test(name, move || run(name)));
+    let all = backends.into_iter().flat_map(|backend| PARTS.map(|(name, _)| (backend, name)));
+    let trials = all.map(|(backend, name)| {
+        Trial::test(format!("{}::{name}", backend.name()), move || run(backend, name))
+    });
     libtest_mimic::run(&Arguments::from_args(), trials.collect()).exit();
 }

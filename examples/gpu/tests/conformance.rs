@@ -1,6 +1,7 @@
 //! The device conformance cases on both backends, each a test: on lavapipe, and on CUDA on the processor.
 
 use cpu_cuda::Cuda;
+use faulty_vulkan::Loader;
 use gpu::GpuPlatform;
 use libtest_mimic::{Arguments, Trial};
 use se_plugin::Platform as _;
@@ -56,6 +57,12 @@ fn main() {
     trials.extend(names().map(|name| {
         let test = move || run(Cuda::new().environment(None), name);
         Trial::test(format!("cuda::{name}"), test)
+    }));
+    // What waits for the card too little has luck otherwise.
+    trials.extend(names().map(|name| {
+        let late = "late vkQueueSubmit 5";
+        let test = move || run(Loader::new().environment(lavapipe::environment(), late), name);
+        Trial::test(format!("late_vulkan::{name}"), test)
     }));
     libtest_mimic::run(&Arguments::from_args(), trials).exit();
 }

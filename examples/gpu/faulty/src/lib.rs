@@ -11,10 +11,11 @@ use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};
 use std::ffi::OsString;
 use std::fs;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 /// The path of the real loader.
 const REAL: &str = "FAULTY_VULKAN_REAL";
-/// The fault: a kind, a function and a number, as in `lost vkQueueSubmit 3`.
+/// The fault: a kind, a function or a feature, and a number, as in `lost vkQueueSubmit 3`.
 const FAULT: &str = "FAULTY_VULKAN";
 /// What the loader writes to stderr when the fault happens.
 pub const HAPPENED: &str = "faulty-vulkan: ";
@@ -41,9 +42,14 @@ impl Loader {
         Self(directory)
     }
 
-    /// An environment of `lavapipe` with this loader and a fault: `lost FUNCTION NUMBER` lets the call of that number fail
-    /// with `VK_ERROR_DEVICE_LOST`; `hang vkQueueSubmit NUMBER` drops that submission and all later ones, and what frees
-    /// memory then waits for the card for good.
+    /// An environment of `lavapipe` with this loader and a fault:
+    ///
+    /// | Fault | What it does |
+    /// |---|---|
+    /// | `lost FUNCTION NUMBER` | the call of that number fails with `VK_ERROR_DEVICE_LOST` |
+    /// | `hang vkQueueSubmit NUMBER` | that submission and all later ones are dropped, and what frees memory then waits for the card for good |
+    /// | `late FUNCTION NUMBER` | each call returns up to that many milliseconds later, never as late as the one before |
+    /// | `lacks FEATURE 0` | cards do not have this feature of Vulkan 1.2, such as `buffer_device_address` |
     ///
     /// # Panics
     /// If the environment has no loader.
@@ -74,9 +80,17 @@ impl Default for Loader {
     }
 }
 
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Lost,
+    Hang,
+    Late,
+    Lacks,
+}
+
 /// What is to happen in this process.
 struct Fault {
-    hangs: bool,
+    kind: Kind,
     function: String,
     number: u64,
     calls: AtomicU64,
@@ -87,26 +101,52 @@ impl Fault {
         let text = std::env::var(FAULT).ok()?;
         let mut words = text.split(' ');
         let (kind, function, number) = (words.next()?, words.next()?, words.next()?);
-        let (hangs, number) = (kind == "hang", number.parse().ok()?);
-        Some(Self { hangs, function: function.to_owned(), number, calls: AtomicU64::new(0) })
+        let kind = match kind {
+            "lost" => Kind::Lost,
+            "hang" => Kind::Hang,
+            "late" => Kind::Late,
+            "lacks" => Kind::Lacks,
+            _ => return None,
+        };
+        let number = number.parse().ok()?;
+        Some(Self { kind, function: function.to_owned(), number, calls: AtomicU64::new(0) })
+    }
+
+    /// The feature that cards do not have.
+    fn lacks(&self) -> Option<&str> {
+        (self.kind == Kind::Lacks).then_some(&*self.function)
     }
 
     /// Whether the call of this function that is made now is not passed on, and what it then returns.
     fn happens(&self, function: &str) -> Option<ash::vk::Result> {
         if self.function != function {
-            let hangs = self.hangs && self.calls.load(Ordering::Relaxed) >= self.number;
+            let hangs =
+                self.kind == Kind::Hang && self.calls.load(Ordering::Relaxed) >= self.number;
             while hangs && (function.starts_with("vkFree") || function.starts_with("vkDestroy")) {
                 std::thread::park();
             }
             return None;
         }
         let call = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
-        if call == self.number {
-            eprintln!("{HAPPENED}{} in {function}", if self.hangs { "hang" } else { "lost" });
-        }
-        match self.hangs {
-            true => (call >= self.number).then_some(ash::vk::Result::SUCCESS),
-            false => (call == self.number).then_some(ash::vk::Result::ERROR_DEVICE_LOST),
+        let is_it = call == self.number;
+        match self.kind {
+            Kind::Lacks => None,
+            Kind::Late => {
+                // Multiples of the golden ratio: neighbours differ, and all are different.
+                let part = (call as f64 * 0.618_033_988_75).fract();
+                std::thread::sleep(Duration::from_secs_f64(part * self.number as f64 / 1e3));
+                None
+            }
+            Kind::Lost => is_it.then(|| {
+                eprintln!("{HAPPENED}lost in {function}");
+                ash::vk::Result::ERROR_DEVICE_LOST
+            }),
+            Kind::Hang => (call >= self.number).then(|| {
+                if is_it {
+                    eprintln!("{HAPPENED}hang in {function}");
+                }
+                ash::vk::Result::SUCCESS
+            }),
         }
     }
 }

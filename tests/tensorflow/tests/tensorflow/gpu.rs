@@ -391,6 +391,20 @@ fn a_card_that_hangs_is_an_error_for_good() {
 }
 
 #[test]
+fn a_card_that_lacks_a_feature_leaves_the_cpu() {
+    let loader = Loader::new();
+    for (feature, said) in [
+        ("buffer_device_address", "its driver has no buffer device addresses"),
+        ("timeline_semaphore", "its driver has no timeline semaphores"),
+        ("scalar_block_layout", "its driver has no scalar block layout"),
+    ] {
+        let environment =
+            loader.environment(lavapipe::environment(), &format!("lacks {feature} 0"));
+        leaves_the_cpu_on(environment, &[], said);
+    }
+}
+
+#[test]
 fn a_missing_loader_leaves_the_cpu() {
     let scratch = tempfile::tempdir().expect("a scratch directory");
     // Found before that of the system, and not a library.

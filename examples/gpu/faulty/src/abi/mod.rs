@@ -38,7 +38,19 @@ pub(crate) unsafe extern "system" fn vkGetInstanceProcAddr(
     // SAFETY: the arguments are those of the caller.
     let found = unsafe { loader(instance, name) }?;
     // SAFETY: `name` is a string, by Vulkan's rules.
-    if unsafe { CStr::from_ptr(name) } != c"vkGetDeviceProcAddr" {
+    let name = unsafe { CStr::from_ptr(name) };
+    if name == c"vkGetPhysicalDeviceFeatures2" {
+        // SAFETY: the function of this name has this type; and this one is called as any function of its type.
+        unsafe {
+            FEATURES.get_or_init(|| {
+                std::mem::transmute::<Function, vk::PFN_vkGetPhysicalDeviceFeatures2>(found)
+            });
+            return Some(std::mem::transmute::<vk::PFN_vkGetPhysicalDeviceFeatures2, Function>(
+                features,
+            ));
+        }
+    }
+    if name != c"vkGetDeviceProcAddr" {
         return Some(found);
     }
     // SAFETY: the function of this name has this type; and this one is called as any function of its type.
@@ -46,6 +58,40 @@ pub(crate) unsafe extern "system" fn vkGetInstanceProcAddr(
         OF_DEVICES
             .get_or_init(|| std::mem::transmute::<Function, vk::PFN_vkGetDeviceProcAddr>(found));
         Some(std::mem::transmute::<vk::PFN_vkGetDeviceProcAddr, Function>(of_device))
+    }
+}
+
+/// The function of the real loader that lists a card's features.
+static FEATURES: OnceLock<vk::PFN_vkGetPhysicalDeviceFeatures2> = OnceLock::new();
+
+/// # Safety
+/// As Vulkan says of `vkGetPhysicalDeviceFeatures2`.
+unsafe extern "system" fn features(
+    card: vk::PhysicalDevice,
+    features: *mut vk::PhysicalDeviceFeatures2<'_>,
+) {
+    if let Some(real) = FEATURES.get() {
+        // SAFETY: the arguments are those of the caller.
+        unsafe { real(card, features) };
+    }
+    let Some(lacks) = FAULT.as_ref().and_then(Fault::lacks) else { return };
+    // SAFETY: `features` is a struct, and begins a chain of structs.
+    let mut next = unsafe { (*features).p_next }.cast::<vk::BaseOutStructure<'_>>();
+    while !next.is_null() {
+        // SAFETY: each struct of a chain begins as this one.
+        let of = unsafe { &mut *next };
+        if of.s_type == vk::StructureType::PHYSICAL_DEVICE_VULKAN_1_2_FEATURES {
+            // SAFETY: a struct of this type has this number, and nobody else has it now.
+            let newer = unsafe { &mut *next.cast::<vk::PhysicalDeviceVulkan12Features<'_>>() };
+            match lacks {
+                "buffer_device_address" => newer.buffer_device_address = vk::FALSE,
+                "timeline_semaphore" => newer.timeline_semaphore = vk::FALSE,
+                "scalar_block_layout" => newer.scalar_block_layout = vk::FALSE,
+                _ => {}
+            }
+            return;
+        }
+        next = of.p_next;
     }
 }
 
