@@ -153,15 +153,16 @@ fn applications_in(version: &str, models: &[&str]) {
     }
 }
 
+/// `.ci/run` trains MobileNetV2 in the release candidate.
 #[test]
-fn applications_train_on_the_device_alone() {
-    applications_in(cargo_tf_plugin::NEWEST, &["MobileNetV2", "ViT"]);
+fn an_application_trains_on_the_device_alone() {
+    applications_in(cargo_tf_plugin::NEWEST, &["ViT"]);
 }
 
 #[cfg(feature = "matrix")]
 #[test]
 fn large_applications_train_on_the_device_alone() {
-    applications_in(cargo_tf_plugin::NEWEST, &["EfficientNetB0", "ResNet50"]);
+    applications_in(cargo_tf_plugin::NEWEST, &["EfficientNetB0", "MobileNetV2", "ResNet50"]);
 }
 
 #[test]
@@ -211,8 +212,9 @@ fn counted(run: impl FnOnce(&str)) -> BTreeMap<String, u64> {
 
 #[test]
 fn fused_ops_compute_what_they_do_one_by_one() {
-    let counts = fusion_in(cargo_tf_plugin::NEWEST, &["ops", "trees=60", "shapes"], &[]);
-    assert!(counts[FUSED] > 200, "{counts:?}");
+    let trees = if cfg!(feature = "matrix") { "trees=60" } else { "trees=20" };
+    let counts = fusion_in(cargo_tf_plugin::NEWEST, &["ops", trees, "shapes"], &[]);
+    assert!(counts[FUSED] > 100, "{counts:?}");
 }
 
 #[test]
