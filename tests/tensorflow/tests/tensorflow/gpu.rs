@@ -41,12 +41,17 @@ pub(super) fn run_on(
     python.in_a_fork().run().success()
 }
 
+/// A sweep compiles a shader for most cases. With the feature `matrix` all of them run, otherwise one of five of each operation.
+pub(super) const SWEEP: [(&str, &str); 2] = [
+    ("TF_PLUGIN_LACKS_TYPES", "1"),
+    ("TF_PLUGIN_SWEEP_SAMPLE", if cfg!(feature = "matrix") { "1" } else { "5" }),
+];
+
 #[test]
 fn each_operation_answers_as_on_the_cpu() {
     // TensorFlow has kernels for the type `GPU` that are not this device's.
     let own = [("RUST_GPU_TYPE", "RUST_GPU"), ("TF_PLUGIN_DEVICE_TYPE", "RUST_GPU")];
-    let finished =
-        run("refdevice_sweep", &[], &[&own[..], &[("TF_PLUGIN_LACKS_TYPES", "1")]].concat());
+    let finished = run("refdevice_sweep", &[], &[&own[..], &SWEEP].concat());
     let swept = finished.done().len();
     assert!(swept > 100, "{swept} operations: {}", finished.stdout);
 }

@@ -1,7 +1,7 @@
 //! The device on CUDA in real TensorFlow: on the processor, by `cpu-cuda`, which compiles each shader with each of its
 //! constants by the machine's C++ compiler.
 
-use super::gpu::{leaves_the_cpu_on, lose_card, run_on};
+use super::gpu::{SWEEP, leaves_the_cpu_on, lose_card, run_on};
 use cargo_tf_plugin::NEWEST;
 use cpu_cuda::Cuda;
 use tf_plugin_tensorflow_tests::child::Finished;
@@ -21,13 +21,9 @@ fn sweep(ops: &[&str]) -> usize {
 }
 
 fn sweep_on(cuda: &Cuda, ops: &[&str]) -> usize {
-    let own = [
-        ("RUST_GPU_TYPE", "RUST_GPU"),
-        ("TF_PLUGIN_DEVICE_TYPE", "RUST_GPU"),
-        ("TF_PLUGIN_LACKS_TYPES", "1"),
-    ];
+    let own = [("RUST_GPU_TYPE", "RUST_GPU"), ("TF_PLUGIN_DEVICE_TYPE", "RUST_GPU")];
     let environment = cuda.environment(None);
-    let settings = [&own[..], &[CUDA]].concat();
+    let settings = [&own[..], &SWEEP, &[CUDA]].concat();
     let finished = run_on(environment, NEWEST, "refdevice_sweep", ops, &settings);
     finished.stdout.lines().filter(|line| line.starts_with("ok ")).count()
 }
