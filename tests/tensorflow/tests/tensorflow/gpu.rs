@@ -173,8 +173,9 @@ fn large_applications_train_on_the_device_alone() {
 #[test]
 fn a_setting_chooses_the_type() {
     let settings = [("RUST_GPU_TYPE", "MY_CARD"), ("TF_PLUGIN_DEVICE_TYPE", "MY_CARD")];
-    let finished = run("refdevice", &["train=recurrent,adam"], &settings);
-    assert!(finished.stdout.contains("ok train=recurrent,adam"), "{}", finished.stdout);
+    // With another type than `GPU` Keras runs recurrent layers as loops, of which lavapipe is slow.
+    let step = if cfg!(feature = "matrix") { "train=recurrent,adam" } else { "train=dense,sgd" };
+    run("refdevice", &[step], &settings).must_have_done(step);
 }
 
 #[test]
@@ -217,9 +218,12 @@ fn counted(run: impl FnOnce(&str)) -> BTreeMap<String, u64> {
 
 #[test]
 fn fused_ops_compute_what_they_do_one_by_one() {
-    let trees = if cfg!(feature = "matrix") { "trees=60" } else { "trees=20" };
-    let counts = fusion_in(cargo_tf_plugin::NEWEST, &["ops", trees, "shapes"], &[]);
-    assert!(counts[FUSED] > 100, "{counts:?}");
+    let (steps, least) = match cfg!(feature = "matrix") {
+        true => (["ops", "trees=60", "shapes"], 200),
+        false => (["ops=sample", "trees=20", "shapes"], 80),
+    };
+    let counts = fusion_in(cargo_tf_plugin::NEWEST, &steps, &[]);
+    assert!(counts[FUSED] > least, "{counts:?}");
 }
 
 #[test]
