@@ -35,7 +35,7 @@ unsafe impl Send for Card {}
 // SAFETY: nothing of it changes.
 unsafe impl Sync for Card {}
 
-/// CUDA's name of a thing, as [`Driver`] has it.
+/// A card of CUDA.
 struct Cuda {
     card: Arc<Card>,
     frees: Frees,

@@ -44,7 +44,7 @@ struct Card {
     _instance: ManuallyDrop<Instance>,
 }
 
-/// Vulkan's name of a thing, as [`Driver`] has it.
+/// A card of Vulkan.
 struct Vulkan(Arc<Card>);
 
 /// What Vulkan returned while doing `what`.
