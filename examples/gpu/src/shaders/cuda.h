@@ -30,21 +30,17 @@ typedef Elements<uint8_t> U8;
     } NAME
 
 struct bvec2 { bool x, y; };
-struct uvec2 {
-    uint x, y;
-    uvec2() = default;
-    explicit uvec2(uint both) : x(both), y(both) {}
-    uvec2(uint first, uint second) : x(first), y(second) {}
+template <typename T> struct Pair {
+    T x, y;
+    Pair() = default;
+    explicit Pair(T both) : x(both), y(both) {}
+    Pair(T first, T second) : x(first), y(second) {}
 };
+typedef Pair<uint> uvec2;
+typedef Pair<float> vec2;
 struct uvec4 {
     uint x, y, z, w;
     uvec4(uint first, uint second, uint third, uint fourth) : x(first), y(second), z(third), w(fourth) {}
-};
-struct vec2 {
-    float x, y;
-    vec2() = default;
-    explicit vec2(float both) : x(both), y(both) {}
-    vec2(float first, float second) : x(first), y(second) {}
 };
 struct vec4 {
     float v[4];
@@ -54,14 +50,13 @@ struct vec4 {
     float &operator[](uint i) { return v[i]; }
 };
 
-inline uvec2 operator+(uvec2 a, uvec2 b) { return uvec2(a.x + b.x, a.y + b.y); }
+template <typename T> Pair<T> operator+(Pair<T> a, Pair<T> b) { return Pair<T>(a.x + b.x, a.y + b.y); }
+template <typename T> Pair<T> &operator+=(Pair<T> &a, Pair<T> b) { return a = a + b; }
 inline uvec2 operator-(uvec2 a, uvec2 b) { return uvec2(a.x - b.x, a.y - b.y); }
 inline uvec2 operator*(uvec2 a, uvec2 b) { return uvec2(a.x * b.x, a.y * b.y); }
 inline uvec2 operator/(uvec2 a, uvec2 b) { return uvec2(a.x / b.x, a.y / b.y); }
 inline uvec2 operator%(uvec2 a, uvec2 b) { return uvec2(a.x % b.x, a.y % b.y); }
-inline uvec2 &operator+=(uvec2 &a, uvec2 b) { return a = a + b; }
 inline vec2 operator*(float a, vec2 b) { return vec2(a * b.x, a * b.y); }
-inline vec2 &operator+=(vec2 &a, vec2 b) { return a = vec2(a.x + b.x, a.y + b.y); }
 inline bvec2 lessThanEqual(uvec2 a, uvec2 b) { return bvec2{a.x <= b.x, a.y <= b.y}; }
 inline bvec2 greaterThanEqual(uvec2 a, uvec2 b) { return bvec2{a.x >= b.x, a.y >= b.y}; }
 inline bvec2 equal(uvec2 a, uvec2 b) { return bvec2{a.x == b.x, a.y == b.y}; }
