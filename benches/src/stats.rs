@@ -39,12 +39,12 @@ pub fn ratios(values: &[f64], to: &[f64]) -> Spread {
 ///
 /// A first round, which warms up, is not counted. Another one goes first in each round, so that none always
 /// finds the caches cold.
-pub fn take_turns<E>(
+pub fn take_turns<T, E>(
     contestants: usize,
     rounds: usize,
-    mut run: impl FnMut(usize) -> Result<f64, E>,
-) -> Result<Vec<Vec<f64>>, E> {
-    let mut taken = vec![Vec::with_capacity(rounds); contestants];
+    mut run: impl FnMut(usize) -> Result<T, E>,
+) -> Result<Vec<Vec<T>>, E> {
+    let mut taken: Vec<_> = (0..contestants).map(|_| Vec::with_capacity(rounds)).collect();
     for round in 0..=rounds {
         for turn in 0..contestants {
             let index = (turn + round) % contestants;

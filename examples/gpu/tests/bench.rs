@@ -14,6 +14,13 @@ mod plugin;
 mod rows;
 #[path = "../benches/card/sizes.rs"]
 mod sizes;
+#[path = "../../../benches/src/stats.rs"]
+#[allow(
+    unreachable_pub,
+    unused_imports,
+    reason = "a file of the library of the other benches, with its tests"
+)]
+mod stats;
 #[path = "../benches/card/table.rs"]
 mod table;
 

@@ -11,6 +11,13 @@ mod contestant;
 mod plugin;
 mod rows;
 mod sizes;
+#[path = "../../../../benches/src/stats.rs"]
+#[allow(
+    unreachable_pub,
+    unused_imports,
+    reason = "a file of the library of the other benches, with its tests"
+)]
+mod stats;
 mod table;
 
 use anyhow::{Context as _, Result, anyhow, ensure};

@@ -1,57 +1,7 @@
-//! Medians, ratios and goals.
+//! Ratios and goals.
 
-use anyhow::Result;
+use crate::stats::Spread;
 use std::fmt::{self, Display};
-
-/// A median with the quartiles around it.
-#[derive(Clone, Copy)]
-pub(crate) struct Spread {
-    low: f64,
-    pub(crate) median: f64,
-    high: f64,
-}
-
-impl Spread {
-    /// Those of at least one value.
-    pub(crate) fn of(values: impl IntoIterator<Item = f64>) -> Self {
-        let mut sorted: Vec<_> = values.into_iter().collect();
-        sorted.sort_by(f64::total_cmp);
-        let at = |quarter: usize| sorted[(sorted.len() - 1) * quarter / 4];
-        Self { low: at(1), median: at(2), high: at(3) }
-    }
-
-    /// The ratios of values of the same rounds.
-    pub(crate) fn ratios(values: &[f64], to: &[f64]) -> Self {
-        Self::of(values.iter().zip(to).map(|(value, to)| value / to))
-    }
-}
-
-impl Display for Spread {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:.2} ({:.2}–{:.2})", self.median, self.low, self.high)
-    }
-}
-
-/// Lets contestants take turns: `run` gets the index of one and returns what it measured. Returns the rounds of each.
-///
-/// A first round warms up and does not count. In each round another one is the first.
-pub(crate) fn take_turns<T>(
-    contestants: usize,
-    rounds: usize,
-    mut run: impl FnMut(usize) -> Result<T>,
-) -> Result<Vec<Vec<T>>> {
-    let mut taken: Vec<_> = (0..contestants).map(|_| Vec::with_capacity(rounds)).collect();
-    for round in 0..=rounds {
-        for turn in 0..contestants {
-            let index = (turn + round) % contestants;
-            let value = run(index)?;
-            if round > 0 {
-                taken[index].push(value);
-            }
-        }
-    }
-    Ok(taken)
-}
 
 /// What a ratio has to be.
 #[derive(Clone, Copy)]
@@ -104,7 +54,7 @@ impl Row {
         Some(self.goal?.is_met(self.ratio?.median))
     }
 
-    /// Cells of the table. On the processor there are no figures but ratios.
+    /// Cells of the table: on the processor only ratios.
     fn cells(&self, is_software: bool) -> Vec<String> {
         let dash = || String::from("–");
         let mut cells = vec![self.what.clone(), self.reference.clone()];

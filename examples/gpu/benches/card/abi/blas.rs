@@ -37,7 +37,7 @@ impl Blas {
     /// On the card with this name, for matrices of so many rows and columns, of 16- or 32-bit floats.
     ///
     /// # Errors
-    /// Why there is no cuBLAS.
+    /// Why cuBLAS is missing.
     pub(crate) fn open(card: &str, size: usize, is_half: bool) -> Result<Self> {
         let mut cuda = Cuda::open(card)?;
         // SAFETY: NVIDIA's libraries may be loaded by any process.

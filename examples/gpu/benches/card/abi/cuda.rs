@@ -37,7 +37,7 @@ impl Cuda {
     pub(crate) fn open(name: &str) -> Result<Self> {
         // SAFETY: the driver's library may be loaded by any process.
         if !unsafe { sys::is_culib_present() } {
-            bail!("there is no driver of CUDA");
+            bail!("cannot load `libcuda.so.1`; install the driver of the card");
         }
         result::init()?;
         for ordinal in 0..result::device::get_count()? {

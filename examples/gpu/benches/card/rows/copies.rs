@@ -3,7 +3,8 @@
 use super::{Bench, mebibytes};
 use crate::contestant::Way;
 use crate::plugin::Hosted;
-use crate::table::{Goal, Row, Spread, take_turns};
+use crate::stats::{Spread, ratios, take_turns};
+use crate::table::{Goal, Row};
 use anyhow::{Result, ensure};
 use std::time::Instant;
 
@@ -32,7 +33,7 @@ pub(super) fn rows(bench: &mut Bench) -> Result<Vec<Row>> {
             _ => bench.bare.copy(other, one, bytes, times)?,
         }
         let copies = if index < 6 { 1 } else { times };
-        Ok((bytes * copies) as f64 / start.elapsed().as_secs_f64() / 1e9)
+        anyhow::Ok((bytes * copies) as f64 / start.elapsed().as_secs_f64() / 1e9)
     })?;
     hosted.write(memory[0], &source)?;
     hosted.copy(memory[1], memory[0], bytes, 1)?;
@@ -40,7 +41,7 @@ pub(super) fn rows(bench: &mut Bench) -> Result<Vec<Row>> {
     ensure!(back == source, "what came back from the device is not what was copied to it");
     memory.into_iter().for_each(|memory| hosted.deallocate(memory));
 
-    let median = |index: usize| Spread::of(rounds_of[index].iter().copied()).median;
+    let median = |index: usize| Spread::of(&rounds_of[index]).median;
     let [to, from, on] = bench.bare.copies();
     let (size, pinned) = (mebibytes(bytes), "memory that the card reaches");
     let row = |what: &str, reference: &str, plugin: usize, bare: usize| Row {
@@ -49,7 +50,7 @@ pub(super) fn rows(bench: &mut Bench) -> Result<Vec<Row>> {
         plugin: median(plugin),
         bare: Some(median(bare)),
         unit: "GB/s",
-        ratio: Some(Spread::ratios(&rounds_of[plugin], &rounds_of[bare])),
+        ratio: Some(ratios(&rounds_of[plugin], &rounds_of[bare])),
         goal: Some(Goal::AtLeast(GOAL)),
         is_everywhere: false,
     };

@@ -3,7 +3,8 @@
 use super::{Backend, Bench};
 use crate::abi::Blas;
 use crate::contestant::{Contestant as _, Launch, signs};
-use crate::table::{Goal, Row, Spread, take_turns};
+use crate::stats::{Spread, ratios, take_turns};
+use crate::table::{Goal, Row};
 use anyhow::{Result, ensure};
 use gpu::bench;
 use half::f16;
@@ -21,16 +22,16 @@ fn compare(bench: &mut Bench, program: usize, what: String) -> Result<Row> {
     let rounds = take_turns(2, bench.sizes.rounds, |index| {
         let start = Instant::now();
         bench.both()[index].run(&launches)?;
-        Ok(start.elapsed().as_secs_f64() * 1e3)
+        anyhow::Ok(start.elapsed().as_secs_f64() * 1e3)
     })?;
-    let median = |index: usize| Spread::of(rounds[index].iter().copied()).median;
+    let median = |index: usize| Spread::of(&rounds[index]).median;
     Ok(Row {
         what,
         reference: String::from("the same launches without the plugin"),
         plugin: median(0),
         bare: Some(median(1)),
         unit: "ms",
-        ratio: Some(Spread::ratios(&rounds[0], &rounds[1])),
+        ratio: Some(ratios(&rounds[0], &rounds[1])),
         goal: Some(Goal::AtMost(1.1)),
         is_everywhere: true,
     })
@@ -72,7 +73,7 @@ pub(super) fn elementwise(bench: &mut Bench) -> Result<Vec<Row>> {
                 2
             }
         };
-        Ok((tensors * 4 * len * times) as f64 / start.elapsed().as_secs_f64() / 1e9)
+        anyhow::Ok((tensors * 4 * len * times) as f64 / start.elapsed().as_secs_f64() / 1e9)
     })?;
     let expected: Vec<u8> =
         numbers(3).zip(numbers(7)).flat_map(|(a, b)| (a + b).to_ne_bytes()).collect();
@@ -86,14 +87,14 @@ pub(super) fn elementwise(bench: &mut Bench) -> Result<Vec<Row>> {
     bench.bare.read(&mut found, sum)?;
     ensure!(found == expected, "AddV2 without the plugin does not add");
 
-    let median = |index: usize| Spread::of(rounds[index].iter().copied()).median;
+    let median = |index: usize| Spread::of(&rounds[index]).median;
     let bandwidth = Row {
         what,
         reference: format!("bytes of {}", bench.bare.copies()[2]),
         plugin: median(0),
         bare: Some(median(1)),
         unit: "GB/s",
-        ratio: Some(Spread::ratios(&rounds[0], &rounds[1])),
+        ratio: Some(ratios(&rounds[0], &rounds[1])),
         goal: Some(Goal::AtLeast(bench.backend.of(0.90, 0.80))),
         is_everywhere: false,
     };
@@ -159,7 +160,7 @@ fn product(bench: &mut Bench, is_half: bool) -> Result<Vec<Row>> {
             _ => drop(bench.plugin.run(&all)?),
         }
         let operations = 2.0 * (size as f64).powi(3) * times as f64;
-        Ok(operations / start.elapsed().as_secs_f64() / 1e12)
+        anyhow::Ok(operations / start.elapsed().as_secs_f64() / 1e12)
     })?;
     bench.plugin.read(&mut found, out)?;
     check(size, is_half, &factors, &found)?;
@@ -168,14 +169,14 @@ fn product(bench: &mut Bench, is_half: bool) -> Result<Vec<Row>> {
         check(size, is_half, &factors, &found)?;
     }
 
-    let median = |index: usize| Spread::of(rounds[index].iter().copied()).median;
+    let median = |index: usize| Spread::of(&rounds[index]).median;
     let row = |reference: &str, bare: Option<usize>, goal: Option<f64>| Row {
         what: what.clone(),
         reference: String::from(reference),
         plugin: median(0),
         bare: bare.map(median),
         unit: "TFLOP/s",
-        ratio: bare.map(|bare| Spread::ratios(&rounds[0], &rounds[bare])),
+        ratio: bare.map(|bare| ratios(&rounds[0], &rounds[bare])),
         goal: goal.map(Goal::AtLeast),
         is_everywhere: false,
     };

@@ -2,7 +2,8 @@
 
 use super::Bench;
 use crate::contestant::Launch;
-use crate::table::{Goal, Row, Spread, take_turns};
+use crate::stats::{Spread, ratios, take_turns};
+use crate::table::{Goal, Row};
 use anyhow::{Result, ensure};
 use gpu::bench;
 use se_plugin::kernel::DType;
@@ -29,7 +30,7 @@ pub(super) fn rows(bench: &mut Bench) -> Result<Vec<Row>> {
         let start = Instant::now();
         let host = bench.both()[index].run(&launches)?;
         let each = |seconds: f64| seconds * 1e6 / count as f64;
-        Ok([each(host.as_secs_f64()), each(start.elapsed().as_secs_f64())])
+        anyhow::Ok([each(host.as_secs_f64()), each(start.elapsed().as_secs_f64())])
     })?;
     for contestant in bench.both() {
         let mut found = vec![0; 4 * LEN];
@@ -43,10 +44,10 @@ pub(super) fn rows(bench: &mut Bench) -> Result<Vec<Row>> {
     let row = |what: String, time: usize, goal: f64, is_everywhere: bool| Row {
         what,
         reference: String::from(bench.backend.of("cuLaunchKernel", "the same launches with ash")),
-        plugin: Spread::of(times(0, time)).median,
-        bare: Some(Spread::of(times(1, time)).median),
+        plugin: Spread::of(&times(0, time)).median,
+        bare: Some(Spread::of(&times(1, time)).median),
         unit: "µs",
-        ratio: Some(Spread::ratios(&times(0, time), &times(1, time))),
+        ratio: Some(ratios(&times(0, time), &times(1, time))),
         goal: Some(Goal::AtMost(goal)),
         is_everywhere,
     };

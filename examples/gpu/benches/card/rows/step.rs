@@ -4,7 +4,8 @@
 use super::Bench;
 use crate::contestant::{Contestant, Launch, signs};
 use crate::plugin::text;
-use crate::table::{Goal, Row, Spread, take_turns};
+use crate::stats::{Spread, ratios, take_turns};
+use crate::table::{Goal, Row};
 use anyhow::{Context as _, Result, ensure};
 use gpu::bench::{self, Convolve, Program};
 use se_plugin::kernel::DType;
@@ -196,7 +197,7 @@ pub(super) fn rows(bench: &mut Bench) -> Result<Vec<Row>> {
     let rounds = take_turns(2, bench.sizes.rounds, |index| {
         let start = Instant::now();
         bench.both()[index].run(&all[index])?;
-        Ok(start.elapsed().as_secs_f64())
+        anyhow::Ok(start.elapsed().as_secs_f64())
     })?;
     for (number, len) in sizes.into_iter().enumerate() {
         let mut found = [vec![0; 4 * len], vec![0; 4 * len]];
@@ -205,7 +206,7 @@ pub(super) fn rows(bench: &mut Bench) -> Result<Vec<Row>> {
         bench.bare.read(bare, number)?;
         ensure!(plugin == bare, "tensor {number} is not the same without the plugin");
     }
-    let speed = |index: usize| batch as f64 / Spread::of(rounds[index].iter().copied()).median;
+    let speed = |index: usize| batch as f64 / Spread::of(&rounds[index]).median;
     let what = if is_whole { "ResNet50" } else { "a small ResNet" };
     Ok(vec![Row {
         what: format!("step like that of {what}, {} launches", all[0].len()),
@@ -213,7 +214,7 @@ pub(super) fn rows(bench: &mut Bench) -> Result<Vec<Row>> {
         plugin: speed(0),
         bare: Some(speed(1)),
         unit: "images/s",
-        ratio: Some(Spread::ratios(&rounds[0], &rounds[1])),
+        ratio: Some(ratios(&rounds[0], &rounds[1])),
         goal: Some(Goal::AtMost(1.1)),
         is_everywhere: true,
     }])
