@@ -28,7 +28,7 @@ pub(crate) const THREADS: u32 = 256;
 /// The program of a shader by the name of its SPIR-V, such as `elementwise.int64`, with values of its specialization constants.
 ///
 /// # Errors
-/// `INTERNAL` for a shader that there is not, or a line that is not understood.
+/// `INTERNAL` for an unknown shader, or a line that is not understood.
 pub(crate) fn program(name: &str, constants: &[u32]) -> Result<String> {
     let (file, compute) = match name.rsplit_once('.') {
         Some((file, "int64")) => (file, "#define COMPUTE int64_t\n"),
@@ -51,7 +51,7 @@ pub(crate) fn program(name: &str, constants: &[u32]) -> Result<String> {
 /// Appends a file, with those that it includes in their places.
 fn translate(name: &str, program: &mut String) -> Result<()> {
     let source = SOURCES.iter().find(|(file, _)| *file == name).map(|(_, source)| *source);
-    let source = source.ok_or_else(|| Error::internal(format!("there is no shader `{name}`")))?;
+    let source = source.ok_or_else(|| Error::internal(format!("`{name}` is not a shader")))?;
     translate_text(name, source, program)
 }
 

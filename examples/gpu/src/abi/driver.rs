@@ -9,6 +9,9 @@ pub(crate) const PUSH_BYTES: usize = 128;
 /// After so many commands a batch is full.
 pub(super) const MOST_COMMANDS: usize = 256;
 
+/// The commands of the largest batch: the last before it is full may be a fill, which is up to three.
+pub(super) const LARGEST_BATCH: usize = MOST_COMMANDS + 2;
+
 /// Why a driver does not do something.
 #[derive(Debug)]
 pub(super) struct Failure {
@@ -45,6 +48,7 @@ pub(super) enum Kind {
 }
 
 /// Memory of a driver, which [`Driver::free`] frees.
+#[derive(Clone, Copy)]
 pub(super) struct Memory {
     /// The driver's own: for Vulkan the buffer and its memory.
     pub(super) handles: [u64; 2],
@@ -140,7 +144,7 @@ pub(super) trait Recorder: Send {
     /// Waits for the batch that was sent, for at most so long. Returns whether it is done.
     fn wait(&mut self, limit: Duration) -> Done<bool>;
 
-    /// When each of its commands began and ended, the first [`MOST_COMMANDS`] and some, in nanoseconds of the card's clock. The
+    /// When each of its commands began and ended, in nanoseconds of the card's clock. The
     /// batch is done and was measured. `None` if the card has no clock.
     fn times(&mut self) -> Done<Option<Vec<[i64; 2]>>>;
 

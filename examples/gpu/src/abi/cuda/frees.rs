@@ -4,6 +4,7 @@
 use super::{Card, failed};
 use crate::abi::driver::{Done, Memory};
 use cudarc::driver::result;
+use cudarc::driver::sys::CUresult;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -48,8 +49,7 @@ impl Frees {
     /// # Safety
     /// As for `Driver::free`.
     pub(super) unsafe fn free(&self, memory: &Memory) {
-        let Memory { handles, address, host } = *memory;
-        self.send(Job::Free(Memory { handles, address, host }));
+        self.send(Job::Free(*memory));
     }
 
     /// Waits until all is given back that is to be, unless a kernel hangs.
@@ -83,9 +83,12 @@ unsafe fn free(memory: &Memory) {
 pub(super) fn allocate(frees: &Frees, bytes: u64) -> Done<u64> {
     // SAFETY: what is in the memory is not read before it is written, but by those who ask for it.
     let allocate = || unsafe { result::malloc_sync(bytes as usize) };
-    let allocated = allocate().or_else(|_| {
-        frees.wait();
-        allocate()
+    let allocated = allocate().or_else(|error| match error.0 {
+        CUresult::CUDA_ERROR_OUT_OF_MEMORY => {
+            frees.wait();
+            allocate()
+        }
+        _ => Err(error),
     });
     allocated.map_err(|error| failed(format_args!("allocate {bytes} bytes"), error))
 }

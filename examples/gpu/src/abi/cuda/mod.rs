@@ -170,9 +170,18 @@ pub(super) fn open(wanted: Option<&str>) -> Result<Opened> {
 }
 
 fn create(device: sys::CUdevice, capability: (i32, i32), name: &str) -> Result<Opened> {
-    // SAFETY: the device is one of this driver. It is not released: a card stays open until the process ends.
+    // SAFETY: the device is one of this driver.
     let context =
         unsafe { result::primary_ctx::retain(device) }.map_err(refused("open the card"))?;
+    // It is not released later: a card stays open until the process ends.
+    open_in(context, capability, name).inspect_err(|_| {
+        // SAFETY: it was retained, and nothing uses it. There is nothing to do about an error.
+        let _ = unsafe { result::primary_ctx::release(device) };
+    })
+}
+
+/// Opens the card whose context this is.
+fn open_in(context: sys::CUcontext, capability: (i32, i32), name: &str) -> Result<Opened> {
     let none = std::ptr::null_mut();
     let mut card = Card { context, stream: none, capability, cublas: None };
     let of_card = |failure: Failure| failure.error(None);

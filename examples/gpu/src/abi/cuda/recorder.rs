@@ -3,7 +3,7 @@
 use super::compiler::Kernel;
 use super::{Card, failed};
 use crate::abi::clock::now;
-use crate::abi::driver::{Done, MOST_COMMANDS, PUSH_BYTES, Pipeline, Recorder, Spot};
+use crate::abi::driver::{Done, LARGEST_BATCH, PUSH_BYTES, Pipeline, Recorder, Spot};
 use crate::program::THREADS;
 use cudarc::driver::result;
 use cudarc::driver::sys::{self, CUevent_flags, CUresult};
@@ -11,9 +11,8 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Times of a batch: one before and one behind each command, since others run in the same stream. A fill is up to three
-/// commands.
-const TIMES: usize = 2 * (MOST_COMMANDS + 3);
+/// Times of a batch: one before and one behind each command, since others run in the same stream.
+const TIMES: usize = 2 * LARGEST_BATCH;
 
 /// For so long a wait only lets other threads run, since most batches take no longer.
 const SPIN: Duration = Duration::from_micros(50);

@@ -2,13 +2,13 @@
 
 use super::memory::buffer;
 use super::{Card, failed};
-use crate::abi::driver::{Done, MOST_COMMANDS, Pipeline, Recorder, Spot};
+use crate::abi::driver::{Done, LARGEST_BATCH, Pipeline, Recorder, Spot};
 use ash::vk::{self, Handle as _};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-/// Times of a batch: one at its begin, and one behind each command. A fill is up to three commands.
-const TIMES: u32 = MOST_COMMANDS as u32 + 4;
+/// Times of a batch: one at its begin, and one behind each command.
+const TIMES: u32 = LARGEST_BATCH as u32 + 1;
 
 /// A command buffer with a timeline.
 pub(super) struct Commands {
