@@ -3,6 +3,7 @@
 use crate::abi::{Backend, Batch, Block, Gpu};
 use crate::fusion::{self, Fusion};
 use crate::health::Health;
+use crate::kernels::trial;
 use crate::queue::Queue;
 use crate::regions::Regions;
 use crate::stream::{GpuEvent, GpuStream};
@@ -19,16 +20,25 @@ fn setting(name: &str) -> Option<String> {
 }
 
 /// A setting, if there is one.
-pub(crate) fn parsed<T>(
-    name: &str,
-    parse: impl Fn(&str) -> Option<T>,
-    example: &str,
-) -> Result<Option<T>> {
+fn parsed<T>(name: &str, parse: impl Fn(&str) -> Option<T>, example: &str) -> Result<Option<T>> {
     let Some(text) = setting(name) else { return Ok(None) };
     let parsed = parse(&text).ok_or_else(|| {
         Error::invalid_argument(format!("{name}={text} is not understood; write {example}"))
     });
     parsed.map(Some)
+}
+
+/// A setting that turns something off.
+///
+/// # Errors
+/// `INVALID_ARGUMENT` for a value that is not understood.
+pub(crate) fn flag(name: &str) -> Result<bool> {
+    let flag = |text: &str| match text {
+        "0" => Some(false),
+        "1" => Some(true),
+        _ => None,
+    };
+    Ok(parsed(name, flag, &format!("{name}=0 or {name}=1"))?.unwrap_or(true))
 }
 
 /// What streams did, for TensorFlow's profiler.
@@ -73,6 +83,9 @@ impl Platform for GpuPlatform {
         if let Some(timeout) = timeout {
             gpu.set_timeout(timeout);
         }
+        if !flag("RUST_GPU_COOPERATIVE_MATRICES")? {
+            gpu.offered = None;
+        }
         let counters = Counters::new(0, setting("RUST_GPU_COUNTERS").map(Into::into));
         Ok(Self { counters: counters.with_card(&gpu.name), gpu: Arc::new(gpu) })
     }
@@ -80,7 +93,7 @@ impl Platform for GpuPlatform {
         Ok(1)
     }
     fn open(&self, _ordinal: usize) -> Result<GpuDevice> {
-        Ok(GpuDevice {
+        let device = GpuDevice {
             gpu: Arc::clone(&self.gpu),
             counters: self.counters.clone(),
             health: Arc::new(Health::new(&self.gpu)),
@@ -88,7 +101,9 @@ impl Platform for GpuPlatform {
             direct: Mutex::new(Batch::new(&self.gpu)?),
             queues: Mutex::default(),
             streams: AtomicUsize::new(1),
-        })
+        };
+        device.try_cooperative_matrices();
+        Ok(device)
     }
 }
 
@@ -106,6 +121,33 @@ pub struct GpuDevice {
 }
 
 impl GpuDevice {
+    /// `copy_to_host` without the counters.
+    pub(crate) fn download(&self, mut target: HostBuf<'_>, source: DevicePtr) -> Result<()> {
+        let bytes = target.len();
+        let source = self.regions.find("copy_to_host", source, bytes as u64)?;
+        let mut batch = self.direct()?;
+        let staged = batch.download(&source, bytes)?;
+        batch.flush()?;
+        target.write(0, batch.staged(staged));
+        Ok(())
+    }
+
+    fn try_cooperative_matrices(&self) {
+        let Some(matrix) = self.gpu.offered else { return };
+        match trial::multiply(self, matrix) {
+            Ok(()) => {
+                if self.gpu.cooperative.set(matrix).is_ok() {
+                    log::info!("RUST_GPU multiplies float16 by cooperative matrices of {matrix}");
+                }
+            }
+            Err(error) => log::warn!(
+                "RUST_GPU multiplies float16 without cooperative matrices of {matrix}: {}; update the driver of `{}`",
+                error.message(),
+                self.gpu.name
+            ),
+        }
+    }
+
     fn direct(&self) -> Result<MutexGuard<'_, Batch>> {
         self.gpu.check_process()?;
         Ok(self.direct.lock().unwrap_or_else(PoisonError::into_inner))
@@ -144,15 +186,9 @@ impl Device for GpuDevice {
         batch.upload(&target, source.len(), |to| to.copy_from_slice(source))?;
         batch.flush()
     }
-    fn copy_to_host(&self, mut target: HostBuf<'_>, source: DevicePtr) -> Result<()> {
+    fn copy_to_host(&self, target: HostBuf<'_>, source: DevicePtr) -> Result<()> {
         self.counters.write()?;
-        let bytes = target.len();
-        let source = self.regions.find("copy_to_host", source, bytes as u64)?;
-        let mut batch = self.direct()?;
-        let staged = batch.download(&source, bytes)?;
-        batch.flush()?;
-        target.write(0, batch.staged(staged));
-        Ok(())
+        self.download(target, source)
     }
     fn copy_on_device(&self, target: DevicePtr, source: DevicePtr, bytes: u64) -> Result<()> {
         let target = self.regions.find("copy_on_device", target, bytes)?;

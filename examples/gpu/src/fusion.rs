@@ -1,6 +1,6 @@
 //! The graph pass: fuses chains of elementwise ops into one launch.
 
-use crate::device::{GpuPlatform, parsed};
+use crate::device::{GpuPlatform, flag};
 use crate::kernels::elementwise::fusible;
 use crate::kernels::fused::{self, MOST_INPUTS, MOST_STEPS};
 use crate::launch::is_float;
@@ -17,13 +17,7 @@ use std::sync::LazyLock;
 /// # Errors
 /// `INVALID_ARGUMENT` for a value that is not understood.
 pub(crate) fn is_on() -> Result<bool> {
-    let flag = |text: &str| match text {
-        "0" => Some(false),
-        "1" => Some(true),
-        _ => None,
-    };
-    let setting = parsed("RUST_GPU_FUSE", flag, "RUST_GPU_FUSE=0 or RUST_GPU_FUSE=1")?;
-    Ok(setting.unwrap_or(true))
+    flag("RUST_GPU_FUSE")
 }
 
 /// The graph pass.

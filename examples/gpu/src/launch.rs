@@ -1,6 +1,6 @@
 //! How kernels run shaders.
 
-use crate::abi::{PUSH_BYTES, Shader};
+use crate::abi::{CooperativeMatrix, PUSH_BYTES, Shader};
 use crate::device::GpuPlatform;
 use crate::queue::Task;
 use crate::stream::GpuStream;
@@ -8,6 +8,11 @@ use se_plugin::prelude::*;
 
 /// A run of a kernel.
 pub(crate) type Run<'a> = OpKernelContext<'a, GpuPlatform>;
+
+/// The matrix units that kernels use.
+pub(crate) fn cooperative(run: &Run<'_>) -> Option<CooperativeMatrix> {
+    run.stream().queue.gpu.cooperative.get().copied()
+}
 
 /// Invocations of a workgroup, in shaders with one axis.
 const WORKGROUP: usize = 256;
@@ -25,6 +30,21 @@ pub(crate) enum Operand<'a> {
     Bytes(DevicePtr, u64),
     /// A number.
     Value(u64),
+}
+
+impl Operand<'_> {
+    /// Whether the address is.
+    pub(crate) fn is_multiple_of(&self, bytes: u64) -> bool {
+        let address = |ptr: &DevicePtr| ptr.address();
+        match self {
+            Self::At(tensor, offset) => {
+                let first = tensor.ptr().as_ref().map(address).unwrap_or_default();
+                (first + offset).is_multiple_of(bytes)
+            }
+            Self::Bytes(ptr, _) => address(ptr).is_multiple_of(bytes),
+            Self::Value(_) => false,
+        }
+    }
 }
 
 impl<'a> From<&'a DeviceTensor> for Operand<'a> {

@@ -11,6 +11,7 @@
 //! | `RUST_GPU_TIMEOUT_S` | after so many seconds without a finished batch of work the card counts as hung, such as `120` or `0.5`. 300 by default; 0 means no limit, the default for software such as lavapipe, where one matrix product can take minutes |
 //! | `RUST_GPU_TYPE` | the type of the device. Without it, `GPU`; on a TensorFlow that was built for CUDA or ROCm, which has kernels of its own for that type, `RUST_GPU`. Beside another plugin of the type `GPU`, name one |
 //! | `RUST_GPU_FUSE` | `0`: elementwise ops that follow each other in a graph are not fused |
+//! | `RUST_GPU_COOPERATIVE_MATRICES` | `0`: products of float16 are computed without the matrix units of a Vulkan card |
 //! | `RUST_GPU_COUNTERS` | a file to which the card's name and how often each kernel ran are written, whenever a tensor is copied to the host |
 //!
 //! `abi` is the layer above the drivers and holds all `unsafe`; the other modules know nothing of Vulkan or CUDA. `kernels`

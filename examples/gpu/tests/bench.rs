@@ -36,14 +36,8 @@ const ONE: &str = "GPU_BENCH_PART";
 const BACKEND: &str = "RUST_GPU_BACKEND";
 
 /// In a process of its own, so that what the validation layer writes is that of this part.
-fn run(backend: Backend, part: &'static str) -> Result<(), Failed> {
-    let cuda = Cuda::new();
-    let environment = match backend {
-        Backend::Vulkan => lavapipe::environment(),
-        Backend::Cuda => cuda.environment(None),
-    };
-    let mut process = Command::new(std::env::current_exe()?);
-    process.envs(environment).env(ONE, part).env(BACKEND, backend.name());
+fn run(mut process: Command, backend: Backend, part: &'static str) -> Result<(), Failed> {
+    process.env(ONE, part).env(BACKEND, backend.name());
     let output = process.output()?;
     let said = String::from_utf8_lossy(&output.stdout);
     if output.status.success() && lavapipe::mistakes(&said).is_empty() {
@@ -68,9 +62,25 @@ fn main() {
         println!("{text}");
         return;
     }
-    let all = backends.into_iter().flat_map(|backend| PARTS.map(|(name, _)| (backend, name)));
-    let trials = all.map(|(backend, name)| {
-        Trial::test(format!("{}::{name}", backend.name()), move || run(backend, name))
-    });
-    libtest_mimic::run(&Arguments::from_args(), trials.collect()).exit();
+    let program = std::env::current_exe().expect("a process has a program");
+    let with = |environment| {
+        let mut process = Command::new(&program);
+        process.envs::<Vec<_>, _, _>(environment);
+        process
+    };
+    let mut trials = Vec::new();
+    for (part, _) in PARTS {
+        let vulkan = with(lavapipe::environment());
+        let test = move || run(vulkan, Backend::Vulkan, part);
+        trials.push(Trial::test(format!("vulkan::{part}"), test));
+        let cuda = Cuda::new();
+        let process = with(cuda.environment(None));
+        let test = move || run(process, Backend::Cuda, part).inspect(|()| drop(cuda));
+        trials.push(Trial::test(format!("cuda::{part}"), test));
+    }
+    // With cooperative matrices.
+    let newest = lavapipe::newest::command(&program);
+    let test = move || run(newest, Backend::Vulkan, "products");
+    trials.push(Trial::test("newest_vulkan::products", test));
+    libtest_mimic::run(&Arguments::from_args(), trials).exit();
 }

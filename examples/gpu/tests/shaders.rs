@@ -3,10 +3,15 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
 /// What a file is compiled to: its name and the definitions.
 fn variants(name: &str, source: &str) -> Vec<(String, Vec<&'static str>)> {
+    if source.contains("#include \"products.glsl\"") {
+        return vec![
+            (format!("{name}.spv"), vec![]),
+            (format!("{name}.cooperative.spv"), vec!["-DCOOPERATIVE"]),
+        ];
+    }
     // One that computes with `COMPUTE`, and does not define it, does so with floats and with integers.
     match source.contains("COMPUTE") && !source.contains("#define COMPUTE") {
         true => vec![
@@ -30,7 +35,7 @@ fn the_committed_spirv_is_that_of_the_shaders() {
         }
         let (source, name) = (fs::read_to_string(&path).unwrap(), path.file_stem().unwrap());
         for (name, definitions) in variants(name.to_str().unwrap(), &source) {
-            let output = Command::new(lavapipe::glslang())
+            let output = lavapipe::newest::glslang()
                 .args(["-V", "--quiet", "--target-env", "vulkan1.2", "-g0"])
                 .args(definitions)
                 .arg(&path)

@@ -311,6 +311,19 @@ def matrices():
             # More tiles, and more matrices, than a card has workgroups for.
             case("MatMul", call("MatMul", a=None, b=None), numbers((2_100_000, 1), dtype), numbers((1, 1), dtype))
             case("BatchMatMulV2", call("BatchMatMulV2", x=None, y=None), numbers((70_000, 1, 2), dtype), numbers((70_000, 2, 1), dtype))
+        if LACKS_TYPES and dtype == "float16":
+            # What matrix units multiply: sizes that are multiples of eight and not, in tiles of both sizes, full and not.
+            for m, k, n in [(64, 64, 64), (136, 72, 200), (70, 45, 101), (256, 33, 40), (2112, 24, 2100)]:
+                for ta in (False, True):
+                    for tb in (False, True):
+                        a, b = (k, m) if ta else (m, k), (n, k) if tb else (k, n)
+                        case("MatMul", on_the_cpu_in_float(call("MatMul", a=None, b=None, transpose_a=ta, transpose_b=tb)),
+                             numbers(a, dtype, -1, 1), numbers(b, dtype, -1, 1))
+            for a, b in [((3, 64, 40), (3, 40, 48)), ((2, 1, 65, 33), (5, 33, 64)), ((3, 64, 40), (40, 48))]:
+                case("BatchMatMulV2", on_the_cpu_in_float(call("BatchMatMulV2", x=None, y=None)), numbers(a, dtype, -1, 1), numbers(b, dtype, -1, 1))
+            for equation, *shapes in [("bqhd,bkhd->bhqk", (2, 40, 4, 16), (2, 48, 4, 16)), ("ij,jk->ik", (33, 100), (100, 35))]:
+                case("Einsum", on_the_cpu_in_float(lambda *parts, equation=equation: raw.Einsum(inputs=list(parts), equation=equation)),
+                     *[numbers(shape, dtype, -1, 1) for shape in shapes])
         equations = [("ij,jk->ik", (3, 5), (5, 7)), ("bqhd,bkhd->bhqk", (2, 3, 4, 5), (2, 6, 4, 5)), ("abc,cde->abde", (2, 3, 4), (4, 5, 6)),
                      ("...ij,...jk->...ik", (7, 1, 2, 3), (5, 3, 4)), ("ij,kj->ik", (2, 0), (4, 0)), ("i,j->ij", (3,), (4,)), ("ij,ij->", (3, 4), (3, 4)),
                      ("ij,k->i", (2, 3), (4,)), ("ij->ji", (2, 3)), ("ij->i", (2, 3)), ("ii->", (3, 3)), ("ii->i", (3, 3)), ("i->ii", (3,)), ("a...->...a", (2, 3, 4)),
@@ -413,8 +426,12 @@ def convolutions():
     # in no gradient.
     large = [((2, 32, 33, 5), (1, 1, 5, 2100), 1, 1, "SAME"), ((4, 16, 16, 70), (3, 3, 70, 70), 1, 1, "SAME"), ((9, 64, 64, 3), (3, 3, 3, 5), 2, 1, "SAME")]
     groups = [((2, 5, 6, 6), (3, 2, 2, 9), 1, 1, "SAME"), ((2, 5, 6, 4), (3, 2, 1, 8), 2, 1, "SAME"), ((1, 5, 5, 4), (3, 3, 2, 2), 1, 2, "VALID")]
+    # What matrix units multiply.
+    half = [((2, 16, 16, 16), (3, 3, 16, 32), 1, 1, "SAME"), ((2, 15, 13, 35), (3, 3, 35, 40), 2, 1, "SAME"), ((2, 9, 9, 64), (3, 3, 32, 64), 1, 1, "SAME"),
+            ((2, 16, 16, 48), (1, 1, 48, 64), 1, 1, "SAME"), ((2, 31, 31, 32), (5, 3, 32, 64), 2, 1, "VALID"), ((4, 40, 40, 8), (3, 3, 8, 40), 1, 1, "SAME")]
+    more = {"float32": large + groups, "float16": half} if LACKS_TYPES else {}
     for dtype in FLOATS if LACKS_TYPES else ["float32", "float64"]:
-        for images, filters, stride, dilation, padding in cases + (large + groups if LACKS_TYPES and dtype == "float32" else []):
+        for images, filters, stride, dilation, padding in cases + more.get(dtype, []):
             options = dict(strides=[1, stride, stride, 1], dilations=[1, dilation, dilation, 1], padding=padding)
             if isinstance(padding, list):
                 options.update(padding="EXPLICIT", explicit_paddings=[0, 0] + padding + [0, 0])
@@ -441,7 +458,8 @@ def convolutions():
             if dilation > 1:
                 continue  # The CPU has no gradients.
             if count > 1:
-                case("Conv2DBackpropInput", slopes, x, w, dy)
+                # The CPU sums them in the type of the elements.
+                case("Conv2DBackpropInput", slopes, x, w, dy, tolerance=5e-2 if dtype == "float16" else None)
                 continue
             case("Conv2DBackpropInput", on_the_cpu_in_float(lambda w, dy, images=images, options=options: raw.Conv2DBackpropInput(
                 input_sizes=tf.constant(images), filter=w, out_backprop=dy, **options)), w, dy, **tolerance)

@@ -30,7 +30,11 @@ impl Python {
 
     /// As [`Python::new`] with another interpreter.
     pub fn with_interpreter(interpreter: &Path, name: &str) -> Self {
-        let mut command = Command::new(interpreter);
+        Self::with_command(Command::new(interpreter), name)
+    }
+
+    /// The same with a command that starts an interpreter.
+    pub fn with_command(mut command: Command, name: &str) -> Self {
         for (name, _) in env::vars_os() {
             let name_text = name.to_string_lossy();
             let matters = ["TF_", "PYTHON", "KERAS_", "RUST_", "LD_", "MALLOC_"];

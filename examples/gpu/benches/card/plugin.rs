@@ -2,8 +2,9 @@
 
 use crate::contestant::{Contestant, Launch};
 use anyhow::{Context as _, Result, anyhow};
-use gpu::bench::Program;
+use gpu::bench::{self, Program};
 use gpu::{GpuDevice, GpuPlatform, GpuStream};
+use se_plugin::kernel::DType;
 use se_plugin::{Device as _, DevicePtr, HostBuf, Platform as _, Stream as _};
 use std::time::{Duration, Instant};
 use tf_plugin_testing::device::{Host, TestDevice, TestStream};
@@ -29,6 +30,12 @@ impl Plugin {
         let stream = device.create_stream().map_err(text)?;
         let card = device.hardware_name().context("a card without a name")?;
         Ok(Self { card, device, stream, memory: Vec::new(), programs: Vec::new() })
+    }
+
+    /// Prepares `MatMul` of square matrices, as the kernel chooses it for this card.
+    pub(crate) fn matmul(&mut self, dtype: DType, size: usize) -> Result<usize> {
+        let program = bench::matmul(Some(&self.stream), dtype, [size; 3]).map_err(text)?;
+        self.prepare(program)
     }
 
     fn tensor(&self, number: usize) -> Result<(DevicePtr, u64)> {

@@ -1,12 +1,12 @@
 //! The card.
 
-use super::driver::{Driver, Failure, Pipeline, Recorder, Shader};
+use super::driver::{CooperativeMatrix, Driver, Failure, Pipeline, Recorder, Shader};
 use super::watchdog::Watchdog;
 use super::{cuda, vulkan};
 use se_plugin::{Error, Result};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// What reaches a card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +33,8 @@ pub(super) struct Opened {
     pub(super) name: String,
     /// Bytes of device memory.
     pub(super) total: u64,
+    /// Those that shaders can use.
+    pub(super) cooperative: Option<CooperativeMatrix>,
     /// Whether it is a driver for the processor, which may take minutes for what takes a card milliseconds.
     pub(super) is_software: bool,
 }
@@ -55,6 +57,10 @@ pub(crate) struct Gpu {
     pub(crate) total: u64,
     /// The card's name, by the driver.
     pub(crate) name: String,
+    /// What the driver says that it has, and no setting forbids.
+    pub(crate) offered: Option<CooperativeMatrix>,
+    /// What kernels use, once it was tried.
+    pub(crate) cooperative: OnceLock<CooperativeMatrix>,
     /// A fork has the memory of a driver, and not its threads.
     process: u32,
 }
@@ -92,6 +98,8 @@ impl Gpu {
             watchdog: Watchdog::new(opened.is_software),
             total: opened.total,
             name: opened.name,
+            offered: opened.cooperative,
+            cooperative: OnceLock::new(),
             process: std::process::id(),
         })
     }

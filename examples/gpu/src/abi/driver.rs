@@ -1,6 +1,7 @@
 //! What a backend does for the modules above, which check and count what it is asked for.
 
 use se_plugin::{Code, Error};
+use std::fmt::{Display, Formatter};
 use std::time::Duration;
 
 /// What every card can push to a shader.
@@ -77,6 +78,51 @@ pub(crate) struct Shader {
     pub(crate) name: &'static str,
     /// Words of SPIR-V in this machine's order.
     pub(crate) code: &'static [u8],
+}
+
+/// What a card's matrix units multiply at once: M x K 16-bit floats by K x N, with sums in 32 bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CooperativeMatrix {
+    pub(crate) m: u32,
+    pub(crate) n: u32,
+    pub(crate) k: u32,
+    /// The invocations that do it together.
+    pub(crate) subgroup: u32,
+}
+
+impl Display for CooperativeMatrix {
+    fn fmt(&self, out: &mut Formatter<'_>) -> std::fmt::Result {
+        let Self { m, n, k, subgroup } = self;
+        write!(out, "{m} x {k} by {k} x {n}, in subgroups of {subgroup}")
+    }
+}
+
+impl CooperativeMatrix {
+    /// The ends of the names of shaders that use them: `shaders/cooperative.glsl`.
+    pub(crate) const SHADERS: &'static str = ".cooperative";
+
+    /// Whether the shaders can divide a tile, of 16 times as many rows and columns, into them.
+    pub(crate) fn fits(&self, each: u32) -> bool {
+        let Self { m, n, k, subgroup } = *self;
+        // As in the shaders.
+        let subgroups = 256_u32.checked_div(subgroup).unwrap_or_default();
+        let down = if subgroups > 8 { 4 } else { 2 };
+        let Some(across) = subgroups.checked_div(down).filter(|across| *across > 0) else {
+            return false;
+        };
+        let whole =
+            |size: u32, part: u32| part > 0 && part.is_multiple_of(8) && size.is_multiple_of(part);
+        subgroup.is_power_of_two()
+            && whole(16 * each / down, m)
+            && whole(16 * each / across, n)
+            && whole(32, k)
+    }
+
+    /// Whether the shaders can use them on a card with so many bytes of shared memory.
+    pub(super) fn is_usable(&self, shared: u32) -> bool {
+        let needed = || 2 * 640 * 16 + 256 / self.subgroup * self.m * self.n * 4;
+        self.fits(8) && needed() <= shared
+    }
 }
 
 /// A shader with its constants, compiled: a handle of the driver, which lives as long as the card.

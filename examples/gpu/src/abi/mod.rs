@@ -14,5 +14,5 @@ pub(crate) use block::{Block, Place};
 pub(crate) use card::{Backend, Gpu};
 pub(crate) use clock::Measured;
 pub(crate) use cuda::image;
-pub(crate) use driver::{PUSH_BYTES, Pipeline, Shader};
+pub(crate) use driver::{CooperativeMatrix, PUSH_BYTES, Pipeline, Shader};
 pub(crate) use watchdog::again;

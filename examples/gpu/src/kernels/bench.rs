@@ -88,13 +88,18 @@ pub fn elementwise(op: &'static str, dtype: DType, len: usize) -> Result<Program
     elementwise::with(op, [number, 0], [dtype; 2], len, &axes, &[], Program::of)
 }
 
-/// `MatMul`, on the factors and the product.
+/// `MatMul`, on the factors and the product, as a stream of the plugin has it, or any program on any card.
 ///
 /// # Errors
 /// Those of the kernel.
-pub fn matmul(dtype: DType, [rows, inner, columns]: [usize; 3]) -> Result<Program> {
+pub fn matmul(
+    stream: Option<&GpuStream>,
+    dtype: DType,
+    [rows, inner, columns]: [usize; 3],
+) -> Result<Program> {
     let transposed = [false; 2];
     Products { transposed, rows, inner, columns, count: 1, steps: [0; 2] }.with(
+        stream.and_then(|stream| stream.queue.gpu.cooperative.get().copied()),
         "MatMul",
         dtype,
         &[],
@@ -123,7 +128,7 @@ impl Convolve {
     }
 
     fn program(&self, op: &'static str, what: What) -> Result<Program> {
-        self.0.with(op, what, &self.0.split(what), [DType::Float32; 2], &[], Program::of)
+        self.0.with(op, what, &self.0.split(None, what), [DType::Float32; 2], &[], Program::of)
     }
 
     /// `Conv2D`, on images, the filter and the result.
@@ -148,7 +153,7 @@ impl Convolve {
     /// # Errors
     /// Those of the kernel.
     pub fn filter(&self) -> Result<(Program, Option<(usize, Program)>)> {
-        let (op, parts) = ("Conv2DBackpropFilter", self.0.split(What::Filter).parts);
+        let (op, parts) = ("Conv2DBackpropFilter", self.0.split(None, What::Filter).parts);
         let first = self.program(op, What::Filter)?;
         if parts == 1 {
             return Ok((first, None));

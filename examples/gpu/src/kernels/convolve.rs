@@ -29,6 +29,7 @@ pub(super) struct Convolution {
 
 /// How many parts a sum has, how many positions a part, and the tiles of all of them.
 pub(super) struct Split {
+    cooperative: Option<CooperativeMatrix>,
     pub(super) parts: usize,
     part: usize,
     tiles: Tiles,
@@ -99,7 +100,8 @@ impl Convolution {
         if out.is_empty() {
             return Ok(());
         }
-        let split = self.split(what);
+        let cooperative = cooperative(context).filter(|_| a.dtype() == DType::Float16);
+        let split = self.split(cooperative, what);
         let launch = |out: &DeviceTensor| {
             let (types, operands) = ([a.dtype(), out.dtype()], [a.into(), b.into(), out.into()]);
             self.with(op, what, &split, types, &operands, |launch| launch.enqueue(context))
@@ -114,25 +116,29 @@ impl Convolution {
     }
 
     /// How the results are divided among workgroups.
-    pub(super) fn split(&self, what: What) -> Split {
+    pub(super) fn split(&self, cooperative: Option<CooperativeMatrix>, what: What) -> Split {
         let Self { plan, each } = self;
         let [images, rows, columns, _] = plan.images;
         let [down, right] = &plan.windows;
         let positions = images * down.count * right.count;
         let elements = down.size * right.size * each;
         let results = plan.results / plan.groups;
-        let whole = |tiles| Split { parts: 1, part: 0, tiles };
+        let whole = |rows, columns| {
+            let tiles = Tiles::new(cooperative, rows, columns, plan.groups);
+            Split { cooperative, parts: 1, part: 0, tiles }
+        };
         match what {
-            What::Results => whole(Tiles::new(positions, results, plan.groups)),
-            What::Images => whole(Tiles::new(images * rows * columns, *each, plan.groups)),
+            What::Results => whole(positions, results),
+            What::Images => whole(images * rows * columns, *each),
             What::Filter => {
                 // A filter is small, and the sum is long: so that there is work for a whole card, parts of it are summed
                 // on their own.
-                let parts = Tiles::missing(elements, results, plan.groups);
+                let parts = Tiles::missing(cooperative, elements, results, plan.groups);
                 let parts = parts.min(positions.div_ceil(POSITIONS)).max(1);
                 let part = positions.div_ceil(parts).max(1);
                 let parts = positions.div_ceil(part).max(1);
-                Split { parts, part, tiles: Tiles::new(elements, results, plan.groups * parts) }
+                let tiles = Tiles::new(cooperative, elements, results, plan.groups * parts);
+                Split { cooperative, parts, part, tiles }
             }
         }
     }
@@ -162,12 +168,20 @@ impl Convolution {
         then: impl FnOnce(&Launch<'_>) -> Result<R>,
     ) -> Result<R> {
         if let Some(product) = self.product(what) {
-            return product.with(op, out, operands, then);
+            return product.with(split.cooperative, op, out, operands, then);
         }
+        // Neighbours are channels, or results, of a group.
+        let is_wide = [self.each, self.plan.results / self.plan.groups.max(1)];
+        let (shader, constants) = split.tiles.shader(
+            [shader!("convolve"), shader!("convolve.cooperative")],
+            [what as u32, element_type(input)?, element_type(out)?],
+            operands,
+            is_wide.iter().all(|size| size.is_multiple_of(8)),
+        );
         then(&Launch {
             op,
-            shader: shader!("convolve"),
-            constants: &[split.tiles.each, what as u32, element_type(input)?, element_type(out)?],
+            shader,
+            constants: &constants,
             operands,
             numbers: &self.plan.numbers(split.part)?,
             groups: split.tiles.groups,

@@ -5,36 +5,77 @@ use super::reduce::sum;
 use super::*;
 use core::marker::PhantomData;
 
-/// The tiles that the workgroups of `shaders/tile.glsl` compute.
+/// The tiles that workgroups compute: `shaders/tile.glsl`, and `shaders/cooperative.glsl` where the card has matrix units.
 pub(super) struct Tiles {
-    /// Rows, and columns, of a thread.
-    pub(super) each: u32,
+    /// A tile has 16 times as many rows, and columns.
+    each: u32,
     pub(super) groups: [u32; 3],
+    cooperative: Option<CooperativeMatrix>,
 }
 
 /// So many workgroups keep a large card busy.
 const BUSY: usize = 256;
 
+/// Products of fewer rows or columns leave most of a cooperative matrix empty.
+const LEAST_COOPERATIVE: usize = 32;
+
 impl Tiles {
     /// Those of so many products: the largest that are not mostly empty and that leave work for the whole card.
-    pub(super) fn new(rows: usize, columns: usize, count: usize) -> Self {
-        let tiles = |each: usize| [columns, rows].map(|size| size.div_ceil(16 * each));
-        let is_good = |each: &usize| {
-            let [across, down] = tiles(*each);
-            rows.min(columns) > 12 * each
+    pub(super) fn new(
+        cooperative: Option<CooperativeMatrix>,
+        rows: usize,
+        columns: usize,
+        count: usize,
+    ) -> Self {
+        let tiles = |each: u32| [columns, rows].map(|size| size.div_ceil(16 * each as usize));
+        let is_good = |each: u32| {
+            let [across, down] = tiles(each);
+            rows.min(columns) > 12 * each as usize
                 && across.saturating_mul(down).saturating_mul(count) >= BUSY
         };
-        let each = [8, 4].into_iter().find(is_good).unwrap_or(2);
+        let cooperative = cooperative.filter(|_| rows.min(columns) >= LEAST_COOPERATIVE);
+        let smallest = match cooperative {
+            Some(matrix) if matrix.fits(4) => 4,
+            Some(_) => 8,
+            None => 2,
+        };
+        let larger = [8, 4].into_iter().take_while(|each| *each > smallest);
+        let each = larger.into_iter().find(|each| is_good(*each)).unwrap_or(smallest);
         let [across, down] = tiles(each);
         // The shader loops over those that are more.
         let groups = [across, down, count].map(|count| count.min(MOST_GROUPS) as u32);
-        Self { each: each as u32, groups }
+        Self { each, groups, cooperative }
     }
 
     /// How often more there would have to be of them to keep the whole card busy.
-    pub(super) fn missing(rows: usize, columns: usize, count: usize) -> usize {
-        let [across, down, count] = Self::new(rows, columns, count).groups.map(|n| n as usize);
+    pub(super) fn missing(
+        cooperative: Option<CooperativeMatrix>,
+        rows: usize,
+        columns: usize,
+        count: usize,
+    ) -> usize {
+        let tiles = Self::new(cooperative, rows, columns, count);
+        let [across, down, count] = tiles.groups.map(|n| n as usize);
         BUSY.div_ceil((across * down * count).max(1))
+    }
+
+    /// The one of two shaders, without and with cooperative matrices, and the values of its constants. `is_wide` says whether
+    /// eight neighbours in memory are in a matrix, or outside of it, together.
+    pub(super) fn shader(
+        &self,
+        [plain, cooperative]: [&'static Shader; 2],
+        own: [u32; 3],
+        operands: &[Operand<'_>],
+        is_wide: bool,
+    ) -> (&'static Shader, Vec<u32>) {
+        let mut constants = vec![self.each];
+        constants.extend(own);
+        let Some(CooperativeMatrix { m, n, k, subgroup }) = self.cooperative else {
+            return (plain, constants);
+        };
+        let is_wide = is_wide && operands.iter().take(2).all(|factor| factor.is_multiple_of(16));
+        constants.extend([is_wide.into(), m, n, k, subgroup]);
+        (cooperative, constants)
     }
 }
 
@@ -60,23 +101,33 @@ impl Products {
         dtype: DType,
         operands: [Operand<'_>; 3],
     ) -> Result<()> {
-        self.with(op, dtype, &operands, |launch| launch.enqueue(context))
+        self.with(cooperative(context), op, dtype, &operands, |launch| launch.enqueue(context))
     }
 
     /// Returns what `then` makes of the launch.
     pub(super) fn with<R>(
         &self,
+        cooperative: Option<CooperativeMatrix>,
         op: &'static str,
         dtype: DType,
         operands: &[Operand<'_>],
         then: impl FnOnce(&Launch<'_>) -> Result<R>,
     ) -> Result<R> {
         let Self { transposed: [ta, tb], rows, inner, columns, count, steps } = *self;
-        let tiles = Tiles::new(rows, columns, count);
+        let cooperative = cooperative.filter(|_| dtype == DType::Float16);
+        let tiles = Tiles::new(cooperative, rows, columns, count);
+        let lines = [if ta { rows } else { inner }, if tb { inner } else { columns }];
+        let is_wide = [lines, steps].as_flattened().iter().all(|size| size.is_multiple_of(8));
+        let (shader, constants) = tiles.shader(
+            [shader!("matmul"), shader!("matmul.cooperative")],
+            [element_type(dtype)?, ta.into(), tb.into()],
+            operands,
+            is_wide,
+        );
         then(&Launch {
             op,
-            shader: shader!("matmul"),
-            constants: &[tiles.each, element_type(dtype)?, ta.into(), tb.into()],
+            shader,
+            constants: &constants,
             operands,
             numbers: &[rows, inner, columns, count, steps[0], steps[1]].map(|number| number as u32),
             groups: tiles.groups,

@@ -17,11 +17,14 @@ mod reduce;
 mod scatter;
 mod softmax;
 mod sums;
+pub(crate) mod trial;
 mod window;
 
-use crate::abi::{PUSH_BYTES, Shader};
+use crate::abi::{CooperativeMatrix, PUSH_BYTES, Shader};
 use crate::device::GpuPlatform;
-use crate::launch::{Launch, MOST_GROUPS, Operand, Run, element_type, groups, is_float, word};
+use crate::launch::{
+    Launch, MOST_GROUPS, Operand, Run, cooperative, element_type, groups, is_float, word,
+};
 use half::{bf16, f16};
 use se_plugin::prelude::*;
 use se_plugin::toolkit::ops::{inputs, output};

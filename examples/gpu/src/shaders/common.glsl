@@ -4,6 +4,12 @@
 #extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
 #extension GL_EXT_shader_8bit_storage : require
 #extension GL_EXT_shader_16bit_storage : require
+#ifdef COOPERATIVE
+#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
+#extension GL_KHR_cooperative_matrix : require
+#extension GL_KHR_memory_scope_semantics : require
+#extension GL_KHR_shader_subgroup_basic : require
+#endif
 
 // The type that is computed with: `float`, or `int64_t` for integers and bool.
 #ifndef COMPUTE
@@ -20,6 +26,9 @@ layout(buffer_reference, scalar, buffer_reference_align = 1) buffer U8 { uint8_t
 // Types of elements: `element_type` in `src/launch.rs`.
 const uint T_F32 = 0, T_F16 = 1, T_BF16 = 2, T_I64 = 3, T_I32 = 4, T_I16 = 5, T_I8 = 6, T_U8 = 7, T_U16 = 8, T_U32 = 9,
            T_U64 = 10, T_BOOL = 11;
+
+// The index of an element that is not there.
+const uint NONE = 0xffffffffu;
 
 float from_bf16(uint bits) { return uintBitsToFloat(bits << 16); }
 uint to_bf16(float x) {

@@ -28,36 +28,36 @@ uvec2 within(uint at, uvec2 size) { return uvec2(at / size.y % size.x, at % size
 uint image_of(uint at, uvec2 size) { return at / size.y / size.x; }
 
 // An element of the images under a window.
-float under(uint group, uint position, uint element) {
-    if (position >= positions() || element >= elements()) return 0.0f;
+uint under(uint group, uint position, uint element) {
+    if (position >= positions() || element >= elements()) return NONE;
     uvec2 window = within(position, push.count), e = within(element / channels(), push.size);
     uint row = down(window.x, e.x), column = right(window.y, e.y);
-    if (row >= push.rows || column >= push.columns) return 0.0f;
-    return load(push.a, image_at(image_of(position, push.count), row, column, group * channels() + element % channels()), TYPE);
+    if (row >= push.rows || column >= push.columns) return NONE;
+    return image_at(image_of(position, push.count), row, column, group * channels() + element % channels());
 }
 
 // Gradients of filters are sums of `n` positions each, one for each batch of groups.
 uint group_of(uint batch) { return batch % push.groups; }
 
-float a_at(uint batch, uint i, uint k) {
+uint a_index(uint batch, uint i, uint k) {
     uint group = group_of(batch);
     if (OP == CONVOLVE) return under(group, i, k);
     if (OP == FILTER_GRADIENT) return under(group, k, i);
-    if (i >= places()) return 0.0f;
+    if (i >= places()) return NONE;
     uvec2 image = uvec2(push.rows, push.columns), place = within(i, image), e = within(k / results(), push.size);
     uvec2 window = windows(place.x, place.y, e.x, e.y);
-    if (any(greaterThanEqual(window, push.count))) return 0.0f;
-    return load(push.a, result_at(image_of(i, image), window.x, window.y, group * results() + k % results()), TYPE);
+    if (any(greaterThanEqual(window, push.count))) return NONE;
+    return result_at(image_of(i, image), window.x, window.y, group * results() + k % results());
 }
 
-float b_at(uint batch, uint k, uint j) {
+uint b_index(uint batch, uint j, uint k) {
     uint group = group_of(batch);
     if (OP == IMAGE_GRADIENT) {
-        if (j >= channels()) return 0.0f;
-        return load(push.b, (k / results() * channels() + j) * push.results + group * results() + k % results(), TYPE);
+        if (j >= channels()) return NONE;
+        return (k / results() * channels() + j) * push.results + group * results() + k % results();
     }
-    if (j >= results()) return 0.0f;
-    return load(push.b, k * push.results + group * results() + j, TYPE);
+    if (j >= results()) return NONE;
+    return k * push.results + group * results() + j;
 }
 
 void finish(uint batch, uint i, uint j, float sum) {
@@ -70,7 +70,7 @@ void finish(uint batch, uint i, uint j, float sum) {
     }
 }
 
-#include "tile.glsl"
+#include "products.glsl"
 
 void main() {
     if (OP == FILTER_GRADIENT) {

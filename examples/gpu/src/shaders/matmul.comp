@@ -16,20 +16,20 @@ layout(push_constant, scalar) uniform Push {
     uint batches, a_batch, b_batch;
 } push;
 
-float a_at(uint batch, uint i, uint k) {
-    if (i >= push.rows) return 0.0f;
-    return load(push.a, batch * push.a_batch + (A_IS_TRANSPOSED ? k * push.rows + i : i * push.inner + k), TYPE);
+uint a_index(uint batch, uint i, uint k) {
+    if (i >= push.rows) return NONE;
+    return batch * push.a_batch + (A_IS_TRANSPOSED ? k * push.rows + i : i * push.inner + k);
 }
 
-float b_at(uint batch, uint k, uint j) {
-    if (j >= push.columns) return 0.0f;
-    return load(push.b, batch * push.b_batch + (B_IS_TRANSPOSED ? j * push.inner + k : k * push.columns + j), TYPE);
+uint b_index(uint batch, uint j, uint k) {
+    if (j >= push.columns) return NONE;
+    return batch * push.b_batch + (B_IS_TRANSPOSED ? j * push.inner + k : k * push.columns + j);
 }
 
 void finish(uint batch, uint i, uint j, float sum) {
     if (i < push.rows && j < push.columns) store(push.out_, (batch * push.rows + i) * push.columns + j, TYPE, sum);
 }
 
-#include "tile.glsl"
+#include "products.glsl"
 
 void main() { FOR_EACH_TILE(push.batches, push.rows, push.columns) multiply(batch, row, column, 0, push.inner); }

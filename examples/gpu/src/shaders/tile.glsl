@@ -1,6 +1,4 @@
 // Products of matrices, a tile at a time: a workgroup computes TILE x TILE results, each of its 16 x 16 threads EACH x EACH.
-// Whoever includes it has the elements, which are 0 outside of the matrices: `a_at(i, k)` and `b_at(k, j)`; whether memory
-// goes along `k`: A_ALONG_K and B_ALONG_K; and what becomes of a sum: `finish(batch, i, j, sum)`.
 
 // Some cards have a slow `fma`, and a driver makes the fast instruction of this on its own. CUDA's header has another.
 #ifndef MULTIPLY_ADD
@@ -24,7 +22,8 @@ uvec2 place(uint part, bool is_along_k) {
     return is_along_k ? uvec2(part / DEPTH, part % DEPTH) : uvec2(part % TILE, part / TILE);
 }
 
-// Sums over `k` from `from` on to `to`.
+float element(uint64_t matrix, uint index) { return index == NONE ? 0.0f : load(matrix, index, TYPE); }
+
 void multiply(uint batch, uint row, uint column, uint from, uint to) {
     uint lane = gl_LocalInvocationIndex, y = lane / 16, x = lane % 16;
     float sums[EACH * EACH];
@@ -32,8 +31,8 @@ void multiply(uint batch, uint row, uint column, uint from, uint to) {
     for (uint k = from; k < to; k += DEPTH) {
         for (uint part = lane; part < TILE * DEPTH; part += 256) {
             uvec2 a = place(part, A_ALONG_K), b = place(part, B_ALONG_K);
-            a_tile[a.y * PITCH + a.x] = k + a.y < to ? a_at(batch, row + a.x, k + a.y) : 0.0f;
-            b_tile[b.y * PITCH + b.x] = k + b.y < to ? b_at(batch, k + b.y, column + b.x) : 0.0f;
+            a_tile[a.y * PITCH + a.x] = element(push.a, k + a.y < to ? a_index(batch, row + a.x, k + a.y) : NONE);
+            b_tile[b.y * PITCH + b.x] = element(push.b, k + b.y < to ? b_index(batch, column + b.x, k + b.y) : NONE);
         }
         barrier();
         for (uint depth = 0; depth < DEPTH; depth++)
@@ -46,9 +45,3 @@ void multiply(uint batch, uint row, uint column, uint from, uint to) {
     for (uint i = 0; i < EACH; i++)
         for (uint j = 0; j < EACH; j++) finish(batch, row + y + i * 16, column + x + j * 16, sums[i * EACH + j]);
 }
-
-// All tiles of `rows` x `columns` results, `batches` times. There may be more of them than workgroups.
-#define FOR_EACH_TILE(batches, rows, columns) \
-    for (uint batch = gl_WorkGroupID.z; batch < (batches); batch += gl_NumWorkGroups.z) \
-        for (uint row = gl_WorkGroupID.y * TILE; row < (rows); row += gl_NumWorkGroups.y * TILE) \
-            for (uint column = gl_WorkGroupID.x * TILE; column < (columns); column += gl_NumWorkGroups.x * TILE)

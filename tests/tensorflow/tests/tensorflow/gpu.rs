@@ -27,8 +27,21 @@ pub(super) fn run_on(
     arguments: &[&str],
     settings: &[(&str, &str)],
 ) -> Finished {
-    let tensorflow = tensorflow(version);
-    let mut python = Python::new(&tensorflow, &format!("tensorflow/python/{script}.py"))
+    let python = Python::new(&tensorflow(version), &file(script)).in_a_fork();
+    run_python(python, environment, arguments, settings)
+}
+
+pub(super) fn file(script: &str) -> String {
+    format!("tensorflow/python/{script}.py")
+}
+
+pub(super) fn run_python(
+    python: Python,
+    environment: Vec<(&'static str, OsString)>,
+    arguments: &[&str],
+    settings: &[(&str, &str)],
+) -> Finished {
+    let mut python = python
         .env(LIBRARY, Plugin::of("gpu").path())
         .env("TF_PLUGIN_DEVICE_TYPE", "GPU")
         .args(arguments);
@@ -38,7 +51,7 @@ pub(super) fn run_on(
     for (name, value) in settings {
         python = python.env(name, value);
     }
-    python.in_a_fork().run().success()
+    python.run().success()
 }
 
 /// A sweep compiles a shader for most cases. With the feature `matrix` all of them run, otherwise one of five of each operation.

@@ -10,6 +10,7 @@ mod devices;
 mod first_device;
 mod fork_server;
 mod gpu;
+mod gpu_cooperative;
 mod gpu_cuda;
 mod graphs;
 mod host;

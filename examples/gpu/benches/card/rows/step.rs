@@ -172,7 +172,7 @@ fn plan(is_whole: bool) -> Result<(usize, Step)> {
     let (tensors, classes) = ([Tensor::Images, Tensor::Filter, Tensor::Result], 1000);
     step.need(&[Tensor::Filter], channels * classes);
     step.need(&[Tensor::Result], batch * classes);
-    step.push(bench::matmul(DType::Float32, [batch, channels, classes]), &tensors)?;
+    step.push(bench::matmul(None, DType::Float32, [batch, channels, classes]), &tensors)?;
     Ok((batch, step))
 }
 

@@ -203,7 +203,14 @@ fn open_in(context: sys::CUcontext, capability: (i32, i32), name: &str) -> Resul
     let card = Arc::new(card);
     let frees = Frees::new(&card).map_err(of_card)?;
     let driver = Box::new(Cuda { card, frees });
-    Ok(Opened { driver, name: name.to_owned(), total: free as u64, is_software: false })
+    Ok(Opened {
+        driver,
+        name: name.to_owned(),
+        total: free as u64,
+        // cuBLAS has them.
+        cooperative: None,
+        is_software: false,
+    })
 }
 
 impl Card {

@@ -1,5 +1,6 @@
 //! Vulkan 1.3, with addresses of buffers.
 
+mod cooperative;
 mod loader;
 mod memory;
 mod pipeline;
@@ -180,21 +181,35 @@ fn create(instance: Instance, card: vk::PhysicalDevice, family: u32, name: &str)
             "`{name}` has no device memory or none that the host can map; update its driver"
         )));
     };
+    let cooperative = cooperative::find(&instance._library, vulkan, card);
+    let has_matrices = cooperative.is_some();
+    let mut matrices =
+        vk::PhysicalDeviceCooperativeMatrixFeaturesKHR::default().cooperative_matrix(true);
     let mut old = vk::PhysicalDeviceVulkan11Features::default().storage_buffer16_bit_access(true);
     let mut newer = vk::PhysicalDeviceVulkan12Features::default()
         .buffer_device_address(true)
         .timeline_semaphore(true)
         .scalar_block_layout(true)
-        .storage_buffer8_bit_access(true);
+        .storage_buffer8_bit_access(true)
+        .shader_float16(has_matrices)
+        .vulkan_memory_model(has_matrices);
+    let mut newest = vk::PhysicalDeviceVulkan13Features::default()
+        .subgroup_size_control(has_matrices)
+        .compute_full_subgroups(has_matrices);
     let features = vk::PhysicalDeviceFeatures::default().shader_int64(true);
     let queues =
         [vk::DeviceQueueCreateInfo::default().queue_family_index(family).queue_priorities(&[1.0])];
-    let info = vk::DeviceCreateInfo::default()
+    let extensions = [cooperative::EXTENSION.as_ptr()];
+    let mut info = vk::DeviceCreateInfo::default()
         .queue_create_infos(&queues)
         .enabled_features(&features)
         .push_next(&mut newer)
+        .push_next(&mut newest)
         .push_next(&mut old);
-    // SAFETY: `card` is of `instance`, has the queue family and all features (`suitable`).
+    if has_matrices {
+        info = info.enabled_extension_names(&extensions).push_next(&mut matrices);
+    }
+    // SAFETY: `card` is of `instance`, has the queue family and all features (`suitable`, `cooperative::find`).
     let device =
         unsafe { vulkan.create_device(card, &info, None) }.map_err(refused("open the card"))?;
     let layout = pipeline::layout(&device)
@@ -227,6 +242,7 @@ fn create(instance: Instance, card: vk::PhysicalDevice, family: u32, name: &str)
         driver: Box::new(Vulkan(Arc::new(card))),
         name: name.to_owned(),
         total: memory.memory_heaps[heap].size,
+        cooperative,
         is_software: properties.device_type == vk::PhysicalDeviceType::CPU,
     })
 }

@@ -1,7 +1,7 @@
 //! Shaders, compiled for the card.
 
 use super::{Card, failed};
-use crate::abi::driver::{Done, Failure, PUSH_BYTES, Pipeline, Shader};
+use crate::abi::driver::{CooperativeMatrix, Done, Failure, PUSH_BYTES, Pipeline, Shader};
 use ash::vk::{self, Handle as _};
 use se_plugin::Code;
 
@@ -41,11 +41,19 @@ impl Card {
         let entries: Vec<_> = (0..constants.len() as u32).map(entry).collect();
         let data: Vec<u8> = constants.iter().flat_map(|value| value.to_ne_bytes()).collect();
         let special = vk::SpecializationInfo::default().map_entries(&entries).data(&data);
-        let stage = vk::PipelineShaderStageCreateInfo::default()
+        let mut stage = vk::PipelineShaderStageCreateInfo::default()
             .stage(vk::ShaderStageFlags::COMPUTE)
             .module(module)
             .name(c"main")
             .specialization_info(&special);
+        let mut subgroup = vk::PipelineShaderStageRequiredSubgroupSizeCreateInfo::default();
+        if shader.name.ends_with(CooperativeMatrix::SHADERS) {
+            // The last of its constants.
+            subgroup.required_subgroup_size = constants.last().copied().unwrap_or_default();
+            stage = stage
+                .flags(vk::PipelineShaderStageCreateFlags::REQUIRE_FULL_SUBGROUPS)
+                .push_next(&mut subgroup);
+        }
         let info = [vk::ComputePipelineCreateInfo::default().stage(stage).layout(self.layout)];
         // SAFETY: module and layout are the device's; `info` and what it points to outlive the call.
         let made =

@@ -1,0 +1,47 @@
+//! The device's products by cooperative matrices in real TensorFlow, on a lavapipe that has them.
+
+use super::gpu::{file, run_python};
+use cargo_tf_plugin::NEWEST;
+use tf_plugin_tensorflow_tests::child::Finished;
+use tf_plugin_tensorflow_tests::python::Python;
+use tf_plugin_tensorflow_tests::tensorflow;
+
+const SETTING: &str = "RUST_GPU_COOPERATIVE_MATRICES";
+const SAID: &str = "RUST_GPU multiplies float16 by cooperative matrices of";
+
+fn sweep(ops: &[&str], settings: &[(&str, &str)]) -> Finished {
+    let own = [
+        ("RUST_GPU_TYPE", "RUST_GPU"),
+        ("TF_PLUGIN_DEVICE_TYPE", "RUST_GPU"),
+        ("TF_PLUGIN_LACKS_TYPES", "1"),
+        ("TF_CPP_MIN_LOG_LEVEL", "0"),
+    ];
+    let python = lavapipe::newest::command(tensorflow(NEWEST).python());
+    let python = Python::with_command(python, &file("refdevice_sweep"));
+    let finished = run_python(python, Vec::new(), ops, &[&own[..], settings].concat());
+    let mistakes = lavapipe::mistakes(&finished.stdout);
+    assert!(mistakes.is_empty(), "the validation layer: {mistakes:#?}");
+    let swept = finished.stdout.lines().filter(|line| line.starts_with("ok ")).count();
+    assert_eq!(swept, ops.len(), "{}", finished.stdout);
+    finished
+}
+
+#[test]
+fn products_answer_as_on_the_cpu() {
+    let ops = [
+        "BatchMatMulV2",
+        "Conv2D",
+        "Conv2DBackpropFilter",
+        "Conv2DBackpropInput",
+        "Einsum",
+        "MatMul",
+    ];
+    let finished = sweep(&ops, &[]);
+    assert!(finished.stderr.contains(SAID), "{}", finished.stderr);
+}
+
+#[test]
+fn a_setting_leaves_them_unused() {
+    let finished = sweep(&["BatchMatMulV2"], &[(SETTING, "0")]);
+    assert!(!finished.stderr.contains(SAID), "{}", finished.stderr);
+}
