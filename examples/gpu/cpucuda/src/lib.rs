@@ -97,6 +97,8 @@ impl Cuda {
         let mut environment = vec![
             ("LD_LIBRARY_PATH", libraries),
             (CACHE, workspace.join("target/cpu-cuda").into_os_string()),
+            // That of the plugin would be the user's.
+            ("RUST_GPU_CACHE", "0".into()),
         ];
         environment.extend(fault.map(|fault| (fault::FAULT, fault.into())));
         environment

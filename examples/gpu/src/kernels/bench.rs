@@ -51,8 +51,7 @@ impl Program {
     /// `INTERNAL` if it cannot be translated or compiled.
     pub fn ptx(&self, capability: (i32, i32)) -> Result<Vec<u8>> {
         let source = program::program(self.shader.name, &self.constants)?;
-        let image = image(&source, capability).map_err(Error::internal)?;
-        Ok(image.into_iter().map(|byte| byte as u8).collect())
+        image(&source, capability).map_err(Error::internal)
     }
 
     /// Enqueues a launch on tensors of these addresses and sizes.

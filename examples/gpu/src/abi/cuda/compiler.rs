@@ -10,7 +10,7 @@ use cudarc::driver::sys::CUfunction;
 use cudarc::nvrtc::result as nvrtc;
 use cudarc::nvrtc::sys;
 use se_plugin::{Error, Result};
-use std::ffi::{CStr, CString};
+use std::ffi::{CStr, CString, c_char};
 
 /// The oldest NVRTC that has `__grid_constant__`, by which arguments are not copied.
 const LEAST_VERSION: (i32, i32) = (11, 7);
@@ -61,10 +61,23 @@ impl Card {
         let what = format!("compile the shader `{}`", shader.name);
         let broken = |cause| super::broken(&what, cause);
         let source = program(shader.name, constants).map_err(|error| broken(error.to_string()))?;
-        let image = image(&source, self.capability).map_err(broken)?;
+        let options = Options::new(self.capability).map_err(broken)?;
         // SAFETY: the image is what NVRTC made; PTX has a zero at its end.
-        let module = unsafe { result::module::load_data(image.as_ptr().cast()) }
-            .map_err(|error| failed(&what, error))?;
+        let load = |image: &[u8]| unsafe { result::module::load_data(image.as_ptr().cast()) };
+        let key = options.key(&source);
+        let kept = self.cache.as_ref().and_then(|cache| cache.get(&key));
+        // Another driver may have taken it.
+        let module = match kept.and_then(|image| load(&image).ok()) {
+            Some(module) => module,
+            None => {
+                let image = options.compile(&source).map_err(broken)?;
+                let module = load(&image).map_err(|error| failed(&what, error))?;
+                if let Some(cache) = &self.cache {
+                    cache.put(&key, &image);
+                }
+                module
+            }
+        };
         let entry = CString::new(ENTRY).unwrap_or_default();
         // SAFETY: the module was loaded, and stays.
         let function = unsafe { result::module::get_function(module, entry) }
@@ -74,52 +87,80 @@ impl Card {
     }
 }
 
-/// The code of a program for cards of this capability, or why there is none: the card's own, if NVRTC knows it, or else PTX, with
-/// a zero at its end, which a driver takes that is as new as NVRTC.
-pub(crate) fn image(
-    source: &str,
-    capability: (i32, i32),
-) -> std::result::Result<Vec<std::ffi::c_char>, String> {
-    let text = |error: nvrtc::NvrtcError| format!("{error:?}");
-    let source = CString::new(source).map_err(|error| error.to_string())?;
-    let program = Program(nvrtc::create_program(&source, None).map_err(text)?);
-    let known = known().map_err(text)?;
-    let of = |(major, minor): (i32, i32)| 10 * major + minor;
-    let is_known = known.contains(&of(capability));
-    let architecture = match is_known {
-        true => format!("sm_{}", of(capability)),
-        // The newest that is not newer than the card.
-        false => {
-            let older = known.into_iter().filter(|known| *known <= of(capability)).max();
-            format!("compute_{}", older.ok_or("NVRTC is too new for the card")?)
-        }
-    };
-    let options = [
-        format!("--gpu-architecture={architecture}"),
-        String::from("--std=c++17"),
-        String::from("--fmad=false"),
-        String::from("--device-as-default-execution-space"),
-    ];
-    // SAFETY: the program was created, and is not destroyed yet.
-    let compiled = unsafe { nvrtc::compile_program(program.0, &options) };
-    compiled.map_err(|error| {
-        // SAFETY: as above.
-        let log = unsafe { nvrtc::get_program_log(program.0) }.unwrap_or_default();
-        let log: Vec<u8> = log.iter().map(|&byte| byte as u8).collect();
-        let log = CStr::from_bytes_until_nul(&log).unwrap_or_default().to_string_lossy();
-        format!("{error:?}: {}", log.trim())
-    })?;
-    if !is_known {
-        // SAFETY: the program was compiled.
-        return unsafe { nvrtc::get_ptx(program.0) }.map_err(text);
+/// The code of a program for cards of this capability, or why there is none.
+pub(crate) fn image(source: &str, capability: (i32, i32)) -> std::result::Result<Vec<u8>, String> {
+    Options::new(capability)?.compile(source)
+}
+
+fn text(error: nvrtc::NvrtcError) -> String {
+    format!("{error:?}")
+}
+
+/// How programs are compiled for a card.
+struct Options {
+    /// Whether NVRTC knows it, and makes its own code. Otherwise it makes PTX, with a zero at its end, which a driver takes that is as
+    /// new as NVRTC.
+    is_known: bool,
+    all: [String; 4],
+}
+
+impl Options {
+    fn new(capability: (i32, i32)) -> std::result::Result<Self, String> {
+        let known = known().map_err(text)?;
+        let of = |(major, minor): (i32, i32)| 10 * major + minor;
+        let is_known = known.contains(&of(capability));
+        let architecture = match is_known {
+            true => format!("sm_{}", of(capability)),
+            // The newest that is not newer than the card.
+            false => {
+                let older = known.into_iter().filter(|known| *known <= of(capability)).max();
+                format!("compute_{}", older.ok_or("NVRTC is too new for the card")?)
+            }
+        };
+        let all = [
+            format!("--gpu-architecture={architecture}"),
+            String::from("--std=c++17"),
+            String::from("--fmad=false"),
+            String::from("--device-as-default-execution-space"),
+        ];
+        Ok(Self { is_known, all })
     }
-    let mut size = 0;
-    // SAFETY: the program was compiled for a card.
-    unsafe { sys::nvrtcGetCUBINSize(program.0, &raw mut size) }.result().map_err(text)?;
-    let mut image = vec![0; size];
-    // SAFETY: as above; there are so many bytes.
-    unsafe { sys::nvrtcGetCUBIN(program.0, image.as_mut_ptr()) }.result().map_err(text)?;
-    Ok(image)
+
+    /// All that the code depends on.
+    fn key(&self, source: &str) -> String {
+        let (mut major, mut minor) = (0, 0);
+        // SAFETY: both are places for numbers. It has said its version before, when it was loaded.
+        let _ = unsafe { sys::nvrtcVersion(&raw mut major, &raw mut minor) };
+        format!("NVRTC {major}.{minor} {}\n{source}", self.all.join(" "))
+    }
+
+    fn compile(&self, source: &str) -> std::result::Result<Vec<u8>, String> {
+        let source = CString::new(source).map_err(|error| error.to_string())?;
+        let program = Program(nvrtc::create_program(&source, None).map_err(text)?);
+        let bytes =
+            |chars: Vec<c_char>| chars.into_iter().map(|char| char as u8).collect::<Vec<_>>();
+        // SAFETY: the program was created, and is not destroyed yet.
+        let compiled = unsafe { nvrtc::compile_program(program.0, &self.all) };
+        compiled.map_err(|error| {
+            // SAFETY: as above.
+            let log = bytes(unsafe { nvrtc::get_program_log(program.0) }.unwrap_or_default());
+            let log = CStr::from_bytes_until_nul(&log).unwrap_or_default().to_string_lossy();
+            format!("{error:?}: {}", log.trim())
+        })?;
+        if !self.is_known {
+            // SAFETY: the program was compiled.
+            return unsafe { nvrtc::get_ptx(program.0) }.map(bytes).map_err(text);
+        }
+        let mut size = 0;
+        // SAFETY: the program was compiled for a card.
+        unsafe { sys::nvrtcGetCUBINSize(program.0, &raw mut size) }.result().map_err(text)?;
+        let mut image = vec![0_u8; size];
+        // SAFETY: as above; there are so many bytes.
+        unsafe { sys::nvrtcGetCUBIN(program.0, image.as_mut_ptr().cast()) }
+            .result()
+            .map_err(text)?;
+        Ok(image)
+    }
 }
 
 /// The capabilities of the cards that NVRTC knows: 75 is 7.5.
@@ -157,7 +198,6 @@ mod tests {
                 let source = program(name, &[value; 20]).expect("a program");
                 let code = image(&source, capability);
                 let code = code.unwrap_or_else(|error| panic!("{name}: {error}"));
-                let code: Vec<u8> = code.iter().map(|&byte| byte as u8).collect();
                 let is_ptx = String::from_utf8_lossy(&code).contains(".visible .entry run(");
                 assert_eq!(is_ptx, capability == (12, 7), "{name}");
                 assert!(is_ptx || code.starts_with(b"\x7fELF"), "{name}");

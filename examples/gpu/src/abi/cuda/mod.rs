@@ -10,6 +10,7 @@ pub(crate) use compiler::image;
 
 use super::card::Opened;
 use super::driver::{Done, Driver, Failure, Kind, Memory, Pipeline, Recorder, Shader};
+use crate::cache::Cache;
 use cudarc::driver::sys::{self, CUdevice_attribute as Attribute, CUresult};
 use cudarc::driver::{DriverError, result};
 use frees::Frees;
@@ -28,6 +29,7 @@ struct Card {
     stream: sys::CUstream,
     capability: (i32, i32),
     cublas: Option<products::Cublas>,
+    cache: Option<Cache>,
 }
 
 // SAFETY: the handles are addresses that CUDA lets any thread use.
@@ -183,7 +185,8 @@ fn create(device: sys::CUdevice, capability: (i32, i32), name: &str) -> Result<O
 /// Opens the card whose context this is.
 fn open_in(context: sys::CUcontext, capability: (i32, i32), name: &str) -> Result<Opened> {
     let none = std::ptr::null_mut();
-    let mut card = Card { context, stream: none, capability, cublas: None };
+    let cache = Cache::of_environment();
+    let mut card = Card { context, stream: none, capability, cublas: None, cache };
     let of_card = |failure: Failure| failure.error(None);
     let entered = card.enter().map_err(of_card)?;
     card.stream = result::stream::create(result::stream::StreamKind::NonBlocking)
